@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// One row per command; help, man page, completions and "did you mean" come from the row. To add a command:
+// commands/<name>.cc with its run function, one row in table.cc, one folder in tests/cli/.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cufit::commands {
+
+// Exit codes of every command.
+enum Exit { k_ok = 0, k_findings = 1, k_usage = 2, k_failed = 3, k_interrupted = 130 };
+
+struct Option {
+  std::string_view flags;    // "-v,--verbose" or "--env"; positional: "PATH"
+  std::string_view value;    // "DIR"; empty = a switch
+  std::string_view help;     // one line; also in the man page
+  bool repeats = false;
+  std::string_view choices;  // "en zh": completion and validation; empty = free
+};
+
+// Parsed arguments by long name without dashes ("env"), positional by its name ("PATH").
+class Arguments {
+ public:
+  bool has(std::string_view name) const;
+  std::string get(std::string_view name, std::string_view otherwise = "") const;
+  std::vector<std::string> all(std::string_view name) const;
+  void add(std::string name, std::string value);
+
+ private:
+  std::vector<std::pair<std::string, std::string>> values_;
+};
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;     // one line
+  std::span<const Option> options;
+  int (*run)(const Arguments& arguments);
+  bool hidden = false;          // not listed by `cufit` alone
+};
+
+std::span<const Command> table();              // table.cc
+int run(int argc, const char* const* argv);    // main's whole work: parse, look up, run
+
+}  // namespace cufit::commands

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device code in a host binary, as its fatbin entry headers state it (formats/fatbin.h reads them).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace cufit::formats {
+
+enum class CodeKind { cubin, ptx, lto, other };
+
+// Equal entries are counted together: libtorch_cuda.so has 2 300 entries but about ten different ones.
+struct DeviceCode {
+  CodeKind kind = CodeKind::other;
+  std::string arch;     // "90", "90a", "100f": number and suffix of the entry header
+  std::string ptx_isa;  // "8.8" for PTX, else empty
+  uint32_t count = 0;
+};
+
+const char* to_string(CodeKind kind);
+
+}  // namespace cufit::formats

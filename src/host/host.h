@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only contact with the machine. Probes take a Host& and nothing else, so a test can give them a recorded tree:
+// RealHost("/") is this machine, RealHost(dir) reads the same paths under `dir` with the given environment.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+namespace cufit::host {
+
+struct FileStatus {
+  bool is_directory = false;
+  bool is_regular = false;
+  bool is_character_device = false;
+  uint64_t size_bytes = 0;
+  uint32_t mode = 0;  // st_mode
+  uint32_t device_major = 0, device_minor = 0;
+};
+
+class Host {
+ public:
+  virtual ~Host() = default;
+  // Whole file, at most `limit` bytes (proc and sys files report size 0 and are read to the end).
+  virtual Result<std::string> read_file(const std::string& path, size_t limit = 16u << 20) const = 0;
+  virtual Result<std::unique_ptr<ByteSource>> open(const std::string& path) const = 0;
+  // Names in a directory without "." and "..", sorted.
+  virtual Result<std::vector<std::string>> list(const std::string& path) const = 0;
+  virtual Result<FileStatus> status(const std::string& path) const = 0;  // follows links
+  virtual Result<std::string> read_link(const std::string& path) const = 0;
+  virtual Result<std::string> real_path(const std::string& path) const = 0;
+  virtual bool may_read_write(const std::string& path) const = 0;
+  virtual std::optional<std::string> variable(std::string_view name) const = 0;
+  virtual std::vector<std::pair<std::string, std::string>> variables() const = 0;  // sorted by name
+  bool exists(const std::string& path) const { return status(path).has_value(); }
+};
+
+// `root` "/" with the process environment by default; tests pass a folder and their own variables.
+class RealHost final : public Host {
+ public:
+  RealHost();
+  RealHost(std::string root, std::map<std::string, std::string> environment);
+  Result<std::string> read_file(const std::string& path, size_t limit) const override;
+  Result<std::unique_ptr<ByteSource>> open(const std::string& path) const override;
+  Result<std::vector<std::string>> list(const std::string& path) const override;
+  Result<FileStatus> status(const std::string& path) const override;
+  Result<std::string> read_link(const std::string& path) const override;
+  Result<std::string> real_path(const std::string& path) const override;
+  bool may_read_write(const std::string& path) const override;
+  std::optional<std::string> variable(std::string_view name) const override;
+  std::vector<std::pair<std::string, std::string>> variables() const override;
+
+ private:
+  std::string under_root(const std::string& path) const;
+  std::string root_;  // "" for the real machine
+  std::map<std::string, std::string> environment_;
+};
+
+}  // namespace cufit::host
