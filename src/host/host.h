@@ -28,7 +28,8 @@ struct FileStatus {
 class Host {
  public:
   virtual ~Host() = default;
-  // Whole file, at most `limit` bytes (proc and sys files report size 0 and are read to the end).
+  // Whole file (proc and sys files report size 0 and are read to the end). A file over `limit` is an error, never a
+  // silent half; only regular files are read, so a pipe or device in the way cannot block or have side effects.
   virtual Result<std::string> read_file(const std::string& path, size_t limit = 16u << 20) const = 0;
   virtual Result<std::unique_ptr<ByteSource>> open(const std::string& path) const = 0;
   // Names in a directory without "." and "..", sorted.
@@ -37,6 +38,10 @@ class Host {
   virtual Result<std::string> read_link(const std::string& path) const = 0;
   virtual Result<std::string> real_path(const std::string& path) const = 0;
   virtual bool may_read_write(const std::string& path) const = 0;
+  // Size of the filesystem that holds `path` (statvfs). A folder that stands for a machine has none: unsupported.
+  virtual Result<uint64_t> filesystem_bytes(const std::string& path) const = 0;
+  // The newest `limit` bytes of the kernel's log buffer; lines as syslog(2) gives them ("<6>[ 12.3] text").
+  virtual Result<std::string> kernel_log(size_t limit = 1u << 20) const = 0;
   virtual std::optional<std::string> variable(std::string_view name) const = 0;
   virtual std::vector<std::pair<std::string, std::string>> variables() const = 0;  // sorted by name
   bool exists(const std::string& path) const { return status(path).has_value(); }
@@ -54,12 +59,16 @@ class RealHost final : public Host {
   Result<std::string> read_link(const std::string& path) const override;
   Result<std::string> real_path(const std::string& path) const override;
   bool may_read_write(const std::string& path) const override;
+  Result<uint64_t> filesystem_bytes(const std::string& path) const override;
+  Result<std::string> kernel_log(size_t limit) const override;
   std::optional<std::string> variable(std::string_view name) const override;
   std::vector<std::pair<std::string, std::string>> variables() const override;
 
  private:
-  std::string under_root(const std::string& path) const;
-  std::string root_;  // "" for the real machine
+  enum class LastLink { follow, keep };
+  // Where `path` lies for the operating system: links are resolved inside root_ and ".." never leaves it.
+  Result<std::string> under_root(const std::string& path, LastLink last = LastLink::follow) const;
+  std::string root_;  // "" for the real machine, else without a trailing slash
   std::map<std::string, std::string> environment_;
 };
 
