@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "checks/finding.h"
 #include "host/facts.h"
 #include "knowledge/knowledge.h"

@@ -16,7 +16,7 @@ enum Exit { k_ok = 0, k_findings = 1, k_usage = 2, k_failed = 3, k_interrupted =
 struct Option {
   std::string_view flags;    // "-v,--verbose" or "--env"; positional: "PATH"
   std::string_view value;    // "DIR"; empty = a switch
-  std::string_view help;     // one line; also in the man page
+  std::string_view help;     // always empty: the texts are in data/messages/help.toml
   bool repeats = false;
   std::string_view choices;  // "en zh": completion and validation; empty = free
 };
@@ -35,7 +35,7 @@ class Arguments {
 
 struct Command {
   std::string_view name;
-  std::string_view summary;     // one line
+  std::string_view summary;     // always empty, as above
   std::span<const Option> options;
   int (*run)(const Arguments& arguments);
   bool hidden = false;          // not listed by `cufit` alone

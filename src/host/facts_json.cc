@@ -199,15 +199,19 @@ struct Reader {
   }
 };
 
-template <class T>
-Result<T> from_json(std::string_view text, const std::string& name) {
-  Parsed json;
+Result<Parsed> parse_object(std::string_view text, const std::string& name) {
   try {
-    json = Parsed::parse(text.begin(), text.end());
-  } catch (const Parsed::parse_error& error) {
-    return fail(Code::malformed, format("`{}`: not JSON at byte {}", name, error.byte));
+    Parsed json = Parsed::parse(text.begin(), text.end());
+    if (!json.is_object()) return fail(Code::malformed, format("`{}`: not a JSON object", name));
+    return json;
+  } catch (const Parsed::exception& error) {
+    auto* parse_error = dynamic_cast<const Parsed::parse_error*>(&error);
+    return fail(Code::malformed, format("`{}`: not JSON at byte {}", name, parse_error ? parse_error->byte : 0));
   }
-  if (!json.is_object()) return fail(Code::malformed, format("`{}`: not a JSON object", name));
+}
+
+template <class T>
+Result<T> from_object(const Parsed& json, const std::string& name) {
   T value;
   Problem problem;
   Reader reader{json, "", problem};
@@ -218,12 +222,27 @@ Result<T> from_json(std::string_view text, const std::string& name) {
   return value;
 }
 
+template <class T>
+Result<T> from_json(std::string_view text, const std::string& name) {
+  CUFIT_TRY(json, parse_object(text, name));
+  return from_object<T>(json, name);
+}
+
 }  // namespace
 
 std::string facts_to_json(const Facts& facts, int indent) { return dump(Writer::to_json(facts), indent); }
 
 Result<Facts> facts_from_json(std::string_view text, const std::string& name) {
-  return from_json<Facts>(text, name);
+  CUFIT_TRY(json, parse_object(text, name));
+  const Parsed schema = json.value("schema", Parsed());
+  if (schema == "cufit.facts/1") return from_object<Facts>(json, name);
+  auto inner = json.find("facts");
+  if (schema == "cufit.doctor/1" && inner != json.end() && inner->is_object()) {
+    return from_object<Facts>(*inner, name);
+  }
+  return fail(Code::unsupported,
+              format("`{}`: `schema` is {}, not `cufit.facts/1` or `cufit.doctor/1`", name,
+                     schema.is_string() ? "`" + schema.get<std::string>() + "`" : "missing"));
 }
 
 std::string nvml_to_json(const NvmlFacts& nvml) { return dump(Writer::to_json(nvml), -1); }

@@ -19,6 +19,7 @@
 namespace cufit::host {
 
 std::string facts_to_json(const Facts& facts, int indent = 1);
+// Also takes doctor's JSON: its `facts` member. Error{unsupported} for any other schema.
 Result<Facts> facts_from_json(std::string_view text, const std::string& name);
 
 // Parts, for the pipe between the driver child and its parent (no indentation, no newline).

@@ -49,6 +49,7 @@ TEST(FactsJson, EveryFieldSurvivesARoundTrip) {
   Facts facts;
   Filler filler;
   filler.fill(facts);
+  facts.schema = "cufit.facts/1";
   std::string once = facts_to_json(facts);
   Result<Facts> back = facts_from_json(once, "test");
   ASSERT_TRUE(back) << back.error().text();
@@ -72,6 +73,13 @@ TEST(FactsJson, KeepsTheReasonOfAMissingFact) {
   EXPECT_EQ(back.system.kernel.note, "denied");
 }
 
+TEST(FactsJson, AcceptsDoctorsJson) {
+  Result<Facts> facts = facts_from_json(
+      R"({"schema":"cufit.doctor/1","facts":{"schema":"cufit.facts/1","cufit_version":"9"}})", "d.json");
+  ASSERT_TRUE(facts) << facts.error().text();
+  EXPECT_EQ(facts->cufit_version, "9");
+}
+
 TEST(FactsJson, InvalidUtf8DoesNotStopTheWriter) {
   Facts facts;
   facts.problems = {"name \xff\xfe"};
@@ -87,20 +95,21 @@ class BadRecording : public testing::TestWithParam<BadCase> {};
 TEST_P(BadRecording, IsNamed) {
   Result<Facts> facts = facts_from_json(GetParam().json, "bad.json");
   ASSERT_FALSE(facts);
-  EXPECT_EQ(facts.error().code, Code::malformed);
+  EXPECT_TRUE(facts.error().code == Code::malformed || facts.error().code == Code::unsupported);
   EXPECT_NE(facts.error().text().find(GetParam().message_part), std::string::npos) << facts.error().text();
   EXPECT_NE(facts.error().text().find("bad.json"), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     All, BadRecording,
-    testing::Values(BadCase{"", "byte"}, BadCase{"[]", "object"}, BadCase{R"({"system":)", "byte"},
-                    BadCase{R"({"nvml":{"gpus":[{},{"index":-1}]}})", "nvml.gpus[1].index"},
-                    BadCase{R"({"nvml":{"gpus":{}}})", "nvml.gpus"},
-                    BadCase{R"({"nvml":{"init_result":{"value":99999999999}}})", "nvml.init_result.value"},
-                    BadCase{R"({"system":{"kernel":{"missing":"lazy"}}})", "system.kernel.missing"},
-                    BadCase{R"({"system":{"kernel":"6.1"}})", "system.kernel"},
-                    BadCase{R"({"envs":[{"binaries":[{"device_code":[{"kind":"gif"}]}]}]})", "device_code[0].kind"}));
+    testing::Values(BadCase{"", "byte"}, BadCase{"[]", "object"}, BadCase{"{}", "schema"},
+                    BadCase{R"({"schema":"cufit.inspect/1"})", "cufit.inspect/1"}, BadCase{R"({"system":)", "byte"},
+                    BadCase{R"({"schema":"cufit.facts/1","nvml":{"gpus":[{},{"index":-1}]}})", "nvml.gpus[1].index"},
+                    BadCase{R"({"schema":"cufit.facts/1","nvml":{"gpus":{}}})", "nvml.gpus"},
+                    BadCase{R"({"schema":"cufit.facts/1","nvml":{"init_result":{"value":99999999999}}})", "nvml.init_result.value"},
+                    BadCase{R"({"schema":"cufit.facts/1","system":{"kernel":{"missing":"lazy"}}})", "system.kernel.missing"},
+                    BadCase{R"({"schema":"cufit.facts/1","system":{"kernel":"6.1"}})", "system.kernel"},
+                    BadCase{R"({"schema":"cufit.facts/1","envs":[{"binaries":[{"device_code":[{"kind":"gif"}]}]}]})", "device_code[0].kind"}));
 
 }  // namespace
 }  // namespace cufit::host

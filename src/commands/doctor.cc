@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/doctor.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <optional>
+
+#include "base/format.h"
+#include "checks/doctor.h"
+#include "commands/settings.h"
+#include "host/probe.h"
+#include "host/recording.h"
+#include "report/report.h"
+
+namespace cufit::commands {
+namespace {
+
+constexpr Option k_options[] = {
+    {"--env", "DIR", "", true, ""},
+    {"--from", "FILE", "", false, ""},
+    {"--record", "FILE", "", false, ""},
+    {"--deep", "", "", false, ""},
+    {"--gpu", "NAME|CC", "", true, ""},
+    {"--driver", "VERSION", "", false, ""},
+    {"--json", "", "", false, ""},
+    {"--html", "FILE", "", false, ""},
+    {"--fail-on", "LEVEL", "", false, "note unknown warning error never"},
+    {"-v,--verbose", "", "", false, ""},
+};
+
+// One line on a terminal that is overwritten; nothing when stderr is a file.
+void show_progress(const std::string& what, uint64_t done, uint64_t total) {
+  if (!isatty(STDERR_FILENO) || total == 0) return;
+  const unsigned percent = static_cast<unsigned>(100.0 * static_cast<double>(done) / static_cast<double>(total));
+  std::string bar(percent / 5, '=');
+  std::fprintf(stderr, "\r%-40.40s [%-20s] %3u %%%s", what.c_str(), bar.c_str(), percent, done >= total ? "\n" : "");
+}
+
+Result<host::Facts> facts_for(const host::Host& machine, const Arguments& arguments) {
+  if (arguments.has("from")) {
+    for (const char* live : {"env", "deep"}) {
+      if (arguments.has(live)) {
+        return fail(Code::usage, format("`--{}` looks at this machine and cannot go with `--from`", live));
+      }
+    }
+    return host::load_facts(machine, arguments.get("from"));
+  }
+  host::ProbeOptions options;
+  options.env_dirs = arguments.all("env");
+  for (const std::string& dir : options.env_dirs) {
+    if (!machine.exists(dir)) return fail(Code::usage, format("`--env {}`: no such directory", dir));
+  }
+  options.deep = arguments.has("deep");
+  options.driver_timeout_seconds = options.deep ? 120 : 10;
+  options.progress = show_progress;
+  return host::collect(machine, options);
+}
+
+Result<void> write_file(const std::string& path, const std::string& text) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  if (!file) return fail(Code::io, format("`{}` cannot be written", path));
+  bool good = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (std::fclose(file) != 0) good = false;
+  if (!good) return fail(Code::io, format("`{}` cannot be written in full", path));
+  return {};
+}
+
+int rank(checks::Severity severity) {
+  switch (severity) {
+    case checks::Severity::ok: return 0;
+    case checks::Severity::note: return 1;
+    case checks::Severity::unknown: return 2;
+    case checks::Severity::warning: return 3;
+    case checks::Severity::error: return 4;
+  }
+  return 4;
+}
+
+int exit_code(const checks::Report& report, const std::string& fail_on) {
+  static constexpr std::string_view k_levels[] = {"", "note", "unknown", "warning", "error"};
+  for (int level = 1; level <= 4; ++level) {
+    if (fail_on != k_levels[level]) continue;
+    for (const checks::Finding& finding : report.findings) {
+      if (rank(finding.severity) >= level) return k_findings;
+    }
+  }
+  return k_ok;
+}
+
+int give_up(const Error& error) {
+  complain(error.text());
+  return error.code == Code::usage ? k_usage : k_failed;
+}
+
+}  // namespace
+
+std::span<const Option> doctor_options() { return k_options; }
+
+int run_doctor(const Arguments& arguments) {
+  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
+  host::RealHost machine;
+  Result<host::Facts> facts = facts_for(machine, arguments);
+  if (!facts) return give_up(facts.error());
+  if (arguments.has("record")) {
+    host::Facts redacted = host::redact(machine, *facts);
+    if (auto saved = host::save_recording(arguments.get("record"), redacted); !saved) {
+      return give_up(saved.error());
+    }
+  }
+  if (arguments.has("gpu") || arguments.has("driver")) {
+    facts = checks::assume(std::move(*facts), {arguments.all("gpu"), arguments.get("driver")}, knowledge);
+    if (!facts) return give_up(facts.error());
+  }
+  const checks::Report report = checks::examine(*facts, knowledge);
+  const report::DoctorView view{*facts, report, knowledge};
+  const int code = exit_code(report, arguments.get("fail-on", "error"));
+  const report::Style style = style_for(arguments);
+  if (arguments.has("html")) {
+    // A page is made to be shared: it shows the redacted facts.
+    host::Facts redacted = host::redact(machine, *facts);
+    const checks::Report shared = checks::examine(redacted, knowledge);
+    auto written = write_file(arguments.get("html"), report::doctor_html({redacted, shared, knowledge}, style));
+    if (!written) return give_up(written.error());
+    if (!arguments.has("json")) return print(report::doctor_text(view, style), code);
+  }
+  return print(arguments.has("json") ? report::doctor_json(view) : report::doctor_text(view, style), code);
+}
+
+}  // namespace cufit::commands

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// main's whole work: find the row, parse, run.
+#include "base/format.h"
+#include "base/nearest.h"
+#include "commands/args.h"
+#include "commands/command.h"
+#include "commands/self.h"
+#include "commands/settings.h"
+#include "knowledge/knowledge.h"
+#include "report/width.h"
+
+namespace cufit::commands {
+namespace {
+
+int list_commands(const std::string& lang) {
+  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
+  std::string out = std::string(knowledge.message("help.words.about", lang)) + "\n\n";
+  for (const Command& command : table()) {
+    out += "  " + report::pad(command.name, 14) + summary_of(command, lang) + "\n";
+  }
+  return print(out + "\n" + std::string(knowledge.message("help.words.more", lang)) + "\n", k_ok);
+}
+
+int unknown_command(const std::string& typed) {
+  std::vector<std::string> names;
+  for (const Command& command : table()) names.emplace_back(command.name);
+  std::vector<std::string> close = nearest(typed, names, 1);
+  complain(close.empty() ? format("no command `{}`; see `cufit --help`", typed)
+                         : format("no command `{}`; did you mean `cufit {}`?", typed, close[0]));
+  return k_usage;
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv) {
+  const std::string first = argc > 1 ? argv[1] : "";
+  Arguments common;
+  for (int i = 1; i + 1 < argc; ++i) {
+    if (std::string_view(argv[i]) == "--lang") common.add("lang", argv[i + 1]);
+  }
+  if (first.empty() || first == "--lang") return run_overview(common);
+  if (first == "-h" || first == "--help" || first == "help") return list_commands(language(common));
+  if (first == "--version" || first == "-V") return print(format("cufit {}\n", CUFIT_VERSION), k_ok);
+  for (const Command& command : table()) {
+    if (command.name != first) continue;
+    Result<Arguments> arguments = parse_arguments(command, argc - 2, argv + 2);
+    if (!arguments) {
+      complain(arguments.error().text());
+      return k_usage;
+    }
+    if (arguments->has("help")) return print(usage_text(command, language(*arguments)), k_ok);
+    return command.run(*arguments);
+  }
+  return unknown_command(first);
+}
+
+}  // namespace cufit::commands

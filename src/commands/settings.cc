@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/settings.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/format.h"
+
+namespace cufit::commands {
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+int terminal_width() {
+  if (int columns = std::atoi(variable("COLUMNS").c_str()); columns > 0) return columns;
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 100;
+}
+
+}  // namespace
+
+std::string language(const Arguments& arguments) {
+  std::string chosen = arguments.get("lang");
+  if (chosen.empty()) chosen = variable("CUFIT_LANG");
+  for (const char* name : {"LC_ALL", "LC_MESSAGES", "LANG"}) {
+    if (chosen.empty()) chosen = variable(name);
+  }
+  return starts_with(lower(chosen), "zh") ? "zh" : "en";
+}
+
+report::Style style_for(const Arguments& arguments) {
+  report::Style style;
+  style.lang = language(arguments);
+  const std::string colour = arguments.get("color", "auto");
+  style.colour = colour == "always" || (colour == "auto" && isatty(STDOUT_FILENO) &&
+                                        variable("NO_COLOR").empty() && variable("TERM") != "dumb");
+  style.width = std::clamp(terminal_width(), 40, 120);
+  style.verbose = arguments.has("verbose");
+  return style;
+}
+
+int print(const std::string& text, int exit_code) {
+  bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (std::fflush(stdout) != 0) written = false;
+  if (!written) {
+    complain("stdout could not be written");
+    return k_failed;
+  }
+  return exit_code;
+}
+
+void complain(const std::string& message) { std::fprintf(stderr, "cufit: %s\n", message.c_str()); }
+
+}  // namespace cufit::commands

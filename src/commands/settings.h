@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// How to talk to this user: language, colour, width. From options first, then the environment, then the terminal.
+#pragma once
+
+#include <string>
+
+#include "commands/command.h"
+#include "report/report.h"
+
+namespace cufit::commands {
+
+// --lang, CUFIT_LANG, then LC_ALL / LC_MESSAGES / LANG: "zh*" is Chinese, everything else English.
+std::string language(const Arguments& arguments);
+
+// --color auto|always|never; auto: stdout is a terminal and NO_COLOR is not set. Width: COLUMNS, the terminal, 100.
+report::Style style_for(const Arguments& arguments);
+
+// Writes results to stdout; Exit::k_failed when stdout is closed or full.
+int print(const std::string& text, int exit_code);
+// "cufit: <message>" on stderr.
+void complain(const std::string& message);
+
+}  // namespace cufit::commands

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every command, in the order in which help lists them. Summary texts: data/messages/help.toml.
+#include "commands/command.h"
+#include "commands/doctor.h"
+#include "commands/self.h"
+
+namespace cufit::commands {
+
+std::span<const Command> table() {
+  static const Command k_table[] = {
+      {"doctor", "", doctor_options(), run_doctor},
+      {"self", "", self_options(), run_self},
+  };
+  return k_table;
+}
+
+}  // namespace cufit::commands
