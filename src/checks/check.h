@@ -38,6 +38,7 @@ struct Input {
   Source driver_source;
   std::optional<Version> driver_cuda;    // CUDA version of the user-mode driver: its own answer, else by branch
   Source driver_cuda_source;
+  bool what_if = false;                  // --gpu or --driver: the facts do not describe the machine as it is
 };
 
 Input make_input(const host::Facts& facts, const knowledge::Knowledge& knowledge);   // input.cc
@@ -46,6 +47,7 @@ using Check = std::vector<Finding> (*)(const Input& input);
 struct CheckRow {
   const char* name;                      // "driver_floor"
   Check run;
+  bool asks_machine = false;             // about the live kernel, nodes, container, processes: not asked with --gpu/--driver
 };
 std::span<const CheckRow> check_table();  // table.cc
 

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/doctor.h"
+
+#include <algorithm>
+
+#include "checks/parts.h"
+#include "checks/torch_env.h"
+
+namespace cufit::checks {
+
+namespace {
+
+// All GPUs of one environment together: fine if all are, broken if none works, limited in between.
+LinkState together(const std::vector<LinkState>& states) {
+  if (states.empty()) return LinkState::unknown;
+  auto all = [&](LinkState wanted) {
+    return std::all_of(states.begin(), states.end(), [&](LinkState state) { return state == wanted; });
+  };
+  auto any = [&](LinkState wanted) { return std::find(states.begin(), states.end(), wanted) != states.end(); };
+  if (all(LinkState::ok)) return LinkState::ok;
+  if (all(LinkState::broken)) return LinkState::broken;
+  if (any(LinkState::unknown) && !any(LinkState::broken)) return LinkState::unknown;
+  return LinkState::limited;
+}
+
+LinkState judge(const Input& input, const Report& report) {
+  const host::PythonEnv* main = main_env(input.facts);
+  std::vector<LinkState> states;
+  for (const Chain& chain : report.chains)
+    if (main == nullptr || chain.env == main->path) states.push_back(judge_chain(chain));
+  return together(states);
+}
+
+}  // namespace
+
+Report examine(const host::Facts& facts, const knowledge::Knowledge& knowledge) {
+  Input input = make_input(facts, knowledge);
+  Report report;
+  std::vector<Finding> all;
+  for (const CheckRow& row : check_table()) {
+    if (input.what_if && row.asks_machine) continue;
+    for (Finding& finding : row.run(input)) all.push_back(std::move(finding));
+  }
+  report.chains = build_chains(input, all);
+  report.findings = keep_root_causes(std::move(all));
+  report.abilities = list_abilities(input);
+  report.host_limits = list_host_limits(input);
+  report.verdict = judge(input, report);
+  return report;
+}
+
+}  // namespace cufit::checks

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/torch_env.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+
+namespace cufit::checks {
+
+bool has_torch(const host::PythonEnv& env) {
+  return !env.torch.path.empty() || env.torch.version || find_distribution(env, "torch") != nullptr;
+}
+
+std::vector<const host::PythonEnv*> torch_envs(const host::Facts& facts) {
+  std::vector<const host::PythonEnv*> found;
+  for (const host::PythonEnv& env : facts.envs)
+    if (has_torch(env)) found.push_back(&env);
+  return found;
+}
+
+const host::PythonEnv* main_env(const host::Facts& facts) {
+  std::vector<const host::PythonEnv*> with_torch = torch_envs(facts);
+  for (const host::PythonEnv* env : with_torch)
+    if (env->active) return env;
+  if (with_torch.size() == 1) return with_torch[0];
+  if (!with_torch.empty()) return nullptr;
+  for (const host::PythonEnv& env : facts.envs)
+    if (env.active) return &env;
+  return facts.envs.size() == 1 ? &facts.envs[0] : nullptr;
+}
+
+namespace {
+
+void take_tag(const Input& input, const std::string& tag, const Source& source, TorchBuild& build) {
+  if (tag == "cpu") build.kind = "cpu";
+  else if (starts_with(tag, "rocm")) build.kind = "rocm";
+  else if (starts_with(tag, "xpu")) build.kind = "xpu";
+  else if (starts_with(tag, "cu")) build.kind = "cuda";
+  else return;
+  build.tag = tag;
+  build.source = source;
+  const knowledge::CudaTag* row = build.kind == "cuda" ? input.knowledge.find_cuda_tag(tag) : nullptr;
+  if (row == nullptr || build.cuda) return;
+  build.cuda = parse_version(row->cuda);
+  build.cuda_exact = build.cuda.has_value();
+}
+
+void take_libraries(const host::PythonEnv& env, TorchBuild& build) {
+  for (const host::Binary& binary : env.binaries) {
+    if (!is_torch_binary(env, binary)) continue;
+    for (const std::string& needed : binary.needed) {
+      // libcudart.so.12, or the hashed name of bundled builds: libcudart-<hash>.so.11.0
+      size_t so = needed.find(".so.");
+      if (!starts_with(needed, "libcudart") || so == std::string::npos) continue;
+      build.kind = "cuda";
+      build.source = {SourceKind::file, binary.path + " NEEDED " + needed};
+      build.cuda = parse_version(needed.substr(so + 4));
+      if (build.cuda) build.cuda->parts.resize(1);
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+TorchBuild torch_build_of(const Input& input, const host::PythonEnv& env) {
+  TorchBuild build;
+  const host::TorchFacts& torch = env.torch;
+  const host::Distribution* package = find_distribution(env, "torch");
+  std::string version = torch.version ? *torch.version : package != nullptr ? package->version : "";
+  build.release = version.substr(0, version.find('+'));
+  if (torch.cuda && (build.cuda = parse_version(*torch.cuda))) {
+    build.kind = "cuda";
+    build.cuda_exact = build.cuda->parts.size() > 1;
+    build.source = torch.cuda.source;
+  } else if (torch.hip && !torch.hip->empty()) {
+    build.kind = "rocm";
+    build.source = torch.hip.source;
+  }
+  std::string tag = torch.variant;
+  if (tag.empty() && version.find('+') != std::string::npos) tag = version.substr(version.find('+') + 1);
+  if (build.kind.empty()) take_tag(input, tag, torch.version ? torch.version.source : Source{}, build);
+  else if (build.kind == "cuda" && starts_with(tag, "cu")) build.tag = tag;
+  if (build.kind.empty()) take_libraries(env, build);
+  if (build.kind == "cuda" && build.tag.empty() && build.cuda && build.cuda_exact)
+    build.tag = "cu" + std::to_string(build.cuda->part(0)) + std::to_string(build.cuda->part(1));
+  // version.py says `cuda = None`: read, and built without CUDA.
+  if (build.kind.empty() && torch.cuda.why == WhyNot::not_present && torch.version) {
+    build.kind = "cpu";
+    build.source = torch.cuda.source;
+  }
+  return build;
+}
+
+std::string_view file_name(std::string_view path) {
+  size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+bool is_torch_binary(const host::PythonEnv&, const host::Binary& binary) {
+  if (!binary.package.empty()) return binary.package == "torch" || binary.package == "libtorch" ||
+                                      binary.package == "pytorch";
+  return contains(binary.path, "/torch/lib/") || starts_with(binary.path, "torch/lib/");
+}
+
+const host::Binary* torch_main_library(const host::PythonEnv& env) {
+  for (std::string_view wanted : {"libtorch_cuda.so", "libtorch_cuda_cu.so", "libtorch_cuda_cpp.so"})
+    for (const host::Binary& binary : env.binaries)
+      if (file_name(binary.path) == wanted && is_torch_binary(env, binary)) return &binary;
+  return nullptr;
+}
+
+const host::Distribution* find_distribution(const host::PythonEnv& env, std::string_view name) {
+  if (!env.distributions) return nullptr;
+  for (const host::Distribution& distribution : *env.distributions)
+    if (distribution.name == name) return &distribution;
+  // conda calls the same package pytorch.
+  return name == "torch" ? find_distribution(env, "pytorch") : nullptr;
+}
+
+const host::DriverLibrary* loaded_driver_library(const host::Facts& facts, std::string_view soname) {
+  for (const host::DriverLibrary& library : facts.driver_libraries)
+    if (library.loads && library.soname == soname) return &library;
+  return nullptr;
+}
+
+const host::DriverLibrary* active_compat(const Input& input) {
+  const host::DriverLibrary* library = loaded_driver_library(input.facts, "libcuda.so.1");
+  return library != nullptr && library->origin == "compat" ? library : nullptr;
+}
+
+CompatGpu compat_gpu(const GpuView& gpu) {
+  if (gpu.row != nullptr) {
+    std::string_view segment = gpu.row->segment;
+    if (segment == "datacenter" || segment == "jetson") return CompatGpu::eligible;
+    if (segment == "consumer") return CompatGpu::not_eligible;
+  }
+  std::string brand = gpu.nvml != nullptr ? gpu.nvml->brand.value_or("") : "";
+  std::string name = lower(gpu.name);
+  if (brand == "tesla") return CompatGpu::eligible;
+  if (starts_with(brand, "geforce") || starts_with(brand, "titan") || contains(name, "geforce") ||
+      contains(name, "titan "))
+    return CompatGpu::not_eligible;
+  return CompatGpu::unknown;  // workstation boards: some server models are allowed, no list says which
+}
+
+bool may_use_compat(const Input& input, const host::DriverLibrary& compat) {
+  if (input.gpus.empty() || !input.driver) return false;
+  std::string branch = std::to_string(input.driver->part(0));
+  const std::vector<std::string>& branches = compat.compat_drivers;
+  if (std::find(branches.begin(), branches.end(), branch) == branches.end()) return false;
+  return std::all_of(input.gpus.begin(), input.gpus.end(),
+                     [](const GpuView& gpu) { return compat_gpu(gpu) == CompatGpu::eligible; });
+}
+
+bool has_variable(const host::Facts& facts, std::string_view name) {
+  return std::any_of(facts.variables.begin(), facts.variables.end(),
+                     [&](const host::EnvVariable& variable) { return variable.name == name; });
+}
+
+std::string variable(const host::Facts& facts, std::string_view name) {
+  for (const host::EnvVariable& variable : facts.variables)
+    if (variable.name == name) return variable.value;
+  return {};
+}
+
+bool in_container(const host::Facts& facts) {
+  const Fact<std::string>& kind = facts.system.container;
+  return kind && *kind != "none" && !kind->empty();
+}
+
+bool is_wsl(const host::Facts& facts) { return facts.system.wsl.value.has_value(); }
+bool is_jetson(const host::Facts& facts) { return facts.system.jetson.value.has_value(); }
+
+bool at_least(const Version& driver, const Version& floor) {
+  if (driver.parts.size() == 1) return driver.part(0) >= floor.part(0);
+  return driver >= floor;
+}
+
+}  // namespace cufit::checks
