@@ -1,0 +1,70 @@
+# The two commands of the README: `make doctor` and `make test`. Each sets up what it needs and says what it does.
+# Everything else here is for developers; `make help` lists it.
+BUILD ?= build
+JOBS ?= $(shell nproc)
+
+.PHONY: help setup build doctor test test-wheels bench bench-smoke sanitize fuzz check install clean
+
+help:
+	@echo "make doctor       set up, build, run cufit doctor"
+	@echo "make test         set up, build, run all tests but the one that downloads wheels"
+	@echo "make test-wheels  download real wheels (about 2 GB) and compare with NVIDIA's cuobjdump"
+	@echo "make bench        speed against torch's collect_env and cuobjdump, in one run"
+	@echo "make sanitize     the tests under ASan and UBSan"
+	@echo "make fuzz         every fuzz harness for FUZZ_SECONDS (20)"
+	@echo "make check        layers, file sizes, spelling"
+	@echo "make install      cufit, man page and completions below PREFIX (/usr/local)"
+
+setup:
+	@tools/setup
+
+build: setup
+	@cmake -S . -B $(BUILD) -G Ninja >/dev/null
+	@ninja -C $(BUILD) -j$(JOBS) --quiet cufit
+
+doctor: build
+	@$(BUILD)/cufit doctor --fail-on never
+	@tools/after-doctor $(BUILD)/cufit
+
+test: setup
+	@cmake -S . -B $(BUILD) -G Ninja >/dev/null
+	@ninja -C $(BUILD) -j$(JOBS) --quiet
+	@cd $(BUILD) && ctest --output-on-failure -LE wheels
+	@echo "skipped: the comparison with cuobjdump on real wheels (about 2 GB to download): make test-wheels"
+
+test-wheels: setup
+	@cmake -S . -B $(BUILD) -G Ninja >/dev/null
+	@ninja -C $(BUILD) -j$(JOBS) --quiet cufit test_wheels
+	@tools/fetch-wheels $(BUILD)/wheels
+	@cd $(BUILD) && CUFIT_WHEELS=$(abspath $(BUILD))/wheels ctest --output-on-failure -L wheels
+
+bench: build
+	@ninja -C $(BUILD) -j$(JOBS) --quiet
+	@tools/bench $(BUILD)
+
+bench-smoke: build
+	@ninja -C $(BUILD) -j$(JOBS) --quiet
+	@tools/bench --smoke $(BUILD)
+
+sanitize: setup
+	@cmake -S . -B $(BUILD)-asan -G Ninja -DCUFIT_SANITIZE=address,undefined -DCUFIT_BENCH=OFF >/dev/null
+	@ninja -C $(BUILD)-asan -j$(JOBS) --quiet
+	@cd $(BUILD)-asan && ctest --output-on-failure -LE wheels
+
+FUZZ_SECONDS ?= 20
+fuzz: setup
+	@cmake -S . -B $(BUILD)-fuzz -G Ninja -DCUFIT_FUZZ=ON -DCMAKE_C_COMPILER=clang-14 \
+	  -DCMAKE_CXX_COMPILER=clang++-14 >/dev/null
+	@ninja -C $(BUILD)-fuzz -j$(JOBS) --quiet
+	@tools/fuzz-all $(BUILD)-fuzz $(FUZZ_SECONDS)
+
+check:
+	@tools/check-layers
+	@tools/check-tree
+
+PREFIX ?= /usr/local
+install: build
+	@tools/install $(BUILD)/cufit $(DESTDIR)$(PREFIX)
+
+clean:
+	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-fuzz
