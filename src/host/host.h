@@ -31,6 +31,9 @@ class Host {
   // Whole file (proc and sys files report size 0 and are read to the end). A file over `limit` is an error, never a
   // silent half; only regular files are read, so a pipe or device in the way cannot block or have side effects.
   virtual Result<std::string> read_file(const std::string& path, size_t limit = 16u << 20) const = 0;
+  // The first `size` bytes, fewer when the file is shorter: for files whose start is enough and whose rest costs time
+  // (/proc/cpuinfo of a large machine takes milliseconds).
+  virtual Result<std::string> read_head(const std::string& path, size_t size) const = 0;
   virtual Result<std::unique_ptr<ByteSource>> open(const std::string& path) const = 0;
   // Names in a directory without "." and "..", sorted.
   virtual Result<std::vector<std::string>> list(const std::string& path) const = 0;
@@ -53,6 +56,7 @@ class RealHost final : public Host {
   RealHost();
   RealHost(std::string root, std::map<std::string, std::string> environment);
   Result<std::string> read_file(const std::string& path, size_t limit) const override;
+  Result<std::string> read_head(const std::string& path, size_t size) const override;
   Result<std::unique_ptr<ByteSource>> open(const std::string& path) const override;
   Result<std::vector<std::string>> list(const std::string& path) const override;
   Result<FileStatus> status(const std::string& path) const override;

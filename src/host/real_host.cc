@@ -191,6 +191,22 @@ Result<std::string> RealHost::read_file(const std::string& path, size_t limit) c
   return out;
 }
 
+Result<std::string> RealHost::read_head(const std::string& path, size_t size) const {
+  CUFIT_TRY(place, under_root(path));
+  CUFIT_TRY(file, open_regular(place, path));
+  std::string out(size, '\0');
+  size_t done = 0;
+  while (done < size) {
+    ssize_t got = ::read(file.descriptor.number(), out.data() + done, size - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return error_of(errno, path);
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  out.resize(done);
+  return out;
+}
+
 Result<std::unique_ptr<ByteSource>> RealHost::open(const std::string& path) const {
   CUFIT_TRY(place, under_root(path));
   CUFIT_TRY(file, open_regular(place, path));

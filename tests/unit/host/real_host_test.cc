@@ -35,6 +35,14 @@ TEST(RealHost, RefusesAFileOverTheLimitInsteadOfCuttingIt) {
   EXPECT_NE(text.error().what.find("`/a`"), std::string::npos) << text.error().what;
 }
 
+TEST(RealHost, ReadsOnlyTheHeadWhenAsked) {
+  FakeRoot root;
+  root.file("/a", "0123456789");
+  EXPECT_EQ(*root.host().read_head("/a", 4), "0123");
+  EXPECT_EQ(*root.host().read_head("/a", 40), "0123456789");
+  EXPECT_EQ(RealHost().read_head("/proc/self/status", 5)->substr(0, 5), "Name:");
+}
+
 TEST(RealHost, ReadsProcFilesThatSaySizeZero) {
   RealHost host;
   EXPECT_NE(text_of(host, "/proc/self/status").find("Cpus_allowed_list:"), std::string::npos);

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The readers of small JSON configuration files share this file because the JSON library's header costs seconds for
+// every file that includes it.
+#include "formats/daemon_json.h"
+#include "formats/toolkit_version.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/format.h"
+#include "base/version.h"
+
+namespace cufit::formats {
+namespace {
+
+using nlohmann::json;
+
+// The library's parser keeps its own stack, so depth is no danger; size is bounded by who read the file.
+json parse_quietly(std::string_view text) { return json::parse(text.begin(), text.end(), nullptr, false); }
+
+// Text at a key of an object; empty for anything else.
+std::string text_at(const json& object, const char* key) {
+  if (!object.is_object()) return {};
+  auto found = object.find(key);
+  if (found == object.end() || !found->is_string()) return {};
+  return found->get<std::string>();
+}
+
+std::string only_version(std::string_view text) {
+  std::optional<Version> version = parse_version(text);
+  return version ? version->text() : std::string();
+}
+
+// Position of the first wrong byte, for the message.
+size_t damaged_byte(std::string_view text) {
+  try {
+    json parsed = json::parse(text.begin(), text.end());
+  } catch (const json::parse_error& error) {
+    return error.byte;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string parse_toolkit_json(std::string_view text) {
+  json root = parse_quietly(text);
+  if (!root.is_object()) return {};
+  for (const char* part : {"cuda", "cuda_nvcc", "cuda_cudart"}) {
+    auto found = root.find(part);
+    if (found == root.end()) continue;
+    std::string version = only_version(text_at(*found, "version"));
+    if (!version.empty()) return version;
+  }
+  return {};
+}
+
+std::string parse_toolkit_text(std::string_view text) {
+  for (std::string_view line : split_lines(text)) {
+    size_t at = line.find("CUDA Version ");
+    if (at != std::string_view::npos) return only_version(trim(line.substr(at + 13)));
+  }
+  return {};
+}
+
+Result<DaemonConfig> parse_daemon_json(std::string_view text, const std::string& name) {
+  DaemonConfig out;
+  if (trim(text).empty()) return out;  // Docker takes an empty file as no settings
+  json root = parse_quietly(text);
+  if (!root.is_object()) {
+    return fail(Code::malformed, format("`{}`: no JSON object (byte {})", name, damaged_byte(text)));
+  }
+  out.default_runtime = text_at(root, "default-runtime");
+  auto runtimes = root.find("runtimes");
+  if (runtimes != root.end() && runtimes->is_object()) {
+    for (auto each = runtimes->begin(); each != runtimes->end(); ++each) {
+      if (each.key() == "nvidia" || contains(text_at(each.value(), "path"), "nvidia-container-runtime")) {
+        out.has_nvidia_runtime = true;
+      }
+    }
+  }
+  auto features = root.find("features");
+  if (features != root.end() && features->is_object()) {
+    auto cdi = features->find("cdi");
+    out.cdi_enabled = cdi != features->end() && cdi->is_boolean() && cdi->get<bool>();
+  }
+  return out;
+}
+
+}  // namespace cufit::formats
