@@ -3,7 +3,9 @@
 // writes it to stdout or to a file.
 #pragma once
 
+#include <map>
 #include <string>
+#include <string_view>
 
 #include "checks/finding.h"
 #include "host/facts.h"

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/page.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/format.h"
+#include "report/width.h"
+
+namespace cufit::report {
+namespace {
+
+using Args = std::map<std::string, std::string>;
+
+const char* verdict_word(LinkState state) { return state == LinkState::ok ? "works" : to_string(state); }
+
+int rank(LinkState state) {  // broken outweighs unknown: one certain break decides
+  switch (state) {
+    case LinkState::ok: return 0;
+    case LinkState::limited: return 1;
+    case LinkState::unknown: return 2;
+    case LinkState::broken: return 3;
+  }
+  return 2;
+}
+
+class Builder {
+ public:
+  Builder(const DoctorView& view, std::string_view lang) : view_(view), lang_(lang) {}
+
+  Page build(bool with_facts) {
+    Page page;
+    page.verdict = view_.report.verdict;
+    page.chains = chains(page.other_envs);
+    page.answer = say(std::string("answer.") + verdict_word(page.verdict));
+    page.sentence = sentence();
+    page.counts = counts();
+    page.machine = machine();
+    page.origin = origin();
+    for (const checks::Finding& finding : view_.report.findings) page.findings.push_back(block(finding));
+    page.abilities = abilities();
+    for (const checks::Link& link : view_.report.host_limits) page.host_limits.push_back(row(link, "host."));
+    for (const std::string& problem : view_.facts.problems) page.problems.push_back(printable(problem));
+    if (with_facts) {
+      page.facts = fact_lines(view_.facts);
+      for (FactLine& line : page.facts) {
+        line.value = printable(line.value);
+        line.source = printable(line.source);
+        line.note = printable(line.note);
+      }
+    }
+    return page;
+  }
+
+ private:
+  std::string say(std::string_view key, const Args& args = {}) const {
+    return label(view_.knowledge, lang_, key, args);
+  }
+  bool has(const std::string& key) const { return !view_.knowledge.message("report." + key, lang_).empty(); }
+  std::string comma() const { return say("comma"); }
+
+  // A name of a link, data type or limit: its label, or the name itself for one that has none.
+  std::string named(const std::string& prefix, const std::string& name) const {
+    return has(prefix + name) ? say(prefix + name) : printable(name);
+  }
+
+  std::string evidence(const checks::Evidence& item) const {
+    std::string key = "evidence." + item.kind;
+    if (!has(key)) key = "evidence.file";
+    Args args{{"detail", item.detail}, {"value", item.value}};
+    if (item.value.empty()) key = has(key + ".bare") ? key + ".bare" : "evidence.file.bare";
+    return printable(say(key, args));
+  }
+
+  Row row(const checks::Link& link, const std::string& prefix) const {
+    Row out;
+    out.state = link.state;
+    out.name = named(prefix, link.name);
+    std::string_view text = view_.knowledge.message(link.key, lang_);
+    out.detail = printable(text.empty() ? link.key : fill(text, link.args));
+    for (const checks::Evidence& item : link.evidence) out.evidence.push_back(evidence(item));
+    return out;
+  }
+
+  FindingBlock block(const checks::Finding& finding) const {
+    FindingBlock out;
+    auto text = [&](const char* part) {
+      return printable(finding_text(finding, part, lang_, view_.knowledge));
+    };
+    out.severity = finding.severity;
+    out.id = printable(finding.id);
+    const knowledge::FindingTexts* texts = view_.knowledge.find_texts(finding.id);
+    if (texts) out.action = std::string(texts->action);
+    out.title = text("title");
+    out.why = text("why");
+    out.rule = text("rule");
+    out.next = text("next");
+    out.unknown_because = printable(finding.unknown_because);
+    out.subject = subject(finding.subject);
+    for (const checks::Evidence& item : finding.evidence) out.evidence.push_back(evidence(item));
+    std::vector<std::string> follows;
+    for (const std::string& id : finding.consequences) {
+      checks::Finding consequence;
+      consequence.id = id;
+      std::string title = finding_text(consequence, "title", lang_, view_.knowledge);
+      // A title with placeholders cannot be filled here: a consequence is kept by its id only.
+      follows.push_back(title == id || contains(title, "{") ? "`" + printable(id) + "`" : printable(title));
+    }
+    out.follows = join(follows, say("semicolon"));
+    return out;
+  }
+
+  std::string subject(const std::string& subject) const {
+    if (subject.empty() || subject == "machine") return {};
+    if (starts_with(subject, "env ")) return say("subject.env", {{"path", printable(subject.substr(4))}});
+    return printable(subject);
+  }
+
+  const host::PythonEnv* env(const std::string& path) const {
+    for (const host::PythonEnv& candidate : view_.facts.envs)
+      if (candidate.path == path) return &candidate;
+    return nullptr;
+  }
+  static bool has_torch(const host::PythonEnv* env) {
+    return env && (env->torch.version || !env->torch.path.empty());
+  }
+
+  std::string env_summary(const host::PythonEnv& env) const {
+    std::vector<std::string> parts;
+    if (!env.kind.empty()) parts.push_back(has("env." + env.kind) ? say("env." + env.kind) : printable(env.kind));
+    if (env.python) parts.push_back("Python " + printable(*env.python));
+    if (env.torch.version) {
+      parts.push_back("torch " + printable(*env.torch.version));
+    } else if (has_torch(&env)) {
+      parts.push_back(say("env.torch_unknown"));
+    } else {
+      parts.push_back(say("env.no_torch"));
+    }
+    if (env.active) parts.push_back(say("env.active"));
+    return join(parts, comma());
+  }
+
+  // "0: NVIDIA H200 (9.0)" -> number and the rest.
+  static std::pair<std::string, std::string> cut_gpu(const std::string& gpu) {
+    size_t colon = gpu.find(':');
+    if (colon == std::string::npos || colon == 0 || colon > 6) return {"", gpu};
+    for (size_t i = 0; i < colon; ++i)
+      if (gpu[i] < '0' || gpu[i] > '9') return {"", gpu};
+    return {gpu.substr(0, colon), std::string(trim(gpu.substr(colon + 1)))};
+  }
+
+  // Two chains of one environment that differ only in the number of the GPU are one block.
+  static std::string signature(const checks::Chain& chain) {
+    std::string out = cut_gpu(chain.gpu).second + "\n" + chain.env;
+    for (const checks::Link& link : chain.links) {
+      out += "\n" + link.name + "\t" + to_string(link.state) + "\t" + link.key;
+      if (link.name == "gpu" && link.state == LinkState::ok) continue;  // its args hold the number or the address
+      for (const auto& [name, value] : link.args)
+        if (name != "gpu" && name != "index") out += "\t" + name + "=" + value;
+    }
+    return out;
+  }
+
+  // {"0","1","2","5"} -> "0-2, 5"
+  static std::string ranges(const std::vector<std::string>& numbers) {
+    std::vector<std::string> parts;
+    for (size_t i = 0; i < numbers.size();) {
+      size_t last = i;
+      while (last + 1 < numbers.size() && std::stoul(numbers[last + 1]) == std::stoul(numbers[last]) + 1) ++last;
+      parts.push_back(last == i ? numbers[i] : numbers[i] + (last == i + 1 ? ", " : "-") + numbers[last]);
+      i = last + 1;
+    }
+    return join(parts, ", ");
+  }
+
+  std::vector<ChainBlock> chains(std::vector<std::string>& other_envs) const {
+    bool any_torch = false;
+    for (const host::PythonEnv& env : view_.facts.envs) any_torch |= has_torch(&env);
+    // Without torch anywhere the first environment still shows the driver's side of the chain.
+    std::string shown = view_.report.chains.empty() ? "" : view_.report.chains.front().env;
+
+    std::vector<ChainBlock> out;
+    std::vector<std::string> signatures;
+    std::vector<std::vector<std::string>> numbers;
+    for (const checks::Chain& chain : view_.report.chains) {
+      const host::PythonEnv* where = env(chain.env);
+      if (where && !has_torch(where) && (any_torch || chain.env != shown)) continue;
+      std::string key = signature(chain);
+      auto [number, rest] = cut_gpu(chain.gpu);
+      auto found = std::find(signatures.begin(), signatures.end(), key);
+      if (found != signatures.end() && !number.empty()) {
+        size_t at = static_cast<size_t>(found - signatures.begin());
+        numbers[at].push_back(number);
+        out[at].gpus = "GPU " + ranges(numbers[at]) + ": " + printable(rest);
+        continue;
+      }
+      signatures.push_back(std::move(key));
+      numbers.push_back({number});
+      out.push_back(block(chain, where));
+    }
+    for (const host::PythonEnv& env : view_.facts.envs) {
+      bool in_chain = std::any_of(out.begin(), out.end(), [&](const ChainBlock& b) { return b.env == env.path; });
+      if (!in_chain) other_envs.push_back(printable(env.path) + "  " + env_summary(env));
+    }
+    return out;
+  }
+
+  ChainBlock block(const checks::Chain& chain, const host::PythonEnv* where) const {
+    ChainBlock out;
+    auto [number, rest] = cut_gpu(chain.gpu);
+    if (chain.gpu.empty()) {
+      out.gpus = say("no_gpu");
+    } else {
+      out.gpus = (number.empty() ? "" : "GPU " + number + ": ") + printable(rest);
+    }
+    out.env = printable(chain.env);
+    if (where) out.env_summary = env_summary(*where);
+    for (const checks::Link& link : chain.links) {
+      out.links.push_back(row(link, "link."));
+      if (rank(link.state) > rank(out.state)) out.state = link.state;
+    }
+    return out;
+  }
+
+  std::string sentence() const {
+    std::set<std::string> gpus;
+    size_t running = 0;
+    for (const checks::Chain& chain : view_.report.chains) {
+      if (!chain.gpu.empty()) gpus.insert(chain.gpu);
+      LinkState worst = LinkState::ok;
+      for (const checks::Link& link : chain.links)
+        if (rank(link.state) > rank(worst)) worst = link.state;
+      running += worst == LinkState::ok || worst == LinkState::limited;
+    }
+    std::string word = verdict_word(view_.report.verdict);
+    size_t total = view_.report.chains.size();
+    std::string many = gpus.empty() ? ".no_gpu" : gpus.size() == 1 ? ".one" : ".many";
+    if (view_.report.verdict == LinkState::broken && running > 0) many = ".part";
+    return say("verdict." + word + many, {{"gpus", std::to_string(gpus.size())},
+                                          {"running", std::to_string(running)},
+                                          {"total", std::to_string(total)}});
+  }
+
+  std::string counts() const {
+    std::vector<std::string> parts;
+    for (Severity severity : {Severity::error, Severity::warning, Severity::note, Severity::unknown}) {
+      size_t count = 0;
+      for (const checks::Finding& finding : view_.report.findings) count += finding.severity == severity;
+      if (count == 0) continue;
+      std::string key = std::string("count.") + to_string(severity) + (count == 1 ? ".one" : ".many");
+      parts.push_back(say(key, {{"count", std::to_string(count)}}));
+    }
+    return join(parts, comma());
+  }
+
+  std::string machine() const {
+    const host::Facts& facts = view_.facts;
+    std::vector<std::string> parts;
+    if (facts.system.distribution) parts.push_back(*facts.system.distribution);
+    if (facts.system.architecture) parts.push_back(*facts.system.architecture);
+    const Fact<std::string>& driver = facts.kernel.version ? facts.kernel.version : facts.nvml.driver_version;
+    if (driver) parts.push_back(say("machine.driver", {{"version", *driver}}));
+    if (facts.system.wsl) parts.push_back("WSL " + *facts.system.wsl);
+    if (facts.system.container && *facts.system.container != "none") {
+      parts.push_back(say("machine.container", {{"kind", *facts.system.container}}));
+    }
+    return printable(join(parts, comma()));
+  }
+
+  std::vector<std::string> origin() const {
+    std::vector<std::string> out;
+    const host::Facts& facts = view_.facts;
+    if (facts.origin == "recording") out.push_back(say("origin.recording"));
+    if (facts.origin == "dump") out.push_back(say("origin.dump"));
+    bool assumed = facts.kernel.version.source.kind == SourceKind::assumed ||
+                   facts.nvml.driver_version.source.kind == SourceKind::assumed;
+    for (const host::NvmlGpu& gpu : facts.nvml.gpus) {
+      assumed |= gpu.name.source.kind == SourceKind::assumed ||
+                 gpu.compute_capability.source.kind == SourceKind::assumed;
+    }
+    if (assumed) out.push_back(say("origin.assumed"));
+    return out;
+  }
+
+  std::vector<AbilityBlock> abilities() const {
+    std::vector<AbilityBlock> out;
+    for (const checks::Link& link : view_.report.abilities) {
+      auto gpu = link.args.find("gpu");
+      std::string name = gpu == link.args.end() ? "" : printable(gpu->second);
+      if (!name.empty() && !cut_gpu(name).first.empty()) name = "GPU " + name;
+      if (out.empty() || out.back().gpu != name) out.push_back({name, {}});
+      out.back().rows.push_back(row(link, "ability."));
+    }
+    return out;
+  }
+
+  const DoctorView& view_;
+  std::string_view lang_;
+};
+
+}  // namespace
+
+std::string label(const knowledge::Knowledge& knowledge, std::string_view lang, std::string_view key,
+                  const std::map<std::string, std::string>& args) {
+  std::string full = "report." + std::string(key);
+  std::string_view text = knowledge.message(full, lang);
+  return text.empty() ? full : fill(text, args);
+}
+
+Page make_page(const DoctorView& view, std::string_view lang, bool with_facts) {
+  return Builder(view, lang).build(with_facts);
+}
+
+std::vector<Piece> cut_commands(std::string_view text) {
+  std::vector<Piece> out;
+  std::string plain;
+  auto flush = [&] {
+    std::string_view kept = trim(plain);
+    // What is left between a command and the end of a sentence is often only its full stop.
+    if (!kept.empty() && kept != "." && kept != "。") out.push_back({false, std::string(kept)});
+    plain.clear();
+  };
+  size_t at = 0;
+  while (at < text.size()) {
+    size_t open = text.find('`', at);
+    size_t close = open == std::string_view::npos ? open : text.find('`', open + 1);
+    if (close == std::string_view::npos) break;
+    std::string_view span = text.substr(open + 1, close - open - 1);
+    plain += text.substr(at, open - at);
+    if (trim(span).find(' ') != std::string_view::npos) {
+      flush();
+      out.push_back({true, std::string(trim(span))});
+    } else {
+      plain += text.substr(open, close + 1 - open);
+    }
+    at = close + 1;
+  }
+  plain += text.substr(std::min(at, text.size()));
+  flush();
+  return out;
+}
+
+}  // namespace cufit::report

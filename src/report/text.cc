@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// doctor's report on a terminal. Order: the answer, the chain that shows where it holds or breaks, what is wrong and
+// the one command for it, then what else is worth knowing. Links that are ok share one line.
+#include "report/report.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "report/marks.h"
+#include "report/page.h"
+#include "report/width.h"
+
+namespace cufit::report {
+namespace {
+
+constexpr size_t k_evidence_shown = 4;
+constexpr int k_narrowest = 40;
+
+const char* colour_of(LinkState state) {
+  switch (state) {
+    case LinkState::ok: return "32";
+    case LinkState::limited: return "33";
+    case LinkState::broken: return "31";
+    case LinkState::unknown: return "36";
+  }
+  return "36";
+}
+
+class Painter {
+ public:
+  Painter(const Page& page, const DoctorView& view, const Style& style)
+      : page_(page), view_(view), style_(style), width_(std::clamp(style.width, k_narrowest, 100)) {
+    for (const char* key : {"ok", "limited", "broken", "unknown"}) {
+      state_columns_ = std::max(state_columns_, columns(say(std::string("state.") + key)));
+    }
+  }
+
+  std::string paint() {
+    answer();
+    chains();
+    for (const FindingBlock& finding : page_.findings) this->finding(finding);
+    abilities();
+    host_limits();
+    problems();
+    if (style_.verbose) facts();
+    out_ += '\n';
+    if (!style_.verbose) {
+      flow(say(page_.findings.empty() ? "hint.healthy" : "hint.findings"), "", "", "2");
+    }
+    while (ends_with(out_, "\n\n")) out_.pop_back();
+    return std::move(out_);
+  }
+
+ private:
+  std::string say(const std::string& key, const std::map<std::string, std::string>& args = {}) const {
+    return label(view_.knowledge, style_.lang, key, args);
+  }
+  // "1" bold, "2" dim, "31" red.
+  std::string coloured(const std::string& text, const std::string& code) const {
+    if (!style_.colour || code.empty() || text.empty()) return text;
+    return "\x1b[" + code + "m" + text + "\x1b[0m";
+  }
+  // Wraps `text` between `first` (before the first line; may hold colour codes) and as many blanks as `first_columns`.
+  void flow(const std::string& text, const std::string& first, const std::string& rest, const char* code = "") {
+    flow_at(text, first, columns(first), rest, code);
+  }
+  void flow_at(const std::string& text, const std::string& first, int first_columns, const std::string& rest,
+               const char* code = "") {
+    int room = std::max(width_ - std::max(first_columns, columns(rest)), 16);
+    bool at_first = true;
+    for (const std::string& line : wrap(text, room)) {
+      out_ += at_first ? first : rest;
+      out_ += coloured(line, code) + "\n";
+      at_first = false;
+    }
+  }
+  static std::string blanks(int count) { return std::string(static_cast<size_t>(std::max(count, 0)), ' '); }
+
+  void heading(const std::string& text) {
+    out_ += "\n";
+    flow(text, "", "", "1");
+  }
+
+  void answer() {
+    LinkState state = page_.verdict;
+    std::string mark_text = std::string(mark(state)) + " ";
+    std::string text = page_.answer + say("colon") + page_.sentence;
+    std::string code = std::string("1;") + colour_of(state);
+    flow_at(text, coloured(mark_text, code), 2, "  ", code.c_str());
+    std::string second = page_.counts;
+    if (!page_.machine.empty()) second += (second.empty() ? "" : say("semicolon")) + page_.machine;
+    if (!second.empty()) flow(second, "  ", "  ", "2");
+    for (const std::string& line : page_.origin) flow(line, "  ", "  ");
+  }
+
+  // "  ✗ broken   kernel driver     detail"
+  void row(const Row& row, int name_columns, const std::string& word) {
+    std::string indent = "  ";
+    std::string left = std::string(mark(row.state)) + " " + pad(word, state_columns_) + "  ";
+    std::string name = row.detail.empty() ? row.name : pad(row.name, name_columns) + "  ";
+    int left_columns = 2 + columns(left);
+    out_ += indent + coloured(left, colour_of(row.state));
+    if (left_columns + name_columns + 2 + 30 > width_ && !row.detail.empty()) {  // narrow: detail on its own lines
+      out_ += row.name + "\n";
+      flow(row.detail, "      ", "      ");
+    } else if (row.detail.empty()) {
+      bool first = true;
+      for (const std::string& line : wrap(row.name, width_ - left_columns)) {
+        out_ += (first ? "" : blanks(left_columns)) + line + "\n";
+        first = false;
+      }
+    } else {
+      std::string rest = blanks(left_columns + columns(name));
+      bool first = true;
+      for (const std::string& line : wrap(row.detail, width_ - columns(rest))) {
+        out_ += (first ? name : rest) + line + "\n";
+        first = false;
+      }
+    }
+    if (style_.verbose) {
+      for (const std::string& item : row.evidence) flow(item, "      ", "        ", "2");
+    }
+  }
+
+  // Neighbouring links that are ok become one row of names; nothing is hidden with -v.
+  std::vector<Row> collapsed(const std::vector<Row>& rows) const {
+    if (style_.verbose) return rows;
+    std::vector<Row> out;
+    for (const Row& row : rows) {
+      if (row.state == LinkState::ok && !out.empty() && out.back().state == LinkState::ok) {
+        out.back().name += say("comma") + row.name;
+      } else {
+        out.push_back(row);
+        if (row.state == LinkState::ok) out.back().detail.clear();
+      }
+    }
+    return out;
+  }
+
+  void rows(const std::vector<Row>& rows) {
+    int name_columns = 0;
+    for (const Row& row : rows)
+      if (!row.detail.empty()) name_columns = std::max(name_columns, columns(row.name));
+    for (const Row& row : rows) this->row(row, name_columns, say(std::string("state.") + to_string(row.state)));
+  }
+
+  void chains() {
+    std::string last_gpus;
+    for (const ChainBlock& block : page_.chains) {
+      if (block.gpus != last_gpus) heading(block.gpus);
+      last_gpus = block.gpus;
+      if (!block.env.empty()) {
+        flow(block.env + (block.env_summary.empty() ? "" : "  " + block.env_summary), "  ", "    ");
+      }
+      rows(collapsed(block.links));
+    }
+    if (page_.other_envs.empty()) return;
+    heading(say("heading.other_envs"));
+    for (const std::string& line : page_.other_envs) flow(line, "  ", "    ");
+  }
+
+  // A bold label and its text, the lines after the first indented.
+  void labelled(const std::string& name, const std::string& text) {
+    std::string shown(trim(name));
+    bool first = true;
+    for (const std::string& line : wrap(name + text, width_ - 4)) {
+      bool labelled = first && starts_with(line, shown);
+      out_ += first ? "  " : "    ";
+      out_ += (labelled ? coloured(shown, "1") + line.substr(shown.size()) : line) + "\n";
+      first = false;
+    }
+  }
+  void part(const char* key, const std::string& text) {
+    if (!text.empty()) labelled(say(std::string("part.") + key) + say("colon"), text);
+  }
+
+  void finding(const FindingBlock& finding) {
+    out_ += "\n";
+    std::string code = finding.severity == Severity::note ? "34" : colour_of(state_of(finding.severity));
+    std::string left = std::string(mark(finding.severity)) + " " +
+                       say(std::string("severity.") + to_string(finding.severity)) + say("colon");
+    std::string head = finding.title;
+    std::string subject = finding.subject.empty() ? "" : "[" + finding.subject + "]";
+    bool fits = columns(left) + columns(head) + 2 + columns(subject) <= width_;
+    if (!subject.empty() && fits) head += "  " + subject;
+    flow_at(head, coloured(left, "1;" + code), columns(left), "  ", "1");
+    if (!subject.empty() && !fits) out_ += "  " + coloured(subject, "2") + "\n";
+    if (!finding.why.empty()) flow(finding.why, "  ", "  ");
+    part("unknown_because", finding.unknown_because);
+    size_t shown = style_.verbose ? finding.evidence.size() : std::min(finding.evidence.size(), k_evidence_shown);
+    for (size_t i = 0; i < shown; ++i) flow(finding.evidence[i], "  - ", "    ", "2");
+    if (shown < finding.evidence.size()) {
+      flow(say("part.more", {{"count", std::to_string(finding.evidence.size() - shown)}}), "  - ", "    ", "2");
+    }
+    part("follows", finding.follows);
+    part("rule", finding.rule);
+    next(finding);
+  }
+
+  void next(const FindingBlock& finding) {
+    if (finding.next.empty()) return;
+    std::string name = say("part.next") + say("colon");
+    bool first = true;
+    for (const Piece& piece : cut_commands(finding.next)) {
+      if (piece.command) {
+        if (first) out_ += "  " + coloured(std::string(trim(name)), "1") + "\n";
+        out_ += "      " + coloured(piece.text, "1") + "\n";  // never wrapped: it is there to be copied
+      } else if (first) {
+        labelled(name, piece.text);
+      } else {
+        flow(piece.text, "    ", "    ");
+      }
+      first = false;
+    }
+  }
+
+  void abilities() {
+    if (page_.abilities.empty()) return;
+    heading(say("heading.abilities"));
+    for (const AbilityBlock& block : page_.abilities) {
+      if (style_.verbose) {
+        if (!block.gpu.empty()) flow(block.gpu, "  ", "    ");
+        int name_columns = 0;
+        for (const Row& row : block.rows) name_columns = std::max(name_columns, columns(row.name));
+        for (const Row& row : block.rows) {
+          this->row(row, name_columns, say(std::string("ability_state.") + to_string(row.state)));
+        }
+        continue;
+      }
+      std::string line;
+      for (LinkState state : {LinkState::ok, LinkState::limited, LinkState::broken, LinkState::unknown}) {
+        std::vector<std::string> names;
+        for (const Row& row : block.rows)
+          if (row.state == state) names.push_back(row.name);
+        if (names.empty()) continue;
+        if (!line.empty()) line += "   ";
+        line += std::string(mark(state)) + " " + say(std::string("ability_state.") + to_string(state)) +
+                say("colon") + join(names, say("comma"));
+      }
+      if (page_.abilities.size() > 1 && !block.gpu.empty()) flow(block.gpu, "  ", "    ");
+      flow(line, "  ", "    ");
+    }
+  }
+
+  void host_limits() {
+    if (page_.host_limits.empty()) return;
+    heading(say("heading.host_limits"));
+    rows(collapsed(page_.host_limits));
+  }
+
+  void problems() {
+    if (page_.problems.empty()) return;
+    heading(say("heading.problems"));
+    size_t shown = style_.verbose ? page_.problems.size() : std::min<size_t>(page_.problems.size(), 3);
+    for (size_t i = 0; i < shown; ++i) flow(page_.problems[i], "  - ", "    ");
+    if (shown < page_.problems.size()) {
+      flow(say("part.more", {{"count", std::to_string(page_.problems.size() - shown)}}), "  - ", "    ", "2");
+    }
+  }
+
+  void facts() {
+    heading(say("heading.facts"));
+    for (const FactLine& fact : page_.facts) {
+      std::string line = fact.path + ": ";
+      line += fact.missing.empty() ? fact.value : say("missing." + fact.missing);
+      if (!fact.note.empty()) line += " (" + fact.note + ")";
+      if (!fact.source.empty()) line += "  [" + fact.source_kind + " " + fact.source + "]";
+      std::replace(line.begin(), line.end(), '\n', ' ');
+      out_ += "  " + line + "\n";  // one fact, one line: these are searched, not read
+    }
+  }
+
+  const Page& page_;
+  const DoctorView& view_;
+  const Style& style_;
+  int width_;
+  int state_columns_ = 0;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string doctor_text(const DoctorView& view, const Style& style) {
+  Page page = make_page(view, style.lang, style.verbose);
+  return Painter(page, view, style).paint();
+}
+
+}  // namespace cufit::report
