@@ -125,7 +125,7 @@ class Builder {
     return env && (env->torch.version || !env->torch.path.empty());
   }
 
-  std::string env_summary(const host::PythonEnv& env) const {
+  std::string env_line(const host::PythonEnv& env) const {
     std::vector<std::string> parts;
     if (!env.kind.empty()) parts.push_back(has("env." + env.kind) ? say("env." + env.kind) : printable(env.kind));
     if (env.python) parts.push_back("Python " + printable(*env.python));
@@ -137,7 +137,7 @@ class Builder {
       parts.push_back(say("env.no_torch"));
     }
     if (env.active) parts.push_back(say("env.active"));
-    return join(parts, comma());
+    return say("env.line", {{"path", printable(env.path)}, {"summary", join(parts, comma())}});
   }
 
   // "0: NVIDIA H200 (9.0)" -> number and the rest.
@@ -200,7 +200,7 @@ class Builder {
     }
     for (const host::PythonEnv& env : view_.facts.envs) {
       bool in_chain = std::any_of(out.begin(), out.end(), [&](const ChainBlock& b) { return b.env == env.path; });
-      if (!in_chain) other_envs.push_back(printable(env.path) + "  " + env_summary(env));
+      if (!in_chain) other_envs.push_back(env_line(env));
     }
     return out;
   }
@@ -214,7 +214,8 @@ class Builder {
       out.gpus = (number.empty() ? "" : "GPU " + number + ": ") + printable(rest);
     }
     out.env = printable(chain.env);
-    if (where) out.env_summary = env_summary(*where);
+    if (where) out.env_line = env_line(*where);
+    if (!where) out.env_line = out.env;
     for (const checks::Link& link : chain.links) {
       out.links.push_back(row(link, "link."));
       if (rank(link.state) > rank(out.state)) out.state = link.state;
@@ -282,16 +283,41 @@ class Builder {
     return out;
   }
 
+  // Equal GPUs share one block.
   std::vector<AbilityBlock> abilities() const {
     std::vector<AbilityBlock> out;
+    std::string last = "\n";
+    std::vector<std::vector<std::string>> numbers;
     for (const checks::Link& link : view_.report.abilities) {
       auto gpu = link.args.find("gpu");
-      std::string name = gpu == link.args.end() ? "" : printable(gpu->second);
-      if (!name.empty() && !cut_gpu(name).first.empty()) name = "GPU " + name;
-      if (out.empty() || out.back().gpu != name) out.push_back({name, {}});
+      std::string name = gpu == link.args.end() ? "" : gpu->second;
+      if (name != last) {
+        out.push_back({printable(name), {}});
+        last = name;
+      }
       out.back().rows.push_back(row(link, "ability."));
     }
-    return out;
+    std::vector<AbilityBlock> merged;
+    for (AbilityBlock& block : out) {
+      auto [number, rest] = cut_gpu(block.gpu);
+      size_t at = 0;
+      while (at < merged.size() && !(merged[at].gpu == rest && same(merged[at].rows, block.rows))) ++at;
+      if (at == merged.size() || number.empty()) {
+        merged.push_back({rest, std::move(block.rows)});
+        numbers.push_back({number});
+      } else {
+        numbers[at].push_back(number);
+      }
+    }
+    for (size_t i = 0; i < merged.size(); ++i) {
+      if (!numbers[i].front().empty()) merged[i].gpu = "GPU " + ranges(numbers[i]) + ": " + merged[i].gpu;
+    }
+    return merged;
+  }
+  static bool same(const std::vector<Row>& a, const std::vector<Row>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Row& x, const Row& y) {
+      return x.state == y.state && x.name == y.name && x.detail == y.detail;
+    });
   }
 
   const DoctorView& view_;
@@ -316,8 +342,17 @@ std::vector<Piece> cut_commands(std::string_view text) {
   std::string plain;
   auto flush = [&] {
     std::string_view kept = trim(plain);
-    // What is left between a command and the end of a sentence is often only its full stop.
-    if (!kept.empty() && kept != "." && kept != "。") out.push_back({false, std::string(kept)});
+    // A command on its own line needs no full stop or comma after it.
+    bool after_command = !out.empty() && out.back().command;
+    for (bool more = after_command; more;) {
+      more = false;
+      for (std::string_view stop : {".", ",", ";", "。", "，", "；"}) {
+        if (!starts_with(kept, stop)) continue;
+        kept = trim(kept.substr(stop.size()));
+        more = true;
+      }
+    }
+    if (!kept.empty()) out.push_back({false, std::string(kept)});
     plain.clear();
   };
   size_t at = 0;

@@ -29,7 +29,7 @@ struct Row {
 struct ChainBlock {
   std::string gpus;         // "GPU 0-7: NVIDIA H200 (9.0)"
   std::string env;          // path
-  std::string env_summary;  // "venv, Python 3.12.3, torch 2.11.0+cu130"
+  std::string env_line;     // "/opt/venv (venv, Python 3.12.3, torch 2.11.0+cu130)"
   LinkState state = LinkState::ok;  // the worst of the links; unknown only where nothing is broken
   std::vector<Row> links;
 };

@@ -128,7 +128,7 @@ class Painter {
     std::vector<Row> out;
     for (const Row& row : rows) {
       if (row.state == LinkState::ok && !out.empty() && out.back().state == LinkState::ok) {
-        out.back().name += say("comma") + row.name;
+        out.back().name += say("list") + row.name;
       } else {
         out.push_back(row);
         if (row.state == LinkState::ok) out.back().detail.clear();
@@ -149,9 +149,7 @@ class Painter {
     for (const ChainBlock& block : page_.chains) {
       if (block.gpus != last_gpus) heading(block.gpus);
       last_gpus = block.gpus;
-      if (!block.env.empty()) {
-        flow(block.env + (block.env_summary.empty() ? "" : "  " + block.env_summary), "  ", "    ");
-      }
+      if (!block.env_line.empty()) flow(block.env_line, "  ", "    ");
       rows(collapsed(block.links));
     }
     if (page_.other_envs.empty()) return;
@@ -227,19 +225,33 @@ class Painter {
         }
         continue;
       }
-      std::string line;
-      for (LinkState state : {LinkState::ok, LinkState::limited, LinkState::broken, LinkState::unknown}) {
-        std::vector<std::string> names;
-        for (const Row& row : block.rows)
-          if (row.state == state) names.push_back(row.name);
-        if (names.empty()) continue;
-        if (!line.empty()) line += "   ";
-        line += std::string(mark(state)) + " " + say(std::string("ability_state.") + to_string(state)) +
-                say("colon") + join(names, say("comma"));
-      }
       if (page_.abilities.size() > 1 && !block.gpu.empty()) flow(block.gpu, "  ", "    ");
-      flow(line, "  ", "    ");
+      abilities_line(block);
     }
+  }
+  // "✓ yes: fp32, bf16   ✗ no: fp4", on one line if it fits.
+  void abilities_line(const AbilityBlock& block) {
+    int used = 0;
+    for (LinkState state : {LinkState::ok, LinkState::limited, LinkState::broken, LinkState::unknown}) {
+      std::vector<std::string> names;
+      for (const Row& row : block.rows)
+        if (row.state == state) names.push_back(row.name);
+      if (names.empty()) continue;
+      std::string left = std::string(mark(state)) + " " + say(std::string("ability_state.") + to_string(state)) +
+                         say("colon");
+      std::string text = join(names, say("list"));
+      bool fits = used + 3 + columns(left + text) <= width_;
+      if (used > 0 && !fits) out_ += "\n";
+      if (used > 0 && fits) {
+        out_ += "   " + coloured(left, colour_of(state)) + text;
+        used += 3 + columns(left + text);
+        continue;
+      }
+      std::vector<std::string> lines = wrap(text, std::max(width_ - 2 - columns(left), 16));
+      out_ += "  " + coloured(left, colour_of(state)) + join(lines, "\n" + blanks(2 + columns(left)));
+      used = 2 + columns(left) + columns(lines.back());
+    }
+    out_ += "\n";
   }
 
   void host_limits() {
