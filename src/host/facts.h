@@ -116,6 +116,9 @@ struct MigInstance {
 // What NVML says of one GPU. Fields that a board does not have are not_supported, never zero.
 struct NvmlGpu {
   uint32_t index = 0;
+  // The first nvmlReturn_t of this GPU's calls that is about the GPU itself and not about one field: 14 damaged
+  // infoROM, 15 lost (fell off the bus), 16 needs a reset, or whatever refused its handle; 0 = no call said so.
+  Fact<int> state_code;
   Fact<std::string> name;
   Fact<std::string> uuid;
   Fact<std::string> serial;
@@ -149,6 +152,7 @@ struct NvmlFacts {
   Fact<int> init_result;                   // nvmlReturn_t; missing with timeout/crashed when the child did not answer
   Fact<std::string> driver_version;
   Fact<int> cuda_version;                  // 12020 = 12.2
+  Fact<uint32_t> gpu_count;                // nvmlDeviceGetCount
   std::vector<NvmlGpu> gpus;
 };
 

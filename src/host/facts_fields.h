@@ -79,7 +79,8 @@ CUFIT_FIELDS(GpuProcess) {
 CUFIT_FIELDS(MigInstance) { v("name", x.name), v("uuid", x.uuid), v("memory_bytes", x.memory_bytes); }
 
 CUFIT_FIELDS(NvmlGpu) {
-  v("index", x.index), v("name", x.name), v("uuid", x.uuid), v("serial", x.serial);
+  v("index", x.index), v("state_code", x.state_code);
+  v("name", x.name), v("uuid", x.uuid), v("serial", x.serial);
   v("pci_address", x.pci_address), v("compute_capability", x.compute_capability), v("brand", x.brand);
   v("memory_total_bytes", x.memory_total_bytes), v("memory_used_bytes", x.memory_used_bytes);
   v("memory_free_bytes", x.memory_free_bytes), v("memory_reserved_bytes", x.memory_reserved_bytes);
@@ -105,7 +106,7 @@ CUFIT_FIELDS(NvmlGpu) {
 
 CUFIT_FIELDS(NvmlFacts) {
   v("library", x.library), v("init_result", x.init_result), v("driver_version", x.driver_version);
-  v("cuda_version", x.cuda_version), v("gpus", x.gpus);
+  v("cuda_version", x.cuda_version), v("gpu_count", x.gpu_count), v("gpus", x.gpus);
 }
 
 CUFIT_FIELDS(CudaDevice) {

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/driver_child.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/format.h"
+#include "host/driver_wire.h"
+#include "host/probe.h"
+
+namespace cufit::host {
+namespace {
+
+constexpr double k_kill_grace_seconds = 2;  // how long a killed child may take to be gone
+// Without a persistence daemon every first cuInit or nvmlInit brings up each GPU's firmware, 1 to 3 s apiece; an
+// 8-GPU machine needs more than the limit that suits a desktop.
+constexpr double k_seconds_per_further_gpu = 3;
+
+struct Child {
+  const char* what = "";        // "NVML", "CUDA": for messages
+  void (*work)(DriverCalls&, const ChildTask&) = nullptr;
+  pid_t pid = -1;
+  int pipe = -1;                // read end; -1 = closed
+  std::string buffer;
+  ChildAnswers answers;
+  std::string start_error;      // fork or pipe failed
+  double deadline = 0;
+  bool timed_out = false;
+  bool left_behind = false;     // does not even die of SIGKILL
+  int status = 0;               // of waitpid
+};
+
+// --- in the child ----------------------------------------------------------------------------------------------
+
+void reset_signals() {
+  for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
+  signal(SIGPIPE, SIG_IGN);  // write() reports the parent's end instead
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+// Moves the pipe out of the way of 0, 1 and 2 if cufit was started without them; returns its new number.
+int close_other_files(int pipe) {
+  if (pipe < 3) pipe = fcntl(pipe, F_DUPFD, 3);
+  int null = ::open("/dev/null", O_RDWR);
+  for (int fd = 0; fd < 3; ++fd) dup2(null, fd);  // the driver prints; that is not cufit's output
+#ifdef SYS_close_range  // Linux 5.9; 65536 calls of close take 10 ms
+  bool before = pipe == 3 || syscall(SYS_close_range, 3u, static_cast<unsigned>(pipe) - 1, 0u) == 0;
+  if (before && syscall(SYS_close_range, static_cast<unsigned>(pipe) + 1, ~0u, 0u) == 0) return pipe;
+#endif
+  rlimit limit{};
+  bool small = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 65536;
+  int end = small ? static_cast<int>(limit.rlim_cur) : 65536;
+  for (int fd = 3; fd < end; ++fd) {
+    if (fd != pipe) close(fd);
+  }
+  return pipe;
+}
+
+void set_environment(const Host& host) {
+  std::vector<std::pair<std::string, std::string>> variables = host.variables();
+  clearenv();
+  for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
+  // The driver would keep the compiled check in ~/.nv/ComputeCache; cufit leaves nothing behind.
+  setenv("CUDA_CACHE_DISABLE", "1", 1);
+}
+
+[[noreturn]] void run_child(const Child& child, int pipe, pid_t parent, const Host& host, const ChildTask& task) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);  // it died before prctl took effect
+  reset_signals();
+  rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);   // a crashing driver must not leave a core file
+  set_environment(host);
+  DriverCalls calls(close_other_files(pipe));
+  child.work(calls, task);
+  std::string out;
+  put_end(out);
+  calls.send(out);
+  _exit(0);  // no destructors, no atexit: the driver's own hang on a broken device
+}
+
+// --- in the parent ---------------------------------------------------------------------------------------------
+
+void start(Child& child, const Host& host, const ChildTask& task) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    child.start_error = format("pipe: {}", std::strerror(errno));
+    return;
+  }
+  pid_t parent = getpid();
+  child.pid = fork();
+  if (child.pid == 0) run_child(child, ends[1], parent, host, task);
+  close(ends[1]);
+  if (child.pid < 0) {
+    child.start_error = format("fork: {}", std::strerror(errno));
+    close(ends[0]);
+    return;
+  }
+  child.pipe = ends[0];
+}
+
+void close_pipe(Child& child) {
+  if (child.pipe >= 0) close(child.pipe);
+  child.pipe = -1;
+}
+
+// Reads what is there. Progress means that the child is alive, so its time begins anew.
+void read_some(Child& child, const ProbeOptions& options, double limit) {
+  char bytes[65536];
+  ssize_t count = read(child.pipe, bytes, sizeof bytes);
+  if (count < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  if (count <= 0) return close_pipe(child);
+  child.buffer.append(bytes, static_cast<size_t>(count));
+  uint32_t progress_before = child.answers.progress_frames;
+  child.buffer.erase(0, take_frames(child.buffer, child.answers));
+  if (child.answers.progress_frames != progress_before) {
+    child.deadline = DriverCalls::now() + limit;
+    if (options.progress) {
+      options.progress(child.answers.progress_what, child.answers.progress_done, child.answers.progress_total);
+    }
+  }
+  if (!child.answers.damage.empty()) close_pipe(child);
+}
+
+// Ends the child if it still runs and collects its status, without ever waiting for one that sits in the kernel.
+void reap(Child& child) {
+  if (child.pid <= 0) return;
+  if (child.timed_out || !child.answers.damage.empty()) kill(child.pid, SIGKILL);
+  double end = DriverCalls::now() + k_kill_grace_seconds;
+  bool killed = false;
+  while (true) {
+    pid_t done = waitpid(child.pid, &child.status, WNOHANG);
+    if (done == child.pid || (done < 0 && errno != EINTR)) return;
+    if (DriverCalls::now() > end) {
+      if (killed || child.timed_out) break;
+      // It closed its pipe but stays, for example in an exit handler of the driver.
+      kill(child.pid, SIGKILL);
+      killed = true;
+      end = DriverCalls::now() + k_kill_grace_seconds;
+    }
+    timespec pause{0, 500'000};
+    nanosleep(&pause, nullptr);
+  }
+  child.left_behind = true;
+}
+
+void gather(std::array<Child, 2>& children, const ProbeOptions& options, double limit) {
+  while (true) {
+    pollfd polled[2];
+    Child* owner[2];
+    nfds_t count = 0;
+    double now = DriverCalls::now();
+    double wait = limit;
+    for (Child& child : children) {
+      if (child.pipe >= 0 && now >= child.deadline) {
+        child.timed_out = true;
+        close_pipe(child);
+      }
+      if (child.pipe < 0) continue;
+      wait = std::min(wait, child.deadline - now);
+      owner[count] = &child;
+      polled[count++] = {child.pipe, POLLIN, 0};
+    }
+    if (count == 0) return;
+    if (poll(polled, count, static_cast<int>(wait * 1000) + 1) <= 0) continue;
+    for (nfds_t i = 0; i < count; ++i) {
+      if (polled[i].revents != 0) read_some(*owner[i], options, limit);
+    }
+  }
+}
+
+struct Outcome {
+  WhyNot why = WhyNot::not_asked;
+  std::string note;  // empty = the child said everything
+};
+
+std::string signal_name(int number) {
+  switch (number) {
+    case SIGSEGV: return "SIGSEGV";
+    case SIGBUS: return "SIGBUS";
+    case SIGABRT: return "SIGABRT";
+    case SIGILL: return "SIGILL";
+    case SIGFPE: return "SIGFPE";
+    case SIGKILL: return "SIGKILL";
+    case SIGTERM: return "SIGTERM";
+    default: return format("signal {}", number);
+  }
+}
+
+Outcome outcome(const Child& child, double limit) {
+  std::string call = child.answers.call.empty() ? "start of the child" : child.answers.call;
+  if (!child.start_error.empty()) return {WhyNot::not_asked, child.start_error};
+  if (child.timed_out) return {WhyNot::timeout, format("{} did not return within {:g} s", call, limit)};
+  if (!child.answers.damage.empty()) return {WhyNot::malformed, child.answers.damage};
+  if (child.answers.finished) return {};
+  if (WIFSIGNALED(child.status)) {
+    return {WhyNot::crashed, format("{} in {}", signal_name(WTERMSIG(child.status)), call)};
+  }
+  return {WhyNot::crashed, format("the process ended in {} with status {}", call, WEXITSTATUS(child.status))};
+}
+
+// The persistence of all GPUs together, where the kernel's side could not say it.
+void fill_persistence(Facts& facts) {
+  if (facts.kernel.persistence) return;
+  uint32_t on = 0, off = 0;
+  for (const NvmlGpu& gpu : facts.nvml.gpus) {
+    if (gpu.persistence) ++(*gpu.persistence ? on : off);
+  }
+  if (on + off == 0) return;
+  const char* text = off == 0 ? "enabled" : on == 0 ? "disabled" : "mixed";
+  facts.kernel.persistence = known<std::string>(text, SourceKind::nvml, "nvmlDeviceGetPersistenceMode");
+}
+
+double time_limit(const ProbeOptions& options, const Facts& facts) {
+  uint32_t gpus = 0;
+  if (facts.pci) {
+    for (const PciGpu& gpu : *facts.pci) gpus += starts_with(gpu.class_code, "03") ? 1 : 0;
+  }
+  return options.driver_timeout_seconds + (gpus > 1 ? (gpus - 1) * k_seconds_per_further_gpu : 0);
+}
+
+}  // namespace
+
+void read_driver_answers(const Host& host, const ProbeOptions& options, Facts& facts) {
+  if (!options.driver_calls) return;
+  double limit = time_limit(options, facts);
+  ChildTask task{options.driver_library_dir, options.deep, limit};
+  std::array<Child, 2> children;
+  children[0].what = "NVML", children[0].work = ask_nvml;
+  children[1].what = "CUDA", children[1].work = ask_cuda;
+  for (Child& child : children) {
+    start(child, host, task);
+    child.deadline = DriverCalls::now() + limit;
+  }
+  gather(children, options, limit);
+  for (Child& child : children) {
+    reap(child);
+    if (child.left_behind) {
+      facts.problems.push_back(format("process {} asking {} hangs in the kernel and cannot be ended (in {})", child.pid,
+                                      child.what, child.answers.call));
+    }
+  }
+  facts.nvml = std::move(children[0].answers.nvml);
+  facts.cuda = std::move(children[1].answers.cuda);
+  Outcome nvml = outcome(children[0], limit);
+  if (!nvml.note.empty()) mark_unreached(facts.nvml, nvml.why, children[0].answers.call, nvml.note);
+  Outcome cuda = outcome(children[1], limit);
+  if (!cuda.note.empty()) mark_unreached(facts.cuda, cuda.why, children[1].answers.call, cuda.note);
+  fill_persistence(facts);
+}
+
+}  // namespace cufit::host
