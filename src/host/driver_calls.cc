@@ -19,11 +19,11 @@ Fact<std::string> DriverCalls::open(const std::string& directory, const char* so
   before("dlopen");  // constructors of the library run inside and may hang or crash as well
   double start = now();
   library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  seconds_ += now() - start;
   if (!library_) {
     const char* message = dlerror();
     return missing<std::string>(WhyNot::not_present, kind, path, message ? message : "dlopen failed");
   }
+  seconds_ += now() - start;
   link_map* map = nullptr;
   if (dlinfo(library_, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name && map->l_name[0]) {
     char real[PATH_MAX];
