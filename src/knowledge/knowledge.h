@@ -73,7 +73,7 @@ struct Knowledge {
   std::span<const XidRow> xids;
   std::span<const ForwardCompat> forward_compat;
   std::span<const FindingTexts> findings;
-  std::span<const TextPair> messages;
+  std::span<const TextPair> messages;  // every other text: "link.torch.cubin"
 
   static const Knowledge& builtin();
 
@@ -102,8 +102,5 @@ struct Knowledge {
   // Text by key in a language ("en", "zh"); empty when the key does not exist.
   std::string_view message(std::string_view key, std::string_view lang) const;
 };
-
-// "Give {have} to {need}" with args; an unknown placeholder stays as it is. {{ and }} are literal braces.
-// (Used with texts of data/ only.)
 
 }  // namespace cufit::knowledge

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Look-ups about drivers, CUDA versions, PTX and error codes.
+#include "knowledge/knowledge.h"
+
+namespace cufit::knowledge {
+namespace {
+
+bool same_minor(const Version& a, const Version& b) { return a.part(0) == b.part(0) && a.part(1) == b.part(1); }
+
+}  // namespace
+
+const BranchRow* Knowledge::find_branch(uint32_t branch) const {
+  const BranchRow* best = nullptr;
+  for (const BranchRow& row : branches) {
+    if (row.branch <= branch && (!best || row.branch > best->branch)) best = &row;
+  }
+  return best;
+}
+
+std::optional<Version> Knowledge::family_floor(uint32_t cuda_major) const {
+  for (const FamilyFloor& row : floors) {
+    if (row.cuda_major == cuda_major) return parse_version(row.linux_min);
+  }
+  return std::nullopt;
+}
+
+std::optional<Version> Knowledge::full_driver(const Version& cuda) const {
+  const bool asks_patch = cuda.parts.size() > 2;
+  for (const ToolkitRow& row : toolkits) {  // rows of one minor are in order of release
+    const std::optional<Version> version = parse_version(row.version);
+    if (!version || row.linux_driver.empty()) continue;
+    if (asks_patch ? *version == cuda : same_minor(*version, cuda)) return parse_version(row.linux_driver);
+  }
+  return std::nullopt;
+}
+
+std::optional<Version> Knowledge::driver_cuda(const Version& driver) const {
+  const BranchRow* row = find_branch(driver.part(0));
+  return row ? parse_version(row->cuda) : std::nullopt;
+}
+
+const DriverWindow* Knowledge::find_window(ComputeCapability cc) const {
+  for (const DriverWindow& row : windows) {
+    if (parse_compute_capability(row.cc) == cc) return &row;
+  }
+  return nullptr;
+}
+
+std::optional<Version> Knowledge::cuda_for_ptx(const Version& isa) const {
+  for (const PtxIsaRow& row : ptx_isas) {
+    const std::optional<Version> version = parse_version(row.isa);
+    if (version && *version == isa) return parse_version(row.cuda);
+  }
+  return std::nullopt;
+}
+
+const CodeRow* Knowledge::find_cuda_code(int code) const {
+  for (const CodeRow& row : cuda_codes) {
+    if (row.code == code) return &row;
+  }
+  return nullptr;
+}
+
+const CodeRow* Knowledge::find_nvml_code(int code) const {
+  for (const CodeRow& row : nvml_codes) {
+    if (row.code == code) return &row;
+  }
+  return nullptr;
+}
+
+const XidRow* Knowledge::find_xid(uint32_t number) const {
+  for (const XidRow& row : xids) {
+    if (row.number == number) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace cufit::knowledge

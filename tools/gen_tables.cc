@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+// gen-tables: reads data/*.toml, data/findings/*.toml and data/messages/*.toml and writes one C++ file with constexpr
+// arrays and Knowledge::builtin(). Run by the build before anything of src/knowledge is linked.
+//
+// A table is `[name]` with default `source` and `date`, and `rows = [ {...}, ... ]`; a row may name its own source
+// and date. A row without a source does not compile: every number about the world can be traced. Keys that only
+// people read (`note`, `confidence`) are allowed everywhere and not compiled in.
+//
+// usage: gen-tables DATA_DIR OUT.cc        errors are `file:line: what`, exit code 1
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace fs = std::filesystem;
+
+namespace {
+
+int error_count = 0;
+
+void report(const std::string& file, const toml::source_region& at, const std::string& what) {
+  std::fprintf(stderr, "%s:%u: %s\n", file.c_str(), at.begin.line, what.c_str());
+  ++error_count;
+}
+
+enum class Kind { text, list, integer, real, lower };  // list: array of strings, joined with blanks
+
+struct Field {
+  const char* key;
+  Kind kind = Kind::text;
+  bool required = true;
+};
+
+struct TableSpec {
+  const char* name;    // in TOML
+  const char* type;    // C++ row type
+  const char* member;  // of Knowledge
+  std::vector<Field> fields;  // in the order of the struct's members
+};
+
+// In the order of Knowledge's members: designated initialisers must keep it.
+const std::vector<TableSpec>& specs() {
+  static const std::vector<TableSpec> all = {
+      {"gpu", "Gpu", "gpus",
+       {{"name"}, {"nvml_name"}, {"arch"}, {"chip"}, {"cc"}, {"memory_gb", Kind::real}, {"bandwidth_gbs", Kind::real},
+        {"segment"}, {"mig_max", Kind::integer}, {"ecc"}, {"pci_ids", Kind::list, false}}},
+      {"pci_block", "PciBlock", "pci_blocks", {{"prefix", Kind::lower}, {"chip"}, {"cc"}}},
+      {"toolkit", "ToolkitRow", "toolkits", {{"version"}, {"linux_driver", Kind::text, false}}},
+      {"branch", "BranchRow", "branches", {{"branch", Kind::integer}, {"cuda"}}},
+      {"family_floor", "FamilyFloor", "floors", {{"cuda_major", Kind::integer}, {"linux_min"}}},
+      {"driver_window", "DriverWindow", "windows",
+       {{"arch"}, {"cc"}, {"first_branch", Kind::integer, false}, {"last_branch", Kind::integer, false},
+        {"kernel_module"}}},
+      {"ptx_isa", "PtxIsaRow", "ptx_isas", {{"isa"}, {"cuda"}}},
+      {"arch_set", "ArchSet", "arch_sets",
+       {{"id"}, {"platform"}, {"sm", Kind::list}, {"ptx", Kind::list, false}}},
+      {"wheel", "WheelVariant", "wheel_variants",
+       {{"torch"}, {"tag"}, {"cudnn", Kind::text, false}, {"nccl", Kind::text, false}, {"arch_set"},
+        {"cxx11_abi", Kind::integer}, {"glibc"}}},
+      {"torch", "TorchRelease", "torch_releases",
+       {{"version"}, {"released", Kind::text, false}, {"torchvision", Kind::text, false},
+        {"torchaudio", Kind::text, false}, {"triton", Kind::text, false}, {"python", Kind::list},
+        {"default_linux_x86_64", Kind::text, false}}},
+      {"cuda_tag", "CudaTag", "cuda_tags",
+       {{"tag"}, {"cuda"}, {"cudart_soname"}, {"linux_min"}, {"linux_full", Kind::text, false}, {"first_torch"},
+        {"last_torch"}}},
+      {"cuda_code", "CodeRow", "cuda_codes", {{"code", Kind::integer}, {"name"}, {"meaning"}}},
+      {"nvml_code", "CodeRow", "nvml_codes", {{"code", Kind::integer}, {"name"}, {"meaning"}}},
+      {"xid", "XidRow", "xids", {{"number", Kind::integer}, {"meaning"}, {"finding", Kind::text, false}}},
+      {"forward_compat", "ForwardCompat", "forward_compat", {{"cuda"}, {"branches", Kind::list}}},
+  };
+  return all;
+}
+
+std::string quote(std::string_view text) {
+  std::string out = "\"";
+  for (unsigned char c : text) {
+    char buffer[8];
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += static_cast<char>(c);
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (c < 0x20 || c == '?') {  // '?': no trigraphs in any mode
+      std::snprintf(buffer, sizeof buffer, "\\%03o", c);
+      out += buffer;
+    } else {
+      out += static_cast<char>(c);
+    }
+  }
+  return out + "\"sv";
+}
+
+std::string joined(const toml::array& list, const std::string& file) {
+  std::string out;
+  for (const toml::node& item : list) {
+    const auto* text = item.as_string();
+    if (!text) {
+      report(file, item.source(), "a list holds only strings");
+      continue;
+    }
+    if (!out.empty()) out += ' ';
+    out += **text;
+  }
+  return out;
+}
+
+std::string lower(std::string text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
+}
+
+// The C++ literal of one field, or an error.
+std::string literal(const Field& field, const toml::node& node, const std::string& file) {
+  const std::string wrong = std::string("`") + field.key + "` has the wrong type";
+  switch (field.kind) {
+    case Kind::text:
+      if (const auto* text = node.as_string()) return quote(**text);
+      if (const auto* date = node.as_date()) {
+        std::ostringstream out;
+        out << **date;
+        return quote(out.str());
+      }
+      break;
+    case Kind::lower:
+      if (const auto* text = node.as_string()) return quote(lower(**text));
+      break;
+    case Kind::list:
+      if (const auto* list = node.as_array()) return quote(lower(joined(*list, file)));
+      break;
+    case Kind::integer:
+      if (const auto* number = node.as_integer()) return std::to_string(**number);
+      break;
+    case Kind::real:
+      if (const auto* number = node.as_integer()) return std::to_string(**number);
+      if (const auto* number = node.as_floating_point()) {
+        std::ostringstream out;
+        out << **number;
+        return out.str();
+      }
+      break;
+  }
+  report(file, node.source(), wrong);
+  return "{}";
+}
+
+std::string row_literal(const TableSpec& spec, const toml::table& row, const std::string& file) {
+  static const std::set<std::string> for_people = {"source", "date", "note", "confidence"};
+  std::set<std::string> known = for_people;
+  std::string out = "  {";
+  for (const Field& field : spec.fields) {
+    known.insert(field.key);
+    if (out.size() > 3) out += ", ";
+    const toml::node* node = row.get(field.key);
+    if (node) {
+      out += literal(field, *node, file);
+    } else {
+      if (field.required) report(file, row.source(), std::string("row lacks `") + field.key + "`");
+      out += field.kind == Kind::integer || field.kind == Kind::real ? "0" : "\"\"sv";
+    }
+  }
+  for (const auto& [key, value] : row) {
+    if (!known.count(std::string(key.str()))) {
+      report(file, value.source(), "unknown key `" + std::string(key.str()) + "` in table `" + spec.name + "`");
+    }
+  }
+  return out + "},\n";
+}
+
+bool has_source(const toml::table& table) {
+  const auto* source = table.get_as<std::string>("source");
+  return source && !(**source).empty();
+}
+
+bool has_date(const toml::table& table) { return table.get_as<toml::date>("date") || table.get_as<std::string>("date"); }
+
+void read_rows(const TableSpec& spec, const toml::table& table, const std::string& file, std::string& out) {
+  const toml::array* rows = table.get_as<toml::array>("rows");
+  if (!rows) return report(file, table.source(), std::string("table `") + spec.name + "` has no `rows`");
+  for (const toml::node& node : *rows) {
+    const toml::table* row = node.as_table();
+    if (!row) {
+      report(file, node.source(), "a row is an inline table");
+      continue;
+    }
+    if (!has_source(table) && !has_source(*row)) report(file, row->source(), "row without `source`");
+    if (!has_date(table) && !has_date(*row)) report(file, row->source(), "row without `date`");
+    out += row_literal(spec, *row, file);
+  }
+}
+
+struct Text {
+  std::string en, zh;
+};
+using Texts = std::map<std::string, Text>;  // sorted: two builds of one tree are the same bytes
+
+// Nested tables to dotted keys. `lang` set: leaves are strings of that language (findings); empty: leaves are
+// tables {en, zh} (messages).
+void flatten(const toml::table& table, const std::string& prefix, const std::string& lang, const std::string& file,
+             Texts& out) {
+  for (const auto& [key, value] : table) {
+    const std::string name = prefix.empty() ? std::string(key.str()) : prefix + "." + std::string(key.str());
+    const auto* text = value.as_string();
+    const toml::table* inner = value.as_table();
+    if (text && !lang.empty()) {
+      (lang == "en" ? out[name].en : out[name].zh) = **text;
+    } else if (text && (key.str() == "en" || key.str() == "zh")) {
+      (key.str() == "en" ? out[prefix].en : out[prefix].zh) = **text;
+    } else if (inner) {
+      flatten(*inner, name, lang, file, out);
+    } else {
+      report(file, value.source(), "`" + name + "` is no text");
+    }
+  }
+}
+
+std::string text_pairs(const Texts& texts, const std::string& file, const toml::source_region& at) {
+  std::string out;
+  for (const auto& [key, text] : texts) {
+    if (text.en.empty() || text.zh.empty()) {
+      report(file, at, "`" + key + "` lacks `" + (text.en.empty() ? "en" : "zh") + "`");
+    }
+    out += "  {" + quote(key) + ", " + quote(text.en) + ", " + quote(text.zh) + "},\n";
+  }
+  return out;
+}
+
+std::optional<toml::table> parse(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  toml::parse_result result = toml::parse(bytes, path.string());
+  if (result) return std::move(result).table();
+  report(path.string(), result.error().source(), std::string(result.error().description()));
+  return std::nullopt;
+}
+
+std::vector<fs::path> toml_files(const fs::path& folder) {
+  std::vector<fs::path> out;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().extension() == ".toml") out.push_back(entry.path());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::string tables_cpp(const fs::path& data, std::string& members) {
+  std::map<std::string, std::string> rows;
+  for (const fs::path& path : toml_files(data)) {
+    std::optional<toml::table> root = parse(path);
+    if (!root) continue;
+    for (const auto& [key, value] : *root) {
+      const auto spec = std::find_if(specs().begin(), specs().end(), [name = key.str()](const TableSpec& s) { return name == s.name; });
+      const toml::table* table = value.as_table();
+      if (spec == specs().end() || !table) {
+        report(path.string(), value.source(), "unknown table `" + std::string(key.str()) + "`");
+      } else {
+        read_rows(*spec, *table, path.string(), rows[spec->name]);
+      }
+    }
+  }
+  std::string out;
+  for (const TableSpec& spec : specs()) {
+    if (rows[spec.name].empty()) continue;
+    out += std::string("constexpr ") + spec.type + " k_" + spec.member + "[] = {\n" + rows[spec.name] + "};\n";
+    members += std::string("  .") + spec.member + " = k_" + spec.member + ",\n";
+  }
+  return out;
+}
+
+std::string findings_cpp(const fs::path& folder, std::string& members) {
+  std::string arrays, rows;
+  for (const fs::path& path : toml_files(folder)) {
+    std::optional<toml::table> root = parse(path);
+    if (!root) continue;
+    const std::string file = path.string(), id = path.stem().string();
+    for (const char* key : {"id", "layer", "action", "source"}) {
+      if (!root->get_as<std::string>(key)) report(file, root->source(), std::string("lacks `") + key + "`");
+    }
+    if ((*root)["id"].value_or(std::string()) != id) report(file, root->source(), "`id` is not the file's name");
+    Texts texts;
+    for (const char* lang : {"en", "zh"}) {
+      const toml::table* table = root->get_as<toml::table>(lang);
+      if (table) flatten(*table, "", lang, file, texts);
+    }
+    for (const char* key : {"title", "why", "next"}) {
+      if (!texts.count(key)) report(file, root->source(), std::string("lacks the text `") + key + "`");
+    }
+    arrays += "constexpr TextPair k_texts_" + id + "[] = {\n" + text_pairs(texts, file, root->source()) + "};\n";
+    rows += "  {" + quote(id) + ", " + quote((*root)["layer"].value_or(std::string())) + ", " +
+            quote((*root)["action"].value_or(std::string())) + ", k_texts_" + id + "},\n";
+  }
+  if (rows.empty()) return {};
+  members += "  .findings = k_findings,\n";
+  return arrays + "constexpr FindingTexts k_findings[] = {\n" + rows + "};\n";
+}
+
+std::string messages_cpp(const fs::path& folder, std::string& members) {
+  Texts all;
+  for (const fs::path& path : toml_files(folder)) {
+    std::optional<toml::table> root = parse(path);
+    if (!root) continue;
+    Texts texts;
+    flatten(*root, "", "", path.string(), texts);
+    text_pairs(texts, path.string(), root->source());  // reports the missing halves with their file
+    for (auto& [key, text] : texts) {
+      if (!all.emplace(key, text).second) report(path.string(), root->source(), "`" + key + "` exists already");
+    }
+  }
+  if (all.empty()) return {};
+  members += "  .messages = k_messages,\n";
+  return "constexpr TextPair k_messages[] = {\n" + text_pairs(all, folder.string(), {}) + "};\n";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: gen-tables DATA_DIR OUT.cc\n");
+    return 2;
+  }
+  const fs::path data = argv[1];
+  std::string members;
+  std::string arrays = tables_cpp(data, members);
+  arrays += findings_cpp(data / "findings", members);
+  arrays += messages_cpp(data / "messages", members);
+  if (error_count) return 1;
+  std::ofstream out(argv[2], std::ios::binary);
+  out << "// Made by gen-tables from data/*.toml. Do not edit.\n#include \"knowledge/knowledge.h\"\n\n"
+      << "namespace cufit::knowledge {\nnamespace {\nusing namespace std::string_view_literals;\n"
+      << arrays << "}  // namespace\n\nconst Knowledge& Knowledge::builtin() {\n"
+      << "  static constexpr Knowledge tables = {\n" << members << "  };\n  return tables;\n}\n\n"
+      << "}  // namespace cufit::knowledge\n";
+  out.close();
+  if (!out) {
+    std::fprintf(stderr, "gen-tables: cannot write %s\n", argv[2]);
+    return 1;
+  }
+  return 0;
+}
