@@ -84,7 +84,8 @@ bool for_each_undefined(const ByteSource& source, const ElfImage& image, bool wi
   std::optional<FileRange> strings = image.string_table();
   if (!symbols || !strings) return true;
   const size_t bytes = symbol_bytes(image.is_64bit);
-  Window table(source, 16u << 10), names(source, 16u << 10);
+  // Names of imports are scattered over a table of up to 60 MB: a large window would copy it several times.
+  Window table(source, 16u << 10), names(source, 512);
   const uint64_t end = undefined_end(source, image, *symbols);
   const uint64_t strings_end = strings->offset + std::min(strings->size, UINT64_MAX - strings->offset);
   std::string name;
