@@ -15,6 +15,8 @@ struct DeviceCode {
   std::string arch;     // "90", "90a", "100f": number and suffix of the entry header
   std::string ptx_isa;  // "8.8" for PTX, else empty
   uint32_t count = 0;
+  // False: only in relocatable objects of which some have no such entry, so the driver cannot link a module of it.
+  bool loadable = true;
 };
 
 const char* to_string(CodeKind kind);

@@ -43,15 +43,15 @@ class Reader {
   void read_device_code() {
     CodeTable table;
     for (const Section& section : image_.sections) {
-      bool fatbin = section.name == ".nv_fatbin" || section.name == "__nv_relfatbin";
-      if (!fatbin) continue;
+      const bool relocatable = section.name == "__nv_relfatbin";
+      if (!relocatable && section.name != ".nv_fatbin") continue;
       file_.has_fatbin = true;
       if (section.type == k_section_nobits) {
         add_damage(file_.damage, section.offset, format("section `{}` was stripped of its contents", section.name));
         continue;
       }
       walk_fatbin(source_, section.offset, section.size,
-                  [&table](const FatbinEntry& entry) { table.add(entry); }, file_.damage);
+                  [&table, relocatable](const FatbinEntry& entry) { table.add(entry, relocatable); }, file_.damage);
     }
     if (table.overflowed())
       add_damage(file_.damage, 0, "more kinds of device code than any real file has; not all are listed");

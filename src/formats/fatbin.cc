@@ -196,23 +196,37 @@ void walk_fatbin(const ByteSource& source, uint64_t offset, uint64_t size,
   Walk(source, offset, offset + size, visit, damage).run();
 }
 
-void CodeTable::add(const FatbinEntry& entry) {
-  auto key = sort_key(entry);
-  if (last_ < rows_.size() && sort_key(rows_[last_].entry) == key) {
-    ++rows_[last_].count;
-    return;
+void CodeTable::add(const FatbinEntry& entry, bool relocatable) {
+  if (!relocatable) has_executable_ = true;
+  if (relocatable && entry.container != last_object_) {
+    last_object_ = entry.container;
+    ++objects_;
   }
-  for (last_ = 0; last_ < rows_.size(); ++last_) {
-    if (sort_key(rows_[last_].entry) == key) {
-      ++rows_[last_].count;
+  auto key = sort_key(entry);
+  if (last_ >= rows_.size() || sort_key(rows_[last_].entry) != key) {
+    last_ = 0;
+    while (last_ < rows_.size() && sort_key(rows_[last_].entry) != key) ++last_;
+  }
+  if (last_ == rows_.size()) {
+    if (rows_.size() >= k_max_rows) {
+      overflowed_ = true;
       return;
     }
+    rows_.push_back({entry, 0, 0});
   }
-  if (rows_.size() >= k_max_rows) {
-    overflowed_ = true;
-    return;
+  ++(relocatable ? rows_[last_].relocatable : rows_[last_].executable);
+}
+
+bool CodeTable::is_loadable(const Row& row) const {
+  // An object file has relocatable code only: it says what a program linked from it will have.
+  if (row.executable > 0 || !has_executable_) return true;
+  uint32_t objects_with_it = 0;
+  for (const Row& other : rows_) {  // the ISA may differ between objects
+    if (other.entry.code_kind() == row.entry.code_kind() && other.entry.architecture == row.entry.architecture &&
+        suffix_of(other.entry.flags) == suffix_of(row.entry.flags))
+      objects_with_it += other.relocatable;
   }
-  rows_.push_back({entry, 1});
+  return objects_with_it >= objects_;
 }
 
 std::vector<DeviceCode> CodeTable::sorted() const {
@@ -220,8 +234,10 @@ std::vector<DeviceCode> CodeTable::sorted() const {
   std::sort(rows.begin(), rows.end(),
             [](const Row& a, const Row& b) { return sort_key(a.entry) < sort_key(b.entry); });
   std::vector<DeviceCode> out;
-  for (const Row& row : rows)
-    out.push_back({row.entry.code_kind(), row.entry.arch(), row.entry.ptx_isa(), row.count});
+  for (const Row& row : rows) {
+    out.push_back({row.entry.code_kind(), row.entry.arch(), row.entry.ptx_isa(), row.executable + row.relocatable,
+                   is_loadable(row)});
+  }
   return out;
 }
 

@@ -58,9 +58,13 @@ void walk_fatbin(const ByteSource& source, uint64_t offset, uint64_t size,
                  const std::function<void(const FatbinEntry&)>& visit, std::vector<Damage>& damage);
 
 // Counts equal entries together without a heap allocation for each.
+//
+// Entries of `__nv_relfatbin` are relocatable objects. Their machine code has been linked into `.nv_fatbin`; their PTX
+// is what the driver links at load time for a device that has no machine code ("JIT linking"), which works only when
+// every object has it. So they count, but what some object lacks is marked as not loadable.
 class CodeTable {
  public:
-  void add(const FatbinEntry& entry);
+  void add(const FatbinEntry& entry, bool relocatable = false);
   // Sorted by kind, architecture, suffix and PTX ISA.
   std::vector<DeviceCode> sorted() const;
   bool overflowed() const { return overflowed_; }
@@ -68,10 +72,15 @@ class CodeTable {
  private:
   struct Row {
     FatbinEntry entry;
-    uint32_t count = 0;
+    uint32_t executable = 0, relocatable = 0;
   };
+  bool is_loadable(const Row& row) const;
+
   std::vector<Row> rows_;
   size_t last_ = 0;
+  bool has_executable_ = false;
+  uint64_t last_object_ = UINT64_MAX;
+  uint32_t objects_ = 0;  // relocatable containers
   bool overflowed_ = false;
 };
 

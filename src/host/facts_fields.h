@@ -20,7 +20,7 @@ void visit_fields(V& v, T& x) requires std::is_same_v<std::remove_const_t<T>, Da
 
 template <class V, class T>
 void visit_fields(V& v, T& x) requires std::is_same_v<std::remove_const_t<T>, DeviceCode> {
-  v("kind", x.kind), v("arch", x.arch), v("ptx_isa", x.ptx_isa), v("count", x.count);
+  v("kind", x.kind), v("arch", x.arch), v("ptx_isa", x.ptx_isa), v("count", x.count), v("loadable", x.loadable);
 }
 
 }  // namespace cufit::formats
