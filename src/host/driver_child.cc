@@ -256,10 +256,13 @@ void read_driver_answers(const Host& host, const ProbeOptions& options, Facts& f
   }
   facts.nvml = std::move(children[0].answers.nvml);
   facts.cuda = std::move(children[1].answers.cuda);
-  Outcome nvml = outcome(children[0], limit);
-  if (!nvml.note.empty()) mark_unreached(facts.nvml, nvml.why, children[0].answers.call, nvml.note);
-  Outcome cuda = outcome(children[1], limit);
-  if (!cuda.note.empty()) mark_unreached(facts.cuda, cuda.why, children[1].answers.call, cuda.note);
+  for (Child& child : children) {
+    Outcome end = outcome(child, limit);
+    if (end.note.empty()) continue;
+    facts.problems.push_back(format("asking {}: {}", child.what, end.note));
+    if (child.work == ask_nvml) mark_unreached(facts.nvml, end.why, child.answers.call, end.note);
+    if (child.work == ask_cuda) mark_unreached(facts.cuda, end.why, child.answers.call, end.note);
+  }
   fill_persistence(facts);
 }
 

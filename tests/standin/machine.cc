@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include <unistd.h>
+
+namespace standin {
+namespace {
+
+std::string trimmed(const std::string& text) {
+  size_t first = text.find_first_not_of(" \t\r");
+  size_t last = text.find_last_not_of(" \t\r");
+  return first == std::string::npos ? std::string() : text.substr(first, last - first + 1);
+}
+
+Machine load() {
+  const char* path = std::getenv("CUFIT_STANDIN");
+  std::ifstream file(path ? path : "");
+  if (!file) _exit(99);
+  Machine out;
+  Section* section = &out;
+  for (std::string line; std::getline(file, line);) {
+    line = trimmed(line.substr(0, line.find('#')));
+    if (line == "[gpu]") {
+      out.gpus.push_back(std::make_unique<Gpu>());
+      out.gpus.back()->index = static_cast<uint32_t>(out.gpus.size() - 1);
+      section = out.gpus.back().get();
+    } else if (line == "[mig]") {
+      section = &out.gpus.back()->mig.emplace_back();
+    } else if (line == "[process]") {
+      section = &out.gpus.back()->processes.emplace_back();
+    } else if (size_t equals = line.find('='); equals != std::string::npos) {
+      section->values[trimmed(line.substr(0, equals))] = trimmed(line.substr(equals + 1));
+    }
+  }
+  return out;
+}
+
+int enter_section(const std::string& function, const Section& section) {
+  if (section.text("hang") == function) {
+    while (true) pause();
+  }
+  if (section.text("crash") == function) raise(SIGSEGV);
+  if (section.text("abort") == function) std::abort();
+  if (section.text("exit") == function) std::exit(3);
+  return static_cast<int>(section.number("fail." + function));
+}
+
+}  // namespace
+
+std::string Section::text(const std::string& key, const std::string& otherwise) const {
+  auto found = values.find(key);
+  return found == values.end() ? otherwise : found->second;
+}
+
+uint64_t Section::number(const std::string& key, uint64_t otherwise) const {
+  auto found = values.find(key);
+  return found == values.end() ? otherwise : std::strtoull(found->second.c_str(), nullptr, 0);
+}
+
+Machine& machine() {
+  static Machine* loaded = new Machine(load());  // never destroyed: exit handlers may still ask
+  return *loaded;
+}
+
+int enter(const char* function, const Section* gpu) {
+  int code = enter_section(function, machine());
+  if (code == 0 && gpu) code = enter_section(function, *gpu);
+  return code;
+}
+
+}  // namespace standin
