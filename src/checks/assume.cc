@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// "What if": replaces the machine's GPUs (--gpu) or driver (--driver) by described ones. Every replaced fact is marked
-// `assumed`, and what the real machine answered about the replaced part becomes not_asked, so that no check mixes
-// the two worlds.
+// "What if": replaces the machine's GPUs (--gpu) or driver (--driver) by described ones. Every
+// replaced fact is marked `assumed`, and what the real machine answered about the replaced part
+// becomes not_asked, so that no check mixes the two worlds.
 #include <algorithm>
 #include <cctype>
 
@@ -28,10 +28,12 @@ bool looks_like_capability(const std::string& text) {
 }
 
 // "8.9" or "sm_89"; only capabilities that some table row has.
-std::optional<ComputeCapability> find_capability(const std::string& text, const knowledge::Knowledge& knowledge) {
+std::optional<ComputeCapability> find_capability(const std::string& text,
+                                                 const knowledge::Knowledge& knowledge) {
   auto matches = [&](std::string_view cc) {
     auto parsed = parse_compute_capability(cc);
-    return parsed && (parsed->text() == text || "sm_" + parsed->sm() == text) ? parsed : std::nullopt;
+    return parsed && (parsed->text() == text || "sm_" + parsed->sm() == text) ? parsed
+                                                                              : std::nullopt;
   };
   for (const knowledge::Gpu& row : knowledge.gpus)
     if (auto cc = matches(row.cc)) return cc;
@@ -40,13 +42,16 @@ std::optional<ComputeCapability> find_capability(const std::string& text, const 
   return std::nullopt;
 }
 
-Result<host::NvmlGpu> describe(const std::string& text, uint32_t index, const knowledge::Knowledge& knowledge) {
+Result<host::NvmlGpu> describe(const std::string& text, uint32_t index,
+                               const knowledge::Knowledge& knowledge) {
   host::NvmlGpu gpu;
   gpu.index = index;
   std::string wanted = lower(trim(text));
   if (looks_like_capability(wanted) || starts_with(wanted, "sm_")) {
     auto cc = find_capability(wanted, knowledge);
-    if (!cc) return fail(Code::usage, "--gpu " + text + ": no NVIDIA GPU of the table has this compute capability");
+    if (!cc)
+      return fail(Code::usage,
+                  "--gpu " + text + ": no NVIDIA GPU of the table has this compute capability");
     gpu.compute_capability = known(cc->text(), k_gpu_option.kind, k_gpu_option.detail);
     return gpu;
   }
@@ -56,7 +61,8 @@ Result<host::NvmlGpu> describe(const std::string& text, uint32_t index, const kn
     return fail(Code::usage, "--gpu \"" + text + "\": the GPU table does not know this name" +
                                  (near.empty() ? "" : "; nearest: " + join(near, ", ")));
   }
-  gpu.name = known(std::string(row->nvml_name.empty() ? row->name : row->nvml_name), k_gpu_option.kind, "--gpu");
+  gpu.name = known(std::string(row->nvml_name.empty() ? row->name : row->nvml_name),
+                   k_gpu_option.kind, "--gpu");
   gpu.compute_capability = known(std::string(row->cc), k_gpu_option.kind, "--gpu, data/gpus.toml");
   if (row->memory_gb > 0) {
     uint64_t bytes = uint64_t(row->memory_gb * 1024) << 20;
@@ -70,8 +76,8 @@ void forget_answers(host::Facts& facts, const Source& option) {
   double seconds = facts.cuda.driver_seconds;
   facts.cuda = {};
   facts.cuda.driver_seconds = seconds;
-  for (Fact<int>* fact : {&facts.cuda.init_result, &facts.cuda.driver_version, &facts.cuda.device_count,
-                          &facts.nvml.init_result})
+  for (Fact<int>* fact : {&facts.cuda.init_result, &facts.cuda.driver_version,
+                          &facts.cuda.device_count, &facts.nvml.init_result})
     forget(*fact, option);
   facts.kernel.xids.clear();
   forget(facts.kernel.log, option);
@@ -79,9 +85,11 @@ void forget_answers(host::Facts& facts, const Source& option) {
 
 void forget_kernel_side(host::Facts& facts, const Source& option) {
   host::KernelDriver& kernel = facts.kernel;
-  for (Fact<bool>* fact : {&kernel.nouveau_loaded, &kernel.uvm_loaded, &kernel.uvm_hmm_disabled}) forget(*fact, option);
-  for (Fact<std::string>* fact : {&kernel.version, &kernel.flavour, &kernel.module_on_disk, &kernel.package_version,
-                                  &kernel.fabric_manager, &kernel.persistence})
+  for (Fact<bool>* fact : {&kernel.nouveau_loaded, &kernel.uvm_loaded, &kernel.uvm_hmm_disabled})
+    forget(*fact, option);
+  for (Fact<std::string>* fact :
+       {&kernel.version, &kernel.flavour, &kernel.module_on_disk, &kernel.package_version,
+        &kernel.fabric_manager, &kernel.persistence})
     forget(*fact, option);
   kernel.nvswitch = false;
   kernel.nodes.clear();
@@ -96,25 +104,30 @@ Result<bool> replace_gpus(host::Facts& facts, const std::vector<std::string>& na
     CUFIT_TRY(gpu, describe(name, uint32_t(gpus.size()), knowledge));
     gpus.push_back(std::move(gpu));
   }
-  // A driver that the machine has stays ("would this machine drive that GPU?"); a machine without one says
-  // nothing about the driver of the machine that is asked for.
+  // A driver that the machine has stays ("would this machine drive that GPU?"); a machine without
+  // one says nothing about the driver of the machine that is asked for.
   bool has_driver = facts.kernel.version || facts.nvml.driver_version;
   Fact<int> driver_version = facts.cuda.driver_version;
   forget_answers(facts, k_gpu_option);
-  if (has_driver) facts.cuda.driver_version = driver_version;
-  else forget_kernel_side(facts, k_gpu_option);
+  if (has_driver)
+    facts.cuda.driver_version = driver_version;
+  else
+    forget_kernel_side(facts, k_gpu_option);
   facts.nvml.gpus = std::move(gpus);
   forget(facts.pci, k_gpu_option);
   return true;
 }
 
-Result<bool> replace_driver(host::Facts& facts, const std::string& text, const knowledge::Knowledge& knowledge) {
+Result<bool> replace_driver(host::Facts& facts, const std::string& text,
+                            const knowledge::Knowledge& knowledge) {
   bool shape = !text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) &&
                text.find_first_not_of("0123456789.") == std::string::npos && text.back() != '.' &&
                !contains(text, "..") && text.size() <= 16;
   auto version = shape ? parse_version(text) : std::nullopt;
   if (!version || version->part(0) < 100 || version->part(0) > 9999 || version->parts.size() > 3)
-    return fail(Code::usage, "--driver " + text + ": expected a driver version such as 535.183.01, or a branch such as 535");
+    return fail(Code::usage,
+                "--driver " + text +
+                    ": expected a driver version such as 535.183.01, or a branch such as 535");
   std::vector<host::CudaDevice> devices = facts.cuda.devices;
   forget_answers(facts, k_driver_option);
   forget_kernel_side(facts, k_driver_option);
@@ -132,19 +145,28 @@ Result<bool> replace_driver(host::Facts& facts, const std::string& text, const k
     int encoded = int(cuda->part(0) * 1000 + cuda->part(1) * 10);
     facts.nvml.cuda_version = known(encoded, SourceKind::assumed, "--driver, data/drivers.toml");
   }
-  // The described driver brings its own libraries; a cuda-compat that lies in front of them stays there.
+  // The described driver brings its own libraries; a cuda-compat that lies in front of them stays
+  // there.
   auto& libraries = facts.driver_libraries;
-  libraries.erase(std::remove_if(libraries.begin(), libraries.end(),
-                                 [](const host::DriverLibrary& library) { return library.origin != "compat"; }),
-                  libraries.end());
+  libraries.erase(
+      std::remove_if(libraries.begin(), libraries.end(),
+                     [](const host::DriverLibrary& library) { return library.origin != "compat"; }),
+      libraries.end());
   return true;
 }
 
 }  // namespace
 
-Result<host::Facts> assume(host::Facts facts, const WhatIf& what_if, const knowledge::Knowledge& knowledge) {
-  if (!what_if.gpus.empty()) { CUFIT_TRY(done, replace_gpus(facts, what_if.gpus, knowledge)); (void)done; }
-  if (!what_if.driver.empty()) { CUFIT_TRY(done, replace_driver(facts, what_if.driver, knowledge)); (void)done; }
+Result<host::Facts> assume(host::Facts facts, const WhatIf& what_if,
+                           const knowledge::Knowledge& knowledge) {
+  if (!what_if.gpus.empty()) {
+    CUFIT_TRY(done, replace_gpus(facts, what_if.gpus, knowledge));
+    (void)done;
+  }
+  if (!what_if.driver.empty()) {
+    CUFIT_TRY(done, replace_driver(facts, what_if.driver, knowledge));
+    (void)done;
+  }
   return facts;
 }
 

@@ -14,9 +14,12 @@ namespace {
 LinkState together(const std::vector<LinkState>& states) {
   if (states.empty()) return LinkState::unknown;
   auto all = [&](LinkState wanted) {
-    return std::all_of(states.begin(), states.end(), [&](LinkState state) { return state == wanted; });
+    return std::all_of(states.begin(), states.end(),
+                       [&](LinkState state) { return state == wanted; });
   };
-  auto any = [&](LinkState wanted) { return std::find(states.begin(), states.end(), wanted) != states.end(); };
+  auto any = [&](LinkState wanted) {
+    return std::find(states.begin(), states.end(), wanted) != states.end();
+  };
   if (all(LinkState::ok)) return LinkState::ok;
   if (all(LinkState::broken)) return LinkState::broken;
   if (any(LinkState::unknown) && !any(LinkState::broken)) return LinkState::unknown;

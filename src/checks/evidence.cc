@@ -10,7 +10,9 @@ Evidence seen(const Source& source, std::string value) {
   return {table ? "table" : to_string(source.kind), source.detail, std::move(value)};
 }
 
-Evidence table_says(std::string file, std::string value) { return {"table", std::move(file), std::move(value)}; }
+Evidence table_says(std::string file, std::string value) {
+  return {"table", std::move(file), std::move(value)};
+}
 
 Evidence rule_says(std::string rule) { return {"rule", std::move(rule), ""}; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merges what CUDA, NVML, PCI and the GPU table say into one list of GPUs, and decides which source speaks for the
-// driver. Everything after this file asks Input, so one GPU is never counted twice.
+// Merges what CUDA, NVML, PCI and the GPU table say into one list of GPUs, and decides which source
+// speaks for the driver. Everything after this file asks Input, so one GPU is never counted twice.
 #include <algorithm>
 
 #include "base/format.h"
@@ -11,7 +11,8 @@ namespace cufit::checks {
 
 namespace {
 
-// "00000000:01:00.0" (NVML), "0000:01:00.0" (sysfs), "01:00.0" (lspci) -> "0000:01:00.0"; empty stays empty.
+// "00000000:01:00.0" (NVML), "0000:01:00.0" (sysfs), "01:00.0" (lspci) -> "0000:01:00.0"; empty
+// stays empty.
 std::string same_address(const Fact<std::string>& address) {
   if (!address || address->empty()) return {};
   std::string text = lower(*address);
@@ -42,8 +43,8 @@ void add_nvml(const host::Facts& facts, std::vector<GpuView>& gpus) {
 }
 
 void add_cuda(const host::Facts& facts, std::vector<GpuView>& gpus) {
-  // CUDA numbers the fastest device first and hides devices, so an equal index proves nothing unless the lists
-  // are equally long and the names agree.
+  // CUDA numbers the fastest device first and hides devices, so an equal index proves nothing
+  // unless the lists are equally long and the names agree.
   bool by_index = facts.cuda.devices.size() == facts.nvml.gpus.size();
   for (const host::CudaDevice& cuda : facts.cuda.devices) {
     auto fits = [&](const GpuView& view) {
@@ -54,12 +55,14 @@ void add_cuda(const host::Facts& facts, std::vector<GpuView>& gpus) {
       found->cuda = &cuda;
       continue;
     }
-    // A MIG instance is a CUDA device of its own with its GPU's PCI address: the second one adds no GPU.
+    // A MIG instance is a CUDA device of its own with its GPU's PCI address: the second one adds no
+    // GPU.
     std::string address = same_address(cuda.pci_address);
-    bool counted = !address.empty() && std::any_of(gpus.begin(), gpus.end(), [&](const GpuView& view) {
-      return (view.cuda != nullptr && same_address(view.cuda->pci_address) == address) ||
-             (view.nvml != nullptr && same_address(view.nvml->pci_address) == address);
-    });
+    bool counted =
+        !address.empty() && std::any_of(gpus.begin(), gpus.end(), [&](const GpuView& view) {
+          return (view.cuda != nullptr && same_address(view.cuda->pci_address) == address) ||
+                 (view.nvml != nullptr && same_address(view.nvml->pci_address) == address);
+        });
     if (counted) continue;
     GpuView view;
     view.index = gpus.empty() ? cuda.ordinal : gpus.back().index + 1;
@@ -74,10 +77,11 @@ void add_pci(const host::Facts& facts, std::vector<GpuView>& gpus) {
   for (const host::PciGpu& pci : *facts.pci)
     if (starts_with(pci.class_code, "03")) functions.push_back(&pci);
   bool any_address = std::any_of(gpus.begin(), gpus.end(), [](const GpuView& view) {
-    return (view.nvml != nullptr && view.nvml->pci_address) || (view.cuda != nullptr && view.cuda->pci_address);
+    return (view.nvml != nullptr && view.nvml->pci_address) ||
+           (view.cuda != nullptr && view.cuda->pci_address);
   });
-  // NVML lists in PCI order, so without addresses equally long lists pair up; unequal ones cannot be paired, and
-  // the driver's list is then the better one.
+  // NVML lists in PCI order, so without addresses equally long lists pair up; unequal ones cannot
+  // be paired, and the driver's list is then the better one.
   bool by_order = !any_address && gpus.size() == functions.size();
   for (size_t i = 0; i < functions.size(); ++i) {
     std::string address = same_address(Fact<std::string>{functions[i]->address, {}, {}, {}});
@@ -99,14 +103,19 @@ void add_pci(const host::Facts& facts, std::vector<GpuView>& gpus) {
 
 void find_row(const knowledge::Knowledge& knowledge, GpuView& view) {
   std::string name;
-  if (view.nvml != nullptr && view.nvml->name) name = *view.nvml->name;
-  else if (view.cuda != nullptr && view.cuda->name) name = *view.cuda->name;
+  if (view.nvml != nullptr && view.nvml->name)
+    name = *view.nvml->name;
+  else if (view.cuda != nullptr && view.cuda->name)
+    name = *view.cuda->name;
   if (!name.empty()) view.row = knowledge.find_gpu(name);
-  if (view.row == nullptr && view.pci != nullptr) view.row = knowledge.find_gpu_by_pci(view.pci->device_id);
+  if (view.row == nullptr && view.pci != nullptr)
+    view.row = knowledge.find_gpu_by_pci(view.pci->device_id);
   view.name = name;
   if (!view.name.empty()) return;
-  if (view.row != nullptr) view.name = std::string(view.row->nvml_name.empty() ? view.row->name : view.row->nvml_name);
-  else if (view.pci != nullptr) view.name = "10de:" + view.pci->device_id;
+  if (view.row != nullptr)
+    view.name = std::string(view.row->nvml_name.empty() ? view.row->name : view.row->nvml_name);
+  else if (view.pci != nullptr)
+    view.name = "10de:" + view.pci->device_id;
 }
 
 bool take_capability(const Fact<std::string>& fact, GpuView& view) {
@@ -119,10 +128,13 @@ bool take_capability(const Fact<std::string>& fact, GpuView& view) {
 void find_capability(const knowledge::Knowledge& knowledge, GpuView& view) {
   if (view.cuda != nullptr && take_capability(view.cuda->compute_capability, view)) return;
   if (view.nvml != nullptr && take_capability(view.nvml->compute_capability, view)) return;
-  bool named = (view.nvml != nullptr && view.nvml->name) || (view.cuda != nullptr && view.cuda->name);
+  bool named =
+      (view.nvml != nullptr && view.nvml->name) || (view.cuda != nullptr && view.cuda->name);
   if (view.row != nullptr && (view.cc = parse_compute_capability(view.row->cc))) {
-    view.cc_source = {SourceKind::file, "data/gpus.toml, " + (named || view.pci == nullptr
-                                            ? view.name : "PCI id " + view.pci->device_id)};
+    view.cc_source = {
+        SourceKind::file,
+        "data/gpus.toml, " +
+            (named || view.pci == nullptr ? view.name : "PCI id " + view.pci->device_id)};
     return;
   }
   if (view.pci == nullptr) return;
@@ -145,7 +157,8 @@ std::optional<Version> decode_cuda(const Fact<int>& fact) {
 }
 
 // What the loaded libcuda says of itself counts most: it already includes forward compatibility.
-void find_driver_cuda(const host::Facts& facts, const knowledge::Knowledge& knowledge, Input& input) {
+void find_driver_cuda(const host::Facts& facts, const knowledge::Knowledge& knowledge,
+                      Input& input) {
   if ((input.driver_cuda = decode_cuda(facts.cuda.driver_version))) {
     input.driver_cuda_source = facts.cuda.driver_version.source;
     return;
@@ -163,7 +176,8 @@ void find_driver_cuda(const host::Facts& facts, const knowledge::Knowledge& know
   if (!input.driver) return;
   input.driver_cuda = knowledge.driver_cuda(*input.driver);
   if (input.driver_cuda)
-    input.driver_cuda_source = {SourceKind::file, "data/drivers.toml, branch " + std::to_string(input.driver->part(0))};
+    input.driver_cuda_source = {
+        SourceKind::file, "data/drivers.toml, branch " + std::to_string(input.driver->part(0))};
 }
 
 // assume() marks every fact that it replaces; these two cover both options.
@@ -183,7 +197,8 @@ Input make_input(const host::Facts& facts, const knowledge::Knowledge& knowledge
     find_row(knowledge, view);
     find_capability(knowledge, view);
     if (view.name.empty()) view.name = view.cc ? "sm_" + view.cc->sm() : "NVIDIA";
-    view.label = std::to_string(view.index) + ": " + view.name + (view.cc ? " (" + view.cc->text() + ")" : "");
+    view.label = std::to_string(view.index) + ": " + view.name +
+                 (view.cc ? " (" + view.cc->text() + ")" : "");
   }
   find_driver(facts, input);
   find_driver_cuda(facts, knowledge, input);

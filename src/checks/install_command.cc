@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one command that installs into an environment the way its owner does: pip, uv, conda, pixi, poetry, or a line
-// of a Dockerfile. Copyable as it stands: words are quoted for a shell, versions carry their +tag, because
-// `torch==2.14.1` alone is already satisfied by an installed 2.14.1 of another variant.
+// The one command that installs into an environment the way its owner does: pip, uv, conda, pixi,
+// poetry, or a line of a Dockerfile. Copyable as it stands: words are quoted for a shell, versions
+// carry their +tag, because `torch==2.14.1` alone is already satisfied by an installed 2.14.1 of
+// another variant.
 #include "base/format.h"
 #include "checks/torch_env.h"
 
@@ -13,7 +14,8 @@ using knowledge::Knowledge;
 using knowledge::TorchRelease;
 
 std::string quoted(const std::string& word) {
-  const std::string_view safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%~";
+  const std::string_view safe =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%~";
   bool plain = !word.empty() && word.find_first_not_of(safe) == std::string::npos && word[0] != '~';
   if (plain) return word;
   std::string text = "'";
@@ -25,16 +27,19 @@ std::string python_of(const host::PythonEnv& env) {
   return env.interpreter && !env.interpreter->empty() ? *env.interpreter : env.path + "/bin/python";
 }
 
-// A pip torch inside a conda environment must be replaced by pip: conda would add a second copy beside it.
+// A pip torch inside a conda environment must be replaced by pip: conda would add a second copy
+// beside it.
 std::string installer_of(const host::PythonEnv& env) {
   if (env.kind == "image") return "image";
   const host::Distribution* torch = find_distribution(env, "torch");
   bool conda = env.installer == "conda" || env.installer == "pixi";
-  if (conda && torch != nullptr && torch->kind != "conda-meta") return torch->installer == "uv" ? "uv" : "pip";
+  if (conda && torch != nullptr && torch->kind != "conda-meta")
+    return torch->installer == "uv" ? "uv" : "pip";
   return env.installer;
 }
 
-std::string pip_like(const host::PythonEnv& env, const std::string& installer, const std::string& what) {
+std::string pip_like(const host::PythonEnv& env, const std::string& installer,
+                     const std::string& what) {
   if (installer == "uv") return "uv pip install --python " + quoted(python_of(env)) + " " + what;
   if (installer == "image") return "RUN python3 -m pip install --no-cache-dir " + what;
   return quoted(python_of(env)) + " -m pip install " + what;
@@ -60,31 +65,37 @@ const TorchRelease* newest_release() {
   return newest;
 }
 
-// The default Python index has this variant for this release (x86-64), and pip would not take the installed torch
-// for it: an installed 2.14.1+cu126 satisfies `torch==2.14.1`.
-bool default_index_has(const host::PythonEnv& env, const TorchRelease* release, const std::string& tag) {
+// The default Python index has this variant for this release (x86-64), and pip would not take the
+// installed torch for it: an installed 2.14.1+cu126 satisfies `torch==2.14.1`.
+bool default_index_has(const host::PythonEnv& env, const TorchRelease* release,
+                       const std::string& tag) {
   if (tag.empty()) return true;
   if (release == nullptr || is_aarch64(env) || release->default_linux_x86_64 != tag) return false;
   const host::Distribution* installed = find_distribution(env, "torch");
-  return installed == nullptr || installed->version.substr(0, installed->version.find('+')) != release->version;
+  return installed == nullptr ||
+         installed->version.substr(0, installed->version.find('+')) != release->version;
 }
 
-// torch with the torchvision and torchaudio that belong to it, where they are installed: pip would otherwise leave
-// the old ones, which do not load with another torch.
-std::vector<std::string> torch_words(const host::PythonEnv& env, const std::string& torch, const TorchRelease* release,
-                                     const std::string& local) {
+// torch with the torchvision and torchaudio that belong to it, where they are installed: pip would
+// otherwise leave the old ones, which do not load with another torch.
+std::vector<std::string> torch_words(const host::PythonEnv& env, const std::string& torch,
+                                     const TorchRelease* release, const std::string& local) {
   std::vector<std::string> words{torch.empty() ? "torch" : "torch==" + torch + local};
   const std::pair<const char*, std::string_view> partners[] = {
-      {"torchvision", release ? release->torchvision : ""}, {"torchaudio", release ? release->torchaudio : ""}};
+      {"torchvision", release ? release->torchvision : ""},
+      {"torchaudio", release ? release->torchaudio : ""}};
   for (const auto& [name, version] : partners) {
     if (find_distribution(env, name) == nullptr) continue;
-    if (version.empty()) words.push_back(name);
-    else words.push_back(std::string(name) + "==" + std::string(version) + local);
+    if (version.empty())
+      words.push_back(name);
+    else
+      words.push_back(std::string(name) + "==" + std::string(version) + local);
   }
   return words;
 }
 
-std::string conda_install(const host::PythonEnv& env, const std::string& torch, const std::string& tag) {
+std::string conda_install(const host::PythonEnv& env, const std::string& torch,
+                          const std::string& tag) {
   // conda-forge does not build every patch release: the minor is what matters.
   std::vector<std::string_view> parts = split(torch, '.');
   std::string wanted = "pytorch-gpu";
@@ -97,11 +108,14 @@ std::string conda_install(const host::PythonEnv& env, const std::string& torch, 
 
 }  // namespace
 
-std::string install_command(const host::PythonEnv& env, const std::string& torch, const std::string& tag) {
+std::string install_command(const host::PythonEnv& env, const std::string& torch,
+                            const std::string& tag) {
   std::string installer = installer_of(env);
   if (installer == "conda" || installer == "pixi") return conda_install(env, torch, tag);
-  const TorchRelease* release = torch.empty() ? newest_release() : Knowledge::builtin().find_torch(torch);
-  std::string version = torch.empty() && release != nullptr && !tag.empty() ? std::string(release->version) : torch;
+  const TorchRelease* release =
+      torch.empty() ? newest_release() : Knowledge::builtin().find_torch(torch);
+  std::string version =
+      torch.empty() && release != nullptr && !tag.empty() ? std::string(release->version) : torch;
   bool plain = default_index_has(env, release, tag);
   std::string local = plain || version.empty() ? "" : "+" + tag;
   std::vector<std::string> words = torch_words(env, version, release, local);
@@ -110,8 +124,8 @@ std::string install_command(const host::PythonEnv& env, const std::string& torch
   std::string url = "https://download.pytorch.org/whl/" + tag;
   if (installer == "poetry") {
     if (plain) return "poetry add " + join(words, " ");
-    return "poetry source add --priority=explicit pytorch-" + tag + " " + url + " && poetry add --source pytorch-" +
-           tag + " " + join(words, " ");
+    return "poetry source add --priority=explicit pytorch-" + tag + " " + url +
+           " && poetry add --source pytorch-" + tag + " " + join(words, " ");
   }
   if (!plain) words.push_back("--index-url " + url);
   return pip_like(env, installer, join(words, " "));
@@ -120,7 +134,8 @@ std::string install_command(const host::PythonEnv& env, const std::string& torch
 std::string install_command(const host::PythonEnv& env, const std::string& requirement) {
   std::string installer = installer_of(env);
   if (installer == "poetry") return "poetry add " + quoted(requirement);
-  if (installer != "conda" && installer != "pixi") return pip_like(env, installer, quoted(requirement));
+  if (installer != "conda" && installer != "pixi")
+    return pip_like(env, installer, quoted(requirement));
   std::string spec = requirement;  // conda writes one '='
   size_t equals = spec.find("==");
   if (equals != std::string::npos) spec.erase(equals, 1);

@@ -8,12 +8,14 @@
 
 namespace cufit::checks {
 
-// One chain per GPU and environment with torch (one per environment where there is no GPU).       chain.cc
+// One chain per GPU and environment with torch (one per environment where there is no GPU).
+// chain.cc
 std::vector<Chain> build_chains(const Input& input, const std::vector<Finding>& all_findings);
-LinkState judge_chain(const Chain& chain);  // the worst link that stops it; unknown where a needed link is
-// What each GPU can do with this torch, one row per GPU and data type.                            abilities.cc
+LinkState judge_chain(
+    const Chain& chain);  // the worst link that stops it; unknown where a needed link is
+// What each GPU can do with this torch, one row per GPU and data type. abilities.cc
 std::vector<Link> list_abilities(const Input& input);
-// What on the host would starve the GPUs.                                                         host_limits.cc
+// What on the host would starve the GPUs. host_limits.cc
 std::vector<Link> list_host_limits(const Input& input);
 
 }  // namespace cufit::checks

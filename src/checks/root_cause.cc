@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One root cause, one finding. Checks judge alone; this file knows which finding explains which other one, as
-// a table from the lowest layer up. The law behind it: the cause is the one whose removal alone makes the program
-// run, and a broken lower layer goes before an upper one. What follows goes into `consequences`.
+// One root cause, one finding. Checks judge alone; this file knows which finding explains which
+// other one, as a table from the lowest layer up. The law behind it: the cause is the one whose
+// removal alone makes the program run, and a broken lower layer goes before an upper one. What
+// follows goes into `consequences`.
 #include <algorithm>
 #include <string_view>
 
@@ -14,7 +15,8 @@ namespace {
 
 enum class Scope {
   any,   // the cause explains the effect whatever the subjects are
-  same,  // only for the same subject: the same GPU or environment, a file inside it, or a cause of the whole machine
+  same,  // only for the same subject: the same GPU or environment, a file inside it, or a cause of
+         // the whole machine
 };
 
 struct Rule {
@@ -24,80 +26,118 @@ struct Rule {
 };
 
 // Everything that can only be wrong once a kernel driver drives the GPU.
-#define CUFIT_ABOVE_KERNEL \
-  "driver_answer_unknown driver_probe_hung driver_probe_crashed driver_too_old driver_minor_compat " \
+#define CUFIT_ABOVE_KERNEL                                                                       \
+  "driver_answer_unknown driver_probe_hung driver_probe_crashed driver_too_old "                 \
+  "driver_minor_compat "                                                                         \
   "driver_lib_mismatch libcuda_shadowed dev_nodes_missing libcuda_missing uvm_hmm_init_failure " \
-  "uvm_stale_after_suspend fabric_manager cuda_visible_devices compute_check_failed no_cuda_device"
+  "uvm_stale_after_suspend fabric_manager cuda_visible_devices compute_check_failed "            \
+  "no_cuda_device"
 // (a macro because string literals concatenate and constants do not)
 
 const Rule k_rules[] = {
     // Nothing to drive: whatever driver and nodes say follows from it.
-    {"no_nvidia_gpu", CUFIT_ABOVE_KERNEL " driver_not_installed module_not_built_for_kernel container_no_gpu_requested",
+    {"no_nvidia_gpu",
+     CUFIT_ABOVE_KERNEL
+     " driver_not_installed module_not_built_for_kernel container_no_gpu_requested",
      Scope::any},
     // WSL 1 and old Windows builds pass no GPU in, whatever is installed inside.
-    {"wsl_host_too_old", CUFIT_ABOVE_KERNEL " driver_not_installed wsl_libcuda_not_found no_nvidia_gpu", Scope::any},
+    {"wsl_host_too_old",
+     CUFIT_ABOVE_KERNEL " driver_not_installed wsl_libcuda_not_found no_nvidia_gpu", Scope::any},
     // Firmware gave the GPU no memory window: the module loads and refuses the adapter.
-    {"platform_pci_resources", CUFIT_ABOVE_KERNEL " driver_not_installed gpu_fell_off_bus", Scope::any},
+    {"platform_pci_resources", CUFIT_ABOVE_KERNEL " driver_not_installed gpu_fell_off_bus",
+     Scope::any},
     // A GPU that left the bus: NVML 15, hanging calls, missing nodes are its echo.
-    {"gpu_fell_off_bus", CUFIT_ABOVE_KERNEL " gpu_missing_in_driver pcie_link_degraded gsp_firmware_hang", Scope::any},
+    {"gpu_fell_off_bus",
+     CUFIT_ABOVE_KERNEL " gpu_missing_in_driver pcie_link_degraded gsp_firmware_hang", Scope::any},
     {"gsp_firmware_hang", CUFIT_ABOVE_KERNEL " gpu_missing_in_driver", Scope::any},
     // Defective memory fails the compute check of that GPU.
     {"gpu_memory_ecc", "compute_check_failed driver_answer_unknown", Scope::same},
     {"nvlink_error", "fabric_manager", Scope::any},
     // The kernel side is absent: each way in which it can be absent.
-    {"container_no_gpu_requested", CUFIT_ABOVE_KERNEL
-     " driver_not_installed module_not_built_for_kernel container_driver_capabilities no_nvidia_gpu",
+    {"container_no_gpu_requested",
+     CUFIT_ABOVE_KERNEL " driver_not_installed module_not_built_for_kernel "
+                        "container_driver_capabilities no_nvidia_gpu",
      Scope::any},
-    {"container_toolkit_missing", CUFIT_ABOVE_KERNEL " container_no_gpu_requested container_runtime_not_registered",
+    {"container_toolkit_missing",
+     CUFIT_ABOVE_KERNEL " container_no_gpu_requested container_runtime_not_registered", Scope::any},
+    {"container_runtime_not_registered", CUFIT_ABOVE_KERNEL " container_no_gpu_requested",
      Scope::any},
-    {"container_runtime_not_registered", CUFIT_ABOVE_KERNEL " container_no_gpu_requested", Scope::any},
     {"container_cgroup_devices_lost", CUFIT_ABOVE_KERNEL, Scope::any},
-    {"secure_boot_unsigned_module", CUFIT_ABOVE_KERNEL " driver_not_installed module_not_built_for_kernel nouveau_conflict",
+    {"secure_boot_unsigned_module",
+     CUFIT_ABOVE_KERNEL
+     " driver_not_installed module_not_built_for_kernel module_not_loaded nouveau_conflict",
      Scope::any},
-    {"driver_dropped_gpu", CUFIT_ABOVE_KERNEL " gpu_missing_in_driver driver_kernel_module_flavour", Scope::same},
+    {"driver_dropped_gpu", CUFIT_ABOVE_KERNEL " gpu_missing_in_driver driver_kernel_module_flavour",
+     Scope::same},
     {"driver_kernel_module_flavour", CUFIT_ABOVE_KERNEL " gpu_missing_in_driver", Scope::any},
     // nouveau keeps the GPU: the driver may be installed and still cannot bind.
-    {"nouveau_conflict", CUFIT_ABOVE_KERNEL " driver_not_installed module_not_built_for_kernel", Scope::any},
-    {"module_not_built_for_kernel", CUFIT_ABOVE_KERNEL " driver_not_installed", Scope::any},
+    {"nouveau_conflict",
+     CUFIT_ABOVE_KERNEL " driver_not_installed module_not_built_for_kernel module_not_loaded",
+     Scope::any},
+    {"module_not_built_for_kernel", CUFIT_ABOVE_KERNEL " driver_not_installed module_not_loaded",
+     Scope::any},
+    {"module_not_loaded", CUFIT_ABOVE_KERNEL " driver_not_installed", Scope::any},
+    {"dev_nodes_no_permission", "driver_answer_unknown no_cuda_device compute_check_failed",
+     Scope::any},
     {"driver_not_installed", CUFIT_ABOVE_KERNEL, Scope::any},
     // A driver too old to know the GPU at all also fails every wheel; the newer driver cures both.
-    {"driver_too_old_for_gpu", CUFIT_ABOVE_KERNEL " gpu_missing_in_driver ptx_newer_than_driver", Scope::any},
-    // User-mode part against kernel module: cuInit 803, NVML 18, and the versions each of them reports.
-    {"driver_lib_mismatch", "libcuda_shadowed driver_answer_unknown driver_too_old driver_minor_compat no_cuda_device "
-     "compute_check_failed ptx_newer_than_driver", Scope::any},
-    {"container_driver_capabilities", "libcuda_missing driver_answer_unknown no_cuda_device dev_nodes_missing",
+    {"driver_too_old_for_gpu", CUFIT_ABOVE_KERNEL " gpu_missing_in_driver ptx_newer_than_driver",
      Scope::any},
+    // User-mode part against kernel module: cuInit 803, NVML 18, and the versions each of them
+    // reports.
+    {"driver_lib_mismatch",
+     "libcuda_shadowed driver_answer_unknown driver_too_old driver_minor_compat no_cuda_device "
+     "compute_check_failed ptx_newer_than_driver",
+     Scope::any},
+    {"container_driver_capabilities",
+     "libcuda_missing driver_answer_unknown no_cuda_device dev_nodes_missing", Scope::any},
     {"wsl_libcuda_not_found", "libcuda_missing driver_answer_unknown no_cuda_device", Scope::any},
-    {"dev_nodes_missing", "driver_answer_unknown no_cuda_device compute_check_failed uvm_hmm_init_failure "
-     "uvm_stale_after_suspend", Scope::any},
+    {"dev_nodes_missing",
+     "driver_answer_unknown no_cuda_device compute_check_failed uvm_hmm_init_failure "
+     "uvm_stale_after_suspend",
+     Scope::any},
     // 804: a compat libcuda on hardware that refuses it. It hides the host's own libcuda.
-    {"compat_libcuda_unsupported", "libcuda_shadowed driver_answer_unknown no_cuda_device driver_too_old "
-     "driver_minor_compat compute_check_failed ptx_newer_than_driver", Scope::any},
-    {"libcuda_shadowed", "driver_answer_unknown no_cuda_device driver_too_old driver_minor_compat compute_check_failed "
-     "ptx_newer_than_driver", Scope::any},
+    {"compat_libcuda_unsupported",
+     "libcuda_shadowed driver_answer_unknown no_cuda_device driver_too_old "
+     "driver_minor_compat compute_check_failed ptx_newer_than_driver",
+     Scope::any},
+    {"libcuda_shadowed",
+     "driver_answer_unknown no_cuda_device driver_too_old driver_minor_compat compute_check_failed "
+     "ptx_newer_than_driver",
+     Scope::any},
     {"fabric_manager", "driver_answer_unknown no_cuda_device compute_check_failed", Scope::any},
-    {"uvm_hmm_init_failure", "driver_answer_unknown no_cuda_device compute_check_failed", Scope::any},
-    {"uvm_stale_after_suspend", "driver_answer_unknown no_cuda_device compute_check_failed", Scope::any},
+    {"uvm_hmm_init_failure", "driver_answer_unknown no_cuda_device compute_check_failed",
+     Scope::any},
+    {"uvm_stale_after_suspend", "driver_answer_unknown no_cuda_device compute_check_failed",
+     Scope::any},
     {"cuda_visible_devices", "driver_answer_unknown no_cuda_device", Scope::any},
     {"gpu_mode_config", "compute_check_failed no_cuda_device driver_answer_unknown", Scope::same},
     {"gpu_memory_exhausted", "compute_check_failed", Scope::same},
     // A clean "too old" for the whole family also limits its JIT; the newer driver cures both.
-    {"driver_too_old", "driver_minor_compat ptx_newer_than_driver ptx_jit_only driver_answer_unknown", Scope::same},
+    {"driver_too_old",
+     "driver_minor_compat ptx_newer_than_driver ptx_jit_only driver_answer_unknown", Scope::same},
     {"ptx_newer_than_driver", "driver_minor_compat ptx_jit_only", Scope::same},
     // The right build replaces the torch that all of these are about.
-    {"torch_not_cuda_build", "ext_abi_mismatch ext_cuda_major_mismatch cuda_lib_not_found torch_family_mismatch "
-     "mixed_gpu_generations", Scope::same},
-    {"jetson_wrong_wheel", "arch_gpu_too_new arch_gpu_too_old cuda_lib_not_found ptx_jit_only driver_too_old "
-     "driver_minor_compat mixed_gpu_generations", Scope::same},
-    {"torch_install_broken", "cuda_lib_not_found ext_abi_mismatch torch_family_mismatch torch_wheel_table_differs",
+    {"torch_not_cuda_build",
+     "ext_abi_mismatch ext_cuda_major_mismatch cuda_lib_not_found torch_family_mismatch "
+     "mixed_gpu_generations",
+     Scope::same},
+    {"jetson_wrong_wheel",
+     "arch_gpu_too_new arch_gpu_too_old cuda_lib_not_found ptx_jit_only driver_too_old "
+     "driver_minor_compat mixed_gpu_generations",
+     Scope::same},
+    {"torch_install_broken",
+     "cuda_lib_not_found ext_abi_mismatch torch_family_mismatch torch_wheel_table_differs",
      Scope::same},
     // No single wheel serves the host: the per-GPU findings are its two sides.
     {"mixed_gpu_generations", "arch_gpu_too_new arch_gpu_too_old ptx_jit_only", Scope::same},
     {"arch_gpu_too_new", "ext_arch_missing ptx_jit_only driver_minor_compat", Scope::same},
     {"arch_gpu_too_old", "ext_arch_missing ptx_jit_only driver_minor_compat", Scope::same},
-    // One package of another CUDA major: its missing libcudart is the reason why it cannot be loaded.
+    // One package of another CUDA major: its missing libcudart is the reason why it cannot be
+    // loaded.
     {"nvidia_pip_pkg_conflict", "cuda_libs_shadowed cuda_lib_not_found", Scope::same},
-    {"ext_cuda_major_mismatch", "cuda_lib_not_found ext_abi_mismatch ext_arch_missing", Scope::same},
+    {"ext_cuda_major_mismatch", "cuda_lib_not_found ext_abi_mismatch ext_arch_missing",
+     Scope::same},
     {"ext_abi_mismatch", "ext_arch_missing", Scope::same},
 };
 #undef CUFIT_ABOVE_KERNEL
@@ -131,11 +171,16 @@ bool explains(const Finding& cause, const Finding& effect) {
 
 int rank(Severity severity) {
   switch (severity) {
-    case Severity::error: return 0;
-    case Severity::warning: return 1;
-    case Severity::unknown: return 2;
-    case Severity::note: return 3;
-    case Severity::ok: return 4;
+    case Severity::error:
+      return 0;
+    case Severity::warning:
+      return 1;
+    case Severity::unknown:
+      return 2;
+    case Severity::note:
+      return 3;
+    case Severity::ok:
+      return 4;
   }
   return 5;
 }
@@ -175,18 +220,20 @@ std::vector<Finding> merge_equal(std::vector<Finding> findings) {
 
 std::vector<Finding> keep_root_causes(std::vector<Finding> findings) {
   findings = merge_equal(std::move(findings));
-  // owner[i]: the finding that explains i, or i itself. The table has no cycle between error findings, but findings
-  // come from many checks, so the walk up is bounded anyway.
+  // owner[i]: the finding that explains i, or i itself. The table has no cycle between error
+  // findings, but findings come from many checks, so the walk up is bounded anyway.
   std::vector<size_t> owner(findings.size());
   for (size_t i = 0; i < findings.size(); ++i) {
     owner[i] = i;
     for (size_t j = 0; j < findings.size() && owner[i] == i; ++j)
-      if (i != j && explains(findings[j], findings[i]) && !explains(findings[i], findings[j])) owner[i] = j;
+      if (i != j && explains(findings[j], findings[i]) && !explains(findings[i], findings[j]))
+        owner[i] = j;
   }
   std::vector<bool> is_root(findings.size());
   for (size_t i = 0; i < findings.size(); ++i) {
     size_t root = i;
-    for (size_t steps = 0; owner[root] != root && steps < findings.size(); ++steps) root = owner[root];
+    for (size_t steps = 0; owner[root] != root && steps < findings.size(); ++steps)
+      root = owner[root];
     is_root[i] = root == i;
     if (root == i) continue;
     add_consequence(findings[root], findings[i].id);

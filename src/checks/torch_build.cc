@@ -2,7 +2,7 @@
 // Is there a torch, and was it built for CUDA? Everything above the driver hangs on this.
 #include "base/format.h"
 #include "checks/evidence.h"
-#include "checks/rows.h"
+#include "checks/torch_checks.h"
 #include "checks/torch_env.h"
 
 namespace cufit::checks {
@@ -25,33 +25,38 @@ void add_build_evidence(const host::PythonEnv& env, const TorchBuild& build, Fin
     made.evidence.push_back({"file", env.torch.path + "/lib", "no libtorch_cuda.so"});
 }
 
-// A desktop or server wheel on a Jetson of JetPack 6 or older (Orin and before: integrated 5.3, 6.2, 7.2, 8.7) does
-// not fit; JetPack 7 on Thor (11.0) and Orin uses the ordinary SBSA wheels of CUDA 13.
+// A desktop or server wheel on a Jetson of JetPack 6 or older (Orin and before:
+// integrated 5.3, 6.2, 7.2, 8.7) does not fit; JetPack 7 on Thor (11.0) and Orin uses the ordinary
+// SBSA wheels of CUDA 13.
 bool generic_wheel_on_jetson(const Input& input, const TorchBuild& build) {
-  if (!is_jetson(input.facts) || build.kind != "cuda" || !build.cuda || build.cuda->part(0) >= 13) return false;
+  if (!is_jetson(input.facts) || build.kind != "cuda" || !build.cuda || build.cuda->part(0) >= 13)
+    return false;
   return starts_with(build.tag, "cu") && !build.release.empty();
 }
 
 }  // namespace
 
-std::vector<Finding> torch_build(const Input& input) {
+std::vector<Finding> check_torch_build(const Input& input) {
   std::vector<Finding> found;
   std::vector<const host::PythonEnv*> envs = torch_envs(input.facts);
   const host::PythonEnv* main = main_env(input.facts);
   if (envs.empty()) {
     // A dump that says nothing of torch and a machine that was not asked are not "not installed".
     if (input.facts.origin == "dump") return found;
-    Finding made = finding("torch_not_installed", Severity::warning, main ? subject_of(*main) : k_machine);
+    Finding made =
+        finding("torch_not_installed", Severity::warning, main ? subject_of(*main) : k_machine);
     made.args["envs"] = std::to_string(input.facts.envs.size());
     if (main) made.args["install"] = install_hint(input, *main);
     made.variant = main ? "" : "no_env";
-    for (const host::PythonEnv& env : input.facts.envs) made.evidence.push_back({"file", env.path, "no torch"});
+    for (const host::PythonEnv& env : input.facts.envs)
+      made.evidence.push_back({"file", env.path, "no torch"});
     found.push_back(std::move(made));
     return found;
   }
   for (const host::PythonEnv* env : envs) {
     TorchBuild build = torch_build_of(input, *env);
-    if (build.kind == "cuda" && generic_wheel_on_jetson(input, build) && env->torch.variant == build.tag) {
+    if (build.kind == "cuda" && generic_wheel_on_jetson(input, build) &&
+        env->torch.variant == build.tag) {
       Finding made = finding("jetson_wrong_wheel", Severity::error, subject_of(*env));
       made.args = {{"torch", build.release}, {"tag", build.tag}};
       made.evidence = {seen(input.facts.system.jetson), seen(build.source, build.cuda->text())};
@@ -62,7 +67,8 @@ std::vector<Finding> torch_build(const Input& input) {
     if (input.gpus.empty()) continue;
     Finding made = finding("torch_not_cuda_build", Severity::error, subject_of(*env));
     made.variant = build.kind;
-    made.args = {{"torch", build.release}, {"build", build.kind}, {"install", install_hint(input, *env)}};
+    made.args = {
+        {"torch", build.release}, {"build", build.kind}, {"install", install_hint(input, *env)}};
     add_build_evidence(*env, build, made);
     found.push_back(std::move(made));
   }

@@ -32,14 +32,20 @@ const host::PythonEnv* main_env(const host::Facts& facts) {
 namespace {
 
 void take_tag(const Input& input, const std::string& tag, const Source& source, TorchBuild& build) {
-  if (tag == "cpu") build.kind = "cpu";
-  else if (starts_with(tag, "rocm")) build.kind = "rocm";
-  else if (starts_with(tag, "xpu")) build.kind = "xpu";
-  else if (starts_with(tag, "cu")) build.kind = "cuda";
-  else return;
+  if (tag == "cpu")
+    build.kind = "cpu";
+  else if (starts_with(tag, "rocm"))
+    build.kind = "rocm";
+  else if (starts_with(tag, "xpu"))
+    build.kind = "xpu";
+  else if (starts_with(tag, "cu"))
+    build.kind = "cuda";
+  else
+    return;
   build.tag = tag;
   build.source = source;
-  const knowledge::CudaTag* row = build.kind == "cuda" ? input.knowledge.find_cuda_tag(tag) : nullptr;
+  const knowledge::CudaTag* row =
+      build.kind == "cuda" ? input.knowledge.find_cuda_tag(tag) : nullptr;
   if (row == nullptr || build.cuda) return;
   build.cuda = parse_version(row->cuda);
   build.cuda_exact = build.cuda.has_value();
@@ -78,9 +84,12 @@ TorchBuild torch_build_of(const Input& input, const host::PythonEnv& env) {
     build.source = torch.hip.source;
   }
   std::string tag = torch.variant;
-  if (tag.empty() && version.find('+') != std::string::npos) tag = version.substr(version.find('+') + 1);
-  if (build.kind.empty()) take_tag(input, tag, torch.version ? torch.version.source : Source{}, build);
-  else if (build.kind == "cuda" && starts_with(tag, "cu")) build.tag = tag;
+  if (tag.empty() && version.find('+') != std::string::npos)
+    tag = version.substr(version.find('+') + 1);
+  if (build.kind.empty())
+    take_tag(input, tag, torch.version ? torch.version.source : Source{}, build);
+  else if (build.kind == "cuda" && starts_with(tag, "cu"))
+    build.tag = tag;
   if (build.kind.empty()) take_libraries(env, build);
   if (build.kind == "cuda" && build.tag.empty() && build.cuda && build.cuda_exact)
     build.tag = "cu" + std::to_string(build.cuda->part(0)) + std::to_string(build.cuda->part(1));
@@ -98,13 +107,14 @@ std::string_view file_name(std::string_view path) {
 }
 
 bool is_torch_binary(const host::PythonEnv&, const host::Binary& binary) {
-  if (!binary.package.empty()) return binary.package == "torch" || binary.package == "libtorch" ||
-                                      binary.package == "pytorch";
+  if (!binary.package.empty())
+    return binary.package == "torch" || binary.package == "libtorch" || binary.package == "pytorch";
   return contains(binary.path, "/torch/lib/") || starts_with(binary.path, "torch/lib/");
 }
 
 const host::Binary* torch_main_library(const host::PythonEnv& env) {
-  for (std::string_view wanted : {"libtorch_cuda.so", "libtorch_cuda_cu.so", "libtorch_cuda_cpp.so"})
+  for (std::string_view wanted :
+       {"libtorch_cuda.so", "libtorch_cuda_cu.so", "libtorch_cuda_cpp.so"})
     for (const host::Binary& binary : env.binaries)
       if (file_name(binary.path) == wanted && is_torch_binary(env, binary)) return &binary;
   return nullptr;
@@ -118,7 +128,8 @@ const host::Distribution* find_distribution(const host::PythonEnv& env, std::str
   return name == "torch" ? find_distribution(env, "pytorch") : nullptr;
 }
 
-const host::DriverLibrary* loaded_driver_library(const host::Facts& facts, std::string_view soname) {
+const host::DriverLibrary* loaded_driver_library(const host::Facts& facts,
+                                                 std::string_view soname) {
   for (const host::DriverLibrary& library : facts.driver_libraries)
     if (library.loads && library.soname == soname) return &library;
   return nullptr;
@@ -132,7 +143,8 @@ const host::DriverLibrary* active_compat(const Input& input) {
 CompatGpu compat_gpu(const GpuView& gpu) {
   if (gpu.row != nullptr) {
     std::string_view segment = gpu.row->segment;
-    if (segment == "datacenter" || segment == "jetson") return CompatGpu::eligible;
+    if (segment == "datacenter" || (segment == "embedded" && contains(gpu.row->name, "Jetson")))
+      return CompatGpu::eligible;
     if (segment == "consumer") return CompatGpu::not_eligible;
   }
   std::string brand = gpu.nvml != nullptr ? gpu.nvml->brand.value_or("") : "";
@@ -141,7 +153,8 @@ CompatGpu compat_gpu(const GpuView& gpu) {
   if (starts_with(brand, "geforce") || starts_with(brand, "titan") || contains(name, "geforce") ||
       contains(name, "titan "))
     return CompatGpu::not_eligible;
-  return CompatGpu::unknown;  // workstation boards: some server models are allowed, no list says which
+  return CompatGpu::unknown;  // workstation boards: some server models are allowed, no list says
+                              // which
 }
 
 bool may_use_compat(const Input& input, const host::DriverLibrary& compat) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions that many checks ask of a Python environment and of the user-mode driver: which CUDA this torch was
-// built with, which binaries are torch's own, which libcuda would load. Answers only; no findings.
+// Questions that many checks ask of a Python environment and of the user-mode driver: which CUDA
+// this torch was built with, which binaries are torch's own, which libcuda would load. Answers
+// only; no findings.
 #pragma once
 
 #include <optional>
@@ -15,17 +16,19 @@ namespace cufit::checks {
 bool has_torch(const host::PythonEnv& env);
 // Environments in which torch lies (any build).
 std::vector<const host::PythonEnv*> torch_envs(const host::Facts& facts);
-// The one that decides the verdict: the active one if it holds torch, else the only one that does; where none does,
-// the active one or the only one. null = several and none of them active, or no environment at all.
+// The one that decides the verdict: the active one if it holds torch, else the only one that does;
+// where none does, the active one or the only one. null = several and none of them active, or no
+// environment at all.
 const host::PythonEnv* main_env(const host::Facts& facts);
 
-// What torch was built with. "cuda" also when only the tag or the libraries say so; "" = nothing tells.
+// What torch was built with. "cuda" also when only the tag or the libraries say so; "" = nothing
+// tells.
 struct TorchBuild {
-  std::string kind;                 // "cuda", "cpu", "rocm", "xpu", ""
-  std::optional<Version> cuda;      // 13.0; only the major where nothing but a library name is known
-  bool cuda_exact = false;          // minor known
-  std::string tag;                  // "cu130"; empty = not known
-  std::string release;              // "2.11.0"
+  std::string kind;             // "cuda", "cpu", "rocm", "xpu", ""
+  std::optional<Version> cuda;  // 13.0; only the major where nothing but a library name is known
+  bool cuda_exact = false;      // minor known
+  std::string tag;              // "cu130"; empty = not known
+  std::string release;          // "2.11.0"
   Source source;
 };
 TorchBuild torch_build_of(const Input& input, const host::PythonEnv& env);
@@ -37,9 +40,10 @@ const host::Binary* torch_main_library(const host::PythonEnv& env);
 const host::Distribution* find_distribution(const host::PythonEnv& env, std::string_view name);
 
 const host::DriverLibrary* loaded_driver_library(const host::Facts& facts, std::string_view soname);
-const host::DriverLibrary* active_compat(const Input& input);  // libcuda of cuda-compat that would load
-// Forward compatibility: the driver's branch is listed and every GPU is of a data-centre kind (or Jetson).
-// Unknown counts as no.
+const host::DriverLibrary* active_compat(
+    const Input& input);  // libcuda of cuda-compat that would load
+// Forward compatibility: the driver's branch is listed and every GPU is of a data-centre kind (or
+// Jetson). Unknown counts as no.
 bool may_use_compat(const Input& input, const host::DriverLibrary& compat);
 enum class CompatGpu { eligible, not_eligible, unknown };
 CompatGpu compat_gpu(const GpuView& gpu);

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does this driver run this torch's CUDA runtime? NVIDIA's minor-version compatibility: any driver
+// of the family's floor or newer runs every release of that CUDA major; only PTX compilation and
+// newer calls need the driver of the toolkit itself. Comparing "CUDA Version" of nvidia-smi with
+// the wheel's CUDA is the popular wrong rule.
+#include <cstdio>
+
+#include "base/format.h"
+#include "checks/evidence.h"
+#include "checks/torch_checks.h"
+#include "checks/torch_env.h"
+#include "checks/wheel_pick.h"
+
+namespace cufit::checks {
+
+namespace {
+
+// Driver numbers keep two digits in their third part: 450.80.02.
+std::string driver_number(const Version& driver) {
+  std::string text = driver.text();
+  if (driver.parts.size() != 3 || driver.part(2) >= 10) return text;
+  return std::to_string(driver.part(0)) + "." + std::to_string(driver.part(1)) + ".0" +
+         std::to_string(driver.part(2));
+}
+
+// The lowest driver: the family's floor, or the driver of that very toolkit where it is even older
+// (CUDA 11.0); before CUDA 11 there are no families.
+std::optional<Version> floor_of(const Input& input, const Version& cuda) {
+  auto family = cuda.part(0) >= 11 ? input.knowledge.family_floor(cuda.part(0)) : std::nullopt;
+  auto own = cuda.parts.size() > 1 ? input.knowledge.full_driver(cuda) : std::nullopt;
+  if (!family) return own;
+  return own && *own < *family ? own : family;
+}
+
+enum class Fit { ok, minor, old, unknown };
+
+// Driver numbers speak only for Linux hosts; WSL (Windows numbers), Jetson (its own series) and an
+// active cuda-compat are judged by the CUDA version of the user-mode driver.
+bool number_counts(const Input& input) {
+  if (!input.driver || is_wsl(input.facts) || is_jetson(input.facts)) return false;
+  const host::DriverLibrary* compat = active_compat(input);
+  return compat == nullptr || !may_use_compat(input, *compat);
+}
+
+Fit judge(const Input& input, const TorchBuild& build, const std::optional<Version>& floor) {
+  const Version& cuda = *build.cuda;
+  bool families = cuda.part(0) >= 11;
+  bool by_number = number_counts(input) && floor;
+  if (by_number && !at_least(*input.driver, *floor)) return Fit::old;
+  if (input.driver_cuda) {
+    if (input.driver_cuda->part(0) < cuda.part(0)) return Fit::old;
+    if (!families && *input.driver_cuda < cuda) return Fit::old;
+    if (!build.cuda_exact || *input.driver_cuda >= cuda) return Fit::ok;
+    return Fit::minor;
+  }
+  if (!by_number) return Fit::unknown;
+  auto full = build.cuda_exact ? input.knowledge.full_driver(cuda) : std::nullopt;
+  return full && !at_least(*input.driver, *full) ? Fit::minor : Fit::ok;
+}
+
+std::string driver_text(const Input& input) {
+  for (const Fact<std::string>* fact :
+       {&input.facts.kernel.version, &input.facts.nvml.driver_version})
+    if (*fact) return **fact;
+  return input.driver ? driver_number(*input.driver) : "";
+}
+
+void fill(const Input& input, const host::PythonEnv& env, const TorchBuild& build,
+          const std::optional<Version>& floor, Finding& made) {
+  auto full = build.cuda_exact ? input.knowledge.full_driver(*build.cuda) : std::nullopt;
+  std::string major = std::to_string(build.cuda->part(0));
+  std::optional<WheelPick> pick = pick_wheel_for_machine(input);
+  made.args = {{"have", driver_text(input)},
+               {"need", floor ? driver_number(*floor) : ""},
+               {"full", full ? driver_number(*full) : ""},
+               {"cuda", build.cuda->text()},
+               {"cuda_major", major},
+               {"driver_cuda", input.driver_cuda ? input.driver_cuda->text() : ""},
+               {"torch", build.release},
+               {"tag", build.tag},
+               {"install", pick && !pick->needs_newer_driver ? install_text(env, pick) : ""},
+               {"install_torch", pick ? pick->torch + "+" + pick->tag : ""}};
+  if (input.driver) made.evidence.push_back(seen(input.driver_source, driver_text(input)));
+  if (input.driver_cuda)
+    made.evidence.push_back(seen(input.driver_cuda_source, "CUDA " + input.driver_cuda->text()));
+  made.evidence.push_back(seen(build.source, "CUDA " + build.cuda->text()));
+  if (floor) {
+    made.evidence.push_back(table_says("data/drivers.toml",
+                                       "CUDA " + major + ".x: driver >= " + driver_number(*floor)));
+  }
+}
+
+// cuda-compat would lift this driver: a data-centre GPU and a base branch that the package lists.
+bool forward_compat_helps(const Input& input, const Version& cuda) {
+  if (!input.driver || input.gpus.empty()) return false;
+  for (const GpuView& gpu : input.gpus)
+    if (compat_gpu(gpu) != CompatGpu::eligible) return false;
+  for (const knowledge::ForwardCompat& row : input.knowledge.forward_compat) {
+    auto row_cuda = parse_version(row.cuda);
+    if (!row_cuda || *row_cuda != cuda) continue;
+    for (std::string_view branch : split(row.branches, ' '))
+      if (branch == std::to_string(input.driver->part(0))) return true;
+  }
+  return false;
+}
+
+// No driver at all is another check's finding; here "unknown" means that a driver may be there and
+// was not seen.
+std::optional<Finding> without_driver(const Input& input, const host::PythonEnv& env,
+                                      const TorchBuild& build,
+                                      const std::optional<Version>& floor) {
+  const Fact<std::string>& module = input.facts.kernel.version;
+  if (input.gpus.empty() || (!module && module.why == WhyNot::not_present && !is_wsl(input.facts)))
+    return std::nullopt;
+  Finding made =
+      cannot_tell("driver_too_old", subject_of(env), "driver version: " + why_missing(module));
+  fill(input, env, build, floor, made);
+  return made;
+}
+
+}  // namespace
+
+std::vector<Finding> check_driver_floor(const Input& input) {
+  std::vector<Finding> found;
+  for (const host::PythonEnv* env : torch_envs(input.facts)) {
+    TorchBuild build = torch_build_of(input, *env);
+    if (build.kind != "cuda") continue;
+    if (!build.cuda) {
+      if (!input.gpus.empty())
+        found.push_back(cannot_tell("driver_too_old", subject_of(*env),
+                                    "CUDA version of torch: " + why_missing(env->torch.cuda)));
+      continue;
+    }
+    std::optional<Version> floor = floor_of(input, *build.cuda);
+    Fit fit = judge(input, build, floor);
+    if (fit == Fit::unknown) {
+      if (auto made = without_driver(input, *env, build, floor)) found.push_back(std::move(*made));
+      continue;
+    }
+    if (fit == Fit::ok) continue;
+    bool old = fit == Fit::old;
+    Finding made = finding(old ? "driver_too_old" : "driver_minor_compat",
+                           old ? Severity::error : Severity::note, subject_of(*env));
+    fill(input, *env, build, floor, made);
+    if (old && is_wsl(input.facts))
+      made.variant = "wsl";
+    else if (old && build.cuda_exact && forward_compat_helps(input, *build.cuda))
+      made.variant = "compat";
+    else if (old && made.args["install"].empty())
+      made.variant = "no_wheel";
+    made.evidence.push_back(
+        rule_says(old ? "minor-version compatibility starts at the family's floor"
+                      : "minor-version compatibility within one CUDA major; not for PTX"));
+    found.push_back(std::move(made));
+  }
+  return found;
+}
+
+}  // namespace cufit::checks

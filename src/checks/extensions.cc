@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled extensions of torch (torchvision, flash-attn, xformers, bitsandbytes, ...): the same
+// CUDA major, symbols that this torch defines, this Python, and code for this GPU. Packages that
+// ship one library per CUDA version are judged by the one that torch's version would pick.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/format.h"
+#include "checks/evidence.h"
+#include "checks/gpu_code.h"
+#include "checks/torch_checks.h"
+
+namespace cufit::checks {
+
+namespace {
+
+using host::Binary;
+
+struct Package {
+  std::string name;
+  std::vector<const Binary*> files;
+};
+
+struct Case {
+  const Input& input;
+  const host::PythonEnv& env;
+  const TorchBuild& build;
+  const Package& package;
+};
+
+// NVIDIA's own wheels and Triton are libraries of torch, not extensions of it.
+bool is_library_package(const Binary& binary) {
+  for (std::string_view prefix : {"nvidia-", "triton", "pytorch-triton", "cuda-", "nvidia_"})
+    if (starts_with(binary.package, prefix)) return true;
+  return contains(binary.path, "/nvidia/") || contains(binary.path, "/triton/");
+}
+
+std::vector<Package> packages_of(const host::PythonEnv& env) {
+  std::map<std::string, Package> by_name;
+  for (const Binary& binary : env.binaries) {
+    if (is_torch_binary(env, binary) || is_library_package(binary)) continue;
+    std::string name = binary.package.empty() ? binary.path : binary.package;
+    by_name[name].name = name;
+    by_name[name].files.push_back(&binary);
+  }
+  std::vector<Package> packages;
+  for (auto& [name, package] : by_name) packages.push_back(std::move(package));
+  return packages;
+}
+
+bool links_torch(const Binary& binary) {
+  return binary.unresolved_count > 0 || !binary.cxx11_abi.empty() ||
+         std::any_of(binary.needed.begin(), binary.needed.end(), [](const std::string& needed) {
+           return starts_with(needed, "libtorch") || starts_with(needed, "libc10");
+         });
+}
+
+// "libcudart.so.12" -> 12; 11.x has the soname libcudart.so.11.0.
+uint32_t cudart_major(const Binary& binary, std::string* soname = nullptr) {
+  for (const std::string& needed : binary.needed) {
+    if (!starts_with(needed, "libcudart")) continue;
+    size_t so = needed.find(".so.");
+    auto version = so == std::string::npos ? std::nullopt : parse_version(needed.substr(so + 4));
+    if (!version) continue;
+    if (soname != nullptr) *soname = needed;
+    return version->part(0);
+  }
+  return 0;
+}
+
+// libbitsandbytes_cuda126.so -> 12; libraries with a static runtime name their CUDA only so.
+uint32_t named_major(const Binary& binary) {
+  std::string_view name = file_name(binary.path);
+  size_t at = name.find("cuda");
+  if (at == std::string_view::npos || name.size() < at + 7) return 0;
+  auto number = parse_version(name.substr(at + 4));
+  return number && number->part(0) >= 100 && number->part(0) < 1000 ? number->part(0) / 10 : 0;
+}
+
+uint32_t major_of(const Binary& binary) {
+  uint32_t linked = cudart_major(binary);
+  return linked ? linked : named_major(binary);
+}
+
+std::string path_in(const host::PythonEnv& env, const Binary& binary) {
+  return starts_with(binary.path, "/") ? binary.path : env.path + "/" + binary.path;
+}
+
+std::string version_of(const host::PythonEnv& env, const std::string& package) {
+  const host::Distribution* distribution = find_distribution(env, package);
+  return distribution != nullptr ? distribution->version : "";
+}
+
+Finding about(const Case& c, const char* id, Severity severity, const Binary& binary) {
+  Finding made = finding(id, severity, path_in(c.env, binary));
+  made.args = {{"package", c.package.name},
+               {"version", version_of(c.env, c.package.name)},
+               {"file", std::string(file_name(binary.path))},
+               {"torch", c.build.release},
+               {"tag", c.build.tag},
+               {"install", install_command(c.env, c.package.name)}};
+  return made;
+}
+
+bool is_present(const host::PythonEnv& env, const std::string& soname) {
+  auto there = [&](const host::LoadedLibrary& library) {
+    return library.name == soname && !library.path.empty();
+  };
+  return std::any_of(env.loads.begin(), env.loads.end(), there) ||
+         std::any_of(env.shadowed.begin(), env.shadowed.end(), there);
+}
+
+void check_major(const Case& c, std::vector<Finding>& found) {
+  if (!c.build.cuda) return;
+  uint32_t torch = c.build.cuda->part(0);
+  const Binary* wrong = nullptr;
+  std::string soname;
+  for (const Binary* binary : c.package.files) {
+    uint32_t major = major_of(*binary);
+    if (major == torch) return;  // the package brings a build for this CUDA
+    std::string name;
+    if (major == 0 || wrong != nullptr || cudart_major(*binary, &name) == 0) continue;
+    // Only what works inside torch's process has to share its CUDA: other programs bring their own.
+    bool partner = links_torch(*binary) || named_major(*binary) != 0;
+    if (!partner) continue;
+    wrong = binary;
+    soname = name;
+  }
+  if (wrong == nullptr) return;
+  bool loads = is_present(c.env, soname);
+  Finding made =
+      about(c, "ext_cuda_major_mismatch", loads ? Severity::warning : Severity::error, *wrong);
+  made.variant = loads ? "both_present" : "";
+  made.args["have"] = std::to_string(major_of(*wrong));
+  made.args["need"] = std::to_string(torch);
+  made.args["soname"] = soname;
+  made.evidence = {{"file", path_in(c.env, *wrong), "NEEDED " + soname},
+                   seen(c.build.source, "CUDA " + c.build.cuda->text())};
+  found.push_back(std::move(made));
+}
+
+// "3.12" -> "cpython-312"
+std::string python_tag(const host::PythonEnv& env) {
+  auto version = env.python ? parse_version(*env.python) : std::nullopt;
+  if (!version || version->parts.size() < 2) return {};
+  return "cpython-" + std::to_string(version->part(0)) + std::to_string(version->part(1));
+}
+
+std::string_view stem(const Binary& binary) {
+  std::string_view name = file_name(binary.path);
+  return name.substr(0, name.find('.'));
+}
+
+void check_python(const Case& c, std::vector<Finding>& found) {
+  std::string want = python_tag(c.env);
+  for (const Binary* binary : c.package.files) {
+    if (binary->python_tag.empty() || binary->python_tag == "abi3" || binary->python_tag == want)
+      continue;
+    bool served =
+        std::any_of(c.package.files.begin(), c.package.files.end(), [&](const Binary* other) {
+          return stem(*other) == stem(*binary) &&
+                 (other->python_tag == want || other->python_tag == "abi3");
+        });
+    if (served) continue;
+    if (want.empty()) {
+      found.push_back(cannot_tell("ext_abi_mismatch", path_in(c.env, *binary),
+                                  "Python version: " + why_missing(c.env.python)));
+      found.back().args = about(c, "", Severity::unknown, *binary).args;
+      return;
+    }
+    Finding made = about(c, "ext_abi_mismatch", Severity::error, *binary);
+    made.variant = "python";
+    made.args["have"] = binary->python_tag;
+    made.args["need"] = want;
+    made.evidence = {{"file", path_in(c.env, *binary), binary->python_tag}, seen(c.env.python)};
+    found.push_back(std::move(made));
+    return;
+  }
+}
+
+// torch's own C++11 ABI, as libc10 or another library of torch shows it.
+const Binary* torch_abi(const host::PythonEnv& env) {
+  for (const Binary& binary : env.binaries)
+    if (is_torch_binary(env, binary) && !binary.cxx11_abi.empty()) return &binary;
+  return nullptr;
+}
+
+void check_symbols(const Case& c, std::vector<Finding>& found) {
+  const Binary* torch = torch_abi(c.env);
+  const Binary* worst = nullptr;
+  bool other_abi = false;
+  for (const Binary* binary : c.package.files) {
+    bool abi =
+        torch != nullptr && !binary->cxx11_abi.empty() && binary->cxx11_abi != torch->cxx11_abi;
+    if (binary->unresolved_count == 0 && !abi) continue;
+    if (worst == nullptr) {
+      worst = binary;
+      other_abi = abi;
+    }
+  }
+  if (worst == nullptr) return;
+  Finding made = about(c, "ext_abi_mismatch", Severity::error, *worst);
+  made.variant = other_abi ? "cxx11" : "";
+  made.args["symbol"] = worst->unresolved.empty() ? "" : worst->unresolved[0];
+  made.args["count"] = std::to_string(worst->unresolved_count);
+  if (other_abi) {
+    made.args["have"] = worst->cxx11_abi;
+    made.args["need"] = torch->cxx11_abi;
+    made.evidence.push_back(
+        {"file", path_in(c.env, *worst), "_GLIBCXX_USE_CXX11_ABI=" + worst->cxx11_abi});
+    made.evidence.push_back(
+        {"file", path_in(c.env, *torch), "_GLIBCXX_USE_CXX11_ABI=" + torch->cxx11_abi});
+  }
+  for (size_t i = 0; i < worst->unresolved.size() && i < 3; ++i)
+    made.evidence.push_back({"file", path_in(c.env, *worst), "undefined " + worst->unresolved[i]});
+  found.push_back(std::move(made));
+}
+
+struct ArchResult {
+  const Binary* failing = nullptr;  // first file with code, but none for this GPU
+  const Binary* ptx_too_new = nullptr;
+  CodeMatch match;
+  bool served = false;  // some file of the package has code for it
+  bool damaged = false;
+};
+
+ArchResult match_package(const Case& c, const GpuGroup& group) {
+  ArchResult result;
+  for (const Binary* binary : c.package.files) {
+    uint32_t major = named_major(*binary);
+    if (major != 0 && c.build.cuda && major != c.build.cuda->part(0))
+      continue;  // not the one that torch picks
+    CodeMatch match =
+        match_code(binary->device_code, group.cc, c.input.driver_cuda, c.input.knowledge);
+    if (match.match == Match::no_code) continue;
+    if (match.match == Match::none) {
+      if (result.failing == nullptr) result.failing = binary;
+      result.damaged = result.damaged || !binary->damage.empty();
+    } else if (match.match == Match::ptx_too_new) {
+      if (result.ptx_too_new == nullptr) result.match = match, result.ptx_too_new = binary;
+    } else {
+      result.served = true;
+    }
+  }
+  return result;
+}
+
+void check_archs(const Case& c, const GpuGroup& group, std::vector<Finding>& found) {
+  ArchResult result = match_package(c, group);
+  if (result.ptx_too_new != nullptr && !result.served) {
+    Finding made = about(c, "ptx_newer_than_driver", Severity::warning, *result.ptx_too_new);
+    made.variant = "extension";
+    made.args["gpu"] = group.text();
+    made.args["ptx_isa"] = result.match.ptx_isa;
+    made.args["needs_cuda"] = result.match.needs_cuda;
+    made.args["driver_cuda"] = c.input.driver_cuda ? c.input.driver_cuda->text() : "";
+    made.evidence = {
+        {"file", path_in(c.env, *result.ptx_too_new), list_archs(result.ptx_too_new->device_code)}};
+    found.push_back(std::move(made));
+    return;
+  }
+  if (result.failing == nullptr) return;
+  // A package with other files that serve the GPU keeps special kernels for other GPUs beside them
+  // (FlashAttention 3 is sm_90a only): worth a note, not a warning.
+  Severity severity = result.served ? Severity::note : Severity::warning;
+  Finding made = about(c, "ext_arch_missing", severity, *result.failing);
+  made.variant = result.served ? "partly" : "";
+  made.args["gpu"] = group.text();
+  made.args["cc"] = group.cc.text();
+  made.args["archs"] = list_archs(result.failing->device_code);
+  made.evidence = {{"file", path_in(c.env, *result.failing), made.args["archs"]},
+                   seen(group.gpus[0]->cc_source, group.cc.text())};
+  if (result.damaged) {
+    made.severity = Severity::unknown;
+    made.unknown_because = path_in(c.env, *result.failing) +
+                           " is damaged; code may lie in the part that could not be read";
+  }
+  found.push_back(std::move(made));
+}
+
+}  // namespace
+
+std::vector<Finding> check_extensions(const Input& input) {
+  std::vector<Finding> found;
+  std::vector<GpuGroup> groups = group_gpus(input);
+  for (const host::PythonEnv* env : torch_envs(input.facts)) {
+    TorchBuild build = torch_build_of(input, *env);
+    for (const Package& package : packages_of(*env)) {
+      Case c{input, *env, build, package};
+      check_python(c, found);
+      check_symbols(c, found);
+      if (build.kind != "cuda") continue;
+      check_major(c, found);
+      for (const GpuGroup& group : groups) check_archs(c, group, found);
+    }
+  }
+  return found;
+}
+
+}  // namespace cufit::checks

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which official wheel serves these GPUs? Asks the wheel table (data/wheels.toml) with the same
+// rules that judge real files. Used for next steps and, where a library cannot be read, as the
+// table's opinion of it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checks/check.h"
+#include "formats/device_code.h"
+
+namespace cufit::checks {
+
+struct WheelPick {
+  std::string torch;                // "2.14.1"
+  std::string tag;                  // "cu126"
+  bool needs_newer_driver = false;  // serves the GPUs, but not with the driver that is here
+};
+// Newest release with machine code for all of `ccs`; with a driver that it runs on where there is
+// one.
+std::optional<WheelPick> pick_wheel(const Input& input, const std::vector<ComputeCapability>& ccs);
+// For all GPUs of the machine, so that a next step never cures one GPU and breaks another; empty
+// where none does.
+std::optional<WheelPick> pick_wheel_for_machine(const Input& input);
+std::string install_text(const host::PythonEnv& env, const std::optional<WheelPick>& pick);
+
+// The table's device code of a wheel; empty = the table does not know this wheel.
+std::vector<formats::DeviceCode> table_code(const Input& input, const std::string& release,
+                                            const std::string& tag);
+bool wheel_serves(const Input& input, const knowledge::WheelVariant& wheel, ComputeCapability cc);
+
+}  // namespace cufit::checks
