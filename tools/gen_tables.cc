@@ -280,6 +280,33 @@ std::string tables_cpp(const fs::path& data, std::string& members) {
   return out;
 }
 
+std::set<std::string> placeholders(std::string_view text) {
+  std::set<std::string> out;
+  for (size_t at = text.find('{'); at != text.npos; at = text.find('{', at + 1)) {
+    const size_t end = text.find('}', at);
+    if (end == text.npos) break;
+    out.insert(std::string(text.substr(at + 1, end - at - 1)));
+  }
+  return out;
+}
+
+// `args` lists what a check supplies for this finding: no text may ask for more, a title may ask for nothing (it is
+// also printed where only the id is known), and both languages ask for the same.
+void check_placeholders(const toml::table& root, const Texts& texts, const std::string& file) {
+  std::set<std::string> args;
+  const toml::array* list = root.get_as<toml::array>("args");
+  if (!list) return report(file, root.source(), "lacks `args`");
+  for (const toml::node& item : *list) args.insert(item.value_or(std::string()));
+  for (const auto& [key, text] : texts) {
+    const std::set<std::string> en = placeholders(text.en);
+    if (en != placeholders(text.zh)) report(file, root.source(), "`" + key + "`: en and zh differ in placeholders");
+    if (!en.empty() && key.compare(0, 5, "title") == 0) report(file, root.source(), "a title has no placeholders");
+    for (const std::string& name : en) {
+      if (!args.count(name)) report(file, root.source(), "`" + key + "` asks for {" + name + "}, not in `args`");
+    }
+  }
+}
+
 std::string findings_cpp(const fs::path& folder, std::string& members) {
   std::string arrays, rows;
   for (const fs::path& path : toml_files(folder)) {
@@ -298,6 +325,7 @@ std::string findings_cpp(const fs::path& folder, std::string& members) {
     for (const char* key : {"title", "why", "next"}) {
       if (!texts.count(key)) report(file, root->source(), std::string("lacks the text `") + key + "`");
     }
+    check_placeholders(*root, texts, file);
     arrays += "constexpr TextPair k_texts_" + id + "[] = {\n" + text_pairs(texts, file, root->source()) + "};\n";
     rows += "  {" + quote(id) + ", " + quote((*root)["layer"].value_or(std::string())) + ", " +
             quote((*root)["action"].value_or(std::string())) + ", k_texts_" + id + "},\n";
