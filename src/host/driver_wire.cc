@@ -161,9 +161,7 @@ bool take_nvml(std::string_view payload, uint32_t count, NvmlFacts& nvml) {
   bool good = count <= k_max_devices && replace(payload, nvml);
   nvml.gpus = std::move(gpus);
   if (!good) return false;
-  while (nvml.gpus.size() < count) {
-    nvml.gpus.emplace_back().index = static_cast<uint32_t>(nvml.gpus.size() - 1);
-  }
+  for (uint32_t i = static_cast<uint32_t>(nvml.gpus.size()); i < count; ++i) nvml.gpus.emplace_back().index = i;
   return true;
 }
 
@@ -172,8 +170,8 @@ bool take_cuda(std::string_view payload, uint32_t count, CudaFacts& cuda) {
   bool good = count <= k_max_devices && replace(payload, cuda);
   cuda.devices = std::move(devices);
   if (!good) return false;
-  while (cuda.devices.size() < count) {
-    cuda.devices.emplace_back().ordinal = static_cast<uint32_t>(cuda.devices.size() - 1);
+  for (uint32_t i = static_cast<uint32_t>(cuda.devices.size()); i < count; ++i) {
+    cuda.devices.emplace_back().ordinal = i;
   }
   return true;
 }

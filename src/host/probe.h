@@ -33,5 +33,7 @@ void read_toolkits(const Host& host, Facts& facts);          // toolkits.cc
 void read_variables(const Host& host, Facts& facts);         // variables.cc
 void read_container_engine(const Host& host, Facts& facts);  // container_engine.cc
 void read_python_envs(const Host& host, const ProbeOptions& options, Facts& facts);     // python_envs.cc
+// --deep: PythonEnv::torch_run of every environment with torch and a known interpreter. The last probe.
+void run_torch_checks(const Host& host, const ProbeOptions& options, Facts& facts);     // torch_child.cc
 
 }  // namespace cufit::host

@@ -122,6 +122,7 @@ TEST(DriverFailure, HangNamesTheCallAndKeepsWhatCameBefore) {
   EXPECT_EQ(facts.nvml.gpus[1].mig_current.why, WhyNot::timeout);
   EXPECT_EQ(facts.nvml.gpus[1].mig_current.note, "nvmlDeviceGetMigMode did not return within 1.5 s");
   EXPECT_EQ(facts.nvml.gpus[2].name.why, WhyNot::timeout);
+  EXPECT_EQ(facts.nvml.gpus[2].index, 2u);
   EXPECT_EQ(facts.cuda.devices.at(2).compute_check.value_or(""), "ok");  // the other child is not held up
   ASSERT_EQ(facts.problems.size(), 1u);
   EXPECT_EQ(facts.problems[0], "asking NVML: nvmlDeviceGetMigMode did not return within 1.5 s");
