@@ -11,5 +11,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   (void)cufit::formats::parse_daemon_json(text, "daemon.json");
   (void)cufit::formats::parse_toolkit_json(text);
   (void)cufit::formats::parse_toolkit_text(text);
+  (void)cufit::formats::parse_compat_note(text);
   return 0;
 }

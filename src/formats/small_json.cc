@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "base/version.h"
+#include "formats/printable.h"
 
 namespace cufit::formats {
 namespace {
@@ -25,6 +26,35 @@ std::string text_at(const json& object, const char* key) {
   return found->get<std::string>();
 }
 
+// Text or whole number: the note's writers use both for branches.
+std::string scalar_text(const json& value) {
+  if (value.is_string()) return printable(value.get<std::string>(), 128);
+  return value.is_number_integer() ? value.dump() : std::string();
+}
+
+std::string text_of(const json& object, const char* key) {
+  auto found = object.find(key);
+  return found == object.end() ? std::string() : scalar_text(*found);
+}
+
+// A list of scalars, or one scalar alone.
+std::vector<std::string> texts_of(const json& object, const char* key) {
+  constexpr size_t k_max_items = 1024;
+  std::vector<std::string> out;
+  auto found = object.find(key);
+  if (found == object.end()) return out;
+  if (!found->is_array()) {
+    std::string text = scalar_text(*found);
+    if (!text.empty()) out.push_back(std::move(text));
+    return out;
+  }
+  for (const json& item : *found) {
+    std::string text = scalar_text(item);
+    if (!text.empty() && out.size() < k_max_items) out.push_back(std::move(text));
+  }
+  return out;
+}
+
 std::string only_version(std::string_view text) {
   std::optional<Version> version = parse_version(text);
   return version ? version->text() : std::string();
@@ -36,6 +66,8 @@ size_t damaged_byte(std::string_view text) {
     json parsed = json::parse(text.begin(), text.end());
   } catch (const json::parse_error& error) {
     return error.byte;
+  } catch (const json::exception&) {
+    // A number that no double holds is an error of another type, without a position.
   }
   return 0;
 }
@@ -60,6 +92,16 @@ std::string parse_toolkit_text(std::string_view text) {
     if (at != std::string_view::npos) return only_version(trim(line.substr(at + 13)));
   }
   return {};
+}
+
+std::optional<CompatNote> parse_compat_note(std::string_view text) {
+  json root = parse_quietly(text);
+  if (!root.is_object()) return std::nullopt;
+  CompatNote out;
+  out.cuda = text_of(root, "CUDA Version");
+  out.drivers = texts_of(root, "Driver");
+  out.devices = texts_of(root, "Device");
+  return out;
 }
 
 Result<DaemonConfig> parse_daemon_json(std::string_view text, const std::string& name) {

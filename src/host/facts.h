@@ -94,6 +94,7 @@ struct DriverLibrary {
   std::string origin;            // "driver", "stub" (toolkit), "compat" (cuda-compat), "wsl", "package"
   bool loads = false;            // this is the one a new process would load
   std::string found_by;          // "ld.so.cache", "LD_LIBRARY_PATH", "default directory", "scan"
+  std::string problem;           // why the loader refuses this file ("file too short"); empty = it is fine
   // Only for "compat", from its .note.cuda.fwd_compatibility:
   std::string compat_cuda;                     // "13.0"
   std::vector<std::string> compat_drivers;     // driver branches it may be put on: "535"

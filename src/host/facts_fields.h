@@ -68,6 +68,7 @@ CUFIT_FIELDS(KernelDriver) {
 CUFIT_FIELDS(DriverLibrary) {
   v("soname", x.soname), v("path", x.path), v("realpath", x.realpath), v("version", x.version);
   v("origin", x.origin), v("loads", x.loads), v("found_by", x.found_by);
+  v("problem", x.problem);
   v("compat_cuda", x.compat_cuda), v("compat_drivers", x.compat_drivers);
   v("compat_devices", x.compat_devices);
 }

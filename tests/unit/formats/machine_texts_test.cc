@@ -196,6 +196,17 @@ TEST(ToolkitVersion, ReadsBothFiles) {
   EXPECT_EQ(parse_toolkit_text("nothing"), "");
 }
 
+TEST(CompatNote, ReadsListsAndSingleValues) {
+  std::optional<CompatNote> note =
+      parse_compat_note(R"({"CUDA Version":"13.0","Driver":["535",550,{"x":1}],"Device":"sm_90"})");
+  ASSERT_TRUE(note);
+  EXPECT_EQ(note->cuda, "13.0");
+  EXPECT_EQ(note->drivers, (std::vector<std::string>{"535", "550"}));
+  EXPECT_EQ(note->devices, (std::vector<std::string>{"sm_90"}));
+  EXPECT_FALSE(parse_compat_note("{"));
+  EXPECT_FALSE(parse_compat_note("[1]"));
+}
+
 TEST(DaemonJson, FindsTheRuntime) {
   Result<DaemonConfig> with = parse_daemon_json(
       R"({"default-runtime":"nvidia","runtimes":{"nvidia":{"path":"nvidia-container-runtime","args":[]}}})", "d");
@@ -209,6 +220,8 @@ TEST(DaemonJson, FindsTheRuntime) {
   EXPECT_TRUE(other->cdi_enabled);
   EXPECT_FALSE(parse_daemon_json(R"({"runtimes":[1],"features":5})", "d")->has_nvidia_runtime);
   EXPECT_FALSE(parse_daemon_json(" \n", "d")->has_nvidia_runtime);
+  EXPECT_FALSE(parse_daemon_json("{\"a\":1e999}", "d"));
+  EXPECT_FALSE(parse_daemon_json("[]", "d"));
   Result<DaemonConfig> broken = parse_daemon_json("{\"runtimes\": {,}", "/etc/docker/daemon.json");
   ASSERT_FALSE(broken);
   EXPECT_EQ(broken.error().what, "`/etc/docker/daemon.json`: no JSON object (byte 15)");

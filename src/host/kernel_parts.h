@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of the kernel-driver probe, one file each. Only kernel_driver.cc calls them.
+#pragma once
+
+#include "host/facts.h"
+#include "host/host.h"
+
+namespace cufit::host {
+
+// kernel_install.cc: module_on_disk, package_version.
+void read_installed_driver(const Host& host, const Facts& facts, KernelDriver& kernel);
+// kernel_nodes.cc: nodes. Needs facts.pci and kernel.version.
+void read_device_nodes(const Host& host, const Facts& facts, KernelDriver& kernel);
+
+}  // namespace cufit::host
