@@ -116,34 +116,56 @@ bool ptx_runs(const std::string& text, ComputeCapability device) {
   return arch->capability <= device || (is_thor(arch->capability) && is_thor(device));
 }
 
+namespace {
+
+// Entries of one kind that fit the device.
+struct Fitting {
+  std::vector<std::pair<Arch, const formats::DeviceCode*>> entries;
+  uint64_t count = 0, most = 0;
+
+  void add(const Arch& arch, const formats::DeviceCode& code) {
+    entries.emplace_back(arch, &code);
+    count += code.count;
+    most = std::max<uint64_t>(most, code.count);
+  }
+  // What most modules get: the most preferred entry that is not a rare one. Of equal ones the newest ISA decides: a
+  // file whose modules differ needs a driver that knows all of them.
+  const formats::DeviceCode* best() const {
+    const std::pair<Arch, const formats::DeviceCode*>* best = nullptr;
+    auto order = [](const auto& entry) {
+      return std::make_pair(preference(entry.first), parse_version(entry.second->ptx_isa));
+    };
+    for (const auto& entry : entries) {
+      if (uint64_t{entry.second->count} * 2 < most) continue;
+      if (!best || order(*best) < order(entry)) best = &entry;
+    }
+    return best ? best->second : nullptr;
+  }
+};
+
+}  // namespace
+
 CodeMatch match_code(const std::vector<formats::DeviceCode>& code, ComputeCapability device,
                      std::optional<Version> driver_cuda, const knowledge::Knowledge& knowledge) {
-  CodeMatch out{Match::no_code, {}, {}, {}};
-  const formats::DeviceCode* best_ptx = nullptr;
-  std::optional<Arch> best_cubin, best_virtual;
-  std::optional<Version> best_isa;
+  constexpr uint64_t k_special = 20;  // see the header: fewer than 1 of 20 are special kernels
+  CodeMatch out;
+  out.match = Match::no_code;
+  Fitting cubins, ptx;
   for (const formats::DeviceCode& entry : code) {
-    const bool cubin = entry.kind == formats::CodeKind::cubin, ptx = entry.kind == formats::CodeKind::ptx;
-    if (!cubin && !ptx) continue;
-    if (out.match == Match::no_code) out.match = Match::none;
-    if (!entry.loadable) continue;
+    const bool is_cubin = entry.kind == formats::CodeKind::cubin;
+    if (!is_cubin && entry.kind != formats::CodeKind::ptx) continue;
+    out.match = Match::none;
+    out.largest = std::max(out.largest, entry.count);
     std::optional<Arch> arch = parse_arch(entry.arch);
-    if (cubin && cubin_runs(entry.arch, device)) {
-      if (best_cubin && preference(*arch) <= preference(*best_cubin)) continue;
-      best_cubin = arch;
-      out = {Match::cubin, entry.arch, {}, {}};
-    } else if (ptx && ptx_runs(entry.arch, device)) {
-      // Of equal ones the newest ISA decides: a file whose modules differ needs a driver that knows all of them.
-      std::optional<Version> isa = parse_version(entry.ptx_isa);
-      if (best_ptx && std::make_pair(preference(*arch), isa) <= std::make_pair(preference(*best_virtual), best_isa))
-        continue;
-      best_ptx = &entry;
-      best_virtual = arch;
-      best_isa = isa;
-    }
+    if (!arch || !entry.loadable) continue;
+    if (is_cubin && cubin_runs(entry.arch, device)) cubins.add(*arch, entry);
+    if (!is_cubin && ptx_runs(entry.arch, device)) ptx.add(*arch, entry);
   }
-  if (out.match == Match::cubin || !best_ptx) return out;
-  return judge_ptx(*best_ptx, driver_cuda, knowledge);
+  if (cubins.count > 0 && cubins.count * k_special >= out.largest)
+    return CodeMatch{Match::cubin, cubins.best()->arch, {}, {}};
+  if (ptx.count > 0 && ptx.count * k_special >= out.largest) return judge_ptx(*ptx.best(), driver_cuda, knowledge);
+  out.fitting = static_cast<uint32_t>(std::min<uint64_t>(cubins.count + ptx.count, UINT32_MAX));
+  return out;
 }
 
 }  // namespace cufit::checks

@@ -28,6 +28,9 @@ struct CodeMatch {
   std::string arch;     // of the entry that the driver would take: "80", "90a", "100f"
   std::string ptx_isa;  // for the ptx states
   std::string needs_cuda;  // for ptx_too_new: first CUDA whose driver knows the ISA ("12.9")
+  // For `none`: the few entries that would fit the device and the number of the file's most frequent entry. Not zero
+  // where a library has some special kernels for a device that the rest of it leaves out.
+  uint32_t fitting = 0, largest = 0;
 };
 
 // Does one entry fit the device, leaving the driver's PTX limit aside? `arch` as in the header: "86", "90a", "100f".
@@ -35,6 +38,9 @@ bool cubin_runs(const std::string& arch, ComputeCapability device);
 bool ptx_runs(const std::string& arch, ComputeCapability device);
 
 // The driver's choice: any cubin before PTX; among cubins the highest architecture; among PTX the highest that fits.
+// The driver chooses for each of a library's modules; `arch` is what most of them get. A library whose fitting entries
+// are fewer than a twentieth of its most frequent one (cuDNN 9.19 for CUDA 13: 2 for sm_70 beside 708 for sm_100)
+// does not serve the device.
 // driver_cuda: the CUDA version of the user-mode driver ("12.2" as Version), if known.
 CodeMatch match_code(const std::vector<formats::DeviceCode>& code, ComputeCapability device,
                      std::optional<Version> driver_cuda, const knowledge::Knowledge& knowledge);

@@ -2,6 +2,7 @@
 // Every command, in the order in which help lists them. Summary texts: data/messages/help.toml.
 #include "commands/command.h"
 #include "commands/doctor.h"
+#include "commands/inspect.h"
 #include "commands/self.h"
 
 namespace cufit::commands {
@@ -9,6 +10,7 @@ namespace cufit::commands {
 std::span<const Command> table() {
   static const Command k_table[] = {
       {"doctor", "", doctor_options(), run_doctor},
+      {"inspect", "", inspect_options(), run_inspect},
       {"self", "", self_options(), run_self},
   };
   return k_table;

@@ -183,11 +183,15 @@ checks::LinkState verdict_of(checks::Match match) {
 
 std::string inspect_detail(const InspectVerdict& verdict, std::string_view lang,
                            const knowledge::Knowledge& knowledge) {
-  std::string key = std::string("inspect.detail.") + checks::to_string(verdict.match.match);
-  return fill(knowledge.message(key, lang), {{"arch", verdict.match.arch},
-                                             {"isa", verdict.match.ptx_isa},
-                                             {"cuda", verdict.match.needs_cuda},
-                                             {"cc", verdict.cc}});
+  const checks::CodeMatch& match = verdict.match;
+  std::string key = std::string("inspect.detail.") + checks::to_string(match.match);
+  if (match.match == checks::Match::none && match.fitting > 0) key += "_but_few";
+  return fill(knowledge.message(key, lang), {{"arch", match.arch},
+                                             {"isa", match.ptx_isa},
+                                             {"cuda", match.needs_cuda},
+                                             {"cc", verdict.cc},
+                                             {"few", std::to_string(match.fitting)},
+                                             {"largest", std::to_string(match.largest)}});
 }
 
 std::string inspect_text(const InspectResult& result, const Style& style, const knowledge::Knowledge& knowledge) {

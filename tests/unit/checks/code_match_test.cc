@@ -164,6 +164,49 @@ TEST(CodeMatch, TheOrderOfEntriesDoesNotMatter) {
   }
 }
 
+// Counts of real libraries: which entry serves most modules, and when a few special ones are not enough.
+TEST(CodeMatch, CountsSayWhatMostModulesGet) {
+  const std::vector<DeviceCode> torch_cuda = {  // torch 2.11.0+cu130, libtorch_cuda.so
+      {CodeKind::cubin, "75", "", 444}, {CodeKind::cubin, "80", "", 444}, {CodeKind::cubin, "86", "", 444},
+      {CodeKind::cubin, "89", "", 1}, {CodeKind::cubin, "90", "", 444}, {CodeKind::cubin, "90a", "", 4},
+      {CodeKind::cubin, "100", "", 444}, {CodeKind::cubin, "100a", "", 59}, {CodeKind::cubin, "103a", "", 59},
+      {CodeKind::cubin, "120", "", 444}, {CodeKind::cubin, "121a", "", 1}};
+  const std::vector<DeviceCode> hopper_build = {  // a build for 9.0 only keeps torch's sm_121a kernel
+      {CodeKind::cubin, "90", "", 444}, {CodeKind::cubin, "121a", "", 1}};
+  const std::vector<DeviceCode> cudnn = {  // 9.19 for CUDA 13, libcudnn_engines_precompiled.so.9
+      {CodeKind::cubin, "70", "", 2}, {CodeKind::cubin, "75", "", 473}, {CodeKind::cubin, "100", "", 708},
+      {CodeKind::ptx, "121", "9.1", 93}};
+  const std::vector<DeviceCode> cublaslt = {  // 13.1, libcublasLt.so.13
+      {CodeKind::cubin, "75", "", 166}, {CodeKind::cubin, "80", "", 482}, {CodeKind::cubin, "90", "", 221},
+      {CodeKind::cubin, "90a", "", 1376}, {CodeKind::ptx, "75", "9.0", 1}, {CodeKind::ptx, "120", "9.0", 287}};
+  const struct {
+    const char* name;
+    const std::vector<DeviceCode>& code;
+    const char* device;
+    Match match;
+    const char* arch;
+    uint32_t fitting;
+  } k_rows[] = {
+      {"torch on 8.9", torch_cuda, "8.9", Match::cubin, "86", 0},
+      {"torch on 10.3", torch_cuda, "10.3", Match::cubin, "100", 0},
+      {"torch on 12.1", torch_cuda, "12.1", Match::cubin, "120", 0},
+      {"a build for 9.0 on 12.1", hopper_build, "12.1", Match::none, "", 1},
+      {"cuDNN on 7.0", cudnn, "7.0", Match::none, "", 2},
+      {"cuDNN on 7.5", cudnn, "7.5", Match::cubin, "75", 0},
+      {"cuDNN on a later GPU", cudnn, "13.0", Match::ptx, "121", 0},
+      {"cuBLASLt on 7.5", cublaslt, "7.5", Match::cubin, "75", 0},
+      {"cuBLASLt on 9.0", cublaslt, "9.0", Match::cubin, "90a", 0},
+      {"cuBLASLt on Orin", cublaslt, "8.7", Match::none, "", 1},
+  };
+  for (const auto& row : k_rows) {
+    SCOPED_TRACE(row.name);
+    CodeMatch match = match_code(row.code, cc(row.device), parse_version("13.1"), small_world());
+    EXPECT_STREQ(to_string(match.match), to_string(row.match));
+    EXPECT_EQ(match.arch, row.arch);
+    EXPECT_EQ(match.fitting, row.fitting);
+  }
+}
+
 TEST(CodeMatch, CodeThatCannotBeLinkedDoesNotCount) {
   std::vector<DeviceCode> code = code_of("80 90 ptx120@8.7");
   EXPECT_EQ(match_code(code, cc("12.0"), parse_version("12.8"), small_world()).match, Match::ptx);
