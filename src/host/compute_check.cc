@@ -15,7 +15,8 @@ constexpr size_t k_bytes = k_count * sizeof(uint32_t);
 
 class ComputeCheck {
  public:
-  ComputeCheck(DriverCalls& calls, Device device, CudaDevice& facts) : calls_(calls), device_(device), facts_(facts) {}
+  ComputeCheck(DriverCalls& calls, Device device, CudaDevice& facts)
+      : calls_(calls), device_(device), facts_(facts) {}
   void run(bool deep);
 
  private:
@@ -35,8 +36,8 @@ class ComputeCheck {
 void ComputeCheck::fail_step(const char* name, const char* call, int result) {
   facts_.compute_check = known<std::string>(name, SourceKind::cuda, call);
   if (result == k_no_symbol) {
-    facts_.compute_code =
-        missing<int>(WhyNot::not_supported, SourceKind::cuda, call, "the library has no such function");
+    facts_.compute_code = missing<int>(WhyNot::not_supported, SourceKind::cuda, call,
+                                       "the library has no such function");
   } else {
     facts_.compute_code = known(result, SourceKind::cuda, call);
   }
@@ -54,9 +55,12 @@ bool ComputeCheck::compute() {
   if (!step("context", "cuMemGetInfo_v2", result)) return false;
   facts_.memory_free_bytes = known<uint64_t>(free, SourceKind::cuda, "cuMemGetInfo_v2");
   for (Pointer* pointer : {&in_, &out_}) {
-    if (!step("allocate", "cuMemAlloc_v2", calls_.call<MemAlloc>("cuMemAlloc_v2", pointer, k_bytes))) return false;
+    if (!step("allocate", "cuMemAlloc_v2",
+              calls_.call<MemAlloc>("cuMemAlloc_v2", pointer, k_bytes)))
+      return false;
   }
-  result = calls_.call<ModuleLoadData>("cuModuleLoadData", &module_, static_cast<const void*>(k_check_ptx));
+  result = calls_.call<ModuleLoadData>("cuModuleLoadData", &module_,
+                                       static_cast<const void*>(k_check_ptx));
   if (!step("load_ptx", "cuModuleLoadData", result)) return false;
   Function kernel = nullptr;
   result = calls_.call<ModuleGetFunction>("cuModuleGetFunction", &kernel, module_, "cufit_check");
@@ -65,18 +69,22 @@ bool ComputeCheck::compute() {
 
 bool ComputeCheck::transfer_and_launch(Function kernel) {
   std::vector<uint32_t> values(k_count);
-  for (uint32_t i = 0; i < k_count; ++i) values[i] = i * 2654435761u;  // no two equal: a multiple of an odd number
+  for (uint32_t i = 0; i < k_count; ++i)
+    values[i] = i * 2654435761u;  // no two equal: a multiple of an odd number
   // A copy that fails belongs to the launch step: the allocation itself was fine.
-  int result = calls_.call<MemcpyHtoD>("cuMemcpyHtoD_v2", in_, static_cast<const void*>(values.data()), k_bytes);
+  int result = calls_.call<MemcpyHtoD>("cuMemcpyHtoD_v2", in_,
+                                       static_cast<const void*>(values.data()), k_bytes);
   if (!step("launch", "cuMemcpyHtoD_v2", result)) return false;
   uint32_t count = k_count;
   void* arguments[] = {&in_, &out_, &count};
-  result = calls_.call<LaunchKernel>("cuLaunchKernel", kernel, k_count / 256, 1u, 1u, 256u, 1u, 1u, 0u, nullptr,
-                                     arguments, nullptr);
+  result = calls_.call<LaunchKernel>("cuLaunchKernel", kernel, k_count / 256, 1u, 1u, 256u, 1u, 1u,
+                                     0u, nullptr, arguments, nullptr);
   if (!step("launch", "cuLaunchKernel", result)) return false;
-  if (!step("launch", "cuCtxSynchronize", calls_.call<CtxSynchronize>("cuCtxSynchronize"))) return false;
+  if (!step("launch", "cuCtxSynchronize", calls_.call<CtxSynchronize>("cuCtxSynchronize")))
+    return false;
   std::vector<uint32_t> results(k_count);
-  result = calls_.call<MemcpyDtoH>("cuMemcpyDtoH_v2", static_cast<void*>(results.data()), out_, k_bytes);
+  result =
+      calls_.call<MemcpyDtoH>("cuMemcpyDtoH_v2", static_cast<void*>(results.data()), out_, k_bytes);
   if (!step("launch", "cuMemcpyDtoH_v2", result)) return false;
   for (uint32_t i = 0; i < k_count; ++i) {
     if (results[i] == check_result(values[i], i)) continue;

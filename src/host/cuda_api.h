@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the CUDA driver's binary interface that cufit calls, as NVIDIA's API reference publishes it. Names carry
-// the version suffix that the library exports (cuda.h hides it behind macros). Used by cuda_query.cc, its parts and
-// the tests' stand-in library.
+// The part of the CUDA driver's binary interface that cufit calls, as NVIDIA's API reference
+// publishes it. Names carry the version suffix that the library exports (cuda.h hides it behind
+// macros). Used by cuda_query.cc, its parts and the tests' stand-in library.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ using Device = int;
 using Context = void*;
 using Module = void*;
 using Function = void*;
-using Pointer = uint64_t;      // CUdeviceptr on 64-bit hosts
+using Pointer = uint64_t;  // CUdeviceptr on 64-bit hosts
 
 struct Uuid {
   unsigned char bytes[16];
@@ -48,7 +48,7 @@ using MemcpyDtoH = int(void*, Pointer, size_t);
 using ModuleLoadData = int(Module*, const void*);
 using ModuleGetFunction = int(Function*, Module, const char*);
 using ModuleUnload = int(Module);
-using LaunchKernel = int(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
-                         void**);
+using LaunchKernel = int(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                         unsigned, void*, void**, void**);
 
 }  // namespace cufit::host::cuda

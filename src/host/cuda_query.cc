@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA driver's side of the driver child: what this process sees through libcuda, and whether it can compute.
+// The CUDA driver's side of the driver child: what this process sees through libcuda, and whether
+// it can compute.
 #include <cstring>
 
 #include "base/format.h"
@@ -28,7 +29,8 @@ class CudaQuery {
   Fact<T> answer(int result, const char* name, T value) {
     if (result == k_success) return known<T>(std::move(value), SourceKind::cuda, name);
     if (result == k_no_symbol) {
-      return missing<T>(WhyNot::not_supported, SourceKind::cuda, name, "the library has no such function");
+      return missing<T>(WhyNot::not_supported, SourceKind::cuda, name,
+                        "the library has no such function");
     }
     return missing<T>(WhyNot::not_present, SourceKind::cuda, name, format("CUDA error {}", result));
   }
@@ -54,7 +56,8 @@ bool CudaQuery::open() {
     mark_unreached(facts_, WhyNot::not_present, "libcuda.so.1", facts_.library.note);
     return false;
   }
-  // The one question that may be asked before cuInit; a driver that cannot start still says its version.
+  // The one question that may be asked before cuInit; a driver that cannot start still says its
+  // version.
   int version = 0;
   int result = calls_.call<DriverGetVersion>("cuDriverGetVersion", &version);
   facts_.driver_version = answer(result, "cuDriverGetVersion", version);
@@ -99,14 +102,15 @@ void CudaQuery::ask_identity(CudaDevice& facts, Device device) {
   bool both = major && minor;
   facts.compute_capability =
       both ? known(format("{}.{}", *major, *minor), SourceKind::cuda, "cuDeviceGetAttribute")
-           : missing<std::string>(major.why, SourceKind::cuda, "cuDeviceGetAttribute", major ? minor.note : major.note);
+           : missing<std::string>(major.why, SourceKind::cuda, "cuDeviceGetAttribute",
+                                  major ? minor.note : major.note);
   size_t bytes = 0;
   result = calls_.call<DeviceTotalMem>("cuDeviceTotalMem_v2", &bytes, device);
   facts.memory_total_bytes = answer<uint64_t>(result, "cuDeviceTotalMem_v2", bytes);
   Fact<int> integrated = attribute(k_attribute_integrated, device);
   facts.integrated = integrated ? known(*integrated != 0, SourceKind::cuda, "cuDeviceGetAttribute")
-                                : missing<bool>(integrated.why, SourceKind::cuda, "cuDeviceGetAttribute",
-                                                integrated.note);
+                                : missing<bool>(integrated.why, SourceKind::cuda,
+                                                "cuDeviceGetAttribute", integrated.note);
 }
 
 void CudaQuery::ask_device(CudaDevice& facts) {
@@ -137,13 +141,16 @@ void CudaQuery::run() {
     int count = 0;
     int result = calls_.call<DeviceGetCount>("cuDeviceGetCount", &count);
     facts_.device_count = answer(result, "cuDeviceGetCount", count);
-    for (int i = 0; i < count && i < 256; ++i) facts_.devices.emplace_back().ordinal = static_cast<uint32_t>(i);
+    for (int i = 0; i < count && i < 256; ++i)
+      facts_.devices.emplace_back().ordinal = static_cast<uint32_t>(i);
     calls_.flush();
     for (CudaDevice& device : facts_.devices) {
-      // A device that takes long must not cost the answers of those before it, nor look like a hang.
+      // A device that takes long must not cost the answers of those before it, nor look like a
+      // hang.
       if (!task_.deep && DriverCalls::now() - begin > task_.limit_seconds * 0.8) {
-        device.compute_check = missing<std::string>(WhyNot::not_asked, SourceKind::cuda, "cuDevicePrimaryCtxRetain",
-                                                    "the devices before it took most of the time limit");
+        device.compute_check =
+            missing<std::string>(WhyNot::not_asked, SourceKind::cuda, "cuDevicePrimaryCtxRetain",
+                                 "the devices before it took most of the time limit");
         current_ = &device;
       } else {
         ask_device(device);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that the compute check and the memory test run, as PTX that every driver compiles itself. PTX 4.0 for
-// sm_30 is what drivers from CUDA 6 on know and what ptxas of CUDA 13.0 still compiles for sm_75 to sm_121.
-// Nothing but integer arithmetic: the result is exact, so one wrong bit counts.
+// The kernels that the compute check and the memory test run, as PTX that every driver compiles
+// itself. PTX 4.0 for sm_30 is what drivers from CUDA 6 on know and what ptxas of CUDA 13.0 still
+// compiles for sm_75 to sm_121. Nothing but integer arithmetic: the result is exact, so one wrong
+// bit counts.
 #pragma once
 
 #include <cstdint>
 
 namespace cufit::host {
 
-// out[i] = in[i] * 1664525 + 1013904223 ^ i, for i < count. A linear congruential step: every bit of the input
-// reaches the output.
+// out[i] = in[i] * 1664525 + 1013904223 ^ i, for i < count. A linear congruential step: every bit
+// of the input reaches the output.
 constexpr const char* k_check_ptx = R"ptx(
 .version 4.0
 .target sm_30
@@ -42,12 +43,14 @@ DONE:
 }
 )ptx";
 
-constexpr uint32_t check_result(uint32_t value, uint32_t index) { return (value * 1664525u + 1013904223u) ^ index; }
+constexpr uint32_t check_result(uint32_t value, uint32_t index) {
+  return (value * 1664525u + 1013904223u) ^ index;
+}
 
-// Word i of a chunk gets (first + i) * k_pattern_step ^ flip: depends on the address, so lines that are stuck or
-// swapped show, and with flip = all ones in the second pass every bit holds both values. cufit_verify keeps the
-// lowest wrong word number of the chunk in *p_bad. volatile: the words must come from memory as far as PTX can say.
-constexpr uint64_t k_pattern_step = 0x9E3779B97F4A7C15u;
+// Word i of a chunk gets (first + i) * 0x9E3779B97F4A7C15 ^ flip: depends on the address, so lines
+// that are stuck or swapped show, and with flip = all ones in the second pass every bit holds both
+// values. cufit_verify keeps the lowest wrong word number of the chunk in *p_bad. volatile: the
+// words must come from memory as far as PTX can say.
 constexpr const char* k_memory_ptx = R"ptx(
 .version 4.0
 .target sm_30

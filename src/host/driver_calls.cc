@@ -14,14 +14,16 @@
 
 namespace cufit::host {
 
-Fact<std::string> DriverCalls::open(const std::string& directory, const char* soname, SourceKind kind) {
+Fact<std::string> DriverCalls::open(const std::string& directory, const char* soname,
+                                    SourceKind kind) {
   std::string path = directory.empty() ? soname : directory + "/" + soname;
   before("dlopen");  // constructors of the library run inside and may hang or crash as well
   double start = now();
   library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library_) {
     const char* message = dlerror();
-    return missing<std::string>(WhyNot::not_present, kind, path, message ? message : "dlopen failed");
+    return missing<std::string>(WhyNot::not_present, kind, path,
+                                message ? message : "dlopen failed");
   }
   seconds_ += now() - start;
   link_map* map = nullptr;
@@ -32,7 +34,9 @@ Fact<std::string> DriverCalls::open(const std::string& directory, const char* so
   return known<std::string>(std::move(path), kind, soname);
 }
 
-void* DriverCalls::find(const char* name) const { return library_ ? dlsym(library_, name) : nullptr; }
+void* DriverCalls::find(const char* name) const {
+  return library_ ? dlsym(library_, name) : nullptr;
+}
 
 void DriverCalls::before(const char* name) {
   std::string out;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls into a driver library from inside the driver child: opens it, finds functions by name, and tells the parent
-// before each call what is known so far and what is called next. Used by nvml_query.cc, cuda_query.cc and their
-// parts; nothing here runs in cufit's own process.
+// Calls into a driver library from inside the driver child: opens it, finds functions by name, and
+// tells the parent before each call what is known so far and what is called next. Used by
+// nvml_query.cc, cuda_query.cc and their parts; nothing here runs in cufit's own process.
 //
-// Prototypes are our own (no toolkit header): F in call<F>() is the C function type as the vendor documents it.
+// Prototypes are our own (no toolkit header): F in call<F>() is the C function type as the vendor
+// documents it.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +15,23 @@
 
 namespace cufit::host {
 
-constexpr int k_no_symbol = -1;  // in place of a result: the library (an old driver) has no such function
+constexpr int k_no_symbol =
+    -1;  // in place of a result: the library (an old driver) has no such function
 
 class DriverCalls {
  public:
   explicit DriverCalls(int pipe) : pipe_(pipe) {}
 
-  // Opens `soname` from `directory`, or through the loader's search when that is empty. Returns where it lies, or
-  // the loader's message. The library is never closed: drivers start threads that outlive dlclose.
+  // Opens `soname` from `directory`, or through the loader's search when that is empty. Returns
+  // where it lies, or the loader's message. The library is never closed: drivers start threads that
+  // outlive dlclose.
   Fact<std::string> open(const std::string& directory, const char* soname, SourceKind kind);
 
-  // What `pending` appends is sent before the next call: the facts that this part of the work has gathered.
+  // What `pending` appends is sent before the next call: the facts that this part of the work has
+  // gathered.
   void set_pending(std::function<void(std::string& out)> pending) { pending_ = std::move(pending); }
-  void flush();                            // sends pending state now
-  void send(const std::string& frames);    // sends as is
+  void flush();                          // sends pending state now
+  void send(const std::string& frames);  // sends as is
 
   template <class F, class... Args>
   int call(const char* name, Args... args) {

@@ -24,25 +24,26 @@ namespace cufit::host {
 namespace {
 
 constexpr double k_kill_grace_seconds = 2;  // how long a killed child may take to be gone
-// Without a persistence daemon every first cuInit or nvmlInit brings up each GPU's firmware, 1 to 3 s apiece; an
-// 8-GPU machine needs more than the limit that suits a desktop.
+// Without a persistence daemon every first cuInit or nvmlInit brings up each GPU's firmware, 1 to 3
+// s apiece; an 8-GPU machine needs more than the limit that suits a desktop.
 constexpr double k_seconds_per_further_gpu = 3;
 
 struct Child {
-  const char* what = "";        // "NVML", "CUDA": for messages
+  const char* what = "";  // "NVML", "CUDA": for messages
   void (*work)(DriverCalls&, const ChildTask&) = nullptr;
   pid_t pid = -1;
-  int pipe = -1;                // read end; -1 = closed
+  int pipe = -1;  // read end; -1 = closed
   std::string buffer;
   ChildAnswers answers;
-  std::string start_error;      // fork or pipe failed
+  std::string start_error;  // fork or pipe failed
   double deadline = 0;
   bool timed_out = false;
-  bool left_behind = false;     // does not even die of SIGKILL
-  int status = 0;               // of waitpid
+  bool left_behind = false;  // does not even die of SIGKILL
+  int status = 0;            // of waitpid
 };
 
-// --- in the child ----------------------------------------------------------------------------------------------
+// --- in the child
+// ----------------------------------------------------------------------------------------------
 
 void reset_signals() {
   for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
@@ -52,14 +53,16 @@ void reset_signals() {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-// Moves the pipe out of the way of 0, 1 and 2 if cufit was started without them; returns its new number.
+// Moves the pipe out of the way of 0, 1 and 2 if cufit was started without them; returns its new
+// number.
 int close_other_files(int pipe) {
   if (pipe < 3) pipe = fcntl(pipe, F_DUPFD, 3);
   int null = ::open("/dev/null", O_RDWR);
   for (int fd = 0; fd < 3; ++fd) dup2(null, fd);  // the driver prints; that is not cufit's output
-#ifdef SYS_close_range  // Linux 5.9; 65536 calls of close take 10 ms
+#ifdef SYS_close_range                            // Linux 5.9; 65536 calls of close take 10 ms
   bool before = pipe == 3 || syscall(SYS_close_range, 3u, static_cast<unsigned>(pipe) - 1, 0u) == 0;
-  if (before && syscall(SYS_close_range, static_cast<unsigned>(pipe) + 1, ~0u, 0u) == 0) return pipe;
+  if (before && syscall(SYS_close_range, static_cast<unsigned>(pipe) + 1, ~0u, 0u) == 0)
+    return pipe;
 #endif
   rlimit limit{};
   bool small = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 65536;
@@ -78,12 +81,13 @@ void set_environment(const Host& host) {
   setenv("CUDA_CACHE_DISABLE", "1", 1);
 }
 
-[[noreturn]] void run_child(const Child& child, int pipe, pid_t parent, const Host& host, const ChildTask& task) {
+[[noreturn]] void run_child(const Child& child, int pipe, pid_t parent, const Host& host,
+                            const ChildTask& task) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);  // it died before prctl took effect
   reset_signals();
   rlimit no_core{0, 0};
-  setrlimit(RLIMIT_CORE, &no_core);   // a crashing driver must not leave a core file
+  setrlimit(RLIMIT_CORE, &no_core);  // a crashing driver must not leave a core file
   set_environment(host);
   DriverCalls calls(close_other_files(pipe));
   child.work(calls, task);
@@ -93,7 +97,8 @@ void set_environment(const Host& host) {
   _exit(0);  // no destructors, no atexit: the driver's own hang on a broken device
 }
 
-// --- in the parent ---------------------------------------------------------------------------------------------
+// --- in the parent
+// ---------------------------------------------------------------------------------------------
 
 void start(Child& child, const Host& host, const ChildTask& task) {
   int ends[2];
@@ -130,13 +135,15 @@ void read_some(Child& child, const ProbeOptions& options, double limit) {
   if (child.answers.progress_frames != progress_before) {
     child.deadline = DriverCalls::now() + limit;
     if (options.progress) {
-      options.progress(child.answers.progress_what, child.answers.progress_done, child.answers.progress_total);
+      options.progress(child.answers.progress_what, child.answers.progress_done,
+                       child.answers.progress_total);
     }
   }
   if (!child.answers.damage.empty()) close_pipe(child);
 }
 
-// Ends the child if it still runs and collects its status, without ever waiting for one that sits in the kernel.
+// Ends the child if it still runs and collects its status, without ever waiting for one that sits
+// in the kernel.
 void reap(Child& child) {
   if (child.pid <= 0) return;
   if (child.timed_out || !child.answers.damage.empty()) kill(child.pid, SIGKILL);
@@ -190,27 +197,37 @@ struct Outcome {
 
 std::string signal_name(int number) {
   switch (number) {
-    case SIGSEGV: return "SIGSEGV";
-    case SIGBUS: return "SIGBUS";
-    case SIGABRT: return "SIGABRT";
-    case SIGILL: return "SIGILL";
-    case SIGFPE: return "SIGFPE";
-    case SIGKILL: return "SIGKILL";
-    case SIGTERM: return "SIGTERM";
-    default: return format("signal {}", number);
+    case SIGSEGV:
+      return "SIGSEGV";
+    case SIGBUS:
+      return "SIGBUS";
+    case SIGABRT:
+      return "SIGABRT";
+    case SIGILL:
+      return "SIGILL";
+    case SIGFPE:
+      return "SIGFPE";
+    case SIGKILL:
+      return "SIGKILL";
+    case SIGTERM:
+      return "SIGTERM";
+    default:
+      return format("signal {}", number);
   }
 }
 
 Outcome outcome(const Child& child, double limit) {
   std::string call = child.answers.call.empty() ? "start of the child" : child.answers.call;
   if (!child.start_error.empty()) return {WhyNot::not_asked, child.start_error};
-  if (child.timed_out) return {WhyNot::timeout, format("{} did not return within {:g} s", call, limit)};
+  if (child.timed_out)
+    return {WhyNot::timeout, format("{} did not return within {:g} s", call, limit)};
   if (!child.answers.damage.empty()) return {WhyNot::malformed, child.answers.damage};
   if (child.answers.finished) return {};
   if (WIFSIGNALED(child.status)) {
     return {WhyNot::crashed, format("{} in {}", signal_name(WTERMSIG(child.status)), call)};
   }
-  return {WhyNot::crashed, format("the process ended in {} with status {}", call, WEXITSTATUS(child.status))};
+  return {WhyNot::crashed,
+          format("the process ended in {} with status {}", call, WEXITSTATUS(child.status))};
 }
 
 // The persistence of all GPUs together, where the kernel's side could not say it.
@@ -222,7 +239,8 @@ void fill_persistence(Facts& facts) {
   }
   if (on + off == 0) return;
   const char* text = off == 0 ? "enabled" : on == 0 ? "disabled" : "mixed";
-  facts.kernel.persistence = known<std::string>(text, SourceKind::nvml, "nvmlDeviceGetPersistenceMode");
+  facts.kernel.persistence =
+      known<std::string>(text, SourceKind::nvml, "nvmlDeviceGetPersistenceMode");
 }
 
 double time_limit(const ProbeOptions& options, const Facts& facts) {
@@ -250,8 +268,9 @@ void read_driver_answers(const Host& host, const ProbeOptions& options, Facts& f
   for (Child& child : children) {
     reap(child);
     if (child.left_behind) {
-      facts.problems.push_back(format("process {} asking {} hangs in the kernel and cannot be ended (in {})", child.pid,
-                                      child.what, child.answers.call));
+      facts.problems.push_back(
+          format("process {} asking {} hangs in the kernel and cannot be ended (in {})", child.pid,
+                 child.what, child.answers.call));
     }
   }
   facts.nvml = std::move(children[0].answers.nvml);

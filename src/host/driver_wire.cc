@@ -11,11 +11,13 @@
 namespace cufit::host {
 namespace {
 
-constexpr size_t k_frame_header = 9;          // u32 size, u8 kind, u32 index
-constexpr uint32_t k_max_frame = 4u << 20;    // a GPU with 10 000 processes needs 600 KiB
-constexpr uint32_t k_max_devices = 256;       // NVML numbers at most 64 GPUs; CUDA shows at most as many MIG slices
+constexpr size_t k_frame_header = 9;        // u32 size, u8 kind, u32 index
+constexpr uint32_t k_max_frame = 4u << 20;  // a GPU with 10 000 processes needs 600 KiB
+constexpr uint32_t k_max_devices =
+    256;  // NVML numbers at most 64 GPUs; CUDA shows at most as many MIG slices
 
-// --- writing ---------------------------------------------------------------------------------------------------
+// --- writing
+// ---------------------------------------------------------------------------------------------------
 
 template <class T>
 void put_number(std::string& out, T value) {
@@ -28,7 +30,9 @@ struct Writer {
   std::string& out;
 
   template <class T>
-  void operator()(const char*, const T& value) { put(value); }
+  void operator()(const char*, const T& value) {
+    put(value);
+  }
 
   void put(const std::string& value) {
     put_number(out, static_cast<uint32_t>(value.size()));
@@ -79,14 +83,17 @@ class Frame {
   size_t start_;
 };
 
-// --- reading ---------------------------------------------------------------------------------------------------
+// --- reading
+// ---------------------------------------------------------------------------------------------------
 
 struct Reader {
   std::string_view in;
   bool good = true;
 
   template <class T>
-  void operator()(const char*, T& value) { get(value); }
+  void operator()(const char*, T& value) {
+    get(value);
+  }
 
   template <class T>
   T number() {
@@ -134,7 +141,8 @@ struct Reader {
     if (present) get(fact.value.emplace());
     uint8_t kind = number<uint8_t>();
     uint8_t why = number<uint8_t>();
-    if (kind > static_cast<uint8_t>(SourceKind::assumed) || why > static_cast<uint8_t>(WhyNot::not_asked)) {
+    if (kind > static_cast<uint8_t>(SourceKind::assumed) ||
+        why > static_cast<uint8_t>(WhyNot::not_asked)) {
       good = false;
       return;
     }
@@ -161,7 +169,8 @@ bool take_nvml(std::string_view payload, uint32_t count, NvmlFacts& nvml) {
   bool good = count <= k_max_devices && replace(payload, nvml);
   nvml.gpus = std::move(gpus);
   if (!good) return false;
-  for (uint32_t i = static_cast<uint32_t>(nvml.gpus.size()); i < count; ++i) nvml.gpus.emplace_back().index = i;
+  for (uint32_t i = static_cast<uint32_t>(nvml.gpus.size()); i < count; ++i)
+    nvml.gpus.emplace_back().index = i;
   return true;
 }
 
@@ -181,8 +190,10 @@ bool take_frame(char kind, uint32_t index, std::string_view payload, ChildAnswer
     case FrameKind::call:
       answers.call.assign(payload);
       return true;
-    case FrameKind::nvml: return take_nvml(payload, index, answers.nvml);
-    case FrameKind::cuda: return take_cuda(payload, index, answers.cuda);
+    case FrameKind::nvml:
+      return take_nvml(payload, index, answers.nvml);
+    case FrameKind::cuda:
+      return take_cuda(payload, index, answers.cuda);
     case FrameKind::gpu:
       return index < answers.nvml.gpus.size() && replace(payload, answers.nvml.gpus[index]);
     case FrameKind::device:
@@ -210,7 +221,8 @@ struct Marker {
 
   template <class T>
   void operator()(const char*, Fact<T>& fact) {
-    if (!fact && fact.why == WhyNot::not_asked && fact.note.empty()) fact = missing<T>(why, kind, tried, note);
+    if (!fact && fact.why == WhyNot::not_asked && fact.note.empty())
+      fact = missing<T>(why, kind, tried, note);
   }
   template <class T>
   void operator()(const char*, std::vector<T>& values) {
@@ -282,12 +294,14 @@ size_t take_frames(std::string_view bytes, ChildAnswers& answers) {
   return used;
 }
 
-void mark_unreached(NvmlFacts& nvml, WhyNot why, const std::string& tried, const std::string& note) {
+void mark_unreached(NvmlFacts& nvml, WhyNot why, const std::string& tried,
+                    const std::string& note) {
   Marker marker{why, tried, note, SourceKind::nvml};
   visit_fields(marker, nvml);
 }
 
-void mark_unreached(CudaFacts& cuda, WhyNot why, const std::string& tried, const std::string& note) {
+void mark_unreached(CudaFacts& cuda, WhyNot why, const std::string& tried,
+                    const std::string& note) {
   Marker marker{why, tried, note, SourceKind::cuda};
   visit_fields(marker, cuda);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of NVML's binary interface that cufit calls: layouts and numbers as NVIDIA's API reference publishes them,
-// written down here because no header is needed at build time and several versions must work with one program.
-// Used by nvml_query.cc and by the tests' stand-in library.
+// The part of NVML's binary interface that cufit calls: layouts and numbers as NVIDIA's API
+// reference publishes them, written down here because no header is needed at build time and several
+// versions must work with one program. Used by nvml_query.cc and by the tests' stand-in library.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ enum Return : int {
   k_unknown = 999,
 };
 
-struct PciInfo {              // nvmlPciInfo_t; _v2 has other reserved fields after `subsystem`, the same before
+struct PciInfo {  // nvmlPciInfo_t; _v2 has other reserved fields after `subsystem`, the same before
   char bus_id_legacy[16];
   uint32_t domain, bus, device;
   uint32_t device_id, subsystem_id;
@@ -37,34 +37,29 @@ struct PciInfo {              // nvmlPciInfo_t; _v2 has other reserved fields af
 };
 static_assert(sizeof(PciInfo) == 68);
 
-struct Memory {               // nvmlMemory_t
-  uint64_t total, free, used; // used includes what the driver reserves
+struct Memory {                // nvmlMemory_t
+  uint64_t total, free, used;  // used includes what the driver reserves
 };
 static_assert(sizeof(Memory) == 24);
 
-struct MemoryV2 {             // nvmlMemory_v2_t
+struct MemoryV2 {  // nvmlMemory_v2_t
   uint32_t version;
   uint64_t total, reserved, free, used;
 };
 static_assert(sizeof(MemoryV2) == 40);
 constexpr uint32_t k_memory_v2 = sizeof(MemoryV2) | 2u << 24;
 
-struct TemperatureV1 {        // nvmlTemperature_v1_t, replaces nvmlDeviceGetTemperature
+struct TemperatureV1 {  // nvmlTemperature_v1_t, replaces nvmlDeviceGetTemperature
   uint32_t version;
   uint32_t sensor;
   int32_t temperature;
 };
 constexpr uint32_t k_temperature_v1 = sizeof(TemperatureV1) | 1u << 24;
 
-struct ProcessV2 {            // nvmlProcessInfo_v2_t; _v1 is the first 16 bytes
-  uint32_t pid;
-  uint64_t used_bytes;        // all ones = not available
-  uint32_t gpu_instance, compute_instance;
-};
-static_assert(sizeof(ProcessV2) == 24);
-
+// NVML_VALUE_NOT_AVAILABLE: a process's memory under WSL, in some containers, on unified memory.
 constexpr uint64_t k_not_available = ~uint64_t{0};
-constexpr uint32_t k_max_links = 36;   // NVML_NVLINK_MAX_LINKS of driver 615; older ones refuse numbers above theirs
+// NVML_NVLINK_MAX_LINKS of driver 615; older drivers refuse the numbers above theirs.
+constexpr uint32_t k_max_links = 36;
 
 struct Named {
   uint64_t value;
@@ -73,17 +68,24 @@ struct Named {
 
 // Bits of nvmlDeviceGetCurrentClocksEventReasons. 1 (idle) is left out: it is no throttling.
 constexpr Named k_throttle_reasons[] = {
-    {0x002, "applications_clocks_setting"}, {0x004, "sw_power_cap"},        {0x008, "hw_slowdown"},
-    {0x010, "sync_boost"},                  {0x020, "sw_thermal_slowdown"}, {0x040, "hw_thermal_slowdown"},
-    {0x080, "hw_power_brake_slowdown"},     {0x100, "display_clock_setting"},
-    {0x200, "board_limit"},                 {0x400, "reliability"},
+    {0x002, "applications_clocks_setting"},
+    {0x004, "sw_power_cap"},
+    {0x008, "hw_slowdown"},
+    {0x010, "sync_boost"},
+    {0x020, "sw_thermal_slowdown"},
+    {0x040, "hw_thermal_slowdown"},
+    {0x080, "hw_power_brake_slowdown"},
+    {0x100, "display_clock_setting"},
+    {0x200, "board_limit"},
+    {0x400, "reliability"},
 };
 
 constexpr Named k_brands[] = {
-    {0, "unknown"},      {1, "quadro"},      {2, "tesla"},       {3, "nvs"},         {4, "grid"},        {5, "geforce"},
-    {6, "titan"},        {7, "nvidia_vapps"}, {8, "nvidia_vpc"}, {9, "nvidia_vcs"},  {10, "nvidia_vws"},
-    {11, "nvidia_cloud_gaming"},             {12, "quadro_rtx"}, {13, "nvidia_rtx"}, {14, "nvidia"},
-    {15, "geforce_rtx"}, {16, "titan_rtx"},
+    {0, "unknown"},     {1, "quadro"},      {2, "tesla"},       {3, "nvs"},
+    {4, "grid"},        {5, "geforce"},     {6, "titan"},       {7, "nvidia_vapps"},
+    {8, "nvidia_vpc"},  {9, "nvidia_vcs"},  {10, "nvidia_vws"}, {11, "nvidia_cloud_gaming"},
+    {12, "quadro_rtx"}, {13, "nvidia_rtx"}, {14, "nvidia"},     {15, "geforce_rtx"},
+    {16, "titan_rtx"},
 };
 
 constexpr Named k_compute_modes[] = {

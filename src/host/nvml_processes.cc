@@ -22,8 +22,9 @@ struct Listed {
   std::vector<GpuProcess> processes;
 };
 
-// The entry grew without a new name: _v1 has 16 bytes, _v2 24, _v3 24 again, except in drivers 535.43 to 535.86 where
-// _v3 has 32, and in some 2026 drivers where it is said to have 16. So the stride is measured, not believed.
+// The entry grew without a new name: _v1 has 16 bytes, _v2 24, _v3 24 again, except in drivers
+// 535.43 to 535.86 where _v3 has 32, and in some 2026 drivers where it is said to have 16. So the
+// stride is measured, not believed.
 Listed list(DriverCalls& calls, Device device, const std::string& function) {
   Listed out;
   for (const char* suffix : {"_v3", "_v2", ""}) {
@@ -35,7 +36,8 @@ Listed list(DriverCalls& calls, Device device, const std::string& function) {
     do {
       buffer.assign(room * k_max_stride, k_process_fill);
       count = room;
-      out.result = calls.call<int(Device, uint32_t*, void*)>(out.name.c_str(), device, &count, buffer.data());
+      out.result = calls.call<int(Device, uint32_t*, void*)>(out.name.c_str(), device, &count,
+                                                             buffer.data());
       // The list may grow between two calls, hence some room above what was asked for.
       room = std::min(std::max(count, room) * 2, k_most_entries + 1);
     } while (out.result == k_insufficient_size && room <= k_most_entries);
@@ -53,7 +55,8 @@ Listed list(DriverCalls& calls, Device device, const std::string& function) {
       process.pid = load_le<uint32_t>(at);
       uint64_t used = load_le<uint64_t>(at + 8);
       process.used_bytes = used == k_not_available
-                               ? missing<uint64_t>(WhyNot::not_supported, SourceKind::nvml, out.name, "not available")
+                               ? missing<uint64_t>(WhyNot::not_supported, SourceKind::nvml,
+                                                   out.name, "not available")
                                : known(used, SourceKind::nvml, out.name);
       out.processes.push_back(std::move(process));
     }
@@ -65,7 +68,8 @@ Listed list(DriverCalls& calls, Device device, const std::string& function) {
 std::string process_name(DriverCalls& calls, uint32_t pid) {
   char name[1024] = {};  // a command line; empty where the process lives in another PID namespace
   using Get = int(uint32_t, char*, uint32_t);
-  if (calls.call<Get>("nvmlSystemGetProcessName", pid, name, uint32_t{sizeof name}) != k_success) return {};
+  if (calls.call<Get>("nvmlSystemGetProcessName", pid, name, uint32_t{sizeof name}) != k_success)
+    return {};
   name[sizeof name - 1] = 0;
   return name;
 }
@@ -103,7 +107,8 @@ Fact<std::vector<GpuProcess>> read_processes(DriverCalls& calls, Device device) 
     }
   }
   for (GpuProcess& process : all) process.name = process_name(calls, process.pid);
-  std::stable_sort(all.begin(), all.end(), [](const GpuProcess& a, const GpuProcess& b) { return a.pid < b.pid; });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const GpuProcess& a, const GpuProcess& b) { return a.pid < b.pid; });
   return known(std::move(all), SourceKind::nvml, compute.name);
 }
 

@@ -23,7 +23,8 @@ namespace {
 constexpr size_t k_keep_bytes = 64u << 10;
 constexpr size_t k_answer_bytes = 400;
 constexpr double k_kill_grace_seconds = 2;
-// Importing torch from a cold network file system takes a minute; the first context on 8 GPUs another.
+// Importing torch from a cold network file system takes a minute; the first context on 8 GPUs
+// another.
 constexpr double k_torch_seconds = 180;
 
 struct Pipe {
@@ -48,7 +49,8 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return out;
 }
 
-[[noreturn]] void become(char* const* arguments, char* const* environment, int out, int err, int failed, pid_t parent) {
+[[noreturn]] void become(char* const* arguments, char* const* environment, int out, int err,
+                         int failed, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
   setpgid(0, 0);  // so that its own children end with it
@@ -74,7 +76,8 @@ bool drain(Pipe& out, Pipe& err, ProgramResult& result, double deadline) {
   while (out.read_end >= 0 || err.read_end >= 0) {
     double left = deadline - DriverCalls::now();
     if (left <= 0) return false;
-    pollfd polled[2] = {{out.read_end, POLLIN, 0}, {err.read_end, POLLIN, 0}};  // a negative one is skipped
+    pollfd polled[2] = {{out.read_end, POLLIN, 0},
+                        {err.read_end, POLLIN, 0}};  // a negative one is skipped
     if (poll(polled, 2, static_cast<int>(left * 1000) + 1) <= 0) continue;
     for (int i = 0; i < 2; ++i) {
       if (polled[i].revents == 0) continue;
@@ -127,13 +130,16 @@ void check_env(const Host& host, PythonEnv& env) {
   variables["PYTHONDONTWRITEBYTECODE"] = "1";  // nothing is left behind
   variables["CUDA_CACHE_DISABLE"] = "1";
   variables.erase("PYTHONSTARTUP");
-  ProgramResult result = run_program({*env.interpreter, "-c", k_torch_script}, variables, k_torch_seconds);
+  ProgramResult result =
+      run_program({*env.interpreter, "-c", k_torch_script}, variables, k_torch_seconds);
   const std::string& tried = *env.interpreter;
   if (!result.started) {
-    env.torch_run = missing<std::string>(WhyNot::not_present, SourceKind::command, tried, result.start_error);
+    env.torch_run =
+        missing<std::string>(WhyNot::not_present, SourceKind::command, tried, result.start_error);
   } else if (result.timed_out) {
-    env.torch_run = missing<std::string>(WhyNot::timeout, SourceKind::command, tried,
-                                         format("torch did not finish within {:g} s", k_torch_seconds));
+    env.torch_run =
+        missing<std::string>(WhyNot::timeout, SourceKind::command, tried,
+                             format("torch did not finish within {:g} s", k_torch_seconds));
   } else if (std::string answer = torch_answer(result); answer == k_torch_without_cuda) {
     env.torch_run = missing<std::string>(WhyNot::not_supported, SourceKind::command, tried, answer);
   } else {
@@ -143,8 +149,8 @@ void check_env(const Host& host, PythonEnv& env) {
 
 }  // namespace
 
-ProgramResult run_program(const std::vector<std::string>& arguments, const std::map<std::string, std::string>& variables,
-                          double seconds) {
+ProgramResult run_program(const std::vector<std::string>& arguments,
+                          const std::map<std::string, std::string>& variables, double seconds) {
   ProgramResult result;
   Pipe out, err, failed;
   if (!out.open() || !err.open() || !failed.open()) {
@@ -156,7 +162,8 @@ ProgramResult run_program(const std::vector<std::string>& arguments, const std::
   std::vector<char*> argv = pointers(arguments), envp = pointers(environment);
   pid_t parent = getpid();
   pid_t pid = fork();
-  if (pid == 0) become(argv.data(), envp.data(), out.write_end, err.write_end, failed.write_end, parent);
+  if (pid == 0)
+    become(argv.data(), envp.data(), out.write_end, err.write_end, failed.write_end, parent);
   if (pid < 0) {
     result.start_error = format("fork: {}", std::strerror(errno));
     return result;
@@ -169,7 +176,8 @@ ProgramResult run_program(const std::vector<std::string>& arguments, const std::
     kill(pid, SIGKILL);  // in case it did not get to make its group
   }
   reap(pid, result);
-  int number = 0;  // exec closed this pipe without a word, or the child wrote why exec failed and ended
+  int number =
+      0;  // exec closed this pipe without a word, or the child wrote why exec failed and ended
   fcntl(failed.read_end, F_SETFL, O_NONBLOCK);
   result.started = read(failed.read_end, &number, sizeof number) != sizeof number;
   if (!result.started) result.start_error = format("`{}`: {}", arguments[0], std::strerror(number));
@@ -183,10 +191,12 @@ std::string torch_answer(const ProgramResult& result) {
     std::string answer = first_line(std::string_view(result.out).substr(at + k_mark.size()));
     if (!answer.empty()) return answer;
   }
-  // The interpreter did not get to the script's end: a crash in native code, or no working Python at all.
+  // The interpreter did not get to the script's end: a crash in native code, or no working Python
+  // at all.
   std::string said = last_line(result.err);
-  std::string end = WIFSIGNALED(result.status) ? format("Python was ended by signal {}", WTERMSIG(result.status))
-                                               : format("Python ended with status {}", WEXITSTATUS(result.status));
+  std::string end = WIFSIGNALED(result.status)
+                        ? format("Python was ended by signal {}", WTERMSIG(result.status))
+                        : format("Python ended with status {}", WEXITSTATUS(result.status));
   return said.empty() ? end : format("{}: {}", end, said);
 }
 

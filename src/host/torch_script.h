@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Python program of the torch check. It multiplies matrices on every visible GPU and compares each with a
-// float64 product of the same (already rounded) inputs on the CPU. Its last line is "cufit: ok" or "cufit: <what>".
+// The Python program of the torch check. It multiplies matrices on every visible GPU and compares
+// each with a float64 product of the same (already rounded) inputs on the CPU. Its last line is
+// "cufit: ok" or "cufit: <what>".
 //
-// The bound of one element is |A||B| * g + |C| * u: g covers rounding inside the product, u that of storing it.
-// float32 may legally run as TF32 (NVIDIA_TF32_OVERRIDE, allow_tf32), which rounds each input to 11 bits: 2 * 2^-11.
-// bfloat16 (u = 2^-8) may add partial sums in bfloat16: a few roundings more. A broken kernel or chip is off by
-// orders of magnitude, not by a factor.
+// The bound of one element is |A||B| * g + |C| * u: g covers rounding inside the product, u that of
+// storing it. float32 may legally run as TF32 (NVIDIA_TF32_OVERRIDE, allow_tf32), which rounds each
+// input to 11 bits: 2 * 2^-11. bfloat16 (u = 2^-8) may add partial sums in bfloat16: a few
+// roundings more. A broken kernel or chip is off by orders of magnitude, not by a factor.
 #pragma once
 
 namespace cufit::host {

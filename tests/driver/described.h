@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machines described for the stand-in driver libraries (tests/standin), and the product's answers about them.
+// Machines described for the stand-in driver libraries (tests/standin), and the product's answers
+// about them.
 #pragma once
 
 #include <unistd.h>
@@ -18,13 +19,19 @@ inline const std::string k_system = "driver = 580.95.05\ncuda = 13000\n";
 inline std::string h200(int index = 0, const std::string& more = {}) {
   std::string n = std::to_string(index);
   return "[gpu]\nname = NVIDIA H200\nuuid = GPU-0000000" + n + "-1111-2222-3333-44444444444" + n +
-         "\nserial = 165402300000" + n + "\npci = 0000:0" + n + ":00.0\ncc = 9.0\nbrand = 14\n"
+         "\nserial = 165402300000" + n + "\npci = 0000:0" + n +
+         ":00.0\ncc = 9.0\nbrand = 14\n"
          "memory = 67108864\nused = 1048576\nreserved = 2097152\n"
          "mig.current = 0\necc.current = 1\nuncorrected.volatile = 0\nuncorrected.aggregate = 2\n"
-         "corrected.volatile = 0\ncorrected.aggregate = 5\nremapped.corrected = 1\nremapped.uncorrected = 2\n"
-         "remapped.pending = 1\nremapped.failed = 0\nthrottle = 0x41\npcie_gen = 4\npcie_gen_max = 5\n"
-         "pcie_width = 8\npcie_width_max = 16\nnvlinks = 18\nnvlinks.active = 17\ncompute_mode = 0\n"
-         "persistence = 1\ndisplay_active = 0\ntemperature = 36\npower_mw = 121560\npower_limit_mw = 700000\n" + more;
+         "corrected.volatile = 0\ncorrected.aggregate = 5\nremapped.corrected = "
+         "1\nremapped.uncorrected = 2\n"
+         "remapped.pending = 1\nremapped.failed = 0\nthrottle = 0x41\npcie_gen = 4\npcie_gen_max = "
+         "5\n"
+         "pcie_width = 8\npcie_width_max = 16\nnvlinks = 18\nnvlinks.active = 17\ncompute_mode = "
+         "0\n"
+         "persistence = 1\ndisplay_active = 0\ntemperature = 36\npower_mw = 121560\npower_limit_mw "
+         "= 700000\n" +
+         more;
 }
 
 class Described {

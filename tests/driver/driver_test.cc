@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver child against the stand-in libraries: what each kind of machine and each failure becomes.
+// The driver child against the stand-in libraries: what each kind of machine and each failure
+// becomes.
 #include "driver/described.h"
 
 #include <gtest/gtest.h>
@@ -14,14 +15,16 @@ using host::Facts;
 using host::NvmlGpu;
 
 TEST(Driver, HealthyMachineAnswersEverything) {
-  Facts facts = ask(k_system + h200(0, "[process]\npid = 4711\nname = python train.py\nused = 1000\n"
-                                       "[process]\npid = 12\nname = Xorg\nkind = compute graphics\n"
-                                       "[process]\npid = 99\nkind = graphics\nused = 7\n"));
+  Facts facts = ask(k_system + h200(0,
+                                    "[process]\npid = 4711\nname = python train.py\nused = 1000\n"
+                                    "[process]\npid = 12\nname = Xorg\nkind = compute graphics\n"
+                                    "[process]\npid = 99\nkind = graphics\nused = 7\n"));
   EXPECT_TRUE(facts.problems.empty()) << facts.problems.front();
   EXPECT_EQ(facts.nvml.init_result.value_or(-1), 0);
   EXPECT_EQ(facts.nvml.driver_version.value_or(""), "580.95.05");
   EXPECT_EQ(facts.nvml.cuda_version.value_or(0), 13000);
-  EXPECT_EQ(facts.nvml.library.value_or(""), std::string(CUFIT_BINARY_DIR) + "/standin/libnvidia-ml.so.1");
+  EXPECT_EQ(facts.nvml.library.value_or(""),
+            std::string(CUFIT_BINARY_DIR) + "/standin/libnvidia-ml.so.1");
   ASSERT_EQ(facts.nvml.gpus.size(), 1u);
   const NvmlGpu& gpu = facts.nvml.gpus[0];
   EXPECT_EQ(gpu.state_code.value_or(-1), 0);
@@ -46,7 +49,8 @@ TEST(Driver, HealthyMachineAnswersEverything) {
   EXPECT_FALSE(gpu.remap_failed.value_or(true));
   EXPECT_EQ(gpu.remapped_correctable.value_or(9), 1u);
   EXPECT_EQ(gpu.remapped_uncorrectable.value_or(9), 2u);
-  EXPECT_EQ(gpu.throttle.value_or({}), std::vector<std::string>{"hw_thermal_slowdown"});  // idle is not listed
+  EXPECT_EQ(gpu.throttle.value_or({}),
+            std::vector<std::string>{"hw_thermal_slowdown"});  // idle is not listed
   EXPECT_EQ(gpu.pcie_gen.value_or(0), 4u);
   EXPECT_EQ(gpu.pcie_gen_max.value_or(0), 5u);
   EXPECT_EQ(gpu.pcie_width.value_or(0), 8u);
@@ -113,9 +117,11 @@ TEST(Driver, LibrariesThatAreMissing) {
 }
 
 TEST(Driver, OldDriverWithoutNewFunctions) {
-  Facts facts = ask("driver = 418.226.00\ncuda = 10010\n" +
-                        h200(0, "[process]\npid = 7\nname = a\nused = 5\n[process]\npid = 8\nname = b\nused = 6\n"),
-                    {std::string(CUFIT_BINARY_DIR) + "/standin_old", {}, 30, false, {}});
+  Facts facts = ask(
+      "driver = 418.226.00\ncuda = 10010\n" +
+          h200(0,
+               "[process]\npid = 7\nname = a\nused = 5\n[process]\npid = 8\nname = b\nused = 6\n"),
+      {std::string(CUFIT_BINARY_DIR) + "/standin_old", {}, 30, false, {}});
   EXPECT_TRUE(facts.problems.empty());
   EXPECT_EQ(facts.nvml.init_result.value_or(-1), 0);
   EXPECT_EQ(facts.nvml.init_result.source.detail, "nvmlInit");
@@ -124,7 +130,8 @@ TEST(Driver, OldDriverWithoutNewFunctions) {
   const NvmlGpu& gpu = facts.nvml.gpus[0];
   EXPECT_EQ(gpu.pci_address.value_or(""), "0000:00:00.0");
   EXPECT_EQ(gpu.memory_total_bytes.value_or(0), 67108864u);
-  EXPECT_EQ(gpu.memory_used_bytes.value_or(0), 3145728u);  // the old call counts what the driver reserves as used
+  EXPECT_EQ(gpu.memory_used_bytes.value_or(0),
+            3145728u);  // the old call counts what the driver reserves as used
   EXPECT_EQ(gpu.memory_reserved_bytes.why, WhyNot::not_supported);
   EXPECT_EQ(gpu.mig_current.why, WhyNot::not_supported);
   EXPECT_EQ(gpu.remap_pending.why, WhyNot::not_supported);
@@ -141,8 +148,9 @@ TEST(Driver, OldDriverWithoutNewFunctions) {
 TEST(Driver, ProcessEntriesOfAnySize) {
   for (const char* stride : {"16", "24", "32"}) {
     Facts facts = ask(k_system + "process_stride = " + stride + "\n" +
-                      h200(0, "[process]\npid = 1240\nused = 5\n[process]\npid = 2131\nused = 6\n"
-                              "[process]\npid = 2375\nused = 7\n"));
+                      h200(0,
+                           "[process]\npid = 1240\nused = 5\n[process]\npid = 2131\nused = 6\n"
+                           "[process]\npid = 2375\nused = 7\n"));
     ASSERT_EQ(facts.nvml.gpus.size(), 1u);
     const auto& processes = facts.nvml.gpus[0].processes;
     ASSERT_TRUE(processes) << stride;
@@ -153,7 +161,8 @@ TEST(Driver, ProcessEntriesOfAnySize) {
 }
 
 TEST(Driver, ProcessEntriesOfUnknownSizeAreNotGuessed) {
-  Facts facts = ask(k_system + "process_stride = 20\n" + h200(0, "[process]\npid = 1\n[process]\npid = 2\n"));
+  Facts facts =
+      ask(k_system + "process_stride = 20\n" + h200(0, "[process]\npid = 1\n[process]\npid = 2\n"));
   ASSERT_EQ(facts.nvml.gpus.size(), 1u);
   EXPECT_FALSE(facts.nvml.gpus[0].processes);
   EXPECT_EQ(facts.nvml.gpus[0].processes.why, WhyNot::not_supported);
@@ -169,13 +178,14 @@ TEST(Driver, MoreProcessesThanTheFirstBufferHolds) {
 }
 
 TEST(Driver, UnifiedMemoryBoardHasNoMemoryNumbers) {
-  Facts facts = ask("driver = 580.95.05\ncuda = 13000\n[gpu]\nname = NVIDIA GB10\ncc = 12.1\nbrand = 14\n"
-                    "uuid = GPU-00000000-1111-2222-3333-444444444444\ncuda_total = 128000000000\n"
-                    "cuda_free = 67108864\nintegrated = 1\n");
+  Facts facts =
+      ask("driver = 580.95.05\ncuda = 13000\n[gpu]\nname = NVIDIA GB10\ncc = 12.1\nbrand = 14\n"
+          "uuid = GPU-00000000-1111-2222-3333-444444444444\ncuda_total = 128000000000\n"
+          "cuda_free = 67108864\nintegrated = 1\n");
   ASSERT_EQ(facts.nvml.gpus.size(), 1u);
   const NvmlGpu& gpu = facts.nvml.gpus[0];
-  for (const Fact<uint64_t>* fact : {&gpu.memory_total_bytes, &gpu.memory_used_bytes, &gpu.memory_free_bytes,
-                                     &gpu.memory_reserved_bytes}) {
+  for (const Fact<uint64_t>* fact : {&gpu.memory_total_bytes, &gpu.memory_used_bytes,
+                                     &gpu.memory_free_bytes, &gpu.memory_reserved_bytes}) {
     EXPECT_FALSE(*fact);
     EXPECT_EQ(fact->why, WhyNot::not_supported);
     EXPECT_EQ(fact->note, "Not Supported (3)");
@@ -188,9 +198,10 @@ TEST(Driver, UnifiedMemoryBoardHasNoMemoryNumbers) {
 }
 
 TEST(Driver, MigMachine) {
-  std::string mig = "[mig]\nname = NVIDIA H200 MIG 1g.18gb\nuuid = MIG-aaaaaaaa-1111-2222-3333-444444444444\n"
-                    "memory = 16777216\n[mig]\nname = NVIDIA H200 MIG 2g.35gb\n"
-                    "uuid = MIG-bbbbbbbb-1111-2222-3333-444444444444\nmemory = 33554432\n";
+  std::string mig =
+      "[mig]\nname = NVIDIA H200 MIG 1g.18gb\nuuid = MIG-aaaaaaaa-1111-2222-3333-444444444444\n"
+      "memory = 16777216\n[mig]\nname = NVIDIA H200 MIG 2g.35gb\n"
+      "uuid = MIG-bbbbbbbb-1111-2222-3333-444444444444\nmemory = 33554432\n";
   std::string machine = k_system + h200(0, "mig.current = 1\nmig.pending = 0\n" + mig);
   Facts facts = ask(machine);
   ASSERT_EQ(facts.nvml.gpus.size(), 1u);
@@ -222,8 +233,11 @@ TEST(Driver, EightGpus) {
 }
 
 TEST(Driver, OneGpuLostAmongFour) {
-  Facts facts = ask(k_system + h200(0) + h200(1) + h200(2, "fail.nvmlDeviceGetHandleByIndex_v2 = 15\n"
-                                                           "fail.cuDevicePrimaryCtxRetain = 999\n") + h200(3));
+  Facts facts = ask(k_system + h200(0) + h200(1) +
+                    h200(2,
+                         "fail.nvmlDeviceGetHandleByIndex_v2 = 15\n"
+                         "fail.cuDevicePrimaryCtxRetain = 999\n") +
+                    h200(3));
   ASSERT_EQ(facts.nvml.gpus.size(), 4u);
   const NvmlGpu& lost = facts.nvml.gpus[2];
   EXPECT_EQ(lost.state_code.value_or(-1), 15);
@@ -254,8 +268,9 @@ TEST(Driver, HiddenByCudaVisibleDevices) {
     int init;
     std::vector<std::string> serials;  // the last character of the UUID says which
   };
-  for (const Row& row : {Row{"", 100, {}}, Row{"-1", 100, {}}, Row{"1", 0, {"1"}}, Row{"1,0", 0, {"1", "0"}},
-                         Row{"0,7,1", 0, {"0"}}, Row{"GPU-00000001-1111-2222-3333-444444444441", 0, {"1"}}}) {
+  for (const Row& row :
+       {Row{"", 100, {}}, Row{"-1", 100, {}}, Row{"1", 0, {"1"}}, Row{"1,0", 0, {"1", "0"}},
+        Row{"0,7,1", 0, {"0"}}, Row{"GPU-00000001-1111-2222-3333-444444444441", 0, {"1"}}}) {
     Ask how;
     how.variables["CUDA_VISIBLE_DEVICES"] = row.value;
     Facts facts = ask(k_system + h200(0) + h200(1), how);

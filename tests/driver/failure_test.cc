@@ -29,9 +29,10 @@ TEST(DriverFailure, NvmlInitCodes) {
     int code;
     WhyNot why;
   };
-  for (const Row& row : {Row{3, WhyNot::not_supported}, Row{4, WhyNot::no_permission}, Row{9, WhyNot::not_present},
-                         Row{12, WhyNot::not_present}, Row{15, WhyNot::not_present}, Row{16, WhyNot::not_present},
-                         Row{18, WhyNot::not_present}, Row{999, WhyNot::not_present}}) {
+  for (const Row& row :
+       {Row{3, WhyNot::not_supported}, Row{4, WhyNot::no_permission}, Row{9, WhyNot::not_present},
+        Row{12, WhyNot::not_present}, Row{15, WhyNot::not_present}, Row{16, WhyNot::not_present},
+        Row{18, WhyNot::not_present}, Row{999, WhyNot::not_present}}) {
     Facts facts = ask(k_system + format("fail.nvmlInit_v2 = {}\n", row.code) + h200());
     EXPECT_EQ(facts.nvml.init_result.value_or(-1), row.code);
     EXPECT_EQ(facts.nvml.init_result.source.detail, "nvmlInit_v2");
@@ -50,13 +51,13 @@ TEST(DriverFailure, ComputeStepsAndCodes) {
     const char* step;
   };
   const Row k_rows[] = {
-      {"cuDevicePrimaryCtxRetain", 2, "context"},     // out of memory
-      {"cuDevicePrimaryCtxRetain", 46, "context"},    // exclusive mode and taken, or prohibited
+      {"cuDevicePrimaryCtxRetain", 2, "context"},   // out of memory
+      {"cuDevicePrimaryCtxRetain", 46, "context"},  // exclusive mode and taken, or prohibited
       {"cuDevicePrimaryCtxRetain", 101, "context"},
       {"cuDevicePrimaryCtxRetain", 201, "context"},
-      {"cuDevicePrimaryCtxRetain", 214, "context"},   // uncorrectable ECC error
+      {"cuDevicePrimaryCtxRetain", 214, "context"},  // uncorrectable ECC error
       {"cuDevicePrimaryCtxRetain", 304, "context"},
-      {"cuDevicePrimaryCtxRetain", 802, "context"},   // fabric not ready
+      {"cuDevicePrimaryCtxRetain", 802, "context"},  // fabric not ready
       {"cuDevicePrimaryCtxRetain", 999, "context"},
       {"cuCtxSetCurrent", 201, "context"},
       {"cuMemGetInfo_v2", 201, "context"},
@@ -64,7 +65,7 @@ TEST(DriverFailure, ComputeStepsAndCodes) {
       {"cuModuleLoadData", 200, "load_ptx"},
       {"cuModuleLoadData", 209, "load_ptx"},
       {"cuModuleLoadData", 218, "load_ptx"},
-      {"cuModuleLoadData", 221, "load_ptx"},          // no libnvidia-ptxjitcompiler
+      {"cuModuleLoadData", 221, "load_ptx"},  // no libnvidia-ptxjitcompiler
       {"cuModuleLoadData", 222, "load_ptx"},
       {"cuModuleLoadData", 223, "load_ptx"},
       {"cuModuleGetFunction", 500, "load_ptx"},
@@ -86,8 +87,10 @@ TEST(DriverFailure, ComputeStepsAndCodes) {
     EXPECT_EQ(device.compute_check.source.detail, row.call);
     EXPECT_EQ(device.compute_code.value_or(0), row.code) << row.call;
     EXPECT_EQ(device.name.value_or(""), "NVIDIA H200") << row.call;
-    EXPECT_EQ(facts.cuda.devices[1].compute_check.value_or(""), "ok") << row.call;  // the others are still checked
-    EXPECT_TRUE(facts.problems.empty()) << row.call << ": " << facts.problems.front();  // and all memory was freed
+    EXPECT_EQ(facts.cuda.devices[1].compute_check.value_or(""), "ok")
+        << row.call;  // the others are still checked
+    EXPECT_TRUE(facts.problems.empty())
+        << row.call << ": " << facts.problems.front();  // and all memory was freed
   }
 }
 
@@ -120,23 +123,27 @@ TEST(DriverFailure, HangNamesTheCallAndKeepsWhatCameBefore) {
   EXPECT_EQ(facts.nvml.gpus[0].power_watts.value_or(0), 122u);
   EXPECT_EQ(facts.nvml.gpus[1].memory_total_bytes.value_or(0), 67108864u);
   EXPECT_EQ(facts.nvml.gpus[1].mig_current.why, WhyNot::timeout);
-  EXPECT_EQ(facts.nvml.gpus[1].mig_current.note, "nvmlDeviceGetMigMode did not return within 1.5 s");
+  EXPECT_EQ(facts.nvml.gpus[1].mig_current.note,
+            "nvmlDeviceGetMigMode did not return within 1.5 s");
   EXPECT_EQ(facts.nvml.gpus[2].name.why, WhyNot::timeout);
   EXPECT_EQ(facts.nvml.gpus[2].index, 2u);
-  EXPECT_EQ(facts.cuda.devices.at(2).compute_check.value_or(""), "ok");  // the other child is not held up
+  EXPECT_EQ(facts.cuda.devices.at(2).compute_check.value_or(""),
+            "ok");  // the other child is not held up
   ASSERT_EQ(facts.problems.size(), 1u);
   EXPECT_EQ(facts.problems[0], "asking NVML: nvmlDeviceGetMigMode did not return within 1.5 s");
 }
 
 TEST(DriverFailure, HangsInCuda) {
-  for (const char* call : {"cuInit", "cuDevicePrimaryCtxRetain", "cuModuleLoadData", "cuCtxSynchronize"}) {
+  for (const char* call :
+       {"cuInit", "cuDevicePrimaryCtxRetain", "cuModuleLoadData", "cuCtxSynchronize"}) {
     Facts facts = ask(k_system + format("hang = {}\n", call) + h200(),
                       {std::string(CUFIT_BINARY_DIR) + "/standin", {}, 1, false, {}});
     EXPECT_EQ(facts.cuda.driver_version.value_or(0), 13000) << call;
     bool in_init = std::string(call) == "cuInit";
     WhyNot why = in_init ? facts.cuda.init_result.why : facts.cuda.devices.at(0).compute_check.why;
     EXPECT_EQ(why, WhyNot::timeout) << call;
-    std::string note = in_init ? facts.cuda.init_result.note : facts.cuda.devices.at(0).compute_check.note;
+    std::string note =
+        in_init ? facts.cuda.init_result.note : facts.cuda.devices.at(0).compute_check.note;
     EXPECT_EQ(note, format("{} did not return within 1 s", call));
     EXPECT_EQ(facts.nvml.gpus.at(0).name.value_or(""), "NVIDIA H200") << call;
   }
@@ -148,9 +155,10 @@ TEST(DriverFailure, CrashesNameTheSignalAndTheCall) {
     const char* call;
     const char* note;
   };
-  for (const Row& row : {Row{"crash", "nvmlDeviceGetName", "SIGSEGV in nvmlDeviceGetName"},
-                         Row{"abort", "nvmlDeviceGetName", "SIGABRT in nvmlDeviceGetName"},
-                         Row{"exit", "nvmlDeviceGetName", "the process ended in nvmlDeviceGetName with status 3"}}) {
+  for (const Row& row :
+       {Row{"crash", "nvmlDeviceGetName", "SIGSEGV in nvmlDeviceGetName"},
+        Row{"abort", "nvmlDeviceGetName", "SIGABRT in nvmlDeviceGetName"},
+        Row{"exit", "nvmlDeviceGetName", "the process ended in nvmlDeviceGetName with status 3"}}) {
     Facts facts = ask(k_system + h200(0, format("{} = {}\n", row.how, row.call)));
     ASSERT_EQ(facts.nvml.gpus.size(), 1u) << row.how;
     EXPECT_EQ(facts.nvml.gpus[0].pci_address.value_or(""), "0000:00:00.0") << row.how;
@@ -162,15 +170,18 @@ TEST(DriverFailure, CrashesNameTheSignalAndTheCall) {
   EXPECT_EQ(facts.cuda.init_result.why, WhyNot::crashed);
   EXPECT_EQ(facts.cuda.init_result.note, "SIGSEGV in cuInit");
   EXPECT_EQ(facts.nvml.init_result.value_or(-1), 0);
-  facts = ask(k_system + "crash = nvmlShutdown\n" + h200());  // nothing is missing then, but it is said
+  facts =
+      ask(k_system + "crash = nvmlShutdown\n" + h200());  // nothing is missing then, but it is said
   EXPECT_EQ(facts.nvml.gpus.at(0).processes->size(), 0u);
   ASSERT_EQ(facts.problems.size(), 1u);
   EXPECT_EQ(facts.problems[0], "asking NVML: SIGSEGV in nvmlShutdown");
 }
 
 TEST(DriverFailure, FieldsThatMayNotBeRead) {
-  Facts facts = ask(k_system + h200(0, "fail.nvmlDeviceGetSerial = 4\nfail.nvmlDeviceGetTotalEccErrors = 3\n"
-                                       "fail.nvmlDeviceGetComputeRunningProcesses_v3 = 4\n"));
+  Facts facts =
+      ask(k_system + h200(0,
+                          "fail.nvmlDeviceGetSerial = 4\nfail.nvmlDeviceGetTotalEccErrors = 3\n"
+                          "fail.nvmlDeviceGetComputeRunningProcesses_v3 = 4\n"));
   const host::NvmlGpu& gpu = facts.nvml.gpus.at(0);
   EXPECT_EQ(gpu.serial.why, WhyNot::no_permission);
   EXPECT_EQ(gpu.serial.note, "Insufficient Permissions (4)");
@@ -180,9 +191,10 @@ TEST(DriverFailure, FieldsThatMayNotBeRead) {
 }
 
 TEST(DriverFailure, FunctionThatTheKernelDoesNotKnowFallsBack) {
-  Facts facts = ask(k_system + h200(0, "fail.nvmlDeviceGetMemoryInfo_v2 = 13\n"
-                                       "fail.nvmlDeviceGetComputeRunningProcesses_v3 = 13\n"
-                                       "[process]\npid = 5\nused = 1\n"));
+  Facts facts = ask(k_system + h200(0,
+                                    "fail.nvmlDeviceGetMemoryInfo_v2 = 13\n"
+                                    "fail.nvmlDeviceGetComputeRunningProcesses_v3 = 13\n"
+                                    "[process]\npid = 5\nused = 1\n"));
   const host::NvmlGpu& gpu = facts.nvml.gpus.at(0);
   EXPECT_EQ(gpu.memory_total_bytes.value_or(0), 67108864u);
   EXPECT_EQ(gpu.memory_total_bytes.source.detail, "nvmlDeviceGetMemoryInfo");
@@ -191,7 +203,8 @@ TEST(DriverFailure, FunctionThatTheKernelDoesNotKnowFallsBack) {
 }
 
 TEST(DriverFailure, DeviceCountThatFails) {
-  Facts facts = ask(k_system + "fail.nvmlDeviceGetCount_v2 = 999\nfail.cuDeviceGetCount = 999\n" + h200());
+  Facts facts =
+      ask(k_system + "fail.nvmlDeviceGetCount_v2 = 999\nfail.cuDeviceGetCount = 999\n" + h200());
   EXPECT_FALSE(facts.nvml.gpu_count);
   EXPECT_EQ(facts.nvml.gpu_count.note, "Unknown Error (999)");
   EXPECT_FALSE(facts.cuda.device_count);
@@ -205,7 +218,8 @@ TEST(DriverDeep, MemoryTestPassesAndReportsProgress) {
   how.progress = [&](const std::string&, uint64_t done, uint64_t all) { last = done, total = all; };
   Facts facts = ask(k_system + h200(), how);
   EXPECT_EQ(facts.cuda.devices.at(0).memory_test.value_or(""), "ok");
-  EXPECT_EQ(facts.cuda.devices[0].memory_tested_bytes.value_or(0), 33554432u);  // half of what is free
+  EXPECT_EQ(facts.cuda.devices[0].memory_tested_bytes.value_or(0),
+            33554432u);  // half of what is free
   EXPECT_GT(total, 0u);
   EXPECT_EQ(last, total);
   EXPECT_TRUE(facts.problems.empty());
@@ -217,7 +231,8 @@ TEST(DriverDeep, StuckBitIsFoundWithItsPlace) {
     Ask how;
     how.deep = true;
     Facts facts = ask(k_system + h200(0, format("corrupt_memory = {}\n", word)), how);
-    EXPECT_EQ(facts.cuda.devices.at(0).memory_test.value_or(""), format("mismatch at byte {}", word * 8));
+    EXPECT_EQ(facts.cuda.devices.at(0).memory_test.value_or(""),
+              format("mismatch at byte {}", word * 8));
     EXPECT_EQ(facts.cuda.devices[0].compute_check.value_or(""), "ok");
   }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stand-in libcuda.so.1. Device memory is host memory; kernels are emulated by the name of their entry in the PTX that
-// was loaded, with formulas of their own (not the product's). Keys of a GPU besides the shared ones: cuda_free (bytes
-// that can be allocated), integrated, corrupt_check (word of the check's output with a flipped bit), corrupt_memory
-// (word number of a chunk that never holds what is written).
+// Stand-in libcuda.so.1. Device memory is host memory; kernels are emulated by the name of their
+// entry in the PTX that was loaded, with formulas of their own (not the product's). Keys of a GPU
+// besides the shared ones: cuda_free (bytes that can be allocated), integrated, corrupt_check (word
+// of the check's output with a flipped bit), corrupt_memory (word number of a chunk that never
+// holds what is written).
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -37,7 +38,8 @@ std::vector<Visible> g_visible;
 Visible* g_current = nullptr;
 std::map<Pointer, size_t> g_memory;
 
-// The documented rule: names up to the first that is not a device; a MIG GPU shows as its first instance.
+// The documented rule: names up to the first that is not a device; a MIG GPU shows as its first
+// instance.
 void apply_visibility() {
   std::vector<Visible> all;
   for (auto& gpu : machine().gpus) {
@@ -108,7 +110,8 @@ int run_check(void** arguments, const Section& gpu) {
     uint64_t wide = uint64_t{reinterpret_cast<uint32_t*>(in)[i]} * 1664525 + 1013904223;
     reinterpret_cast<uint32_t*>(out)[i] = static_cast<uint32_t>(wide) ^ i;
   }
-  if (gpu.has("corrupt_check")) reinterpret_cast<uint32_t*>(out)[gpu.number("corrupt_check")] ^= 1u << 17;
+  if (gpu.has("corrupt_check"))
+    reinterpret_cast<uint32_t*>(out)[gpu.number("corrupt_check")] ^= 1u << 17;
   return k_success;
 }
 
@@ -128,7 +131,8 @@ int run_memory(void** arguments, const Section& gpu, bool verify) {
     }
   }
   uint64_t broken = gpu.number("corrupt_memory", ~uint64_t{0});
-  if (!verify && broken >= first && broken - first < words) word[broken - first] |= 0x10;  // a bit stuck at one
+  if (!verify && broken >= first && broken - first < words)
+    word[broken - first] |= 0x10;  // a bit stuck at one
   return k_success;
 }
 
@@ -173,15 +177,19 @@ static int uuid_of(const char* function, Uuid* out, Device device, bool mig) {
     if (c != '-') digits += c;
   }
   for (size_t i = 0; i < 16 && i * 2 + 1 < digits.size(); ++i) {
-    out->bytes[i] = static_cast<unsigned char>(std::strtoul(digits.substr(i * 2, 2).c_str(), nullptr, 16));
+    out->bytes[i] =
+        static_cast<unsigned char>(std::strtoul(digits.substr(i * 2, 2).c_str(), nullptr, 16));
   }
   return k_success;
 }
-STANDIN_EXPORT int cuDeviceGetUuid(Uuid* out, Device device) { return uuid_of("cuDeviceGetUuid", out, device, false); }
+STANDIN_EXPORT int cuDeviceGetUuid(Uuid* out, Device device) {
+  return uuid_of("cuDeviceGetUuid", out, device, false);
+}
 STANDIN_EXPORT int cuDeviceGetPCIBusId(char* out, int size, Device device) {
   if (int code = enter_device("cuDeviceGetPCIBusId", device)) return code;
   std::string pci = visible(device)->gpu->text("pci", "0000:01:00.0");
-  for (char& c : pci) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));  // as the driver writes it
+  for (char& c : pci)
+    c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));  // as the driver writes it
   std::snprintf(out, static_cast<size_t>(size), "%s", pci.c_str());
   return k_success;
 }
@@ -196,10 +204,17 @@ STANDIN_EXPORT int cuDeviceGetAttribute(int* value, int attribute, Device device
   int major = 0, minor = 0;
   std::sscanf(gpu.text("cc", "8.9").c_str(), "%d.%d", &major, &minor);
   switch (attribute) {
-    case k_attribute_integrated: *value = static_cast<int>(gpu.number("integrated")); break;
-    case k_attribute_major: *value = major; break;
-    case k_attribute_minor: *value = minor; break;
-    default: return k_invalid_value;
+    case k_attribute_integrated:
+      *value = static_cast<int>(gpu.number("integrated"));
+      break;
+    case k_attribute_major:
+      *value = major;
+      break;
+    case k_attribute_minor:
+      *value = minor;
+      break;
+    default:
+      return k_invalid_value;
   }
   return k_success;
 }
@@ -269,8 +284,8 @@ STANDIN_EXPORT int cuModuleUnload(Module module) {
   delete static_cast<LoadedModule*>(module);
   return enter_context("cuModuleUnload");
 }
-STANDIN_EXPORT int cuLaunchKernel(Function function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                  unsigned, void*, void** arguments, void**) {
+STANDIN_EXPORT int cuLaunchKernel(Function function, unsigned, unsigned, unsigned, unsigned,
+                                  unsigned, unsigned, unsigned, void*, void** arguments, void**) {
   if (int code = enter_context("cuLaunchKernel")) return code;
   const std::string& name = static_cast<Kernel*>(function)->name;
   const Section& gpu = *g_current->gpu;
@@ -287,7 +302,9 @@ static int release(const char* function, Device device) {
 }
 
 #ifdef CUFIT_STANDIN_OLD
-STANDIN_EXPORT int cuDevicePrimaryCtxRelease(Device device) { return release("cuDevicePrimaryCtxRelease", device); }
+STANDIN_EXPORT int cuDevicePrimaryCtxRelease(Device device) {
+  return release("cuDevicePrimaryCtxRelease", device);
+}
 #else
 STANDIN_EXPORT int cuDevicePrimaryCtxRelease_v2(Device device) {
   return release("cuDevicePrimaryCtxRelease_v2", device);

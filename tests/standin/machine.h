@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The described machine behind the stand-in driver libraries, from the file that CUFIT_STANDIN names:
+// The described machine behind the stand-in driver libraries, from the file that CUFIT_STANDIN
+// names:
 //
 //   driver = 580.95.05          # lines before the first [gpu] are about the whole machine
 //   cuda = 13000
@@ -37,11 +38,12 @@ struct Machine : Section {
   std::vector<std::unique_ptr<Gpu>> gpus;
 };
 
-// Read once. Without CUFIT_STANDIN, or when the file cannot be read, the program is ended with status 99: a test
-// that asks the stand-in about nothing is wrong.
+// Read once. Without CUFIT_STANDIN, or when the file cannot be read, the program is ended with
+// status 99: a test that asks the stand-in about nothing is wrong.
 Machine& machine();
 
-// What a function does before its own work: hangs, crashes, or returns the code to fail with; 0 = go on.
+// What a function does before its own work: hangs, crashes, or returns the code to fail with; 0 =
+// go on.
 int enter(const char* function, const Section* gpu = nullptr);
 
 }  // namespace standin

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stand-in libnvidia-ml.so.1. Keys of a GPU: the strings below. Pairs: <key>.current, <key>.pending.
+// Stand-in libnvidia-ml.so.1. Keys of a GPU: the strings below. Pairs: <key>.current,
+// <key>.pending.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -41,7 +42,8 @@ int give_number(const char* function, Device device, const char* key, T* out) {
   return k_success;
 }
 
-int give_pair(const char* function, Device device, const std::string& key, uint32_t* current, uint32_t* pending) {
+int give_pair(const char* function, Device device, const std::string& key, uint32_t* current,
+              uint32_t* pending) {
   if (int code = give_number(function, device, (key + ".current").c_str(), current)) return code;
   *pending = static_cast<uint32_t>(section_of(device)->number(key + ".pending", *current));
   return k_success;
@@ -74,15 +76,16 @@ int pci_info(const char* function, Device device, PciInfo* out, size_t size) {
   Section* section = section_of(device);
   if (int code = enter(function, section)) return code;
   bus = section->text("pci", "0000:01:00.0");
-  if (std::sscanf(bus.c_str(), "%x:%x:%x", &info.domain, &info.bus, &info.device) != 3) return k_unknown;
+  if (std::sscanf(bus.c_str(), "%x:%x:%x", &info.domain, &info.bus, &info.device) != 3)
+    return k_unknown;
   std::memcpy(bytes, &info, sizeof info);
   std::memcpy(out, bytes, size);
   return k_success;
 }
 
 // Writes entries of `stride` bytes and nothing else, as the real versions do.
-int processes(const char* function, Device device, const char* kind, uint32_t* count, unsigned char* out,
-              size_t stride) {
+int processes(const char* function, Device device, const char* kind, uint32_t* count,
+              unsigned char* out, size_t stride) {
   Gpu* gpu = gpu_of(device);
   if (!gpu) return k_invalid_argument;
   if (int code = enter(function, gpu)) return code;
@@ -111,20 +114,29 @@ STANDIN_EXPORT int nvmlInit() { return init("nvmlInit"); }
 STANDIN_EXPORT int nvmlShutdown() { return enter("nvmlShutdown"); }
 STANDIN_EXPORT const char* nvmlErrorString(int code) {
   switch (code) {
-    case 3: return "Not Supported";
-    case 4: return "Insufficient Permissions";
-    case 9: return "Driver Not Loaded";
-    case 15: return "GPU is lost";
-    case 16: return "GPU requires reset";
-    case 18: return "Driver/library version mismatch";
-    default: return "Unknown Error";
+    case 3:
+      return "Not Supported";
+    case 4:
+      return "Insufficient Permissions";
+    case 9:
+      return "Driver Not Loaded";
+    case 15:
+      return "GPU is lost";
+    case 16:
+      return "GPU requires reset";
+    case 18:
+      return "Driver/library version mismatch";
+    default:
+      return "Unknown Error";
   }
 }
 STANDIN_EXPORT int nvmlSystemGetDriverVersion(char* out, uint32_t size) {
-  return give_text("nvmlSystemGetDriverVersion", static_cast<Section*>(&machine()), "driver", out, size);
+  return give_text("nvmlSystemGetDriverVersion", static_cast<Section*>(&machine()), "driver", out,
+                   size);
 }
 STANDIN_EXPORT int nvmlSystemGetCudaDriverVersion(int* out) {
-  return give_number("nvmlSystemGetCudaDriverVersion", static_cast<Section*>(&machine()), "cuda", out);
+  return give_number("nvmlSystemGetCudaDriverVersion", static_cast<Section*>(&machine()), "cuda",
+                     out);
 }
 STANDIN_EXPORT int nvmlSystemGetProcessName(uint32_t pid, char* out, uint32_t size) {
   if (int code = enter("nvmlSystemGetProcessName")) return code;
@@ -147,12 +159,14 @@ STANDIN_EXPORT int nvmlDeviceGetPciInfo_v2(Device device, PciInfo* out) {
 }
 
 // One function per text and per number; the name, the key and the type are all that differ.
-#define STANDIN_TEXT(function, key) \
+#define STANDIN_TEXT(function, key)                                      \
   STANDIN_EXPORT int function(Device device, char* out, uint32_t size) { \
-    return give_text(#function, device, key, out, size); \
+    return give_text(#function, device, key, out, size);                 \
   }
-#define STANDIN_NUMBER(function, key) \
-  STANDIN_EXPORT int function(Device device, uint32_t* out) { return give_number(#function, device, key, out); }
+#define STANDIN_NUMBER(function, key)                         \
+  STANDIN_EXPORT int function(Device device, uint32_t* out) { \
+    return give_number(#function, device, key, out);          \
+  }
 
 STANDIN_TEXT(nvmlDeviceGetName, "name")
 STANDIN_TEXT(nvmlDeviceGetUUID, "uuid")
@@ -184,8 +198,10 @@ STANDIN_EXPORT int nvmlDeviceGetMemoryInfo(Device device, Memory* out) {
 STANDIN_EXPORT int nvmlDeviceGetEccMode(Device device, uint32_t* current, uint32_t* pending) {
   return give_pair("nvmlDeviceGetEccMode", device, "ecc", current, pending);
 }
-STANDIN_EXPORT int nvmlDeviceGetTotalEccErrors(Device device, int type, int counter, uint64_t* out) {
-  std::string key = std::string(type == 0 ? "corrected" : "uncorrected") + (counter == 0 ? ".volatile" : ".aggregate");
+STANDIN_EXPORT int nvmlDeviceGetTotalEccErrors(Device device, int type, int counter,
+                                               uint64_t* out) {
+  std::string key = std::string(type == 0 ? "corrected" : "uncorrected") +
+                    (counter == 0 ? ".volatile" : ".aggregate");
   return give_number("nvmlDeviceGetTotalEccErrors", device, key.c_str(), out);
 }
 STANDIN_EXPORT int nvmlDeviceGetNvLinkState(Device device, uint32_t link, uint32_t* active) {
@@ -202,19 +218,24 @@ STANDIN_EXPORT int nvmlDeviceGetTemperature(Device device, uint32_t sensor, uint
   if (sensor != 0) return k_invalid_argument;
   return give_number("nvmlDeviceGetTemperature", device, "temperature", out);
 }
-STANDIN_EXPORT int nvmlDeviceGetComputeRunningProcesses(Device device, uint32_t* count, unsigned char* out) {
+STANDIN_EXPORT int nvmlDeviceGetComputeRunningProcesses(Device device, uint32_t* count,
+                                                        unsigned char* out) {
   return processes("nvmlDeviceGetComputeRunningProcesses", device, "compute", count, out, 16);
 }
-STANDIN_EXPORT int nvmlDeviceGetGraphicsRunningProcesses(Device device, uint32_t* count, unsigned char* out) {
+STANDIN_EXPORT int nvmlDeviceGetGraphicsRunningProcesses(Device device, uint32_t* count,
+                                                         unsigned char* out) {
   return processes("nvmlDeviceGetGraphicsRunningProcesses", device, "graphics", count, out, 16);
 }
 
 #ifndef CUFIT_STANDIN_OLD
 STANDIN_EXPORT int nvmlInit_v2() { return init("nvmlInit_v2"); }
 STANDIN_EXPORT int nvmlSystemGetCudaDriverVersion_v2(int* out) {
-  return give_number("nvmlSystemGetCudaDriverVersion_v2", static_cast<Section*>(&machine()), "cuda", out);
+  return give_number("nvmlSystemGetCudaDriverVersion_v2", static_cast<Section*>(&machine()), "cuda",
+                     out);
 }
-STANDIN_EXPORT int nvmlDeviceGetCount_v2(uint32_t* out) { return count("nvmlDeviceGetCount_v2", out); }
+STANDIN_EXPORT int nvmlDeviceGetCount_v2(uint32_t* out) {
+  return count("nvmlDeviceGetCount_v2", out);
+}
 STANDIN_EXPORT int nvmlDeviceGetHandleByIndex_v2(uint32_t index, Device* out) {
   return handle("nvmlDeviceGetHandleByIndex_v2", index, out);
 }
@@ -223,7 +244,8 @@ STANDIN_EXPORT int nvmlDeviceGetPciInfo_v3(Device device, PciInfo* out) {
 }
 STANDIN_EXPORT int nvmlDeviceGetMemoryInfo_v2(Device device, MemoryV2* out) {
   if (out->version != k_memory_v2) return k_argument_version_mismatch;
-  if (int code = give_number("nvmlDeviceGetMemoryInfo_v2", device, "memory", &out->total)) return code;
+  if (int code = give_number("nvmlDeviceGetMemoryInfo_v2", device, "memory", &out->total))
+    return code;
   const Section& section = *section_of(device);
   out->used = section.number("used"), out->reserved = section.number("reserved");
   out->free = out->total - out->used - out->reserved;
@@ -244,9 +266,11 @@ STANDIN_EXPORT int nvmlDeviceGetMigDeviceHandleByIndex(Device device, uint32_t i
   *out = &gpu->mig[index];
   return k_success;
 }
-STANDIN_EXPORT int nvmlDeviceGetRemappedRows(Device device, uint32_t* corrected, uint32_t* uncorrected,
-                                             uint32_t* pending, uint32_t* failed) {
-  if (int code = give_number("nvmlDeviceGetRemappedRows", device, "remapped.corrected", corrected)) return code;
+STANDIN_EXPORT int nvmlDeviceGetRemappedRows(Device device, uint32_t* corrected,
+                                             uint32_t* uncorrected, uint32_t* pending,
+                                             uint32_t* failed) {
+  if (int code = give_number("nvmlDeviceGetRemappedRows", device, "remapped.corrected", corrected))
+    return code;
   const Section& section = *section_of(device);
   *uncorrected = static_cast<uint32_t>(section.number("remapped.uncorrected"));
   *pending = static_cast<uint32_t>(section.number("remapped.pending"));
@@ -256,18 +280,22 @@ STANDIN_EXPORT int nvmlDeviceGetRemappedRows(Device device, uint32_t* corrected,
 STANDIN_EXPORT int nvmlDeviceGetCurrentClocksEventReasons(Device device, uint64_t* out) {
   return give_number("nvmlDeviceGetCurrentClocksEventReasons", device, "throttle", out);
 }
-STANDIN_EXPORT int nvmlDeviceGetComputeRunningProcesses_v2(Device device, uint32_t* count, unsigned char* out) {
+STANDIN_EXPORT int nvmlDeviceGetComputeRunningProcesses_v2(Device device, uint32_t* count,
+                                                           unsigned char* out) {
   return processes("nvmlDeviceGetComputeRunningProcesses_v2", device, "compute", count, out, 24);
 }
-STANDIN_EXPORT int nvmlDeviceGetGraphicsRunningProcesses_v2(Device device, uint32_t* count, unsigned char* out) {
+STANDIN_EXPORT int nvmlDeviceGetGraphicsRunningProcesses_v2(Device device, uint32_t* count,
+                                                            unsigned char* out) {
   return processes("nvmlDeviceGetGraphicsRunningProcesses_v2", device, "graphics", count, out, 24);
 }
 // process_stride = 32: drivers 535.43 to 535.86.
-STANDIN_EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(Device device, uint32_t* count, unsigned char* out) {
+STANDIN_EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(Device device, uint32_t* count,
+                                                           unsigned char* out) {
   return processes("nvmlDeviceGetComputeRunningProcesses_v3", device, "compute", count, out,
                    machine().number("process_stride", 24));
 }
-STANDIN_EXPORT int nvmlDeviceGetGraphicsRunningProcesses_v3(Device device, uint32_t* count, unsigned char* out) {
+STANDIN_EXPORT int nvmlDeviceGetGraphicsRunningProcesses_v3(Device device, uint32_t* count,
+                                                            unsigned char* out) {
   return processes("nvmlDeviceGetGraphicsRunningProcesses_v3", device, "graphics", count, out,
                    machine().number("process_stride", 24));
 }

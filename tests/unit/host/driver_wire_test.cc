@@ -13,7 +13,8 @@ NvmlGpu sample_gpu(uint32_t index) {
   NvmlGpu gpu;
   gpu.index = index;
   gpu.name = known<std::string>("NVIDIA H200", SourceKind::nvml, "nvmlDeviceGetName");
-  gpu.serial = missing<std::string>(WhyNot::no_permission, SourceKind::nvml, "nvmlDeviceGetSerial", "no (4)");
+  gpu.serial = missing<std::string>(WhyNot::no_permission, SourceKind::nvml, "nvmlDeviceGetSerial",
+                                    "no (4)");
   gpu.ecc_current = known(false, SourceKind::nvml, "nvmlDeviceGetEccMode");
   gpu.memory_total_bytes = known<uint64_t>(0, SourceKind::nvml, "nvmlDeviceGetMemoryInfo_v2");
   gpu.throttle = known<std::vector<std::string>>({"hw_slowdown", ""}, SourceKind::nvml, "x");
@@ -107,10 +108,11 @@ TEST(DriverWire, ImpossibleFramesAreNamed) {
   put_gpu(gpu_out_of_range, 0, NvmlGpu());  // no GPU was announced
   put_call(unknown_kind, "x");
   unknown_kind[4] = 'z';
-  for (const Row& row : {Row{std::string(9, '\0'), "frame size 0 from the child is impossible"},
-                         Row{std::string(9, '\x7F'), "frame size 2139062143 from the child is impossible"},
-                         Row{gpu_out_of_range, "damaged frame of kind 71 from the child"},
-                         Row{unknown_kind, "damaged frame of kind 122 from the child"}}) {
+  for (const Row& row :
+       {Row{std::string(9, '\0'), "frame size 0 from the child is impossible"},
+        Row{std::string(9, '\x7F'), "frame size 2139062143 from the child is impossible"},
+        Row{gpu_out_of_range, "damaged frame of kind 71 from the child"},
+        Row{unknown_kind, "damaged frame of kind 122 from the child"}}) {
     ChildAnswers answers;
     EXPECT_EQ(take_frames(row.bytes, answers), 0u);
     EXPECT_EQ(answers.damage, row.damage);

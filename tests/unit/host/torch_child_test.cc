@@ -11,7 +11,8 @@
 namespace cufit::host {
 namespace {
 
-const std::map<std::string, std::string> k_variables = {{"PATH", "/usr/bin:/bin"}, {"CUFIT_X", "seen"}};
+const std::map<std::string, std::string> k_variables = {{"PATH", "/usr/bin:/bin"},
+                                                        {"CUFIT_X", "seen"}};
 
 ProgramResult shell(const std::string& script, double seconds = 30) {
   return run_program({"/bin/sh", "-c", script}, k_variables, seconds);
@@ -67,7 +68,8 @@ TEST(TorchAnswer, TakesTheMarkedLineOrSaysHowItEnded) {
   }
 }
 
-// A `torch` that is a few lines of Python: the script, the interpreter and the fact around it are the real ones.
+// A `torch` that is a few lines of Python: the script, the interpreter and the fact around it are
+// the real ones.
 Facts check_with(const test::FakeRoot& root, bool deep = true) {
   RealHost host("/", {{"PATH", "/usr/bin:/bin"}, {"PYTHONPATH", root.path()}});
   Facts facts;
@@ -90,10 +92,13 @@ TEST(TorchChecks, SayWhatTorchSays) {
            Row{"raise ImportError('libtorch_cuda.so: undefined symbol: ncclCommWindowRegister')",
                "ImportError: libtorch_cuda.so: undefined symbol: ncclCommWindowRegister"},
            Row{"class version: cuda = None; hip = None", ""},
-           Row{"class version: cuda = '13.0'; hip = None\nclass cuda:\n  is_available = lambda: False\n"
-               "def zeros(*a, **k): raise RuntimeError('The NVIDIA driver on your system is too old\\nmore')\n",
+           Row{"class version: cuda = '13.0'; hip = None\nclass cuda:\n  is_available = lambda: "
+               "False\n"
+               "def zeros(*a, **k): raise RuntimeError('The NVIDIA driver on your system is too "
+               "old\\nmore')\n",
                "torch.cuda.is_available() is False: The NVIDIA driver on your system is too old"},
-           Row{"import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)", "Python was ended by signal 11"},
+           Row{"import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)",
+               "Python was ended by signal 11"},
            Row{"raise SystemExit(4)", "SystemExit: 4"},
        }) {
     test::FakeRoot root;
