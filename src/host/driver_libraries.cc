@@ -167,6 +167,9 @@ void scan(const Host& host, const std::string& folder, CopyList& copies) {
 void read_driver_libraries(const Host& host, Facts& facts) {
   LibrarySearch search(host, read_loader_settings(host));
   for (const std::string& problem : search.settings().problems) facts.problems.push_back(problem);
+  if (search.settings().libc == "musl") {
+    facts.problems.push_back("musl's loader is not simulated: which driver library loads is unknown");
+  }
   CopyList copies(host, facts.driver_libraries);
   for (const Wanted& wanted : k_wanted) {
     // glibc takes the first file; when it is damaged the search ends there and nothing is loaded.
