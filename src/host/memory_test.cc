@@ -18,6 +18,8 @@ namespace {
 using namespace cuda;
 
 constexpr uint64_t k_most_bytes = uint64_t{8} << 30;
+constexpr uint64_t k_most_integrated_bytes = uint64_t{1}
+                                             << 30;  // the host's own memory: no swapping
 constexpr uint64_t k_chunk_bytes = uint64_t{512}
                                    << 20;  // below a display's watchdog even at 10 GB/s
 constexpr uint64_t k_least_bytes = uint64_t{1} << 20;
@@ -71,9 +73,9 @@ bool MemoryTest::allocate() {
   size_t free = 0, total = 0;
   if (!works("cuMemGetInfo_v2", calls_.call<MemGetInfo>("cuMemGetInfo_v2", &free, &total)))
     return false;
-  // Half of what is free: other programs may start meanwhile, and on integrated boards this is the
-  // host's memory.
-  uint64_t budget = std::min<uint64_t>(free / 2, k_most_bytes) & ~(k_least_bytes - 1);
+  // Half of what is free: other programs may start meanwhile.
+  uint64_t most = facts_.integrated.value_or(false) ? k_most_integrated_bytes : k_most_bytes;
+  uint64_t budget = std::min<uint64_t>(free / 2, most) & ~(k_least_bytes - 1);
   uint64_t piece = k_chunk_bytes;
   while (total_ < budget && piece >= k_least_bytes) {
     Chunk chunk{0, std::min(piece, budget - total_), total_};
