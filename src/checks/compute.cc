@@ -11,7 +11,6 @@ namespace {
 
 constexpr int k_out_of_memory = 2, k_device_unavailable = 46, k_invalid_device = 101,
               k_ecc_uncorrectable = 214;
-constexpr int k_contained_error = 221;
 
 std::string holders(const host::NvmlGpu* nvml) {
   if (nvml == nullptr || !nvml->processes) return {};
@@ -32,18 +31,21 @@ Finding failed(const Input& input, const GpuView& gpu) {
   Finding made = finding("compute_check_failed", Severity::error, subject_of(gpu));
   if (code == k_out_of_memory) {
     made.id = who.empty() ? "gpu_memory_exhausted" : "gpu_memory_in_use";
+    made.variant = "compute";
   } else if ((code == k_device_unavailable || code == k_invalid_device) && is_exclusive(gpu.nvml)) {
     made.id = "gpu_mode_config";
     made.variant = *gpu.nvml->compute_mode;
     made.evidence.push_back(seen(gpu.nvml->compute_mode));
-  } else if (code == k_ecc_uncorrectable || code == k_contained_error) {
-    made.id = code == k_ecc_uncorrectable ? "gpu_memory_ecc" : made.id;
+  } else if (code == k_ecc_uncorrectable) {
+    made.id = "gpu_memory_ecc";
+    made.variant = "compute";
   } else if (*cuda.compute_check == "result") {
     made.variant = "wrong_result";
   }
   const knowledge::CodeRow* row = input.knowledge.find_cuda_code(code);
   std::string text = std::to_string(code) + (row != nullptr ? " " + std::string(row->name) : "");
   made.args = {{"gpu", gpu.name},
+               {"index", std::to_string(gpu.index)},
                {"step", *cuda.compute_check},
                {"code", text},
                {"processes", who},

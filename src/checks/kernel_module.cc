@@ -49,9 +49,16 @@ std::vector<Finding> foreign_driver(const Input& input) {
   return findings;
 }
 
+// Distributions whose texts have a command of their own; "" = the general sentence.
+std::string package_variant(const host::Facts& facts) {
+  const std::string id = facts.system.distribution_id.value_or("");  // "debian 12"
+  const std::string name = id.substr(0, id.find(' '));
+  return name == "debian" || name == "ubuntu" ? name : "";
+}
+
 Finding not_installed(const Input& input, const std::vector<const host::PciGpu*>& gpus) {
   Finding made = finding("driver_not_installed", Severity::error, "machine");
-  if (in_container(input.facts)) made.variant = "container";
+  made.variant = in_container(input.facts) ? "container" : package_variant(input.facts);
   add_gpu_arguments(gpus, input, made);
   made.evidence.push_back(seen(input.facts.kernel.version));
   made.evidence.push_back(seen(input.facts.kernel.package_version));
@@ -135,6 +142,7 @@ std::vector<Finding> check_kernel_module(const Input& input) {
   }
   if (absent(facts.kernel.module_on_disk)) {
     Finding made = finding("module_not_built_for_kernel", Severity::error, "machine");
+    made.variant = package_variant(facts);
     made.args["kernel"] = facts.system.kernel.value_or("?");
     made.args["version"] = facts.kernel.package_version.value_or("?");
     made.evidence.push_back(seen(facts.kernel.package_version));

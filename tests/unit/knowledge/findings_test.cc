@@ -32,9 +32,11 @@ constexpr const char* k_taxonomy[] = {
 constexpr const char* k_doctor[] = {
     "torch_not_installed", "no_python_env", "driver_probe_hung", "driver_probe_crashed", "driver_libs_missing",
     "driver_minor_compat", "ptx_jit_only", "ptx_jit_forced", "mixed_gpu_generations", "pcie_link_degraded",
-    "gpu_throttled", "gpu_compute_failed", "pip_over_conda", "package_half_removed", "memory_limit_cgroup",
+    "gpu_throttled", "compute_check_failed", "pip_over_conda", "package_half_removed", "memory_limit_cgroup",
     "host_cpu_starved", "memlock_too_low", "gpu_unknown_model", "torch_wheel_table_differs", "alloc_conf_ignored",
-    "driver_branch_end_of_life", "gpu_memory_in_use"};
+    "driver_branch_end_of_life", "gpu_memory_in_use", "module_not_loaded", "dev_nodes_no_permission",
+    "driver_too_old_for_gpu", "driver_answer_unknown", "no_cuda_device", "gpu_missing_in_driver",
+    "torch_code_unreadable", "gpu_capability_unknown"};
 
 std::multiset<std::string> between(std::string_view text, char open, char close) {
   std::multiset<std::string> out;
