@@ -60,8 +60,7 @@ code{font:14px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono"
 border-radius:4px;padding:1px 5px;overflow-wrap:anywhere}
 pre{margin:8px 0;padding:10px 12px;background:var(--code);border-radius:8px}
 pre code{padding:0;background:none;white-space:pre-wrap;overflow-wrap:anywhere}
-.abilities{list-style:none;margin:8px 0 0;padding:0;display:grid;gap:6px 18px;
-grid-template-columns:repeat(auto-fill,minmax(min(100%,400px),1fr))}
+.abilities{list-style:none;margin:8px 0 0;padding:0;display:grid;gap:8px}
 .abilities li{display:grid;grid-template-columns:5.5em 4em 1fr;gap:8px;align-items:baseline}
 ul.others{margin:0;padding-left:20px}
 p.others{margin:14px 0 2px}

@@ -126,13 +126,15 @@ class Painter {
   std::vector<Row> collapsed(const std::vector<Row>& rows) const {
     if (style_.verbose) return rows;
     std::vector<Row> out;
+    std::string last;
     for (const Row& row : rows) {
       if (row.state == LinkState::ok && !out.empty() && out.back().state == LinkState::ok) {
-        out.back().name += say("list") + row.name;
+        if (row.name != last) out.back().name += say("list") + row.name;  // one PCIe link per GPU: named once
       } else {
         out.push_back(row);
         if (row.state == LinkState::ok) out.back().detail.clear();
       }
+      last = row.name;
     }
     return out;
   }
