@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every command, in the order in which help lists them. Summary texts: data/messages/help.toml.
+#include "commands/collect_env.h"
 #include "commands/command.h"
 #include "commands/doctor.h"
 #include "commands/inspect.h"
@@ -11,6 +12,7 @@ std::span<const Command> table() {
   static const Command k_table[] = {
       {"doctor", "", doctor_options(), run_doctor},
       {"inspect", "", inspect_options(), run_inspect},
+      {"collect-env", "", collect_env_options(), run_collect_env},
       {"self", "", self_options(), run_self},
   };
   return k_table;
