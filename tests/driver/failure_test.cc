@@ -115,36 +115,35 @@ TEST(DriverFailure, WrongResultIsFoundWhereverItIs) {
   }
 }
 
+// The limit is generous: it is the healthy child beside it that needs the time on a busy machine.
 TEST(DriverFailure, HangNamesTheCallAndKeepsWhatCameBefore) {
   Facts facts = ask(k_system + h200(0) + h200(1, "hang = nvmlDeviceGetMigMode\n") + h200(2),
-                    {std::string(CUFIT_BINARY_DIR) + "/standin", {}, 1.5, false, {}});
+                    {std::string(CUFIT_BINARY_DIR) + "/standin", {}, 5, false, {}});
   EXPECT_EQ(facts.nvml.driver_version.value_or(""), "580.95.05");
   ASSERT_EQ(facts.nvml.gpus.size(), 3u);
   EXPECT_EQ(facts.nvml.gpus[0].power_watts.value_or(0), 122u);
   EXPECT_EQ(facts.nvml.gpus[1].memory_total_bytes.value_or(0), 67108864u);
   EXPECT_EQ(facts.nvml.gpus[1].mig_current.why, WhyNot::timeout);
-  EXPECT_EQ(facts.nvml.gpus[1].mig_current.note,
-            "nvmlDeviceGetMigMode did not return within 1.5 s");
+  EXPECT_EQ(facts.nvml.gpus[1].mig_current.note, "nvmlDeviceGetMigMode did not return within 5 s");
   EXPECT_EQ(facts.nvml.gpus[2].name.why, WhyNot::timeout);
   EXPECT_EQ(facts.nvml.gpus[2].index, 2u);
   EXPECT_EQ(facts.cuda.devices.at(2).compute_check.value_or(""),
             "ok");  // the other child is not held up
   ASSERT_EQ(facts.problems.size(), 1u);
-  EXPECT_EQ(facts.problems[0], "asking NVML: nvmlDeviceGetMigMode did not return within 1.5 s");
+  EXPECT_EQ(facts.problems[0], "asking NVML: nvmlDeviceGetMigMode did not return within 5 s");
 }
 
 TEST(DriverFailure, HangsInCuda) {
-  for (const char* call :
-       {"cuInit", "cuDevicePrimaryCtxRetain", "cuModuleLoadData", "cuCtxSynchronize"}) {
+  for (const char* call : {"cuInit", "cuDevicePrimaryCtxRetain", "cuCtxSynchronize"}) {
     Facts facts = ask(k_system + format("hang = {}\n", call) + h200(),
-                      {std::string(CUFIT_BINARY_DIR) + "/standin", {}, 1, false, {}});
+                      {std::string(CUFIT_BINARY_DIR) + "/standin", {}, 3, false, {}});
     EXPECT_EQ(facts.cuda.driver_version.value_or(0), 13000) << call;
     bool in_init = std::string(call) == "cuInit";
     WhyNot why = in_init ? facts.cuda.init_result.why : facts.cuda.devices.at(0).compute_check.why;
     EXPECT_EQ(why, WhyNot::timeout) << call;
     std::string note =
         in_init ? facts.cuda.init_result.note : facts.cuda.devices.at(0).compute_check.note;
-    EXPECT_EQ(note, format("{} did not return within 1 s", call));
+    EXPECT_EQ(note, format("{} did not return within 3 s", call));
     EXPECT_EQ(facts.nvml.gpus.at(0).name.value_or(""), "NVIDIA H200") << call;
   }
 }
