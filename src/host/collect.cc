@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/probe.h"
+
+#include <exception>
+
+namespace cufit::host {
+namespace {
+
+// Probes do not throw for what they find on a machine. What a library throws nonetheless (no memory, a broken locale)
+// costs that one probe and is told; the report with a hole is worth more than none.
+template <class Probe>
+void guarded(const char* name, Facts& facts, Probe probe) {
+  try {
+    probe();
+  } catch (const std::exception& error) {
+    facts.problems.push_back(std::string("reading ") + name + ": " + error.what());
+  }
+}
+
+}  // namespace
+
+// The order is that of need: the kernel probe looks at the PCI functions and the container kind, the driver's answers
+// at the library that would load, the Python environments at all of the system.
+Facts collect(const Host& host, const ProbeOptions& options) {
+  Facts facts;
+  facts.cufit_version = CUFIT_VERSION;
+  guarded("the system", facts, [&] { read_system(host, facts); });
+  guarded("the PCI bus", facts, [&] { read_pci(host, facts); });
+  guarded("the kernel driver", facts, [&] { read_kernel_driver(host, facts); });
+  guarded("the driver libraries", facts, [&] { read_driver_libraries(host, facts); });
+  guarded("the variables", facts, [&] { read_variables(host, facts); });
+  guarded("the toolkits", facts, [&] { read_toolkits(host, facts); });
+  guarded("the container engine", facts, [&] { read_container_engine(host, facts); });
+  guarded("the driver's answers", facts, [&] { read_driver_answers(host, options, facts); });
+  guarded("the Python environments", facts, [&] { read_python_envs(host, options, facts); });
+  return facts;
+}
+
+}  // namespace cufit::host
