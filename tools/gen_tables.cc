@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// gen-tables: reads data/*.toml, data/findings/*.toml and data/messages/*.toml and writes one C++ file with constexpr
-// arrays and Knowledge::builtin(). Run by the build before anything of src/knowledge is linked.
+// gen-tables: reads data/*.toml, data/findings/*.toml and data/messages/*.toml and writes one C++
+// file with constexpr arrays and Knowledge::builtin(). Run by the build before anything of
+// src/knowledge is linked.
 //
-// A table is `[name]` with default `source` and `date`, and `rows = [ {...}, ... ]`; a row may name its own source
-// and date. A row without a source does not compile: every number about the world can be traced. Keys that only
-// people read (`note`, `confidence`) are allowed everywhere and not compiled in.
+// A table is `[name]` with default `source` and `date`, and `rows = [ {...}, ... ]`; a row may name
+// its own source and date. A row without a source does not compile: every number about the world
+// can be traced. Keys that only people read (`note`, `confidence`) are allowed everywhere and not
+// compiled in.
 //
 // usage: gen-tables DATA_DIR OUT.cc        errors are `file:line: what`, exit code 1
 #define TOML_EXCEPTIONS 0
@@ -42,41 +44,82 @@ struct Field {
 };
 
 struct TableSpec {
-  const char* name;    // in TOML
-  const char* type;    // C++ row type
-  const char* member;  // of Knowledge
+  const char* name;           // in TOML
+  const char* type;           // C++ row type
+  const char* member;         // of Knowledge
   std::vector<Field> fields;  // in the order of the struct's members
 };
 
 // In the order of Knowledge's members: designated initialisers must keep it.
 const std::vector<TableSpec>& specs() {
   static const std::vector<TableSpec> all = {
-      {"gpu", "Gpu", "gpus",
-       {{"name"}, {"nvml_name"}, {"arch"}, {"chip"}, {"cc"}, {"memory_gb", Kind::real}, {"bandwidth_gbs", Kind::real},
-        {"segment"}, {"mig_max", Kind::integer}, {"ecc"}, {"pci_ids", Kind::list, false}}},
+      {"gpu",
+       "Gpu",
+       "gpus",
+       {{"name"},
+        {"nvml_name"},
+        {"arch"},
+        {"chip"},
+        {"cc"},
+        {"memory_gb", Kind::real},
+        {"bandwidth_gbs", Kind::real},
+        {"segment"},
+        {"mig_max", Kind::integer},
+        {"ecc"},
+        {"pci_ids", Kind::list, false}}},
       {"pci_block", "PciBlock", "pci_blocks", {{"prefix", Kind::lower}, {"chip"}, {"cc"}}},
       {"toolkit", "ToolkitRow", "toolkits", {{"version"}, {"linux_driver", Kind::text, false}}},
       {"branch", "BranchRow", "branches", {{"branch", Kind::integer}, {"cuda"}}},
       {"family_floor", "FamilyFloor", "floors", {{"cuda_major", Kind::integer}, {"linux_min"}}},
-      {"driver_window", "DriverWindow", "windows",
-       {{"arch"}, {"cc"}, {"first_branch", Kind::integer, false}, {"last_branch", Kind::integer, false},
+      {"driver_window",
+       "DriverWindow",
+       "windows",
+       {{"arch"},
+        {"cc"},
+        {"first_branch", Kind::integer, false},
+        {"last_branch", Kind::integer, false},
         {"kernel_module"}}},
       {"ptx_isa", "PtxIsaRow", "ptx_isas", {{"isa"}, {"cuda"}}},
-      {"arch_set", "ArchSet", "arch_sets",
+      {"arch_set",
+       "ArchSet",
+       "arch_sets",
        {{"id"}, {"platform"}, {"sm", Kind::list}, {"ptx", Kind::list, false}}},
-      {"wheel", "WheelVariant", "wheel_variants",
-       {{"torch"}, {"tag"}, {"cudnn", Kind::text, false}, {"nccl", Kind::text, false}, {"arch_set"},
-        {"cxx11_abi", Kind::integer}, {"glibc"}}},
-      {"torch", "TorchRelease", "torch_releases",
-       {{"version"}, {"released", Kind::text, false}, {"torchvision", Kind::text, false},
-        {"torchaudio", Kind::text, false}, {"triton", Kind::text, false}, {"python", Kind::list},
+      {"wheel",
+       "WheelVariant",
+       "wheel_variants",
+       {{"torch"},
+        {"tag"},
+        {"cudnn", Kind::text, false},
+        {"nccl", Kind::text, false},
+        {"arch_set"},
+        {"cxx11_abi", Kind::integer},
+        {"glibc"}}},
+      {"torch",
+       "TorchRelease",
+       "torch_releases",
+       {{"version"},
+        {"released", Kind::text, false},
+        {"torchvision", Kind::text, false},
+        {"torchaudio", Kind::text, false},
+        {"triton", Kind::text, false},
+        {"python", Kind::list},
         {"default_linux_x86_64", Kind::text, false}}},
-      {"cuda_tag", "CudaTag", "cuda_tags",
-       {{"tag"}, {"cuda"}, {"cudart_soname"}, {"linux_min"}, {"linux_full", Kind::text, false}, {"first_torch"},
+      {"cuda_tag",
+       "CudaTag",
+       "cuda_tags",
+       {{"tag"},
+        {"cuda"},
+        {"cudart_soname"},
+        {"linux_min"},
+        {"linux_full", Kind::text, false},
+        {"first_torch"},
         {"last_torch"}}},
       {"cuda_code", "CodeRow", "cuda_codes", {{"code", Kind::integer}, {"name"}, {"meaning"}}},
       {"nvml_code", "CodeRow", "nvml_codes", {{"code", Kind::integer}, {"name"}, {"meaning"}}},
-      {"xid", "XidRow", "xids", {{"number", Kind::integer}, {"meaning"}, {"finding", Kind::text, false}}},
+      {"xid",
+       "XidRow",
+       "xids",
+       {{"number", Kind::integer}, {"meaning"}, {"finding", Kind::text, false}}},
       {"forward_compat", "ForwardCompat", "forward_compat", {{"cuda"}, {"branches", Kind::list}}},
   };
   return all;
@@ -173,7 +216,8 @@ std::string row_literal(const TableSpec& spec, const toml::table& row, const std
   }
   for (const auto& [key, value] : row) {
     if (!known.count(std::string(key.str()))) {
-      report(file, value.source(), "unknown key `" + std::string(key.str()) + "` in table `" + spec.name + "`");
+      report(file, value.source(),
+             "unknown key `" + std::string(key.str()) + "` in table `" + spec.name + "`");
     }
   }
   return out + "},\n";
@@ -184,18 +228,23 @@ bool has_source(const toml::table& table) {
   return source && !(**source).empty();
 }
 
-bool has_date(const toml::table& table) { return table.get_as<toml::date>("date") || table.get_as<std::string>("date"); }
+bool has_date(const toml::table& table) {
+  return table.get_as<toml::date>("date") || table.get_as<std::string>("date");
+}
 
-void read_rows(const TableSpec& spec, const toml::table& table, const std::string& file, std::string& out) {
+void read_rows(const TableSpec& spec, const toml::table& table, const std::string& file,
+               std::string& out) {
   const toml::array* rows = table.get_as<toml::array>("rows");
-  if (!rows) return report(file, table.source(), std::string("table `") + spec.name + "` has no `rows`");
+  if (!rows)
+    return report(file, table.source(), std::string("table `") + spec.name + "` has no `rows`");
   for (const toml::node& node : *rows) {
     const toml::table* row = node.as_table();
     if (!row) {
       report(file, node.source(), "a row is an inline table");
       continue;
     }
-    if (!has_source(table) && !has_source(*row)) report(file, row->source(), "row without `source`");
+    if (!has_source(table) && !has_source(*row))
+      report(file, row->source(), "row without `source`");
     if (!has_date(table) && !has_date(*row)) report(file, row->source(), "row without `date`");
     out += row_literal(spec, *row, file);
   }
@@ -206,12 +255,13 @@ struct Text {
 };
 using Texts = std::map<std::string, Text>;  // sorted: two builds of one tree are the same bytes
 
-// Nested tables to dotted keys. `lang` set: leaves are strings of that language (findings); empty: leaves are
-// tables {en, zh} (messages).
-void flatten(const toml::table& table, const std::string& prefix, const std::string& lang, const std::string& file,
-             Texts& out) {
+// Nested tables to dotted keys. `lang` set: leaves are strings of that language (findings); empty:
+// leaves are tables {en, zh} (messages).
+void flatten(const toml::table& table, const std::string& prefix, const std::string& lang,
+             const std::string& file, Texts& out) {
   for (const auto& [key, value] : table) {
-    const std::string name = prefix.empty() ? std::string(key.str()) : prefix + "." + std::string(key.str());
+    const std::string name =
+        prefix.empty() ? std::string(key.str()) : prefix + "." + std::string(key.str());
     const auto* text = value.as_string();
     const toml::table* inner = value.as_table();
     if (text && !lang.empty()) {
@@ -262,7 +312,9 @@ std::string tables_cpp(const fs::path& data, std::string& members) {
     std::optional<toml::table> root = parse(path);
     if (!root) continue;
     for (const auto& [key, value] : *root) {
-      const auto spec = std::find_if(specs().begin(), specs().end(), [name = key.str()](const TableSpec& s) { return name == s.name; });
+      const auto spec =
+          std::find_if(specs().begin(), specs().end(),
+                       [name = key.str()](const TableSpec& s) { return name == s.name; });
       const toml::table* table = value.as_table();
       if (spec == specs().end() || !table) {
         report(path.string(), value.source(), "unknown table `" + std::string(key.str()) + "`");
@@ -274,7 +326,8 @@ std::string tables_cpp(const fs::path& data, std::string& members) {
   std::string out;
   for (const TableSpec& spec : specs()) {
     if (rows[spec.name].empty()) continue;
-    out += std::string("constexpr ") + spec.type + " k_" + spec.member + "[] = {\n" + rows[spec.name] + "};\n";
+    out += std::string("constexpr ") + spec.type + " k_" + spec.member + "[] = {\n" +
+           rows[spec.name] + "};\n";
     members += std::string("  .") + spec.member + " = k_" + spec.member + ",\n";
   }
   return out;
@@ -290,8 +343,8 @@ std::set<std::string> placeholders(std::string_view text) {
   return out;
 }
 
-// `args` lists what a check supplies for this finding: no text may ask for more, a title may ask for nothing (it is
-// also printed where only the id is known), and both languages ask for the same.
+// `args` lists what a check supplies for this finding: no text may ask for more, a title may ask
+// for nothing (it is also printed where only the id is known), and both languages ask for the same.
 void check_placeholders(const toml::table& root, const Texts& texts, const std::string& file) {
   std::set<std::string> args;
   const toml::array* list = root.get_as<toml::array>("args");
@@ -299,10 +352,13 @@ void check_placeholders(const toml::table& root, const Texts& texts, const std::
   for (const toml::node& item : *list) args.insert(item.value_or(std::string()));
   for (const auto& [key, text] : texts) {
     const std::set<std::string> en = placeholders(text.en);
-    if (en != placeholders(text.zh)) report(file, root.source(), "`" + key + "`: en and zh differ in placeholders");
-    if (!en.empty() && key.compare(0, 5, "title") == 0) report(file, root.source(), "a title has no placeholders");
+    if (en != placeholders(text.zh))
+      report(file, root.source(), "`" + key + "`: en and zh differ in placeholders");
+    if (!en.empty() && key.compare(0, 5, "title") == 0)
+      report(file, root.source(), "a title has no placeholders");
     for (const std::string& name : en) {
-      if (!args.count(name)) report(file, root.source(), "`" + key + "` asks for {" + name + "}, not in `args`");
+      if (!args.count(name))
+        report(file, root.source(), "`" + key + "` asks for {" + name + "}, not in `args`");
     }
   }
 }
@@ -314,19 +370,23 @@ std::string findings_cpp(const fs::path& folder, std::string& members) {
     if (!root) continue;
     const std::string file = path.string(), id = path.stem().string();
     for (const char* key : {"id", "layer", "action", "source"}) {
-      if (!root->get_as<std::string>(key)) report(file, root->source(), std::string("lacks `") + key + "`");
+      if (!root->get_as<std::string>(key))
+        report(file, root->source(), std::string("lacks `") + key + "`");
     }
-    if ((*root)["id"].value_or(std::string()) != id) report(file, root->source(), "`id` is not the file's name");
+    if ((*root)["id"].value_or(std::string()) != id)
+      report(file, root->source(), "`id` is not the file's name");
     Texts texts;
     for (const char* lang : {"en", "zh"}) {
       const toml::table* table = root->get_as<toml::table>(lang);
       if (table) flatten(*table, "", lang, file, texts);
     }
     for (const char* key : {"title", "why", "next"}) {
-      if (!texts.count(key)) report(file, root->source(), std::string("lacks the text `") + key + "`");
+      if (!texts.count(key))
+        report(file, root->source(), std::string("lacks the text `") + key + "`");
     }
     check_placeholders(*root, texts, file);
-    arrays += "constexpr TextPair k_texts_" + id + "[] = {\n" + text_pairs(texts, file, root->source()) + "};\n";
+    arrays += "constexpr TextPair k_texts_" + id + "[] = {\n" +
+              text_pairs(texts, file, root->source()) + "};\n";
     rows += "  {" + quote(id) + ", " + quote((*root)["layer"].value_or(std::string())) + ", " +
             quote((*root)["action"].value_or(std::string())) + ", k_texts_" + id + "},\n";
   }
@@ -344,7 +404,8 @@ std::string messages_cpp(const fs::path& folder, std::string& members) {
     flatten(*root, "", "", path.string(), texts);
     text_pairs(texts, path.string(), root->source());  // reports the missing halves with their file
     for (auto& [key, text] : texts) {
-      if (!all.emplace(key, text).second) report(path.string(), root->source(), "`" + key + "` exists already");
+      if (!all.emplace(key, text).second)
+        report(path.string(), root->source(), "`" + key + "` exists already");
     }
   }
   if (all.empty()) return {};
@@ -366,10 +427,12 @@ int main(int argc, char** argv) {
   arrays += messages_cpp(data / "messages", members);
   if (error_count) return 1;
   std::ofstream out(argv[2], std::ios::binary);
-  out << "// Made by gen-tables from data/*.toml. Do not edit.\n#include \"knowledge/knowledge.h\"\n\n"
+  out << "// Made by gen-tables from data/*.toml. Do not edit.\n#include "
+         "\"knowledge/knowledge.h\"\n\n"
       << "namespace cufit::knowledge {\nnamespace {\nusing namespace std::string_view_literals;\n"
       << arrays << "}  // namespace\n\nconst Knowledge& Knowledge::builtin() {\n"
-      << "  static constexpr Knowledge tables = {\n" << members << "  };\n  return tables;\n}\n\n"
+      << "  static constexpr Knowledge tables = {\n"
+      << members << "  };\n  return tables;\n}\n\n"
       << "}  // namespace cufit::knowledge\n";
   out.close();
   if (!out) {

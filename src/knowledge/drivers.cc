@@ -5,7 +5,9 @@
 namespace cufit::knowledge {
 namespace {
 
-bool same_minor(const Version& a, const Version& b) { return a.part(0) == b.part(0) && a.part(1) == b.part(1); }
+bool same_minor(const Version& a, const Version& b) {
+  return a.part(0) == b.part(0) && a.part(1) == b.part(1);
+}
 
 }  // namespace
 
@@ -29,7 +31,8 @@ std::optional<Version> Knowledge::full_driver(const Version& cuda) const {
   for (const ToolkitRow& row : toolkits) {  // rows of one minor are in order of release
     const std::optional<Version> version = parse_version(row.version);
     if (!version || row.linux_driver.empty()) continue;
-    if (asks_patch ? *version == cuda : same_minor(*version, cuda)) return parse_version(row.linux_driver);
+    if (asks_patch ? *version == cuda : same_minor(*version, cuda))
+      return parse_version(row.linux_driver);
   }
   return std::nullopt;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Look-ups by product name and PCI id. A name that several capabilities share ("RTX 6000", "TITAN X") finds nothing:
-// a wrong capability said with confidence is worse than a question back.
+// Look-ups by product name and PCI id. A name that several capabilities share ("RTX 6000", "TITAN
+// X") finds nothing: a wrong capability said with confidence is worse than a question back.
 #include <algorithm>
 
 #include "base/nearest.h"
@@ -12,8 +12,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// Best of the rows whose name holds all words of `query`: fewest further words, then table order. Null when they are
-// of different capability.
+// Best of the rows whose name holds all words of `query`: fewest further words, then table order.
+// Null when they are of different capability.
 const Gpu* best_containing(std::span<const Gpu> gpus, const Words& query) {
   const Gpu* best = nullptr;
   size_t best_size = SIZE_MAX;
@@ -53,7 +53,8 @@ bool has_brand(const Words& words) {
   });
 }
 
-// True when rows that carry this name, the vendor's words left out, could also mean a GPU of another capability.
+// True when rows that carry this name, the vendor's words left out, could also mean a GPU of
+// another capability.
 bool ambiguous_without_brand(std::span<const Gpu> gpus, const Words& words, const Gpu& found) {
   return std::any_of(gpus.begin(), gpus.end(), [&](const Gpu& gpu) {
     return gpu.cc != found.cc && contains_words(name_words(gpu.name, true), words);
@@ -66,14 +67,15 @@ const Gpu* Knowledge::find_gpu(std::string_view name) const {
   const Words full = name_words(name, false), bare = name_words(name, true);
   if (bare.empty()) return nullptr;
   for (const Gpu& gpu : gpus) {  // 1. as written in the table or by NVML
-    if (name_words(gpu.name, false) == full || name_words(gpu.nvml_name, false) == full) return &gpu;
+    if (name_words(gpu.name, false) == full || name_words(gpu.nvml_name, false) == full)
+      return &gpu;
   }
   for (const Gpu& gpu : gpus) {  // 2. the same without NVIDIA, GeForce, Tesla, Quadro
     if (name_words(gpu.name, true) != bare) continue;
     return !has_brand(full) && ambiguous_without_brand(gpus, bare, gpu) ? nullptr : &gpu;
   }
   if (const Gpu* gpu = best_containing(gpus, bare)) return gpu;  // 3. "A800", "3090"
-  for (const Gpu& gpu : gpus) {                                   // 4. NVML's name without them
+  for (const Gpu& gpu : gpus) {                                  // 4. NVML's name without them
     if (name_words(gpu.nvml_name, true) == bare) return &gpu;
   }
   return nullptr;
@@ -112,10 +114,12 @@ std::vector<std::string> Knowledge::nearest_gpus(std::string_view name, size_t c
     std::string text;
     for (const std::string& word : words) text += word;
     // A name that holds every word asked for goes before any that is only spelled alike.
-    const size_t far = contains_words(words, query) ? words.size() : 100 + edit_distance(joined, text);
+    const size_t far =
+        contains_words(words, query) ? words.size() : 100 + edit_distance(joined, text);
     all.push_back({far, &gpu});
   }
-  std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return a.score < b.score; });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.score < b.score; });
   std::vector<std::string> out;
   for (size_t i = 0; i < all.size() && out.size() < count; ++i) out.emplace_back(all[i].gpu->name);
   return out;

@@ -9,7 +9,8 @@ namespace {
 bool digit(char c) { return c >= '0' && c <= '9'; }
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// "rtx3090" -> "rtx" "3090"; "3090ti" -> "3090" "ti". Only these: "a100", "sm4" and "80gb" are words of their own.
+// "rtx3090" -> "rtx" "3090"; "3090ti" -> "3090" "ti". Only these: "a100", "sm4" and "80gb" are
+// words of their own.
 void add_split(std::string word, std::vector<std::string>& out) {
   for (const char* prefix : {"rtx", "gtx"}) {
     if (word.size() > 3 && word.compare(0, 3, prefix) == 0 && digit(word[3])) {
@@ -29,7 +30,8 @@ void add_split(std::string word, std::vector<std::string>& out) {
 
 bool dropped(std::string_view word, bool drop_vendor) {
   if (word == "gpu") return true;
-  return drop_vendor && (word == "nvidia" || word == "geforce" || word == "tesla" || word == "quadro");
+  return drop_vendor &&
+         (word == "nvidia" || word == "geforce" || word == "tesla" || word == "quadro");
 }
 
 }  // namespace

@@ -7,15 +7,19 @@
 namespace cufit::knowledge {
 namespace {
 
-std::string_view without_local(std::string_view version) { return version.substr(0, version.find('+')); }
-
-// Tegra parts take only code made for them (5.3, 6.2, 7.2, 8.7), so no wheel for servers serves them.
-bool tegra(ComputeCapability cc) {
-  return cc == ComputeCapability{5, 3} || cc == ComputeCapability{6, 2} || cc == ComputeCapability{7, 2} ||
-         cc == ComputeCapability{8, 7};
+std::string_view without_local(std::string_view version) {
+  return version.substr(0, version.find('+'));
 }
 
-// Machine code only: whether the wheel's PTX helps depends on the driver, and the wheel itself must be read for that.
+// Tegra parts take only code made for them (5.3, 6.2, 7.2, 8.7), so no wheel for servers serves
+// them.
+bool tegra(ComputeCapability cc) {
+  return cc == ComputeCapability{5, 3} || cc == ComputeCapability{6, 2} ||
+         cc == ComputeCapability{7, 2} || cc == ComputeCapability{8, 7};
+}
+
+// Machine code only: whether the wheel's PTX helps depends on the driver, and the wheel itself must
+// be read for that.
 bool serves(const ArchSet& set, ComputeCapability cc) {
   if (tegra(cc)) return false;
   std::string_view list = set.sm;
@@ -57,7 +61,8 @@ std::vector<const WheelVariant*> Knowledge::wheels_of(std::string_view torch) co
   return out;
 }
 
-std::optional<Knowledge::Pick> Knowledge::newest_wheel_for(ComputeCapability cc, std::optional<Version> driver) const {
+std::optional<Knowledge::Pick> Knowledge::newest_wheel_for(ComputeCapability cc,
+                                                           std::optional<Version> driver) const {
   const WheelVariant* best = nullptr;
   std::optional<Version> best_torch;
   bool best_default = false;
@@ -69,7 +74,8 @@ std::optional<Knowledge::Pick> Knowledge::newest_wheel_for(ComputeCapability cc,
     if (set == arch_sets.end() || !tag || !torch || !serves(*set, cc)) continue;
     const std::optional<Version> floor = parse_version(tag->linux_min);
     if (driver && (!floor || !reaches(*driver, *floor))) continue;
-    // Among variants of one release: the one of the default index, then the newest CUDA (rows are in its order).
+    // Among variants of one release: the one of the default index, then the newest CUDA (rows are
+    // in its order).
     const TorchRelease* release = find_torch(wheel.torch);
     const bool is_default = release && release->default_linux_x86_64 == wheel.tag;
     if (!best || *torch > *best_torch || (*torch == *best_torch && (is_default || !best_default))) {

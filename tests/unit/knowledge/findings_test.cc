@@ -12,31 +12,98 @@ namespace {
 const Knowledge& tables() { return Knowledge::builtin(); }
 
 // Root causes of taxonomy-env, version 1. Ids are stable: this list only grows.
-constexpr const char* k_taxonomy[] = {
-    "no_nvidia_gpu", "gpu_fell_off_bus", "gpu_memory_ecc", "nvlink_error", "platform_pci_resources",
-    "driver_not_installed", "module_not_built_for_kernel", "secure_boot_unsigned_module", "nouveau_conflict",
-    "driver_kernel_module_flavour", "driver_dropped_gpu", "driver_lib_mismatch", "gsp_firmware_hang",
-    "uvm_hmm_init_failure", "uvm_stale_after_suspend", "gpu_mode_config", "fabric_manager", "driver_too_old",
-    "compat_libcuda_unsupported", "ptx_newer_than_driver", "libcuda_shadowed", "container_toolkit_missing",
-    "container_runtime_not_registered", "container_no_gpu_requested", "container_driver_capabilities",
-    "container_cgroup_devices_lost", "dev_nodes_missing", "shm_too_small", "wsl_host_too_old",
-    "wsl_libcuda_not_found", "cuda_visible_devices", "wrong_python_env", "torch_not_cuda_build", "arch_gpu_too_new",
-    "arch_gpu_too_old", "no_matching_wheel", "torch_install_broken", "torch_family_mismatch", "jetson_wrong_wheel",
-    "cuda_libs_shadowed", "dependency_too_new", "cuda_lib_not_found", "nvidia_pip_pkg_conflict", "glibc_too_old",
-    "libstdcxx_too_old", "windows_runtime_dll_missing", "ext_binary_missing", "ext_abi_mismatch",
-    "ext_cuda_major_mismatch", "ext_arch_missing", "build_isolation_hides_torch", "ext_build_cuda_mismatch",
-    "nvcc_missing", "nvcc_too_old_for_arch", "host_compiler_unsupported", "build_deps_missing",
-    "nccl_p2p_iommu_acs", "nccl_network_config", "gpu_memory_exhausted", "app_kernel_fault"};
+constexpr const char* k_taxonomy[] = {"no_nvidia_gpu",
+                                      "gpu_fell_off_bus",
+                                      "gpu_memory_ecc",
+                                      "nvlink_error",
+                                      "platform_pci_resources",
+                                      "driver_not_installed",
+                                      "module_not_built_for_kernel",
+                                      "secure_boot_unsigned_module",
+                                      "nouveau_conflict",
+                                      "driver_kernel_module_flavour",
+                                      "driver_dropped_gpu",
+                                      "driver_lib_mismatch",
+                                      "gsp_firmware_hang",
+                                      "uvm_hmm_init_failure",
+                                      "uvm_stale_after_suspend",
+                                      "gpu_mode_config",
+                                      "fabric_manager",
+                                      "driver_too_old",
+                                      "compat_libcuda_unsupported",
+                                      "ptx_newer_than_driver",
+                                      "libcuda_shadowed",
+                                      "container_toolkit_missing",
+                                      "container_runtime_not_registered",
+                                      "container_no_gpu_requested",
+                                      "container_driver_capabilities",
+                                      "container_cgroup_devices_lost",
+                                      "dev_nodes_missing",
+                                      "shm_too_small",
+                                      "wsl_host_too_old",
+                                      "wsl_libcuda_not_found",
+                                      "cuda_visible_devices",
+                                      "wrong_python_env",
+                                      "torch_not_cuda_build",
+                                      "arch_gpu_too_new",
+                                      "arch_gpu_too_old",
+                                      "no_matching_wheel",
+                                      "torch_install_broken",
+                                      "torch_family_mismatch",
+                                      "jetson_wrong_wheel",
+                                      "cuda_libs_shadowed",
+                                      "dependency_too_new",
+                                      "cuda_lib_not_found",
+                                      "nvidia_pip_pkg_conflict",
+                                      "glibc_too_old",
+                                      "libstdcxx_too_old",
+                                      "windows_runtime_dll_missing",
+                                      "ext_binary_missing",
+                                      "ext_abi_mismatch",
+                                      "ext_cuda_major_mismatch",
+                                      "ext_arch_missing",
+                                      "build_isolation_hides_torch",
+                                      "ext_build_cuda_mismatch",
+                                      "nvcc_missing",
+                                      "nvcc_too_old_for_arch",
+                                      "host_compiler_unsupported",
+                                      "build_deps_missing",
+                                      "nccl_p2p_iommu_acs",
+                                      "nccl_network_config",
+                                      "gpu_memory_exhausted",
+                                      "app_kernel_fault"};
 
 // Found by the doctor and not in the taxonomy.
-constexpr const char* k_doctor[] = {
-    "torch_not_installed", "no_python_env", "driver_probe_hung", "driver_probe_crashed", "driver_libs_missing",
-    "driver_minor_compat", "ptx_jit_only", "ptx_jit_forced", "mixed_gpu_generations", "pcie_link_degraded",
-    "gpu_throttled", "compute_check_failed", "pip_over_conda", "package_half_removed", "memory_limit_cgroup",
-    "host_cpu_starved", "memlock_too_low", "gpu_unknown_model", "torch_wheel_table_differs", "alloc_conf_ignored",
-    "driver_branch_end_of_life", "gpu_memory_in_use", "module_not_loaded", "dev_nodes_no_permission",
-    "driver_too_old_for_gpu", "driver_answer_unknown", "no_cuda_device", "gpu_missing_in_driver",
-    "torch_code_unreadable", "gpu_capability_unknown"};
+constexpr const char* k_doctor[] = {"torch_not_installed",
+                                    "no_python_env",
+                                    "driver_probe_hung",
+                                    "driver_probe_crashed",
+                                    "driver_libs_missing",
+                                    "driver_minor_compat",
+                                    "ptx_jit_only",
+                                    "ptx_jit_forced",
+                                    "mixed_gpu_generations",
+                                    "pcie_link_degraded",
+                                    "gpu_throttled",
+                                    "compute_check_failed",
+                                    "pip_over_conda",
+                                    "package_half_removed",
+                                    "memory_limit_cgroup",
+                                    "host_cpu_starved",
+                                    "memlock_too_low",
+                                    "gpu_unknown_model",
+                                    "torch_wheel_table_differs",
+                                    "alloc_conf_ignored",
+                                    "driver_branch_end_of_life",
+                                    "gpu_memory_in_use",
+                                    "module_not_loaded",
+                                    "dev_nodes_no_permission",
+                                    "driver_too_old_for_gpu",
+                                    "driver_answer_unknown",
+                                    "no_cuda_device",
+                                    "gpu_missing_in_driver",
+                                    "torch_code_unreadable",
+                                    "gpu_capability_unknown"};
 
 std::multiset<std::string> between(std::string_view text, char open, char close) {
   std::multiset<std::string> out;
@@ -71,11 +138,11 @@ TEST(Findings, XidsLeadToTexts) {
 }
 
 TEST(Findings, LayersAndActionsAreKnown) {
-  const std::set<std::string_view> layers = {"hardware", "kernel-driver", "driver-runtime", "container", "wsl",
-                                             "environment", "torch-build", "libraries", "extension", "build",
-                                             "multi-gpu", "application"};
-  const std::set<std::string_view> actions = {"none", "monitor", "configure", "reinstall", "update-driver",
-                                              "reset", "isolate", "install"};
+  const std::set<std::string_view> layers = {
+      "hardware",    "kernel-driver", "driver-runtime", "container", "wsl",       "environment",
+      "torch-build", "libraries",     "extension",      "build",     "multi-gpu", "application"};
+  const std::set<std::string_view> actions = {"none",          "monitor", "configure", "reinstall",
+                                              "update-driver", "reset",   "isolate",   "install"};
   for (const FindingTexts& finding : tables().findings) {
     EXPECT_TRUE(layers.count(finding.category)) << finding.id << " " << finding.category;
     EXPECT_TRUE(actions.count(finding.action)) << finding.id << " " << finding.action;
@@ -86,9 +153,12 @@ TEST(Findings, BothLanguagesAskForTheSameAndShowTheSameCommands) {
   for (const FindingTexts& finding : tables().findings) {
     for (const TextPair& text : finding.texts) {
       const std::string name = std::string(finding.id) + " " + std::string(text.key);
-      EXPECT_EQ(between(text.en, '{', '}').size() > 0, between(text.zh, '{', '}').size() > 0) << name;
+      EXPECT_EQ(between(text.en, '{', '}').size() > 0, between(text.zh, '{', '}').size() > 0)
+          << name;
       const auto en = between(text.en, '{', '}'), zh = between(text.zh, '{', '}');
-      EXPECT_EQ(std::set<std::string>(en.begin(), en.end()), std::set<std::string>(zh.begin(), zh.end())) << name;
+      EXPECT_EQ(std::set<std::string>(en.begin(), en.end()),
+                std::set<std::string>(zh.begin(), zh.end()))
+          << name;
       EXPECT_EQ(between(text.en, '`', '`'), between(text.zh, '`', '`')) << name;
       // A text is either one command, the same in both, or a sentence in its language.
       EXPECT_EQ(has_chinese(text.zh), text.en != text.zh) << name;
@@ -118,7 +188,8 @@ TEST(Findings, KeysAndForms) {
         EXPECT_EQ(text.en.find('{'), text.en.npos) << name;
       }
     }
-    for (const char* key : {"title", "why", "next"}) EXPECT_TRUE(keys.count(key)) << finding.id << " " << key;
+    for (const char* key : {"title", "why", "next"})
+      EXPECT_TRUE(keys.count(key)) << finding.id << " " << key;
   }
 }
 

@@ -9,7 +9,9 @@ namespace {
 
 const Knowledge& tables() { return Knowledge::builtin(); }
 
-std::string text(const std::optional<Version>& version) { return version ? version->text() : "unknown"; }
+std::string text(const std::optional<Version>& version) {
+  return version ? version->text() : "unknown";
+}
 
 TEST(FindGpu, ByAnyUsualSpelling) {
   struct Row {
@@ -41,8 +43,9 @@ TEST(FindGpu, ByAnyUsualSpelling) {
 
 TEST(FindGpu, ExportVersionsKeepTheirArchitecture) {
   // A widely copied table calls H800 a GA100 part.
-  const std::pair<const char*, const char*> rows[] = {{"A800", "8.0"}, {"H800", "9.0"}, {"H20", "9.0"}, {"L20", "8.9"},
-                                                      {"A100", "8.0"}, {"H100", "9.0"}, {"T4", "7.5"}, {"V100", "7.0"}};
+  const std::pair<const char*, const char*> rows[] = {
+      {"A800", "8.0"}, {"H800", "9.0"}, {"H20", "9.0"}, {"L20", "8.9"},
+      {"A100", "8.0"}, {"H100", "9.0"}, {"T4", "7.5"},  {"V100", "7.0"}};
   for (const auto& [name, cc] : rows) {
     const Gpu* gpu = tables().find_gpu(name);
     ASSERT_NE(gpu, nullptr) << name;
@@ -51,7 +54,8 @@ TEST(FindGpu, ExportVersionsKeepTheirArchitecture) {
 }
 
 TEST(FindGpu, AmbiguousOrUnknownNamesFindNothing) {
-  for (const char* name : {"", "GPU", "NVIDIA", "RTX 6000", "NVIDIA RTX 6000", "TITAN X", "RTX 9999", "Radeon 7900"}) {
+  for (const char* name :
+       {"", "GPU", "NVIDIA", "RTX 6000", "NVIDIA RTX 6000", "TITAN X", "RTX 9999", "Radeon 7900"}) {
     EXPECT_EQ(tables().find_gpu(name), nullptr) << name;
   }
 }
@@ -70,8 +74,9 @@ TEST(FindGpu, ByPciId) {
     const char *id, *cc;
   };
   // 20f3 A800 SXM4, 2324 H800, 2204 RTX 3090; 220f is no product: the block GA102 answers.
-  const Row rows[] = {{"2204", "8.6"}, {"20F3", "8.0"}, {"0x2324", "9.0"}, {"2335", "9.0"}, {"220f", "8.6"},
-                      {"2e12", "12.1"}, {"ffff", ""},    {"22", ""},        {"", ""}};
+  const Row rows[] = {{"2204", "8.6"}, {"20F3", "8.0"}, {"0x2324", "9.0"},
+                      {"2335", "9.0"}, {"220f", "8.6"}, {"2e12", "12.1"},
+                      {"ffff", ""},    {"22", ""},      {"", ""}};
   for (const Row& row : rows) EXPECT_EQ(tables().find_cc_by_pci(row.id), row.cc) << row.id;
   ASSERT_NE(tables().find_gpu_by_pci("2204"), nullptr);
   EXPECT_EQ(tables().find_gpu_by_pci("2204")->name, "GeForce RTX 3090");
@@ -80,10 +85,11 @@ TEST(FindGpu, ByPciId) {
 
 TEST(Drivers, BranchToCuda) {
   const std::pair<const char*, const char*> rows[] = {
-      {"535.183.01", "12.2"}, {"535", "12.2"},       {"470.82.01", "11.4"},  {"550.54.15", "12.4"},
-      {"565.57.01", "12.7"},  {"580.65.06", "13.0"}, {"595.45.04", "13.2"},  {"615.71.09", "13.4"},
+      {"535.183.01", "12.2"}, {"535", "12.2"},       {"470.82.01", "11.4"}, {"550.54.15", "12.4"},
+      {"565.57.01", "12.7"},  {"580.65.06", "13.0"}, {"595.45.04", "13.2"}, {"615.71.09", "13.4"},
       {"537.13", "12.2"},     {"390.157", "unknown"}};
-  for (const auto& [driver, cuda] : rows) EXPECT_EQ(text(tables().driver_cuda(*parse_version(driver))), cuda) << driver;
+  for (const auto& [driver, cuda] : rows)
+    EXPECT_EQ(text(tables().driver_cuda(*parse_version(driver))), cuda) << driver;
 }
 
 TEST(Drivers, FamilyFloorIsNotTheToolkitsDriver) {
@@ -91,10 +97,11 @@ TEST(Drivers, FamilyFloorIsNotTheToolkitsDriver) {
   EXPECT_EQ(text(tables().family_floor(12)), "525.60.13");
   EXPECT_EQ(text(tables().family_floor(13)), "580");
   EXPECT_EQ(text(tables().family_floor(10)), "unknown");
-  const std::pair<const char*, const char*> rows[] = {{"12.4", "550.54.14"},  {"12.4.1", "550.54.15"}, {"12.8", "570.26"},
-                                                      {"11.8", "520.61.5"},   {"13.0.3", "unknown"},   {"13.4", "615"},
-                                                      {"12.7", "unknown"}};
-  for (const auto& [cuda, driver] : rows) EXPECT_EQ(text(tables().full_driver(*parse_version(cuda))), driver) << cuda;
+  const std::pair<const char*, const char*> rows[] = {
+      {"12.4", "550.54.14"}, {"12.4.1", "550.54.15"}, {"12.8", "570.26"}, {"11.8", "520.61.5"},
+      {"13.0.3", "unknown"}, {"13.4", "615"},         {"12.7", "unknown"}};
+  for (const auto& [cuda, driver] : rows)
+    EXPECT_EQ(text(tables().full_driver(*parse_version(cuda))), driver) << cuda;
 }
 
 TEST(Drivers, WindowOfACapability) {
@@ -103,8 +110,9 @@ TEST(Drivers, WindowOfACapability) {
     uint32_t first, last;
     const char* module;
   };
-  const Row rows[] = {{{3, 7}, 0, 470, "proprietary"}, {{6, 1}, 0, 580, "proprietary"}, {{7, 0}, 0, 580, "proprietary"},
-                      {{8, 6}, 455, 0, "either"},      {{9, 0}, 520, 0, "either"},      {{12, 0}, 570, 0, "open"}};
+  const Row rows[] = {{{3, 7}, 0, 470, "proprietary"}, {{6, 1}, 0, 580, "proprietary"},
+                      {{7, 0}, 0, 580, "proprietary"}, {{8, 6}, 455, 0, "either"},
+                      {{9, 0}, 520, 0, "either"},      {{12, 0}, 570, 0, "open"}};
   for (const Row& row : rows) {
     const DriverWindow* window = tables().find_window(row.cc);
     ASSERT_NE(window, nullptr) << row.cc.text();
@@ -116,10 +124,11 @@ TEST(Drivers, WindowOfACapability) {
 }
 
 TEST(Ptx, FirstCudaThatKnowsTheIsa) {
-  const std::pair<const char*, const char*> rows[] = {{"6.0", "9.0"},  {"7.0", "11.0"}, {"7.8", "11.8"}, {"8.5", "12.5"},
-                                                      {"8.6", "12.7"}, {"8.7", "12.8"}, {"8.8", "12.9"}, {"9.0", "13.0"},
-                                                      {"9.1", "13.1"}, {"42.0", "unknown"}};
-  for (const auto& [isa, cuda] : rows) EXPECT_EQ(text(tables().cuda_for_ptx(*parse_version(isa))), cuda) << isa;
+  const std::pair<const char*, const char*> rows[] = {
+      {"6.0", "9.0"},  {"7.0", "11.0"}, {"7.8", "11.8"}, {"8.5", "12.5"}, {"8.6", "12.7"},
+      {"8.7", "12.8"}, {"8.8", "12.9"}, {"9.0", "13.0"}, {"9.1", "13.1"}, {"42.0", "unknown"}};
+  for (const auto& [isa, cuda] : rows)
+    EXPECT_EQ(text(tables().cuda_for_ptx(*parse_version(isa))), cuda) << isa;
 }
 
 TEST(Wheels, NewestForGpuAndDriver) {
@@ -128,22 +137,22 @@ TEST(Wheels, NewestForGpuAndDriver) {
     const char *driver, *torch, *tag;
   };
   const Row rows[] = {
-      {{6, 1}, "580.65.06", "2.14.1", "cu126"},    // Pascal: cu126 is the last family with its code
-      {{7, 0}, "580.65.06", "2.14.1", "cu126"},    // Volta as well
+      {{6, 1}, "580.65.06", "2.14.1", "cu126"},  // Pascal: cu126 is the last family with its code
+      {{7, 0}, "580.65.06", "2.14.1", "cu126"},  // Volta as well
       {{5, 2}, "535.183.01", "2.14.1", "cu126"},
-      {{3, 7}, "470.82.01", "2.7.1", "cu118"},     // Kepler
-      {{8, 6}, "470.82.01", "2.7.1", "cu118"},     // below 525: CUDA 11 only
-      {{8, 6}, "525.60.13", "2.14.1", "cu126"},    // exactly the floor of CUDA 12
-      {{8, 6}, "525.60.11", "2.7.1", "cu118"},     // just under it
-      {{8, 6}, "535.183.01", "2.14.1", "cu126"},   // shows 12.2, and runs cu126
+      {{3, 7}, "470.82.01", "2.7.1", "cu118"},    // Kepler
+      {{8, 6}, "470.82.01", "2.7.1", "cu118"},    // below 525: CUDA 11 only
+      {{8, 6}, "525.60.13", "2.14.1", "cu126"},   // exactly the floor of CUDA 12
+      {{8, 6}, "525.60.11", "2.7.1", "cu118"},    // just under it
+      {{8, 6}, "535.183.01", "2.14.1", "cu126"},  // shows 12.2, and runs cu126
       {{8, 6}, "535", "2.14.1", "cu126"},
-      {{8, 6}, "580.65.06", "2.15.0", "cu132"},    // CUDA 13 family, although the driver shows 13.0
-      {{8, 9}, "595.45.04", "2.15.0", "cu132"},    // 8.9 runs 8.6 code
+      {{8, 6}, "580.65.06", "2.15.0", "cu132"},  // CUDA 13 family, although the driver shows 13.0
+      {{8, 9}, "595.45.04", "2.15.0", "cu132"},  // 8.9 runs 8.6 code
       {{9, 0}, nullptr, "2.15.0", "cu132"},
-      {{12, 0}, "570.86.10", "2.11.0", "cu128"},   // Blackwell below 580: last cu128
-      {{12, 1}, "575.57.08", "2.11.0", "cu128"},   // 12.1 runs 12.0 code
+      {{12, 0}, "570.86.10", "2.11.0", "cu128"},  // Blackwell below 580: last cu128
+      {{12, 1}, "575.57.08", "2.11.0", "cu128"},  // 12.1 runs 12.0 code
       {{12, 0}, "580", "2.15.0", "cu132"},
-      {{10, 3}, nullptr, "2.15.0", "cu132"},       // 10.3 runs 10.0 code
+      {{10, 3}, nullptr, "2.15.0", "cu132"},  // 10.3 runs 10.0 code
   };
   for (const Row& row : rows) {
     std::optional<Version> driver;
@@ -153,9 +162,10 @@ TEST(Wheels, NewestForGpuAndDriver) {
     EXPECT_EQ(pick->torch, row.torch) << row.cc.text() << " " << (row.driver ? row.driver : "-");
     EXPECT_EQ(pick->tag, row.tag) << row.cc.text() << " " << (row.driver ? row.driver : "-");
   }
-  EXPECT_FALSE(tables().newest_wheel_for({12, 0}, parse_version("470.82.01")));  // no CUDA 11 wheel has 12.0 code
-  EXPECT_FALSE(tables().newest_wheel_for({3, 5}, std::nullopt));                 // 3.7 code does not run on 3.5
-  EXPECT_FALSE(tables().newest_wheel_for({8, 7}, std::nullopt));                 // Jetson takes only its own code
+  EXPECT_FALSE(tables().newest_wheel_for(
+      {12, 0}, parse_version("470.82.01")));                      // no CUDA 11 wheel has 12.0 code
+  EXPECT_FALSE(tables().newest_wheel_for({3, 5}, std::nullopt));  // 3.7 code does not run on 3.5
+  EXPECT_FALSE(tables().newest_wheel_for({8, 7}, std::nullopt));  // Jetson takes only its own code
   EXPECT_FALSE(tables().newest_wheel_for({99, 0}, std::nullopt));
 }
 
@@ -177,10 +187,12 @@ TEST(Codes, NamesAndRootCauses) {
   EXPECT_EQ(tables().find_cuda_code(12345), nullptr);
   ASSERT_NE(tables().find_nvml_code(18), nullptr);
   EXPECT_EQ(tables().find_nvml_code(18)->name, "NVML_ERROR_LIB_RM_VERSION_MISMATCH");
-  const std::pair<uint32_t, const char*> rows[] = {{79, "gpu_fell_off_bus"}, {48, "gpu_memory_ecc"}, {63, "gpu_memory_ecc"},
-                                                   {94, "gpu_memory_ecc"},   {95, "gpu_memory_ecc"}, {74, "nvlink_error"},
-                                                   {150, "nvlink_error"},    {119, "gsp_firmware_hang"},
-                                                   {31, "app_kernel_fault"}, {154, ""}};
+  const std::pair<uint32_t, const char*> rows[] = {
+      {79, "gpu_fell_off_bus"}, {48, "gpu_memory_ecc"},
+      {63, "gpu_memory_ecc"},   {94, "gpu_memory_ecc"},
+      {95, "gpu_memory_ecc"},   {74, "nvlink_error"},
+      {150, "nvlink_error"},    {119, "gsp_firmware_hang"},
+      {31, "app_kernel_fault"}, {154, ""}};
   for (const auto& [number, finding] : rows) {
     ASSERT_NE(tables().find_xid(number), nullptr) << number;
     EXPECT_EQ(tables().find_xid(number)->finding, finding) << number;

@@ -114,7 +114,8 @@ TEST(Tables, WheelsReferToRowsThatExist) {
   for (const ArchSet& set : tables().arch_sets) {
     EXPECT_TRUE(sets.insert(set.id).second) << set.id;
     for (const std::string& sm : split(set.sm)) EXPECT_TRUE(parse_compute_capability(sm)) << set.id;
-    for (const std::string& sm : split(set.ptx)) EXPECT_TRUE(parse_compute_capability(sm)) << set.id;
+    for (const std::string& sm : split(set.ptx))
+      EXPECT_TRUE(parse_compute_capability(sm)) << set.id;
   }
   for (const WheelVariant& wheel : tables().wheel_variants) {
     const std::string name = std::string(wheel.torch) + "+" + std::string(wheel.tag);
