@@ -40,7 +40,7 @@ class Collector {
 
   CollectEnv collect() {
     torch();
-    system();
+    machine();
     python();
     cuda();
     other_devices();
@@ -63,7 +63,7 @@ class Collector {
     out_.hip_compiled_version = value_or(torch.hip, k_none);
   }
 
-  void system() {
+  void machine() {
     const host::SystemFacts& system = facts_.system;
     out_.os = value_or(system.distribution, k_unknown);
     if (system.distribution && system.architecture) out_.os += " (" + *system.architecture + ")";
