@@ -172,7 +172,7 @@ class Writer {
   void next(const FindingBlock& finding) {
     if (finding.next.empty()) return;
     out_ += "<div class=\"next\"><b>" + escape(say("part.next") + say("colon")) + "</b>";
-    for (const Piece& piece : cut_commands(finding.next)) {
+    for (const Piece& piece : finding.next) {
       out_ += piece.command ? "<pre><code>" + escape(piece.text) + "</code></pre>" : rich(piece.text);
     }
     out_ += "</div>\n";

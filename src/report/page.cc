@@ -94,7 +94,7 @@ class Builder {
     out.title = text("title");
     out.why = text("why");
     out.rule = text("rule");
-    out.next = text("next");
+    out.next = next(finding);
     out.unknown_because = printable(finding.unknown_because);
     out.subject = subject(finding.subject);
     for (const checks::Evidence& item : finding.evidence) out.evidence.push_back(evidence(item));
@@ -108,6 +108,16 @@ class Builder {
     }
     out.follows = join(follows, say("semicolon"));
     return out;
+  }
+
+  // A next step that reads the same in every language is a command as a whole.
+  std::vector<Piece> next(const checks::Finding& finding) const {
+    std::string text = finding_text(finding, "next", lang_, view_.knowledge);
+    if (text.empty()) return {};
+    bool same = text == finding_text(finding, "next", "en", view_.knowledge) &&
+                text == finding_text(finding, "next", "zh", view_.knowledge);
+    if (same && !contains(text, "`")) return {{true, printable(text)}};
+    return cut_commands(printable(text));
   }
 
   std::string subject(const std::string& subject) const {
@@ -337,6 +347,16 @@ Page make_page(const DoctorView& view, std::string_view lang, bool with_facts) {
   return Builder(view, lang).build(with_facts);
 }
 
+namespace {
+
+bool in_brackets(std::string_view text) {
+  size_t open = std::max(text.rfind('(') + 1, text.rfind("（") + 1);  // npos + 1 is 0
+  size_t close = std::max(text.rfind(')') + 1, text.rfind("）") + 1);
+  return open > close;
+}
+
+}  // namespace
+
 std::vector<Piece> cut_commands(std::string_view text) {
   std::vector<Piece> out;
   std::string plain;
@@ -362,7 +382,7 @@ std::vector<Piece> cut_commands(std::string_view text) {
     if (close == std::string_view::npos) break;
     std::string_view span = text.substr(open + 1, close - open - 1);
     plain += text.substr(at, open - at);
-    if (trim(span).find(' ') != std::string_view::npos) {
+    if (trim(span).find(' ') != std::string_view::npos && trim(span)[0] != '-' && !in_brackets(plain)) {
       flush();
       out.push_back({true, std::string(trim(span))});
     } else {

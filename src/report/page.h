@@ -34,10 +34,18 @@ struct ChainBlock {
   std::vector<Row> links;
 };
 
+// A text with its commands cut out: pieces in order. A command goes on a line of its own, without quotes and never
+// wrapped, so that it can be copied.
+struct Piece {
+  bool command = false;
+  std::string text;
+};
+
 struct FindingBlock {
   Severity severity = Severity::unknown;
   std::string id, action;
-  std::string title, subject, why, unknown_because, follows, rule, next;
+  std::string title, subject, why, unknown_because, follows, rule;
+  std::vector<Piece> next;
   std::vector<std::string> evidence;
 };
 
@@ -64,12 +72,7 @@ struct Page {
 
 Page make_page(const DoctorView& view, std::string_view lang, bool with_facts);
 
-// A text with commands cut out: pieces in order. A command is a `back-quoted` span with a space in it; it goes on a
-// line of its own, without the quotes, so that it can be copied.
-struct Piece {
-  bool command = false;
-  std::string text;
-};
+// A command is a `back-quoted` span of several words that is no option ("--gpus all") and stands outside brackets.
 std::vector<Piece> cut_commands(std::string_view text);
 
 }  // namespace cufit::report

@@ -201,7 +201,7 @@ class Painter {
     if (finding.next.empty()) return;
     std::string name = say("part.next") + say("colon");
     bool first = true;
-    for (const Piece& piece : cut_commands(finding.next)) {
+    for (const Piece& piece : finding.next) {
       if (piece.command) {
         if (first) out_ += "  " + coloured(std::string(trim(name)), "1") + "\n";
         out_ += "      " + coloured(piece.text, "1") + "\n";  // never wrapped: it is there to be copied

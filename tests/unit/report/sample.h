@@ -23,8 +23,13 @@ inline const knowledge::TextPair k_shm_texts[] = {
     {"title", "/dev/shm is small", "/dev/shm 太小"},
     {"next", "Start the container with `--shm-size=8g`", "启动容器时加上 `--shm-size=8g`"},
 };
+inline const knowledge::TextPair k_command_texts[] = {
+    {"next", "sudo reboot --with a very long list of words that passes any width",
+     "sudo reboot --with a very long list of words that passes any width"},
+};
 inline const knowledge::FindingTexts k_findings[] = {
     {"driver_too_old", "driver", "update-driver", k_driver_texts},
+    {"reboot_now", "driver", "reset", k_command_texts},
     {"shm_too_small", "container", "configure", k_shm_texts},
 };
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/format.h"
+#include "report/page.h"
 #include "report/report.h"
 #include "report/width.h"
 #include "unit/report/sample.h"
@@ -159,6 +160,32 @@ TEST(DoctorText, NoGpuAndNoEnvironmentStillAnswers) {
   World world;
   world.report.verdict = checks::LinkState::broken;
   EXPECT_EQ(split_lines(text(world))[0], "✗ No: PyTorch cannot use a GPU on this machine");
+}
+
+TEST(CutCommands, TakesOutOnlyWhatCanBeCopied) {
+  auto shown = [](std::string_view text) {
+    std::string out;
+    for (const Piece& piece : cut_commands(text)) out += (piece.command ? "$" : "") + piece.text + "|";
+    return out;
+  };
+  EXPECT_EQ(shown("Run `a b`. Then `c d`, or not"), "Run|$a b|Then|$c d|or not|");
+  EXPECT_EQ(shown("`a b`"), "$a b|");
+  EXPECT_EQ(shown("Start with `--gpus all`"), "Start with `--gpus all`|");
+  EXPECT_EQ(shown("Install it (Ubuntu: `apt x`, Debian: `apt y`), then `a b`"),
+            "Install it (Ubuntu: `apt x`, Debian: `apt y`), then|$a b|");
+  EXPECT_EQ(shown("安装（Ubuntu：`apt x`），然后 `a b`。"), "安装（Ubuntu：`apt x`），然后|$a b|");
+  EXPECT_EQ(shown("no `closing quote"), "no `closing quote|");
+}
+
+TEST(DoctorText, ANextStepThatIsOneCommandIsNeverWrapped) {
+  World world = broken();
+  world.report.findings[0].id = "reboot_now";
+  for (std::string lang : {"en", "zh"}) {
+    std::string colon = lang == "zh" ? "：" : ":";
+    EXPECT_NE(text(world, lang, 40).find(colon + "\n      sudo reboot --with a very long list of words that passes any width\n"),
+              std::string::npos)
+        << text(world, lang, 40);
+  }
 }
 
 TEST(FindingText, ChoosesVariantLanguageAndFallsBack) {
