@@ -33,6 +33,7 @@ Facts collect(const Host& host, const ProbeOptions& options) {
   guarded("the container engine", facts, [&] { read_container_engine(host, facts); });
   guarded("the driver's answers", facts, [&] { read_driver_answers(host, options, facts); });
   guarded("the Python environments", facts, [&] { read_python_envs(host, options, facts); });
+  guarded("torch's own computation", facts, [&] { run_torch_checks(host, options, facts); });
   return facts;
 }
 

@@ -81,8 +81,9 @@ void set_environment(const Host& host) {
   setenv("CUDA_CACHE_DISABLE", "1", 1);
 }
 
+// noexcept: an exception must end the child here and never unwind into the parent's own work.
 [[noreturn]] void run_child(const Child& child, int pipe, pid_t parent, const Host& host,
-                            const ChildTask& task) {
+                            const ChildTask& task) noexcept {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);  // it died before prctl took effect
   reset_signals();
