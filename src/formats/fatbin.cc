@@ -68,7 +68,7 @@ class Walk {
     position_ += (8 - position_ % 8) % 8;
   }
 
-  // Returns `end`, or where an entry's header was broken.
+  // Returns `end`, or where the entries stop making sense, which is always behind the container's header.
   uint64_t read_entries(uint64_t container, uint64_t position, uint64_t end) {
     while (position < end && headers_ < k_max_headers) {
       const std::byte* at = end - position < k_entry_header ? nullptr : window_.at(position, k_entry_header);
@@ -77,6 +77,8 @@ class Walk {
         add_damage(damage_, position, "a fatbin ends inside an entry's header");
         return end;
       }
+      // A container that claims to be longer than it is: the next one begins where an entry should.
+      if (is_magic(load_le<uint32_t>(at))) return position;
       FatbinEntry entry;
       entry.offset = position;
       entry.container = container;
@@ -91,7 +93,7 @@ class Walk {
       if (entry.kind == 0 || header_bytes < k_entry_header || header_bytes > end - position) {
         add_damage(damage_, position, format("a fatbin entry of kind {} with a header of {} bytes", entry.kind,
                                              header_bytes));
-        return position + 8 < end ? position + 8 : end;
+        return position;
       }
       visit_(entry);
       position += header_bytes;
@@ -136,7 +138,7 @@ class Walk {
       }
       if (size < 8) continue;
       uint64_t value = load_le<uint64_t>(at);
-      if (is_magic(static_cast<uint32_t>(value))) break;
+      if (is_magic(static_cast<uint32_t>(value)) && end_ - position_ >= k_container_header) break;
       if (value != 0) zeros = false;
     }
     if (!zeros)
