@@ -34,7 +34,7 @@ Finding failed(const Input& input, const GpuView& gpu) {
     made.variant = "compute";
   } else if ((code == k_device_unavailable || code == k_invalid_device) && is_exclusive(gpu.nvml)) {
     made.id = "gpu_mode_config";
-    made.variant = *gpu.nvml->compute_mode;
+    made.variant = *gpu.nvml->compute_mode == "prohibited" ? "prohibited" : "exclusive_taken";
     made.evidence.push_back(seen(gpu.nvml->compute_mode));
   } else if (code == k_ecc_uncorrectable) {
     made.id = "gpu_memory_ecc";
@@ -46,6 +46,7 @@ Finding failed(const Input& input, const GpuView& gpu) {
   std::string text = std::to_string(code) + (row != nullptr ? " " + std::string(row->name) : "");
   made.args = {{"gpu", gpu.name},
                {"index", std::to_string(gpu.index)},
+               {"mode", gpu.nvml != nullptr ? gpu.nvml->compute_mode.value_or("") : ""},
                {"step", *cuda.compute_check},
                {"code", text},
                {"processes", who},

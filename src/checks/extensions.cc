@@ -252,7 +252,6 @@ void check_archs(const Case& c, const GpuGroup& group, std::vector<Finding>& fou
     Finding made = about(c, "ptx_newer_than_driver", Severity::warning, *result.ptx_too_new);
     made.variant = "extension";
     made.args["gpu"] = group.text();
-    made.args["cc"] = group.cc.text();
     made.args["ptx_isa"] = result.match.ptx_isa;
     made.args["needs_cuda"] = result.match.needs_cuda;
     made.args["driver_cuda"] = c.input.driver_cuda ? c.input.driver_cuda->text() : "";

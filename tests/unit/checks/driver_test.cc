@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Driver against runtime, GPU and libcuda; what the driver answered.
+#include <gtest/gtest.h>
+
+#include "checks/torch_checks.h"
+#include "unit/checks/world.h"
+
+namespace cufit::checks {
+namespace {
+
+using namespace world;
+
+struct FloorCase {
+  const char* driver;
+  const char* tag;
+  const char* cuda;
+  Texts want;
+};
+
+TEST(DriverFloor, ComparesDriverNumbersWithTheFamilysFloor) {
+  const Texts ok, minor{"driver_minor_compat/note"};
+  const FloorCase cases[] = {
+      {"580.65.06", "cu130", "13.0", ok},
+      {"595.58.03", "cu130", "13.0", ok},
+      {"580.65.06", "cu132", "13.2", minor},
+      {"520.61.05", "cu121", "12.1", {"driver_too_old/error"}},  // the article's RTX 3090
+      {"525.60.13", "cu126", "12.6", minor},
+      {"525.60.12", "cu126", "12.6", {"driver_too_old/error"}},
+      {"535.183.01", "cu121", "12.1", ok},
+      {"535.183.01", "cu126", "12.6", minor},  // "CUDA Version 12.2" is enough for a cu126 wheel
+      {"450.80.02", "cu118", "11.8", minor},
+      {"450.66", "cu118", "11.8", {"driver_too_old/error"}},
+      {"450.51.06", "cu110", "11.0", ok},  // 11.0 runs on the driver of its own release
+      {"440.33.01", "cu102", "10.2", ok},  // no families before 11
+      {"525", "cu126", "12.6", minor},     // a branch means its newest release
+      {"570.124.06", "cu130", "13.0", {"driver_too_old/error"}},
+  };
+  for (const FloorCase& one : cases) {
+    World w;
+    w.gpu("NVIDIA GeForce RTX 3090", "8.6")
+        .driver(one.driver)
+        .env(torch_env("2.9.0", one.tag, one.cuda, k_cu130));
+    EXPECT_EQ(brief(run(check_driver_floor, w)), one.want) << one.driver << " " << one.cuda;
+  }
+}
+
+TEST(DriverFloor, NamesBothNumbersAndAWheelThatRunsHere) {
+  World w;
+  w.gpu("NVIDIA GeForce RTX 3090", "8.6")
+      .driver("520.61.05")
+      .env(torch_env("2.3.1", "cu121", "12.1", k_cu126));
+  std::vector<Finding> found = run(check_driver_floor, w);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].args["have"], "520.61.05");
+  EXPECT_EQ(found[0].args["need"], "525.60.13");
+  EXPECT_EQ(found[0].args["install_torch"], "2.7.1+cu118");
+  EXPECT_EQ(found[0].args["install"],
+            "/env/bin/python -m pip install torch==2.7.1+cu118 --index-url "
+            "https://download.pytorch.org/whl/cu118");
+}
+
+TEST(DriverFloor, ForwardCompatibilityCountsOnDataCentreGpusOnly) {
+  World w;
+  w.gpu("NVIDIA A100-SXM4-80GB", "8.0")
+      .driver("535.183.01")
+      .libcuda("compat", "580.65.06", {"535", "570"});
+  w.env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
+  EXPECT_EQ(brief(run(check_driver_floor, w)), Texts{});
+  World g;
+  g.gpu("NVIDIA GeForce RTX 4090", "8.9")
+      .driver("535.183.01")
+      .libcuda("compat", "580.65.06", {"535", "570"});
+  g.env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
+  EXPECT_EQ(brief(run(check_driver_floor, g)), Texts{"driver_too_old/error"});
+}
+
+TEST(DriverFloor, LiveDriverDecidesUnderWsl) {
+  World w;
+  w.gpu("NVIDIA GeForce RTX 4090", "8.9").env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
+  w.facts.system.wsl = file<std::string>("2", "/proc/version");
+  w.facts.nvml.driver_version =
+      known<std::string>("566.03", SourceKind::nvml, "nvmlSystemGetDriverVersion");
+  w.facts.cuda.driver_version = known(12070, SourceKind::cuda, "cuDriverGetVersion");
+  EXPECT_EQ(brief(run(check_driver_floor, w)), Texts{"driver_too_old/error/wsl"});
+  w.facts.cuda.driver_version = known(13000, SourceKind::cuda, "cuDriverGetVersion");
+  EXPECT_EQ(brief(run(check_driver_floor, w)), Texts{});
+}
+
+TEST(DriverFloor, UnreadableDriverIsUnknownAndNoDriverIsAnothersFinding) {
+  World w;
+  w.gpu("NVIDIA GeForce RTX 4090", "8.9").env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
+  w.facts.kernel.version =
+      missing<std::string>(WhyNot::no_permission, SourceKind::file, "/sys/module/nvidia/version");
+  EXPECT_EQ(brief(run(check_driver_floor, w)), Texts{"driver_too_old/unknown"});
+  w.facts.kernel.version.why = WhyNot::not_present;
+  EXPECT_EQ(brief(run(check_driver_floor, w)), Texts{});
+}
+
+TEST(DriverWindow, OldAndNewBranchesAndFlavours) {
+  struct Case {
+    const char* device;
+    const char* driver;
+    const char* flavour;
+    Texts want;
+  };
+  const Case cases[] = {
+      {"1b06", "590.48.01", "proprietary", {"driver_dropped_gpu/error"}},  // GTX 1080 Ti
+      {"1b06", "580.95.05", "proprietary", {}},
+      {"1b06", "580.95.05", "open", {"driver_kernel_module_flavour/error/proprietary"}},
+      {"2b85", "550.120", "open", {"driver_too_old_for_gpu/error"}},  // RTX 5090
+      {"2b85", "570.124.06", "proprietary", {"driver_kernel_module_flavour/error/open"}},
+      {"2b85", "570.124.06", "open", {}},
+      {"2204", "535.183.01", "open", {}},  // RTX 3090
+  };
+  for (const Case& one : cases) {
+    World w;
+    w.driver(one.driver);
+    w.facts.kernel.flavour = file<std::string>(one.flavour, "/proc/driver/nvidia/version");
+    w.facts.pci.value->push_back(pci_gpu(0, one.device));
+    EXPECT_EQ(brief(run(check_driver_window, w)), one.want) << one.device << " " << one.driver;
+  }
+}
+
+TEST(DriverWindow, AGpuThatTheDriverShowsIsDriven) {
+  World w;
+  w.gpu("NVIDIA GeForce GTX 1080 Ti", "6.1").driver("590.48.01");
+  EXPECT_EQ(brief(run(check_driver_window, w)), Texts{});
+}
+
+TEST(Compat, RefusedOnGeForceAndAllowedOnDataCentre) {
+  World w;
+  w.gpu("NVIDIA GeForce RTX 4090", "8.9").driver("550.120").libcuda("compat", "580.65.06", {"550"});
+  EXPECT_EQ(brief(run(check_compat, w)), Texts{"compat_libcuda_unsupported/error"});
+  w.cuinit(804);
+  EXPECT_EQ(brief(run(check_compat, w)), Texts{"compat_libcuda_unsupported/error"});
+  w.cuinit(0);
+  EXPECT_EQ(brief(run(check_compat, w)), Texts{});
+  World a;
+  a.gpu("NVIDIA A100-SXM4-80GB", "8.0").driver("550.120").libcuda("compat", "580.65.06", {"550"});
+  EXPECT_EQ(brief(run(check_compat, a)), Texts{});
+  World b;
+  b.gpu("NVIDIA A100-SXM4-80GB", "8.0").driver("545.23").libcuda("compat", "580.65.06", {"550"});
+  EXPECT_EQ(brief(run(check_compat, b)), Texts{"libcuda_shadowed/error/compat_branch"});
+}
+
+TEST(Compat, TellsAnUpdateWithoutRebootFromAForeignLibrary) {
+  World w;
+  w.gpu("NVIDIA GeForce RTX 4090", "8.9").driver("550.120").libcuda("driver", "560.35.03");
+  EXPECT_EQ(brief(run(check_compat, w)), Texts{"driver_lib_mismatch/error"});
+  w.libcuda("driver", "550.120");  // the right one is there, behind the stale one
+  EXPECT_EQ(brief(run(check_compat, w)), Texts{"libcuda_shadowed/error"});
+  World c;
+  c.gpu("NVIDIA GeForce RTX 4090", "8.9").driver("550.120").libcuda("package", "560.35.03");
+  c.facts.system.container = file<std::string>("docker", "/.dockerenv");
+  EXPECT_EQ(brief(run(check_compat, c)), Texts{"libcuda_shadowed/error"});
+  World s;
+  s.gpu("NVIDIA GeForce RTX 4090", "8.9").driver("550.120").libcuda("stub", "");
+  EXPECT_EQ(brief(run(check_compat, s)), Texts{"libcuda_shadowed/error/stub"});
+  World n;
+  n.gpu("NVIDIA GeForce RTX 4090", "8.9").driver("550.120").libcuda("driver", "550.120");
+  EXPECT_EQ(brief(run(check_compat, n)), Texts{});
+  n.facts.nvml.init_result = known(18, SourceKind::nvml, "nvmlInit_v2");
+  EXPECT_EQ(brief(run(check_compat, n)), Texts{"driver_lib_mismatch/error"});
+}
+
+TEST(DriverAnswers, NamesACauseOnlyWhereTheFactsCarryIt) {
+  auto answer = [](int code) {
+    World w;
+    w.gpu("NVIDIA GeForce RTX 4090", "8.9").driver("550.120").cuinit(code);
+    return w;
+  };
+  EXPECT_EQ(brief(run(check_driver_answers, answer(0))), Texts{});
+  EXPECT_EQ(brief(run(check_driver_answers, answer(100))), Texts{"no_cuda_device/error"});
+  EXPECT_EQ(brief(run(check_driver_answers, answer(999))),
+            Texts{"driver_answer_unknown/error/cuda_999"});
+  World suspended = answer(999);
+  suspended.facts.kernel.log =
+      file(std::vector<std::string>{"nvidia 0000:01:00.0: PM: resume"}, "dmesg");
+  EXPECT_EQ(brief(run(check_driver_answers, suspended)), Texts{"uvm_stale_after_suspend/error"});
+  World hmm = answer(3);
+  EXPECT_EQ(brief(run(check_driver_answers, hmm)), Texts{"driver_answer_unknown/error"});
+  hmm.facts.kernel.uvm_hmm_disabled =
+      file(false, "/sys/module/nvidia_uvm/parameters/uvm_disable_hmm");
+  EXPECT_EQ(brief(run(check_driver_answers, hmm)), Texts{"uvm_hmm_init_failure/error"});
+  World lost = answer(0);
+  lost.facts.nvml.init_result = known(15, SourceKind::nvml, "nvmlInit_v2");
+  EXPECT_EQ(brief(run(check_driver_answers, lost)), Texts{"gpu_fell_off_bus/error"});
+  World hung = answer(0);
+  hung.facts.cuda.init_result =
+      missing<int>(WhyNot::timeout, SourceKind::cuda, "cuInit", "no answer in 10 s");
+  EXPECT_EQ(brief(run(check_driver_answers, hung)), Texts{"driver_probe_hung/error"});
+  hung.facts.cuda.init_result.why = WhyNot::crashed;
+  EXPECT_EQ(brief(run(check_driver_answers, hung)), Texts{"driver_probe_crashed/error"});
+  hung.facts.cuda.init_result.why = WhyNot::not_asked;
+  EXPECT_EQ(brief(run(check_driver_answers, hung)), Texts{});
+}
+
+TEST(Compute, EachCodeAsFarAsItProves) {
+  auto result = [](const char* step, int code, const char* mode, bool busy) {
+    World w;
+    w.gpu("NVIDIA GeForce RTX 4090", "8.9").driver("550.120").cuinit(0);
+    host::NvmlGpu& nvml = w.facts.nvml.gpus[0];
+    nvml.compute_mode = known<std::string>(mode, SourceKind::nvml, "nvmlDeviceGetComputeMode");
+    std::vector<host::GpuProcess> processes;
+    if (busy) processes.push_back({4242, "python3", {}, "compute"});
+    nvml.processes = known(processes, SourceKind::nvml, "nvmlDeviceGetComputeRunningProcesses");
+    host::CudaDevice device;
+    device.pci_address = nvml.pci_address;
+    device.compute_check = known<std::string>(step, SourceKind::cuda, "compute check");
+    device.compute_code = known(code, SourceKind::cuda, "compute check");
+    w.facts.cuda.devices.push_back(device);
+    return brief(run(check_compute, w));
+  };
+  EXPECT_EQ(result("ok", 0, "default", false), Texts{});
+  EXPECT_EQ(result("context", 2, "default", false), Texts{"gpu_memory_exhausted/error"});
+  EXPECT_EQ(result("context", 2, "default", true), Texts{"gpu_memory_in_use/error"});
+  EXPECT_EQ(result("context", 46, "exclusive_process", true),
+            Texts{"gpu_mode_config/error/exclusive_taken"});
+  EXPECT_EQ(result("context", 46, "default", false), Texts{"compute_check_failed/error"});
+  EXPECT_EQ(result("allocate", 214, "default", false), Texts{"gpu_memory_ecc/error"});
+  EXPECT_EQ(result("result", 0, "default", false),
+            Texts{"compute_check_failed/error/wrong_result"});
+}
+
+}  // namespace
+}  // namespace cufit::checks

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device code against GPU, extensions, builds, mixed machines: the acceptance cases that tables get
+// wrong.
+#include <gtest/gtest.h>
+
+#include "checks/torch_checks.h"
+#include "unit/checks/world.h"
+
+namespace cufit::checks {
+namespace {
+
+using namespace world;
+
+struct CodeCase {
+  const char* what;
+  const char* gpu;
+  const char* cc;
+  const char* driver;
+  std::vector<formats::DeviceCode> code;
+  Texts want;
+};
+
+TEST(GpuCode, TheFileDecides) {
+  const Texts ok, old_gpu{"arch_gpu_too_old/error"}, new_gpu{"arch_gpu_too_new/error"};
+  const CodeCase cases[] = {
+      {"sm_89 runs sm_86 code", "NVIDIA GeForce RTX 4090", "8.9", "580.95.05", k_cu130, ok},
+      {"sm_103 on sm_100f", "NVIDIA B300", "10.3", "580.95.05", {cubin("90"), cubin("100f")}, ok},
+      {"sm_103 on sm_100a",
+       "NVIDIA B300",
+       "10.3",
+       "580.95.05",
+       {cubin("90"), cubin("100a")},
+       new_gpu},
+      {"PTX of 90a does not go to sm_100",
+       "NVIDIA B200",
+       "10.0",
+       "580.95.05",
+       {cubin("90"), ptx("90a", "8.0")},
+       new_gpu},
+      {"V100 on cu130", "Tesla V100-SXM2-16GB", "7.0", "580.95.05", k_cu130, old_gpu},
+      {"Pascal on cu128",
+       "NVIDIA GeForce GTX 1080 Ti",
+       "6.1",
+       "580.95.05",
+       {cubin("70"), cubin("75"), cubin("120")},
+       old_gpu},
+      {"Blackwell on cu126", "NVIDIA GeForce RTX 5090", "12.0", "580.95.05", k_cu126, new_gpu},
+      {"PTX 12.0 serves sm_121",
+       "NVIDIA GB10",
+       "12.1",
+       "580.95.05",
+       {cubin("90"), ptx("120", "8.8")},
+       {"ptx_jit_only/warning"}},
+      {"ISA of 12.9 on a 535 driver",
+       "NVIDIA H100 PCIe",
+       "9.0",
+       "535.183.01",
+       {cubin("86"), ptx("90", "8.8")},
+       {"ptx_newer_than_driver/error"}},
+      {"GB10 runs sm_120 code", "NVIDIA GB10", "12.1", "580.95.05", k_cu130, ok},
+  };
+  for (const CodeCase& one : cases) {
+    World w;
+    w.gpu(one.gpu, one.cc).driver(one.driver).env(torch_env("9.9.9", "cu130", "13.0", one.code));
+    EXPECT_EQ(brief(run(check_gpu_code, w)), one.want) << one.what;
+  }
+}
+
+TEST(GpuCode, V100GetsTheLastWheelThatServesIt) {
+  World w;
+  w.gpu("Tesla V100-SXM2-16GB", "7.0")
+      .driver("580.95.05")
+      .env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
+  for (Finding& one : run(check_gpu_code, w)) {
+    if (one.id != "arch_gpu_too_old") continue;
+    EXPECT_EQ(one.args["last_tag"], "cu126");
+    EXPECT_EQ(one.args["last_torch"].substr(0, 5), "2.14.");
+    EXPECT_EQ(one.args["cc"], "7.0");
+    return;
+  }
+  FAIL() << "no arch_gpu_too_old";
+}
+
+TEST(GpuCode, JetsonPartsTakeOnlyTheirOwnCode) {
+  for (const char* cc : {"8.7", "7.2"}) {
+    World w;
+    w.gpu("Orin", cc).driver("540.3.0").env(torch_env("9.9.9", "cu126", "12.6", k_cu126));
+    std::vector<Finding> found = run(check_gpu_code, w);
+    ASSERT_EQ(found.size(), 1u) << cc;
+    EXPECT_EQ(found[0].id, "arch_gpu_too_old") << cc;
+  }
+}
+
+TEST(GpuCode, UnreadableFileFallsBackToTheTableAndSaysSo) {
+  World w;
+  w.gpu("Tesla V100-SXM2-16GB", "7.0")
+      .driver("580.95.05")
+      .env(torch_env("2.11.0", "cu130", "13.0", {}));
+  std::vector<Finding> found = run(check_gpu_code, w);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].id, "arch_gpu_too_old");
+  ASSERT_GE(found[0].evidence.size(), 2u);
+  EXPECT_EQ(found[0].evidence[1].kind, "table");
+  World u;
+  u.gpu("Tesla V100-SXM2-16GB", "7.0")
+      .driver("580.95.05")
+      .env(torch_env("9.9.9", "cu130", "13.0", {}));
+  EXPECT_EQ(brief(run(check_gpu_code, u)), Texts{"torch_code_unreadable/unknown"});
+}
+
+TEST(GpuCode, DamageMakesNothingFoundUnknown) {
+  World w;
+  host::PythonEnv env = torch_env("9.9.9", "cu130", "13.0", {cubin("75")});
+  env.binaries[0].damage.push_back({4096, "the file ends inside an entry"});
+  w.gpu("NVIDIA H200", "9.0").driver("580.95.05").env(env);
+  EXPECT_EQ(brief(run(check_gpu_code, w)), Texts{"arch_gpu_too_new/unknown"});
+}
+
+TEST(GpuCode, FileAndTableDiffer) {
+  World w;  // the table says that 2.11.0+cu130 has PTX or not; a file with 7.5 only agrees with no
+            // row
+  w.gpu("NVIDIA GeForce RTX 2080 Ti", "7.5")
+      .driver("580.95.05")
+      .env(torch_env("2.11.0", "cu130", "13.0", {cubin("75")}));
+  EXPECT_EQ(brief(run(check_gpu_code, w)), Texts{"torch_wheel_table_differs/note"});
+}
+
+TEST(GpuCode, UnknownCapabilityIsSaid) {
+  World w;
+  w.driver("580.95.05").env(torch_env("9.9.9", "cu130", "13.0", k_cu130));
+  host::NvmlGpu gpu;
+  gpu.compute_capability = missing<std::string>(WhyNot::not_supported, SourceKind::nvml,
+                                                "nvmlDeviceGetCudaComputeCapability");
+  w.facts.nvml.gpus.push_back(gpu);
+  EXPECT_EQ(brief(run(check_gpu_code, w)), Texts{"gpu_capability_unknown/unknown"});
+}
+
+TEST(MixedGpus, NoSingleWheelForPascalAndBlackwell) {
+  World w;
+  w.gpu("NVIDIA GeForce GTX 1080 Ti", "6.1")
+      .gpu("NVIDIA GeForce RTX 5090", "12.0")
+      .driver("580.95.05");
+  w.env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
+  std::vector<Finding> found = run(check_mixed_gpus, w);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].variant, "kernel_module");
+  EXPECT_EQ(found[0].args["indices_a"], "1");
+  EXPECT_NE(found[0].args["install_b"].find("cu126"), std::string::npos);
+  World same;
+  same.gpu("NVIDIA GeForce RTX 3090", "8.6")
+      .gpu("NVIDIA GeForce RTX 5090", "12.0")
+      .driver("580.95.05");
+  same.env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
+  EXPECT_EQ(brief(run(check_mixed_gpus, same)), Texts{});
+}
+
+TEST(TorchBuild, CpuBuildMattersOnlyWithAGpu) {
+  World w;
+  w.gpu("NVIDIA H200", "9.0").driver("580.95.05").env(torch_env("2.11.0", "cpu", "", {}));
+  EXPECT_EQ(brief(run(check_torch_build, w)), Texts{"torch_not_cuda_build/error/cpu"});
+  World none;
+  none.env(torch_env("2.11.0", "cpu", "", {}));
+  EXPECT_EQ(brief(run(check_torch_build, none)), Texts{});
+  World empty;
+  empty.gpu("NVIDIA H200", "9.0");
+  EXPECT_EQ(brief(run(check_torch_build, empty)), Texts{"torch_not_installed/warning/no_env"});
+}
+
+struct ExtensionCase {
+  const char* what;
+  std::vector<host::Binary> files;
+  Texts want;
+};
+
+TEST(Extensions, EachKindOfMismatch) {
+  host::Binary good = extension("flash-attn", "flash_attn_2_cuda.cpython-312-x86_64-linux-gnu.so",
+                                {cubin("80"), cubin("90")});
+  good.python_tag = "cpython-312";
+  host::Binary symbols = good;
+  symbols.unresolved = {"_ZN3c105ErrorC2ENS_14SourceLocationESs"};
+  symbols.unresolved_count = 1;
+  host::Binary python = good;
+  python.python_tag = "cpython-310";
+  host::Binary major = good;
+  major.needed.push_back("libcudart.so.12");
+  host::Binary hopper = extension("flash-attn", "flash_attn_3.abi3.so", {cubin("90a")});
+  hopper.python_tag = "abi3";
+  host::Binary bnb12 = extension("bitsandbytes", "libbitsandbytes_cuda126.so", {cubin("50")});
+  bnb12.needed = {"libcudart.so.12"};
+  host::Binary bnb13 = extension("bitsandbytes", "libbitsandbytes_cuda130.so", {cubin("80")});
+  bnb13.needed = {"libcudart.so.13"};
+  const ExtensionCase cases[] = {
+      {"fits", {good}, {}},
+      {"undefined symbols", {symbols}, {"ext_abi_mismatch/error"}},
+      {"other Python", {python}, {"ext_abi_mismatch/error/python"}},
+      {"two Pythons side by side", {python, good}, {}},
+      {"other CUDA major", {major}, {"ext_cuda_major_mismatch/error"}},
+      {"no code for 8.9", {hopper}, {"ext_arch_missing/warning"}},
+      {"special kernels of another GPU", {good, hopper}, {"ext_arch_missing/note/partly"}},
+      {"one library per CUDA version", {bnb12, bnb13}, {}},
+      {"only the other CUDA version", {bnb12}, {"ext_cuda_major_mismatch/error"}},
+  };
+  for (const ExtensionCase& one : cases) {
+    World w;
+    host::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", k_cu130);
+    env.binaries.insert(env.binaries.end(), one.files.begin(), one.files.end());
+    w.gpu("NVIDIA GeForce RTX 4090", "8.9").driver("580.95.05").env(env);
+    EXPECT_EQ(brief(run(check_extensions, w)), one.want) << one.what;
+  }
+}
+
+TEST(Extensions, UnknownPythonIsUnknown) {
+  host::Binary binary =
+      extension("flash-attn", "flash_attn_2_cuda.cpython-312-x86_64-linux-gnu.so");
+  binary.python_tag = "cpython-312";
+  host::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", k_cu130);
+  env.python = missing<std::string>(WhyNot::not_present, SourceKind::file, "pyvenv.cfg");
+  env.binaries.push_back(binary);
+  World w;
+  w.gpu("NVIDIA GeForce RTX 4090", "8.9").env(env);
+  EXPECT_EQ(brief(run(check_extensions, w)), Texts{"ext_abi_mismatch/unknown"});
+}
+
+}  // namespace
+}  // namespace cufit::checks
