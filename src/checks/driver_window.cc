@@ -2,6 +2,8 @@
 // Does this driver branch drive this GPU, and with this flavour of kernel module? Asks the window
 // table, but only where the driver does not show the GPU itself: a GPU that NVML or CUDA lists is
 // driven, whatever a table says.
+#include <cctype>
+
 #include "base/format.h"
 #include "checks/evidence.h"
 #include "checks/torch_checks.h"
@@ -71,12 +73,31 @@ void check_flavour(const Input& input, const GpuView& gpu, const knowledge::Driv
   found.push_back(std::move(made));
 }
 
+// GPUs before Turing are not in the table of PCI ids; then only the kernel's own line tells:
+// "supported through the NVIDIA 580.xx Legacy drivers".
+std::optional<Finding> from_kernel_log(const Input& input, const GpuView& gpu) {
+  const std::string* line = log_line(input, ".xx Legacy drivers");
+  if (line == nullptr) return std::nullopt;
+  size_t end = line->find(".xx Legacy drivers"), start = end;
+  while (start > 0 && std::isdigit(static_cast<unsigned char>((*line)[start - 1]))) --start;
+  if (start == end) return std::nullopt;
+  Finding made = finding("driver_dropped_gpu", Severity::error, subject_of(gpu));
+  made.args = {
+      {"gpu", gpu.name}, {"have", driver_text(input)}, {"need", line->substr(start, end - start)}};
+  made.evidence = {{"file", "kernel log", *line}};
+  return made;
+}
+
 }  // namespace
 
 std::vector<Finding> check_driver_window(const Input& input) {
   std::vector<Finding> found;
   for (const GpuView& gpu : input.gpus) {
-    if (!gpu.cc || is_driven(input, gpu)) continue;
+    if (is_driven(input, gpu)) continue;
+    if (!gpu.cc) {
+      if (auto made = from_kernel_log(input, gpu)) found.push_back(std::move(*made));
+      continue;
+    }
     const knowledge::DriverWindow* window = input.knowledge.find_window(*gpu.cc);
     if (window == nullptr || !input.driver || is_jetson(input.facts)) continue;
     uint32_t branch = input.driver->part(0);

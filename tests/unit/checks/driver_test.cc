@@ -104,9 +104,9 @@ TEST(DriverWindow, OldAndNewBranchesAndFlavours) {
     Texts want;
   };
   const Case cases[] = {
-      {"1b06", "590.48.01", "proprietary", {"driver_dropped_gpu/error"}},  // GTX 1080 Ti
+      {"1b06", "590.48.01", "proprietary", {}},  // GTX 1080 Ti: no row, nothing claimed
       {"1b06", "580.95.05", "proprietary", {}},
-      {"1b06", "580.95.05", "open", {"driver_kernel_module_flavour/error/proprietary"}},
+      {"1b06", "580.95.05", "open", {}},
       {"2b85", "550.120", "open", {"driver_too_old_for_gpu/error"}},  // RTX 5090
       {"2b85", "570.124.06", "proprietary", {"driver_kernel_module_flavour/error/open"}},
       {"2b85", "570.124.06", "open", {}},
@@ -119,6 +119,27 @@ TEST(DriverWindow, OldAndNewBranchesAndFlavours) {
     w.facts.pci.value->push_back(pci_gpu(0, one.device));
     EXPECT_EQ(brief(run(check_driver_window, w)), one.want) << one.device << " " << one.driver;
   }
+}
+
+TEST(DriverWindow, DescribedPascalOnTwoDrivers) {
+  for (const char* driver : {"590.48.01", "580.95.05"}) {
+    World w;
+    WhatIf what_if{{"GeForce GTX 1080 Ti"}, driver};
+    w.facts = *assume(w.facts, what_if, knowledge::Knowledge::builtin());
+    Texts want = driver[1] == '9' ? Texts{"driver_dropped_gpu/error"} : Texts{};
+    EXPECT_EQ(brief(run(check_driver_window, w)), want) << driver;
+  }
+}
+
+TEST(DriverWindow, TheKernelsOwnLineTellsOfADroppedGpu) {
+  World w;
+  w.driver("590.48.01");
+  w.facts.pci.value->push_back(pci_gpu(0, "1b06"));
+  std::string line = "NVRM:  supported through the NVIDIA 580.xx Legacy drivers. Please";
+  w.facts.kernel.log = file(std::vector<std::string>{line}, "dmesg");
+  std::vector<Finding> found = run(check_driver_window, w);
+  ASSERT_EQ(brief(found), Texts{"driver_dropped_gpu/error"});
+  EXPECT_EQ(found[0].args["need"], "580");
 }
 
 TEST(DriverWindow, AGpuThatTheDriverShowsIsDriven) {
