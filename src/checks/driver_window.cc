@@ -83,7 +83,7 @@ std::optional<Finding> from_kernel_log(const Input& input, const GpuView& gpu) {
   if (start == end) return std::nullopt;
   Finding made = finding("driver_dropped_gpu", Severity::error, subject_of(gpu));
   made.args = {
-      {"gpu", gpu.name}, {"have", driver_text(input)}, {"need", line->substr(start, end - start)}};
+      {"gpu", gpu.name}, {"have", driver_text(input)}, {"last", line->substr(start, end - start)}};
   made.evidence = {{"file", "kernel log", *line}};
   return made;
 }

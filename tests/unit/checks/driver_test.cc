@@ -139,7 +139,7 @@ TEST(DriverWindow, TheKernelsOwnLineTellsOfADroppedGpu) {
   w.facts.kernel.log = file(std::vector<std::string>{line}, "dmesg");
   std::vector<Finding> found = run(check_driver_window, w);
   ASSERT_EQ(brief(found), Texts{"driver_dropped_gpu/error"});
-  EXPECT_EQ(found[0].args["need"], "580");
+  EXPECT_EQ(found[0].args["last"], "580");
 }
 
 TEST(DriverWindow, AGpuThatTheDriverShowsIsDriven) {
@@ -233,12 +233,12 @@ TEST(Compute, EachCodeAsFarAsItProves) {
     return brief(run(check_compute, w));
   };
   EXPECT_EQ(result("ok", 0, "default", false), Texts{});
-  EXPECT_EQ(result("context", 2, "default", false), Texts{"gpu_memory_exhausted/error"});
-  EXPECT_EQ(result("context", 2, "default", true), Texts{"gpu_memory_in_use/error"});
+  EXPECT_EQ(result("context", 2, "default", false), Texts{"gpu_memory_exhausted/error/compute"});
+  EXPECT_EQ(result("context", 2, "default", true), Texts{"gpu_memory_in_use/error/compute"});
   EXPECT_EQ(result("context", 46, "exclusive_process", true),
             Texts{"gpu_mode_config/error/exclusive_taken"});
   EXPECT_EQ(result("context", 46, "default", false), Texts{"compute_check_failed/error"});
-  EXPECT_EQ(result("allocate", 214, "default", false), Texts{"gpu_memory_ecc/error"});
+  EXPECT_EQ(result("allocate", 214, "default", false), Texts{"gpu_memory_ecc/error/compute"});
   EXPECT_EQ(result("result", 0, "default", false),
             Texts{"compute_check_failed/error/wrong_result"});
 }
