@@ -139,7 +139,7 @@ class Writer {
     }
     out_ += "</div>\n";
     if (!page_.other_envs.empty()) {
-      out_ += "<p class=\"others\">" + escape(say("heading.other_envs") + say("colon")) + "</p><ul class=\"others\">";
+      out_ += "<p class=\"others\">" + escape(page_.other_envs_heading + say("colon")) + "</p><ul class=\"others\">";
       for (const std::string& line : page_.other_envs) out_ += "<li>" + escape(line) + "</li>";
       out_ += "</ul>\n";
     }

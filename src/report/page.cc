@@ -31,7 +31,7 @@ class Builder {
   Page build(bool with_facts) {
     Page page;
     page.verdict = view_.report.verdict;
-    page.chains = chains(page.other_envs);
+    page.chains = chains(page.other_envs, page.other_envs_heading);
     page.answer = say(std::string("answer.") + verdict_word(page.verdict));
     page.sentence = sentence();
     page.counts = counts();
@@ -183,7 +183,7 @@ class Builder {
     return join(parts, ", ");
   }
 
-  std::vector<ChainBlock> chains(std::vector<std::string>& other_envs) const {
+  std::vector<ChainBlock> chains(std::vector<std::string>& other_envs, std::string& other_envs_heading) const {
     bool any_torch = false;
     for (const host::PythonEnv& env : view_.facts.envs) any_torch |= has_torch(&env);
     // Without torch anywhere the first environment still shows the driver's side of the chain.
@@ -208,10 +208,14 @@ class Builder {
       numbers.push_back({number});
       out.push_back(block(chain, where));
     }
+    std::string heading = "heading.other_envs";
     for (const host::PythonEnv& env : view_.facts.envs) {
       bool in_chain = std::any_of(out.begin(), out.end(), [&](const ChainBlock& b) { return b.env == env.path; });
-      if (!in_chain) other_envs.push_back(env_line(env));
+      if (in_chain) continue;
+      other_envs.push_back(env_line(env));
+      if (has_torch(&env)) heading = "heading.envs";
     }
+    other_envs_heading = say(heading);
     return out;
   }
 

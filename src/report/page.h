@@ -62,7 +62,8 @@ struct Page {
   std::string machine;                     // "Debian GNU/Linux 12 (bookworm), x86_64, driver 535.183.01"
   std::vector<std::string> origin;         // where the facts come from, when not from this machine
   std::vector<ChainBlock> chains;
-  std::vector<std::string> other_envs;     // one line for each environment that has no torch
+  std::vector<std::string> other_envs;     // one line for each environment that is in no chain
+  std::string other_envs_heading;          // "Environments without torch", or "Environments" where one has it
   std::vector<FindingBlock> findings;
   std::vector<AbilityBlock> abilities;
   std::vector<Row> host_limits;

@@ -155,7 +155,7 @@ class Painter {
       rows(collapsed(block.links));
     }
     if (page_.other_envs.empty()) return;
-    heading(say("heading.other_envs"));
+    heading(page_.other_envs_heading);
     for (const std::string& line : page_.other_envs) flow(line, "  ", "    ");
   }
 

@@ -162,6 +162,14 @@ TEST(DoctorText, NoGpuAndNoEnvironmentStillAnswers) {
   EXPECT_EQ(split_lines(text(world))[0], "✗ No: PyTorch cannot use a GPU on this machine");
 }
 
+TEST(DoctorText, AnEnvironmentWithTorchIsNotListedAsOneWithout) {
+  World world = broken();
+  world.report.chains.clear();  // no GPU, no chain
+  std::string all = text(world);
+  EXPECT_EQ(all.find("without torch"), std::string::npos) << all;
+  EXPECT_NE(all.find("\nEnvironments\n  /opt/venv (venv, Python 3.12.3, torch 2.5.1+cu121)\n"), std::string::npos) << all;
+}
+
 TEST(CutCommands, TakesOutOnlyWhatCanBeCopied) {
   auto shown = [](std::string_view text) {
     std::string out;
