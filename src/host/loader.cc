@@ -283,13 +283,17 @@ bool LibrarySearch::is_default(const std::string& path) const {
 // The comparisons of glibc's open_verify on the first bytes of the ELF header.
 LibrarySearch::Fit LibrarySearch::check(const std::string& path, std::string& problem) const {
   auto file = host_.open(path);
-  if (!file) return Fit::absent;
+  if (!file) {
+    if (file.error().code == Code::not_found || file.error().code == Code::no_permission) return Fit::absent;
+    // Such a name can be opened but not read: glibc gives up instead of looking further.
+    auto status = host_.status(path);
+    if (!status || !status->is_directory) return Fit::absent;
+    problem = "cannot read file data: Is a directory";
+    return Fit::not_elf;
+  }
   std::byte head[64];
   auto got = (*file)->read(0, head);
   if (!got || *got < sizeof head) {
-    // glibc reads a whole header; a shorter file ends the search unless it is a directory.
-    auto status = host_.status(path);
-    if (!status || !status->is_regular) return Fit::absent;
     problem = "file too short";
     return Fit::not_elf;
   }
