@@ -22,7 +22,7 @@ ProcessImage::ProcessImage(const Host& host, const LibrarySearch& search, ElfRea
 
 const ImageObject* ProcessImage::find(const std::string& name) const {
   // The program is not matched: glibc gives it the empty name and it has no soname.
-  for (size_t i = 1; i < objects_.size(); ++i)
+  for (size_t i = has_program_ ? 1 : 0; i < objects_.size(); ++i)
     if (is_named(objects_[i], name)) return &objects_[i];
   return nullptr;
 }
@@ -30,9 +30,11 @@ const ImageObject* ProcessImage::find(const std::string& name) const {
 std::vector<LoadFailure> ProcessImage::start(const std::string& program) {
   std::vector<LoadFailure> failures;
   objects_.clear();
+  has_program_ = false;
   // $ORIGIN of a program comes from /proc/self/exe: its links are resolved.
   std::string path = host_.real_path(program).value_or(program);
   if (!add(program, {path, "program", {}}, nullptr, Why::opened, failures)) return failures;
+  has_program_ = true;
   const ImageObject* main = &objects_.front();
   for (const std::string& name : search_.settings().ld_preload) {
     std::vector<LoadFailure> ignored;

@@ -44,7 +44,8 @@ class ProcessImage {
   ProcessImage(const Host& host, const LibrarySearch& search, ElfReader reader);
 
   // The program, LD_PRELOAD and everything they need. Failures do not end it: a real process would not start,
-  // a report wants the rest. A missing LD_PRELOAD object is ignored, as glibc does.
+  // a report wants the rest. A missing LD_PRELOAD object is ignored, as glibc does. Without this call, open() works
+  // as in a program that nothing is known of.
   std::vector<LoadFailure> start(const std::string& program);
 
   enum class OnFailure { undo, keep };
@@ -63,12 +64,13 @@ class ProcessImage {
   ImageObject* add(const std::string& name, const Located& located, const ImageObject* by, Why why_asked,
                    std::vector<LoadFailure>& failures);
   void map_needed(size_t first, OnFailure on_failure, std::vector<LoadFailure>& failures);
-  const Requester* program() const { return objects_.empty() ? nullptr : &objects_.front().requester; }
+  const Requester* program() const { return has_program_ ? &objects_.front().requester : nullptr; }
 
   const Host& host_;
   const LibrarySearch& search_;
   ElfReader read_;
   std::deque<ImageObject> objects_;
+  bool has_program_ = false;
 };
 
 }  // namespace cufit::host
