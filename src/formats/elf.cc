@@ -198,7 +198,7 @@ Result<ElfFile> read_elf(const ByteSource& source, const ElfOptions& options) {
   reader.read_dynamic();
   reader.read_compat_note();
   if (options.device_code) reader.read_device_code();
-  file.cxx11_abi = find_cxx11_abi(source, image);
+  if (options.abi) file.cxx11_abi = find_cxx11_abi(source, image);
   if (options.symbols) file.undefined_torch = undefined_torch_symbols(source, image, file.damage);
   return file;
 }

@@ -44,6 +44,7 @@ struct ElfFile {
 struct ElfOptions {
   bool device_code = true;
   bool symbols = false;                  // fill undefined_torch
+  bool abi = true;                       // fill cxx11_abi; reads names of symbols, so not for files of no interest
 };
 
 bool is_elf(const ByteSource& source);

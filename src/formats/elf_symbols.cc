@@ -202,11 +202,15 @@ std::optional<bool> cxx11_abi_of(std::string_view mangled) {
 
 std::optional<bool> find_cxx11_abi(const ByteSource& source, const ElfImage& image) {
   bool old_seen = false, new_seen = false;
+  // One compiler run has one ABI, and a file is linked from several at most: this many that agree are enough, and
+  // libtorch_python alone has 12 000 imports.
+  int telling = 64;
   for_each_undefined(source, image, true, [&](const std::string& name) {
     if (!is_torch_symbol(name)) return true;
     std::optional<bool> abi = cxx11_abi_of(name);
-    if (abi) (*abi ? new_seen : old_seen) = true;
-    return !(new_seen && old_seen);
+    if (!abi) return true;
+    (*abi ? new_seen : old_seen) = true;
+    return --telling > 0 && !(new_seen && old_seen);
   });
   if (new_seen != old_seen) return new_seen;
   if (new_seen) return std::nullopt;

@@ -32,9 +32,20 @@ class ElfFiles {
  public:
   explicit ElfFiles(const Host& host) : host_(host) {}
 
+  // Resolved once per folder: an environment has hundreds of files in a few folders. A link that is the last part of
+  // a path stays, which only costs reading its file twice.
+  std::string real_path(const std::string& path) {
+    size_t slash = path.rfind('/');
+    if (slash == std::string::npos) return path;
+    std::string folder = path.substr(0, slash);
+    auto [place, is_new] = folders_.try_emplace(folder);
+    if (is_new) place->second = host_.real_path(folder).value_or(folder);
+    return place->second + path.substr(slash);
+  }
+
   std::shared_ptr<const formats::ElfFile> read(const std::string& path, const formats::ElfOptions& options,
                                                std::string& why) {
-    std::string real = host_.real_path(path).value_or(path);
+    std::string real = real_path(path);
     if (auto known = files_.find(real); known != files_.end()) return known->second;
     auto source = host_.open(path);
     if (!source) return why = source.error().text(), nullptr;
@@ -47,6 +58,7 @@ class ElfFiles {
 
  private:
   const Host& host_;
+  std::map<std::string, std::string> folders_;
   std::map<std::string, std::shared_ptr<const formats::ElfFile>> files_;
 };
 
@@ -153,7 +165,7 @@ class EnvReader {
       if (is_nvidia_library_package(object.owner)) continue;
       bool is_torch = is_torch_owner(object);
       formats::ElfOptions options;
-      options.symbols = !is_torch;
+      options.abi = is_torch;
       std::string why;
       auto elf = files_.read(object.path, options, why);
       if (!elf) {
@@ -205,8 +217,21 @@ class EnvReader {
     out.cxxabi = elf.cxxabi;
     if (elf.cxx11_abi) out.cxx11_abi = *elf.cxx11_abi ? "1" : "0";
     out.damage = elf.damage;
-    if (!is_torch && !elf.undefined_torch.empty()) resolve(object, elf, out);
+    if (!is_torch) add_symbols(object, out);
     env_.binaries.push_back(std::move(out));
+  }
+
+  // Reading names of symbols is the slow part, so only files of interest get here.
+  void add_symbols(const SharedObject& object, Binary& out) {
+    auto source = host_.open(object.path);
+    if (!source) return;
+    formats::ElfOptions options;
+    options.device_code = false;
+    options.symbols = true;
+    auto elf = formats::read_elf(**source, options);
+    if (!elf) return;
+    if (elf->cxx11_abi) out.cxx11_abi = *elf->cxx11_abi ? "1" : "0";
+    if (!elf->undefined_torch.empty()) resolve(object, *elf, out);
   }
 
   // Whether torch's libraries, or those of the same package, define what this file wants of torch.
@@ -278,10 +303,11 @@ class EnvReader {
     ElfReader reader = [&](const std::string& path, std::string& why) {
       formats::ElfOptions options;
       options.device_code = false;
+      options.abi = false;
       return files_.read(path, options, why);
     };
     TorchLoads loads = find_torch_loads(host_, search, process, reader);
-    for (const SharedObject& object : packages_.objects) owners_.emplace(host_.real_path(object.path).value_or(object.path), object.owner);
+    for (const SharedObject& object : packages_.objects) owners_.emplace(files_.real_path(object.path), object.owner);
     for (auto* list : {&loads.loads, &loads.shadowed})
       for (LoadedLibrary& library : *list) add_owner(library);
     add_environment_copies(loads);
@@ -289,9 +315,9 @@ class EnvReader {
     env_.shadowed = std::move(loads.shadowed);
   }
 
-  void add_owner(LoadedLibrary& library) const {
+  void add_owner(LoadedLibrary& library) {
     if (library.path.empty()) return;
-    std::string real = host_.real_path(library.path).value_or(library.path);
+    std::string real = files_.real_path(library.path);
     library.inside = is_inside(real, prefix_.real_path) || is_inside(library.path, prefix_.path);
     for (const std::string& site : prefix_.site_packages) library.inside |= is_inside(library.path, site);
     auto owner = owners_.find(real);
@@ -311,7 +337,7 @@ class EnvReader {
   }
 
   // The environment's own copy of a library that is loaded from elsewhere, or found nowhere, is evidence as well.
-  void add_environment_copies(TorchLoads& loads) const {
+  void add_environment_copies(TorchLoads& loads) {
     for (const LoadedLibrary& library : loads.loads) {
       if (library.inside || !is_cuda_library(library.name)) continue;
       for (const SharedObject& object : packages_.objects) {

@@ -228,7 +228,7 @@ class Finder {
       // A Python of its own in /usr/local does not share its site-packages with that of /usr.
       if (host_.exists("/usr/local/lib/python" + minor + "/os.py")) candidates.resize(3);
     }
-    for (const char* lib : {"lib64", "lib"}) candidates.push_back(under(prefix, lib) + ("/python" + minor + "/site-packages"));
+    for (const char* lib : {"lib", "lib64"}) candidates.push_back(under(prefix, lib) + ("/python" + minor + "/site-packages"));
     for (std::string& path : candidates) add_site(path, out);
   }
 

@@ -38,6 +38,7 @@ class Import {
     if (host_.exists(global_deps)) load_global_deps(global_deps);
     if (std::string extension = find_extension(); !extension.empty())
       record_missing(image_.open(extension, caller(), ProcessImage::OnFailure::keep));
+    open_linear_algebra();
     open_cudnn_parts();
     return result();
   }
@@ -110,6 +111,14 @@ class Import {
       other = path;
     }
     return other;
+  }
+
+  // libtorch_cuda opens its cuSOLVER part by bare name when it is first used (torch 1.13 and later).
+  void open_linear_algebra() {
+    const std::string name = "libtorch_cuda_linalg.so";
+    const ImageObject* torch_cuda = image_.find("libtorch_cuda.so");
+    if (torch_cuda && host_.exists(process_.torch_folder + "/lib/" + name))
+      record_missing(image_.open(name, torch_cuda, ProcessImage::OnFailure::keep));
   }
 
   // libcudnn.so.9 opens "libcudnn_ops.so" + ".9" and so on; which ones is in its strings.
