@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/zip.h"
 
-#include <zip.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include "base/format.h"
+#include "formats/zip_library.h"
 
 namespace cufit::formats {
 namespace {
@@ -20,13 +19,13 @@ struct Input {
   std::shared_ptr<const ByteSource> source;
   uint64_t position = 0;
   zip_error_t error;
-  Input() { zip_error_init(&error); }
-  ~Input() { zip_error_fini(&error); }
+  Input() { zip().error_init(&error); }
+  ~Input() { zip().error_fini(&error); }
 };
 
 zip_int64_t seek_input(Input& input, void* data, zip_uint64_t length) {
   zip_int64_t position =
-      zip_source_seek_compute_offset(input.position, input.source->size_bytes(), data, length, &input.error);
+      zip().source_seek_compute_offset(input.position, input.source->size_bytes(), data, length, &input.error);
   if (position < 0) return -1;
   input.position = static_cast<uint64_t>(position);
   return 0;
@@ -43,7 +42,7 @@ zip_int64_t serve(void* state, void* data, zip_uint64_t length, zip_source_cmd_t
     case ZIP_SOURCE_READ: {
       Result<size_t> got = input.source->read(input.position, {static_cast<std::byte*>(data), length});
       if (!got) {
-        zip_error_set(&input.error, ZIP_ER_READ, 0);
+        zip().error_set(&input.error, ZIP_ER_READ, 0);
         return -1;
       }
       input.position += *got;
@@ -52,18 +51,21 @@ zip_int64_t serve(void* state, void* data, zip_uint64_t length, zip_source_cmd_t
     case ZIP_SOURCE_SEEK: return seek_input(input, data, length);
     case ZIP_SOURCE_TELL: return static_cast<zip_int64_t>(input.position);
     case ZIP_SOURCE_STAT: {
-      zip_stat_t* stat = ZIP_SOURCE_GET_ARGS(zip_stat_t, data, length, &input.error);
-      if (!stat) return -1;
-      zip_stat_init(stat);
+      if (length < sizeof(zip_stat_t)) {  // ZIP_SOURCE_GET_ARGS would call libzip by its linked name
+        zip().error_set(&input.error, ZIP_ER_INVAL, 0);
+        return -1;
+      }
+      zip_stat_t* stat = static_cast<zip_stat_t*>(data);
+      zip().stat_init(stat);
       stat->valid = ZIP_STAT_SIZE;
       stat->size = input.source->size_bytes();
       return sizeof(zip_stat_t);
     }
-    case ZIP_SOURCE_ERROR: return zip_error_to_data(&input.error, data, length);
+    case ZIP_SOURCE_ERROR: return zip().error_to_data(&input.error, data, length);
     case ZIP_SOURCE_CLOSE:
     case ZIP_SOURCE_FREE: return 0;
     default:
-      zip_error_set(&input.error, ZIP_ER_OPNOTSUPP, 0);
+      zip().error_set(&input.error, ZIP_ER_OPNOTSUPP, 0);
       return -1;
   }
 }
@@ -91,7 +93,7 @@ Result<uint64_t> count_members(const ByteSource& source) {
 }
 
 struct CloseMember {
-  void operator()(zip_file_t* file) const { zip_fclose(file); }
+  void operator()(zip_file_t* file) const { zip().fclose(file); }
 };
 using OpenMember = std::unique_ptr<zip_file_t, CloseMember>;
 
@@ -103,7 +105,7 @@ struct ZipFile::State {
   zip_t* archive = nullptr;
   std::vector<ZipMember> members;
   ~State() {
-    if (archive) zip_discard(archive);
+    if (archive) zip().discard(archive);
   }
 
   Error error_at(const ZipMember& member, const std::string& what, uint64_t position) const {
@@ -116,8 +118,8 @@ struct ZipFile::State {
       return fail(Code::unsupported,
                   format("`{}`: member `{}` is encrypted", input.source->name(), member.name));
     }
-    OpenMember file(zip_fopen_index(archive, member.index, 0));
-    if (!file) return error_at(member, zip_error_strerror(zip_get_error(archive)), 0);
+    OpenMember file(zip().fopen_index(archive, member.index, 0));
+    if (!file) return error_at(member, zip().error_strerror(zip().get_error(archive)), 0);
     return file;
   }
 };
@@ -130,6 +132,8 @@ const std::vector<ZipMember>& ZipFile::members() const { return state_->members;
 
 Result<ZipFile> ZipFile::open(std::shared_ptr<const ByteSource> source, const ZipLimits& limits) {
   const std::string name = source->name();
+  auto library = zip_library();
+  if (!library) return Error(library.error()).in(format("`{}`", name));
   CUFIT_TRY(count, count_members(*source));
   if (count > limits.members) {
     return fail(Code::unsupported,
@@ -139,22 +143,22 @@ Result<ZipFile> ZipFile::open(std::shared_ptr<const ByteSource> source, const Zi
   state->input.source = std::move(source);
   state->limits = limits;
   zip_error_t error;
-  zip_error_init(&error);
-  zip_source_t* input = zip_source_function_create(serve, &state->input, &error);
-  if (input) state->archive = zip_open_from_source(input, ZIP_RDONLY, &error);
+  zip().error_init(&error);
+  zip_source_t* input = zip().source_function_create(serve, &state->input, &error);
+  if (input) state->archive = zip().open_from_source(input, ZIP_RDONLY, &error);
   if (!state->archive) {
-    if (input) zip_source_free(input);
+    if (input) zip().source_free(input);
     Error out = fail(Code::malformed, format("`{}`: {} (in the directory at the end of its {} bytes)", name,
-                                             zip_error_strerror(&error), state->input.source->size_bytes()));
-    zip_error_fini(&error);
+                                             zip().error_strerror(&error), state->input.source->size_bytes()));
+    zip().error_fini(&error);
     return out;
   }
-  zip_error_fini(&error);
-  const zip_int64_t entries = zip_get_num_entries(state->archive, 0);
+  zip().error_fini(&error);
+  const zip_int64_t entries = zip().get_num_entries(state->archive, 0);
   for (zip_int64_t i = 0; i < entries && static_cast<uint64_t>(i) < limits.members; ++i) {
     zip_stat_t stat;
-    zip_stat_init(&stat);
-    if (zip_stat_index(state->archive, static_cast<zip_uint64_t>(i), ZIP_FL_ENC_RAW, &stat) != 0) continue;
+    zip().stat_init(&stat);
+    if (zip().stat_index(state->archive, static_cast<zip_uint64_t>(i), ZIP_FL_ENC_RAW, &stat) != 0) continue;
     ZipMember member;
     member.name = stat.name ? stat.name : "";
     member.index = static_cast<uint64_t>(i);
@@ -169,8 +173,8 @@ Result<ZipFile> ZipFile::open(std::shared_ptr<const ByteSource> source, const Zi
 Result<std::string> ZipFile::read_start(const ZipMember& member, size_t size) const {
   CUFIT_TRY(file, state_->open(member));
   std::string out(size, '\0');
-  zip_int64_t got = zip_fread(file.get(), out.data(), size);
-  if (got < 0) return state_->error_at(member, zip_error_strerror(zip_file_get_error(file.get())), 0);
+  zip_int64_t got = zip().fread(file.get(), out.data(), size);
+  if (got < 0) return state_->error_at(member, zip().error_strerror(zip().file_get_error(file.get())), 0);
   out.resize(static_cast<size_t>(got));
   return out;
 }
@@ -190,8 +194,8 @@ Result<std::string> ZipFile::read(const ZipMember& member, const ZipProgress& pr
   out.reserve(static_cast<size_t>(member.size_bytes));  // bounded by the checks above
   std::vector<char> buffer(static_cast<size_t>(std::clamp<uint64_t>(member.size_bytes, 1, k_read_bytes)));
   while (true) {
-    zip_int64_t got = zip_fread(file.get(), buffer.data(), buffer.size());
-    if (got < 0) return state_->error_at(member, zip_error_strerror(zip_file_get_error(file.get())), out.size());
+    zip_int64_t got = zip().fread(file.get(), buffer.data(), buffer.size());
+    if (got < 0) return state_->error_at(member, zip().error_strerror(zip().file_get_error(file.get())), out.size());
     if (got == 0) break;
     out.append(buffer.data(), static_cast<size_t>(got));
     if (out.size() > member.size_bytes) return state_->error_at(member, "longer than its directory says", out.size());
