@@ -79,7 +79,8 @@ Result<Arguments> parse_arguments(const Command& command, int argc, const char* 
       if (is_positional(*option)) added->expected(-1);
       added->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     } else {
-      if (is_positional(*option)) added->expected(1);
+      // Without this a positional swallows the words of the next one: it is bound to a list.
+      if (is_positional(*option)) added->expected(1)->allow_extra_args(false);
       added->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     }
     if (!option->choices.empty()) added->check(CLI::IsMember(words(option->choices)));
