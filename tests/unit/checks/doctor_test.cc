@@ -105,7 +105,9 @@ TEST(Doctor, Verdicts) {
   Report good = examine(healthy());
   EXPECT_EQ(good.verdict, LinkState::ok);
   for (const Link& link : good.chains.at(0).links)
-    if (link.name != "libraries") EXPECT_EQ(link.state, LinkState::ok) << link.key;
+    if (link.name != "libraries") {
+      EXPECT_EQ(link.state, LinkState::ok) << link.key;
+    }
 
   World old = healthy();
   old.driver("535.183.01");
