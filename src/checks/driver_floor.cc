@@ -69,7 +69,7 @@ void fill(const Input& input, const host::PythonEnv& env, const TorchBuild& buil
           const std::optional<Version>& floor, Finding& made) {
   auto full = build.cuda_exact ? input.knowledge.full_driver(*build.cuda) : std::nullopt;
   std::string major = std::to_string(build.cuda->part(0));
-  std::optional<WheelPick> pick = pick_wheel_for_machine(input);
+  std::optional<WheelPick> pick = pick_wheel_for_machine(input, &env);
   made.args = {{"have", driver_text(input)},
                {"need", floor ? driver_number(*floor) : ""},
                {"full", full ? driver_number(*full) : ""},

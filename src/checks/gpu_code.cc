@@ -113,8 +113,8 @@ bool gpu_is_older(const std::vector<DeviceCode>& code, ComputeCapability cc) {
 }
 
 void fill(const Case& c, const GpuGroup& group, Finding& made) {
-  std::optional<WheelPick> pick = pick_wheel_for_machine(c.input);
-  if (!pick) pick = pick_wheel(c.input, {group.cc});
+  std::optional<WheelPick> pick = pick_wheel_for_machine(c.input, &c.env);
+  if (!pick) pick = pick_wheel(c.input, {group.cc}, &c.env);
   made.args = {{"gpu", group.text()},
                {"cc", group.cc.text()},
                {"sm", group.cc.sm()},

@@ -4,18 +4,15 @@
 #include "checks/evidence.h"
 #include "checks/torch_checks.h"
 #include "checks/torch_env.h"
+#include "checks/wheel_pick.h"
 
 namespace cufit::checks {
 
 namespace {
 
 std::string install_hint(const Input& input, const host::PythonEnv& env) {
-  std::optional<ComputeCapability> cc;
-  for (const GpuView& gpu : input.gpus)
-    if (gpu.cc && (!cc || *gpu.cc < *cc)) cc = gpu.cc;  // the oldest GPU asks most of a wheel
-  if (!cc) return install_command(env, "", "");
-  auto pick = input.knowledge.newest_wheel_for(*cc, input.driver);
-  return pick ? install_command(env, pick->torch, pick->tag) : install_command(env, "", "");
+  std::optional<WheelPick> pick = pick_wheel_for_machine(input, &env);
+  return pick ? install_text(env, pick) : install_command(env, "", "");
 }
 
 void add_build_evidence(const host::PythonEnv& env, const TorchBuild& build, Finding& made) {

@@ -77,6 +77,18 @@ bool driver_runs(const Input& input, const knowledge::WheelVariant& wheel) {
   return !input.driver || !floor || at_least(*input.driver, *floor);
 }
 
+// Wheels exist per Python minor; an unknown Python is no reason against one.
+bool python_fits(const Input& input, const knowledge::WheelVariant& wheel,
+                 const host::PythonEnv* env) {
+  auto have = env != nullptr && env->python ? parse_version(*env->python) : std::nullopt;
+  const knowledge::TorchRelease* release = input.knowledge.find_torch(wheel.torch);
+  if (!have || release == nullptr || release->python.empty()) return true;
+  std::string minor = std::to_string(have->part(0)) + "." + std::to_string(have->part(1));
+  for (std::string_view one : split(release->python, ' '))
+    if (one == minor) return true;
+  return false;
+}
+
 }  // namespace
 
 // Machine code only: a next step should not lead to a wheel that compiles itself at every first
@@ -87,11 +99,13 @@ bool wheel_serves(const Input& input, const knowledge::WheelVariant& wheel, Comp
   return false;
 }
 
-std::optional<WheelPick> pick_wheel(const Input& input, const std::vector<ComputeCapability>& ccs) {
+std::optional<WheelPick> pick_wheel(const Input& input, const std::vector<ComputeCapability>& ccs,
+                                    const host::PythonEnv* env) {
   const knowledge::WheelVariant* best = nullptr;
   bool best_runs = false;
-  auto better = [&](const knowledge::WheelVariant& wheel, bool runs) {
-    if (best == nullptr || runs != best_runs) return best == nullptr || runs;
+  int best_fit = 0;  // 2: this driver runs it, 1: it exists for this Python
+  auto better = [&](const knowledge::WheelVariant& wheel, int fit) {
+    if (best == nullptr || fit != best_fit) return best == nullptr || fit > best_fit;
     auto mine = parse_version(wheel.torch), theirs = parse_version(best->torch);
     if (!mine || !theirs || *mine != *theirs) return mine && (!theirs || *mine > *theirs);
     // Of one release the variant of the default Python index is the best tested one; else the
@@ -106,19 +120,21 @@ std::optional<WheelPick> pick_wheel(const Input& input, const std::vector<Comput
                               [&](ComputeCapability cc) { return wheel_serves(input, wheel, cc); });
     if (!serves || ccs.empty()) continue;
     bool runs = driver_runs(input, wheel);
-    if (!better(wheel, runs)) continue;
+    int fit = (runs ? 2 : 0) + (python_fits(input, wheel, env) ? 1 : 0);
+    if (!better(wheel, fit)) continue;
     best = &wheel;
     best_runs = runs;
+    best_fit = fit;
   }
   if (best == nullptr) return std::nullopt;
   return WheelPick{std::string(best->torch), std::string(best->tag), !best_runs};
 }
 
-std::optional<WheelPick> pick_wheel_for_machine(const Input& input) {
+std::optional<WheelPick> pick_wheel_for_machine(const Input& input, const host::PythonEnv* env) {
   std::vector<ComputeCapability> ccs;
   for (const GpuView& gpu : input.gpus)
     if (gpu.cc) ccs.push_back(*gpu.cc);
-  return pick_wheel(input, ccs);
+  return pick_wheel(input, ccs, env);
 }
 
 std::string install_text(const host::PythonEnv& env, const std::optional<WheelPick>& pick) {

@@ -18,12 +18,14 @@ struct WheelPick {
   std::string tag;                  // "cu126"
   bool needs_newer_driver = false;  // serves the GPUs, but not with the driver that is here
 };
-// Newest release with machine code for all of `ccs`; with a driver that it runs on where there is
-// one.
-std::optional<WheelPick> pick_wheel(const Input& input, const std::vector<ComputeCapability>& ccs);
+// Newest release with machine code for all of `ccs`; where there is one, a release that this driver
+// runs and that exists for the environment's Python.
+std::optional<WheelPick> pick_wheel(const Input& input, const std::vector<ComputeCapability>& ccs,
+                                    const host::PythonEnv* env = nullptr);
 // For all GPUs of the machine, so that a next step never cures one GPU and breaks another; empty
 // where none does.
-std::optional<WheelPick> pick_wheel_for_machine(const Input& input);
+std::optional<WheelPick> pick_wheel_for_machine(const Input& input,
+                                                const host::PythonEnv* env = nullptr);
 std::string install_text(const host::PythonEnv& env, const std::optional<WheelPick>& pick);
 
 // The table's device code of a wheel; empty = the table does not know this wheel.

@@ -81,6 +81,16 @@ TEST(GpuCode, V100GetsTheLastWheelThatServesIt) {
   FAIL() << "no arch_gpu_too_old";
 }
 
+TEST(GpuCode, TheWheelExistsForTheEnvironmentsPython) {
+  World w;
+  host::PythonEnv env = torch_env("9.9.9", "cu130", "13.0", k_cu130);
+  env.python = file<std::string>("3.9.18", "pyvenv.cfg");  // 2.9 and later need 3.10
+  w.gpu("Tesla V100-SXM2-16GB", "7.0").driver("580.95.05").env(env);
+  std::vector<Finding> found = run(check_gpu_code, w);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].args["last_torch"], "2.8.0");
+}
+
 TEST(GpuCode, JetsonPartsTakeOnlyTheirOwnCode) {
   for (const char* cc : {"8.7", "7.2"}) {
     World w;
