@@ -204,7 +204,7 @@ std::optional<bool> find_cxx11_abi(const ByteSource& source, const ElfImage& ima
   bool old_seen = false, new_seen = false;
   // One compiler run has one ABI, and a file is linked from several at most: this many that agree are enough, and
   // libtorch_python alone has 12 000 imports.
-  int telling = 64;
+  int telling = 8;
   for_each_undefined(source, image, true, [&](const std::string& name) {
     if (!is_torch_symbol(name)) return true;
     std::optional<bool> abi = cxx11_abi_of(name);

@@ -343,7 +343,9 @@ class EnvReader {
       for (const SharedObject& object : packages_.objects) {
         if (file_name(object.path) != library.name) continue;
         bool listed = std::any_of(loads.shadowed.begin(), loads.shadowed.end(),
-                                  [&](const LoadedLibrary& one) { return one.path == object.path; });
+                                  [&](const LoadedLibrary& one) {
+                                    return files_.real_path(one.path) == files_.real_path(object.path);
+                                  });
         if (listed) continue;
         LoadedLibrary copy;
         copy.name = library.name;

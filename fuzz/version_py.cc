@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/version_py.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  std::string_view text(reinterpret_cast<const char*>(data), size);
+  cufit::formats::parse_torch_version(text);
+  return 0;
+}
