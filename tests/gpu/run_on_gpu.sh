@@ -70,3 +70,6 @@ for device in facts["cuda"].get("devices", []):
 for env in facts["envs"]:
     print(env["path"], "torch_run:", env.get("torch_run"))
 PY
+
+echo "== check_machine.py"
+"$python" "$here/check_machine.py" "$cufit" "$out/check_machine" 2>&1 | tail -n 40
