@@ -12,7 +12,8 @@
 namespace cufit::formats {
 namespace {
 
-constexpr size_t k_max_string = 1u << 16;   // RPATHs of torch have some 1000 characters
+constexpr size_t k_max_path = 1u << 16;     // RPATHs of torch have some 1000 characters
+constexpr size_t k_max_name = 4096;         // of a library or a version; times k_max_versions it must stay small
 constexpr uint64_t k_max_needed = 4096;
 constexpr uint64_t k_max_versions = 16384;  // of all files together
 constexpr uint64_t k_max_note = 1u << 20;
@@ -82,10 +83,10 @@ class Reader {
     return size > UINT64_MAX - offset ? UINT64_MAX : offset + size;
   }
 
-  std::string dynamic_string(uint64_t value, const char* what) {
+  std::string dynamic_string(uint64_t value, const char* what, size_t limit = k_max_name) {
     std::string text;
     bool ok = value < strings_->size &&
-              window_.string(strings_->offset + value, clamp_end(strings_->offset, strings_->size), k_max_string, text);
+              window_.string(strings_->offset + value, clamp_end(strings_->offset, strings_->size), limit, text);
     if (!ok) {
       add_damage(file_.damage, strings_->offset, format("the string of {} (at {} of the string table) is broken",
                                                         what, value));
@@ -112,8 +113,8 @@ class Reader {
         }
         break;
       case k_tag_soname: file_.soname = dynamic_string(entry.value, "DT_SONAME"); break;
-      case k_tag_rpath: file_.rpath = split_path(dynamic_string(entry.value, "DT_RPATH")); break;
-      case k_tag_runpath: file_.runpath = split_path(dynamic_string(entry.value, "DT_RUNPATH")); break;
+      case k_tag_rpath: file_.rpath = split_path(dynamic_string(entry.value, "DT_RPATH", k_max_path)); break;
+      case k_tag_runpath: file_.runpath = split_path(dynamic_string(entry.value, "DT_RUNPATH", k_max_path)); break;
       case k_tag_flags_1: file_.no_default_lib = (entry.value & k_flag_no_default_lib) != 0; break;
       default: break;
     }

@@ -206,6 +206,7 @@ Result<ElfImage> ElfImage::open(const ByteSource& source, std::vector<Damage>& d
   }
   ElfImage image;
   image.is_64bit = elf_class == 2;
+  image.file_bytes = source.size_bytes();
   size_t header_bytes = image.is_64bit ? 64 : 52;
   at = window.at(0, header_bytes);
   if (!at) {
@@ -230,8 +231,9 @@ std::optional<FileRange> ElfImage::find_address(uint64_t address) const {
   for (const Segment& segment : segments) {
     if (segment.type != k_segment_load || address < segment.address) continue;
     uint64_t into = address - segment.address;
-    if (into >= segment.file_size || segment.offset > UINT64_MAX - into) continue;
-    return FileRange{segment.offset + into, segment.file_size - into};
+    if (into >= segment.file_size || segment.offset >= file_bytes || into >= file_bytes - segment.offset) continue;
+    const uint64_t offset = segment.offset + into;
+    return FileRange{offset, std::min(segment.file_size - into, file_bytes - offset)};
   }
   return std::nullopt;
 }

@@ -44,12 +44,13 @@ class ElfImage {
 
   bool is_64bit = false;
   uint16_t type = 0, machine = 0;
+  uint64_t file_bytes = 0;
   std::vector<Segment> segments;
   std::vector<Section> sections;
   std::vector<DynamicEntry> dynamic;  // up to DT_NULL
 
   std::optional<uint64_t> dynamic_value(uint64_t tag) const;  // first entry with that tag
-  // File range that backs `address`, to the end of its segment.
+  // File range that backs `address`, to the end of its segment or of the file.
   std::optional<FileRange> find_address(uint64_t address) const;
   const Section* find_section(std::string_view name) const;
   // .dynstr by DT_STRTAB and DT_STRSZ, cut at the end of its segment; nullopt without one.

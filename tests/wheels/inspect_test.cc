@@ -4,6 +4,8 @@
 // What must agree: for every ELF file with fatbin sections, the entries of each kind in number, order and architecture
 // as `cuobjdump -all --list-elf` and `--list-ptx` list them ("Name.7.sm_90a.cubin"). cuobjdump 13.5 writes the suffix
 // of architecture-specific code ("a") and leaves the family's ("f") out, so the "f" is not compared; it names no PTX ISA.
+// Where cuobjdump itself gives up ("fatal: Invalid ELF" on bitsandbytes 0.50.2's CUDA 12.1 library, which cuobjdump
+// 12.8 reads), what it listed until then must be how our list begins.
 // Wheels: $CUFIT_WHEELS, else <build>/wheels (tools/fetch-wheels fills it).
 #include <gtest/gtest.h>
 
@@ -112,6 +114,16 @@ std::vector<std::string> architectures(const std::string& text) {
   return out;
 }
 
+void expect_listed(const std::vector<std::string>& ours, const Output& theirs) {
+  std::vector<std::string> listed = architectures(theirs.text);
+  if (contains(theirs.text, "cuobjdump fatal")) {
+    ASSERT_LE(listed.size(), ours.size());
+    EXPECT_TRUE(std::equal(listed.begin(), listed.end(), ours.begin()));
+    return;
+  }
+  EXPECT_EQ(ours, listed);
+}
+
 // Our entries of both sections in file order, in cuobjdump's notation.
 struct Ours {
   std::vector<std::string> cubins, ptx;
@@ -185,11 +197,11 @@ TEST_P(RealWheels, AgreeWithCuobjdump) {
       SCOPED_TRACE(name);
       const fs::path file = contents.unpack(name);
       Ours ours = our_entries(file);
-      Output elf = run(format("'{}' -all --list-elf '{}' 2>/dev/null", cuobjdump.string(), file.string()));
-      Output ptx = run(format("'{}' -all --list-ptx '{}' 2>/dev/null", cuobjdump.string(), file.string()));
+      Output elf = run(format("'{}' -all --list-elf '{}' 2>&1", cuobjdump.string(), file.string()));
+      Output ptx = run(format("'{}' -all --list-ptx '{}' 2>&1", cuobjdump.string(), file.string()));
       EXPECT_FALSE(ours.cubins.empty());
-      EXPECT_EQ(ours.cubins, architectures(elf.text));
-      EXPECT_EQ(ours.ptx, architectures(ptx.text));
+      expect_listed(ours.cubins, elf);
+      expect_listed(ours.ptx, ptx);
       expect_json_counts(file, ours);
       fs::remove(file);
     }

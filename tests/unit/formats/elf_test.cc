@@ -225,6 +225,23 @@ TEST(Elf, LyingCountsEndEarly) {
   EXPECT_EQ(out.device_code.size(), 3u);  // what is there is read
 }
 
+// Segments that claim more than the file has: nothing behind its end is looked for.
+TEST(Elf, SegmentsEndWhereTheFileEnds) {
+  ElfSpec spec = full_spec(true);
+  spec.hash = HashStyle::none;
+  spec.strip_section_headers = true;
+  std::string file = build_elf(spec);
+  put(file, 64 + 32, UINT64_MAX / 2, 8);  // file size of the loadable segment
+  std::vector<Damage> damage;
+  MemorySource source("x.so", file);
+  Result<ElfImage> image = ElfImage::open(source, damage);
+  ASSERT_TRUE(image);
+  std::optional<FileRange> range = image->find_address(*image->dynamic_value(k_tag_symtab));
+  ASSERT_TRUE(range);
+  EXPECT_EQ(range->offset + range->size, file.size());
+  EXPECT_FALSE(image->find_address(0x10000 + file.size()));
+}
+
 TEST(ElfSymbols, LooksUpThroughEveryTable) {
   for (bool is_64bit : {true, false}) {
     for (HashStyle hash : {HashStyle::gnu, HashStyle::old, HashStyle::none}) {
