@@ -217,8 +217,8 @@ const WheelCase k_wheels[] = {
     {"nvidia_cublas-13", {"libcublas.so", "libcublasLt.so"}},
     {"nvidia_cudnn_cu13-", {"libcudnn_engines_precompiled.so", "libcudnn_ops.so"}},
 };
-INSTANTIATE_TEST_SUITE_P(Wheels, RealWheels, testing::ValuesIn(k_wheels), [](const auto& info) {
-  std::string name = info.param.prefix;
+INSTANTIATE_TEST_SUITE_P(Wheels, RealWheels, testing::ValuesIn(k_wheels), [](const auto& wheel) {
+  std::string name = wheel.param.prefix;
   std::replace_if(name.begin(), name.end(), [](char c) { return !isalnum(static_cast<unsigned char>(c)); }, '_');
   return name;
 });
