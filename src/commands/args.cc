@@ -74,7 +74,8 @@ Result<Arguments> parse_arguments(const Command& command, int argc, const char* 
       continue;
     }
     CLI::Option* added = app.add_option(std::string(option->flags), texts[name]);
-    if (!is_positional(*option)) added->expected(1);  // one value a time, so that a PATH may follow
+    // One value a time, so that a PATH may follow.
+    if (!is_positional(*option)) added->expected(1)->allow_extra_args(false);
     if (option->repeats) {
       if (is_positional(*option)) added->expected(-1);
       added->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
