@@ -37,6 +37,13 @@ void judge_silence(const char* call, const Fact<int>& fact, std::vector<Finding>
       finding(hung ? "driver_probe_hung" : "driver_probe_crashed", Severity::error, k_machine);
   made.args = {{"call", call}, {"note", fact.note}};
   made.evidence.push_back({to_string(fact.source.kind), fact.source.detail, why_missing(fact)});
+  // One stuck driver, one finding: the second call that did not come back is more evidence of it.
+  for (Finding& earlier : found) {
+    if (earlier.id != made.id) continue;
+    earlier.args["call"] += std::string(", ") + call;
+    earlier.evidence.push_back(made.evidence.front());
+    return;
+  }
   found.push_back(std::move(made));
 }
 

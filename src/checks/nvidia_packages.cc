@@ -42,7 +42,8 @@ constexpr const char* k_shared_folders[] = {"nvidia-cudnn", "nvidia-nccl", "nvid
 
 void same_files(const host::PythonEnv& env, const TorchBuild& build, std::vector<Finding>& findings) {
   std::vector<std::string> parts;
-  Finding made = finding("nvidia_pip_pkg_conflict", Severity::error, subject_of(env));
+  // Which of them was installed last is not written anywhere, so the right one may have won.
+  Finding made = finding("nvidia_pip_pkg_conflict", Severity::warning, subject_of(env));
   std::vector<std::string> keep;
   for (const char* base : k_shared_folders) {
     std::vector<const host::Distribution*> found;

@@ -130,11 +130,14 @@ const Rule k_rules[] = {
      "cuda_lib_not_found ext_abi_mismatch torch_family_mismatch torch_wheel_table_differs",
      Scope::same},
     // No single wheel serves the host: the per-GPU findings are its two sides.
+    {"mixed_gpu_generations", "driver_kernel_module_flavour", Scope::any},  // of its kernel_module variant, see explains
     {"mixed_gpu_generations", "arch_gpu_too_new arch_gpu_too_old ptx_jit_only", Scope::same},
     {"arch_gpu_too_new", "ext_arch_missing ptx_jit_only driver_minor_compat", Scope::same},
     {"arch_gpu_too_old", "ext_arch_missing ptx_jit_only driver_minor_compat", Scope::same},
     // One package of another CUDA major: its missing libcudart is the reason why it cannot be
     // loaded.
+    // An old distribution has an old libstdc++ as well; moving to a newer one cures both.
+    {"glibc_too_old", "libstdcxx_too_old", Scope::same},
     {"nvidia_pip_pkg_conflict", "cuda_libs_shadowed cuda_lib_not_found", Scope::same},
     {"ext_cuda_major_mismatch", "cuda_lib_not_found ext_abi_mismatch ext_arch_missing",
      Scope::same},
@@ -162,6 +165,10 @@ bool strong(const Finding& cause, const Finding& effect) {
 
 bool explains(const Finding& cause, const Finding& effect) {
   if (!strong(cause, effect)) return false;
+  // "Install the other kind of module" is no advice where each kind stops one of the GPUs; where only the wheels differ
+  // it still is.
+  if (effect.id == "driver_kernel_module_flavour" && cause.id == "mixed_gpu_generations" && cause.variant != "kernel_module")
+    return false;
   for (const Rule& rule : k_rules) {
     if (rule.cause != cause.id || !lists(rule.effects, effect.id)) continue;
     if (rule.scope == Scope::any || covers(cause.subject, effect.subject)) return true;

@@ -24,10 +24,11 @@ void add_build_evidence(const host::PythonEnv& env, const TorchBuild& build, Fin
 
 // A desktop or server wheel on a Jetson of JetPack 6 or older (Orin and before:
 // integrated 5.3, 6.2, 7.2, 8.7) does not fit; JetPack 7 on Thor (11.0) and Orin uses the ordinary
-// SBSA wheels of CUDA 13.
+// SBSA wheels of CUDA 13: where the driver is of CUDA 13.
 bool generic_wheel_on_jetson(const Input& input, const TorchBuild& build) {
-  if (!is_jetson(input.facts) || build.kind != "cuda" || !build.cuda || build.cuda->part(0) >= 13)
-    return false;
+  if (!is_jetson(input.facts) || build.kind != "cuda" || !build.cuda) return false;
+  const bool jetpack_7 = !input.driver_cuda || input.driver_cuda->part(0) >= 13;
+  if (build.cuda->part(0) >= 13 && jetpack_7) return false;
   return starts_with(build.tag, "cu") && !build.release.empty();
 }
 
