@@ -30,8 +30,7 @@ class Page {
   std::string text() {
     for (const InspectedFile& file : result_.files) add_file(file);
     for (const InspectError& error : result_.errors) {
-      out_ += fill(word("error"), {{"path", formats::printable(error.path, 4096)},
-                                   {"what", formats::printable(error.what, 4096)}}) + "\n";
+      out_ += fill(word("error"), {{"what", formats::printable(error.what, 4096)}}) + "\n";  // names the file
     }
     if (result_.files.empty() && result_.errors.empty()) out_ += word("nothing") + "\n";
     if (result_.files.size() > 1) add_summary();
