@@ -2,6 +2,7 @@
 #include "host/probe.h"
 
 #include <exception>
+#include <optional>
 
 namespace cufit::host {
 namespace {
@@ -20,7 +21,8 @@ void guarded(const char* name, Facts& facts, Probe probe) {
 }  // namespace
 
 // The order is that of need: the kernel probe looks at the PCI functions and the container kind, the driver's answers
-// at the library that would load, the Python environments at all of the system.
+// at the library that would load, the Python environments at all of the system. The driver is
+// asked while the environments are read.
 Facts collect(const Host& host, const ProbeOptions& options) {
   Facts facts;
   facts.cufit_version = CUFIT_VERSION;
@@ -31,8 +33,10 @@ Facts collect(const Host& host, const ProbeOptions& options) {
   guarded("the variables", facts, [&] { read_variables(host, facts); });
   guarded("the toolkits", facts, [&] { read_toolkits(host, facts); });
   guarded("the container engine", facts, [&] { read_container_engine(host, facts); });
-  guarded("the driver's answers", facts, [&] { read_driver_answers(host, options, facts); });
+  std::optional<DriverQuestions> driver;
+  guarded("the driver's answers", facts, [&] { driver.emplace(host, options, facts); });
   guarded("the Python environments", facts, [&] { read_python_envs(host, options, facts); });
+  guarded("the driver's answers", facts, [&] { if (driver) driver->finish(facts); });
   guarded("torch's own computation", facts, [&] { run_torch_checks(host, options, facts); });
   return facts;
 }

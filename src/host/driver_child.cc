@@ -39,6 +39,7 @@ struct Child {
   double deadline = 0;
   bool timed_out = false;
   bool left_behind = false;  // does not even die of SIGKILL
+  bool reaped = false;
   int status = 0;            // of waitpid
 };
 
@@ -254,20 +255,43 @@ double time_limit(const ProbeOptions& options, const Facts& facts) {
 
 }  // namespace
 
-void read_driver_answers(const Host& host, const ProbeOptions& options, Facts& facts) {
-  if (!options.driver_calls) return;
-  double limit = time_limit(options, facts);
-  ChildTask task{options.driver_library_dir, options.deep, limit};
+struct DriverQuestions::State {
+  ProbeOptions options;
+  double limit = 0;
   std::array<Child, 2> children;
+};
+
+DriverQuestions::DriverQuestions(const Host& host, const ProbeOptions& options, const Facts& facts)
+    : state_(std::make_unique<State>()) {
+  if (!options.driver_calls) return;
+  state_->options = options;
+  state_->limit = time_limit(options, facts);
+  ChildTask task{options.driver_library_dir, options.deep, state_->limit};
+  std::array<Child, 2>& children = state_->children;
   children[0].what = "NVML", children[0].work = ask_nvml;
   children[1].what = "CUDA", children[1].work = ask_cuda;
-  for (Child& child : children) {
-    start(child, host, task);
-    child.deadline = DriverCalls::now() + limit;
+  for (Child& child : children) start(child, host, task);
+}
+
+DriverQuestions::~DriverQuestions() {
+  for (Child& child : state_->children) {
+    if (child.pid <= 0 || child.reaped) continue;
+    child.timed_out = true;  // nobody waits for its answer any more
+    close_pipe(child);
+    reap(child);
   }
-  gather(children, options, limit);
+}
+
+void DriverQuestions::finish(Facts& facts) {
+  if (!state_->options.driver_calls || state_->limit == 0) return;
+  std::array<Child, 2>& children = state_->children;
+  const double limit = state_->limit;
+  // The limit runs from here on: what other probes took meanwhile is not the driver's fault.
+  for (Child& child : children) child.deadline = DriverCalls::now() + limit;
+  gather(children, state_->options, limit);
   for (Child& child : children) {
     reap(child);
+    child.reaped = true;
     if (child.left_behind) {
       facts.problems.push_back(
           format("process {} asking {} hangs in the kernel and cannot be ended (in {})", child.pid,
@@ -284,6 +308,10 @@ void read_driver_answers(const Host& host, const ProbeOptions& options, Facts& f
     if (child.work == ask_cuda) mark_unreached(facts.cuda, end.why, child.answers.call, end.note);
   }
   fill_persistence(facts);
+}
+
+void read_driver_answers(const Host& host, const ProbeOptions& options, Facts& facts) {
+  DriverQuestions(host, options, facts).finish(facts);
 }
 
 }  // namespace cufit::host
