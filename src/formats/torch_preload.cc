@@ -38,7 +38,10 @@ std::optional<Literal> next_literal(std::string_view text, size_t from) {
 }
 
 bool is_library_pattern(std::string_view text) {
-  return starts_with(text, "lib") && contains(text, ".so") && text.size() < 80 && !contains(text, "/");
+  // Matching goes back at every "*": torch's patterns have one, a hostile file must not have many.
+  size_t star = text.find('*');
+  bool few_stars = star == std::string_view::npos || text.find('*', star + 1) == std::string_view::npos;
+  return starts_with(text, "lib") && contains(text, ".so") && text.size() < 80 && !contains(text, "/") && few_stars;
 }
 
 }  // namespace

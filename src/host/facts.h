@@ -211,7 +211,7 @@ struct Distribution {
   std::string name;                        // normalised (PEP 503): "nvidia-cuda-runtime-cu12"
   std::string version;                     // "2.11.0", "12.8.90"
   std::string location;                    // the metadata folder or conda-meta file
-  std::string kind;                        // "dist-info", "egg-info", "conda-meta"
+  std::string kind;                        // "dist-info", "egg-info", "conda-meta", "leftover" (pip's "~orch")
   std::string installer;                   // "pip", "uv", "conda", "poetry", ...; empty = not said
   std::string tag;                         // "cp312-cp312-manylinux_2_28_x86_64" of WHEEL, build string of conda
   std::vector<std::string> needs;          // Requires-Dist lines that apply without extras
@@ -262,7 +262,7 @@ struct TorchFacts {
 
 struct PythonEnv {
   std::string path;                        // prefix; redacted in recordings
-  std::string kind;                        // "venv", "conda", "system", "image"
+  std::string kind;                        // "venv", "conda", "system", "image", "folder" (packages without a Python)
   bool active = false;
   std::string found_by;                    // "--env", "VIRTUAL_ENV", "CONDA_PREFIX", "PATH", "default"
   std::string installer;                   // how a user installs into it: "pip", "uv", "conda", "poetry", "pixi"
