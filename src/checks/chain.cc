@@ -140,7 +140,8 @@ Chain build(const LinkCase& c, const std::vector<Finding>& findings) {
     if (place.empty() || !is_about(finding, c)) continue;
     bool there = std::any_of(chain.links.begin(), chain.links.end(),
                              [&](const Link& link) { return link.name == place; });
-    // A partner package without a binary that was looked at (torchvision) still is a link when it is broken.
+    // A partner package without a binary that was looked at (torchvision) still is a link when it
+    // is broken.
     if (!there && place == "extensions" && state_of(finding) != LinkState::ok)
       chain.links.push_back(Link{"extensions", LinkState::ok, "", {}, {}});
     for (Link& link : chain.links)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Was this container given a GPU? Decided by what lies in it, not by NVIDIA_VISIBLE_DEVICES: CUDA base images set that
-// variable to "all" whether or not a GPU was requested.
+// Was this container given a GPU? Decided by what lies in it, not by NVIDIA_VISIBLE_DEVICES: CUDA
+// base images set that variable to "all" whether or not a GPU was requested.
 #include "base/format.h"
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
@@ -10,28 +10,33 @@
 namespace cufit::checks {
 namespace {
 
-// libcuda that came from the host's driver: neither a toolkit's stub nor the image's compat package.
+// libcuda that came from the host's driver: neither a toolkit's stub nor the image's compat
+// package.
 const host::DriverLibrary* host_library(const host::Facts& facts, std::string_view soname) {
   for (const host::DriverLibrary& library : facts.driver_libraries) {
-    if (library.soname == soname && (library.origin == "driver" || library.origin == "wsl")) return &library;
+    if (library.soname == soname && (library.origin == "driver" || library.origin == "wsl"))
+      return &library;
   }
   return nullptr;
 }
 
 bool any_node(const host::Facts& facts) {
   for (const host::DeviceNode& node : facts.kernel.nodes) {
-    const bool gpu = is_gpu_node(node.path) || node.path == "/dev/nvidiactl" || node.path == "/dev/dxg";
+    const bool gpu =
+        is_gpu_node(node.path) || node.path == "/dev/nvidiactl" || node.path == "/dev/dxg";
     if (gpu && node.mode) return true;
   }
   return false;
 }
 
 bool host_has_gpu(const Input& input) {
-  return input.facts.kernel.version || input.driver || !pci_gpus(input.facts).empty() || is_wsl(input.facts);
+  return input.facts.kernel.version || input.driver || !pci_gpus(input.facts).empty() ||
+         is_wsl(input.facts);
 }
 
 std::string run_option(const std::string& container) {
-  if (container == "kubernetes" || container == "apptainer" || container == "podman") return container;
+  if (container == "kubernetes" || container == "apptainer" || container == "podman")
+    return container;
   return "";  // the default text is docker's
 }
 
@@ -40,11 +45,13 @@ std::string run_option(const std::string& container) {
 std::vector<Finding> check_container_gpu(const Input& input) {
   const host::Facts& facts = input.facts;
   if (!in_container(facts) || cuda_works(facts) || !host_has_gpu(input)) return {};
-  if (!is_wsl(facts) && !facts.kernel.version && !input.driver) return {};  // the host's driver is not loaded
+  if (!is_wsl(facts) && !facts.kernel.version && !input.driver)
+    return {};  // the host's driver is not loaded
   const host::DriverLibrary* libcuda = host_library(facts, "libcuda.so.1");
   const std::string visible = variable(facts, "NVIDIA_VISIBLE_DEVICES");
   if (!any_node(facts)) {
-    if (libcuda != nullptr && has_variable(facts, "NVIDIA_VISIBLE_DEVICES") && visible != "void" && visible != "none" &&
+    if (libcuda != nullptr && has_variable(facts, "NVIDIA_VISIBLE_DEVICES") && visible != "void" &&
+        visible != "none" &&
         libcuda->version == (facts.kernel.version ? *facts.kernel.version : "")) {
       // The right libraries were injected, every node is absent.
       Finding made = finding("dev_nodes_missing", Severity::error, "container");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host offers to its containers, and the shared memory of a container. Notes on a host: they matter only to
-// somebody who starts GPU containers there.
+// What a host offers to its containers, and the shared memory of a container. Notes on a host: they
+// matter only to somebody who starts GPU containers there.
 #include "base/format.h"
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
@@ -30,11 +30,13 @@ std::vector<Finding> check_container_host(const Input& input) {
     if (!failed(engine.toolkit)) return {};
     return {cannot_tell("container_toolkit_missing", k_machine, why_missing(engine.toolkit))};
   }
-  // `docker run --gpus` needs no entry in daemon.json: docker finds the toolkit's hook on its PATH. Only snap's docker
-  // cannot (it does not see the host's files), and `--runtime nvidia` needs the entry.
+  // `docker run --gpus` needs no entry in daemon.json: docker finds the toolkit's hook on its PATH.
+  // Only snap's docker cannot (it does not see the host's files), and `--runtime nvidia` needs the
+  // entry.
   const bool registered = engine.runtime_registered.value_or(true) || !engine.cdi_specs.empty();
   if (registered) return {};
-  Finding made = finding("container_runtime_not_registered", snap ? Severity::warning : Severity::note, k_machine);
+  Finding made = finding("container_runtime_not_registered",
+                         snap ? Severity::warning : Severity::note, k_machine);
   made.variant = snap ? "snap" : "";
   made.args["engine"] = *engine.docker;
   made.evidence.push_back(seen(engine.runtime_registered));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which CUDA libraries would a torch process load, and are they torch's own? The answer comes from host/'s simulation
-// of glibc's search (PythonEnv::loads); nothing is guessed from a version table here.
+// Which CUDA libraries would a torch process load, and are they torch's own? The answer comes from
+// host/'s simulation of glibc's search (PythonEnv::loads); nothing is guessed from a version table
+// here.
 #include <algorithm>
 
 #include "base/format.h"
@@ -12,19 +13,24 @@
 namespace cufit::checks {
 namespace {
 
-// Libraries of the CUDA toolkit and its companions. Not the driver's own (libcuda, libnvidia-*): those must come from
-// outside the environment and have checks of their own.
+// Libraries of the CUDA toolkit and its companions. Not the driver's own (libcuda, libnvidia-*):
+// those must come from outside the environment and have checks of their own.
 bool is_cuda_library(std::string_view name) {
   if (starts_with(name, "libcuda.") || starts_with(name, "libnvidia-")) return false;
-  for (std::string_view prefix : {"libcud", "libcub", "libcufft", "libcufile", "libcurand", "libcusolver", "libcusparse", "libcupti",
-                                  "libnccl", "libnvJitLink", "libnvrtc", "libnvToolsExt", "libnvshmem", "libnvtx"}) {
+  for (std::string_view prefix :
+       {"libcud", "libcub", "libcufft", "libcufile", "libcurand", "libcusolver", "libcusparse",
+        "libcupti", "libnccl", "libnvJitLink", "libnvrtc", "libnvToolsExt", "libnvshmem",
+        "libnvtx"}) {
     if (starts_with(name, prefix)) return true;
   }
   return false;
 }
 
-// A sub-library that cuDNN opens by name when an operation first needs it: importing torch succeeds without it.
-bool is_sublibrary(const host::LoadedLibrary& library) { return library.by == "dlopen" && starts_with(library.name, "libcudnn_"); }
+// A sub-library that cuDNN opens by name when an operation first needs it: importing torch succeeds
+// without it.
+bool is_sublibrary(const host::LoadedLibrary& library) {
+  return library.by == "dlopen" && starts_with(library.name, "libcudnn_");
+}
 
 // The environment holds a copy of its own, so the foreign one took its place.
 const host::LoadedLibrary* own_copy(const host::PythonEnv& env, const std::string& name) {
@@ -36,7 +42,8 @@ const host::LoadedLibrary* own_copy(const host::PythonEnv& env, const std::strin
 
 std::string stem(std::string_view name) { return std::string(name.substr(0, name.find(".so"))); }
 
-void not_found(const host::PythonEnv& env, const TorchBuild& build, std::vector<Finding>& findings) {
+void not_found(const host::PythonEnv& env, const TorchBuild& build,
+               std::vector<Finding>& findings) {
   std::vector<std::string> names, asked;
   Finding made = finding("cuda_lib_not_found", Severity::error, subject_of(env));
   bool import_fails = false;
@@ -45,7 +52,9 @@ void not_found(const host::PythonEnv& env, const TorchBuild& build, std::vector<
     names.push_back(library.name);
     asked.emplace_back(file_name(library.asked_by));
     import_fails = import_fails || !is_sublibrary(library);
-    made.evidence.push_back({"file", library.asked_by, library.name + ": " + (library.by.empty() ? "not found" : library.by)});
+    made.evidence.push_back(
+        {"file", library.asked_by,
+         library.name + ": " + (library.by.empty() ? "not found" : library.by)});
   }
   if (names.empty()) return;
   if (!import_fails) made.variant = "sublibrary";
@@ -53,11 +62,13 @@ void not_found(const host::PythonEnv& env, const TorchBuild& build, std::vector<
   made.args["name"] = names.front();
   made.args["asked_by"] = asked.front();
   made.args["env"] = env.path;
-  // Reinstalling torch's own pins brings the file back; for one cuDNN part the package that should hold it is enough.
+  // Reinstalling torch's own pins brings the file back; for one cuDNN part the package that should
+  // hold it is enough.
   std::string package;
   const std::string major = build.cuda ? std::to_string(build.cuda->part(0)) : "";
   const host::Distribution* cudnn = find_distribution(env, "nvidia-cudnn-cu" + major);
-  if (starts_with(names.front(), "libcudnn") && cudnn != nullptr) package = "nvidia-cudnn-cu" + major;
+  if (starts_with(names.front(), "libcudnn") && cudnn != nullptr)
+    package = "nvidia-cudnn-cu" + major;
   made.args["package"] = package.empty() ? "torch" : package + " " + cudnn->version;
   made.args["command"] = install_command(env, build.release, build.tag);
   if (!package.empty()) {
@@ -66,9 +77,12 @@ void not_found(const host::PythonEnv& env, const TorchBuild& build, std::vector<
     for (const std::string& line : torch != nullptr ? torch->needs : std::vector<std::string>{}) {
       if (!starts_with(line, package + "==")) continue;
       const std::string pin = line.substr(0, line.find_first_of("; "));
-      // The pinned version is the installed one: then that release itself lacks the file and a newer one is needed.
-      if (pin != package + "==" + cudnn->version) made.args["command"] = install_command(env, pin);
-      else made.args["command"] = install_command(env, package + ">" + cudnn->version);
+      // The pinned version is the installed one: then that release itself lacks the file and a
+      // newer one is needed.
+      if (pin != package + "==" + cudnn->version)
+        made.args["command"] = install_command(env, pin);
+      else
+        made.args["command"] = install_command(env, package + ">" + cudnn->version);
     }
   }
   findings.push_back(std::move(made));
@@ -79,9 +93,11 @@ std::string rule_variant(const std::string& by) {
   return by == "ld.so.cache" || by == "default directory" ? "cache" : "";
 }
 
-// "libcublasLt.so.12 <- libcublas.so.12 (LD_LIBRARY_PATH): /usr/local/cuda-12.1/lib64/libcublasLt.so.12"
+// "libcublasLt.so.12 <- libcublas.so.12 (LD_LIBRARY_PATH):
+// /usr/local/cuda-12.1/lib64/libcublasLt.so.12"
 std::string line_of(const host::LoadedLibrary& library) {
-  return format("{} <- {} ({}): {}", library.name, file_name(library.asked_by), library.by, library.path);
+  return format("{} <- {} ({}): {}", library.name, file_name(library.asked_by), library.by,
+                library.path);
 }
 
 void shadowed(const host::PythonEnv& env, const TorchBuild& build, std::vector<Finding>& findings) {
@@ -90,10 +106,12 @@ void shadowed(const host::PythonEnv& env, const TorchBuild& build, std::vector<F
   for (const host::LoadedLibrary& library : env.loads) {
     if (library.path.empty() || !is_cuda_library(library.name)) continue;
     const bool cudnn = starts_with(library.name, "libcudnn");
-    const bool major = build.cuda && !library.cuda_major.empty() && library.cuda_major != std::to_string(build.cuda->part(0));
+    const bool major = build.cuda && !library.cuda_major.empty() &&
+                       library.cuda_major != std::to_string(build.cuda->part(0));
     if (library.inside) {
       cudnn_inside = cudnn_inside || cudnn;
-      // Inside, but a package of another CUDA major put its files there: nvidia_packages.cc names the packages.
+      // Inside, but a package of another CUDA major put its files there: nvidia_packages.cc names
+      // the packages.
       continue;
     }
     const host::LoadedLibrary* own = own_copy(env, library.name);
@@ -104,10 +122,12 @@ void shadowed(const host::PythonEnv& env, const TorchBuild& build, std::vector<F
     foreign.push_back(&library);
   }
   if (foreign.empty()) return;
-  // cuDNN refuses parts of different versions; a runtime of another major has other interfaces. Another minor version
-  // of the same major works mostly, and nobody tested it.
+  // cuDNN refuses parts of different versions; a runtime of another major has other interfaces.
+  // Another minor version of the same major works mostly, and nobody tested it.
   const bool mixed_cudnn = cudnn_inside && cudnn_outside && other_version;
-  Finding made = finding("cuda_libs_shadowed", other_major || mixed_cudnn ? Severity::error : Severity::warning, subject_of(env));
+  Finding made =
+      finding("cuda_libs_shadowed",
+              other_major || mixed_cudnn ? Severity::error : Severity::warning, subject_of(env));
   made.variant = rule_variant(foreign.front()->by);
   std::vector<std::string> names;
   for (const host::LoadedLibrary* library : foreign) {

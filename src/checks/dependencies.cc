@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// General packages that are newer than this torch was compiled for, and packages whose compiled CUDA part is not there
-// for torch's CUDA.
+// General packages that are newer than this torch was compiled for, and packages whose compiled
+// CUDA part is not there for torch's CUDA.
 #include <algorithm>
 
 #include "base/format.h"
@@ -12,9 +12,11 @@
 namespace cufit::checks {
 namespace {
 
-void judge_numpy(const host::PythonEnv& env, const Version& torch, const std::string& release, std::vector<Finding>& findings) {
+void judge_numpy(const host::PythonEnv& env, const Version& torch, const std::string& release,
+                 std::vector<Finding>& findings) {
   const host::Distribution* numpy = find_distribution(env, "numpy");
-  // torch 2.3 is the first release built to work with NumPy 2 (Linux); see torch_releases in data/wheels.toml.
+  // torch 2.3 is the first release built to work with NumPy 2 (Linux); see torch_releases in
+  // data/wheels.toml.
   if (numpy == nullptr || major_of(numpy->version) < 2 || torch >= *parse_version("2.3")) return;
   Finding made = finding("dependency_too_new", Severity::error, subject_of(env));
   made.args["package"] = "numpy";
@@ -27,9 +29,11 @@ void judge_numpy(const host::PythonEnv& env, const Version& torch, const std::st
   findings.push_back(std::move(made));
 }
 
-// torch of the project's own conda channel ("py3.11_cuda12.1_cudnn8.9.2_0") links MKL dynamically and needs a symbol
-// that MKL 2024.1 dropped (pytorch issue 123097). conda-forge builds and wheels do not.
-void judge_mkl(const host::PythonEnv& env, const std::string& release, std::vector<Finding>& findings) {
+// torch of the project's own conda channel ("py3.11_cuda12.1_cudnn8.9.2_0") links MKL dynamically
+// and needs a symbol that MKL 2024.1 dropped (pytorch issue 123097). conda-forge builds and wheels
+// do not.
+void judge_mkl(const host::PythonEnv& env, const std::string& release,
+               std::vector<Finding>& findings) {
   const host::Distribution* pytorch = nullptr;
   for (const host::Distribution* found : find_distributions(env, "pytorch")) {
     if (found->kind == "conda-meta" && starts_with(found->tag, "py3.")) pytorch = found;
@@ -62,7 +66,8 @@ uint32_t cuda_of_library(std::string_view name) {
   return number;
 }
 
-void judge_bitsandbytes(const Input& input, const host::PythonEnv& env, const TorchBuild& build, std::vector<Finding>& findings) {
+void judge_bitsandbytes(const Input& input, const host::PythonEnv& env, const TorchBuild& build,
+                        std::vector<Finding>& findings) {
   const host::Distribution* package = find_distribution(env, "bitsandbytes");
   if (package == nullptr || !build.cuda || !build.cuda_exact) return;
   uint32_t wanted = build.cuda->part(0) * 10 + build.cuda->part(1);
@@ -77,7 +82,8 @@ void judge_bitsandbytes(const Input& input, const host::PythonEnv& env, const To
     same_major = same_major || cuda / 10 == wanted / 10;
     have.push_back(std::to_string(cuda / 10) + "." + std::to_string(cuda % 10));
   }
-  // 0.50 falls back to another library of the same CUDA major (its cextension.py); earlier releases want the exact one.
+  // 0.50 falls back to another library of the same CUDA major (its cextension.py); earlier releases
+  // want the exact one.
   const std::optional<Version> version = parse_version(package->version);
   if (same_major && forced.empty() && version && *version >= *parse_version("0.50")) return;
   Finding made = finding("ext_binary_missing", Severity::error, subject_of(env));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// /dev/nvidia*: are the nodes there, and may this process open them? Asks nothing where CUDA already answered.
+// /dev/nvidia*: are the nodes there, and may this process open them? Asks nothing where CUDA
+// already answered.
 //
-// The tie-breakers of containers: no GPU option at all is container_no_gpu_requested, a GPU option without libcuda is
-// container_driver_capabilities (both container_gpu.cc); here libcuda is present and a node is absent, or the node is
-// there and the container's device rules forbid it.
+// The tie-breakers of containers: no GPU option at all is container_no_gpu_requested, a GPU option
+// without libcuda is container_driver_capabilities (both container_gpu.cc); here libcuda is present
+// and a node is absent, or the node is there and the container's device rules forbid it.
 #include "base/format.h"
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
@@ -13,7 +14,9 @@
 namespace cufit::checks {
 namespace {
 
-bool open_to_all(const host::DeviceNode& node) { return node.mode && node.mode->size() >= 9 && ends_with(*node.mode, "rw-"); }
+bool open_to_all(const host::DeviceNode& node) {
+  return node.mode && node.mode->size() >= 9 && ends_with(*node.mode, "rw-");
+}
 
 Evidence seen_node(const host::DeviceNode& node) {
   std::string value = node.mode ? *node.mode : std::string(to_string(node.mode.why));
@@ -27,24 +30,27 @@ std::vector<std::string> missing_nodes(const host::Facts& facts) {
     if (!exists(find_node(facts, path))) missing.push_back(path);
   }
   bool any_gpu = false;
-  for (const host::DeviceNode& node : facts.kernel.nodes) any_gpu = any_gpu || (is_gpu_node(node.path) && node.mode);
+  for (const host::DeviceNode& node : facts.kernel.nodes)
+    any_gpu = any_gpu || (is_gpu_node(node.path) && node.mode);
   if (!any_gpu) missing.push_back("/dev/nvidia0");
   return missing;
 }
 
-// Nodes that exist and that this process may not open. The cause differs: a mode without rw for others is a matter of
-// groups; rw for everybody and still refused is the container's device list (cgroup).
+// Nodes that exist and that this process may not open. The cause differs: a mode without rw for
+// others is a matter of groups; rw for everybody and still refused is the container's device list
+// (cgroup).
 std::vector<Finding> refused(const Input& input) {
   const host::Facts& facts = input.facts;
   std::vector<const host::DeviceNode*> nodes;
   for (const host::DeviceNode& node : facts.kernel.nodes) {
-    const bool matters = is_gpu_node(node.path) || node.path == "/dev/nvidiactl" || node.path == "/dev/nvidia-uvm";
+    const bool matters =
+        is_gpu_node(node.path) || node.path == "/dev/nvidiactl" || node.path == "/dev/nvidia-uvm";
     if (matters && node.mode && !node.usable) nodes.push_back(&node);
   }
   if (nodes.empty()) return {};
   const bool device_rules = in_container(facts) && open_to_all(*nodes.front());
-  Finding made = finding(device_rules ? "container_cgroup_devices_lost" : "dev_nodes_no_permission", Severity::error,
-                         in_container(facts) ? "container" : k_machine);
+  Finding made = finding(device_rules ? "container_cgroup_devices_lost" : "dev_nodes_no_permission",
+                         Severity::error, in_container(facts) ? "container" : k_machine);
   std::vector<std::string> paths;
   for (const host::DeviceNode* node : nodes) {
     paths.push_back(node->path);
@@ -62,7 +68,8 @@ std::vector<Finding> refused(const Input& input) {
 std::vector<Finding> check_device_nodes(const Input& input) {
   const host::Facts& facts = input.facts;
   if (cuda_works(facts) || is_wsl(facts) || is_jetson(facts)) return {};
-  if (!facts.kernel.version || facts.kernel.nodes.empty()) return {};  // no driver, or a text that lists no nodes
+  if (!facts.kernel.version || facts.kernel.nodes.empty())
+    return {};  // no driver, or a text that lists no nodes
   std::vector<Finding> findings = refused(input);
   if (!findings.empty()) return findings;
 
@@ -74,10 +81,12 @@ std::vector<Finding> check_device_nodes(const Input& input) {
     const bool answered = facts.cuda.init_result.value.has_value();
     Finding made;
     if (answered || in_container(facts)) {
-      made = finding("dev_nodes_missing", Severity::error, in_container(facts) ? "container" : k_machine);
+      made = finding("dev_nodes_missing", Severity::error,
+                     in_container(facts) ? "container" : k_machine);
       made.variant = in_container(facts) ? "container" : "";
     } else {
-      // On a host nvidia-modprobe makes the nodes when the first program asks, and no program asked.
+      // On a host nvidia-modprobe makes the nodes when the first program asks, and no program
+      // asked.
       made = cannot_tell("dev_nodes_missing", k_machine, why_missing(facts.cuda.init_result));
     }
     made.args["nodes"] = join(missing, ", ");
@@ -85,7 +94,8 @@ std::vector<Finding> check_device_nodes(const Input& input) {
     made.evidence.push_back(seen(facts.cuda.init_result));
     return {made};
   }
-  // Every node is there and may be opened, NVML still answers 999: the device rules were rewritten under the container.
+  // Every node is there and may be opened, NVML still answers 999: the device rules were rewritten
+  // under the container.
   if (in_container(facts) && facts.nvml.init_result && *facts.nvml.init_result == 999) {
     Finding made = finding("container_cgroup_devices_lost", Severity::error, "container");
     made.args["nodes"] = "/dev/nvidia*";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVSwitch systems: CUDA starts (error 802 otherwise) only after the fabric manager has set up the switches. A system
-// without NVSwitch does not need it, and its absence there is no finding.
+// NVSwitch systems: CUDA starts (error 802 otherwise) only after the fabric manager has set up the
+// switches. A system without NVSwitch does not need it, and its absence there is no finding.
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
 #include "checks/machine_checks.h"
@@ -16,10 +16,14 @@ std::vector<Finding> check_fabric(const Input& input) {
   const Fact<std::string>& manager = facts.kernel.fabric_manager;
   const bool down = manager && *manager != "running";
   if (!not_ready && !(facts.kernel.nvswitch && down && !facts.cuda.init_result)) return {};
-  Finding made = finding("fabric_manager", not_ready ? Severity::error : Severity::warning, k_machine);
-  if (in_container(facts)) made.variant = "container";
-  else if (manager && *manager == "not_installed") made.variant = "not_installed";
-  else if (manager && *manager == "running") made.variant = "running";
+  Finding made =
+      finding("fabric_manager", not_ready ? Severity::error : Severity::warning, k_machine);
+  if (in_container(facts))
+    made.variant = "container";
+  else if (manager && *manager == "not_installed")
+    made.variant = "not_installed";
+  else if (manager && *manager == "running")
+    made.variant = "running";
   made.args["state"] = manager.value_or("unknown");
   made.args["driver"] = input.driver ? facts.kernel.version.value_or(input.driver->text()) : "?";
   made.args["branch"] = input.driver ? std::to_string(input.driver->part(0)) : "?";

@@ -26,7 +26,8 @@ const host::DeviceNode* find_node(const host::Facts& facts, std::string_view pat
 bool is_gpu_node(std::string_view path) {
   constexpr std::string_view prefix = "/dev/nvidia";
   if (!starts_with(path, prefix) || path.size() == prefix.size()) return false;
-  return std::all_of(path.begin() + prefix.size(), path.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return std::all_of(path.begin() + prefix.size(), path.end(),
+                     [](char c) { return c >= '0' && c <= '9'; });
 }
 
 bool exists(const host::DeviceNode* node) { return node != nullptr && node->mode; }
@@ -42,9 +43,12 @@ std::string log_line(const host::Facts& facts, std::initializer_list<std::string
   return {};
 }
 
-bool cuda_works(const host::Facts& facts) { return facts.cuda.init_result && *facts.cuda.init_result == 0; }
+bool cuda_works(const host::Facts& facts) {
+  return facts.cuda.init_result && *facts.cuda.init_result == 0;
+}
 
-std::vector<const host::Distribution*> find_distributions(const host::PythonEnv& env, std::string_view name) {
+std::vector<const host::Distribution*> find_distributions(const host::PythonEnv& env,
+                                                          std::string_view name) {
   std::vector<const host::Distribution*> found;
   if (!env.distributions) return found;
   for (const host::Distribution& distribution : *env.distributions) {
@@ -55,7 +59,8 @@ std::vector<const host::Distribution*> find_distributions(const host::PythonEnv&
 
 std::string short_list(const std::vector<std::string>& parts, size_t limit) {
   if (parts.size() <= limit) return join(parts, ", ");
-  const std::vector<std::string> first(parts.begin(), parts.begin() + static_cast<ptrdiff_t>(limit));
+  const std::vector<std::string> first(parts.begin(),
+                                       parts.begin() + static_cast<ptrdiff_t>(limit));
   return format("{} (+{})", join(first, ", "), parts.size() - limit);
 }
 
@@ -64,7 +69,9 @@ uint32_t major_of(std::string_view version) {
   return parsed ? parsed->part(0) : 0;
 }
 
-std::string_view public_version(std::string_view version) { return version.substr(0, version.find('+')); }
+std::string_view public_version(std::string_view version) {
+  return version.substr(0, version.find('+'));
+}
 
 std::string_view local_version(std::string_view version) {
   const size_t plus = version.find('+');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Look-ups in Facts that several checks share: states of a missing fact, nodes, log lines, versions as Python packages
-// write them. Answers only; no findings.
+// Look-ups in Facts that several checks share: states of a missing fact, nodes, log lines, versions
+// as Python packages write them. Answers only; no findings.
 #pragma once
 
 #include <initializer_list>
@@ -12,12 +12,12 @@
 
 namespace cufit::checks {
 
-// Asked for, but not answered: a question that this fact decides must be answered with `unknown`. not_present and
-// not_supported are answers; not_asked means that nobody looked.
+// Asked for, but not answered: a question that this fact decides must be answered with `unknown`.
+// not_present and not_supported are answers; not_asked means that nobody looked.
 template <class T>
 bool failed(const Fact<T>& fact) {
-  return !fact && (fact.why == WhyNot::no_permission || fact.why == WhyNot::malformed || fact.why == WhyNot::timeout ||
-                   fact.why == WhyNot::crashed);
+  return !fact && (fact.why == WhyNot::no_permission || fact.why == WhyNot::malformed ||
+                   fact.why == WhyNot::timeout || fact.why == WhyNot::crashed);
 }
 template <class T>
 bool absent(const Fact<T>& fact) {
@@ -30,16 +30,18 @@ const host::DeviceNode* find_node(const host::Facts& facts, std::string_view pat
 // A node of a GPU itself: /dev/nvidia0, /dev/nvidia7.
 bool is_gpu_node(std::string_view path);
 bool exists(const host::DeviceNode* node);
-// First kernel-log line that holds one of the (lower-case) texts; empty = none, or the log cannot be read.
+// First kernel-log line that holds one of the (lower-case) texts; empty = none, or the log cannot
+// be read.
 std::string log_line(const host::Facts& facts, std::initializer_list<std::string_view> texts);
 // cuInit succeeded in the child process.
 bool cuda_works(const host::Facts& facts);
 
-std::vector<const host::Distribution*> find_distributions(const host::PythonEnv& env, std::string_view name);
+std::vector<const host::Distribution*> find_distributions(const host::PythonEnv& env,
+                                                          std::string_view name);
 // "a, b, c (+4)": at most `limit` parts.
 std::string short_list(const std::vector<std::string>& parts, size_t limit = 6);
-uint32_t major_of(std::string_view version);                  // "13.0" -> 13; 0 = unknown
-std::string_view public_version(std::string_view version);    // "2.11.0+cu130" -> "2.11.0"
-std::string_view local_version(std::string_view version);     // "2.11.0+cu130" -> "cu130"
+uint32_t major_of(std::string_view version);                // "13.0" -> 13; 0 = unknown
+std::string_view public_version(std::string_view version);  // "2.11.0+cu130" -> "2.11.0"
+std::string_view local_version(std::string_view version);   // "2.11.0+cu130" -> "cu130"
 
 }  // namespace cufit::checks

@@ -190,8 +190,9 @@ std::optional<Finding> compare_with_table(const Case& c) {
     return std::nullopt;
   std::vector<DeviceCode> expected = table_code(c.input, c.build.release, c.build.tag);
   if (expected.empty()) return std::nullopt;
-  // The table lists what most modules get. Single kernels built for more (one sm_89 entry among 444 sm_86 ones), their
-  // a and f variants, and PTX, which comes and goes between releases without any rule, are no difference.
+  // The table lists what most modules get. Single kernels built for more (one sm_89 entry among 444
+  // sm_86 ones), their a and f variants, and PTX, which comes and goes between releases without any
+  // rule, are no difference.
   auto plain = [](const std::vector<DeviceCode>& code) {
     uint32_t most = 0;
     for (const DeviceCode& entry : code) most = std::max(most, entry.count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is the hardware ill? Xid lines of the kernel log, judged by data/xids.toml, and NVML's own counters. What was only
-// corrected is no error: ECC memory corrects bits all its life.
+// Is the hardware ill? Xid lines of the kernel log, judged by data/xids.toml, and NVML's own
+// counters. What was only corrected is no error: ECC memory corrects bits all its life.
 #include <algorithm>
 #include <map>
 
@@ -18,23 +18,27 @@ const GpuView* gpu_at(const Input& input, const std::string& pci) {
   if (pci.empty()) return nullptr;
   for (const GpuView& gpu : input.gpus) {
     if (gpu.pci != nullptr && starts_with(gpu.pci->address, pci)) return &gpu;
-    if (gpu.nvml != nullptr && gpu.nvml->pci_address && contains(*gpu.nvml->pci_address, pci)) return &gpu;
+    if (gpu.nvml != nullptr && gpu.nvml->pci_address && contains(*gpu.nvml->pci_address, pci))
+      return &gpu;
   }
   return nullptr;
 }
 
 bool answers(const GpuView* gpu) {
-  return gpu != nullptr && ((gpu->cuda != nullptr && gpu->cuda->compute_check.value_or("") == "ok") ||
-                            (gpu->nvml != nullptr && gpu->nvml->memory_used_bytes));
+  return gpu != nullptr &&
+         ((gpu->cuda != nullptr && gpu->cuda->compute_check.value_or("") == "ok") ||
+          (gpu->nvml != nullptr && gpu->nvml->memory_used_bytes));
 }
 
 Severity severity_of(std::string_view id, const GpuView* gpu) {
-  if (id == "app_kernel_fault") return Severity::note;  // a program's fault; hardware and driver are fine
+  if (id == "app_kernel_fault")
+    return Severity::note;  // a program's fault; hardware and driver are fine
   // The log tells of the past. A GPU that answers again was reset since.
   return answers(gpu) ? Severity::warning : Severity::error;
 }
 
-void add_health(const GpuView& gpu, Severity severity, const char* variant, Evidence proof, Finding& made) {
+void add_health(const GpuView& gpu, Severity severity, const char* variant, Evidence proof,
+                Finding& made) {
   if (made.id.empty()) {
     made = finding("gpu_memory_ecc", severity, subject_of(gpu));
     made.variant = variant;
@@ -53,14 +57,18 @@ std::vector<Finding> check_xids(const Input& input) {
     if (row == nullptr || row->finding.empty()) continue;
     const GpuView* gpu = gpu_at(input, event.pci);
     // Only memory that NVML still calls ill is ill: Xid 63 alone records a repair that succeeded.
-    if (row->finding == "gpu_memory_ecc" && event.number == 63 && gpu != nullptr && gpu->nvml != nullptr &&
-        gpu->nvml->remap_pending && !*gpu->nvml->remap_pending)
+    if (row->finding == "gpu_memory_ecc" && event.number == 63 && gpu != nullptr &&
+        gpu->nvml != nullptr && gpu->nvml->remap_pending && !*gpu->nvml->remap_pending)
       continue;
     const std::string subject = gpu != nullptr ? subject_of(*gpu) : "GPU " + event.pci;
-    auto same = [&](const Finding& old) { return old.id == row->finding && old.subject == subject; };
+    auto same = [&](const Finding& old) {
+      return old.id == row->finding && old.subject == subject;
+    };
     auto found = std::find_if(findings.begin(), findings.end(), same);
-    const Evidence line{to_string(input.facts.kernel.log.source.kind), "Xid " + std::to_string(event.number) +
-                        (event.count > 1 ? format(" ({}x)", event.count) : ""), event.text};
+    const Evidence line{to_string(input.facts.kernel.log.source.kind),
+                        "Xid " + std::to_string(event.number) +
+                            (event.count > 1 ? format(" ({}x)", event.count) : ""),
+                        event.text};
     if (found != findings.end()) {
       found->evidence.push_back(line);
       continue;
@@ -74,7 +82,8 @@ std::vector<Finding> check_xids(const Input& input) {
     made.args["address"] = event.pci;
     made.args["meaning"] = std::string(row->meaning);
     made.evidence.push_back(line);
-    made.evidence.push_back(table_says("data/xids.toml", format("{}: {}", row->number, row->meaning)));
+    made.evidence.push_back(
+        table_says("data/xids.toml", format("{}: {}", row->number, row->meaning)));
     findings.push_back(std::move(made));
   }
   return findings;
@@ -86,7 +95,8 @@ std::vector<Finding> check_memory_health(const Input& input) {
     if (gpu.nvml == nullptr) continue;
     const host::NvmlGpu& nvml = *gpu.nvml;
     Finding made;
-    if (nvml.remap_failed.value_or(false)) add_health(gpu, Severity::error, "remap_failed", seen(nvml.remap_failed), made);
+    if (nvml.remap_failed.value_or(false))
+      add_health(gpu, Severity::error, "remap_failed", seen(nvml.remap_failed), made);
     if (nvml.remap_pending.value_or(false))
       add_health(gpu, Severity::warning, "remap_pending", seen(nvml.remap_pending), made);
     if (nvml.retirement_pending.value_or(false))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// States of a healthy GPU that change what a program gets: slowed by heat or power, full of others' memory, a compute
-// or MIG mode that hides it, a PCIe link with fewer lanes than it could have.
+// States of a healthy GPU that change what a program gets: slowed by heat or power, full of others'
+// memory, a compute or MIG mode that hides it, a PCIe link with fewer lanes than it could have.
 #include "base/format.h"
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
@@ -22,14 +22,16 @@ void throttled(const GpuView& gpu, std::vector<Finding>& findings) {
   // A power cap reached under load (sw_power_cap) is how a GPU is meant to run; these are not.
   std::vector<std::string> reasons;
   for (const std::string& reason : *gpu.nvml->throttle) {
-    if (reason == "hw_thermal_slowdown" || reason == "sw_thermal_slowdown" || reason == "hw_power_brake_slowdown")
+    if (reason == "hw_thermal_slowdown" || reason == "sw_thermal_slowdown" ||
+        reason == "hw_power_brake_slowdown")
       reasons.push_back(reason);
   }
   if (reasons.empty()) return;
   Finding made = about("gpu_throttled", Severity::warning, gpu);
   if (reasons.front() == "hw_power_brake_slowdown") made.variant = "power";
   made.args["reason"] = join(reasons, ", ");
-  made.args["temperature"] = gpu.nvml->temperature_c ? std::to_string(*gpu.nvml->temperature_c) : "?";
+  made.args["temperature"] =
+      gpu.nvml->temperature_c ? std::to_string(*gpu.nvml->temperature_c) : "?";
   made.evidence.push_back(seen(gpu.nvml->throttle.source, join(reasons, ", ")));
   if (gpu.nvml->temperature_c) made.evidence.push_back(seen(gpu.nvml->temperature_c));
   findings.push_back(std::move(made));
@@ -45,12 +47,14 @@ void memory_in_use(const GpuView& gpu, std::vector<Finding>& findings) {
   made.args["total"] = format_bytes(*nvml.memory_total_bytes);
   std::vector<std::string> names;
   if (nvml.processes) {
-    for (const host::GpuProcess& process : *nvml.processes) names.push_back(format("{} ({})", process.name, process.pid));
+    for (const host::GpuProcess& process : *nvml.processes)
+      names.push_back(format("{} ({})", process.name, process.pid));
   }
   // In a container NVML does not name processes of other containers.
   made.variant = names.empty() ? "unnamed" : "";
   made.args["processes"] = names.empty() ? "?" : short_list(names, 4);
-  made.evidence.push_back(seen(nvml.memory_used_bytes.source, format("{} / {}", made.args["used"], made.args["total"])));
+  made.evidence.push_back(seen(nvml.memory_used_bytes.source,
+                               format("{} / {}", made.args["used"], made.args["total"])));
   findings.push_back(std::move(made));
 }
 
@@ -75,7 +79,8 @@ void mode_config(const GpuView& gpu, std::vector<Finding>& findings) {
     findings.push_back(std::move(made));
   }
   if (nvml.mig_current.value_or(false) && nvml.mig_instances.empty()) {
-    // A container or an unprivileged user may not see instances that are not his: then CUDA decides.
+    // A container or an unprivileged user may not see instances that are not his: then CUDA
+    // decides.
     if (gpu.cuda != nullptr) return;
     Finding made = about("gpu_mode_config", Severity::error, gpu);
     made.variant = "mig_empty";
@@ -110,8 +115,9 @@ std::vector<Finding> check_gpu_state(const Input& input) {
   return findings;
 }
 
-// Width only: an idle GPU lowers its link's generation to save power and raises it again under load; lanes it keeps.
-// NVML's maximum is that of GPU and slot together, so x8 of x8 in a narrow slot says nothing here.
+// Width only: an idle GPU lowers its link's generation to save power and raises it again under
+// load; lanes it keeps. NVML's maximum is that of GPU and slot together, so x8 of x8 in a narrow
+// slot says nothing here.
 std::vector<Finding> check_pcie_link(const Input& input) {
   std::vector<Finding> findings;
   for (const GpuView& gpu : input.gpus) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What on the host would starve the GPUs: cores and shared memory for DataLoader workers, memory limits, locked memory
-// for RDMA, the PCIe link. Rows of a table, not findings: none of them stops torch.
+// What on the host would starve the GPUs: cores and shared memory for DataLoader workers, memory
+// limits, locked memory for RDMA, the PCIe link. Rows of a table, not findings: none of them stops
+// torch.
 #include <algorithm>
 
 #include "base/format.h"
@@ -34,7 +35,10 @@ void add_cores(const Input& input, std::vector<Link>& rows) {
   const size_t gpus = input.gpus.size();
   const long per_gpu = long(cores / double(gpus));
   const long workers = std::max(0L, per_gpu - 1);
-  Link link = row("cpu", workers >= 2 ? LinkState::ok : LinkState::limited, workers < 2 ? "few" : quota ? "quota" : "ok");
+  Link link = row("cpu", workers >= 2 ? LinkState::ok : LinkState::limited,
+                  workers < 2 ? "few"
+                  : quota     ? "quota"
+                              : "ok");
   link.args["cores"] = quota ? format("{:.3g}", cores) : std::to_string(*system.cpus);
   link.args["all"] = std::to_string(*system.cpus);
   link.args["gpus"] = std::to_string(gpus);
@@ -68,14 +72,19 @@ void add_memory(const Input& input, std::vector<Link>& rows) {
     const bool shared = gpu.cuda != nullptr && gpu.cuda->integrated.value_or(false);
     if (gpu.nvml != nullptr && !shared) gpu_bytes += gpu.nvml->memory_total_bytes.value_or(0);
   }
-  // A checkpoint passes through host memory once: less host memory than one GPU's share of it starves the load.
+  // A checkpoint passes through host memory once: less host memory than one GPU's share of it
+  // starves the load.
   const uint64_t one_gpu = input.gpus.empty() ? 0 : gpu_bytes / input.gpus.size();
   const bool small = one_gpu > 0 && usable < one_gpu;
-  Link link = row("memory", small ? LinkState::limited : LinkState::ok, small ? (limited ? "small_limit" : "small") : limited ? "limit" : "ok");
+  Link link = row("memory", small ? LinkState::limited : LinkState::ok,
+                  small     ? (limited ? "small_limit" : "small")
+                  : limited ? "limit"
+                            : "ok");
   link.args["size"] = format_bytes(usable);
   link.args["ram"] = format_bytes(*system.ram_bytes);
   link.args["gpu_memory"] = format_bytes(one_gpu);
-  link.evidence.push_back(limited ? seen(system.memory_limit_bytes.source, link.args["size"]) : seen(system.ram_bytes.source, link.args["ram"]));
+  link.evidence.push_back(limited ? seen(system.memory_limit_bytes.source, link.args["size"])
+                                  : seen(system.ram_bytes.source, link.args["ram"]));
   rows.push_back(std::move(link));
 }
 
@@ -83,7 +92,8 @@ void add_memory(const Input& input, std::vector<Link>& rows) {
 void add_memlock(const Input& input, std::vector<Link>& rows) {
   const Fact<uint64_t>& memlock = input.facts.system.memlock_bytes;
   if (!memlock || *memlock == UINT64_MAX || input.gpus.size() < 2) return;
-  // The kernel's own default of 8 MiB (64 KiB before 5.16) is too little to register NCCL's buffers.
+  // The kernel's own default of 8 MiB (64 KiB before 5.16) is too little to register NCCL's
+  // buffers.
   if (*memlock > (uint64_t{64} << 20)) return;
   Link link = row("memlock", LinkState::limited, "small");
   link.args["size"] = format_bytes(*memlock);
@@ -93,12 +103,17 @@ void add_memlock(const Input& input, std::vector<Link>& rows) {
 
 void add_pcie(const Input& input, std::vector<Link>& rows) {
   for (const GpuView& gpu : input.gpus) {
-    if (gpu.nvml == nullptr || !gpu.nvml->pcie_width || !gpu.nvml->pcie_width_max || *gpu.nvml->pcie_width == 0) continue;
+    if (gpu.nvml == nullptr || !gpu.nvml->pcie_width || !gpu.nvml->pcie_width_max ||
+        *gpu.nvml->pcie_width == 0)
+      continue;
     const host::NvmlGpu& nvml = *gpu.nvml;
     const bool narrow = *nvml.pcie_width < *nvml.pcie_width_max;
     // The generation drops while a GPU is idle and rises under load: its maximum is what counts.
     const bool idle = nvml.pcie_gen && nvml.pcie_gen_max && *nvml.pcie_gen < *nvml.pcie_gen_max;
-    Link link = row("pcie", narrow ? LinkState::limited : LinkState::ok, narrow ? "narrow" : idle ? "idle" : "ok");
+    Link link = row("pcie", narrow ? LinkState::limited : LinkState::ok,
+                    narrow ? "narrow"
+                    : idle ? "idle"
+                           : "ok");
     link.args["gpu"] = gpu.label;
     link.args["width"] = std::to_string(*nvml.pcie_width);
     link.args["width_max"] = std::to_string(*nvml.pcie_width_max);

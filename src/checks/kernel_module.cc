@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why is there no working kernel driver? One question with several answers that exclude each other, decided in the
-// order in which removing the cause helps: no GPU, no driver, foreign driver on the GPU, module not built for this
-// kernel, module rejected by Secure Boot, module present but not loaded.
+// Why is there no working kernel driver? One question with several answers that exclude each other,
+// decided in the order in which removing the cause helps: no GPU, no driver, foreign driver on the
+// GPU, module not built for this kernel, module rejected by Secure Boot, module present but not
+// loaded.
 #include "checks/machine_checks.h"
 
 #include "base/format.h"
@@ -12,15 +13,18 @@
 namespace cufit::checks {
 namespace {
 
-// Words of the kernel when a module's signature is missing or its key is unknown. "module verification failed" alone
-// is no rejection: without enforcement the kernel says it and loads the module.
+// Words of the kernel when a module's signature is missing or its key is unknown. "module
+// verification failed" alone is no rejection: without enforcement the kernel says it and loads the
+// module.
 std::string signature_rejection(const host::Facts& facts) {
-  return log_line(facts, {"key was rejected by service", "required key not available",
-                          "loading of unsigned module is rejected", "unsigned module loading is restricted",
-                          "module with unavailable key is rejected", "loading of module with unavailable key"});
+  return log_line(
+      facts, {"key was rejected by service", "required key not available",
+              "loading of unsigned module is rejected", "unsigned module loading is restricted",
+              "module with unavailable key is rejected", "loading of module with unavailable key"});
 }
 
-void add_gpu_arguments(const std::vector<const host::PciGpu*>& gpus, const Input& input, Finding& made) {
+void add_gpu_arguments(const std::vector<const host::PciGpu*>& gpus, const Input& input,
+                       Finding& made) {
   std::string name;
   for (const GpuView& view : input.gpus) {
     if (view.pci == gpus.front()) name = view.name;
@@ -32,13 +36,14 @@ void add_gpu_arguments(const std::vector<const host::PciGpu*>& gpus, const Input
 }
 
 std::vector<Finding> foreign_driver(const Input& input) {
-  // A GPU handed to another driver on purpose (vfio-pci for a virtual machine) is a note; nouveau is an accident.
+  // A GPU handed to another driver on purpose (vfio-pci for a virtual machine) is a note; nouveau
+  // is an accident.
   std::vector<Finding> findings;
   for (const host::PciGpu* gpu : pci_gpus(input.facts)) {
     if (!gpu->driver || *gpu->driver == "nvidia") continue;
     const bool nouveau = *gpu->driver == "nouveau" || *gpu->driver == "nova_core";
     Finding made = finding("nouveau_conflict", nouveau ? Severity::error : Severity::note,
-                                   "GPU " + gpu->address);
+                           "GPU " + gpu->address);
     made.variant = nouveau ? "" : "other";
     add_gpu_arguments({gpu}, input, made);
     made.args["driver"] = *gpu->driver;
@@ -71,13 +76,15 @@ Finding not_loaded(const Input& input, const std::vector<const host::PciGpu*>& g
   if (!rejected.empty()) {
     Finding made = finding("secure_boot_unsigned_module", Severity::error, "machine");
     made.args["module"] = facts.kernel.module_on_disk.value_or("nvidia");
-    made.evidence.push_back({to_string(facts.kernel.log.source.kind), facts.kernel.log.source.detail, rejected});
+    made.evidence.push_back(
+        {to_string(facts.kernel.log.source.kind), facts.kernel.log.source.detail, rejected});
     made.evidence.push_back(seen(facts.system.secure_boot));
     add_gpu_arguments(gpus, input, made);
     return made;
   }
   if (facts.system.secure_boot && *facts.system.secure_boot && !facts.kernel.log) {
-    Finding made = cannot_tell("secure_boot_unsigned_module", "machine", why_missing(facts.kernel.log));
+    Finding made =
+        cannot_tell("secure_boot_unsigned_module", "machine", why_missing(facts.kernel.log));
     made.args["module"] = facts.kernel.module_on_disk.value_or("nvidia");
     made.evidence.push_back(seen(facts.system.secure_boot));
     made.evidence.push_back(seen(facts.kernel.module_on_disk));
@@ -101,7 +108,8 @@ std::vector<Finding> check_no_nvidia_gpu(const Input& input) {
   for (const host::DeviceNode& node : facts.kernel.nodes) {
     if (node.mode && starts_with(node.path, "/dev/nvidia")) return {};
   }
-  if (facts.kernel.version || input.driver) return {};  // a loaded driver without a GPU is another question
+  if (facts.kernel.version || input.driver)
+    return {};  // a loaded driver without a GPU is another question
   if (!facts.pci) {
     if (!failed(facts.pci)) return {};
     return {cannot_tell("no_nvidia_gpu", "machine", why_missing(facts.pci))};
@@ -127,7 +135,8 @@ std::vector<Finding> check_kernel_module(const Input& input) {
   const bool installed = facts.kernel.package_version || facts.kernel.module_on_disk;
   if (!installed) {
     const Fact<std::string>& package = facts.kernel.package_version;
-    if (failed(package)) return {cannot_tell("driver_not_installed", "machine", why_missing(package))};
+    if (failed(package))
+      return {cannot_tell("driver_not_installed", "machine", why_missing(package))};
     return {not_installed(input, gpus)};
   }
   std::vector<Finding> foreign = foreign_driver(input);
@@ -151,20 +160,26 @@ std::vector<Finding> check_kernel_module(const Input& input) {
     return {made};
   }
   if (!facts.kernel.module_on_disk) {
-    return {cannot_tell("module_not_built_for_kernel", "machine", why_missing(facts.kernel.module_on_disk))};
+    return {cannot_tell("module_not_built_for_kernel", "machine",
+                        why_missing(facts.kernel.module_on_disk))};
   }
   return {not_loaded(input, gpus)};
 }
 
-// The firmware gave the GPU no window into its memory: the driver loads, but cannot start the adapter.
+// The firmware gave the GPU no window into its memory: the driver loads, but cannot start the
+// adapter.
 std::vector<Finding> check_pci_resources(const Input& input) {
   std::vector<Finding> findings;
-  const std::string line = log_line(input.facts, {"bar1 is 0m", "bar0 is 0m", "this pci i/o region assigned to your nvidia device is invalid"});
+  const std::string line =
+      log_line(input.facts, {"bar1 is 0m", "bar0 is 0m",
+                             "this pci i/o region assigned to your nvidia device is invalid"});
   for (const host::PciGpu* gpu : pci_gpus(input.facts)) {
     bool works = false;
-    for (const GpuView& view : input.gpus) works = works || (view.pci == gpu && (view.nvml || view.cuda));
+    for (const GpuView& view : input.gpus)
+      works = works || (view.pci == gpu && (view.nvml || view.cuda));
     const bool none = gpu->bar1_bytes && *gpu->bar1_bytes == 0;
-    const bool said = !line.empty() && (contains(line, gpu->address) || pci_gpus(input.facts).size() == 1);
+    const bool said =
+        !line.empty() && (contains(line, gpu->address) || pci_gpus(input.facts).size() == 1);
     if (works || (!none && !said)) continue;
     Finding made = finding("platform_pci_resources", Severity::error, "GPU " + gpu->address);
     add_gpu_arguments({gpu}, input, made);

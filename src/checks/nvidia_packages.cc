@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nvidia-* wheels of an environment against what torch's METADATA pins, and packages of two CUDA majors that
-// write the same files. Which file would be loaded is the question of cuda_libraries.cc.
+// The nvidia-* wheels of an environment against what torch's METADATA pins, and packages of two
+// CUDA majors that write the same files. Which file would be loaded is the question of
+// cuda_libraries.cc.
 #include "base/format.h"
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
@@ -28,7 +29,8 @@ bool parse_pin(const std::string& line, Pin& pin) {
   const size_t stop = line.find(';');
   if (at == std::string::npos || (stop != std::string::npos && at > stop)) return false;
   pin.name = std::string(trim(std::string_view(line).substr(0, at)));
-  while (!pin.name.empty() && (pin.name.back() == '(' || pin.name.back() == ' ')) pin.name.pop_back();
+  while (!pin.name.empty() && (pin.name.back() == '(' || pin.name.back() == ' '))
+    pin.name.pop_back();
   const size_t extra = pin.name.find('[');
   if (extra != std::string::npos) pin.name.resize(extra);
   const size_t end = line.find_first_of(" ;),", at + 2);
@@ -36,11 +38,13 @@ bool parse_pin(const std::string& line, Pin& pin) {
   return true;
 }
 
-// Wheels of CUDA 12 and 13 that install into one directory (nvidia/cudnn, nvidia/nccl, ...): the last one installed
-// wins. The others moved to nvidia/cu13 with CUDA 13 and stay apart.
-constexpr const char* k_shared_folders[] = {"nvidia-cudnn", "nvidia-nccl", "nvidia-nvshmem", "nvidia-cusparselt"};
+// Wheels of CUDA 12 and 13 that install into one directory (nvidia/cudnn, nvidia/nccl, ...): the
+// last one installed wins. The others moved to nvidia/cu13 with CUDA 13 and stay apart.
+constexpr const char* k_shared_folders[] = {"nvidia-cudnn", "nvidia-nccl", "nvidia-nvshmem",
+                                            "nvidia-cusparselt"};
 
-void same_files(const host::PythonEnv& env, const TorchBuild& build, std::vector<Finding>& findings) {
+void same_files(const host::PythonEnv& env, const TorchBuild& build,
+                std::vector<Finding>& findings) {
   std::vector<std::string> parts;
   // Which of them was installed last is not written anywhere, so the right one may have won.
   Finding made = finding("nvidia_pip_pkg_conflict", Severity::warning, subject_of(env));
@@ -65,12 +69,13 @@ void same_files(const host::PythonEnv& env, const TorchBuild& build, std::vector
   made.args["env"] = env.path;
   if (keep.empty()) keep.push_back("torch==" + build.release);
   const bool uv = starts_with(install_command(env, "torch"), "uv ");
-  made.args["command"] = install_all(env, keep) + (uv ? " --reinstall" : " --force-reinstall --no-deps");
+  made.args["command"] =
+      install_all(env, keep) + (uv ? " --reinstall" : " --force-reinstall --no-deps");
   findings.push_back(std::move(made));
 }
 
-void other_versions(const host::PythonEnv& env, const host::Distribution& torch, const TorchBuild& build,
-                    std::vector<Finding>& findings) {
+void other_versions(const host::PythonEnv& env, const host::Distribution& torch,
+                    const TorchBuild& build, std::vector<Finding>& findings) {
   std::vector<std::string> parts;
   std::vector<std::string> wanted;
   Finding made = finding("nvidia_pip_pkg_conflict", Severity::warning, subject_of(env));
@@ -102,7 +107,8 @@ std::vector<Finding> check_nvidia_packages(const Input& input) {
     if (build.kind != "cuda") continue;
     same_files(*env, build, findings);
     const host::Distribution* torch = find_distribution(*env, "torch");
-    if (torch != nullptr && torch->kind == "dist-info") other_versions(*env, *torch, build, findings);
+    if (torch != nullptr && torch->kind == "dist-info")
+      other_versions(*env, *torch, build, findings);
   }
   return findings;
 }

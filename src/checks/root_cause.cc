@@ -130,7 +130,8 @@ const Rule k_rules[] = {
      "cuda_lib_not_found ext_abi_mismatch torch_family_mismatch torch_wheel_table_differs",
      Scope::same},
     // No single wheel serves the host: the per-GPU findings are its two sides.
-    {"mixed_gpu_generations", "driver_kernel_module_flavour", Scope::any},  // of its kernel_module variant, see explains
+    {"mixed_gpu_generations", "driver_kernel_module_flavour",
+     Scope::any},  // of its kernel_module variant, see explains
     {"mixed_gpu_generations", "arch_gpu_too_new arch_gpu_too_old ptx_jit_only", Scope::same},
     {"arch_gpu_too_new", "ext_arch_missing ptx_jit_only driver_minor_compat", Scope::same},
     {"arch_gpu_too_old", "ext_arch_missing ptx_jit_only driver_minor_compat", Scope::same},
@@ -165,9 +166,10 @@ bool strong(const Finding& cause, const Finding& effect) {
 
 bool explains(const Finding& cause, const Finding& effect) {
   if (!strong(cause, effect)) return false;
-  // "Install the other kind of module" is no advice where each kind stops one of the GPUs; where only the wheels differ
-  // it still is.
-  if (effect.id == "driver_kernel_module_flavour" && cause.id == "mixed_gpu_generations" && cause.variant != "kernel_module")
+  // "Install the other kind of module" is no advice where each kind stops one of the GPUs; where
+  // only the wheels differ it still is.
+  if (effect.id == "driver_kernel_module_flavour" && cause.id == "mixed_gpu_generations" &&
+      cause.variant != "kernel_module")
     return false;
   for (const Rule& rule : k_rules) {
     if (rule.cause != cause.id || !lists(rule.effects, effect.id)) continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Are glibc and libstdc++ new enough for the binaries of an environment? What a binary needs stands in its own
-// .gnu.version_r. glibc is always the system's; libstdc++ is the environment's own under conda.
+// Are glibc and libstdc++ new enough for the binaries of an environment? What a binary needs stands
+// in its own .gnu.version_r. glibc is always the system's; libstdc++ is the environment's own under
+// conda.
 #include "base/format.h"
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
@@ -16,7 +17,8 @@ struct Need {
   size_t count = 0;  // binaries that need more than there is
 };
 
-Need highest(const host::PythonEnv& env, std::string host::Binary::* member, const std::optional<Version>& have) {
+Need highest(const host::PythonEnv& env, std::string host::Binary::*member,
+             const std::optional<Version>& have) {
   Need need;
   for (const host::Binary& binary : env.binaries) {
     const std::optional<Version> version = parse_version(binary.*member);
@@ -30,12 +32,14 @@ Need highest(const host::PythonEnv& env, std::string host::Binary::* member, con
   return need;
 }
 
-Finding too_old(const char* id, const host::PythonEnv& env, const Need& need, const std::string& have, const std::string& wanted) {
+Finding too_old(const char* id, const host::PythonEnv& env, const Need& need,
+                const std::string& have, const std::string& wanted) {
   Finding made = finding(id, Severity::error, subject_of(env));
   made.args["have"] = have;
   made.args["need"] = wanted;
   made.args["file"] = need.binary->path;
-  made.args["package"] = need.binary->package.empty() ? std::string(file_name(need.binary->path)) : need.binary->package;
+  made.args["package"] = need.binary->package.empty() ? std::string(file_name(need.binary->path))
+                                                      : need.binary->package;
   made.args["count"] = std::to_string(need.count);
   made.args["env"] = env.path;
   made.evidence.push_back({"file", need.binary->path, wanted});
@@ -55,11 +59,13 @@ void judge_glibc(const Input& input, const host::PythonEnv& env, std::vector<Fin
     return;
   }
   if (!have) {
-    if (failed(system.glibc)) findings.push_back(cannot_tell("glibc_too_old", subject_of(env), why_missing(system.glibc)));
+    if (failed(system.glibc))
+      findings.push_back(cannot_tell("glibc_too_old", subject_of(env), why_missing(system.glibc)));
     return;
   }
   if (*need.version <= *have) return;
-  Finding made = too_old("glibc_too_old", env, need, "GLIBC_" + *system.glibc, "GLIBC_" + need.version->text());
+  Finding made = too_old("glibc_too_old", env, need, "GLIBC_" + *system.glibc,
+                         "GLIBC_" + need.version->text());
   made.args["distribution"] = system.distribution.value_or("?");
   made.evidence.push_back(seen(system.glibc));
   findings.push_back(std::move(made));
@@ -82,23 +88,27 @@ Libstdcxx loaded_libstdcxx(const Input& input, const host::PythonEnv& env) {
     if (library.name != "libstdc++.so.6" || library.path.empty()) continue;
     const std::optional<Version> version = glibcxx_of_file(library.version);
     if (version) return {version, {"file", library.path, "GLIBCXX_" + version->text()}, ""};
-    if (library.inside) return {std::nullopt, {"file", library.path, ""}, library.path + ": version not known"};
+    if (library.inside)
+      return {std::nullopt, {"file", library.path, ""}, library.path + ": version not known"};
   }
   const Fact<std::string>& system = input.facts.system.glibcxx;
   if (system) return {parse_version(*system), seen(system), ""};
   return {std::nullopt, seen(system), failed(system) ? why_missing(system) : ""};
 }
 
-void judge_libstdcxx(const Input& input, const host::PythonEnv& env, std::vector<Finding>& findings) {
+void judge_libstdcxx(const Input& input, const host::PythonEnv& env,
+                     std::vector<Finding>& findings) {
   const Libstdcxx have = loaded_libstdcxx(input, env);
   const Need need = highest(env, &host::Binary::glibcxx, have.version);
   if (!need.version) return;
   if (!have.version) {
-    if (!have.why_unknown.empty()) findings.push_back(cannot_tell("libstdcxx_too_old", subject_of(env), have.why_unknown));
+    if (!have.why_unknown.empty())
+      findings.push_back(cannot_tell("libstdcxx_too_old", subject_of(env), have.why_unknown));
     return;
   }
   if (*need.version <= *have.version) return;
-  Finding made = too_old("libstdcxx_too_old", env, need, "GLIBCXX_" + have.version->text(), "GLIBCXX_" + need.version->text());
+  Finding made = too_old("libstdcxx_too_old", env, need, "GLIBCXX_" + have.version->text(),
+                         "GLIBCXX_" + need.version->text());
   if (env.kind == "conda") {
     made.variant = "conda";
     made.args["command"] = format("conda install -p {} -c conda-forge libstdcxx", env.path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do torchvision, torchaudio and triton belong to this torch? The packages' own Requires-Dist lines speak first; the
-// release table only where they say nothing.
+// Do torchvision, torchaudio and triton belong to this torch? The packages' own Requires-Dist lines
+// speak first; the release table only where they say nothing.
 #include "base/format.h"
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
@@ -10,7 +10,8 @@
 namespace cufit::checks {
 namespace {
 
-// The exact version that a Requires-Dist line asks of `name`: "torch (==2.11.0)", "torch==2.11.0; python..." -> 2.11.0
+// The exact version that a Requires-Dist line asks of `name`: "torch (==2.11.0)", "torch==2.11.0;
+// python..." -> 2.11.0
 std::string exact_pin(const std::vector<std::string>& needs, std::string_view name) {
   for (const std::string& line : needs) {
     const std::string small = lower(line);
@@ -30,15 +31,17 @@ std::string minor_of(std::string_view version) {
   return parsed ? format("{}.{}", parsed->part(0), parsed->part(1)) : std::string();
 }
 
-bool same_release(std::string_view a, std::string_view b) { return public_version(a) == public_version(b); }
+bool same_release(std::string_view a, std::string_view b) {
+  return public_version(a) == public_version(b);
+}
 
 struct Partner {
   const char* name;
-  std::string_view knowledge::TorchRelease::* column;
+  std::string_view knowledge::TorchRelease::*column;
 };
 
-Finding mismatch(const host::PythonEnv& env, const host::Distribution& partner, const std::string& torch, Severity severity,
-                 const char* variant) {
+Finding mismatch(const host::PythonEnv& env, const host::Distribution& partner,
+                 const std::string& torch, Severity severity, const char* variant) {
   Finding made = finding("torch_family_mismatch", severity, subject_of(env));
   made.variant = variant;
   made.args["partner"] = partner.name;
@@ -55,21 +58,25 @@ uint32_t tag_major(std::string_view tag) {
   return starts_with(tag, "cu") && tag.size() >= 4 ? major_of(tag.substr(2, tag.size() - 3)) : 0;
 }
 
-void judge_tag(const host::PythonEnv& env, const host::Distribution& partner, const TorchBuild& build, std::vector<Finding>& findings) {
+void judge_tag(const host::PythonEnv& env, const host::Distribution& partner,
+               const TorchBuild& build, std::vector<Finding>& findings) {
   const std::string tag(local_version(partner.version));
   if (tag.empty() || build.tag.empty() || tag == build.tag) return;
   const bool cpu = tag == "cpu" && build.kind == "cuda";
   // torchvision compares CUDA majors only and refuses to import when they differ.
-  const bool major = tag_major(tag) != 0 && tag_major(build.tag) != 0 && tag_major(tag) != tag_major(build.tag);
+  const bool major =
+      tag_major(tag) != 0 && tag_major(build.tag) != 0 && tag_major(tag) != tag_major(build.tag);
   if (!cpu && !major) return;
-  Finding made = mismatch(env, partner, build.release + "+" + build.tag, Severity::error, cpu ? "cpu" : "cuda");
+  Finding made = mismatch(env, partner, build.release + "+" + build.tag, Severity::error,
+                          cpu ? "cpu" : "cuda");
   made.args["need"] = std::string(public_version(partner.version)) + "+" + build.tag;
   made.args["command"] = install_command(env, build.release, build.tag);
   findings.push_back(std::move(made));
 }
 
-bool judge_version(const Input& input, const host::PythonEnv& env, const host::Distribution& partner, const Partner& row,
-                   const TorchBuild& build, std::vector<Finding>& findings) {
+bool judge_version(const Input& input, const host::PythonEnv& env,
+                   const host::Distribution& partner, const Partner& row, const TorchBuild& build,
+                   std::vector<Finding>& findings) {
   const knowledge::TorchRelease* release = input.knowledge.find_torch(build.release);
   const std::string wanted_torch = exact_pin(partner.needs, "torch");
   std::string need = release != nullptr ? std::string(release->*row.column) : "";
@@ -82,25 +89,32 @@ bool judge_version(const Input& input, const host::PythonEnv& env, const host::D
   }
   if (fits) return false;
   // Another patch release has the same interfaces in practice; another minor release does not.
-  Finding made = mismatch(env, partner, build.release, minor ? Severity::note : Severity::error, minor ? "patch" : "");
+  Finding made = mismatch(env, partner, build.release, minor ? Severity::note : Severity::error,
+                          minor ? "patch" : "");
   made.args["wants"] = wanted_torch.empty() ? "?" : wanted_torch;
   made.args["need"] = need.empty() ? "?" : need;
   made.args["command"] = install_command(env, build.release, build.tag);
   if (need.empty() || wanted_torch.empty()) made.variant = need.empty() ? "pin" : made.variant;
-  if (!wanted_torch.empty()) made.evidence.push_back({"file", partner.location + "/METADATA", "torch==" + wanted_torch});
-  else made.evidence.push_back(table_says("data/wheels.toml", format("torch {}: {} {}", build.release, partner.name, need)));
+  if (!wanted_torch.empty())
+    made.evidence.push_back({"file", partner.location + "/METADATA", "torch==" + wanted_torch});
+  else
+    made.evidence.push_back(table_says(
+        "data/wheels.toml", format("torch {}: {} {}", build.release, partner.name, need)));
   findings.push_back(std::move(made));
   return true;
 }
 
-void judge_triton(const host::PythonEnv& env, const TorchBuild& build, std::vector<Finding>& findings) {
+void judge_triton(const host::PythonEnv& env, const TorchBuild& build,
+                  std::vector<Finding>& findings) {
   const host::Distribution* torch = find_distribution(env, "torch");
   const host::Distribution* triton = find_distribution(env, "triton");
   if (torch == nullptr || triton == nullptr) return;
   const std::string need = exact_pin(torch->needs, "triton");
   if (need.empty() || same_release(need, triton->version)) return;
-  const bool minor = minor_of(need) == minor_of(triton->version);  // also what "triton~=3.8.0" of torch 2.14 allows
-  Finding made = mismatch(env, *triton, build.release, minor ? Severity::note : Severity::warning, "triton");
+  const bool minor = minor_of(need) ==
+                     minor_of(triton->version);  // also what "triton~=3.8.0" of torch 2.14 allows
+  Finding made =
+      mismatch(env, *triton, build.release, minor ? Severity::note : Severity::warning, "triton");
   made.args["need"] = need;
   made.args["wants"] = build.release;
   made.args["command"] = install_command(env, "triton==" + need);
@@ -121,7 +135,8 @@ std::vector<Finding> check_torch_family(const Input& input) {
     for (const Partner& row : partners) {
       const host::Distribution* partner = find_distribution(*env, row.name);
       if (partner == nullptr) continue;
-      if (!judge_version(input, *env, *partner, row, build, findings)) judge_tag(*env, *partner, build, findings);
+      if (!judge_version(input, *env, *partner, row, build, findings))
+        judge_tag(*env, *partner, build, findings);
     }
     judge_triton(*env, build, findings);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is the torch of an environment one whole installation? Two records in one directory, a pip wheel over a conda
-// package, leftovers of an interrupted pip ("~orch"), files that RECORD names and that are gone. Also: is the active
-// environment the one that has torch at all?
+// Is the torch of an environment one whole installation? Two records in one directory, a pip wheel
+// over a conda package, leftovers of an interrupted pip ("~orch"), files that RECORD names and that
+// are gone. Also: is the active environment the one that has torch at all?
 #include <algorithm>
 
 #include "base/format.h"
@@ -13,15 +13,24 @@
 namespace cufit::checks {
 namespace {
 
-bool is_conda_record(const host::Distribution& distribution) { return distribution.kind == "conda-meta"; }
-bool from_conda(const host::Distribution& distribution) { return is_conda_record(distribution) || distribution.installer == "conda"; }
-bool is_leftover(const host::Distribution& distribution) { return starts_with(file_name(distribution.location), "~"); }
-std::string folder_of(const std::string& location) { return location.substr(0, location.rfind('/')); }
+bool is_conda_record(const host::Distribution& distribution) {
+  return distribution.kind == "conda-meta";
+}
+bool from_conda(const host::Distribution& distribution) {
+  return is_conda_record(distribution) || distribution.installer == "conda";
+}
+bool is_leftover(const host::Distribution& distribution) {
+  return starts_with(file_name(distribution.location), "~");
+}
+std::string folder_of(const std::string& location) {
+  return location.substr(0, location.rfind('/'));
+}
 
 // "~orch-2.3.1.dist-info" and the package "torch": pip replaces the first letter while it removes.
 bool leftover_of(const host::Distribution& distribution, std::string_view package) {
   const std::string name = lower(file_name(distribution.location));
-  return is_leftover(distribution) && starts_with(std::string_view(name).substr(1), package.substr(1));
+  return is_leftover(distribution) &&
+         starts_with(std::string_view(name).substr(1), package.substr(1));
 }
 
 Finding broken(const host::PythonEnv& env, const char* variant, const host::Distribution& first) {
@@ -30,7 +39,8 @@ Finding broken(const host::PythonEnv& env, const char* variant, const host::Dist
   made.args["env"] = env.path;
   made.args["version"] = first.version;
   made.args["location"] = first.location;
-  made.args["command"] = install_command(env, std::string(public_version(first.version)), env.torch.variant);
+  made.args["command"] =
+      install_command(env, std::string(public_version(first.version)), env.torch.variant);
   return made;
 }
 
@@ -52,13 +62,15 @@ void two_records(const Input& input, const host::PythonEnv& env, std::vector<Fin
     return;
   }
   if (wheels.size() < 2) return;
-  // In one directory the files of both are mixed; in two directories the first of sys.path hides the other.
+  // In one directory the files of both are mixed; in two directories the first of sys.path hides
+  // the other.
   const bool same = folder_of(wheels[0]->location) == folder_of(wheels[1]->location);
   Finding made = broken(env, same ? "two_records" : "two_directories", *wheels[0]);
   if (!same) made.severity = Severity::warning;
   made.args["other"] = wheels[1]->version;
   made.args["other_location"] = wheels[1]->location;
-  for (const host::Distribution* torch : wheels) made.evidence.push_back({"file", torch->location, torch->version});
+  for (const host::Distribution* torch : wheels)
+    made.evidence.push_back({"file", torch->location, torch->version});
   findings.push_back(std::move(made));
   (void)input;
 }
@@ -67,7 +79,9 @@ void damaged(const host::PythonEnv& env, std::vector<Finding>& findings) {
   for (const host::Distribution& distribution : *env.distributions) {
     if (leftover_of(distribution, "torch")) {
       Finding made = broken(env, "leftover", distribution);
-      made.severity = find_distributions(env, "torch").size() > 1 || has_torch(env) ? Severity::warning : Severity::error;
+      made.severity = find_distributions(env, "torch").size() > 1 || has_torch(env)
+                          ? Severity::warning
+                          : Severity::error;
       made.args["location"] = distribution.location;
       made.evidence.push_back({"file", distribution.location, distribution.version});
       findings.push_back(std::move(made));
@@ -78,11 +92,14 @@ void damaged(const host::PythonEnv& env, std::vector<Finding>& findings) {
       made.args["missing"] = std::to_string(distribution.files_missing);
       made.args["recorded"] = std::to_string(distribution.files_recorded);
       made.args["first"] = distribution.first_missing;
-      made.evidence.push_back({"file", distribution.location + "/RECORD", distribution.first_missing});
+      made.evidence.push_back(
+          {"file", distribution.location + "/RECORD", distribution.first_missing});
       findings.push_back(std::move(made));
-    } else if (!distribution.has_record && distribution.kind == "dist-info" && !from_conda(distribution) &&
+    } else if (!distribution.has_record && distribution.kind == "dist-info" &&
+               !from_conda(distribution) &&
                (distribution.installer == "pip" || distribution.installer == "uv")) {
-      // pip can neither upgrade nor remove it; distribution packages (Debian, conda) have no RECORD by design.
+      // pip can neither upgrade nor remove it; distribution packages (Debian, conda) have no RECORD
+      // by design.
       Finding made = broken(env, "no_record", distribution);
       made.severity = Severity::warning;
       made.evidence.push_back({"file", distribution.location + "/RECORD", "not_present"});
@@ -91,10 +108,13 @@ void damaged(const host::PythonEnv& env, std::vector<Finding>& findings) {
   }
 }
 
-// Packages that torch's own binaries meet; a pip copy over a conda one elsewhere is the user's business.
+// Packages that torch's own binaries meet; a pip copy over a conda one elsewhere is the user's
+// business.
 bool meets_torch(std::string_view name) {
-  constexpr std::string_view names[] = {"numpy", "torchvision", "torchaudio", "triton", "mkl", "intel-openmp"};
-  return std::find(std::begin(names), std::end(names), name) != std::end(names) || starts_with(name, "nvidia-");
+  constexpr std::string_view names[] = {"numpy",  "torchvision", "torchaudio",
+                                        "triton", "mkl",         "intel-openmp"};
+  return std::find(std::begin(names), std::end(names), name) != std::end(names) ||
+         starts_with(name, "nvidia-");
 }
 
 void pip_over_conda(const host::PythonEnv& env, std::vector<Finding>& findings) {
@@ -122,7 +142,8 @@ std::vector<Finding> check_torch_install(const Input& input) {
   for (const host::PythonEnv& env : input.facts.envs) {
     if (!env.distributions) {
       if (failed(env.distributions) && has_torch(env))
-        findings.push_back(cannot_tell("torch_install_broken", subject_of(env), why_missing(env.distributions)));
+        findings.push_back(
+            cannot_tell("torch_install_broken", subject_of(env), why_missing(env.distributions)));
       continue;
     }
     two_records(input, env, findings);
@@ -144,9 +165,11 @@ std::vector<Finding> check_half_removed(const Input& input) {
       if (!leftover && distribution.files_missing == 0) continue;
       if (!leftover) made.severity = Severity::warning;
       parts.push_back(distribution.name + " " + distribution.version);
-      made.evidence.push_back({"file", distribution.location, leftover ? "leftover" : distribution.first_missing});
+      made.evidence.push_back(
+          {"file", distribution.location, leftover ? "leftover" : distribution.first_missing});
       if (made.args["command"].empty() && !leftover)
-        made.args["command"] = install_command(env, distribution.name + "==" + distribution.version);
+        made.args["command"] =
+            install_command(env, distribution.name + "==" + distribution.version);
     }
     if (parts.empty()) continue;
     if (made.severity == Severity::note) made.variant = "leftover";
@@ -162,12 +185,15 @@ std::vector<Finding> check_python_choice(const Input& input) {
   const host::PythonEnv* active = nullptr;
   const host::PythonEnv* other = nullptr;
   for (const host::PythonEnv& env : input.facts.envs) {
-    if (env.active) active = &env;
-    else if (other == nullptr && has_torch(env)) other = &env;
+    if (env.active)
+      active = &env;
+    else if (other == nullptr && has_torch(env))
+      other = &env;
   }
   if (active == nullptr || other == nullptr || has_torch(*active)) return {};
   if (failed(active->distributions)) {
-    return {cannot_tell("wrong_python_env", subject_of(*active), why_missing(active->distributions))};
+    return {
+        cannot_tell("wrong_python_env", subject_of(*active), why_missing(active->distributions))};
   }
   Finding made = finding("wrong_python_env", Severity::warning, subject_of(*active));
   made.args["active"] = active->path;
@@ -175,7 +201,9 @@ std::vector<Finding> check_python_choice(const Input& input) {
   made.args["version"] = torch_build_of(input, *other).release;
   made.args["interpreter"] = other->interpreter.value_or(other->path + "/bin/python");
   made.variant = other->kind == "conda" ? "conda" : "";
-  made.evidence.push_back({"file", active->site_packages.empty() ? active->path : active->site_packages.front(), "no torch"});
+  made.evidence.push_back(
+      {"file", active->site_packages.empty() ? active->path : active->site_packages.front(),
+       "no torch"});
   made.evidence.push_back(seen(other->torch.version));
   return {made};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Environment variables that change what torch or the driver does without saying so: an allocator setting under a name
-// that this torch does not read, and the switches that forbid machine code or PTX.
+// Environment variables that change what torch or the driver does without saying so: an allocator
+// setting under a name that this torch does not read, and the switches that forbid machine code or
+// PTX.
 #include "base/format.h"
 #include "checks/code_match.h"
 #include "checks/evidence.h"
@@ -14,16 +15,16 @@ namespace {
 constexpr const char* k_new_name = "PYTORCH_ALLOC_CONF";
 constexpr const char* k_old_name = "PYTORCH_CUDA_ALLOC_CONF";
 
-// PYTORCH_ALLOC_CONF exists since torch 2.9 (release notes); 2.9.1 reads it, but drops expandable_segments on CUDA
-// (pytorch issue 183387), 2.11 does not.
+// PYTORCH_ALLOC_CONF exists since torch 2.9 (release notes); 2.9.1 reads it, but drops
+// expandable_segments on CUDA (pytorch issue 183387), 2.11 does not.
 std::string ignored_variant(const Version& torch, const std::string& value) {
   if (torch < *parse_version("2.9")) return "unknown_name";
   const bool drops = torch < *parse_version("2.11") && contains(value, "expandable_segments:True");
   return drops ? "expandable_segments" : "";
 }
 
-Severity jit_severity(const Input& input, const host::Binary& library, const GpuView& gpu, formats::CodeKind dropped,
-                      std::string& variant) {
+Severity jit_severity(const Input& input, const host::Binary& library, const GpuView& gpu,
+                      formats::CodeKind dropped, std::string& variant) {
   std::vector<formats::DeviceCode> rest;
   for (const formats::DeviceCode& code : library.device_code) {
     if (code.kind != dropped) rest.push_back(code);
@@ -52,10 +53,14 @@ void forced_jit(const Input& input, const host::PythonEnv& env, std::vector<Find
     for (const GpuView& gpu : input.gpus) {
       if (!gpu.cc) continue;
       std::string variant;
-      const Severity severity = jit_severity(input, *library, gpu, force ? formats::CodeKind::cubin : formats::CodeKind::ptx, variant);
-      // Without the switch the GPU would have no code either: then the wheel is the cause, not the variable.
-      const CodeMatch free = match_code(library->device_code, *gpu.cc, input.driver_cuda, input.knowledge);
-      if (severity == Severity::ok || free.match == Match::none || free.match == Match::ptx_too_new) continue;
+      const Severity severity = jit_severity(
+          input, *library, gpu, force ? formats::CodeKind::cubin : formats::CodeKind::ptx, variant);
+      // Without the switch the GPU would have no code either: then the wheel is the cause, not the
+      // variable.
+      const CodeMatch free =
+          match_code(library->device_code, *gpu.cc, input.driver_cuda, input.knowledge);
+      if (severity == Severity::ok || free.match == Match::none || free.match == Match::ptx_too_new)
+        continue;
       Finding made = finding("ptx_jit_forced", severity, subject_of(gpu));
       made.variant = force ? variant : "disabled";
       made.args["name"] = name;

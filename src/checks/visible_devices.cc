@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA_VISIBLE_DEVICES as the CUDA driver reads it: a comma-separated list of ordinals or of UUID prefixes; the first
-// entry that is not valid ends the list, so one wrong entry at the front hides every GPU.
+// CUDA_VISIBLE_DEVICES as the CUDA driver reads it: a comma-separated list of ordinals or of UUID
+// prefixes; the first entry that is not valid ends the list, so one wrong entry at the front hides
+// every GPU.
 #include <algorithm>
 
 #include "base/format.h"
@@ -14,9 +15,12 @@ namespace {
 
 constexpr const char* k_name = "CUDA_VISIBLE_DEVICES";
 
-bool is_uuid(std::string_view entry) { return starts_with(entry, "GPU-") || starts_with(entry, "MIG-"); }
+bool is_uuid(std::string_view entry) {
+  return starts_with(entry, "GPU-") || starts_with(entry, "MIG-");
+}
 bool is_index(std::string_view entry) {
-  return !entry.empty() && entry.size() < 9 && std::all_of(entry.begin(), entry.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !entry.empty() && entry.size() < 9 &&
+         std::all_of(entry.begin(), entry.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 bool matches_uuid(const host::Facts& facts, std::string_view entry) {
@@ -31,13 +35,14 @@ bool matches_uuid(const host::Facts& facts, std::string_view entry) {
 
 bool all_uuids_known(const host::Facts& facts) {
   return !facts.nvml.gpus.empty() &&
-         std::all_of(facts.nvml.gpus.begin(), facts.nvml.gpus.end(), [](const host::NvmlGpu& gpu) { return gpu.uuid && !gpu.uuid->empty(); });
+         std::all_of(facts.nvml.gpus.begin(), facts.nvml.gpus.end(),
+                     [](const host::NvmlGpu& gpu) { return gpu.uuid && !gpu.uuid->empty(); });
 }
 
 struct Reading {
-  size_t valid = 0;          // entries before the first invalid one
-  std::string bad;           // that entry; empty = all fine
-  bool mixed = false;        // ordinals and UUIDs in one list
+  size_t valid = 0;    // entries before the first invalid one
+  std::string bad;     // that entry; empty = all fine
+  bool mixed = false;  // ordinals and UUIDs in one list
   bool repeated = false;
 };
 
@@ -89,7 +94,8 @@ std::vector<Finding> check_visible_devices(const Input& input) {
   made.args["count"] = std::to_string(gpus);
   made.args["last"] = gpus > 0 ? std::to_string(gpus - 1) : "0";
   made.evidence.push_back({"env", k_name, value.empty() ? "(empty)" : value});
-  if (!facts.nvml.gpus.empty()) made.evidence.push_back({"nvml", "nvmlDeviceGetCount", std::to_string(gpus)});
+  if (!facts.nvml.gpus.empty())
+    made.evidence.push_back({"nvml", "nvmlDeviceGetCount", std::to_string(gpus)});
 
   if (trim(value).empty() || trim(value) == "-1" || value == "NoDevFiles") {
     made.variant = "empty";
@@ -109,7 +115,8 @@ std::vector<Finding> check_visible_devices(const Input& input) {
     return {made};
   }
   // CUDA counts the fastest GPU first, nvidia-smi counts by PCI address.
-  if (several_models(input) && !is_uuid(trim(value)) && variable(facts, "CUDA_DEVICE_ORDER") != "PCI_BUS_ID") {
+  if (several_models(input) && !is_uuid(trim(value)) &&
+      variable(facts, "CUDA_DEVICE_ORDER") != "PCI_BUS_ID") {
     made.severity = Severity::note;
     made.variant = "order";
     return {made};

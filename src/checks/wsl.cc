@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WSL: the driver belongs to Windows, Linux sees /dev/dxg and the libraries that Windows puts into /usr/lib/wsl/lib.
+// WSL: the driver belongs to Windows, Linux sees /dev/dxg and the libraries that Windows puts into
+// /usr/lib/wsl/lib.
 #include "base/format.h"
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
@@ -28,9 +29,11 @@ std::vector<Finding> check_wsl(const Input& input) {
     made.evidence.push_back(seen(facts.system.wsl));
     return {made};
   }
-  if (in_container(facts)) return {};  // container_gpu.cc: /dev/dxg is the container's question there
+  if (in_container(facts))
+    return {};  // container_gpu.cc: /dev/dxg is the container's question there
   if (!exists(find_node(facts, "/dev/dxg"))) {
-    if (facts.kernel.nodes.empty() && facts.driver_libraries.empty() && facts.origin == "dump") return {};
+    if (facts.kernel.nodes.empty() && facts.driver_libraries.empty() && facts.origin == "dump")
+      return {};
     Finding made = finding("wsl_host_too_old", Severity::error, k_machine);
     made.args["kernel"] = facts.system.kernel.value_or("?");
     made.evidence.push_back({"file", "/dev/dxg", "not_present"});

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded machines: each folder holds facts.json (what the machine said), expect.json (the diagnosis that a person
-// wrote down, with the rule behind it) and expected/ (wording goldens in both languages and the JSON).
+// Recorded machines: each folder holds facts.json (what the machine said), expect.json (the
+// diagnosis that a person wrote down, with the rule behind it) and expected/ (wording goldens in
+// both languages and the JSON).
 //
-// expect.json decides whether cufit is right; the goldens only say that a report changed. UPDATE_GOLDEN=1 writes the
-// goldens anew and never touches expect.json.
+// expect.json decides whether cufit is right; the goldens only say that a report changed.
+// UPDATE_GOLDEN=1 writes the goldens anew and never touches expect.json.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -55,14 +56,17 @@ std::string open_placeholder(const std::string& text) {
     const size_t end = text.find('}', at);
     if (end == std::string::npos) return {};
     const std::string name = text.substr(at + 1, end - at - 1);
-    const bool word = !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") == std::string::npos;
+    const bool word =
+        !name.empty() &&
+        name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") == std::string::npos;
     if (word) return name;
   }
   return {};
 }
 
 bool has_wide(const std::string& text) {
-  return std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0xE3; });
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) >= 0xE3; });
 }
 
 class Machine : public testing::TestWithParam<std::string> {
@@ -97,17 +101,24 @@ TEST_P(Machine, IsDiagnosedAsWrittenByHand) {
   const std::string got = verdict_word(report_.verdict);
   const Json& verdict = expect_["verdict"];
   if (verdict.is_string()) EXPECT_EQ(got, verdict.get<std::string>());
-  if (verdict.is_array()) EXPECT_NE(std::find(verdict.begin(), verdict.end(), got), verdict.end()) << got;
+  if (verdict.is_array())
+    EXPECT_NE(std::find(verdict.begin(), verdict.end(), got), verdict.end()) << got;
   const std::string all = "findings: " + join(ids(), " ");
-  for (const Json& id : expect_["findings"]) EXPECT_TRUE(reported(id)) << id << " is not reported; " << all;
-  for (const Json& id : expect_["absent"]) EXPECT_FALSE(reported(id)) << id << " is reported; " << all;
+  for (const Json& id : expect_["findings"])
+    EXPECT_TRUE(reported(id)) << id << " is not reported; " << all;
+  for (const Json& id : expect_["absent"])
+    EXPECT_FALSE(reported(id)) << id << " is reported; " << all;
   const Json& any = expect_["any_of"];
   const auto is_reported = [&](const Json& id) { return reported(id); };
-  if (!any.empty()) EXPECT_TRUE(std::any_of(any.begin(), any.end(), is_reported)) << any << "; " << all;
-  // A machine on which all is well has no error and no warning; another one has at least one finding.
+  if (!any.empty())
+    EXPECT_TRUE(std::any_of(any.begin(), any.end(), is_reported)) << any << "; " << all;
+  // A machine on which all is well has no error and no warning; another one has at least one
+  // finding.
   for (const checks::Finding& finding : report_.findings) {
-    const bool loud = finding.severity == checks::Severity::error || finding.severity == checks::Severity::warning;
-    if (expect_["findings"].empty() && any.empty() && verdict == "works") EXPECT_FALSE(loud) << finding.id;
+    const bool loud = finding.severity == checks::Severity::error ||
+                      finding.severity == checks::Severity::warning;
+    if (expect_["findings"].empty() && any.empty() && verdict == "works")
+      EXPECT_FALSE(loud) << finding.id;
   }
 }
 
@@ -118,7 +129,8 @@ TEST_P(Machine, HasTheLinksWrittenByHand) {
       for (const checks::Link& link : chain.links) {
         if (link.name != name) continue;
         seen = true;
-        EXPECT_EQ(to_string(link.state), state.get<std::string>()) << name << " of " << chain.gpu << ", " << link.key;
+        EXPECT_EQ(to_string(link.state), state.get<std::string>())
+            << name << " of " << chain.gpu << ", " << link.key;
       }
     }
     EXPECT_TRUE(seen) << "no link " << name;
@@ -135,7 +147,8 @@ TEST_P(Machine, NamesOneRootCause) {
   for (const char* list : {"findings", "any_of"}) {
     for (const Json& id : expect_[list]) expected.insert(id);
   }
-  for (const std::string& id : errors) EXPECT_TRUE(expected.count(id)) << id << " stands beside the root cause";
+  for (const std::string& id : errors)
+    EXPECT_TRUE(expected.count(id)) << id << " stands beside the root cause";
 }
 
 TEST_P(Machine, IsSaidCompletelyInBothLanguages) {
@@ -143,12 +156,17 @@ TEST_P(Machine, IsSaidCompletelyInBothLanguages) {
     for (const checks::Finding& finding : report_.findings) {
       for (const char* part : {"title", "why", "next"}) {
         const std::string text = report::finding_text(finding, part, lang, knowledge_);
-        EXPECT_FALSE(text.empty()) << finding.id << "." << part << " " << lang << " " << finding.variant;
-        EXPECT_EQ(open_placeholder(text), "") << finding.id << "." << part << " " << finding.variant << ": " << text;
-        if (std::string(lang) == "zh" && std::string(part) != "next") EXPECT_TRUE(has_wide(text)) << text;
+        EXPECT_FALSE(text.empty())
+            << finding.id << "." << part << " " << lang << " " << finding.variant;
+        EXPECT_EQ(open_placeholder(text), "")
+            << finding.id << "." << part << " " << finding.variant << ": " << text;
+        if (std::string(lang) == "zh" && std::string(part) != "next")
+          EXPECT_TRUE(has_wide(text)) << text;
       }
-      if (finding.severity == checks::Severity::unknown) EXPECT_FALSE(finding.unknown_because.empty()) << finding.id;
-      else EXPECT_FALSE(finding.evidence.empty()) << finding.id;
+      if (finding.severity == checks::Severity::unknown)
+        EXPECT_FALSE(finding.unknown_because.empty()) << finding.id;
+      else
+        EXPECT_FALSE(finding.evidence.empty()) << finding.id;
     }
     for (const auto* rows : {&report_.abilities, &report_.host_limits}) {
       for (const checks::Link& link : *rows) {
@@ -181,9 +199,10 @@ TEST_P(Machine, ReadsLikeItsGoldens) {
   zh.lang = "zh";
   Json json = Json::parse(report::doctor_json(view()));
   json.erase("facts");  // facts.json already
-  const std::pair<const char*, std::string> files[] = {{"doctor.en.txt", report::doctor_text(view(), en)},
-                                                       {"doctor.zh.txt", report::doctor_text(view(), zh)},
-                                                       {"doctor.json", json.dump(1) + "\n"}};
+  const std::pair<const char*, std::string> files[] = {
+      {"doctor.en.txt", report::doctor_text(view(), en)},
+      {"doctor.zh.txt", report::doctor_text(view(), zh)},
+      {"doctor.json", json.dump(1) + "\n"}};
   const bool update = std::getenv("UPDATE_GOLDEN") != nullptr;
   for (const auto& [name, text] : files) {
     if (update) {
