@@ -145,7 +145,7 @@ std::vector<Finding> check_driver_floor(const Input& input) {
     if (old && is_wsl(input.facts))
       made.variant = "wsl";
     else if (old && build.cuda_exact && forward_compat_helps(input, *build.cuda))
-      made.variant = "compat";
+      made.variant = made.args["install"].empty() ? "compat_only" : "compat";
     else if (old && made.args["install"].empty())
       made.variant = "no_wheel";
     made.evidence.push_back(

@@ -100,25 +100,32 @@ class Machine : public testing::TestWithParam<std::string> {
 TEST_P(Machine, IsDiagnosedAsWrittenByHand) {
   const std::string got = verdict_word(report_.verdict);
   const Json& verdict = expect_["verdict"];
-  if (verdict.is_string()) EXPECT_EQ(got, verdict.get<std::string>());
-  if (verdict.is_array())
+  if (verdict.is_string()) {
+    EXPECT_EQ(got, verdict.get<std::string>());
+  }
+  if (verdict.is_array()) {
     EXPECT_NE(std::find(verdict.begin(), verdict.end(), got), verdict.end()) << got;
+  }
   const std::string all = "findings: " + join(ids(), " ");
-  for (const Json& id : expect_["findings"])
+  for (const Json& id : expect_["findings"]) {
     EXPECT_TRUE(reported(id)) << id << " is not reported; " << all;
-  for (const Json& id : expect_["absent"])
+  }
+  for (const Json& id : expect_["absent"]) {
     EXPECT_FALSE(reported(id)) << id << " is reported; " << all;
+  }
   const Json& any = expect_["any_of"];
   const auto is_reported = [&](const Json& id) { return reported(id); };
-  if (!any.empty())
+  if (!any.empty()) {
     EXPECT_TRUE(std::any_of(any.begin(), any.end(), is_reported)) << any << "; " << all;
+  }
   // A machine on which all is well has no error and no warning; another one has at least one
   // finding.
   for (const checks::Finding& finding : report_.findings) {
     const bool loud = finding.severity == checks::Severity::error ||
                       finding.severity == checks::Severity::warning;
-    if (expect_["findings"].empty() && any.empty() && verdict == "works")
+    if (expect_["findings"].empty() && any.empty() && verdict == "works") {
       EXPECT_FALSE(loud) << finding.id;
+    }
   }
 }
 
@@ -147,8 +154,9 @@ TEST_P(Machine, NamesOneRootCause) {
   for (const char* list : {"findings", "any_of"}) {
     for (const Json& id : expect_[list]) expected.insert(id);
   }
-  for (const std::string& id : errors)
+  for (const std::string& id : errors) {
     EXPECT_TRUE(expected.count(id)) << id << " stands beside the root cause";
+  }
 }
 
 TEST_P(Machine, IsSaidCompletelyInBothLanguages) {
@@ -160,13 +168,15 @@ TEST_P(Machine, IsSaidCompletelyInBothLanguages) {
             << finding.id << "." << part << " " << lang << " " << finding.variant;
         EXPECT_EQ(open_placeholder(text), "")
             << finding.id << "." << part << " " << finding.variant << ": " << text;
-        if (std::string(lang) == "zh" && std::string(part) != "next")
+        if (std::string(lang) == "zh" && std::string(part) != "next") {
           EXPECT_TRUE(has_wide(text)) << text;
+        }
       }
-      if (finding.severity == checks::Severity::unknown)
+      if (finding.severity == checks::Severity::unknown) {
         EXPECT_FALSE(finding.unknown_because.empty()) << finding.id;
-      else
+      } else {
         EXPECT_FALSE(finding.evidence.empty()) << finding.id;
+      }
     }
     for (const auto* rows : {&report_.abilities, &report_.host_limits}) {
       for (const checks::Link& link : *rows) {
