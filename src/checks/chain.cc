@@ -30,7 +30,7 @@ const Place k_places[] = {
      "no_cuda_device driver_probe_hung driver_probe_crashed fabric_manager uvm_hmm_init_failure "
      "uvm_stale_after_suspend cuda_visible_devices dev_nodes_missing dev_nodes_no_permission "
      "wsl_libcuda_not_found gpu_mode_config compute_check_failed gpu_memory_exhausted "
-     "gpu_memory_in_use libcuda_missing"},
+     "gpu_memory_in_use driver_libs_missing"},
     {"container",
      "container_no_gpu_requested container_driver_capabilities container_cgroup_devices_lost "
      "shm_too_small"},
@@ -39,7 +39,7 @@ const Place k_places[] = {
      "cuda_libs_shadowed cuda_lib_not_found nvidia_pip_pkg_conflict glibc_too_old "
      "libstdcxx_too_old"},
     {"torch",
-     "torch_not_installed torch_not_cuda_build jetson_wrong_wheel torch_install_broken "
+     "no_python_env torch_not_installed torch_not_cuda_build jetson_wrong_wheel torch_install_broken "
      "dependency_too_new"},
     {"extensions",
      "ext_arch_missing ext_abi_mismatch ext_cuda_major_mismatch ext_binary_missing "

@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "checks/chain_links.h"
 #include "checks/evidence.h"
+#include "checks/fact_view.h"
 
 namespace cufit::checks {
 
@@ -42,6 +43,7 @@ const Fact<std::string>* driver_fact(const host::Facts& facts) {
 }  // namespace
 
 Link gpu_link(const LinkCase& c) {
+  if (c.gpu == nullptr && is_wsl(c.input.facts)) return make_link("gpu", LinkState::unknown, "wsl");
   if (c.gpu == nullptr) {
     bool looked = c.input.facts.pci.value.has_value();
     Link link = make_link("gpu", looked ? LinkState::broken : LinkState::unknown,
@@ -101,7 +103,12 @@ Link user_driver_link(const LinkCase& c) {
   const char* key = "unknown";
   LinkState state = LinkState::unknown;
   std::vector<Evidence> evidence;
-  if (facts.cuda.init_result && *facts.cuda.init_result == 0) {
+  if (facts.cuda.init_result && *facts.cuda.init_result == 0 &&
+      facts.cuda.init_result.source.kind == SourceKind::claimed) {
+    key = "claimed";  // the text says that CUDA is available and lists no devices of its own
+    state = LinkState::ok;
+    evidence.push_back(seen(facts.cuda.init_result));
+  } else if (facts.cuda.init_result && *facts.cuda.init_result == 0) {
     bool listed = c.gpu != nullptr && c.gpu->cuda != nullptr;
     bool ran = listed && c.gpu->cuda->compute_check && *c.gpu->cuda->compute_check == "ok";
     key = ran ? "computes" : listed || c.gpu == nullptr ? "answers" : "hidden";
@@ -118,6 +125,8 @@ Link user_driver_link(const LinkCase& c) {
     state = LinkState::ok;
   } else if (library != nullptr) {
     key = "not_asked";
+  } else if (c.gpu == nullptr && absent(facts.cuda.init_result) && !is_wsl(facts)) {
+    key = "no_gpu";  // no driver is missed where there is nothing to drive
   }
   Link link = make_link("user_driver", state, key);
   link.args = {{"path", path}, {"cuda", cuda}, {"because", why_missing(facts.cuda.init_result)}};

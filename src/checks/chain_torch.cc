@@ -80,19 +80,23 @@ Link torch_link(const LinkCase& c) {
     link.evidence.push_back(seen(c.build.source, c.build.kind));
     return link;
   }
+  bool table = c.code.from_table;
+  if (c.gpu == nullptr && !c.code.code.empty()) {
+    say(LinkState::unknown, table ? "holds_table" : "holds");  // nothing to run it on, but this is in it
+    link.evidence.push_back({table ? "table" : "file", c.code.where, link.args["archs"]});
+  }
   if (c.gpu == nullptr || !c.gpu->cc) return link;
   CodeMatch match = match_code(c.code.code, *c.gpu->cc, c.input.driver_cuda, c.input.knowledge);
   link.args["cc"] = c.gpu->cc->text();
   link.args["arch"] = match.arch;
   link.args["ptx_isa"] = match.ptx_isa;
   link.args["needs_cuda"] = match.needs_cuda;
-  bool table = c.code.from_table;
   switch (match.match) {
     case Match::cubin:
       say(LinkState::ok, table ? "cubin_table" : "cubin");
       break;
     case Match::ptx:
-      say(LinkState::limited, "ptx");
+      say(LinkState::limited, table ? "ptx_table" : "ptx");
       break;
     case Match::ptx_too_new:
       say(LinkState::broken, "ptx_too_new");

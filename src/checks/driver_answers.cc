@@ -4,6 +4,7 @@
 // other check found the cause.
 #include "base/format.h"
 #include "checks/evidence.h"
+#include "checks/fact_view.h"
 #include "checks/torch_checks.h"
 #include "checks/torch_env.h"
 
@@ -119,6 +120,34 @@ void judge_nvml(const Input& input, std::vector<Finding>& found) {
   found.push_back(std::move(made));
 }
 
+// The module drives the GPU, and no libcuda.so.1 lies where a process looks for it. In a container and under WSL the
+// libraries come from outside: container_gpu.cc and wsl.cc ask there.
+void judge_libraries(const Input& input, std::vector<Finding>& found) {
+  const host::Facts& facts = input.facts;
+  bool elsewhere = in_container(facts) || is_wsl(facts) || is_jetson(facts);
+  if (input.gpus.empty() || !facts.kernel.version || elsewhere || !absent(facts.cuda.library)) return;
+  const host::DriverLibrary* unfound = nullptr;
+  for (const host::DriverLibrary& library : facts.driver_libraries) {
+    if (library.soname != "libcuda.so.1") continue;
+    if (library.loads) return;
+    if (library.origin == "driver" && library.problem.empty() && unfound == nullptr) unfound = &library;
+  }
+  Finding made = finding("driver_libs_missing", Severity::error, k_machine);
+  std::string id = facts.system.distribution_id.value_or("");
+  std::string name = id.substr(0, id.find(' '));
+  if (unfound != nullptr)
+    made.variant = "unfound";
+  else if (name == "debian" || name == "ubuntu")
+    made.variant = name;
+  made.args = {{"driver", *facts.kernel.version},
+               {"branch", std::to_string(major_of(*facts.kernel.version))},
+               {"lib", "libcuda.so.1"},
+               {"path", unfound != nullptr ? unfound->path : ""}};
+  made.evidence = {seen(facts.kernel.version), seen(facts.cuda.library)};
+  if (unfound != nullptr) made.evidence.push_back({"file", unfound->path, unfound->version});
+  found.push_back(std::move(made));
+}
+
 // A GPU on the bus that a working driver does not list.
 void judge_missing(const Input& input, std::vector<Finding>& found) {
   if (!nvml_works(input) || is_wsl(input.facts)) return;
@@ -141,6 +170,7 @@ std::vector<Finding> check_driver_answers(const Input& input) {
   std::vector<Finding> found;
   judge_nvml(input, found);
   judge_cuda(input, found);
+  judge_libraries(input, found);
   judge_missing(input, found);
   return found;
 }

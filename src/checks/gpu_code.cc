@@ -214,10 +214,36 @@ std::optional<Finding> compare_with_table(const Case& c) {
   return made;
 }
 
+// torch's other libraries: libtorch_cuda_linalg.so of some wheels leaves out an architecture that the main library has.
+// Only a library without any entry for the GPU counts; a few special kernels are by design.
+void judge_other_libraries(const Case& c, const GpuGroup& group, std::vector<Finding>& found) {
+  const host::Binary* main = torch_main_library(c.env);
+  for (const host::Binary& binary : c.env.binaries) {
+    bool half = starts_with(file_name(binary.path), "libtorch_cuda_c");
+    if (&binary == main || half || !is_torch_binary(c.env, binary) || !binary.damage.empty()) continue;
+    CodeMatch match = match_code(binary.device_code, group.cc, c.input.driver_cuda, c.input.knowledge);
+    bool too_new = match.match == Match::ptx_too_new;
+    if (!too_new && (match.match != Match::none || match.fitting > 0)) continue;
+    Finding made = finding("torch_library_code_missing", Severity::note, subject_of(c.env));
+    if (too_new) made.variant = "ptx";
+    made.args = {{"gpu", group.text()},
+                 {"cc", group.cc.text()},
+                 {"library", std::string(file_name(binary.path))},
+                 {"archs", list_archs(binary.device_code)},
+                 {"ptx_isa", match.ptx_isa},
+                 {"needs_cuda", match.needs_cuda},
+                 {"torch", c.build.release + (c.build.tag.empty() ? "" : "+" + c.build.tag)}};
+    made.evidence = {{"file", binary.path, made.args["archs"]},
+                     seen(group.gpus[0]->cc_source, group.cc.text())};
+    found.push_back(std::move(made));
+  }
+}
+
 void judge_group(const Case& c, const GpuGroup& group, std::vector<Finding>& found) {
   CodeMatch match = match_code(c.code.code, group.cc, c.input.driver_cuda, c.input.knowledge);
   switch (match.match) {
     case Match::cubin:
+      judge_other_libraries(c, group, found);
       return;
     case Match::ptx:
     case Match::ptx_too_new:

@@ -29,7 +29,7 @@ struct Rule {
 #define CUFIT_ABOVE_KERNEL                                                                       \
   "driver_answer_unknown driver_probe_hung driver_probe_crashed driver_too_old "                 \
   "driver_minor_compat "                                                                         \
-  "driver_lib_mismatch libcuda_shadowed dev_nodes_missing libcuda_missing uvm_hmm_init_failure " \
+  "driver_lib_mismatch libcuda_shadowed dev_nodes_missing driver_libs_missing uvm_hmm_init_failure " \
   "uvm_stale_after_suspend fabric_manager cuda_visible_devices compute_check_failed "            \
   "no_cuda_device"
 // (a macro because string literals concatenate and constants do not)
@@ -90,8 +90,8 @@ const Rule k_rules[] = {
      "compute_check_failed ptx_newer_than_driver",
      Scope::any},
     {"container_driver_capabilities",
-     "libcuda_missing driver_answer_unknown no_cuda_device dev_nodes_missing", Scope::any},
-    {"wsl_libcuda_not_found", "libcuda_missing driver_answer_unknown no_cuda_device", Scope::any},
+     "driver_libs_missing driver_answer_unknown no_cuda_device dev_nodes_missing", Scope::any},
+    {"wsl_libcuda_not_found", "driver_libs_missing driver_answer_unknown no_cuda_device", Scope::any},
     {"dev_nodes_missing",
      "driver_answer_unknown no_cuda_device compute_check_failed uvm_hmm_init_failure "
      "uvm_stale_after_suspend",

@@ -9,6 +9,7 @@ namespace cufit::checks {
 
 namespace {
 const CheckRow k_rows[] = {
+    {"build_tools", check_build_tools},
     {"compat", check_compat},
     {"compute", check_compute, true},
     {"container_gpu", check_container_gpu, true},

@@ -9,6 +9,7 @@
 
 namespace cufit::checks {
 
+std::vector<Finding> check_build_tools(const Input& input);      // build_tools.cc
 std::vector<Finding> check_compat(const Input& input);           // compat.cc
 std::vector<Finding> check_compute(const Input& input);          // compute.cc
 std::vector<Finding> check_driver_answers(const Input& input);   // driver_answers.cc

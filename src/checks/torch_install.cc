@@ -182,6 +182,12 @@ std::vector<Finding> check_half_removed(const Input& input) {
 }
 
 std::vector<Finding> check_python_choice(const Input& input) {
+  if (input.facts.envs.empty()) {
+    Finding made = finding("no_python_env", Severity::warning, k_machine);
+    for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
+      made.evidence.push_back({"env", name, has_variable(input.facts, name) ? variable(input.facts, name) : "not_present"});
+    return {made};
+  }
   const host::PythonEnv* active = nullptr;
   const host::PythonEnv* other = nullptr;
   for (const host::PythonEnv& env : input.facts.envs) {

@@ -251,6 +251,8 @@ class Builder {
     size_t total = view_.report.chains.size();
     std::string many = gpus.empty() ? ".no_gpu" : gpus.size() == 1 ? ".one" : ".many";
     if (view_.report.verdict == LinkState::broken && running > 0) many = ".part";
+    for (const checks::Finding& finding : view_.report.findings)
+      if (gpus.empty() && finding.id == "no_nvidia_gpu" && finding.severity == Severity::error) many = ".no_nvidia";
     return say("verdict." + word + many, {{"gpus", std::to_string(gpus.size())},
                                           {"running", std::to_string(running)},
                                           {"total", std::to_string(total)}});

@@ -135,6 +135,41 @@ TEST(GpuCode, FileAndTableDiffer) {
   EXPECT_EQ(brief(run(check_gpu_code, w)), Texts{"torch_wheel_table_differs/note"});
 }
 
+TEST(GpuCode, ASideLibraryWithoutCodeIsANote) {
+  World w;
+  w.gpu("Tesla T4", "7.5").driver("580.95.05").env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
+  host::Binary linalg = extension("torch", "torch/lib/libtorch_cuda_linalg.so", {cubin("80"), cubin("90")});
+  w.facts.envs[0].binaries.push_back(linalg);
+  std::vector<Finding> found = run(check_gpu_code, w);
+  ASSERT_EQ(brief(found), Texts{"torch_library_code_missing/note"});
+  EXPECT_EQ(found[0].args["archs"], "sm_80 sm_90");
+
+  // Some kernels for the GPU beside many others are meant so, and a damaged file proves nothing.
+  formats::DeviceCode few = cubin("75");
+  few.count = 1;
+  w.facts.envs[0].binaries.back().device_code.push_back(few);
+  EXPECT_EQ(brief(run(check_gpu_code, w)), Texts{});
+  linalg.damage.push_back({4096, "cut short"});
+  w.facts.envs[0].binaries.back() = linalg;
+  EXPECT_EQ(brief(run(check_gpu_code, w)), Texts{});
+}
+
+TEST(BuildTools, AnotherMajorOfNvccIsANote) {
+  World w;
+  w.env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
+  host::Toolkit toolkit;
+  toolkit.path = "/usr/local/cuda-12.4";
+  toolkit.version = file<std::string>("12.4.1", "/usr/local/cuda-12.4/version.json");
+  toolkit.nvcc = file<std::string>("/usr/local/cuda-12.4/bin/nvcc", "/usr/local/cuda-12.4/bin/nvcc");
+  w.facts.toolkits.push_back(toolkit);
+  EXPECT_EQ(brief(run(check_build_tools, w)), Texts{"ext_build_cuda_mismatch/note"});
+  w.facts.toolkits[0].version = file<std::string>("13.1", "cuda.h");  // torch only warns of another minor
+  EXPECT_EQ(brief(run(check_build_tools, w)), Texts{});
+  w.facts.toolkits[0] = toolkit;
+  w.facts.toolkits[0].nvcc = missing<std::string>(WhyNot::not_present, SourceKind::file, "bin/nvcc");
+  EXPECT_EQ(brief(run(check_build_tools, w)), Texts{});
+}
+
 TEST(GpuCode, UnknownCapabilityIsSaid) {
   World w;
   w.driver("580.95.05").env(torch_env("9.9.9", "cu130", "13.0", k_cu130));
