@@ -86,6 +86,8 @@ Link kernel_driver_link(const LinkCase& c) {
   // CUDA may have answered although no file says which module is loaded (a locked-down container).
   if (facts.cuda.init_result && *facts.cuda.init_result == 0)
     return make_link("kernel_driver", LinkState::ok, "answers");
+  // WSL loads no module: Windows drives the GPU.
+  if (is_wsl(facts)) return make_link("kernel_driver", LinkState::unknown, "wsl_unseen");
   bool absent = facts.kernel.version.why == WhyNot::not_present;
   Link link = make_link("kernel_driver", absent ? LinkState::broken : LinkState::unknown,
                         absent ? "none" : "unknown");

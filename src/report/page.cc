@@ -223,7 +223,8 @@ class Builder {
     ChainBlock out;
     auto [number, rest] = cut_gpu(chain.gpu);
     if (chain.gpu.empty()) {
-      out.gpus = say("no_gpu");
+      bool looked = !chain.links.empty() && chain.links.front().state == LinkState::broken;
+      out.gpus = say(looked ? "no_gpu" : "gpu_not_seen");
     } else {
       out.gpus = (number.empty() ? "" : "GPU " + number + ": ") + printable(rest);
     }
