@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "base/format.h"
 #include "base/version.h"
@@ -142,16 +143,25 @@ class Import {
     std::vector<std::string> out;
     auto source = host_.open(path);
     if (!source || (*source)->size_bytes() > k_max_scanned_library) return out;
-    auto bytes = (*source)->read_exact(0, (*source)->size_bytes(), k_max_scanned_library);
-    if (!bytes) return out;
-    static constexpr std::string_view k_stem = "libcudnn_";
-    for (size_t at = bytes->find(k_stem); at != std::string::npos; at = bytes->find(k_stem, at + 1)) {
-      size_t end = bytes->find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789", at);
-      if (end == std::string::npos || bytes->compare(end, 4, std::string_view(".so\0", 4)) != 0) continue;
-      std::string name = bytes->substr(at, end + 3 - at);
-      if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(std::move(name));
+    // In pieces that overlap by more than a name's length: 4 MB at once cost as much as the rest of the simulation.
+    constexpr size_t k_piece = 64u << 10, k_overlap = 256;
+    std::string piece(k_piece, '\0');
+    for (uint64_t at = 0; at < (*source)->size_bytes(); at += k_piece - k_overlap) {
+      auto got = (*source)->read(at, std::as_writable_bytes(std::span(piece)));
+      if (!got) return out;
+      collect_cudnn_names(std::string_view(piece).substr(0, *got), out);
     }
     return out;
+  }
+
+  static void collect_cudnn_names(std::string_view bytes, std::vector<std::string>& out) {
+    static constexpr std::string_view k_stem = "libcudnn_";
+    for (size_t at = bytes.find(k_stem); at != std::string_view::npos; at = bytes.find(k_stem, at + 1)) {
+      size_t end = bytes.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789", at);
+      if (end == std::string_view::npos || bytes.substr(end, 4) != std::string_view(".so\0", 4)) continue;
+      std::string name(bytes.substr(at, end + 3 - at));
+      if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(std::move(name));
+    }
   }
 
   TorchLoads result() {
