@@ -69,6 +69,7 @@ def main(arguments):
         if ours != wanted:
             failures.append(what)
 
+    os.makedirs(folder, exist_ok=True)
     before = used_mib()
     plain = os.path.join(folder, "doctor.json")
     with open(plain, "w", encoding="utf-8") as file:
