@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 #include "base/format.h"
 
@@ -45,6 +46,18 @@ report::Style style_for(const Arguments& arguments) {
   style.width = std::clamp(terminal_width(), 40, 120);
   style.verbose = arguments.has("verbose");
   return style;
+}
+
+std::vector<std::string> env_folders(const Arguments& arguments) {
+  std::vector<std::string> out;
+  for (const std::string& given : arguments.all("env")) {
+    std::error_code error;
+    std::filesystem::path path = std::filesystem::absolute(given, error).lexically_normal();
+    std::string text = error ? given : path.string();
+    while (text.size() > 1 && text.back() == '/') text.pop_back();
+    out.push_back(text);
+  }
+  return out;
 }
 
 int print(const std::string& text, int exit_code) {

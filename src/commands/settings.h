@@ -15,6 +15,9 @@ std::string language(const Arguments& arguments);
 // --color auto|always|never; auto: stdout is a terminal and NO_COLOR is not set. Width: COLUMNS, the terminal, 100.
 report::Style style_for(const Arguments& arguments);
 
+// The folders of `--env`, absolute: a report and its commands are read elsewhere than where cufit was started.
+std::vector<std::string> env_folders(const Arguments& arguments);
+
 // Writes results to stdout; Exit::k_failed when stdout is closed or full.
 int print(const std::string& text, int exit_code);
 // "cufit: <message>" on stderr.
