@@ -2,6 +2,8 @@
 #include "checks/doctor.h"
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 
 #include "checks/parts.h"
 #include "checks/torch_env.h"
@@ -34,6 +36,26 @@ LinkState judge(const Input& input, const Report& report) {
   return together(states);
 }
 
+// Among findings of one severity the lower layer first: it has to be mended first.
+void order_by_layer(std::vector<Finding>& findings, const knowledge::Knowledge& knowledge) {
+  static constexpr std::string_view k_layers[] = {
+      "hardware",    "wsl",         "kernel-driver", "container",   "driver-runtime", "environment",
+      "torch-build", "libraries",   "extension",     "multi-gpu",   "build",          "application"};
+  auto layer = [&](const Finding& finding) {
+    const knowledge::FindingTexts* texts = knowledge.find_texts(finding.id);
+    return std::find(std::begin(k_layers), std::end(k_layers), texts ? texts->category : "") -
+           std::begin(k_layers);
+  };
+  // keep_root_causes has put equal severities together; each run is ordered by itself.
+  for (auto run = findings.begin(); run != findings.end();) {
+    auto end = std::find_if(run, findings.end(), [&](const Finding& finding) {
+      return finding.severity != run->severity;
+    });
+    std::stable_sort(run, end, [&](const Finding& a, const Finding& b) { return layer(a) < layer(b); });
+    run = end;
+  }
+}
+
 }  // namespace
 
 Report examine(const host::Facts& facts, const knowledge::Knowledge& knowledge) {
@@ -46,6 +68,7 @@ Report examine(const host::Facts& facts, const knowledge::Knowledge& knowledge) 
   }
   report.chains = build_chains(input, all);
   report.findings = keep_root_causes(std::move(all));
+  order_by_layer(report.findings, knowledge);
   report.abilities = list_abilities(input);
   report.host_limits = list_host_limits(input);
   report.verdict = judge(input, report);

@@ -91,6 +91,13 @@ TEST(RootCauses, OnlyTheSameSubjectAndOnlyCertainCauses) {
   EXPECT_EQ(keep_root_causes({cause, same, other}).size(), 3u);
 }
 
+// libcuda fails on its own account: no runtime's age makes cuInit return 999.
+TEST(RootCauses, AnOldDriverDoesNotExplainAFailingCuInit) {
+  Finding old = finding("driver_too_old", Severity::error, "env /a");
+  Finding answer = finding("driver_answer_unknown", Severity::error, k_machine);
+  EXPECT_EQ(keep_root_causes({old, answer}).size(), 2u);
+}
+
 TEST(RootCauses, ChainsOfCausesEndAtTheLowestAndEqualOnesMerge) {
   Finding a = finding("gpu_fell_off_bus", Severity::error, "GPU 0");
   Finding b = finding("dev_nodes_missing", Severity::error, k_machine);
