@@ -94,7 +94,7 @@ int run_inspect(const Arguments& arguments) {
     for (const Target& target : *targets) {
       report::InspectVerdict verdict{target.gpu, target.cc.text(), {}, {}};
       verdict.match = checks::match_code(file.elf.device_code, target.cc, *driver_cuda, knowledge);
-      verdict.verdict = report::verdict_of(verdict.match.match);
+      report::judge_file(file.elf, verdict);
       broken = broken || verdict.verdict == checks::LinkState::broken;
       file.verdicts.push_back(std::move(verdict));
     }

@@ -43,6 +43,7 @@ class Reader {
 
   void read_device_code() {
     CodeTable table;
+    bool kernels = false;
     for (const Section& section : image_.sections) {
       const bool relocatable = section.name == "__nv_relfatbin";
       if (!relocatable && section.name != ".nv_fatbin") continue;
@@ -52,11 +53,16 @@ class Reader {
         continue;
       }
       walk_fatbin(source_, section.offset, section.size,
-                  [&table, relocatable](const FatbinEntry& entry) { table.add(entry, relocatable); }, file_.damage);
+                  [&](const FatbinEntry& entry) {
+                    table.add(entry, relocatable);
+                    kernels = kernels || !entry.is_empty_image();
+                  },
+                  file_.damage);
     }
     if (table.overflowed())
       add_damage(file_.damage, 0, "more kinds of device code than any real file has; not all are listed");
     file_.device_code = table.sorted();
+    file_.only_empty_images = !file_.device_code.empty() && !kernels;
   }
 
   // ELF note: u32 name size, u32 description size, u32 type, then both padded to 4 bytes.

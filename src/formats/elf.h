@@ -35,6 +35,7 @@ struct ElfFile {
   // Which std::string torch's symbols in this file use: true = __cxx11; nullopt when none of them tells.
   std::optional<bool> cxx11_abi;
   bool has_fatbin = false;               // a fatbin section exists, even without entries
+  bool only_empty_images = false;        // there is device code, and none of it holds a kernel (FatbinEntry::is_empty_image)
   std::vector<DeviceCode> device_code;   // sorted by kind, architecture, suffix, PTX ISA
   std::string compat_note;               // JSON text of .note.cuda.fwd_compatibility; empty = none
   std::vector<std::string> undefined_torch;  // with ElfOptions::symbols: what torch's libraries must define

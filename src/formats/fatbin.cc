@@ -88,6 +88,8 @@ class Walk {
       entry.major = load_le<uint16_t>(at + 26);
       entry.architecture = load_le<uint32_t>(at + 28);
       entry.flags = load_le<uint64_t>(at + 40);
+      const uint64_t uncompressed = load_le<uint64_t>(at + 56);
+      entry.full_bytes = uncompressed != 0 ? uncompressed : entry.payload_bytes;
       const uint32_t header_bytes = load_le<uint32_t>(at + 4);
       ++headers_;
       if (entry.kind == 0 || header_bytes < k_entry_header || header_bytes > end - position) {
@@ -174,6 +176,11 @@ CodeKind FatbinEntry::code_kind() const {
     case k_fatbin_lto: return CodeKind::lto;
     default: return CodeKind::other;
   }
+}
+
+bool FatbinEntry::is_empty_image() const {
+  constexpr uint64_t k_least_image = 512, k_least_kernel = 2048;
+  return code_kind() == CodeKind::cubin && full_bytes >= k_least_image && full_bytes < k_least_kernel;
 }
 
 std::string FatbinEntry::arch() const {

@@ -46,8 +46,12 @@ struct FatbinEntry {
   uint32_t architecture = 0;
   uint64_t flags = 0;
   uint64_t payload_bytes = 0;
+  uint64_t full_bytes = 0;     // after decompression; payload_bytes where it is not compressed
 
   CodeKind code_kind() const;
+  // A machine code image without a kernel. Measured: 1896 and 1904 bytes in libcufft and libcufftw of CUDA 13, which keep
+  // their kernels in data sections and load them by themselves; the smallest with a kernel in libtorch_cuda.so has 3880.
+  bool is_empty_image() const;
   std::string arch() const;     // "90a"
   std::string ptx_isa() const;  // "8.8"; empty unless PTX
 };

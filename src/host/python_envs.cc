@@ -211,7 +211,7 @@ class EnvReader {
     out.needed = elf.needed;
     out.rpath = elf.rpath;
     out.runpath = elf.runpath;
-    out.device_code = elf.device_code;
+    if (!elf.only_empty_images) out.device_code = elf.device_code;  // its kernels, if it has any, are not where CUDA looks
     out.glibc = elf.glibc;
     out.glibcxx = elf.glibcxx;
     out.cxxabi = elf.cxxabi;

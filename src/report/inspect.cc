@@ -71,7 +71,9 @@ class Page {
 
   void add_code(const formats::ElfFile& elf) {
     if (elf.device_code.empty()) {
-      add_row("label.cubin", {word(elf.has_fatbin ? "code.empty" : "code.none")});
+      // A file that is cut off before its section table is not a file without device code.
+      const char* key = !elf.damage.empty() ? "code.damaged" : elf.has_fatbin ? "code.empty" : "code.none";
+      add_row("label.cubin", {word(key)});
       return;
     }
     for (CodeKind kind : {CodeKind::cubin, CodeKind::ptx, CodeKind::lto, CodeKind::other}) {
@@ -92,7 +94,8 @@ class Page {
 
   void add_verdict(const InspectVerdict& verdict) {
     const char* state = verdict.verdict == checks::LinkState::ok ? "works" : checks::to_string(verdict.verdict);
-    std::string line = format("{} {}: {}", mark(verdict.verdict), word(std::string("verdict.") + state),
+    std::string line = format("{} {}{}{}", mark(verdict.verdict), word(std::string("verdict.") + state),
+                              knowledge_.message("report.colon", style_.lang),
                               inspect_detail(verdict, style_.lang, knowledge_));
     add_line(label_of(verdict), line);
   }
@@ -180,11 +183,20 @@ checks::LinkState verdict_of(checks::Match match) {
   return checks::LinkState::unknown;
 }
 
+void judge_file(const formats::ElfFile& elf, InspectVerdict& verdict) {
+  verdict.verdict = verdict_of(verdict.match.match);
+  const bool absent = verdict.match.match == checks::Match::none || verdict.match.match == checks::Match::no_code;
+  if (absent && !elf.damage.empty()) verdict.because = "damaged";
+  if (elf.only_empty_images) verdict.because = "no_kernel";
+  if (*verdict.because != '\0') verdict.verdict = checks::LinkState::unknown;
+}
+
 std::string inspect_detail(const InspectVerdict& verdict, std::string_view lang,
                            const knowledge::Knowledge& knowledge) {
   const checks::CodeMatch& match = verdict.match;
   std::string key = std::string("inspect.detail.") + checks::to_string(match.match);
   if (match.match == checks::Match::none && match.fitting > 0) key += "_but_few";
+  if (*verdict.because != '\0') key = std::string("inspect.detail.") + verdict.because;
   return fill(knowledge.message(key, lang), {{"arch", match.arch},
                                              {"isa", match.ptx_isa},
                                              {"cuda", match.needs_cuda},

@@ -18,6 +18,7 @@ struct InspectVerdict {
   std::string cc;            // "8.9"
   checks::CodeMatch match;
   checks::LinkState verdict = checks::LinkState::unknown;
+  const char* because = "";  // why it stays unknown whatever the code says: "damaged", "no_kernel"
 };
 
 struct InspectedFile {
@@ -40,6 +41,10 @@ struct InspectResult {
 
 // Machine code works; PTX works with a slow first start; none is broken; a file without code is unknown.
 checks::LinkState verdict_of(checks::Match match);
+
+// What the file's code says for this device. "No code fits" is certain only for a whole file whose code holds kernels:
+// a damaged one and one that brings its kernels in another way (cuFFT) stay unknown.
+void judge_file(const formats::ElfFile& elf, InspectVerdict& verdict);
 
 // One sentence for a verdict: messages "inspect.detail.<match>".
 std::string inspect_detail(const InspectVerdict& verdict, std::string_view lang,

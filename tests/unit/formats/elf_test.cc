@@ -97,6 +97,23 @@ TEST(Elf, AnEmptyFileHasNothing) {
   EXPECT_EQ(damages(file), "");
 }
 
+// What cuFFT of CUDA 13 has where CUDA looks: one image of 1904 bytes without a kernel.
+TEST(Elf, ImagesTooSmallForAKernelAreTold) {
+  auto image = [](size_t bytes) {
+    tests::EntrySpec entry = cubin(75);
+    entry.payload = std::string(bytes, 'x');
+    return entry;
+  };
+  const struct { std::vector<tests::EntrySpec> entries; bool empty; } k_rows[] = {
+      {{image(1904)}, true}, {{image(1904), image(3880)}, false}, {{image(3880)}, false},
+      {{image(1904), ptx(90, 8, 0)}, false}, {{}, false}};
+  for (const auto& row : k_rows) {
+    ElfSpec spec;
+    spec.sections = {{".nv_fatbin", build_container(row.entries)}};
+    EXPECT_EQ(read(build_elf(spec)).only_empty_images, row.empty) << row.entries.size();
+  }
+}
+
 TEST(Elf, StrippedSectionHeadersLeaveTheDynamicSection) {
   ElfSpec spec = full_spec(true);
   spec.strip_section_headers = true;

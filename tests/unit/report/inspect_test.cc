@@ -100,6 +100,37 @@ TEST(InspectReport, EveryVerdictHasATextInBothLanguages) {
   EXPECT_TRUE(contains(inspect_detail(few, "en", knowledge::Knowledge::builtin()), "2 special kernels"));
 }
 
+// "broken" needs a whole file with kernels in it.
+TEST(InspectReport, ADamagedFileAndOneWithoutKernelsStayUnknown) {
+  const struct { Match match; bool damaged, empty; checks::LinkState state; const char* because; } k_rows[] = {
+      {Match::none, false, false, checks::LinkState::broken, ""},
+      {Match::none, true, false, checks::LinkState::unknown, "damaged"},
+      {Match::no_code, true, false, checks::LinkState::unknown, "damaged"},
+      {Match::cubin, true, false, checks::LinkState::ok, ""},
+      {Match::none, false, true, checks::LinkState::unknown, "no_kernel"},
+      {Match::cubin, false, true, checks::LinkState::unknown, "no_kernel"}};
+  for (const auto& row : k_rows) {
+    formats::ElfFile elf;
+    if (row.damaged) elf.damage = {{64, "the file ends"}};
+    elf.only_empty_images = row.empty;
+    InspectVerdict verdict{"g", "9.0", {row.match, "", "", ""}, {}};
+    judge_file(elf, verdict);
+    EXPECT_EQ(verdict.verdict, row.state) << checks::to_string(row.match) << row.damaged << row.empty;
+    EXPECT_STREQ(verdict.because, row.because);
+    for (const char* lang : {"en", "zh"})
+      EXPECT_FALSE(inspect_detail(verdict, lang, knowledge::Knowledge::builtin()).empty()) << row.because;
+  }
+}
+
+TEST(InspectReport, ACutFileIsNotSaidToHaveNoDeviceCode) {
+  InspectResult result = sample();
+  result.files[0].elf.device_code.clear();
+  result.files[0].verdicts.clear();
+  const std::string text = inspect_text(result, Style{}, knowledge::Knowledge::builtin());
+  EXPECT_TRUE(contains(text, "not known: the file is damaged")) << text;
+  EXPECT_FALSE(contains(text, "no device code")) << text;
+}
+
 TEST(InspectReport, VerdictsOfMatches) {
   const struct { Match match; checks::LinkState state; } k_rows[] = {
       {Match::cubin, checks::LinkState::ok}, {Match::ptx, checks::LinkState::limited},
