@@ -12,12 +12,18 @@ namespace cufit::checks {
 
 namespace {
 
-const Source k_gpu_option{SourceKind::assumed, "--gpu"};
-const Source k_driver_option{SourceKind::assumed, "--driver"};
+// Where the described facts come from, and why the machine's own ones are gone.
+struct WhyForgotten : Source {
+  std::string note;
+};
+const WhyForgotten k_gpu_option{{SourceKind::assumed, "--gpu"}, "replaced by --gpu"};
+const WhyForgotten k_driver_option{{SourceKind::assumed, "--driver"}, "replaced by --driver"};
+// --gpu describes a machine and nobody said which driver it has.
+const WhyForgotten k_no_driver{{SourceKind::assumed, "--driver"}, "not given"};
 
 template <class T>
-void forget(Fact<T>& fact, const Source& option) {
-  fact = missing<T>(WhyNot::not_asked, option.kind, option.detail, "replaced by " + option.detail);
+void forget(Fact<T>& fact, const WhyForgotten& option) {
+  fact = missing<T>(WhyNot::not_asked, option.kind, option.detail, option.note);
 }
 
 bool looks_like_capability(const std::string& text) {
@@ -72,7 +78,7 @@ Result<host::NvmlGpu> describe(const std::string& text, uint32_t index,
 }
 
 // The live driver's answers are about the real GPUs and the real driver.
-void forget_answers(host::Facts& facts, const Source& option) {
+void forget_answers(host::Facts& facts, const WhyForgotten& option) {
   double seconds = facts.cuda.driver_seconds;
   facts.cuda = {};
   facts.cuda.driver_seconds = seconds;
@@ -83,7 +89,7 @@ void forget_answers(host::Facts& facts, const Source& option) {
   forget(facts.kernel.log, option);
 }
 
-void forget_kernel_side(host::Facts& facts, const Source& option) {
+void forget_kernel_side(host::Facts& facts, const WhyForgotten& option) {
   host::KernelDriver& kernel = facts.kernel;
   for (Fact<bool>* fact : {&kernel.nouveau_loaded, &kernel.uvm_loaded, &kernel.uvm_hmm_disabled})
     forget(*fact, option);
@@ -108,11 +114,11 @@ Result<bool> replace_gpus(host::Facts& facts, const std::vector<std::string>& na
   // one says nothing about the driver of the machine that is asked for.
   bool has_driver = facts.kernel.version || facts.nvml.driver_version;
   Fact<int> driver_version = facts.cuda.driver_version;
-  forget_answers(facts, k_gpu_option);
+  forget_answers(facts, has_driver ? k_gpu_option : k_no_driver);
   if (has_driver)
     facts.cuda.driver_version = driver_version;
   else
-    forget_kernel_side(facts, k_gpu_option);
+    forget_kernel_side(facts, k_no_driver);
   facts.nvml.gpus = std::move(gpus);
   forget(facts.pci, k_gpu_option);
   return true;

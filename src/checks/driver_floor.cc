@@ -115,6 +115,7 @@ std::optional<Finding> without_driver(const Input& input, const host::PythonEnv&
   Finding made =
       cannot_tell("driver_too_old", subject_of(env), "driver version: " + why_missing(module));
   fill(input, env, build, floor, made);
+  if (input.what_if && floor) made.variant = "unknown_driver";
   return made;
 }
 

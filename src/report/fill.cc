@@ -42,6 +42,20 @@ std::string fill(std::string_view text, const std::map<std::string, std::string>
   return out;
 }
 
+namespace {
+
+// A finding that could not be decided asserts nothing: its title is quoted, and its ordinary reason and step, which speak
+// of facts that are missing, give way. Variants "unknown_..." are written for the case.
+std::string undecided_text(const checks::Finding& finding, std::string_view part, const std::string& text,
+                           std::string_view lang, const knowledge::Knowledge& knowledge) {
+  if (part == "title") return fill(knowledge.message("report.undecided.title", lang), {{"title", text}});
+  const bool own = finding.variant.rfind("unknown_", 0) == 0;
+  if (own || (part != "why" && part != "next")) return text;
+  return std::string(knowledge.message("report.undecided." + std::string(part), lang));
+}
+
+}  // namespace
+
 std::string finding_text(const checks::Finding& finding, std::string_view part, std::string_view lang,
                          const knowledge::Knowledge& knowledge) {
   const knowledge::FindingTexts* texts = knowledge.find_texts(finding.id);
@@ -52,7 +66,9 @@ std::string finding_text(const checks::Finding& finding, std::string_view part, 
   }
   if (!pair) return part == "title" ? finding.id : std::string();  // an id is better than an empty headline
   std::string_view text = lang == "zh" && !pair->zh.empty() ? pair->zh : pair->en;
-  return fill(text, finding.args);
+  std::string filled = fill(text, finding.args);
+  if (finding.severity != checks::Severity::unknown) return filled;
+  return undecided_text(finding, part, filled, lang, knowledge);
 }
 
 }  // namespace cufit::report

@@ -208,6 +208,23 @@ TEST(FindingText, ChoosesVariantLanguageAndFallsBack) {
   EXPECT_EQ(finding_text(finding, "why", "en", world.knowledge), "");
 }
 
+// What could not be decided must not read like a fact, nor send anybody to install something.
+TEST(FindingText, AnUndecidedFindingAssertsNothing) {
+  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
+  checks::Finding finding;
+  finding.id = "driver_too_old";
+  finding.severity = checks::Severity::unknown;
+  EXPECT_EQ(finding_text(finding, "title", "en", knowledge),
+            "Could not be judged: \"The driver is too old for torch's CUDA runtime\"");
+  EXPECT_EQ(finding_text(finding, "why", "zh", knowledge), "决定这一点的信息没有读到，因此无法断定是否如此。");
+  EXPECT_EQ(finding_text(finding, "next", "en", knowledge),
+            "Run `cufit doctor -v`, which names what was not read and why");
+  finding.variant = "unknown_driver";
+  finding.args = {{"need", "580"}};
+  EXPECT_EQ(finding_text(finding, "next", "en", knowledge),
+            "Ask again with a driver as well, for instance `--driver 580`");
+}
+
 TEST(Fill, FillsOnlyKnownNames) {
   std::map<std::string, std::string> args{{"a", "1"}, {"b", "{a}"}};
   EXPECT_EQ(fill("{a} {b} {c} {{a}} { a} {", args), "1 {a} {c} {a} { a} {");
