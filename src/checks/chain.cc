@@ -42,7 +42,7 @@ const Place k_places[] = {
      "no_python_env torch_not_installed torch_not_cuda_build jetson_wrong_wheel torch_install_broken "
      "dependency_too_new"},
     {"extensions",
-     "ext_arch_missing ext_abi_mismatch ext_cuda_major_mismatch ext_binary_missing "
+     "package_file_damaged ext_arch_missing ext_abi_mismatch ext_cuda_major_mismatch ext_binary_missing "
      "torch_family_mismatch"},
 };
 

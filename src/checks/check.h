@@ -59,5 +59,7 @@ std::vector<Finding> keep_root_causes(std::vector<Finding> findings);
 std::string install_command(const host::PythonEnv& env, const std::string& torch, const std::string& tag);
 // The same for any requirement: "nvidia-cudnn-cu13==9.19.0.56"
 std::string install_command(const host::PythonEnv& env, const std::string& requirement);
+// The same command for a version that is installed already: pip would call it satisfied and leave its damage alone.
+std::string reinstall(std::string install_command);
 
 }  // namespace cufit::checks

@@ -31,9 +31,13 @@ TorchCode torch_code_of(const Input& input, const host::PythonEnv& env, const To
       result.code.insert(result.code.end(), binary.device_code.begin(), binary.device_code.end());
     }
     if (!result.code.empty()) return result;
-    result.why_not_file =
-        library->path + ": " +
-        (library->damage.empty() ? "no device code found" : library->damage[0].what);
+    const std::vector<formats::Damage>& damage = library->damage;
+    result.why_not_file = library->path + ": ";
+    if (!damage.empty())
+      result.why_not_file += damage[0].what + " (byte " + std::to_string(damage[0].offset) + ")";
+    else
+      result.why_not_file += library->unreadable.empty() ? "no device code found" : library->unreadable;
+    if (!damage.empty()) return result;  // the table tells what the file should hold, not what is left of it
   } else {
     result.why_not_file = "libtorch_cuda.so was not found or not read";
   }

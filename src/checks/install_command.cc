@@ -143,4 +143,16 @@ std::string install_command(const host::PythonEnv& env, const std::string& requi
   return "conda install -p " + quoted(env.path) + " -c conda-forge " + quoted(spec);
 }
 
+std::string reinstall(std::string command) {
+  const std::string_view pip = "pip install", conda = "conda install";
+  size_t at = command.find(pip);
+  if (at != std::string::npos) {
+    bool uv = starts_with(command, "uv ");
+    command.insert(at + pip.size(), uv ? " --reinstall --no-deps" : " --force-reinstall --no-deps");
+  } else if (starts_with(command, conda)) {
+    command.insert(conda.size(), " --force-reinstall");
+  }
+  return command;
+}
+
 }  // namespace cufit::checks

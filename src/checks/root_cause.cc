@@ -21,7 +21,7 @@ enum class Scope {
 
 struct Rule {
   std::string_view cause;
-  std::string_view effects;  // space separated ids
+  std::string_view effects;  // space separated ids; "id?" only where that finding could not decide
   Scope scope;
 };
 
@@ -127,7 +127,8 @@ const Rule k_rules[] = {
      "driver_minor_compat mixed_gpu_generations",
      Scope::same},
     {"torch_install_broken",
-     "cuda_lib_not_found ext_abi_mismatch torch_family_mismatch torch_wheel_table_differs",
+     "cuda_lib_not_found ext_abi_mismatch torch_family_mismatch torch_wheel_table_differs "
+     "torch_code_unreadable torch_library_code_missing arch_gpu_too_new? arch_gpu_too_old?",
      Scope::same},
     // No single wheel serves the host: the per-GPU findings are its two sides.
     {"mixed_gpu_generations", "driver_kernel_module_flavour",
@@ -152,9 +153,10 @@ bool covers(const std::string& cause, const std::string& effect) {
   return starts_with(cause, "env ") && starts_with(effect, cause.substr(4) + "/");
 }
 
-bool lists(std::string_view effects, std::string_view id) {
+bool lists(std::string_view effects, const Finding& finding) {
+  bool undecided = finding.severity == Severity::unknown;
   for (std::string_view effect : split(effects, ' '))
-    if (effect == id) return true;
+    if (effect == finding.id || (undecided && effect == finding.id + "?")) return true;
   return false;
 }
 
@@ -172,7 +174,7 @@ bool explains(const Finding& cause, const Finding& effect) {
       cause.variant != "kernel_module")
     return false;
   for (const Rule& rule : k_rules) {
-    if (rule.cause != cause.id || !lists(rule.effects, effect.id)) continue;
+    if (rule.cause != cause.id || !lists(rule.effects, effect)) continue;
     if (rule.scope == Scope::any || covers(cause.subject, effect.subject)) return true;
   }
   return false;

@@ -40,7 +40,7 @@ Finding broken(const host::PythonEnv& env, const char* variant, const host::Dist
   made.args["version"] = first.version;
   made.args["location"] = first.location;
   made.args["command"] =
-      install_command(env, std::string(public_version(first.version)), env.torch.variant);
+      reinstall(install_command(env, std::string(public_version(first.version)), env.torch.variant));
   return made;
 }
 
@@ -108,6 +108,46 @@ void damaged(const host::PythonEnv& env, std::vector<Finding>& findings) {
   }
 }
 
+// Damage at or behind the end of the file, or a file that is no ELF file at all: the loader refuses it. Other damage may
+// be a part that nothing uses.
+bool is_cut(const host::Binary& binary) {
+  if (!binary.unreadable.empty()) return !binary.damage.empty();
+  return std::any_of(binary.damage.begin(), binary.damage.end(),
+                     [&](const formats::Damage& one) { return one.offset >= binary.size_bytes; });
+}
+
+void damaged_files(const host::PythonEnv& env, const std::string& release, std::vector<Finding>& findings) {
+  Finding torch = finding("torch_install_broken", Severity::warning, subject_of(env));
+  Finding other = finding("package_file_damaged", Severity::warning, subject_of(env));
+  std::vector<std::string> names;
+  for (const host::Binary& binary : env.binaries) {
+    if (binary.damage.empty()) continue;
+    const bool of_torch = is_torch_binary(env, binary);
+    Finding& made = of_torch ? torch : other;
+    if (made.evidence.empty()) {
+      made.args["file"] = binary.path;
+      made.args["byte"] = std::to_string(binary.damage.front().offset);
+      made.args["what"] = binary.damage.front().what;
+      made.args["size"] = format_bytes(binary.size_bytes);
+      if (!of_torch) made.args["command"] = reinstall(install_command(env, binary.package));
+    }
+    if (of_torch && is_cut(binary)) made.severity = Severity::error;
+    if (!of_torch) names.push_back(binary.package.empty() ? binary.path : binary.package);
+    made.evidence.push_back({"file", binary.path, format("{} (byte {})", binary.damage.front().what,
+                                                         binary.damage.front().offset)});
+  }
+  if (!torch.evidence.empty()) {
+    torch.variant = "damaged_file";
+    torch.args["version"] = release;
+    torch.args["command"] = reinstall(install_command(env, release, env.torch.variant));
+    findings.push_back(std::move(torch));
+  }
+  if (other.evidence.empty()) return;
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  other.args["packages"] = short_list(names);
+  findings.push_back(std::move(other));
+}
+
 // Packages that torch's own binaries meet; a pip copy over a conda one elsewhere is the user's
 // business.
 bool meets_torch(std::string_view name) {
@@ -140,6 +180,7 @@ void pip_over_conda(const host::PythonEnv& env, std::vector<Finding>& findings) 
 std::vector<Finding> check_torch_install(const Input& input) {
   std::vector<Finding> findings;
   for (const host::PythonEnv& env : input.facts.envs) {
+    damaged_files(env, torch_build_of(input, env).release, findings);
     if (!env.distributions) {
       if (failed(env.distributions) && has_torch(env))
         findings.push_back(
@@ -169,7 +210,7 @@ std::vector<Finding> check_half_removed(const Input& input) {
           {"file", distribution.location, leftover ? "leftover" : distribution.first_missing});
       if (made.args["command"].empty() && !leftover)
         made.args["command"] =
-            install_command(env, distribution.name + "==" + distribution.version);
+            reinstall(install_command(env, distribution.name + "==" + distribution.version));
     }
     if (parts.empty()) continue;
     if (made.severity == Severity::note) made.variant = "leftover";

@@ -235,6 +235,7 @@ struct Binary {
   std::vector<std::string> unresolved;     // undefined c10/at/torch symbols that nothing in the environment defines
   uint32_t unresolved_count = 0;           // unresolved holds the first 8
   std::vector<formats::Damage> damage;
+  std::string unreadable;                  // why nothing of it was read ("permission denied"); empty = it was read
 };
 
 // One library that importing torch (or an extension) would load, found by simulating glibc's search.

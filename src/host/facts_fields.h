@@ -146,7 +146,7 @@ CUFIT_FIELDS(Binary) {
   v("needed", x.needed), v("rpath", x.rpath), v("runpath", x.runpath), v("device_code", x.device_code);
   v("glibc", x.glibc), v("glibcxx", x.glibcxx), v("cxxabi", x.cxxabi), v("cxx11_abi", x.cxx11_abi);
   v("python_tag", x.python_tag), v("unresolved", x.unresolved);
-  v("unresolved_count", x.unresolved_count), v("damage", x.damage);
+  v("unresolved_count", x.unresolved_count), v("damage", x.damage), v("unreadable", x.unreadable);
 }
 
 CUFIT_FIELDS(LoadedLibrary) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "base/number.h"
 #include "base/version.h"
 #include "formats/elf.h"
 #include "formats/elf_symbols.h"
@@ -44,13 +45,13 @@ class ElfFiles {
   }
 
   std::shared_ptr<const formats::ElfFile> read(const std::string& path, const formats::ElfOptions& options,
-                                               std::string& why) {
+                                               Error& why) {
     std::string real = real_path(path);
     if (auto known = files_.find(real); known != files_.end()) return known->second;
     auto source = host_.open(path);
-    if (!source) return why = source.error().text(), nullptr;
+    if (!source) return why = source.error(), nullptr;
     auto elf = formats::read_elf(**source, options);
-    if (!elf) return why = elf.error().text(), nullptr;
+    if (!elf) return why = elf.error(), nullptr;
     auto shared = std::make_shared<const formats::ElfFile>(std::move(*elf));
     files_.emplace(std::move(real), shared);
     return shared;
@@ -61,6 +62,18 @@ class ElfFiles {
   std::map<std::string, std::string> folders_;
   std::map<std::string, std::shared_ptr<const formats::ElfFile>> files_;
 };
+
+// "`/path`: not an ELF file (byte 0)": what stands beside the path, and the byte.
+formats::Damage damage_of(const Error& why) {
+  size_t start = why.what.find("`: "), byte = why.what.find(" (byte ");
+  formats::Damage out;
+  out.what = start == std::string::npos ? why.what : why.what.substr(start + 3);
+  if (byte == std::string::npos) return out;
+  std::string_view digits = std::string_view(why.what).substr(byte + 7);
+  out.offset = parse_uint(digits.substr(0, digits.find_first_not_of("0123456789"))).value_or(0);
+  if (size_t at = out.what.find(" (byte "); at != std::string::npos && ends_with(out.what, ")")) out.what.resize(at);
+  return out;
+}
 
 bool needs_cuda_or_torch(const formats::ElfFile& elf) {
   for (const std::string& name : elf.needed) {
@@ -166,12 +179,12 @@ class EnvReader {
       bool is_torch = is_torch_owner(object);
       formats::ElfOptions options;
       options.abi = is_torch;
-      std::string why;
+      Error why;
       auto elf = files_.read(object.path, options, why);
       if (!elf) {
         // Somebody else's broken file is worth a line, a broken one of torch a record of its own.
-        facts_.problems.push_back(why);
-        if (is_torch) add_damaged(object, why);
+        facts_.problems.push_back(why.text());
+        if (is_torch) add_unread(object, why);
         continue;
       }
       if (!is_torch && !elf->has_fatbin && !needs_cuda_or_torch(*elf)) continue;
@@ -199,9 +212,11 @@ class EnvReader {
     return out;
   }
 
-  void add_damaged(const SharedObject& object, const std::string& why) {
+  // A file that is no ELF file is damaged; one that may not be opened says nothing about itself.
+  void add_unread(const SharedObject& object, const Error& why) {
     Binary out = start_binary(object);
-    out.damage.push_back({0, why});
+    out.unreadable = why.text();
+    if (why.code == Code::malformed || why.code == Code::unsupported) out.damage.push_back(damage_of(why));
     env_.binaries.push_back(std::move(out));
   }
 
@@ -304,7 +319,10 @@ class EnvReader {
       formats::ElfOptions options;
       options.device_code = false;
       options.abi = false;
-      return files_.read(path, options, why);
+      Error error;
+      auto elf = files_.read(path, options, error);
+      if (!elf) why = error.text();
+      return elf;
     };
     TorchLoads loads = find_torch_loads(host_, search, process, reader);
     for (const SharedObject& object : packages_.objects) owners_.emplace(files_.real_path(object.path), object.owner);

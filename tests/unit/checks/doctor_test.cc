@@ -246,6 +246,15 @@ TEST(InstallCommand, InTheEnvironmentsOwnWay) {
             "conda install -p /opt/conda -c conda-forge numpy=1.26.4");
 }
 
+TEST(InstallCommand, AnInstalledVersionIsForced) {
+  EXPECT_EQ(reinstall("/e/bin/python -m pip install torch==2.11.0"),
+            "/e/bin/python -m pip install --force-reinstall --no-deps torch==2.11.0");
+  EXPECT_EQ(reinstall("uv pip install --python /e/bin/python torch"),
+            "uv pip install --reinstall --no-deps --python /e/bin/python torch");
+  EXPECT_EQ(reinstall("conda install -p /e pytorch-gpu"), "conda install --force-reinstall -p /e pytorch-gpu");
+  EXPECT_EQ(reinstall("poetry add torch"), "poetry add torch");  // has no such option
+}
+
 TEST(InstallCommand, PartnersComeAlong) {
   host::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {});
   host::Distribution vision;

@@ -89,7 +89,8 @@ TEST(Texts, EveryRootCauseRuleNamesFindings) {
   std::string text = code_of(std::string(CUFIT_SOURCE_DIR) + "/src/checks/root_cause.cc");
   size_t begin = text.find("#define CUFIT_ABOVE_KERNEL"), end = text.find("#undef CUFIT_ABOVE_KERNEL");
   ASSERT_NE(end, std::string::npos);
-  for (const std::string& word : quoted_words(text.substr(begin, end - begin))) {
+  for (std::string word : quoted_words(text.substr(begin, end - begin))) {
+    if (ends_with(word, "?")) word.pop_back();
     if (!word.empty()) {
       EXPECT_NE(Knowledge::builtin().find_texts(word), nullptr) << word;
     }

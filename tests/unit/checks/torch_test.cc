@@ -3,6 +3,7 @@
 // wrong.
 #include <gtest/gtest.h>
 
+#include "checks/machine_checks.h"
 #include "checks/torch_checks.h"
 #include "unit/checks/world.h"
 
@@ -152,6 +153,47 @@ TEST(GpuCode, ASideLibraryWithoutCodeIsANote) {
   linalg.damage.push_back({4096, "cut short"});
   w.facts.envs[0].binaries.back() = linalg;
   EXPECT_EQ(brief(run(check_gpu_code, w)), Texts{});
+}
+
+// A file that the loader refuses is never "works", and the table of wheels does not stand in for it.
+TEST(TorchInstall, DamagedFilesAreNamedWithTheirByte) {
+  struct Row {
+    uint64_t offset;
+    bool has_code, is_elf;
+    Texts findings;
+  };
+  const Row rows[] = {
+      {5000, false, true, {"torch_code_unreadable/unknown", "torch_install_broken/error/damaged_file"}},
+      {5000, true, true, {"torch_install_broken/error/damaged_file"}},
+      {400, true, true, {"torch_install_broken/warning/damaged_file"}},  // inside the file: the loader may never look
+      {0, false, false, {"torch_code_unreadable/unknown", "torch_install_broken/error/damaged_file"}},
+  };
+  for (const Row& row : rows) {
+    World w;
+    w.gpu("NVIDIA H200", "9.0").driver("580.95.05").env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
+    host::Binary& library = w.facts.envs[0].binaries[0];
+    library.size_bytes = 4096;
+    library.damage.push_back({row.offset, "cut short"});
+    if (!row.has_code) library.device_code.clear();
+    if (!row.is_elf) library.unreadable = "not an ELF file";
+    std::vector<Finding> found = run(check_gpu_code, w), install = run(check_torch_install, w);
+    found.insert(found.end(), install.begin(), install.end());
+    EXPECT_EQ(brief(found), row.findings) << row.offset;
+    ASSERT_EQ(install.size(), 1u);
+    EXPECT_NE(install[0].evidence[0].value.find("(byte " + std::to_string(row.offset) + ")"), std::string::npos);
+    EXPECT_NE(install[0].args["command"].find("--force-reinstall --no-deps"), std::string::npos);
+    EXPECT_EQ(keep_root_causes(found).size(), 1u);
+  }
+}
+
+TEST(TorchInstall, AFileThatMayNotBeReadIsNoDamagedOne) {
+  World w;
+  w.gpu("NVIDIA H200", "9.0").driver("580.95.05").env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
+  host::Binary& library = w.facts.envs[0].binaries[0];
+  library.device_code.clear();
+  library.unreadable = "permission denied";
+  EXPECT_EQ(brief(run(check_torch_install, w)), Texts{});
+  EXPECT_EQ(brief(run(check_gpu_code, w)), Texts{});  // the table spoke, and the link says so
 }
 
 TEST(BuildTools, AnotherMajorOfNvccIsANote) {

@@ -154,7 +154,10 @@ TEST_F(Environment, BrokenAndLeftOverInstallations) {
             2);
   ASSERT_EQ(env.binaries.size(), 1u);
   EXPECT_EQ(env.binaries[0].package, "torch");
-  EXPECT_FALSE(env.binaries[0].damage.empty());
+  ASSERT_EQ(env.binaries[0].damage.size(), 1u);
+  EXPECT_EQ(env.binaries[0].damage[0].what, "not an ELF file");
+  EXPECT_EQ(env.binaries[0].damage[0].offset, 0u);
+  EXPECT_NE(env.binaries[0].unreadable, "");
 }
 
 TEST_F(Environment, TwoVersionsOfOnePackageAreBothListed) {
