@@ -108,6 +108,20 @@ void damaged(const host::PythonEnv& env, std::vector<Finding>& findings) {
   }
 }
 
+// version.py and the installer's record name two releases: one was written over the other, or somebody edited a file.
+void versions_differ(const host::PythonEnv& env, std::vector<Finding>& findings) {
+  const std::vector<const host::Distribution*> records = find_distributions(env, "torch");
+  if (records.size() != 1 || !env.torch.version || records[0]->kind != "dist-info" || is_leftover(*records[0])) return;
+  if (public_version(records[0]->version) == public_version(*env.torch.version)) return;
+  Finding made = broken(env, "versions_differ", *records[0]);
+  made.severity = Severity::warning;
+  made.args["other"] = *env.torch.version;
+  made.args["other_location"] = env.torch.version.source.detail;
+  made.evidence.push_back({"file", records[0]->location, records[0]->version});
+  made.evidence.push_back(seen(env.torch.version));
+  findings.push_back(std::move(made));
+}
+
 // Damage at or behind the end of the file, or a file that is no ELF file at all: the loader refuses it. Other damage may
 // be a part that nothing uses.
 bool is_cut(const host::Binary& binary) {
@@ -189,6 +203,7 @@ std::vector<Finding> check_torch_install(const Input& input) {
     }
     two_records(input, env, findings);
     damaged(env, findings);
+    versions_differ(env, findings);
     pip_over_conda(env, findings);
   }
   return findings;

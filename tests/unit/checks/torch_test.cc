@@ -186,6 +186,15 @@ TEST(TorchInstall, DamagedFilesAreNamedWithTheirByte) {
   }
 }
 
+TEST(TorchInstall, AVersionFileThatContradictsTheRecord) {
+  World w;
+  w.env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
+  w.facts.envs[0].torch.version = file<std::string>("2.11.0", "version.py");  // without the tag: the same release
+  EXPECT_EQ(brief(run(check_torch_install, w)), Texts{});
+  w.facts.envs[0].torch.version = file<std::string>("2.3.0+cu118", "version.py");
+  EXPECT_EQ(brief(run(check_torch_install, w)), Texts{"torch_install_broken/warning/versions_differ"});
+}
+
 TEST(TorchInstall, AFileThatMayNotBeReadIsNoDamagedOne) {
   World w;
   w.gpu("NVIDIA H200", "9.0").driver("580.95.05").env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
