@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "checks/chain_links.h"
 #include "checks/evidence.h"
+#include "checks/fact_view.h"
 
 namespace cufit::checks {
 
@@ -61,6 +62,11 @@ std::optional<Link> libraries_link(const LinkCase& c) {
 
 Link torch_link(const LinkCase& c) {
   if (c.env == nullptr || !has_torch(*c.env)) {
+    if (c.env != nullptr && failed(c.env->torch.version)) {
+      Link closed = make_link("torch", LinkState::unknown, "not_read");
+      closed.args["because"] = why_missing(c.env->torch.version);
+      return closed;
+    }
     bool looked = c.env != nullptr;
     return make_link("torch", looked ? LinkState::broken : LinkState::unknown,
                      looked ? "not_installed" : "no_env");

@@ -2,6 +2,7 @@
 // Is there a torch, and was it built for CUDA? Everything above the driver hangs on this.
 #include "base/format.h"
 #include "checks/evidence.h"
+#include "checks/fact_view.h"
 #include "checks/torch_checks.h"
 #include "checks/torch_env.h"
 #include "checks/wheel_pick.h"
@@ -41,6 +42,13 @@ std::vector<Finding> check_torch_build(const Input& input) {
   if (envs.empty()) {
     // A dump that says nothing of torch and a machine that was not asked are not "not installed".
     if (input.facts.origin == "dump") return found;
+    for (const host::PythonEnv& env : input.facts.envs) {
+      if (!failed(env.torch.version)) continue;
+      found.push_back(cannot_tell("torch_not_installed", subject_of(env), why_missing(env.torch.version)));
+      found.back().variant = "closed";
+      found.back().args["path"] = env.torch.version.source.detail;
+      return found;
+    }
     Finding made =
         finding("torch_not_installed", Severity::warning, main ? subject_of(*main) : k_machine);
     made.args["envs"] = std::to_string(input.facts.envs.size());

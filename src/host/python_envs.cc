@@ -99,11 +99,17 @@ class EnvReader {
     env_.site_packages = prefix_.site_packages;
     packages_ = read_distributions(host_, prefix_, {prefix_.minor_version(), settings_.architecture});
     for (std::string& problem : packages_.problems) facts_.problems.push_back(std::move(problem));
+    for (const std::string& site : prefix_.site_packages) {
+      auto names = host_.list(site);
+      if (!names && names.error().code == Code::no_permission) closed_ = site;
+    }
     read_torch();
     read_binaries();
     if (!env_.torch.path.empty()) read_loads();
     read_installer();
     env_.distributions = known(std::move(packages_.distributions), SourceKind::file, join(prefix_.site_packages, ":"));
+    if (!closed_.empty() && env_.distributions->empty())
+      env_.distributions = missing<std::vector<Distribution>>(WhyNot::no_permission, SourceKind::file, closed_);
     return std::move(env_);
   }
 
@@ -120,6 +126,7 @@ class EnvReader {
     if (torch.path.empty()) {
       std::string tried = join(prefix_.site_packages, ":");
       torch.version = missing<std::string>(WhyNot::not_present, SourceKind::file, tried, "no `torch` package");
+      if (!closed_.empty()) torch.version = missing<std::string>(WhyNot::no_permission, SourceKind::file, closed_);
       for (Fact<std::string>* fact : {&torch.cuda, &torch.hip, &torch.git})
         *fact = missing<std::string>(WhyNot::not_asked, SourceKind::file, tried, "no `torch` package");
       torch.debug = missing<bool>(WhyNot::not_asked, SourceKind::file, tried, "no `torch` package");
@@ -392,6 +399,7 @@ class EnvReader {
   PythonEnv env_;
   InstalledPackages packages_;
   std::map<std::string, std::string> owners_;
+  std::string closed_;  // a folder of packages that may not be listed: what is in it is unknown, not absent
   std::optional<std::vector<formats::SymbolTable>> torch_symbols_;
 };
 

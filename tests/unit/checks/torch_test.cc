@@ -195,6 +195,16 @@ TEST(TorchInstall, AVersionFileThatContradictsTheRecord) {
   EXPECT_EQ(brief(run(check_torch_install, w)), Texts{"torch_install_broken/warning/versions_differ"});
 }
 
+TEST(TorchBuild, AFolderThatMayNotBeListedIsNoMissingTorch) {
+  World w;
+  host::PythonEnv env;
+  env.path = "/env";
+  env.torch.version = missing<std::string>(WhyNot::no_permission, SourceKind::file, "/env/site-packages");
+  w.gpu("NVIDIA H200", "9.0").driver("580.95.05").env(env);
+  EXPECT_EQ(brief(run(check_torch_build, w)), Texts{"torch_not_installed/unknown/closed"});
+  EXPECT_EQ(checks::examine(w.facts, knowledge::Knowledge::builtin()).verdict, LinkState::unknown);
+}
+
 TEST(TorchInstall, AFileThatMayNotBeReadIsNoDamagedOne) {
   World w;
   w.gpu("NVIDIA H200", "9.0").driver("580.95.05").env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
