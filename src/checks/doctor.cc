@@ -66,6 +66,7 @@ Report examine(const host::Facts& facts, const knowledge::Knowledge& knowledge) 
     if (input.what_if && row.asks_machine) continue;
     for (Finding& finding : row.run(input)) all.push_back(std::move(finding));
   }
+  all = causes_first(std::move(all));
   report.chains = build_chains(input, all);
   report.findings = keep_root_causes(std::move(all));
   order_by_layer(report.findings, knowledge);

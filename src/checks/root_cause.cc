@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "checks/check.h"
+#include "checks/parts.h"
 
 namespace cufit::checks {
 
@@ -228,6 +229,22 @@ std::vector<Finding> merge_equal(std::vector<Finding> findings) {
 }
 
 }  // namespace
+
+std::vector<Finding> causes_first(std::vector<Finding> findings) {
+  std::vector<bool> explained(findings.size());
+  for (size_t i = 0; i < findings.size(); ++i)
+    for (size_t j = 0; j < findings.size() && !explained[i]; ++j)
+      explained[i] =
+          i != j && explains(findings[j], findings[i]) && !explains(findings[i], findings[j]);
+  std::vector<Finding> causes, effects;
+  for (size_t i = 0; i < findings.size(); ++i) {
+    // It says that no cause was found; here one was.
+    if (explained[i] && findings[i].id == "driver_answer_unknown") continue;
+    (explained[i] ? effects : causes).push_back(std::move(findings[i]));
+  }
+  for (Finding& effect : effects) causes.push_back(std::move(effect));
+  return causes;
+}
 
 std::vector<Finding> keep_root_causes(std::vector<Finding> findings) {
   findings = merge_equal(std::move(findings));

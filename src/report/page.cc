@@ -5,6 +5,8 @@
 #include <set>
 
 #include "base/format.h"
+#include "checks/parts.h"
+#include "checks/torch_env.h"
 #include "report/width.h"
 
 namespace cufit::report {
@@ -239,10 +241,13 @@ class Builder {
   }
 
   std::string sentence() const {
-    std::set<std::string> gpus;
+    std::set<std::string> gpus, usable;  // usable: from the environment that the verdict is about
+    const host::PythonEnv* main = checks::main_env(view_.facts);
     size_t running = 0;
     for (const checks::Chain& chain : view_.report.chains) {
       if (!chain.gpu.empty()) gpus.insert(chain.gpu);
+      if ((main == nullptr || chain.env == main->path) && checks::judge_chain(chain) != LinkState::broken)
+        usable.insert(chain.gpu);
       LinkState worst = LinkState::ok;
       for (const checks::Link& link : chain.links)
         if (rank(link.state) > rank(worst)) worst = link.state;
@@ -252,9 +257,11 @@ class Builder {
     size_t total = view_.report.chains.size();
     std::string many = gpus.empty() ? ".no_gpu" : gpus.size() == 1 ? ".one" : ".many";
     if (view_.report.verdict == LinkState::broken && running > 0) many = ".part";
+    if (view_.report.verdict == LinkState::limited && !usable.empty() && usable.size() < gpus.size()) many = ".some";
     for (const checks::Finding& finding : view_.report.findings)
       if (gpus.empty() && finding.id == "no_nvidia_gpu" && finding.severity == Severity::error) many = ".no_nvidia";
     return say("verdict." + word + many, {{"gpus", std::to_string(gpus.size())},
+                                          {"usable", std::to_string(usable.size())},
                                           {"running", std::to_string(running)},
                                           {"total", std::to_string(total)}});
   }

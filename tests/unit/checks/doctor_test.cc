@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/evidence.h"
+#include "checks/parts.h"
 #include "unit/checks/world.h"
 
 namespace cufit::checks {
@@ -253,6 +254,22 @@ TEST(InstallCommand, AnInstalledVersionIsForced) {
             "uv pip install --reinstall --no-deps --python /e/bin/python torch");
   EXPECT_EQ(reinstall("conda install -p /e pytorch-gpu"), "conda install --force-reinstall -p /e pytorch-gpu");
   EXPECT_EQ(reinstall("poetry add torch"), "poetry add torch");  // has no such option
+}
+
+// "Nothing says why" is no finding where another one says why, and a link names the cause, not its echo.
+TEST(RootCause, CausesComeFirstAndAnAnsweredQuestionGoes) {
+  auto ids = [](std::vector<Finding> findings) {
+    Texts out;
+    for (const Finding& one : causes_first(std::move(findings))) out.push_back(one.id);
+    return out;
+  };
+  Finding answer = finding("driver_answer_unknown", Severity::error, k_machine);
+  Finding none = finding("no_cuda_device", Severity::error, k_machine);
+  Finding hidden = finding("cuda_visible_devices", Severity::error, k_machine);
+  EXPECT_EQ(ids({answer, none, hidden}), (Texts{"cuda_visible_devices", "no_cuda_device"}));
+  EXPECT_EQ(ids({answer, none}), (Texts{"driver_answer_unknown", "no_cuda_device"}));
+  hidden.severity = Severity::note;  // a note explains no error
+  EXPECT_EQ(ids({answer, hidden}), (Texts{"driver_answer_unknown", "cuda_visible_devices"}));
 }
 
 TEST(InstallCommand, PartnersComeAlong) {
