@@ -25,6 +25,7 @@ Result<host::Facts> facts_for(const host::Host& machine, const Arguments& argume
     return host::load_facts(machine, arguments.get("from"));
   }
   host::ProbeOptions options;
+  options.for_collect_env = true;
   options.env_dirs = env_folders(arguments);
   for (const std::string& dir : options.env_dirs) {
     if (!machine.exists(dir)) return fail(Code::usage, format("`--env {}`: no such directory", dir));

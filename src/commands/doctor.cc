@@ -51,6 +51,7 @@ Result<host::Facts> facts_for(const host::Host& machine, const Arguments& argume
   for (const std::string& dir : options.env_dirs) {
     if (!machine.exists(dir)) return fail(Code::usage, format("`--env {}`: no such directory", dir));
   }
+  options.for_collect_env = arguments.has("record");  // a recording answers `collect-env --from` too
   options.deep = arguments.has("deep");
   options.driver_timeout_seconds = options.deep ? 120 : 10;
   options.progress = show_progress;

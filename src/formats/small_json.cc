@@ -86,6 +86,13 @@ std::string parse_toolkit_json(std::string_view text) {
   return {};
 }
 
+std::string parse_toolkit_nvcc(std::string_view text) {
+  json root = parse_quietly(text);
+  if (!root.is_object()) return {};
+  auto found = root.find("cuda_nvcc");
+  return found == root.end() ? std::string() : only_version(text_at(*found, "version"));
+}
+
 std::string parse_toolkit_text(std::string_view text) {
   for (std::string_view line : split_lines(text)) {
     size_t at = line.find("CUDA Version ");

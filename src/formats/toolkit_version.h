@@ -12,6 +12,8 @@ namespace cufit::formats {
 
 // {"cuda": {"name": "CUDA SDK", "version": "12.4.1"}, ...}; empty when it is not said.
 std::string parse_toolkit_json(std::string_view text);
+// Of the same file what nvcc says of itself: {"cuda_nvcc": {"version": "12.4.131"}}; empty when it is not said.
+std::string parse_toolkit_nvcc(std::string_view text);
 // "CUDA Version 10.2.89"
 std::string parse_toolkit_text(std::string_view text);
 

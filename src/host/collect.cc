@@ -36,6 +36,7 @@ Facts collect(const Host& host, const ProbeOptions& options) {
   std::optional<DriverQuestions> driver;
   guarded("the driver's answers", facts, [&] { driver.emplace(host, options, facts); });
   guarded("the Python environments", facts, [&] { read_python_envs(host, options, facts); });
+  if (options.for_collect_env) guarded("the versions of tools", facts, [&] { read_collect_env(host, facts); });
   guarded("the driver's answers", facts, [&] { if (driver) driver->finish(facts); });
   guarded("torch's own computation", facts, [&] { run_torch_checks(host, options, facts); });
   return facts;

@@ -88,6 +88,7 @@ class DistributionReader {
     if (!text && text.error().code != Code::not_found && text.error().code != Code::unsupported)
       out_.problems.push_back(text.error().text());
     out.name = leftover ? parsed.name : formats::normalize_name(metadata.name.empty() ? parsed.name : metadata.name);
+    if (!leftover && !metadata.name.empty() && metadata.name != out.name) out.display_name = metadata.name;
     out.version = metadata.version.empty() ? parsed.version : metadata.version;
     for (const std::string& line : metadata.requires_dist)
       if (auto requirement = formats::requirement_that_applies(line, environment_)) out.needs.push_back(std::move(*requirement));
@@ -138,6 +139,7 @@ class DistributionReader {
       if (!parsed) continue;
       Distribution out;
       out.name = formats::normalize_name(parsed->name);
+      if (parsed->name != out.name) out.display_name = parsed->name;
       out.version = parsed->version;
       out.tag = parsed->build;
       out.location = folder + "/" + name;

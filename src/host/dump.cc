@@ -42,6 +42,7 @@ class Claims {
     system();
     platform();
     cpu();
+    tools();
     driver();
     toolkit();
     environment();
@@ -140,6 +141,7 @@ class Claims {
   void cpu() {
     // lscpu's labels in the languages that turned up in issues.
     for (const DumpField& field : dump_.cpu) {
+      facts_.collect_env.cpu.push_back({field.name, field.value});
       for (const char* label : {"Model name", "Name", "型号名称", "Modellname", "Nom de modèle", "モデル名", "Nombre del modelo"}) {
         if (field.name == label && !facts_.system.cpu_model && !field.value.empty()) {
           facts_.system.cpu_model = claim<std::string>(first_line(field.value), field.line);
@@ -150,6 +152,18 @@ class Claims {
         if (auto count = parse_version(field.value)) facts_.system.cpus = claim<uint64_t>(count->part(0), field.line);
       }
     }
+  }
+
+  void tools() {
+    CollectEnvFacts& tools = facts_.collect_env;
+    tools.gcc = text_of("gcc_version");
+    tools.clang = text_of("clang_version");
+    tools.cmake = text_of("cmake_version");
+    const DumpField* cudnn = dump_.find("cudnn_version");
+    std::vector<std::string> paths;
+    for (std::string_view line : split_lines(cudnn ? cudnn->value : std::string()))
+      if (starts_with(trim(line), "/")) paths.emplace_back(trim(line));
+    tools.cudnn = paths.empty() ? unsaid<std::vector<std::string>>(cudnn) : claim(std::move(paths), cudnn->line);
   }
 
   void driver() {
@@ -187,6 +201,7 @@ class Claims {
     toolkit.path = k_claimed;
     toolkit.version = claim<std::string>(first_line(runtime->value), runtime->line);
     toolkit.nvcc = unsaid<std::string>(nullptr);
+    toolkit.nvcc_version = toolkit.version;  // the tool asks nvcc
     toolkit.found_by = "claimed";
     facts_.toolkits.push_back(std::move(toolkit));
   }
@@ -241,6 +256,12 @@ class Claims {
     } else {
       torch.debug = unsaid<bool>(debug);
     }
+    const DumpField* xnnpack = dump_.find("is_xnnpack_available");
+    if (xnnpack && (formats::dump_says_yes(xnnpack->value) || formats::dump_says_no(xnnpack->value))) {
+      torch.xnnpack = claim<bool>(formats::dump_says_yes(xnnpack->value), xnnpack->line);
+    } else {
+      torch.xnnpack = unsaid<bool>(xnnpack);
+    }
     const DumpField* available = dump_.find("is_cuda_available");
     if (torch.version && available && formats::dump_says_no(available->value)) {
       env.torch_run = claim<std::string>("torch.cuda.is_available() is False", available->line);
@@ -253,6 +274,7 @@ class Claims {
       Distribution out;
       bool conda = package.manager == "conda";
       out.name = normalised(package.name);
+      if (package.name != out.name) out.display_name = package.name;
       out.version = package.version;
       out.location = at(package.line);
       out.kind = conda ? "conda-meta" : "dist-info";

@@ -188,7 +188,9 @@ struct Toolkit {
   std::string path;                        // "/usr/local/cuda-12.4"
   Fact<std::string> version;               // "12.4.1" from version.json or version.txt
   Fact<std::string> nvcc;                  // path of nvcc; not_present = runtime parts only
+  Fact<std::string> nvcc_version;          // "12.4.131": what nvcc says of itself, which is not the toolkit's number
   std::string found_by;                    // "/usr/local", "CUDA_HOME", "PATH"
+  bool on_path = false;                    // its nvcc is the first one in PATH
 };
 
 struct EnvVariable {
@@ -209,6 +211,7 @@ struct ContainerEngine {
 // One distribution (dist-info, egg-info or conda-meta record) of an environment.
 struct Distribution {
   std::string name;                        // normalised (PEP 503): "nvidia-cuda-runtime-cu12"
+  std::string display_name;                // as the package writes it, where that differs: "mypy_extensions"
   std::string version;                     // "2.11.0", "12.8.90"
   std::string location;                    // the metadata folder or conda-meta file
   std::string kind;                        // "dist-info", "egg-info", "conda-meta", "leftover" (pip's "~orch")
@@ -259,6 +262,9 @@ struct TorchFacts {
   Fact<std::string> git;
   std::string path;                        // the torch package's folder
   std::string variant;                     // "cu130", "cpu", "rocm6.4"; empty = not said
+  // Only with ProbeOptions::for_collect_env:
+  Fact<bool> xnnpack;                      // libtorch_cpu holds XNNPACK
+  Fact<std::string> module_loading;        // "LAZY": torch sets CUDA_MODULE_LOADING; not_present = it leaves it alone
 };
 
 struct PythonEnv {
@@ -278,6 +284,19 @@ struct PythonEnv {
   Fact<std::string> torch_run;             // --deep: "ok", or what torch said
 };
 
+// One line of lscpu: "Socket(s)" and "2".
+struct CpuLine {
+  std::string label, value;
+};
+
+// What only the report of collect-env shows; read with ProbeOptions::for_collect_env.
+struct CollectEnvFacts {
+  std::vector<CpuLine> cpu;                // lscpu's lines as far as files tell them, in its order
+  Fact<std::string> gcc;                   // of the one in PATH: "(Debian 12.2.0-14+deb12u1) 12.2.0"
+  Fact<std::string> clang, cmake;          // "14.0.0-1ubuntu1.1"; "version 3.25.1"
+  Fact<std::vector<std::string>> cudnn;    // the files behind ld.so.cache's entries for libcudnn*, sorted
+};
+
 struct Facts {
   std::string schema = "cufit.facts/1";
   std::string cufit_version;
@@ -292,6 +311,7 @@ struct Facts {
   std::vector<EnvVariable> variables;      // only the ones that matter, sorted by name
   ContainerEngine engine;
   std::vector<PythonEnv> envs;             // the active one first
+  CollectEnvFacts collect_env;
   std::vector<std::string> problems;       // cufit's own errors on the way, each names file and place
 };
 

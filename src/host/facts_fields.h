@@ -124,7 +124,8 @@ CUFIT_FIELDS(CudaFacts) {
 }
 
 CUFIT_FIELDS(Toolkit) {
-  v("path", x.path), v("version", x.version), v("nvcc", x.nvcc), v("found_by", x.found_by);
+  v("path", x.path), v("version", x.version), v("nvcc", x.nvcc);
+  v("nvcc_version", x.nvcc_version), v("found_by", x.found_by), v("on_path", x.on_path);
 }
 
 CUFIT_FIELDS(EnvVariable) { v("name", x.name), v("value", x.value); }
@@ -135,7 +136,8 @@ CUFIT_FIELDS(ContainerEngine) {
 }
 
 CUFIT_FIELDS(Distribution) {
-  v("name", x.name), v("version", x.version), v("location", x.location), v("kind", x.kind);
+  v("name", x.name), v("display_name", x.display_name), v("version", x.version);
+  v("location", x.location), v("kind", x.kind);
   v("installer", x.installer), v("tag", x.tag), v("needs", x.needs), v("has_record", x.has_record);
   v("files_recorded", x.files_recorded), v("files_missing", x.files_missing);
   v("first_missing", x.first_missing);
@@ -158,6 +160,7 @@ CUFIT_FIELDS(LoadedLibrary) {
 CUFIT_FIELDS(TorchFacts) {
   v("version", x.version), v("cuda", x.cuda), v("hip", x.hip), v("debug", x.debug), v("git", x.git);
   v("path", x.path), v("variant", x.variant);
+  v("xnnpack", x.xnnpack), v("module_loading", x.module_loading);
 }
 
 CUFIT_FIELDS(PythonEnv) {
@@ -167,12 +170,18 @@ CUFIT_FIELDS(PythonEnv) {
   v("binaries", x.binaries), v("loads", x.loads), v("shadowed", x.shadowed), v("torch_run", x.torch_run);
 }
 
+CUFIT_FIELDS(CpuLine) { v("label", x.label), v("value", x.value); }
+
+CUFIT_FIELDS(CollectEnvFacts) {
+  v("cpu", x.cpu), v("gcc", x.gcc), v("clang", x.clang), v("cmake", x.cmake), v("cudnn", x.cudnn);
+}
+
 CUFIT_FIELDS(Facts) {
   v("schema", x.schema), v("cufit_version", x.cufit_version), v("origin", x.origin);
   v("system", x.system), v("pci", x.pci), v("kernel", x.kernel);
   v("driver_libraries", x.driver_libraries), v("nvml", x.nvml), v("cuda", x.cuda);
   v("toolkits", x.toolkits), v("variables", x.variables), v("engine", x.engine), v("envs", x.envs);
-  v("problems", x.problems);
+  v("collect_env", x.collect_env), v("problems", x.problems);
 }
 
 #undef CUFIT_FIELDS

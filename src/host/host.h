@@ -47,6 +47,8 @@ class Host {
   virtual Result<std::string> kernel_log(size_t limit = 1u << 20) const = 0;
   virtual std::optional<std::string> variable(std::string_view name) const = 0;
   virtual std::vector<std::pair<std::string, std::string>> variables() const = 0;  // sorted by name
+  // The twelve letters by which a hypervisor names itself to its guests ("KVMKVMKVM"); empty = none, or not this machine.
+  virtual std::string hypervisor_signature() const { return {}; }
   bool exists(const std::string& path) const { return status(path).has_value(); }
 };
 
@@ -67,6 +69,7 @@ class RealHost final : public Host {
   Result<std::string> kernel_log(size_t limit) const override;
   std::optional<std::string> variable(std::string_view name) const override;
   std::vector<std::pair<std::string, std::string>> variables() const override;
+  std::string hypervisor_signature() const override;
 
  private:
   enum class LastLink { follow, keep };

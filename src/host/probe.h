@@ -17,6 +17,7 @@ struct ProbeOptions {
   std::vector<std::string> env_dirs;   // --env DIR; empty = the environments found by themselves
   bool driver_calls = true;            // ask NVML and the CUDA driver (in a child process)
   bool deep = false;                   // memory pattern test and a matrix product in torch
+  bool for_collect_env = false;        // also what only collect-env shows (lscpu, compilers): some 10 ms
   double driver_timeout_seconds = 10;  // for the child; a wedged driver hangs
   std::string driver_library_dir;      // tests: where the stand-in libcuda/libnvidia-ml lie; empty = normal search
   // Progress of long work: what, done and total units. May be empty.
@@ -49,6 +50,8 @@ void read_toolkits(const Host& host, Facts& facts);          // toolkits.cc
 void read_variables(const Host& host, Facts& facts);         // variables.cc
 void read_container_engine(const Host& host, Facts& facts);  // container_engine.cc
 void read_python_envs(const Host& host, const ProbeOptions& options, Facts& facts);     // python_envs.cc
+// Facts::collect_env, and of every environment and toolkit what only that report shows.
+void read_collect_env(const Host& host, Facts& facts);       // collect_env.cc
 // --deep: PythonEnv::torch_run of every environment with torch and a known interpreter. The last probe.
 void run_torch_checks(const Host& host, const ProbeOptions& options, Facts& facts);     // torch_child.cc
 

@@ -8,6 +8,9 @@
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include <algorithm>
 #include <cerrno>
@@ -297,6 +300,22 @@ std::optional<std::string> RealHost::variable(std::string_view name) const {
 
 std::vector<std::pair<std::string, std::string>> RealHost::variables() const {
   return {environment_.begin(), environment_.end()};
+}
+
+// CPUID leaf 1, ECX bit 31 is reserved for hypervisors to say that they are there; leaf 0x40000000 is where they give
+// their name in EBX, ECX, EDX. Without that bit the leaf holds whatever the processor's last leaf holds.
+std::string RealHost::hypervisor_signature() const {
+#if defined(__x86_64__)
+  unsigned int a = 0, b = 0, c = 0, d = 0;
+  if (!root_.empty() || !__get_cpuid(1, &a, &b, &c, &d) || !(c >> 31)) return {};
+  __cpuid(0x40000000, a, b, c, d);
+  std::string out;
+  for (unsigned int word : {b, c, d})
+    for (int shift = 0; shift < 32; shift += 8) out += static_cast<char>(word >> shift & 0xff);
+  return out.substr(0, out.find('\0'));
+#else
+  return {};
+#endif
 }
 
 }  // namespace cufit::host

@@ -98,6 +98,10 @@ class ToolkitList {
     std::string nvcc = *real + "/bin/nvcc";
     toolkit.nvcc = host_.exists(nvcc) ? known(nvcc, SourceKind::file, nvcc)
                                       : missing<std::string>(WhyNot::not_present, SourceKind::file, nvcc);
+    if (Result<std::string> json = host_.read_file(*real + "/version.json", 1u << 20)) {
+      std::string version = formats::parse_toolkit_nvcc(*json);
+      if (!version.empty()) toolkit.nvcc_version = known(version, SourceKind::file, *real + "/version.json");
+    }
     toolkit.found_by = found_by;
     out_.push_back(std::move(toolkit));
   }
@@ -107,6 +111,8 @@ class ToolkitList {
     size_t before = out_.size();
     add(folder, found_by);
     if (out_.size() > before && !out_.back().nvcc) out_.back().nvcc = known(nvcc, SourceKind::file, nvcc);
+    Result<std::string> real = host_.real_path(folder);
+    for (Toolkit& toolkit : out_) toolkit.on_path |= real && toolkit.path == *real;
   }
 
  private:

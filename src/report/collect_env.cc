@@ -2,8 +2,10 @@
 #include "report/collect_env.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/format.h"
+#include "host/torch_loads.h"
 #include "report/width.h"
 
 namespace cufit::report {
@@ -16,10 +18,11 @@ constexpr const char* k_none = "N/A";
 constexpr std::string_view k_common[] = {
     "torch", "numpy", "triton", "optree", "cuda-cudart", "cuda-cupti", "cuda-libraries", "cuda-opencl", "cuda-nvrtc",
     "cuda-runtime", "cublas", "cudnn", "cufft", "curand", "cusolver", "cusparse", "nccl", "nvjitlink", "nvtx",
-    "dpcpp-cpp-rt", "intel-cmplr", "intel-opencl-rt", "intel-openmp", "intel-sycl-rt", "mkl-dpcpp", "onemkl-sycl",
-    "oneccl", "pti", "tcmlib", "umf"};
+    "dpcpp-cpp-rt", "intel-cmplr-lib-rt", "intel-cmplr-lib-ur", "intel-cmplr-lic-rt", "intel-opencl-rt",
+    "intel-sycl-rt", "mkl", "onemkl-sycl-blas", "onemkl-sycl-dft", "onemkl-sycl-lapack", "onemkl-sycl-rng",
+    "onemkl-sycl-sparse", "intel-openmp", "tbb", "impi-rt", "impi-devel", "oneccl", "intel-pti", "umf", "tcmlib"};
 constexpr std::string_view k_pip[] = {"mypy", "flake8", "onnx"};
-constexpr std::string_view k_conda[] = {"cudatoolkit", "soumith", "mkl", "magma"};
+constexpr std::string_view k_conda[] = {"cudatoolkit", "soumith", "magma"};
 
 template <size_t n>
 bool matches(const std::string& text, const std::string_view (&patterns)[n]) {
@@ -67,7 +70,9 @@ class Collector {
     const host::SystemFacts& system = facts_.system;
     out_.os = value_or(system.distribution, k_unknown);
     if (system.distribution && system.architecture) out_.os += " (" + *system.architecture + ")";
-    out_.gcc_version = out_.clang_version = out_.cmake_version = k_unknown;
+    out_.gcc_version = value_or(facts_.collect_env.gcc, k_unknown);
+    out_.clang_version = value_or(facts_.collect_env.clang, k_unknown);
+    out_.cmake_version = value_or(facts_.collect_env.cmake, k_unknown);
     out_.libc_version = system.glibc ? "glibc-" + *system.glibc : k_none;
   }
 
@@ -99,13 +104,16 @@ class Collector {
   void cuda() {
     out_.is_cuda_available = cuda_available();
     out_.cuda_runtime_version = k_unknown;
+    // The tool prints what `nvcc --version` says; a toolkit outside of PATH does not count for it.
     for (const host::Toolkit& toolkit : facts_.toolkits) {
-      bool claimed = toolkit.found_by == "claimed";
-      if ((!toolkit.nvcc && !claimed) || !toolkit.version) continue;
-      if (out_.cuda_runtime_version == k_unknown || toolkit.found_by == "PATH") out_.cuda_runtime_version = *toolkit.version;
+      if (!toolkit.on_path && toolkit.found_by != "claimed") continue;
+      out_.cuda_runtime_version = value_or(toolkit.nvcc_version, k_unknown);
     }
     out_.cuda_module_loading = k_none;
-    if (out_.is_cuda_available == "True") out_.cuda_module_loading = variable("CUDA_MODULE_LOADING");
+    if (out_.is_cuda_available == "True") {
+      out_.cuda_module_loading = variable("CUDA_MODULE_LOADING");
+      if (out_.cuda_module_loading.empty()) out_.cuda_module_loading = value_or(env_->torch.module_loading, "");
+    }
     out_.nvidia_gpu_models = gpus();
     const Fact<std::string>& driver = facts_.nvml.driver_version ? facts_.nvml.driver_version : facts_.kernel.version;
     out_.nvidia_driver_version = value_or(driver, k_unknown);
@@ -136,15 +144,9 @@ class Collector {
     return (lines.size() > 1 ? "\n" : "") + join(lines, "\n");
   }
 
+  // As the tool: what ld.so.cache lists, whether or not torch loads it. What torch loads stands in our own section.
   std::string cudnn() const {
-    std::vector<std::string> paths;
-    for (const auto* list : {&env_->loads, &env_->shadowed}) {
-      for (const host::LoadedLibrary& library : *list) {
-        if (starts_with(library.name, "libcudnn") && !library.path.empty()) paths.push_back(library.path);
-      }
-    }
-    std::sort(paths.begin(), paths.end());
-    paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+    std::vector<std::string> paths = facts_.collect_env.cudnn.value_or({});
     if (paths.empty()) return k_unknown;
     return paths.size() == 1 ? paths[0] : "Probably one of the following:\n" + join(paths, "\n");
   }
@@ -153,9 +155,10 @@ class Collector {
     out_.is_xpu_available = has_torch_ ? "False" : k_none;
     bool hip = env_->torch.hip.value.has_value();
     out_.hip_runtime_version = out_.miopen_runtime_version = hip ? k_unknown : k_none;
-    out_.is_xnnpack_available = has_torch_ ? k_unknown : k_none;
+    const Fact<bool>& xnnpack = env_->torch.xnnpack;
+    out_.is_xnnpack_available = !has_torch_ ? k_none : !xnnpack ? k_unknown : *xnnpack ? "True" : "False";
     std::vector<std::string> settings;
-    for (const char* name : {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"}) {
+    for (const char* name : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
       std::string value = variable(name);
       if (!value.empty()) settings.push_back(format("'{}': '{}'", name, value));
     }
@@ -164,6 +167,8 @@ class Collector {
 
   void cpu() {
     const host::SystemFacts& system = facts_.system;
+    for (const host::CpuLine& line : facts_.collect_env.cpu) out_.cpu_info.emplace_back(line.label, line.value);
+    if (!out_.cpu_info.empty()) return;
     if (system.architecture) out_.cpu_info.emplace_back("Architecture", *system.architecture);
     if (system.cpus) out_.cpu_info.emplace_back("CPU(s)", std::to_string(*system.cpus));
     if (system.cpu_model) out_.cpu_info.emplace_back("Model name", *system.cpu_model);
@@ -173,11 +178,13 @@ class Collector {
     out_.conda = env_->kind == "conda" || env_->installer == "conda";
     if (!env_->distributions) return;
     for (const host::Distribution& package : *env_->distributions) {
-      std::string line = package.name + "==" + package.version;
+      if (package.kind == "leftover") continue;  // no package: pip and conda do not list it either
+      const std::string& name = package.display_name.empty() ? package.name : package.display_name;
+      std::string line = name + "==" + package.version;
       if (package.kind == "conda-meta") {
         out_.conda = true;
         if (!matches(line, k_common) && !matches(line, k_conda)) continue;
-        out_.conda_packages.push_back(pad(package.name, 25) + " " + pad(package.version, 15) + " " + package.tag);
+        out_.conda_packages.push_back(pad(name, 25) + " " + pad(package.version, 15) + " " + package.tag);
       } else if (matches(line, k_common) || matches(line, k_pip)) {
         out_.pip_packages.push_back(line);
       }
@@ -199,24 +206,61 @@ class Collector {
   CollectEnv out_;
 };
 
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+// The folder of a library, "x/.." resolved, and relative to the environment where it lies inside.
+std::string shown_folder(const std::string& path, const std::string& env) {
+  std::string folder = std::filesystem::path(path).lexically_normal().parent_path().string();
+  if (!env.empty() && starts_with(folder, env + "/")) folder.erase(0, env.size() + 1);
+  return folder;
+}
+
+// "CUDA libraries: libcublas.so.13 libcublasLt.so.13 (torch preload: lib/python3.12/site-packages/nvidia/cu13/lib)":
+// one line for a folder and the rule that finds it, in the order of loading.
+std::string libraries_by_folder(const host::PythonEnv& env) {
+  std::vector<std::pair<std::string, std::string>> groups;  // rule and folder, names
+  std::string not_found;
+  for (const host::LoadedLibrary& library : env.loads) {
+    if (library.path.empty()) {
+      not_found += format("would not be found: {}{}\n", library.name,
+                          library.asked_by.empty() ? "" : format(" (needed by {})", library.asked_by));
+      continue;
+    }
+    if (!host::is_cuda_library(library.name)) continue;
+    std::string key = library.by.empty() ? "" : library.by + ": ";
+    key += shown_folder(library.path, env.path);
+    auto same = [&](const auto& group) { return group.first == key; };
+    auto group = std::find_if(groups.begin(), groups.end(), same);
+    if (group == groups.end()) group = groups.insert(groups.end(), {key, ""});
+    group->second += library.name + " ";
+  }
+  std::string out;
+  for (const auto& [key, names] : groups) out += format("CUDA libraries: {}({})\n", names, key);
+  return out + not_found;
+}
+
 std::string cufit_section(const DoctorView& view) {
   const checks::Report& report = view.report;
   std::string out = format("cufit:\ncufit version: {}\n", CUFIT_VERSION);
   out += format("verdict: {}\n", report.verdict == checks::LinkState::ok ? "works" : to_string(report.verdict));
   for (const checks::Finding& finding : report.findings) {
     out += format("{}: {}: {} ({})\n", to_string(finding.severity), finding.id,
-                  finding_text(finding, "title", "en", view.knowledge),
+                  one_line(finding_text(finding, "title", "en", view.knowledge)),
                   finding.subject.empty() ? "machine" : finding.subject);
+    std::string next = one_line(finding_text(finding, "next", "en", view.knowledge));
+    if (!next.empty()) out += format("  next: {}\n", next);
+  }
+  for (const host::DriverLibrary& library : view.facts.driver_libraries) {
+    if (library.soname != "libcuda.so.1" || !library.loads) continue;
+    out += format("libcuda.so.1: {}{}\n", library.path,
+                  library.version.empty() ? "" : format(" ({})", library.version));
   }
   if (view.facts.envs.empty()) return out;
-  const host::PythonEnv& env = view.facts.envs.front();
-  out += format("environment: {}\n", env.path);
-  for (const host::LoadedLibrary& library : env.loads) {
-    out += format("would load: {} => {}", library.name, library.path.empty() ? "not found" : library.path);
-    if (!library.by.empty()) out += format(" ({})", library.by);
-    out += '\n';
-  }
-  return out;
+  out += format("environment: {}\n", view.facts.envs.front().path);
+  return out + libraries_by_folder(view.facts.envs.front());
 }
 
 }  // namespace
@@ -252,7 +296,9 @@ std::string collect_env_text(const DoctorView& view) {
   line("Is XNNPACK available", env.is_xnnpack_available);
   line("Caching allocator config", env.caching_allocator_config);
   out += "\nCPU:\n";
-  for (const auto& [label, value] : env.cpu_info) out += pad(label + ":", 41) + value + "\n";
+  size_t widest = 0;  // as lscpu: one blank behind the longest label
+  for (const auto& [label, value] : env.cpu_info) widest = std::max(widest, label.size());
+  for (const auto& [label, value] : env.cpu_info) out += pad(label + ":", static_cast<int>(widest) + 2) + value + "\n";
   if (env.cpu_info.empty()) out += std::string(k_unknown) + "\n";
   out += "\nVersions of relevant libraries:\n";
   for (const std::string& package : env.pip_packages) out += "[pip3] " + package + "\n";

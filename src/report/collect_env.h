@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text of `python -m torch.utils.collect_env` (newest form), made from Facts without starting Python: same
 // labels, order and blank lines, so that issue templates and parsers take it. What the real tool learns by running a
-// program (gcc, clang, cmake, XNNPACK) is "Could not collect" here. One section `cufit:` stands at the end.
+// program comes from files (lscpu's lines, gcc, cmake, nvcc, ldconfig -p) or is "Could not collect" (clang). One section
+// `cufit:` stands at the end: verdict, findings, and which CUDA libraries torch would load.
 //
-// Deviations a reader may see: package names are normalised (PEP 503), cuDNN is what torch would load.
+// Where it differs: "Python version" has the number alone, without the build's date and compiler.
 #pragma once
 
 #include <string>
