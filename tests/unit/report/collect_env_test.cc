@@ -39,16 +39,36 @@ testing::World h200() {
   host::Toolkit toolkit;
   toolkit.version = seen<std::string>("13.0.2");
   toolkit.nvcc = seen<std::string>("/usr/local/cuda/bin/nvcc");
+  toolkit.nvcc_version = seen<std::string>("13.0.88");
+  toolkit.on_path = true;
   facts.toolkits = {toolkit};
+  host::DriverLibrary libcuda;
+  libcuda.soname = "libcuda.so.1";
+  libcuda.path = "/lib/x86_64-linux-gnu/libcuda.so.1";
+  libcuda.version = "580.159.04";
+  libcuda.loads = true;
+  facts.driver_libraries = {libcuda};
+  facts.collect_env.cpu = {{"Architecture", "x86_64"}, {"CPU(s)", "16"}, {"Model name", "Intel(R) Xeon(R) Processor"},
+                           {"NUMA node0 CPU(s)", ""}};
+  facts.collect_env.gcc = seen<std::string>("(Ubuntu 13.3.0-6ubuntu2~24.04.1) 13.3.0");
+  facts.collect_env.cmake = seen<std::string>("version 4.4.3");
+  facts.collect_env.cudnn = seen<std::vector<std::string>>({"/usr/lib/libcudnn.so.9.14.0"});
   host::PythonEnv& env = facts.envs[0];
   env.torch.cuda = seen<std::string>("13.0");
   env.torch.debug = seen(false);
+  env.torch.xnnpack = seen(true);
   env.torch.hip = missing<std::string>(WhyNot::not_present, SourceKind::file, "version.py");
   host::LoadedLibrary cudnn;
   cudnn.name = "libcudnn.so.9";
   cudnn.path = "/opt/venv/lib/python3.12/site-packages/nvidia/cudnn/lib/libcudnn.so.9";
   cudnn.by = "RPATH";
-  env.loads = {cudnn};
+  host::LoadedLibrary ops = cudnn, torch = cudnn, missing_one;
+  ops.name = "libcudnn_ops.so.9";
+  ops.path = "/opt/venv/lib/python3.12/site-packages/torch/../nvidia/cudnn/lib/libcudnn_ops.so.9";
+  torch.name = "libtorch.so";
+  missing_one.name = "libcupti.so.13";
+  missing_one.asked_by = "/opt/venv/lib/libtorch_cpu.so";
+  env.loads = {cudnn, torch, ops, missing_one};
   auto package = [](const char* name, const char* version) {
     host::Distribution out;
     out.name = name;
@@ -57,7 +77,9 @@ testing::World h200() {
     return out;
   };
   env.distributions = seen<std::vector<host::Distribution>>(
-      {package("numpy", "2.5.2"), package("requests", "2.0"), package("torch", "2.11.0")});
+      {package("intel-cmplr", "1"), package("mypy-extensions", "1.1.0"), package("numpy", "2.5.2"),
+       package("optimistix", "0.1.0"), package("requests", "2.0"), package("torch", "2.11.0")});
+  (*env.distributions.value)[1].display_name = "mypy_extensions";
   return world;
 }
 
@@ -70,31 +92,33 @@ TEST(CollectEnv, PrintsTorchsForm) {
             "ROCM used to build PyTorch: N/A\n"
             "\n"
             "OS: Ubuntu 24.04.3 LTS (x86_64)\n"
-            "GCC version: Could not collect\n"
+            "GCC version: (Ubuntu 13.3.0-6ubuntu2~24.04.1) 13.3.0\n"
             "Clang version: Could not collect\n"
-            "CMake version: Could not collect\n"
+            "CMake version: version 4.4.3\n"
             "Libc version: glibc-2.39\n"
             "\n"
             "Python version: 3.12.3 (64-bit runtime)\n"
             "Python platform: Linux-6.8.0-31-generic-x86_64-with-glibc2.39\n"
             "Is CUDA available: True\n"
-            "CUDA runtime version: 13.0.2\n"
+            "CUDA runtime version: 13.0.88\n"
             "CUDA_MODULE_LOADING set to: \n"
             "GPU models and configuration: GPU 0: NVIDIA H200\n"
             "Nvidia driver version: 580.159.04\n"
-            "cuDNN version: /opt/venv/lib/python3.12/site-packages/nvidia/cudnn/lib/libcudnn.so.9\n"
+            "cuDNN version: /usr/lib/libcudnn.so.9.14.0\n"
             "Is XPU available: False\n"
             "HIP runtime version: N/A\n"
             "MIOpen runtime version: N/A\n"
-            "Is XNNPACK available: Could not collect\n"
+            "Is XNNPACK available: True\n"
             "Caching allocator config: N/A\n"
             "\n"
             "CPU:\n"
-            "Architecture:                            x86_64\n"
-            "CPU(s):                                  16\n"
-            "Model name:                              Intel(R) Xeon(R) Processor\n"
+            "Architecture:      x86_64\n"
+            "CPU(s):            16\n"
+            "Model name:        Intel(R) Xeon(R) Processor\n"
+            "NUMA node0 CPU(s): \n"
             "\n"
             "Versions of relevant libraries:\n"
+            "[pip3] mypy_extensions==1.1.0\n"
             "[pip3] numpy==2.5.2\n"
             "[pip3] torch==2.11.0\n"
             "[conda] Could not collect\n"
@@ -102,9 +126,10 @@ TEST(CollectEnv, PrintsTorchsForm) {
             "cufit:\n"
             "cufit version: " CUFIT_VERSION "\n"
             "verdict: works\n"
+            "libcuda.so.1: /lib/x86_64-linux-gnu/libcuda.so.1 (580.159.04)\n"
             "environment: /opt/venv\n"
-            "would load: libcudnn.so.9 => /opt/venv/lib/python3.12/site-packages/nvidia/cudnn/lib/libcudnn.so.9 "
-            "(RPATH)\n");
+            "CUDA libraries: libcudnn.so.9 libcudnn_ops.so.9 (RPATH: lib/python3.12/site-packages/nvidia/cudnn/lib)\n"
+            "would not be found: libcupti.so.13 (needed by /opt/venv/lib/libtorch_cpu.so)\n");
 }
 
 TEST(CollectEnv, AvailabilityIsTheDriversWord) {
@@ -161,6 +186,28 @@ TEST(CollectEnv, SeveralGpusStandOnTheirOwnLines) {
             "\nGPU 0: NVIDIA H200\nGPU 1: NVIDIA H200\n  MIG 1g.18gb     Device  0:");
 }
 
+TEST(CollectEnv, ModuleLoadingIsTheVariableOrWhatTorchSets) {
+  testing::World world = h200();
+  EXPECT_EQ(collect_env(world.facts).cuda_module_loading, "");
+  world.facts.envs[0].torch.module_loading = seen<std::string>("LAZY");
+  EXPECT_EQ(collect_env(world.facts).cuda_module_loading, "LAZY");
+  world.facts.variables = {{"CUDA_MODULE_LOADING", "EAGER"}};
+  EXPECT_EQ(collect_env(world.facts).cuda_module_loading, "EAGER");
+  world.facts.cuda.device_count = seen(0);
+  EXPECT_EQ(collect_env(world.facts).cuda_module_loading, "N/A");
+}
+
+TEST(CollectEnv, OnlyTheNvccInPathCounts) {
+  testing::World world = h200();
+  host::Toolkit other = world.facts.toolkits[0];
+  other.on_path = false;
+  other.nvcc_version = seen<std::string>("12.4.131");
+  world.facts.toolkits.push_back(other);
+  EXPECT_EQ(collect_env(world.facts).cuda_runtime_version, "13.0.88");
+  world.facts.toolkits = {other};
+  EXPECT_EQ(collect_env(world.facts).cuda_runtime_version, "Could not collect");
+}
+
 // What is printed is read back with the same meaning.
 TEST(CollectEnv, ReadsBackWhatItPrints) {
   testing::World world = h200();
@@ -168,10 +215,7 @@ TEST(CollectEnv, ReadsBackWhatItPrints) {
   second.index = 1;
   second.mig_instances = {{"1g.18gb", "", {}}};
   world.facts.nvml.gpus.push_back(second);
-  host::LoadedLibrary ops = world.facts.envs[0].loads[0];
-  ops.name = "libcudnn_ops.so.9";
-  ops.path = "/opt/venv/lib/libcudnn_ops.so.9";
-  world.facts.envs[0].loads.push_back(ops);
+  world.facts.collect_env.cudnn.value->push_back("/usr/lib/libcudnn_ops.so.9.14.0");
   std::vector<std::string> texts{collect_env_text(world.view())};
   if (std::ifstream file(std::string(CUFIT_SOURCE_DIR) + "/../shared/gpu/machine-h200/collect_env.txt"); file) {
     std::stringstream text;
@@ -190,6 +234,9 @@ TEST(CollectEnv, ReadsBackWhatItPrints) {
     EXPECT_EQ(a.is_debug_build, b.is_debug_build);
     EXPECT_EQ(a.cuda_compiled_version, b.cuda_compiled_version);
     EXPECT_EQ(a.os, b.os);
+    EXPECT_EQ(a.gcc_version, b.gcc_version);
+    EXPECT_EQ(a.cmake_version, b.cmake_version);
+    EXPECT_EQ(a.is_xnnpack_available, b.is_xnnpack_available);
     EXPECT_EQ(a.libc_version, b.libc_version);
     EXPECT_EQ(a.python_version, b.python_version);
     EXPECT_EQ(a.python_platform, b.python_platform);
@@ -230,7 +277,7 @@ TEST(CollectEnv, JsonUsesTorchsNames) {
   EXPECT_EQ(json["torch_version"], "2.11.0+cu130");
   EXPECT_EQ(json["is_cuda_available"], "True");
   EXPECT_EQ(json["cpu_info"]["CPU(s)"], "16");
-  EXPECT_EQ(json["pip_packages"][1], "torch==2.11.0");
+  EXPECT_EQ(json["pip_packages"][2], "torch==2.11.0");
   EXPECT_EQ(json["cufit"]["verdict"], "works");
   EXPECT_EQ(json["cufit"]["would_load"][0]["by"], "RPATH");
 }
