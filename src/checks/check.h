@@ -59,6 +59,8 @@ std::vector<Finding> keep_root_causes(std::vector<Finding> findings);
 std::string install_command(const host::PythonEnv& env, const std::string& torch, const std::string& tag);
 // The same for any requirement: "nvidia-cudnn-cu13==9.19.0.56"
 std::string install_command(const host::PythonEnv& env, const std::string& requirement);
+// "/env/bin/python -m pip install", of uv where that is the owner: for a build from source, which conda cannot do.
+std::string pip_install_of(const host::PythonEnv& env);
 // The same command for a version that is installed already: pip would call it satisfied and leave its damage alone.
 std::string reinstall(std::string install_command);
 

@@ -35,6 +35,12 @@ Finding cannot_tell(std::string id, std::string subject, std::string because) {
   return made;
 }
 
+std::string in_sentence(const GpuView& gpu) {
+  std::string text = subject_of(gpu);
+  if (gpu.name.empty()) return gpu.cc ? text + " (" + gpu.cc->text() + ")" : text;
+  return text + " (" + gpu.name + (gpu.cc ? ", " + gpu.cc->text() : "") + ")";
+}
+
 std::string subject_of(const GpuView& gpu) { return "GPU " + std::to_string(gpu.index); }
 std::string subject_of(const host::PythonEnv& env) { return "env " + env.path; }
 

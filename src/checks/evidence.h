@@ -38,6 +38,8 @@ Finding finding(std::string id, Severity severity, std::string subject);
 // The check could not decide: `because` names the fact that is missing and why.
 Finding cannot_tell(std::string id, std::string subject, std::string because);
 
+// "GPU 0 (NVIDIA H200, 9.0)", to stand inside a sentence.
+std::string in_sentence(const GpuView& gpu);
 std::string subject_of(const GpuView& gpu);          // "GPU 0"
 std::string subject_of(const host::PythonEnv& env);  // "env /path"
 inline const char* const k_machine = "machine";

@@ -99,6 +99,7 @@ Finding about(const Case& c, const char* id, Severity severity, const Binary& bi
                {"file", std::string(file_name(binary.path))},
                {"torch", c.build.release},
                {"tag", c.build.tag},
+               {"pip_install", pip_install_of(c.env)},
                {"install", install_command(c.env, c.package.name)}};
   return made;
 }

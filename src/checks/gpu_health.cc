@@ -42,7 +42,7 @@ void add_health(const GpuView& gpu, Severity severity, const char* variant, Evid
   if (made.id.empty()) {
     made = finding("gpu_memory_ecc", severity, subject_of(gpu));
     made.variant = variant;
-    made.args["gpu"] = gpu.label;
+    made.args["gpu"] = in_sentence(gpu);
     made.args["index"] = std::to_string(gpu.index);
   }
   made.evidence.push_back(std::move(proof));
@@ -76,7 +76,7 @@ std::vector<Finding> check_xids(const Input& input) {
     Finding made = finding(std::string(row->finding), severity_of(row->finding, gpu), subject);
     if (made.id == "gpu_memory_ecc") made.variant = "xid";
     if (made.severity == Severity::warning && made.id == "gpu_fell_off_bus") made.variant = "back";
-    made.args["gpu"] = gpu != nullptr ? gpu->label : event.pci;
+    made.args["gpu"] = gpu != nullptr ? in_sentence(*gpu) : event.pci;
     made.args["index"] = gpu != nullptr ? std::to_string(gpu->index) : event.pci;
     made.args["xid"] = std::to_string(event.number);
     made.args["address"] = event.pci;

@@ -12,7 +12,7 @@ namespace {
 
 Finding about(const char* id, Severity severity, const GpuView& gpu) {
   Finding made = finding(id, severity, subject_of(gpu));
-  made.args["gpu"] = gpu.label;
+  made.args["gpu"] = in_sentence(gpu);
   made.args["index"] = std::to_string(gpu.index);
   return made;
 }

@@ -45,6 +45,15 @@ std::string pip_like(const host::PythonEnv& env, const std::string& installer,
   return quoted(python_of(env)) + " -m pip install " + what;
 }
 
+}  // namespace
+
+std::string pip_install_of(const host::PythonEnv& env) {
+  if (installer_of(env) == "uv") return "uv pip install --python " + quoted(python_of(env));
+  return quoted(python_of(env)) + " -m pip install";
+}
+
+namespace {
+
 // "cu126" -> "12.6", "cu130" -> "13.0"
 std::string cuda_of_tag(const std::string& tag) {
   if (!starts_with(tag, "cu") || tag.size() < 5) return {};

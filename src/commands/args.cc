@@ -127,7 +127,8 @@ std::string usage_text(const Command& command, const std::string& lang) {
     std::string left(option->flags);
     if (size_t comma = left.find(','); comma != std::string::npos) left.insert(comma + 1, " ");
     if (!option->value.empty()) left += " " + std::string(option->value);
-    if (is_positional(*option)) line += format(" {}{}", option->flags, option->repeats ? "..." : "");
+    // `inspect` needs its paths; `self` works without a topic.
+    if (is_positional(*option)) line += option->repeats ? format(" {}...", option->flags) : format(" [{}]", option->flags);
     std::string text = help_of(command, *option, lang);
     if (!option->choices.empty()) text += format(" ({})", join(words(option->choices), "|"));
     bool first = true;

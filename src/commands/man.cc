@@ -78,7 +78,9 @@ std::string man_page(std::span<const Command> commands) {
     if (command.hidden) continue;
     out += "\\fBcufit " + roff(command.name) + "\\fR [\\fIOPTION\\fR...]";
     for (const Option& option : command.options) {
-      if (is_positional(option)) out += " \\fI" + roff(option.flags) + "\\fR" + (option.repeats ? "..." : "");
+      if (!is_positional(option)) continue;
+      std::string name = "\\fI" + roff(option.flags) + "\\fR";
+      out += option.repeats ? " " + name + "..." : " [" + name + "]";
     }
     out += "\n";
   }

@@ -272,6 +272,16 @@ TEST(RootCause, CausesComeFirstAndAnAnsweredQuestionGoes) {
   EXPECT_EQ(ids({answer, hidden}), (Texts{"driver_answer_unknown", "cuda_visible_devices"}));
 }
 
+// A build from source must not end up in the Python of the shell.
+TEST(InstallCommand, ABuildFromSourceGoesIntoTheEnvironment) {
+  host::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {});
+  EXPECT_EQ(pip_install_of(env), "/env/bin/python -m pip install");
+  env.installer = "uv";
+  EXPECT_EQ(pip_install_of(env), "uv pip install --python /env/bin/python");
+  env.kind = "image";
+  EXPECT_EQ(pip_install_of(env), "/env/bin/python -m pip install");
+}
+
 TEST(InstallCommand, PartnersComeAlong) {
   host::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {});
   host::Distribution vision;
