@@ -8,6 +8,7 @@
 #include "checks/evidence.h"
 #include "checks/torch_checks.h"
 #include "checks/torch_env.h"
+#include "checks/wheel_pick.h"
 
 namespace cufit::checks {
 
@@ -27,6 +28,23 @@ void add_library(const host::DriverLibrary* library, Finding& made) {
   made.evidence.push_back(
       {"file", library->path,
        library->version + " (" + library->origin + ", " + library->found_by + ")"});
+}
+
+// The compat library hides a second obstacle: taken away, it leaves a driver that is too old for this torch.
+void add_old_driver(const Input& input, Finding& made) {
+  const host::PythonEnv* env = main_env(input.facts);
+  if (env == nullptr || !input.driver || is_wsl(input.facts) || is_jetson(input.facts)) return;
+  TorchBuild build = torch_build_of(input, *env);
+  if (!build.cuda) return;
+  auto floor = input.knowledge.family_floor(build.cuda->part(0));
+  if (!floor || at_least(*input.driver, *floor)) return;
+  Input without = input;  // what the compat library said of CUDA goes with it
+  without.driver_cuda = input.knowledge.driver_cuda(*input.driver);
+  std::optional<WheelPick> pick = pick_wheel_for_machine(without, env);
+  if (!pick || pick->needs_newer_driver) return;
+  made.variant = "old_driver";
+  made.args["cuda"] = build.cuda->text();
+  made.args["install"] = install_text(*env, pick);
 }
 
 std::vector<Finding> judge_compat(const Input& input, const host::DriverLibrary* compat) {
@@ -57,6 +75,7 @@ std::vector<Finding> judge_compat(const Input& input, const host::DriverLibrary*
   if (refused) made.evidence.push_back(seen(init));
   add_library(compat != nullptr ? compat : loaded_driver_library(input.facts, "libcuda.so.1"),
               made);
+  if (made.severity == Severity::error) add_old_driver(input, made);
   made.args["compat_cuda"] = compat != nullptr ? compat->compat_cuda : "";
   if (gpu != nullptr && gpu->row != nullptr)
     made.evidence.push_back(
