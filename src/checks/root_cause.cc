@@ -118,6 +118,8 @@ const Rule k_rules[] = {
     // never makes cuInit fail: libcuda does not know which runtime will ask it.
     {"driver_too_old", "driver_minor_compat ptx_newer_than_driver ptx_jit_only", Scope::same},
     {"ptx_newer_than_driver", "driver_minor_compat ptx_jit_only", Scope::same},
+    // Where no environment was found, nothing is known to lack torch.
+    {"no_python_env", "torch_not_installed", Scope::any},
     // The right build replaces the torch that all of these are about.
     {"torch_not_cuda_build",
      "ext_abi_mismatch ext_cuda_major_mismatch cuda_lib_not_found torch_family_mismatch "

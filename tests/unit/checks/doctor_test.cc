@@ -256,6 +256,14 @@ TEST(InstallCommand, AnInstalledVersionIsForced) {
   EXPECT_EQ(reinstall("poetry add torch"), "poetry add torch");  // has no such option
 }
 
+TEST(RootCause, NoEnvironmentAndNoTorchAreOneFinding) {
+  Finding none = finding("no_python_env", Severity::warning, k_machine);
+  Finding torch = finding("torch_not_installed", Severity::warning, k_machine);
+  std::vector<Finding> kept = keep_root_causes({torch, none});
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(kept[0].id, "no_python_env");
+}
+
 // "Nothing says why" is no finding where another one says why, and a link names the cause, not its echo.
 TEST(RootCause, CausesComeFirstAndAnAnsweredQuestionGoes) {
   auto ids = [](std::vector<Finding> findings) {
