@@ -87,6 +87,8 @@ class DistributionReader {
     formats::PythonMetadata metadata = text ? formats::parse_python_metadata(*text) : formats::PythonMetadata{};
     if (!text && text.error().code != Code::not_found && text.error().code != Code::unsupported)
       out_.problems.push_back(text.error().text());
+    if (text && metadata.name.empty() && !leftover)
+      out_.problems.push_back(format("`{}`: line 1: no `Name:` in its metadata; taken from the folder's name", out.location));
     out.name = leftover ? parsed.name : formats::normalize_name(metadata.name.empty() ? parsed.name : metadata.name);
     if (!leftover && !metadata.name.empty() && metadata.name != out.name) out.display_name = metadata.name;
     out.version = metadata.version.empty() ? parsed.version : metadata.version;

@@ -153,6 +153,7 @@ class EnvReader {
       return missing<std::string>(WhyNot::malformed, SourceKind::file, file, format("no line `{} = ...`", name));
     };
     torch.version = fact(said.version, "__version__");
+    if (!torch.version) facts_.problems.push_back(format("`{}`: {}", file, torch.version.note));
     torch.cuda = fact(said.cuda, "cuda");
     torch.hip = fact(said.hip, "hip");
     if (!said.hip.present) torch.hip.why = WhyNot::not_present;  // before ROCm builds existed

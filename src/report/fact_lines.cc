@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/fact_lines.h"
 
+#include <type_traits>
+
 #include "base/format.h"
 #include "host/facts_fields.h"
 
@@ -63,7 +65,7 @@ struct Walker {
     FactLine entry{path, {}, {}, to_string(fact.source.kind), fact.source.detail, {}};
     if (fact) {
       entry.value = measured(path, *fact);
-      if (entry.value.empty()) entry.value = "\"\"";
+      if (entry.value.empty()) entry.value = std::is_same_v<T, std::string> ? "\"\"" : "[]";  // an empty list
     } else {
       entry.missing = to_string(fact.why);
       entry.note = fact.note;

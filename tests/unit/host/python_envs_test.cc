@@ -268,5 +268,25 @@ TEST_F(Environment, CondaAndPipOfOnePackage) {
   EXPECT_EQ(find(env, "torch")->installer, "pip");
 }
 
+// Bytes that are no metadata and no version.py: both files are named, and the rest of the report still comes.
+TEST_F(Environment, GarbageIsNamedAndTheRestStillComes) {
+  add_torch("2.11.0+cu130", "'13.0'");
+  tree.write(k_site + "/torch/version.py", std::string("\x00\xff\x10garbage\n", 12));
+  tree.write(k_site + "/foo-1.0.dist-info/METADATA", std::string("\x7f\x00\x01\x02", 4));
+  add_distribution("numpy", "2.1.0", "numpy/__init__.py,,\n");
+  Facts facts = read();
+  ASSERT_EQ(facts.envs.size(), 1u);
+  auto named = [&](const std::string& part) {
+    return std::any_of(facts.problems.begin(), facts.problems.end(),
+                       [&](const std::string& problem) { return contains(problem, part); });
+  };
+  EXPECT_TRUE(named("foo-1.0.dist-info"));
+  EXPECT_TRUE(named("torch/version.py"));
+  EXPECT_EQ(facts.envs[0].torch.version.why, WhyNot::malformed);
+  ASSERT_NE(find(facts.envs[0], "foo"), nullptr);
+  EXPECT_EQ(find(facts.envs[0], "foo")->version, "1.0");
+  EXPECT_NE(find(facts.envs[0], "numpy"), nullptr);
+}
+
 }  // namespace
 }  // namespace cufit::host
