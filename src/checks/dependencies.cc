@@ -18,7 +18,8 @@ void judge_numpy(const host::PythonEnv& env, const Version& torch, const std::st
   // torch 2.3 is the first release built to work with NumPy 2 (Linux); see torch_releases in
   // data/wheels.toml.
   if (numpy == nullptr || major_of(numpy->version) < 2 || torch >= *parse_version("2.3")) return;
-  Finding made = finding("dependency_too_new", Severity::error, subject_of(env));
+  // torch itself runs; tensors cannot be exchanged with NumPy.
+  Finding made = finding("dependency_too_new", Severity::warning, subject_of(env));
   made.args["package"] = "numpy";
   made.args["have"] = numpy->version;
   made.args["torch"] = release;

@@ -41,7 +41,7 @@ std::string installer_of(const host::PythonEnv& env) {
 std::string pip_like(const host::PythonEnv& env, const std::string& installer,
                      const std::string& what) {
   if (installer == "uv") return "uv pip install --python " + quoted(python_of(env)) + " " + what;
-  if (installer == "image") return "RUN python3 -m pip install --no-cache-dir " + what;
+  if (installer == "image") return "python3 -m pip install --no-cache-dir " + what;
   return quoted(python_of(env)) + " -m pip install " + what;
 }
 

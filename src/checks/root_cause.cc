@@ -139,8 +139,6 @@ const Rule k_rules[] = {
     {"mixed_gpu_generations", "arch_gpu_too_new arch_gpu_too_old ptx_jit_only", Scope::same},
     {"arch_gpu_too_new", "ext_arch_missing ptx_jit_only driver_minor_compat", Scope::same},
     {"arch_gpu_too_old", "ext_arch_missing ptx_jit_only driver_minor_compat", Scope::same},
-    // Where no environment is known, none can hold torch.
-    {"no_python_env", "torch_not_installed", Scope::any},
     // One package of another CUDA major: its missing libcudart is the reason why it cannot be
     // loaded.
     // An old distribution has an old libstdc++ as well; moving to a newer one cures both.

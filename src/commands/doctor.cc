@@ -55,7 +55,12 @@ Result<host::Facts> facts_for(const host::Host& machine, const Arguments& argume
   options.deep = arguments.has("deep");
   options.driver_timeout_seconds = options.deep ? 120 : 10;
   options.progress = show_progress;
-  return host::collect(machine, options);
+  host::Facts facts = host::collect(machine, options);
+  if (!options.env_dirs.empty() && facts.envs.empty()) {
+    return fail(Code::usage, format("`--env {}`: neither a Python environment nor a folder of packages",
+                                    join(options.env_dirs, ", ")));
+  }
+  return facts;
 }
 
 Result<void> write_file(const std::string& path, const std::string& text) {

@@ -224,7 +224,7 @@ TEST(InstallCommand, InTheEnvironmentsOwnWay) {
       {{"uv", "venv", "2.14.1", "cu126"},
        "uv pip install --python '/my env/bin/python' torch==2.14.1+cu126" + index},
       {{"pip", "image", "2.14.1", "cu126"},
-       "RUN python3 -m pip install --no-cache-dir torch==2.14.1+cu126" + index},
+       "python3 -m pip install --no-cache-dir torch==2.14.1+cu126" + index},
       {{"pip", "venv", "2.11.0", "cu130"},  // installed already: the plain name would be satisfied
        "'/my env/bin/python' -m pip install torch==2.11.0+cu130 --index-url "
        "https://download.pytorch.org/whl/cu130"},
