@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of one report cost without touching the machine: reading a recording, judging it, rendering it.
-// Whole-process figures against other tools come from tools/bench.
+// What the parts of one report cost without touching the machine: reading a recording, judging it,
+// rendering it. Whole-process figures against other tools come from tools/bench.
 #include <benchmark/benchmark.h>
 
 #include "checks/doctor.h"
@@ -38,7 +38,8 @@ void render(benchmark::State& state) {
   const checks::Report report = checks::examine(machine, tables());
   report::Style style;
   if (state.range(0) == 1) style.lang = "zh";
-  for (auto _ : state) benchmark::DoNotOptimize(report::doctor_text({machine, report, tables()}, style));
+  for (auto _ : state)
+    benchmark::DoNotOptimize(report::doctor_text({machine, report, tables()}, style));
 }
 BENCHMARK(render)->Arg(0)->Arg(1);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frames of the driver child: a driver may have corrupted the child's memory before they were written.
+// The frames of the driver child: a driver may have corrupted the child's memory before they were
+// written.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

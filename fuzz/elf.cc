@@ -8,7 +8,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cufit;
-  auto source = std::make_shared<MemorySource>("fuzz", std::string(reinterpret_cast<const char*>(data), size));
+  auto source = std::make_shared<MemorySource>(
+      "fuzz", std::string(reinterpret_cast<const char*>(data), size));
   Result<formats::ElfFile> file = formats::read_elf(*source, {true, true});
   if (file && file->damage.size() > formats::k_max_damage + 1) std::abort();
   if (Result<formats::SymbolTable> table = formats::SymbolTable::open(source)) {

@@ -10,7 +10,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   formats::ZipLimits limits;
   limits.members = 64;
   limits.member_bytes = 1u << 20;
-  auto source = std::make_shared<MemorySource>("fuzz", std::string(reinterpret_cast<const char*>(data), size));
+  auto source = std::make_shared<MemorySource>(
+      "fuzz", std::string(reinterpret_cast<const char*>(data), size));
   Result<formats::ZipFile> zip = formats::ZipFile::open(source, limits);
   if (!zip) return 0;
   for (const formats::ZipMember& member : zip->members()) {

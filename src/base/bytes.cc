@@ -9,17 +9,19 @@ namespace cufit {
 
 Result<std::string> ByteSource::read_exact(uint64_t offset, uint64_t size, uint64_t limit) const {
   if (size > limit) {
-    return fail(Code::malformed, format("`{}`: a part of {} bytes at byte {} is over the limit of {}", name(), size,
-                                        offset, limit));
+    return fail(Code::malformed,
+                format("`{}`: a part of {} bytes at byte {} is over the limit of {}", name(), size,
+                       offset, limit));
   }
   if (offset > size_bytes() || size > size_bytes() - offset) {
-    return fail(Code::malformed, format("`{}`: {} bytes at byte {} reach past the end ({} bytes)", name(), size,
-                                        offset, size_bytes()));
+    return fail(Code::malformed, format("`{}`: {} bytes at byte {} reach past the end ({} bytes)",
+                                        name(), size, offset, size_bytes()));
   }
   std::string out(size, '\0');
   CUFIT_TRY(got, read(offset, std::as_writable_bytes(std::span(out.data(), out.size()))));
   if (got != size) {
-    return fail(Code::malformed, format("`{}`: {} bytes at byte {} could not be read", name(), size, offset));
+    return fail(Code::malformed,
+                format("`{}`: {} bytes at byte {} could not be read", name(), size, offset));
   }
   return out;
 }

@@ -6,7 +6,9 @@
 
 namespace cufit {
 
-std::string format_runtime(fmt::string_view text, fmt::format_args args) { return fmt::vformat(text, args); }
+std::string format_runtime(fmt::string_view text, fmt::format_args args) {
+  return fmt::vformat(text, args);
+}
 
 std::string format_bytes(unsigned long long bytes) {
   static const char* const k_units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
@@ -67,10 +69,14 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-bool starts_with(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+bool starts_with(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
 bool ends_with(std::string_view text, std::string_view suffix) {
   return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
 }
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 
 }  // namespace cufit

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text formatting with fmt's compile-time checked format strings. Only fmt/core.h (0.3 s) is included here; the
-// heavy part (3.8 s) is compiled once in format.cc, so no libfmt is needed at link or run time.
+// Text formatting with fmt's compile-time checked format strings. Only fmt/core.h (0.3 s) is
+// included here; the heavy part (3.8 s) is compiled once in format.cc, so no libfmt is needed at
+// link or run time.
 #pragma once
 
 #include <string>

@@ -8,14 +8,22 @@ namespace cufit {
 
 const char* to_string(Code code) {
   switch (code) {
-    case Code::not_found: return "not found";
-    case Code::no_permission: return "no permission";
-    case Code::unsupported: return "unsupported";
-    case Code::malformed: return "malformed";
-    case Code::io: return "input/output error";
-    case Code::timeout: return "timeout";
-    case Code::cancelled: return "cancelled";
-    case Code::usage: return "usage";
+    case Code::not_found:
+      return "not found";
+    case Code::no_permission:
+      return "no permission";
+    case Code::unsupported:
+      return "unsupported";
+    case Code::malformed:
+      return "malformed";
+    case Code::io:
+      return "input/output error";
+    case Code::timeout:
+      return "timeout";
+    case Code::cancelled:
+      return "cancelled";
+    case Code::usage:
+      return "usage";
   }
   return "unknown";
 }

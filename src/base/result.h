@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors as values. An Error is about cufit's own work ("could not read this file"); what is wrong with the
-// user's machine is a Finding (checks/finding.h) and never an Error.
+// Errors as values. An Error is about cufit's own work ("could not read this file"); what is wrong
+// with the user's machine is a Finding (checks/finding.h) and never an Error.
 //
-// Result<T> subclasses tl::expected only to carry [[nodiscard]]: the plain type may be dropped silently.
+// Result<T> subclasses tl::expected only to carry [[nodiscard]]: the plain type may be dropped
+// silently.
 #pragma once
 
 #include <string>
@@ -47,12 +48,14 @@ inline Error fail(Code code, std::string what) { return Error{code, std::move(wh
 
 #define CUFIT_CONCAT_(a, b) a##b
 #define CUFIT_CONCAT(a, b) CUFIT_CONCAT_(a, b)
-// CUFIT_TRY(name, expr): declares `name` from a Result or returns its error. A macro because C++20 has no `?`.
-#define CUFIT_TRY(name, expr)                                                     \
-  auto CUFIT_CONCAT(result_, __LINE__) = (expr);                                  \
-  if (!CUFIT_CONCAT(result_, __LINE__))                                           \
-    return ::cufit::Error(std::move(CUFIT_CONCAT(result_, __LINE__).error()));    \
+// CUFIT_TRY(name, expr): declares `name` from a Result or returns its error. A macro because C++20
+// has no `?`.
+#define CUFIT_TRY(name, expr)                                                  \
+  auto CUFIT_CONCAT(result_, __LINE__) = (expr);                               \
+  if (!CUFIT_CONCAT(result_, __LINE__))                                        \
+    return ::cufit::Error(std::move(CUFIT_CONCAT(result_, __LINE__).error())); \
   auto name = std::move(*CUFIT_CONCAT(result_, __LINE__))
-// A broken invariant of cufit itself: aborts in every build. Input from outside must never reach one.
+// A broken invariant of cufit itself: aborts in every build. Input from outside must never reach
+// one.
 #define CUFIT_CHECK(condition, why) \
   ((condition) ? void(0) : ::cufit::check_failed(#condition, __FILE__, __LINE__, why))

@@ -45,7 +45,9 @@ std::string cuda_version_text(int encoded) {
   return std::to_string(encoded / 1000) + "." + std::to_string(encoded % 1000 / 10);
 }
 
-std::string ComputeCapability::text() const { return std::to_string(major) + "." + std::to_string(minor); }
+std::string ComputeCapability::text() const {
+  return std::to_string(major) + "." + std::to_string(minor);
+}
 std::string ComputeCapability::sm() const { return std::to_string(major) + std::to_string(minor); }
 
 std::optional<ComputeCapability> parse_compute_capability(std::string_view text) {

@@ -22,7 +22,8 @@ struct Version {
   friend bool operator==(const Version& a, const Version& b) { return (a <=> b) == 0; }
 };
 
-// Accepts leading digits and dots and ignores what follows ("12.8-ea" is 12.8); nullopt without a leading digit.
+// Accepts leading digits and dots and ignores what follows ("12.8-ea" is 12.8); nullopt without a
+// leading digit.
 std::optional<Version> parse_version(std::string_view text);
 
 // 12080 (cuDriverGetVersion) -> "12.8"

@@ -39,10 +39,12 @@ const Place k_places[] = {
      "cuda_libs_shadowed cuda_lib_not_found nvidia_pip_pkg_conflict glibc_too_old "
      "libstdcxx_too_old"},
     {"torch",
-     "no_python_env torch_not_installed torch_not_cuda_build jetson_wrong_wheel torch_install_broken "
+     "no_python_env torch_not_installed torch_not_cuda_build jetson_wrong_wheel "
+     "torch_install_broken "
      "dependency_too_new"},
     {"extensions",
-     "package_file_damaged ext_arch_missing ext_abi_mismatch ext_cuda_major_mismatch ext_binary_missing "
+     "package_file_damaged ext_arch_missing ext_abi_mismatch ext_cuda_major_mismatch "
+     "ext_binary_missing "
      "torch_family_mismatch"},
 };
 

@@ -88,7 +88,8 @@ Link torch_link(const LinkCase& c) {
   }
   bool table = c.code.from_table;
   if (c.gpu == nullptr && !c.code.code.empty()) {
-    say(LinkState::unknown, table ? "holds_table" : "holds");  // nothing to run it on, but this is in it
+    say(LinkState::unknown,
+        table ? "holds_table" : "holds");  // nothing to run it on, but this is in it
     link.evidence.push_back({table ? "table" : "file", c.code.where, link.args["archs"]});
   }
   if (c.gpu == nullptr || !c.gpu->cc) return link;

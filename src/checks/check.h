@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The form of a check: a pure function from Input to findings, one file per question, one row in table.cc.
+// The form of a check: a pure function from Input to findings, one file per question, one row in
+// table.cc.
 //
-// A check judges alone and says what it saw. Which findings are roots and which only follow from another one is
-// decided afterwards by root_cause.cc, so that one broken link gives one finding.
+// A check judges alone and says what it saw. Which findings are roots and which only follow from
+// another one is decided afterwards by root_cause.cc, so that one broken link gives one finding.
 #pragma once
 
 #include <optional>
@@ -17,51 +18,58 @@
 
 namespace cufit::checks {
 
-// One GPU as all sources together show it: CUDA, NVML, PCI, the GPU table, or --gpu. Pointers point into Facts.
+// One GPU as all sources together show it: CUDA, NVML, PCI, the GPU table, or --gpu. Pointers point
+// into Facts.
 struct GpuView {
   uint32_t index = 0;
-  std::string label;                     // "0: NVIDIA H200 (9.0)"
-  std::string name;                      // NVML's or CUDA's name, else the table's by PCI id, else "10de:2204"
+  std::string label;  // "0: NVIDIA H200 (9.0)"
+  std::string name;   // NVML's or CUDA's name, else the table's by PCI id, else "10de:2204"
   std::optional<ComputeCapability> cc;
-  Source cc_source;                      // the call that said so, or data/gpus.toml with the PCI id or name
+  Source cc_source;  // the call that said so, or data/gpus.toml with the PCI id or name
   const host::NvmlGpu* nvml = nullptr;
   const host::CudaDevice* cuda = nullptr;
   const host::PciGpu* pci = nullptr;
-  const knowledge::Gpu* row = nullptr;   // of the GPU table, by name or PCI id
+  const knowledge::Gpu* row = nullptr;  // of the GPU table, by name or PCI id
 };
 
 struct Input {
   const host::Facts& facts;
   const knowledge::Knowledge& knowledge;
   std::vector<GpuView> gpus;
-  std::optional<Version> driver;         // of the kernel module, else what NVML says
+  std::optional<Version> driver;  // of the kernel module, else what NVML says
   Source driver_source;
-  std::optional<Version> driver_cuda;    // CUDA version of the user-mode driver: its own answer, else by branch
+  // CUDA version of the user-mode driver: its own answer, else by branch
+  std::optional<Version> driver_cuda;
   Source driver_cuda_source;
-  bool what_if = false;                  // --gpu or --driver: the facts do not describe the machine as it is
+  bool what_if = false;  // --gpu or --driver: the facts do not describe the machine as it is
 };
 
-Input make_input(const host::Facts& facts, const knowledge::Knowledge& knowledge);   // input.cc
+Input make_input(const host::Facts& facts, const knowledge::Knowledge& knowledge);  // input.cc
 
 using Check = std::vector<Finding> (*)(const Input& input);
 struct CheckRow {
-  const char* name;                      // "driver_floor"
+  const char* name;  // "driver_floor"
   Check run;
-  bool asks_machine = false;             // about the live kernel, nodes, container, processes: not asked with --gpu/--driver
+  bool asks_machine =
+      false;  // about the live kernel, nodes, container, processes: not asked with --gpu/--driver
 };
 std::span<const CheckRow> check_table();  // table.cc
 
-// Keeps roots, moves what follows from them into their `consequences`, orders by severity.   root_cause.cc
+// Keeps roots, moves what follows from them into their `consequences`, orders by severity.
+// root_cause.cc
 std::vector<Finding> keep_root_causes(std::vector<Finding> findings);
 
-// Commands that install torch into this environment in its own way (pip, uv, conda, container).  install_command.cc
-// torch "2.14.1", tag "cu126"; empty torch = newest.
-std::string install_command(const host::PythonEnv& env, const std::string& torch, const std::string& tag);
+// Commands that install torch into this environment in its own way (pip, uv, conda, container).
+// install_command.cc torch "2.14.1", tag "cu126"; empty torch = newest.
+std::string install_command(const host::PythonEnv& env, const std::string& torch,
+                            const std::string& tag);
 // The same for any requirement: "nvidia-cudnn-cu13==9.19.0.56"
 std::string install_command(const host::PythonEnv& env, const std::string& requirement);
-// "/env/bin/python -m pip install", of uv where that is the owner: for a build from source, which conda cannot do.
+// "/env/bin/python -m pip install", of uv where that is the owner: for a build from source, which
+// conda cannot do.
 std::string pip_install_of(const host::PythonEnv& env);
-// The same command for a version that is installed already: pip would call it satisfied and leave its damage alone.
+// The same command for a version that is installed already: pip would call it satisfied and leave
+// its damage alone.
 std::string reinstall(std::string install_command);
 
 }  // namespace cufit::checks

@@ -29,17 +29,23 @@ std::optional<Arch> parse_arch(const std::string& text) {
   return arch;
 }
 
-// Integrated GPUs of Jetson boards. The CUDA Programming Guide ("Binary Compatibility") promises nothing between them
-// and desktop GPUs, in either direction, and torch's own requirement table lists their own cubin only.
+// Integrated GPUs of Jetson boards. The CUDA Programming Guide ("Binary Compatibility") promises
+// nothing between them and desktop GPUs, in either direction, and torch's own requirement table
+// lists their own cubin only.
 bool is_tegra(ComputeCapability cc) {
-  return cc == ComputeCapability{3, 2} || cc == ComputeCapability{5, 3} || cc == ComputeCapability{6, 2} ||
-         cc == ComputeCapability{7, 2} || cc == ComputeCapability{8, 7};
+  return cc == ComputeCapability{3, 2} || cc == ComputeCapability{5, 3} ||
+         cc == ComputeCapability{6, 2} || cc == ComputeCapability{7, 2} ||
+         cc == ComputeCapability{8, 7};
 }
 
-// Thor was sm_101 up to CUDA 12.9 and is sm_110 since 13.0: one chip with two names, related to no other 10.x.
-bool is_thor(ComputeCapability cc) { return cc == ComputeCapability{10, 1} || cc == ComputeCapability{11, 0}; }
+// Thor was sm_101 up to CUDA 12.9 and is sm_110 since 13.0: one chip with two names, related to no
+// other 10.x.
+bool is_thor(ComputeCapability cc) {
+  return cc == ComputeCapability{10, 1} || cc == ComputeCapability{11, 0};
+}
 
-// Family targets (CUDA 12.9 and later). A family that is not listed here serves its own capability only.
+// Family targets (CUDA 12.9 and later). A family that is not listed here serves its own capability
+// only.
 bool in_family(ComputeCapability family, ComputeCapability device) {
   if (is_thor(family)) return is_thor(device);
   if (family == device) return true;
@@ -48,7 +54,8 @@ bool in_family(ComputeCapability family, ComputeCapability device) {
   return false;
 }
 
-// Order of the driver's preference: the highest architecture; of equal ones the plain entry is the one to name.
+// Order of the driver's preference: the highest architecture; of equal ones the plain entry is the
+// one to name.
 auto preference(const Arch& arch) {
   int plain = arch.suffix == '\0' ? 2 : arch.suffix == 'f' ? 1 : 0;
   return std::make_tuple(arch.capability.major, arch.capability.minor, plain);
@@ -70,7 +77,8 @@ CodeMatch judge_ptx(const formats::DeviceCode& code, const std::optional<Version
     }
     return out;
   }
-  // An ISA that the table does not hold: older than all of it is fine for every driver that knows the oldest row.
+  // An ISA that the table does not hold: older than all of it is fine for every driver that knows
+  // the oldest row.
   if (!driver_cuda) return out;
   std::optional<Version> oldest_isa, oldest_cuda;
   for (const knowledge::PtxIsaRow& row : knowledge.ptx_isas) {
@@ -79,7 +87,8 @@ CodeMatch judge_ptx(const formats::DeviceCode& code, const std::optional<Version
     oldest_isa = row_isa;
     oldest_cuda = parse_version(row.cuda);
   }
-  if (oldest_isa && oldest_cuda && *isa < *oldest_isa && *oldest_cuda <= *driver_cuda) out.match = Match::ptx;
+  if (oldest_isa && oldest_cuda && *isa < *oldest_isa && *oldest_cuda <= *driver_cuda)
+    out.match = Match::ptx;
   return out;
 }
 
@@ -87,12 +96,18 @@ CodeMatch judge_ptx(const formats::DeviceCode& code, const std::optional<Version
 
 const char* to_string(Match match) {
   switch (match) {
-    case Match::cubin: return "cubin";
-    case Match::ptx: return "ptx";
-    case Match::ptx_too_new: return "ptx_too_new";
-    case Match::ptx_unknown: return "ptx_unknown";
-    case Match::none: return "none";
-    case Match::no_code: return "no_code";
+    case Match::cubin:
+      return "cubin";
+    case Match::ptx:
+      return "ptx";
+    case Match::ptx_too_new:
+      return "ptx_too_new";
+    case Match::ptx_unknown:
+      return "ptx_unknown";
+    case Match::none:
+      return "none";
+    case Match::no_code:
+      return "no_code";
   }
   return "none";
 }
@@ -103,7 +118,8 @@ bool cubin_runs(const std::string& text, ComputeCapability device) {
   if (arch->suffix == 'a') return arch->capability == device;
   if (arch->suffix == 'f') return in_family(arch->capability, device);
   if (arch->capability == device) return true;
-  if (is_thor(arch->capability) || is_thor(device)) return is_thor(arch->capability) && is_thor(device);
+  if (is_thor(arch->capability) || is_thor(device))
+    return is_thor(arch->capability) && is_thor(device);
   if (is_tegra(arch->capability) || is_tegra(device)) return false;
   return arch->capability.major == device.major && arch->capability.minor <= device.minor;
 }
@@ -128,8 +144,8 @@ struct Fitting {
     count += code.count;
     most = std::max<uint64_t>(most, code.count);
   }
-  // What most modules get: the most preferred entry that is not a rare one. Of equal ones the newest ISA decides: a
-  // file whose modules differ needs a driver that knows all of them.
+  // What most modules get: the most preferred entry that is not a rare one. Of equal ones the
+  // newest ISA decides: a file whose modules differ needs a driver that knows all of them.
   const formats::DeviceCode* best() const {
     const std::pair<Arch, const formats::DeviceCode*>* best = nullptr;
     auto order = [](const auto& entry) {
@@ -163,7 +179,8 @@ CodeMatch match_code(const std::vector<formats::DeviceCode>& code, ComputeCapabi
   }
   if (cubins.count > 0 && cubins.count * k_special >= out.largest)
     return CodeMatch{Match::cubin, cubins.best()->arch, {}, {}};
-  if (ptx.count > 0 && ptx.count * k_special >= out.largest) return judge_ptx(*ptx.best(), driver_cuda, knowledge);
+  if (ptx.count > 0 && ptx.count * k_special >= out.largest)
+    return judge_ptx(*ptx.best(), driver_cuda, knowledge);
   out.fitting = static_cast<uint32_t>(std::min<uint64_t>(cubins.count + ptx.count, UINT32_MAX));
   return out;
 }

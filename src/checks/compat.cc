@@ -30,7 +30,8 @@ void add_library(const host::DriverLibrary* library, Finding& made) {
        library->version + " (" + library->origin + ", " + library->found_by + ")"});
 }
 
-// The compat library hides a second obstacle: taken away, it leaves a driver that is too old for this torch.
+// The compat library hides a second obstacle: taken away, it leaves a driver that is too old for
+// this torch.
 void add_old_driver(const Input& input, Finding& made) {
   const host::PythonEnv* env = main_env(input.facts);
   if (env == nullptr || !input.driver || is_wsl(input.facts) || is_jetson(input.facts)) return;

@@ -39,8 +39,8 @@ LinkState judge(const Input& input, const Report& report) {
 // Among findings of one severity the lower layer first: it has to be mended first.
 void order_by_layer(std::vector<Finding>& findings, const knowledge::Knowledge& knowledge) {
   static constexpr std::string_view k_layers[] = {
-      "hardware",    "wsl",         "kernel-driver", "container",   "driver-runtime", "environment",
-      "torch-build", "libraries",   "extension",     "multi-gpu",   "build",          "application"};
+      "hardware",    "wsl",       "kernel-driver", "container", "driver-runtime", "environment",
+      "torch-build", "libraries", "extension",     "multi-gpu", "build",          "application"};
   auto layer = [&](const Finding& finding) {
     const knowledge::FindingTexts* texts = knowledge.find_texts(finding.id);
     return std::find(std::begin(k_layers), std::end(k_layers), texts ? texts->category : "") -
@@ -51,7 +51,8 @@ void order_by_layer(std::vector<Finding>& findings, const knowledge::Knowledge& 
     auto end = std::find_if(run, findings.end(), [&](const Finding& finding) {
       return finding.severity != run->severity;
     });
-    std::stable_sort(run, end, [&](const Finding& a, const Finding& b) { return layer(a) < layer(b); });
+    std::stable_sort(run, end,
+                     [&](const Finding& a, const Finding& b) { return layer(a) < layer(b); });
     run = end;
   }
 }

@@ -12,13 +12,15 @@
 
 namespace cufit::checks {
 
-// --gpu / --driver: replaces the machine's GPUs or driver by described ones (facts marked `assumed`).
-// Error{usage} for a GPU name or capability that the table does not know (with the nearest names).
+// --gpu / --driver: replaces the machine's GPUs or driver by described ones (facts marked
+// `assumed`). Error{usage} for a GPU name or capability that the table does not know (with the
+// nearest names).
 struct WhatIf {
   std::vector<std::string> gpus;  // "RTX 4090" or "8.9"
   std::string driver;             // "535.183.01" or "535"
 };
-Result<host::Facts> assume(host::Facts facts, const WhatIf& what_if, const knowledge::Knowledge& knowledge);
+Result<host::Facts> assume(host::Facts facts, const WhatIf& what_if,
+                           const knowledge::Knowledge& knowledge);
 
 Report examine(const host::Facts& facts, const knowledge::Knowledge& knowledge);
 

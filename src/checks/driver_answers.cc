@@ -120,17 +120,19 @@ void judge_nvml(const Input& input, std::vector<Finding>& found) {
   found.push_back(std::move(made));
 }
 
-// The module drives the GPU, and no libcuda.so.1 lies where a process looks for it. In a container and under WSL the
-// libraries come from outside: container_gpu.cc and wsl.cc ask there.
+// The module drives the GPU, and no libcuda.so.1 lies where a process looks for it. In a container
+// and under WSL the libraries come from outside: container_gpu.cc and wsl.cc ask there.
 void judge_libraries(const Input& input, std::vector<Finding>& found) {
   const host::Facts& facts = input.facts;
   bool elsewhere = in_container(facts) || is_wsl(facts) || is_jetson(facts);
-  if (input.gpus.empty() || !facts.kernel.version || elsewhere || !absent(facts.cuda.library)) return;
+  if (input.gpus.empty() || !facts.kernel.version || elsewhere || !absent(facts.cuda.library))
+    return;
   const host::DriverLibrary* unfound = nullptr;
   for (const host::DriverLibrary& library : facts.driver_libraries) {
     if (library.soname != "libcuda.so.1") continue;
     if (library.loads) return;
-    if (library.origin == "driver" && library.problem.empty() && unfound == nullptr) unfound = &library;
+    if (library.origin == "driver" && library.problem.empty() && unfound == nullptr)
+      unfound = &library;
   }
   Finding made = finding("driver_libs_missing", Severity::error, k_machine);
   std::string id = facts.system.distribution_id.value_or("");

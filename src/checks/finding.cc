@@ -5,21 +5,30 @@ namespace cufit::checks {
 
 const char* to_string(Severity severity) {
   switch (severity) {
-    case Severity::ok: return "ok";
-    case Severity::note: return "note";
-    case Severity::warning: return "warning";
-    case Severity::error: return "error";
-    case Severity::unknown: return "unknown";
+    case Severity::ok:
+      return "ok";
+    case Severity::note:
+      return "note";
+    case Severity::warning:
+      return "warning";
+    case Severity::error:
+      return "error";
+    case Severity::unknown:
+      return "unknown";
   }
   return "unknown";
 }
 
 const char* to_string(LinkState state) {
   switch (state) {
-    case LinkState::ok: return "ok";
-    case LinkState::limited: return "limited";
-    case LinkState::broken: return "broken";
-    case LinkState::unknown: return "unknown";
+    case LinkState::ok:
+      return "ok";
+    case LinkState::limited:
+      return "limited";
+    case LinkState::broken:
+      return "broken";
+    case LinkState::unknown:
+      return "unknown";
   }
   return "unknown";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What checks return. No text: `id` + `args` + language choose it from data/findings/<id>.toml, so that text, JSON,
-// HTML, English and Chinese come from one object.
+// What checks return. No text: `id` + `args` + language choose it from data/findings/<id>.toml, so
+// that text, JSON, HTML, English and Chinese come from one object.
 #pragma once
 
 #include <map>
@@ -14,8 +14,9 @@ namespace cufit::checks {
 enum class Severity { ok, note, warning, error, unknown };
 const char* to_string(Severity severity);
 
-// kind is the Source's kind ("file", "nvml", "cuda", "env", "claimed", "assumed") or "table" (a row of data/) or
-// "rule" (a stated rule of compatibility). detail says where, value what was read there.
+// kind is the Source's kind ("file", "nvml", "cuda", "env", "claimed", "assumed") or "table" (a row
+// of data/) or "rule" (a stated rule of compatibility). detail says where, value what was read
+// there.
 struct Evidence {
   std::string kind;
   std::string detail;
@@ -23,32 +24,34 @@ struct Evidence {
 };
 
 struct Finding {
-  std::string id;                           // root-cause id of taxonomy-env.yaml, or a new one in its style
+  std::string id;  // root-cause id of taxonomy-env.yaml, or a new one in its style
   Severity severity = Severity::error;
   std::string subject;                      // "GPU 0", "env /path", "machine", or a file
   std::map<std::string, std::string> args;  // placeholders of the texts: {have}, {need}
-  std::string variant;                      // picks `why.<variant>` / `next.<variant>`; empty = default text
+  std::string variant;  // picks `why.<variant>` / `next.<variant>`; empty = default text
   std::vector<Evidence> evidence;
-  std::vector<std::string> consequences;    // ids of findings that follow from this one and are not listed beside it
-  std::string unknown_because;              // with Severity::unknown: which fact is missing and why
+  // ids of findings that follow from this one and are not listed beside it
+  std::vector<std::string> consequences;
+  std::string unknown_because;  // with Severity::unknown: which fact is missing and why
 };
 
 enum class LinkState { ok, limited, broken, unknown };
 const char* to_string(LinkState state);
 
-// One link of the chain of one GPU and one environment. Its text is messages "link.<key>" with args.
+// One link of the chain of one GPU and one environment. Its text is messages "link.<key>" with
+// args.
 struct Link {
-  std::string name;  // "gpu", "kernel_driver", "user_driver", "cuda_runtime", "libraries", "torch", "extensions",
-                     // "container"
+  std::string name;  // "gpu", "kernel_driver", "user_driver", "cuda_runtime", "libraries", "torch",
+                     // "extensions", "container"
   LinkState state = LinkState::unknown;
-  std::string key;   // of data/messages: "link.torch.cubin"
+  std::string key;  // of data/messages: "link.torch.cubin"
   std::map<std::string, std::string> args;
   std::vector<Evidence> evidence;
 };
 
 struct Chain {
-  std::string gpu;   // "0: NVIDIA H200 (9.0)"
-  std::string env;   // path of the environment
+  std::string gpu;  // "0: NVIDIA H200 (9.0)"
+  std::string env;  // path of the environment
   std::vector<Link> links;
 };
 
@@ -56,9 +59,10 @@ struct Report {
   LinkState verdict = LinkState::unknown;  // printed as works / limited / broken / unknown
   std::vector<Finding> findings;           // most severe first; one root cause once
   std::vector<Chain> chains;               // GPU-major
-  // "What each GPU can do": one row per GPU and data type; key of data/messages and args as in Link.
+  // "What each GPU can do": one row per GPU and data type; key of data/messages and args as in
+  // Link.
   std::vector<Link> abilities;
-  std::vector<Link> host_limits;           // what on the host would starve the GPUs
+  std::vector<Link> host_limits;  // what on the host would starve the GPUs
 };
 
 }  // namespace cufit::checks

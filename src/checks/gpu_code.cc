@@ -36,8 +36,10 @@ TorchCode torch_code_of(const Input& input, const host::PythonEnv& env, const To
     if (!damage.empty())
       result.why_not_file += damage[0].what + " (byte " + std::to_string(damage[0].offset) + ")";
     else
-      result.why_not_file += library->unreadable.empty() ? "no device code found" : library->unreadable;
-    if (!damage.empty()) return result;  // the table tells what the file should hold, not what is left of it
+      result.why_not_file +=
+          library->unreadable.empty() ? "no device code found" : library->unreadable;
+    if (!damage.empty())
+      return result;  // the table tells what the file should hold, not what is left of it
   } else {
     result.why_not_file = "libtorch_cuda.so was not found or not read";
   }
@@ -218,14 +220,17 @@ std::optional<Finding> compare_with_table(const Case& c) {
   return made;
 }
 
-// torch's other libraries: libtorch_cuda_linalg.so of some wheels leaves out an architecture that the main library has.
-// Only a library without any entry for the GPU counts; a few special kernels are by design.
+// torch's other libraries: libtorch_cuda_linalg.so of some wheels leaves out an architecture that
+// the main library has. Only a library without any entry for the GPU counts; a few special kernels
+// are by design.
 void judge_other_libraries(const Case& c, const GpuGroup& group, std::vector<Finding>& found) {
   const host::Binary* main = torch_main_library(c.env);
   for (const host::Binary& binary : c.env.binaries) {
     bool half = starts_with(file_name(binary.path), "libtorch_cuda_c");
-    if (&binary == main || half || !is_torch_binary(c.env, binary) || !binary.damage.empty()) continue;
-    CodeMatch match = match_code(binary.device_code, group.cc, c.input.driver_cuda, c.input.knowledge);
+    if (&binary == main || half || !is_torch_binary(c.env, binary) || !binary.damage.empty())
+      continue;
+    CodeMatch match =
+        match_code(binary.device_code, group.cc, c.input.driver_cuda, c.input.knowledge);
     bool too_new = match.match == Match::ptx_too_new;
     if (!too_new && (match.match != Match::none || match.fitting > 0)) continue;
     Finding made = finding("torch_library_code_missing", Severity::note, subject_of(c.env));

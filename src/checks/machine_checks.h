@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks of the machine below torch (kernel driver, GPU health, containers, WSL) and of what surrounds torch in an
-// environment, one question each. table.cc lists them; torch_checks.h has those of driver, device code and extensions.
+// The checks of the machine below torch (kernel driver, GPU health, containers, WSL) and of what
+// surrounds torch in an environment, one question each. table.cc lists them; torch_checks.h has
+// those of driver, device code and extensions.
 #pragma once
 
 #include <vector>

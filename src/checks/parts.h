@@ -8,8 +8,9 @@
 
 namespace cufit::checks {
 
-// Findings that another one explains go behind those that nothing explains, so that a link of a chain names the cause;
-// "the driver answers, and nothing says why" goes altogether where something does. root_cause.cc
+// Findings that another one explains go behind those that nothing explains, so that a link of a
+// chain names the cause; "the driver answers, and nothing says why" goes altogether where something
+// does. root_cause.cc
 std::vector<Finding> causes_first(std::vector<Finding> findings);
 // One chain per GPU and environment with torch (one per environment where there is no GPU).
 // chain.cc

@@ -27,11 +27,12 @@ struct Rule {
 };
 
 // Everything that can only be wrong once a kernel driver drives the GPU.
-#define CUFIT_ABOVE_KERNEL                                                                       \
-  "driver_answer_unknown driver_probe_hung driver_probe_crashed driver_too_old "                 \
-  "driver_minor_compat "                                                                         \
-  "driver_lib_mismatch libcuda_shadowed dev_nodes_missing driver_libs_missing uvm_hmm_init_failure " \
-  "uvm_stale_after_suspend fabric_manager cuda_visible_devices compute_check_failed "            \
+#define CUFIT_ABOVE_KERNEL                                                            \
+  "driver_answer_unknown driver_probe_hung driver_probe_crashed driver_too_old "      \
+  "driver_minor_compat "                                                              \
+  "driver_lib_mismatch libcuda_shadowed dev_nodes_missing driver_libs_missing "       \
+  "uvm_hmm_init_failure "                                                             \
+  "uvm_stale_after_suspend fabric_manager cuda_visible_devices compute_check_failed " \
   "no_cuda_device"
 // (a macro because string literals concatenate and constants do not)
 
@@ -92,7 +93,8 @@ const Rule k_rules[] = {
      Scope::any},
     {"container_driver_capabilities",
      "driver_libs_missing driver_answer_unknown no_cuda_device dev_nodes_missing", Scope::any},
-    {"wsl_libcuda_not_found", "driver_libs_missing driver_answer_unknown no_cuda_device", Scope::any},
+    {"wsl_libcuda_not_found", "driver_libs_missing driver_answer_unknown no_cuda_device",
+     Scope::any},
     {"dev_nodes_missing",
      "driver_answer_unknown no_cuda_device compute_check_failed uvm_hmm_init_failure "
      "uvm_stale_after_suspend",

@@ -44,7 +44,8 @@ std::vector<Finding> check_torch_build(const Input& input) {
     if (input.facts.origin == "dump") return found;
     for (const host::PythonEnv& env : input.facts.envs) {
       if (!failed(env.torch.version)) continue;
-      found.push_back(cannot_tell("torch_not_installed", subject_of(env), why_missing(env.torch.version)));
+      found.push_back(
+          cannot_tell("torch_not_installed", subject_of(env), why_missing(env.torch.version)));
       found.back().variant = "closed";
       found.back().args["path"] = env.torch.version.source.detail;
       return found;

@@ -39,8 +39,8 @@ Finding broken(const host::PythonEnv& env, const char* variant, const host::Dist
   made.args["env"] = env.path;
   made.args["version"] = first.version;
   made.args["location"] = first.location;
-  made.args["command"] =
-      reinstall(install_command(env, std::string(public_version(first.version)), env.torch.variant));
+  made.args["command"] = reinstall(
+      install_command(env, std::string(public_version(first.version)), env.torch.variant));
   return made;
 }
 
@@ -108,10 +108,13 @@ void damaged(const host::PythonEnv& env, std::vector<Finding>& findings) {
   }
 }
 
-// version.py and the installer's record name two releases: one was written over the other, or somebody edited a file.
+// version.py and the installer's record name two releases: one was written over the other, or
+// somebody edited a file.
 void versions_differ(const host::PythonEnv& env, std::vector<Finding>& findings) {
   const std::vector<const host::Distribution*> records = find_distributions(env, "torch");
-  if (records.size() != 1 || !env.torch.version || records[0]->kind != "dist-info" || is_leftover(*records[0])) return;
+  if (records.size() != 1 || !env.torch.version || records[0]->kind != "dist-info" ||
+      is_leftover(*records[0]))
+    return;
   if (public_version(records[0]->version) == public_version(*env.torch.version)) return;
   Finding made = broken(env, "versions_differ", *records[0]);
   made.severity = Severity::warning;
@@ -122,15 +125,16 @@ void versions_differ(const host::PythonEnv& env, std::vector<Finding>& findings)
   findings.push_back(std::move(made));
 }
 
-// Damage at or behind the end of the file, or a file that is no ELF file at all: the loader refuses it. Other damage may
-// be a part that nothing uses.
+// Damage at or behind the end of the file, or a file that is no ELF file at all: the loader refuses
+// it. Other damage may be a part that nothing uses.
 bool is_cut(const host::Binary& binary) {
   if (!binary.unreadable.empty()) return !binary.damage.empty();
   return std::any_of(binary.damage.begin(), binary.damage.end(),
                      [&](const formats::Damage& one) { return one.offset >= binary.size_bytes; });
 }
 
-void damaged_files(const host::PythonEnv& env, const std::string& release, std::vector<Finding>& findings) {
+void damaged_files(const host::PythonEnv& env, const std::string& release,
+                   std::vector<Finding>& findings) {
   Finding torch = finding("torch_install_broken", Severity::warning, subject_of(env));
   Finding other = finding("package_file_damaged", Severity::warning, subject_of(env));
   std::vector<std::string> names;
@@ -147,8 +151,9 @@ void damaged_files(const host::PythonEnv& env, const std::string& release, std::
     }
     if (of_torch && is_cut(binary)) made.severity = Severity::error;
     if (!of_torch) names.push_back(binary.package.empty() ? binary.path : binary.package);
-    made.evidence.push_back({"file", binary.path, format("{} (byte {})", binary.damage.front().what,
-                                                         binary.damage.front().offset)});
+    made.evidence.push_back(
+        {"file", binary.path,
+         format("{} (byte {})", binary.damage.front().what, binary.damage.front().offset)});
   }
   if (!torch.evidence.empty()) {
     torch.variant = "damaged_file";
@@ -241,7 +246,9 @@ std::vector<Finding> check_python_choice(const Input& input) {
   if (input.facts.envs.empty()) {
     Finding made = finding("no_python_env", Severity::warning, k_machine);
     for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
-      made.evidence.push_back({"env", name, has_variable(input.facts, name) ? variable(input.facts, name) : "not_present"});
+      made.evidence.push_back(
+          {"env", name,
+           has_variable(input.facts, name) ? variable(input.facts, name) : "not_present"});
     return {made};
   }
   const host::PythonEnv* active = nullptr;

@@ -57,7 +57,8 @@ std::span<const Option> common_options() { return k_common; }
 
 std::string option_name(const Option& option) {
   std::string_view flags = option.flags;
-  if (size_t comma = flags.find(','); comma != std::string_view::npos) flags.remove_prefix(comma + 1);
+  if (size_t comma = flags.find(','); comma != std::string_view::npos)
+    flags.remove_prefix(comma + 1);
   size_t dashes = flags.find_first_not_of('-');
   return std::string(flags.substr(dashes == std::string_view::npos ? 0 : dashes));
 }
@@ -65,7 +66,8 @@ std::string option_name(const Option& option) {
 Result<Arguments> parse_arguments(const Command& command, int argc, const char* const* argv) {
   CLI::App app;
   app.set_help_flag();
-  std::map<std::string, std::vector<std::string>> texts;  // node-based: CLI11 keeps pointers to the values
+  std::map<std::string, std::vector<std::string>>
+      texts;  // node-based: CLI11 keeps pointers to the values
   std::map<std::string, bool> switches;
   for (const Option* option : options_of(command)) {
     std::string name = option_name(*option);
@@ -128,7 +130,8 @@ std::string usage_text(const Command& command, const std::string& lang) {
     if (size_t comma = left.find(','); comma != std::string::npos) left.insert(comma + 1, " ");
     if (!option->value.empty()) left += " " + std::string(option->value);
     // `inspect` needs its paths; `self` works without a topic.
-    if (is_positional(*option)) line += option->repeats ? format(" {}...", option->flags) : format(" [{}]", option->flags);
+    if (is_positional(*option))
+      line += option->repeats ? format(" {}...", option->flags) : format(" [{}]", option->flags);
     std::string text = help_of(command, *option, lang);
     if (!option->choices.empty()) text += format(" ({})", join(words(option->choices), "|"));
     bool first = true;
@@ -142,7 +145,8 @@ std::string usage_text(const Command& command, const std::string& lang) {
 }
 
 bool Arguments::has(std::string_view name) const {
-  return std::any_of(values_.begin(), values_.end(), [&](const auto& one) { return one.first == name; });
+  return std::any_of(values_.begin(), values_.end(),
+                     [&](const auto& one) { return one.first == name; });
 }
 std::string Arguments::get(std::string_view name, std::string_view otherwise) const {
   std::string out(otherwise);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command-line parsing by CLI11, whose header is included in args.cc only. Everything it needs stands in the
-// command's row; texts of help come from data/messages/help.toml.
+// Command-line parsing by CLI11, whose header is included in args.cc only. Everything it needs
+// stands in the command's row; texts of help come from data/messages/help.toml.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace cufit::commands {
 
-// argv after the command's name. Error{usage} with one sentence and, where a name is close, a suggestion.
+// argv after the command's name. Error{usage} with one sentence and, where a name is close, a
+// suggestion.
 Result<Arguments> parse_arguments(const Command& command, int argc, const char* const* argv);
 
 // "verbose" of "-v,--verbose"; "PATH" of "PATH".

@@ -28,7 +28,8 @@ Result<host::Facts> facts_for(const host::Host& machine, const Arguments& argume
   options.for_collect_env = true;
   options.env_dirs = env_folders(arguments);
   for (const std::string& dir : options.env_dirs) {
-    if (!machine.exists(dir)) return fail(Code::usage, format("`--env {}`: no such directory", dir));
+    if (!machine.exists(dir))
+      return fail(Code::usage, format("`--env {}`: no such directory", dir));
   }
   return host::collect(machine, options);
 }
@@ -48,7 +49,9 @@ int run_collect_env(const Arguments& arguments) {
   const checks::Report report = checks::examine(*facts, knowledge);
   const report::DoctorView view{*facts, report, knowledge};
   // The report is data for somebody else; what it says does not decide the exit code.
-  return print(arguments.has("json") ? report::collect_env_json(view) : report::collect_env_text(view), k_ok);
+  return print(
+      arguments.has("json") ? report::collect_env_json(view) : report::collect_env_text(view),
+      k_ok);
 }
 
 }  // namespace cufit::commands

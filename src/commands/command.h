@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One row per command; help, man page, completions and "did you mean" come from the row. To add a command:
-// commands/<name>.cc with its run function, one row in table.cc, one folder in tests/cli/.
+// One row per command; help, man page, completions and "did you mean" come from the row. To add a
+// command: commands/<name>.cc with its run function, one row in table.cc, one folder in tests/cli/.
 #pragma once
 
 #include <span>
@@ -14,9 +14,9 @@ namespace cufit::commands {
 enum Exit { k_ok = 0, k_findings = 1, k_usage = 2, k_failed = 3, k_interrupted = 130 };
 
 struct Option {
-  std::string_view flags;    // "-v,--verbose" or "--env"; positional: "PATH"
-  std::string_view value;    // "DIR"; empty = a switch
-  std::string_view help;     // always empty: the texts are in data/messages/help.toml
+  std::string_view flags;  // "-v,--verbose" or "--env"; positional: "PATH"
+  std::string_view value;  // "DIR"; empty = a switch
+  std::string_view help;   // always empty: the texts are in data/messages/help.toml
   bool repeats = false;
   std::string_view choices;  // "en zh": completion and validation; empty = free
 };
@@ -35,13 +35,13 @@ class Arguments {
 
 struct Command {
   std::string_view name;
-  std::string_view summary;     // always empty, as above
+  std::string_view summary;  // always empty, as above
   std::span<const Option> options;
   int (*run)(const Arguments& arguments);
-  bool hidden = false;          // not listed by `cufit` alone
+  bool hidden = false;  // not listed by `cufit` alone
 };
 
-std::span<const Command> table();              // table.cc
-int run(int argc, const char* const* argv);    // main's whole work: parse, look up, run
+std::span<const Command> table();            // table.cc
+int run(int argc, const char* const* argv);  // main's whole work: parse, look up, run
 
 }  // namespace cufit::commands

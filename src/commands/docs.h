@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Man page and shell completions, made from the command table: a new row documents itself. Used by `cufit self`.
-// Descriptions are English: man pages and completions have one language per file.
+// Man page and shell completions, made from the command table: a new row documents itself. Used by
+// `cufit self`. Descriptions are English: man pages and completions have one language per file.
 #pragma once
 
 #include <span>

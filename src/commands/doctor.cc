@@ -32,16 +32,19 @@ constexpr Option k_options[] = {
 // One line on a terminal that is overwritten; nothing when stderr is a file.
 void show_progress(const std::string& what, uint64_t done, uint64_t total) {
   if (!isatty(STDERR_FILENO) || total == 0) return;
-  const unsigned percent = static_cast<unsigned>(100.0 * static_cast<double>(done) / static_cast<double>(total));
+  const unsigned percent =
+      static_cast<unsigned>(100.0 * static_cast<double>(done) / static_cast<double>(total));
   std::string bar(percent / 5, '=');
-  std::fprintf(stderr, "\r%-40.40s [%-20s] %3u %%%s", what.c_str(), bar.c_str(), percent, done >= total ? "\n" : "");
+  std::fprintf(stderr, "\r%-40.40s [%-20s] %3u %%%s", what.c_str(), bar.c_str(), percent,
+               done >= total ? "\n" : "");
 }
 
 Result<host::Facts> facts_for(const host::Host& machine, const Arguments& arguments) {
   if (arguments.has("from")) {
     for (const char* live : {"env", "deep"}) {
       if (arguments.has(live)) {
-        return fail(Code::usage, format("`--{}` looks at this machine and cannot go with `--from`", live));
+        return fail(Code::usage,
+                    format("`--{}` looks at this machine and cannot go with `--from`", live));
       }
     }
     return host::load_facts(machine, arguments.get("from"));
@@ -49,16 +52,19 @@ Result<host::Facts> facts_for(const host::Host& machine, const Arguments& argume
   host::ProbeOptions options;
   options.env_dirs = env_folders(arguments);
   for (const std::string& dir : options.env_dirs) {
-    if (!machine.exists(dir)) return fail(Code::usage, format("`--env {}`: no such directory", dir));
+    if (!machine.exists(dir))
+      return fail(Code::usage, format("`--env {}`: no such directory", dir));
   }
-  options.for_collect_env = arguments.has("record");  // a recording answers `collect-env --from` too
+  options.for_collect_env =
+      arguments.has("record");  // a recording answers `collect-env --from` too
   options.deep = arguments.has("deep");
   options.driver_timeout_seconds = options.deep ? 120 : 10;
   options.progress = show_progress;
   host::Facts facts = host::collect(machine, options);
   if (!options.env_dirs.empty() && facts.envs.empty()) {
-    return fail(Code::usage, format("`--env {}`: neither a Python environment nor a folder of packages",
-                                    join(options.env_dirs, ", ")));
+    return fail(Code::usage,
+                format("`--env {}`: neither a Python environment nor a folder of packages",
+                       join(options.env_dirs, ", ")));
   }
   return facts;
 }
@@ -74,11 +80,16 @@ Result<void> write_file(const std::string& path, const std::string& text) {
 
 int rank(checks::Severity severity) {
   switch (severity) {
-    case checks::Severity::ok: return 0;
-    case checks::Severity::note: return 1;
-    case checks::Severity::unknown: return 2;
-    case checks::Severity::warning: return 3;
-    case checks::Severity::error: return 4;
+    case checks::Severity::ok:
+      return 0;
+    case checks::Severity::note:
+      return 1;
+    case checks::Severity::unknown:
+      return 2;
+    case checks::Severity::warning:
+      return 3;
+    case checks::Severity::error:
+      return 4;
   }
   return 4;
 }
@@ -115,7 +126,8 @@ int run_doctor(const Arguments& arguments) {
     }
   }
   if (arguments.has("gpu") || arguments.has("driver")) {
-    facts = checks::assume(std::move(*facts), {arguments.all("gpu"), arguments.get("driver")}, knowledge);
+    facts = checks::assume(std::move(*facts), {arguments.all("gpu"), arguments.get("driver")},
+                           knowledge);
     if (!facts) return give_up(facts.error());
   }
   const checks::Report report = checks::examine(*facts, knowledge);
@@ -126,11 +138,13 @@ int run_doctor(const Arguments& arguments) {
     // A page is made to be shared: it shows the redacted facts.
     host::Facts redacted = host::redact(machine, *facts);
     const checks::Report shared = checks::examine(redacted, knowledge);
-    auto written = write_file(arguments.get("html"), report::doctor_html({redacted, shared, knowledge}, style));
+    auto written = write_file(arguments.get("html"),
+                              report::doctor_html({redacted, shared, knowledge}, style));
     if (!written) return give_up(written.error());
     if (!arguments.has("json")) return print(report::doctor_text(view, style), code);
   }
-  return print(arguments.has("json") ? report::doctor_json(view) : report::doctor_text(view, style), code);
+  return print(arguments.has("json") ? report::doctor_json(view) : report::doctor_text(view, style),
+               code);
 }
 
 }  // namespace cufit::commands

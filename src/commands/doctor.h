@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cufit doctor`: will PyTorch run on each GPU of this machine with each environment, and if not, which link is broken?
+// `cufit doctor`: will PyTorch run on each GPU of this machine with each environment, and if not,
+// which link is broken?
 #pragma once
 
 #include <span>

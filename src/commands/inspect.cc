@@ -33,13 +33,15 @@ Result<Target> find_target(const std::string& name, const knowledge::Knowledge& 
     if (std::optional<ComputeCapability> cc = parse_compute_capability(gpu->cc))
       return Target{std::string(gpu->name), *cc};
   }
-  if (std::optional<ComputeCapability> cc = parse_compute_capability(name)) return Target{cc->text(), *cc};
+  if (std::optional<ComputeCapability> cc = parse_compute_capability(name))
+    return Target{cc->text(), *cc};
   std::vector<std::string> close = knowledge.nearest_gpus(name, 3);
   std::string hint = close.empty() ? "" : format("; did you mean `{}`?", join(close, "`, `"));
   return fail(Code::usage, format("`--gpu {}`: no such GPU or compute capability{}", name, hint));
 }
 
-Result<std::vector<Target>> find_targets(const Arguments& arguments, const knowledge::Knowledge& knowledge) {
+Result<std::vector<Target>> find_targets(const Arguments& arguments,
+                                         const knowledge::Knowledge& knowledge) {
   std::vector<Target> targets;
   for (const std::string& name : arguments.all("gpu")) {
     CUFIT_TRY(target, find_target(name, knowledge));
@@ -48,11 +50,14 @@ Result<std::vector<Target>> find_targets(const Arguments& arguments, const knowl
   return targets;
 }
 
-Result<std::optional<Version>> find_driver_cuda(const Arguments& arguments, const knowledge::Knowledge& knowledge) {
+Result<std::optional<Version>> find_driver_cuda(const Arguments& arguments,
+                                                const knowledge::Knowledge& knowledge) {
   const std::string text = arguments.get("driver");
   if (text.empty()) return std::optional<Version>();
   std::optional<Version> driver = parse_version(text);
-  if (!driver) return fail(Code::usage, format("`--driver {}`: not a driver version such as 535.183.01", text));
+  if (!driver)
+    return fail(Code::usage,
+                format("`--driver {}`: not a driver version such as 535.183.01", text));
   return knowledge.driver_cuda(*driver);
 }
 
@@ -99,7 +104,9 @@ int run_inspect(const Arguments& arguments) {
       file.verdicts.push_back(std::move(verdict));
     }
   }
-  const int exit_code = result.files.empty() && !result.errors.empty() ? k_failed : broken ? k_findings : k_ok;
+  const int exit_code = result.files.empty() && !result.errors.empty() ? k_failed
+                        : broken                                       ? k_findings
+                                                                       : k_ok;
   if (arguments.has("json")) return print(report::inspect_json(result, knowledge), exit_code);
   return print(report::inspect_text(result, style_for(arguments), knowledge), exit_code);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cufit inspect`: which device code, libraries and ABI are inside files, wheels and directories, and do they fit a GPU?
+// `cufit inspect`: which device code, libraries and ABI are inside files, wheels and directories,
+// and do they fit a GPU?
 #pragma once
 
 #include <span>

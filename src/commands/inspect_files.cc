@@ -21,13 +21,14 @@ std::string file_name(const std::string& path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-// Shared objects ("_C.so", "libnccl.so.2") and names without an extension (programs). Opening each of the 30 000 files
-// of an environment would take ten times as long as everything else.
+// Shared objects ("_C.so", "libnccl.so.2") and names without an extension (programs). Opening each
+// of the 30 000 files of an environment would take ten times as long as everything else.
 bool may_be_elf(const std::string& name) {
   return ends_with(name, ".so") || contains(name, ".so.") || !contains(name, ".");
 }
 
-void add_elf(const std::string& path, const ByteSource& source, bool always, report::InspectResult& result) {
+void add_elf(const std::string& path, const ByteSource& source, bool always,
+             report::InspectResult& result) {
   Result<formats::ElfFile> elf = formats::read_elf(source);
   if (!elf) {
     result.errors.push_back({path, elf.error().text()});
@@ -40,8 +41,8 @@ void add_elf(const std::string& path, const ByteSource& source, bool always, rep
   result.files.push_back({path, source.size_bytes(), std::move(*elf), {}});
 }
 
-void add_wheel(const std::string& path, std::shared_ptr<const ByteSource> source, const InspectProgress& progress,
-               report::InspectResult& result) {
+void add_wheel(const std::string& path, std::shared_ptr<const ByteSource> source,
+               const InspectProgress& progress, report::InspectResult& result) {
   Result<formats::ZipFile> zip = formats::ZipFile::open(std::move(source));
   if (!zip) {
     result.errors.push_back({path, zip.error().text()});
@@ -49,8 +50,10 @@ void add_wheel(const std::string& path, std::shared_ptr<const ByteSource> source
   }
   std::vector<const formats::ZipMember*> members;
   for (const formats::ZipMember& member : zip->members())
-    if (member.size_bytes >= k_min_elf_bytes && may_be_elf(file_name(member.name))) members.push_back(&member);
-  std::sort(members.begin(), members.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
+    if (member.size_bytes >= k_min_elf_bytes && may_be_elf(file_name(member.name)))
+      members.push_back(&member);
+  std::sort(members.begin(), members.end(),
+            [](const auto* a, const auto* b) { return a->name < b->name; });
   for (const formats::ZipMember* member : members) {
     const std::string name = path + "!" + member->name;
     Result<std::string> start = zip->read_start(*member, 4);
@@ -58,7 +61,10 @@ void add_wheel(const std::string& path, std::shared_ptr<const ByteSource> source
       result.errors.push_back({name, start.error().text()});
       continue;
     }
-    if (*start != "\x7f" "ELF") continue;
+    if (*start !=
+        "\x7f"
+        "ELF")
+      continue;
     formats::ZipProgress step;
     if (progress && member->size_bytes >= k_long_member_bytes) {
       step = [&](uint64_t done, uint64_t total) { progress(file_name(member->name), done, total); };
@@ -72,8 +78,8 @@ void add_wheel(const std::string& path, std::shared_ptr<const ByteSource> source
   }
 }
 
-void add_file(const host::Host& host, const std::string& path, bool always, const InspectProgress& progress,
-              report::InspectResult& result) {
+void add_file(const host::Host& host, const std::string& path, bool always,
+              const InspectProgress& progress, report::InspectResult& result) {
   Result<std::unique_ptr<ByteSource>> opened = host.open(path);
   if (!opened) {
     result.errors.push_back({path, opened.error().text()});
@@ -84,7 +90,9 @@ void add_file(const host::Host& host, const std::string& path, bool always, cons
   Result<size_t> got = source->read(0, std::as_writable_bytes(std::span(magic)));
   if (!got) {
     result.errors.push_back({path, got.error().text()});
-  } else if (*got == 4 && std::string_view(magic, 4) == "\x7f" "ELF") {
+  } else if (*got == 4 && std::string_view(magic, 4) ==
+                              "\x7f"
+                              "ELF") {
     add_elf(path, *source, always, result);
   } else if (always && *got == 4 && magic[0] == 'P' && magic[1] == 'K') {
     add_wheel(path, std::move(source), progress, result);
@@ -114,7 +122,8 @@ class Walk {
         directory(child, depth + 1);
       } else if (status->is_regular && status->size_bytes >= k_min_elf_bytes && may_be_elf(name)) {
         Result<std::string> target = host_.real_path(child);
-        if (target && seen_.insert(*target).second) add_file(host_, child, false, progress_, result_);
+        if (target && seen_.insert(*target).second)
+          add_file(host_, child, false, progress_, result_);
       }
     }
   }
@@ -131,9 +140,10 @@ class Walk {
 bool has_cuda_parts(const formats::ElfFile& elf) {
   if (elf.has_fatbin || elf.machine == 190) return true;  // EM_CUDA
   static const char* const k_prefixes[] = {
-      "libcuda",  "libcublas", "libcudnn",    "libnccl",  "libnvrtc",     "libcufft", "libcufile", "libcurand", "libcusolver",
-      "libcusparse", "libcupti", "libnvJitLink", "libnvshmem", "libnvToolsExt", "libnvidia", "libnpp", "libnvjpeg",
-      "libnvinfer", "libtorch_cuda", "libc10_cuda", "libcutensor"};
+      "libcuda",       "libcublas",     "libcudnn",    "libnccl",     "libnvrtc",  "libcufft",
+      "libcufile",     "libcurand",     "libcusolver", "libcusparse", "libcupti",  "libnvJitLink",
+      "libnvshmem",    "libnvToolsExt", "libnvidia",   "libnpp",      "libnvjpeg", "libnvinfer",
+      "libtorch_cuda", "libc10_cuda",   "libcutensor"};
   auto is_cuda = [](const std::string& name) {
     return std::any_of(std::begin(k_prefixes), std::end(k_prefixes),
                        [&](const char* prefix) { return starts_with(name, prefix); });

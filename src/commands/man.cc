@@ -9,21 +9,31 @@ namespace {
 
 const std::string k_lang = "en";
 
-// Text for roff: backslashes and hyphens stay what they are, `quoted` becomes bold, a line cannot become a request.
+// Text for roff: backslashes and hyphens stay what they are, `quoted` becomes bold, a line cannot
+// become a request.
 std::string roff(std::string_view text) {
   std::string out;
   bool bold = false;
   for (char c : text) {
     switch (c) {
-      case '\\': out += "\\e"; break;
-      case '-': out += "\\-"; break;
-      case '\'': out += "\\(aq"; break;
+      case '\\':
+        out += "\\e";
+        break;
+      case '-':
+        out += "\\-";
+        break;
+      case '\'':
+        out += "\\(aq";
+        break;
       case '`':
         bold = !bold;
         out += bold ? "\\fB" : "\\fR";
         break;
-      case '\n': out += ' '; break;
-      default: out += c;
+      case '\n':
+        out += ' ';
+        break;
+      default:
+        out += c;
     }
   }
   if (bold) out += "\\fR";
@@ -41,7 +51,8 @@ bool is_positional(const Option& option) { return option.flags[0] != '-'; }
 std::string flags_of(const Option& option) {
   if (is_positional(option)) return "\\fI" + roff(option.flags) + "\\fR";
   std::string out;
-  for (std::string_view flag : split(option.flags, ',')) out += (out.empty() ? "" : ", ") + ("\\fB" + roff(flag) + "\\fR");
+  for (std::string_view flag : split(option.flags, ','))
+    out += (out.empty() ? "" : ", ") + ("\\fB" + roff(flag) + "\\fR");
   if (!option.value.empty()) out += " \\fI" + roff(option.value) + "\\fR";
   return out;
 }
@@ -52,13 +63,15 @@ std::string option_entry(const Command& command, const Option& option) {
     std::vector<std::string> words;
     for (std::string_view word : split(option.choices, ' '))
       if (!word.empty()) words.push_back(std::string(word));
-    help += (help.empty() ? "" : "; ") + std::string("one of \\fB") + roff(join(words, ", ")) + "\\fR";
+    help +=
+        (help.empty() ? "" : "; ") + std::string("one of \\fB") + roff(join(words, ", ")) + "\\fR";
   }
   return ".TP\n" + flags_of(option) + (option.repeats ? " ..." : "") + "\n" + help + "\n";
 }
 
 std::string command_entry(const Command& command) {
-  std::string out = ".SS \"cufit " + roff(command.name) + "\"\n" + roff(summary_of(command, k_lang)) + ".\n";
+  std::string out =
+      ".SS \"cufit " + roff(command.name) + "\"\n" + roff(summary_of(command, k_lang)) + ".\n";
   for (const Option& option : command.options) out += option_entry(command, option);
   return out;
 }
@@ -89,17 +102,20 @@ std::string man_page(std::span<const Command> commands) {
     if (!command.hidden) out += command_entry(command);
   }
   out += ".SH \"COMMON OPTIONS\"\n";
-  for (const Option& option : common_options()) out += option_entry(commands.empty() ? Command{} : commands[0], option);
+  for (const Option& option : common_options())
+    out += option_entry(commands.empty() ? Command{} : commands[0], option);
   out += ".SH \"EXIT STATUS\"\n";
   out += pair("0", message("man.exit.ok")) + pair("1", message("man.exit.findings"));
   out += pair("2", message("man.exit.usage")) + pair("3", message("man.exit.failed"));
   out += pair("130", message("man.exit.interrupted"));
   out += ".SH ENVIRONMENT\n" + pair("CUFIT_LANG", message("man.environment.lang"));
-  out += pair("NO_COLOR", message("man.environment.no_color")) + pair("COLUMNS", message("man.environment.columns"));
+  out += pair("NO_COLOR", message("man.environment.no_color")) +
+         pair("COLUMNS", message("man.environment.columns"));
   out += ".SH EXAMPLES\n" + pair("cufit doctor", message("man.example.doctor"));
   out += pair("cufit doctor --record machine.json", message("man.example.record"));
   out += pair("cufit doctor --from machine.json", message("man.example.from"));
-  out += pair("cufit doctor --env ./venv --gpu \"RTX 5090\" --driver 570", message("man.example.what_if"));
+  out += pair("cufit doctor --env ./venv --gpu \"RTX 5090\" --driver 570",
+              message("man.example.what_if"));
   return out;
 }
 

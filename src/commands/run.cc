@@ -40,7 +40,8 @@ int run(int argc, const char* const* argv) {
   }
   if (first.empty() || first == "--lang") return run_overview(common);
   if (first == "-h" || first == "--help" || first == "help") return list_commands(language(common));
-  if (first == "--version" || first == "-V") return print(format("cufit {}\n", CUFIT_VERSION), k_ok);
+  if (first == "--version" || first == "-V")
+    return print(format("cufit {}\n", CUFIT_VERSION), k_ok);
   for (const Command& command : table()) {
     if (command.name != first) continue;
     Result<Arguments> arguments = parse_arguments(command, argc - 2, argv + 2);

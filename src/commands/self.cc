@@ -20,7 +20,8 @@ constexpr Option k_options[] = {
     {"SHELL", "", "", false, ""},
 };
 
-std::string message(std::string_view key, const std::string& lang, std::map<std::string, std::string> args = {}) {
+std::string message(std::string_view key, const std::string& lang,
+                    std::map<std::string, std::string> args = {}) {
   return report::fill(knowledge::Knowledge::builtin().message(key, lang), args);
 }
 
@@ -28,9 +29,11 @@ std::string message(std::string_view key, const std::string& lang, std::map<std:
 std::string runtime_parts(const std::string& lang) {
   std::string out;
   for (const char* name : {"libnvidia-ml.so.1", "libcuda.so.1"}) {
-    // Only asks whether the file can be opened; RTLD_LAZY runs its constructors but no call of the driver.
+    // Only asks whether the file can be opened; RTLD_LAZY runs its constructors but no call of the
+    // driver.
     void* handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
-    out += message(handle ? "self.library_found" : "self.library_missing", lang, {{"lib", name}}) + "\n";
+    out += message(handle ? "self.library_found" : "self.library_missing", lang, {{"lib", name}}) +
+           "\n";
     if (handle) dlclose(handle);
   }
   return out;
@@ -45,19 +48,22 @@ std::string about(const std::string& lang) {
                            "g++", __VERSION__
 #endif
   );
-  out += message("self.tables", lang,
-                 {{"gpus", std::to_string(knowledge.gpus.size())},
-                  {"torch", knowledge.torch_releases.empty()
-                                ? ""
-                                : std::string(knowledge.torch_releases.back().version)},
-                  {"toolkit", knowledge.toolkits.empty() ? "" : std::string(knowledge.toolkits.back().version)},
-                  {"findings", std::to_string(knowledge.findings.size())},
-                  {"checks", std::to_string(checks::check_table().size())}}) +
-         "\n";
+  out +=
+      message("self.tables", lang,
+              {{"gpus", std::to_string(knowledge.gpus.size())},
+               {"torch", knowledge.torch_releases.empty()
+                             ? ""
+                             : std::string(knowledge.torch_releases.back().version)},
+               {"toolkit",
+                knowledge.toolkits.empty() ? "" : std::string(knowledge.toolkits.back().version)},
+               {"findings", std::to_string(knowledge.findings.size())},
+               {"checks", std::to_string(checks::check_table().size())}}) +
+      "\n";
   return out + runtime_parts(lang) + message("self.topics", lang) + "\n";
 }
 
-// "1 x NVIDIA H200, driver 580.159.04, torch 2.11.0+cu130": from files only, no driver call, a few milliseconds.
+// "1 x NVIDIA H200, driver 580.159.04, torch 2.11.0+cu130": from files only, no driver call, a few
+// milliseconds.
 std::string this_machine(const std::string& lang) {
   host::RealHost machine;
   host::ProbeOptions options;
@@ -68,8 +74,10 @@ std::string this_machine(const std::string& lang) {
   if (facts.system.distribution) parts.push_back(*facts.system.distribution);
   if (input.gpus.empty()) parts.push_back(message("overview.no_gpu", lang));
   for (const checks::GpuView& gpu : input.gpus) parts.push_back(gpu.name);
-  parts.push_back(input.driver ? message("overview.driver", lang, {{"driver", facts.kernel.version.value_or(input.driver->text())}})
-                               : message("overview.no_driver", lang));
+  parts.push_back(input.driver
+                      ? message("overview.driver", lang,
+                                {{"driver", facts.kernel.version.value_or(input.driver->text())}})
+                      : message("overview.no_driver", lang));
   std::string torch = message("overview.no_torch", lang);
   for (const host::PythonEnv& env : facts.envs) {
     if (!env.torch.version) continue;

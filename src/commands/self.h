@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cufit self`: what this program is and can do here; man page, completions and licences, all from its own tables.
+// `cufit self`: what this program is and can do here; man page, completions and licences, all from
+// its own tables.
 #pragma once
 
 #include <span>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How to talk to this user: language, colour, width. From options first, then the environment, then the terminal.
+// How to talk to this user: language, colour, width. From options first, then the environment, then
+// the terminal.
 #pragma once
 
 #include <string>
@@ -12,10 +13,12 @@ namespace cufit::commands {
 // --lang, CUFIT_LANG, then LC_ALL / LC_MESSAGES / LANG: "zh*" is Chinese, everything else English.
 std::string language(const Arguments& arguments);
 
-// --color auto|always|never; auto: stdout is a terminal and NO_COLOR is not set. Width: COLUMNS, the terminal, 100.
+// --color auto|always|never; auto: stdout is a terminal and NO_COLOR is not set. Width: COLUMNS,
+// the terminal, 100.
 report::Style style_for(const Arguments& arguments);
 
-// The folders of `--env`, absolute: a report and its commands are read elsewhere than where cufit was started.
+// The folders of `--env`, absolute: a report and its commands are read elsewhere than where cufit
+// was started.
 std::vector<std::string> env_folders(const Arguments& arguments);
 
 // Writes results to stdout; Exit::k_failed when stdout is closed or full.

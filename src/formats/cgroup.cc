@@ -33,16 +33,19 @@ bool has_word(std::string_view list, std::string_view word) {
 }
 
 bool has_controller(const CgroupLine& line, std::string_view controller) {
-  return std::find(line.controllers.begin(), line.controllers.end(), controller) != line.controllers.end();
+  return std::find(line.controllers.begin(), line.controllers.end(), controller) !=
+         line.controllers.end();
 }
 
-// From the process's folder to the mount point. A path that is not below the mount's root ("/../.." or another
-// container's) cannot be followed: then the mount point itself is what this process can see.
+// From the process's folder to the mount point. A path that is not below the mount's root ("/../.."
+// or another container's) cannot be followed: then the mount point itself is what this process can
+// see.
 std::vector<std::string> climb(const Mount& mount, const std::string& path) {
   std::string below;
   if (mount.root == "/") {
     below = path;
-  } else if (starts_with(path, mount.root) && (path.size() == mount.root.size() || path[mount.root.size()] == '/')) {
+  } else if (starts_with(path, mount.root) &&
+             (path.size() == mount.root.size() || path[mount.root.size()] == '/')) {
     below = path.substr(mount.root.size());
   }
   if (contains(below + "/", "/../")) below.clear();
@@ -109,9 +112,10 @@ unsigned long long tmpfs_bytes(std::string_view options) {
   return 0;
 }
 
-CgroupFolders find_cgroup_folders(const std::vector<CgroupLine>& lines, const std::vector<Mount>& mounts,
-                                  std::string_view controller) {
-  // A controller belongs to one hierarchy. On a hybrid system v1 has memory and cpu, and the v2 tree has neither.
+CgroupFolders find_cgroup_folders(const std::vector<CgroupLine>& lines,
+                                  const std::vector<Mount>& mounts, std::string_view controller) {
+  // A controller belongs to one hierarchy. On a hybrid system v1 has memory and cpu, and the v2
+  // tree has neither.
   const Mount* v1 = nullptr;
   const Mount* v2 = nullptr;
   for (const Mount& mount : mounts) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// /proc/self/cgroup and /proc/self/mountinfo (proc(5), cgroups(7)): where this process's memory and CPU limits lie, and
-// which mounts show that it is in a container. Used by the system probe; reads no limit itself.
+// /proc/self/cgroup and /proc/self/mountinfo (proc(5), cgroups(7)): where this process's memory and
+// CPU limits lie, and which mounts show that it is in a container. Used by the system probe; reads
+// no limit itself.
 #pragma once
 
 #include <string>
@@ -18,7 +19,7 @@ struct CgroupLine {
 // One line of mountinfo:
 //   31 23 0:28 /root /mount/point rw,relatime shared:1 - tmpfs source rw,size=64k
 struct Mount {
-  std::string root;   // what of the filesystem is mounted; not "/" for bind mounts
+  std::string root;  // what of the filesystem is mounted; not "/" for bind mounts
   std::string point;
   std::string type;
   std::string source;
@@ -33,13 +34,13 @@ const Mount* find_mount(const std::vector<Mount>& mounts, std::string_view point
 // "size=64k" in tmpfs options -> bytes; 0 when there is none.
 unsigned long long tmpfs_bytes(std::string_view options);
 
-// The folders that hold the limits of `controller`, this process's own first, up to the mount point. Empty when the
-// controller is not mounted.
+// The folders that hold the limits of `controller`, this process's own first, up to the mount
+// point. Empty when the controller is not mounted.
 struct CgroupFolders {
   bool is_v2 = false;
   std::vector<std::string> folders;
 };
-CgroupFolders find_cgroup_folders(const std::vector<CgroupLine>& lines, const std::vector<Mount>& mounts,
-                                  std::string_view controller);
+CgroupFolders find_cgroup_folders(const std::vector<CgroupLine>& lines,
+                                  const std::vector<Mount>& mounts, std::string_view controller);
 
 }  // namespace cufit::formats

@@ -12,7 +12,7 @@
 namespace cufit::formats {
 namespace {
 
-constexpr size_t k_max_line = 16384;   // lscpu's Flags line has about 2000 characters
+constexpr size_t k_max_line = 16384;  // lscpu's Flags line has about 2000 characters
 constexpr size_t k_max_value = 4096;
 constexpr size_t k_max_items = 20000;  // fields, packages, GPUs together
 
@@ -77,7 +77,8 @@ constexpr Title k_titles[] = {
 struct Patterns {
   RE2 colour{"\x1b\\[[0-9;?]*[A-Za-z]"};
   // "2024-05-01T12:00:00.1234567Z ", "[2024-05-01 12:00:00,123] ", "12:00:00 | "
-  RE2 stamp{R"(^\[?(?:\d{4}[-/]\d{2}[-/]\d{2}[T ])?\d{2}:\d{2}:\d{2}(?:[.,]\d+)?(?:Z|[+-]\d{2}:?\d{2})?\]?\s*(?:[|:]\s)?)"};
+  RE2 stamp{
+      R"(^\[?(?:\d{4}[-/]\d{2}[-/]\d{2}[T ])?\d{2}:\d{2}:\d{2}(?:[.,]\d+)?(?:Z|[+-]\d{2}:?\d{2})?\]?\s*(?:[|:]\s)?)"};
   RE2 gpu{R"(^GPU\s*(\d{1,4})\s*:\s*(.*)$)"};
   RE2 uuid{R"(\s*\(UUID:[^)]*\)?)"};
   RE2 mig{R"(^MIG\s+(\S+)\s+Device)"};
@@ -126,7 +127,8 @@ class Parser {
     if (line.find('\x1b') != std::string::npos) RE2::GlobalReplace(&line, patterns().colour, "");
     for (bool again = true; again;) {
       again = false;
-      while (!line.empty() && (line[0] == '>' || line[0] == ' ' || line[0] == '\t')) line.erase(0, 1);
+      while (!line.empty() && (line[0] == '>' || line[0] == ' ' || line[0] == '\t'))
+        line.erase(0, 1);
       if (RE2::Replace(&line, patterns().stamp, "")) again = true;
       for (const char* bullet : {"- ", "* ", "+ ", "**"}) {
         if (starts_with(line, bullet)) {
@@ -139,8 +141,8 @@ class Parser {
   }
 
   static bool is_markup(std::string_view line) {
-    for (const char* start : {"```", "~~~", "<details", "</details", "<summary", "</summary", "<pre", "</pre",
-                              "<!--", "Collecting environment information"}) {
+    for (const char* start : {"```", "~~~", "<details", "</details", "<summary", "</summary",
+                              "<pre", "</pre", "<!--", "Collecting environment information"}) {
       if (starts_with(line, start)) return true;
     }
     return line.size() >= 3 && line.find_first_not_of("=-") == std::string_view::npos;
@@ -156,15 +158,20 @@ class Parser {
     if (RE2::FullMatch(line, patterns().package, &manager, &rest)) return package(manager, rest);
     if (take_label(line)) return;
     switch (block_) {
-      case Block::fields: return continuation(line);
-      case Block::cpu: return cpu_line(line);
-      case Block::libraries: return;
+      case Block::fields:
+        return continuation(line);
+      case Block::cpu:
+        return cpu_line(line);
+      case Block::libraries:
+        return;
       case Block::variables: {
         std::string name, value;
-        if (RE2::FullMatch(line, patterns().variable, &name, &value)) add(out_.variables, name, value);
+        if (RE2::FullMatch(line, patterns().variable, &name, &value))
+          add(out_.variables, name, value);
         return;
       }
-      case Block::topology: return;
+      case Block::topology:
+        return;
     }
   }
 
@@ -179,7 +186,9 @@ class Parser {
     }
     if (colon != std::string::npos && colon < 64) {
       std::string label = lower(trim(std::string_view(line).substr(0, colon)));
-      label.erase(std::remove_if(label.begin(), label.end(), [](char c) { return c == '*' || c == '`'; }), label.end());
+      label.erase(
+          std::remove_if(label.begin(), label.end(), [](char c) { return c == '*' || c == '`'; }),
+          label.end());
       std::string_view value = trim(std::string_view(line).substr(after));
       while (starts_with(value, "**")) value = trim(value.substr(2));
       if (take_known(trim(label), value)) return true;
@@ -237,8 +246,10 @@ class Parser {
     if (open.name == "nvidia_gpu_models") gpu_line(line);
     if (open.value.size() + line.size() > k_max_value) return;
     // A list has one item a line; anything else is a value that was wrapped while it was pasted.
-    bool list = open.name == "nvidia_gpu_models" || open.name == "cudnn_version" || open.name == "nvidia_driver_version";
-    if (!list && RE2::PartialMatch(line, patterns().label)) {  // a label that we do not know is no continuation
+    bool list = open.name == "nvidia_gpu_models" || open.name == "cudnn_version" ||
+                open.name == "nvidia_driver_version";
+    if (!list && RE2::PartialMatch(
+                     line, patterns().label)) {  // a label that we do not know is no continuation
       current_ = k_none;
       return;
     }
@@ -252,7 +263,8 @@ class Parser {
     RE2::GlobalReplace(&line, patterns().uuid, "");
     if (RE2::FullMatch(line, patterns().gpu, &index, &name)) {
       ++items_;
-      out_.gpus.push_back({static_cast<uint32_t>(std::atoi(index.c_str())), printable(trim(name), 128), {}, line_});
+      out_.gpus.push_back(
+          {static_cast<uint32_t>(std::atoi(index.c_str())), printable(trim(name), 128), {}, line_});
     } else if (!out_.gpus.empty() && RE2::PartialMatch(line, patterns().mig, &profile)) {
       ++items_;
       out_.gpus.back().mig.push_back(printable(profile, 64));
@@ -287,7 +299,8 @@ class Parser {
       words.resize(4);
       out.name = words[0], out.version = words[1], out.build = words[2], out.channel = words[3];
     }
-    for (std::string* part : {&out.name, &out.version, &out.build, &out.channel}) *part = printable(trim(*part), 128);
+    for (std::string* part : {&out.name, &out.version, &out.build, &out.channel})
+      *part = printable(trim(*part), 128);
     if (out.name.empty()) return;
     ++items_;
     out_.packages.push_back(std::move(out));
@@ -322,8 +335,8 @@ bool dump_says_no(std::string_view value) {
 }
 bool dump_says_nothing(std::string_view value) {
   std::string word = lower(trim(value));
-  return word.empty() || word == "n/a" || word == "could not collect" || word == "no cuda" || word == "none" ||
-         word == "not available" || word == "unknown";
+  return word.empty() || word == "n/a" || word == "could not collect" || word == "no cuda" ||
+         word == "none" || word == "not available" || word == "unknown";
 }
 
 }  // namespace cufit::formats

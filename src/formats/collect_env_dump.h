@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what `python -m torch.utils.collect_env` (or vLLM's `collect_env.py`) printed, as people paste it.
+// Reads what `python -m torch.utils.collect_env` (or vLLM's `collect_env.py`) printed, as people
+// paste it.
 //
-// Accepted, because all of it is in the wild: torch <= 1.6 (`Yes`/`No`, `[pip]`) up to 2.14; vLLM's flat and sectioned
-// forms; Markdown fences, `<details>`, `>` quotes, list bullets, indentation, CR LF, leading time stamps, terminal
-// colours, a missing first line, values wrapped onto the next line, labels typed off without their colon.
+// Accepted, because all of it is in the wild: torch <= 1.6 (`Yes`/`No`, `[pip]`) up to 2.14; vLLM's
+// flat and sectioned forms; Markdown fences, `<details>`, `>` quotes, list bullets, indentation, CR
+// LF, leading time stamps, terminal colours, a missing first line, values wrapped onto the next
+// line, labels typed off without their colon.
 //
-// Fields carry torch's own internal names ("torch_version"), values as written (several lines joined by \n).
-// Nothing is judged here; host/dump.h makes claimed facts of it.
+// Fields carry torch's own internal names ("torch_version"), values as written (several lines
+// joined by \n). Nothing is judged here; host/dump.h makes claimed facts of it.
 #pragma once
 
 #include <string>
@@ -18,7 +20,7 @@
 namespace cufit::formats {
 
 struct DumpField {
-  std::string name;   // "torch_version"; in `cpu` and `variables` the label as written
+  std::string name;  // "torch_version"; in `cpu` and `variables` the label as written
   std::string value;
   uint64_t line = 0;  // from 1
 };
@@ -38,12 +40,12 @@ struct DumpPackage {
 };
 
 struct CollectEnvDump {
-  std::vector<DumpField> fields;     // in the order of the text; a name occurs once (the first wins)
+  std::vector<DumpField> fields;  // in the order of the text; a name occurs once (the first wins)
   std::vector<DumpGpu> gpus;
   std::vector<DumpField> cpu;        // lscpu's lines
   std::vector<DumpField> variables;  // vLLM's "Environment Variables"
   std::vector<DumpPackage> packages;
-  std::vector<Damage> damage;        // offset is a line number
+  std::vector<Damage> damage;  // offset is a line number
 
   const DumpField* find(std::string_view name) const;
   // Two known labels are needed to believe that a text is such a dump at all.

@@ -45,7 +45,8 @@ class Reader final : public json::json_sax_t {
     }
     return true;
   }
-  bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception&) override {
+  bool parse_error(size_t position, const std::string&,
+                   const nlohmann::detail::exception&) override {
     error = format("not valid JSON at byte {}", position);
     return false;
   }
@@ -73,7 +74,8 @@ std::optional<CondaName> parse_conda_file_name(std::string_view file_name) {
   if (build == std::string_view::npos || build == 0) return std::nullopt;
   size_t version = stem.rfind('-', build - 1);
   if (version == std::string_view::npos || version == 0) return std::nullopt;
-  CondaName out{std::string(stem.substr(0, version)), std::string(stem.substr(version + 1, build - version - 1)),
+  CondaName out{std::string(stem.substr(0, version)),
+                std::string(stem.substr(version + 1, build - version - 1)),
                 std::string(stem.substr(build + 1))};
   if (out.version.empty() || out.build.empty()) return std::nullopt;
   return out;
@@ -82,7 +84,8 @@ std::optional<CondaName> parse_conda_file_name(std::string_view file_name) {
 Result<CondaRecord> parse_conda_record(std::string_view text) {
   Reader reader;
   if (!json::sax_parse(text.begin(), text.end(), &reader, json::input_format_t::json)) {
-    return fail(Code::malformed, reader.error.empty() ? "the JSON is nested too deeply" : reader.error);
+    return fail(Code::malformed,
+                reader.error.empty() ? "the JSON is nested too deeply" : reader.error);
   }
   if (reader.record.name.empty()) return fail(Code::malformed, "the record has no `name`");
   return std::move(reader.record);

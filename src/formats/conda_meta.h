@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of conda packages, `conda-meta/<name>-<version>-<build>.json`. Used by host/python_envs.
-// The file name alone tells name, version and build; an environment has hundreds of these files with long lists,
-// so only those of packages that matter are read.
+// The file name alone tells name, version and build; an environment has hundreds of these files
+// with long lists, so only those of packages that matter are read.
 #pragma once
 
 #include <optional>

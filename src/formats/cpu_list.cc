@@ -18,7 +18,8 @@ std::optional<std::vector<uint32_t>> parse_cpu_list(std::string_view text) {
   for (std::string_view range : ranges) {
     size_t dash = range.find('-');
     std::optional<uint64_t> first = parse_uint(range.substr(0, dash));
-    std::optional<uint64_t> last = dash == std::string_view::npos ? first : parse_uint(range.substr(dash + 1));
+    std::optional<uint64_t> last =
+        dash == std::string_view::npos ? first : parse_uint(range.substr(dash + 1));
     if (!first || !last || *last < *first || *last > k_highest) return std::nullopt;
     // Ranges of one list do not overlap, so that no text makes this longer than there are numbers.
     if (out.size() + (*last - *first) > k_highest) return std::nullopt;

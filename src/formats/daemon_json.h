@@ -10,12 +10,14 @@
 namespace cufit::formats {
 
 struct DaemonConfig {
-  bool has_nvidia_runtime = false;  // a runtime called "nvidia", or one whose path is nvidia-container-runtime
-  std::string default_runtime;      // empty = not said (runc)
-  bool cdi_enabled = false;         // features.cdi
+  bool has_nvidia_runtime =
+      false;  // a runtime called "nvidia", or one whose path is nvidia-container-runtime
+  std::string default_runtime;  // empty = not said (runc)
+  bool cdi_enabled = false;     // features.cdi
 };
 
-// Error{malformed} with the byte when the text is no JSON object; Docker itself does not start with such a file.
+// Error{malformed} with the byte when the text is no JSON object; Docker itself does not start with
+// such a file.
 Result<DaemonConfig> parse_daemon_json(std::string_view text, const std::string& name);
 
 }  // namespace cufit::formats

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reader of a damaged file returns what it could read plus a list of these: a report with a hole is worth more
-// than no report.
+// A reader of a damaged file returns what it could read plus a list of these: a report with a hole
+// is worth more than no report.
 #pragma once
 
 #include <cstdint>

@@ -5,10 +5,14 @@ namespace cufit::formats {
 
 const char* to_string(CodeKind kind) {
   switch (kind) {
-    case CodeKind::cubin: return "cubin";
-    case CodeKind::ptx: return "ptx";
-    case CodeKind::lto: return "lto";
-    case CodeKind::other: return "other";
+    case CodeKind::cubin:
+      return "cubin";
+    case CodeKind::ptx:
+      return "ptx";
+    case CodeKind::lto:
+      return "lto";
+    case CodeKind::other:
+      return "other";
   }
   return "other";
 }

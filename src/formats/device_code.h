@@ -9,13 +9,15 @@ namespace cufit::formats {
 
 enum class CodeKind { cubin, ptx, lto, other };
 
-// Equal entries are counted together: libtorch_cuda.so has 2 300 entries but about ten different ones.
+// Equal entries are counted together: libtorch_cuda.so has 2 300 entries but about ten different
+// ones.
 struct DeviceCode {
   CodeKind kind = CodeKind::other;
   std::string arch;     // "90", "90a", "100f": number and suffix of the entry header
   std::string ptx_isa;  // "8.8" for PTX, else empty
   uint32_t count = 0;
-  // False: only in relocatable objects of which some have no such entry, so the driver cannot link a module of it.
+  // False: only in relocatable objects of which some have no such entry, so the driver cannot link
+  // a module of it.
   bool loadable = true;
 };
 

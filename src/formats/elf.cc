@@ -12,8 +12,9 @@
 namespace cufit::formats {
 namespace {
 
-constexpr size_t k_max_path = 1u << 16;     // RPATHs of torch have some 1000 characters
-constexpr size_t k_max_name = 4096;         // of a library or a version; times k_max_versions it must stay small
+constexpr size_t k_max_path = 1u << 16;  // RPATHs of torch have some 1000 characters
+constexpr size_t k_max_name =
+    4096;  // of a library or a version; times k_max_versions it must stay small
 constexpr uint64_t k_max_needed = 4096;
 constexpr uint64_t k_max_versions = 16384;  // of all files together
 constexpr uint64_t k_max_note = 1u << 20;
@@ -27,11 +28,13 @@ class Reader {
   void read_dynamic() {
     for (const Segment& segment : image_.segments) {
       if (segment.type == k_segment_interp)
-        window_.string(segment.offset, clamp_end(segment.offset, segment.file_size), 4096, file_.interpreter);
+        window_.string(segment.offset, clamp_end(segment.offset, segment.file_size), 4096,
+                       file_.interpreter);
     }
     strings_ = image_.string_table();
     if (!strings_) {
-      if (!image_.dynamic.empty()) add_damage(file_.damage, 0, "the dynamic section has no table of strings");
+      if (!image_.dynamic.empty())
+        add_damage(file_.damage, 0, "the dynamic section has no table of strings");
       return;
     }
     for (const DynamicEntry& entry : image_.dynamic) read_entry(entry);
@@ -49,18 +52,21 @@ class Reader {
       if (!relocatable && section.name != ".nv_fatbin") continue;
       file_.has_fatbin = true;
       if (section.type == k_section_nobits) {
-        add_damage(file_.damage, section.offset, format("section `{}` was stripped of its contents", section.name));
+        add_damage(file_.damage, section.offset,
+                   format("section `{}` was stripped of its contents", section.name));
         continue;
       }
-      walk_fatbin(source_, section.offset, section.size,
-                  [&](const FatbinEntry& entry) {
-                    table.add(entry, relocatable);
-                    kernels = kernels || !entry.is_empty_image();
-                  },
-                  file_.damage);
+      walk_fatbin(
+          source_, section.offset, section.size,
+          [&](const FatbinEntry& entry) {
+            table.add(entry, relocatable);
+            kernels = kernels || !entry.is_empty_image();
+          },
+          file_.damage);
     }
     if (table.overflowed())
-      add_damage(file_.damage, 0, "more kinds of device code than any real file has; not all are listed");
+      add_damage(file_.damage, 0,
+                 "more kinds of device code than any real file has; not all are listed");
     file_.device_code = table.sorted();
     file_.only_empty_images = !file_.device_code.empty() && !kernels;
   }
@@ -71,17 +77,20 @@ class Reader {
     if (!section || section->type == k_section_nobits) return;
     Result<std::string> note = source_.read_exact(section->offset, section->size, k_max_note);
     if (!note || note->size() < 12) {
-      add_damage(file_.damage, section->offset, "the note on forward compatibility could not be read");
+      add_damage(file_.damage, section->offset,
+                 "the note on forward compatibility could not be read");
       return;
     }
     uint64_t name = load_le<uint32_t>(note->data()), text = load_le<uint32_t>(note->data() + 4);
     uint64_t start = 12 + (name + 3) / 4 * 4;
     if (start > note->size() || text > note->size() - start) {
-      add_damage(file_.damage, section->offset, "the note on forward compatibility reaches past its section");
+      add_damage(file_.damage, section->offset,
+                 "the note on forward compatibility reaches past its section");
       return;
     }
     file_.compat_note = note->substr(start, text);
-    while (!file_.compat_note.empty() && file_.compat_note.back() == '\0') file_.compat_note.pop_back();
+    while (!file_.compat_note.empty() && file_.compat_note.back() == '\0')
+      file_.compat_note.pop_back();
   }
 
  private:
@@ -92,10 +101,11 @@ class Reader {
   std::string dynamic_string(uint64_t value, const char* what, size_t limit = k_max_name) {
     std::string text;
     bool ok = value < strings_->size &&
-              window_.string(strings_->offset + value, clamp_end(strings_->offset, strings_->size), limit, text);
+              window_.string(strings_->offset + value, clamp_end(strings_->offset, strings_->size),
+                             limit, text);
     if (!ok) {
-      add_damage(file_.damage, strings_->offset, format("the string of {} (at {} of the string table) is broken",
-                                                        what, value));
+      add_damage(file_.damage, strings_->offset,
+                 format("the string of {} (at {} of the string table) is broken", what, value));
       text.clear();
     }
     return text;
@@ -103,7 +113,8 @@ class Reader {
 
   static std::vector<std::string> split_path(const std::string& text) {
     std::vector<std::string> out;
-    if (text.empty()) return out;  // glibc ignores an empty RPATH; an empty element is the current directory
+    if (text.empty())
+      return out;  // glibc ignores an empty RPATH; an empty element is the current directory
     for (std::string_view part : split(text, ':')) out.emplace_back(part);
     return out;
   }
@@ -115,19 +126,29 @@ class Reader {
           std::string name = dynamic_string(entry.value, "DT_NEEDED");
           if (!name.empty()) file_.needed.push_back(std::move(name));
         } else {
-          add_damage(file_.damage, 0, format("more than {} needed libraries; the rest is not listed", k_max_needed));
+          add_damage(file_.damage, 0,
+                     format("more than {} needed libraries; the rest is not listed", k_max_needed));
         }
         break;
-      case k_tag_soname: file_.soname = dynamic_string(entry.value, "DT_SONAME"); break;
-      case k_tag_rpath: file_.rpath = split_path(dynamic_string(entry.value, "DT_RPATH", k_max_path)); break;
-      case k_tag_runpath: file_.runpath = split_path(dynamic_string(entry.value, "DT_RUNPATH", k_max_path)); break;
-      case k_tag_flags_1: file_.no_default_lib = (entry.value & k_flag_no_default_lib) != 0; break;
-      default: break;
+      case k_tag_soname:
+        file_.soname = dynamic_string(entry.value, "DT_SONAME");
+        break;
+      case k_tag_rpath:
+        file_.rpath = split_path(dynamic_string(entry.value, "DT_RPATH", k_max_path));
+        break;
+      case k_tag_runpath:
+        file_.runpath = split_path(dynamic_string(entry.value, "DT_RUNPATH", k_max_path));
+        break;
+      case k_tag_flags_1:
+        file_.no_default_lib = (entry.value & k_flag_no_default_lib) != 0;
+        break;
+      default:
+        break;
     }
   }
 
-  // Elf_Verneed: u16 version, u16 count, u32 file, u32 aux, u32 next. Elf_Vernaux: u32 hash, u16 flags, u16 other,
-  // u32 name, u32 next. The same in both classes.
+  // Elf_Verneed: u16 version, u16 count, u32 file, u32 aux, u32 next. Elf_Vernaux: u32 hash, u16
+  // flags, u16 other, u32 name, u32 next. The same in both classes.
   void read_version_needs() {
     std::optional<uint64_t> address = image_.dynamic_value(k_tag_verneed);
     if (!address) return;
@@ -142,21 +163,26 @@ class Reader {
     for (uint64_t i = 0; i < files; ++i) {
       const std::byte* need = at <= range->size ? window_.at(range->offset + at, 16) : nullptr;
       if (!need) {
-        add_damage(file_.damage, range->offset, format("the table of needed versions ends at file {} of {}", i, files));
+        add_damage(file_.damage, range->offset,
+                   format("the table of needed versions ends at file {} of {}", i, files));
         return;
       }
       uint32_t count = load_le<uint16_t>(need + 2);
-      uint32_t name = load_le<uint32_t>(need + 4), aux = load_le<uint32_t>(need + 8), next = load_le<uint32_t>(need + 12);
+      uint32_t name = load_le<uint32_t>(need + 4), aux = load_le<uint32_t>(need + 8),
+               next = load_le<uint32_t>(need + 12);
       VersionNeed out;
       out.file = dynamic_string(name, "a needed version's file");
       uint64_t aux_at = at + aux;
       for (uint32_t j = 0; j < count && left > 0; ++j, --left) {
-        const std::byte* version = aux_at <= range->size ? window_.at(range->offset + aux_at, 16) : nullptr;
+        const std::byte* version =
+            aux_at <= range->size ? window_.at(range->offset + aux_at, 16) : nullptr;
         if (!version) {
-          add_damage(file_.damage, range->offset, format("the versions needed of `{}` are cut off", out.file));
+          add_damage(file_.damage, range->offset,
+                     format("the versions needed of `{}` are cut off", out.file));
           break;
         }
-        uint32_t version_name = load_le<uint32_t>(version + 8), version_next = load_le<uint32_t>(version + 12);
+        uint32_t version_name = load_le<uint32_t>(version + 8),
+                 version_next = load_le<uint32_t>(version + 12);
         out.versions.push_back(dynamic_string(version_name, "a needed version"));
         if (version_next == 0) break;
         aux_at += version_next;
@@ -173,7 +199,8 @@ class Reader {
     for (const VersionNeed& need : file_.version_needs) {
       for (const std::string& text : need.versions) {
         if (!starts_with(text, prefix)) continue;
-        std::optional<Version> version = parse_version(std::string_view(text).substr(prefix.size()));
+        std::optional<Version> version =
+            parse_version(std::string_view(text).substr(prefix.size()));
         if (version && (!best || *best < *version)) best = std::move(version);
       }
     }

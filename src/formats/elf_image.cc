@@ -8,15 +8,15 @@
 namespace cufit::formats {
 namespace {
 
-// Real files have about 15 segments, 50 sections and 60 dynamic entries; ET_REL files with -ffunction-sections have
-// some ten thousand sections.
+// Real files have about 15 segments, 50 sections and 60 dynamic entries; ET_REL files with
+// -ffunction-sections have some ten thousand sections.
 constexpr uint64_t k_max_segments = 4096;
 constexpr uint64_t k_max_sections = 1u << 17;
 constexpr uint64_t k_max_dynamic = 1u << 16;
 constexpr size_t k_max_section_name = 256;
 
 struct Tables {
-  uint64_t segments = 0, sections = 0;           // file offsets
+  uint64_t segments = 0, sections = 0;  // file offsets
   uint64_t segment_count = 0, section_count = 0;
   uint32_t segment_bytes = 0, section_bytes = 0;  // of one entry
   uint32_t name_section = 0;
@@ -87,11 +87,13 @@ Segment decode_segment(const std::byte* at, bool is_64bit) {
   return segment;
 }
 
-// The counts of the header are 16 bits wide; larger ones are in section 0 (gABI, "e_shnum", "PN_XNUM").
+// The counts of the header are 16 bits wide; larger ones are in section 0 (gABI, "e_shnum",
+// "PN_XNUM").
 void read_large_counts(Window& window, bool is_64bit, Tables& tables) {
   constexpr uint64_t k_in_section_0 = 0xffff;
   if (tables.sections == 0) return;
-  if (tables.section_count != 0 && tables.segment_count != k_in_section_0 && tables.name_section != k_in_section_0)
+  if (tables.section_count != 0 && tables.segment_count != k_in_section_0 &&
+      tables.name_section != k_in_section_0)
     return;
   const std::byte* at = window.at(tables.sections, is_64bit ? 64 : 40);
   if (!at) return;
@@ -105,12 +107,14 @@ void read_segments(Window& window, Tables tables, ElfImage& image, std::vector<D
   if (tables.segments == 0 || tables.segment_count == 0) return;
   size_t bytes = image.is_64bit ? 56 : 32;
   if (tables.segment_bytes < bytes) {
-    add_damage(damage, tables.segments, format("program headers of {} bytes are too small", tables.segment_bytes));
+    add_damage(damage, tables.segments,
+               format("program headers of {} bytes are too small", tables.segment_bytes));
     return;
   }
   if (tables.segment_count > k_max_segments) {
-    add_damage(damage, tables.segments, format("{} program headers; only the first {} are read",
-                                               tables.segment_count, k_max_segments));
+    add_damage(damage, tables.segments,
+               format("{} program headers; only the first {} are read", tables.segment_count,
+                      k_max_segments));
     tables.segment_count = k_max_segments;
   }
   for (uint64_t i = 0; i < tables.segment_count; ++i) {
@@ -128,12 +132,14 @@ void read_sections(Window& window, Tables tables, ElfImage& image, std::vector<D
   if (tables.sections == 0 || tables.section_count == 0) return;
   size_t bytes = image.is_64bit ? 64 : 40;
   if (tables.section_bytes < bytes) {
-    add_damage(damage, tables.sections, format("section headers of {} bytes are too small", tables.section_bytes));
+    add_damage(damage, tables.sections,
+               format("section headers of {} bytes are too small", tables.section_bytes));
     return;
   }
   if (tables.section_count > k_max_sections) {
-    add_damage(damage, tables.sections, format("{} section headers; only the first {} are read",
-                                               tables.section_count, k_max_sections));
+    add_damage(damage, tables.sections,
+               format("{} section headers; only the first {} are read", tables.section_count,
+                      k_max_sections));
     tables.section_count = k_max_sections;
   }
   std::vector<uint32_t> names;
@@ -149,14 +155,17 @@ void read_sections(Window& window, Tables tables, ElfImage& image, std::vector<D
     names.push_back(raw.name);
   }
   if (tables.name_section >= image.sections.size()) {
-    if (tables.name_section != 0) add_damage(damage, tables.sections, "the table of section names is missing");
+    if (tables.name_section != 0)
+      add_damage(damage, tables.sections, "the table of section names is missing");
     return;
   }
-  const FileRange table{image.sections[tables.name_section].offset, image.sections[tables.name_section].size};
+  const FileRange table{image.sections[tables.name_section].offset,
+                        image.sections[tables.name_section].size};
   uint64_t end = table.size > UINT64_MAX - table.offset ? UINT64_MAX : table.offset + table.size;
   for (size_t i = 1; i < names.size(); ++i) {
     std::string name;
-    if (names[i] >= table.size || !window.string(table.offset + names[i], end, k_max_section_name, name)) {
+    if (names[i] >= table.size ||
+        !window.string(table.offset + names[i], end, k_max_section_name, name)) {
       add_damage(damage, table.offset, format("the name of section {} could not be read", i));
       continue;
     }
@@ -197,12 +206,14 @@ Result<ElfImage> ElfImage::open(const ByteSource& source, std::vector<Damage>& d
     return fail(Code::malformed, format("`{}`: not an ELF file (byte 0)", source.name()));
   int elf_class = static_cast<int>(at[4]), order = static_cast<int>(at[5]);
   if (elf_class != 1 && elf_class != 2)
-    return fail(Code::malformed, format("`{}`: unknown ELF class {} (byte 4)", source.name(), elf_class));
+    return fail(Code::malformed,
+                format("`{}`: unknown ELF class {} (byte 4)", source.name(), elf_class));
   if (order != 1) {
     return order == 2
-               ? fail(Code::unsupported, format("`{}`: a big-endian ELF file (byte 5); CUDA has none",
-                                                source.name()))
-               : fail(Code::malformed, format("`{}`: unknown ELF byte order {} (byte 5)", source.name(), order));
+               ? fail(Code::unsupported,
+                      format("`{}`: a big-endian ELF file (byte 5); CUDA has none", source.name()))
+               : fail(Code::malformed,
+                      format("`{}`: unknown ELF byte order {} (byte 5)", source.name(), order));
   }
   ElfImage image;
   image.is_64bit = elf_class == 2;
@@ -210,8 +221,8 @@ Result<ElfImage> ElfImage::open(const ByteSource& source, std::vector<Damage>& d
   size_t header_bytes = image.is_64bit ? 64 : 52;
   at = window.at(0, header_bytes);
   if (!at) {
-    return fail(Code::malformed, format("`{}`: ends inside the ELF header ({} of {} bytes)", source.name(),
-                                        source.size_bytes(), header_bytes));
+    return fail(Code::malformed, format("`{}`: ends inside the ELF header ({} of {} bytes)",
+                                        source.name(), source.size_bytes(), header_bytes));
   }
   Tables tables = read_header(at, image);
   read_large_counts(window, image.is_64bit, tables);
@@ -231,7 +242,9 @@ std::optional<FileRange> ElfImage::find_address(uint64_t address) const {
   for (const Segment& segment : segments) {
     if (segment.type != k_segment_load || address < segment.address) continue;
     uint64_t into = address - segment.address;
-    if (into >= segment.file_size || segment.offset >= file_bytes || into >= file_bytes - segment.offset) continue;
+    if (into >= segment.file_size || segment.offset >= file_bytes ||
+        into >= file_bytes - segment.offset)
+      continue;
     const uint64_t offset = segment.offset + into;
     return FileRange{offset, std::min(segment.file_size - into, file_bytes - offset)};
   }
@@ -249,7 +262,8 @@ std::optional<FileRange> ElfImage::string_table() const {
   if (!address) return std::nullopt;
   std::optional<FileRange> range = find_address(*address);
   if (!range) return std::nullopt;
-  if (std::optional<uint64_t> size = dynamic_value(k_tag_strsz)) range->size = std::min(range->size, *size);
+  if (std::optional<uint64_t> size = dynamic_value(k_tag_strsz))
+    range->size = std::min(range->size, *size);
   return range;
 }
 

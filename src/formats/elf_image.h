@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The skeleton of an ELF file: header, program headers, section headers, dynamic section, each decoded to one form
-// for 32 and 64 bit. Used by elf.cc and elf_symbols.cc only; everyone else takes ElfFile (formats/elf.h).
+// The skeleton of an ELF file: header, program headers, section headers, dynamic section, each
+// decoded to one form for 32 and 64 bit. Used by elf.cc and elf_symbols.cc only; everyone else
+// takes ElfFile (formats/elf.h).
 //
-// The dynamic linker's view (program headers) decides; section headers may be stripped and serve only what has no
-// other address: the fatbin sections and CUDA's notes. Layouts: System V ABI, gABI 4.1 chapter 4 and 5.
+// The dynamic linker's view (program headers) decides; section headers may be stripped and serve
+// only what has no other address: the fatbin sections and CUDA's notes. Layouts: System V ABI,
+// gABI 4.1 chapter 4 and 5.
 #pragma once
 
 #include <cstdint>
@@ -58,11 +60,13 @@ class ElfImage {
 };
 
 // Section types and dynamic tags that readers need; numbers of the gABI and of glibc's <elf.h>.
-constexpr uint32_t k_segment_load = 1, k_segment_dynamic = 2, k_segment_interp = 3, k_segment_note = 4;
+constexpr uint32_t k_segment_load = 1, k_segment_dynamic = 2, k_segment_interp = 3,
+                   k_segment_note = 4;
 constexpr uint32_t k_section_nobits = 8, k_section_dynsym = 11;
-constexpr uint64_t k_tag_needed = 1, k_tag_hash = 4, k_tag_strtab = 5, k_tag_symtab = 6, k_tag_strsz = 10,
-                   k_tag_soname = 14, k_tag_rpath = 15, k_tag_runpath = 29, k_tag_gnu_hash = 0x6ffffef5,
-                   k_tag_flags_1 = 0x6ffffffb, k_tag_verneed = 0x6ffffffe, k_tag_verneednum = 0x6fffffff;
+constexpr uint64_t k_tag_needed = 1, k_tag_hash = 4, k_tag_strtab = 5, k_tag_symtab = 6,
+                   k_tag_strsz = 10, k_tag_soname = 14, k_tag_rpath = 15, k_tag_runpath = 29,
+                   k_tag_gnu_hash = 0x6ffffef5, k_tag_flags_1 = 0x6ffffffb,
+                   k_tag_verneed = 0x6ffffffe, k_tag_verneednum = 0x6fffffff;
 constexpr uint16_t k_machine_cuda = 190;
 
 }  // namespace cufit::formats

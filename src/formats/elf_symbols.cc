@@ -8,10 +8,10 @@
 namespace cufit::formats {
 namespace {
 
-constexpr size_t k_max_name = 1u << 16;           // mangled names of libtorch reach some 10 000 characters
-constexpr uint64_t k_max_symbols = 16u << 20;     // libtorch_cpu.so has about 150 000
-constexpr uint64_t k_max_table = 64u << 20;       // bytes of a bloom filter or bucket array
-constexpr uint64_t k_max_chain = 1u << 16;        // steps for one name; a good table needs two
+constexpr size_t k_max_name = 1u << 16;  // mangled names of libtorch reach some 10 000 characters
+constexpr uint64_t k_max_symbols = 16u << 20;  // libtorch_cpu.so has about 150 000
+constexpr uint64_t k_max_table = 64u << 20;    // bytes of a bloom filter or bucket array
+constexpr uint64_t k_max_chain = 1u << 16;     // steps for one name; a good table needs two
 
 struct Symbol {
   uint32_t name = 0;
@@ -23,7 +23,8 @@ struct Symbol {
 
 size_t symbol_bytes(bool is_64bit) { return is_64bit ? 24 : 16; }
 
-// Elf64_Sym: name, info, other, shndx, value, size. Elf32_Sym: name, value, size, info, other, shndx.
+// Elf64_Sym: name, info, other, shndx, value, size. Elf32_Sym: name, value, size, info, other,
+// shndx.
 Symbol decode_symbol(const std::byte* at, bool is_64bit) {
   Symbol symbol;
   symbol.name = load_le<uint32_t>(at);
@@ -45,8 +46,8 @@ std::optional<FileRange> symbol_range(const ElfImage& image) {
   return address ? image.find_address(*address) : std::nullopt;
 }
 
-// How many dynamic symbols there are: DT_HASH says it, else the section, else the usual layout where the strings
-// follow the symbols.
+// How many dynamic symbols there are: DT_HASH says it, else the section, else the usual layout
+// where the strings follow the symbols.
 uint64_t count_symbols(const ByteSource& source, const ElfImage& image, const FileRange& symbols) {
   const size_t bytes = symbol_bytes(image.is_64bit);
   uint64_t most = std::min<uint64_t>(symbols.size / bytes, k_max_symbols);
@@ -65,8 +66,8 @@ uint64_t count_symbols(const ByteSource& source, const ElfImage& image, const Fi
   return most;
 }
 
-// Symbols below this index may be undefined. DT_GNU_HASH orders the defined ones to the end, so that in a library
-// with 100 000 symbols only its few thousand imports are looked at.
+// Symbols below this index may be undefined. DT_GNU_HASH orders the defined ones to the end, so
+// that in a library with 100 000 symbols only its few thousand imports are looked at.
 uint64_t undefined_end(const ByteSource& source, const ElfImage& image, const FileRange& symbols) {
   std::optional<uint64_t> hash = image.dynamic_value(k_tag_gnu_hash);
   std::optional<FileRange> range = hash ? image.find_address(*hash) : std::nullopt;
@@ -77,24 +78,29 @@ uint64_t undefined_end(const ByteSource& source, const ElfImage& image, const Fi
   return first && *first > 1 ? std::min<uint64_t>(*first, all) : all;
 }
 
-// Calls visit(name) for every undefined symbol until it returns false. Returns false when the tables are broken.
+// Calls visit(name) for every undefined symbol until it returns false. Returns false when the
+// tables are broken.
 template <class Visit>
-bool for_each_undefined(const ByteSource& source, const ElfImage& image, bool with_weak, Visit visit) {
+bool for_each_undefined(const ByteSource& source, const ElfImage& image, bool with_weak,
+                        Visit visit) {
   std::optional<FileRange> symbols = symbol_range(image);
   std::optional<FileRange> strings = image.string_table();
   if (!symbols || !strings) return true;
   const size_t bytes = symbol_bytes(image.is_64bit);
-  // Names of imports are scattered over a table of up to 60 MB: a large window would copy it several times.
+  // Names of imports are scattered over a table of up to 60 MB: a large window would copy it
+  // several times.
   Window table(source, 16u << 10), names(source, 512);
   const uint64_t end = undefined_end(source, image, *symbols);
-  const uint64_t strings_end = strings->offset + std::min(strings->size, UINT64_MAX - strings->offset);
+  const uint64_t strings_end =
+      strings->offset + std::min(strings->size, UINT64_MAX - strings->offset);
   std::string name;
   for (uint64_t i = 1; i < end; ++i) {
     const std::byte* at = table.at(symbols->offset + i * bytes, bytes);
     if (!at) return false;
     Symbol symbol = decode_symbol(at, image.is_64bit);
     if (symbol.section != 0 || symbol.name == 0 || (symbol.is_weak() && !with_weak)) continue;
-    if (symbol.name >= strings->size || !names.string(strings->offset + symbol.name, strings_end, k_max_name, name))
+    if (symbol.name >= strings->size ||
+        !names.string(strings->offset + symbol.name, strings_end, k_max_name, name))
       return false;
     if (!visit(name)) return true;
   }
@@ -128,7 +134,8 @@ std::string read_table(const ByteSource& source, uint64_t offset, uint64_t size)
 }  // namespace
 
 bool is_torch_symbol(std::string_view mangled) {
-  // Variables and functions of torch's Python binding have C names (THPVariableClass) or are global functions
+  // Variables and functions of torch's Python binding have C names (THPVariableClass) or are global
+  // functions
   // (_Z16THPVariable_Wrap...).
   if (starts_with(mangled, "THP") || starts_with(mangled, "aoti_torch_")) return true;
   if (!starts_with(mangled, "_Z")) return false;
@@ -145,7 +152,8 @@ bool is_torch_symbol(std::string_view mangled) {
   }
   if (!starts_with(rest, "N")) return false;
   rest.remove_prefix(1);
-  while (!rest.empty() && (rest[0] == 'r' || rest[0] == 'V' || rest[0] == 'K' || rest[0] == 'R' || rest[0] == 'O'))
+  while (!rest.empty() &&
+         (rest[0] == 'r' || rest[0] == 'V' || rest[0] == 'K' || rest[0] == 'R' || rest[0] == 'O'))
     rest.remove_prefix(1);
   return starts_with(rest, "3c10") || starts_with(rest, "2at") || starts_with(rest, "5torch") ||
          starts_with(rest, "6caffe2");
@@ -163,12 +171,14 @@ std::vector<std::string> undefined_torch_symbols(const ByteSource& source, const
     return bytes < k_max_bytes;
   });
   whole = whole && bytes < k_max_bytes;
-  if (!whole) add_damage(damage, 0, "the table of dynamic symbols is broken; not every import was read");
+  if (!whole)
+    add_damage(damage, 0, "the table of dynamic symbols is broken; not every import was read");
   return out;
 }
 
-// Itanium C++ ABI, 5.1: std::string is the substitution "Ss" under the old ABI and St7__cxx1112basic_string under the
-// new one. Identifiers ("4Sspx") and literals ("Lj16E") are stepped over so that only real substitutions count.
+// Itanium C++ ABI, 5.1: std::string is the substitution "Ss" under the old ABI and
+// St7__cxx1112basic_string under the new one. Identifiers ("4Sspx") and literals ("Lj16E") are
+// stepped over so that only real substitutions count.
 std::optional<bool> cxx11_abi_of(std::string_view mangled) {
   if (!starts_with(mangled, "_Z")) return std::nullopt;
   if (contains(mangled, "7__cxx1112basic_string")) return true;
@@ -179,8 +189,8 @@ std::optional<bool> cxx11_abi_of(std::string_view mangled) {
       while (i < mangled.size() && is_digit(mangled[i]) && length < mangled.size())
         length = length * 10 + static_cast<size_t>(mangled[i++] - '0');
       i += length;
-    } else if (c == 'L' && i + 2 < mangled.size() && mangled[i + 1] >= 'a' && mangled[i + 1] <= 'z' &&
-               (is_digit(mangled[i + 2]) || mangled[i + 2] == 'n')) {
+    } else if (c == 'L' && i + 2 < mangled.size() && mangled[i + 1] >= 'a' &&
+               mangled[i + 1] <= 'z' && (is_digit(mangled[i + 2]) || mangled[i + 2] == 'n')) {
       size_t close = mangled.find('E', i);
       if (close == std::string_view::npos) return std::nullopt;
       i = close + 1;
@@ -207,8 +217,8 @@ std::optional<bool> cxx11_abi_of(std::string_view mangled) {
 
 std::optional<bool> find_cxx11_abi(const ByteSource& source, const ElfImage& image) {
   bool old_seen = false, new_seen = false;
-  // One compiler run has one ABI, and a file is linked from several at most: this many that agree are enough, and
-  // libtorch_python alone has 12 000 imports.
+  // One compiler run has one ABI, and a file is linked from several at most: this many that agree
+  // are enough, and libtorch_python alone has 12 000 imports.
   int telling = 8;
   for_each_undefined(source, image, true, [&](const std::string& name) {
     if (!is_torch_symbol(name)) return true;
@@ -219,7 +229,8 @@ std::optional<bool> find_cxx11_abi(const ByteSource& source, const ElfImage& ima
   });
   if (new_seen != old_seen) return new_seen;
   if (new_seen) return std::nullopt;
-  // libc10 imports nothing of torch; it defines c10::Error's constructors (SourceLocation, std::string).
+  // libc10 imports nothing of torch; it defines c10::Error's constructors (SourceLocation,
+  // std::string).
   SymbolTable table = SymbolTable::from_image({std::shared_ptr<const void>(), &source}, image);
   bool defines_new = table.defines(
       "_ZN3c105ErrorC1ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE");
@@ -235,7 +246,8 @@ Result<SymbolTable> SymbolTable::open(std::shared_ptr<const ByteSource> source) 
   return from_image(std::move(source), image);
 }
 
-SymbolTable SymbolTable::from_image(std::shared_ptr<const ByteSource> source, const ElfImage& image) {
+SymbolTable SymbolTable::from_image(std::shared_ptr<const ByteSource> source,
+                                    const ElfImage& image) {
   SymbolTable table;
   table.source_ = std::move(source);
   table.is_64bit_ = image.is_64bit;
@@ -248,7 +260,8 @@ SymbolTable SymbolTable::from_image(std::shared_ptr<const ByteSource> source, co
     std::optional<uint64_t> address = image.dynamic_value(tag);
     return address ? image.find_address(*address) : std::nullopt;
   };
-  // DT_GNU_HASH: nbuckets, first hashed symbol, bloom words, bloom shift; bloom filter; buckets; chains.
+  // DT_GNU_HASH: nbuckets, first hashed symbol, bloom words, bloom shift; bloom filter; buckets;
+  // chains.
   if (std::optional<FileRange> at = range_of(k_tag_gnu_hash)) {
     if (Result<std::string> head = file.read_exact(at->offset, 16)) {
       GnuHash hash;

@@ -17,7 +17,8 @@ constexpr size_t k_verdef_bytes = 20, k_verdaux_bytes = 8;
 
 }  // namespace
 
-Result<std::vector<std::string>> read_version_definitions(const ByteSource& source, std::vector<Damage>& damage) {
+Result<std::vector<std::string>> read_version_definitions(const ByteSource& source,
+                                                          std::vector<Damage>& damage) {
   CUFIT_TRY(image, ElfImage::open(source, damage));
   std::vector<std::string> names;
   std::optional<uint64_t> address = image.dynamic_value(k_tag_verdef);
@@ -38,7 +39,8 @@ Result<std::vector<std::string>> read_version_definitions(const ByteSource& sour
       add_damage(damage, at, "a version definition reaches past the end");
       break;
     }
-    uint32_t to_aux = load_le<uint32_t>(definition + 12), to_next = load_le<uint32_t>(definition + 16);
+    uint32_t to_aux = load_le<uint32_t>(definition + 12),
+             to_next = load_le<uint32_t>(definition + 16);
     const std::byte* aux = auxiliary.at(at + to_aux, k_verdaux_bytes);
     uint32_t name = aux ? load_le<uint32_t>(aux) : UINT32_MAX;
     std::string text;

@@ -12,7 +12,8 @@ namespace {
 constexpr uint32_t k_magic = 0xBA55ED50, k_old_magic = 0x1EE55A01;
 constexpr size_t k_container_header = 16;
 constexpr size_t k_entry_header = 64;
-// Entries lie some 100 KB apart, so a read serves a container header and its first entry and not much else.
+// Entries lie some 100 KB apart, so a read serves a container header and its first entry and not
+// much else.
 constexpr size_t k_window_bytes = 512;
 // 700 times what the largest library has; a section full of empty containers ends here.
 constexpr uint64_t k_max_headers = 4u << 20;
@@ -25,11 +26,17 @@ class Walk {
  public:
   Walk(const ByteSource& source, uint64_t offset, uint64_t end,
        const std::function<void(const FatbinEntry&)>& visit, std::vector<Damage>& damage)
-      : window_(source, k_window_bytes), position_(offset), end_(end), visit_(visit), damage_(damage) {}
+      : window_(source, k_window_bytes),
+        position_(offset),
+        end_(end),
+        visit_(visit),
+        damage_(damage) {}
 
   void run() {
     while (position_ < end_ && headers_ < k_max_headers) {
-      const std::byte* at = end_ - position_ < k_container_header ? nullptr : window_.at(position_, k_container_header);
+      const std::byte* at = end_ - position_ < k_container_header
+                                ? nullptr
+                                : window_.at(position_, k_container_header);
       if (at && is_magic(load_le<uint32_t>(at))) {
         read_container(at);
       } else {
@@ -37,7 +44,8 @@ class Walk {
       }
     }
     if (headers_ >= k_max_headers)
-      add_damage(damage_, position_, format("more than {} fatbin headers; the rest is not read", k_max_headers));
+      add_damage(damage_, position_,
+                 format("more than {} fatbin headers; the rest is not read", k_max_headers));
   }
 
  private:
@@ -47,7 +55,8 @@ class Walk {
     const uint64_t size = load_le<uint64_t>(at + 8);
     ++headers_;
     if (header_bytes < k_container_header || header_bytes > end_ - start) {
-      add_damage(damage_, start, format("a fatbin container with a header of {} bytes", header_bytes));
+      add_damage(damage_, start,
+                 format("a fatbin container with a header of {} bytes", header_bytes));
       position_ = start + 8;
       return;
     }
@@ -56,7 +65,9 @@ class Walk {
     if (whole) {
       container_end = start + header_bytes + size;
     } else {
-      add_damage(damage_, start, format("a fatbin container of {} bytes reaches past the end of its section", size));
+      add_damage(
+          damage_, start,
+          format("a fatbin container of {} bytes reaches past the end of its section", size));
     }
     uint64_t broken = read_entries(start, start + header_bytes, container_end);
     // Where an entry is broken only the container's own size can still be right.
@@ -68,10 +79,12 @@ class Walk {
     position_ += (8 - position_ % 8) % 8;
   }
 
-  // Returns `end`, or where the entries stop making sense, which is always behind the container's header.
+  // Returns `end`, or where the entries stop making sense, which is always behind the container's
+  // header.
   uint64_t read_entries(uint64_t container, uint64_t position, uint64_t end) {
     while (position < end && headers_ < k_max_headers) {
-      const std::byte* at = end - position < k_entry_header ? nullptr : window_.at(position, k_entry_header);
+      const std::byte* at =
+          end - position < k_entry_header ? nullptr : window_.at(position, k_entry_header);
       if (!at) {
         if (is_padding(position, end)) return end;
         add_damage(damage_, position, "a fatbin ends inside an entry's header");
@@ -93,15 +106,17 @@ class Walk {
       const uint32_t header_bytes = load_le<uint32_t>(at + 4);
       ++headers_;
       if (entry.kind == 0 || header_bytes < k_entry_header || header_bytes > end - position) {
-        add_damage(damage_, position, format("a fatbin entry of kind {} with a header of {} bytes", entry.kind,
-                                             header_bytes));
+        add_damage(damage_, position,
+                   format("a fatbin entry of kind {} with a header of {} bytes", entry.kind,
+                          header_bytes));
         return position;
       }
       visit_(entry);
       position += header_bytes;
       if (entry.payload_bytes > end - position) {
-        add_damage(damage_, entry.offset, format("a fatbin entry's payload of {} bytes reaches past its container",
-                                                 entry.payload_bytes));
+        add_damage(damage_, entry.offset,
+                   format("a fatbin entry's payload of {} bytes reaches past its container",
+                          entry.payload_bytes));
         return position;
       }
       position += entry.payload_bytes;
@@ -134,7 +149,8 @@ class Walk {
       size_t size = std::min<uint64_t>(8, end_ - position_);
       const std::byte* at = scan.at(position_, size);
       if (!at) {
-        add_damage(damage_, position_, format("the file ends {} bytes before its fatbin section", end_ - position_));
+        add_damage(damage_, position_,
+                   format("the file ends {} bytes before its fatbin section", end_ - position_));
         position_ = end_;
         return;
       }
@@ -144,7 +160,8 @@ class Walk {
       if (value != 0) zeros = false;
     }
     if (!zeros)
-      add_damage(damage_, start, format("{} bytes of a fatbin section are no container", position_ - start));
+      add_damage(damage_, start,
+                 format("{} bytes of a fatbin section are no container", position_ - start));
   }
 
   Window window_;
@@ -171,16 +188,21 @@ auto sort_key(const FatbinEntry& entry) {
 CodeKind FatbinEntry::code_kind() const {
   switch (kind) {
     case k_fatbin_ptx:
-    case k_fatbin_relocatable_ptx: return CodeKind::ptx;
-    case k_fatbin_cubin: return CodeKind::cubin;
-    case k_fatbin_lto: return CodeKind::lto;
-    default: return CodeKind::other;
+    case k_fatbin_relocatable_ptx:
+      return CodeKind::ptx;
+    case k_fatbin_cubin:
+      return CodeKind::cubin;
+    case k_fatbin_lto:
+      return CodeKind::lto;
+    default:
+      return CodeKind::other;
   }
 }
 
 bool FatbinEntry::is_empty_image() const {
   constexpr uint64_t k_least_image = 512, k_least_kernel = 2048;
-  return code_kind() == CodeKind::cubin && full_bytes >= k_least_image && full_bytes < k_least_kernel;
+  return code_kind() == CodeKind::cubin && full_bytes >= k_least_image &&
+         full_bytes < k_least_kernel;
 }
 
 std::string FatbinEntry::arch() const {
@@ -195,10 +217,12 @@ std::string FatbinEntry::ptx_isa() const {
 }
 
 void walk_fatbin(const ByteSource& source, uint64_t offset, uint64_t size,
-                 const std::function<void(const FatbinEntry&)>& visit, std::vector<Damage>& damage) {
+                 const std::function<void(const FatbinEntry&)>& visit,
+                 std::vector<Damage>& damage) {
   uint64_t file_bytes = source.size_bytes();
   if (offset > file_bytes || size > file_bytes - offset) {
-    add_damage(damage, offset, format("a fatbin section of {} bytes reaches past the end of the file", size));
+    add_damage(damage, offset,
+               format("a fatbin section of {} bytes reaches past the end of the file", size));
     if (offset >= file_bytes) return;
     size = file_bytes - offset;
   }
@@ -231,7 +255,8 @@ bool CodeTable::is_loadable(const Row& row) const {
   if (row.executable > 0 || !has_executable_) return true;
   uint32_t objects_with_it = 0;
   for (const Row& other : rows_) {  // the ISA may differ between objects
-    if (other.entry.code_kind() == row.entry.code_kind() && other.entry.architecture == row.entry.architecture &&
+    if (other.entry.code_kind() == row.entry.code_kind() &&
+        other.entry.architecture == row.entry.architecture &&
         suffix_of(other.entry.flags) == suffix_of(row.entry.flags))
       objects_with_it += other.relocatable;
   }
@@ -244,8 +269,8 @@ std::vector<DeviceCode> CodeTable::sorted() const {
             [](const Row& a, const Row& b) { return sort_key(a.entry) < sort_key(b.entry); });
   std::vector<DeviceCode> out;
   for (const Row& row : rows) {
-    out.push_back({row.entry.code_kind(), row.entry.arch(), row.entry.ptx_isa(), row.executable + row.relocatable,
-                   is_loadable(row)});
+    out.push_back({row.entry.code_kind(), row.entry.arch(), row.entry.ptx_isa(),
+                   row.executable + row.relocatable, is_loadable(row)});
   }
   return out;
 }

@@ -29,20 +29,23 @@ bool drop_bracket(std::string_view& line) {
 
 // The message of one line; empty for a line that is no kernel message.
 std::string_view message_of(std::string_view line) {
-  if (line.empty() || line[0] == ' ') return {};  // kmsg: " SUBSYSTEM=pci" continues the record above
-  if (line[0] == '<') {                           // syslog(2): "<6>"
+  if (line.empty() || line[0] == ' ')
+    return {};           // kmsg: " SUBSYSTEM=pci" continues the record above
+  if (line[0] == '<') {  // syslog(2): "<6>"
     size_t end = line.find('>');
     if (end == std::string_view::npos || end > 5) return {};
     line.remove_prefix(end + 1);
   } else if (is_digit(line[0])) {
-    size_t semicolon = line.find(';');  // kmsg: "6,339,5140900,-;text"; the head has digits, commas, letters only
+    size_t semicolon =
+        line.find(';');  // kmsg: "6,339,5140900,-;text"; the head has digits, commas, letters only
     if (semicolon != std::string_view::npos && semicolon < 80 &&
         line.substr(0, semicolon).find_first_of(" :") == std::string_view::npos) {
       line.remove_prefix(semicolon + 1);
     }
   }
   if (line.substr(0, 1) != "[") {
-    // A syslog file: the time and host before " kernel: ". Programs' own lines have another name there.
+    // A syslog file: the time and host before " kernel: ". Programs' own lines have another name
+    // there.
     size_t kernel = line.find(" kernel: ");
     if (kernel != std::string_view::npos && kernel < 100) line.remove_prefix(kernel + 9);
   }
@@ -53,12 +56,14 @@ std::string_view message_of(std::string_view line) {
 }
 
 bool is_noise(std::string_view text) {
-  // Sound outputs of every card, audit records (they carry user names and paths), and the command line (disk ids).
-  return contains(text, "HDA NVidia") || starts_with(text, "audit") || contains(text, "ommand line: ");
+  // Sound outputs of every card, audit records (they carry user names and paths), and the command
+  // line (disk ids).
+  return contains(text, "HDA NVidia") || starts_with(text, "audit") ||
+         contains(text, "ommand line: ");
 }
 
-// Case is ignored: "NVRM:", "nvidia-uvm", "[NVIDIA Corporation]", "SXid". One pass without a copy: a log has ten
-// thousand lines and few of them matter.
+// Case is ignored: "NVRM:", "nvidia-uvm", "[NVIDIA Corporation]", "SXid". One pass without a copy:
+// a log has ten thousand lines and few of them matter.
 bool names_nvidia(std::string_view text) {
   static constexpr std::string_view k_words[] = {"nvidia", "nvrm", "nouveau", "sxid"};
   auto low = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
@@ -78,13 +83,14 @@ bool names_nvidia(std::string_view text) {
 bool is_relevant(std::string_view text) {
   if (names_nvidia(text)) return true;
   static const char* const k_phrases[] = {
-      "module verification failed", "key was rejected", "unavailable key is rejected", "Loading of unsigned module",
-      "Lockdown:", "PKCS#7 signature", "fallen off the bus", "PM: suspend exit", "PM: hibernation: hibernation exit"};
+      "module verification failed", "key was rejected", "unavailable key is rejected",
+      "Loading of unsigned module", "Lockdown:",        "PKCS#7 signature",
+      "fallen off the bus",         "PM: suspend exit", "PM: hibernation: hibernation exit"};
   for (const char* phrase : k_phrases) {
     if (contains(text, phrase)) return true;
   }
-  // PCI core: "pci 0000:01:00.0: BAR 1: no space for [mem size 0x400000000 64bit pref]". Whose device it is follows
-  // from the address.
+  // PCI core: "pci 0000:01:00.0: BAR 1: no space for [mem size 0x400000000 64bit pref]". Whose
+  // device it is follows from the address.
   return contains(text, "BAR ") && (contains(text, "no space") || contains(text, "an't assign") ||
                                     contains(text, "failed to assign"));
 }
@@ -96,7 +102,8 @@ void add_xid(std::string_view text, std::vector<Xid>& xids) {
   size_t close = rest.find("): ");
   if (close == std::string_view::npos || close > 32) return;
   std::string_view device = rest.substr(0, close);
-  if (starts_with(device, "PCI:")) device.remove_prefix(4);  // drivers before 319 wrote the address alone
+  if (starts_with(device, "PCI:"))
+    device.remove_prefix(4);  // drivers before 319 wrote the address alone
   if (device.find_first_not_of("0123456789abcdefABCDEF:.") != std::string_view::npos) return;
   rest.remove_prefix(close + 3);
   std::optional<uint64_t> number = parse_uint(rest.substr(0, rest.find_first_not_of("0123456789")));

@@ -54,7 +54,8 @@ Extensions read_extensions(std::string_view data, uint64_t at, std::vector<Damag
   Extensions out;
   if (at == 0) return out;
   if (at + 8 > data.size() || u32(data, at) != k_extension_magic) {
-    damage.push_back({at, "the extension directory lies outside the file or has a wrong magic number"});
+    damage.push_back(
+        {at, "the extension directory lies outside the file or has a wrong magic number"});
     return out;
   }
   uint32_t count = std::min<uint32_t>(u32(data, at + 4), 64);
@@ -80,9 +81,12 @@ Extensions read_extensions(std::string_view data, uint64_t at, std::vector<Damag
 Result<LdCache> parse_ld_cache(std::string bytes) {
   LdCache cache;
   cache.bytes = std::move(bytes);
-  // A short string would live inside the object and move with it; nothing that short has a header anyway.
+  // A short string would live inside the object and move with it; nothing that short has a header
+  // anyway.
   std::optional<size_t> header = find_header(cache.bytes);
-  if (!header) return fail(Code::malformed, "no `glibc-ld.so.cache1.1` header at byte 0 or behind an old table");
+  if (!header)
+    return fail(Code::malformed,
+                "no `glibc-ld.so.cache1.1` header at byte 0 or behind an old table");
   std::string_view data = std::string_view(cache.bytes).substr(*header);
   if (uint8_t order = static_cast<uint8_t>(data[28]) & 3; order == 3) {
     return fail(Code::unsupported, "the loader cache is big-endian");
@@ -109,7 +113,8 @@ Result<LdCache> parse_ld_cache(std::string bytes) {
     uint64_t hwcap = load_le<uint64_t>(data.data() + at + 16);
     if (hwcap & k_named_hwcap) {
       uint32_t index = static_cast<uint32_t>(hwcap);
-      if (index >= extensions.hwcaps.size() || extensions.hwcaps[index].empty()) continue;  // as glibc does
+      if (index >= extensions.hwcaps.size() || extensions.hwcaps[index].empty())
+        continue;  // as glibc does
       entry.hwcaps = extensions.hwcaps[index];
     } else {
       entry.legacy_hwcap = hwcap != 0;
@@ -119,7 +124,8 @@ Result<LdCache> parse_ld_cache(std::string bytes) {
   return cache;
 }
 
-std::vector<const LdCacheEntry*> LdCache::find(std::string_view name, std::string_view architecture) const {
+std::vector<const LdCacheEntry*> LdCache::find(std::string_view name,
+                                               std::string_view architecture) const {
   // glibc's FLAG_X8664_LIB64 and FLAG_AARCH64_LIB64, each with FLAG_ELF_LIBC6.
   uint32_t wanted = architecture == "x86_64" ? 0x0303 : architecture == "aarch64" ? 0x0a03 : 0;
   std::vector<const LdCacheEntry*> out;

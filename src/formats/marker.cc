@@ -23,7 +23,8 @@ Truth either(Truth a, Truth b) {
 // or := and ("or" and)*;  and := atom ("and" atom)*;  atom := "(" or ")" | value operator value
 class MarkerReader {
  public:
-  MarkerReader(std::string_view text, const MarkerEnvironment& environment) : rest_(text), environment_(environment) {}
+  MarkerReader(std::string_view text, const MarkerEnvironment& environment)
+      : rest_(text), environment_(environment) {}
 
   Truth read() {
     Truth truth = read_or(0);
@@ -100,8 +101,8 @@ class MarkerReader {
       return value;
     }
     size_t end = 0;
-    while (end < rest_.size() && (std::isalnum(static_cast<unsigned char>(rest_[end])) || rest_[end] == '_' ||
-                                  rest_[end] == '.'))
+    while (end < rest_.size() && (std::isalnum(static_cast<unsigned char>(rest_[end])) ||
+                                  rest_[end] == '_' || rest_[end] == '.'))
       ++end;
     if (end == 0) return bad_ = true, Value{};
     std::string_view name = rest_.substr(0, end);
@@ -116,7 +117,8 @@ class MarkerReader {
     if (name == "os_name") return {"posix", true, false};
     if (name == "implementation_name") return {"cpython", true, false};
     if (name == "platform_python_implementation") return {"CPython", true, false};
-    if (name == "platform_machine") return {environment_.platform_machine, !environment_.platform_machine.empty(), false};
+    if (name == "platform_machine")
+      return {environment_.platform_machine, !environment_.platform_machine.empty(), false};
     if (name == "python_version" || name == "python_full_version")
       return {environment_.python_version, !environment_.python_version.empty(), true};
     return {"", false, false};
@@ -133,7 +135,8 @@ class MarkerReader {
       return Truth::unknown;
     }
     auto a = parse_version(left.text), b = parse_version(right.text);
-    if (!a || !b || operation == "~=" || contains(left.text + right.text, "*")) return Truth::unknown;
+    if (!a || !b || operation == "~=" || contains(left.text + right.text, "*"))
+      return Truth::unknown;
     if (operation == "==" || operation == "===") return truth(*a == *b);
     if (operation == "!=") return truth(!(*a == *b));
     if (operation == "<") return truth(*a < *b);
@@ -149,8 +152,10 @@ class MarkerReader {
 
 }  // namespace
 
-std::optional<std::string> requirement_that_applies(std::string_view line, const MarkerEnvironment& environment) {
-  // A URL requirement ("name @ https://...") may hold a ";" of its own; the marker then follows " ;".
+std::optional<std::string> requirement_that_applies(std::string_view line,
+                                                    const MarkerEnvironment& environment) {
+  // A URL requirement ("name @ https://...") may hold a ";" of its own; the marker then follows "
+  // ;".
   size_t marker = contains(line, "@ ") ? line.find(" ;") : line.find(';');
   std::string requirement(trim(line.substr(0, marker)));
   if (marker == std::string_view::npos) return requirement;

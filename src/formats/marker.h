@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requirement lines of Python packages (PEP 508): `name[extra]>=1; marker`. Used to keep those that apply here.
+// Requirement lines of Python packages (PEP 508): `name[extra]>=1; marker`. Used to keep those that
+// apply here.
 #pragma once
 
 #include <optional>
@@ -13,8 +14,10 @@ struct MarkerEnvironment {
   std::string platform_machine;  // "x86_64"
 };
 
-// The requirement without its marker when it applies on Linux with CPython and without any extra; nullopt otherwise.
-// A marker that cannot be decided (unknown variable, bad syntax, Python unknown) counts as true.
-std::optional<std::string> requirement_that_applies(std::string_view line, const MarkerEnvironment& environment);
+// The requirement without its marker when it applies on Linux with CPython and without any extra;
+// nullopt otherwise. A marker that cannot be decided (unknown variable, bad syntax, Python unknown)
+// counts as true.
+std::optional<std::string> requirement_that_applies(std::string_view line,
+                                                    const MarkerEnvironment& environment);
 
 }  // namespace cufit::formats

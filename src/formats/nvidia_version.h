@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// /proc/driver/nvidia/version: the loaded NVIDIA kernel module's own line. Used by the kernel probe and by the dump
-// reader. Two forms:
+// /proc/driver/nvidia/version: the loaded NVIDIA kernel module's own line. Used by the kernel probe
+// and by the dump reader. Two forms:
 //   NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024
 //   NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (user@)
 #pragma once

@@ -7,7 +7,8 @@
 namespace cufit::formats {
 namespace {
 
-// Quotes as a shell reads them: nothing is special in '...', a backslash keeps the next character in "...".
+// Quotes as a shell reads them: nothing is special in '...', a backslash keeps the next character
+// in "...".
 std::string unquote(std::string_view text) {
   std::string out;
   char quote = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// /etc/os-release: shell-like assignments (os-release(5)). Used by the system probe; reads three of its variables.
+// /etc/os-release: shell-like assignments (os-release(5)). Used by the system probe; reads three of
+// its variables.
 #pragma once
 
 #include <string>

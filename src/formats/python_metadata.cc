@@ -62,7 +62,8 @@ std::optional<std::string> record_path(std::string_view line) {
 
 bool is_top_level_init(std::string_view path) {
   size_t slash = path.find('/');
-  return slash != std::string_view::npos && slash > 0 && path.substr(slash) == "/__init__.py" && path[0] != '.';
+  return slash != std::string_view::npos && slash > 0 && path.substr(slash) == "/__init__.py" &&
+         path[0] != '.';
 }
 
 }  // namespace
@@ -84,7 +85,8 @@ PythonMetadata parse_python_metadata(std::string_view text) {
       if (out.name.empty()) out.name = value;
     } else if (equal_ignoring_case(key, "Version")) {
       if (out.version.empty()) out.version = value;
-    } else if (equal_ignoring_case(key, "Requires-Dist") && out.requires_dist.size() < k_max_requires) {
+    } else if (equal_ignoring_case(key, "Requires-Dist") &&
+               out.requires_dist.size() < k_max_requires) {
       out.requires_dist.push_back(value);
     }
   });
@@ -109,13 +111,16 @@ std::optional<FolderName> parse_metadata_folder(std::string_view file_name) {
   }
   if (out.suffix.empty()) return std::nullopt;
   std::string_view stem = file_name.substr(0, file_name.size() - out.suffix.size() - 1);
-  // Builders write the name with "_" for "-"; very old ones kept "-", and a version begins with a digit.
+  // Builders write the name with "_" for "-"; very old ones kept "-", and a version begins with a
+  // digit.
   size_t dash = stem.find('-');
-  while (dash != std::string_view::npos && dash + 1 < stem.size() && !(stem[dash + 1] >= '0' && stem[dash + 1] <= '9'))
+  while (dash != std::string_view::npos && dash + 1 < stem.size() &&
+         !(stem[dash + 1] >= '0' && stem[dash + 1] <= '9'))
     dash = stem.find('-', dash + 1);
   out.name = stem.substr(0, dash);
   if (dash != std::string_view::npos) out.version = stem.substr(dash + 1);
-  if (size_t end = out.version.find('-'); end != std::string::npos) out.version.resize(end);  // "-py3.12"
+  if (size_t end = out.version.find('-'); end != std::string::npos)
+    out.version.resize(end);  // "-py3.12"
   return out;
 }
 
@@ -130,7 +135,9 @@ RecordSummary parse_record(std::string_view text) {
     if (line.empty() || line == "\r") continue;
     ++out.files;
     // torch's RECORD has 12 000 lines, of which some 20 matter: look before cutting.
-    if (line.find(".so") == std::string_view::npos && line.find("/__init__.py") == std::string_view::npos) continue;
+    if (line.find(".so") == std::string_view::npos &&
+        line.find("/__init__.py") == std::string_view::npos)
+      continue;
     auto path = record_path(line);
     if (!path || path->find('\0') != std::string::npos) {
       if (out.bad_lines.size() < k_max_bad_lines) out.bad_lines.push_back(number);
@@ -171,7 +178,8 @@ std::vector<std::pair<std::string, std::string>> parse_pyvenv_cfg(std::string_vi
   for (std::string_view line : split_lines(text)) {
     size_t equals = line.find('=');
     if (equals == std::string_view::npos || out.size() >= 256) continue;
-    out.emplace_back(lower(trim(line.substr(0, equals))), std::string(trim(line.substr(equals + 1))));
+    out.emplace_back(lower(trim(line.substr(0, equals))),
+                     std::string(trim(line.substr(equals + 1))));
   }
   return out;
 }

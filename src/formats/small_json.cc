@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The readers of small JSON configuration files share this file because the JSON library's header costs seconds for
-// every file that includes it.
+// The readers of small JSON configuration files share this file because the JSON library's header
+// costs seconds for every file that includes it.
 #include "formats/daemon_json.h"
 #include "formats/toolkit_version.h"
 
@@ -15,8 +15,11 @@ namespace {
 
 using nlohmann::json;
 
-// The library's parser keeps its own stack, so depth is no danger; size is bounded by who read the file.
-json parse_quietly(std::string_view text) { return json::parse(text.begin(), text.end(), nullptr, false); }
+// The library's parser keeps its own stack, so depth is no danger; size is bounded by who read the
+// file.
+json parse_quietly(std::string_view text) {
+  return json::parse(text.begin(), text.end(), nullptr, false);
+}
 
 // Text at a key of an object; empty for anything else.
 std::string text_at(const json& object, const char* key) {
@@ -116,13 +119,15 @@ Result<DaemonConfig> parse_daemon_json(std::string_view text, const std::string&
   if (trim(text).empty()) return out;  // Docker takes an empty file as no settings
   json root = parse_quietly(text);
   if (!root.is_object()) {
-    return fail(Code::malformed, format("`{}`: no JSON object (byte {})", name, damaged_byte(text)));
+    return fail(Code::malformed,
+                format("`{}`: no JSON object (byte {})", name, damaged_byte(text)));
   }
   out.default_runtime = text_at(root, "default-runtime");
   auto runtimes = root.find("runtimes");
   if (runtimes != root.end() && runtimes->is_object()) {
     for (auto each = runtimes->begin(); each != runtimes->end(); ++each) {
-      if (each.key() == "nvidia" || contains(text_at(each.value(), "path"), "nvidia-container-runtime")) {
+      if (each.key() == "nvidia" ||
+          contains(text_at(each.value(), "path"), "nvidia-container-runtime")) {
         out.has_nvidia_runtime = true;
       }
     }

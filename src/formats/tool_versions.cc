@@ -22,7 +22,9 @@ bool is_gcc_number(std::string_view text) {
   std::string_view number = text.substr(0, text.find(' '));
   if (std::count(number.begin(), number.end(), '.') != 2) return false;
   for (std::string_view part : split(number, '.'))
-    if (part.empty() || part.size() > 3 || part.find_first_not_of(k_digits) != std::string_view::npos) return false;
+    if (part.empty() || part.size() > 3 ||
+        part.find_first_not_of(k_digits) != std::string_view::npos)
+      return false;
   return true;
 }
 
@@ -48,7 +50,8 @@ std::string_view text_behind(std::string_view bytes, size_t end) {
 std::string gcc_version_in(std::string_view program) {
   constexpr std::string_view k_end(") \0", 3);
   std::string found;
-  for (size_t at = program.find(k_end); at != std::string_view::npos; at = program.find(k_end, at + 1)) {
+  for (size_t at = program.find(k_end); at != std::string_view::npos;
+       at = program.find(k_end, at + 1)) {
     size_t start = at;
     while (start > 0 && program[start - 1] != '\0' && at - start < k_longest) --start;
     std::string_view package = program.substr(start, at + 1 - start);
@@ -65,31 +68,36 @@ std::string gcc_version_in(std::string_view program) {
 
 std::string nvcc_version_in(std::string_view program) {
   constexpr std::string_view k_line = "Cuda compilation tools, release ";
-  for (size_t at = program.find(k_line); at != std::string_view::npos; at = program.find(k_line, at + 1)) {
+  for (size_t at = program.find(k_line); at != std::string_view::npos;
+       at = program.find(k_line, at + 1)) {
     std::string_view line = program.substr(at, k_longest);
     line = line.substr(0, line.find_first_of(std::string_view("\n\0", 2)));
     size_t version = line.find(", V");
     if (version == std::string_view::npos) continue;
     std::string_view number = line.substr(version + 3);
     number = number.substr(0, number.find_first_not_of("0123456789."));
-    if (std::count(number.begin(), number.end(), '.') == 2 && number.size() < 32) return std::string(number);
+    if (std::count(number.begin(), number.end(), '.') == 2 && number.size() < 32)
+      return std::string(number);
   }
   return {};
 }
 
 std::string dpkg_version(std::string_view status, std::string_view package) {
   const std::string start = format("Package: {}\n", package);
-  for (size_t at = status.find(start); at != std::string_view::npos; at = status.find(start, at + 1)) {
+  for (size_t at = status.find(start); at != std::string_view::npos;
+       at = status.find(start, at + 1)) {
     if (at > 0 && status[at - 1] != '\n') continue;
     std::string_view paragraph = status.substr(at);
     paragraph = paragraph.substr(0, paragraph.find("\n\n"));
     bool installed = false;
     std::string_view version;
     for (std::string_view line : split_lines(paragraph)) {
-      if (starts_with(line, "Status: ")) installed = ends_with(line, " installed") && !contains(line, "not-installed");
+      if (starts_with(line, "Status: "))
+        installed = ends_with(line, " installed") && !contains(line, "not-installed");
       if (starts_with(line, "Version: ")) version = trim(line.substr(9));
     }
-    if (installed && is_plain(version)) return std::string(version);  // one of several architectures may be removed
+    if (installed && is_plain(version))
+      return std::string(version);  // one of several architectures may be removed
   }
   return {};
 }

@@ -21,7 +21,8 @@ std::string relevant_part(std::string_view text) {
   if (begin == std::string_view::npos) return {};
   size_t end = text.find("USE_RTLD_GLOBAL_WITH_LIBTORCH or", begin);
   std::string out;
-  for (std::string_view line : split_lines(text.substr(begin, end == std::string_view::npos ? 20000 : end - begin))) {
+  for (std::string_view line :
+       split_lines(text.substr(begin, end == std::string_view::npos ? 20000 : end - begin))) {
     if (starts_with(trim(line), "#")) continue;
     out += line;
     out += '\n';
@@ -40,8 +41,10 @@ std::optional<Literal> next_literal(std::string_view text, size_t from) {
 bool is_library_pattern(std::string_view text) {
   // Matching goes back at every "*": torch's patterns have one, a hostile file must not have many.
   size_t star = text.find('*');
-  bool few_stars = star == std::string_view::npos || text.find('*', star + 1) == std::string_view::npos;
-  return starts_with(text, "lib") && contains(text, ".so") && text.size() < 80 && !contains(text, "/") && few_stars;
+  bool few_stars =
+      star == std::string_view::npos || text.find('*', star + 1) == std::string_view::npos;
+  return starts_with(text, "lib") && contains(text, ".so") && text.size() < 80 &&
+         !contains(text, "/") && few_stars;
 }
 
 }  // namespace
@@ -55,7 +58,8 @@ TorchPreload parse_torch_preload(std::string_view init_py) {
   std::optional<Literal> before;
   for (auto literal = next_literal(text, 0); literal; literal = next_literal(text, literal->end)) {
     if (before && is_library_pattern(literal->text) && out.after_failure.size() < k_max_steps) {
-      std::string between(trim(std::string_view(text).substr(before->end, literal->begin - before->end)));
+      std::string between(
+          trim(std::string_view(text).substr(before->end, literal->begin - before->end)));
       std::string_view left = std::string_view(text).substr(0, before->begin);
       PreloadStep step{std::string(before->text), std::string(literal->text), true};
       if (between == ":" || between == "] =") {
@@ -63,12 +67,14 @@ TorchPreload parse_torch_preload(std::string_view init_py) {
       } else if (between == "," && ends_with(left, " _preload_cuda_deps(")) {
         out.after_success.push_back(std::move(step));
       } else if (between == "," && ends_with(left, "(")) {
-        step.required = !starts_with(trim(std::string_view(text).substr(literal->end)), ", required=False");
+        step.required =
+            !starts_with(trim(std::string_view(text).substr(literal->end)), ", required=False");
         if (both_cases) out.after_success.push_back(step);
         out.after_failure.push_back(std::move(step));
       }
     }
-    if (starts_with(trim(std::string_view(text).substr(literal->end)), "not in _maps")) out.maps_marker = literal->text;
+    if (starts_with(trim(std::string_view(text).substr(literal->end)), "not in _maps"))
+      out.maps_marker = literal->text;
     before = literal;
   }
   return out;

@@ -26,7 +26,8 @@ TorchVersionFile parse_torch_version(std::string_view text) {
   TorchVersionFile out;
   for (std::string_view line : split_lines(text)) {
     size_t equals = line.find('=');
-    if (equals == std::string_view::npos || line[0] == ' ' || line[0] == '\t' || line[0] == '#') continue;
+    if (equals == std::string_view::npos || line[0] == ' ' || line[0] == '\t' || line[0] == '#')
+      continue;
     std::string_view name = line.substr(0, equals);
     name = trim(name.substr(0, name.find(':')));  // without the annotation
     std::string_view value = trim(line.substr(equals + 1));

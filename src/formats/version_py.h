@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The constants of torch/version.py, read as text: it is generated and holds only assignments of literals.
-// Used for the environment's torch. Other modules' code cannot be read this way.
+// The constants of torch/version.py, read as text: it is generated and holds only assignments of
+// literals. Used for the environment's torch. Other modules' code cannot be read this way.
 //
-// Eras: `cuda = '9.0.176'` (0.4), `cuda = None`, `hip = None` (1.5), `cuda: Optional[str] = '12.6'` (2.x),
-// `rocm`, `xpu` (2.5 and later).
+// Eras: `cuda = '9.0.176'` (0.4), `cuda = None`, `hip = None` (1.5), `cuda: Optional[str] = '12.6'`
+// (2.x), `rocm`, `xpu` (2.5 and later).
 #pragma once
 
 #include <optional>

@@ -36,7 +36,8 @@ bool Window::string(uint64_t offset, uint64_t end, size_t limit, std::string& ou
     if (bytes.size() > end - offset) bytes = bytes.first(static_cast<size_t>(end - offset));
     if (bytes.empty()) return false;
     const void* zero = std::memchr(bytes.data(), 0, bytes.size());
-    size_t count = zero ? static_cast<size_t>(static_cast<const std::byte*>(zero) - bytes.data()) : bytes.size();
+    size_t count = zero ? static_cast<size_t>(static_cast<const std::byte*>(zero) - bytes.data())
+                        : bytes.size();
     out.append(reinterpret_cast<const char*>(bytes.data()), count);
     if (zero) return out.size() <= limit;
     offset += count;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zip archives (wheels) over libzip, whose header is included in zip.cc only. Lists members and reads single ones
-// into memory; nothing is ever unpacked to disk. Used by `cufit inspect`.
+// Zip archives (wheels) over libzip, whose header is included in zip.cc only. Lists members and
+// reads single ones into memory; nothing is ever unpacked to disk. Used by `cufit inspect`.
 //
-// Sizes in a zip are claims of whoever made it: memory grows with what is really decompressed, and a member that
-// expands more than any shared object does is refused.
+// Sizes in a zip are claims of whoever made it: memory grows with what is really decompressed, and
+// a member that expands more than any shared object does is refused.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@
 namespace cufit::formats {
 
 struct ZipMember {
-  std::string name;               // raw bytes of the directory; may hold anything
+  std::string name;  // raw bytes of the directory; may hold anything
   uint64_t index = 0;
-  uint64_t size_bytes = 0;        // claimed
+  uint64_t size_bytes = 0;  // claimed
   uint64_t compressed_bytes = 0;
   bool encrypted = false;
 };
 
 struct ZipLimits {
-  uint64_t members = 200'000;     // torch's wheel has about 12 000
+  uint64_t members = 200'000;  // torch's wheel has about 12 000
   uint64_t member_bytes = 4ull << 30;
-  uint64_t ratio = 200;           // of size to compressed size, once a member is over ratio_from bytes
+  uint64_t ratio = 200;  // of size to compressed size, once a member is over ratio_from bytes
   uint64_t ratio_from = 16u << 20;
 };
 
@@ -35,8 +35,10 @@ using ZipProgress = std::function<void(uint64_t done, uint64_t total)>;
 
 class ZipFile {
  public:
-  // Error{malformed} for what is no zip or was cut off: the directory stands at the end of the file.
-  static Result<ZipFile> open(std::shared_ptr<const ByteSource> source, const ZipLimits& limits = {});
+  // Error{malformed} for what is no zip or was cut off: the directory stands at the end of the
+  // file.
+  static Result<ZipFile> open(std::shared_ptr<const ByteSource> source,
+                              const ZipLimits& limits = {});
   ZipFile(ZipFile&&) noexcept;
   ZipFile& operator=(ZipFile&&) noexcept;
   ~ZipFile();

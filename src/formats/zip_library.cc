@@ -20,7 +20,8 @@ void find(void* library, const char* name, Function& function, std::string& prob
 Loaded load() {
   Loaded loaded;
   void* library = nullptr;
-  for (const char* name : {"libzip.so.5", "libzip.so.4"}) {  // 1.3 and newer; Debian still calls 1.7 ".4"
+  for (const char* name :
+       {"libzip.so.5", "libzip.so.4"}) {  // 1.3 and newer; Debian still calls 1.7 ".4"
     if (!library) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   }
   if (!library) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// libzip, opened when the first wheel is read. Linked the usual way it would load libcrypto with every start of cufit
-// (3.3 of 4 ms here) and keep the program from being copied to a machine without it. Used by zip.cc only.
+// libzip, opened when the first wheel is read. Linked the usual way it would load libcrypto with
+// every start of cufit (3.3 of 4 ms here) and keep the program from being copied to a machine
+// without it. Used by zip.cc only.
 #pragma once
 
 #include <zip.h>

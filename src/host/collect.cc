@@ -7,8 +7,9 @@
 namespace cufit::host {
 namespace {
 
-// Probes do not throw for what they find on a machine. What a library throws nonetheless (no memory, a broken locale)
-// costs that one probe and is told; the report with a hole is worth more than none.
+// Probes do not throw for what they find on a machine. What a library throws nonetheless (no
+// memory, a broken locale) costs that one probe and is told; the report with a hole is worth more
+// than none.
 template <class Probe>
 void guarded(const char* name, Facts& facts, Probe probe) {
   try {
@@ -20,9 +21,9 @@ void guarded(const char* name, Facts& facts, Probe probe) {
 
 }  // namespace
 
-// The order is that of need: the kernel probe looks at the PCI functions and the container kind, the driver's answers
-// at the library that would load, the Python environments at all of the system. The driver is
-// asked while the environments are read.
+// The order is that of need: the kernel probe looks at the PCI functions and the container kind,
+// the driver's answers at the library that would load, the Python environments at all of the
+// system. The driver is asked while the environments are read.
 Facts collect(const Host& host, const ProbeOptions& options) {
   Facts facts;
   facts.cufit_version = CUFIT_VERSION;
@@ -36,8 +37,11 @@ Facts collect(const Host& host, const ProbeOptions& options) {
   std::optional<DriverQuestions> driver;
   guarded("the driver's answers", facts, [&] { driver.emplace(host, options, facts); });
   guarded("the Python environments", facts, [&] { read_python_envs(host, options, facts); });
-  if (options.for_collect_env) guarded("the versions of tools", facts, [&] { read_collect_env(host, facts); });
-  guarded("the driver's answers", facts, [&] { if (driver) driver->finish(facts); });
+  if (options.for_collect_env)
+    guarded("the versions of tools", facts, [&] { read_collect_env(host, facts); });
+  guarded("the driver's answers", facts, [&] {
+    if (driver) driver->finish(facts);
+  });
   guarded("torch's own computation", facts, [&] { run_torch_checks(host, options, facts); });
   return facts;
 }

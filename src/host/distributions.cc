@@ -11,31 +11,34 @@
 namespace cufit::host {
 namespace {
 
-constexpr size_t k_max_metadata = 8u << 20;   // a README inside may be long
+constexpr size_t k_max_metadata = 8u << 20;  // a README inside may be long
 constexpr size_t k_max_record = 64u << 20;
 constexpr size_t k_max_walked_files = 50000;
 constexpr int k_max_walk_depth = 8;
 
 // conda packages whose record is worth reading: those that bring CUDA code or torch itself.
 bool is_interesting_conda_package(const std::string& name) {
-  for (const char* stem : {"pytorch", "libtorch", "torch", "xformers", "flash-attn", "bitsandbytes", "triton", "vllm",
-                           "deepspeed", "libmagma", "magma", "faiss", "cupy", "jaxlib", "pyg", "pytorch3d", "nccl",
-                           "cudnn", "libcudnn", "cuda-cudart", "libcublas"})
+  for (const char* stem :
+       {"pytorch", "libtorch",  "torch",    "xformers", "flash-attn", "bitsandbytes", "triton",
+        "vllm",    "deepspeed", "libmagma", "magma",    "faiss",      "cupy",         "jaxlib",
+        "pyg",     "pytorch3d", "nccl",     "cudnn",    "libcudnn",   "cuda-cudart",  "libcublas"})
     if (starts_with(name, stem)) return true;
   return false;
 }
 
 // Packages that are looked through even when nothing lists their files.
 bool is_interesting_folder(const std::string& name) {
-  for (const char* stem : {"torch", "functorch", "xformers", "flash_attn", "bitsandbytes", "triton", "vllm", "deepspeed",
-                           "apex", "mamba_ssm", "causal_conv1d", "sgl_kernel", "transformer_engine", "pytorch3d"})
+  for (const char* stem : {"torch", "functorch", "xformers", "flash_attn", "bitsandbytes", "triton",
+                           "vllm", "deepspeed", "apex", "mamba_ssm", "causal_conv1d", "sgl_kernel",
+                           "transformer_engine", "pytorch3d"})
     if (starts_with(name, stem)) return true;
   return false;
 }
 
 class DistributionReader {
  public:
-  DistributionReader(const Host& host, const PythonPrefix& prefix, const formats::MarkerEnvironment& environment)
+  DistributionReader(const Host& host, const PythonPrefix& prefix,
+                     const formats::MarkerEnvironment& environment)
       : host_(host), prefix_(prefix), environment_(environment) {}
 
   InstalledPackages run() {
@@ -60,12 +63,14 @@ class DistributionReader {
     for (const std::string& name : *names) {
       if (starts_with(name, "~") && !formats::parse_metadata_folder(name)) add_leftover(site, name);
       if (formats::is_shared_object_name(name)) add_object(site + "/" + name, "");
-      if (covered.count(name) || name[0] == '~' || name == "__pycache__" || contains(name, "-info")) continue;
+      if (covered.count(name) || name[0] == '~' || name == "__pycache__" || contains(name, "-info"))
+        continue;
       if (is_interesting_folder(name)) walk(site + "/" + name, owner_of_folder(name), 0);
     }
   }
 
-  // pip renames what it is about to remove ("torch" to "~orch"); a folder of that kind is left by an interrupted run.
+  // pip renames what it is about to remove ("torch" to "~orch"); a folder of that kind is left by
+  // an interrupted run.
   void add_leftover(const std::string& site, const std::string& name) {
     Distribution leftover;
     leftover.name = name;
@@ -75,25 +80,33 @@ class DistributionReader {
     out_.distributions.push_back(std::move(leftover));
   }
 
-  void read_metadata_folder(const std::string& site, const std::string& name, const formats::FolderName& parsed,
-                            std::set<std::string>& covered) {
+  void read_metadata_folder(const std::string& site, const std::string& name,
+                            const formats::FolderName& parsed, std::set<std::string>& covered) {
     Distribution out;
     out.location = site + "/" + name;
     out.kind = parsed.suffix;
     bool leftover = starts_with(name, "~");
     bool is_egg = parsed.suffix == "egg-info";
-    auto text = host_.read_file(out.location + (is_egg ? "/PKG-INFO" : "/METADATA"), k_max_metadata);
-    if (!text && is_egg) text = host_.read_file(out.location, k_max_metadata);  // old tools wrote a plain file
-    formats::PythonMetadata metadata = text ? formats::parse_python_metadata(*text) : formats::PythonMetadata{};
+    auto text =
+        host_.read_file(out.location + (is_egg ? "/PKG-INFO" : "/METADATA"), k_max_metadata);
+    if (!text && is_egg)
+      text = host_.read_file(out.location, k_max_metadata);  // old tools wrote a plain file
+    formats::PythonMetadata metadata =
+        text ? formats::parse_python_metadata(*text) : formats::PythonMetadata{};
     if (!text && text.error().code != Code::not_found && text.error().code != Code::unsupported)
       out_.problems.push_back(text.error().text());
     if (text && metadata.name.empty() && !leftover)
-      out_.problems.push_back(format("`{}`: line 1: no `Name:` in its metadata; taken from the folder's name", out.location));
-    out.name = leftover ? parsed.name : formats::normalize_name(metadata.name.empty() ? parsed.name : metadata.name);
-    if (!leftover && !metadata.name.empty() && metadata.name != out.name) out.display_name = metadata.name;
+      out_.problems.push_back(format(
+          "`{}`: line 1: no `Name:` in its metadata; taken from the folder's name", out.location));
+    out.name = leftover
+                   ? parsed.name
+                   : formats::normalize_name(metadata.name.empty() ? parsed.name : metadata.name);
+    if (!leftover && !metadata.name.empty() && metadata.name != out.name)
+      out.display_name = metadata.name;
     out.version = metadata.version.empty() ? parsed.version : metadata.version;
     for (const std::string& line : metadata.requires_dist)
-      if (auto requirement = formats::requirement_that_applies(line, environment_)) out.needs.push_back(std::move(*requirement));
+      if (auto requirement = formats::requirement_that_applies(line, environment_))
+        out.needs.push_back(std::move(*requirement));
     auto installer = host_.read_file(out.location + "/INSTALLER", 4096);
     if (installer) out.installer = trim(*installer);
     auto record = host_.read_file(out.location + "/RECORD", k_max_record);
@@ -106,7 +119,8 @@ class DistributionReader {
     out_.distributions.push_back(std::move(out));
   }
 
-  void read_record(const std::string& site, const std::string& text, Distribution& out, std::set<std::string>& covered) {
+  void read_record(const std::string& site, const std::string& text, Distribution& out,
+                   std::set<std::string>& covered) {
     formats::RecordSummary record = formats::parse_record(text);
     for (uint64_t line : record.bad_lines)
       out_.problems.push_back(format("`{}/RECORD`, line {}: no valid path", out.location, line));
@@ -184,7 +198,8 @@ class DistributionReader {
       std::string path = folder + "/" + name;
       if (formats::is_shared_object_name(name)) {
         add_object(path, owner);
-      } else if (name.find('.') == std::string::npos) {  // packages have no dot in their names; saves a stat per file
+      } else if (name.find('.') ==
+                 std::string::npos) {  // packages have no dot in their names; saves a stat per file
         auto status = host_.status(path);
         if (status && status->is_directory) walk(path, owner, depth + 1);
       }
@@ -198,18 +213,23 @@ class DistributionReader {
     return {};
   }
 
-  void add_object(std::string path, const std::string& owner) { out_.objects.push_back({std::move(path), owner}); }
+  void add_object(std::string path, const std::string& owner) {
+    out_.objects.push_back({std::move(path), owner});
+  }
 
   void finish() {
-    std::sort(out_.distributions.begin(), out_.distributions.end(), [](const Distribution& a, const Distribution& b) {
-      return a.name != b.name ? a.name < b.name : a.location < b.location;
-    });
+    std::sort(out_.distributions.begin(), out_.distributions.end(),
+              [](const Distribution& a, const Distribution& b) {
+                return a.name != b.name ? a.name < b.name : a.location < b.location;
+              });
     // A file listed by its owner comes before the same file found in a listing.
-    std::sort(out_.objects.begin(), out_.objects.end(), [](const SharedObject& a, const SharedObject& b) {
-      return a.path != b.path ? a.path < b.path : a.owner > b.owner;
-    });
+    std::sort(out_.objects.begin(), out_.objects.end(),
+              [](const SharedObject& a, const SharedObject& b) {
+                return a.path != b.path ? a.path < b.path : a.owner > b.owner;
+              });
     auto same = [](const SharedObject& a, const SharedObject& b) { return a.path == b.path; };
-    out_.objects.erase(std::unique(out_.objects.begin(), out_.objects.end(), same), out_.objects.end());
+    out_.objects.erase(std::unique(out_.objects.begin(), out_.objects.end(), same),
+                       out_.objects.end());
   }
 
   const Host& host_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Installed distributions of one environment from their metadata folders and conda records, and which shared objects
-// belong to which. Used by host/python_envs. It counts files that RECORD promises and the disk does not have, but only
-// shared objects and the __init__.py of packages: these are what an interrupted installation or two installers leave broken.
+// Installed distributions of one environment from their metadata folders and conda records, and
+// which shared objects belong to which. Used by host/python_envs. It counts files that RECORD
+// promises and the disk does not have, but only shared objects and the __init__.py of packages:
+// these are what an interrupted installation or two installers leave broken.
 #pragma once
 
 #include <map>

@@ -40,7 +40,7 @@ struct Child {
   bool timed_out = false;
   bool left_behind = false;  // does not even die of SIGKILL
   bool reaped = false;
-  int status = 0;            // of waitpid
+  int status = 0;  // of waitpid
 };
 
 // --- in the child

@@ -16,7 +16,8 @@ namespace {
 struct Wanted {
   const char *soname, *stem;  // the name a program asks for, and the start of every file name of it
 };
-constexpr Wanted k_wanted[] = {{"libcuda.so.1", "libcuda.so"}, {"libnvidia-ml.so.1", "libnvidia-ml.so"}};
+constexpr Wanted k_wanted[] = {{"libcuda.so.1", "libcuda.so"},
+                               {"libnvidia-ml.so.1", "libnvidia-ml.so"}};
 constexpr size_t k_max_copies = 64;
 
 std::string folder_of(const std::string& path) { return path.substr(0, path.find_last_of('/')); }
@@ -32,12 +33,14 @@ std::string version_in_name(std::string_view path, std::string_view stem) {
   return has_branch && formats::is_driver_version(version) ? std::string(version) : std::string();
 }
 
-// The folder says what a copy is for. Distributions put the driver's files under many names, so what is none of the
-// special kinds is the driver's.
+// The folder says what a copy is for. Distributions put the driver's files under many names, so
+// what is none of the special kinds is the driver's.
 std::string origin_of(const std::string& path, const std::string& real) {
   for (const std::string& each : {path, real}) {
     if (contains(each, "/stubs/")) return "stub";
-    if (contains(each, "/compat/") || contains(each, "/compat_orin/") || contains(each, "/cuda-compat")) return "compat";
+    if (contains(each, "/compat/") || contains(each, "/compat_orin/") ||
+        contains(each, "/cuda-compat"))
+      return "compat";
     if (starts_with(each, "/usr/lib/wsl/")) return "wsl";
     if (contains(each, "/site-packages/") || contains(each, "/dist-packages/")) return "package";
   }
@@ -73,7 +76,9 @@ class CopyList {
     std::string problem;
     if (head->size() < 20) {
       problem = "file too short";
-    } else if (!starts_with(*head, "\x7f" "ELF")) {
+    } else if (!starts_with(*head,
+                            "\x7f"
+                            "ELF")) {
       problem = "invalid ELF header";
     } else if ((*head)[4] != 2) {
       return;  // a 32-bit copy serves other programs
@@ -82,8 +87,8 @@ class CopyList {
   }
 
  private:
-  // Some installers copy instead of linking. A file beside it that has the version in its name and the same size is
-  // the same build; anything less stays unknown.
+  // Some installers copy instead of linking. A file beside it that has the version in its name and
+  // the same size is the same build; anything less stays unknown.
   std::string version_beside(const std::string& path, std::string_view stem) const {
     Result<FileStatus> own = host_.status(path);
     Result<std::vector<std::string>> names = host_.list(folder_of(path));
@@ -129,15 +134,24 @@ void add_children(const Host& host, const std::string& parent, std::string_view 
   }
 }
 
-// Where copies lie that no search path names: they show what was installed, and which one is in the way.
+// Where copies lie that no search path names: they show what was installed, and which one is in the
+// way.
 std::vector<std::string> places(const Host& host, const SystemFacts& system) {
   const std::string machine = system.architecture.value_or("x86_64");
   const std::string triple = machine + "-linux-gnu";
-  std::vector<std::string> out = {
-      "/usr/lib/" + triple, "/usr/lib/" + triple + "/nvidia", "/usr/lib/" + triple + "/nvidia/current",
-      "/usr/lib/" + triple + "/tegra", "/usr/lib64", "/usr/lib64/nvidia", "/usr/lib", "/usr/local/lib",
-      "/usr/local/lib64", "/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/run/opengl-driver/lib",
-      "/usr/lib/wsl/lib"};
+  std::vector<std::string> out = {"/usr/lib/" + triple,
+                                  "/usr/lib/" + triple + "/nvidia",
+                                  "/usr/lib/" + triple + "/nvidia/current",
+                                  "/usr/lib/" + triple + "/tegra",
+                                  "/usr/lib64",
+                                  "/usr/lib64/nvidia",
+                                  "/usr/lib",
+                                  "/usr/local/lib",
+                                  "/usr/local/lib64",
+                                  "/usr/local/nvidia/lib64",
+                                  "/usr/local/nvidia/lib",
+                                  "/run/opengl-driver/lib",
+                                  "/usr/lib/wsl/lib"};
   add_children(host, "/usr/lib/wsl/drivers", "nv", {""}, out);
   add_children(host, "/usr/lib", "nvidia-", {""}, out);
   const std::string target = machine == "aarch64" ? "sbsa-linux" : "x86_64-linux";
@@ -148,7 +162,8 @@ std::vector<std::string> places(const Host& host, const SystemFacts& system) {
   return out;
 }
 
-// "libcuda.so.1", "libcuda.so" (stubs have no number), "libcuda.so.1.1" (WSL), and each version's own file.
+// "libcuda.so.1", "libcuda.so" (stubs have no number), "libcuda.so.1.1" (WSL), and each version's
+// own file.
 void scan(const Host& host, const std::string& folder, CopyList& copies) {
   Result<std::vector<std::string>> names = host.list(folder);
   if (!names) return;
@@ -156,7 +171,8 @@ void scan(const Host& host, const std::string& folder, CopyList& copies) {
     for (auto name = std::lower_bound(names->begin(), names->end(), wanted.stem);
          name != names->end() && starts_with(*name, wanted.stem); ++name) {
       std::string_view rest = std::string_view(*name).substr(std::string_view(wanted.stem).size());
-      bool is_library = rest.empty() || rest == ".1" || rest == ".1.1" || !version_in_name(*name, wanted.stem).empty();
+      bool is_library = rest.empty() || rest == ".1" || rest == ".1.1" ||
+                        !version_in_name(*name, wanted.stem).empty();
       if (is_library) copies.add_scanned(wanted, folder + "/" + *name);
     }
   }
@@ -168,7 +184,8 @@ void read_driver_libraries(const Host& host, Facts& facts) {
   LibrarySearch search(host, read_loader_settings(host));
   for (const std::string& problem : search.settings().problems) facts.problems.push_back(problem);
   if (search.settings().libc == "musl") {
-    facts.problems.push_back("musl's loader is not simulated: which driver library loads is unknown");
+    facts.problems.push_back(
+        "musl's loader is not simulated: which driver library loads is unknown");
   }
   CopyList copies(host, facts.driver_libraries);
   for (const Wanted& wanted : k_wanted) {

@@ -28,9 +28,13 @@ std::string normalised(std::string_view name) {
   return out;
 }
 
-std::string first_line(std::string_view text) { return std::string(trim(text.substr(0, text.find('\n')))); }
+std::string first_line(std::string_view text) {
+  return std::string(trim(text.substr(0, text.find('\n'))));
+}
 
-bool has_digit_first(std::string_view text) { return !text.empty() && std::isdigit(static_cast<unsigned char>(text[0])); }
+bool has_digit_first(std::string_view text) {
+  return !text.empty() && std::isdigit(static_cast<unsigned char>(text[0]));
+}
 
 class Claims {
  public:
@@ -46,7 +50,8 @@ class Claims {
     driver();
     toolkit();
     environment();
-    for (const DumpField& variable : dump_.variables) facts_.variables.push_back({variable.name, variable.value});
+    for (const DumpField& variable : dump_.variables)
+      facts_.variables.push_back({variable.name, variable.value});
     loading();
     std::sort(facts_.variables.begin(), facts_.variables.end(),
               [](const EnvVariable& a, const EnvVariable& b) { return a.name < b.name; });
@@ -64,8 +69,10 @@ class Claims {
   }
   template <class T>
   Fact<T> unsaid(const DumpField* field, WhyNot why = WhyNot::not_asked) const {
-    if (!field) return missing<T>(WhyNot::not_asked, SourceKind::claimed, name_, "the text does not say it");
-    return missing<T>(why, SourceKind::claimed, at(field->line), format("the text says `{}`", first_line(field->value)));
+    if (!field)
+      return missing<T>(WhyNot::not_asked, SourceKind::claimed, name_, "the text does not say it");
+    return missing<T>(why, SourceKind::claimed, at(field->line),
+                      format("the text says `{}`", first_line(field->value)));
   }
   Fact<std::string> text_of(std::string_view field_name) const {
     const DumpField* field = dump_.find(field_name);
@@ -98,7 +105,8 @@ class Claims {
       system.libc = unsaid<std::string>(libc);
       system.glibc = unsaid<std::string>(libc);
     }
-    system.container = missing<std::string>(WhyNot::not_asked, SourceKind::claimed, name_, "the text does not say it");
+    system.container = missing<std::string>(WhyNot::not_asked, SourceKind::claimed, name_,
+                                            "the text does not say it");
   }
 
   // "Ubuntu 22.04.3 LTS" -> "ubuntu 22.04", as ID and VERSION_ID of os-release would read.
@@ -110,11 +118,14 @@ class Claims {
       std::string version;
       if (digit != std::string::npos) {
         size_t end = std::min(text.find_first_not_of("0123456789.", digit), text.size());
-        std::vector<std::string_view> parts = split(std::string_view(text).substr(digit, end - digit), '.');
+        std::vector<std::string_view> parts =
+            split(std::string_view(text).substr(digit, end - digit), '.');
         version = std::string(parts[0]);
-        if (id == std::string_view("ubuntu") && parts.size() > 1) version += "." + std::string(parts[1]);
+        if (id == std::string_view("ubuntu") && parts.size() > 1)
+          version += "." + std::string(parts[1]);
       }
-      facts_.system.distribution_id = claim<std::string>(std::string(trim(std::string(id) + " " + version)), line);
+      facts_.system.distribution_id =
+          claim<std::string>(std::string(trim(std::string(id) + " " + version)), line);
       return;
     }
   }
@@ -131,7 +142,8 @@ class Claims {
       if (end == std::string::npos || end < 6) continue;
       std::string kernel = platform->substr(6, end - 6);
       if (contains(lower(kernel), "microsoft")) {
-        system.wsl = claim<std::string>(contains(kernel, "WSL2") || contains(kernel, "standard") ? "2" : "1", field->line);
+        system.wsl = claim<std::string>(
+            contains(kernel, "WSL2") || contains(kernel, "standard") ? "2" : "1", field->line);
       }
       system.kernel = claim<std::string>(std::move(kernel), field->line);
       if (!system.architecture) system.architecture = claim<std::string>(machine, field->line);
@@ -142,14 +154,16 @@ class Claims {
     // lscpu's labels in the languages that turned up in issues.
     for (const DumpField& field : dump_.cpu) {
       facts_.collect_env.cpu.push_back({field.name, field.value});
-      for (const char* label : {"Model name", "Name", "型号名称", "Modellname", "Nom de modèle", "モデル名", "Nombre del modelo"}) {
+      for (const char* label : {"Model name", "Name", "型号名称", "Modellname", "Nom de modèle",
+                                "モデル名", "Nombre del modelo"}) {
         if (field.name == label && !facts_.system.cpu_model && !field.value.empty()) {
           facts_.system.cpu_model = claim<std::string>(first_line(field.value), field.line);
         }
       }
-      if ((field.name == "CPU(s)" || field.name == "CPU" || field.name == "Processeur(s)") && !facts_.system.cpus &&
-          has_digit_first(field.value) && field.value.size() < 7) {
-        if (auto count = parse_version(field.value)) facts_.system.cpus = claim<uint64_t>(count->part(0), field.line);
+      if ((field.name == "CPU(s)" || field.name == "CPU" || field.name == "Processeur(s)") &&
+          !facts_.system.cpus && has_digit_first(field.value) && field.value.size() < 7) {
+        if (auto count = parse_version(field.value))
+          facts_.system.cpus = claim<uint64_t>(count->part(0), field.line);
       }
     }
   }
@@ -163,7 +177,8 @@ class Claims {
     std::vector<std::string> paths;
     for (std::string_view line : split_lines(cudnn ? cudnn->value : std::string()))
       if (starts_with(trim(line), "/")) paths.emplace_back(trim(line));
-    tools.cudnn = paths.empty() ? unsaid<std::vector<std::string>>(cudnn) : claim(std::move(paths), cudnn->line);
+    tools.cudnn = paths.empty() ? unsaid<std::vector<std::string>>(cudnn)
+                                : claim(std::move(paths), cudnn->line);
   }
 
   void driver() {
@@ -214,7 +229,8 @@ class Claims {
     env.found_by = "claimed";
     Fact<std::string> python = text_of("python_version");
     if (python) {
-      python.value = python->substr(0, python->find(' '));  // "3.12.3 (main, ...) [GCC 13.3.0] (64-bit runtime)"
+      python.value = python->substr(
+          0, python->find(' '));  // "3.12.3 (main, ...) [GCC 13.3.0] (64-bit runtime)"
     }
     env.python = std::move(python);
     env.interpreter = unsaid<std::string>(nullptr);
@@ -240,15 +256,17 @@ class Claims {
     if (cuda && has_digit_first(cuda->value)) {
       torch.cuda = claim<std::string>(first_line(cuda->value), cuda->line);
     } else {
-      // The tool prints torch.version.cuda: with torch imported, "None", "Could not collect" (its word for None)
-      // and "N/A" (a ROCm build) all mean that this torch was built without CUDA.
-      torch.cuda = unsaid<std::string>(cuda, torch.version && cuda ? WhyNot::not_present : WhyNot::not_asked);
+      // The tool prints torch.version.cuda: with torch imported, "None", "Could not collect" (its
+      // word for None) and "N/A" (a ROCm build) all mean that this torch was built without CUDA.
+      torch.cuda = unsaid<std::string>(
+          cuda, torch.version && cuda ? WhyNot::not_present : WhyNot::not_asked);
     }
     const DumpField* hip = dump_.find("hip_compiled_version");
     if (hip && has_digit_first(hip->value)) {
       torch.hip = claim<std::string>(first_line(hip->value), hip->line);
     } else {
-      torch.hip = unsaid<std::string>(hip, torch.version && hip ? WhyNot::not_present : WhyNot::not_asked);
+      torch.hip =
+          unsaid<std::string>(hip, torch.version && hip ? WhyNot::not_present : WhyNot::not_asked);
     }
     const DumpField* debug = dump_.find("is_debug_build");
     if (debug && (formats::dump_says_yes(debug->value) || formats::dump_says_no(debug->value))) {
@@ -257,7 +275,8 @@ class Claims {
       torch.debug = unsaid<bool>(debug);
     }
     const DumpField* xnnpack = dump_.find("is_xnnpack_available");
-    if (xnnpack && (formats::dump_says_yes(xnnpack->value) || formats::dump_says_no(xnnpack->value))) {
+    if (xnnpack &&
+        (formats::dump_says_yes(xnnpack->value) || formats::dump_says_no(xnnpack->value))) {
       torch.xnnpack = claim<bool>(formats::dump_says_yes(xnnpack->value), xnnpack->line);
     } else {
       torch.xnnpack = unsaid<bool>(xnnpack);
@@ -303,7 +322,8 @@ class Claims {
       if (so != std::string::npos) {
         library.version = library.name.substr(so + 4);
         size_t dot = library.version.find('.');
-        if (dot != std::string::npos) library.name.resize(so + 4 + dot);  // the soname: "libcudnn.so.9"
+        if (dot != std::string::npos)
+          library.name.resize(so + 4 + dot);  // the soname: "libcudnn.so.9"
       }
       library.by = "claimed";
       library.asked_by = at(field->line);
@@ -330,7 +350,8 @@ class Claims {
 Result<Facts> facts_from_dump(std::string_view text, const std::string& name) {
   CollectEnvDump dump = formats::parse_collect_env_dump(text);
   if (!dump.recognised()) {
-    return fail(Code::malformed, format("`{}`: neither a recording nor a dump of torch.utils.collect_env", name));
+    return fail(Code::malformed,
+                format("`{}`: neither a recording nor a dump of torch.utils.collect_env", name));
   }
   return Claims(dump, name).facts();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts from a collect_env dump that somebody pasted: every one is `claimed`, with the line that says so. What the
-// text does not say stays unknown; nothing is filled in from this machine. Used by load_facts (`--from dump.txt`).
+// Facts from a collect_env dump that somebody pasted: every one is `claimed`, with the line that
+// says so. What the text does not say stays unknown; nothing is filled in from this machine. Used
+// by load_facts (`--from dump.txt`).
 #pragma once
 
 #include <string>
@@ -11,7 +12,8 @@
 
 namespace cufit::host {
 
-// `name` is what sources call the text ("dump.txt"). Error{malformed} when the text is no such dump.
+// `name` is what sources call the text ("dump.txt"). Error{malformed} when the text is no such
+// dump.
 Result<Facts> facts_from_dump(std::string_view text, const std::string& name);
 
 }  // namespace cufit::host

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of fields of every struct in facts.h, written once. facts_json.cc walks it to write and to read
-// recordings; redact.cc walks it to take names and addresses out. A fact that is not listed here does not exist
-// for recordings and reports.
+// The list of fields of every struct in facts.h, written once. facts_json.cc walks it to write and
+// to read recordings; redact.cc walks it to take names and addresses out. A fact that is not listed
+// here does not exist for recordings and reports.
 //
-// A visitor is called as v("name", field) for each field in order. Facts, vectors, strings and numbers are told
-// apart by overloads in the visitor.
+// A visitor is called as v("name", field) for each field in order. Facts, vectors, strings and
+// numbers are told apart by overloads in the visitor.
 #pragma once
 
 #include <type_traits>
@@ -20,7 +20,8 @@ void visit_fields(V& v, T& x) requires std::is_same_v<std::remove_const_t<T>, Da
 
 template <class V, class T>
 void visit_fields(V& v, T& x) requires std::is_same_v<std::remove_const_t<T>, DeviceCode> {
-  v("kind", x.kind), v("arch", x.arch), v("ptx_isa", x.ptx_isa), v("count", x.count), v("loadable", x.loadable);
+  v("kind", x.kind), v("arch", x.arch), v("ptx_isa", x.ptx_isa), v("count", x.count),
+      v("loadable", x.loadable);
 }
 
 }  // namespace cufit::formats
@@ -28,7 +29,7 @@ void visit_fields(V& v, T& x) requires std::is_same_v<std::remove_const_t<T>, De
 namespace cufit::host {
 
 // CUFIT_FIELDS(Type) { v("a", x.a); ... }: works on Type& and const Type&.
-#define CUFIT_FIELDS(Type) \
+#define CUFIT_FIELDS(Type)    \
   template <class V, class T> \
   void visit_fields(V& v, T& x) requires std::is_same_v<std::remove_const_t<T>, Type>
 
@@ -48,7 +49,8 @@ CUFIT_FIELDS(PciGpu) {
   v("address", x.address), v("device_id", x.device_id), v("subsystem_id", x.subsystem_id);
   v("class_code", x.class_code), v("driver", x.driver);
   v("link_speed", x.link_speed), v("link_speed_max", x.link_speed_max);
-  v("link_width", x.link_width), v("link_width_max", x.link_width_max), v("bar1_bytes", x.bar1_bytes);
+  v("link_width", x.link_width), v("link_width_max", x.link_width_max),
+      v("bar1_bytes", x.bar1_bytes);
 }
 
 CUFIT_FIELDS(DeviceNode) { v("path", x.path), v("mode", x.mode), v("usable", x.usable); }
@@ -77,15 +79,19 @@ CUFIT_FIELDS(GpuProcess) {
   v("pid", x.pid), v("name", x.name), v("used_bytes", x.used_bytes), v("kind", x.kind);
 }
 
-CUFIT_FIELDS(MigInstance) { v("name", x.name), v("uuid", x.uuid), v("memory_bytes", x.memory_bytes); }
+CUFIT_FIELDS(MigInstance) {
+  v("name", x.name), v("uuid", x.uuid), v("memory_bytes", x.memory_bytes);
+}
 
 CUFIT_FIELDS(NvmlGpu) {
   v("index", x.index), v("state_code", x.state_code);
   v("name", x.name), v("uuid", x.uuid), v("serial", x.serial);
-  v("pci_address", x.pci_address), v("compute_capability", x.compute_capability), v("brand", x.brand);
+  v("pci_address", x.pci_address), v("compute_capability", x.compute_capability),
+      v("brand", x.brand);
   v("memory_total_bytes", x.memory_total_bytes), v("memory_used_bytes", x.memory_used_bytes);
   v("memory_free_bytes", x.memory_free_bytes), v("memory_reserved_bytes", x.memory_reserved_bytes);
-  v("mig_current", x.mig_current), v("mig_pending", x.mig_pending), v("mig_instances", x.mig_instances);
+  v("mig_current", x.mig_current), v("mig_pending", x.mig_pending),
+      v("mig_instances", x.mig_instances);
   v("ecc_current", x.ecc_current), v("ecc_pending", x.ecc_pending);
   v("ecc_uncorrected_volatile", x.ecc_uncorrected_volatile);
   v("ecc_uncorrected_aggregate", x.ecc_uncorrected_aggregate);
@@ -114,7 +120,8 @@ CUFIT_FIELDS(CudaDevice) {
   v("ordinal", x.ordinal), v("name", x.name), v("uuid", x.uuid), v("pci_address", x.pci_address);
   v("compute_capability", x.compute_capability);
   v("memory_total_bytes", x.memory_total_bytes), v("memory_free_bytes", x.memory_free_bytes);
-  v("integrated", x.integrated), v("compute_check", x.compute_check), v("compute_code", x.compute_code);
+  v("integrated", x.integrated), v("compute_check", x.compute_check),
+      v("compute_code", x.compute_code);
   v("memory_test", x.memory_test), v("memory_tested_bytes", x.memory_tested_bytes);
 }
 
@@ -132,7 +139,8 @@ CUFIT_FIELDS(EnvVariable) { v("name", x.name), v("value", x.value); }
 
 CUFIT_FIELDS(ContainerEngine) {
   v("docker", x.docker), v("toolkit", x.toolkit), v("runtime_registered", x.runtime_registered);
-  v("default_runtime", x.default_runtime), v("snap_docker", x.snap_docker), v("cdi_specs", x.cdi_specs);
+  v("default_runtime", x.default_runtime), v("snap_docker", x.snap_docker),
+      v("cdi_specs", x.cdi_specs);
 }
 
 CUFIT_FIELDS(Distribution) {
@@ -145,7 +153,8 @@ CUFIT_FIELDS(Distribution) {
 
 CUFIT_FIELDS(Binary) {
   v("path", x.path), v("package", x.package), v("size_bytes", x.size_bytes), v("soname", x.soname);
-  v("needed", x.needed), v("rpath", x.rpath), v("runpath", x.runpath), v("device_code", x.device_code);
+  v("needed", x.needed), v("rpath", x.rpath), v("runpath", x.runpath),
+      v("device_code", x.device_code);
   v("glibc", x.glibc), v("glibcxx", x.glibcxx), v("cxxabi", x.cxxabi), v("cxx11_abi", x.cxx11_abi);
   v("python_tag", x.python_tag), v("unresolved", x.unresolved);
   v("unresolved_count", x.unresolved_count), v("damage", x.damage), v("unreadable", x.unreadable);
@@ -167,7 +176,8 @@ CUFIT_FIELDS(PythonEnv) {
   v("path", x.path), v("kind", x.kind), v("active", x.active), v("found_by", x.found_by);
   v("installer", x.installer), v("python", x.python), v("interpreter", x.interpreter);
   v("site_packages", x.site_packages), v("distributions", x.distributions), v("torch", x.torch);
-  v("binaries", x.binaries), v("loads", x.loads), v("shadowed", x.shadowed), v("torch_run", x.torch_run);
+  v("binaries", x.binaries), v("loads", x.loads), v("shadowed", x.shadowed),
+      v("torch_run", x.torch_run);
 }
 
 CUFIT_FIELDS(CpuLine) { v("label", x.label), v("value", x.value); }

@@ -12,23 +12,27 @@ namespace cufit::host {
 namespace {
 
 using Json = nlohmann::ordered_json;  // writing keeps the order of facts_fields.h
-using Parsed = nlohmann::json;        // reading looks members up; ordered_json would do that in linear time
+using Parsed =
+    nlohmann::json;  // reading looks members up; ordered_json would do that in linear time
 using formats::CodeKind;
 
-constexpr SourceKind k_source_kinds[] = {SourceKind::file,    SourceKind::nvml,    SourceKind::cuda,
-                                         SourceKind::env,     SourceKind::command, SourceKind::claimed,
-                                         SourceKind::assumed};
+constexpr SourceKind k_source_kinds[] = {
+    SourceKind::file,    SourceKind::nvml,    SourceKind::cuda,   SourceKind::env,
+    SourceKind::command, SourceKind::claimed, SourceKind::assumed};
 constexpr WhyNot k_why_nots[] = {WhyNot::not_present, WhyNot::no_permission, WhyNot::not_supported,
                                  WhyNot::malformed,   WhyNot::timeout,       WhyNot::crashed,
                                  WhyNot::not_asked};
-constexpr CodeKind k_code_kinds[] = {CodeKind::cubin, CodeKind::ptx, CodeKind::lto, CodeKind::other};
+constexpr CodeKind k_code_kinds[] = {CodeKind::cubin, CodeKind::ptx, CodeKind::lto,
+                                     CodeKind::other};
 
-// Texts from the machine may hold bytes that are not UTF-8 (a process name); nlohmann would throw on them.
+// Texts from the machine may hold bytes that are not UTF-8 (a process name); nlohmann would throw
+// on them.
 std::string dump(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-// --- writing ---------------------------------------------------------------------------------------------------
+// --- writing
+// ---------------------------------------------------------------------------------------------------
 
 struct Writer {
   Json out = Json::object();
@@ -41,15 +45,23 @@ struct Writer {
 
   static bool is_default(const Json& json) {
     switch (json.type()) {
-      case Json::value_t::null: return true;
-      case Json::value_t::boolean: return !json.get<bool>();
-      case Json::value_t::string: return json.get_ref<const std::string&>().empty();
+      case Json::value_t::null:
+        return true;
+      case Json::value_t::boolean:
+        return !json.get<bool>();
+      case Json::value_t::string:
+        return json.get_ref<const std::string&>().empty();
       case Json::value_t::array:
-      case Json::value_t::object: return json.empty();
-      case Json::value_t::number_integer: return json.get<int64_t>() == 0;
-      case Json::value_t::number_unsigned: return json.get<uint64_t>() == 0;
-      case Json::value_t::number_float: return json.get<double>() == 0;
-      default: return false;
+      case Json::value_t::object:
+        return json.empty();
+      case Json::value_t::number_integer:
+        return json.get<int64_t>() == 0;
+      case Json::value_t::number_unsigned:
+        return json.get<uint64_t>() == 0;
+      case Json::value_t::number_float:
+        return json.get<double>() == 0;
+      default:
+        return false;
     }
   }
 
@@ -89,7 +101,8 @@ struct Writer {
   }
 };
 
-// --- reading ---------------------------------------------------------------------------------------------------
+// --- reading
+// ---------------------------------------------------------------------------------------------------
 
 // Keeps the first mistake and goes on, so that the message names the member where it lies.
 struct Problem {
@@ -147,7 +160,8 @@ struct Reader {
     read_integer(json, value, where);
   }
   template <class Enum, size_t n>
-  void read_name(const Parsed& json, const Enum (&all)[n], Enum& value, const std::string& where) const {
+  void read_name(const Parsed& json, const Enum (&all)[n], Enum& value,
+                 const std::string& where) const {
     std::string text;
     read(json, text, where);
     for (Enum candidate : all) {
@@ -206,7 +220,8 @@ Result<Parsed> parse_object(std::string_view text, const std::string& name) {
     return json;
   } catch (const Parsed::exception& error) {
     auto* parse_error = dynamic_cast<const Parsed::parse_error*>(&error);
-    return fail(Code::malformed, format("`{}`: not JSON at byte {}", name, parse_error ? parse_error->byte : 0));
+    return fail(Code::malformed,
+                format("`{}`: not JSON at byte {}", name, parse_error ? parse_error->byte : 0));
   }
 }
 
@@ -230,7 +245,9 @@ Result<T> from_json(std::string_view text, const std::string& name) {
 
 }  // namespace
 
-std::string facts_to_json(const Facts& facts, int indent) { return dump(Writer::to_json(facts), indent); }
+std::string facts_to_json(const Facts& facts, int indent) {
+  return dump(Writer::to_json(facts), indent);
+}
 
 Result<Facts> facts_from_json(std::string_view text, const std::string& name) {
   CUFIT_TRY(json, parse_object(text, name));
@@ -246,7 +263,9 @@ Result<Facts> facts_from_json(std::string_view text, const std::string& name) {
 }
 
 std::string nvml_to_json(const NvmlFacts& nvml) { return dump(Writer::to_json(nvml), -1); }
-Result<NvmlFacts> nvml_from_json(std::string_view text) { return from_json<NvmlFacts>(text, "NVML's answers"); }
+Result<NvmlFacts> nvml_from_json(std::string_view text) {
+  return from_json<NvmlFacts>(text, "NVML's answers");
+}
 std::string cuda_to_json(const CudaFacts& cuda) { return dump(Writer::to_json(cuda), -1); }
 Result<CudaFacts> cuda_from_json(std::string_view text) {
   return from_json<CudaFacts>(text, "the CUDA driver's answers");

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts as JSON text: the payload of recordings (`--record`, `--from`), the `facts` member of doctor's JSON, and what
-// the driver child sends to its parent.
+// Facts as JSON text: the payload of recordings (`--record`, `--from`), the `facts` member of
+// doctor's JSON, and what the driver child sends to its parent.
 //
 // A Fact is {"value": ..., "source": {"kind": "file", "detail": "/sys/..."}} or, when missing,
-// {"missing": "no_permission", "source": {...}, "note": "..."}; a fact that was never asked is left out. Members with
-// empty text, empty list, false or 0 are left out as well: absent means the default of facts.h.
+// {"missing": "no_permission", "source": {...}, "note": "..."}; a fact that was never asked is left
+// out. Members with empty text, empty list, false or 0 are left out as well: absent means the
+// default of facts.h.
 //
-// Reading accepts any JSON from outside: unknown members are ignored (a newer cufit wrote them), wrong types are
-// Error{malformed} that names the member ("nvml.gpus[2].name").
+// Reading accepts any JSON from outside: unknown members are ignored (a newer cufit wrote them),
+// wrong types are Error{malformed} that names the member ("nvml.gpus[2].name").
 #pragma once
 
 #include <string>

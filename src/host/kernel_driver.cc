@@ -22,7 +22,8 @@ void read_version(const Host& host, KernelDriver& kernel) {
   if (module) {
     kernel.flavour = known(module->flavour, SourceKind::file, k_proc_version);
   } else if (text) {
-    kernel.flavour = missing<std::string>(WhyNot::malformed, SourceKind::file, k_proc_version, "no version line");
+    kernel.flavour = missing<std::string>(WhyNot::malformed, SourceKind::file, k_proc_version,
+                                          "no version line");
   } else {
     kernel.flavour = missing_file<std::string>(text.error(), k_proc_version);
   }
@@ -31,13 +32,16 @@ void read_version(const Host& host, KernelDriver& kernel) {
   } else if (module) {
     kernel.version = known(module->version, SourceKind::file, k_proc_version);
   } else if (from_sys) {
-    kernel.version = missing<std::string>(WhyNot::malformed, SourceKind::file, k_sys, "no driver version: " + *from_sys);
+    kernel.version = missing<std::string>(WhyNot::malformed, SourceKind::file, k_sys,
+                                          "no driver version: " + *from_sys);
   } else {
-    kernel.version = missing<std::string>(kernel.flavour.why, SourceKind::file, k_proc_version, kernel.flavour.note);
+    kernel.version = missing<std::string>(kernel.flavour.why, SourceKind::file, k_proc_version,
+                                          kernel.flavour.note);
   }
 }
 
-// /sys/module has a folder for each loaded module. Where sysfs is not there, /proc/modules has a line for each.
+// /sys/module has a folder for each loaded module. Where sysfs is not there, /proc/modules has a
+// line for each.
 Fact<bool> is_loaded(const Host& host, const std::string& module) {
   const std::string path = "/sys/module/" + module;
   Result<FileStatus> status = host.status(path);
@@ -78,9 +82,11 @@ bool runs_process(const Host& host, const std::vector<std::string>& pids, std::s
   return false;
 }
 
-// Looking through all processes costs milliseconds on a busy machine, so it is done only where the program matters.
+// Looking through all processes costs milliseconds on a busy machine, so it is done only where the
+// program matters.
 Fact<std::string> fabric_manager(const Host& host, const Facts& facts, bool nvswitch) {
-  const char* const k_installed[] = {"/usr/bin/nv-fabricmanager", "/lib/systemd/system/nvidia-fabricmanager.service",
+  const char* const k_installed[] = {"/usr/bin/nv-fabricmanager",
+                                     "/lib/systemd/system/nvidia-fabricmanager.service",
                                      "/usr/lib/systemd/system/nvidia-fabricmanager.service",
                                      "/etc/systemd/system/nvidia-fabricmanager.service"};
   std::string installed;
@@ -91,18 +97,20 @@ Fact<std::string> fabric_manager(const Host& host, const Facts& facts, bool nvsw
     return missing<std::string>(WhyNot::not_supported, SourceKind::file, "/proc",
                                 "a container does not see the programs of its host");
   }
-  if (installed.empty() && !nvswitch) return known<std::string>("not_installed", SourceKind::file, k_installed[0]);
+  if (installed.empty() && !nvswitch)
+    return known<std::string>("not_installed", SourceKind::file, k_installed[0]);
   Result<std::vector<std::string>> pids = host.list("/proc");
   if (!pids) return missing_file<std::string>(pids.error(), "/proc");
   if (runs_process(host, *pids, "nv-fabricmanager")) {
     return known<std::string>("running", SourceKind::file, "/proc/*/comm");
   }
-  if (installed.empty()) return known<std::string>("not_installed", SourceKind::file, k_installed[0]);
+  if (installed.empty())
+    return known<std::string>("not_installed", SourceKind::file, k_installed[0]);
   return known<std::string>("stopped", SourceKind::file, "/proc/*/comm");
 }
 
-// The daemon keeps persistence on unless it was told not to, as Ubuntu's unit does. Without the daemon an
-// administrator may have set the mode by hand; only NVML knows that.
+// The daemon keeps persistence on unless it was told not to, as Ubuntu's unit does. Without the
+// daemon an administrator may have set the mode by hand; only NVML knows that.
 Fact<std::string> persistence(const Host& host) {
   const std::string path = "/run/nvidia-persistenced/nvidia-persistenced.pid";
   Fact<uint64_t> pid = number_fact(host, path);
@@ -110,13 +118,15 @@ Fact<std::string> persistence(const Host& host) {
   if (!pid) return missing<std::string>(WhyNot::not_asked, SourceKind::file, path, unknown_note);
   const std::string line_path = format("/proc/{}/cmdline", *pid);
   Result<std::string> line = host.read_head(line_path, 4096);
-  if (!line || !contains(*line, "nvidia-persistenced") || contains(*line, "--no-persistence-mode")) {
+  if (!line || !contains(*line, "nvidia-persistenced") ||
+      contains(*line, "--no-persistence-mode")) {
     return missing<std::string>(WhyNot::not_asked, SourceKind::file, path, unknown_note);
   }
   return known<std::string>("enabled", SourceKind::file, line_path);
 }
 
-// The end of a log file, from the last start of the kernel on: lines of an earlier start would be blamed on this one.
+// The end of a log file, from the last start of the kernel on: lines of an earlier start would be
+// blamed on this one.
 Result<std::string> log_tail(const Host& host, const std::string& path) {
   constexpr uint64_t k_tail_bytes = 512u << 10;
   CUFIT_TRY(source, host.open(path));
@@ -138,8 +148,8 @@ void read_log(const Host& host, KernelDriver& kernel) {
     text = log_tail(host, path);
   }
   if (!text) {
-    kernel.log = missing<std::vector<std::string>>(why_of(first_error.code), SourceKind::file, "kernel log buffer",
-                                                   first_error.what);
+    kernel.log = missing<std::vector<std::string>>(why_of(first_error.code), SourceKind::file,
+                                                   "kernel log buffer", first_error.what);
     return;
   }
   formats::KernelLog log = formats::parse_kernel_log(*text);

@@ -8,12 +8,14 @@
 namespace cufit::host {
 namespace {
 
-constexpr size_t k_max_nodes = 256;  // 16 GPUs, 12 switches and their control nodes; MIG adds some hundred capabilities
+constexpr size_t k_max_nodes =
+    256;  // 16 GPUs, 12 switches and their control nodes; MIG adds some hundred capabilities
 
 // "crw-rw-rw-"
 std::string mode_text(const FileStatus& status) {
   std::string out = status.is_character_device ? "c" : status.is_directory ? "d" : "-";
-  for (int shift = 8; shift >= 0; --shift) out += (status.mode >> shift & 1) ? "xwr"[shift % 3] : '-';
+  for (int shift = 8; shift >= 0; --shift)
+    out += (status.mode >> shift & 1) ? "xwr"[shift % 3] : '-';
   return out;
 }
 
@@ -32,8 +34,10 @@ DeviceNode read_node(const Host& host, const std::string& path) {
 
 // nvidia0 ... nvidia15 by number, then the others by name.
 bool comes_before(const std::string& a, const std::string& b) {
-  std::optional<uint64_t> first = parse_uint(std::string_view(a).substr(std::min<size_t>(a.size(), 11)));
-  std::optional<uint64_t> second = parse_uint(std::string_view(b).substr(std::min<size_t>(b.size(), 11)));
+  std::optional<uint64_t> first =
+      parse_uint(std::string_view(a).substr(std::min<size_t>(a.size(), 11)));
+  std::optional<uint64_t> second =
+      parse_uint(std::string_view(b).substr(std::min<size_t>(b.size(), 11)));
   if (first.has_value() != second.has_value()) return first.has_value();
   if (first && second) return *first < *second;
   return a < b;
@@ -65,7 +69,8 @@ void add_listed(const Host& host, const std::string& folder, std::vector<std::st
     if (folder == "/dev" && name != "dxg" && !starts_with(name, "nvidia")) continue;
     Result<FileStatus> status = host.status(path);
     if (status && status->is_directory) {
-      if (folder == "/dev") add_listed(host, path, paths);  // nvidia-caps, nvidia-caps-imex-channels
+      if (folder == "/dev")
+        add_listed(host, path, paths);  // nvidia-caps, nvidia-caps-imex-channels
       continue;
     }
     paths.push_back(path);
@@ -76,7 +81,8 @@ void add_listed(const Host& host, const std::string& folder, std::vector<std::st
 
 void read_device_nodes(const Host& host, const Facts& facts, KernelDriver& kernel) {
   std::vector<std::string> paths = expected_nodes(host);
-  // A machine with a GPU or a loaded module should have these two; where they lack, that is the fact.
+  // A machine with a GPU or a loaded module should have these two; where they lack, that is the
+  // fact.
   bool has_gpu = kernel.version.value.has_value() || (facts.pci && !facts.pci->empty());
   if (has_gpu) {
     paths.push_back("/dev/nvidiactl");

@@ -66,8 +66,8 @@ void read_machine(const Host& host, LoaderSettings& settings) {
     settings.architecture = "x86_64";
 #endif
   }
-  // The default directories are compiled into ld.so: Debian and its children use the multiarch ones, Fedora and SUSE
-  // lib64, Arch /usr/lib alone. libc.so.6 itself lies in one of them.
+  // The default directories are compiled into ld.so: Debian and its children use the multiarch
+  // ones, Fedora and SUSE lib64, Arch /usr/lib alone. libc.so.6 itself lies in one of them.
   std::string multiarch = settings.architecture + "-linux-gnu";
   if (host.exists("/lib/" + multiarch + "/libc.so.6") ||
       host.exists("/usr/lib/" + multiarch + "/libc.so.6")) {
@@ -87,7 +87,8 @@ void read_machine(const Host& host, LoaderSettings& settings) {
 LoaderSettings read_loader_settings(const Host& host) {
   LoaderSettings settings;
   read_machine(host, settings);
-  // An empty value counts as unset; an empty element is the current directory (a frequent accident: "$OLD:/new").
+  // An empty value counts as unset; an empty element is the current directory (a frequent accident:
+  // "$OLD:/new").
   if (auto value = host.variable("LD_LIBRARY_PATH"); value && !value->empty())
     settings.ld_library_path = split_at_any(*value, ":;");
   if (auto value = host.variable("LD_PRELOAD"))
@@ -104,7 +105,8 @@ LoaderSettings read_loader_settings(const Host& host) {
     return settings;
   }
   for (const formats::Damage& damage : cache->damage)
-    settings.problems.push_back(format("`/etc/ld.so.cache`, byte {}: {}", damage.offset, damage.what));
+    settings.problems.push_back(
+        format("`/etc/ld.so.cache`, byte {}: {}", damage.offset, damage.what));
   settings.cache = std::make_shared<const formats::LdCache>(std::move(*cache));
   return settings;
 }
@@ -128,8 +130,8 @@ std::vector<Located> LibrarySearch::find_all(const std::string& name, const Requ
 }
 
 // Returns true when the search is over.
-bool LibrarySearch::collect(const std::string& name, const Requester* requester, const Requester* program, bool all,
-                            std::vector<Located>& out) const {
+bool LibrarySearch::collect(const std::string& name, const Requester* requester,
+                            const Requester* program, bool all, std::vector<Located>& out) const {
   if (settings_.libc == "musl" || name.empty()) return true;
   if (name.find('/') != std::string::npos) {
     auto path = expand(name, requester);
@@ -138,7 +140,9 @@ bool LibrarySearch::collect(const std::string& name, const Requester* requester,
   if (!requester || requester->runpath.empty()) {
     bool program_done = false;
     for (const Requester* object = requester; object; object = object->loader) {
-      if (object->runpath.empty() && try_directories(object->rpath, object, name, "RPATH", all, out)) return true;
+      if (object->runpath.empty() &&
+          try_directories(object->rpath, object, name, "RPATH", all, out))
+        return true;
       program_done |= object == program;
     }
     if (!program_done && program && program->runpath.empty() &&
@@ -146,11 +150,14 @@ bool LibrarySearch::collect(const std::string& name, const Requester* requester,
       return true;
     }
   }
-  if (try_directories(settings_.ld_library_path, program, name, "LD_LIBRARY_PATH", all, out)) return true;
-  if (requester && try_directories(requester->runpath, requester, name, "RUNPATH", all, out)) return true;
+  if (try_directories(settings_.ld_library_path, program, name, "LD_LIBRARY_PATH", all, out))
+    return true;
+  if (requester && try_directories(requester->runpath, requester, name, "RUNPATH", all, out))
+    return true;
   bool no_default = requester && requester->no_default_lib;
   if (try_cache(name, no_default, all, out)) return true;
-  return !no_default && try_directories(settings_.default_dirs, requester, name, "default directory", all, out);
+  return !no_default &&
+         try_directories(settings_.default_dirs, requester, name, "default directory", all, out);
 }
 
 bool LibrarySearch::try_directories(const std::vector<std::string>& dirs, const Requester* object,
@@ -171,13 +178,15 @@ bool LibrarySearch::try_directories(const std::vector<std::string>& dirs, const 
   return false;
 }
 
-bool LibrarySearch::try_cache(const std::string& name, bool no_default, bool all, std::vector<Located>& out) const {
+bool LibrarySearch::try_cache(const std::string& name, bool no_default, bool all,
+                              std::vector<Located>& out) const {
   if (!settings_.cache) return false;
   const formats::LdCacheEntry* best = nullptr;
   size_t best_level = 0;
   for (const formats::LdCacheEntry* entry : settings_.cache->find(name, settings_.architecture)) {
     if (entry->legacy_hwcap) continue;
-    // Named levels beat the plain entry, a better level beats a worse one; otherwise the first entry stays.
+    // Named levels beat the plain entry, a better level beats a worse one; otherwise the first
+    // entry stays.
     size_t level = SIZE_MAX;
     if (!entry->hwcaps.empty()) {
       const auto& levels = cpu_levels();
@@ -195,7 +204,8 @@ bool LibrarySearch::try_cache(const std::string& name, bool no_default, bool all
   return try_file(std::string(best->path), "ld.so.cache", all, out);
 }
 
-bool LibrarySearch::try_file(const std::string& path, const char* by, bool all, std::vector<Located>& out) const {
+bool LibrarySearch::try_file(const std::string& path, const char* by, bool all,
+                             std::vector<Located>& out) const {
   std::string problem;
   Fit fit = check(path, problem);
   if (fit != Fit::usable && fit != Fit::not_elf) return false;
@@ -203,7 +213,8 @@ bool LibrarySearch::try_file(const std::string& path, const char* by, bool all, 
   return !all;
 }
 
-std::optional<std::string> LibrarySearch::expand(const std::string& path, const Requester* object) const {
+std::optional<std::string> LibrarySearch::expand(const std::string& path,
+                                                 const Requester* object) const {
   if (path.find('$') == std::string::npos) return path;
   std::string out;
   for (size_t at = 0; at < path.size();) {
@@ -223,7 +234,8 @@ std::optional<std::string> LibrarySearch::expand(const std::string& path, const 
       if (path.compare(begin, one.name.size(), one.name) != 0) continue;
       size_t end = begin + one.name.size();
       if (braces ? path.compare(end, 1, "}") != 0
-                 : end < path.size() && (std::isalnum(static_cast<unsigned char>(path[end])) || path[end] == '_')) {
+                 : end < path.size() &&
+                       (std::isalnum(static_cast<unsigned char>(path[end])) || path[end] == '_')) {
         continue;
       }
       token = &one;
@@ -235,7 +247,7 @@ std::optional<std::string> LibrarySearch::expand(const std::string& path, const 
       continue;
     }
     if (token->kind == 0 && !object) return std::nullopt;
-    out += token->kind == 0 ? parent(object->path)
+    out += token->kind == 0   ? parent(object->path)
            : token->kind == 1 ? settings_.architecture
                               : settings_.lib_token;
   }
@@ -264,9 +276,11 @@ const std::vector<std::string>& LibrarySearch::cpu_levels() const {
   size_t at = text->find("\nflags");
   if (at == std::string::npos) return *cpu_levels_;
   size_t end = text->find('\n', at + 1);
-  std::string_view flags = std::string_view(*text).substr(at, end == std::string::npos ? end : end - at);
+  std::string_view flags =
+      std::string_view(*text).substr(at, end == std::string::npos ? end : end - at);
   bool v2 = has_all(flags, {"cx16", "lahf_lm", "popcnt", "pni", "sse4_1", "sse4_2", "ssse3"});
-  bool v3 = v2 && has_all(flags, {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"});
+  bool v3 =
+      v2 && has_all(flags, {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"});
   bool v4 = v3 && has_all(flags, {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"});
   if (v4) cpu_levels_->push_back("x86-64-v4");
   if (v3) cpu_levels_->push_back("x86-64-v3");
@@ -276,7 +290,9 @@ const std::vector<std::string>& LibrarySearch::cpu_levels() const {
 
 bool LibrarySearch::is_default(const std::string& path) const {
   for (const std::string& dir : settings_.default_dirs)
-    if (path.compare(0, dir.size(), dir) == 0 && path.size() > dir.size() && path[dir.size()] == '/') return true;
+    if (path.compare(0, dir.size(), dir) == 0 && path.size() > dir.size() &&
+        path[dir.size()] == '/')
+      return true;
   return false;
 }
 
@@ -284,7 +300,8 @@ bool LibrarySearch::is_default(const std::string& path) const {
 LibrarySearch::Fit LibrarySearch::check(const std::string& path, std::string& problem) const {
   auto file = host_.open(path);
   if (!file) {
-    if (file.error().code == Code::not_found || file.error().code == Code::no_permission) return Fit::absent;
+    if (file.error().code == Code::not_found || file.error().code == Code::no_permission)
+      return Fit::absent;
     // Such a name can be opened but not read: glibc gives up instead of looking further.
     auto status = host_.status(path);
     if (!status || !status->is_directory) return Fit::absent;

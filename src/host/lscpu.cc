@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of lscpu (util-linux) from the files that it reads. Left out are lines that change from moment to moment
-// (CPU(s) scaling MHz), that only root may read (BIOS lines, from DMI), and on AArch64 what lscpu knows from tables
-// of its own (vendor and model by part number) or from the personality call (op-modes).
+// The lines of lscpu (util-linux) from the files that it reads. Left out are lines that change from
+// moment to moment (CPU(s) scaling MHz), that only root may read (BIOS lines, from DMI), and on
+// AArch64 what lscpu knows from tables of its own (vendor and model by part number) or from the
+// personality call (op-modes).
 #include "host/collect_env_parts.h"
 
 #include <algorithm>
@@ -21,7 +22,8 @@ CpuList cpu_list(const Host& host, const std::string& path) {
   return formats::parse_cpu_list(page_text(host, path)).value_or(CpuList());
 }
 
-// The fields of the first CPU in /proc/cpuinfo. "flags" has more than the 512 characters of usual texts.
+// The fields of the first CPU in /proc/cpuinfo. "flags" has more than the 512 characters of usual
+// texts.
 std::vector<std::pair<std::string, std::string>> first_cpu(const Host& host) {
   std::vector<std::pair<std::string, std::string>> out;
   Result<std::string> text = host.read_head("/proc/cpuinfo", 16384);
@@ -30,7 +32,8 @@ std::vector<std::pair<std::string, std::string>> first_cpu(const Host& host) {
     size_t colon = line.find(':');
     if (trim(line).empty()) break;
     if (colon == std::string_view::npos) continue;
-    out.emplace_back(trim(line.substr(0, colon)), formats::printable(trim(line.substr(colon + 1)), 8192));
+    out.emplace_back(trim(line.substr(0, colon)),
+                     formats::printable(trim(line.substr(colon + 1)), 8192));
   }
   return out;
 }
@@ -66,16 +69,21 @@ class Lines {
       if (key == name) return value;
     return {};
   }
-  bool has_flag(const std::string& flag) const { return contains(" " + flags_ + " ", " " + flag + " "); }
+  bool has_flag(const std::string& flag) const {
+    return contains(" " + flags_ + " ", " " + flag + " ");
+  }
 
   void general(const CpuList& online) {
     add("Architecture", architecture_);
-    if (architecture_ == "x86_64") add("CPU op-mode(s)", has_flag("lm") ? "32-bit, 64-bit" : "32-bit");
+    if (architecture_ == "x86_64")
+      add("CPU op-mode(s)", has_flag("lm") ? "32-bit, 64-bit" : "32-bit");
     add("Address sizes", field("address sizes"));
-    // Both architectures of cufit's files are the little-endian ones: system.cc knows them from such ELF headers.
+    // Both architectures of cufit's files are the little-endian ones: system.cc knows them from
+    // such ELF headers.
     if (!architecture_.empty()) add("Byte Order", "Little Endian");
     CpuList present = cpu_list(host_, k_cpus + "/present"), offline;
-    std::set_difference(present.begin(), present.end(), online.begin(), online.end(), std::back_inserter(offline));
+    std::set_difference(present.begin(), present.end(), online.begin(), online.end(),
+                        std::back_inserter(offline));
     if (!present.empty()) add("CPU(s)", std::to_string(present.size()));
     add("On-line CPU(s) list", formats::cpu_list_text(online));
     add("Off-line CPU(s) list", formats::cpu_list_text(offline));
@@ -105,28 +113,34 @@ class Lines {
       if (!socket.empty()) sockets.insert(std::move(socket));
     }
     if (threads > 0) add("Thread(s) per core", std::to_string(threads));
-    // With a cluster level in its firmware tables lscpu tells an AArch64 machine's sockets in other lines.
+    // With a cluster level in its firmware tables lscpu tells an AArch64 machine's sockets in other
+    // lines.
     if (architecture_ != "x86_64" || cores.empty() || sockets.empty()) return;
     add("Core(s) per socket", std::to_string(cores.size() / sockets.size()));
     add("Socket(s)", std::to_string(sockets.size()));
   }
 
-  // Highest and lowest of all CPUs: cores of two kinds have different ones. One folder stands for CPUs that share them.
+  // Highest and lowest of all CPUs: cores of two kinds have different ones. One folder stands for
+  // CPUs that share them.
   void frequencies() {
     Fact<std::string> boost = line_fact(host_, k_cpus + "/cpufreq/boost");
-    if (boost && (*boost == "0" || *boost == "1")) add("Frequency boost", *boost == "1" ? "enabled" : "disabled");
+    if (boost && (*boost == "0" || *boost == "1"))
+      add("Frequency boost", *boost == "1" ? "enabled" : "disabled");
     uint64_t most = 0, least = UINT64_MAX;
-    for (const std::string& name : host_.list(k_cpus + "/cpufreq").value_or(std::vector<std::string>())) {
+    for (const std::string& name :
+         host_.list(k_cpus + "/cpufreq").value_or(std::vector<std::string>())) {
       if (!starts_with(name, "policy")) continue;
       const std::string folder = k_cpus + "/cpufreq/" + name;
       most = std::max(most, number_fact(host_, folder + "/cpuinfo_max_freq").value_or(0));
-      least = std::min(least, number_fact(host_, folder + "/cpuinfo_min_freq").value_or(UINT64_MAX));
+      least =
+          std::min(least, number_fact(host_, folder + "/cpuinfo_min_freq").value_or(UINT64_MAX));
     }
     if (most > 0) add("CPU max MHz", megahertz(most));
     if (least < UINT64_MAX) add("CPU min MHz", megahertz(least));
   }
 
-  // The files hold kHz. lscpu computes in single precision and prints four decimals: 5083398 kHz is "5083.3979".
+  // The files hold kHz. lscpu computes in single precision and prints four decimals: 5083398 kHz is
+  // "5083.3979".
   static std::string megahertz(uint64_t kilohertz) {
     return format("{:.4f}", static_cast<double>(static_cast<float>(kilohertz) / 1000));
   }
@@ -141,8 +155,8 @@ class Lines {
       const char *signature, *name;
     };
     // Not Xen: whether its guests are "full" or "para" is in another place.
-    static constexpr Vendor k_vendors[] = {{"KVMKVMKVM", "KVM"}, {"Microsoft Hv", "Microsoft"},
-                                           {"VMwareVMware", "VMware"}};
+    static constexpr Vendor k_vendors[] = {
+        {"KVMKVMKVM", "KVM"}, {"Microsoft Hv", "Microsoft"}, {"VMwareVMware", "VMware"}};
     const std::string signature = host_.hypervisor_signature();
     for (const Vendor& vendor : k_vendors) {
       if (signature != vendor.signature) continue;
@@ -155,20 +169,22 @@ class Lines {
     const std::string folder = "/sys/devices/system/node";
     CpuList nodes;
     for (const std::string& name : host_.list(folder).value_or(std::vector<std::string>())) {
-      std::optional<uint64_t> number = starts_with(name, "node") ? parse_uint(name.substr(4)) : std::nullopt;
+      std::optional<uint64_t> number =
+          starts_with(name, "node") ? parse_uint(name.substr(4)) : std::nullopt;
       if (number && *number <= 65535) nodes.push_back(static_cast<uint32_t>(*number));
     }
     std::sort(nodes.begin(), nodes.end());
     if (!nodes.empty()) add("NUMA node(s)", std::to_string(nodes.size()));
     for (uint32_t node : nodes) {
-      // A node without CPUs (the GPU's memory on Grace Hopper) has an empty list and a line all the same.
+      // A node without CPUs (the GPU's memory on Grace Hopper) has an empty list and a line all the
+      // same.
       CpuList cpus = cpu_list(host_, format("{}/node{}/cpulist", folder, node));
       out_.push_back({format("NUMA node{} CPU(s)", node), formats::cpu_list_text(cpus)});
     }
   }
 
-  // "spec_store_bypass" with "Mitigation: Speculative Store Bypass disabled" -> "Spec store bypass" with
-  // "Mitigation; Speculative ...": behind that word lscpu takes every colon away.
+  // "spec_store_bypass" with "Mitigation: Speculative Store Bypass disabled" -> "Spec store bypass"
+  // with "Mitigation; Speculative ...": behind that word lscpu takes every colon away.
   void vulnerabilities() {
     const std::string folder = k_cpus + "/vulnerabilities";
     for (const std::string& name : host_.list(folder).value_or(std::vector<std::string>())) {
@@ -192,6 +208,8 @@ class Lines {
 
 }  // namespace
 
-std::vector<CpuLine> read_lscpu(const Host& host, const SystemFacts& system) { return Lines(host, system).all(); }
+std::vector<CpuLine> read_lscpu(const Host& host, const SystemFacts& system) {
+  return Lines(host, system).all();
+}
 
 }  // namespace cufit::host

@@ -23,7 +23,8 @@ uint64_t size_of(std::string_view text) {
   return number && *number < (UINT64_MAX >> 40) ? *number << shift : 0;
 }
 
-// util-linux's form: the largest unit that fits, one decimal rounded half up and only where it is not zero: "1.5 MiB".
+// util-linux's form: the largest unit that fits, one decimal rounded half up and only where it is
+// not zero: "1.5 MiB".
 std::string size_text(uint64_t bytes) {
   static const char* const k_units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   int unit = 0;
@@ -41,19 +42,25 @@ class Caches {
  public:
   explicit Caches(const Host& host) : host_(host) {}
 
-  // One instance is described at each CPU that shares it; it counts where its list of CPUs is met first.
+  // One instance is described at each CPU that shares it; it counts where its list of CPUs is met
+  // first.
   void add_cpu(uint32_t cpu) {
     for (uint32_t index = 0; index < 16; ++index) {
       if (covered_[index].count(cpu)) continue;
       const std::string folder = format("/sys/devices/system/cpu/cpu{}/cache/index{}/", cpu, index);
       Fact<std::string> level = line_fact(host_, folder + "level");
       if (!level) return;  // indexes have no holes
-      Fact<std::string> type = line_fact(host_, folder + "type"), size = line_fact(host_, folder + "size");
+      Fact<std::string> type = line_fact(host_, folder + "type"),
+                        size = line_fact(host_, folder + "size");
       if (!type || !size || !parse_uint(*level)) continue;
       std::vector<uint32_t> cpus =
-          formats::parse_cpu_list(page_text(host_, folder + "shared_cpu_list")).value_or(std::vector<uint32_t>());
+          formats::parse_cpu_list(page_text(host_, folder + "shared_cpu_list"))
+              .value_or(std::vector<uint32_t>());
       covered_[index].insert(cpus.begin(), cpus.end());
-      Total& total = totals_[format("L{}{}", *level, *type == "Data" ? "d" : *type == "Instruction" ? "i" : "")];
+      Total& total = totals_[format("L{}{}", *level,
+                                    *type == "Data"          ? "d"
+                                    : *type == "Instruction" ? "i"
+                                                             : "")];
       total.bytes += size_of(*size);
       ++total.instances;
     }
@@ -62,8 +69,8 @@ class Caches {
   void print(std::vector<CpuLine>& out) const {
     for (const auto& [name, total] : totals_) {
       if (total.bytes == 0) continue;
-      out.push_back({name + " cache", format("{} ({} instance{})", size_text(total.bytes), total.instances,
-                                             total.instances == 1 ? "" : "s")});
+      out.push_back({name + " cache", format("{} ({} instance{})", size_text(total.bytes),
+                                             total.instances, total.instances == 1 ? "" : "s")});
     }
   }
 
@@ -80,7 +87,8 @@ std::string page_text(const Host& host, const std::string& path) {
   return formats::printable(trim(text), 4096);
 }
 
-void read_lscpu_caches(const Host& host, const std::vector<uint32_t>& online, std::vector<CpuLine>& out) {
+void read_lscpu_caches(const Host& host, const std::vector<uint32_t>& online,
+                       std::vector<CpuLine>& out) {
   Caches caches(host);
   for (uint32_t cpu : online) caches.add_cpu(cpu);
   caches.print(out);

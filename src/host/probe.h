@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes: each reads one part of the machine into Facts. They judge nothing and never fail as a whole: what cannot
-// be read becomes a Fact with its WhyNot. `collect` runs all of them in the order in which they depend on each other.
+// Probes: each reads one part of the machine into Facts. They judge nothing and never fail as a
+// whole: what cannot be read becomes a Fact with its WhyNot. `collect` runs all of them in the
+// order in which they depend on each other.
 #pragma once
 
 #include <functional>
@@ -14,23 +15,26 @@
 namespace cufit::host {
 
 struct ProbeOptions {
-  std::vector<std::string> env_dirs;   // --env DIR; empty = the environments found by themselves
-  bool driver_calls = true;            // ask NVML and the CUDA driver (in a child process)
-  bool deep = false;                   // memory pattern test and a matrix product in torch
-  bool for_collect_env = false;        // also what only collect-env shows (lscpu, compilers): some 10 ms
+  std::vector<std::string> env_dirs;  // --env DIR; empty = the environments found by themselves
+  bool driver_calls = true;           // ask NVML and the CUDA driver (in a child process)
+  bool deep = false;                  // memory pattern test and a matrix product in torch
+  bool for_collect_env = false;  // also what only collect-env shows (lscpu, compilers): some 10 ms
   double driver_timeout_seconds = 10;  // for the child; a wedged driver hangs
-  std::string driver_library_dir;      // tests: where the stand-in libcuda/libnvidia-ml lie; empty = normal search
+  std::string driver_library_dir;  // tests: where the stand-in libcuda/libnvidia-ml lie; empty =
+                                   // normal search
   // Progress of long work: what, done and total units. May be empty.
   std::function<void(const std::string& what, uint64_t done, uint64_t total)> progress;
 };
 
 Facts collect(const Host& host, const ProbeOptions& options);
 
-// Asks NVML and the CUDA driver in two child processes that run from construction on, so that other probes can work
-// while the driver starts (260 ms on an H200). finish() waits for the answers; without it the children are ended.
+// Asks NVML and the CUDA driver in two child processes that run from construction on, so that other
+// probes can work while the driver starts (260 ms on an H200). finish() waits for the answers;
+// without it the children are ended.
 class DriverQuestions {
  public:
-  DriverQuestions(const Host& host, const ProbeOptions& options, const Facts& facts);  // driver_child.cc
+  DriverQuestions(const Host& host, const ProbeOptions& options,
+                  const Facts& facts);  // driver_child.cc
   ~DriverQuestions();
   DriverQuestions(const DriverQuestions&) = delete;
   DriverQuestions& operator=(const DriverQuestions&) = delete;
@@ -45,14 +49,18 @@ void read_system(const Host& host, Facts& facts);            // system.cc
 void read_pci(const Host& host, Facts& facts);               // pci.cc
 void read_kernel_driver(const Host& host, Facts& facts);     // kernel_driver.cc
 void read_driver_libraries(const Host& host, Facts& facts);  // driver_libraries.cc
-void read_driver_answers(const Host& host, const ProbeOptions& options, Facts& facts);  // driver_child.cc
+void read_driver_answers(const Host& host, const ProbeOptions& options,
+                         Facts& facts);                      // driver_child.cc
 void read_toolkits(const Host& host, Facts& facts);          // toolkits.cc
 void read_variables(const Host& host, Facts& facts);         // variables.cc
 void read_container_engine(const Host& host, Facts& facts);  // container_engine.cc
-void read_python_envs(const Host& host, const ProbeOptions& options, Facts& facts);     // python_envs.cc
+void read_python_envs(const Host& host, const ProbeOptions& options,
+                      Facts& facts);  // python_envs.cc
 // Facts::collect_env, and of every environment and toolkit what only that report shows.
-void read_collect_env(const Host& host, Facts& facts);       // collect_env.cc
-// --deep: PythonEnv::torch_run of every environment with torch and a known interpreter. The last probe.
-void run_torch_checks(const Host& host, const ProbeOptions& options, Facts& facts);     // torch_child.cc
+void read_collect_env(const Host& host, Facts& facts);  // collect_env.cc
+// --deep: PythonEnv::torch_run of every environment with torch and a known interpreter. The last
+// probe.
+void run_torch_checks(const Host& host, const ProbeOptions& options,
+                      Facts& facts);  // torch_child.cc
 
 }  // namespace cufit::host

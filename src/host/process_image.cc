@@ -46,8 +46,8 @@ std::vector<LoadFailure> ProcessImage::start(const std::string& program) {
   return failures;
 }
 
-std::vector<LoadFailure> ProcessImage::open(const std::string& name, const ImageObject* caller, OnFailure on_failure,
-                                            const ImageObject** opened) {
+std::vector<LoadFailure> ProcessImage::open(const std::string& name, const ImageObject* caller,
+                                            OnFailure on_failure, const ImageObject** opened) {
   std::vector<LoadFailure> failures;
   if (opened) *opened = nullptr;
   size_t before = objects_.size();
@@ -63,7 +63,8 @@ std::vector<LoadFailure> ProcessImage::open(const std::string& name, const Image
 }
 
 // Breadth first: the objects that are appended on the way are visited in turn.
-void ProcessImage::map_needed(size_t first, OnFailure on_failure, std::vector<LoadFailure>& failures) {
+void ProcessImage::map_needed(size_t first, OnFailure on_failure,
+                              std::vector<LoadFailure>& failures) {
   for (size_t i = first; i < objects_.size() && objects_.size() < k_max_objects; ++i) {
     std::shared_ptr<const formats::ElfFile> elf = objects_[i].elf;
     for (const std::string& name : elf->needed) {
@@ -89,8 +90,9 @@ ImageObject* ProcessImage::map(const std::string& name, const ImageObject* by, W
   return add(name, *located, by, why_asked, failures);
 }
 
-ImageObject* ProcessImage::add(const std::string& name, const Located& located, const ImageObject* by,
-                               Why why_asked, std::vector<LoadFailure>& failures) {
+ImageObject* ProcessImage::add(const std::string& name, const Located& located,
+                               const ImageObject* by, Why why_asked,
+                               std::vector<LoadFailure>& failures) {
   std::string real = host_.real_path(located.path).value_or(located.path);
   for (ImageObject& object : objects_) {
     if (object.real_path != real) continue;
@@ -110,8 +112,9 @@ ImageObject* ProcessImage::add(const std::string& name, const Located& located, 
   object.by = located.by;
   object.asked_by = by;
   object.names.push_back(name);
-  // The caller of dlopen lends its paths to the search for that one name only: what the new object needs is not looked
-  // for in the caller's RPATH (shown by the comparison with glibc), though still in the program's.
+  // The caller of dlopen lends its paths to the search for that one name only: what the new object
+  // needs is not looked for in the caller's RPATH (shown by the comparison with glibc), though
+  // still in the program's.
   const Requester* loader = by && why_asked == Why::needed ? &by->requester : nullptr;
   object.requester = {located.path, elf->rpath, elf->runpath, elf->no_default_lib, loader};
   object.elf = std::move(elf);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills Facts::envs: discovery (python_prefix), packages (distributions), torch's version file, the binaries with CUDA
-// parts and what a torch process would load (torch_loads). Runs no Python.
+// Fills Facts::envs: discovery (python_prefix), packages (distributions), torch's version file, the
+// binaries with CUDA parts and what a torch process would load (torch_loads). Runs no Python.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -28,13 +28,14 @@ bool is_inside(const std::string& path, const std::string& folder) {
   return starts_with(path, folder) && path.size() > folder.size() && path[folder.size()] == '/';
 }
 
-// Files are read once: the binaries first, completely; what else the loader needs, without device code.
+// Files are read once: the binaries first, completely; what else the loader needs, without device
+// code.
 class ElfFiles {
  public:
   explicit ElfFiles(const Host& host) : host_(host) {}
 
-  // Resolved once per folder: an environment has hundreds of files in a few folders. A link that is the last part of
-  // a path stays, which only costs reading its file twice.
+  // Resolved once per folder: an environment has hundreds of files in a few folders. A link that is
+  // the last part of a path stays, which only costs reading its file twice.
   std::string real_path(const std::string& path) {
     size_t slash = path.rfind('/');
     if (slash == std::string::npos) return path;
@@ -44,8 +45,8 @@ class ElfFiles {
     return place->second + path.substr(slash);
   }
 
-  std::shared_ptr<const formats::ElfFile> read(const std::string& path, const formats::ElfOptions& options,
-                                               Error& why) {
+  std::shared_ptr<const formats::ElfFile> read(const std::string& path,
+                                               const formats::ElfOptions& options, Error& why) {
     std::string real = real_path(path);
     if (auto known = files_.find(real); known != files_.end()) return known->second;
     auto source = host_.open(path);
@@ -71,7 +72,8 @@ formats::Damage damage_of(const Error& why) {
   if (byte == std::string::npos) return out;
   std::string_view digits = std::string_view(why.what).substr(byte + 7);
   out.offset = parse_uint(digits.substr(0, digits.find_first_not_of("0123456789"))).value_or(0);
-  if (size_t at = out.what.find(" (byte "); at != std::string::npos && ends_with(out.what, ")")) out.what.resize(at);
+  if (size_t at = out.what.find(" (byte "); at != std::string::npos && ends_with(out.what, ")"))
+    out.what.resize(at);
   return out;
 }
 
@@ -85,7 +87,8 @@ bool needs_cuda_or_torch(const formats::ElfFile& elf) {
 
 class EnvReader {
  public:
-  EnvReader(const Host& host, const LoaderSettings& settings, const PythonPrefix& prefix, Facts& facts)
+  EnvReader(const Host& host, const LoaderSettings& settings, const PythonPrefix& prefix,
+            Facts& facts)
       : host_(host), settings_(settings), prefix_(prefix), facts_(facts), files_(host) {}
 
   PythonEnv run() {
@@ -97,7 +100,8 @@ class EnvReader {
     env_.python = prefix_.python;
     env_.interpreter = prefix_.interpreter;
     env_.site_packages = prefix_.site_packages;
-    packages_ = read_distributions(host_, prefix_, {prefix_.minor_version(), settings_.architecture});
+    packages_ =
+        read_distributions(host_, prefix_, {prefix_.minor_version(), settings_.architecture});
     for (std::string& problem : packages_.problems) facts_.problems.push_back(std::move(problem));
     for (const std::string& site : prefix_.site_packages) {
       auto names = host_.list(site);
@@ -107,9 +111,11 @@ class EnvReader {
     read_binaries();
     if (!env_.torch.path.empty()) read_loads();
     read_installer();
-    env_.distributions = known(std::move(packages_.distributions), SourceKind::file, join(prefix_.site_packages, ":"));
+    env_.distributions = known(std::move(packages_.distributions), SourceKind::file,
+                               join(prefix_.site_packages, ":"));
     if (!closed_.empty() && env_.distributions->empty())
-      env_.distributions = missing<std::vector<Distribution>>(WhyNot::no_permission, SourceKind::file, closed_);
+      env_.distributions =
+          missing<std::vector<Distribution>>(WhyNot::no_permission, SourceKind::file, closed_);
     return std::move(env_);
   }
 
@@ -125,17 +131,21 @@ class EnvReader {
     }
     if (torch.path.empty()) {
       std::string tried = join(prefix_.site_packages, ":");
-      torch.version = missing<std::string>(WhyNot::not_present, SourceKind::file, tried, "no `torch` package");
-      if (!closed_.empty()) torch.version = missing<std::string>(WhyNot::no_permission, SourceKind::file, closed_);
+      torch.version =
+          missing<std::string>(WhyNot::not_present, SourceKind::file, tried, "no `torch` package");
+      if (!closed_.empty())
+        torch.version = missing<std::string>(WhyNot::no_permission, SourceKind::file, closed_);
       for (Fact<std::string>* fact : {&torch.cuda, &torch.hip, &torch.git})
-        *fact = missing<std::string>(WhyNot::not_asked, SourceKind::file, tried, "no `torch` package");
+        *fact =
+            missing<std::string>(WhyNot::not_asked, SourceKind::file, tried, "no `torch` package");
       torch.debug = missing<bool>(WhyNot::not_asked, SourceKind::file, tried, "no `torch` package");
       return;
     }
     std::string file = torch.path + "/version.py";
     auto text = host_.read_file(file, 1u << 20);
     if (!text) {
-      WhyNot why = text.error().code == Code::no_permission ? WhyNot::no_permission : WhyNot::malformed;
+      WhyNot why =
+          text.error().code == Code::no_permission ? WhyNot::no_permission : WhyNot::malformed;
       for (Fact<std::string>* fact : {&torch.version, &torch.cuda, &torch.hip, &torch.git})
         *fact = missing<std::string>(why, SourceKind::file, file, text.error().text());
       torch.debug = missing<bool>(why, SourceKind::file, file, text.error().text());
@@ -149,8 +159,11 @@ class EnvReader {
     auto fact = [&](const formats::PyConstant& constant, const char* name) {
       if (constant.text) return known(*constant.text, SourceKind::file, file);
       // `cuda = None` says so; a file without the line says nothing.
-      if (constant.present) return missing<std::string>(WhyNot::not_present, SourceKind::file, file, format("`{} = None`", name));
-      return missing<std::string>(WhyNot::malformed, SourceKind::file, file, format("no line `{} = ...`", name));
+      if (constant.present)
+        return missing<std::string>(WhyNot::not_present, SourceKind::file, file,
+                                    format("`{} = None`", name));
+      return missing<std::string>(WhyNot::malformed, SourceKind::file, file,
+                                  format("no line `{} = ...`", name));
     };
     torch.version = fact(said.version, "__version__");
     if (!torch.version) facts_.problems.push_back(format("`{}`: {}", file, torch.version.note));
@@ -159,21 +172,26 @@ class EnvReader {
     if (!said.hip.present) torch.hip.why = WhyNot::not_present;  // before ROCm builds existed
     torch.git = fact(said.git, "git_version");
     torch.debug = said.debug ? known(*said.debug, SourceKind::file, file)
-                             : missing<bool>(WhyNot::malformed, SourceKind::file, file, "no line `debug = ...`");
+                             : missing<bool>(WhyNot::malformed, SourceKind::file, file,
+                                             "no line `debug = ...`");
     if (torch.version) {
       size_t plus = torch.version->find('+');
       if (plus != std::string::npos) {
-        // "2.1.0+cu121", "2.11.0a0+git1234", "2.5.0a0+872d972e41.nv24.08", "2.3.0+cu121.with.pypi.cudnn"
+        // "2.1.0+cu121", "2.11.0a0+git1234", "2.5.0a0+872d972e41.nv24.08",
+        // "2.3.0+cu121.with.pypi.cudnn"
         std::string local = torch.version->substr(plus + 1);
         for (const char* stem : {"cu", "cpu", "rocm", "xpu"})
-          if (starts_with(local, stem)) torch.variant = local.substr(0, stem[0] == 'r' ? std::string::npos : local.find('.'));
+          if (starts_with(local, stem))
+            torch.variant = local.substr(0, stem[0] == 'r' ? std::string::npos : local.find('.'));
       }
     }
     if (!torch.variant.empty()) return;
     if (torch.cuda) {
-      if (auto version = parse_version(*torch.cuda)) torch.variant = format("cu{}{}", version->part(0), version->part(1));
+      if (auto version = parse_version(*torch.cuda))
+        torch.variant = format("cu{}{}", version->part(0), version->part(1));
     } else if (torch.hip) {
-      if (auto version = parse_version(*torch.hip)) torch.variant = format("rocm{}.{}", version->part(0), version->part(1));
+      if (auto version = parse_version(*torch.hip))
+        torch.variant = format("rocm{}.{}", version->part(0), version->part(1));
     } else if (said.xpu.text) {
       torch.variant = "xpu";
     } else if (torch.cuda.why == WhyNot::not_present) {
@@ -198,11 +216,13 @@ class EnvReader {
       if (!is_torch && !elf->has_fatbin && !needs_cuda_or_torch(*elf)) continue;
       add_binary(object, *elf, is_torch);
     }
-    std::sort(env_.binaries.begin(), env_.binaries.end(), [](const Binary& a, const Binary& b) { return a.path < b.path; });
+    std::sort(env_.binaries.begin(), env_.binaries.end(),
+              [](const Binary& a, const Binary& b) { return a.path < b.path; });
   }
 
   bool is_torch_owner(const SharedObject& object) const {
-    if (object.owner == "torch" || object.owner == "pytorch" || object.owner == "libtorch") return true;
+    if (object.owner == "torch" || object.owner == "pytorch" || object.owner == "libtorch")
+      return true;
     return !env_.torch.path.empty() && is_inside(object.path, env_.torch.path);
   }
 
@@ -224,7 +244,8 @@ class EnvReader {
   void add_unread(const SharedObject& object, const Error& why) {
     Binary out = start_binary(object);
     out.unreadable = why.text();
-    if (why.code == Code::malformed || why.code == Code::unsupported) out.damage.push_back(damage_of(why));
+    if (why.code == Code::malformed || why.code == Code::unsupported)
+      out.damage.push_back(damage_of(why));
     env_.binaries.push_back(std::move(out));
   }
 
@@ -234,7 +255,8 @@ class EnvReader {
     out.needed = elf.needed;
     out.rpath = elf.rpath;
     out.runpath = elf.runpath;
-    if (!elf.only_empty_images) out.device_code = elf.device_code;  // its kernels, if it has any, are not where CUDA looks
+    if (!elf.only_empty_images)
+      out.device_code = elf.device_code;  // its kernels, if it has any, are not where CUDA looks
     out.glibc = elf.glibc;
     out.glibcxx = elf.glibcxx;
     out.cxxabi = elf.cxxabi;
@@ -272,7 +294,8 @@ class EnvReader {
   }
 
   static bool defined(const std::vector<formats::SymbolTable>& tables, const std::string& name) {
-    return std::any_of(tables.begin(), tables.end(), [&](const formats::SymbolTable& table) { return table.defines(name); });
+    return std::any_of(tables.begin(), tables.end(),
+                       [&](const formats::SymbolTable& table) { return table.defines(name); });
   }
 
   void open_symbols(const std::string& path, std::vector<formats::SymbolTable>& out) const {
@@ -282,7 +305,8 @@ class EnvReader {
     if (table) out.push_back(std::move(*table));
   }
 
-  // Empty when one of the three libraries that matter most cannot be read: then nothing can be said.
+  // Empty when one of the three libraries that matter most cannot be read: then nothing can be
+  // said.
   const std::vector<formats::SymbolTable>& torch_symbols() {
     if (torch_symbols_) return *torch_symbols_;
     torch_symbols_.emplace();
@@ -296,10 +320,11 @@ class EnvReader {
         return name == "libtorch_cpu.so" || name == "libc10.so" || name == "libtorch_python.so";
       });
       for (const std::string& name : names)
-        if ((starts_with(name, "libc10") || starts_with(name, "libtorch")) && formats::is_shared_object_name(name))
+        if ((starts_with(name, "libc10") || starts_with(name, "libtorch")) &&
+            formats::is_shared_object_name(name))
           open_symbols(folder + "/" + name, *torch_symbols_);
-      bool complete = names.size() >= 3 && names[0] == "libc10.so" && names[1] == "libtorch_cpu.so" &&
-                      names[2] == "libtorch_python.so";
+      bool complete = names.size() >= 3 && names[0] == "libc10.so" &&
+                      names[1] == "libtorch_cpu.so" && names[2] == "libtorch_python.so";
       if (complete) return *torch_symbols_;
       torch_symbols_->clear();
     }
@@ -310,7 +335,8 @@ class EnvReader {
     std::vector<formats::SymbolTable> out;
     if (object.owner.empty()) return out;
     for (const SharedObject& other : packages_.objects)
-      if (other.owner == object.owner && other.path != object.path && out.size() < 64) open_symbols(other.path, out);
+      if (other.owner == object.owner && other.path != object.path && out.size() < 64)
+        open_symbols(other.path, out);
     return out;
   }
 
@@ -333,7 +359,8 @@ class EnvReader {
       return elf;
     };
     TorchLoads loads = find_torch_loads(host_, search, process, reader);
-    for (const SharedObject& object : packages_.objects) owners_.emplace(files_.real_path(object.path), object.owner);
+    for (const SharedObject& object : packages_.objects)
+      owners_.emplace(files_.real_path(object.path), object.owner);
     for (auto* list : {&loads.loads, &loads.shadowed})
       for (LoadedLibrary& library : *list) add_owner(library);
     add_environment_copies(loads);
@@ -345,33 +372,37 @@ class EnvReader {
     if (library.path.empty()) return;
     std::string real = files_.real_path(library.path);
     library.inside = is_inside(real, prefix_.real_path) || is_inside(library.path, prefix_.path);
-    for (const std::string& site : prefix_.site_packages) library.inside |= is_inside(library.path, site);
+    for (const std::string& site : prefix_.site_packages)
+      library.inside |= is_inside(library.path, site);
     auto owner = owners_.find(real);
     if (owner == owners_.end() || owner->second.empty()) return;
     for (const Distribution& one : packages_.distributions) {
       if (one.name != owner->second) continue;
       library.package = one.name + " " + one.version;
-      if (library.version.empty() && is_nvidia_library_package(one.name)) library.version = one.version;
+      if (library.version.empty() && is_nvidia_library_package(one.name))
+        library.version = one.version;
       // The wheel's name or folder tells where the file's own number does not.
       for (const char* major : {"11", "12", "13", "14"}) {
         if (!library.cuda_major.empty() || !is_cuda_library(library.name)) break;
-        if (ends_with(one.name, format("-cu{}", major)) || contains(real, format("/nvidia/cu{}/", major)))
+        if (ends_with(one.name, format("-cu{}", major)) ||
+            contains(real, format("/nvidia/cu{}/", major)))
           library.cuda_major = major;
       }
       return;
     }
   }
 
-  // The environment's own copy of a library that is loaded from elsewhere, or found nowhere, is evidence as well.
+  // The environment's own copy of a library that is loaded from elsewhere, or found nowhere, is
+  // evidence as well.
   void add_environment_copies(TorchLoads& loads) {
     for (const LoadedLibrary& library : loads.loads) {
       if (library.inside || !is_cuda_library(library.name)) continue;
       for (const SharedObject& object : packages_.objects) {
         if (file_name(object.path) != library.name) continue;
-        bool listed = std::any_of(loads.shadowed.begin(), loads.shadowed.end(),
-                                  [&](const LoadedLibrary& one) {
-                                    return files_.real_path(one.path) == files_.real_path(object.path);
-                                  });
+        bool listed = std::any_of(
+            loads.shadowed.begin(), loads.shadowed.end(), [&](const LoadedLibrary& one) {
+              return files_.real_path(one.path) == files_.real_path(object.path);
+            });
         if (listed) continue;
         LoadedLibrary copy;
         copy.name = library.name;
@@ -389,7 +420,8 @@ class EnvReader {
   void read_installer() {
     if (env_.installer != "pip") return;
     for (const Distribution& one : packages_.distributions)
-      if (one.name == "torch" && (one.installer == "uv" || one.installer == "poetry")) env_.installer = one.installer;
+      if (one.name == "torch" && (one.installer == "uv" || one.installer == "poetry"))
+        env_.installer = one.installer;
   }
 
   const Host& host_;
@@ -400,7 +432,8 @@ class EnvReader {
   PythonEnv env_;
   InstalledPackages packages_;
   std::map<std::string, std::string> owners_;
-  std::string closed_;  // a folder of packages that may not be listed: what is in it is unknown, not absent
+  std::string
+      closed_;  // a folder of packages that may not be listed: what is in it is unknown, not absent
   std::optional<std::vector<formats::SymbolTable>> torch_symbols_;
 };
 

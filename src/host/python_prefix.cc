@@ -31,7 +31,8 @@ bool is_folder(const Host& host, const std::string& path) {
 std::vector<std::string> python_folders(const Host& host, const std::string& lib) {
   std::vector<std::string> out;
   for (std::string& name : host.list(lib).value_or(std::vector<std::string>()))
-    if (starts_with(name, "python3.") && parse_version(name.substr(6))) out.push_back(std::move(name));
+    if (starts_with(name, "python3.") && parse_version(name.substr(6)))
+      out.push_back(std::move(name));
   std::sort(out.begin(), out.end(), [](const std::string& a, const std::string& b) {
     return *parse_version(b.substr(6)) < *parse_version(a.substr(6));
   });
@@ -46,7 +47,8 @@ std::optional<std::string> stdlib_folder(const Host& host, const std::string& pr
   return std::nullopt;
 }
 
-std::string value_of(const std::vector<std::pair<std::string, std::string>>& config, std::string_view key) {
+std::string value_of(const std::vector<std::pair<std::string, std::string>>& config,
+                     std::string_view key) {
   for (const auto& [name, value] : config)
     if (name == key) return value;
   return {};
@@ -70,7 +72,8 @@ class Finder {
       if (!is_folder(host_, dir)) {
         problems_.push_back(format("`{}`: no such folder", dir));
       } else if (!add_folder(dir, "--env") && found_.size() == before) {
-        problems_.push_back(format("`{}`: neither a Python environment nor a folder of packages", dir));
+        problems_.push_back(
+            format("`{}`: neither a Python environment nor a folder of packages", dir));
       }
     }
     if (!found_.empty()) found_.front().active = true;
@@ -84,7 +87,8 @@ class Finder {
     for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
       if (auto dir = host_.variable(name); dir && !dir->empty()) add(*dir, name);
     if (!found_.empty()) found_.front().active = true;
-    for (const char* dir : {"./.venv", "/opt/venv", "/opt/conda", "/usr/local", "/usr"}) add(dir, "default");
+    for (const char* dir : {"./.venv", "/opt/venv", "/opt/conda", "/usr/local", "/usr"})
+      add(dir, "default");
     return std::move(found_);
   }
 
@@ -97,14 +101,16 @@ class Finder {
     if (!holds_packages(dir)) return false;
     // lib/python3.12/site-packages of an environment stands for that environment.
     std::string above = parent(parent(parent(host_.real_path(dir).value_or(dir))));
-    if (starts_with(dir.substr(dir.rfind('/') + 1), "site-packages") && add(above, found_by)) return true;
+    if (starts_with(dir.substr(dir.rfind('/') + 1), "site-packages") && add(above, found_by))
+      return true;
     PythonPrefix prefix;
     prefix.path = dir;
     prefix.real_path = host_.real_path(dir).value_or(dir);
     prefix.kind = "folder";
     prefix.found_by = found_by;
     prefix.installer = "pip";
-    prefix.python = missing<std::string>(WhyNot::not_present, SourceKind::file, dir, "a folder of packages without a Python");
+    prefix.python = missing<std::string>(WhyNot::not_present, SourceKind::file, dir,
+                                         "a folder of packages without a Python");
     prefix.interpreter = missing<std::string>(WhyNot::not_present, SourceKind::file, dir);
     prefix.site_packages = {dir};
     push(std::move(prefix));
@@ -132,7 +138,8 @@ class Finder {
       read_venv(*config, prefix);
     } else {
       prefix.kind = conda ? "conda" : in_image() ? "image" : "system";
-      prefix.installer = conda ? (contains(prefix.real_path, "/.pixi/envs/") ? "pixi" : "conda") : "pip";
+      prefix.installer =
+          conda ? (contains(prefix.real_path, "/.pixi/envs/") ? "pixi" : "conda") : "pip";
       read_version(prefix, stdlib.value_or(""), conda);
       find_interpreter(prefix);
       std::string minor = prefix.minor_version();
@@ -152,23 +159,29 @@ class Finder {
 
   void read_venv(const Config& config, PythonPrefix& prefix) {
     bool uv = !value_of(config, "uv").empty();
-    prefix.installer = uv ? "uv" : contains(prefix.real_path, "/pypoetry/virtualenvs/") ? "poetry" : "pip";
-    std::string text = value_of(config, "version_info");  // virtualenv and uv; venv writes "version"
+    prefix.installer = uv                                                     ? "uv"
+                       : contains(prefix.real_path, "/pypoetry/virtualenvs/") ? "poetry"
+                                                                              : "pip";
+    std::string text =
+        value_of(config, "version_info");  // virtualenv and uv; venv writes "version"
     if (text.empty()) text = value_of(config, "version");
     std::string file = under(prefix.path, "pyvenv.cfg");
     std::vector<std::string> folders = python_folders(host_, under(prefix.path, "lib"));
     std::string minor = folders.empty() ? std::string() : folders.front().substr(6);
     auto version = parse_version(text);
     if (version && version->parts.size() > 3) version->parts.resize(3);
-    std::string config_minor = version ? format("{}.{}", version->part(0), version->part(1)) : std::string();
-    bool has_folder = std::find(folders.begin(), folders.end(), "python" + config_minor) != folders.end();
+    std::string config_minor =
+        version ? format("{}.{}", version->part(0), version->part(1)) : std::string();
+    bool has_folder =
+        std::find(folders.begin(), folders.end(), "python" + config_minor) != folders.end();
     if (version && (folders.empty() || has_folder)) {
       prefix.python = known(version->text(), SourceKind::file, file);
       minor = config_minor;
     } else if (!minor.empty()) {
       prefix.python = known(minor, SourceKind::file, under(prefix.path, "lib/python" + minor));
     } else {
-      prefix.python = missing<std::string>(WhyNot::not_present, SourceKind::file, file, "no version in it");
+      prefix.python =
+          missing<std::string>(WhyNot::not_present, SourceKind::file, file, "no version in it");
     }
     find_interpreter(prefix);
     bool with_system = lower(value_of(config, "include-system-site-packages")) == "true";
@@ -180,16 +193,19 @@ class Finder {
 
   void read_version(PythonPrefix& prefix, const std::string& stdlib, bool conda) {
     if (conda) {
-      for (const std::string& name : host_.list(under(prefix.path, "conda-meta")).value_or(std::vector<std::string>())) {
+      for (const std::string& name :
+           host_.list(under(prefix.path, "conda-meta")).value_or(std::vector<std::string>())) {
         if (!starts_with(name, "python-3")) continue;
         auto parsed = formats::parse_conda_file_name(name);
         if (!parsed || parsed->name != "python") continue;
-        prefix.python = known(parsed->version, SourceKind::file, under(prefix.path, "conda-meta/" + name));
+        prefix.python =
+            known(parsed->version, SourceKind::file, under(prefix.path, "conda-meta/" + name));
         return;
       }
     }
     if (stdlib.empty()) {
-      prefix.python = missing<std::string>(WhyNot::not_present, SourceKind::file, under(prefix.path, "lib/python3.*"));
+      prefix.python = missing<std::string>(WhyNot::not_present, SourceKind::file,
+                                           under(prefix.path, "lib/python3.*"));
       return;
     }
     std::string header = under(prefix.path, "include/" + stdlib + "/patchlevel.h");
@@ -208,27 +224,32 @@ class Finder {
 
   void find_interpreter(PythonPrefix& prefix) const {
     std::string minor = prefix.minor_version();
-    for (const std::string& name : {"python" + minor, std::string("python3"), std::string("python")}) {
+    for (const std::string& name :
+         {"python" + minor, std::string("python3"), std::string("python")}) {
       std::string path = under(prefix.path, "bin/" + name);
       if (!host_.exists(path)) continue;
       prefix.interpreter = known(path, SourceKind::file, path);
       return;
     }
-    prefix.interpreter = missing<std::string>(WhyNot::not_present, SourceKind::file, under(prefix.path, "bin/python3"),
+    prefix.interpreter = missing<std::string>(WhyNot::not_present, SourceKind::file,
+                                              under(prefix.path, "bin/python3"),
                                               "no interpreter, or a link to one that is gone");
   }
 
   // site.getsitepackages(), with Debian's additions for its own Python.
-  void add_site_folders(const std::string& prefix, const std::string& minor, std::vector<std::string>& out) const {
+  void add_site_folders(const std::string& prefix, const std::string& minor,
+                        std::vector<std::string>& out) const {
     std::vector<std::string> candidates;
     if (prefix == "/usr") {
-      candidates = {"/usr/local/lib/python" + minor + "/dist-packages", "/usr/lib/python3/dist-packages",
-                    "/usr/lib/python" + minor + "/dist-packages", "/usr/local/lib64/python" + minor + "/site-packages",
+      candidates = {"/usr/local/lib/python" + minor + "/dist-packages",
+                    "/usr/lib/python3/dist-packages", "/usr/lib/python" + minor + "/dist-packages",
+                    "/usr/local/lib64/python" + minor + "/site-packages",
                     "/usr/local/lib/python" + minor + "/site-packages"};
       // A Python of its own in /usr/local does not share its site-packages with that of /usr.
       if (host_.exists("/usr/local/lib/python" + minor + "/os.py")) candidates.resize(3);
     }
-    for (const char* lib : {"lib", "lib64"}) candidates.push_back(under(prefix, lib) + ("/python" + minor + "/site-packages"));
+    for (const char* lib : {"lib", "lib64"})
+      candidates.push_back(under(prefix, lib) + ("/python" + minor + "/site-packages"));
     for (std::string& path : candidates) add_site(path, out);
   }
 
@@ -272,7 +293,8 @@ class Finder {
   }
 
   bool in_image() const {
-    return host_.exists("/.dockerenv") || host_.exists("/run/.containerenv") || host_.exists("/.singularity.d");
+    return host_.exists("/.dockerenv") || host_.exists("/run/.containerenv") ||
+           host_.exists("/.singularity.d");
   }
 
   std::optional<std::string> prefix_on_path(const std::string& name) const {
@@ -287,7 +309,8 @@ class Finder {
         if (auto prefix = pyenv_prefix(parent(std::string(dir)))) return prefix;
         continue;  // pyenv's "system": the next one on PATH
       }
-      if (host_.exists(under(parent(std::string(dir)), "pyvenv.cfg"))) return parent(std::string(dir));
+      if (host_.exists(under(parent(std::string(dir)), "pyvenv.cfg")))
+        return parent(std::string(dir));
       std::string real = host_.real_path(file).value_or(file);
       return parent(parent(real));
     }
@@ -305,7 +328,8 @@ class Finder {
     std::string exact = root + "/versions/" + wanted;
     if (is_folder(host_, exact)) return exact;
     std::optional<std::string> best;  // "3.12" means the newest 3.12.x
-    for (const std::string& name : host_.list(root + "/versions").value_or(std::vector<std::string>())) {
+    for (const std::string& name :
+         host_.list(root + "/versions").value_or(std::vector<std::string>())) {
       if (!starts_with(name, wanted + ".") || !parse_version(name)) continue;
       if (!best || *parse_version(*best) < *parse_version(name)) best = name;
     }
@@ -325,7 +349,8 @@ std::string PythonPrefix::minor_version() const {
   return version ? format("{}.{}", version->part(0), version->part(1)) : std::string();
 }
 
-std::vector<PythonPrefix> find_python_prefixes(const Host& host, const std::vector<std::string>& env_dirs,
+std::vector<PythonPrefix> find_python_prefixes(const Host& host,
+                                               const std::vector<std::string>& env_dirs,
                                                std::vector<std::string>& problems) {
   Finder finder(host, problems);
   return env_dirs.empty() ? finder.search() : finder.given(env_dirs);

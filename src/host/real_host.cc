@@ -26,21 +26,40 @@ extern char** environ;
 namespace cufit::host {
 namespace {
 
-constexpr int k_max_links = 40;              // as the kernel's own limit (MAXSYMLINKS)
-constexpr int k_syslog_read_all = 3;         // SYSLOG_ACTION_READ_ALL, does not consume
-constexpr int k_syslog_size_buffer = 10;     // SYSLOG_ACTION_SIZE_BUFFER
-constexpr size_t k_first_read_bytes = 4096;  // proc and sys files: one page is nearly always all of it
+constexpr int k_max_links = 40;           // as the kernel's own limit (MAXSYMLINKS)
+constexpr int k_syslog_read_all = 3;      // SYSLOG_ACTION_READ_ALL, does not consume
+constexpr int k_syslog_size_buffer = 10;  // SYSLOG_ACTION_SIZE_BUFFER
+constexpr size_t k_first_read_bytes =
+    4096;  // proc and sys files: one page is nearly always all of it
 
 Error error_of(int number, const std::string& path) {
   Code code = Code::io;
   switch (number) {
-    case ENOENT: case ENOTDIR: code = Code::not_found; break;
-    case EACCES: case EPERM: code = Code::no_permission; break;
-    case ELOOP: case ENAMETOOLONG: code = Code::malformed; break;
-    case EINVAL: case EISDIR: case ENODEV: case ENOSYS: case ENXIO: case EOPNOTSUPP:
-      code = Code::unsupported; break;
-    case ETIMEDOUT: code = Code::timeout; break;
-    default: break;
+    case ENOENT:
+    case ENOTDIR:
+      code = Code::not_found;
+      break;
+    case EACCES:
+    case EPERM:
+      code = Code::no_permission;
+      break;
+    case ELOOP:
+    case ENAMETOOLONG:
+      code = Code::malformed;
+      break;
+    case EINVAL:
+    case EISDIR:
+    case ENODEV:
+    case ENOSYS:
+    case ENXIO:
+    case EOPNOTSUPP:
+      code = Code::unsupported;
+      break;
+    case ETIMEDOUT:
+      code = Code::timeout;
+      break;
+    default:
+      break;
   }
   return fail(code, format("`{}`: {}", path, std::generic_category().message(number)));
 }
@@ -68,14 +87,16 @@ struct OpenFile {
 
 // `place` is where the operating system finds it, `path` the name for messages.
 Result<OpenFile> open_regular(const std::string& place, const std::string& path) {
-  // Non-blocking: opening a pipe that nobody writes to would wait for ever. It has no effect on regular files.
+  // Non-blocking: opening a pipe that nobody writes to would wait for ever. It has no effect on
+  // regular files.
   int number = ::open(place.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (number < 0) return error_of(errno, path);
   FileDescriptor descriptor(number);
   struct stat status = {};
   if (::fstat(number, &status) != 0) return error_of(errno, path);
   if (S_ISDIR(status.st_mode)) return error_of(EISDIR, path);
-  if (!S_ISREG(status.st_mode)) return fail(Code::unsupported, format("`{}`: not a regular file", path));
+  if (!S_ISREG(status.st_mode))
+    return fail(Code::unsupported, format("`{}`: not a regular file", path));
   return OpenFile{std::move(descriptor), static_cast<uint64_t>(status.st_size)};
 }
 
@@ -111,7 +132,8 @@ std::map<std::string, std::string> process_environment() {
     std::string_view text = *entry;
     size_t equals = text.find('=');
     if (equals == std::string_view::npos || equals == 0) continue;
-    out.emplace(text.substr(0, equals), text.substr(equals + 1));  // the first of two equal names counts, as in getenv
+    out.emplace(text.substr(0, equals),
+                text.substr(equals + 1));  // the first of two equal names counts, as in getenv
   }
   return out;
 }
@@ -142,7 +164,8 @@ RealHost::RealHost(std::string root, std::map<std::string, std::string> environm
 }
 
 Result<std::string> RealHost::under_root(const std::string& path, LastLink last) const {
-  if (path.find('\0') != std::string::npos) return error_of(ENOENT, path.substr(0, path.find('\0')));
+  if (path.find('\0') != std::string::npos)
+    return error_of(ENOENT, path.substr(0, path.find('\0')));
   if (root_.empty()) return path;
   std::vector<std::string> waiting;
   push_parts(path, waiting);
@@ -174,9 +197,11 @@ Result<std::string> RealHost::read_file(const std::string& path, size_t limit) c
   CUFIT_TRY(place, under_root(path));
   CUFIT_TRY(file, open_regular(place, path));
   if (file.size_bytes > limit) {
-    return fail(Code::unsupported, format("`{}`: {} bytes are over the limit of {}", path, file.size_bytes, limit));
+    return fail(Code::unsupported,
+                format("`{}`: {} bytes are over the limit of {}", path, file.size_bytes, limit));
   }
-  // One byte more than expected shows the end of the file without a second read of a growing buffer.
+  // One byte more than expected shows the end of the file without a second read of a growing
+  // buffer.
   std::string out(std::max<size_t>(file.size_bytes + 1, k_first_read_bytes), '\0');
   size_t done = 0;
   while (true) {
@@ -258,34 +283,40 @@ Result<std::string> RealHost::read_link(const std::string& path) const {
 
 Result<std::string> RealHost::real_path(const std::string& path) const {
   CUFIT_TRY(place, under_root(path));
-  std::unique_ptr<char, decltype(&std::free)> resolved(::realpath(place.c_str(), nullptr), &std::free);
+  std::unique_ptr<char, decltype(&std::free)> resolved(::realpath(place.c_str(), nullptr),
+                                                       &std::free);
   if (!resolved) return error_of(errno, path);
   if (root_.empty()) return std::string(resolved.get());
-  // under_root has resolved every link below root_; root_ itself may lie behind links that do not matter here.
+  // under_root has resolved every link below root_; root_ itself may lie behind links that do not
+  // matter here.
   return place.substr(root_.size());
 }
 
-// access() and not an open(): opening /dev/nvidia0 wakes the GPU. The kernel asks the device cgroup here as well
-// (inode_permission), so a container without the device says no even for root. The real user id equals the effective
-// one because cufit is not set-user-id; AT_EACCESS would need faccessat2, which older container profiles refuse.
+// access() and not an open(): opening /dev/nvidia0 wakes the GPU. The kernel asks the device cgroup
+// here as well (inode_permission), so a container without the device says no even for root. The
+// real user id equals the effective one because cufit is not set-user-id; AT_EACCESS would need
+// faccessat2, which older container profiles refuse.
 bool RealHost::may_read_write(const std::string& path) const {
   Result<std::string> place = under_root(path);
   return place && ::access(place->c_str(), R_OK | W_OK) == 0;
 }
 
 Result<uint64_t> RealHost::filesystem_bytes(const std::string& path) const {
-  if (!root_.empty()) return fail(Code::unsupported, format("`{}`: a recorded folder has no filesystem size", path));
+  if (!root_.empty())
+    return fail(Code::unsupported, format("`{}`: a recorded folder has no filesystem size", path));
   struct statvfs status = {};
   if (::statvfs(path.c_str(), &status) != 0) return error_of(errno, path);
   return static_cast<uint64_t>(status.f_blocks) * status.f_frsize;
 }
 
 Result<std::string> RealHost::kernel_log(size_t limit) const {
-  if (!root_.empty()) return read_file("/dev/kmsg", limit);  // a test's tree holds the text as a plain file
+  if (!root_.empty())
+    return read_file("/dev/kmsg", limit);  // a test's tree holds the text as a plain file
   // syslog(2) and not /dev/kmsg: one call instead of one per line, and the same permission rules.
   int size = ::klogctl(k_syslog_size_buffer, nullptr, 0);
   if (size < 0) return error_of(errno, "kernel log");
-  std::string out(std::min<size_t>(static_cast<size_t>(size), std::min<size_t>(limit, INT_MAX)), '\0');
+  std::string out(std::min<size_t>(static_cast<size_t>(size), std::min<size_t>(limit, INT_MAX)),
+                  '\0');
   int got = ::klogctl(k_syslog_read_all, out.data(), static_cast<int>(out.size()));
   if (got < 0) return error_of(errno, "kernel log");
   out.resize(static_cast<size_t>(got));
@@ -302,8 +333,9 @@ std::vector<std::pair<std::string, std::string>> RealHost::variables() const {
   return {environment_.begin(), environment_.end()};
 }
 
-// CPUID leaf 1, ECX bit 31 is reserved for hypervisors to say that they are there; leaf 0x40000000 is where they give
-// their name in EBX, ECX, EDX. Without that bit the leaf holds whatever the processor's last leaf holds.
+// CPUID leaf 1, ECX bit 31 is reserved for hypervisors to say that they are there; leaf 0x40000000
+// is where they give their name in EBX, ECX, EDX. Without that bit the leaf holds whatever the
+// processor's last leaf holds.
 std::string RealHost::hypervisor_signature() const {
 #if defined(__x86_64__)
   unsigned int a = 0, b = 0, c = 0, d = 0;

@@ -15,7 +15,8 @@
 namespace cufit::host {
 namespace {
 
-constexpr size_t k_recording_limit = 64u << 20;  // ours are below 1 MB; a pasted log is cut earlier by its reader
+constexpr size_t k_recording_limit =
+    64u << 20;  // ours are below 1 MB; a pasted log is cut earlier by its reader
 
 Error failed(const std::string& path, const char* doing) {
   Code code = errno == EACCES || errno == EPERM || errno == EROFS ? Code::no_permission

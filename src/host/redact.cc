@@ -17,7 +17,8 @@ const RE2& home_pattern() {
   return pattern;
 }
 const RE2& uuid_pattern() {
-  static const RE2 pattern(R"((?i)\b([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\b)");
+  static const RE2 pattern(
+      R"((?i)\b([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\b)");
   return pattern;
 }
 const RE2& mac_pattern() {
@@ -28,13 +29,15 @@ const RE2& mail_pattern() {
   static const RE2 pattern(R"([A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)");
   return pattern;
 }
-// Only used where versions ("13.1.0.3") cannot stand: variables, the kernel's log, names of processes.
+// Only used where versions ("13.1.0.3") cannot stand: variables, the kernel's log, names of
+// processes.
 const RE2& ipv4_pattern() {
   static const RE2 pattern(R"(\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b)");
   return pattern;
 }
 const RE2& ipv6_pattern() {
-  static const RE2 pattern(R"((?i)\b(?:[0-9a-f]{1,4}:){4,7}[0-9a-f]{1,4}\b|(?i)\bfe80::[0-9a-f:]+)");
+  static const RE2 pattern(
+      R"((?i)\b(?:[0-9a-f]{1,4}:){4,7}[0-9a-f]{1,4}\b|(?i)\bfe80::[0-9a-f:]+)");
   return pattern;
 }
 
@@ -72,7 +75,8 @@ class Redactor {
       RE2::GlobalReplace(&text, ipv4_pattern(), "0.0.0.0");
       RE2::GlobalReplace(&text, ipv6_pattern(), "::");
     }
-    for (const auto& [pattern, replacement] : names_) RE2::GlobalReplace(&text, *pattern, replacement);
+    for (const auto& [pattern, replacement] : names_)
+      RE2::GlobalReplace(&text, *pattern, replacement);
   }
   template <class T>
   void walk(std::vector<T>& values) {
@@ -87,9 +91,15 @@ class Redactor {
       if (fact.value && (field_ == "serial" || field_ == "boot_id")) fact.value = "redacted";
     }
   }
-  void walk(EnvVariable& variable) { with_addresses([&] { visit_fields(*this, variable); }); }
-  void walk(KernelDriver& kernel) { with_addresses([&] { visit_fields(*this, kernel); }); }
-  void walk(GpuProcess& process) { with_addresses([&] { visit_fields(*this, process); }); }
+  void walk(EnvVariable& variable) {
+    with_addresses([&] { visit_fields(*this, variable); });
+  }
+  void walk(KernelDriver& kernel) {
+    with_addresses([&] { visit_fields(*this, kernel); });
+  }
+  void walk(GpuProcess& process) {
+    with_addresses([&] { visit_fields(*this, process); });
+  }
   void walk(bool&) {}
   void walk(int&) {}
   void walk(double&) {}
@@ -104,10 +114,12 @@ class Redactor {
  private:
   // Short and common words would tear other texts apart ("root", "user", "host", "a").
   void add_name(const std::string& name, const std::string& replacement) {
-    static const std::set<std::string> k_common = {"root", "user", "host", "localhost", "home", "ubuntu",
-                                                   "debian", "admin", "cuda", "torch", "nvidia", "python"};
+    static const std::set<std::string> k_common = {"root", "user",   "host",   "localhost",
+                                                   "home", "ubuntu", "debian", "admin",
+                                                   "cuda", "torch",  "nvidia", "python"};
     if (name.size() < 3 || k_common.count(lower(name))) return;
-    std::string pattern = R"((?i)(^|[^A-Za-z0-9_]))" + RE2::QuoteMeta(name) + R"(($|[^A-Za-z0-9_]))";
+    std::string pattern =
+        R"((?i)(^|[^A-Za-z0-9_]))" + RE2::QuoteMeta(name) + R"(($|[^A-Za-z0-9_]))";
     names_.emplace_back(std::make_unique<RE2>(pattern), R"(\1)" + replacement + R"(\2)");
   }
 

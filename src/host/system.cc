@@ -10,7 +10,8 @@ namespace cufit::host {
 namespace {
 
 void read_distribution(const Host& host, SystemFacts& system) {
-  const char* const k_paths[] = {"/etc/os-release", "/usr/lib/os-release"};  // os-release(5): in this order
+  const char* const k_paths[] = {"/etc/os-release",
+                                 "/usr/lib/os-release"};  // os-release(5): in this order
   Error last;
   for (const char* path : k_paths) {
     Result<std::string> text = host.read_file(path, 1u << 16);
@@ -24,8 +25,10 @@ void read_distribution(const Host& host, SystemFacts& system) {
       continue;
     }
     if (release.id.empty()) release.id = "linux";  // the default that os-release(5) names
-    std::string id = release.version_id.empty() ? release.id : release.id + " " + release.version_id;
-    system.distribution = known(release.pretty_name.empty() ? id : release.pretty_name, SourceKind::file, path);
+    std::string id =
+        release.version_id.empty() ? release.id : release.id + " " + release.version_id;
+    system.distribution =
+        known(release.pretty_name.empty() ? id : release.pretty_name, SourceKind::file, path);
     system.distribution_id = known(id, SourceKind::file, path);
     return;
   }
@@ -37,7 +40,10 @@ void read_distribution(const Host& host, SystemFacts& system) {
 void read_architecture(const Host& host, SystemFacts& system) {
   const char* const k_self = "/proc/self/exe";
   Result<std::string> header = host.read_head(k_self, 20);
-  if (header && header->size() == 20 && starts_with(*header, "\x7f" "ELF")) {
+  if (header && header->size() == 20 &&
+      starts_with(*header,
+                  "\x7f"
+                  "ELF")) {
     uint16_t machine = load_le<uint16_t>(header->data() + 18);
     const char* name = machine == 62 ? "x86_64" : machine == 183 ? "aarch64" : nullptr;
     if (name) {
@@ -62,8 +68,10 @@ void read_memory(const Host& host, SystemFacts& system) {
     system.ram_available_bytes = missing_file<uint64_t>(text.error(), k_path);
     return;
   }
-  system.ram_bytes = missing<uint64_t>(WhyNot::malformed, SourceKind::file, k_path, "no MemTotal line");
-  system.ram_available_bytes = missing<uint64_t>(WhyNot::not_present, SourceKind::file, k_path, "no MemAvailable line");
+  system.ram_bytes =
+      missing<uint64_t>(WhyNot::malformed, SourceKind::file, k_path, "no MemTotal line");
+  system.ram_available_bytes =
+      missing<uint64_t>(WhyNot::not_present, SourceKind::file, k_path, "no MemAvailable line");
   for (std::string_view line : split_lines(*text)) {
     size_t colon = line.find(':');
     if (colon == std::string_view::npos) continue;
@@ -76,7 +84,8 @@ void read_memory(const Host& host, SystemFacts& system) {
 
 void read_cpu_model(const Host& host, SystemFacts& system) {
   const char* const k_path = "/proc/cpuinfo";
-  Result<std::string> text = host.read_head(k_path, 2048);  // the first CPU; all of them take milliseconds
+  Result<std::string> text =
+      host.read_head(k_path, 2048);  // the first CPU; all of them take milliseconds
   if (!text) {
     system.cpu_model = missing_file<std::string>(text.error(), k_path);
     return;
@@ -92,11 +101,13 @@ void read_cpu_model(const Host& host, SystemFacts& system) {
     }
   }
   // AArch64 kernels print part numbers only.
-  system.cpu_model = missing<std::string>(WhyNot::not_supported, SourceKind::file, k_path, "no model name line");
+  system.cpu_model =
+      missing<std::string>(WhyNot::not_supported, SourceKind::file, k_path, "no model name line");
 }
 
-// WSL 1 is a translation layer ("4.4.0-19041-Microsoft"), WSL 2 a kernel ("5.15.153.1-microsoft-standard-WSL2"). A
-// kernel that the user built may have another name, then the GPU device of WSL 2 or its interop mark tells.
+// WSL 1 is a translation layer ("4.4.0-19041-Microsoft"), WSL 2 a kernel
+// ("5.15.153.1-microsoft-standard-WSL2"). A kernel that the user built may have another name, then
+// the GPU device of WSL 2 or its interop mark tells.
 void read_wsl(const Host& host, SystemFacts& system) {
   const char* const k_path = "/proc/version";
   Result<std::string> text = host.read_head(k_path, 1024);
@@ -107,7 +118,8 @@ void read_wsl(const Host& host, SystemFacts& system) {
     system.wsl = known<std::string>(is_first ? "1" : "2", SourceKind::file, k_path);
     return;
   }
-  for (const char* mark : {"/dev/dxg", "/usr/lib/wsl/lib/libdxcore.so", "/proc/sys/fs/binfmt_misc/WSLInterop"}) {
+  for (const char* mark :
+       {"/dev/dxg", "/usr/lib/wsl/lib/libdxcore.so", "/proc/sys/fs/binfmt_misc/WSLInterop"}) {
     if (host.exists(mark)) {
       system.wsl = known<std::string>("2", SourceKind::file, mark);
       return;
@@ -117,7 +129,8 @@ void read_wsl(const Host& host, SystemFacts& system) {
                     : missing_file<std::string>(text.error(), k_path);
 }
 
-// "# R36 (release), REVISION: 4.3, GCID: ..., BOARD: generic, ..." -> "L4T 36.4.3"; empty when it has another form.
+// "# R36 (release), REVISION: 4.3, GCID: ..., BOARD: generic, ..." -> "L4T 36.4.3"; empty when it
+// has another form.
 std::string l4t_version(std::string_view text) {
   size_t release = text.find("# R"), revision = text.find("REVISION: ");
   if (release == std::string_view::npos || revision == std::string_view::npos) return {};
@@ -136,7 +149,8 @@ void read_jetson(const Host& host, SystemFacts& system) {
   bool is_board = model && (contains(*model, "Jetson") || contains(*model, "NVIDIA"));
   std::string l4t = release ? l4t_version(*release) : std::string();
   if (is_board) {
-    system.jetson = known(l4t.empty() ? *model : format("{} ({})", *model, l4t), SourceKind::file, k_model);
+    system.jetson =
+        known(l4t.empty() ? *model : format("{} ({})", *model, l4t), SourceKind::file, k_model);
   } else if (release) {
     system.jetson = known(l4t.empty() ? std::string("L4T") : l4t, SourceKind::file, k_release);
   } else {
@@ -146,20 +160,23 @@ void read_jetson(const Host& host, SystemFacts& system) {
 
 // The variable of the EFI global GUID: four bytes of attributes, then 1 or 0 (UEFI 2.10, 3.3).
 void read_secure_boot(const Host& host, SystemFacts& system) {
-  const std::string path = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
+  const std::string path =
+      "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
   Result<std::string> value = host.read_head(path, 16);
   if (value && value->size() >= 5) {
     system.secure_boot = known((*value)[4] != 0, SourceKind::file, path);
     return;
   }
   if (value) {
-    system.secure_boot = missing<bool>(WhyNot::malformed, SourceKind::file, path, "shorter than five bytes");
+    system.secure_boot =
+        missing<bool>(WhyNot::malformed, SourceKind::file, path, "shorter than five bytes");
     return;
   }
-  // Without /sys/firmware/efi the machine was not started by UEFI, so nothing was verified. Containers see an empty
-  // /sys/firmware, which says nothing.
+  // Without /sys/firmware/efi the machine was not started by UEFI, so nothing was verified.
+  // Containers see an empty /sys/firmware, which says nothing.
   Result<std::vector<std::string>> firmware = host.list("/sys/firmware");
-  if (value.error().code == Code::not_found && firmware && !firmware->empty() && !host.exists("/sys/firmware/efi")) {
+  if (value.error().code == Code::not_found && firmware && !firmware->empty() &&
+      !host.exists("/sys/firmware/efi")) {
     system.secure_boot = known(false, SourceKind::file, "/sys/firmware (no efi)");
     return;
   }

@@ -8,17 +8,19 @@ namespace {
 
 using formats::Mount;
 
-// Number of the first process-id namespace, fixed by the kernel (PROC_PID_INIT_INO in include/linux/proc_ns.h).
+// Number of the first process-id namespace, fixed by the kernel (PROC_PID_INIT_INO in
+// include/linux/proc_ns.h).
 constexpr std::string_view k_initial_pid_namespace = "pid:[4026531836]";
 
 Fact<std::string> told(std::string kind, SourceKind source, std::string by) {
   return known(std::move(kind), source, std::move(by));
 }
 
-// Apptainer runs with the host's process ids and passes the host's variables on, so it is looked for first: what else
-// is seen (a pod's variables) may belong to the machine around it.
+// Apptainer runs with the host's process ids and passes the host's variables on, so it is looked
+// for first: what else is seen (a pod's variables) may belong to the machine around it.
 Fact<std::string> apptainer(const Host& host) {
-  for (const char* name : {"APPTAINER_CONTAINER", "APPTAINER_NAME", "SINGULARITY_CONTAINER", "SINGULARITY_NAME"}) {
+  for (const char* name :
+       {"APPTAINER_CONTAINER", "APPTAINER_NAME", "SINGULARITY_CONTAINER", "SINGULARITY_NAME"}) {
     if (host.variable(name)) return told("apptainer", SourceKind::env, name);
   }
   if (host.exists("/.singularity.d")) return told("apptainer", SourceKind::file, "/.singularity.d");
@@ -31,14 +33,15 @@ Fact<std::string> by_mounts(const std::vector<Mount>& mounts) {
     const char *part, *kind;
   };
   static constexpr Sign k_signs[] = {
-      {"/kubelet/pods/", "kubernetes"},       {"/var/lib/docker/", "docker"},
-      {"/docker/containers/", "docker"},      {"/containers/storage/", "podman"},
-      {"/overlay-containers/", "podman"},     {"/var/lib/containerd/", "containerd"},
+      {"/kubelet/pods/", "kubernetes"},   {"/var/lib/docker/", "docker"},
+      {"/docker/containers/", "docker"},  {"/containers/storage/", "podman"},
+      {"/overlay-containers/", "podman"}, {"/var/lib/containerd/", "containerd"},
       {"io.containerd.", "containerd"},
   };
   for (const Mount& mount : mounts) {
     bool is_engine_file = mount.point == "/etc/hosts" || mount.point == "/etc/hostname" ||
-                          mount.point == "/etc/resolv.conf" || mount.point == "/dev/termination-log";
+                          mount.point == "/etc/resolv.conf" ||
+                          mount.point == "/dev/termination-log";
     bool is_layered_root = mount.point == "/" && mount.type == "overlay";
     if (!is_engine_file && !is_layered_root) continue;
     for (const Sign& sign : k_signs) {
@@ -50,17 +53,23 @@ Fact<std::string> by_mounts(const std::vector<Mount>& mounts) {
   return {};
 }
 
-// "/docker/<id>", "/system.slice/docker-<id>.scope", "/kubepods.slice/.../cri-containerd-<id>.scope", "/lxc/name".
-// Without a cgroup namespace only; inside one the path is "/". The service of an engine itself
+// "/docker/<id>", "/system.slice/docker-<id>.scope",
+// "/kubepods.slice/.../cri-containerd-<id>.scope", "/lxc/name". Without a cgroup namespace only;
+// inside one the path is "/". The service of an engine itself
 // ("/system.slice/docker.service") is no container.
 Fact<std::string> by_cgroup(const Host& host) {
   struct Sign {
     const char *part, *kind;
   };
   static constexpr Sign k_signs[] = {
-      {"/kubepods", "kubernetes"}, {"libpod-", "podman"},         {"/docker/", "docker"},
-      {"/docker-", "docker"},      {"/cri-containerd-", "containerd"}, {"/containerd/", "containerd"},
-      {"/lxc/", "lxc"},            {"/lxc.payload", "lxc"},
+      {"/kubepods", "kubernetes"},
+      {"libpod-", "podman"},
+      {"/docker/", "docker"},
+      {"/docker-", "docker"},
+      {"/cri-containerd-", "containerd"},
+      {"/containerd/", "containerd"},
+      {"/lxc/", "lxc"},
+      {"/lxc.payload", "lxc"},
   };
   for (const char* path : {"/proc/self/cgroup", "/proc/1/cgroup"}) {
     Result<std::string> text = host.read_file(path, 1u << 20);
@@ -72,8 +81,9 @@ Fact<std::string> by_cgroup(const Host& host) {
   return {};
 }
 
-// systemd writes what started it (container_interface of systemd): "docker", "podman", "lxc", "systemd-nspawn", "wsl".
-// The variable `container` has the same words; "oci" says nothing more than that it is one.
+// systemd writes what started it (container_interface of systemd): "docker", "podman", "lxc",
+// "systemd-nspawn", "wsl". The variable `container` has the same words; "oci" says nothing more
+// than that it is one.
 Fact<std::string> by_systemd(const Host& host) {
   Fact<std::string> written = line_fact(host, "/run/systemd/container");
   std::string kind = written.value_or("");
@@ -91,7 +101,8 @@ bool is_kubernetes(const Host& host) {
   return host.variable("KUBERNETES_SERVICE_HOST") || host.exists("/var/run/secrets/kubernetes.io");
 }
 
-// A filesystem of a whole disk at "/" and no file of an engine mounted over /etc: a machine's own tree.
+// A filesystem of a whole disk at "/" and no file of an engine mounted over /etc: a machine's own
+// tree.
 bool has_own_root(const std::vector<Mount>& mounts) {
   const Mount* root = formats::find_mount(mounts, "/");
   if (!root || root->type == "overlay" || !starts_with(root->source, "/dev/")) return false;
@@ -115,23 +126,29 @@ void read_container_kind(const Host& host, const std::vector<Mount>& mounts, Sys
     found = by_variable ? told("kubernetes", SourceKind::env, "KUBERNETES_SERVICE_HOST")
                         : told("kubernetes", SourceKind::file, "/var/run/secrets/kubernetes.io");
   }
-  // Virtual machines made from a container image keep these files; the first namespace and a disk as root show it.
+  // Virtual machines made from a container image keep these files; the first namespace and a disk
+  // as root show it.
   if (!found && !is_own_machine && host.exists("/run/.containerenv")) {
     found = told("podman", SourceKind::file, "/run/.containerenv");
   }
-  if (!found && !is_own_machine && host.exists("/.dockerenv")) found = told("docker", SourceKind::file, "/.dockerenv");
+  if (!found && !is_own_machine && host.exists("/.dockerenv"))
+    found = told("docker", SourceKind::file, "/.dockerenv");
   if (!found) found = by_systemd(host);
   if (!found) found = by_cgroup(host);
   if (!found) found = by_mounts(mounts);
-  if (!found && is_initial) found = told("none", SourceKind::file, std::string(k_namespace) + " (the first namespace)");
+  if (!found && is_initial)
+    found = told("none", SourceKind::file, std::string(k_namespace) + " (the first namespace)");
   if (!found && system.wsl) {
-    // WSL 2 gives each distribution its own namespaces; nothing above spoke of a container inside it.
+    // WSL 2 gives each distribution its own namespaces; nothing above spoke of a container inside
+    // it.
     found = told("none", SourceKind::file, system.wsl.source.detail + " (WSL)");
   }
-  if (!found && has_own_root(mounts)) found = told("none", SourceKind::file, "/proc/self/mountinfo (/ is a disk)");
-  system.container = found ? found
-                           : missing<std::string>(WhyNot::not_supported, SourceKind::file, k_namespace,
-                                                  "no sign of a known container, and no proof of none");
+  if (!found && has_own_root(mounts))
+    found = told("none", SourceKind::file, "/proc/self/mountinfo (/ is a disk)");
+  system.container =
+      found ? found
+            : missing<std::string>(WhyNot::not_supported, SourceKind::file, k_namespace,
+                                   "no sign of a known container, and no proof of none");
 }
 
 }  // namespace cufit::host

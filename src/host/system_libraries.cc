@@ -16,7 +16,8 @@ std::vector<std::string> library_dirs(const SystemFacts& system) {
   return {"/usr/lib/" + triple, "/lib/" + triple, "/usr/lib64", "/lib64", "/usr/lib", "/lib"};
 }
 
-// The file that this process itself has mapped: the only place on distributions without the usual folders (NixOS).
+// The file that this process itself has mapped: the only place on distributions without the usual
+// folders (NixOS).
 std::string mapped_file(const Host& host, std::string_view name) {
   Result<std::string> maps = host.read_file("/proc/self/maps", 1u << 20);
   if (!maps) return {};
@@ -37,15 +38,17 @@ std::string find_library(const Host& host, const SystemFacts& system, const std:
   return mapped_file(host, name);
 }
 
-// "GNU C Library (Debian GLIBC 2.36-9+deb12u13) stable release version 2.36." The text is what running libc.so.6
-// prints; the number at its end is upstream's and has no distribution suffix. Empty when the file has no such text.
+// "GNU C Library (Debian GLIBC 2.36-9+deb12u13) stable release version 2.36." The text is what
+// running libc.so.6 prints; the number at its end is upstream's and has no distribution suffix.
+// Empty when the file has no such text.
 std::string glibc_banner_version(const ByteSource& libc) {
   constexpr size_t k_block = 256u << 10, k_overlap = 512;
   constexpr uint64_t k_most = 32u << 20;  // libc.so.6 has 2 MB
   constexpr std::string_view k_banner = "GNU C Library (", k_release = "release version ";
   std::string buffer(k_block, '\0');
   for (uint64_t at = 0; at < std::min(libc.size_bytes(), k_most); at += k_block - k_overlap) {
-    Result<size_t> got = libc.read(at, std::as_writable_bytes(std::span(buffer.data(), buffer.size())));
+    Result<size_t> got =
+        libc.read(at, std::as_writable_bytes(std::span(buffer.data(), buffer.size())));
     if (!got || *got == 0) break;
     std::string_view block(buffer.data(), *got);
     size_t banner = block.find(k_banner);
@@ -60,19 +63,23 @@ std::string glibc_banner_version(const ByteSource& libc) {
   return {};
 }
 
-Fact<std::string> defined_version(const Host& host, const std::string& path, std::string_view prefix) {
+Fact<std::string> defined_version(const Host& host, const std::string& path,
+                                  std::string_view prefix) {
   Result<std::unique_ptr<ByteSource>> source = host.open(path);
   if (!source) return missing_file<std::string>(source.error(), path);
   std::vector<formats::Damage> damage;
   Result<std::vector<std::string>> names = formats::read_version_definitions(**source, damage);
-  if (!names) return missing<std::string>(WhyNot::malformed, SourceKind::file, path, names.error().what);
+  if (!names)
+    return missing<std::string>(WhyNot::malformed, SourceKind::file, path, names.error().what);
   std::string version = formats::highest_version(*names, prefix);
   if (!version.empty()) return known(version, SourceKind::file, path);
-  std::string note = damage.empty() ? format("defines no version {}*", prefix) : damage.front().what;
+  std::string note =
+      damage.empty() ? format("defines no version {}*", prefix) : damage.front().what;
   return missing<std::string>(WhyNot::malformed, SourceKind::file, path, note);
 }
 
-// musl's loader is /lib/ld-musl-x86_64.so.1; Debian's musl package puts it beside glibc, so glibc is looked for first.
+// musl's loader is /lib/ld-musl-x86_64.so.1; Debian's musl package puts it beside glibc, so glibc
+// is looked for first.
 std::string find_musl(const Host& host) {
   Result<std::vector<std::string>> names = host.list("/lib");
   if (!names) return {};
@@ -95,8 +102,10 @@ void read_libc(const Host& host, SystemFacts& system) {
   system.libc = known<std::string>("glibc", SourceKind::file, path);
   Result<std::unique_ptr<ByteSource>> source = host.open(path);
   std::string version = source ? glibc_banner_version(**source) : std::string();
-  // Without the text, the newest symbol version is at most the library's own version: no release takes one away.
-  system.glibc = version.empty() ? defined_version(host, path, "GLIBC_") : known(version, SourceKind::file, path);
+  // Without the text, the newest symbol version is at most the library's own version: no release
+  // takes one away.
+  system.glibc = version.empty() ? defined_version(host, path, "GLIBC_")
+                                 : known(version, SourceKind::file, path);
 }
 
 }  // namespace
@@ -104,9 +113,10 @@ void read_libc(const Host& host, SystemFacts& system) {
 void read_system_libraries(const Host& host, SystemFacts& system) {
   read_libc(host, system);
   std::string path = find_library(host, system, "libstdc++.so.6");
-  system.glibcxx = path.empty() ? missing<std::string>(WhyNot::not_present, SourceKind::file,
-                                                       library_dirs(system).front() + "/libstdc++.so.6")
-                                : defined_version(host, path, "GLIBCXX_");
+  system.glibcxx = path.empty()
+                       ? missing<std::string>(WhyNot::not_present, SourceKind::file,
+                                              library_dirs(system).front() + "/libstdc++.so.6")
+                       : defined_version(host, path, "GLIBCXX_");
 }
 
 }  // namespace cufit::host

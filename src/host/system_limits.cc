@@ -18,13 +18,15 @@ constexpr uint64_t k_no_limit_bytes = uint64_t{1} << 62;
 // The smallest limit on the way from this process's folder to the root is the one that counts.
 Fact<uint64_t> memory_limit(const Host& host, const CgroupFolders& found) {
   const char* const k_name = found.is_v2 ? "/memory.max" : "/memory.limit_in_bytes";
-  Fact<uint64_t> best = missing<uint64_t>(WhyNot::not_present, SourceKind::file, found.folders.front() + k_name);
+  Fact<uint64_t> best =
+      missing<uint64_t>(WhyNot::not_present, SourceKind::file, found.folders.front() + k_name);
   for (const std::string& folder : found.folders) {
     Fact<std::string> text = line_fact(host, folder + k_name);
     if (!text) {
-      // The root folder of v2 has no such file; a folder that is there and unreadable may hide a limit.
-      if (!best && text.why != WhyNot::not_present) best = missing<uint64_t>(text.why, SourceKind::file,
-                                                                            folder + k_name, text.note);
+      // The root folder of v2 has no such file; a folder that is there and unreadable may hide a
+      // limit.
+      if (!best && text.why != WhyNot::not_present)
+        best = missing<uint64_t>(text.why, SourceKind::file, folder + k_name, text.note);
       continue;
     }
     std::optional<uint64_t> bytes = parse_uint(*text);
@@ -78,8 +80,10 @@ Fact<double> cpu_limit(const Host& host, const CgroupFolders& found) {
   Fact<double> best;
   for (const std::string& folder : found.folders) {
     Quota quota = quota_of(host, folder, found.is_v2);
-    if (quota.cpus > 0 && (!best || quota.cpus < *best)) best = known(quota.cpus, SourceKind::file, quota.path);
-    if (!best && best.source.detail.empty()) best = missing<double>(WhyNot::not_present, SourceKind::file, quota.path);
+    if (quota.cpus > 0 && (!best || quota.cpus < *best))
+      best = known(quota.cpus, SourceKind::file, quota.path);
+    if (!best && best.source.detail.empty())
+      best = missing<double>(WhyNot::not_present, SourceKind::file, quota.path);
   }
   return best;
 }
@@ -98,15 +102,18 @@ void read_cgroups(const Host& host, const std::vector<Mount>& mounts, SystemFact
   CgroupFolders cpu = formats::find_cgroup_folders(lines, mounts, "cpu");
   const std::string unmounted = "the hierarchy is not mounted here, so a limit cannot be seen";
   if (memory.folders.empty()) {
-    system.cgroup = missing<std::string>(WhyNot::not_present, SourceKind::file, "/proc/self/mountinfo");
-    system.memory_limit_bytes = missing<uint64_t>(WhyNot::not_supported, SourceKind::file, k_path, unmounted);
+    system.cgroup =
+        missing<std::string>(WhyNot::not_present, SourceKind::file, "/proc/self/mountinfo");
+    system.memory_limit_bytes =
+        missing<uint64_t>(WhyNot::not_supported, SourceKind::file, k_path, unmounted);
   } else {
-    system.cgroup = known<std::string>(memory.is_v2 ? "v2" : "v1", SourceKind::file, memory.folders.back());
+    system.cgroup =
+        known<std::string>(memory.is_v2 ? "v2" : "v1", SourceKind::file, memory.folders.back());
     system.memory_limit_bytes = memory_limit(host, memory);
   }
-  system.cpu_limit = cpu.folders.empty()
-                         ? missing<double>(WhyNot::not_supported, SourceKind::file, k_path, unmounted)
-                         : cpu_limit(host, cpu);
+  system.cpu_limit = cpu.folders.empty() ? missing<double>(WhyNot::not_supported, SourceKind::file,
+                                                           k_path, unmounted)
+                                         : cpu_limit(host, cpu);
 }
 
 void read_shm(const Host& host, const std::vector<Mount>& mounts, SystemFacts& system) {
@@ -120,11 +127,13 @@ void read_shm(const Host& host, const std::vector<Mount>& mounts, SystemFacts& s
   } else if (!bytes) {
     system.shm_bytes = missing_file<uint64_t>(bytes.error(), k_path);
   } else {
-    system.shm_bytes = missing<uint64_t>(WhyNot::not_supported, SourceKind::file, k_path, "the filesystem has no size");
+    system.shm_bytes = missing<uint64_t>(WhyNot::not_supported, SourceKind::file, k_path,
+                                         "the filesystem has no size");
   }
 }
 
-// "Max locked memory         8388608              8388608              bytes"; the first number is the soft limit.
+// "Max locked memory         8388608              8388608              bytes"; the first number is
+// the soft limit.
 void read_memlock(const Host& host, SystemFacts& system) {
   const char* const k_path = "/proc/self/limits";
   constexpr std::string_view k_name = "Max locked memory";
@@ -137,12 +146,14 @@ void read_memlock(const Host& host, SystemFacts& system) {
     if (!starts_with(line, k_name)) continue;
     std::string_view soft = trim(line.substr(k_name.size()));
     soft = soft.substr(0, soft.find(' '));
-    std::optional<uint64_t> bytes = soft == "unlimited" ? std::optional<uint64_t>(UINT64_MAX) : parse_uint(soft);
+    std::optional<uint64_t> bytes =
+        soft == "unlimited" ? std::optional<uint64_t>(UINT64_MAX) : parse_uint(soft);
     if (!bytes) break;
     system.memlock_bytes = known(*bytes, SourceKind::file, k_path);
     return;
   }
-  system.memlock_bytes = missing<uint64_t>(WhyNot::malformed, SourceKind::file, k_path, "no line on locked memory");
+  system.memlock_bytes =
+      missing<uint64_t>(WhyNot::malformed, SourceKind::file, k_path, "no line on locked memory");
 }
 
 // "0-15,32" -> 17; 0 when it is no such list.
@@ -152,7 +163,8 @@ uint64_t count_of_list(std::string_view list) {
   for (std::string_view range : split(trim(list), ',')) {
     size_t dash = range.find('-');
     std::optional<uint64_t> first = parse_uint(range.substr(0, dash));
-    std::optional<uint64_t> last = dash == std::string_view::npos ? first : parse_uint(range.substr(dash + 1));
+    std::optional<uint64_t> last =
+        dash == std::string_view::npos ? first : parse_uint(range.substr(dash + 1));
     if (!first || !last || *last < *first || *last >= k_max_cpus) return 0;
     count += *last - *first + 1;
   }
@@ -174,7 +186,8 @@ void read_cpus(const Host& host, SystemFacts& system) {
     system.cpus = known(count, SourceKind::file, k_path);
     return;
   }
-  system.cpus = missing<uint64_t>(WhyNot::malformed, SourceKind::file, k_path, "no list of allowed CPUs");
+  system.cpus =
+      missing<uint64_t>(WhyNot::malformed, SourceKind::file, k_path, "no list of allowed CPUs");
 }
 
 }  // namespace

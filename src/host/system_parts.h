@@ -13,8 +13,10 @@ namespace cufit::host {
 // system_libraries.cc: libc, glibc, glibcxx.
 void read_system_libraries(const Host& host, SystemFacts& system);
 // system_limits.cc: cgroup, memory_limit_bytes, cpu_limit, shm_bytes, memlock_bytes, cpus.
-void read_system_limits(const Host& host, const std::vector<formats::Mount>& mounts, SystemFacts& system);
+void read_system_limits(const Host& host, const std::vector<formats::Mount>& mounts,
+                        SystemFacts& system);
 // system_container.cc: container. Needs system.wsl.
-void read_container_kind(const Host& host, const std::vector<formats::Mount>& mounts, SystemFacts& system);
+void read_container_kind(const Host& host, const std::vector<formats::Mount>& mounts,
+                         SystemFacts& system);
 
 }  // namespace cufit::host

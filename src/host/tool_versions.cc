@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Versions of gcc, cmake and nvcc without starting them: from the program's bytes, the package database or the
-// Python package that brought it. clang builds its line from parts that differ by distribution: not told.
+// Versions of gcc, cmake and nvcc without starting them: from the program's bytes, the package
+// database or the Python package that brought it. clang builds its line from parts that differ by
+// distribution: not told.
 #include "host/collect_env_parts.h"
 
 #include <optional>
@@ -12,8 +13,8 @@
 namespace cufit::host {
 namespace {
 
-constexpr size_t k_max_gcc = 16u << 20;   // the driver program has 1 to 2 MB
-constexpr size_t k_max_nvcc = 128u << 20; // 30 MB in CUDA 13.0
+constexpr size_t k_max_gcc = 16u << 20;    // the driver program has 1 to 2 MB
+constexpr size_t k_max_nvcc = 128u << 20;  // 30 MB in CUDA 13.0
 const std::string k_dpkg = "/var/lib/dpkg/status";
 
 // The program that a shell would start, or nothing.
@@ -41,9 +42,10 @@ class ToolVersions {
   void read() {
     facts_.collect_env.gcc = gcc();
     std::string clang = in_path(host_, "clang");
-    facts_.collect_env.clang =
-        clang.empty() ? not_in_path("clang")
-                      : missing<std::string>(WhyNot::not_supported, SourceKind::file, clang, "no file tells its exact text");
+    facts_.collect_env.clang = clang.empty()
+                                   ? not_in_path("clang")
+                                   : missing<std::string>(WhyNot::not_supported, SourceKind::file,
+                                                          clang, "no file tells its exact text");
     facts_.collect_env.cmake = cmake();
     for (Toolkit& toolkit : facts_.toolkits) nvcc(toolkit);
   }
@@ -59,15 +61,17 @@ class ToolVersions {
     if (!version.empty()) return known(version, SourceKind::file, real);
     version = gcc_of_distribution(file_name(real));
     if (!version.empty()) return known(version, SourceKind::file, k_dpkg);
-    return missing<std::string>(WhyNot::not_supported, SourceKind::file, real, "does not tell its version");
+    return missing<std::string>(WhyNot::not_supported, SourceKind::file, real,
+                                "does not tell its version");
   }
 
-  // Debian and Ubuntu build gcc with their name and the package's version as its text. A release of gcc ends in ".0";
-  // others print a date as well, which the package does not tell.
+  // Debian and Ubuntu build gcc with their name and the package's version as its text. A release of
+  // gcc ends in ".0"; others print a date as well, which the package does not tell.
   std::string gcc_of_distribution(const std::string& program) {
     size_t at = program.find("gcc-");
     const std::string id = facts_.system.distribution_id.value_or("");
-    if (at == std::string::npos || (!starts_with(id, "ubuntu") && !starts_with(id, "debian"))) return {};
+    if (at == std::string::npos || (!starts_with(id, "ubuntu") && !starts_with(id, "debian")))
+      return {};
     std::string version = formats::dpkg_version(status(), program.substr(at));
     std::string upstream = formats::dpkg_upstream(version);
     if (version.empty() || !ends_with(upstream, ".0") || contains(upstream, "-")) return {};
@@ -77,19 +81,21 @@ class ToolVersions {
   Fact<std::string> cmake() {
     std::string path = in_path(host_, "cmake");
     if (path.empty()) return not_in_path("cmake");
-    const std::string prefix = path.substr(0, path.rfind('/'));                  // .../bin
+    const std::string prefix = path.substr(0, path.rfind('/'));  // .../bin
     const std::string root = prefix.substr(0, prefix.rfind('/')) + "/";
     for (const PythonEnv& env : facts_.envs) {
       if (!env.distributions || root == "/usr/" || root == "/") continue;
       for (const Distribution& package : *env.distributions)
-        if (package.name == "cmake" && starts_with(package.location, root) && is_number(package.version))
+        if (package.name == "cmake" && starts_with(package.location, root) &&
+            is_number(package.version))
           return known("version " + package.version, SourceKind::file, package.location);
     }
     if (root == "/usr/" || root == "/") {
       std::string version = formats::dpkg_upstream(formats::dpkg_version(status(), "cmake"));
       if (is_number(version)) return known("version " + version, SourceKind::file, k_dpkg);
     }
-    return missing<std::string>(WhyNot::not_supported, SourceKind::file, path, "no package tells its version");
+    return missing<std::string>(WhyNot::not_supported, SourceKind::file, path,
+                                "no package tells its version");
   }
 
   // A suffix ("~rc1", ".post1") is the package's word, not the program's.
@@ -99,7 +105,8 @@ class ToolVersions {
 
   void nvcc(Toolkit& toolkit) {
     if (toolkit.nvcc_version || !toolkit.nvcc) return;
-    std::string path = toolkit.path + "/bin/nvcc";  // that of a distribution in /usr/bin is a script
+    std::string path =
+        toolkit.path + "/bin/nvcc";  // that of a distribution in /usr/bin is a script
     if (!host_.exists(path)) path = *toolkit.nvcc;
     Result<std::string> bytes = host_.read_file(path, k_max_nvcc);
     if (!bytes) {
@@ -107,9 +114,10 @@ class ToolVersions {
       return;
     }
     std::string version = formats::nvcc_version_in(*bytes);
-    toolkit.nvcc_version = version.empty() ? missing<std::string>(WhyNot::not_supported, SourceKind::file, path,
-                                                                  "does not tell its version")
-                                           : known(version, SourceKind::file, path);
+    toolkit.nvcc_version = version.empty()
+                               ? missing<std::string>(WhyNot::not_supported, SourceKind::file, path,
+                                                      "does not tell its version")
+                               : known(version, SourceKind::file, path);
   }
 
   const std::string& status() {

@@ -17,7 +17,8 @@ std::string parent_of(const std::string& path) {
   return path.substr(0, slash);
 }
 
-// /usr/local/cuda-12.4/bin/nvcc -> /usr/local/cuda-12.4. Debian's package has /usr/lib/nvidia-cuda-toolkit/bin/nvcc.
+// /usr/local/cuda-12.4/bin/nvcc -> /usr/local/cuda-12.4. Debian's package has
+// /usr/lib/nvidia-cuda-toolkit/bin/nvcc.
 std::string folder_of_nvcc(const Host& host, const std::string& nvcc) {
   Result<std::string> real = host.real_path(nvcc);
   return parent_of(parent_of(real ? *real : nvcc));
@@ -25,8 +26,8 @@ std::string folder_of_nvcc(const Host& host, const std::string& nvcc) {
 
 std::vector<std::string> library_dirs(const std::string& folder) {
   std::vector<std::string> out = {folder + "/lib64", folder + "/targets/x86_64-linux/lib",
-                                  folder + "/targets/sbsa-linux/lib", folder + "/targets/aarch64-linux/lib",
-                                  folder + "/lib"};
+                                  folder + "/targets/sbsa-linux/lib",
+                                  folder + "/targets/aarch64-linux/lib", folder + "/lib"};
   if (folder == "/usr" || folder == "/usr/lib/nvidia-cuda-toolkit") {
     out.push_back("/usr/lib/x86_64-linux-gnu");
     out.push_back("/usr/lib/aarch64-linux-gnu");
@@ -44,7 +45,8 @@ Fact<std::string> version_of_runtime(const Host& host, const std::string& folder
       if (!starts_with(name, k_stem)) continue;
       std::optional<Version> version = parse_version(std::string_view(name).substr(k_stem.size()));
       if (!version || version->parts.size() < 3) continue;
-      return known(format("{}.{}", version->part(0), version->part(1)), SourceKind::file, dir + "/" + name);
+      return known(format("{}.{}", version->part(0), version->part(1)), SourceKind::file,
+                   dir + "/" + name);
     }
   }
   return missing<std::string>(WhyNot::not_present, SourceKind::file, folder + "/version.json");
@@ -58,7 +60,8 @@ Fact<std::string> version_of_header(const Host& host, const std::string& folder)
   size_t at = text ? text->find(k_define) : std::string::npos;
   if (at == std::string::npos) return {};
   std::string_view digits = std::string_view(*text).substr(at + k_define.size());
-  std::optional<uint64_t> number = parse_uint(digits.substr(0, digits.find_first_not_of("0123456789")));
+  std::optional<uint64_t> number =
+      parse_uint(digits.substr(0, digits.find_first_not_of("0123456789")));
   if (!number || *number < 1000 || *number > 1000000) return {};
   return known(cuda_version_text(static_cast<int>(*number)), SourceKind::file, path);
 }
@@ -96,11 +99,13 @@ class ToolkitList {
     toolkit.path = *real;
     toolkit.version = version_of(host_, *real);
     std::string nvcc = *real + "/bin/nvcc";
-    toolkit.nvcc = host_.exists(nvcc) ? known(nvcc, SourceKind::file, nvcc)
-                                      : missing<std::string>(WhyNot::not_present, SourceKind::file, nvcc);
+    toolkit.nvcc = host_.exists(nvcc)
+                       ? known(nvcc, SourceKind::file, nvcc)
+                       : missing<std::string>(WhyNot::not_present, SourceKind::file, nvcc);
     if (Result<std::string> json = host_.read_file(*real + "/version.json", 1u << 20)) {
       std::string version = formats::parse_toolkit_nvcc(*json);
-      if (!version.empty()) toolkit.nvcc_version = known(version, SourceKind::file, *real + "/version.json");
+      if (!version.empty())
+        toolkit.nvcc_version = known(version, SourceKind::file, *real + "/version.json");
     }
     toolkit.found_by = found_by;
     out_.push_back(std::move(toolkit));
@@ -110,7 +115,8 @@ class ToolkitList {
     std::string folder = folder_of_nvcc(host_, nvcc);
     size_t before = out_.size();
     add(folder, found_by);
-    if (out_.size() > before && !out_.back().nvcc) out_.back().nvcc = known(nvcc, SourceKind::file, nvcc);
+    if (out_.size() > before && !out_.back().nvcc)
+      out_.back().nvcc = known(nvcc, SourceKind::file, nvcc);
     Result<std::string> real = host_.real_path(folder);
     for (Toolkit& toolkit : out_) toolkit.on_path |= real && toolkit.path == *real;
   }
@@ -135,7 +141,8 @@ void add_from_path(const Host& host, ToolkitList& list) {
 
 }  // namespace
 
-// In the order in which torch.utils.cpp_extension looks for one, so that the first entry is what a build would use.
+// In the order in which torch.utils.cpp_extension looks for one, so that the first entry is what a
+// build would use.
 void read_toolkits(const Host& host, Facts& facts) {
   ToolkitList list(host, facts.toolkits);
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
@@ -148,7 +155,8 @@ void read_toolkits(const Host& host, Facts& facts) {
     Result<std::vector<std::string>> names = host.list(parent);
     if (!names) continue;
     for (const std::string& name : *names) {
-      if (name == "cuda" || starts_with(name, "cuda-")) list.add(std::string(parent) + "/" + name, parent);
+      if (name == "cuda" || starts_with(name, "cuda-"))
+        list.add(std::string(parent) + "/" + name, parent);
     }
   }
 }

@@ -19,9 +19,9 @@ std::string file_name(const std::string& path) { return path.substr(path.rfind('
 
 // Part of every process; nobody wants to read about them.
 bool is_libc_part(const std::string& name) {
-  static const char* const k_parts[] = {"libc.so.",    "libm.so.",  "libpthread.so.", "libdl.so.",
-                                        "librt.so.",   "libutil.so.", "ld-linux",     "libresolv.so.",
-                                        "libcrypt.so."};
+  static const char* const k_parts[] = {"libc.so.",  "libm.so.",      "libpthread.so.",
+                                        "libdl.so.", "librt.so.",     "libutil.so.",
+                                        "ld-linux",  "libresolv.so.", "libcrypt.so."};
   for (const char* part : k_parts)
     if (starts_with(name, part)) return true;
   return false;
@@ -29,7 +29,8 @@ bool is_libc_part(const std::string& name) {
 
 class Import {
  public:
-  Import(const Host& host, const LibrarySearch& search, const TorchProcess& process, const ElfReader& reader)
+  Import(const Host& host, const LibrarySearch& search, const TorchProcess& process,
+         const ElfReader& reader)
       : host_(host), search_(search), process_(process), image_(host, search, reader) {}
 
   TorchLoads run() {
@@ -45,7 +46,9 @@ class Import {
   }
 
  private:
-  const ImageObject* caller() const { return image_.objects().empty() ? nullptr : &image_.objects().front(); }
+  const ImageObject* caller() const {
+    return image_.objects().empty() ? nullptr : &image_.objects().front();
+  }
 
   void record_missing(std::vector<LoadFailure> failures) {
     for (LoadFailure& failure : failures) missing_.push_back(std::move(failure));
@@ -54,12 +57,15 @@ class Import {
   // torch._load_global_deps
   void load_global_deps(const std::string& path) {
     auto text = host_.read_file(process_.torch_folder + "/__init__.py", 4u << 20);
-    formats::TorchPreload preload = text ? formats::parse_torch_preload(*text) : formats::TorchPreload{};
+    formats::TorchPreload preload =
+        text ? formats::parse_torch_preload(*text) : formats::TorchPreload{};
     std::vector<LoadFailure> failures = image_.open(path, caller(), ProcessImage::OnFailure::undo);
     if (failures.empty()) {
-      bool go_on = std::any_of(image_.objects().begin(), image_.objects().end(), [&](const ImageObject& object) {
-        return contains(object.real_path, preload.maps_marker);  // /proc/self/maps holds resolved paths
-      });
+      bool go_on = std::any_of(
+          image_.objects().begin(), image_.objects().end(), [&](const ImageObject& object) {
+            return contains(object.real_path,
+                            preload.maps_marker);  // /proc/self/maps holds resolved paths
+          });
       if (go_on) preload_all(preload.after_success, preload);
       return;
     }
@@ -71,7 +77,8 @@ class Import {
   }
 
   // A step that fails ends the whole (torch lets the exception out or swallows it around the loop).
-  void preload_all(const std::vector<formats::PreloadStep>& steps, const formats::TorchPreload& preload) {
+  void preload_all(const std::vector<formats::PreloadStep>& steps,
+                   const formats::TorchPreload& preload) {
     for (const formats::PreloadStep& step : steps) {
       std::string path = find_preload(step, preload.looks_in_cuda_major_folder);
       if (path.empty() && step.required) return;
@@ -86,7 +93,8 @@ class Import {
     for (const std::string& dir : process_.sys_path) {
       std::vector<std::string> folders = {dir + "/nvidia/" + step.folder + "/lib"};
       auto cuda = parse_version(process_.cuda);
-      if (in_major_folder && cuda) folders.push_back(format("{}/nvidia/cu{}/lib", dir, cuda->part(0)));
+      if (in_major_folder && cuda)
+        folders.push_back(format("{}/nvidia/cu{}/lib", dir, cuda->part(0)));
       folders.push_back(dir + "/" + step.folder + "/lib");
       for (const std::string& folder : folders)
         for (const std::string& name : list(folder))
@@ -108,13 +116,15 @@ class Import {
       if (!starts_with(name, "_C.") || !ends_with(name, ".so")) continue;
       std::string tag = formats::python_tag_of(name);
       std::string path = process_.torch_folder + "/" + name;
-      if (process_.python_tag.empty() || tag.empty() || tag == "abi3" || tag == process_.python_tag) return path;
+      if (process_.python_tag.empty() || tag.empty() || tag == "abi3" || tag == process_.python_tag)
+        return path;
       other = path;
     }
     return other;
   }
 
-  // libtorch_cuda opens its cuSOLVER part by bare name when it is first used (torch 1.13 and later).
+  // libtorch_cuda opens its cuSOLVER part by bare name when it is first used (torch 1.13 and
+  // later).
   void open_linear_algebra() {
     const std::string name = "libtorch_cuda_linalg.so";
     const ImageObject* torch_cuda = image_.find("libtorch_cuda.so");
@@ -128,7 +138,8 @@ class Import {
     for (size_t i = first_of_torch_; i < image_.objects().size() && i < 4096; ++i) {
       const ImageObject& object = image_.objects()[i];
       std::string soname = object.elf->soname.empty() ? file_name(object.path) : object.elf->soname;
-      if (!starts_with(soname, "libcudnn.so.") && !starts_with(soname, "libcudnn_graph.so.")) continue;
+      if (!starts_with(soname, "libcudnn.so.") && !starts_with(soname, "libcudnn_graph.so."))
+        continue;
       std::string major = soname.substr(soname.find(".so.") + 4);
       if (major == "8") continue;  // cuDNN 8 opens its parts by need; some of them may be absent
       for (const std::string& stem : cudnn_names_in(object.path)) {
@@ -143,7 +154,8 @@ class Import {
     std::vector<std::string> out;
     auto source = host_.open(path);
     if (!source || (*source)->size_bytes() > k_max_scanned_library) return out;
-    // In pieces that overlap by more than a name's length: 4 MB at once cost as much as the rest of the simulation.
+    // In pieces that overlap by more than a name's length: 4 MB at once cost as much as the rest of
+    // the simulation.
     constexpr size_t k_piece = 64u << 10, k_overlap = 256;
     std::string piece(k_piece, '\0');
     for (uint64_t at = 0; at < (*source)->size_bytes(); at += k_piece - k_overlap) {
@@ -156,9 +168,11 @@ class Import {
 
   static void collect_cudnn_names(std::string_view bytes, std::vector<std::string>& out) {
     static constexpr std::string_view k_stem = "libcudnn_";
-    for (size_t at = bytes.find(k_stem); at != std::string_view::npos; at = bytes.find(k_stem, at + 1)) {
+    for (size_t at = bytes.find(k_stem); at != std::string_view::npos;
+         at = bytes.find(k_stem, at + 1)) {
       size_t end = bytes.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789", at);
-      if (end == std::string_view::npos || bytes.substr(end, 4) != std::string_view(".so\0", 4)) continue;
+      if (end == std::string_view::npos || bytes.substr(end, 4) != std::string_view(".so\0", 4))
+        continue;
       std::string name(bytes.substr(at, end + 3 - at));
       if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(std::move(name));
     }
@@ -200,11 +214,13 @@ class Import {
   static void add_versions(const std::string& real_path, LoadedLibrary& library) {
     std::string name = file_name(real_path);
     size_t at = name.find(".so.");
-    if (at != std::string::npos && name.find('.', at + 4) != std::string::npos) library.version = name.substr(at + 4);
+    if (at != std::string::npos && name.find('.', at + 4) != std::string::npos)
+      library.version = name.substr(at + 4);
     library.cuda_major = cuda_major_of_library(library.name);
   }
 
-  void add_shadowed(const ImageObject& object, const std::string& name, std::vector<LoadedLibrary>& out) const {
+  void add_shadowed(const ImageObject& object, const std::string& name,
+                    std::vector<LoadedLibrary>& out) const {
     const Requester* requester = object.asked_by ? &object.asked_by->requester : nullptr;
     const Requester* program = process_.interpreter.empty() || image_.objects().empty()
                                    ? nullptr
@@ -235,19 +251,21 @@ class Import {
 
 }  // namespace
 
-TorchLoads find_torch_loads(const Host& host, const LibrarySearch& search, const TorchProcess& process,
-                            const ElfReader& reader) {
+TorchLoads find_torch_loads(const Host& host, const LibrarySearch& search,
+                            const TorchProcess& process, const ElfReader& reader) {
   return Import(host, search, process, reader).run();
 }
 
 bool is_cuda_library(const std::string& name) {
   static const char* const k_stems[] = {
-      "libcudart",   "libcublas",    "libcublasLt", "libcudnn",  "libcufft",     "libcurand",     "libcusolver",
-      "libcusparse", "libcusparseLt", "libnccl",    "libnvrtc",  "libnvrtc-builtins", "libnvJitLink", "libcupti",
-      "libnvToolsExt", "libcufile",  "libnvshmem_host", "libcusolverMg", "libnvfatbin"};
+      "libcudart", "libcublas",         "libcublasLt",   "libcudnn",      "libcufft",
+      "libcurand", "libcusolver",       "libcusparse",   "libcusparseLt", "libnccl",
+      "libnvrtc",  "libnvrtc-builtins", "libnvJitLink",  "libcupti",      "libnvToolsExt",
+      "libcufile", "libnvshmem_host",   "libcusolverMg", "libnvfatbin"};
   std::string stem = name.substr(0, name.find(".so"));
   for (const char* known : k_stems)
-    if (stem == known || (starts_with(stem, known) && stem[std::string_view(known).size()] == '-')) return true;
+    if (stem == known || (starts_with(stem, known) && stem[std::string_view(known).size()] == '-'))
+      return true;
   return starts_with(stem, "libcudnn_");
 }
 
@@ -256,8 +274,8 @@ std::string cuda_major_of_library(const std::string& name) {
   if (at == std::string::npos) return {};
   std::string stem = name.substr(0, at), number = name.substr(at + 4);
   number.resize(std::min(number.find('.'), number.size()));
-  for (const char* same : {"libcudart", "libcublas", "libcublasLt", "libnvrtc", "libnvrtc-builtins", "libnvJitLink",
-                           "libcupti"}) {
+  for (const char* same : {"libcudart", "libcublas", "libcublasLt", "libnvrtc", "libnvrtc-builtins",
+                           "libnvJitLink", "libcupti"}) {
     // libcublas.so.11 and libnvrtc.so.11.2 are of CUDA 11; libcublas.so.10 of CUDA 10.
     if (stem == same) return number;
   }

@@ -11,17 +11,32 @@ constexpr size_t k_max_value_bytes = 16u << 10;
 
 bool is_wanted(const std::string& name) {
   // What the driver, CUDA's libraries and torch read.
-  static const char* const k_prefixes[] = {"CUDA_",  "NVIDIA_",   "NCCL_",    "TORCH_", "PYTORCH_",
-                                           "CUDNN_", "CUBLASLT_", "CUBLAS_",  "TRITON_", "NVTE_"};
+  static const char* const k_prefixes[] = {"CUDA_",  "NVIDIA_",   "NCCL_",   "TORCH_",  "PYTORCH_",
+                                           "CUDNN_", "CUBLASLT_", "CUBLAS_", "TRITON_", "NVTE_"};
   for (const char* prefix : k_prefixes) {
     if (starts_with(name, prefix)) return true;
   }
   // What decides which files are loaded, which Python runs, and which devices a scheduler gave.
-  static const char* const k_names[] = {
-      "LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "PYTHONPATH", "PYTHONHOME", "PYTHONNOUSERSITE", "VIRTUAL_ENV",
-      "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "CUDAARCHS", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "MAX_JOBS",
-      "OMP_NUM_THREADS", "MKL_NUM_THREADS", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "GPU_DEVICE_ORDINAL",
-      "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"};
+  static const char* const k_names[] = {"LD_LIBRARY_PATH",
+                                        "LD_PRELOAD",
+                                        "LD_AUDIT",
+                                        "PYTHONPATH",
+                                        "PYTHONHOME",
+                                        "PYTHONNOUSERSITE",
+                                        "VIRTUAL_ENV",
+                                        "CONDA_PREFIX",
+                                        "CONDA_DEFAULT_ENV",
+                                        "CUDAARCHS",
+                                        "NVCC_PREPEND_FLAGS",
+                                        "NVCC_APPEND_FLAGS",
+                                        "MAX_JOBS",
+                                        "OMP_NUM_THREADS",
+                                        "MKL_NUM_THREADS",
+                                        "SLURM_JOB_GPUS",
+                                        "SLURM_STEP_GPUS",
+                                        "GPU_DEVICE_ORDINAL",
+                                        "HIP_VISIBLE_DEVICES",
+                                        "ROCR_VISIBLE_DEVICES"};
   for (const char* each : k_names) {
     if (name == each) return true;
   }
@@ -43,7 +58,8 @@ bool may_be_secret(const std::string& name) {
 void read_variables(const Host& host, Facts& facts) {
   for (const auto& [name, value] : host.variables()) {
     if (!is_wanted(name) || may_be_secret(name)) continue;
-    facts.variables.push_back({formats::printable(name), formats::printable(value, k_max_value_bytes)});
+    facts.variables.push_back(
+        {formats::printable(name), formats::printable(value, k_max_value_bytes)});
   }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is true of the world and not on the disk, as typed rows compiled from data/*.toml by tools/gen-tables.
-// Every row carries its source in the TOML file; rows here keep the table's name so that a report can say which
-// table spoke ("data/gpus.toml"). Look-ups are pure and return null when the table does not know.
+// What is true of the world and not on the disk, as typed rows compiled from data/*.toml by
+// tools/gen-tables. Every row carries its source in the TOML file; rows here keep the table's name
+// so that a report can say which table spoke ("data/gpus.toml"). Look-ups are pure and return null
+// when the table does not know.
 #pragma once
 
 #include <cstdint>
@@ -16,46 +17,82 @@
 namespace cufit::knowledge {
 
 struct Gpu {
-  std::string_view name;          // "GeForce RTX 3090"
-  std::string_view nvml_name;     // "NVIDIA GeForce RTX 3090"
-  std::string_view arch;          // "Ampere"
-  std::string_view chip;          // "GA102"
-  std::string_view cc;            // "8.6"
-  double memory_gb;               // largest size sold
+  std::string_view name;       // "GeForce RTX 3090"
+  std::string_view nvml_name;  // "NVIDIA GeForce RTX 3090"
+  std::string_view arch;       // "Ampere"
+  std::string_view chip;       // "GA102"
+  std::string_view cc;         // "8.6"
+  double memory_gb;            // largest size sold
   double bandwidth_gbs;
-  std::string_view segment;       // "consumer", "workstation", "datacenter", "jetson", ...
+  std::string_view segment;  // "consumer", "workstation", "datacenter", "jetson", ...
   uint32_t mig_max;
   std::string_view ecc;
-  std::string_view pci_ids;       // space separated, lower case hex
+  std::string_view pci_ids;  // space separated, lower case hex
 };
 
-struct PciBlock { std::string_view prefix, chip, cc; };         // "220" -> GA102, 8.6
-struct ToolkitRow { std::string_view version, linux_driver; };  // "12.4.1" -> "550.54.15"; empty = not known
-struct BranchRow { uint32_t branch; std::string_view cuda; };   // 535 -> "12.2"
-struct FamilyFloor { uint32_t cuda_major; std::string_view linux_min; };  // 12 -> "525.60.13"
-struct DriverWindow {             // which branches drive which capability
-  std::string_view arch, cc;      // one row per capability
-  uint32_t first_branch, last_branch;   // 0 = open end
-  std::string_view kernel_module; // "either", "open", "proprietary"
+struct PciBlock {
+  std::string_view prefix, chip, cc;
+};  // "220" -> GA102, 8.6
+struct ToolkitRow {
+  std::string_view version, linux_driver;
+};  // "12.4.1" -> "550.54.15"; empty = not known
+struct BranchRow {
+  uint32_t branch;
+  std::string_view cuda;
+};  // 535 -> "12.2"
+struct FamilyFloor {
+  uint32_t cuda_major;
+  std::string_view linux_min;
+};                                     // 12 -> "525.60.13"
+struct DriverWindow {                  // which branches drive which capability
+  std::string_view arch, cc;           // one row per capability
+  uint32_t first_branch, last_branch;  // 0 = open end
+  std::string_view kernel_module;      // "either", "open", "proprietary"
 };
-struct PtxIsaRow { std::string_view isa, cuda; };               // "8.8" -> "12.9"
-struct ArchSet { std::string_view id, platform; std::string_view sm, ptx; };  // space separated "7.5 8.0"
-struct WheelVariant { std::string_view torch, tag, cudnn, nccl, arch_set; int cxx11_abi; std::string_view glibc; };
-struct TorchRelease { std::string_view version, date, torchvision, torchaudio, triton, python, default_linux_x86_64; };
-struct CudaTag { std::string_view tag, cuda, cudart_soname, linux_min, linux_full, first_torch, last_torch; };
-struct CodeRow { int code; std::string_view name, meaning; };   // CUresult, nvmlReturn_t
-struct XidRow { uint32_t number; std::string_view meaning, finding; };   // finding: root-cause id or empty
-struct ForwardCompat { std::string_view cuda; std::string_view branches; };   // space separated branches
-struct TextPair { std::string_view key, en, zh; };
+struct PtxIsaRow {
+  std::string_view isa, cuda;
+};  // "8.8" -> "12.9"
+struct ArchSet {
+  std::string_view id, platform;
+  std::string_view sm, ptx;
+};  // space separated "7.5 8.0"
+struct WheelVariant {
+  std::string_view torch, tag, cudnn, nccl, arch_set;
+  int cxx11_abi;
+  std::string_view glibc;
+};
+struct TorchRelease {
+  std::string_view version, date, torchvision, torchaudio, triton, python, default_linux_x86_64;
+};
+struct CudaTag {
+  std::string_view tag, cuda, cudart_soname, linux_min, linux_full, first_torch, last_torch;
+};
+struct CodeRow {
+  int code;
+  std::string_view name, meaning;
+};  // CUresult, nvmlReturn_t
+struct XidRow {
+  uint32_t number;
+  std::string_view meaning, finding;
+};  // finding: root-cause id or empty
+struct ForwardCompat {
+  std::string_view cuda;
+  std::string_view branches;
+};  // space separated branches
+struct TextPair {
+  std::string_view key, en, zh;
+};
 
-// Texts of one finding. Keys: "title", "why", "why.<variant>", "next", "next.<variant>", "rule" (optional, the correct
-// rule where popular advice is wrong).
+// Texts of one finding. Keys: "title", "why", "why.<variant>", "next", "next.<variant>", "rule"
+// (optional, the correct rule where popular advice is wrong).
 struct FindingTexts {
-  std::string_view id, category, action;  // action: none|monitor|configure|reinstall|update-driver|reset|isolate|...
+  std::string_view id, category,
+      action;  // action: none|monitor|configure|reinstall|update-driver|reset|isolate|...
   std::span<const TextPair> texts;
 };
 
-// All tables. `builtin()` is the compiled copy; the struct exists so that tests can pass a smaller world.
+// All tables. `builtin()` is the compiled copy; the struct exists so that tests can pass a smaller
+// world.
 struct Knowledge {
   std::span<const Gpu> gpus;
   std::span<const PciBlock> pci_blocks;
@@ -77,13 +114,16 @@ struct Knowledge {
 
   static const Knowledge& builtin();
 
-  const Gpu* find_gpu(std::string_view name) const;         // by name, NVML name, or without vendor words; any case
-  const Gpu* find_gpu_by_pci(std::string_view device_id) const;   // "2204"
-  std::string_view find_cc_by_pci(std::string_view device_id) const;  // exact row, else block; empty = unknown
+  const Gpu* find_gpu(
+      std::string_view name) const;  // by name, NVML name, or without vendor words; any case
+  const Gpu* find_gpu_by_pci(std::string_view device_id) const;  // "2204"
+  std::string_view find_cc_by_pci(
+      std::string_view device_id) const;  // exact row, else block; empty = unknown
   std::vector<std::string> nearest_gpus(std::string_view name, size_t count) const;
-  const BranchRow* find_branch(uint32_t branch) const;      // exact, else nearest older branch
+  const BranchRow* find_branch(uint32_t branch) const;  // exact, else nearest older branch
   std::optional<Version> family_floor(uint32_t cuda_major) const;
-  std::optional<Version> full_driver(const Version& cuda) const;   // driver of that toolkit's release ("12.8")
+  std::optional<Version> full_driver(
+      const Version& cuda) const;  // driver of that toolkit's release ("12.8")
   // CUDA version that a driver reports: by its branch. nullopt for a branch older than the table.
   std::optional<Version> driver_cuda(const Version& driver) const;
   const DriverWindow* find_window(ComputeCapability cc) const;
@@ -91,9 +131,11 @@ struct Knowledge {
   const CudaTag* find_cuda_tag(std::string_view tag) const;        // "cu126"
   const TorchRelease* find_torch(std::string_view version) const;  // "2.11.0"
   std::vector<const WheelVariant*> wheels_of(std::string_view torch) const;
-  // Newest torch release that has a wheel whose architectures serve `cc` and whose CUDA family runs on `driver`
-  // (nullopt = newest driver). Linux x86-64.
-  struct Pick { std::string torch, tag; };
+  // Newest torch release that has a wheel whose architectures serve `cc` and whose CUDA family runs
+  // on `driver` (nullopt = newest driver). Linux x86-64.
+  struct Pick {
+    std::string torch, tag;
+  };
   std::optional<Pick> newest_wheel_for(ComputeCapability cc, std::optional<Version> driver) const;
   const CodeRow* find_cuda_code(int code) const;
   const CodeRow* find_nvml_code(int code) const;

@@ -15,12 +15,45 @@ constexpr const char* k_unknown = "Could not collect";
 constexpr const char* k_none = "N/A";
 
 // Substrings of package names that the tool lists: its common, NVIDIA and oneAPI patterns.
-constexpr std::string_view k_common[] = {
-    "torch", "numpy", "triton", "optree", "cuda-cudart", "cuda-cupti", "cuda-libraries", "cuda-opencl", "cuda-nvrtc",
-    "cuda-runtime", "cublas", "cudnn", "cufft", "curand", "cusolver", "cusparse", "nccl", "nvjitlink", "nvtx",
-    "dpcpp-cpp-rt", "intel-cmplr-lib-rt", "intel-cmplr-lib-ur", "intel-cmplr-lic-rt", "intel-opencl-rt",
-    "intel-sycl-rt", "mkl", "onemkl-sycl-blas", "onemkl-sycl-dft", "onemkl-sycl-lapack", "onemkl-sycl-rng",
-    "onemkl-sycl-sparse", "intel-openmp", "tbb", "impi-rt", "impi-devel", "oneccl", "intel-pti", "umf", "tcmlib"};
+constexpr std::string_view k_common[] = {"torch",
+                                         "numpy",
+                                         "triton",
+                                         "optree",
+                                         "cuda-cudart",
+                                         "cuda-cupti",
+                                         "cuda-libraries",
+                                         "cuda-opencl",
+                                         "cuda-nvrtc",
+                                         "cuda-runtime",
+                                         "cublas",
+                                         "cudnn",
+                                         "cufft",
+                                         "curand",
+                                         "cusolver",
+                                         "cusparse",
+                                         "nccl",
+                                         "nvjitlink",
+                                         "nvtx",
+                                         "dpcpp-cpp-rt",
+                                         "intel-cmplr-lib-rt",
+                                         "intel-cmplr-lib-ur",
+                                         "intel-cmplr-lic-rt",
+                                         "intel-opencl-rt",
+                                         "intel-sycl-rt",
+                                         "mkl",
+                                         "onemkl-sycl-blas",
+                                         "onemkl-sycl-dft",
+                                         "onemkl-sycl-lapack",
+                                         "onemkl-sycl-rng",
+                                         "onemkl-sycl-sparse",
+                                         "intel-openmp",
+                                         "tbb",
+                                         "impi-rt",
+                                         "impi-devel",
+                                         "oneccl",
+                                         "intel-pti",
+                                         "umf",
+                                         "tcmlib"};
 constexpr std::string_view k_pip[] = {"mypy", "flake8", "onnx"};
 constexpr std::string_view k_conda[] = {"cudatoolkit", "soumith", "magma"};
 
@@ -112,10 +145,12 @@ class Collector {
     out_.cuda_module_loading = k_none;
     if (out_.is_cuda_available == "True") {
       out_.cuda_module_loading = variable("CUDA_MODULE_LOADING");
-      if (out_.cuda_module_loading.empty()) out_.cuda_module_loading = value_or(env_->torch.module_loading, "");
+      if (out_.cuda_module_loading.empty())
+        out_.cuda_module_loading = value_or(env_->torch.module_loading, "");
     }
     out_.nvidia_gpu_models = gpus();
-    const Fact<std::string>& driver = facts_.nvml.driver_version ? facts_.nvml.driver_version : facts_.kernel.version;
+    const Fact<std::string>& driver =
+        facts_.nvml.driver_version ? facts_.nvml.driver_version : facts_.kernel.version;
     out_.nvidia_driver_version = value_or(driver, k_unknown);
     out_.cudnn_version = cudnn();
   }
@@ -144,7 +179,8 @@ class Collector {
     return (lines.size() > 1 ? "\n" : "") + join(lines, "\n");
   }
 
-  // As the tool: what ld.so.cache lists, whether or not torch loads it. What torch loads stands in our own section.
+  // As the tool: what ld.so.cache lists, whether or not torch loads it. What torch loads stands in
+  // our own section.
   std::string cudnn() const {
     std::vector<std::string> paths = facts_.collect_env.cudnn.value_or({});
     if (paths.empty()) return k_unknown;
@@ -156,9 +192,13 @@ class Collector {
     bool hip = env_->torch.hip.value.has_value();
     out_.hip_runtime_version = out_.miopen_runtime_version = hip ? k_unknown : k_none;
     const Fact<bool>& xnnpack = env_->torch.xnnpack;
-    out_.is_xnnpack_available = !has_torch_ ? k_none : !xnnpack ? k_unknown : *xnnpack ? "True" : "False";
+    out_.is_xnnpack_available = !has_torch_ ? k_none
+                                : !xnnpack  ? k_unknown
+                                : *xnnpack  ? "True"
+                                            : "False";
     std::vector<std::string> settings;
-    for (const char* name : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
+    for (const char* name :
+         {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
       std::string value = variable(name);
       if (!value.empty()) settings.push_back(format("'{}': '{}'", name, value));
     }
@@ -167,7 +207,8 @@ class Collector {
 
   void cpu() {
     const host::SystemFacts& system = facts_.system;
-    for (const host::CpuLine& line : facts_.collect_env.cpu) out_.cpu_info.emplace_back(line.label, line.value);
+    for (const host::CpuLine& line : facts_.collect_env.cpu)
+      out_.cpu_info.emplace_back(line.label, line.value);
     if (!out_.cpu_info.empty()) return;
     if (system.architecture) out_.cpu_info.emplace_back("Architecture", *system.architecture);
     if (system.cpus) out_.cpu_info.emplace_back("CPU(s)", std::to_string(*system.cpus));
@@ -184,7 +225,8 @@ class Collector {
       if (package.kind == "conda-meta") {
         out_.conda = true;
         if (!matches(line, k_common) && !matches(line, k_conda)) continue;
-        out_.conda_packages.push_back(pad(name, 25) + " " + pad(package.version, 15) + " " + package.tag);
+        out_.conda_packages.push_back(pad(name, 25) + " " + pad(package.version, 15) + " " +
+                                      package.tag);
       } else if (matches(line, k_common) || matches(line, k_pip)) {
         out_.pip_packages.push_back(line);
       }
@@ -194,9 +236,11 @@ class Collector {
   // As the tool does: without CUDA and without any trace of it, the dynamic fields say so.
   void no_cuda() {
     if (out_.is_cuda_available != "False") return;
-    for (const std::string* field : {&out_.cuda_runtime_version, &out_.nvidia_gpu_models, &out_.nvidia_driver_version})
+    for (const std::string* field :
+         {&out_.cuda_runtime_version, &out_.nvidia_gpu_models, &out_.nvidia_driver_version})
       if (*field != k_unknown) return;
-    out_.cuda_runtime_version = out_.nvidia_gpu_models = out_.nvidia_driver_version = out_.cudnn_version = "No CUDA";
+    out_.cuda_runtime_version = out_.nvidia_gpu_models = out_.nvidia_driver_version =
+        out_.cudnn_version = "No CUDA";
     if (out_.cuda_compiled_version == k_unknown) out_.cuda_compiled_version = "None";
   }
 
@@ -218,15 +262,17 @@ std::string shown_folder(const std::string& path, const std::string& env) {
   return folder;
 }
 
-// "CUDA libraries: libcublas.so.13 libcublasLt.so.13 (torch preload: lib/python3.12/site-packages/nvidia/cu13/lib)":
-// one line for a folder and the rule that finds it, in the order of loading.
+// "CUDA libraries: libcublas.so.13 libcublasLt.so.13 (torch preload:
+// lib/python3.12/site-packages/nvidia/cu13/lib)": one line for a folder and the rule that finds it,
+// in the order of loading.
 std::string libraries_by_folder(const host::PythonEnv& env) {
   std::vector<std::pair<std::string, std::string>> groups;  // rule and folder, names
   std::string not_found;
   for (const host::LoadedLibrary& library : env.loads) {
     if (library.path.empty()) {
-      not_found += format("would not be found: {}{}\n", library.name,
-                          library.asked_by.empty() ? "" : format(" (needed by {})", library.asked_by));
+      not_found +=
+          format("would not be found: {}{}\n", library.name,
+                 library.asked_by.empty() ? "" : format(" (needed by {})", library.asked_by));
       continue;
     }
     if (!host::is_cuda_library(library.name)) continue;
@@ -245,7 +291,8 @@ std::string libraries_by_folder(const host::PythonEnv& env) {
 std::string cufit_section(const DoctorView& view) {
   const checks::Report& report = view.report;
   std::string out = format("cufit:\ncufit version: {}\n", CUFIT_VERSION);
-  out += format("verdict: {}\n", report.verdict == checks::LinkState::ok ? "works" : to_string(report.verdict));
+  out += format("verdict: {}\n",
+                report.verdict == checks::LinkState::ok ? "works" : to_string(report.verdict));
   for (const checks::Finding& finding : report.findings) {
     out += format("{}: {}: {} ({})\n", to_string(finding.severity), finding.id,
                   one_line(finding_text(finding, "title", "en", view.knowledge)),
@@ -270,7 +317,9 @@ CollectEnv collect_env(const host::Facts& facts) { return Collector(facts).colle
 std::string collect_env_text(const DoctorView& view) {
   CollectEnv env = collect_env(view.facts);
   std::string out = "Collecting environment information...\n";
-  auto line = [&](const char* label, const std::string& value) { out += std::string(label) + ": " + value + "\n"; };
+  auto line = [&](const char* label, const std::string& value) {
+    out += std::string(label) + ": " + value + "\n";
+  };
   line("PyTorch version", env.torch_version);
   line("Is debug build", env.is_debug_build);
   line("CUDA used to build PyTorch", env.cuda_compiled_version);
@@ -298,13 +347,15 @@ std::string collect_env_text(const DoctorView& view) {
   out += "\nCPU:\n";
   size_t widest = 0;  // as lscpu: one blank behind the longest label
   for (const auto& [label, value] : env.cpu_info) widest = std::max(widest, label.size());
-  for (const auto& [label, value] : env.cpu_info) out += pad(label + ":", static_cast<int>(widest) + 2) + value + "\n";
+  for (const auto& [label, value] : env.cpu_info)
+    out += pad(label + ":", static_cast<int>(widest) + 2) + value + "\n";
   if (env.cpu_info.empty()) out += std::string(k_unknown) + "\n";
   out += "\nVersions of relevant libraries:\n";
   for (const std::string& package : env.pip_packages) out += "[pip3] " + package + "\n";
   if (env.pip_packages.empty()) out += "[pip3] No relevant packages\n";
   for (const std::string& package : env.conda_packages) out += "[conda] " + package + "\n";
-  if (env.conda_packages.empty()) out += std::string("[conda] ") + (env.conda ? "No relevant packages" : k_unknown) + "\n";
+  if (env.conda_packages.empty())
+    out += std::string("[conda] ") + (env.conda ? "No relevant packages" : k_unknown) + "\n";
   out += "\n" + cufit_section(view);
   return printable(out);
 }

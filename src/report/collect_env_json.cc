@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// collect-env as JSON, schema cufit.collect_env/1: torch's internal field names; what it would print as "Could not
-// collect" or "N/A" stays such a text, because that is what tools that read the text know.
+// collect-env as JSON, schema cufit.collect_env/1: torch's internal field names; what it would
+// print as "Could not collect" or "N/A" stays such a text, because that is what tools that read the
+// text know.
 #include "report/collect_env.h"
 
 #include <nlohmann/json.hpp>
@@ -41,18 +42,21 @@ std::string collect_env_json(const DoctorView& view) {
   out["conda_packages"] = env.conda_packages;
   Json cufit;
   cufit["version"] = CUFIT_VERSION;
-  cufit["verdict"] = view.report.verdict == checks::LinkState::ok ? "works" : to_string(view.report.verdict);
+  cufit["verdict"] =
+      view.report.verdict == checks::LinkState::ok ? "works" : to_string(view.report.verdict);
   cufit["findings"] = Json::array();
   for (const checks::Finding& finding : view.report.findings) {
-    cufit["findings"].push_back({{"id", finding.id},
-                                 {"severity", to_string(finding.severity)},
-                                 {"subject", finding.subject},
-                                 {"summary", finding_text(finding, "title", "en", view.knowledge)}});
+    cufit["findings"].push_back(
+        {{"id", finding.id},
+         {"severity", to_string(finding.severity)},
+         {"subject", finding.subject},
+         {"summary", finding_text(finding, "title", "en", view.knowledge)}});
   }
   cufit["would_load"] = Json::array();
   if (!view.facts.envs.empty()) {
     for (const host::LoadedLibrary& library : view.facts.envs.front().loads) {
-      cufit["would_load"].push_back({{"name", library.name}, {"path", library.path}, {"by", library.by}});
+      cufit["would_load"].push_back(
+          {{"name", library.name}, {"path", library.path}, {"by", library.by}});
     }
   }
   out["cufit"] = std::move(cufit);

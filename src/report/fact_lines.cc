@@ -52,8 +52,12 @@ struct Walker {
   }
   void add(const std::string& path, uint32_t value) { line(path, text(value)); }
   void add(const std::string& path, uint64_t value) { line(path, measured(path, value)); }
-  void add(const std::string& path, formats::CodeKind value) { line(path, formats::to_string(value)); }
-  void add(const std::string& path, const std::vector<std::string>& values) { line(path, text(values)); }
+  void add(const std::string& path, formats::CodeKind value) {
+    line(path, formats::to_string(value));
+  }
+  void add(const std::string& path, const std::vector<std::string>& values) {
+    line(path, text(values));
+  }
   template <class T>
   void add(const std::string& path, const std::vector<T>& values) {
     for (size_t i = 0; i < values.size(); ++i) add(path + "[" + std::to_string(i) + "]", values[i]);
@@ -61,11 +65,13 @@ struct Walker {
 
   template <class T>
   void add(const std::string& path, const Fact<T>& fact) {
-    if (!fact && fact.why == WhyNot::not_asked && fact.source.detail.empty() && fact.note.empty()) return;
+    if (!fact && fact.why == WhyNot::not_asked && fact.source.detail.empty() && fact.note.empty())
+      return;
     FactLine entry{path, {}, {}, to_string(fact.source.kind), fact.source.detail, {}};
     if (fact) {
       entry.value = measured(path, *fact);
-      if (entry.value.empty()) entry.value = std::is_same_v<T, std::string> ? "\"\"" : "[]";  // an empty list
+      if (entry.value.empty())
+        entry.value = std::is_same_v<T, std::string> ? "\"\"" : "[]";  // an empty list
     } else {
       entry.missing = to_string(fact.why);
       entry.note = fact.note;
@@ -77,14 +83,28 @@ struct Walker {
   void add_listed(const std::string& path, const Fact<std::vector<T>>& fact) {
     if (!fact) {
       if (fact.why == WhyNot::not_asked && fact.source.detail.empty() && fact.note.empty()) return;
-      out.push_back({path, {}, to_string(fact.why), to_string(fact.source.kind), fact.source.detail, fact.note});
+      out.push_back({path,
+                     {},
+                     to_string(fact.why),
+                     to_string(fact.source.kind),
+                     fact.source.detail,
+                     fact.note});
       return;
     }
-    out.push_back({path, format("{} entries", fact->size()), {}, to_string(fact.source.kind), fact.source.detail, {}});
+    out.push_back({path,
+                   format("{} entries", fact->size()),
+                   {},
+                   to_string(fact.source.kind),
+                   fact.source.detail,
+                   {}});
     add(path, *fact);
   }
-  void add(const std::string& path, const Fact<std::vector<host::PciGpu>>& fact) { add_listed(path, fact); }
-  void add(const std::string& path, const Fact<std::vector<host::GpuProcess>>& fact) { add_listed(path, fact); }
+  void add(const std::string& path, const Fact<std::vector<host::PciGpu>>& fact) {
+    add_listed(path, fact);
+  }
+  void add(const std::string& path, const Fact<std::vector<host::GpuProcess>>& fact) {
+    add_listed(path, fact);
+  }
   void add(const std::string& path, const Fact<std::vector<host::Distribution>>& fact) {
     add_listed(path, fact);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All facts as lines: path of the field, value or why it is missing, and where it was read. For `-v` and for the
-// page; walks host/facts_fields.h, so a new fact appears here by itself.
+// All facts as lines: path of the field, value or why it is missing, and where it was read. For
+// `-v` and for the page; walks host/facts_fields.h, so a new fact appears here by itself.
 #pragma once
 
 #include <string>
@@ -11,12 +11,13 @@
 namespace cufit::report {
 
 struct FactLine {
-  std::string path;         // "nvml.gpus[0].name"
-  std::string value;        // empty with `missing`
-  std::string missing;      // "no_permission"
-  std::string source_kind;  // "file"; empty for plain fields, which belong to the fact that lists them
-  std::string source;       // "/sys/module/nvidia/version"
-  std::string note;         // of a missing fact
+  std::string path;     // "nvml.gpus[0].name"
+  std::string value;    // empty with `missing`
+  std::string missing;  // "no_permission"
+  // "file"; empty for plain fields, which belong to the fact that lists them
+  std::string source_kind;
+  std::string source;  // "/sys/module/nvidia/version"
+  std::string note;    // of a missing fact
 };
 
 // Fields with their default value are left out, as are facts that nobody asked for.

@@ -20,7 +20,8 @@ std::string fill(std::string_view text, const std::map<std::string, std::string>
   out.reserve(text.size());
   for (size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
-    if ((c == '{' || c == '}') && i + 1 < text.size() && text[i + 1] == c) {  // {{ and }} are literal braces
+    if ((c == '{' || c == '}') && i + 1 < text.size() &&
+        text[i + 1] == c) {  // {{ and }} are literal braces
       out += c;
       ++i;
       continue;
@@ -44,11 +45,14 @@ std::string fill(std::string_view text, const std::map<std::string, std::string>
 
 namespace {
 
-// A finding that could not be decided asserts nothing: its title is quoted, and its ordinary reason and step, which speak
-// of facts that are missing, give way. Variants "unknown_..." are written for the case.
-std::string undecided_text(const checks::Finding& finding, std::string_view part, const std::string& text,
-                           std::string_view lang, const knowledge::Knowledge& knowledge) {
-  if (part == "title") return fill(knowledge.message("report.undecided.title", lang), {{"title", text}});
+// A finding that could not be decided asserts nothing: its title is quoted, and its ordinary reason
+// and step, which speak of facts that are missing, give way. Variants "unknown_..." are written for
+// the case.
+std::string undecided_text(const checks::Finding& finding, std::string_view part,
+                           const std::string& text, std::string_view lang,
+                           const knowledge::Knowledge& knowledge) {
+  if (part == "title")
+    return fill(knowledge.message("report.undecided.title", lang), {{"title", text}});
   const bool own = finding.variant.rfind("unknown_", 0) == 0;
   if (own || (part != "why" && part != "next")) return text;
   return std::string(knowledge.message("report.undecided." + std::string(part), lang));
@@ -56,15 +60,17 @@ std::string undecided_text(const checks::Finding& finding, std::string_view part
 
 }  // namespace
 
-std::string finding_text(const checks::Finding& finding, std::string_view part, std::string_view lang,
-                         const knowledge::Knowledge& knowledge) {
+std::string finding_text(const checks::Finding& finding, std::string_view part,
+                         std::string_view lang, const knowledge::Knowledge& knowledge) {
   const knowledge::FindingTexts* texts = knowledge.find_texts(finding.id);
   const knowledge::TextPair* pair = nullptr;
   if (texts) {
-    if (!finding.variant.empty()) pair = find_text(*texts, std::string(part) + "." + finding.variant);
+    if (!finding.variant.empty())
+      pair = find_text(*texts, std::string(part) + "." + finding.variant);
     if (!pair) pair = find_text(*texts, part);
   }
-  if (!pair) return part == "title" ? finding.id : std::string();  // an id is better than an empty headline
+  if (!pair)
+    return part == "title" ? finding.id : std::string();  // an id is better than an empty headline
   std::string_view text = lang == "zh" && !pair->zh.empty() ? pair->zh : pair->en;
   std::string filled = fill(text, finding.args);
   if (finding.severity != checks::Severity::unknown) return filled;

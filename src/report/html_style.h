@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The style sheet of the HTML page. Colours are chosen for a contrast of 4.5 : 1 or more on their ground in both
-// schemes; state is always written as a word as well.
+// The style sheet of the HTML page. Colours are chosen for a contrast of 4.5 : 1 or more on their
+// ground in both schemes; state is always written as a word as well.
 #pragma once
 
 namespace cufit::report {

@@ -23,14 +23,16 @@ class Page {
     for (const char* key : {"cubin", "ptx", "lto", "other", "needs", "system", "abi", "search"})
       label_width_ = std::max(label_width_, columns(word(std::string("label.") + key)));
     for (const InspectedFile& file : result.files)
-      for (const InspectVerdict& verdict : file.verdicts) label_width_ = std::max(label_width_, columns(label_of(verdict)));
+      for (const InspectVerdict& verdict : file.verdicts)
+        label_width_ = std::max(label_width_, columns(label_of(verdict)));
     label_width_ = std::min(label_width_, 40) + 2;
   }
 
   std::string text() {
     for (const InspectedFile& file : result_.files) add_file(file);
     for (const InspectError& error : result_.errors) {
-      out_ += fill(word("error"), {{"what", formats::printable(error.what, 4096)}}) + "\n";  // names the file
+      out_ += fill(word("error"), {{"what", formats::printable(error.what, 4096)}}) +
+              "\n";  // names the file
     }
     if (result_.files.empty() && result_.errors.empty()) out_ += word("nothing") + "\n";
     if (result_.files.size() > 1) add_summary();
@@ -52,19 +54,25 @@ class Page {
     for (const InspectVerdict& verdict : file.verdicts) add_verdict(verdict);
     std::vector<std::string> needs = printed(file.elf.needed);
     if (!style_.verbose) {
-      needs.erase(std::remove_if(needs.begin(), needs.end(), [](const std::string& name) { return is_plain(name); }),
+      needs.erase(std::remove_if(needs.begin(), needs.end(),
+                                 [](const std::string& name) { return is_plain(name); }),
                   needs.end());
     }
     if (!needs.empty()) add_row("label.needs", needs);
     add_system(file.elf);
-    if (file.elf.cxx11_abi) add_row("label.abi", {word(*file.elf.cxx11_abi ? "abi.new" : "abi.old")});
+    if (file.elf.cxx11_abi)
+      add_row("label.abi", {word(*file.elf.cxx11_abi ? "abi.new" : "abi.old")});
     if (style_.verbose) {
-      if (!file.elf.rpath.empty()) add_row("label.search", {"RPATH " + join(printed(file.elf.rpath), ":")});
-      if (!file.elf.runpath.empty()) add_row("label.search", {"RUNPATH " + join(printed(file.elf.runpath), ":")});
+      if (!file.elf.rpath.empty())
+        add_row("label.search", {"RPATH " + join(printed(file.elf.rpath), ":")});
+      if (!file.elf.runpath.empty())
+        add_row("label.search", {"RUNPATH " + join(printed(file.elf.runpath), ":")});
     }
     for (const formats::Damage& damage : file.elf.damage) {
-      out_ += std::string(k_indent, ' ') +
-              fill(word("damage"), {{"offset", std::to_string(damage.offset)}, {"what", damage.what}}) + "\n";
+      out_ +=
+          std::string(k_indent, ' ') +
+          fill(word("damage"), {{"offset", std::to_string(damage.offset)}, {"what", damage.what}}) +
+          "\n";
     }
     out_ += "\n";
   }
@@ -72,7 +80,9 @@ class Page {
   void add_code(const formats::ElfFile& elf) {
     if (elf.device_code.empty()) {
       // A file that is cut off before its section table is not a file without device code.
-      const char* key = !elf.damage.empty() ? "code.damaged" : elf.has_fatbin ? "code.empty" : "code.none";
+      const char* key = !elf.damage.empty() ? "code.damaged"
+                        : elf.has_fatbin    ? "code.empty"
+                                            : "code.none";
       add_row("label.cubin", {word(key)});
       return;
     }
@@ -93,10 +103,12 @@ class Page {
   }
 
   void add_verdict(const InspectVerdict& verdict) {
-    const char* state = verdict.verdict == checks::LinkState::ok ? "works" : checks::to_string(verdict.verdict);
-    std::string line = format("{} {}{}{}", mark(verdict.verdict), word(std::string("verdict.") + state),
-                              knowledge_.message("report.colon", style_.lang),
-                              inspect_detail(verdict, style_.lang, knowledge_));
+    const char* state =
+        verdict.verdict == checks::LinkState::ok ? "works" : checks::to_string(verdict.verdict);
+    std::string line =
+        format("{} {}{}{}", mark(verdict.verdict), word(std::string("verdict.") + state),
+               knowledge_.message("report.colon", style_.lang),
+               inspect_detail(verdict, style_.lang, knowledge_));
     add_line(label_of(verdict), line);
   }
 
@@ -110,10 +122,12 @@ class Page {
 
   void add_summary() {
     std::vector<std::string> gpus;
-    for (const InspectVerdict& verdict : result_.files.front().verdicts) gpus.push_back(label_of(verdict));
+    for (const InspectVerdict& verdict : result_.files.front().verdicts)
+      gpus.push_back(label_of(verdict));
     for (size_t i = 0; i < gpus.size(); ++i) {
       size_t counts[4] = {0, 0, 0, 0};
-      for (const InspectedFile& file : result_.files) ++counts[static_cast<size_t>(file.verdicts[i].verdict)];
+      for (const InspectedFile& file : result_.files)
+        ++counts[static_cast<size_t>(file.verdicts[i].verdict)];
       add_line(gpus[i], fill(word("summary"), {{"works", std::to_string(counts[0])},
                                                {"limited", std::to_string(counts[1])},
                                                {"broken", std::to_string(counts[2])},
@@ -137,7 +151,8 @@ class Page {
   }
 
   void add_line(std::string label, const std::string& text) {
-    for (const std::string& line : wrap(text, std::max(style_.width - k_indent - label_width_, 20))) {
+    for (const std::string& line :
+         wrap(text, std::max(style_.width - k_indent - label_width_, 20))) {
       put(label, line);
       label.clear();
     }
@@ -149,8 +164,8 @@ class Page {
 
   // Every Linux program needs these; naming them would hide what matters.
   static bool is_plain(const std::string& name) {
-    for (const char* plain : {"libc.so.", "libm.so.", "libdl.so.", "librt.so.", "libpthread.so.", "libgcc_s.so.",
-                              "libstdc++.so.", "ld-linux"}) {
+    for (const char* plain : {"libc.so.", "libm.so.", "libdl.so.", "librt.so.", "libpthread.so.",
+                              "libgcc_s.so.", "libstdc++.so.", "ld-linux"}) {
       if (starts_with(name, plain)) return true;
     }
     return false;
@@ -173,19 +188,24 @@ class Page {
 
 checks::LinkState verdict_of(checks::Match match) {
   switch (match) {
-    case checks::Match::cubin: return checks::LinkState::ok;
-    case checks::Match::ptx: return checks::LinkState::limited;
+    case checks::Match::cubin:
+      return checks::LinkState::ok;
+    case checks::Match::ptx:
+      return checks::LinkState::limited;
     case checks::Match::ptx_too_new:
-    case checks::Match::none: return checks::LinkState::broken;
+    case checks::Match::none:
+      return checks::LinkState::broken;
     case checks::Match::ptx_unknown:
-    case checks::Match::no_code: return checks::LinkState::unknown;
+    case checks::Match::no_code:
+      return checks::LinkState::unknown;
   }
   return checks::LinkState::unknown;
 }
 
 void judge_file(const formats::ElfFile& elf, InspectVerdict& verdict) {
   verdict.verdict = verdict_of(verdict.match.match);
-  const bool absent = verdict.match.match == checks::Match::none || verdict.match.match == checks::Match::no_code;
+  const bool absent =
+      verdict.match.match == checks::Match::none || verdict.match.match == checks::Match::no_code;
   if (absent && !elf.damage.empty()) verdict.because = "damaged";
   if (elf.only_empty_images) verdict.because = "no_kernel";
   if (*verdict.because != '\0') verdict.verdict = checks::LinkState::unknown;
@@ -205,7 +225,8 @@ std::string inspect_detail(const InspectVerdict& verdict, std::string_view lang,
                                              {"largest", std::to_string(match.largest)}});
 }
 
-std::string inspect_text(const InspectResult& result, const Style& style, const knowledge::Knowledge& knowledge) {
+std::string inspect_text(const InspectResult& result, const Style& style,
+                         const knowledge::Knowledge& knowledge) {
   return Page(result, style, knowledge).text();
 }
 

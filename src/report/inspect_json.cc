@@ -33,7 +33,8 @@ Json file_json(const InspectedFile& file, const knowledge::Knowledge& knowledge)
   const formats::ElfFile& elf = file.elf;
   Json out{{"path", file.path}, {"kind", "elf"}};
   out["device_code"] = Json::array();
-  for (const formats::DeviceCode& code : elf.device_code) out["device_code"].push_back(code_json(code));
+  for (const formats::DeviceCode& code : elf.device_code)
+    out["device_code"].push_back(code_json(code));
   out["needed"] = elf.needed;
   out["rpath"] = elf.rpath;
   out["runpath"] = elf.runpath;
@@ -41,7 +42,8 @@ Json file_json(const InspectedFile& file, const knowledge::Knowledge& knowledge)
   out["glibcxx"] = text_or_null(elf.glibcxx);
   out["cxx11_abi"] = elf.cxx11_abi ? Json(*elf.cxx11_abi) : Json(nullptr);
   out["verdicts"] = Json::array();
-  for (const InspectVerdict& verdict : file.verdicts) out["verdicts"].push_back(verdict_json(verdict, knowledge));
+  for (const InspectVerdict& verdict : file.verdicts)
+    out["verdicts"].push_back(verdict_json(verdict, knowledge));
   out["damage"] = Json::array();
   for (const formats::Damage& damage : elf.damage)
     out["damage"].push_back(Json{{"offset", damage.offset}, {"what", damage.what}});

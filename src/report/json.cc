@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// doctor's JSON, schema cufit.doctor/1. Texts are English whatever the language of the terminal. Members are written
-// in a fixed order; new ones may be added within the schema's version, none is renamed or removed.
+// doctor's JSON, schema cufit.doctor/1. Texts are English whatever the language of the terminal.
+// Members are written in a fixed order; new ones may be added within the schema's version, none is
+// renamed or removed.
 #include "report/report.h"
 
 #include <nlohmann/json.hpp>
@@ -79,7 +80,8 @@ std::string doctor_json(const DoctorView& view) {
   }
   out["abilities"] = to_json(report.abilities, view.knowledge);
   out["host_limits"] = to_json(report.host_limits, view.knowledge);
-  // Our own writer's text; without exceptions a defect there shows as null instead of ending the program.
+  // Our own writer's text; without exceptions a defect there shows as null instead of ending the
+  // program.
   Json facts = Json::parse(host::facts_to_json(view.facts, -1), nullptr, false);
   out["facts"] = facts.is_discarded() ? Json() : std::move(facts);
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

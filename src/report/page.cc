@@ -14,14 +14,20 @@ namespace {
 
 using Args = std::map<std::string, std::string>;
 
-const char* verdict_word(LinkState state) { return state == LinkState::ok ? "works" : to_string(state); }
+const char* verdict_word(LinkState state) {
+  return state == LinkState::ok ? "works" : to_string(state);
+}
 
 int rank(LinkState state) {  // broken outweighs unknown: one certain break decides
   switch (state) {
-    case LinkState::ok: return 0;
-    case LinkState::limited: return 1;
-    case LinkState::unknown: return 2;
-    case LinkState::broken: return 3;
+    case LinkState::ok:
+      return 0;
+    case LinkState::limited:
+      return 1;
+    case LinkState::unknown:
+      return 2;
+    case LinkState::broken:
+      return 3;
   }
   return 2;
 }
@@ -39,10 +45,13 @@ class Builder {
     page.counts = counts();
     page.machine = machine();
     page.origin = origin();
-    for (const checks::Finding& finding : view_.report.findings) page.findings.push_back(block(finding));
+    for (const checks::Finding& finding : view_.report.findings)
+      page.findings.push_back(block(finding));
     page.abilities = abilities();
-    for (const checks::Link& link : view_.report.host_limits) page.host_limits.push_back(row(link, "host."));
-    for (const std::string& problem : view_.facts.problems) page.problems.push_back(printable(problem));
+    for (const checks::Link& link : view_.report.host_limits)
+      page.host_limits.push_back(row(link, "host."));
+    for (const std::string& problem : view_.facts.problems)
+      page.problems.push_back(printable(problem));
     if (with_facts) {
       page.facts = fact_lines(view_.facts);
       for (FactLine& line : page.facts) {
@@ -58,7 +67,9 @@ class Builder {
   std::string say(std::string_view key, const Args& args = {}) const {
     return label(view_.knowledge, lang_, key, args);
   }
-  bool has(const std::string& key) const { return !view_.knowledge.message("report." + key, lang_).empty(); }
+  bool has(const std::string& key) const {
+    return !view_.knowledge.message("report." + key, lang_).empty();
+  }
   std::string comma() const { return say("comma"); }
 
   // A name of a link, data type or limit: its label, or the name itself for one that has none.
@@ -106,7 +117,8 @@ class Builder {
       consequence.id = id;
       std::string title = finding_text(consequence, "title", lang_, view_.knowledge);
       // A title with placeholders cannot be filled here: a consequence is kept by its id only.
-      follows.push_back(title == id || contains(title, "{") ? "`" + printable(id) + "`" : printable(title));
+      follows.push_back(title == id || contains(title, "{") ? "`" + printable(id) + "`"
+                                                            : printable(title));
     }
     out.follows = join(follows, say("semicolon"));
     return out;
@@ -124,7 +136,8 @@ class Builder {
 
   std::string subject(const std::string& subject) const {
     if (subject.empty() || subject == "machine") return {};
-    if (starts_with(subject, "env ")) return say("subject.env", {{"path", printable(subject.substr(4))}});
+    if (starts_with(subject, "env "))
+      return say("subject.env", {{"path", printable(subject.substr(4))}});
     return printable(subject);
   }
 
@@ -139,7 +152,8 @@ class Builder {
 
   std::string env_line(const host::PythonEnv& env) const {
     std::vector<std::string> parts;
-    if (!env.kind.empty()) parts.push_back(has("env." + env.kind) ? say("env." + env.kind) : printable(env.kind));
+    if (!env.kind.empty())
+      parts.push_back(has("env." + env.kind) ? say("env." + env.kind) : printable(env.kind));
     if (env.python) parts.push_back("Python " + printable(*env.python));
     if (env.torch.version) {
       parts.push_back("torch " + printable(*env.torch.version));
@@ -166,7 +180,8 @@ class Builder {
     std::string out = cut_gpu(chain.gpu).second + "\n" + chain.env;
     for (const checks::Link& link : chain.links) {
       out += "\n" + link.name + "\t" + to_string(link.state) + "\t" + link.key;
-      if (link.name == "gpu" && link.state == LinkState::ok) continue;  // its args hold the number or the address
+      if (link.name == "gpu" && link.state == LinkState::ok)
+        continue;  // its args hold the number or the address
       for (const auto& [name, value] : link.args)
         if (name != "gpu" && name != "index") out += "\t" + name + "=" + value;
     }
@@ -178,14 +193,18 @@ class Builder {
     std::vector<std::string> parts;
     for (size_t i = 0; i < numbers.size();) {
       size_t last = i;
-      while (last + 1 < numbers.size() && std::stoul(numbers[last + 1]) == std::stoul(numbers[last]) + 1) ++last;
-      parts.push_back(last == i ? numbers[i] : numbers[i] + (last == i + 1 ? ", " : "-") + numbers[last]);
+      while (last + 1 < numbers.size() &&
+             std::stoul(numbers[last + 1]) == std::stoul(numbers[last]) + 1)
+        ++last;
+      parts.push_back(last == i ? numbers[i]
+                                : numbers[i] + (last == i + 1 ? ", " : "-") + numbers[last]);
       i = last + 1;
     }
     return join(parts, ", ");
   }
 
-  std::vector<ChainBlock> chains(std::vector<std::string>& other_envs, std::string& other_envs_heading) const {
+  std::vector<ChainBlock> chains(std::vector<std::string>& other_envs,
+                                 std::string& other_envs_heading) const {
     bool any_torch = false;
     for (const host::PythonEnv& env : view_.facts.envs) any_torch |= has_torch(&env);
     // Without torch anywhere the first environment still shows the driver's side of the chain.
@@ -212,7 +231,8 @@ class Builder {
     }
     std::string heading = "heading.other_envs";
     for (const host::PythonEnv& env : view_.facts.envs) {
-      bool in_chain = std::any_of(out.begin(), out.end(), [&](const ChainBlock& b) { return b.env == env.path; });
+      bool in_chain = std::any_of(out.begin(), out.end(),
+                                  [&](const ChainBlock& b) { return b.env == env.path; });
       if (in_chain) continue;
       other_envs.push_back(env_line(env));
       if (has_torch(&env)) heading = "heading.envs";
@@ -246,7 +266,8 @@ class Builder {
     size_t running = 0;
     for (const checks::Chain& chain : view_.report.chains) {
       if (!chain.gpu.empty()) gpus.insert(chain.gpu);
-      if ((main == nullptr || chain.env == main->path) && checks::judge_chain(chain) != LinkState::broken)
+      if ((main == nullptr || chain.env == main->path) &&
+          checks::judge_chain(chain) != LinkState::broken)
         usable.insert(chain.gpu);
       LinkState worst = LinkState::ok;
       for (const checks::Link& link : chain.links)
@@ -257,9 +278,12 @@ class Builder {
     size_t total = view_.report.chains.size();
     std::string many = gpus.empty() ? ".no_gpu" : gpus.size() == 1 ? ".one" : ".many";
     if (view_.report.verdict == LinkState::broken && running > 0) many = ".part";
-    if (view_.report.verdict == LinkState::limited && !usable.empty() && usable.size() < gpus.size()) many = ".some";
+    if (view_.report.verdict == LinkState::limited && !usable.empty() &&
+        usable.size() < gpus.size())
+      many = ".some";
     for (const checks::Finding& finding : view_.report.findings)
-      if (gpus.empty() && finding.id == "no_nvidia_gpu" && finding.severity == Severity::error) many = ".no_nvidia";
+      if (gpus.empty() && finding.id == "no_nvidia_gpu" && finding.severity == Severity::error)
+        many = ".no_nvidia";
     return say("verdict." + word + many, {{"gpus", std::to_string(gpus.size())},
                                           {"usable", std::to_string(usable.size())},
                                           {"running", std::to_string(running)},
@@ -268,11 +292,14 @@ class Builder {
 
   std::string counts() const {
     std::vector<std::string> parts;
-    for (Severity severity : {Severity::error, Severity::warning, Severity::note, Severity::unknown}) {
+    for (Severity severity :
+         {Severity::error, Severity::warning, Severity::note, Severity::unknown}) {
       size_t count = 0;
-      for (const checks::Finding& finding : view_.report.findings) count += finding.severity == severity;
+      for (const checks::Finding& finding : view_.report.findings)
+        count += finding.severity == severity;
       if (count == 0) continue;
-      std::string key = std::string("count.") + to_string(severity) + (count == 1 ? ".one" : ".many");
+      std::string key =
+          std::string("count.") + to_string(severity) + (count == 1 ? ".one" : ".many");
       parts.push_back(say(key, {{"count", std::to_string(count)}}));
     }
     return join(parts, comma());
@@ -283,7 +310,8 @@ class Builder {
     std::vector<std::string> parts;
     if (facts.system.distribution) parts.push_back(*facts.system.distribution);
     if (facts.system.architecture) parts.push_back(*facts.system.architecture);
-    const Fact<std::string>& driver = facts.kernel.version ? facts.kernel.version : facts.nvml.driver_version;
+    const Fact<std::string>& driver =
+        facts.kernel.version ? facts.kernel.version : facts.nvml.driver_version;
     if (driver) parts.push_back(say("machine.driver", {{"version", *driver}}));
     if (facts.system.wsl) parts.push_back("WSL " + *facts.system.wsl);
     if (facts.system.container && *facts.system.container != "none") {
@@ -325,7 +353,8 @@ class Builder {
     for (AbilityBlock& block : out) {
       auto [number, rest] = cut_gpu(block.gpu);
       size_t at = 0;
-      while (at < merged.size() && !(merged[at].gpu == rest && same(merged[at].rows, block.rows))) ++at;
+      while (at < merged.size() && !(merged[at].gpu == rest && same(merged[at].rows, block.rows)))
+        ++at;
       if (at == merged.size() || number.empty()) {
         merged.push_back({rest, std::move(block.rows)});
         numbers.push_back({number});
@@ -334,7 +363,8 @@ class Builder {
       }
     }
     for (size_t i = 0; i < merged.size(); ++i) {
-      if (!numbers[i].front().empty()) merged[i].gpu = "GPU " + ranges(numbers[i]) + ": " + merged[i].gpu;
+      if (!numbers[i].front().empty())
+        merged[i].gpu = "GPU " + ranges(numbers[i]) + ": " + merged[i].gpu;
     }
     return merged;
   }
@@ -350,8 +380,8 @@ class Builder {
 
 }  // namespace
 
-std::string label(const knowledge::Knowledge& knowledge, std::string_view lang, std::string_view key,
-                  const std::map<std::string, std::string>& args) {
+std::string label(const knowledge::Knowledge& knowledge, std::string_view lang,
+                  std::string_view key, const std::map<std::string, std::string>& args) {
   std::string full = "report." + std::string(key);
   std::string_view text = knowledge.message(full, lang);
   return text.empty() ? full : fill(text, args);
@@ -396,7 +426,8 @@ std::vector<Piece> cut_commands(std::string_view text) {
     if (close == std::string_view::npos) break;
     std::string_view span = text.substr(open + 1, close - open - 1);
     plain += text.substr(at, open - at);
-    if (trim(span).find(' ') != std::string_view::npos && trim(span)[0] != '-' && !in_brackets(plain)) {
+    if (trim(span).find(' ') != std::string_view::npos && trim(span)[0] != '-' &&
+        !in_brackets(plain)) {
       flush();
       out.push_back({true, std::string(trim(span))});
     } else {

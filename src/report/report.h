@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rendering. Structs in, text out; the only folder that writes results. Every renderer returns a string: the command
-// writes it to stdout or to a file.
+// Rendering. Structs in, text out; the only folder that writes results. Every renderer returns a
+// string: the command writes it to stdout or to a file.
 #pragma once
 
 #include <map>
@@ -14,10 +14,10 @@
 namespace cufit::report {
 
 struct Style {
-  std::string lang = "en";   // "en" or "zh"
-  bool colour = false;       // a second signal only: every state is also a word or a mark
-  int width = 100;           // columns; wide characters count two
-  bool verbose = false;      // -v: all facts with sources, all evidence, links that are ok in full
+  std::string lang = "en";  // "en" or "zh"
+  bool colour = false;      // a second signal only: every state is also a word or a mark
+  int width = 100;          // columns; wide characters count two
+  bool verbose = false;     // -v: all facts with sources, all evidence, links that are ok in full
 };
 
 struct DoctorView {
@@ -27,13 +27,15 @@ struct DoctorView {
 };
 
 std::string doctor_text(const DoctorView& view, const Style& style);  // text.cc
-std::string doctor_json(const DoctorView& view);                      // json.cc, schema cufit.doctor/1, English texts
-std::string doctor_html(const DoctorView& view, const Style& style);  // html.cc, one self-contained page
+std::string doctor_json(const DoctorView& view);  // json.cc, schema cufit.doctor/1, English texts
+std::string doctor_html(const DoctorView& view,
+                        const Style& style);  // html.cc, one self-contained page
 
 // Fills {name} placeholders from args; unknown ones stay visible. No other syntax.
 std::string fill(std::string_view text, const std::map<std::string, std::string>& args);
-// Finding's text for a part ("title", "why", "next", "rule") with the finding's variant, else the default one.
-std::string finding_text(const checks::Finding& finding, std::string_view part, std::string_view lang,
-                         const knowledge::Knowledge& knowledge);
+// Finding's text for a part ("title", "why", "next", "rule") with the finding's variant, else the
+// default one.
+std::string finding_text(const checks::Finding& finding, std::string_view part,
+                         std::string_view lang, const knowledge::Knowledge& knowledge);
 
 }  // namespace cufit::report

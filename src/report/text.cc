@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// doctor's report on a terminal. Order: the answer, the chain that shows where it holds or breaks, what is wrong and
-// the one command for it, then what else is worth knowing. Links that are ok share one line.
+// doctor's report on a terminal. Order: the answer, the chain that shows where it holds or breaks,
+// what is wrong and the one command for it, then what else is worth knowing. Links that are ok
+// share one line.
 #include "report/report.h"
 
 #include <algorithm>
@@ -18,10 +19,14 @@ constexpr int k_narrowest = 40;
 
 const char* colour_of(LinkState state) {
   switch (state) {
-    case LinkState::ok: return "32";
-    case LinkState::limited: return "33";
-    case LinkState::broken: return "31";
-    case LinkState::unknown: return "36";
+    case LinkState::ok:
+      return "32";
+    case LinkState::limited:
+      return "33";
+    case LinkState::broken:
+      return "31";
+    case LinkState::unknown:
+      return "36";
   }
   return "36";
 }
@@ -52,7 +57,8 @@ class Painter {
   }
 
  private:
-  std::string say(const std::string& key, const std::map<std::string, std::string>& args = {}) const {
+  std::string say(const std::string& key,
+                  const std::map<std::string, std::string>& args = {}) const {
     return label(view_.knowledge, style_.lang, key, args);
   }
   // "1" bold, "2" dim, "31" red.
@@ -60,12 +66,14 @@ class Painter {
     if (!style_.colour || code.empty() || text.empty()) return text;
     return "\x1b[" + code + "m" + text + "\x1b[0m";
   }
-  // Wraps `text` between `first` (before the first line; may hold colour codes) and as many blanks as `first_columns`.
-  void flow(const std::string& text, const std::string& first, const std::string& rest, const char* code = "") {
+  // Wraps `text` between `first` (before the first line; may hold colour codes) and as many blanks
+  // as `first_columns`.
+  void flow(const std::string& text, const std::string& first, const std::string& rest,
+            const char* code = "") {
     flow_at(text, first, columns(first), rest, code);
   }
-  void flow_at(const std::string& text, const std::string& first, int first_columns, const std::string& rest,
-               const char* code = "") {
+  void flow_at(const std::string& text, const std::string& first, int first_columns,
+               const std::string& rest, const char* code = "") {
     int room = std::max(width_ - std::max(first_columns, columns(rest)), 16);
     bool at_first = true;
     for (const std::string& line : wrap(text, room)) {
@@ -74,7 +82,9 @@ class Painter {
       at_first = false;
     }
   }
-  static std::string blanks(int count) { return std::string(static_cast<size_t>(std::max(count, 0)), ' '); }
+  static std::string blanks(int count) {
+    return std::string(static_cast<size_t>(std::max(count, 0)), ' ');
+  }
 
   void heading(const std::string& text) {
     out_ += "\n";
@@ -100,7 +110,8 @@ class Painter {
     std::string name = row.detail.empty() ? row.name : pad(row.name, name_columns) + "  ";
     int left_columns = 2 + columns(left);
     out_ += indent + coloured(left, colour_of(row.state));
-    if (left_columns + name_columns + 2 + 30 > width_ && !row.detail.empty()) {  // narrow: detail on its own lines
+    if (left_columns + name_columns + 2 + 30 > width_ &&
+        !row.detail.empty()) {  // narrow: detail on its own lines
       out_ += row.name + "\n";
       flow(row.detail, "      ", "      ");
     } else if (row.detail.empty()) {
@@ -129,7 +140,8 @@ class Painter {
     std::string last;
     for (const Row& row : rows) {
       if (row.state == LinkState::ok && !out.empty() && out.back().state == LinkState::ok) {
-        if (row.name != last) out.back().name += say("list") + row.name;  // one PCIe link per GPU: named once
+        if (row.name != last)
+          out.back().name += say("list") + row.name;  // one PCIe link per GPU: named once
       } else {
         out.push_back(row);
         if (row.state == LinkState::ok) out.back().detail.clear();
@@ -143,7 +155,8 @@ class Painter {
     int name_columns = 0;
     for (const Row& row : rows)
       if (!row.detail.empty()) name_columns = std::max(name_columns, columns(row.name));
-    for (const Row& row : rows) this->row(row, name_columns, say(std::string("state.") + to_string(row.state)));
+    for (const Row& row : rows)
+      this->row(row, name_columns, say(std::string("state.") + to_string(row.state)));
   }
 
   void chains() {
@@ -176,7 +189,8 @@ class Painter {
 
   void finding(const FindingBlock& finding) {
     out_ += "\n";
-    std::string code = finding.severity == Severity::note ? "34" : colour_of(state_of(finding.severity));
+    std::string code =
+        finding.severity == Severity::note ? "34" : colour_of(state_of(finding.severity));
     std::string left = std::string(mark(finding.severity)) + " " +
                        say(std::string("severity.") + to_string(finding.severity)) + say("colon");
     std::string head = finding.title;
@@ -187,10 +201,12 @@ class Painter {
     if (!subject.empty() && !fits) out_ += "  " + coloured(subject, "2") + "\n";
     if (!finding.why.empty()) flow(finding.why, "  ", "  ");
     part("unknown_because", finding.unknown_because);
-    size_t shown = style_.verbose ? finding.evidence.size() : std::min(finding.evidence.size(), k_evidence_shown);
+    size_t shown = style_.verbose ? finding.evidence.size()
+                                  : std::min(finding.evidence.size(), k_evidence_shown);
     for (size_t i = 0; i < shown; ++i) flow(finding.evidence[i], "  - ", "    ", "2");
     if (shown < finding.evidence.size()) {
-      flow(say("part.more", {{"count", std::to_string(finding.evidence.size() - shown)}}), "  - ", "    ", "2");
+      flow(say("part.more", {{"count", std::to_string(finding.evidence.size() - shown)}}), "  - ",
+           "    ", "2");
     }
     part("follows", finding.follows);
     part("rule", finding.rule);
@@ -204,7 +220,8 @@ class Painter {
     for (const Piece& piece : finding.next) {
       if (piece.command) {
         if (first) out_ += "  " + coloured(std::string(trim(name)), "1") + "\n";
-        out_ += "      " + coloured(piece.text, "1") + "\n";  // never wrapped: it is there to be copied
+        out_ +=
+            "      " + coloured(piece.text, "1") + "\n";  // never wrapped: it is there to be copied
       } else if (first) {
         labelled(name, piece.text);
       } else {
@@ -234,13 +251,14 @@ class Painter {
   // "✓ yes: fp32, bf16   ✗ no: fp4", on one line if it fits.
   void abilities_line(const AbilityBlock& block) {
     int used = 0;
-    for (LinkState state : {LinkState::ok, LinkState::limited, LinkState::broken, LinkState::unknown}) {
+    for (LinkState state :
+         {LinkState::ok, LinkState::limited, LinkState::broken, LinkState::unknown}) {
       std::vector<std::string> names;
       for (const Row& row : block.rows)
         if (row.state == state) names.push_back(row.name);
       if (names.empty()) continue;
-      std::string left = std::string(mark(state)) + " " + say(std::string("ability_state.") + to_string(state)) +
-                         say("colon");
+      std::string left = std::string(mark(state)) + " " +
+                         say(std::string("ability_state.") + to_string(state)) + say("colon");
       std::string text = join(names, say("list"));
       bool fits = used + 3 + columns(left + text) <= width_;
       if (used > 0 && !fits) out_ += "\n";
@@ -250,7 +268,8 @@ class Painter {
         continue;
       }
       std::vector<std::string> lines = wrap(text, std::max(width_ - 2 - columns(left), 16));
-      out_ += "  " + coloured(left, colour_of(state)) + join(lines, "\n" + blanks(2 + columns(left)));
+      out_ +=
+          "  " + coloured(left, colour_of(state)) + join(lines, "\n" + blanks(2 + columns(left)));
       used = 2 + columns(left) + columns(lines.back());
     }
     out_ += "\n";
@@ -265,10 +284,12 @@ class Painter {
   void problems() {
     if (page_.problems.empty()) return;
     heading(say("heading.problems"));
-    size_t shown = style_.verbose ? page_.problems.size() : std::min<size_t>(page_.problems.size(), 3);
+    size_t shown =
+        style_.verbose ? page_.problems.size() : std::min<size_t>(page_.problems.size(), 3);
     for (size_t i = 0; i < shown; ++i) flow(page_.problems[i], "  - ", "    ");
     if (shown < page_.problems.size()) {
-      flow(say("part.more", {{"count", std::to_string(page_.problems.size() - shown)}}), "  - ", "    ", "2");
+      flow(say("part.more", {{"count", std::to_string(page_.problems.size() - shown)}}), "  - ",
+           "    ", "2");
     }
   }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole-process tests: one folder per case below tests/cli/.
-//   cmd      one shell line; $CUFIT is the program, $TMP a fresh folder; runs in the source tree's root
-//   stdout   expected, byte for byte (absent: nothing)
-//   stderr   expected, byte for byte (absent: nothing)
-//   exit     expected exit code (absent: 0)
-//   columns  present: run under a pseudo-terminal of that many columns; stdout then holds what the terminal got
+//   cmd      one shell line; $CUFIT is the program, $TMP a fresh folder; runs in the source tree's
+//   root stdout   expected, byte for byte (absent: nothing) stderr   expected, byte for byte
+//   (absent: nothing) exit     expected exit code (absent: 0) columns  present: run under a
+//   pseudo-terminal of that many columns; stdout then holds what the terminal got
 // UPDATE_GOLDEN=1 rewrites stdout, stderr and exit: read the difference before committing it.
 #include <fcntl.h>
 #include <pty.h>
@@ -39,7 +38,8 @@ std::string read_all(int handle) {
   std::string out;
   char buffer[4096];
   ssize_t count;
-  while ((count = read(handle, buffer, sizeof buffer)) > 0) out.append(buffer, static_cast<size_t>(count));
+  while ((count = read(handle, buffer, sizeof buffer)) > 0)
+    out.append(buffer, static_cast<size_t>(count));
   return out;  // a pseudo-terminal ends with EIO
 }
 
@@ -48,7 +48,8 @@ std::string read_all(int handle) {
   if (chdir(CUFIT_SOURCE_DIR) != 0) _exit(127);
   const std::string cufit = std::string("CUFIT=") + CUFIT_PROGRAM;
   const std::string temporary = "TMP=" + scratch.string();
-  const char* environment[] = {cufit.c_str(), temporary.c_str(), "PATH=/usr/bin:/bin", "LANG=C", "TERM=xterm", nullptr};
+  const char* environment[] = {cufit.c_str(), temporary.c_str(), "PATH=/usr/bin:/bin",
+                               "LANG=C",      "TERM=xterm",      nullptr};
   execle("/bin/sh", "sh", "-c", line.c_str(), nullptr, const_cast<char* const*>(environment));
   _exit(127);
 }
@@ -127,9 +128,10 @@ TEST_P(Cli, PrintsWhatItShould) {
   const fs::path scratch = scratch_name;
   const std::string columns = read_text(dir / "columns");
   const std::string line = read_text(dir / "cmd");
-  const Outcome outcome = columns.empty()
-                              ? run_piped(line, scratch)
-                              : run_on_terminal(line, scratch, static_cast<unsigned short>(std::stoi(columns)));
+  const Outcome outcome =
+      columns.empty()
+          ? run_piped(line, scratch)
+          : run_on_terminal(line, scratch, static_cast<unsigned short>(std::stoi(columns)));
   fs::remove_all(scratch);
   if (std::getenv("UPDATE_GOLDEN")) {
     update(dir / "stdout", outcome.out);

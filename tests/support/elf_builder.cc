@@ -6,7 +6,8 @@
 namespace cufit::tests {
 namespace {
 
-constexpr uint64_t k_base = 0x10000;  // address of file offset 0, so that addresses and offsets differ
+constexpr uint64_t k_base =
+    0x10000;  // address of file offset 0, so that addresses and offsets differ
 
 void append(std::string& out, uint64_t value, size_t bytes) {
   for (size_t i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
@@ -45,10 +46,12 @@ uint32_t old_hash(const std::string& name) {
 
 // Defined symbols go behind the others, ordered by bucket, as DT_GNU_HASH demands.
 std::string gnu_table(std::vector<DynamicSymbol>& symbols, bool is_64bit) {
-  auto first = std::stable_partition(symbols.begin(), symbols.end(), [](const auto& s) { return !s.defined; });
+  auto first = std::stable_partition(symbols.begin(), symbols.end(),
+                                     [](const auto& s) { return !s.defined; });
   const uint32_t first_index = static_cast<uint32_t>(first - symbols.begin()) + 1;
   const uint32_t count = static_cast<uint32_t>(symbols.end() - first);
-  const uint32_t buckets = std::max<uint32_t>(1, count / 3), bits = is_64bit ? 64 : 32, shift = 6, words = 2;
+  const uint32_t buckets = std::max<uint32_t>(1, count / 3), bits = is_64bit ? 64 : 32, shift = 6,
+                 words = 2;
   std::stable_sort(first, symbols.end(), [&](const auto& a, const auto& b) {
     return gnu_hash(a.name) % buckets < gnu_hash(b.name) % buckets;
   });
@@ -56,7 +59,8 @@ std::string gnu_table(std::vector<DynamicSymbol>& symbols, bool is_64bit) {
   std::vector<uint32_t> starts(buckets, 0), chains;
   for (auto it = first; it != symbols.end(); ++it) {
     uint32_t hash = gnu_hash(it->name), bucket = hash % buckets;
-    bloom[hash / bits % words] |= uint64_t{1} << (hash % bits) | uint64_t{1} << ((hash >> shift) % bits);
+    bloom[hash / bits % words] |= uint64_t{1} << (hash % bits) | uint64_t{1}
+                                                                     << ((hash >> shift) % bits);
     if (starts[bucket] == 0) starts[bucket] = first_index + static_cast<uint32_t>(chains.size());
     bool last = it + 1 == symbols.end() || gnu_hash((it + 1)->name) % buckets != bucket;
     chains.push_back((hash & ~1u) | (last ? 1u : 0u));
@@ -121,15 +125,19 @@ std::string version_table(const ElfSpec& spec, Strings& strings) {
   return out;
 }
 
-std::string symbol_table(const std::vector<DynamicSymbol>& symbols, bool is_64bit, Strings& strings) {
+std::string symbol_table(const std::vector<DynamicSymbol>& symbols, bool is_64bit,
+                         Strings& strings) {
   std::string out(is_64bit ? 24 : 16, '\0');
   for (const DynamicSymbol& symbol : symbols) {
-    uint64_t info = symbol.weak ? 0x22 : 0x12, section = symbol.defined ? 1 : 0, value = symbol.defined ? k_base : 0;
+    uint64_t info = symbol.weak ? 0x22 : 0x12, section = symbol.defined ? 1 : 0,
+             value = symbol.defined ? k_base : 0;
     append(out, strings.add(symbol.name), 4);
     if (is_64bit) {
-      append(out, info, 1), append(out, 0, 1), append(out, section, 2), append(out, value, 8), append(out, 8, 8);
+      append(out, info, 1), append(out, 0, 1), append(out, section, 2), append(out, value, 8),
+          append(out, 8, 8);
     } else {
-      append(out, value, 4), append(out, 8, 4), append(out, info, 1), append(out, 0, 1), append(out, section, 2);
+      append(out, value, 4), append(out, 8, 4), append(out, info, 1), append(out, 0, 1),
+          append(out, section, 2);
     }
   }
   return out;
@@ -166,8 +174,12 @@ void put(std::string& out, size_t at, uint64_t value, size_t bytes) {
 }
 
 std::string build_elf(const ElfSpec& spec) {
-  const size_t word = spec.is_64bit ? 8 : 4, header = spec.is_64bit ? 64 : 52, segment = spec.is_64bit ? 56 : 32;
-  struct Segment { uint32_t type; uint64_t offset, size; };
+  const size_t word = spec.is_64bit ? 8 : 4, header = spec.is_64bit ? 64 : 52,
+               segment = spec.is_64bit ? 56 : 32;
+  struct Segment {
+    uint32_t type;
+    uint64_t offset, size;
+  };
   Built built;
   built.file.assign(header + 3 * segment, '\0');
   std::vector<Segment> segments;
@@ -178,10 +190,14 @@ std::string build_elf(const ElfSpec& spec) {
   add_dynamic_tables(spec, built);
   align(built.file, 8);
   const uint64_t dynamic_at = built.file.size();
-  for (const auto& [tag, value] : built.dynamic) append(built.file, tag, word), append(built.file, value, word);
+  for (const auto& [tag, value] : built.dynamic)
+    append(built.file, tag, word), append(built.file, value, word);
   segments.push_back({2, dynamic_at, built.file.size() - dynamic_at});
 
-  struct Section { uint32_t name; uint64_t offset, size; };
+  struct Section {
+    uint32_t name;
+    uint64_t offset, size;
+  };
   Strings names;
   std::vector<Section> sections;
   for (const auto& [name, bytes] : spec.sections) {
@@ -201,17 +217,23 @@ std::string build_elf(const ElfSpec& spec) {
     file.append(spec.is_64bit ? 64 : 40, '\0');
     for (const Section& s : sections) {
       append(file, s.name, 4), append(file, 1, 4), append(file, 0, word), append(file, 0, word);
-      append(file, s.offset, word), append(file, s.size, word), append(file, 0, 4), append(file, 0, 4);
+      append(file, s.offset, word), append(file, s.size, word), append(file, 0, 4),
+          append(file, 0, 4);
       append(file, 8, word), append(file, 0, word);
     }
   }
-  file.replace(0, 7, std::string("\x7f" "ELF") + static_cast<char>(spec.is_64bit ? 2 : 1) + "\1\1");
+  file.replace(0, 7,
+               std::string("\x7f"
+                           "ELF") +
+                   static_cast<char>(spec.is_64bit ? 2 : 1) + "\1\1");
   put(file, 16, spec.type, 2), put(file, 18, spec.machine, 2), put(file, 20, 1, 4);
   size_t at = 24 + word;
-  put(file, at, header, word), put(file, at + word, section_at, word), put(file, at + 2 * word + 4, header, 2);
+  put(file, at, header, word), put(file, at + word, section_at, word),
+      put(file, at + 2 * word + 4, header, 2);
   put(file, at + 2 * word + 6, segment, 2), put(file, at + 2 * word + 8, segments.size(), 2);
   if (section_at != 0) {
-    put(file, at + 2 * word + 10, spec.is_64bit ? 64 : 40, 2), put(file, at + 2 * word + 12, sections.size() + 1, 2);
+    put(file, at + 2 * word + 10, spec.is_64bit ? 64 : 40, 2),
+        put(file, at + 2 * word + 12, sections.size() + 1, 2);
     put(file, at + 2 * word + 14, sections.size(), 2);
   }
   for (size_t i = 0; i < segments.size(); ++i) {
@@ -238,9 +260,11 @@ std::string build_entry(const EntrySpec& spec) {
   std::string payload = spec.payload;
   align(payload, 8);
   std::string out;
-  append(out, spec.kind, 2), append(out, 0x0101, 2), append(out, 64 + name.size(), 4), append(out, payload.size(), 8);
+  append(out, spec.kind, 2), append(out, 0x0101, 2), append(out, 64 + name.size(), 4),
+      append(out, payload.size(), 8);
   append(out, 0, 4), append(out, 0, 4), append(out, spec.minor, 2), append(out, spec.major, 2);
-  append(out, spec.arch, 4), append(out, name.empty() ? 0 : 64, 4), append(out, spec.name.size(), 4);
+  append(out, spec.arch, 4), append(out, name.empty() ? 0 : 64, 4),
+      append(out, spec.name.size(), 4);
   append(out, spec.flags, 8), append(out, 0, 8), append(out, 0, 8);
   return out + name + payload;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds small ELF files and fatbins as bytes, so that a test states what a file holds instead of shipping one.
-// The layout is that of a linker's output in miniature: header, program headers, one loadable segment with the dynamic
-// tables at address k_base, sections, section names.
+// Builds small ELF files and fatbins as bytes, so that a test states what a file holds instead of
+// shipping one. The layout is that of a linker's output in miniature: header, program headers, one
+// loadable segment with the dynamic tables at address k_base, sections, section names.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct EntrySpec {
   uint64_t flags = 0x11;
   uint16_t major = 1, minor = 8;
   std::string payload = std::string(24, 'x');
-  std::string name;             // source name, stored between header and payload
+  std::string name;  // source name, stored between header and payload
 };
 
 std::string build_entry(const EntrySpec& spec);
@@ -50,6 +50,7 @@ std::string build_container(const std::vector<EntrySpec>& entries, uint32_t magi
 EntrySpec cubin(uint32_t arch, char suffix = '\0');
 EntrySpec ptx(uint32_t arch, uint16_t major, uint16_t minor, char suffix = '\0');
 
-void put(std::string& out, size_t at, uint64_t value, size_t bytes);  // little endian, over what is there
+void put(std::string& out, size_t at, uint64_t value,
+         size_t bytes);  // little endian, over what is there
 
 }  // namespace cufit::tests

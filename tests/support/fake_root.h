@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder that stands for a machine, built by a test and removed after it: RealHost(root.path(), variables) reads it.
-// Only for tests; owns nothing outside its temporary folder.
+// A folder that stands for a machine, built by a test and removed after it: RealHost(root.path(),
+// variables) reads it. Only for tests; owns nothing outside its temporary folder.
 #pragma once
 
 #include <sys/stat.h>
@@ -37,7 +37,8 @@ class FakeRoot {
 
   FakeRoot& file(std::string_view inside, std::string_view text) {
     parents(inside);
-    std::ofstream(at(inside), std::ios::binary).write(text.data(), static_cast<std::streamsize>(text.size()));
+    std::ofstream(at(inside), std::ios::binary)
+        .write(text.data(), static_cast<std::streamsize>(text.size()));
     return *this;
   }
   FakeRoot& mode(std::string_view inside, mode_t mode) {
@@ -65,7 +66,8 @@ class FakeRoot {
   std::string path_;
 };
 
-// While it lives, a test that the super-user runs has the rights of nobody, so that permissions mean something.
+// While it lives, a test that the super-user runs has the rights of nobody, so that permissions
+// mean something.
 class Unprivileged {
  public:
   Unprivileged() : was_root_(::geteuid() == 0) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Real wheels: `cufit inspect` against NVIDIA's own cuobjdump, entry for entry.
 //
-// What must agree: for every ELF file with fatbin sections, the entries of each kind in number, order and architecture
-// as `cuobjdump -all --list-elf` and `--list-ptx` list them ("Name.7.sm_90a.cubin"). cuobjdump 13.5 writes the suffix
-// of architecture-specific code ("a") and leaves the family's ("f") out, so the "f" is not compared; it names no PTX ISA.
-// Where cuobjdump itself gives up ("fatal: Invalid ELF" on bitsandbytes 0.50.2's CUDA 12.1 library, which cuobjdump
+// What must agree: for every ELF file with fatbin sections, the entries of each kind in number,
+// order and architecture as `cuobjdump -all --list-elf` and `--list-ptx` list them
+// ("Name.7.sm_90a.cubin"). cuobjdump 13.5 writes the suffix of architecture-specific code ("a") and
+// leaves the family's ("f") out, so the "f" is not compared; it names no PTX ISA. Where cuobjdump
+// itself gives up ("fatal: Invalid ELF" on bitsandbytes 0.50.2's CUDA 12.1 library, which cuobjdump
 // 12.8 reads), what it listed until then must be how our list begins.
 // Wheels: $CUFIT_WHEELS, else <build>/wheels (tools/fetch-wheels fills it).
 #include <gtest/gtest.h>
@@ -55,7 +56,8 @@ Output run(const std::string& command) {
   FILE* pipe = popen(command.c_str(), "r");
   if (!pipe) return out;
   std::array<char, 1 << 16> buffer;
-  while (size_t got = fread(buffer.data(), 1, buffer.size(), pipe)) out.text.append(buffer.data(), got);
+  while (size_t got = fread(buffer.data(), 1, buffer.size(), pipe))
+    out.text.append(buffer.data(), got);
   int status = pclose(pipe);
   out.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return out;
@@ -141,12 +143,15 @@ Ours our_entries(const fs::path& path) {
   for (const char* section_name : {".nv_fatbin", "__nv_relfatbin"}) {
     for (const formats::Section& section : image->sections) {
       if (section.name != section_name) continue;
-      formats::walk_fatbin(**source, section.offset, section.size, [&](const formats::FatbinEntry& entry) {
-        std::string arch = entry.arch();
-        if (ends_with(arch, "f")) arch.pop_back();
-        if (entry.code_kind() == formats::CodeKind::cubin) out.cubins.push_back("sm_" + arch);
-        if (entry.code_kind() == formats::CodeKind::ptx) out.ptx.push_back("sm_" + arch);
-      }, damage);
+      formats::walk_fatbin(
+          **source, section.offset, section.size,
+          [&](const formats::FatbinEntry& entry) {
+            std::string arch = entry.arch();
+            if (ends_with(arch, "f")) arch.pop_back();
+            if (entry.code_kind() == formats::CodeKind::cubin) out.cubins.push_back("sm_" + arch);
+            if (entry.code_kind() == formats::CodeKind::ptx) out.ptx.push_back("sm_" + arch);
+          },
+          damage);
     }
   }
   EXPECT_TRUE(damage.empty()) << path << ": " << damage[0].what;
@@ -181,9 +186,11 @@ struct WheelCase {
 class RealWheels : public testing::TestWithParam<WheelCase> {};
 
 TEST_P(RealWheels, AgreeWithCuobjdump) {
-  const fs::path tool_wheel = find_wheel("nvidia_cuda_cuobjdump-"), wheel = find_wheel(GetParam().prefix);
+  const fs::path tool_wheel = find_wheel("nvidia_cuda_cuobjdump-"),
+                 wheel = find_wheel(GetParam().prefix);
   if (tool_wheel.empty() || wheel.empty()) {
-    GTEST_SKIP() << "no " << GetParam().prefix << "*.whl and nvidia_cuda_cuobjdump-*.whl in " << wheel_folder()
+    GTEST_SKIP() << "no " << GetParam().prefix << "*.whl and nvidia_cuda_cuobjdump-*.whl in "
+                 << wheel_folder()
                  << "; `tools/fetch-wheels DIR` gets them, CUFIT_WHEELS=DIR names their folder";
   }
   Unpacked tools(tool_wheel), contents(wheel);
@@ -209,7 +216,8 @@ TEST_P(RealWheels, AgreeWithCuobjdump) {
 }
 
 const WheelCase k_wheels[] = {
-    {"torch-2.11.0-", {"lib/libtorch_cuda.so", "lib/libtorch_cuda_linalg.so", "lib/libtorch_nvshmem.so"}},
+    {"torch-2.11.0-",
+     {"lib/libtorch_cuda.so", "lib/libtorch_cuda_linalg.so", "lib/libtorch_nvshmem.so"}},
     {"torch-2.7.1-", {"lib/libtorch_cuda.so", "lib/libtorch_cuda_linalg.so"}},
     {"torchvision-0.26.0-", {"torchvision/_C.so", "libnvjpeg"}},
     {"bitsandbytes-0.50.2-", {"libbitsandbytes_cuda"}},
@@ -219,7 +227,9 @@ const WheelCase k_wheels[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Wheels, RealWheels, testing::ValuesIn(k_wheels), [](const auto& wheel) {
   std::string name = wheel.param.prefix;
-  std::replace_if(name.begin(), name.end(), [](char c) { return !isalnum(static_cast<unsigned char>(c)); }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !isalnum(static_cast<unsigned char>(c)); },
+      '_');
   return name;
 });
 

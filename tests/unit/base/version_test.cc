@@ -7,7 +7,8 @@ namespace cufit {
 namespace {
 
 TEST(Version, OrdersByNumbersNotByText) {
-  const char* sorted[] = {"450.80.02", "525.60.13", "535.54.03", "535.183.01", "580", "580.65.06", "1000"};
+  const char* sorted[] = {"450.80.02", "525.60.13", "535.54.03", "535.183.01",
+                          "580",       "580.65.06", "1000"};
   for (size_t i = 0; i + 1 < std::size(sorted); ++i) {
     EXPECT_LT(*parse_version(sorted[i]), *parse_version(sorted[i + 1])) << sorted[i];
   }

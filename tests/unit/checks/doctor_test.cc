@@ -252,7 +252,8 @@ TEST(InstallCommand, AnInstalledVersionIsForced) {
             "/e/bin/python -m pip install --force-reinstall --no-deps torch==2.11.0");
   EXPECT_EQ(reinstall("uv pip install --python /e/bin/python torch"),
             "uv pip install --reinstall --no-deps --python /e/bin/python torch");
-  EXPECT_EQ(reinstall("conda install -p /e pytorch-gpu"), "conda install --force-reinstall -p /e pytorch-gpu");
+  EXPECT_EQ(reinstall("conda install -p /e pytorch-gpu"),
+            "conda install --force-reinstall -p /e pytorch-gpu");
   EXPECT_EQ(reinstall("poetry add torch"), "poetry add torch");  // has no such option
 }
 
@@ -264,7 +265,8 @@ TEST(RootCause, NoEnvironmentAndNoTorchAreOneFinding) {
   EXPECT_EQ(kept[0].id, "no_python_env");
 }
 
-// "Nothing says why" is no finding where another one says why, and a link names the cause, not its echo.
+// "Nothing says why" is no finding where another one says why, and a link names the cause, not its
+// echo.
 TEST(RootCause, CausesComeFirstAndAnAnsweredQuestionGoes) {
   auto ids = [](std::vector<Finding> findings) {
     Texts out;

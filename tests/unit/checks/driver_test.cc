@@ -220,7 +220,8 @@ TEST(DriverAnswers, AModuleWithoutItsLibraries) {
   World w;
   w.driver("535.183.01").facts.pci.value->push_back(pci_gpu(0, "2204"));
   w.facts.system.distribution_id = file<std::string>("ubuntu 22.04", "/etc/os-release");
-  w.facts.cuda.library = missing<std::string>(WhyNot::not_present, SourceKind::cuda, "libcuda.so.1");
+  w.facts.cuda.library =
+      missing<std::string>(WhyNot::not_present, SourceKind::cuda, "libcuda.so.1");
   std::vector<Finding> found = run(check_driver_answers, w);
   ASSERT_EQ(brief(found), Texts{"driver_libs_missing/error/ubuntu"});
   EXPECT_EQ(found[0].args["branch"], "535");
@@ -235,7 +236,8 @@ TEST(DriverAnswers, AModuleWithoutItsLibraries) {
   stub.facts.driver_libraries[0].loads = false;
   EXPECT_EQ(brief(run(check_driver_answers, stub)), Texts{"driver_libs_missing/error/ubuntu"});
 
-  w.facts.system.container = file<std::string>("docker", "/.dockerenv");  // container_gpu.cc asks there
+  w.facts.system.container =
+      file<std::string>("docker", "/.dockerenv");  // container_gpu.cc asks there
   EXPECT_EQ(brief(run(check_driver_answers, w)), Texts{});
 }
 

@@ -10,13 +10,15 @@ namespace {
 // A driver that hangs and is also too old for the wheel: both are said, the driver first.
 TEST(Order, LowerLayerFirstAmongEqualSeverities) {
   host::Facts facts;
-  facts.kernel.version = known<std::string>("535.183.01", SourceKind::file, "/sys/module/nvidia/version");
+  facts.kernel.version =
+      known<std::string>("535.183.01", SourceKind::file, "/sys/module/nvidia/version");
   host::NvmlGpu gpu;
   gpu.name = known<std::string>("NVIDIA GeForce RTX 4090", SourceKind::nvml, "name");
   gpu.compute_capability = known<std::string>("8.9", SourceKind::nvml, "cc");
   facts.nvml.init_result = known(0, SourceKind::nvml, "nvmlInit_v2");
   facts.nvml.gpus = {gpu};
-  facts.cuda.init_result = missing<int>(WhyNot::timeout, SourceKind::cuda, "cuInit", "did not return");
+  facts.cuda.init_result =
+      missing<int>(WhyNot::timeout, SourceKind::cuda, "cuInit", "did not return");
   host::PythonEnv env;
   env.path = "/env";
   env.active = true;

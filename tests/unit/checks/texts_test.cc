@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks and texts belong together: every id that a source file names has texts, and no text waits for a check that
-// does not exist. Reads src/checks/*.cc, because an id that no test machine triggers would otherwise go unseen.
+// Checks and texts belong together: every id that a source file names has texts, and no text waits
+// for a check that does not exist. Reads src/checks/*.cc, because an id that no test machine
+// triggers would otherwise go unseen.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -16,10 +17,10 @@ namespace {
 
 using knowledge::Knowledge;
 
-// Ids that only the output of a failed build, import or training run tells. `doctor` reads no logs; the texts wait for
-// a command that does.
+// Ids that only the output of a failed build, import or training run tells. `doctor` reads no logs;
+// the texts wait for a command that does.
 const std::set<std::string> k_told_by_logs = {
-    "build_deps_missing",       // "No module named 'packaging'" of a build
+    "build_deps_missing",           // "No module named 'packaging'" of a build
     "build_isolation_hides_torch",  // "No module named 'torch'" of a build
     "host_compiler_unsupported",    // nvcc's "unsupported GNU version"
     "nccl_network_config",          // NCCL's own log
@@ -40,7 +41,8 @@ std::string code_of(const std::filesystem::path& path) {
 
 std::string sources() {
   std::string all;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(CUFIT_SOURCE_DIR) + "/src/checks"))
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(CUFIT_SOURCE_DIR) + "/src/checks"))
     if (entry.path().extension() == ".cc") all += code_of(entry.path());
   return all;
 }
@@ -52,7 +54,8 @@ std::set<std::string> quoted_words(const std::string& text) {
     size_t close = text.find_first_of("\"\n", open + 1);
     if (close == std::string::npos) break;
     if (text[close] == '"')
-      for (std::string_view word : split(std::string_view(text).substr(open + 1, close - open - 1), ' '))
+      for (std::string_view word :
+           split(std::string_view(text).substr(open + 1, close - open - 1), ' '))
         words.insert(std::string(word));
     open = text.find('"', close + 1);
   }
@@ -78,7 +81,8 @@ TEST(Texts, EveryIdThatACheckMakesHasTexts) {
 
 TEST(Texts, NoFindingWaitsForACheck) {
   std::set<std::string> words = quoted_words(sources());
-  for (const knowledge::XidRow& row : Knowledge::builtin().xids) words.insert(std::string(row.finding));
+  for (const knowledge::XidRow& row : Knowledge::builtin().xids)
+    words.insert(std::string(row.finding));
   for (const knowledge::FindingTexts& texts : Knowledge::builtin().findings) {
     std::string id(texts.id);
     EXPECT_NE(words.count(id), k_told_by_logs.count(id)) << id;  // exactly one of the two
@@ -87,7 +91,8 @@ TEST(Texts, NoFindingWaitsForACheck) {
 
 TEST(Texts, EveryRootCauseRuleNamesFindings) {
   std::string text = code_of(std::string(CUFIT_SOURCE_DIR) + "/src/checks/root_cause.cc");
-  size_t begin = text.find("#define CUFIT_ABOVE_KERNEL"), end = text.find("#undef CUFIT_ABOVE_KERNEL");
+  size_t begin = text.find("#define CUFIT_ABOVE_KERNEL"),
+         end = text.find("#undef CUFIT_ABOVE_KERNEL");
   ASSERT_NE(end, std::string::npos);
   for (std::string word : quoted_words(text.substr(begin, end - begin))) {
     if (ends_with(word, "?")) word.pop_back();
@@ -101,7 +106,8 @@ TEST(Texts, NoLinkTextWaitsForItsCase) {
   std::set<std::string> words = quoted_words(sources());
   for (const knowledge::TextPair& message : Knowledge::builtin().messages) {
     std::string key(message.key);
-    bool of_checks = starts_with(key, "link.") || starts_with(key, "ability.") || starts_with(key, "host_limits.");
+    bool of_checks = starts_with(key, "link.") || starts_with(key, "ability.") ||
+                     starts_with(key, "host_limits.");
     if (!of_checks) continue;
     std::string last = key.substr(key.rfind('.') + 1);
     bool whole = words.count(key) > 0;

@@ -139,7 +139,8 @@ TEST(GpuCode, FileAndTableDiffer) {
 TEST(GpuCode, ASideLibraryWithoutCodeIsANote) {
   World w;
   w.gpu("Tesla T4", "7.5").driver("580.95.05").env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
-  host::Binary linalg = extension("torch", "torch/lib/libtorch_cuda_linalg.so", {cubin("80"), cubin("90")});
+  host::Binary linalg =
+      extension("torch", "torch/lib/libtorch_cuda_linalg.so", {cubin("80"), cubin("90")});
   w.facts.envs[0].binaries.push_back(linalg);
   std::vector<Finding> found = run(check_gpu_code, w);
   ASSERT_EQ(brief(found), Texts{"torch_library_code_missing/note"});
@@ -155,7 +156,8 @@ TEST(GpuCode, ASideLibraryWithoutCodeIsANote) {
   EXPECT_EQ(brief(run(check_gpu_code, w)), Texts{});
 }
 
-// A file that the loader refuses is never "works", and the table of wheels does not stand in for it.
+// A file that the loader refuses is never "works", and the table of wheels does not stand in for
+// it.
 TEST(TorchInstall, DamagedFilesAreNamedWithTheirByte) {
   struct Row {
     uint64_t offset;
@@ -163,14 +165,23 @@ TEST(TorchInstall, DamagedFilesAreNamedWithTheirByte) {
     Texts findings;
   };
   const Row rows[] = {
-      {5000, false, true, {"torch_code_unreadable/unknown", "torch_install_broken/error/damaged_file"}},
+      {5000,
+       false,
+       true,
+       {"torch_code_unreadable/unknown", "torch_install_broken/error/damaged_file"}},
       {5000, true, true, {"torch_install_broken/error/damaged_file"}},
-      {400, true, true, {"torch_install_broken/warning/damaged_file"}},  // inside the file: the loader may never look
-      {0, false, false, {"torch_code_unreadable/unknown", "torch_install_broken/error/damaged_file"}},
+      {400, true, true, {"torch_install_broken/warning/damaged_file"}},  // inside the file: the
+                                                                         // loader may never look
+      {0,
+       false,
+       false,
+       {"torch_code_unreadable/unknown", "torch_install_broken/error/damaged_file"}},
   };
   for (const Row& row : rows) {
     World w;
-    w.gpu("NVIDIA H200", "9.0").driver("580.95.05").env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
+    w.gpu("NVIDIA H200", "9.0")
+        .driver("580.95.05")
+        .env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
     host::Binary& library = w.facts.envs[0].binaries[0];
     library.size_bytes = 4096;
     library.damage.push_back({row.offset, "cut short"});
@@ -180,7 +191,8 @@ TEST(TorchInstall, DamagedFilesAreNamedWithTheirByte) {
     found.insert(found.end(), install.begin(), install.end());
     EXPECT_EQ(brief(found), row.findings) << row.offset;
     ASSERT_EQ(install.size(), 1u);
-    EXPECT_NE(install[0].evidence[0].value.find("(byte " + std::to_string(row.offset) + ")"), std::string::npos);
+    EXPECT_NE(install[0].evidence[0].value.find("(byte " + std::to_string(row.offset) + ")"),
+              std::string::npos);
     EXPECT_NE(install[0].args["command"].find("--force-reinstall --no-deps"), std::string::npos);
     EXPECT_EQ(keep_root_causes(found).size(), 1u);
   }
@@ -189,17 +201,20 @@ TEST(TorchInstall, DamagedFilesAreNamedWithTheirByte) {
 TEST(TorchInstall, AVersionFileThatContradictsTheRecord) {
   World w;
   w.env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
-  w.facts.envs[0].torch.version = file<std::string>("2.11.0", "version.py");  // without the tag: the same release
+  w.facts.envs[0].torch.version =
+      file<std::string>("2.11.0", "version.py");  // without the tag: the same release
   EXPECT_EQ(brief(run(check_torch_install, w)), Texts{});
   w.facts.envs[0].torch.version = file<std::string>("2.3.0+cu118", "version.py");
-  EXPECT_EQ(brief(run(check_torch_install, w)), Texts{"torch_install_broken/warning/versions_differ"});
+  EXPECT_EQ(brief(run(check_torch_install, w)),
+            Texts{"torch_install_broken/warning/versions_differ"});
 }
 
 TEST(TorchBuild, AFolderThatMayNotBeListedIsNoMissingTorch) {
   World w;
   host::PythonEnv env;
   env.path = "/env";
-  env.torch.version = missing<std::string>(WhyNot::no_permission, SourceKind::file, "/env/site-packages");
+  env.torch.version =
+      missing<std::string>(WhyNot::no_permission, SourceKind::file, "/env/site-packages");
   w.gpu("NVIDIA H200", "9.0").driver("580.95.05").env(env);
   EXPECT_EQ(brief(run(check_torch_build, w)), Texts{"torch_not_installed/unknown/closed"});
   EXPECT_EQ(checks::examine(w.facts, knowledge::Knowledge::builtin()).verdict, LinkState::unknown);
@@ -207,7 +222,9 @@ TEST(TorchBuild, AFolderThatMayNotBeListedIsNoMissingTorch) {
 
 TEST(TorchInstall, AFileThatMayNotBeReadIsNoDamagedOne) {
   World w;
-  w.gpu("NVIDIA H200", "9.0").driver("580.95.05").env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
+  w.gpu("NVIDIA H200", "9.0")
+      .driver("580.95.05")
+      .env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
   host::Binary& library = w.facts.envs[0].binaries[0];
   library.device_code.clear();
   library.unreadable = "permission denied";
@@ -221,13 +238,16 @@ TEST(BuildTools, AnotherMajorOfNvccIsANote) {
   host::Toolkit toolkit;
   toolkit.path = "/usr/local/cuda-12.4";
   toolkit.version = file<std::string>("12.4.1", "/usr/local/cuda-12.4/version.json");
-  toolkit.nvcc = file<std::string>("/usr/local/cuda-12.4/bin/nvcc", "/usr/local/cuda-12.4/bin/nvcc");
+  toolkit.nvcc =
+      file<std::string>("/usr/local/cuda-12.4/bin/nvcc", "/usr/local/cuda-12.4/bin/nvcc");
   w.facts.toolkits.push_back(toolkit);
   EXPECT_EQ(brief(run(check_build_tools, w)), Texts{"ext_build_cuda_mismatch/note"});
-  w.facts.toolkits[0].version = file<std::string>("13.1", "cuda.h");  // torch only warns of another minor
+  w.facts.toolkits[0].version =
+      file<std::string>("13.1", "cuda.h");  // torch only warns of another minor
   EXPECT_EQ(brief(run(check_build_tools, w)), Texts{});
   w.facts.toolkits[0] = toolkit;
-  w.facts.toolkits[0].nvcc = missing<std::string>(WhyNot::not_present, SourceKind::file, "bin/nvcc");
+  w.facts.toolkits[0].nvcc =
+      missing<std::string>(WhyNot::not_present, SourceKind::file, "bin/nvcc");
   EXPECT_EQ(brief(run(check_build_tools, w)), Texts{});
 }
 

@@ -22,7 +22,8 @@ constexpr Option k_doctor[] = {
     {"-v,--verbose", "", "", false, ""},
 };
 constexpr Option k_self[] = {{"TOPIC", "", "", false, "man completions licenses"}};
-const Command k_commands[] = {{"doctor", "", k_doctor, nullptr}, {"self", "", k_self, nullptr},
+const Command k_commands[] = {{"doctor", "", k_doctor, nullptr},
+                              {"self", "", k_self, nullptr},
                               {"secret", "", {}, nullptr, true}};
 
 bool installed(const std::string& program) {
@@ -36,7 +37,8 @@ std::pair<int, std::string> feed(const std::string& command, const std::string& 
   std::string output;
   FILE* pipe = popen((command + " " + path + " 2>&1").c_str(), "r");
   char buffer[4096];
-  for (size_t got; pipe && (got = fread(buffer, 1, sizeof buffer, pipe)) > 0;) output.append(buffer, got);
+  for (size_t got; pipe && (got = fread(buffer, 1, sizeof buffer, pipe)) > 0;)
+    output.append(buffer, got);
   int status = pipe ? pclose(pipe) : -1;
   std::remove(path.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
@@ -44,16 +46,17 @@ std::pair<int, std::string> feed(const std::string& command, const std::string& 
 
 TEST(ManPage, NamesEveryCommandAndOption) {
   std::string page = man_page(k_commands);
-  for (const char* part : {".TH CUFIT 1", ".SS \"cufit doctor\"", "\\fB\\-\\-env\\fR \\fIDIR\\fR ...",
-                           "\\fB\\-v\\fR, \\fB\\-\\-verbose\\fR", "one of \\fBnote, warning, error\\fR",
-                           "\\fBcufit self\\fR [\\fIOPTION\\fR...] [\\fITOPIC\\fR]", ".SH \"EXIT STATUS\""}) {
+  for (const char* part :
+       {".TH CUFIT 1", ".SS \"cufit doctor\"", "\\fB\\-\\-env\\fR \\fIDIR\\fR ...",
+        "\\fB\\-v\\fR, \\fB\\-\\-verbose\\fR", "one of \\fBnote, warning, error\\fR",
+        "\\fBcufit self\\fR [\\fIOPTION\\fR...] [\\fITOPIC\\fR]", ".SH \"EXIT STATUS\""}) {
     EXPECT_NE(page.find(part), std::string::npos) << part << "\n" << page;
   }
   EXPECT_EQ(page.find("secret"), std::string::npos);
   for (std::string_view line : split_lines(page)) {  // no text may become a request by accident
     if (!line.empty() && line[0] == '.') {
-      EXPECT_TRUE(starts_with(line, ".TH") || starts_with(line, ".SH") || starts_with(line, ".SS") ||
-                  line == ".TP" || line == ".nf" || line == ".fi")
+      EXPECT_TRUE(starts_with(line, ".TH") || starts_with(line, ".SH") ||
+                  starts_with(line, ".SS") || line == ".TP" || line == ".nf" || line == ".fi")
           << line;
     }
     EXPECT_NE(line.empty() ? ' ' : line[0], '\'');
@@ -85,11 +88,13 @@ TEST(Completions, BashCompletes) {
     const char* words;
     const char* expected;
   };
-  for (const Case& c : {Case{"cufit do", "doctor\n"}, Case{"cufit doctor --fail-on w", "warning\n"},
-                        Case{"cufit doctor --fa", "--fail-on\n"}, Case{"cufit self co", "completions\n"},
-                        Case{"cufit doctor --lang z", "zh\n"}}) {
-    std::string script = completions("bash", k_commands) + "COMP_WORDS=(" + c.words + ")\n" +
-                         "COMP_CWORD=$((${#COMP_WORDS[@]}-1))\n_cufit\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n";
+  for (const Case& c :
+       {Case{"cufit do", "doctor\n"}, Case{"cufit doctor --fail-on w", "warning\n"},
+        Case{"cufit doctor --fa", "--fail-on\n"}, Case{"cufit self co", "completions\n"},
+        Case{"cufit doctor --lang z", "zh\n"}}) {
+    std::string script =
+        completions("bash", k_commands) + "COMP_WORDS=(" + c.words + ")\n" +
+        "COMP_CWORD=$((${#COMP_WORDS[@]}-1))\n_cufit\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n";
     EXPECT_EQ(feed("bash", script).second, c.expected) << c.words;
   }
 }

@@ -67,9 +67,14 @@ TEST(InspectFiles, LinksAreFollowedOnce) {
 
 TEST(InspectFiles, AFileThatIsNamedIsListed) {
   test::FakeRoot root;
-  root.file("/plain.bin", library_that_needs("libc.so.6")).file("/text", "hello, world\n").file("/cut.so", cuda_library().substr(0, 40));
+  root.file("/plain.bin", library_that_needs("libc.so.6"))
+      .file("/text", "hello, world\n")
+      .file("/cut.so", cuda_library().substr(0, 40));
   EXPECT_EQ(paths(inspect(root, "/plain.bin")), "/plain.bin");
-  const struct { const char* path; const char* what; } k_rows[] = {
+  const struct {
+    const char* path;
+    const char* what;
+  } k_rows[] = {
       {"/text", "neither an ELF file nor a wheel"},
       {"/cut.so", "ends inside the ELF header"},
       {"/absent", "/absent"},
@@ -84,9 +89,13 @@ TEST(InspectFiles, AFileThatIsNamedIsListed) {
 }
 
 TEST(InspectFiles, WhichFilesHaveCudaParts) {
-  const struct { const char* name; bool cuda; } k_rows[] = {
-      {"libcudart.so.12", true}, {"libcudnn.so.9", true}, {"libtorch_cuda.so", true}, {"libc10_cuda.so", true},
-      {"libnvidia-ml.so.1", true}, {"libnccl.so.2", true}, {"libc10.so", false}, {"libc.so.6", false}, {"libtorch.so", false},
+  const struct {
+    const char* name;
+    bool cuda;
+  } k_rows[] = {
+      {"libcudart.so.12", true}, {"libcudnn.so.9", true},     {"libtorch_cuda.so", true},
+      {"libc10_cuda.so", true},  {"libnvidia-ml.so.1", true}, {"libnccl.so.2", true},
+      {"libc10.so", false},      {"libc.so.6", false},        {"libtorch.so", false},
   };
   for (const auto& row : k_rows) {
     formats::ElfFile needs, is;

@@ -18,7 +18,8 @@ using tests::HashStyle;
 using tests::ptx;
 using tests::put;
 
-constexpr const char* k_new_abi = "_ZN3c106detail14torchCheckFailEPKcS2_jRKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE";
+constexpr const char* k_new_abi =
+    "_ZN3c106detail14torchCheckFailEPKcS2_jRKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE";
 constexpr const char* k_old_abi = "_ZN3c106detail14torchCheckFailEPKcS2_jRKSs";
 
 ElfFile read(const std::string& bytes, const ElfOptions& options = {}) {
@@ -30,15 +31,16 @@ ElfFile read(const std::string& bytes, const ElfOptions& options = {}) {
 std::string listed(const std::vector<DeviceCode>& code) {
   std::vector<std::string> out;
   for (const DeviceCode& c : code) {
-    out.push_back(format("{} {}{}{} x{}{}", to_string(c.kind), c.arch, c.ptx_isa.empty() ? "" : "@", c.ptx_isa, c.count,
-                         c.loadable ? "" : " (not loadable)"));
+    out.push_back(format("{} {}{}{} x{}{}", to_string(c.kind), c.arch, c.ptx_isa.empty() ? "" : "@",
+                         c.ptx_isa, c.count, c.loadable ? "" : " (not loadable)"));
   }
   return join(out, ", ");
 }
 
 std::string damages(const ElfFile& file) {
   std::vector<std::string> out;
-  for (const Damage& damage : file.damage) out.push_back(format("{}: {}", damage.offset, damage.what));
+  for (const Damage& damage : file.damage)
+    out.push_back(format("{}: {}", damage.offset, damage.what));
   return join(out, "; ");
 }
 
@@ -52,10 +54,17 @@ ElfSpec full_spec(bool is_64bit) {
   spec.rpath = "$ORIGIN/../../nvidia/cu13/lib:$ORIGIN";
   spec.runpath = "/opt/a::/opt/b";
   spec.no_default_lib = true;
-  spec.version_needs = {{"libc.so.6", {"GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_PRIVATE", "GLIBC_2.9"}},
-                        {"libstdc++.so.6", {"GLIBCXX_3.4.9", "GLIBCXX_3.4.29", "CXXABI_1.3.13", "CXXABI_TM_1"}}};
-  spec.symbols = {{"exported"}, {k_new_abi, false}, {"_ZN2at4_ops3add4callE", false}, {"_ZN5torchQ", false, true},
-                  {"other", false}, {"second"}, {"third"}, {"fourth"}};
+  spec.version_needs = {
+      {"libc.so.6", {"GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_PRIVATE", "GLIBC_2.9"}},
+      {"libstdc++.so.6", {"GLIBCXX_3.4.9", "GLIBCXX_3.4.29", "CXXABI_1.3.13", "CXXABI_TM_1"}}};
+  spec.symbols = {{"exported"},
+                  {k_new_abi, false},
+                  {"_ZN2at4_ops3add4callE", false},
+                  {"_ZN5torchQ", false, true},
+                  {"other", false},
+                  {"second"},
+                  {"third"},
+                  {"fourth"}};
   spec.sections = {{".nv_fatbin", build_container({cubin(80), cubin(90, 'a'), ptx(120, 9, 0)})}};
   return spec;
 }
@@ -89,7 +98,8 @@ TEST(Elf, ReadsTheSameFromBothClasses) {
 
 TEST(Elf, AnEmptyFileHasNothing) {
   ElfFile file = read(build_elf({}));
-  EXPECT_TRUE(file.needed.empty() && file.rpath.empty() && file.runpath.empty() && file.device_code.empty());
+  EXPECT_TRUE(file.needed.empty() && file.rpath.empty() && file.runpath.empty() &&
+              file.device_code.empty());
   EXPECT_EQ(file.glibc + file.glibcxx + file.cxxabi + file.soname + file.compat_note, "");
   EXPECT_FALSE(file.has_fatbin);
   EXPECT_FALSE(file.no_default_lib);
@@ -104,9 +114,14 @@ TEST(Elf, ImagesTooSmallForAKernelAreTold) {
     entry.payload = std::string(bytes, 'x');
     return entry;
   };
-  const struct { std::vector<tests::EntrySpec> entries; bool empty; } k_rows[] = {
-      {{image(1904)}, true}, {{image(1904), image(3880)}, false}, {{image(3880)}, false},
-      {{image(1904), ptx(90, 8, 0)}, false}, {{}, false}};
+  const struct {
+    std::vector<tests::EntrySpec> entries;
+    bool empty;
+  } k_rows[] = {{{image(1904)}, true},
+                {{image(1904), image(3880)}, false},
+                {{image(3880)}, false},
+                {{image(1904), ptx(90, 8, 0)}, false},
+                {{}, false}};
   for (const auto& row : k_rows) {
     ElfSpec spec;
     spec.sections = {{".nv_fatbin", build_container(row.entries)}};
@@ -130,7 +145,11 @@ TEST(Elf, OtherFilesAreErrorsThatNameTheByte) {
   big[5] = 2;
   odd_class[4] = 9;
   odd_order[5] = 0;
-  const struct { std::string bytes; Code code; const char* part; } k_rows[] = {
+  const struct {
+    std::string bytes;
+    Code code;
+    const char* part;
+  } k_rows[] = {
       {"", Code::malformed, "not an ELF file (byte 0)"},
       {"#!/bin/sh\nexit 0\n", Code::malformed, "not an ELF file (byte 0)"},
       {good.substr(0, 30), Code::malformed, "ends inside the ELF header (30 of 64 bytes)"},
@@ -145,17 +164,21 @@ TEST(Elf, OtherFilesAreErrorsThatNameTheByte) {
     EXPECT_TRUE(contains(file.error().what, row.part)) << file.error().what;
     EXPECT_TRUE(contains(file.error().what, "`y.so`")) << file.error().what;
   }
-  EXPECT_FALSE(is_elf(MemorySource("y", "\x7f" "EL")));
+  EXPECT_FALSE(is_elf(MemorySource("y",
+                                   "\x7f"
+                                   "EL")));
   EXPECT_TRUE(is_elf(MemorySource("y", good)));
 }
 
 TEST(Elf, RelocatableCodeCountsOnlyWhenEveryObjectHasIt) {
   ElfSpec spec;
-  spec.sections = {{"__nv_relfatbin", build_container({cubin(80), cubin(89), ptx(90, 8, 7)}) +
-                                          build_container({cubin(80), ptx(90, 8, 8), ptx(120, 8, 8)})},
-                   {".nv_fatbin", build_container({cubin(80)})}};
+  spec.sections = {
+      {"__nv_relfatbin", build_container({cubin(80), cubin(89), ptx(90, 8, 7)}) +
+                             build_container({cubin(80), ptx(90, 8, 8), ptx(120, 8, 8)})},
+      {".nv_fatbin", build_container({cubin(80)})}};
   EXPECT_EQ(listed(read(build_elf(spec)).device_code),
-            "cubin 80 x3, cubin 89 x1 (not loadable), ptx 90@8.7 x1, ptx 90@8.8 x1, ptx 120@8.8 x1 (not loadable)");
+            "cubin 80 x3, cubin 89 x1 (not loadable), ptx 90@8.7 x1, ptx 90@8.8 x1, ptx 120@8.8 x1 "
+            "(not loadable)");
   spec.sections.pop_back();  // an object file: what a program linked from it will have
   EXPECT_EQ(listed(read(build_elf(spec)).device_code),
             "cubin 80 x2, cubin 89 x1, ptx 90@8.7 x1, ptx 90@8.8 x1, ptx 120@8.8 x1");
@@ -181,12 +204,17 @@ TEST(Elf, ReadsTheNoteOnForwardCompatibility) {
 }
 
 TEST(Elf, CudaAbiOfTheFileComesFromTorchSymbolsOnly) {
-  const struct { std::vector<tests::DynamicSymbol> symbols; std::optional<bool> abi; } k_rows[] = {
+  const struct {
+    std::vector<tests::DynamicSymbol> symbols;
+    std::optional<bool> abi;
+  } k_rows[] = {
       {{{k_new_abi, false}}, true},
       {{{k_old_abi, false}}, false},
       {{{k_new_abi, false}, {k_old_abi, false}}, std::nullopt},
       {{{"_ZN6mylib3foERKSs", false}}, std::nullopt},
-      {{{"_ZN3c105ErrorC1ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"}}, true},
+      {{{"_ZN3c105ErrorC1ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_"
+         "traitsIcESaIcEEE"}},
+       true},
       {{{"_ZN3c105ErrorC1ENS_14SourceLocationESs"}}, false},
       {{{"_ZN3c105ErrorC1ENS_14SourceLocationERKSs"}}, false},
       {{{"_ZN2at5emptyEN3c108ArrayRefIlEE", false}}, std::nullopt},
@@ -195,12 +223,13 @@ TEST(Elf, CudaAbiOfTheFileComesFromTorchSymbolsOnly) {
   for (const auto& row : k_rows) {
     ElfSpec spec;
     spec.symbols = row.symbols;
-    EXPECT_EQ(read(build_elf(spec)).cxx11_abi, row.abi) << (row.symbols.empty() ? "" : row.symbols[0].name);
+    EXPECT_EQ(read(build_elf(spec)).cxx11_abi, row.abi)
+        << (row.symbols.empty() ? "" : row.symbols[0].name);
   }
 }
 
-// Every prefix of a file, and every byte of it set to 0xff and to 0: no crash, no endless loop, no read outside
-// (the sanitizers watch), and a file whose tail is cut off says so.
+// Every prefix of a file, and every byte of it set to 0xff and to 0: no crash, no endless loop, no
+// read outside (the sanitizers watch), and a file whose tail is cut off says so.
 TEST(Elf, DamagedFilesAreSurvived) {
   for (bool is_64bit : {true, false}) {
     const std::string good = build_elf(full_spec(is_64bit));
@@ -232,7 +261,8 @@ TEST(Elf, LyingCountsEndEarly) {
   put(file, 56, 0xffff, 2);  // e_phnum: the real count is in section 0
   put(file, load_le<uint64_t>(file.data() + 40) + 44, 0xffffffff, 4);
   ElfFile out = read(file);
-  EXPECT_TRUE(contains(damages(out), "4294967295 program headers; only the first 4096 are read")) << damages(out);
+  EXPECT_TRUE(contains(damages(out), "4294967295 program headers; only the first 4096 are read"))
+      << damages(out);
 
   file = build_elf(full_spec(true));
   put(file, 60, 0, 2);  // e_shnum
@@ -265,36 +295,46 @@ TEST(ElfSymbols, LooksUpThroughEveryTable) {
       ElfSpec spec;
       spec.is_64bit = is_64bit;
       spec.hash = hash;
-      for (int i = 0; i < 200; ++i) spec.symbols.push_back({format("_ZN2at3f{:03}Ev", i), i % 4 != 0});
+      for (int i = 0; i < 200; ++i)
+        spec.symbols.push_back({format("_ZN2at3f{:03}Ev", i), i % 4 != 0});
       spec.symbols.push_back({std::string(3000, 'n')});
-      Result<SymbolTable> table = SymbolTable::open(std::make_shared<MemorySource>("x.so", build_elf(spec)));
+      Result<SymbolTable> table =
+          SymbolTable::open(std::make_shared<MemorySource>("x.so", build_elf(spec)));
       ASSERT_TRUE(table);
-      for (const auto& symbol : spec.symbols) EXPECT_EQ(table->defines(symbol.name), symbol.defined) << symbol.name;
-      for (const char* absent : {"", "_ZN2at3f00", "_ZN2at3f001Ev2", "x"}) EXPECT_FALSE(table->defines(absent)) << absent;
+      for (const auto& symbol : spec.symbols)
+        EXPECT_EQ(table->defines(symbol.name), symbol.defined) << symbol.name;
+      for (const char* absent : {"", "_ZN2at3f00", "_ZN2at3f001Ev2", "x"})
+        EXPECT_FALSE(table->defines(absent)) << absent;
     }
   }
 }
 
 TEST(ElfSymbols, TorchSymbolsByMangledName) {
-  for (const char* name : {"_ZN3c105ErrorD1Ev", "_ZNK2at10TensorBase4sizeEl", "_ZTVN3c1016StorageImplE", "_ZN5torch3jit5parseE",
-                           "_ZTIN5torch8autograd4NodeE", "_ZN6caffe28TypeMetaE", "_Z16THPVariable_WrapN2at10TensorBaseE",
-                           "THPVariableClass", "aoti_torch_empty_strided", "_ZNKR3c108optionalIlE5valueEv"})
+  for (const char* name :
+       {"_ZN3c105ErrorD1Ev", "_ZNK2at10TensorBase4sizeEl", "_ZTVN3c1016StorageImplE",
+        "_ZN5torch3jit5parseE", "_ZTIN5torch8autograd4NodeE", "_ZN6caffe28TypeMetaE",
+        "_Z16THPVariable_WrapN2at10TensorBaseE", "THPVariableClass", "aoti_torch_empty_strided",
+        "_ZNKR3c108optionalIlE5valueEv"})
     EXPECT_TRUE(is_torch_symbol(name)) << name;
-  for (const char* name : {"", "_Z", "_ZN", "_ZSt4cout", "_ZN10torchaudio3fooEv", "_ZN3atx3fooEv", "_ZN4c10d3fooEv", "cudaMalloc",
-                           "PyObject_Call", "_ZN6mylib3atE", "torch"})
+  for (const char* name :
+       {"", "_Z", "_ZN", "_ZSt4cout", "_ZN10torchaudio3fooEv", "_ZN3atx3fooEv", "_ZN4c10d3fooEv",
+        "cudaMalloc", "PyObject_Call", "_ZN6mylib3atE", "torch"})
     EXPECT_FALSE(is_torch_symbol(name)) << name;
 }
 
 TEST(ElfSymbols, StringAbiOfOneName) {
-  const struct { const char* name; std::optional<bool> abi; } k_rows[] = {
+  const struct {
+    const char* name;
+    std::optional<bool> abi;
+  } k_rows[] = {
       {k_new_abi, true},
       {k_old_abi, false},
       {"_ZN3c105ErrorC1ENS_14SourceLocationESs", false},
-      {"_ZN2at6SspaceEi", std::nullopt},               // an identifier that begins with Ss
-      {"_ZN2at3fooILj16EEEvS1_Ss", false},             // a literal, a substitution, then the string
+      {"_ZN2at6SspaceEi", std::nullopt},    // an identifier that begins with Ss
+      {"_ZN2at3fooILj16EEEvS1_Ss", false},  // a literal, a substitution, then the string
       {"_ZN2at3fooILj2ESsE", false},
-      {"_ZN2at3fooEA16_KcSs", false},                  // an array bound is no identifier's length
-      {"_ZN2at3fooES0_sS_s", std::nullopt},            // substitutions followed by short
+      {"_ZN2at3fooEA16_KcSs", false},        // an array bound is no identifier's length
+      {"_ZN2at3fooES0_sS_s", std::nullopt},  // substitutions followed by short
       {"_ZN2at3fooERSo", std::nullopt},
       {"_ZN2at9999999999999999999999foo", std::nullopt},
       {"_ZN2atS", std::nullopt},

@@ -17,7 +17,8 @@ std::string seed() {
 
 TEST(ElfVersions, ReadsTheDefinitions) {
   std::vector<Damage> damage;
-  Result<std::vector<std::string>> names = read_version_definitions(MemorySource("v", seed()), damage);
+  Result<std::vector<std::string>> names =
+      read_version_definitions(MemorySource("v", seed()), damage);
   ASSERT_TRUE(names) << names.error().text();
   EXPECT_EQ(*names, (std::vector<std::string>{"libv.so", "GLIBCXX_3.4", "GLIBCXX_3.4.30"}));
   EXPECT_TRUE(damage.empty());
@@ -26,7 +27,9 @@ TEST(ElfVersions, ReadsTheDefinitions) {
 }
 
 TEST(ElfVersions, OrdersByNumber) {
-  EXPECT_EQ(highest_version({"GLIBCXX_3.4.9", "GLIBCXX_3.4.30", "GLIBCXX_3.4", "GLIBCXX_DEBUG"}, "GLIBCXX_"), "3.4.30");
+  EXPECT_EQ(highest_version({"GLIBCXX_3.4.9", "GLIBCXX_3.4.30", "GLIBCXX_3.4", "GLIBCXX_DEBUG"},
+                            "GLIBCXX_"),
+            "3.4.30");
 }
 
 TEST(ElfVersions, EveryCutGivesLessAndNeverSomethingElse) {
@@ -35,7 +38,8 @@ TEST(ElfVersions, EveryCutGivesLessAndNeverSomethingElse) {
   const std::vector<std::string> all = *read_version_definitions(MemorySource("v", whole), ignored);
   for (size_t size = 0; size < whole.size(); size += 7) {
     std::vector<Damage> damage;
-    Result<std::vector<std::string>> names = read_version_definitions(MemorySource("v", whole.substr(0, size)), damage);
+    Result<std::vector<std::string>> names =
+        read_version_definitions(MemorySource("v", whole.substr(0, size)), damage);
     if (!names) continue;
     ASSERT_LE(names->size(), all.size()) << size;
     for (size_t i = 0; i < names->size(); ++i) EXPECT_EQ((*names)[i], all[i]) << size;

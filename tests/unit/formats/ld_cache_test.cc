@@ -8,8 +8,12 @@
 namespace cufit::formats {
 namespace {
 
-void put32(std::string& out, uint32_t value) { out.append(reinterpret_cast<const char*>(&value), 4); }
-void put64(std::string& out, uint64_t value) { out.append(reinterpret_cast<const char*>(&value), 8); }
+void put32(std::string& out, uint32_t value) {
+  out.append(reinterpret_cast<const char*>(&value), 4);
+}
+void put64(std::string& out, uint64_t value) {
+  out.append(reinterpret_cast<const char*>(&value), 8);
+}
 
 struct Row {
   uint32_t flags;
@@ -40,11 +44,13 @@ std::string make_cache(const std::vector<Row>& rows, const std::vector<std::stri
   }
   std::vector<uint32_t> names;
   for (const std::string& name : hwcaps) {
-    names.push_back(static_cast<uint32_t>(front.size()) + base + static_cast<uint32_t>(strings.size()));
+    names.push_back(static_cast<uint32_t>(front.size()) + base +
+                    static_cast<uint32_t>(strings.size()));
     strings += name + '\0';
   }
   while ((front.size() + base + strings.size()) % 4) strings += '\0';
-  uint32_t extension = hwcaps.empty() ? 0 : static_cast<uint32_t>(front.size() + base + strings.size());
+  uint32_t extension =
+      hwcaps.empty() ? 0 : static_cast<uint32_t>(front.size() + base + strings.size());
   std::string header = "glibc-ld.so.cache1.1";
   put32(header, static_cast<uint32_t>(rows.size()));
   put32(header, static_cast<uint32_t>(strings.size()));
@@ -116,7 +122,8 @@ TEST(LdCache, RefusesWhatIsNoCache) {
 
 TEST(LdCache, KeepsWhatAnEarlyEndLeaves) {
   std::string whole = make_cache(k_rows);
-  for (size_t size = 48; size + 4 < whole.size(); ++size) {  // the last bytes pad to a multiple of 4
+  for (size_t size = 48; size + 4 < whole.size();
+       ++size) {  // the last bytes pad to a multiple of 4
     auto cache = parse_ld_cache(whole.substr(0, size));
     ASSERT_TRUE(cache);
     EXPECT_FALSE(cache->damage.empty()) << size;

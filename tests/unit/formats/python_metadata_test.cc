@@ -12,8 +12,10 @@ namespace {
 
 TEST(PythonMetadata, ReadsHeadersUpToTheBody) {
   PythonMetadata data = parse_python_metadata(
-      "Metadata-Version: 2.1\r\nname: Nvidia_Cuda.Runtime\r\nVersion: 13.0.96\r\nSummary: a\r\n  Name: not this\r\n"
-      "Requires-Dist: filelock\r\nRequires-Dist: x>=1;\r\n  extra == \"a\"\r\n\r\nVersion: body\r\nName: body\r\n");
+      "Metadata-Version: 2.1\r\nname: Nvidia_Cuda.Runtime\r\nVersion: 13.0.96\r\nSummary: a\r\n  "
+      "Name: not this\r\n"
+      "Requires-Dist: filelock\r\nRequires-Dist: x>=1;\r\n  extra == \"a\"\r\n\r\nVersion: "
+      "body\r\nName: body\r\n");
   EXPECT_EQ(data.name, "Nvidia_Cuda.Runtime");
   EXPECT_EQ(data.version, "13.0.96");
   EXPECT_EQ(data.requires_dist, (std::vector<std::string>{"filelock", "x>=1; extra == \"a\""}));
@@ -23,7 +25,8 @@ TEST(PythonMetadata, ReadsHeadersUpToTheBody) {
 }
 
 TEST(PythonMetadata, NormalisesNames) {
-  for (auto [name, normal] : {std::pair{"Flash_Attn", "flash-attn"}, {"a.-_b", "a-b"}, {"ruamel.yaml", "ruamel-yaml"}})
+  for (auto [name, normal] :
+       {std::pair{"Flash_Attn", "flash-attn"}, {"a.-_b", "a-b"}, {"ruamel.yaml", "ruamel-yaml"}})
     EXPECT_EQ(normalize_name(name), normal);
 }
 
@@ -31,9 +34,12 @@ TEST(PythonMetadata, ReadsFolderNames) {
   struct Row {
     const char *folder, *name, *version;
   };
-  for (Row row : {Row{"torch-2.11.0.dist-info", "torch", "2.11.0"}, Row{"torch-2.1.0+cu121.dist-info", "torch", "2.1.0+cu121"},
-                  Row{"flash_attn-2.8.3-py3.12.egg-info", "flash_attn", "2.8.3"}, Row{"a-b-1.0.dist-info", "a-b", "1.0"},
-                  Row{"~orch-2.1.0.dist-info", "~orch", "2.1.0"}, Row{"mine.egg-info", "mine", ""}}) {
+  for (Row row :
+       {Row{"torch-2.11.0.dist-info", "torch", "2.11.0"},
+        Row{"torch-2.1.0+cu121.dist-info", "torch", "2.1.0+cu121"},
+        Row{"flash_attn-2.8.3-py3.12.egg-info", "flash_attn", "2.8.3"},
+        Row{"a-b-1.0.dist-info", "a-b", "1.0"}, Row{"~orch-2.1.0.dist-info", "~orch", "2.1.0"},
+        Row{"mine.egg-info", "mine", ""}}) {
     auto folder = parse_metadata_folder(row.folder);
     ASSERT_TRUE(folder) << row.folder;
     EXPECT_EQ(folder->name, row.name);
@@ -46,10 +52,13 @@ TEST(PythonMetadata, ReadsFolderNames) {
 TEST(PythonMetadata, ReadsRecord) {
   RecordSummary record = parse_record(
       "torch/__init__.py,sha256=x,1\ntorch/nn/__init__.py,,\r\ntorch/lib/libc10.so,sha256=y,2\n"
-      "\"odd, \"\"name\"\"/x.so\",,\n\"open.so,,\n../../../bin/x,,\n\nnvidia/cu13/lib/libcudart.so.13,,\na.so.txt,,\n");
+      "\"odd, "
+      "\"\"name\"\"/x.so\",,\n\"open.so,,\n../../../bin/x,,\n\nnvidia/cu13/lib/"
+      "libcudart.so.13,,\na.so.txt,,\n");
   EXPECT_EQ(record.packages, (std::vector<std::string>{"torch/__init__.py"}));
-  EXPECT_EQ(record.shared_objects, (std::vector<std::string>{"torch/lib/libc10.so", "odd, \"name\"/x.so",
-                                                              "nvidia/cu13/lib/libcudart.so.13"}));
+  EXPECT_EQ(record.shared_objects,
+            (std::vector<std::string>{"torch/lib/libc10.so", "odd, \"name\"/x.so",
+                                      "nvidia/cu13/lib/libcudart.so.13"}));
   EXPECT_EQ(record.files, 8u);
   EXPECT_EQ(record.bad_lines, (std::vector<uint64_t>{5}));
 }
@@ -80,27 +89,34 @@ TEST(Marker, KeepsWhatApplies) {
   struct Row {
     const char *line, *kept;  // null = does not apply
   };
-  for (Row row : {Row{"filelock", "filelock"}, Row{"nvidia-cudnn-cu13==9.19.0.56; platform_system == \"Linux\"", "nvidia-cudnn-cu13==9.19.0.56"},
-                  Row{"x; extra == 'dev'", nullptr}, Row{"x ; python_version < \"3.10\"", nullptr},
-                  Row{"x; python_version >= '3.9' and (sys_platform == 'win32' or os_name == 'posix')", "x"},
-                  Row{"x; platform_machine == 'x86_64' and extra == 'y'", nullptr}, Row{"x; platform_machine != 'x86_64'", nullptr},
-                  Row{"x; 'linux' in sys_platform", "x"}, Row{"x; sys_platform not in 'win32 linux'", nullptr},
-                  Row{"x; something_new == '1'", "x"}, Row{"x; ((((", "x"}, Row{"x; extra == 'a' or something_new == '1'", "x"},
-                  Row{"x @ file:///a;b ; extra == 'c'", nullptr}}) {
+  for (Row row :
+       {Row{"filelock", "filelock"},
+        Row{"nvidia-cudnn-cu13==9.19.0.56; platform_system == \"Linux\"",
+            "nvidia-cudnn-cu13==9.19.0.56"},
+        Row{"x; extra == 'dev'", nullptr}, Row{"x ; python_version < \"3.10\"", nullptr},
+        Row{"x; python_version >= '3.9' and (sys_platform == 'win32' or os_name == 'posix')", "x"},
+        Row{"x; platform_machine == 'x86_64' and extra == 'y'", nullptr},
+        Row{"x; platform_machine != 'x86_64'", nullptr}, Row{"x; 'linux' in sys_platform", "x"},
+        Row{"x; sys_platform not in 'win32 linux'", nullptr}, Row{"x; something_new == '1'", "x"},
+        Row{"x; ((((", "x"}, Row{"x; extra == 'a' or something_new == '1'", "x"},
+        Row{"x @ file:///a;b ; extra == 'c'", nullptr}}) {
     auto kept = requirement_that_applies(row.line, here);
     EXPECT_EQ(kept.has_value(), row.kept != nullptr) << row.line;
     EXPECT_EQ(kept.value_or(""), row.kept ? row.kept : "");
   }
-  EXPECT_TRUE(requirement_that_applies("x; python_version < '3'", {"", "x86_64"})) << "unknown Python";
+  EXPECT_TRUE(requirement_that_applies("x; python_version < '3'", {"", "x86_64"}))
+      << "unknown Python";
 }
 
 TEST(VersionPy, ReadsAllEras) {
-  TorchVersionFile old = parse_torch_version("__version__ = '0.4.1'\ndebug = False\ncuda = '9.0.176'\n");
+  TorchVersionFile old =
+      parse_torch_version("__version__ = '0.4.1'\ndebug = False\ncuda = '9.0.176'\n");
   EXPECT_EQ(*old.version.text, "0.4.1");
   EXPECT_EQ(*old.cuda.text, "9.0.176");
   EXPECT_FALSE(old.hip.present);
   TorchVersionFile now = parse_torch_version(
-      "from typing import Optional\n\n__all__ = ['__version__']\n__version__ = '2.11.0+cu130'\ndebug = True # x\n"
+      "from typing import Optional\n\n__all__ = ['__version__']\n__version__ = "
+      "'2.11.0+cu130'\ndebug = True # x\n"
       "cuda: Optional[str] = '13.0'\ngit_version = '70d9'\nhip: Optional[str] = None\n");
   EXPECT_EQ(*now.cuda.text, "13.0");
   EXPECT_TRUE(now.hip.present);
@@ -109,7 +125,8 @@ TEST(VersionPy, ReadsAllEras) {
   TorchVersionFile cpu = parse_torch_version("__version__ = '2.5.1+cpu'\r\ncuda = None\r\n");
   EXPECT_TRUE(cpu.cuda.present);
   EXPECT_FALSE(cpu.cuda.text);
-  TorchVersionFile none = parse_torch_version("cuda = get()\n  cuda = '1'\n# cuda = '2'\ncuda = '3");
+  TorchVersionFile none =
+      parse_torch_version("cuda = get()\n  cuda = '1'\n# cuda = '2'\ncuda = '3");
   EXPECT_FALSE(none.cuda.present);
 }
 

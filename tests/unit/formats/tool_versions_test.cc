@@ -18,7 +18,8 @@ TEST(ToolVersions, GccFromItsBytes) {
   for (const Case& c : {
            Case{"Debian", "x\0 zstd\00012.2.0\0(Debian 12.2.0-14+deb12u1) \0gcc version %s %s\n\0"s,
                 "(Debian 12.2.0-14+deb12u1) 12.2.0"},
-           Case{"aligned, other order", "\0(GCC) \0\0\0\00010.2.1 20210110\0"s, "(GCC) 10.2.1 20210110"},
+           Case{"aligned, other order", "\0(GCC) \0\0\0\00010.2.1 20210110\0"s,
+                "(GCC) 10.2.1 20210110"},
            Case{"number missing", "\0(GCC) \0gcc version\0"s, ""},
            Case{"two that differ", "\00012.2.0\0(GCC) \0x\00013.1.0\0(GCC) \0"s, ""},
            Case{"no parenthesis", "\00012.2.0\0GCC) \0"s, ""},
@@ -30,7 +31,9 @@ TEST(ToolVersions, GccFromItsBytes) {
 }
 
 TEST(ToolVersions, NvccFromItsBytes) {
-  EXPECT_EQ(nvcc_version_in("\0Cuda compilation tools, release 13.0, V13.0.88\nBuild cuda_13.0.r13.0\0"s), "13.0.88");
+  EXPECT_EQ(
+      nvcc_version_in("\0Cuda compilation tools, release 13.0, V13.0.88\nBuild cuda_13.0.r13.0\0"s),
+      "13.0.88");
   EXPECT_EQ(nvcc_version_in("Cuda compilation tools, release %s, V%s\n"), "");
   EXPECT_EQ(nvcc_version_in("Cuda compilation tools, release 13.0"), "");
 }
@@ -51,7 +54,8 @@ TEST(CpuList, ReadsTheKernelsFormAndPrintsLscpus) {
   struct Case {
     const char *text, *printed;
   };
-  for (const Case& c : {Case{"0-1", "0,1"}, Case{"0-3,8,10-11\n", "0-3,8,10,11"}, Case{"", ""}, Case{"7", "7"}}) {
+  for (const Case& c :
+       {Case{"0-1", "0,1"}, Case{"0-3,8,10-11\n", "0-3,8,10,11"}, Case{"", ""}, Case{"7", "7"}}) {
     auto list = parse_cpu_list(c.text);
     ASSERT_TRUE(list) << c.text;
     EXPECT_EQ(cpu_list_text(*list), c.printed);

@@ -12,7 +12,8 @@ namespace {
 std::string names(const std::vector<PreloadStep>& steps) {
   std::string out;
   for (const PreloadStep& step : steps)
-    out += step.folder + "/" + step.pattern.substr(0, step.pattern.find('.')) + (step.required ? " " : "? ");
+    out += step.folder + "/" + step.pattern.substr(0, step.pattern.find('.')) +
+           (step.required ? " " : "? ");
   return out;
 }
 
@@ -73,7 +74,8 @@ def _load_global_deps():
     except OSError as err:
         _preload_cuda_deps(err)
 )");
-  EXPECT_EQ(names(preload.after_success), "cublas/libcublasLt cublas/libcublas nvtx/libnvToolsExt? ");
+  EXPECT_EQ(names(preload.after_success),
+            "cublas/libcublasLt cublas/libcublas nvtx/libnvToolsExt? ");
   EXPECT_EQ(names(preload.after_failure), names(preload.after_success));
   EXPECT_EQ(preload.maps_marker, "libcudart.so");
   EXPECT_TRUE(preload.looks_in_cuda_major_folder);

@@ -21,7 +21,8 @@ void append(std::string& out, uint64_t value, size_t bytes) {
   for (size_t i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
 }
 
-// A deflate stream of stored blocks (RFC 1951, 3.2.4): inflated by the same code as any other, longer than its text.
+// A deflate stream of stored blocks (RFC 1951, 3.2.4): inflated by the same code as any other,
+// longer than its text.
 std::string deflated(const std::string& bytes) {
   std::string out;
   size_t at = 0;
@@ -50,20 +51,24 @@ std::string build_zip(const std::vector<Member>& members, uint64_t claimed_count
   for (const Member& member : members) {
     std::string data = member.deflate ? deflated(member.bytes) : member.bytes;
     std::string common;
-    append(common, 20, 2), append(common, 0, 2), append(common, member.deflate ? 8 : 0, 2), append(common, 0, 4);
+    append(common, 20, 2), append(common, 0, 2), append(common, member.deflate ? 8 : 0, 2),
+        append(common, 0, 4);
     append(common, crc32_of(member.bytes), 4);
     append(common, data.size(), 4);
-    append(common, member.claimed_size == UINT64_MAX ? member.bytes.size() : member.claimed_size, 4);
+    append(common, member.claimed_size == UINT64_MAX ? member.bytes.size() : member.claimed_size,
+           4);
     append(common, member.name.size(), 2), append(common, 0, 2);
     directory += std::string("PK\1\2") + std::string("\x14\0", 2) + common;
-    append(directory, 0, 2), append(directory, 0, 2), append(directory, 0, 2), append(directory, 0, 4);
+    append(directory, 0, 2), append(directory, 0, 2), append(directory, 0, 2),
+        append(directory, 0, 4);
     append(directory, out.size(), 4);
     directory += member.name;
     out += "PK\3\4" + common + member.name + data;
   }
   uint64_t at = out.size(), count = claimed_count == UINT64_MAX ? members.size() : claimed_count;
   out += directory + "PK\5\6";
-  append(out, 0, 4), append(out, count, 2), append(out, count, 2), append(out, directory.size(), 4), append(out, at, 4);
+  append(out, 0, 4), append(out, count, 2), append(out, count, 2), append(out, directory.size(), 4),
+      append(out, at, 4);
   append(out, 0, 2);
   return out;
 }
@@ -82,11 +87,14 @@ TEST(Zip, ReadsStoredAndDeflatedMembers) {
   EXPECT_EQ(zip->members()[1].size_bytes, text.size());
   EXPECT_EQ(zip->members()[1].compressed_bytes, text.size() + 5);  // one block's header
   uint64_t last = 0;
-  EXPECT_EQ(zip->read(zip->members()[1], [&](uint64_t done, uint64_t total) {
-    EXPECT_GT(done, last);
-    EXPECT_EQ(total, text.size());
-    last = done;
-  }).value_or(""), text);
+  EXPECT_EQ(zip->read(zip->members()[1],
+                      [&](uint64_t done, uint64_t total) {
+                        EXPECT_GT(done, last);
+                        EXPECT_EQ(total, text.size());
+                        last = done;
+                      })
+                .value_or(""),
+            text);
   EXPECT_EQ(last, text.size());
   EXPECT_EQ(zip->read(zip->members()[0]).value_or(""), "short");
   EXPECT_EQ(zip->read(zip->members()[2]).value_or("?"), "");
@@ -102,14 +110,18 @@ TEST(Zip, ReadsWhatPythonWrote) {
   ASSERT_EQ(zip->members().size(), 2u);
   EXPECT_EQ(zip->members()[1].name, "d/METADATA");
   EXPECT_LT(zip->members()[1].compressed_bytes, zip->members()[1].size_bytes);
-  EXPECT_EQ(zip->read(zip->members()[0]).value_or(""), "\x7f" "ELF" + std::string(60, 'x'));
+  EXPECT_EQ(zip->read(zip->members()[0]).value_or(""),
+            "\x7f"
+            "ELF" +
+                std::string(60, 'x'));
   std::string lines;
   for (int i = 0; i < 9; ++i) lines += "Name: x\n";
   EXPECT_EQ(zip->read(zip->members()[1]).value_or(""), lines);
 }
 
 TEST(Zip, ACutOffFileIsAnErrorThatSaysSo) {
-  std::string good = build_zip({{"a.so", std::string(500, 'a')}, {"b.so", std::string(500, 'b'), true}});
+  std::string good =
+      build_zip({{"a.so", std::string(500, 'a')}, {"b.so", std::string(500, 'b'), true}});
   for (size_t size = 0; size < good.size(); ++size) {
     Result<ZipFile> zip = open(good.substr(0, size));
     ASSERT_FALSE(zip) << size;
@@ -129,13 +141,15 @@ TEST(Zip, ADamagedMemberIsNamedWithItsPlace) {
   Result<std::string> bytes = zip->read(zip->members()[0]);
   ASSERT_FALSE(bytes);
   EXPECT_EQ(bytes.error().code, Code::malformed);
-  EXPECT_TRUE(contains(bytes.error().what, "`a.whl`: member `lib/a.so`: CRC error (after ")) << bytes.error().what;
+  EXPECT_TRUE(contains(bytes.error().what, "`a.whl`: member `lib/a.so`: CRC error (after "))
+      << bytes.error().what;
 }
 
 TEST(Zip, BombsAreRefused) {
   ZipLimits limits;
   limits.ratio_from = 1u << 20;
-  Result<ZipFile> zip = open(build_zip({{"bomb.so", std::string(100, '\0'), true, 8u << 20}}), limits);
+  Result<ZipFile> zip =
+      open(build_zip({{"bomb.so", std::string(100, '\0'), true, 8u << 20}}), limits);
   ASSERT_TRUE(zip);
   Result<std::string> bytes = zip->read(zip->members()[0]);
   ASSERT_FALSE(bytes);
@@ -156,20 +170,24 @@ TEST(Zip, BombsAreRefused) {
   EXPECT_EQ(zip.error().code, Code::unsupported);
 }
 
-// A size in the directory that is a lie costs no memory and no crash: it is refused or the member ends early.
+// A size in the directory that is a lie costs no memory and no crash: it is refused or the member
+// ends early.
 TEST(Zip, LyingSizesAreErrors) {
-  for (uint64_t claimed : {uint64_t{0}, uint64_t{499}, uint64_t{501}, uint64_t{1} << 31, uint64_t{0xfffffffe}}) {
+  for (uint64_t claimed :
+       {uint64_t{0}, uint64_t{499}, uint64_t{501}, uint64_t{1} << 31, uint64_t{0xfffffffe}}) {
     for (bool deflate : {false, true}) {
       Result<ZipFile> zip = open(build_zip({{"a.so", std::string(500, 'a'), deflate, claimed}}));
       if (!zip) continue;
-      for (const ZipMember& member : zip->members()) EXPECT_FALSE(zip->read(member)) << claimed << deflate;
+      for (const ZipMember& member : zip->members())
+        EXPECT_FALSE(zip->read(member)) << claimed << deflate;
     }
   }
   EXPECT_FALSE(open(build_zip({{"a.so", "x"}}, 60000)));
 }
 
 TEST(Zip, DamagedAnywhere) {
-  const std::string good = build_zip({{"a.so", std::string(60, 'a')}, {"b.so", std::string(300, 'b'), true}});
+  const std::string good =
+      build_zip({{"a.so", std::string(60, 'a')}, {"b.so", std::string(300, 'b'), true}});
   for (size_t i = 0; i < good.size(); ++i) {
     std::string bad = good;
     bad[i] = static_cast<char>(bad[i] ^ 0xff);

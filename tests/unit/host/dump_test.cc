@@ -18,13 +18,18 @@ Facts facts_of(const std::string& text) {
 TEST(Dump, EveryFactIsClaimedWithItsLine) {
   Facts facts = facts_of(
       "PyTorch version: 2.1.0+cu121\nIs debug build: False\nCUDA used to build PyTorch: 12.1\n"
-      "ROCM used to build PyTorch: N/A\n\nOS: Ubuntu 22.04.3 LTS (x86_64)\nLibc version: glibc-2.35\n"
+      "ROCM used to build PyTorch: N/A\n\nOS: Ubuntu 22.04.3 LTS (x86_64)\nLibc version: "
+      "glibc-2.35\n"
       "Python version: 3.10.12 (main, Jun 11 2023) [GCC 11.4.0] (64-bit runtime)\n"
-      "Python platform: Linux-5.15.133.1-microsoft-standard-WSL2-x86_64-with-glibc2.35\nIs CUDA available: False\n"
-      "CUDA runtime version: 12.2.140\nGPU models and configuration: GPU 0: NVIDIA GeForce RTX 3090\n"
+      "Python platform: Linux-5.15.133.1-microsoft-standard-WSL2-x86_64-with-glibc2.35\nIs CUDA "
+      "available: False\n"
+      "CUDA runtime version: 12.2.140\nGPU models and configuration: GPU 0: NVIDIA GeForce RTX "
+      "3090\n"
       "Nvidia driver version: 520.61.05\ncuDNN version: Probably one of the following:\n"
-      "/usr/lib/x86_64-linux-gnu/libcudnn.so.8.9.7\n/usr/lib/x86_64-linux-gnu/libcudnn_ops_infer.so.8.9.7\n\nCPU:\n"
-      "CPU(s):   16\nModel name:  AMD Ryzen 7\n\n[pip3] torch==2.1.0+cu121\n[pip3] nvidia_nccl.cu12==2.18.1\n");
+      "/usr/lib/x86_64-linux-gnu/libcudnn.so.8.9.7\n/usr/lib/x86_64-linux-gnu/"
+      "libcudnn_ops_infer.so.8.9.7\n\nCPU:\n"
+      "CPU(s):   16\nModel name:  AMD Ryzen 7\n\n[pip3] torch==2.1.0+cu121\n[pip3] "
+      "nvidia_nccl.cu12==2.18.1\n");
   EXPECT_EQ(facts.origin, "dump");
   EXPECT_EQ(*facts.system.distribution, "Ubuntu 22.04.3 LTS");
   EXPECT_EQ(facts.system.distribution.source.kind, SourceKind::claimed);
@@ -60,11 +65,14 @@ TEST(Dump, EveryFactIsClaimedWithItsLine) {
 
 TEST(Dump, WhatTheTextDoesNotKnowStaysUnknown) {
   Facts facts = facts_of(
-      "PyTorch version: N/A\nIs debug build: N/A\nCUDA used to build PyTorch: N/A\nOS: Could not collect\n"
+      "PyTorch version: N/A\nIs debug build: N/A\nCUDA used to build PyTorch: N/A\nOS: Could not "
+      "collect\n"
       "Libc version: N/A\nIs CUDA available: N/A\nCUDA runtime version: Could not collect\n"
-      "GPU models and configuration: Could not collect\nNvidia driver version: Could not collect\n");
+      "GPU models and configuration: Could not collect\nNvidia driver version: Could not "
+      "collect\n");
   EXPECT_FALSE(facts.envs.at(0).torch.version);
-  EXPECT_EQ(facts.envs[0].torch.cuda.why, WhyNot::not_asked);  // torch was not importable: its build is not known
+  EXPECT_EQ(facts.envs[0].torch.cuda.why,
+            WhyNot::not_asked);  // torch was not importable: its build is not known
   EXPECT_FALSE(facts.nvml.driver_version);
   EXPECT_EQ(facts.nvml.driver_version.note, "the text says `Could not collect`");
   EXPECT_EQ(facts.nvml.driver_version.source.detail, "dump.txt:9");
@@ -77,7 +85,8 @@ TEST(Dump, WhatTheTextDoesNotKnowStaysUnknown) {
 
 TEST(Dump, ATorchBuiltWithoutCudaIsToldFromAnUnknownOne) {
   for (const char* word : {"None", "Could not collect", "N/A"}) {
-    Facts facts = facts_of(std::string("PyTorch version: 2.4.0\nCUDA used to build PyTorch: ") + word + "\n");
+    Facts facts =
+        facts_of(std::string("PyTorch version: 2.4.0\nCUDA used to build PyTorch: ") + word + "\n");
     EXPECT_FALSE(facts.envs.at(0).torch.cuda) << word;
     EXPECT_EQ(facts.envs[0].torch.cuda.why, WhyNot::not_present) << word;
   }

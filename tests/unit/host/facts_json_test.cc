@@ -8,8 +8,8 @@
 namespace cufit::host {
 namespace {
 
-// Gives every field of every struct a value of its own, so that a forgotten line in facts_fields.h or a mistake in
-// reading or writing shows up as a difference.
+// Gives every field of every struct a value of its own, so that a forgotten line in facts_fields.h
+// or a mistake in reading or writing shows up as a difference.
 struct Filler {
   int next = 1;
 
@@ -32,7 +32,8 @@ struct Filler {
   template <class T>
   void fill(Fact<T>& fact) {
     if (next++ % 3 == 0) {
-      fact = missing<T>(WhyNot::no_permission, SourceKind::nvml, "tried " + std::to_string(next), "note");
+      fact = missing<T>(WhyNot::no_permission, SourceKind::nvml, "tried " + std::to_string(next),
+                        "note");
       return;
     }
     T value{};
@@ -65,7 +66,8 @@ TEST(FactsJson, LeavesOutWhatWasNeverAsked) {
 
 TEST(FactsJson, KeepsTheReasonOfAMissingFact) {
   Facts facts;
-  facts.system.kernel = missing<std::string>(WhyNot::no_permission, SourceKind::file, "/proc/version", "denied");
+  facts.system.kernel =
+      missing<std::string>(WhyNot::no_permission, SourceKind::file, "/proc/version", "denied");
   Facts back = facts_from_json(facts_to_json(facts), "test").value();
   EXPECT_FALSE(back.system.kernel);
   EXPECT_EQ(back.system.kernel.why, WhyNot::no_permission);
@@ -75,7 +77,8 @@ TEST(FactsJson, KeepsTheReasonOfAMissingFact) {
 
 TEST(FactsJson, AcceptsDoctorsJson) {
   Result<Facts> facts = facts_from_json(
-      R"({"schema":"cufit.doctor/1","facts":{"schema":"cufit.facts/1","cufit_version":"9"}})", "d.json");
+      R"({"schema":"cufit.doctor/1","facts":{"schema":"cufit.facts/1","cufit_version":"9"}})",
+      "d.json");
   ASSERT_TRUE(facts) << facts.error().text();
   EXPECT_EQ(facts->cufit_version, "9");
 }
@@ -96,20 +99,28 @@ TEST_P(BadRecording, IsNamed) {
   Result<Facts> facts = facts_from_json(GetParam().json, "bad.json");
   ASSERT_FALSE(facts);
   EXPECT_TRUE(facts.error().code == Code::malformed || facts.error().code == Code::unsupported);
-  EXPECT_NE(facts.error().text().find(GetParam().message_part), std::string::npos) << facts.error().text();
+  EXPECT_NE(facts.error().text().find(GetParam().message_part), std::string::npos)
+      << facts.error().text();
   EXPECT_NE(facts.error().text().find("bad.json"), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     All, BadRecording,
-    testing::Values(BadCase{"", "byte"}, BadCase{"[]", "object"}, BadCase{"{}", "schema"},
-                    BadCase{R"({"schema":"cufit.inspect/1"})", "cufit.inspect/1"}, BadCase{R"({"system":)", "byte"},
-                    BadCase{R"({"schema":"cufit.facts/1","nvml":{"gpus":[{},{"index":-1}]}})", "nvml.gpus[1].index"},
-                    BadCase{R"({"schema":"cufit.facts/1","nvml":{"gpus":{}}})", "nvml.gpus"},
-                    BadCase{R"({"schema":"cufit.facts/1","nvml":{"init_result":{"value":99999999999}}})", "nvml.init_result.value"},
-                    BadCase{R"({"schema":"cufit.facts/1","system":{"kernel":{"missing":"lazy"}}})", "system.kernel.missing"},
-                    BadCase{R"({"schema":"cufit.facts/1","system":{"kernel":"6.1"}})", "system.kernel"},
-                    BadCase{R"({"schema":"cufit.facts/1","envs":[{"binaries":[{"device_code":[{"kind":"gif"}]}]}]})", "device_code[0].kind"}));
+    testing::Values(
+        BadCase{"", "byte"}, BadCase{"[]", "object"}, BadCase{"{}", "schema"},
+        BadCase{R"({"schema":"cufit.inspect/1"})", "cufit.inspect/1"},
+        BadCase{R"({"system":)", "byte"},
+        BadCase{R"({"schema":"cufit.facts/1","nvml":{"gpus":[{},{"index":-1}]}})",
+                "nvml.gpus[1].index"},
+        BadCase{R"({"schema":"cufit.facts/1","nvml":{"gpus":{}}})", "nvml.gpus"},
+        BadCase{R"({"schema":"cufit.facts/1","nvml":{"init_result":{"value":99999999999}}})",
+                "nvml.init_result.value"},
+        BadCase{R"({"schema":"cufit.facts/1","system":{"kernel":{"missing":"lazy"}}})",
+                "system.kernel.missing"},
+        BadCase{R"({"schema":"cufit.facts/1","system":{"kernel":"6.1"}})", "system.kernel"},
+        BadCase{
+            R"({"schema":"cufit.facts/1","envs":[{"binaries":[{"device_code":[{"kind":"gif"}]}]}]})",
+            "device_code[0].kind"}));
 
 }  // namespace
 }  // namespace cufit::host

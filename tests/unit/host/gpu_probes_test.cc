@@ -58,8 +58,9 @@ TEST(Pci, TakesGpusAndSwitchesOnly) {
   struct Case {
     const char *device, *class_code;
     bool wanted;
-  } cases[] = {{"0x2330", "0x030200", true},  {"0x22a3", "0x068000", true},  {"0x0373", "0x068000", false},
-               {"0x1aef", "0x040300", false}, {"0x1ad8", "0x0c8000", false}, {"", "", false}};
+  } cases[] = {{"0x2330", "0x030200", true},  {"0x22a3", "0x068000", true},
+               {"0x0373", "0x068000", false}, {"0x1aef", "0x040300", false},
+               {"0x1ad8", "0x0c8000", false}, {"", "", false}};
   for (const Case& each : cases) {
     FakeRoot root;
     Card card;
@@ -127,19 +128,22 @@ TEST(KernelDriver, ReadsAProprietary535) {
   test::add_library(root, "/usr/lib/x86_64-linux-gnu", "535.183.01");
   root.file("/sys/module/nvidia_uvm/parameters/uvm_disable_hmm", "N\n");
   root.file("/lib/modules/6.1.0-26-amd64/modules.dep",
-            "kernel/a.ko: updates/dkms/nvidia.ko.xz\nupdates/dkms/nvidia-uvm.ko.xz: updates/dkms/nvidia.ko.xz\n"
+            "kernel/a.ko: updates/dkms/nvidia.ko.xz\nupdates/dkms/nvidia-uvm.ko.xz: "
+            "updates/dkms/nvidia.ko.xz\n"
             "kernel/drivers/platform/x86/nvidia-wmi-ec-backlight.ko: kernel/v.ko\n"
             "updates/dkms/nvidia-current.ko.xz: kernel/drivers/gpu/drm/drm.ko\n");
   root.file("/lib/modules/6.1.0-26-amd64/updates/dkms/nvidia-current.ko.xz", "x");
   root.file("/var/lib/dpkg/status",
             "Package: nvidia-driver\nStatus: deinstall ok config-files\nVersion: 550.1.1-1\n\n"
-            "Package: nvidia-kernel-dkms\nStatus: install ok installed\nVersion: 1:535.183.01-1~deb12u1\n\n"
+            "Package: nvidia-kernel-dkms\nStatus: install ok installed\nVersion: "
+            "1:535.183.01-1~deb12u1\n\n"
             "Package: libcuda1\nStatus: install ok installed\nVersion: 560.35.03-1\n\n");
   for (const char* path : {"/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-modeset"}) {
     root.file(path, "").mode(path, 0666);
   }
-  root.file("/dev/kmsg", "<4>[    5.0] NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.183.01\n"
-                         "<4>[   99.0] NVRM: Xid (PCI:0000:01:00): 13, pid=5, Graphics Exception\n");
+  root.file("/dev/kmsg",
+            "<4>[    5.0] NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.183.01\n"
+            "<4>[   99.0] NVRM: Xid (PCI:0000:01:00): 13, pid=5, Graphics Exception\n");
   Facts facts = read(root);
   const KernelDriver& kernel = facts.kernel;
   EXPECT_EQ(kernel.version.value, "535.183.01");
@@ -148,7 +152,8 @@ TEST(KernelDriver, ReadsAProprietary535) {
   EXPECT_EQ(kernel.nouveau_loaded.value, false);
   EXPECT_EQ(kernel.uvm_loaded.value, true);
   EXPECT_EQ(kernel.uvm_hmm_disabled.value, false);
-  EXPECT_EQ(kernel.module_on_disk.value, "/lib/modules/6.1.0-26-amd64/updates/dkms/nvidia-current.ko.xz");
+  EXPECT_EQ(kernel.module_on_disk.value,
+            "/lib/modules/6.1.0-26-amd64/updates/dkms/nvidia-current.ko.xz");
   EXPECT_EQ(kernel.package_version.value, "535.183.01");
   EXPECT_EQ(kernel.fabric_manager.value, "not_installed");
   EXPECT_FALSE(kernel.nvswitch);
@@ -173,7 +178,8 @@ TEST(KernelDriver, ReadsAProprietary535) {
 TEST(KernelDriver, ReadsTheOpenModuleFromProcAlone) {
   FakeRoot root;
   root.file("/proc/driver/nvidia/version",
-            "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (user@)\n");
+            "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  "
+            "(user@)\n");
   KernelDriver kernel = read(root).kernel;
   EXPECT_EQ(kernel.version.value, "580.159.04");
   EXPECT_EQ(kernel.flavour.value, "open");
@@ -229,7 +235,8 @@ TEST(KernelDriver, FindsPackagesOfOtherDistributions) {
     FakeRoot root;
     root.file(each.path, "");
     Fact<std::string> found = read(root).kernel.package_version;
-    EXPECT_EQ(found.value, each.version ? std::optional<std::string>(each.version) : std::nullopt) << each.name;
+    EXPECT_EQ(found.value, each.version ? std::optional<std::string>(each.version) : std::nullopt)
+        << each.name;
   }
 }
 
@@ -317,12 +324,14 @@ TEST(DriverLibraries, TellsCompatWslAndPlaceholders) {
   EXPECT_EQ(library(facts, "/usr/local/cuda-13.0/compat/libcuda.so.1")->version, "580.65.06");
   EXPECT_EQ(library(facts, "/usr/lib/wsl/lib/libcuda.so.1")->origin, "wsl");
   EXPECT_EQ(library(facts, "/usr/lib/wsl/lib/libcuda.so.1")->version, "");
-  EXPECT_EQ(library(facts, "/usr/lib/wsl/drivers/nv_dispi.inf_amd64_1/libcuda.so.1.1")->origin, "wsl");
+  EXPECT_EQ(library(facts, "/usr/lib/wsl/drivers/nv_dispi.inf_amd64_1/libcuda.so.1.1")->origin,
+            "wsl");
   for (const DriverLibrary& each : facts.driver_libraries) {
     EXPECT_FALSE(each.loads) << each.path << ": an empty file ends the loader's search";
   }
   bool has_problem = false;
-  for (const DriverLibrary& each : facts.driver_libraries) has_problem |= each.problem == "file too short";
+  for (const DriverLibrary& each : facts.driver_libraries)
+    has_problem |= each.problem == "file too short";
   EXPECT_TRUE(has_problem);
 }
 
@@ -330,12 +339,14 @@ TEST(DriverLibraries, ACopyGetsTheVersionOfItsTwin) {
   FakeRoot root;
   test::add_glibc(root);
   test::add_proc(root);
-  root.file("/usr/lib64/libcuda.so.1", test::elf_header()).file("/usr/lib64/libcuda.so.550.54.14", test::elf_header());
+  root.file("/usr/lib64/libcuda.so.1", test::elf_header())
+      .file("/usr/lib64/libcuda.so.550.54.14", test::elf_header());
   root.file("/usr/local/lib/libcuda.so.1", test::elf_header() + "y");
   root.file("/usr/local/lib/libcuda.so.550.54.14", test::elf_header());
   Facts facts = read(root);
   EXPECT_EQ(library(facts, "/usr/lib64/libcuda.so.1")->version, "550.54.14");
-  EXPECT_EQ(library(facts, "/usr/local/lib/libcuda.so.1")->version, "") << "another size is another build";
+  EXPECT_EQ(library(facts, "/usr/local/lib/libcuda.so.1")->version, "")
+      << "another size is another build";
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single rules of the search. That they add up to what glibc does is shown by process_image_glibc_test.cc, which asks
-// the real loader.
+// Single rules of the search. That they add up to what glibc does is shown by
+// process_image_glibc_test.cc, which asks the real loader.
 #include "host/loader.h"
 
 #include <gtest/gtest.h>
@@ -65,10 +65,11 @@ TEST_F(Search, OtherClassOrMachineIsPassedOver) {
 TEST_F(Search, WhatIsNotElfEndsTheSearchWithAnError) {
   variables["LD_LIBRARY_PATH"] = "/a:/c";
   tree.write("/c/liba.so", elf());
-  for (auto [bytes, problem] : {std::pair<std::string, const char*>{std::string(100, 'x'), "invalid ELF header"},
-                                {"", "file too short"},
-                                {"version https://git-lfs", "file too short"},
-                                {elf(62, 2, 1), "only ET_DYN and ET_EXEC can be loaded"}}) {
+  for (auto [bytes, problem] :
+       {std::pair<std::string, const char*>{std::string(100, 'x'), "invalid ELF header"},
+        {"", "file too short"},
+        {"version https://git-lfs", "file too short"},
+        {elf(62, 2, 1), "only ET_DYN and ET_EXEC can be loaded"}}) {
     tree.write("/a/liba.so", bytes);
     auto found = find("liba.so");
     ASSERT_TRUE(found);
@@ -86,9 +87,10 @@ TEST_F(Search, ExpandsTokens) {
     const char* rpath;
     bool found;
   };
-  for (Case one : {Case{"$ORIGIN/lib", true}, Case{"${ORIGIN}/lib", true}, Case{"$ORIGIN/../t/lib/", true},
-                   Case{"$ORIGINX/lib", false}, Case{"${ORIGIN/lib", false}, Case{"$OTHER/lib", false},
-                   Case{"/opt/t/lib", true}}) {
+  for (Case one :
+       {Case{"$ORIGIN/lib", true}, Case{"${ORIGIN}/lib", true}, Case{"$ORIGIN/../t/lib/", true},
+        Case{"$ORIGINX/lib", false}, Case{"${ORIGIN/lib", false}, Case{"$OTHER/lib", false},
+        Case{"/opt/t/lib", true}}) {
     Requester requester{"/opt/t/x.so", {one.rpath}, {}, false, nullptr};
     EXPECT_EQ(find("liba.so", &requester).has_value(), one.found) << one.rpath;
   }
@@ -100,8 +102,9 @@ TEST_F(Search, HwcapsComeFirstWhenTheCpuHasThem) {
   tree.write("/a/glibc-hwcaps/x86-64-v2/liba.so", elf());
   tree.write("/a/glibc-hwcaps/x86-64-v4/liba.so", elf());
   EXPECT_EQ(find("liba.so")->path, "/a/liba.so");
-  tree.write("/proc/cpuinfo",
-             "processor\t: 0\nflags\t\t: fpu pni ssse3 cx16 sse4_1 sse4_2 popcnt lahf_lm\nbugs\t:\n");
+  tree.write(
+      "/proc/cpuinfo",
+      "processor\t: 0\nflags\t\t: fpu pni ssse3 cx16 sse4_1 sse4_2 popcnt lahf_lm\nbugs\t:\n");
   EXPECT_EQ(find("liba.so")->path, "/a/glibc-hwcaps/x86-64-v2/liba.so");
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated link map against the real one: small shared objects are built, a program that needs or opens them is
-// run under this machine's glibc and lists its objects; process_image must list the same files in the same order, and fail
-// where glibc fails. LoaderSettings come from the same machine, so its ld.so.cache takes part.
+// The simulated link map against the real one: small shared objects are built, a program that needs
+// or opens them is run under this machine's glibc and lists its objects; process_image must list
+// the same files in the same order, and fail where glibc fails. LoaderSettings come from the same
+// machine, so its ld.so.cache takes part.
 #include "host/process_image.h"
 
 #include <gtest/gtest.h>
@@ -17,15 +18,17 @@ namespace cufit::host {
 namespace {
 
 struct Object {
-  const char* path;         // "A/libx.so"
-  const char* needed = "";  // paths of other objects, in order; a leading "!" is given to the linker as it is
-  const char* flags = "";   // linker flags; the text @ stands for the temporary folder
-  const char* opens = "";   // its constructor calls dlopen with this name
+  const char* path;  // "A/libx.so"
+  const char* needed =
+      "";  // paths of other objects, in order; a leading "!" is given to the linker as it is
+  const char* flags = "";  // linker flags; the text @ stands for the temporary folder
+  const char* opens = "";  // its constructor calls dlopen with this name
 };
 
 struct Case {
   const char* name;
-  std::vector<Object> objects;  // in the order in which they can be linked; the last one is the program
+  std::vector<Object>
+      objects;  // in the order in which they can be linked; the last one is the program
   const char* ld_library_path = "";
   const char* ld_preload = "";
   std::vector<const char*> arguments = {};  // the program calls dlopen with each
@@ -36,10 +39,13 @@ struct Case {
 #define RPATH(dirs) "-Wl,--disable-new-dtags,-rpath,'" dirs "'"
 #define RUNPATH(dirs) "-Wl,--enable-new-dtags,-rpath,'" dirs "'"
 
-// Both copies of three libraries that need each other as CUDA's do: cuBLAS has RUNPATH $ORIGIN and needs cuBLASLt.
+// Both copies of three libraries that need each other as CUDA's do: cuBLAS has RUNPATH $ORIGIN and
+// needs cuBLASLt.
 std::vector<Object> cuda_like(std::initializer_list<Object> rest) {
-  std::vector<Object> out = {{"A/librt.so"},  {"B/librt.so"},
-                             {"A/liblt.so"},  {"B/liblt.so"},
+  std::vector<Object> out = {{"A/librt.so"},
+                             {"B/librt.so"},
+                             {"A/liblt.so"},
+                             {"B/liblt.so"},
                              {"A/libblas.so", "A/liblt.so", RUNPATH("$ORIGIN")},
                              {"B/libblas.so", "B/liblt.so", RUNPATH("$ORIGIN")}};
   out.insert(out.end(), rest);
@@ -49,17 +55,20 @@ std::vector<Object> cuda_like(std::initializer_list<Object> rest) {
 std::vector<Case> make_cases() {
   return {
       {"torch_rpath_against_ld_library_path",
-       cuda_like({{"W/libw.so", "A/librt.so A/libblas.so", RPATH("$ORIGIN/../A")}, {"main", "W/libw.so", RPATH("@/W")}}),
+       cuda_like({{"W/libw.so", "A/librt.so A/libblas.so", RPATH("$ORIGIN/../A")},
+                  {"main", "W/libw.so", RPATH("@/W")}}),
        "@/B"},
       {"torch_runpath_against_ld_library_path",
        cuda_like({{"W/libw.so", "A/librt.so A/libblas.so", RUNPATH("$ORIGIN/../A")},
                   {"main", "W/libw.so", RPATH("@/W")}}),
        "@/B"},
       {"lt_needed_directly_before_blas",
-       cuda_like({{"W/libw.so", "A/liblt.so A/libblas.so", RPATH("$ORIGIN/../A")}, {"main", "W/libw.so", RPATH("@/W")}}),
+       cuda_like({{"W/libw.so", "A/liblt.so A/libblas.so", RPATH("$ORIGIN/../A")},
+                  {"main", "W/libw.so", RPATH("@/W")}}),
        "@/B"},
       {"lt_needed_directly_after_blas",
-       cuda_like({{"W/libw.so", "A/libblas.so A/liblt.so", RPATH("$ORIGIN/../A")}, {"main", "W/libw.so", RPATH("@/W")}}),
+       cuda_like({{"W/libw.so", "A/libblas.so A/liblt.so", RPATH("$ORIGIN/../A")},
+                  {"main", "W/libw.so", RPATH("@/W")}}),
        "@/B"},
       {"lt_needed_one_level_deeper_than_blas_needs_it",
        cuda_like({{"W/libv.so", "A/liblt.so", RPATH("$ORIGIN/../A")},
@@ -71,7 +80,8 @@ std::vector<Case> make_cases() {
        "@/B",
        "",
        {"@/A/liblt.so", "@/W/libw.so"}},
-      {"rpath_is_inherited", {{"A/libb.so"}, {"A/liba.so", "A/libb.so"}, {"main", "A/liba.so", RPATH("$ORIGIN/A")}}},
+      {"rpath_is_inherited",
+       {{"A/libb.so"}, {"A/liba.so", "A/libb.so"}, {"main", "A/liba.so", RPATH("$ORIGIN/A")}}},
       {"runpath_is_not_inherited",
        {{"A/libb.so"}, {"A/liba.so", "A/libb.so"}, {"main", "A/liba.so", RUNPATH("$ORIGIN/A")}}},
       {"chain_passes_through_an_object_with_runpath",
@@ -80,7 +90,9 @@ std::vector<Case> make_cases() {
         {"R/liba.so", "X/libb.so", RUNPATH("@/X")},
         {"main", "R/liba.so", RPATH("@/R")}}},
       {"runpath_of_requester_hides_rpath_of_its_loaders",
-       {{"R/libb.so"}, {"R/liba.so", "R/libb.so", RUNPATH("@/X")}, {"main", "R/liba.so", RPATH("@/R")}}},
+       {{"R/libb.so"},
+        {"R/liba.so", "R/libb.so", RUNPATH("@/X")},
+        {"main", "R/liba.so", RPATH("@/R")}}},
       {"rpath_order_is_requester_then_loader",
        {{"A/libb.so"},
         {"B/libb.so"},
@@ -100,7 +112,9 @@ std::vector<Case> make_cases() {
         {"L/libb.so", "C/libx.so", RUNPATH("@/D")},
         {"main", "L/liba.so L/libb.so", RUNPATH("@/L")}}},
       {"dlopen_uses_runpath_of_caller",
-       {{"P/libsub.so"}, {"L/libopener.so", "", RUNPATH("@/P"), "libsub.so"}, {"main", "L/libopener.so", RUNPATH("@/L")}}},
+       {{"P/libsub.so"},
+        {"L/libopener.so", "", RUNPATH("@/P"), "libsub.so"},
+        {"main", "L/libopener.so", RUNPATH("@/L")}}},
       {"dlopen_prefers_ld_library_path_to_runpath_of_caller",
        {{"P/libsub.so"},
         {"Q/libsub.so"},
@@ -114,9 +128,13 @@ std::vector<Case> make_cases() {
         {"main", "L/libopener.so", RUNPATH("@/L")}},
        "@/Q"},
       {"dlopen_uses_rpath_of_the_callers_loader",
-       {{"L/libsub.so"}, {"L/libopener.so", "", "", "libsub.so"}, {"main", "L/libopener.so", RPATH("@/L")}}},
+       {{"L/libsub.so"},
+        {"L/libopener.so", "", "", "libsub.so"},
+        {"main", "L/libopener.so", RPATH("@/L")}}},
       {"dlopen_does_not_use_runpath_of_the_callers_loader",
-       {{"L/libsub.so"}, {"L/libopener.so", "", "", "libsub.so"}, {"main", "L/libopener.so", RUNPATH("@/L")}}},
+       {{"L/libsub.so"},
+        {"L/libopener.so", "", "", "libsub.so"},
+        {"main", "L/libopener.so", RUNPATH("@/L")}}},
       {"dependencies_of_a_dlopened_object_do_not_inherit_rpath_of_the_caller",
        {{"P/libdep.so"},
         {"P/libsub.so", "P/libdep.so"},
@@ -128,7 +146,10 @@ std::vector<Case> make_cases() {
         {"L/libopener.so", "", RUNPATH("@/P"), "libsub.so"},
         {"main", "L/libopener.so", RUNPATH("@/L")}}},
       {"object_opened_by_path_inherits_rpath_of_the_program",
-       {{"P/libdep.so"}, {"L/libsub.so", "P/libdep.so"}, {"main", "", RPATH("@/P")}}, "", "", {"@/L/libsub.so"}},
+       {{"P/libdep.so"}, {"L/libsub.so", "P/libdep.so"}, {"main", "", RPATH("@/P")}},
+       "",
+       "",
+       {"@/L/libsub.so"}},
       {"opened_by_path_is_reused_by_soname",
        {{"P/libdep.so"}, {"Q/libdep.so"}, {"L/libsub.so", "Q/libdep.so", RPATH("@/Q")}, {"main"}},
        "",
@@ -151,7 +172,10 @@ std::vector<Case> make_cases() {
        {"@/A/liba.so", "libgood.so", "@/A/libz1.so"},
        "rm A/libbad.so"},
       {"ld_preload_is_reused",
-       {{"A/liba.so"}, {"B/liba.so"}, {"C/libc1.so"}, {"main", "C/libc1.so A/liba.so", RPATH("@/A:@/C")}},
+       {{"A/liba.so"},
+        {"B/liba.so"},
+        {"C/libc1.so"},
+        {"main", "C/libc1.so A/liba.so", RPATH("@/A:@/C")}},
        "",
        "@/B/liba.so"},
       {"ld_preload_brings_its_own_needs_after_the_programs",
@@ -164,7 +188,9 @@ std::vector<Case> make_cases() {
       {"ld_library_path_takes_semicolons_and_slashes",
        {{"A/liba.so"}, {"B/liba.so"}, {"main", "A/liba.so"}},
        "@/nowhere;@/B//:@/A"},
-      {"origin_in_ld_library_path_is_the_programs", {{"A/liba.so"}, {"main", "A/liba.so"}}, "$ORIGIN/A"},
+      {"origin_in_ld_library_path_is_the_programs",
+       {{"A/liba.so"}, {"main", "A/liba.so"}},
+       "$ORIGIN/A"},
       {"other_machine_is_passed_over",
        {{"A/liba.so"}, {"B/liba.so"}, {"main", "A/liba.so", RUNPATH("@/A:@/B")}},
        "",
@@ -182,7 +208,8 @@ std::vector<Case> make_cases() {
        "",
        "",
        {},
-       "printf 'INPUT(-lsomething_long_enough_to_be_read_as_a_whole_header_of_an_object)' > A/liba.so"},
+       "printf 'INPUT(-lsomething_long_enough_to_be_read_as_a_whole_header_of_an_object)' > "
+       "A/liba.so"},
       {"empty_file_ends_the_search",
        {{"A/liba.so"}, {"B/liba.so"}, {"main", "A/liba.so", RUNPATH("@/A:@/B")}},
        "",
@@ -199,7 +226,9 @@ std::vector<Case> make_cases() {
        {{"A/libplain.so", "", "-Wl,-soname,@/A/libplain.so"}, {"main", "A/libplain.so"}},
        "@/B"},
       {"origin_of_a_linked_folder_is_not_resolved",
-       {{"real/libb.so"}, {"real/liba.so", "real/libb.so", RUNPATH("$ORIGIN/../B")}, {"main", "real/liba.so", RPATH("@/x/L")}},
+       {{"real/libb.so"},
+        {"real/liba.so", "real/libb.so", RUNPATH("$ORIGIN/../B")},
+        {"main", "real/liba.so", RPATH("@/x/L")}},
        "",
        "",
        {},
@@ -216,18 +245,23 @@ std::vector<Case> make_cases() {
        "",
        "",
        {},
-       "mkdir -p A/glibc-hwcaps/x86-64-v2 A/glibc-hwcaps/x86-64-v9; cp A/liba.so A/glibc-hwcaps/x86-64-v2/;"
+       "mkdir -p A/glibc-hwcaps/x86-64-v2 A/glibc-hwcaps/x86-64-v9; cp A/liba.so "
+       "A/glibc-hwcaps/x86-64-v2/;"
        "cp A/liba.so A/glibc-hwcaps/x86-64-v9/"},
       {"hwcaps_best_level_first",
        {{"A/liba.so"}, {"main", "A/liba.so"}},
        "@/A",
        "",
        {},
-       "for v in 2 3 4; do mkdir -p A/glibc-hwcaps/x86-64-v$v; cp A/liba.so A/glibc-hwcaps/x86-64-v$v/; done"},
-      {"system_library_from_the_cache", {{"A/liba.so", "!-lm !-lpthread"}, {"main", "A/liba.so", RPATH("@/A")}}},
+       "for v in 2 3 4; do mkdir -p A/glibc-hwcaps/x86-64-v$v; cp A/liba.so "
+       "A/glibc-hwcaps/x86-64-v$v/; done"},
+      {"system_library_from_the_cache",
+       {{"A/liba.so", "!-lm !-lpthread"}, {"main", "A/liba.so", RPATH("@/A")}}},
       {"nodefaultlib_skips_the_system",
        {{"A/liba.so", "!-lm", "-Wl,-z,nodefaultlib"}, {"main", "A/liba.so", RPATH("@/A")}}},
-      {"token_lib", {{"A/lib/x86_64-linux-gnu/liba.so"}, {"main", "A/lib/x86_64-linux-gnu/liba.so", RPATH("@/A/$LIB")}}},
+      {"token_lib",
+       {{"A/lib/x86_64-linux-gnu/liba.so"},
+        {"main", "A/lib/x86_64-linux-gnu/liba.so", RPATH("@/A/$LIB")}}},
       {"braces_around_origin", {{"A/liba.so"}, {"main", "A/liba.so", RUNPATH("${ORIGIN}/A")}}},
       {"missing_everywhere", {{"A/liba.so"}, {"main", "A/liba.so"}}},
   };
@@ -290,11 +324,14 @@ class GlibcAgreement : public testing::TestWithParam<Case> {
       std::string needed, path = object.path;
       for (std::string_view name : split(object.needed, ' ')) {
         if (name.empty()) continue;
-        needed += name[0] == '!' ? " " + std::string(name.substr(1)) : " " + tree.at("/" + std::string(name));
+        needed += name[0] == '!' ? " " + std::string(name.substr(1))
+                                 : " " + tree.at("/" + std::string(name));
       }
-      if (path.find('/') != std::string::npos) script += "mkdir -p " + path.substr(0, path.rfind('/')) + "; ";
+      if (path.find('/') != std::string::npos)
+        script += "mkdir -p " + path.substr(0, path.rfind('/')) + "; ";
       script += "gcc -o " + path + " -Wl,--no-as-needed -Wl,--unresolved-symbols=ignore-all ";
-      bool needs_libc = program || *object.opens || std::string(object.needed).find('!') != std::string::npos;
+      bool needs_libc =
+          program || *object.opens || std::string(object.needed).find('!') != std::string::npos;
       if (!program) script += "-shared -fPIC ";
       if (!needs_libc) script += "-nostdlib ";
       if (!program && std::string(object.flags).find("-soname") == std::string::npos)
@@ -312,17 +349,20 @@ class GlibcAgreement : public testing::TestWithParam<Case> {
     return tree.at("/" + std::string(*GetParam().runs ? GetParam().runs : "main"));
   }
 
-  // What glibc did: paths in load order, "FAILED name" for each dlopen, or "DEAD name" if the program did not start.
+  // What glibc did: paths in load order, "FAILED name" for each dlopen, or "DEAD name" if the
+  // program did not start.
   std::vector<std::string> real() const {
     std::string command = "env -i";
-    if (*GetParam().ld_library_path) command += " 'LD_LIBRARY_PATH=" + here(GetParam().ld_library_path) + "'";
+    if (*GetParam().ld_library_path)
+      command += " 'LD_LIBRARY_PATH=" + here(GetParam().ld_library_path) + "'";
     if (*GetParam().ld_preload) command += " 'LD_PRELOAD=" + here(GetParam().ld_preload) + "'";
     command += " " + program_path();
     for (const char* argument : GetParam().arguments) command += " " + here(argument);
     Output output = run(command + " 2>" + tree.at("/errors"));
     std::vector<std::string> out;
     if (output.status != 0) {
-      // "./main: error while loading shared libraries: libb.so: cannot open shared object file: ..."
+      // "./main: error while loading shared libraries: libb.so: cannot open shared object file:
+      // ..."
       std::string errors = run("grep 'error while loading' " + tree.at("/errors")).text;
       std::string rest = errors.substr(std::min(errors.size(), errors.find("libraries: ") + 11));
       out.push_back("DEAD " + file_name(rest.substr(0, rest.find(':'))));
@@ -332,13 +372,15 @@ class GlibcAgreement : public testing::TestWithParam<Case> {
       if (line.empty() || contains(line, "linux-vdso") || contains(line, "/ld-linux")) continue;
       out.emplace_back(line);
     }
-    std::stable_partition(out.begin(), out.end(), [](const std::string& line) { return starts_with(line, "FAILED"); });
+    std::stable_partition(out.begin(), out.end(),
+                          [](const std::string& line) { return starts_with(line, "FAILED"); });
     return out;
   }
 
   std::vector<std::string> simulated() const {
     std::map<std::string, std::string> variables;
-    if (*GetParam().ld_library_path) variables["LD_LIBRARY_PATH"] = here(GetParam().ld_library_path);
+    if (*GetParam().ld_library_path)
+      variables["LD_LIBRARY_PATH"] = here(GetParam().ld_library_path);
     if (*GetParam().ld_preload) variables["LD_PRELOAD"] = here(GetParam().ld_preload);
     RealHost host("", variables);
     LibrarySearch search(host, read_loader_settings(host));
@@ -350,7 +392,8 @@ class GlibcAgreement : public testing::TestWithParam<Case> {
       options.device_code = false;
       auto elf = formats::read_elf(**source, options);
       if (!elf) return why = elf.error().text(), none;
-      return std::shared_ptr<const formats::ElfFile>(std::make_shared<formats::ElfFile>(std::move(*elf)));
+      return std::shared_ptr<const formats::ElfFile>(
+          std::make_shared<formats::ElfFile>(std::move(*elf)));
     });
     std::vector<std::string> out;
     std::vector<LoadFailure> failures = image.start(program_path());
@@ -372,7 +415,8 @@ class GlibcAgreement : public testing::TestWithParam<Case> {
   void run_constructors(ProcessImage& image, size_t first, std::vector<std::string>& out) const {
     for (size_t i = first; i < image.objects().size(); ++i) {
       for (const Object& object : GetParam().objects) {
-        if (!*object.opens || image.objects()[i].path != tree.at("/" + std::string(object.path))) continue;
+        if (!*object.opens || image.objects()[i].path != tree.at("/" + std::string(object.path)))
+          continue;
         std::string name = here(object.opens);
         if (!image.open(name, &image.objects()[i], ProcessImage::OnFailure::undo).empty())
           out.push_back("FAILED " + name);
@@ -387,7 +431,8 @@ TEST_P(GlibcAgreement, SameFilesInTheSameOrder) {
 #if !defined(__x86_64__) || !defined(__GLIBC__)
   GTEST_SKIP() << "the layouts are made for glibc on x86-64";
 #endif
-  if (run("gcc --version 2>/dev/null").status != 0) GTEST_SKIP() << "no gcc to build the objects with";
+  if (run("gcc --version 2>/dev/null").status != 0)
+    GTEST_SKIP() << "no gcc to build the objects with";
   build();
   if (HasFatalFailure()) return;
   std::vector<std::string> expected = real();

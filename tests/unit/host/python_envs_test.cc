@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Situations of taxonomy-env.yaml that an environment shows: each must give facts from which a check can decide.
+// Situations of taxonomy-env.yaml that an environment shows: each must give facts from which a
+// check can decide.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,16 +37,19 @@ class Environment : public testing::Test {
     return out;
   }
 
-  void add_distribution(const std::string& name, const std::string& version, const std::string& record = "",
-                        const std::string& more = "", const std::string& installer = "pip\n") const {
+  void add_distribution(const std::string& name, const std::string& version,
+                        const std::string& record = "", const std::string& more = "",
+                        const std::string& installer = "pip\n") const {
     std::string folder = k_site + "/" + name + "-" + version + ".dist-info";
-    tree.write(folder + "/METADATA", "Metadata-Version: 2.1\nName: " + name + "\nVersion: " + version + "\n" + more + "\nbody\n");
+    tree.write(folder + "/METADATA", "Metadata-Version: 2.1\nName: " + name +
+                                         "\nVersion: " + version + "\n" + more + "\nbody\n");
     tree.write(folder + "/INSTALLER", installer);
     if (!record.empty()) tree.write(folder + "/RECORD", record);
   }
   void add_torch(const std::string& version, const std::string& cuda) const {
     tree.write(k_site + "/torch/__init__.py", "");
-    tree.write(k_site + "/torch/version.py", "__version__ = '" + version + "'\ndebug = False\ncuda = " + cuda +
+    tree.write(k_site + "/torch/version.py", "__version__ = '" + version +
+                                                 "'\ndebug = False\ncuda = " + cuda +
                                                  "\ngit_version = 'x'\nhip = None\n");
     add_distribution("torch", version, "torch/__init__.py,,\ntorch/version.py,,\n");
   }
@@ -54,8 +58,9 @@ class Environment : public testing::Test {
   bool build(const std::string& path, const std::string& source, const std::string& flags) const {
     tree.write("/src.cc", source);
     std::filesystem::create_directories(std::filesystem::path(tree.at(path)).parent_path());
-    std::string command = "g++ -shared -fPIC -nostdlib -o " + tree.at(path) + " " + tree.at("/src.cc") +
-                          " -Wl,--no-as-needed -Wl,--unresolved-symbols=ignore-all " + flags + " 2>/dev/null";
+    std::string command =
+        "g++ -shared -fPIC -nostdlib -o " + tree.at(path) + " " + tree.at("/src.cc") +
+        " -Wl,--no-as-needed -Wl,--unresolved-symbols=ignore-all " + flags + " 2>/dev/null";
     return std::system(command.c_str()) == 0;
   }
 
@@ -81,7 +86,8 @@ class Environment : public testing::Test {
 TEST_F(Environment, ActiveOneIsThatOfPath) {
   tree.write("/opt/conda/conda-meta/python-3.11.9-h955ad1f_0.json", "{}");
   tree.write("/opt/conda/lib/python3.11/os.py", "");
-  tree.write("/opt/conda/lib/python3.11/site-packages/torch/version.py", "__version__ = '2.5.1'\ncuda = '12.4'\n");
+  tree.write("/opt/conda/lib/python3.11/site-packages/torch/version.py",
+             "__version__ = '2.5.1'\ncuda = '12.4'\n");
   variables["CONDA_PREFIX"] = "/opt/conda";
   Facts facts = read();
   ASSERT_EQ(facts.envs.size(), 2u);
@@ -114,7 +120,8 @@ TEST_F(Environment, GivenFoldersOfEveryKind) {
   Facts facts = read({"/packages", "/nothing", "/src"});
   ASSERT_EQ(facts.envs.size(), 1u);
   EXPECT_EQ(facts.envs[0].kind, "folder");
-  EXPECT_EQ(facts.envs[0].torch.cuda.why, WhyNot::malformed) << "no line about CUDA is not the same as CPU-only";
+  EXPECT_EQ(facts.envs[0].torch.cuda.why, WhyNot::malformed)
+      << "no line about CUDA is not the same as CPU-only";
   EXPECT_EQ(facts.problems.size(), 2u);
 }
 
@@ -122,8 +129,9 @@ TEST_F(Environment, VariantOfTorch) {
   struct Row {
     const char *version, *cuda, *variant;
   };
-  for (Row row : {Row{"2.5.1+cpu", "None", "cpu"}, Row{"2.5.1", "None", "cpu"}, Row{"2.7.1+cu126", "'12.6'", "cu126"},
-                  Row{"2.5.1", "'12.4'", "cu124"}, Row{"2.1.0+cu121.with.pypi.cudnn", "'12.1'", "cu121"},
+  for (Row row : {Row{"2.5.1+cpu", "None", "cpu"}, Row{"2.5.1", "None", "cpu"},
+                  Row{"2.7.1+cu126", "'12.6'", "cu126"}, Row{"2.5.1", "'12.4'", "cu124"},
+                  Row{"2.1.0+cu121.with.pypi.cudnn", "'12.1'", "cu121"},
                   Row{"2.5.0a0+872d972e41.nv24.8", "'12.6'", "cu126"}}) {
     add_torch(row.version, row.cuda);
     PythonEnv env = std::move(read().envs.at(0));
@@ -136,7 +144,8 @@ TEST_F(Environment, VariantOfTorch) {
 }
 
 TEST_F(Environment, BrokenAndLeftOverInstallations) {
-  add_distribution("torch", "2.11.0", "torch/__init__.py,,\ntorch/lib/libtorch_cuda.so,,\ntorch/lib/libc10.so,,\n");
+  add_distribution("torch", "2.11.0",
+                   "torch/__init__.py,,\ntorch/lib/libtorch_cuda.so,,\ntorch/lib/libc10.so,,\n");
   tree.write(k_site + "/torch/lib/libc10.so", "not ELF");
   tree.write(k_site + "/~orch/__init__.py", "");
   tree.write(k_site + "/~orch-2.1.0.dist-info/METADATA", "Name: torch\nVersion: 2.1.0\n");
@@ -150,7 +159,9 @@ TEST_F(Environment, BrokenAndLeftOverInstallations) {
   EXPECT_EQ(torch->first_missing, "torch/__init__.py");
   EXPECT_FALSE(find(env, "half")->has_record);
   EXPECT_EQ(std::count_if(env.distributions->begin(), env.distributions->end(),
-                          [](const Distribution& one) { return one.name == "~orch" && one.kind == "leftover"; }),
+                          [](const Distribution& one) {
+                            return one.name == "~orch" && one.kind == "leftover";
+                          }),
             2);
   ASSERT_EQ(env.binaries.size(), 1u);
   EXPECT_EQ(env.binaries[0].package, "torch");
@@ -170,17 +181,21 @@ TEST_F(Environment, TwoVersionsOfOnePackageAreBothListed) {
 }
 
 TEST_F(Environment, NeedsAreThoseOfThisMachine) {
-  add_distribution("torchvision", "0.26.0", "torchvision/__init__.py,,\n",
-                   "Requires-Dist: torch==2.11.0\nRequires-Dist: gdown; extra == \"gdown\"\nRequires-Dist: w; "
-                   "sys_platform == \"win32\"\n");
-  EXPECT_EQ(find(read().envs[0], "torchvision")->needs, (std::vector<std::string>{"torch==2.11.0"}));
+  add_distribution(
+      "torchvision", "0.26.0", "torchvision/__init__.py,,\n",
+      "Requires-Dist: torch==2.11.0\nRequires-Dist: gdown; extra == \"gdown\"\nRequires-Dist: w; "
+      "sys_platform == \"win32\"\n");
+  EXPECT_EQ(find(read().envs[0], "torchvision")->needs,
+            (std::vector<std::string>{"torch==2.11.0"}));
 }
 
 TEST_F(Environment, ExtensionOfAnotherTorchHasUnresolvedSymbols) {
   add_torch("2.11.0+cu130", "'13.0'");
-  if (!build(k_site + "/torch/lib/libc10.so", "namespace c10 { void good() {} }", "-Wl,-soname,libc10.so"))
+  if (!build(k_site + "/torch/lib/libc10.so", "namespace c10 { void good() {} }",
+             "-Wl,-soname,libc10.so"))
     GTEST_SKIP() << "no g++ to build the objects with";
-  build(k_site + "/torch/lib/libtorch_cpu.so", "namespace at { void there() {} }", "-Wl,-soname,libtorch_cpu.so");
+  build(k_site + "/torch/lib/libtorch_cpu.so", "namespace at { void there() {} }",
+        "-Wl,-soname,libtorch_cpu.so");
   build(k_site + "/torch/lib/libtorch_python.so", "", "-Wl,-soname,libtorch_python.so");
   build(k_site + "/ext_cuda.cpython-311-x86_64-linux-gnu.so",
         "namespace c10 { void good(); void gone(int); } namespace at { void there(); }\n"
@@ -189,7 +204,8 @@ TEST_F(Environment, ExtensionOfAnotherTorchHasUnresolvedSymbols) {
   add_distribution("ext", "1.0", "ext_cuda.cpython-311-x86_64-linux-gnu.so,,\n");
   Facts facts = read();
   auto& binaries = facts.envs.at(0).binaries;
-  auto ext = std::find_if(binaries.begin(), binaries.end(), [](const Binary& one) { return one.package == "ext"; });
+  auto ext = std::find_if(binaries.begin(), binaries.end(),
+                          [](const Binary& one) { return one.package == "ext"; });
   ASSERT_NE(ext, binaries.end());
   EXPECT_EQ(ext->unresolved, (std::vector<std::string>{"_ZN3c104goneEi"}));
   EXPECT_EQ(ext->unresolved_count, 1u);
@@ -203,15 +219,17 @@ TEST_F(Environment, LibrariesOfAnotherCudaAreNamed) {
   if (!build(lib + "libcudart.so.13", "", "-Wl,-soname,libcudart.so.13")) GTEST_SKIP() << "no g++";
   build("/other/libcudart.so.13", "", "-Wl,-soname,libcudart.so.13");
   build(k_site + "/torch/lib/libtorch_global_deps.so", "",
-        tree.at(lib + "libcudart.so.13") + " -Wl,--enable-new-dtags,-rpath,'$ORIGIN/../../nvidia/cu13/lib'");
+        tree.at(lib + "libcudart.so.13") +
+            " -Wl,--enable-new-dtags,-rpath,'$ORIGIN/../../nvidia/cu13/lib'");
   build(k_site + "/torch/_C.cpython-312-x86_64-linux-gnu.so", "",
         tree.at(lib + "libcudart.so.13") + " " + tree.at("/gone.so"));
   add_distribution("nvidia_cuda_runtime", "13.0.96", "nvidia/cu13/lib/libcudart.so.13,,\n");
   variables["LD_LIBRARY_PATH"] = "/other";
   Facts facts = read();
   const PythonEnv& env = facts.envs.at(0);
-  auto loaded = std::find_if(env.loads.begin(), env.loads.end(),
-                             [](const LoadedLibrary& one) { return one.name == "libcudart.so.13"; });
+  auto loaded = std::find_if(env.loads.begin(), env.loads.end(), [](const LoadedLibrary& one) {
+    return one.name == "libcudart.so.13";
+  });
   ASSERT_NE(loaded, env.loads.end());
   EXPECT_EQ(loaded->path, "/other/libcudart.so.13");
   EXPECT_EQ(loaded->by, "LD_LIBRARY_PATH");
@@ -238,27 +256,33 @@ TEST_F(Environment, MissingLibraryHasNoPath) {
 TEST_F(Environment, CudnnPartsComeFromItsOwnStrings) {
   add_torch("2.11.0+cu130", "'13.0'");
   const std::string lib = k_site + "/nvidia/cudnn/lib/";
-  if (!build(lib + "libcudnn.so.9", "extern const char a[] = \"libcudnn_ops.so\"; extern const char b[] = \"libcudnn_new_part.so\";",
+  if (!build(lib + "libcudnn.so.9",
+             "extern const char a[] = \"libcudnn_ops.so\"; extern const char b[] = "
+             "\"libcudnn_new_part.so\";",
              "-Wl,-soname,libcudnn.so.9 -Wl,--enable-new-dtags,-rpath,'$ORIGIN'")) {
     GTEST_SKIP() << "no g++";
   }
   build(lib + "libcudnn_ops.so.9", "", "-Wl,-soname,libcudnn_ops.so.9");
   build(k_site + "/torch/_C.cpython-312-x86_64-linux-gnu.so", "",
-        tree.at(lib + "libcudnn.so.9") + " -Wl,--disable-new-dtags,-rpath,'$ORIGIN/../nvidia/cudnn/lib'");
+        tree.at(lib + "libcudnn.so.9") +
+            " -Wl,--disable-new-dtags,-rpath,'$ORIGIN/../nvidia/cudnn/lib'");
   Facts facts = read();
   std::map<std::string, std::string> by;
-  for (const LoadedLibrary& one : facts.envs.at(0).loads) by[one.name] = one.path.empty() ? "missing" : one.by;
+  for (const LoadedLibrary& one : facts.envs.at(0).loads)
+    by[one.name] = one.path.empty() ? "missing" : one.by;
   EXPECT_EQ(by["libcudnn.so.9"], "RPATH");
   EXPECT_EQ(by["libcudnn_ops.so.9"], "RUNPATH");
   EXPECT_EQ(by["libcudnn_new_part.so.9"], "missing");
 }
 
 TEST_F(Environment, CondaAndPipOfOnePackage) {
-  tree.write("/c/conda-meta/pytorch-2.5.1-cuda126_py312.json",
-             R"({"name":"pytorch","version":"2.5.1","build":"cuda126_py312","depends":["libtorch 2.5.1"],"files":["lib/libgone.so"]})");
+  tree.write(
+      "/c/conda-meta/pytorch-2.5.1-cuda126_py312.json",
+      R"({"name":"pytorch","version":"2.5.1","build":"cuda126_py312","depends":["libtorch 2.5.1"],"files":["lib/libgone.so"]})");
   tree.write("/c/conda-meta/python-3.12.7-h_0.json", "{}");
   tree.write("/c/lib/python3.12/os.py", "");
-  tree.write("/c/lib/python3.12/site-packages/torch-2.6.0.dist-info/METADATA", "Name: torch\nVersion: 2.6.0\n");
+  tree.write("/c/lib/python3.12/site-packages/torch-2.6.0.dist-info/METADATA",
+             "Name: torch\nVersion: 2.6.0\n");
   tree.write("/c/lib/python3.12/site-packages/torch-2.6.0.dist-info/INSTALLER", "pip\n");
   Facts facts = read({"/c"});
   const PythonEnv& env = facts.envs.at(0);
@@ -268,7 +292,8 @@ TEST_F(Environment, CondaAndPipOfOnePackage) {
   EXPECT_EQ(find(env, "torch")->installer, "pip");
 }
 
-// Bytes that are no metadata and no version.py: both files are named, and the rest of the report still comes.
+// Bytes that are no metadata and no version.py: both files are named, and the rest of the report
+// still comes.
 TEST_F(Environment, GarbageIsNamedAndTheRestStillComes) {
   add_torch("2.11.0+cu130", "'13.0'");
   tree.write(k_site + "/torch/version.py", std::string("\x00\xff\x10garbage\n", 12));

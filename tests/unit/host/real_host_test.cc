@@ -17,7 +17,8 @@ std::string text_of(const Host& host, const std::string& path) {
 
 TEST(RealHost, ReadsFilesOfAnySize) {
   FakeRoot root;
-  for (size_t size : {size_t{0}, size_t{1}, size_t{4095}, size_t{4096}, size_t{4097}, size_t{100000}}) {
+  for (size_t size :
+       {size_t{0}, size_t{1}, size_t{4095}, size_t{4096}, size_t{4097}, size_t{100000}}) {
     std::string text(size, 'x');
     root.file("/a", text);
     EXPECT_EQ(text_of(root.host(), "/a"), text) << size;
@@ -95,7 +96,9 @@ TEST(RealHost, SaysNoPermission) {
 TEST(RealHost, ResolvesLinksInsideTheRoot) {
   FakeRoot root;
   root.file("/usr/lib/libcuda.so.535", "inside").link("/usr/lib/libcuda.so.1", "libcuda.so.535");
-  root.link("/lib", "/usr/lib").link("/abs", "/usr/lib/libcuda.so.1").link("/usr/up", "../lib/libcuda.so.1");
+  root.link("/lib", "/usr/lib")
+      .link("/abs", "/usr/lib/libcuda.so.1")
+      .link("/usr/up", "../lib/libcuda.so.1");
   root.file("/outside", "still inside").link("/escape", "../../../../outside");
   RealHost host = root.host();
   EXPECT_EQ(text_of(host, "/lib/libcuda.so.1"), "inside");
@@ -110,12 +113,17 @@ TEST(RealHost, ResolvesLinksInsideTheRoot) {
   EXPECT_EQ(*host.read_link("/lib"), "/usr/lib");
 }
 
-// The password file exists on the real machine; with a root it must not be reachable by any spelling.
+// The password file exists on the real machine; with a root it must not be reachable by any
+// spelling.
 TEST(RealHost, NeverLeavesTheRoot) {
   FakeRoot root;
-  root.link("/a", "/etc/passwd").link("/b", "../../../../../../etc/passwd").link("/c", "/").folder("/d/e");
+  root.link("/a", "/etc/passwd")
+      .link("/b", "../../../../../../etc/passwd")
+      .link("/c", "/")
+      .folder("/d/e");
   RealHost host = root.host();
-  for (const char* path : {"/a", "/b", "/c/etc/passwd", "/d/e/../../../../etc/passwd", "../etc/passwd"}) {
+  for (const char* path :
+       {"/a", "/b", "/c/etc/passwd", "/d/e/../../../../etc/passwd", "../etc/passwd"}) {
     EXPECT_EQ(text_of(host, path), "error: not found") << path;
   }
 }
@@ -162,7 +170,8 @@ TEST(RealHost, AFileThatShrinksIsAShortReadNotACrash) {
   ASSERT_TRUE(source);
   ASSERT_EQ(::truncate(root.at("/f").c_str(), 5000), 0);
   std::string buffer(8192, '\0');
-  EXPECT_EQ(*(*source)->read(0, std::as_writable_bytes(std::span(buffer.data(), buffer.size()))), 5000u);
+  EXPECT_EQ(*(*source)->read(0, std::as_writable_bytes(std::span(buffer.data(), buffer.size()))),
+            5000u);
   EXPECT_EQ((*source)->read_exact(0, 8192).error().code, Code::malformed);
 }
 
@@ -178,7 +187,9 @@ TEST(RealHost, GivesTheVariablesItWasToldSorted) {
   ::unsetenv("CUFIT_TEST_VARIABLE");
 }
 
-TEST(RealHost, KnowsFilesystemSizes) { EXPECT_TRUE(RealHost().filesystem_bytes("/proc").has_value()); }
+TEST(RealHost, KnowsFilesystemSizes) {
+  EXPECT_TRUE(RealHost().filesystem_bytes("/proc").has_value());
+}
 
 }  // namespace
 }  // namespace cufit::host

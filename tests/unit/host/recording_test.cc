@@ -34,7 +34,8 @@ class Recording : public testing::Test {
 
 TEST_F(Recording, ComesBackAsItWasSaved) {
   Facts facts;
-  facts.kernel.version = known<std::string>("580.65.06", SourceKind::file, "/sys/module/nvidia/version");
+  facts.kernel.version =
+      known<std::string>("580.65.06", SourceKind::file, "/sys/module/nvidia/version");
   const std::string path = (folder_ / "machine.json").string();
   ASSERT_TRUE(save_recording(path, facts));
   EXPECT_EQ(files(), 1u) << "a temporary file was left behind";
@@ -52,7 +53,8 @@ TEST_F(Recording, ReplacesAnOlderFileWhole) {
 
 TEST_F(Recording, SaysWhatIsWrongWithAFile) {
   EXPECT_EQ(load_facts(host_, (folder_ / "none.json").string()).error().code, Code::not_found);
-  EXPECT_NE(load_facts(host_, write("empty.json", " \n")).error().text().find("is empty"), std::string::npos);
+  EXPECT_NE(load_facts(host_, write("empty.json", " \n")).error().text().find("is empty"),
+            std::string::npos);
   Error error = load_facts(host_, write("cut.json", R"({"schema":"cufit.facts/1","nv)")).error();
   EXPECT_EQ(error.code, Code::malformed);
   EXPECT_NE(error.text().find("cut.json"), std::string::npos);
@@ -61,9 +63,11 @@ TEST_F(Recording, SaysWhatIsWrongWithAFile) {
 }
 
 TEST_F(Recording, TakesACollectEnvDump) {
-  Facts facts = load_facts(host_, write("dump.txt", "Collecting environment information...\n"
-                                                    "PyTorch version: 2.3.1+cu121\n"
-                                                    "Nvidia driver version: 535.183.01\n")).value();
+  Facts facts = load_facts(host_, write("dump.txt",
+                                        "Collecting environment information...\n"
+                                        "PyTorch version: 2.3.1+cu121\n"
+                                        "Nvidia driver version: 535.183.01\n"))
+                    .value();
   EXPECT_EQ(facts.origin, "dump");
   ASSERT_EQ(facts.envs.size(), 1u);
   EXPECT_EQ(*facts.envs[0].torch.version, "2.3.1+cu121");

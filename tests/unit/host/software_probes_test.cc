@@ -11,7 +11,8 @@ namespace {
 
 using test::FakeRoot;
 
-std::vector<Toolkit> toolkits(const FakeRoot& root, std::map<std::string, std::string> variables = {}) {
+std::vector<Toolkit> toolkits(const FakeRoot& root,
+                              std::map<std::string, std::string> variables = {}) {
   Facts facts;
   read_toolkits(root.host(std::move(variables)), facts);
   return facts.toolkits;
@@ -19,13 +20,16 @@ std::vector<Toolkit> toolkits(const FakeRoot& root, std::map<std::string, std::s
 
 TEST(Toolkits, FollowsTheOrderOfABuildAndNamesEachFolderOnce) {
   FakeRoot root;
-  root.file("/usr/local/cuda-12.4/version.json", R"({"cuda":{"name":"CUDA SDK","version":"12.4.1"}})");
+  root.file("/usr/local/cuda-12.4/version.json",
+            R"({"cuda":{"name":"CUDA SDK","version":"12.4.1"}})");
   root.file("/usr/local/cuda-12.4/bin/nvcc", "").link("/usr/local/cuda", "/etc/alternatives/cuda");
   root.link("/etc/alternatives/cuda", "/usr/local/cuda-12.4");
   root.file("/usr/local/cuda-10.2/version.txt", "CUDA Version 10.2.89\n");
-  root.file("/opt/cuda/lib64/libcudart.so.13.0.96", "").file("/usr/local/cuda-11.0/compat/libcuda.so.1", "");
+  root.file("/opt/cuda/lib64/libcudart.so.13.0.96", "")
+      .file("/usr/local/cuda-11.0/compat/libcuda.so.1", "");
   root.file("/usr/local/cudnn/lib64/x", "");
-  std::vector<Toolkit> found = toolkits(root, {{"PATH", "/usr/bin:/usr/local/cuda/bin"}, {"CUDA_HOME", "/opt/cuda"}});
+  std::vector<Toolkit> found =
+      toolkits(root, {{"PATH", "/usr/bin:/usr/local/cuda/bin"}, {"CUDA_HOME", "/opt/cuda"}});
   ASSERT_EQ(found.size(), 3u);
   EXPECT_EQ(found[0].path, "/opt/cuda");
   EXPECT_EQ(found[0].found_by, "CUDA_HOME");
@@ -51,7 +55,8 @@ TEST(Toolkits, ReadsTheVersionFromWhatIsThere) {
                {"/version.json", "{\"cuda\":", std::nullopt}};
   for (const Case& each : cases) {
     FakeRoot root;
-    root.file("/usr/local/cuda/bin/nvcc", "").file(std::string("/usr/local/cuda") + each.path, each.text);
+    root.file("/usr/local/cuda/bin/nvcc", "")
+        .file(std::string("/usr/local/cuda") + each.path, each.text);
     std::vector<Toolkit> found = toolkits(root);
     ASSERT_EQ(found.size(), 1u);
     EXPECT_EQ(found[0].version.value, each.version) << each.path;
@@ -60,7 +65,8 @@ TEST(Toolkits, ReadsTheVersionFromWhatIsThere) {
 
 TEST(Toolkits, FindsTheDistributionsPackage) {
   FakeRoot root;
-  root.file("/usr/lib/nvidia-cuda-toolkit/bin/nvcc", "").link("/usr/bin/nvcc", "../lib/nvidia-cuda-toolkit/bin/nvcc");
+  root.file("/usr/lib/nvidia-cuda-toolkit/bin/nvcc", "")
+      .link("/usr/bin/nvcc", "../lib/nvidia-cuda-toolkit/bin/nvcc");
   root.file("/usr/lib/x86_64-linux-gnu/libcudart.so.11.8.89", "");
   std::vector<Toolkit> found = toolkits(root, {{"PATH", "/usr/bin"}});
   ASSERT_EQ(found.size(), 1u);
@@ -83,8 +89,8 @@ TEST(Variables, KeepsWhatMattersAndNoSecrets) {
                  facts);
   std::vector<std::string> names;
   for (const EnvVariable& each : facts.variables) names.push_back(each.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "NCCL_DEBUG",
-                                             "PYTORCH_ALLOC_CONF"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH",
+                                             "NCCL_DEBUG", "PYTORCH_ALLOC_CONF"}));
   EXPECT_EQ(facts.variables[0].value, "") << "empty hides every GPU and is not unset";
   EXPECT_EQ(facts.variables[1].value, "/a:?[31m");
 }
@@ -97,16 +103,21 @@ ContainerEngine engine(const FakeRoot& root, std::map<std::string, std::string> 
 
 TEST(ContainerEngine, ReadsARegisteredRuntime) {
   FakeRoot root;
-  root.file("/usr/bin/dockerd", "").file("/usr/bin/nvidia-ctk", "").file("/etc/cdi/nvidia.yaml", "");
-  root.file("/etc/cdi/other.yaml", "kind: vendor.com/nic\n").file("/var/run/cdi/gpu.json", "{\"kind\":\"nvidia.com/gpu\"}");
-  root.file("/etc/docker/daemon.json", R"({"runtimes":{"nvidia":{"path":"nvidia-container-runtime"}}})");
+  root.file("/usr/bin/dockerd", "")
+      .file("/usr/bin/nvidia-ctk", "")
+      .file("/etc/cdi/nvidia.yaml", "");
+  root.file("/etc/cdi/other.yaml", "kind: vendor.com/nic\n")
+      .file("/var/run/cdi/gpu.json", "{\"kind\":\"nvidia.com/gpu\"}");
+  root.file("/etc/docker/daemon.json",
+            R"({"runtimes":{"nvidia":{"path":"nvidia-container-runtime"}}})");
   ContainerEngine found = engine(root);
   EXPECT_EQ(found.docker.value, "/usr/bin/dockerd");
   EXPECT_EQ(found.toolkit.value, "/usr/bin/nvidia-ctk");
   EXPECT_EQ(found.runtime_registered.value, true);
   EXPECT_EQ(found.default_runtime.value, "runc");
   EXPECT_EQ(found.snap_docker.value, false);
-  EXPECT_EQ(found.cdi_specs, (std::vector<std::string>{"/etc/cdi/nvidia.yaml", "/var/run/cdi/gpu.json"}));
+  EXPECT_EQ(found.cdi_specs,
+            (std::vector<std::string>{"/etc/cdi/nvidia.yaml", "/var/run/cdi/gpu.json"}));
 }
 
 TEST(ContainerEngine, WithoutSettingsTheRuntimeIsNotRegistered) {
@@ -122,7 +133,9 @@ TEST(ContainerEngine, WithoutSettingsTheRuntimeIsNotRegistered) {
 
 TEST(ContainerEngine, SnapHasItsOwnSettings) {
   FakeRoot root;
-  root.file("/snap/bin/docker", "").folder("/snap/docker/current").file("/etc/docker/daemon.json", R"({"runtimes":{"nvidia":{}}})");
+  root.file("/snap/bin/docker", "")
+      .folder("/snap/docker/current")
+      .file("/etc/docker/daemon.json", R"({"runtimes":{"nvidia":{}}})");
   EXPECT_EQ(engine(root).snap_docker.value, true);
   EXPECT_EQ(engine(root).runtime_registered.value, false);
   root.file("/usr/bin/dockerd", "");

@@ -23,7 +23,8 @@ TEST(System, ReadsABareDebian) {
   test::add_proc(root);
   test::add_bare_host(root);
   test::add_glibc(root);
-  root.file("/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c", std::string("\6\0\0\0\1", 5));
+  root.file("/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
+            std::string("\6\0\0\0\1", 5));
   SystemFacts system = read(root);
   EXPECT_EQ(system.distribution.value, "Debian GNU/Linux 12 (bookworm)");
   EXPECT_EQ(system.distribution_id.value, "debian 12");
@@ -53,8 +54,9 @@ TEST(System, ReadsABareDebian) {
 TEST(System, AnEmptyRootIsAllMissingAndSaysWhy) {
   FakeRoot root;
   SystemFacts system = read(root);
-  for (const auto* fact : {&system.distribution, &system.kernel, &system.architecture, &system.libc, &system.glibc,
-                           &system.cpu_model, &system.wsl, &system.jetson, &system.boot_id, &system.cgroup}) {
+  for (const auto* fact :
+       {&system.distribution, &system.kernel, &system.architecture, &system.libc, &system.glibc,
+        &system.cpu_model, &system.wsl, &system.jetson, &system.boot_id, &system.cgroup}) {
     EXPECT_FALSE(*fact);
     EXPECT_EQ(fact->why, WhyNot::not_present) << fact->source.detail;
     EXPECT_FALSE(fact->source.detail.empty());
@@ -65,10 +67,15 @@ TEST(System, AnEmptyRootIsAllMissingAndSaysWhy) {
 
 TEST(System, DamagedFilesAreMalformedNotZero) {
   FakeRoot root;
-  root.file("/proc/meminfo", "MemTotal: lots kB\n").file("/proc/self/status", "Cpus_allowed_list:\t5-2\n");
-  root.file("/proc/self/limits", "Max locked memory").file("/etc/os-release", "\xff\xfe").file("/proc/sys/kernel/osrelease", "");
+  root.file("/proc/meminfo", "MemTotal: lots kB\n")
+      .file("/proc/self/status", "Cpus_allowed_list:\t5-2\n");
+  root.file("/proc/self/limits", "Max locked memory")
+      .file("/etc/os-release", "\xff\xfe")
+      .file("/proc/sys/kernel/osrelease", "");
   root.file("/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c", "\6");
-  root.file("/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "\x7f" "ELF");
+  root.file("/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+            "\x7f"
+            "ELF");
   SystemFacts system = read(root);
   EXPECT_EQ(system.ram_bytes.why, WhyNot::malformed);
   EXPECT_EQ(system.cpus.why, WhyNot::malformed);
@@ -92,7 +99,8 @@ TEST(System, UnreadableFilesSayNoPermission) {
 
 TEST(System, MemlockMayBeUnlimited) {
   FakeRoot root;
-  root.file("/proc/self/limits", "Max locked memory         unlimited            unlimited            bytes     \n");
+  root.file("/proc/self/limits",
+            "Max locked memory         unlimited            unlimited            bytes     \n");
   EXPECT_EQ(read(root).memlock_bytes.value, UINT64_MAX);
 }
 
@@ -100,8 +108,10 @@ TEST(System, TheSmallestLimitOnTheWayUpCounts) {
   FakeRoot root;
   root.file("/proc/self/cgroup", "0::/a/b\n");
   root.file("/proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
-  root.file("/sys/fs/cgroup/a/b/memory.max", "max\n").file("/sys/fs/cgroup/a/memory.max", "8589934592\n");
-  root.file("/sys/fs/cgroup/a/b/cpu.max", "400000 100000\n").file("/sys/fs/cgroup/a/cpu.max", "150000 100000\n");
+  root.file("/sys/fs/cgroup/a/b/memory.max", "max\n")
+      .file("/sys/fs/cgroup/a/memory.max", "8589934592\n");
+  root.file("/sys/fs/cgroup/a/b/cpu.max", "400000 100000\n")
+      .file("/sys/fs/cgroup/a/cpu.max", "150000 100000\n");
   SystemFacts system = read(root);
   EXPECT_EQ(system.memory_limit_bytes.value, 8589934592u);
   EXPECT_EQ(system.memory_limit_bytes.source.detail, "/sys/fs/cgroup/a/memory.max");
@@ -115,7 +125,8 @@ TEST(System, ReadsCgroupV1) {
             "31 23 0:28 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"
             "32 23 0:28 /docker/abc /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu,cpuacct\n");
   root.file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
-  root.file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n").file("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  root.file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n")
+      .file("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
   SystemFacts system = read(root);
   EXPECT_EQ(system.cgroup.value, "v1");
   EXPECT_EQ(system.memory_limit_bytes.why, WhyNot::not_present);
@@ -159,7 +170,8 @@ TEST(System, TellsWslVersions) {
 
 TEST(System, NamesJetsons) {
   FakeRoot root;
-  root.file("/etc/nv_tegra_release", "# R36 (release), REVISION: 4.3, GCID: 38968081, BOARD: generic, EABI: aarch64\n");
+  root.file("/etc/nv_tegra_release",
+            "# R36 (release), REVISION: 4.3, GCID: 38968081, BOARD: generic, EABI: aarch64\n");
   EXPECT_EQ(read(root).jetson.value, "L4T 36.4.3");
   root.file("/proc/device-tree/model", std::string("NVIDIA Jetson AGX Orin Developer Kit\0", 37));
   EXPECT_EQ(read(root).jetson.value, "NVIDIA Jetson AGX Orin Developer Kit (L4T 36.4.3)");
@@ -188,35 +200,76 @@ struct ContainerCase {
 };
 
 TEST(System, TellsContainersAndHow) {
-  const std::string overlay = "1 2 0:5 / / rw - overlay overlay rw,lowerdir=/var/lib/docker/overlay2/l/A\n";
+  const std::string overlay =
+      "1 2 0:5 / / rw - overlay overlay rw,lowerdir=/var/lib/docker/overlay2/l/A\n";
   const ContainerCase cases[] = {
       {"docker", [](FakeRoot& r) { r.file("/.dockerenv", ""); }, {}, "docker", "/.dockerenv"},
-      {"podman", [](FakeRoot& r) { r.file("/run/.containerenv", "engine=\"podman-4\""); }, {}, "podman",
+      {"podman",
+       [](FakeRoot& r) { r.file("/run/.containerenv", "engine=\"podman-4\""); },
+       {},
+       "podman",
        "/run/.containerenv"},
-      {"pod", [](FakeRoot& r) { r.file("/.dockerenv", ""); }, {{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}}, "kubernetes",
+      {"pod",
+       [](FakeRoot& r) { r.file("/.dockerenv", ""); },
+       {{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}},
+       "kubernetes",
        "KUBERNETES_SERVICE_HOST"},
-      {"pod by files", [](FakeRoot& r) { r.folder("/var/run/secrets/kubernetes.io/serviceaccount"); }, {},
-       "kubernetes", "/var/run/secrets/kubernetes.io"},
-      {"apptainer on a pod", [](FakeRoot&) {},
-       {{"APPTAINER_CONTAINER", "/x.sif"}, {"KUBERNETES_SERVICE_HOST", "10.0.0.1"}}, "apptainer", "APPTAINER_CONTAINER"},
-      {"singularity", [](FakeRoot& r) { r.folder("/.singularity.d"); }, {}, "apptainer", "/.singularity.d"},
-      {"lxc", [](FakeRoot& r) { r.file("/run/systemd/container", "lxc\n"); }, {}, "lxc", "/run/systemd/container"},
-      {"nspawn", [](FakeRoot& r) { r.file("/run/systemd/container", "systemd-nspawn\n"); }, {}, "systemd-nspawn",
+      {"pod by files",
+       [](FakeRoot& r) { r.folder("/var/run/secrets/kubernetes.io/serviceaccount"); },
+       {},
+       "kubernetes",
+       "/var/run/secrets/kubernetes.io"},
+      {"apptainer on a pod",
+       [](FakeRoot&) {},
+       {{"APPTAINER_CONTAINER", "/x.sif"}, {"KUBERNETES_SERVICE_HOST", "10.0.0.1"}},
+       "apptainer",
+       "APPTAINER_CONTAINER"},
+      {"singularity",
+       [](FakeRoot& r) { r.folder("/.singularity.d"); },
+       {},
+       "apptainer",
+       "/.singularity.d"},
+      {"lxc",
+       [](FakeRoot& r) { r.file("/run/systemd/container", "lxc\n"); },
+       {},
+       "lxc",
        "/run/systemd/container"},
-      {"by cgroup", [](FakeRoot& r) { r.file("/proc/self/cgroup", "1:x:/system.slice/docker-abc.scope\n"); }, {},
-       "docker", "/proc/self/cgroup"},
-      {"pod by cgroup", [](FakeRoot& r) { r.file("/proc/self/cgroup", "0::/kubepods.slice/cri-containerd-1.scope\n"); },
-       {}, "kubernetes", "/proc/self/cgroup"},
-      {"containerd by cgroup", [](FakeRoot& r) { r.file("/proc/self/cgroup", "0::/containerd/x\n"); }, {}, "containerd",
+      {"nspawn",
+       [](FakeRoot& r) { r.file("/run/systemd/container", "systemd-nspawn\n"); },
+       {},
+       "systemd-nspawn",
+       "/run/systemd/container"},
+      {"by cgroup",
+       [](FakeRoot& r) { r.file("/proc/self/cgroup", "1:x:/system.slice/docker-abc.scope\n"); },
+       {},
+       "docker",
        "/proc/self/cgroup"},
-      {"by root layers", [&](FakeRoot& r) { r.file("/proc/self/mountinfo", overlay); }, {}, "docker",
+      {"pod by cgroup",
+       [](FakeRoot& r) {
+         r.file("/proc/self/cgroup", "0::/kubepods.slice/cri-containerd-1.scope\n");
+       },
+       {},
+       "kubernetes",
+       "/proc/self/cgroup"},
+      {"containerd by cgroup",
+       [](FakeRoot& r) { r.file("/proc/self/cgroup", "0::/containerd/x\n"); },
+       {},
+       "containerd",
+       "/proc/self/cgroup"},
+      {"by root layers",
+       [&](FakeRoot& r) { r.file("/proc/self/mountinfo", overlay); },
+       {},
+       "docker",
        "/proc/self/mountinfo (/)"},
       {"podman by mounts",
        [](FakeRoot& r) {
          r.file("/proc/self/mountinfo",
-                "1 2 0:5 /containers/storage/overlay-containers/a/userdata/hosts /etc/hosts rw - tmpfs tmpfs rw\n");
+                "1 2 0:5 /containers/storage/overlay-containers/a/userdata/hosts /etc/hosts rw - "
+                "tmpfs tmpfs rw\n");
        },
-       {}, "podman", "/proc/self/mountinfo (/etc/hosts)"},
+       {},
+       "podman",
+       "/proc/self/mountinfo (/etc/hosts)"},
   };
   for (const ContainerCase& each : cases) {
     FakeRoot root;
@@ -237,7 +290,8 @@ TEST(System, AMachineMadeFromAnImageIsNoContainer) {
 TEST(System, TheEngineOnAHostIsNoContainer) {
   FakeRoot root;
   test::add_bare_host(root);
-  root.file("/proc/1/cgroup", "0::/init.scope\n").file("/proc/self/cgroup", "0::/system.slice/docker.service\n");
+  root.file("/proc/1/cgroup", "0::/init.scope\n")
+      .file("/proc/self/cgroup", "0::/system.slice/docker.service\n");
   EXPECT_EQ(read(root).container.value, "none");
 }
 

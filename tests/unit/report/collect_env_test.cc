@@ -48,7 +48,9 @@ testing::World h200() {
   libcuda.version = "580.159.04";
   libcuda.loads = true;
   facts.driver_libraries = {libcuda};
-  facts.collect_env.cpu = {{"Architecture", "x86_64"}, {"CPU(s)", "16"}, {"Model name", "Intel(R) Xeon(R) Processor"},
+  facts.collect_env.cpu = {{"Architecture", "x86_64"},
+                           {"CPU(s)", "16"},
+                           {"Model name", "Intel(R) Xeon(R) Processor"},
                            {"NUMA node0 CPU(s)", ""}};
   facts.collect_env.gcc = seen<std::string>("(Ubuntu 13.3.0-6ubuntu2~24.04.1) 13.3.0");
   facts.collect_env.cmake = seen<std::string>("version 4.4.3");
@@ -124,11 +126,13 @@ TEST(CollectEnv, PrintsTorchsForm) {
             "[conda] Could not collect\n"
             "\n"
             "cufit:\n"
-            "cufit version: " CUFIT_VERSION "\n"
+            "cufit version: " CUFIT_VERSION
+            "\n"
             "verdict: works\n"
             "libcuda.so.1: /lib/x86_64-linux-gnu/libcuda.so.1 (580.159.04)\n"
             "environment: /opt/venv\n"
-            "CUDA libraries: libcudnn.so.9 libcudnn_ops.so.9 (RPATH: lib/python3.12/site-packages/nvidia/cudnn/lib)\n"
+            "CUDA libraries: libcudnn.so.9 libcudnn_ops.so.9 (RPATH: "
+            "lib/python3.12/site-packages/nvidia/cudnn/lib)\n"
             "would not be found: libcupti.so.13 (needed by /opt/venv/lib/libtorch_cpu.so)\n");
 }
 
@@ -139,19 +143,21 @@ TEST(CollectEnv, AvailabilityIsTheDriversWord) {
     const char* expected;
   };
   auto none = [](WhyNot why) { return missing<int>(why, SourceKind::cuda, "cuInit"); };
-  for (const Case& c : {Case{"works", seen(0), seen(2), "True"}, Case{"no device", seen(0), seen(0), "False"},
-                        Case{"too old", seen(803), none(WhyNot::not_asked), "False"},
-                        Case{"no libcuda", none(WhyNot::not_present), {}, "False"},
-                        Case{"hang", none(WhyNot::timeout), {}, "Could not collect"},
-                        Case{"not asked", none(WhyNot::not_asked), {}, "Could not collect"},
-                        Case{"count unknown", seen(0), none(WhyNot::timeout), "Could not collect"}}) {
+  for (const Case& c :
+       {Case{"works", seen(0), seen(2), "True"}, Case{"no device", seen(0), seen(0), "False"},
+        Case{"too old", seen(803), none(WhyNot::not_asked), "False"},
+        Case{"no libcuda", none(WhyNot::not_present), {}, "False"},
+        Case{"hang", none(WhyNot::timeout), {}, "Could not collect"},
+        Case{"not asked", none(WhyNot::not_asked), {}, "Could not collect"},
+        Case{"count unknown", seen(0), none(WhyNot::timeout), "Could not collect"}}) {
     testing::World world = h200();
     world.facts.cuda.init_result = c.init;
     world.facts.cuda.device_count = c.count;
     EXPECT_EQ(collect_env(world.facts).is_cuda_available, c.expected) << c.name;
   }
   testing::World world = h200();
-  world.facts.envs[0].torch.cuda = missing<std::string>(WhyNot::not_present, SourceKind::file, "version.py");
+  world.facts.envs[0].torch.cuda =
+      missing<std::string>(WhyNot::not_present, SourceKind::file, "version.py");
   EXPECT_EQ(collect_env(world.facts).is_cuda_available, "False");  // a CPU build asks no driver
   EXPECT_EQ(collect_env(world.facts).cuda_compiled_version, "Could not collect");
 }
@@ -159,7 +165,8 @@ TEST(CollectEnv, AvailabilityIsTheDriversWord) {
 TEST(CollectEnv, WithoutAnyTraceOfCuda) {
   testing::World world = h200();
   world.facts.nvml = {};
-  world.facts.cuda.init_result = missing<int>(WhyNot::not_present, SourceKind::cuda, "libcuda.so.1");
+  world.facts.cuda.init_result =
+      missing<int>(WhyNot::not_present, SourceKind::cuda, "libcuda.so.1");
   world.facts.toolkits.clear();
   CollectEnv env = collect_env(world.facts);
   EXPECT_EQ(env.nvidia_gpu_models, "No CUDA");
@@ -217,7 +224,9 @@ TEST(CollectEnv, ReadsBackWhatItPrints) {
   world.facts.nvml.gpus.push_back(second);
   world.facts.collect_env.cudnn.value->push_back("/usr/lib/libcudnn_ops.so.9.14.0");
   std::vector<std::string> texts{collect_env_text(world.view())};
-  if (std::ifstream file(std::string(CUFIT_SOURCE_DIR) + "/../shared/gpu/machine-h200/collect_env.txt"); file) {
+  if (std::ifstream file(std::string(CUFIT_SOURCE_DIR) +
+                         "/../shared/gpu/machine-h200/collect_env.txt");
+      file) {
     std::stringstream text;
     text << file.rdbuf();
     texts.push_back(text.str());
@@ -264,7 +273,8 @@ TEST(CollectEnv, SameLabelsAsTheRealTool) {
       if (line == "CPU:") break;
       size_t colon = line.find(':');
       if (line.empty()) out.emplace_back();
-      if (colon != std::string_view::npos && line[0] != '/' && line[0] != '<') out.emplace_back(line.substr(0, colon));
+      if (colon != std::string_view::npos && line[0] != '/' && line[0] != '<')
+        out.emplace_back(line.substr(0, colon));
     }
     return out;
   };
@@ -287,7 +297,8 @@ TEST(CollectEnv, FindingsStandInTheLastSection) {
   std::string text = collect_env_text(world.view());
   size_t section = text.find("\ncufit:\n");
   ASSERT_NE(section, std::string::npos);
-  EXPECT_GT(text.find("error: driver_too_old: The driver is too old for CUDA 12.1 (GPU 0)\n"), section);
+  EXPECT_GT(text.find("error: driver_too_old: The driver is too old for CUDA 12.1 (GPU 0)\n"),
+            section);
 }
 
 }  // namespace

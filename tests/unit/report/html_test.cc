@@ -16,12 +16,13 @@ std::string page(const testing::World& world, const std::string& lang = "en") {
 
 TEST(DoctorHtml, StandsAlone) {
   std::string html = lower(page(testing::broken()));
-  for (const char* forbidden : {"<script", "<link", "<img", "<iframe", " src=", " href=", "url(", "@import", "@font-face",
-                                " onload", "javascript:"}) {
+  for (const char* forbidden : {"<script", "<link", "<img", "<iframe", " src=", " href=", "url(",
+                                "@import", "@font-face", " onload", "javascript:"}) {
     EXPECT_EQ(html.find(forbidden), std::string::npos) << forbidden;
   }
-  for (const char* needed : {"<!doctype html>", "<meta charset=\"utf-8\">", "content-security-policy", "viewport",
-                             "prefers-color-scheme:dark", "@media print", "<details"}) {
+  for (const char* needed :
+       {"<!doctype html>", "<meta charset=\"utf-8\">", "content-security-policy", "viewport",
+        "prefers-color-scheme:dark", "@media print", "<details"}) {
     EXPECT_NE(html.find(needed), std::string::npos) << needed;
   }
 }
@@ -35,10 +36,11 @@ TEST(DoctorHtml, NamesItsLanguage) {
 
 TEST(DoctorHtml, SaysWhatTheTextSays) {
   std::string html = page(testing::broken());
-  for (const char* part : {"PyTorch will not run on this machine&#39;s GPU", "The driver is too old for CUDA 12.1",
-                           "<code>/sys/module/nvidia/version</code>: 520.61.05",
-                           "<pre><code>/opt/venv/bin/python -m pip install torch --index-url",
-                           "<span class=\"word\">broken</span>", "envs[0].torch.version"}) {
+  for (const char* part :
+       {"PyTorch will not run on this machine&#39;s GPU", "The driver is too old for CUDA 12.1",
+        "<code>/sys/module/nvidia/version</code>: 520.61.05",
+        "<pre><code>/opt/venv/bin/python -m pip install torch --index-url",
+        "<span class=\"word\">broken</span>", "envs[0].torch.version"}) {
     EXPECT_NE(html.find(part), std::string::npos) << part;
   }
 }

@@ -16,8 +16,8 @@ TEST(DoctorJson, HoldsTheWholeSchema) {
   Json json = Json::parse(doctor_json(world.view()));
   std::vector<std::string> keys;
   for (const auto& item : json.items()) keys.push_back(item.key());
-  EXPECT_EQ(keys, (std::vector<std::string>{"schema", "cufit", "verdict", "findings", "chains", "abilities",
-                                            "host_limits", "facts"}));
+  EXPECT_EQ(keys, (std::vector<std::string>{"schema", "cufit", "verdict", "findings", "chains",
+                                            "abilities", "host_limits", "facts"}));
   EXPECT_EQ(json["schema"], "cufit.doctor/1");
   EXPECT_EQ(json["verdict"], "broken");
   const Json& finding = json["findings"][0];
@@ -28,7 +28,8 @@ TEST(DoctorJson, HoldsTheWholeSchema) {
   EXPECT_EQ(finding["summary"], "The driver is too old for CUDA 12.1");
   EXPECT_EQ(finding["why"], "This torch needs driver 525.60.13, the machine has 520.61.05");
   EXPECT_EQ(finding["rule"], "Any driver of the family works");
-  EXPECT_EQ(finding["evidence"][1], (Json{{"kind", "cuda"}, {"detail", "cuInit"}, {"value", "803"}}));
+  EXPECT_EQ(finding["evidence"][1],
+            (Json{{"kind", "cuda"}, {"detail", "cuInit"}, {"value", "803"}}));
   EXPECT_EQ(finding["consequences"], (Json{"shm_too_small", "no_such_id"}));
   EXPECT_EQ(json["chains"][0]["gpu"], "0: NVIDIA GeForce RTX 3090 (8.6)");
   EXPECT_EQ(json["chains"][0]["env"], "/opt/venv");

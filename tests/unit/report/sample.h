@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small world and two reports in it for the tests of the renderers: one machine where all is well, one where the
-// driver is too old.
+// A small world and two reports in it for the tests of the renderers: one machine where all is
+// well, one where the driver is too old.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,12 @@ using checks::Severity;
 
 inline const knowledge::TextPair k_driver_texts[] = {
     {"title", "The driver is too old for CUDA {cuda}", "驱动对 CUDA {cuda} 来说太旧"},
-    {"why", "This torch needs driver {need}, the machine has {have}", "此 torch 需要驱动 {need}，本机为 {have}"},
+    {"why", "This torch needs driver {need}, the machine has {have}",
+     "此 torch 需要驱动 {need}，本机为 {have}"},
     {"why.dump", "According to the text, {have} is installed", "文本称已安装 {have}"},
     {"rule", "Any driver of the family works", "同系列的驱动都可用"},
-    {"next", "Take a wheel for this driver: `{command}`. Then start again", "换用适合此驱动的 wheel：`{command}`。然后重试"},
+    {"next", "Take a wheel for this driver: `{command}`. Then start again",
+     "换用适合此驱动的 wheel：`{command}`。然后重试"},
 };
 inline const knowledge::TextPair k_shm_texts[] = {
     {"title", "/dev/shm is small", "/dev/shm 太小"},
@@ -41,8 +43,9 @@ struct World {
       if (pair.key.substr(0, 7) == "report.") messages.push_back(pair);
     }
     messages.push_back({"test.link", "says {what}", "显示 {what}"});
-    std::sort(messages.begin(), messages.end(),
-              [](const knowledge::TextPair& a, const knowledge::TextPair& b) { return a.key < b.key; });
+    std::sort(
+        messages.begin(), messages.end(),
+        [](const knowledge::TextPair& a, const knowledge::TextPair& b) { return a.key < b.key; });
     knowledge.messages = messages;
     knowledge.findings = k_findings;
   }
@@ -54,7 +57,11 @@ struct World {
 };
 
 inline checks::Link link(std::string name, LinkState state, std::string what) {
-  return {std::move(name), state, "test.link", {{"what", std::move(what)}}, {{"file", "/proc/x", "seen"}}};
+  return {std::move(name),
+          state,
+          "test.link",
+          {{"what", std::move(what)}},
+          {{"file", "/proc/x", "seen"}}};
 }
 
 inline host::PythonEnv env(std::string path, std::string torch) {
@@ -62,22 +69,28 @@ inline host::PythonEnv env(std::string path, std::string torch) {
   out.path = std::move(path);
   out.kind = "venv";
   out.python = known<std::string>("3.12.3", SourceKind::file, "pyvenv.cfg");
-  if (!torch.empty()) out.torch.version = known<std::string>(std::move(torch), SourceKind::file, "version.py");
+  if (!torch.empty())
+    out.torch.version = known<std::string>(std::move(torch), SourceKind::file, "version.py");
   return out;
 }
 
-inline void add_chain(World& world, const std::string& gpu, const std::string& env, LinkState driver) {
-  world.report.chains.push_back({gpu, env,
-                                 {link("gpu", LinkState::ok, "a GPU"), link("kernel_driver", driver, "520.61.05"),
-                                  link("torch", LinkState::ok, "sm_90")}});
+inline void add_chain(World& world, const std::string& gpu, const std::string& env,
+                      LinkState driver) {
+  world.report.chains.push_back(
+      {gpu,
+       env,
+       {link("gpu", LinkState::ok, "a GPU"), link("kernel_driver", driver, "520.61.05"),
+        link("torch", LinkState::ok, "sm_90")}});
 }
 
 inline World healthy() {
   World world;
   world.report.verdict = LinkState::ok;
-  world.facts.system.distribution = known<std::string>("Debian GNU/Linux 12", SourceKind::file, "/etc/os-release");
+  world.facts.system.distribution =
+      known<std::string>("Debian GNU/Linux 12", SourceKind::file, "/etc/os-release");
   world.facts.envs = {env("/opt/venv", "2.11.0+cu130"), env("/usr", "")};
-  for (int i = 0; i < 3; ++i) add_chain(world, std::to_string(i) + ": NVIDIA H200 (9.0)", "/opt/venv", LinkState::ok);
+  for (int i = 0; i < 3; ++i)
+    add_chain(world, std::to_string(i) + ": NVIDIA H200 (9.0)", "/opt/venv", LinkState::ok);
   return world;
 }
 
@@ -90,9 +103,14 @@ inline World broken() {
   finding.id = "driver_too_old";
   finding.severity = Severity::error;
   finding.subject = "GPU 0";
-  finding.args = {{"cuda", "12.1"}, {"need", "525.60.13"}, {"have", "520.61.05"},
-                  {"command", "/opt/venv/bin/python -m pip install torch --index-url https://download.pytorch.org/whl/cu118"}};
-  finding.evidence = {{"file", "/sys/module/nvidia/version", "520.61.05"}, {"cuda", "cuInit", "803"},
+  finding.args = {{"cuda", "12.1"},
+                  {"need", "525.60.13"},
+                  {"have", "520.61.05"},
+                  {"command",
+                   "/opt/venv/bin/python -m pip install torch --index-url "
+                   "https://download.pytorch.org/whl/cu118"}};
+  finding.evidence = {{"file", "/sys/module/nvidia/version", "520.61.05"},
+                      {"cuda", "cuInit", "803"},
                       {"table", "data/cuda.toml", ""}};
   finding.consequences = {"shm_too_small", "no_such_id"};
   world.report.findings = {finding};

@@ -14,7 +14,8 @@ using testing::broken;
 using testing::healthy;
 using testing::World;
 
-std::string text(const World& world, const std::string& lang = "en", int width = 100, bool verbose = false) {
+std::string text(const World& world, const std::string& lang = "en", int width = 100,
+                 bool verbose = false) {
   Style style;
   style.lang = lang;
   style.width = width;
@@ -56,18 +57,21 @@ TEST(DoctorText, BrokenMachineShowsTheLinkAndTheCommand) {
             "  What follows: /dev/shm is small; `no_such_id`\n"
             "  Rule: Any driver of the family works\n"
             "  Next: Take a wheel for this driver:\n"
-            "      /opt/venv/bin/python -m pip install torch --index-url https://download.pytorch.org/whl/cu118\n"
+            "      /opt/venv/bin/python -m pip install torch --index-url "
+            "https://download.pytorch.org/whl/cu118\n"
             "    Then start again\n"
             "\n"
-            "`cufit doctor -v` shows every fact; `cufit doctor --record FILE` makes a file for a colleague who\n"
+            "`cufit doctor -v` shows every fact; `cufit doctor --record FILE` makes a file for a "
+            "colleague who\n"
             "helps\n");
 }
 
 TEST(DoctorText, ChineseSaysTheSame) {
   std::string zh = text(broken(), "zh");
-  for (const char* part : {"✗ 不行：PyTorch 不能在本机的 GPU 上运行\n", "  ✗ 不通  内核驱动  显示 520.61.05\n",
-                           "✗ 错误：驱动对 CUDA 12.1 来说太旧 [GPU 0]\n", "  由此导致：/dev/shm 太小；`no_such_id`\n",
-                           "  下一步：换用适合此驱动的 wheel：\n"}) {
+  for (const char* part :
+       {"✗ 不行：PyTorch 不能在本机的 GPU 上运行\n", "  ✗ 不通  内核驱动  显示 520.61.05\n",
+        "✗ 错误：驱动对 CUDA 12.1 来说太旧 [GPU 0]\n", "  由此导致：/dev/shm 太小；`no_such_id`\n",
+        "  下一步：换用适合此驱动的 wheel：\n"}) {
     EXPECT_NE(zh.find(part), std::string::npos) << part << "\n" << zh;
   }
 }
@@ -89,11 +93,13 @@ TEST(DoctorText, HonoursEveryWidth) {
 
 TEST(DoctorText, EveryMarkStandsBesideAWord) {
   World world = broken();
-  world.report.chains[0].links.push_back(testing::link("container", checks::LinkState::limited, "a limit"));
-  world.report.chains[0].links.push_back(testing::link("libraries", checks::LinkState::unknown, "nothing"));
+  world.report.chains[0].links.push_back(
+      testing::link("container", checks::LinkState::limited, "a limit"));
+  world.report.chains[0].links.push_back(
+      testing::link("libraries", checks::LinkState::unknown, "nothing"));
   std::string all = text(world);
-  for (const char* part : {"  ✓ ok       GPU", "  ✗ broken   kernel driver", "  ! limit    container",
-                           "  ? unknown  CUDA libraries"}) {
+  for (const char* part : {"  ✓ ok       GPU", "  ✗ broken   kernel driver",
+                           "  ! limit    container", "  ? unknown  CUDA libraries"}) {
     EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all;
   }
 }
@@ -121,12 +127,14 @@ TEST(DoctorText, ForeignTextCannotSteerTheTerminal) {
   world.report.findings[0].evidence[0].value = "\x1b]0;title\x07";
   world.report.findings[0].args["command"] = "echo \x1b[0m hi";
   world.facts.problems = {"`\x1b[5m`: bad"};
-  for (bool verbose : {false, true}) EXPECT_EQ(text(world, "en", 100, verbose).find('\x1b'), std::string::npos);
+  for (bool verbose : {false, true})
+    EXPECT_EQ(text(world, "en", 100, verbose).find('\x1b'), std::string::npos);
 }
 
 TEST(DoctorText, VerboseListsFactsWithSourceOrReason) {
   World world = healthy();
-  world.facts.system.secure_boot = missing<bool>(WhyNot::no_permission, SourceKind::file, "/sys/efi", "denied");
+  world.facts.system.secure_boot =
+      missing<bool>(WhyNot::no_permission, SourceKind::file, "/sys/efi", "denied");
   world.facts.system.ram_bytes = known<uint64_t>(1u << 30, SourceKind::file, "/proc/meminfo");
   std::string all = text(world, "en", 100, true);
   for (const char* part : {"  system.distribution: Debian GNU/Linux 12  [file /etc/os-release]\n",
@@ -152,7 +160,8 @@ TEST(DoctorText, SaysWhenFactsAreNotOfThisMachine) {
 TEST(DoctorText, ABreakInOneEnvironmentIsNotSaidOfAll) {
   World world = broken();
   world.facts.envs.push_back(testing::env("/opt/other", "2.11.0+cu118"));
-  testing::add_chain(world, "0: NVIDIA GeForce RTX 3090 (8.6)", "/opt/other", checks::LinkState::limited);
+  testing::add_chain(world, "0: NVIDIA GeForce RTX 3090 (8.6)", "/opt/other",
+                     checks::LinkState::limited);
   EXPECT_NE(text(world).find("PyTorch runs in 1 of 2 pairs"), std::string::npos);
 }
 
@@ -167,13 +176,16 @@ TEST(DoctorText, AnEnvironmentWithTorchIsNotListedAsOneWithout) {
   world.report.chains.clear();  // no GPU, no chain
   std::string all = text(world);
   EXPECT_EQ(all.find("without torch"), std::string::npos) << all;
-  EXPECT_NE(all.find("\nEnvironments\n  /opt/venv (venv, Python 3.12.3, torch 2.5.1+cu121)\n"), std::string::npos) << all;
+  EXPECT_NE(all.find("\nEnvironments\n  /opt/venv (venv, Python 3.12.3, torch 2.5.1+cu121)\n"),
+            std::string::npos)
+      << all;
 }
 
 TEST(CutCommands, TakesOutOnlyWhatCanBeCopied) {
   auto shown = [](std::string_view text) {
     std::string out;
-    for (const Piece& piece : cut_commands(text)) out += (piece.command ? "$" : "") + piece.text + "|";
+    for (const Piece& piece : cut_commands(text))
+      out += (piece.command ? "$" : "") + piece.text + "|";
     return out;
   };
   EXPECT_EQ(shown("Run `a b`. Then `c d`, or not"), "Run|$a b|Then|$c d|or not|");
@@ -190,8 +202,11 @@ TEST(DoctorText, ANextStepThatIsOneCommandIsNeverWrapped) {
   world.report.findings[0].id = "reboot_now";
   for (std::string lang : {"en", "zh"}) {
     std::string colon = lang == "zh" ? "：" : ":";
-    EXPECT_NE(text(world, lang, 40).find(colon + "\n      sudo reboot --with a very long list of words that passes any width\n"),
-              std::string::npos)
+    EXPECT_NE(
+        text(world, lang, 40)
+            .find(colon +
+                  "\n      sudo reboot --with a very long list of words that passes any width\n"),
+        std::string::npos)
         << text(world, lang, 40);
   }
 }
@@ -201,8 +216,10 @@ TEST(FindingText, ChoosesVariantLanguageAndFallsBack) {
   checks::Finding finding = world.report.findings[0];
   EXPECT_EQ(finding_text(finding, "title", "zh", world.knowledge), "驱动对 CUDA 12.1 来说太旧");
   finding.variant = "dump";
-  EXPECT_EQ(finding_text(finding, "why", "en", world.knowledge), "According to the text, 520.61.05 is installed");
-  EXPECT_EQ(finding_text(finding, "title", "en", world.knowledge), "The driver is too old for CUDA 12.1");
+  EXPECT_EQ(finding_text(finding, "why", "en", world.knowledge),
+            "According to the text, 520.61.05 is installed");
+  EXPECT_EQ(finding_text(finding, "title", "en", world.knowledge),
+            "The driver is too old for CUDA 12.1");
   finding.id = "no_such_id";
   EXPECT_EQ(finding_text(finding, "title", "en", world.knowledge), "no_such_id");
   EXPECT_EQ(finding_text(finding, "why", "en", world.knowledge), "");
@@ -216,7 +233,8 @@ TEST(FindingText, AnUndecidedFindingAssertsNothing) {
   finding.severity = checks::Severity::unknown;
   EXPECT_EQ(finding_text(finding, "title", "en", knowledge),
             "Could not be judged: \"The driver is too old for torch's CUDA runtime\"");
-  EXPECT_EQ(finding_text(finding, "why", "zh", knowledge), "决定这一点的信息没有读到，因此无法断定是否如此。");
+  EXPECT_EQ(finding_text(finding, "why", "zh", knowledge),
+            "决定这一点的信息没有读到，因此无法断定是否如此。");
   EXPECT_EQ(finding_text(finding, "next", "en", knowledge),
             "Run `cufit doctor -v`, which names what was not read and why");
   finding.variant = "unknown_driver";

@@ -13,10 +13,11 @@ TEST(Columns, CountsWhatATerminalShows) {
     const char* text;
     int columns;
   };
-  for (const Case& c : {Case{"", 0}, Case{"torch", 5}, Case{"驱动", 4}, Case{"驱动 580", 8}, Case{"e\u0301", 1},
-                        Case{"\u2713 ok", 4}, Case{"\u2717", 1}, Case{"，。", 4}, Case{"한글", 4}, Case{"ｶﾅ", 2},
-                        Case{"\U0001F680", 2}, Case{"\u200bx\ufeff", 1}, Case{"\xff\xfe", 2}, Case{"\u00e9", 1},
-                        Case{"\U00020000", 2}, Case{"\xe9\xa9", 2}}) {
+  for (const Case& c :
+       {Case{"", 0}, Case{"torch", 5}, Case{"驱动", 4}, Case{"驱动 580", 8}, Case{"e\u0301", 1},
+        Case{"\u2713 ok", 4}, Case{"\u2717", 1}, Case{"，。", 4}, Case{"한글", 4}, Case{"ｶﾅ", 2},
+        Case{"\U0001F680", 2}, Case{"\u200bx\ufeff", 1}, Case{"\xff\xfe", 2}, Case{"\u00e9", 1},
+        Case{"\U00020000", 2}, Case{"\xe9\xa9", 2}}) {
     EXPECT_EQ(columns(c.text), c.columns) << c.text;
   }
 }
@@ -29,7 +30,8 @@ TEST(Wrap, BreaksAtSpaces) {
 
 TEST(Wrap, KeepsAQuotedCommandWhole) {
   EXPECT_EQ(wrap("run `pip install torch` now", 12), (Lines{"run", "`pip install torch`", "now"}));
-  EXPECT_EQ(wrap("run `pip install", 8), (Lines{"run `pip", "install"}));  // no closing quote: words
+  EXPECT_EQ(wrap("run `pip install", 8),
+            (Lines{"run `pip", "install"}));  // no closing quote: words
 }
 
 TEST(Wrap, BreaksBetweenWideCharactersButNotBeforeClosingPunctuation) {
@@ -46,7 +48,8 @@ TEST(Wrap, LeavesALongWordWhole) {
 }
 
 TEST(Wrap, NeverPassesTheWidthWhereItCanBreak) {
-  const std::string text = "PyTorch 2.11 在 H200 上可以运行，因为驱动 `580.159.04` 足够新；see the rule (in words).";
+  const std::string text =
+      "PyTorch 2.11 在 H200 上可以运行，因为驱动 `580.159.04` 足够新；see the rule (in words).";
   for (int width = 20; width <= 100; ++width) {
     std::string joined;
     for (const std::string& line : wrap(text, width)) {
@@ -68,12 +71,15 @@ TEST(Printable, TakesTheTeethOutOfTerminalCodes) {
   EXPECT_EQ(printable("a\x1b[31mb"), "a\\x1b[31mb");
   EXPECT_EQ(printable("a\r\nb\tc"), "a\\x0d\nb c");
   EXPECT_EQ(printable("x\u202ey"), "x\\u202ey");
-  EXPECT_EQ(printable("\xc2\x9b" "31m"), "\\x9b31m");  // the one-byte CSI
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m"),
+            "\\x9b31m");  // the one-byte CSI
   EXPECT_EQ(printable("\xff驱动"), "\xEF\xBF\xBD驱动");
 }
 
 TEST(Decode, RefusesOverlongAndSurrogates) {
-  for (const char* bad : {"\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf0\x9f", "\x80"}) {
+  for (const char* bad :
+       {"\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf0\x9f", "\x80"}) {
     EXPECT_EQ(decode(bad, 0).value, 0xFFFDu) << bad;
     EXPECT_EQ(decode(bad, 0).length, 1u);
   }
