@@ -175,7 +175,8 @@ class Claims {
     tools.cmake = text_of("cmake_version");
     const DumpField* cudnn = dump_.find("cudnn_version");
     std::vector<std::string> paths;
-    for (std::string_view line : split_lines(cudnn ? cudnn->value : std::string()))
+    const std::string_view text = cudnn ? std::string_view(cudnn->value) : std::string_view();
+    for (std::string_view line : split_lines(text))
       if (starts_with(trim(line), "/")) paths.emplace_back(trim(line));
     tools.cudnn = paths.empty() ? unsaid<std::vector<std::string>>(cudnn)
                                 : claim(std::move(paths), cudnn->line);
