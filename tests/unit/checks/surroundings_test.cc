@@ -311,7 +311,7 @@ TEST(CudaLibraries, WrongPlaceAndNoPlace) {
              w.facts.envs[0].loads = {library("libcublas.so.11", "/usr/local/cuda/libcublas.so.11",
                                               "ld.so.cache", "11.8", "11", false)};
            },
-           {"cuda_libs_shadowed/error/cache"}},
+           {"cuda_libs_shadowed/warning/cache"}},
           {"parts of two cuDNN",
            [](World& w) {
              w.facts.envs[0].loads = {
@@ -322,7 +322,7 @@ TEST(CudaLibraries, WrongPlaceAndNoPlace) {
                                                  "/env/nvidia/libcudnn_ops.so.9", "RUNPATH", "9.5",
                                                  "12", true)};
            },
-           {"cuda_libs_shadowed/error/ld_library_path"}},
+           {"cuda_libs_shadowed/warning/ld_library_path"}},
       });
 }
 
