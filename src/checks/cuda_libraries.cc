@@ -40,6 +40,23 @@ const host::LoadedLibrary* own_copy(const host::PythonEnv& env, const std::strin
   return nullptr;
 }
 
+// cuDNN's parts must be of one release. A part that the environment lacks is then taken from the
+// system by name, beside the environment's own libcudnn.so (seen on an H200: LSTM fails with
+// CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH, convolutions run).
+const host::LoadedLibrary* own_cudnn(const host::PythonEnv& env, const std::string& name) {
+  if (!starts_with(name, "libcudnn_")) return nullptr;
+  for (const host::LoadedLibrary& other : env.loads) {
+    if (starts_with(other.name, "libcudnn.so") && other.inside) return &other;
+  }
+  return nullptr;
+}
+
+// What the foreign library stands beside or instead of.
+const host::LoadedLibrary* own_partner(const host::PythonEnv& env, const std::string& name) {
+  const host::LoadedLibrary* own = own_copy(env, name);
+  return own != nullptr ? own : own_cudnn(env, name);
+}
+
 std::string stem(std::string_view name) { return std::string(name.substr(0, name.find(".so"))); }
 
 void not_found(const host::PythonEnv& env, const TorchBuild& build,
@@ -57,7 +74,12 @@ void not_found(const host::PythonEnv& env, const TorchBuild& build,
          library.name + ": " + (library.by.empty() ? "not found" : library.by)});
   }
   if (names.empty()) return;
-  if (!import_fails) made.variant = "sublibrary";
+  if (!import_fails) {
+    // Without its engines_runtime_compiled, cuDNN 9.19 ran LSTM and failed at convolutions; matrix
+    // products never need it (measured on an H200).
+    made.variant = "sublibrary";
+    made.severity = Severity::warning;
+  }
   made.args["names"] = short_list(names);
   made.args["name"] = names.front();
   made.args["asked_by"] = asked.front();
@@ -109,7 +131,7 @@ void shadowed(const host::PythonEnv& env, const TorchBuild& build, std::vector<F
     // Inside, but a package of another CUDA major put its files there: nvidia_packages.cc names the
     // packages.
     if (library.inside) continue;
-    const host::LoadedLibrary* own = own_copy(env, library.name);
+    const host::LoadedLibrary* own = own_partner(env, library.name);
     if (own == nullptr && !major) continue;  // a system or image build without libraries of its own
     foreign.push_back(&library);
   }
@@ -123,7 +145,7 @@ void shadowed(const host::PythonEnv& env, const TorchBuild& build, std::vector<F
   for (const host::LoadedLibrary* library : foreign) {
     names.push_back(stem(library->name));
     made.evidence.push_back({"file", library->path, line_of(*library)});
-    const host::LoadedLibrary* own = own_copy(env, library->name);
+    const host::LoadedLibrary* own = own_partner(env, library->name);
     if (own != nullptr) made.evidence.push_back({"file", own->path, own->version});
   }
   const std::string& path = foreign.front()->path;
@@ -132,7 +154,7 @@ void shadowed(const host::PythonEnv& env, const TorchBuild& build, std::vector<F
   made.args["by"] = foreign.front()->by;
   made.args["asked_by"] = std::string(file_name(foreign.front()->asked_by));
   made.args["have"] = foreign.front()->version.empty() ? "?" : foreign.front()->version;
-  const host::LoadedLibrary* own = own_copy(env, foreign.front()->name);
+  const host::LoadedLibrary* own = own_partner(env, foreign.front()->name);
   made.args["own"] = own != nullptr && !own->version.empty() ? own->version : build.tag;
   made.args["env"] = env.path;
   findings.push_back(std::move(made));

@@ -286,7 +286,15 @@ TEST(CudaLibraries, WrongPlaceAndNoPlace) {
            [](World& w) {
              w.facts.envs[0].loads = {library("libcudnn_ops.so.9", "", "dlopen", "", "12", false)};
            },
-           {"cuda_lib_not_found/error/sublibrary"}},
+           {"cuda_lib_not_found/warning/sublibrary"}},
+          {"a part of cuDNN comes from the system because the environment lacks it",
+           [](World& w) {
+             w.facts.envs[0].loads = {library("libcudnn.so.9", "/env/nvidia/libcudnn.so.9", "RPATH",
+                                              "9.19", "", true),
+                                      library("libcudnn_adv.so.9", "/lib/libcudnn_adv.so.9",
+                                              "ld.so.cache", "9.14", "", false)};
+           },
+           {"cuda_libs_shadowed/warning/cache"}},
           {"the driver's libcuda is another question",
            [](World& w) {
              w.facts.envs[0].loads = {library("libcuda.so.1", "", "", "", "", false)};
