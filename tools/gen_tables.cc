@@ -9,24 +9,19 @@
 // compiled in.
 //
 // usage: gen-tables DATA_DIR OUT.cc        errors are `file:line: what`, exit code 1
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
+#include "gen_tables.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
-#include <map>
-#include <optional>
-#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
 namespace fs = std::filesystem;
 
-namespace {
+namespace gen {
 
 int error_count = 0;
 
@@ -34,6 +29,8 @@ void report(const std::string& file, const toml::source_region& at, const std::s
   std::fprintf(stderr, "%s:%u: %s\n", file.c_str(), at.begin.line, what.c_str());
   ++error_count;
 }
+
+namespace {
 
 enum class Kind { text, list, integer, real, lower };  // list: array of strings, joined with blanks
 
@@ -125,6 +122,8 @@ const std::vector<TableSpec>& specs() {
   return all;
 }
 
+}  // namespace
+
 std::string quote(std::string_view text) {
   std::string out = "\"";
   for (unsigned char c : text) {
@@ -143,6 +142,8 @@ std::string quote(std::string_view text) {
   }
   return out + "\"sv";
 }
+
+namespace {
 
 std::string joined(const toml::array& list, const std::string& file) {
   std::string out;
@@ -250,13 +251,8 @@ void read_rows(const TableSpec& spec, const toml::table& table, const std::strin
   }
 }
 
-struct Text {
-  std::string en, zh;
-};
-using Texts = std::map<std::string, Text>;  // sorted: two builds of one tree are the same bytes
+}  // namespace
 
-// Nested tables to dotted keys. `lang` set: leaves are strings of that language (findings); empty:
-// leaves are tables {en, zh} (messages).
 void flatten(const toml::table& table, const std::string& prefix, const std::string& lang,
              const std::string& file, Texts& out) {
   for (const auto& [key, value] : table) {
@@ -306,6 +302,8 @@ std::vector<fs::path> toml_files(const fs::path& folder) {
   return out;
 }
 
+namespace {
+
 std::string tables_cpp(const fs::path& data, std::string& members) {
   std::map<std::string, std::string> rows;
   for (const fs::path& path : toml_files(data)) {
@@ -333,68 +331,6 @@ std::string tables_cpp(const fs::path& data, std::string& members) {
   return out;
 }
 
-std::set<std::string> placeholders(std::string_view text) {
-  std::set<std::string> out;
-  for (size_t at = text.find('{'); at != text.npos; at = text.find('{', at + 1)) {
-    const size_t end = text.find('}', at);
-    if (end == text.npos) break;
-    out.insert(std::string(text.substr(at + 1, end - at - 1)));
-  }
-  return out;
-}
-
-// `args` lists what a check supplies for this finding: no text may ask for more, a title may ask
-// for nothing (it is also printed where only the id is known), and both languages ask for the same.
-void check_placeholders(const toml::table& root, const Texts& texts, const std::string& file) {
-  std::set<std::string> args;
-  const toml::array* list = root.get_as<toml::array>("args");
-  if (!list) return report(file, root.source(), "lacks `args`");
-  for (const toml::node& item : *list) args.insert(item.value_or(std::string()));
-  for (const auto& [key, text] : texts) {
-    const std::set<std::string> en = placeholders(text.en);
-    if (en != placeholders(text.zh))
-      report(file, root.source(), "`" + key + "`: en and zh differ in placeholders");
-    if (!en.empty() && key.compare(0, 5, "title") == 0)
-      report(file, root.source(), "a title has no placeholders");
-    for (const std::string& name : en) {
-      if (!args.count(name))
-        report(file, root.source(), "`" + key + "` asks for {" + name + "}, not in `args`");
-    }
-  }
-}
-
-std::string findings_cpp(const fs::path& folder, std::string& members) {
-  std::string arrays, rows;
-  for (const fs::path& path : toml_files(folder)) {
-    std::optional<toml::table> root = parse(path);
-    if (!root) continue;
-    const std::string file = path.string(), id = path.stem().string();
-    for (const char* key : {"id", "layer", "action", "source"}) {
-      if (!root->get_as<std::string>(key))
-        report(file, root->source(), std::string("lacks `") + key + "`");
-    }
-    if ((*root)["id"].value_or(std::string()) != id)
-      report(file, root->source(), "`id` is not the file's name");
-    Texts texts;
-    for (const char* lang : {"en", "zh"}) {
-      const toml::table* table = root->get_as<toml::table>(lang);
-      if (table) flatten(*table, "", lang, file, texts);
-    }
-    for (const char* key : {"title", "why", "next"}) {
-      if (!texts.count(key))
-        report(file, root->source(), std::string("lacks the text `") + key + "`");
-    }
-    check_placeholders(*root, texts, file);
-    arrays += "constexpr TextPair k_texts_" + id + "[] = {\n" +
-              text_pairs(texts, file, root->source()) + "};\n";
-    rows += "  {" + quote(id) + ", " + quote((*root)["layer"].value_or(std::string())) + ", " +
-            quote((*root)["action"].value_or(std::string())) + ", k_texts_" + id + "},\n";
-  }
-  if (rows.empty()) return {};
-  members += "  .findings = k_findings,\n";
-  return arrays + "constexpr FindingTexts k_findings[] = {\n" + rows + "};\n";
-}
-
 std::string messages_cpp(const fs::path& folder, std::string& members) {
   Texts all;
   for (const fs::path& path : toml_files(folder)) {
@@ -414,6 +350,7 @@ std::string messages_cpp(const fs::path& folder, std::string& members) {
 }
 
 }  // namespace
+}  // namespace gen
 
 int main(int argc, char** argv) {
   if (argc != 3) {
@@ -422,10 +359,10 @@ int main(int argc, char** argv) {
   }
   const fs::path data = argv[1];
   std::string members;
-  std::string arrays = tables_cpp(data, members);
-  arrays += findings_cpp(data / "findings", members);
-  arrays += messages_cpp(data / "messages", members);
-  if (error_count) return 1;
+  std::string arrays = gen::tables_cpp(data, members);
+  arrays += gen::findings_cpp(data, members);
+  arrays += gen::messages_cpp(data / "messages", members);
+  if (gen::error_count) return 1;
   std::ofstream out(argv[2], std::ios::binary);
   out << "// Made by gen-tables from data/*.toml. Do not edit.\n#include "
          "\"knowledge/knowledge.h\"\n\n"

@@ -83,12 +83,37 @@ struct TextPair {
   std::string_view key, en, zh;
 };
 
+// One pattern of a signature or clue: RE2, any case. Every match holds `literal` (lower case), so
+// that a text without it need not be searched.
+struct PatternRow {
+  std::string_view re, literal;
+};
+// A thing a text can say ("the program runs under WSL"). Names that begin with oom_ are computed
+// from the numbers of an out-of-memory message and have no patterns.
+struct ClueRow {
+  std::string_view id, en, zh;
+  std::span<const PatternRow> patterns;
+};
+// One signature: any of the patterns (or none are needed), and all clues of `with` ("!x": not x).
+struct SignRow {
+  std::span<const PatternRow> any;
+  std::span<const std::string_view> with;
+  int weight;    // 1..99: how strongly it speaks for the cause
+  bool certain;  // nothing else prints it
+};
+
 // Texts of one finding. Keys: "title", "why", "why.<variant>", "next", "next.<variant>", "rule"
-// (optional, the correct rule where popular advice is wrong).
+// (optional, the correct rule where popular advice is wrong), "why.text" and
+// "next.text" (when only a pasted text is known), "decide" (what would tell it from its rivals).
 struct FindingTexts {
   std::string_view id, category,
       action;  // action: none|monitor|configure|reinstall|update-driver|reset|isolate|...
   std::span<const TextPair> texts;
+  // How a text gives this cause away (explain/); empty for findings that only facts can show.
+  std::span<const SignRow> signs;
+  std::span<const std::string_view> against;   // clues that rule the cause out
+  std::span<const std::string_view> explains;  // causes that are only an echo of this one
+  std::string_view source;
 };
 
 // All tables. `builtin()` is the compiled copy; the struct exists so that tests can pass a smaller
@@ -110,6 +135,7 @@ struct Knowledge {
   std::span<const XidRow> xids;
   std::span<const ForwardCompat> forward_compat;
   std::span<const FindingTexts> findings;
+  std::span<const ClueRow> clues;
   std::span<const TextPair> messages;  // every other text: "link.torch.cubin"
 
   static const Knowledge& builtin();

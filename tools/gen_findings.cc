@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// data/findings/<id>.toml and data/clues/*.toml: texts, signatures and clues; see data/README.md.
+#include <algorithm>
+
+#include "gen_tables.h"
+
+namespace fs = std::filesystem;
+
+namespace gen {
+namespace {
+
+std::set<std::string> placeholders(std::string_view text) {
+  std::set<std::string> out;
+  for (size_t at = text.find('{'); at != text.npos; at = text.find('{', at + 1)) {
+    const size_t end = text.find('}', at);
+    if (end == text.npos) break;
+    out.insert(std::string(text.substr(at + 1, end - at - 1)));
+  }
+  return out;
+}
+
+// `args` lists what a check supplies for this finding: no text may ask for more, a title may ask
+// for nothing (it is also printed where only the id is known), and both languages ask for the same.
+void check_placeholders(const toml::table& root, const Texts& texts, const std::string& file) {
+  std::set<std::string> args;
+  const toml::array* list = root.get_as<toml::array>("args");
+  if (!list) return report(file, root.source(), "lacks `args`");
+  for (const toml::node& item : *list) args.insert(item.value_or(std::string()));
+  for (const auto& [key, text] : texts) {
+    const std::set<std::string> en = placeholders(text.en);
+    if (en != placeholders(text.zh))
+      report(file, root.source(), "`" + key + "`: en and zh differ in placeholders");
+    if (!en.empty() && key.compare(0, 5, "title") == 0)
+      report(file, root.source(), "a title has no placeholders");
+    for (const std::string& name : en) {
+      if (!args.count(name))
+        report(file, root.source(), "`" + key + "` asks for {" + name + "}, not in `args`");
+    }
+  }
+}
+
+std::vector<std::string> strings(const toml::table& table, const char* key,
+                                 const std::string& file) {
+  std::vector<std::string> out;
+  const toml::node* node = table.get(key);
+  if (!node) return out;
+  const toml::array* list = node->as_array();
+  if (!list) {
+    report(file, node->source(), std::string("`") + key + "` is no list");
+    return out;
+  }
+  for (const toml::node& item : *list) {
+    if (const auto* text = item.as_string()) {
+      out.push_back(**text);
+    } else {
+      report(file, item.source(), std::string("`") + key + "` holds only strings");
+    }
+  }
+  return out;
+}
+
+// Writes `constexpr std::string_view NAME[]` and returns NAME, or "{}" for an empty list (C++ has
+// no empty arrays).
+std::string names_array(const std::vector<std::string>& names, const std::string& name,
+                        std::string& arrays) {
+  if (names.empty()) return "{}";
+  arrays += "constexpr std::string_view " + name + "[] = {";
+  for (const std::string& item : names) arrays += quote(item) + ", ";
+  arrays += "};\n";
+  return name;
+}
+
+std::string patterns_array(const toml::table& table, const std::string& name,
+                           const std::string& file, std::string& arrays) {
+  const std::vector<std::string> patterns = strings(table, "any", file);
+  if (patterns.empty()) return "{}";
+  arrays += "constexpr PatternRow " + name + "[] = {\n";
+  for (const std::string& pattern : patterns) {
+    std::string why;
+    const std::string literal = required_literal(pattern, why);
+    if (literal.empty()) report(file, table.get("any")->source(), "`" + pattern + "`: " + why);
+    arrays += "  {" + quote(with_any_space(pattern)) + ", " + quote(literal) + "},\n";
+  }
+  arrays += "};\n";
+  return name;
+}
+
+// Clues that the program computes from numbers (explain/oom_clues.cc), and `oom` itself.
+bool is_computed(const std::string& clue) { return clue.compare(0, 4, "oom_") == 0; }
+
+struct Uses {  // of clue names, checked once all clues are known
+  std::string file, clue;
+  toml::source_region at;
+};
+
+struct Output {
+  std::string arrays, rows;
+  std::vector<Uses> uses;
+};
+
+void use(Output& out, const std::string& file, const toml::node& where,
+         const std::vector<std::string>& clues) {
+  for (const std::string& clue : clues) {
+    out.uses.push_back(
+        {file, clue.compare(0, 1, "!") == 0 ? clue.substr(1) : clue, where.source()});
+  }
+}
+
+// [[sign]] tables of one finding: returns the name of their array, or "{}".
+std::string signs_array(const toml::table& root, const std::string& id, const std::string& file,
+                        Output& out) {
+  static const std::set<std::string> known = {"any", "with", "weight", "certain", "note"};
+  const toml::array* signs = root.get_as<toml::array>("sign");
+  if (!signs) return "{}";
+  std::string rows;
+  for (size_t i = 0; i < signs->size(); ++i) {
+    const toml::table* sign = (*signs)[i].as_table();
+    if (!sign) {
+      report(file, (*signs)[i].source(), "`sign` is no table");
+      continue;
+    }
+    for (const auto& [key, value] : *sign) {
+      if (!known.count(std::string(key.str())))
+        report(file, value.source(), "unknown key `" + std::string(key.str()) + "` in `sign`");
+    }
+    const int64_t weight = (*sign)["weight"].value_or(int64_t{0});
+    if (weight < 1 || weight > 99) report(file, sign->source(), "`weight` is from 1 to 99");
+    const std::string tail = id + "_" + std::to_string(i);
+    const std::vector<std::string> with = strings(*sign, "with", file);
+    if (!sign->contains("any") && std::none_of(with.begin(), with.end(), [](const std::string& w) {
+          return w.compare(0, 1, "!") != 0;
+        }))
+      report(file, sign->source(), "a sign needs `any` or a clue in `with`");
+    use(out, file, *sign, with);
+    rows += "  {" + patterns_array(*sign, "k_sign_" + tail, file, out.arrays) + ", " +
+            names_array(with, "k_with_" + tail, out.arrays) + ", " + std::to_string(weight) +
+            ((*sign)["certain"].value_or(false) ? ", true" : ", false") + "},\n";
+  }
+  out.arrays += "constexpr SignRow k_signs_" + id + "[] = {\n" + rows + "};\n";
+  return "k_signs_" + id;
+}
+
+void read_finding(const fs::path& path, Output& out) {
+  std::optional<toml::table> root = parse(path);
+  if (!root) return;
+  static const std::set<std::string> known = {"id",      "layer",    "action", "source", "args",
+                                              "against", "explains", "en",     "zh",     "sign"};
+  const std::string file = path.string(), id = path.stem().string();
+  for (const auto& [key, value] : *root) {
+    if (!known.count(std::string(key.str())))
+      report(file, value.source(), "unknown key `" + std::string(key.str()) + "`");
+  }
+  for (const char* key : {"id", "layer", "action", "source"}) {
+    if (!root->get_as<std::string>(key))
+      report(file, root->source(), std::string("lacks `") + key + "`");
+  }
+  if ((*root)["id"].value_or(std::string()) != id)
+    report(file, root->source(), "`id` is not the file's name");
+  Texts texts;
+  for (const char* lang : {"en", "zh"}) {
+    const toml::table* table = root->get_as<toml::table>(lang);
+    if (table) flatten(*table, "", lang, file, texts);
+  }
+  for (const char* key : {"title", "why", "next"}) {
+    if (!texts.count(key))
+      report(file, root->source(), std::string("lacks the text `") + key + "`");
+  }
+  check_placeholders(*root, texts, file);
+  const std::vector<std::string> against = strings(*root, "against", file);
+  use(out, file, *root, against);
+  const std::string signs = signs_array(*root, id, file, out);
+  out.arrays += "constexpr TextPair k_texts_" + id + "[] = {\n" +
+                text_pairs(texts, file, root->source()) + "};\n";
+  out.rows += "  {" + quote(id) + ", " + quote((*root)["layer"].value_or(std::string())) + ", " +
+              quote((*root)["action"].value_or(std::string())) + ", k_texts_" + id + ", " + signs +
+              ", " + names_array(against, "k_against_" + id, out.arrays) + ", " +
+              names_array(strings(*root, "explains", file), "k_explains_" + id, out.arrays) + ", " +
+              quote((*root)["source"].value_or(std::string())) + "},\n";
+}
+
+void read_clues(const fs::path& path, std::set<std::string>& names, Output& out) {
+  std::optional<toml::table> root = parse(path);
+  if (!root) return;
+  const std::string file = path.string();
+  for (const auto& [key, value] : *root) {
+    if (key.str() != "clue") report(file, value.source(), "only [clue.<name>] tables here");
+  }
+  const toml::table* clues = root->get_as<toml::table>("clue");
+  if (!clues) return;
+  for (const auto& [key, value] : *clues) {
+    const std::string id(key.str());
+    const toml::table* clue = value.as_table();
+    if (!clue) {
+      report(file, value.source(), "`" + id + "` is no table");
+      continue;
+    }
+    for (const auto& [name, node] : *clue) {
+      if (name.str() != "any" && name.str() != "en" && name.str() != "zh" && name.str() != "note")
+        report(file, node.source(), "unknown key `" + std::string(name.str()) + "` in a clue");
+    }
+    if (!names.insert(id).second) report(file, value.source(), "`" + id + "` exists already");
+    const auto* en = clue->get_as<std::string>("en");
+    const auto* zh = clue->get_as<std::string>("zh");
+    if (!en || !zh) report(file, value.source(), "`" + id + "` lacks `en` or `zh`");
+    if (!clue->contains("any") && !is_computed(id))
+      report(file, value.source(), "`" + id + "` has no patterns");
+    out.rows += "  {" + quote(id) + ", " + quote(en ? **en : "") + ", " + quote(zh ? **zh : "") +
+                ", " + patterns_array(*clue, "k_clue_" + id, file, out.arrays) + "},\n";
+  }
+}
+
+}  // namespace
+
+std::string findings_cpp(const fs::path& data, std::string& members) {
+  Output findings, clues;
+  for (const fs::path& path : toml_files(data / "findings")) read_finding(path, findings);
+  std::set<std::string> names;
+  for (const fs::path& path : toml_files(data / "clues")) read_clues(path, names, clues);
+  for (const Uses& used : findings.uses) {
+    if (!names.count(used.clue)) report(used.file, used.at, "no clue `" + used.clue + "`");
+  }
+  std::string out = findings.arrays + clues.arrays;
+  if (!findings.rows.empty()) {
+    members += "  .findings = k_findings,\n";
+    out += "constexpr FindingTexts k_findings[] = {\n" + findings.rows + "};\n";
+  }
+  if (!clues.rows.empty()) {
+    members += "  .clues = k_clues,\n";
+    out += "constexpr ClueRow k_clues[] = {\n" + clues.rows + "};\n";
+  }
+  return out;
+}
+
+}  // namespace gen
