@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the text says in terms of data/clues and data/findings: which clues are there, which signs
+// match, each with its lines. The scores are made of this (scores.cc).
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "explain/explain.h"
+#include "explain/oom_clues.h"
+#include "explain/pattern_search.h"
+
+namespace cufit::explain {
+
+struct SignHit {
+  const knowledge::SignRow* sign;
+  std::vector<EvidenceLine> lines;
+};
+
+struct TextEvidence {
+  std::map<std::string_view, std::vector<EvidenceLine>> clues;  // those that are there
+  std::vector<std::vector<SignHit>> signs;                      // by index of the finding
+
+  bool has(std::string_view clue) const { return clues.count(clue) != 0; }
+};
+
+TextEvidence read_evidence(const knowledge::Knowledge& knowledge, const PatternSearch& patterns,
+                           std::span<const formats::TextLine> lines,
+                           std::span<const ComputedClue> computed);
+
+}  // namespace cufit::explain

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text in, ranked root causes out: the engine of `cufit explain`, callable on any stream of bytes.
+//
+// Three sources speak for a cause: its signatures (data/findings, matched on the text), the numbers
+// of an out-of-memory message, and doctor's checks over the facts that the text claims (joined with
+// a machine's facts where the caller has them). A clue that rules a cause out drops it; a cause
+// that explains another one pushes that one down. Pure: no file, no clock, no environment.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checks/finding.h"
+#include "formats/oom_message.h"
+#include "host/facts.h"
+#include "knowledge/knowledge.h"
+
+namespace cufit::explain {
+
+// certain: the text proves it. likely: what is in the text points to it and nothing contradicts.
+// possible: it fits as others do.
+enum class Confidence { certain, likely, possible };
+const char* to_string(Confidence confidence);
+
+struct EvidenceLine {
+  uint64_t line = 0;  // from 1; 0 = not of the text but of the machine beside it
+  std::string text;   // the line as it stands, shortened
+  std::string
+      fact;  // what it says, where that is more than the line ("driver 470.57.02"); or empty
+};
+
+struct Cause {
+  std::string id;
+  Confidence confidence = Confidence::possible;
+  double score = 0;  // 0..1, only for the order
+  // Texts: report::finding_text(finding, "title" | "why" | "next", ...). Where only the text speaks
+  // its variant is "text"; where a check found it, the check's own with its numbers.
+  checks::Finding finding;
+  std::vector<EvidenceLine> evidence;  // strongest first
+  // The finding's text "decide" is worth asking: it is not certain, or has rivals.
+  bool would_decide = false;
+};
+
+struct Ignored {
+  std::string id;
+  std::string clue;            // id of data/clues that rules it out
+  EvidenceLine contradiction;  // where the text says so
+};
+
+struct Explanation {
+  std::vector<Cause> causes;  // best first; empty = nothing known
+  std::vector<Ignored> ignored;
+  host::Facts facts;  // claimed by the text, joined with those beside it
+  std::optional<formats::OomMessage> oom;
+  uint64_t lines = 0;    // of the input
+  bool thinned = false;  // the middle of a long input was searched but not kept in full
+};
+
+struct Options {
+  std::string name = "stdin";           // what sources call the text: "train.log:12"
+  const host::Facts* beside = nullptr;  // this machine's or a recording's facts (--here, --from)
+};
+
+class Explainer {
+ public:
+  explicit Explainer(const knowledge::Knowledge& knowledge);
+  ~Explainer();
+  Explainer(const Explainer&) = delete;
+  Explainer& operator=(const Explainer&) = delete;
+
+  void add(std::string_view bytes);  // the text, in pieces of any size
+  Explanation finish(const Options& options);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace cufit::explain

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "explain/intake.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "formats/printable.h"
+
+namespace cufit::explain {
+namespace {
+
+constexpr size_t k_block_bytes = 1 << 20;
+constexpr size_t k_head_bytes = 1 << 20;    // kept in full
+constexpr size_t k_tail_bytes = 256 << 10;  // kept in full
+constexpr size_t k_kept_bytes = 4 << 20;    // of the middle
+constexpr size_t k_longest_line = 16 << 10;
+constexpr uint16_t k_places_per_word = 24;             // in the middle
+constexpr int k_lines_before = 6, k_lines_after = 16;  // a traceback above, a table below
+
+bool ends_line(char c) { return c == '\n' || c == '\v'; }
+
+size_t line_begin(std::string_view text, size_t at) {
+  while (at > 0 && !ends_line(text[at - 1])) --at;
+  return at;
+}
+size_t line_end(std::string_view text, size_t at) {  // after the line break
+  while (at < text.size() && !ends_line(text[at])) ++at;
+  return std::min(at + 1, text.size());
+}
+
+}  // namespace
+
+Intake::Intake(const LiteralSearch& words) : words_(words), seen_(words.size()) {}
+
+void Intake::add(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const size_t piece = std::min(bytes.size(), k_block_bytes);
+    decoder_.add(bytes.substr(0, piece), block_);
+    bytes.remove_prefix(piece);
+    if (block_.size() >= k_block_bytes + carried_) take_block(false);
+  }
+}
+
+// Lines [begin, end) of the block into kept_, pieces of overlong lines included.
+void Intake::keep(std::string_view block, uint64_t first_number, size_t begin, size_t end) {
+  uint64_t number =
+      first_number + static_cast<uint64_t>(
+                         std::count(block.begin(), block.begin() + static_cast<long>(begin), '\n'));
+  uint32_t piece = 0;
+  // Pieces of one line count from the line's beginning, also when only its rest is kept.
+  for (size_t at = begin; at > 0 && block[at - 1] == '\v'; at = line_begin(block, at - 1)) ++piece;
+  while (begin < end) {
+    size_t stop = begin;
+    while (stop < end && !ends_line(block[stop])) ++stop;
+    for (size_t from = begin; from == begin || from < stop; from += k_longest_line) {
+      std::string_view text = block.substr(from, std::min(k_longest_line, stop - from));
+      if (text.empty() && from != begin) break;
+      auto [place, is_new] = kept_.try_emplace({number, piece++});
+      if (is_new) {
+        place->second = formats::printable(text, k_longest_line);
+        kept_bytes_ += place->second.size() + 64;
+      }
+    }
+    if (stop < end && block[stop] == '\n') ++number, piece = 0;
+    begin = stop + 1;
+  }
+}
+
+void Intake::search(std::string_view block, uint64_t first_number) {
+  size_t counted = 0;  // number of the line at `counted` is `number`
+  uint64_t number = first_number;
+  words_.each(block, [&](uint32_t word, size_t at) -> size_t {
+    if (seen_[word] >= k_places_per_word || kept_bytes_ >= k_kept_bytes) return 0;
+    ++seen_[word];
+    size_t begin = line_begin(block, at), end = line_end(block, at);
+    const size_t next = end;
+    for (int i = 0; i < k_lines_before && begin > 0; ++i) begin = line_begin(block, begin - 1);
+    for (int i = 0; i < k_lines_after && end < block.size(); ++i) end = line_end(block, end);
+    if (begin < counted) counted = 0, number = first_number;
+    number += static_cast<uint64_t>(std::count(block.begin() + static_cast<long>(counted),
+                                               block.begin() + static_cast<long>(begin), '\n'));
+    counted = begin;
+    keep(block.substr(begin, end - begin), number, 0, end - begin);
+    return next;  // one hit is enough to keep a line
+  });
+}
+
+void Intake::take_block(bool last) {
+  // Cut at a line end; a block without one is cut anywhere.
+  size_t cut = block_.size();
+  if (!last) {
+    while (cut > carried_ && !ends_line(block_[cut - 1])) --cut;
+    if (cut == carried_) cut = block_.size();
+  }
+  const std::string_view block(block_.data(), cut);
+  if (taken_bytes_ < k_head_bytes) {
+    keep(block, block_number_, 0, block.size());
+  } else {
+    thinned_ = true;
+    search(block, block_number_);
+  }
+  taken_bytes_ += cut - carried_;
+  // The last lines are searched again with the next block, so that what surrounds a hit is whole.
+  size_t carry = cut;
+  for (int i = 0; i < k_lines_before + k_lines_after && carry > 0 && cut - carry < (64u << 10); ++i)
+    carry = line_begin(block, carry - 1);
+  const uint64_t carry_number =
+      block_number_ + static_cast<uint64_t>(std::count(
+                          block.begin(), block.begin() + static_cast<long>(carry), '\n'));
+  lines_ = block_number_ - 1 + static_cast<uint64_t>(std::count(block.begin(), block.end(), '\n')) +
+           (last && cut > 0 && block[cut - 1] != '\n' ? 1 : 0);
+  std::string next = block_.substr(carry);
+  previous_ = std::move(block_);
+  previous_.resize(cut);
+  previous_number_ = block_number_;
+  block_ = std::move(next);
+  block_number_ = carry_number;
+  carried_ = cut - carry;
+}
+
+std::vector<formats::TextLine> Intake::finish() {
+  decoder_.finish(block_);
+  std::string before_last = std::move(previous_);
+  const uint64_t before_number = previous_number_;
+  const size_t last_bytes = block_.size();
+  take_block(true);
+  if (thinned_) {
+    auto keep_end = [&](const std::string& block, uint64_t number, size_t bytes) {
+      const size_t begin = block.size() > bytes ? line_begin(block, block.size() - bytes) : 0;
+      keep(block, number, begin, block.size());
+    };
+    keep_end(previous_, previous_number_, k_tail_bytes);
+    if (last_bytes < k_tail_bytes) keep_end(before_last, before_number, k_tail_bytes - last_bytes);
+  }
+  std::vector<formats::TextLine> out;
+  out.reserve(kept_.size());
+  for (auto& [place, text] : kept_) out.push_back({place.first, std::move(text)});
+  kept_.clear();
+  return out;
+}
+
+}  // namespace cufit::explain

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "explain/literal_search.h"
+
+#include "base/result.h"
+
+namespace cufit::explain {
+namespace {
+
+// How common a byte is in logs, roughly: the window with the least sum starts the fewest false
+// comparisons. Blanks, vowels and digits are everywhere.
+int commonness(unsigned char c) {
+  constexpr std::string_view k_very = " eaiortns0123456789", k_rather = "ldcumpg.:/_-=\"'";
+  if (k_very.find(static_cast<char>(c)) != std::string_view::npos) return 3;
+  if (k_rather.find(static_cast<char>(c)) != std::string_view::npos) return 2;
+  return 1;
+}
+
+size_t rarest_window(std::string_view literal) {
+  size_t best = 0;
+  int least = 1000;
+  for (size_t i = 0; i + 4 <= literal.size(); ++i) {
+    int sum = 0;
+    for (size_t k = 0; k < 4; ++k) sum += commonness(static_cast<unsigned char>(literal[i + k]));
+    if (sum < least) least = sum, best = i;
+  }
+  return best;
+}
+
+}  // namespace
+
+LiteralSearch::LiteralSearch(std::span<const std::string_view> literals)
+    : literals_(literals.begin(), literals.end()),
+      bits_(k_slots / 64),
+      first_(k_bucket_mask + 1),
+      entries_(1) {
+  for (int c = 0; c < 256; ++c) {
+    const bool blank = c == '\n' || c == '\r' || c == '\t' || c == '\v' || c == '\f';
+    fold_[c] = static_cast<unsigned char>(blank ? ' ' : c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  }
+  entries_.reserve(literals_.size() + 1);
+  for (uint32_t i = 0; i < literals_.size(); ++i) {
+    const std::string_view literal = literals_[i];
+    CUFIT_CHECK(literal.size() >= 4 && literal.size() < 256, "gen-tables makes no other literals");
+    const size_t offset = rarest_window(literal);
+    uint32_t window = 0;
+    for (size_t k = 0; k < 4; ++k)
+      window = (window << 8) | fold_[static_cast<unsigned char>(literal[offset + k])];
+    const uint32_t slot = hash(window);
+    bits_[slot >> 6] |= uint64_t{1} << (slot & 63);
+    uint32_t& first = first_[slot & k_bucket_mask];
+    entries_.push_back({window, i, first, static_cast<uint8_t>(offset)});
+    first = static_cast<uint32_t>(entries_.size() - 1);
+  }
+}
+
+bool LiteralSearch::equal(std::string_view text, size_t begin, std::string_view literal) const {
+  if (begin + literal.size() > text.size()) return false;
+  for (size_t i = 0; i < literal.size(); ++i) {
+    if (fold_[static_cast<unsigned char>(text[begin + i])] !=
+        static_cast<unsigned char>(literal[i]))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace cufit::explain

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "explain/oom_clues.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+
+namespace cufit::explain {
+namespace {
+
+using formats::OomMessage;
+
+constexpr uint64_t k_mib = 1ull << 20, k_gib = 1ull << 30, k_pib = 1ull << 50;
+// A CUDA context with its libraries, measured from 0.3 GiB (bare) to 1.2 GiB (cuBLAS, cuDNN, NCCL)
+constexpr uint64_t k_context = k_gib;
+// What NVML prints when it does not know a process' use (2^64 - 1, or near it): no size
+constexpr uint64_t k_not_available = 1ull << 60;
+
+int count_of(const OomMessage& m) {
+  return int{m.tried.has_value()} + m.total.has_value() + m.free.has_value() +
+         m.allocated.has_value() + m.reserved.has_value() + m.own.has_value() + !m.others.empty();
+}
+
+class Clues {
+ public:
+  explicit Clues(const OomMessage& message) : m_(message) {}
+
+  std::vector<ComputedClue> all() {
+    if (m_.kind == "vllm" || m_.kind == "hami") return {};  // their own messages name the cause
+    own();
+    request();
+    others();
+    slack();
+    size_of_things();
+    return std::move(out_);
+  }
+
+ private:
+  void add(const char* id, std::string fact) { out_.push_back({id, m_.line, std::move(fact)}); }
+  static std::string gib(uint64_t bytes) { return format_bytes(bytes); }
+
+  // What this process holds: the larger of its reserve and what NVML says of it. In a container
+  // NVML's host pid is not ours and the program's own entry reads "Process N has ...": the one that
+  // is as large as the reserve and a context.
+  void own() {
+    others_ = m_.others;
+    own_ = std::max(m_.reserved.value_or(0), m_.allocated.value_or(0));
+    if (m_.own && *m_.own < k_not_available) {
+      own_ = std::max(own_, *m_.own);
+      has_context_ = true;
+    } else if (m_.reserved) {
+      auto mine = std::find_if(others_.begin(), others_.end(), [&](const formats::OomProcess& p) {
+        return *m_.reserved <= p.bytes + 64 * k_mib && p.bytes <= *m_.reserved + 2 * k_gib;
+      });
+      if (mine != others_.end()) {
+        own_ = mine->bytes;
+        has_context_ = true;
+        others_.erase(mine);
+      }
+    }
+  }
+
+  void request() {
+    if (m_.tried && (m_.total || m_.allocated) && m_.kind != "prose")
+      add("oom_message", "asked for " + gib(*m_.tried));
+    if (!m_.tried) return;
+    const uint64_t tried = *m_.tried;
+    // 2 MiB and 20 MiB segments serve requests of up to 1 and 10 MiB.
+    if (tried <= 64 * k_mib) add("oom_tried_small", "asked for only " + gib(tried));
+    if (m_.total && tried > *m_.total / 4)
+      add("oom_tried_large", format("asked for {} of a card of {}", gib(tried), gib(*m_.total)));
+    if (m_.total && tried > *m_.total)
+      add("oom_tried_over_capacity",
+          format("asked for {}, the card has {}", gib(tried), gib(*m_.total)));
+    if (tried >= k_pib || (m_.total && tried / 10 > *m_.total))
+      add("oom_tried_absurd", "asked for " + gib(tried));
+    if (m_.free && *m_.free >= tried)
+      add("oom_free_enough", format("{} were free, {} were asked for", gib(*m_.free), gib(tried)));
+  }
+
+  void others() {
+    if (!others_.empty())
+      add("oom_other_process_clause", format("{} other processes are named", others_.size()));
+    if (others_.size() >= 3) {
+      std::vector<uint64_t> sizes;
+      for (const formats::OomProcess& p : others_) sizes.push_back(p.bytes);
+      std::sort(sizes.begin(), sizes.end());
+      const uint64_t middle = sizes[sizes.size() / 2];
+      const auto alike = std::count_if(sizes.begin(), sizes.end(), [&](uint64_t size) {
+        return size > middle - middle / 4 && size < middle + middle / 4;
+      });
+      if (alike >= 3)
+        add("oom_many_equal_processes", format("{} processes of about {}", alike, gib(middle)));
+    }
+    if (!m_.total || !m_.free || own_ == 0) return;
+    const uint64_t mine = own_ + (has_context_ ? 0 : k_context) + *m_.free;
+    const uint64_t outside = *m_.total > mine ? *m_.total - mine : 0;
+    // Below 1 GiB or 8 % of the card it may be the display, NCCL, or a larger context.
+    const bool is_outside = outside > std::max(k_gib, *m_.total / 100 * 8);
+    add(is_outside ? "oom_outside_memory" : "oom_no_outside",
+        format("total {} - free {} - this process {} = {} held by others", gib(*m_.total),
+               gib(*m_.free), gib(mine - *m_.free), gib(outside)));
+    if (own_ >= *m_.total / 10 * 8)
+      add("oom_own_full", format("this process holds {} of {}", gib(own_), gib(*m_.total)));
+  }
+
+  void slack() {
+    if (!m_.reserved || !m_.allocated || *m_.reserved < *m_.allocated) return;
+    const uint64_t slack = *m_.reserved - *m_.allocated;
+    const std::string fact = format("reserved {} - allocated {} = {} unused", gib(*m_.reserved),
+                                    gib(*m_.allocated), gib(slack));
+    if (!m_.tried) {
+      if (slack >= *m_.reserved / 10 * 3) add("oom_reserved_slack", fact);
+    } else if (slack < *m_.tried) {
+      add("oom_no_slack", fact + format(", {} were asked for", gib(*m_.tried)));
+    } else if (slack >= *m_.reserved / 10 && !(m_.free && *m_.free >= *m_.tried)) {
+      add("oom_reserved_slack", fact + format(", {} were asked for", gib(*m_.tried)));
+    }
+  }
+
+  void size_of_things() {
+    if (m_.pools && m_.allocated && *m_.pools >= *m_.allocated / 5)
+      add("oom_private_pools", gib(*m_.pools) + " in private pools");
+    const uint64_t most = std::max(m_.allocated.value_or(0), m_.reserved.value_or(0));
+    if (m_.total && most > *m_.total + *m_.total / 50)
+      add("oom_over_capacity", format("{} on a card of {}", gib(most), gib(*m_.total)));
+    else if (m_.own && *m_.own >= k_not_available)
+      add("oom_over_capacity",
+          "17179869184.00 GiB is the driver's way to say that it does not know");
+    if (m_.allowed) add("oom_allowed_limit", "allowed: " + gib(*m_.allowed));
+    if (m_.total && m_.allocated && *m_.allocated < *m_.total / 10)
+      add("oom_little_allocated",
+          format("PyTorch holds {} of {}", gib(*m_.allocated), gib(*m_.total)));
+  }
+
+  const OomMessage& m_;
+  uint64_t own_ = 0;
+  bool has_context_ = false;  // own_ includes it
+  std::vector<formats::OomProcess> others_;
+  std::vector<ComputedClue> out_;
+};
+
+}  // namespace
+
+std::optional<OomMessage> main_message(std::span<const OomMessage> messages) {
+  const OomMessage* best = nullptr;
+  for (const OomMessage& message : messages) {
+    if (!best || count_of(message) > count_of(*best)) best = &message;
+  }
+  if (!best) return std::nullopt;
+  return *best;
+}
+
+std::vector<ComputedClue> oom_clues(const OomMessage& message) { return Clues(message).all(); }
+
+}  // namespace cufit::explain

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "explain/scores.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "base/format.h"
+
+namespace cufit::explain {
+namespace {
+
+constexpr double k_likely = 0.55;    // from here on the text points to it
+constexpr double k_least = 0.15;     // below it a cause is not named
+constexpr double k_echo = 0.4;       // what is left of a cause that another, likely one explains
+constexpr double k_explainer = 0.5;  // a cause explains others from this score on
+// What a check's finding is worth beside signatures: an error follows from facts that the text
+// claims, but whether they are the failing program's is not said; a warning is only a risk.
+constexpr double k_check_error = 0.85, k_check_warning = 0.45;
+// A certain cause stands before every other, whatever the sums.
+constexpr size_t k_causes = 8, k_evidence_lines = 6;
+
+struct Candidate {
+  double doubt = 1.0;  // product of (1 - weight)
+  bool certain = false, named_by_text = false;
+  int strongest = 0;
+  std::vector<std::pair<int, EvidenceLine>> lines;
+  const checks::Finding* finding = nullptr;
+  double score() const { return 1.0 - doubt; }
+};
+
+bool is_cause(const knowledge::FindingTexts& texts) {
+  return std::any_of(texts.texts.begin(), texts.texts.end(),
+                     [](const knowledge::TextPair& pair) { return pair.key == "decide"; });
+}
+
+// "train.log:12" -> 12; 0 where the source is no line of the text.
+uint64_t line_of(const std::string& detail) {
+  const size_t colon = detail.rfind(':');
+  if (colon == std::string::npos) return 0;
+  uint64_t line = 0;
+  const char *begin = detail.data() + colon + 1, *end = detail.data() + detail.size();
+  const auto [stop, error] = std::from_chars(begin, end, line);
+  return error == std::errc() && stop == end ? line : 0;
+}
+
+class Ranker {
+ public:
+  Ranker(const knowledge::Knowledge& knowledge, const TextEvidence& evidence)
+      : knowledge_(knowledge), evidence_(evidence), candidates_(knowledge.findings.size()) {}
+
+  void add_signs() {
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      Candidate& candidate = candidates_[i];
+      for (const SignHit& hit : evidence_.signs[i]) {
+        candidate.doubt *= 1.0 - hit.sign->weight / 100.0;
+        candidate.certain = candidate.certain || hit.sign->certain;
+        candidate.named_by_text = true;
+        candidate.strongest = std::max(candidate.strongest, hit.sign->weight);
+        for (const EvidenceLine& line : hit.lines)
+          candidate.lines.emplace_back(hit.sign->weight, line);
+      }
+    }
+  }
+
+  void add_findings(std::span<const checks::Finding> findings) {
+    for (const checks::Finding& finding : findings) {
+      const bool error = finding.severity == checks::Severity::error;
+      if (!error && finding.severity != checks::Severity::warning) continue;
+      for (size_t i = 0; i < candidates_.size(); ++i) {
+        if (knowledge_.findings[i].id != finding.id || !is_cause(knowledge_.findings[i])) continue;
+        Candidate& candidate = candidates_[i];
+        if (candidate.finding && candidate.finding->severity == checks::Severity::error) continue;
+        candidate.finding = &finding;
+        candidate.doubt *= 1.0 - (error ? k_check_error : k_check_warning);
+        // Facts that prove it and a failure that is how it shows.
+        if (error && candidate.strongest >= 40) candidate.certain = true;
+        for (const checks::Evidence& item : finding.evidence) {
+          candidate.lines.emplace_back(
+              90, EvidenceLine{item.kind == "claimed" ? line_of(item.detail) : 0,
+                               item.kind == "claimed" ? std::string() : item.detail, item.value});
+        }
+      }
+      for (const std::string& effect : finding.consequences) echoes_.push_back(effect);
+    }
+  }
+
+  Ranking result() {
+    Ranking out;
+    drop_contradicted(out.ignored);
+    push_down_echoes();
+    std::vector<size_t> order;
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      if (candidates_[i].score() >= k_least) order.push_back(i);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      const Candidate &x = candidates_[a], &y = candidates_[b];
+      if (x.certain != y.certain) return x.certain;
+      return x.score() > y.score();
+    });
+    if (order.size() > k_causes) order.resize(k_causes);
+    for (size_t i : order) out.causes.push_back(cause(i));
+    ask(out.causes);
+    return out;
+  }
+
+ private:
+  void drop_contradicted(std::vector<Ignored>& ignored) {
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      Candidate& candidate = candidates_[i];
+      if (candidate.score() < k_least || candidate.certain) continue;
+      for (std::string_view clue : knowledge_.findings[i].against) {
+        if (!evidence_.has(clue)) continue;
+        ignored.push_back({std::string(knowledge_.findings[i].id), std::string(clue),
+                           evidence_.clues.find(clue)->second.front()});
+        candidate = Candidate();
+        break;
+      }
+    }
+  }
+
+  void push_down(std::string_view effect, bool by_certain) {
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      Candidate& candidate = candidates_[i];
+      if (knowledge_.findings[i].id != effect || candidate.score() == 0) continue;
+      if (candidate.certain && !by_certain) continue;
+      candidate.doubt = 1.0 - candidate.score() * k_echo;
+      candidate.certain = false;
+    }
+  }
+
+  void push_down_echoes() {
+    // Judged before any is pushed down, so that the order of the files does not matter.
+    std::vector<std::pair<std::string_view, bool>> effects;
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      if (candidates_[i].score() < k_explainer) continue;
+      for (std::string_view effect : knowledge_.findings[i].explains)
+        effects.emplace_back(effect, candidates_[i].certain);
+    }
+    for (const std::string& effect : echoes_) effects.emplace_back(effect, false);
+    std::sort(effects.begin(), effects.end());
+    std::string_view last;
+    for (auto it = effects.rbegin(); it != effects.rend(); ++it) {  // certain ones first
+      if (it->first == last) continue;
+      last = it->first;
+      push_down(it->first, it->second);
+    }
+  }
+
+  Cause cause(size_t index) const {
+    const Candidate& candidate = candidates_[index];
+    Cause out;
+    out.id = knowledge_.findings[index].id;
+    out.score = candidate.score();
+    out.confidence = candidate.certain       ? Confidence::certain
+                     : out.score >= k_likely ? Confidence::likely
+                                             : Confidence::possible;
+    if (candidate.finding) {
+      out.finding = *candidate.finding;
+    } else {
+      out.finding.id = out.id;
+      out.finding.variant = "text";
+    }
+    auto lines = candidate.lines;
+    std::stable_sort(lines.begin(), lines.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (auto& [weight, line] : lines) {
+      auto same = std::find_if(out.evidence.begin(), out.evidence.end(), [&](const auto& have) {
+        return have.line == line.line && (line.line != 0 || have.text == line.text);
+      });
+      if (same == out.evidence.end()) {
+        if (out.evidence.size() < k_evidence_lines) out.evidence.push_back(std::move(line));
+        continue;
+      }
+      if (same->fact.empty()) same->fact = std::move(line.fact);
+      if (same->text.empty()) same->text = std::move(line.text);
+    }
+    return out;
+  }
+
+  // The question belongs to the first cause, and to one that stands close behind it.
+  static void ask(std::vector<Cause>& causes) {
+    for (Cause& cause : causes) {
+      if (cause.confidence == Confidence::certain) continue;
+      cause.would_decide = &cause == &causes[0] || cause.score > 0.5 * causes[0].score;
+    }
+  }
+
+  const knowledge::Knowledge& knowledge_;
+  const TextEvidence& evidence_;
+  std::vector<Candidate> candidates_;  // by index of the finding
+  std::vector<std::string> echoes_;
+};
+
+}  // namespace
+
+const char* to_string(Confidence confidence) {
+  switch (confidence) {
+    case Confidence::certain:
+      return "certain";
+    case Confidence::likely:
+      return "likely";
+    case Confidence::possible:
+      return "possible";
+  }
+  return "possible";
+}
+
+Ranking rank_causes(const knowledge::Knowledge& knowledge, const TextEvidence& evidence,
+                    std::span<const checks::Finding> findings) {
+  Ranker ranker(knowledge, evidence);
+  ranker.add_signs();
+  ranker.add_findings(findings);
+  return ranker.result();
+}
+
+}  // namespace cufit::explain

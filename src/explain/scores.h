@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what the text says and what the checks found to ranked causes.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "explain/evidence.h"
+
+namespace cufit::explain {
+
+struct Ranking {
+  std::vector<Cause> causes;
+  std::vector<Ignored> ignored;
+};
+
+// `findings`: of doctor's checks over the facts that the text claims.
+Ranking rank_causes(const knowledge::Knowledge& knowledge, const TextEvidence& evidence,
+                    std::span<const checks::Finding> findings);
+
+}  // namespace cufit::explain
