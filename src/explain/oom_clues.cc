@@ -15,6 +15,9 @@ constexpr uint64_t k_mib = 1ull << 20, k_gib = 1ull << 30, k_pib = 1ull << 50;
 constexpr uint64_t k_context = k_gib;
 // What NVML prints when it does not know a process' use (2^64 - 1, or near it): no size
 constexpr uint64_t k_not_available = 1ull << 60;
+// The driver serves from a free list of its own: a few MiB more free than asked for are no proof
+// that the request would fit (25 MiB free and 20 MiB refused is common on a full card).
+constexpr uint64_t k_free_margin = 128 * k_mib;
 
 int count_of(const OomMessage& m) {
   return int{m.tried.has_value()} + m.total.has_value() + m.free.has_value() +
@@ -38,6 +41,8 @@ class Clues {
  private:
   void add(const char* id, std::string fact) { out_.push_back({id, m_.line, std::move(fact)}); }
   static std::string gib(uint64_t bytes) { return format_bytes(bytes); }
+
+  bool is_free() const { return m_.free && m_.tried && *m_.free >= *m_.tried + k_free_margin; }
 
   // What this process holds: the larger of its reserve and what NVML says of it. In a container
   // NVML's host pid is not ours and the program's own entry reads "Process N has ...": the one that
@@ -74,7 +79,7 @@ class Clues {
           format("asked for {}, the card has {}", gib(tried), gib(*m_.total)));
     if (tried >= k_pib || (m_.total && tried / 10 > *m_.total))
       add("oom_tried_absurd", "asked for " + gib(tried));
-    if (m_.free && *m_.free >= tried)
+    if (is_free())
       add("oom_free_enough", format("{} were free, {} were asked for", gib(*m_.free), gib(tried)));
   }
 
@@ -113,7 +118,7 @@ class Clues {
       if (slack >= *m_.reserved / 10 * 3) add("oom_reserved_slack", fact);
     } else if (slack < *m_.tried) {
       add("oom_no_slack", fact + format(", {} were asked for", gib(*m_.tried)));
-    } else if (slack >= *m_.reserved / 10 && !(m_.free && *m_.free >= *m_.tried)) {
+    } else if (slack >= *m_.reserved / 20 && !is_free()) {
       add("oom_reserved_slack", fact + format(", {} were asked for", gib(*m_.tried)));
     }
   }

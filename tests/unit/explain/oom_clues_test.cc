@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What numbers decide. Each text is one message; the clues are by hand from its numbers.
+#include "explain/oom_clues.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace cufit::explain {
+namespace {
+
+std::set<std::string> clues(std::string_view text) {
+  const auto lines = formats::plain_text_lines(text);
+  const auto message = main_message(formats::parse_oom_messages(lines));
+  std::set<std::string> out;
+  if (!message) return out;
+  for (const ComputedClue& clue : oom_clues(*message)) out.insert(clue.id);
+  return out;
+}
+
+std::string message(const std::string& tried, const std::string& total,
+                    const std::string& allocated, const std::string& free,
+                    const std::string& reserved) {
+  return "CUDA out of memory. Tried to allocate " + tried + " (GPU 0; " + total +
+         " total capacity; " + allocated + " already allocated; " + free + " free; " + reserved +
+         " reserved in total by PyTorch)";
+}
+
+using Set = std::set<std::string>;
+
+TEST(OomClues, FullOfItsOwnTensors) {
+  EXPECT_EQ(
+      clues(message("20.00 MiB", "24.00 GiB", "22.00 GiB", "10.00 MiB", "22.01 GiB")),
+      (Set{"oom_message", "oom_tried_small", "oom_no_outside", "oom_own_full", "oom_no_slack"}));
+}
+
+TEST(OomClues, SlackThatWouldHaveDone) {
+  EXPECT_EQ(clues(message("2.00 GiB", "24.00 GiB", "15.00 GiB", "100.00 MiB", "22.50 GiB")),
+            (Set{"oom_message", "oom_no_outside", "oom_own_full", "oom_reserved_slack"}));
+}
+
+TEST(OomClues, HeldByOthers) {
+  EXPECT_EQ(clues(message("20.00 MiB", "8.00 GiB", "2.75 GiB", "25.00 MiB", "3.00 GiB")),
+            (Set{"oom_message", "oom_tried_small", "oom_outside_memory", "oom_reserved_slack"}))
+      << "256 MiB of slack would have served 20 MiB as well";
+}
+
+TEST(OomClues, LargerThanTheCard) {
+  EXPECT_EQ(clues(message("124.00 GiB", "80.00 GiB", "20.00 GiB", "58.00 GiB", "21.00 GiB")),
+            (Set{"oom_message", "oom_tried_large", "oom_tried_over_capacity", "oom_no_outside",
+                 "oom_no_slack"}));
+  EXPECT_TRUE(clues(message("67109892.01 GiB", "24.00 GiB", "6.00 GiB", "17.00 GiB", "6.10 GiB"))
+                  .count("oom_tried_absurd"));
+}
+
+TEST(OomClues, TheHostPidOfAContainerIsThisProcess) {
+  EXPECT_EQ(
+      clues("CUDA out of memory. Tried to allocate 546.00 MiB. GPU 0 has a total capacity of 16.00 "
+            "GiB of which 500.00 MiB is free. Process 562167 has 15.25 GiB memory in use. Of the "
+            "allocated memory 13.75 GiB is allocated by PyTorch, and 736.00 MiB is reserved by "
+            "PyTorch but unallocated."),
+      (Set{"oom_message", "oom_no_outside", "oom_own_full"}))
+      << "slack of 736 MiB covers 546 MiB but is under a twentieth of the reserve";
+}
+
+TEST(OomClues, SpilledToSystemMemory) {
+  const Set found = clues(
+      "CUDA out of memory. Tried to allocate 30.00 GiB. GPU 0 has a total capacty of 16.00 GiB of "
+      "which 0 bytes is free. Including non-PyTorch memory, this process has 17179869184.00 GiB "
+      "memory in use. Of the allocated memory 30.00 GiB is allocated by PyTorch, and 0 bytes is "
+      "reserved by PyTorch but unallocated.");
+  EXPECT_TRUE(found.count("oom_over_capacity"));
+  EXPECT_FALSE(found.count("oom_outside_memory"));
+}
+
+TEST(OomClues, ManyEqualProcesses) {
+  std::string text =
+      "CUDA out of memory. Tried to allocate 52.00 MiB. GPU 0 has a total capacity of 32.00 GiB of "
+      "which "
+      "40.00 MiB is free. ";
+  for (int i = 0; i < 7; ++i)
+    text += "Process 10" + std::to_string(i) + " has 1.20 GiB memory in use. ";
+  text +=
+      "Including non-PyTorch memory, this process has 23.00 GiB memory in use. Of the allocated "
+      "memory "
+      "21.00 GiB is allocated by PyTorch, and 600.00 MiB is reserved by PyTorch but unallocated.";
+  const Set found = clues(text);
+  EXPECT_TRUE(found.count("oom_many_equal_processes"));
+  EXPECT_TRUE(found.count("oom_outside_memory"));
+}
+
+TEST(OomClues, MallocAsyncKnowsNoReserve) {
+  const Set found = clues(
+      "Currently allocated     : 1.50 GiB\nRequested               : 25.00 MiB\n"
+      "Device limit            : 6.00 GiB\nFree (according to CUDA): 3.50 GiB\n");
+  EXPECT_TRUE(found.count("oom_free_enough"));
+  EXPECT_FALSE(found.count("oom_no_slack"));
+}
+
+}  // namespace
+}  // namespace cufit::explain
