@@ -3,13 +3,14 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: help setup build doctor test test-wheels bench bench-smoke sanitize fuzz check install clean
+.PHONY: help setup build doctor test test-wheels bench bench-smoke corpus sanitize fuzz check install clean
 
 help:
 	@echo "make doctor       set up, build, run cufit doctor"
 	@echo "make test         set up, build, run all tests but the one that downloads wheels"
 	@echo "make test-wheels  download real wheels (about 2 GB) and compare with NVIDIA's cuobjdump"
 	@echo "make bench        speed against torch's collect_env and cuobjdump, in one run"
+	@echo "make corpus       how often cufit explain is right, over labelled failures"
 	@echo "make sanitize     the tests under ASan and UBSan"
 	@echo "make fuzz         every fuzz harness for FUZZ_SECONDS (20)"
 	@echo "make check        layers, file sizes, spelling"
@@ -45,6 +46,10 @@ bench: build
 bench-smoke: build
 	@ninja -C $(BUILD) -j$(JOBS) --quiet
 	@tools/bench --smoke $(BUILD)
+
+# More labelled files: make corpus CORPUS="a.jsonl b.jsonl"
+corpus: build
+	@tools/corpus.py $(BUILD)/cufit $(CORPUS)
 
 sanitize: setup
 	@cmake -S . -B $(BUILD)-asan -G Ninja -DCUFIT_SANITIZE=address,undefined -DCUFIT_BENCH=OFF >/dev/null

@@ -3,6 +3,7 @@
 #include "commands/collect_env.h"
 #include "commands/command.h"
 #include "commands/doctor.h"
+#include "commands/explain.h"
 #include "commands/inspect.h"
 #include "commands/self.h"
 
@@ -11,6 +12,7 @@ namespace cufit::commands {
 std::span<const Command> table() {
   static const Command k_table[] = {
       {"doctor", "", doctor_options(), run_doctor},
+      {"explain", "", explain_options(), run_explain},
       {"inspect", "", inspect_options(), run_inspect},
       {"collect-env", "", collect_env_options(), run_collect_env},
       {"self", "", self_options(), run_self},

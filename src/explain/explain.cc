@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "explain/explain.h"
 
+#include <algorithm>
+
 #include "checks/doctor.h"
 #include "explain/evidence.h"
 #include "explain/intake.h"
@@ -16,11 +18,32 @@ struct Explainer::State {
   const knowledge::Knowledge& knowledge;
   PatternSearch patterns;
   Intake intake;
+  struct Text {
+    std::string name;
+    uint64_t first_line;
+  };
+  std::vector<Text> texts;  // by first line; empty = one of no name
+
+  // From the numbering of all texts together to that of one.
+  void place(EvidenceLine& line) const {
+    if (line.line == 0) return;
+    line.file = "stdin";
+    for (size_t i = texts.size(); i-- > 0;) {
+      if (texts[i].first_line > line.line) continue;
+      line.file = texts[i].name;
+      line.line -= texts[i].first_line - 1;
+      return;
+    }
+  }
 };
 
 Explainer::Explainer(const knowledge::Knowledge& knowledge)
     : state_(std::make_unique<State>(knowledge)) {}
 Explainer::~Explainer() = default;
+
+void Explainer::begin(std::string name) {
+  state_->texts.push_back({std::move(name), state_->intake.begin_text()});
+}
 
 void Explainer::add(std::string_view bytes) { state_->intake.add(bytes); }
 
@@ -39,6 +62,11 @@ Explanation Explainer::finish(const Options& options) {
   Ranking ranking = rank_causes(state_->knowledge, evidence, findings);
   out.causes = std::move(ranking.causes);
   out.ignored = std::move(ranking.ignored);
+  out.files = std::max<size_t>(state_->texts.size(), 1);
+  for (Cause& cause : out.causes) {
+    for (EvidenceLine& line : cause.evidence) state_->place(line);
+  }
+  for (Ignored& ignored : out.ignored) state_->place(ignored.contradiction);
   return out;
 }
 

@@ -27,10 +27,11 @@ enum class Confidence { certain, likely, possible };
 const char* to_string(Confidence confidence);
 
 struct EvidenceLine {
-  uint64_t line = 0;  // from 1; 0 = not of the text but of the machine beside it
+  uint64_t line = 0;  // of its file, from 1; 0 = not of the text but of the machine beside it
   std::string text;   // the line as it stands, shortened
   std::string
       fact;  // what it says, where that is more than the line ("driver 470.57.02"); or empty
+  std::string file = {};  // which text it is in; empty with line 0
 };
 
 struct Cause {
@@ -56,12 +57,13 @@ struct Explanation {
   std::vector<Ignored> ignored;
   host::Facts facts;  // claimed by the text, joined with those beside it
   std::optional<formats::OomMessage> oom;
-  uint64_t lines = 0;    // of the input
+  uint64_t lines = 0;  // of all texts
+  size_t files = 0;
   bool thinned = false;  // the middle of a long input was searched but not kept in full
 };
 
 struct Options {
-  std::string name = "stdin";           // what sources call the text: "train.log:12"
+  std::string name = "stdin";           // what sources of facts call the text: "train.log:12"
   const host::Facts* beside = nullptr;  // this machine's or a recording's facts (--here, --from)
 };
 
@@ -72,6 +74,9 @@ class Explainer {
   Explainer(const Explainer&) = delete;
   Explainer& operator=(const Explainer&) = delete;
 
+  // What add() brings from here on is a text of this name, with lines of its own from 1 on. The
+  // texts are judged as one. Before the first call the name is "stdin".
+  void begin(std::string name);
   void add(std::string_view bytes);  // the text, in pieces of any size
   Explanation finish(const Options& options);
 

@@ -41,6 +41,13 @@ void Intake::add(std::string_view bytes) {
   }
 }
 
+uint64_t Intake::begin_text() {
+  decoder_.finish(block_);
+  decoder_ = formats::TextDecoder();
+  if (!block_.empty() && block_.back() != '\n') block_ += '\n';
+  return block_number_ + static_cast<uint64_t>(std::count(block_.begin(), block_.end(), '\n'));
+}
+
 // Lines [begin, end) of the block into kept_, pieces of overlong lines included.
 void Intake::keep(std::string_view block, uint64_t first_number, size_t begin, size_t end) {
   uint64_t number =

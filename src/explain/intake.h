@@ -21,6 +21,8 @@ class Intake {
   explicit Intake(const LiteralSearch& words);
 
   void add(std::string_view bytes);
+  // Another text follows, in an encoding of its own. Returns the number of its first line.
+  uint64_t begin_text();
   // Lines with their numbers in the input, in order; call once.
   std::vector<formats::TextLine> finish();
 

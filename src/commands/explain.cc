@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/explain.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+
+#include "base/format.h"
+#include "commands/settings.h"
+#include "explain/explain.h"
+#include "host/probe.h"
+#include "host/recording.h"
+#include "host/text_stream.h"
+#include "report/explain.h"
+
+namespace cufit::commands {
+namespace {
+
+constexpr Option k_options[] = {
+    {"FILE", "", "", true, ""},
+    {"--here", "", "", false, ""},
+    {"--from", "RECORDING", "", false, ""},
+    {"--json", "", "", false, ""},
+    {"-v,--verbose", "", "", false, ""},
+};
+
+constexpr uint64_t k_quiet_bytes = 32u << 20;  // below this reading takes a blink
+
+// One line on a terminal that is overwritten; nothing when stderr is a file.
+class Progress {
+ public:
+  explicit Progress(std::string name) : name_(std::move(name)), wanted_(isatty(STDERR_FILENO)) {}
+  ~Progress() {
+    if (shown_ != 0) std::fprintf(stderr, "\r%60s\r", "");
+  }
+  void show(uint64_t done, uint64_t total) {
+    const uint64_t mib = done >> 20;
+    if (!wanted_ || std::max(done, total) < k_quiet_bytes || mib < shown_ + 8) return;
+    shown_ = mib;
+    const std::string of = total == 0 ? "" : format(" / {}", total >> 20);
+    std::fprintf(stderr, "\r%-36.36s %s%s MiB", name_.c_str(), std::to_string(mib).c_str(),
+                 of.c_str());
+  }
+
+ private:
+  std::string name_;
+  bool wanted_;
+  uint64_t shown_ = 0;
+};
+
+// The machine whose facts stand beside the text: this one, a recorded one, or none.
+Result<std::optional<host::Facts>> facts_beside(const Arguments& arguments) {
+  const bool here = arguments.has("here");
+  if (here && arguments.has("from"))
+    return fail(Code::usage, "`--here` is this machine, `--from` another one: give one of them");
+  const host::RealHost machine;
+  if (arguments.has("from")) {
+    CUFIT_TRY(facts, host::load_facts(machine, arguments.get("from")));
+    return std::optional<host::Facts>(std::move(facts));
+  }
+  if (here) return std::optional<host::Facts>(host::collect(machine, {}));
+  return std::optional<host::Facts>();
+}
+
+Result<void> read_texts(const std::vector<std::string>& paths, explain::Explainer& explainer) {
+  for (const std::string& path : paths) {
+    const std::string name = path == "-" ? "stdin" : path;
+    Progress progress(name);
+    explainer.begin(name);
+    auto read = host::read_stream(path, [&](std::string_view piece, uint64_t done, uint64_t total) {
+      explainer.add(piece);
+      progress.show(done, total);
+    });
+    if (!read) return read;
+  }
+  return {};
+}
+
+int give_up(const Error& error) {
+  complain(error.text());
+  return error.code == Code::usage ? k_usage : k_failed;
+}
+
+}  // namespace
+
+std::span<const Option> explain_options() { return k_options; }
+
+int run_explain(const Arguments& arguments) {
+  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
+  std::vector<std::string> paths = arguments.all("FILE");
+  const bool waits = paths.empty() && isatty(STDIN_FILENO);
+  if (paths.empty()) paths.push_back("-");
+  const Result<std::optional<host::Facts>> beside = facts_beside(arguments);
+  if (!beside) return give_up(beside.error());
+  if (waits) {
+    const std::string_view text = knowledge.message("explain.paste", language(arguments));
+    std::fprintf(stderr, "%s\n", std::string(text).c_str());
+  }
+  explain::Explainer explainer(knowledge);
+  if (auto read = read_texts(paths, explainer); !read) return give_up(read.error());
+  explain::Options options;
+  if (paths.size() == 1 && paths[0] != "-") options.name = paths[0];
+  options.beside = *beside ? &**beside : nullptr;
+  const explain::Explanation explanation = explainer.finish(options);
+  const int code = explanation.causes.empty() ? k_findings : k_ok;
+  const report::ExplainView view{explanation, knowledge};
+  if (arguments.has("json")) return print(report::explain_json(view), code);
+  return print(report::explain_text(view, style_for(arguments)), code);
+}
+
+}  // namespace cufit::commands

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answer of `cufit explain` and its two views.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "explain/explain.h"
+#include "report/report.h"
+
+namespace cufit::report {
+
+struct ExplainView {
+  const explain::Explanation& explanation;
+  const knowledge::Knowledge& knowledge;
+};
+
+std::string explain_text(const ExplainView& view, const Style& style);  // explain_text.cc
+// explain_json.cc, schema cufit.explain/1, English texts
+std::string explain_json(const ExplainView& view);
+
+// Text of a cause: finding_text(), less the sentences whose numbers only a check could fill in
+// ("title", "why", "next", "rule", "decide"). May be empty.
+std::string cause_text(const explain::Cause& cause, std::string_view part, std::string_view lang,
+                       const knowledge::Knowledge& knowledge);
+// What a clue says in words; its id when the tables do not know it.
+std::string clue_text(std::string_view clue, std::string_view lang,
+                      const knowledge::Knowledge& knowledge);
+
+}  // namespace cufit::report
