@@ -113,7 +113,10 @@ std::string with_any_space(std::string_view pattern) {
       in_class = false;
     }
     if (pattern[i] == ' ' && !in_class) {
-      out += "\\s+";
+      const bool may_lack =
+          i + 1 < pattern.size() && (pattern[i + 1] == '?' || pattern[i + 1] == '*');
+      out += may_lack ? "\\s*" : "\\s+";
+      if (may_lack) ++i;
     } else {
       out += pattern[i];
     }
