@@ -8,7 +8,7 @@
 namespace gen {
 namespace {
 
-constexpr size_t k_least_bytes = 4;
+constexpr size_t k_least_bytes = 3;
 
 bool is_quantifier(char c) { return c == '*' || c == '+' || c == '?' || c == '{'; }
 
@@ -147,7 +147,7 @@ std::string required_literal(std::string_view pattern, std::string& why) {
   }
   if (word.size() < k_least_bytes) word = run_with_blanks;
   if (word.size() >= k_least_bytes) return word;
-  why = "no literal of 4 or more bytes outside of groups and classes";
+  why = "no literal of 3 or more bytes outside of groups and classes";
   return {};
 }
 

@@ -38,7 +38,7 @@ std::vector<std::filesystem::path> toml_files(const std::filesystem::path& folde
 // data/findings and data/clues as C++ arrays; `members` gets the lines of Knowledge's initialiser.
 std::string findings_cpp(const std::filesystem::path& data, std::string& members);
 
-// gen_pattern.cc: the longest word of at least 4 bytes that every match of the pattern holds, in
+// gen_pattern.cc: the longest word of at least 3 bytes that every match of the pattern holds, in
 // lower case (with blanks where no word is long enough); empty = none, and `why` says so or names
 // what RE2 does not accept.
 std::string required_literal(std::string_view pattern, std::string& why);

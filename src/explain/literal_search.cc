@@ -18,9 +18,9 @@ int commonness(unsigned char c) {
 size_t rarest_window(std::string_view literal) {
   size_t best = 0;
   int least = 1000;
-  for (size_t i = 0; i + 4 <= literal.size(); ++i) {
+  for (size_t i = 0; i + 3 <= literal.size(); ++i) {
     int sum = 0;
-    for (size_t k = 0; k < 4; ++k) sum += commonness(static_cast<unsigned char>(literal[i + k]));
+    for (size_t k = 0; k < 3; ++k) sum += commonness(static_cast<unsigned char>(literal[i + k]));
     if (sum < least) least = sum, best = i;
   }
   return best;
@@ -40,10 +40,10 @@ LiteralSearch::LiteralSearch(std::span<const std::string_view> literals)
   entries_.reserve(literals_.size() + 1);
   for (uint32_t i = 0; i < literals_.size(); ++i) {
     const std::string_view literal = literals_[i];
-    CUFIT_CHECK(literal.size() >= 4 && literal.size() < 256, "gen-tables makes no other literals");
+    CUFIT_CHECK(literal.size() >= 3 && literal.size() < 256, "gen-tables makes no other literals");
     const size_t offset = rarest_window(literal);
     uint32_t window = 0;
-    for (size_t k = 0; k < 4; ++k)
+    for (size_t k = 0; k < 3; ++k)
       window = (window << 8) | fold_[static_cast<unsigned char>(literal[offset + k])];
     const uint32_t slot = hash(window);
     bits_[slot >> 6] |= uint64_t{1} << (slot & 63);

@@ -34,7 +34,8 @@ TEST(LiteralSearch, FindsAtBothEndsAndNothingInShortTexts) {
   EXPECT_EQ(hits({"abcd"}, "abcd"), (Hits{{"abcd", 0}}));
   EXPECT_EQ(hits({"abcd"}, "xabcd"), (Hits{{"abcd", 1}}));
   EXPECT_EQ(hits({"abcde"}, "abcd"), Hits{});
-  EXPECT_EQ(hits({"abcd"}, "abc"), Hits{});
+  EXPECT_EQ(hits({"abc"}, "abc"), (Hits{{"abc", 0}}));
+  EXPECT_EQ(hits({"abc"}, "ab"), Hits{});
   EXPECT_EQ(hits({"abcd"}, ""), Hits{});
 }
 

@@ -2,6 +2,8 @@
 // The texts of findings: every known root cause has them, and both languages say the same.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <set>
 
 #include "knowledge/knowledge.h"
@@ -121,9 +123,69 @@ bool has_chinese(std::string_view text) {
   return false;
 }
 
+// Root causes of memory failures.
+constexpr const char* k_memory_taxonomy[] = {
+    "weights_exceed_capacity",
+    "idle_modules_resident",
+    "activation_peak",
+    "optimizer_state",
+    "trains_too_many_params",
+    "attention_quadratic",
+    "oversized_input",
+    "decode_spike",
+    "autotune_workspace",
+    "memory_saver_not_active",
+    "runaway_request",
+    "graph_retained",
+    "eval_without_no_grad",
+    "tensors_kept",
+    "stale_reference",
+    "library_leak",
+    "fragmentation",
+    "cross_stream_pending",
+    "cudagraph_pool",
+    "library_alloc_starved",
+    "other_process",
+    "orphan_process",
+    "multi_worker_duplicate",
+    "ddp_rank0_pileup",
+    "dataparallel_imbalance",
+    "unsharded_peak",
+    "resume_extra_copy",
+    "wrong_device",
+    "serving_kv_budget",
+    "serving_over_free",
+    "serving_overcommit",
+    "mig_slice_small",
+    "gpu_quota_limit",
+    "gpu_quota_accounting_bug",
+    "host_ram_kill",
+    "host_shm",
+    "pinned_host_limit",
+    "wsl2_residency",
+    "sysmem_spill",
+    "pseudo_oom",
+};
+
 TEST(Findings, EveryRootCauseHasTexts) {
   for (const char* id : k_taxonomy) EXPECT_NE(tables().find_texts(id), nullptr) << id;
   for (const char* id : k_doctor) EXPECT_NE(tables().find_texts(id), nullptr) << id;
+}
+
+// explain names a cause only where its file says how a text shows it.
+TEST(Findings, EveryRootCauseCanBeExplainedFromAText) {
+  std::vector<const char*> ids(std::begin(k_taxonomy), std::end(k_taxonomy));
+  ids.insert(ids.end(), std::begin(k_memory_taxonomy), std::end(k_memory_taxonomy));
+  for (const char* id : ids) {
+    const FindingTexts* finding = tables().find_texts(id);
+    ASSERT_NE(finding, nullptr) << id;
+    EXPECT_FALSE(finding->signs.empty()) << id;
+    for (const char* key : {"why.text", "next.text", "decide"}) {
+      EXPECT_TRUE(std::any_of(finding->texts.begin(), finding->texts.end(),
+                              [&](const TextPair& text) { return text.key == key; }))
+          << id << " " << key;
+    }
+  }
 }
 
 TEST(Findings, XidsLeadToTexts) {
@@ -136,8 +198,11 @@ TEST(Findings, XidsLeadToTexts) {
 
 TEST(Findings, LayersAndActionsAreKnown) {
   const std::set<std::string_view> layers = {
-      "hardware",    "kernel-driver", "driver-runtime", "container", "wsl",       "environment",
-      "torch-build", "libraries",     "extension",      "build",     "multi-gpu", "application"};
+      "hardware", "kernel-driver", "driver-runtime", "container", "wsl", "environment",
+      "torch-build", "libraries", "extension", "build", "multi-gpu", "application",
+      // of memory failures
+      "capacity", "bug", "growth", "allocator", "outside", "distributed", "serving", "quota",
+      "host", "platform"};
   const std::set<std::string_view> actions = {"none",          "monitor", "configure", "reinstall",
                                               "update-driver", "reset",   "isolate",   "install"};
   for (const FindingTexts& finding : tables().findings) {
@@ -171,12 +236,14 @@ TEST(Findings, KeysAndForms) {
       const std::string name = std::string(finding.id) + " " + std::string(text.key);
       EXPECT_TRUE(keys.insert(text.key).second) << name;
       const std::string_view part = text.key.substr(0, text.key.find('.'));
-      EXPECT_TRUE(part == "title" || part == "why" || part == "next" || part == "rule") << name;
+      EXPECT_TRUE(part == "title" || part == "why" || part == "next" || part == "rule" ||
+                  part == "decide")
+          << name;
       EXPECT_EQ(text.en.find('\n'), text.en.npos) << name;
       if (part == "why") {
         EXPECT_EQ(text.en.back(), '.') << name;
         EXPECT_TRUE(text.zh.substr(text.zh.size() - 3) == "。") << name;
-      } else {
+      } else if (part != "decide" && text.key != "next.text") {  // may be several sentences
         EXPECT_NE(text.en.back(), '.') << name;
         EXPECT_TRUE(text.zh.size() < 3 || text.zh.substr(text.zh.size() - 3) != "。") << name;
       }
