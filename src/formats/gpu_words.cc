@@ -85,18 +85,19 @@ class Matcher {
 
   size_t match(size_t at) {
     size_t start = at;
-    bool branded = false;
+    bool branded = false, numbered = false;
     for (std::string_view brand : {"nvidia", "geforce", "tesla", "quadro"}) {
       if (size_t end = word(at, brand)) {
         at = gap(end);
-        branded = at != end;
-        if (!branded) return 0;
+        if (at == end) return 0;
+        branded = true;
+        numbered = brand != "nvidia";  // "NVIDIA 470" is a driver
       }
     }
     if (at >= line_.size()) return 0;
     for (size_t end : {rtx(at), titan(at), jetson(at), board(at, branded)})
       if (end) return end;
-    if (branded) return branded_number(at);
+    if (branded) return numbered ? branded_number(at) : 0;
     return start == at ? bare_number(at) : 0;
   }
 

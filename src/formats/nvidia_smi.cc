@@ -299,6 +299,8 @@ class Reader {
     name = trim(name.substr(0, uuid));
     std::vector<GpuWords> boards = find_gpu_words(name);
     bool named = starts_with(name, "NVIDIA ") || (!boards.empty() && boards[0].start == 0);
+    if (uuid == name.npos && !boards.empty() && boards[0].start == 0)
+      name = name.substr(0, boards[0].end);  // "GPU 0: NVIDIA GeForce RTX 4090, driver 550.142"
     if (name.empty() || name.size() > 64 || (uuid == name.npos && !named)) return false;
     if (has_index(index)) begin_run();
     SmiGpu& gpu = add_gpu();

@@ -121,7 +121,7 @@ class Reader {
   PackageEntry* add(std::string_view name, std::string_view version, PackageKind kind) {
     if (out_.entries.size() >= k_max_entries || name.empty() || name.size() > 100) return nullptr;
     out_.entries.push_back(
-        {std::string(name), std::string(version), {}, {}, kind, false, false, number_});
+        {std::string(name), std::string(version), {}, {}, kind, false, false, false, number_});
     return &out_.entries.back();
   }
 
@@ -143,7 +143,8 @@ class Reader {
       for (std::string_view word : words_of(line.substr(at + 23), 1000)) {
         Spec spec = name_and_version(word);
         if (spec.name.empty()) break;
-        add(spec.name, spec.version, PackageKind::installed);
+        if (PackageEntry* entry = add(spec.name, spec.version, PackageKind::installed))
+          entry->step = true;
       }
       return true;
     }
@@ -216,7 +217,10 @@ class Reader {
       return false;
     Spec spec = spec_of(line.substr(2));
     if (!spec.exact || !spec.whole) return false;
-    if (line[0] == '+' || line[0] == '~') add(spec.name, spec.version, PackageKind::installed);
+    if (line[0] == '+' || line[0] == '~') {
+      if (PackageEntry* entry = add(spec.name, spec.version, PackageKind::installed))
+        entry->step = true;
+    }
     if (line[0] == '-') add(spec.name, spec.version, PackageKind::removed);
     return line[0] == '+' || line[0] == '-' || line[0] == '~';
   }
@@ -275,8 +279,11 @@ class Reader {
   bool requests(std::string_view rest, bool conda) {
     bool any = false, skip = false;
     for (std::string_view raw : words_of(rest, 200)) {
-      if (raw == ";" || raw == "&&" || raw == "|" || raw == "||" || raw[0] == '#' || raw[0] == '(')
+      if (raw == ";" || raw == "&&" || raw == "|" || raw == "||" || raw[0] == '#') break;
+      if (raw[0] == '(') {  // a remark behind the command
+        prose(rest.substr(static_cast<size_t>(raw.data() - rest.data())));
         break;
+      }
       if (skip) {
         skip = false;
         continue;
@@ -413,9 +420,8 @@ class Reader {
     std::string_view known = known_package(name);
     if (starts_with(rest, "==")) {
       Spec spec = spec_of(line.substr(at));
-      if (spec.exact && spec.version.size() < 64)
-        add(spec.name, spec.version,
-            hedged(line, at, {}) ? PackageKind::requested : PackageKind::mentioned);
+      if (spec.exact && spec.version.size() < 64 && !hedged(line, at, {}))
+        add(spec.name, spec.version, PackageKind::mentioned);
       return end + 2;
     }
     if (!known.empty() && starts_with(rest, ".__version__")) return ask(line, end + 12, known);
@@ -443,8 +449,9 @@ class Reader {
       if (!own.empty()) add(known, own, PackageKind::installed);
       return line.size();
     }
-    add(known, version,
-        hedged(line, at, line.substr(stop)) ? PackageKind::requested : PackageKind::mentioned);
+    // "PyTorch (12.1)" is the CUDA version that torch was built with.
+    if (known == "torch" && (version.find('.') > 1 || version[0] > '3')) return stop;
+    if (!hedged(line, at, line.substr(stop))) add(known, version, PackageKind::mentioned);
     return stop;
   }
   size_t ask(std::string_view line, size_t at, std::string_view name) {

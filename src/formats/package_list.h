@@ -4,8 +4,9 @@
 // mentions in prose ("torch: 2.3.0", "PyTorch 1.13.1", "vllm 0.8.4").
 //
 // A text tells things that are not so any more or never were: what pip removed, what a failing
-// command asked for, what another package would need. `kind` keeps them apart; entries are in the
-// order of the text, so that a later one replaces an earlier one of the same name.
+// command asked for. `kind` keeps them apart; what another package needs and what prose compares
+// with ("requires torch 2.4", "2.3 worked") is left out. Entries are in the order of the text, so
+// that a later one replaces an earlier one of the same name.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ namespace cufit::formats {
 
 enum class PackageKind {
   installed,  // a list of what is there, or an installer's "Successfully installed"
-  requested,  // asked for, needed or compared with: a command, a requirement, "works with"
+  requested,  // asked for by a command or a list of requirements
   removed,
   mentioned  // prose: "torch 2.3.0"
 };
@@ -31,6 +32,7 @@ struct PackageEntry {
   std::string channel;  // conda
   PackageKind kind = PackageKind::mentioned;
   bool conda = false;   // from a conda list, command or environment
+  bool step = false;    // an installer's report: it takes the place of what was there
   bool failed = false;  // requested, and the text says that it could not be had
   uint64_t line = 0;
 };

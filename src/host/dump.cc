@@ -354,6 +354,10 @@ Result<Facts> facts_from_dump(std::string_view text, const std::string& name) {
     return fail(Code::malformed,
                 format("`{}`: neither a recording nor a dump of torch.utils.collect_env", name));
   }
+  return facts_from_dump(dump, name);
+}
+
+Facts facts_from_dump(const CollectEnvDump& dump, const std::string& name) {
   return Claims(dump, name).facts();
 }
 

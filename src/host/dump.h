@@ -10,10 +10,16 @@
 #include "base/result.h"
 #include "host/facts.h"
 
+namespace cufit::formats {
+struct CollectEnvDump;
+}
+
 namespace cufit::host {
 
 // `name` is what sources call the text ("dump.txt"). Error{malformed} when the text is no such
 // dump.
 Result<Facts> facts_from_dump(std::string_view text, const std::string& name);
+// The same of a dump that was recognised already.
+Facts facts_from_dump(const formats::CollectEnvDump& dump, const std::string& name);
 
 }  // namespace cufit::host

@@ -320,7 +320,7 @@ struct CollectEnvFacts {
 struct Facts {
   std::string schema = "cufit.facts/1";
   std::string cufit_version;
-  std::string origin = "live";  // "live", "recording", "dump"
+  std::string origin = "live";  // "live", "recording", "dump", "text"
   SystemFacts system;
   Fact<std::vector<PciGpu>> pci;
   KernelDriver kernel;

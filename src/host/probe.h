@@ -53,6 +53,7 @@ void read_driver_answers(const Host& host, const ProbeOptions& options,
                          Facts& facts);                      // driver_child.cc
 void read_toolkits(const Host& host, Facts& facts);          // toolkits.cc
 void read_variables(const Host& host, Facts& facts);         // variables.cc
+bool keeps_variable(const std::string& name);  // it matters to cufit and is no secret
 void read_container_engine(const Host& host, Facts& facts);  // container_engine.cc
 void read_python_envs(const Host& host, const ProbeOptions& options,
                       Facts& facts);  // python_envs.cc

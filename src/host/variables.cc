@@ -55,9 +55,11 @@ bool may_be_secret(const std::string& name) {
 
 }  // namespace
 
+bool keeps_variable(const std::string& name) { return is_wanted(name) && !may_be_secret(name); }
+
 void read_variables(const Host& host, Facts& facts) {
   for (const auto& [name, value] : host.variables()) {
-    if (!is_wanted(name) || may_be_secret(name)) continue;
+    if (!keeps_variable(name)) continue;
     facts.variables.push_back(
         {formats::printable(name), formats::printable(value, k_max_value_bytes)});
   }

@@ -125,8 +125,10 @@ TEST(PackageList, FindsMentionsInProse) {
 }
 
 TEST(PackageList, WishesAndComparisonsInProseAreNoFacts) {
-  EXPECT_EQ(entries_of("xformers requires torch 2.4.0, (PyTorch 0.3.0 worked)\n"),
-            "torch 2.4.0 requested:1, torch 0.3.0 requested:1");
+  EXPECT_EQ(entries_of("xformers requires torch 2.4.0, (PyTorch 0.3.0 worked)\n"), "");
+  EXPECT_EQ(entries_of("version that was used to compile\nPyTorch (11.3). PyTorch (12.1)\n"), "");
+  EXPECT_EQ(entries_of("conda install -c x pytorch      (PyTorch 0.3.1)\n"),
+            "pytorch  requested:1, torch 0.3.1 mentioned:1");
   EXPECT_EQ(entries_of("torch>=2.0 NumPy 1.x torch 2 epoch 1.5 lib/torch/2.0 torch-2.0/ x=1.2.3\n"),
             "");
 }
