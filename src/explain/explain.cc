@@ -6,9 +6,11 @@
 #include "checks/doctor.h"
 #include "explain/evidence.h"
 #include "explain/intake.h"
+#include "explain/join.h"
 #include "explain/oom_clues.h"
 #include "explain/pattern_search.h"
 #include "explain/scores.h"
+#include "host/text_facts.h"
 
 namespace cufit::explain {
 
@@ -56,8 +58,10 @@ Explanation Explainer::finish(const Options& options) {
   out.oom = main_message(messages);
   std::vector<ComputedClue> computed;
   if (out.oom) computed = oom_clues(*out.oom);
-  if (options.beside) out.facts = *options.beside;
-  const std::vector<checks::Finding> findings;
+  out.facts = host::facts_from_text(lines, options.name);
+  if (options.beside) out.facts = join(std::move(out.facts), *options.beside);
+  const std::vector<checks::Finding> findings =
+      checks::examine(out.facts, state_->knowledge).findings;
   const TextEvidence evidence = read_evidence(state_->knowledge, state_->patterns, lines, computed);
   Ranking ranking = rank_causes(state_->knowledge, evidence, findings);
   out.causes = std::move(ranking.causes);
