@@ -219,7 +219,8 @@ class PythonClaims {
     std::vector<Distribution> all;
     if (env_.distributions) all = std::move(*env_.distributions.value);
     uint64_t first = 0;
-    for (const auto& [name, entries] : by_name_) {
+    for (const auto& listed : by_name_) {
+      const std::string& name = listed.first;  // clang 14 captures no structured binding
       if (name == "python" || name == "cuda" ||
           std::any_of(all.begin(), all.end(), [&](const Distribution& seen) {
             return seen.name == name || (name == "torch" && seen.name == "pytorch");
