@@ -78,11 +78,7 @@ class Builder {
   }
 
   std::string evidence(const checks::Evidence& item) const {
-    std::string key = "evidence." + item.kind;
-    if (!has(key)) key = "evidence.file";
-    Args args{{"detail", item.detail}, {"value", item.value}};
-    if (item.value.empty()) key = has(key + ".bare") ? key + ".bare" : "evidence.file.bare";
-    return printable(say(key, args));
+    return evidence_text(item, lang_, view_.knowledge);
   }
 
   Row row(const checks::Link& link, const std::string& prefix) const {
@@ -124,14 +120,11 @@ class Builder {
     return out;
   }
 
-  // A next step that reads the same in every language is a command as a whole.
   std::vector<Piece> next(const checks::Finding& finding) const {
-    std::string text = finding_text(finding, "next", lang_, view_.knowledge);
-    if (text.empty()) return {};
-    bool same = text == finding_text(finding, "next", "en", view_.knowledge) &&
-                text == finding_text(finding, "next", "zh", view_.knowledge);
-    if (same && !contains(text, "`")) return {{true, printable(text)}};
-    return cut_commands(printable(text));
+    auto text = [&](std::string_view lang) {
+      return finding_text(finding, "next", lang, view_.knowledge);
+    };
+    return next_pieces(text(lang_), text("en"), text("zh"));
   }
 
   std::string subject(const std::string& subject) const {
@@ -400,6 +393,24 @@ bool in_brackets(std::string_view text) {
 }
 
 }  // namespace
+
+std::string evidence_text(const checks::Evidence& item, std::string_view lang,
+                          const knowledge::Knowledge& knowledge) {
+  auto has = [&](const std::string& key) {
+    return !knowledge.message("report." + key, lang).empty();
+  };
+  std::string key = "evidence." + item.kind;
+  if (!has(key)) key = "evidence.file";
+  if (item.value.empty()) key = has(key + ".bare") ? key + ".bare" : "evidence.file.bare";
+  return printable(label(knowledge, lang, key, {{"detail", item.detail}, {"value", item.value}}));
+}
+
+std::vector<Piece> next_pieces(const std::string& text, const std::string& en,
+                               const std::string& zh) {
+  if (text.empty()) return {};
+  if (en == zh && !contains(text, "`")) return {{true, printable(text)}};
+  return cut_commands(printable(text));
+}
 
 std::vector<Piece> cut_commands(std::string_view text) {
   std::vector<Piece> out;

@@ -76,6 +76,15 @@ struct Page {
 
 Page make_page(const DoctorView& view, std::string_view lang, bool with_facts);
 
+// "`/sys/module/nvidia/version`: 535.183.01", "table `data/drivers.toml`: ..."
+std::string evidence_text(const checks::Evidence& item, std::string_view lang,
+                          const knowledge::Knowledge& knowledge);
+
+// The next step of a finding, `text` in the language at hand: one that reads the same in every
+// language is a command as a whole.
+std::vector<Piece> next_pieces(const std::string& text, const std::string& en,
+                               const std::string& zh);
+
 // A command is a `back-quoted` span of several words that is no option ("--gpus all") and stands
 // outside brackets.
 std::vector<Piece> cut_commands(std::string_view text);

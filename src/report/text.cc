@@ -9,32 +9,18 @@
 #include "base/format.h"
 #include "report/marks.h"
 #include "report/page.h"
+#include "report/screen.h"
 #include "report/width.h"
 
 namespace cufit::report {
 namespace {
 
 constexpr size_t k_evidence_shown = 4;
-constexpr int k_narrowest = 40;
 
-const char* colour_of(LinkState state) {
-  switch (state) {
-    case LinkState::ok:
-      return "32";
-    case LinkState::limited:
-      return "33";
-    case LinkState::broken:
-      return "31";
-    case LinkState::unknown:
-      return "36";
-  }
-  return "36";
-}
-
-class Painter {
+class Painter : private Screen {
  public:
   Painter(const Page& page, const DoctorView& view, const Style& style)
-      : page_(page), view_(view), style_(style), width_(std::clamp(style.width, k_narrowest, 100)) {
+      : Screen(view.knowledge, style), page_(page) {
     for (const char* key : {"ok", "limited", "broken", "unknown"}) {
       state_columns_ = std::max(state_columns_, columns(say(std::string("state.") + key)));
     }
@@ -47,50 +33,15 @@ class Painter {
     abilities();
     host_limits();
     problems();
-    if (style_.verbose) facts();
+    if (style_.verbose) facts(page_.facts);
     out_ += '\n';
     if (!style_.verbose) {
       flow(say(page_.findings.empty() ? "hint.healthy" : "hint.findings"), "", "", "2");
     }
-    while (ends_with(out_, "\n\n")) out_.pop_back();
-    return std::move(out_);
+    return finish();
   }
 
  private:
-  std::string say(const std::string& key,
-                  const std::map<std::string, std::string>& args = {}) const {
-    return label(view_.knowledge, style_.lang, key, args);
-  }
-  // "1" bold, "2" dim, "31" red.
-  std::string coloured(const std::string& text, const std::string& code) const {
-    if (!style_.colour || code.empty() || text.empty()) return text;
-    return "\x1b[" + code + "m" + text + "\x1b[0m";
-  }
-  // Wraps `text` between `first` (before the first line; may hold colour codes) and as many blanks
-  // as `first_columns`.
-  void flow(const std::string& text, const std::string& first, const std::string& rest,
-            const char* code = "") {
-    flow_at(text, first, columns(first), rest, code);
-  }
-  void flow_at(const std::string& text, const std::string& first, int first_columns,
-               const std::string& rest, const char* code = "") {
-    int room = std::max(width_ - std::max(first_columns, columns(rest)), 16);
-    bool at_first = true;
-    for (const std::string& line : wrap(text, room)) {
-      out_ += at_first ? first : rest;
-      out_ += coloured(line, code) + "\n";
-      at_first = false;
-    }
-  }
-  static std::string blanks(int count) {
-    return std::string(static_cast<size_t>(std::max(count, 0)), ' ');
-  }
-
-  void heading(const std::string& text) {
-    out_ += "\n";
-    flow(text, "", "", "1");
-  }
-
   void answer() {
     LinkState state = page_.verdict;
     std::string mark_text = std::string(mark(state)) + " ";
@@ -172,21 +123,6 @@ class Painter {
     for (const std::string& line : page_.other_envs) flow(line, "  ", "    ");
   }
 
-  // A bold label and its text, the lines after the first indented.
-  void labelled(const std::string& name, const std::string& text) {
-    std::string shown(trim(name));
-    bool first = true;
-    for (const std::string& line : wrap(name + text, width_ - 4)) {
-      bool labelled = first && starts_with(line, shown);
-      out_ += first ? "  " : "    ";
-      out_ += (labelled ? coloured(shown, "1") + line.substr(shown.size()) : line) + "\n";
-      first = false;
-    }
-  }
-  void part(const char* key, const std::string& text) {
-    if (!text.empty()) labelled(say(std::string("part.") + key) + say("colon"), text);
-  }
-
   void finding(const FindingBlock& finding) {
     out_ += "\n";
     std::string code =
@@ -210,25 +146,7 @@ class Painter {
     }
     part("follows", finding.follows);
     part("rule", finding.rule);
-    next(finding);
-  }
-
-  void next(const FindingBlock& finding) {
-    if (finding.next.empty()) return;
-    std::string name = say("part.next") + say("colon");
-    bool first = true;
-    for (const Piece& piece : finding.next) {
-      if (piece.command) {
-        if (first) out_ += "  " + coloured(std::string(trim(name)), "1") + "\n";
-        out_ +=
-            "      " + coloured(piece.text, "1") + "\n";  // never wrapped: it is there to be copied
-      } else if (first) {
-        labelled(name, piece.text);
-      } else {
-        flow(piece.text, "    ", "    ");
-      }
-      first = false;
-    }
+    next(finding.next);
   }
 
   void abilities() {
@@ -293,24 +211,8 @@ class Painter {
     }
   }
 
-  void facts() {
-    heading(say("heading.facts"));
-    for (const FactLine& fact : page_.facts) {
-      std::string line = fact.path + ": ";
-      line += fact.missing.empty() ? fact.value : say("missing." + fact.missing);
-      if (!fact.note.empty()) line += " (" + fact.note + ")";
-      if (!fact.source.empty()) line += "  [" + fact.source_kind + " " + fact.source + "]";
-      std::replace(line.begin(), line.end(), '\n', ' ');
-      out_ += "  " + line + "\n";  // one fact, one line: these are searched, not read
-    }
-  }
-
   const Page& page_;
-  const DoctorView& view_;
-  const Style& style_;
-  int width_;
   int state_columns_ = 0;
-  std::string out_;
 };
 
 }  // namespace
