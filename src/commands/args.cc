@@ -129,9 +129,10 @@ std::string usage_text(const Command& command, const std::string& lang) {
     std::string left(option->flags);
     if (size_t comma = left.find(','); comma != std::string::npos) left.insert(comma + 1, " ");
     if (!option->value.empty()) left += " " + std::string(option->value);
-    // `inspect` needs its paths; `self` works without a topic.
-    if (is_positional(*option))
-      line += option->repeats ? format(" {}...", option->flags) : format(" [{}]", option->flags);
+    if (is_positional(*option)) {
+      const std::string name = std::string(option->flags) + (option->repeats ? "..." : "");
+      line += option->required ? " " + name : " [" + name + "]";
+    }
     std::string text = help_of(command, *option, lang);
     if (!option->choices.empty()) text += format(" ({})", join(words(option->choices), "|"));
     bool first = true;

@@ -19,6 +19,7 @@ struct Option {
   std::string_view help;   // always empty: the texts are in data/messages/help.toml
   bool repeats = false;
   std::string_view choices;  // "en zh": completion and validation; empty = free
+  bool required = false;     // a positional that the command cannot do without: shown unbracketed
 };
 
 // Parsed arguments by long name without dashes ("env"), positional by its name ("PATH").

@@ -18,7 +18,7 @@ Kind kind_of(const Option& option) {
   if (!option.choices.empty()) return Kind::words;
   std::string_view value = is_positional(option) ? option.flags : option.value;
   if (value == "DIR") return Kind::directory;
-  if (contains(value, "FILE") || contains(value, "PATH")) return Kind::file;
+  if (contains(value, "FILE") || contains(value, "PATH") || value == "RECORDING") return Kind::file;
   return Kind::text;
 }
 

@@ -16,10 +16,8 @@ namespace cufit::commands {
 namespace {
 
 constexpr Option k_options[] = {
-    {"PATH", "", "", true, ""},
-    {"--gpu", "NAME|CC", "", true, ""},
-    {"--driver", "VERSION", "", false, ""},
-    {"--json", "", "", false, ""},
+    {"PATH", "", "", true, "", true},       {"--gpu", "NAME|CC", "", true, ""},
+    {"--driver", "VERSION", "", false, ""}, {"--json", "", "", false, ""},
     {"-v,--verbose", "", "", false, ""},
 };
 

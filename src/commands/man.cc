@@ -92,8 +92,8 @@ std::string man_page(std::span<const Command> commands) {
     out += "\\fBcufit " + roff(command.name) + "\\fR [\\fIOPTION\\fR...]";
     for (const Option& option : command.options) {
       if (!is_positional(option)) continue;
-      std::string name = "\\fI" + roff(option.flags) + "\\fR";
-      out += option.repeats ? " " + name + "..." : " [" + name + "]";
+      std::string name = "\\fI" + roff(option.flags) + "\\fR" + (option.repeats ? "..." : "");
+      out += option.required ? " " + name : " [" + name + "]";
     }
     out += "\n";
   }
@@ -114,6 +114,7 @@ std::string man_page(std::span<const Command> commands) {
   out += ".SH EXAMPLES\n" + pair("cufit doctor", message("man.example.doctor"));
   out += pair("cufit doctor --record machine.json", message("man.example.record"));
   out += pair("cufit doctor --from machine.json", message("man.example.from"));
+  out += pair("python train.py 2>&1 | cufit explain --here", message("man.example.explain"));
   out += pair("cufit doctor --env ./venv --gpu \"RTX 5090\" --driver 570",
               message("man.example.what_if"));
   return out;

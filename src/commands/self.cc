@@ -109,7 +109,7 @@ int run_self(const Arguments& arguments) {
 int run_overview(const Arguments& arguments) {
   const std::string lang = language(arguments);
   std::string out = this_machine(lang) + "\n\n";
-  for (const char* line : {"doctor", "html", "gpu", "record", "inspect", "collect"}) {
+  for (const char* line : {"doctor", "explain", "html", "gpu", "record", "inspect", "collect"}) {
     out += "  " + report::pad(message(format("overview.{}.command", line), lang), 38) +
            message(format("overview.{}.what", line), lang) + "\n";
   }
