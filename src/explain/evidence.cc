@@ -43,7 +43,7 @@ TextEvidence read_evidence(const knowledge::Knowledge& knowledge, const PatternS
   for (const ComputedClue& clue : computed) {
     std::string text;
     for (const formats::TextLine& line : lines) {
-      if (line.number == clue.line && text.empty()) text = line.text.substr(0, 240);
+      if (line.number == clue.line && text.empty()) text = shortened(line.text, 0);
     }
     for (const knowledge::ClueRow& row : knowledge.clues) {
       if (row.id == clue.id) out.clues[row.id].push_back({clue.line, text, clue.fact});

@@ -10,9 +10,24 @@
 #include "explain/oom_clues.h"
 #include "explain/pattern_search.h"
 #include "explain/scores.h"
+#include "explain/texts.h"
 #include "host/text_facts.h"
 
 namespace cufit::explain {
+
+namespace {
+
+// A check names the line of the text that it judged; the reader wants to see it.
+void quote(EvidenceLine& evidence, std::span<const formats::TextLine> lines) {
+  if (evidence.line == 0 || !evidence.text.empty()) return;
+  const auto line = std::lower_bound(
+      lines.begin(), lines.end(), evidence.line,
+      [](const formats::TextLine& one, uint64_t number) { return one.number < number; });
+  if (line != lines.end() && line->number == evidence.line)
+    evidence.text = shortened(line->text, 0);
+}
+
+}  // namespace
 
 struct Explainer::State {
   explicit State(const knowledge::Knowledge& tables)
@@ -20,23 +35,7 @@ struct Explainer::State {
   const knowledge::Knowledge& knowledge;
   PatternSearch patterns;
   Intake intake;
-  struct Text {
-    std::string name;
-    uint64_t first_line;
-  };
-  std::vector<Text> texts;  // by first line; empty = one of no name
-
-  // From the numbering of all texts together to that of one.
-  void place(EvidenceLine& line) const {
-    if (line.line == 0) return;
-    line.file = "stdin";
-    for (size_t i = texts.size(); i-- > 0;) {
-      if (texts[i].first_line > line.line) continue;
-      line.file = texts[i].name;
-      line.line -= texts[i].first_line - 1;
-      return;
-    }
-  }
+  Texts texts;
 };
 
 Explainer::Explainer(const knowledge::Knowledge& knowledge)
@@ -44,7 +43,7 @@ Explainer::Explainer(const knowledge::Knowledge& knowledge)
 Explainer::~Explainer() = default;
 
 void Explainer::begin(std::string name) {
-  state_->texts.push_back({std::move(name), state_->intake.begin_text()});
+  state_->texts.begin(std::move(name), state_->intake.begin_text());
 }
 
 void Explainer::add(std::string_view bytes) { state_->intake.add(bytes); }
@@ -66,11 +65,15 @@ Explanation Explainer::finish(const Options& options) {
   Ranking ranking = rank_causes(state_->knowledge, evidence, findings);
   out.causes = std::move(ranking.causes);
   out.ignored = std::move(ranking.ignored);
-  out.files = std::max<size_t>(state_->texts.size(), 1);
+  out.files = state_->texts.size();
   for (Cause& cause : out.causes) {
-    for (EvidenceLine& line : cause.evidence) state_->place(line);
+    for (EvidenceLine& line : cause.evidence) {
+      quote(line, lines);
+      state_->texts.place(line);
+    }
   }
-  for (Ignored& ignored : out.ignored) state_->place(ignored.contradiction);
+  for (Ignored& ignored : out.ignored) state_->texts.place(ignored.contradiction);
+  state_->texts.place(out.facts, options.name);
   return out;
 }
 

@@ -58,21 +58,20 @@ Window window_around(std::span<const formats::TextLine> lines, size_t index, siz
   return window;
 }
 
-// A cut of at most `limit` bytes around `at`, on character boundaries.
-std::string shown(std::string_view line, size_t at, size_t limit) {
+}  // namespace
+
+std::string shortened(std::string_view line, size_t at) {
   auto is_middle = [&](size_t i) {
     return i < line.size() && (static_cast<unsigned char>(line[i]) & 0xC0) == 0x80;
   };
-  if (line.size() <= limit) return std::string(trim(line));
-  size_t begin = at > limit / 4 ? at - limit / 4 : 0;
-  size_t end = std::min(line.size(), begin + limit);
+  if (line.size() <= k_shown_bytes) return std::string(trim(line));
+  size_t begin = at > k_shown_bytes / 4 ? at - k_shown_bytes / 4 : 0;
+  size_t end = std::min(line.size(), begin + k_shown_bytes);
   while (is_middle(begin)) ++begin;
   while (is_middle(end)) --end;
   return (begin ? "..." : "") + std::string(trim(line.substr(begin, end - begin))) +
          (end < line.size() ? "..." : "");
 }
-
-}  // namespace
 
 PatternSearch::PatternSearch(const knowledge::Knowledge& knowledge) : words_(collect(knowledge)) {}
 
@@ -147,9 +146,8 @@ std::vector<std::vector<Match>> PatternSearch::find(
       if (!out[pattern].empty() && state.last_line != SIZE_MAX && begin->second <= state.last_line)
         continue;  // the same match seen from the next line
       state.last_line = begin->second;
-      out[pattern].push_back(
-          {lines[begin->second].number,
-           shown(lines[begin->second].text, offset - begin->first, k_shown_bytes)});
+      out[pattern].push_back({lines[begin->second].number,
+                              shortened(lines[begin->second].text, offset - begin->first)});
     }
     return 0;
   });

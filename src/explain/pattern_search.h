@@ -21,6 +21,9 @@ struct Match {
   std::string text;  // the line in which the match begins, shortened around it
 };
 
+// A line as evidence shows it: at most 240 bytes around `at`, whole characters, "..." where cut.
+std::string shortened(std::string_view line, size_t at);
+
 class PatternSearch {
  public:
   explicit PatternSearch(const knowledge::Knowledge& knowledge);

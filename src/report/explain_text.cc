@@ -149,8 +149,11 @@ class ExplainPainter : private Screen {
   void evidence(const Cause& cause) {
     const size_t shown =
         style_.verbose ? cause.evidence.size() : std::min(cause.evidence.size(), k_evidence_shown);
+    std::vector<EvidenceLine> lines = cause.evidence;  // the text first, then what stands beside it
+    std::stable_partition(lines.begin(), lines.end(),
+                          [](const EvidenceLine& line) { return line.line != 0; });
     for (size_t i = 0; i < shown; ++i) {
-      const EvidenceLine& line = cause.evidence[i];
+      const EvidenceLine& line = lines[i];
       if (line.line == 0) {
         flow(beside(cause, line), "  - ", "    ");
         continue;
@@ -281,6 +284,7 @@ class ExplainPainter : private Screen {
       line.value = printable(line.value);
       line.source = printable(line.source);
       line.note = printable(line.note);
+      if (line.missing == "not_asked") continue;  // the text does not say it: no news in a text
       // These describe the list, not a machine.
       if (line.path != "schema" && line.path != "origin" && line.path != "cufit_version")
         lines.push_back(std::move(line));
