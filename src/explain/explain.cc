@@ -62,7 +62,7 @@ Explanation Explainer::finish(const Options& options) {
   const std::vector<checks::Finding> findings =
       checks::examine(out.facts, state_->knowledge).findings;
   const TextEvidence evidence = read_evidence(state_->knowledge, state_->patterns, lines, computed);
-  Ranking ranking = rank_causes(state_->knowledge, evidence, findings);
+  Ranking ranking = rank_causes(state_->knowledge, evidence, findings, !options.beside);
   out.causes = std::move(ranking.causes);
   out.ignored = std::move(ranking.ignored);
   out.files = state_->texts.size();

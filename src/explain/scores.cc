@@ -44,6 +44,20 @@ uint64_t line_of(const std::string& detail) {
   return error == std::errc() && stop == end ? line : 0;
 }
 
+// A check may find that something is absent because no probe looked; a text only proves what it
+// says. So a finding over a text counts when the text says all of it (tables and rules aside).
+bool rests_on_text(const checks::Finding& finding) {
+  bool claimed = false;
+  for (const checks::Evidence& item : finding.evidence) {
+    const bool knowledge = item.kind == "table" || item.kind == "rule";
+    if (item.kind != "claimed" && !knowledge) return false;
+    if (item.kind == "claimed" && (item.value == "not_asked" || item.value == "not_present"))
+      return false;
+    claimed = claimed || item.kind == "claimed";
+  }
+  return claimed;
+}
+
 class Ranker {
  public:
   Ranker(const knowledge::Knowledge& knowledge, const TextEvidence& evidence)
@@ -63,8 +77,9 @@ class Ranker {
     }
   }
 
-  void add_findings(std::span<const checks::Finding> findings) {
+  void add_findings(std::span<const checks::Finding> findings, bool only_text) {
     for (const checks::Finding& finding : findings) {
+      if (only_text && !rests_on_text(finding)) continue;
       const bool error = finding.severity == checks::Severity::error;
       if (!error && finding.severity != checks::Severity::warning) continue;
       for (size_t i = 0; i < candidates_.size(); ++i) {
@@ -207,10 +222,10 @@ const char* to_string(Confidence confidence) {
 }
 
 Ranking rank_causes(const knowledge::Knowledge& knowledge, const TextEvidence& evidence,
-                    std::span<const checks::Finding> findings) {
+                    std::span<const checks::Finding> findings, bool only_text) {
   Ranker ranker(knowledge, evidence);
   ranker.add_signs();
-  ranker.add_findings(findings);
+  ranker.add_findings(findings, only_text);
   return ranker.result();
 }
 

@@ -14,8 +14,9 @@ struct Ranking {
   std::vector<Ignored> ignored;
 };
 
-// `findings`: of doctor's checks over the facts that the text claims.
+// `findings`: of doctor's checks over the facts that the text claims; only_text: no machine's facts
+// were joined to them.
 Ranking rank_causes(const knowledge::Knowledge& knowledge, const TextEvidence& evidence,
-                    std::span<const checks::Finding> findings);
+                    std::span<const checks::Finding> findings, bool only_text);
 
 }  // namespace cufit::explain
