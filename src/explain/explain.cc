@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "checks/doctor.h"
+#include "explain/default_wheel.h"
 #include "explain/evidence.h"
 #include "explain/intake.h"
 #include "explain/join.h"
@@ -58,6 +59,7 @@ Explanation Explainer::finish(const Options& options) {
   std::vector<ComputedClue> computed;
   if (out.oom) computed = oom_clues(*out.oom);
   out.facts = host::facts_from_text(lines, options.name);
+  assume_default_wheels(out.facts, state_->knowledge);
   if (options.beside) out.facts = join(std::move(out.facts), *options.beside);
   const std::vector<checks::Finding> findings =
       checks::examine(out.facts, state_->knowledge).findings;

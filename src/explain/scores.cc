@@ -16,8 +16,8 @@ constexpr double k_echo = 0.4;       // what is left of a cause that another, li
 constexpr double k_explainer = 0.5;  // a cause explains others from this score on
 // What a check's finding is worth beside signatures: an error follows from facts that the text
 // claims, but whether they are the failing program's is not said; a warning is only a risk.
-constexpr double k_check_error = 0.85, k_check_warning = 0.45;
-// A certain cause stands before every other, whatever the sums.
+// More where the failure in the text is how that cause shows.
+constexpr double k_check_shown = 0.85, k_check_error = 0.6, k_check_warning = 0.3;
 constexpr size_t k_causes = 8, k_evidence_lines = 6;
 
 struct Candidate {
@@ -45,17 +45,18 @@ uint64_t line_of(const std::string& detail) {
 }
 
 // A check may find that something is absent because no probe looked; a text only proves what it
-// says. So a finding over a text counts when the text says all of it (tables and rules aside).
-bool rests_on_text(const checks::Finding& finding) {
-  bool claimed = false;
-  for (const checks::Evidence& item : finding.evidence) {
-    const bool knowledge = item.kind == "table" || item.kind == "rule";
-    if (item.kind != "claimed" && !knowledge) return false;
-    if (item.kind == "claimed" && (item.value == "not_asked" || item.value == "not_present"))
-      return false;
-    claimed = claimed || item.kind == "claimed";
-  }
-  return claimed;
+// says.
+bool rests_on_absence(const checks::Finding& finding) {
+  return std::any_of(
+      finding.evidence.begin(), finding.evidence.end(), [](const checks::Evidence& item) {
+        return item.value == "not_present" || item.value == "not_asked" || item.kind == "nvml";
+      });
+}
+
+// Only what is written in the text, and knowledge: nothing that cufit filled in.
+bool is_claimed(const checks::Finding& finding) {
+  return std::none_of(finding.evidence.begin(), finding.evidence.end(),
+                      [](const checks::Evidence& item) { return item.kind == "assumed"; });
 }
 
 class Ranker {
@@ -79,7 +80,7 @@ class Ranker {
 
   void add_findings(std::span<const checks::Finding> findings, bool only_text) {
     for (const checks::Finding& finding : findings) {
-      if (only_text && !rests_on_text(finding)) continue;
+      if (only_text && rests_on_absence(finding)) continue;
       const bool error = finding.severity == checks::Severity::error;
       if (!error && finding.severity != checks::Severity::warning) continue;
       for (size_t i = 0; i < candidates_.size(); ++i) {
@@ -87,9 +88,10 @@ class Ranker {
         Candidate& candidate = candidates_[i];
         if (candidate.finding && candidate.finding->severity == checks::Severity::error) continue;
         candidate.finding = &finding;
-        candidate.doubt *= 1.0 - (error ? k_check_error : k_check_warning);
         // Facts that prove it and a failure that is how it shows.
-        if (error && candidate.strongest >= 40) candidate.certain = true;
+        const bool shows = error && candidate.strongest >= 40;
+        candidate.doubt *= 1.0 - (shows ? k_check_shown : error ? k_check_error : k_check_warning);
+        if (shows && is_claimed(finding)) candidate.certain = true;
         for (const checks::Evidence& item : finding.evidence) {
           candidate.lines.emplace_back(
               90, EvidenceLine{item.kind == "claimed" ? line_of(item.detail) : 0,
