@@ -3,7 +3,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: help setup build doctor test test-wheels bench bench-smoke corpus sanitize fuzz check install clean
+.PHONY: help setup build doctor test test-wheels bench bench-smoke corpus docs sanitize fuzz check install clean
 
 help:
 	@echo "make doctor       set up, build, run cufit doctor"
@@ -11,6 +11,7 @@ help:
 	@echo "make test-wheels  download real wheels (about 2 GB) and compare with NVIDIA's cuobjdump"
 	@echo "make bench        speed against torch's collect_env and cuobjdump, in one run"
 	@echo "make corpus       how often cufit explain is right, over labelled failures"
+	@echo "make docs         write docs/causes.md anew from data/"
 	@echo "make sanitize     the tests under ASan and UBSan"
 	@echo "make fuzz         every fuzz harness for FUZZ_SECONDS (20)"
 	@echo "make check        layers, file sizes, spelling"
@@ -50,6 +51,9 @@ bench-smoke: build
 # More labelled files: make corpus CORPUS="a.jsonl b.jsonl"
 corpus: build
 	@tools/corpus.py $(BUILD)/cufit $(CORPUS)
+
+docs: build
+	@$(BUILD)/cufit self causes >docs/causes.md
 
 sanitize: setup
 	@cmake -S . -B $(BUILD)-asan -G Ninja -DCUFIT_SANITIZE=address,undefined -DCUFIT_BENCH=OFF >/dev/null

@@ -9,6 +9,7 @@
 #include "commands/docs.h"
 #include "commands/settings.h"
 #include "host/probe.h"
+#include "report/explain.h"
 #include "report/report.h"
 #include "report/width.h"
 
@@ -97,12 +98,13 @@ int run_self(const Arguments& arguments) {
   const std::string topic = arguments.get("TOPIC");
   if (topic.empty()) return print(about(lang), k_ok);
   if (topic == "man") return print(man_page(table()), k_ok);
+  if (topic == "causes") return print(report::causes_page(knowledge::Knowledge::builtin()), k_ok);
   if (topic == "licenses") return print(message("self.licenses", lang) + "\n", k_ok);
   const std::string shell = arguments.get("SHELL");
   if (topic == "completions" && (shell == "bash" || shell == "zsh" || shell == "fish")) {
     return print(completions(shell, table()), k_ok);
   }
-  complain("usage: cufit self [man | completions bash|zsh|fish | licenses]");
+  complain("usage: cufit self [man | completions bash|zsh|fish | causes | licenses]");
   return k_usage;
 }
 

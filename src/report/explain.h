@@ -23,6 +23,9 @@ std::string explain_json(const ExplainView& view);
 // ("title", "why", "next", "rule", "decide"). May be empty.
 std::string cause_text(const explain::Cause& cause, std::string_view part, std::string_view lang,
                        const knowledge::Knowledge& knowledge);
+// docs/causes.md: every cause that a text can show or a question can decide, in both languages.
+std::string causes_page(const knowledge::Knowledge& knowledge);  // causes_page.cc
+
 // What a clue says in words; its id when the tables do not know it.
 std::string clue_text(std::string_view clue, std::string_view lang,
                       const knowledge::Knowledge& knowledge);

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/explain.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/format.h"
+#include "report/width.h"
+
+namespace cufit::report {
+namespace {
+
+const knowledge::Knowledge& tables() { return knowledge::Knowledge::builtin(); }
+
+explain::Cause text_cause(const std::string& id) {
+  explain::Cause out;
+  out.id = id;
+  out.finding.id = id;
+  out.finding.variant = "text";
+  return out;
+}
+
+explain::Explanation sample() {
+  explain::Explanation out;
+  out.lines = 3;
+  out.files = 1;
+  explain::Cause cause = text_cause("driver_too_old");
+  cause.would_decide = true;
+  cause.evidence.push_back({2, "RuntimeError: \x1b[31mtoo old", "CUDA 11.4", "run.log"});
+  cause.evidence.push_back({0, "/sys/module/nvidia/version", "470.57.02"});
+  out.causes.push_back(cause);
+  out.ignored.push_back({"app_kernel_fault", "no_such_clue", {3, "all is well", "", "run.log"}});
+  return out;
+}
+
+TEST(ExplainJson, HoldsTheSchemasMembers) {
+  const explain::Explanation explanation = sample();
+  const auto json = nlohmann::json::parse(explain_json({explanation, tables()}));
+  EXPECT_EQ(json["schema"], "cufit.explain/1");
+  const auto& cause = json["causes"][0];
+  EXPECT_EQ(cause["id"], "driver_too_old");
+  EXPECT_EQ(cause["confidence"], "possible");
+  EXPECT_EQ(cause["evidence"][0]["line"], 2);
+  EXPECT_EQ(cause["evidence"][0]["fact"], "CUDA 11.4");
+  EXPECT_TRUE(cause["would_decide"].is_string());
+  EXPECT_EQ(json["ignored"][0]["contradicted_by"], "no_such_clue (line 3 of run.log: all is well)");
+  EXPECT_EQ(json["facts"]["schema"], "cufit.facts/1");
+}
+
+TEST(ExplainJson, HasNoCauseWhenNothingIsKnown) {
+  const auto json = nlohmann::json::parse(explain_json({explain::Explanation(), tables()}));
+  EXPECT_TRUE(json["causes"].is_array() && json["causes"].empty());
+  EXPECT_TRUE(json["ignored"].is_array() && json["ignored"].empty());
+}
+
+TEST(ExplainText, ShowsNoControlCharacterOfTheText) {
+  const explain::Explanation explanation = sample();
+  for (const char* lang : {"en", "zh"}) {
+    const std::string text = explain_text({explanation, tables()}, {lang, false, 100, true});
+    EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
+    EXPECT_NE(text.find("run.log:2"), std::string::npos) << text;
+    EXPECT_NE(text.find("`/sys/module/nvidia/version`"), std::string::npos) << text;
+  }
+}
+
+// Only what must stay whole to be copied may be wider: a command or a `quoted` span.
+TEST(ExplainText, KeepsToTheWidth) {
+  explain::Explanation explanation = sample();
+  explanation.causes[0].evidence[0].text = std::string(300, 'x') + " " + std::string(90, 'y');
+  for (const char* lang : {"en", "zh"}) {
+    const std::string text = explain_text({explanation, tables()}, {lang, false, 40, true});
+    for (std::string_view line : split_lines(text)) {
+      if (contains(line, "`") || starts_with(line, "      pip ")) continue;
+      EXPECT_LE(columns(line), 40) << line;
+    }
+  }
+}
+
+TEST(ExplainText, DropsSentencesThatOnlyACheckCouldFill) {
+  for (const knowledge::FindingTexts& finding : tables().findings) {
+    const explain::Cause cause = text_cause(std::string(finding.id));
+    for (const char* part : {"title", "why", "next", "rule", "decide"}) {
+      for (const char* lang : {"en", "zh"}) {
+        const std::string text = cause_text(cause, part, lang, tables());
+        for (size_t at = text.find('{'); at != text.npos; at = text.find('{', at + 1)) {
+          const size_t end = text.find('}', at);
+          const bool name =
+              end != text.npos && end > at + 1 &&
+              text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_", at + 1) == end;
+          EXPECT_FALSE(name) << finding.id << " " << part << " " << lang << ": " << text;
+        }
+      }
+    }
+  }
+}
+
+TEST(CausesPage, NamesEveryLayerInBothLanguages) {
+  for (const knowledge::FindingTexts& finding : tables().findings) {
+    if (finding.signs.empty()) continue;
+    for (const char* lang : {"en", "zh"})
+      EXPECT_FALSE(tables().message("explain.layer." + std::string(finding.category), lang).empty())
+          << finding.category;
+  }
+  EXPECT_NE(causes_page(tables()).find("### `driver_too_old`"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace cufit::report
