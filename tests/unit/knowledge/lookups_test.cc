@@ -87,7 +87,7 @@ TEST(Drivers, BranchToCuda) {
   const std::pair<const char*, const char*> rows[] = {
       {"535.183.01", "12.2"}, {"535", "12.2"},       {"470.82.01", "11.4"}, {"550.54.15", "12.4"},
       {"565.57.01", "12.7"},  {"580.65.06", "13.0"}, {"595.45.04", "13.2"}, {"615.71.09", "13.4"},
-      {"537.13", "12.2"},     {"390.157", "unknown"}};
+      {"537.13", "12.2"},     {"390.157", "9.1"}};
   for (const auto& [driver, cuda] : rows)
     EXPECT_EQ(text(tables().driver_cuda(*parse_version(driver))), cuda) << driver;
 }

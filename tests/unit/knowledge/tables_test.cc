@@ -139,6 +139,7 @@ TEST(Tables, ReleasesAscendAndOfferTheirDefault) {
       EXPECT_LT(*last, *version) << release.version;
     }
     last = version;
+    if (*version < *parse_version("1.8.0")) continue;  // of these only the default is known
     const auto wheels = tables().wheels_of(release.version);
     EXPECT_FALSE(wheels.empty()) << release.version;
     if (release.default_linux_x86_64.empty()) continue;
