@@ -77,9 +77,13 @@ std::string patterns_array(const toml::table& table, const std::string& name,
   arrays += "constexpr PatternRow " + name + "[] = {\n";
   for (const std::string& pattern : patterns) {
     std::string why;
-    const std::string literal = required_literal(pattern, why);
-    if (literal.empty()) report(file, table.get("any")->source(), "`" + pattern + "`: " + why);
-    arrays += "  {" + quote(with_any_space(pattern)) + ", " + quote(literal) + "},\n";
+    const Requirements needs = required_words(pattern, why);
+    if (needs.word.empty()) {
+      report(file, table.get("any")->source(), "`" + pattern + "`: " + why);
+      continue;
+    }
+    arrays += "  {" + quote(with_any_space(pattern)) + ", " + quote(needs.word) + ", " +
+              quote(needs.also) + ", " + quote(plain_text(pattern)) + "},\n";
   }
   arrays += "};\n";
   return name;

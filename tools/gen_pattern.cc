@@ -3,6 +3,8 @@
 // classes are skipped as a whole, so the word is in every match whatever they match.
 #include <re2/re2.h>
 
+#include <algorithm>
+
 #include "gen_tables.h"
 
 namespace gen {
@@ -23,11 +25,22 @@ class Scanner {
     return std::move(runs_);
   }
   bool alternatives = false;
+  // Groups that every match goes through: what each stands for, one alternative of which is there.
+  std::vector<std::string_view> groups;
 
  private:
   void step() {
     char c = in_[at_];
-    if (c == '(') return skip(&Scanner::skip_group);
+    if (c == '(') {
+      const size_t begin = at_;
+      cut();
+      skip_group();
+      const std::string_view group = in_.substr(begin, at_ - begin);
+      const bool may_lack =
+          at_ < in_.size() && (in_[at_] == '?' || in_[at_] == '*' || in_[at_] == '{');
+      if (!may_lack && group.size() > 2) groups.push_back(group.substr(1, group.size() - 2));
+      return skip_quantifier();
+    }
     if (c == '[') return skip(&Scanner::skip_class);
     if (c == '.' || c == '^' || c == '$') return skip(&Scanner::skip_one);
     if (c == '|') alternatives = true;
@@ -39,8 +52,13 @@ class Scanner {
     }
     ++at_;
     if (at_ < in_.size() && is_quantifier(in_[at_])) {
-      const bool once = in_[at_] == '+';
-      if (once) run_ += c;
+      const bool is_rest = (c & 0xC0) == 0x80;  // of a character of several bytes
+      if (in_[at_] == '+') {
+        run_ += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      } else if (is_rest) {
+        while (!run_.empty() && (run_.back() & 0xC0) == 0x80) run_.pop_back();
+        if (!run_.empty()) run_.pop_back();
+      }
       cut();
       return skip_quantifier();
     }
@@ -95,8 +113,53 @@ class Scanner {
   std::vector<std::string> runs_;
 };
 
-void keep_longer(std::string& best, const std::string& candidate) {
-  if (candidate.size() > best.size()) best = candidate;
+// The longest word of `runs`; empty when none has `least` bytes.
+std::string longest_word(const std::vector<std::string>& runs, size_t least) {
+  std::string best;
+  for (const std::string& run : runs) {
+    for (size_t begin = 0; begin <= run.size();) {
+      const size_t end = std::min(run.find(' ', begin), run.size());
+      if (end - begin >= least && end - begin > best.size()) best = run.substr(begin, end - begin);
+      begin = end + 1;
+    }
+  }
+  return best;
+}
+
+// "?:percent|per cent" -> "percent|cent"; empty when an alternative has no word of its own.
+std::string alternatives_of(std::string_view group) {
+  if (group.substr(0, 2) == "?:") {
+    group.remove_prefix(2);
+  } else if (group.substr(0, 3) == "?P<") {
+    group.remove_prefix(std::min(group.find('>') + 1, group.size()));
+  } else if (group.substr(0, 1) == "?") {
+    return {};
+  }
+  std::string out;
+  int depth = 0;
+  size_t begin = 0;
+  for (size_t i = 0; i <= group.size(); ++i) {
+    if (i < group.size()) {
+      if (group[i] == '\\') {
+        ++i;
+        continue;
+      }
+      if (group[i] == '[') {  // a class may hold any of the signs below
+        i += group.substr(i, 3) == "[^]" ? 2 : group.substr(i, 2) == "[]" ? 1 : 0;
+        while (i < group.size() && group[i] != ']') i += group[i] == '\\' ? 2 : 1;
+        continue;
+      }
+      if (group[i] == '(') ++depth;
+      if (group[i] == ')') --depth;
+      if (group[i] != '|' || depth > 0) continue;
+    }
+    Scanner scanner(group.substr(begin, std::min(i, group.size()) - begin));
+    const std::string word = longest_word(scanner.runs(), 2);
+    if (word.empty()) return {};
+    out += (begin ? "|" : "") + word;
+    begin = i + 1;
+  }
+  return out;
 }
 
 }  // namespace
@@ -124,31 +187,64 @@ std::string with_any_space(std::string_view pattern) {
   return out;
 }
 
-std::string required_literal(std::string_view pattern, std::string& why) {
+Requirements required_words(std::string_view pattern, std::string& why) {
+  Requirements out;
   const re2::RE2 compiled(with_any_space(pattern), re2::RE2::Quiet);
   if (!compiled.ok()) {
     why = "RE2: " + compiled.error();
-    return {};
+    return out;
   }
   Scanner scanner(pattern);
   const std::vector<std::string> runs = scanner.runs();
   if (scanner.alternatives) {
     why = "`|` outside of a group: write two patterns";
-    return {};
+    return out;
   }
-  std::string word, run_with_blanks;
+  std::vector<std::string> words;
+  std::string longest_run;
   for (const std::string& run : runs) {
-    keep_longer(run_with_blanks, run);
+    if (run.size() > longest_run.size()) longest_run = run;
     for (size_t begin = 0; begin <= run.size();) {
       const size_t end = std::min(run.find(' ', begin), run.size());
-      keep_longer(word, run.substr(begin, end - begin));
+      if (end - begin >= k_least_bytes) words.push_back(run.substr(begin, end - begin));
       begin = end + 1;
     }
   }
-  if (word.size() < k_least_bytes) word = run_with_blanks;
-  if (word.size() >= k_least_bytes) return word;
-  why = "no literal of 3 or more bytes outside of groups and classes";
-  return {};
+  if (words.empty() && longest_run.size() >= k_least_bytes) words.push_back(longest_run);
+  if (words.empty()) {
+    why = "no literal of 3 or more bytes outside of groups and classes";
+    return out;
+  }
+  std::stable_sort(words.begin(), words.end(),
+                   [](const std::string& a, const std::string& b) { return a.size() > b.size(); });
+  words.erase(std::unique(words.begin(), words.end()), words.end());
+  out.word = words[0];
+  for (size_t i = 1; i < words.size(); ++i) out.also += (out.also.empty() ? "" : "\n") + words[i];
+  for (std::string_view group : scanner.groups) {
+    const std::string any = alternatives_of(group);
+    if (!any.empty()) out.also += (out.also.empty() ? "" : "\n") + any;
+  }
+  return out;
+}
+
+std::string plain_text(std::string_view pattern) {
+  std::string out;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    char c = pattern[i];
+    if (std::string_view(".^$|()[]{}*+?").find(c) != std::string_view::npos) return {};
+    if (c == '\\') {
+      if (++i >= pattern.size()) return {};
+      c = pattern[i];
+      const bool at_edge = i == 1 || i + 1 == pattern.size();
+      if (c == 'b' && at_edge) {
+        out += '\b';  // a word ends or begins here
+        continue;
+      }
+      if (std::isalnum(static_cast<unsigned char>(c))) return {};
+    }
+    out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return out.find("  ") == std::string::npos ? out : std::string();
 }
 
 }  // namespace gen

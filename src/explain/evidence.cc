@@ -10,10 +10,11 @@ constexpr size_t k_lines_per_sign = 3;
 
 using Matches = std::vector<std::vector<Match>>;
 
-std::vector<EvidenceLine> lines_of(const Matches& matches, size_t begin, size_t count) {
+std::vector<EvidenceLine> lines_of(const PatternSearch& patterns, const Matches& matches,
+                                   size_t begin, size_t count) {
   std::vector<EvidenceLine> out;
   for (size_t i = begin; i < begin + count; ++i) {
-    for (const Match& match : matches[i]) {
+    for (const Match& match : patterns.of(matches, i)) {
       if (out.size() >= k_lines_per_sign) return out;
       bool known = false;
       for (const EvidenceLine& line : out) known = known || line.line == match.line;
@@ -37,7 +38,7 @@ TextEvidence read_evidence(const knowledge::Knowledge& knowledge, const PatternS
   TextEvidence out;
   for (size_t i = 0; i < knowledge.clues.size(); ++i) {
     const knowledge::ClueRow& clue = knowledge.clues[i];
-    auto found = lines_of(matches, patterns.clue_begin(i), clue.patterns.size());
+    auto found = lines_of(patterns, matches, patterns.clue_begin(i), clue.patterns.size());
     if (!found.empty()) out.clues.emplace(clue.id, std::move(found));
   }
   for (const ComputedClue& clue : computed) {
@@ -59,7 +60,7 @@ TextEvidence read_evidence(const knowledge::Knowledge& knowledge, const PatternS
       bool all = true;
       for (std::string_view clue : sign.with) all = all && holds(out, clue);
       if (!all) continue;
-      SignHit hit{&sign, lines_of(matches, patterns.sign_begin(f, s), sign.any.size())};
+      SignHit hit{&sign, lines_of(patterns, matches, patterns.sign_begin(f, s), sign.any.size())};
       if (!sign.any.empty() && hit.lines.empty()) continue;
       for (std::string_view clue : sign.with) {
         if (clue.substr(0, 1) == "!" || hit.lines.size() >= k_lines_per_sign) continue;

@@ -10,14 +10,27 @@ namespace cufit::explain {
 namespace {
 
 constexpr size_t k_block_bytes = 1 << 20;
-constexpr size_t k_head_bytes = 1 << 20;    // kept in full
+constexpr size_t k_head_bytes = 256 << 10;  // kept in full
 constexpr size_t k_tail_bytes = 256 << 10;  // kept in full
-constexpr size_t k_kept_bytes = 4 << 20;    // of the middle
+constexpr size_t k_kept_bytes = 2 << 20;    // of the middle
 constexpr size_t k_longest_line = 16 << 10;
-constexpr uint16_t k_places_per_word = 24;             // in the middle
-constexpr int k_lines_before = 6, k_lines_after = 16;  // a traceback above, a table below
+constexpr uint16_t k_places_per_word =
+    8;  // in the middle: what comes a ninth time is the log's own vocabulary
+constexpr int k_lines_before = 6, k_lines_after = 12;  // a traceback above, a table below
 
 bool ends_line(char c) { return c == '\n' || c == '\v'; }
+
+// std::count is a loop over bytes here; memchr is not.
+uint64_t count_lines(std::string_view text) {
+  uint64_t count = 0;
+  while (!text.empty()) {
+    const void* found = std::memchr(text.data(), '\n', text.size());
+    if (!found) break;
+    ++count;
+    text.remove_prefix(static_cast<size_t>(static_cast<const char*>(found) - text.data()) + 1);
+  }
+  return count;
+}
 
 size_t line_begin(std::string_view text, size_t at) {
   while (at > 0 && !ends_line(text[at - 1])) --at;
@@ -30,7 +43,8 @@ size_t line_end(std::string_view text, size_t at) {  // after the line break
 
 }  // namespace
 
-Intake::Intake(const LiteralSearch& words) : words_(words), seen_(words.size()) {}
+Intake::Intake(const LiteralSearch& words)
+    : words_(words), seen_(words.size()), enough_(words.size()) {}
 
 void Intake::add(std::string_view bytes) {
   while (!bytes.empty()) {
@@ -45,14 +59,12 @@ uint64_t Intake::begin_text() {
   decoder_.finish(block_);
   decoder_ = formats::TextDecoder();
   if (!block_.empty() && block_.back() != '\n') block_ += '\n';
-  return block_number_ + static_cast<uint64_t>(std::count(block_.begin(), block_.end(), '\n'));
+  return block_number_ + count_lines(block_);
 }
 
 // Lines [begin, end) of the block into kept_, pieces of overlong lines included.
 void Intake::keep(std::string_view block, uint64_t first_number, size_t begin, size_t end) {
-  uint64_t number =
-      first_number + static_cast<uint64_t>(
-                         std::count(block.begin(), block.begin() + static_cast<long>(begin), '\n'));
+  uint64_t number = first_number + count_lines(block.substr(0, begin));
   uint32_t piece = 0;
   // Pieces of one line count from the line's beginning, also when only its rest is kept.
   for (size_t at = begin; at > 0 && block[at - 1] == '\v'; at = line_begin(block, at - 1)) ++piece;
@@ -77,15 +89,14 @@ void Intake::search(std::string_view block, uint64_t first_number) {
   size_t counted = 0;  // number of the line at `counted` is `number`
   uint64_t number = first_number;
   words_.each(block, [&](uint32_t word, size_t at) -> size_t {
-    if (seen_[word] >= k_places_per_word || kept_bytes_ >= k_kept_bytes) return 0;
-    ++seen_[word];
+    if (enough_[word]) return 0;
+    if (++seen_[word] >= k_places_per_word) enough_[word] = words_changed_ = true;
     size_t begin = line_begin(block, at), end = line_end(block, at);
     const size_t next = end;
     for (int i = 0; i < k_lines_before && begin > 0; ++i) begin = line_begin(block, begin - 1);
     for (int i = 0; i < k_lines_after && end < block.size(); ++i) end = line_end(block, end);
     if (begin < counted) counted = 0, number = first_number;
-    number += static_cast<uint64_t>(std::count(block.begin() + static_cast<long>(counted),
-                                               block.begin() + static_cast<long>(begin), '\n'));
+    number += count_lines(block.substr(counted, begin - counted));
     counted = begin;
     keep(block.substr(begin, end - begin), number, 0, end - begin);
     return next;  // one hit is enough to keep a line
@@ -100,22 +111,26 @@ void Intake::take_block(bool last) {
     if (cut == carried_) cut = block_.size();
   }
   const std::string_view block(block_.data(), cut);
-  if (taken_bytes_ < k_head_bytes) {
+  if (taken_bytes_ == 0 && last) {
     keep(block, block_number_, 0, block.size());
   } else {
+    if (taken_bytes_ == 0)
+      keep(block, block_number_, 0, line_end(block, std::min(k_head_bytes, block.size())));
+    kept_bytes_ = taken_bytes_ == 0 ? 0 : kept_bytes_;
     thinned_ = true;
-    search(block, block_number_);
+    if (kept_bytes_ < k_kept_bytes) search(block, block_number_);
+    // Words that are all over the log would only slow the search down from here on.
+    if (words_changed_) words_ = LiteralSearch(words_, enough_);
+    words_changed_ = false;
   }
   taken_bytes_ += cut - carried_;
   // The last lines are searched again with the next block, so that what surrounds a hit is whole.
   size_t carry = cut;
   for (int i = 0; i < k_lines_before + k_lines_after && carry > 0 && cut - carry < (64u << 10); ++i)
     carry = line_begin(block, carry - 1);
-  const uint64_t carry_number =
-      block_number_ + static_cast<uint64_t>(std::count(
-                          block.begin(), block.begin() + static_cast<long>(carry), '\n'));
-  lines_ = block_number_ - 1 + static_cast<uint64_t>(std::count(block.begin(), block.end(), '\n')) +
-           (last && cut > 0 && block[cut - 1] != '\n' ? 1 : 0);
+  const uint64_t carry_number = block_number_ + count_lines(block.substr(0, carry));
+  lines_ =
+      block_number_ - 1 + count_lines(block) + (last && cut > 0 && block[cut - 1] != '\n' ? 1 : 0);
   std::string next = block_.substr(carry);
   previous_ = std::move(block_);
   previous_.resize(cut);

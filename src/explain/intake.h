@@ -34,7 +34,7 @@ class Intake {
   void keep(std::string_view block, uint64_t first_number, size_t begin, size_t end);
   void search(std::string_view block, uint64_t first_number);
 
-  const LiteralSearch& words_;
+  LiteralSearch words_;  // those that may still be looked for
   formats::TextDecoder decoder_;
   std::string block_;          // decoded, not yet taken
   uint64_t block_number_ = 1;  // of its first line
@@ -43,7 +43,9 @@ class Intake {
   size_t carried_ = 0;  // bytes at the beginning of block_ that were taken before
   uint64_t taken_bytes_ = 0, kept_bytes_ = 0, lines_ = 0;
   bool thinned_ = false;
-  std::vector<uint16_t> seen_;                                 // per word
+  std::vector<uint16_t> seen_;  // places per word
+  std::vector<bool> enough_;    // words that were seen often enough
+  bool words_changed_ = false;
   std::map<std::pair<uint64_t, uint32_t>, std::string> kept_;  // by line number and piece
 };
 

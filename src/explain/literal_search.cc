@@ -15,12 +15,13 @@ int commonness(unsigned char c) {
   return 1;
 }
 
-size_t rarest_window(std::string_view literal) {
+size_t rarest_window(std::string_view literal, size_t width) {
   size_t best = 0;
   int least = 1000;
-  for (size_t i = 0; i + 3 <= literal.size(); ++i) {
+  for (size_t i = 0; i + width <= literal.size(); ++i) {
     int sum = 0;
-    for (size_t k = 0; k < 3; ++k) sum += commonness(static_cast<unsigned char>(literal[i + k]));
+    for (size_t k = 0; k < width; ++k)
+      sum += commonness(static_cast<unsigned char>(literal[i + k]));
     if (sum < least) least = sum, best = i;
   }
   return best;
@@ -30,7 +31,7 @@ size_t rarest_window(std::string_view literal) {
 
 LiteralSearch::LiteralSearch(std::span<const std::string_view> literals)
     : literals_(literals.begin(), literals.end()),
-      bits_(k_slots / 64),
+      bits_((1u << k_slot_bits) / 64),
       first_(k_bucket_mask + 1),
       entries_(1) {
   for (int c = 0; c < 256; ++c) {
@@ -38,19 +39,30 @@ LiteralSearch::LiteralSearch(std::span<const std::string_view> literals)
     fold_[c] = static_cast<unsigned char>(blank ? ' ' : c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   }
   entries_.reserve(literals_.size() + 1);
+  for (uint32_t i = 0; i < literals_.size(); ++i) add(i);
+}
+
+LiteralSearch::LiteralSearch(const LiteralSearch& other, const std::vector<bool>& skip)
+    : LiteralSearch(std::span<const std::string_view>()) {
+  literals_ = other.literals_;
   for (uint32_t i = 0; i < literals_.size(); ++i) {
-    const std::string_view literal = literals_[i];
-    CUFIT_CHECK(literal.size() >= 3 && literal.size() < 256, "gen-tables makes no other literals");
-    const size_t offset = rarest_window(literal);
-    uint32_t window = 0;
-    for (size_t k = 0; k < 3; ++k)
-      window = (window << 8) | fold_[static_cast<unsigned char>(literal[offset + k])];
-    const uint32_t slot = hash(window);
-    bits_[slot >> 6] |= uint64_t{1} << (slot & 63);
-    uint32_t& first = first_[slot & k_bucket_mask];
-    entries_.push_back({window, i, first, static_cast<uint8_t>(offset)});
-    first = static_cast<uint32_t>(entries_.size() - 1);
+    if (!skip[i]) add(i);
   }
+}
+
+void LiteralSearch::add(uint32_t index) {
+  const std::string_view literal = literals_[index];
+  CUFIT_CHECK(literal.size() >= 3 && literal.size() < 256, "gen-tables makes no other literals");
+  const size_t width = literal.size() == 3 ? 3 : 4, offset = rarest_window(literal, width);
+  uint32_t window = 0;
+  for (size_t k = 0; k < width; ++k)
+    window = (window << 8) | fold_[static_cast<unsigned char>(literal[offset + k])];
+  const uint32_t slot = hash(window) ^ (width == 3 ? k_other_half : 0);
+  bits_[slot >> 6] |= uint64_t{1} << (slot & 63);
+  uint32_t& first = first_[slot & k_bucket_mask];
+  entries_.push_back(
+      {window, index, first, static_cast<uint8_t>(offset), static_cast<uint8_t>(width)});
+  first = static_cast<uint32_t>(entries_.size() - 1);
 }
 
 bool LiteralSearch::equal(std::string_view text, size_t begin, std::string_view literal) const {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds many short literals in a text at once, whatever the ASCII case, at memory speed: the window
-// of three bytes at each place is looked up in a bit table, and only where that says "perhaps" are
-// the literals compared. Ready after one pass over the literals: compiling the thousand patterns
-// behind them, or an automaton for them, would cost more than reading a usual paste. White space
-// of any kind counts as a blank, so that a literal of several words is found across a line break.
+// of four bytes at each place is looked up in a bit table (and of three bytes for literals that
+// short), and only where that says "perhaps" are the literals compared. Ready after one pass over
+// the literals: compiling the thousands of patterns behind them, or an automaton for them, would
+// cost more than reading a usual paste. White space of any kind counts as a blank, so that a
+// literal of several words is found across a line break.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,8 @@ class LiteralSearch {
  public:
   // Literals are lower case, of 3 to 255 bytes, and must outlive the search.
   explicit LiteralSearch(std::span<const std::string_view> literals);
+  // The same without those that `skip` marks; numbers of literals stay.
+  LiteralSearch(const LiteralSearch& other, const std::vector<bool>& skip);
 
   size_t size() const { return literals_.size(); }
 
@@ -26,21 +29,17 @@ class LiteralSearch {
   void each(std::string_view text, OnHit&& on_hit) const {
     if (text.size() < 3) return;
     const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
-    uint32_t window = 0;
+    uint32_t window = 0;  // the last four bytes, folded; zeros before the text
     for (size_t i = 0; i < 2; ++i) window = (window << 8) | fold_[bytes[i]];
     for (size_t i = 2; i < text.size(); ++i) {
-      window = ((window << 8) | fold_[bytes[i]]) & 0xFFFFFF;
-      const uint32_t slot = hash(window);
-      if (((bits_[slot >> 6] >> (slot & 63)) & 1) == 0) continue;
+      window = (window << 8) | fold_[bytes[i]];
+      const bool four = is_set(hash(window)), three = is_set(hash(window & k_three) ^ k_other_half);
+      if (!four && !three) continue;
       size_t resume = 0;
-      for (uint32_t e = first_[slot & k_bucket_mask]; e != 0; e = entries_[e].next) {
-        const Entry& entry = entries_[e];
-        if (entry.window != window || size_t{entry.offset} + 2 > i) continue;
-        const size_t begin = i - 2 - entry.offset;
-        if (!equal(text, begin, literals_[entry.literal])) continue;
-        const size_t wanted = on_hit(entry.literal, begin);
-        if (wanted > resume) resume = wanted;
-      }
+      if (four) look_up(window, hash(window), 4, i, text, resume, on_hit);
+      if (three)
+        look_up(window & k_three, hash(window & k_three) ^ k_other_half, 3, i, text, resume,
+                on_hit);
       if (resume > i) {  // go on as if the text began there
         if (resume + 3 > text.size()) return;
         window = 0;
@@ -53,10 +52,29 @@ class LiteralSearch {
  private:
   struct Entry {
     uint32_t window, literal, next;
-    uint8_t offset;  // of the window in the literal
+    uint8_t offset, bytes;  // of the window in the literal; 3 or 4
   };
-  static constexpr uint32_t k_slots = 1u << 17, k_bucket_mask = (1u << 12) - 1;
-  static uint32_t hash(uint32_t window) { return (window * 0x9E3779B1u) >> 15; }
+  static constexpr uint32_t k_three = 0xFFFFFF, k_slot_bits = 18;
+  // Windows of three bytes use the other half of the table.
+  static constexpr uint32_t k_other_half = 1u << (k_slot_bits - 1);
+  static constexpr uint32_t k_bucket_mask = (1u << 12) - 1;
+  static uint32_t hash(uint32_t window) { return (window * 0x9E3779B1u) >> (33 - k_slot_bits); }
+  bool is_set(uint32_t slot) const { return (bits_[slot >> 6] >> (slot & 63)) & 1; }
+
+  template <class OnHit>
+  void look_up(uint32_t window, uint32_t slot, size_t width, size_t last, std::string_view text,
+               size_t& resume, OnHit& on_hit) const {
+    for (uint32_t e = first_[slot & k_bucket_mask]; e != 0; e = entries_[e].next) {
+      const Entry& entry = entries_[e];
+      if (entry.window != window || entry.bytes != width || entry.offset + width > last + 1)
+        continue;
+      const size_t begin = last + 1 - width - entry.offset;
+      if (!equal(text, begin, literals_[entry.literal])) continue;
+      const size_t wanted = on_hit(entry.literal, begin);
+      if (wanted > resume) resume = wanted;
+    }
+  }
+  void add(uint32_t literal);
   bool equal(std::string_view text, size_t begin, std::string_view literal) const;
 
   std::vector<std::string_view> literals_;

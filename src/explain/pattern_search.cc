@@ -5,58 +5,64 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include "base/format.h"
+#include "explain/window.h"
 
 namespace cufit::explain {
 namespace {
 
-constexpr size_t k_lines_around = 2;
-constexpr size_t k_window_half = 2048;  // bytes of an overlong line on each side of the word
 constexpr uint32_t k_windows_per_pattern = 400;
 constexpr size_t k_shown_bytes = 240;
+constexpr size_t k_column_step = 1024;  // how far into an overlong line one window serves
 
-re2::RE2::Options options() {
+// A pattern of ASCII alone is matched byte by byte: its program is a fraction of the size that
+// UTF-8 classes take, and most of the time goes into compiling.
+re2::RE2::Options options(bool ascii) {
   re2::RE2::Options out(re2::RE2::Quiet);
   out.set_case_sensitive(false);
   out.set_max_mem(2 << 20);
+  if (ascii) out.set_encoding(re2::RE2::Options::EncodingLatin1);
   return out;
 }
 
-// Some lines in one piece of memory, and where each begins.
-struct Window {
-  std::string text;
-  std::vector<std::pair<size_t, size_t>> begins;  // offset in text, index of the line
-};
-
-bool follows(const formats::TextLine& a, const formats::TextLine& b) {
-  return b.number <= a.number + 1;
+bool is_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
 }
 
-std::string_view part(std::string_view line, size_t at) {
-  const size_t begin = at > k_window_half ? at - k_window_half : 0;
-  return line.substr(begin, 2 * k_window_half);
-}
-
-Window window_around(std::span<const formats::TextLine> lines, size_t index, size_t at) {
-  size_t first = index, last = index;
-  while (first > 0 && index - first < k_lines_around && follows(lines[first - 1], lines[first]))
-    --first;
-  while (last + 1 < lines.size() && last - index < k_lines_around &&
-         follows(lines[last], lines[last + 1]))
-    ++last;
-  Window window;
-  for (size_t i = first; i <= last; ++i) {
-    if (i > first) window.text += '\n';
-    window.begins.push_back({window.text.size(), i});
-    const std::string_view line = lines[i].text;
-    window.text += i == index  ? part(line, at)
-                   : i < index ? line.substr(line.size() - std::min(line.size(), k_window_half))
-                               : line.substr(0, k_window_half);
+// One pattern, compiled when a text first holds all its words.
+class Pattern {
+ public:
+  // Where the match begins in the window.
+  std::optional<size_t> match(const knowledge::PatternRow& row, const Window& window) {
+    if (!row.plain.empty()) {
+      const size_t at = window.find_plain(row.plain);
+      return at == std::string::npos ? std::nullopt : std::optional<size_t>(at);
+    }
+    if (windows_ >= k_windows_per_pattern || !window.holds(row.also)) return std::nullopt;
+    ++windows_;
+    if (!re_) {
+      static const re2::RE2::Options utf8 = options(false), ascii = options(true);
+      re_ =
+          std::make_unique<re2::RE2>("(?m)" + std::string(row.re), is_ascii(row.re) ? ascii : utf8);
+    }
+    const re2::StringPiece text(window.text());
+    re2::StringPiece whole;
+    // The first search only answers yes or no, which is much faster; mostly the answer is no.
+    if (!re_->ok() || !re_->Match(text, 0, text.size(), re2::RE2::UNANCHORED, nullptr, 0) ||
+        !re_->Match(text, 0, text.size(), re2::RE2::UNANCHORED, &whole, 1))
+      return std::nullopt;
+    return static_cast<size_t>(whole.data() - text.data());
   }
-  return window;
-}
+
+  size_t last_line = SIZE_MAX;  // index of the last line with a match: one match per line
+
+ private:
+  std::unique_ptr<re2::RE2> re_;
+  uint32_t windows_ = 0;
+};
 
 }  // namespace
 
@@ -77,17 +83,22 @@ PatternSearch::PatternSearch(const knowledge::Knowledge& knowledge) : words_(col
 
 std::vector<std::string_view> PatternSearch::collect(const knowledge::Knowledge& knowledge) {
   std::vector<std::string_view> words;
-  std::unordered_map<std::string_view, uint32_t> known;
+  std::unordered_map<std::string_view, uint32_t> word_numbers, pattern_numbers;
   auto add = [&](std::span<const knowledge::PatternRow> rows) {
-    const size_t begin = patterns_.size();
+    const size_t begin = order_.size();
     for (const knowledge::PatternRow& row : rows) {
-      auto [place, is_new] = known.try_emplace(row.literal, static_cast<uint32_t>(words.size()));
-      if (is_new) {
+      const auto next = static_cast<uint32_t>(patterns_.size());
+      auto [number, is_new] = pattern_numbers.try_emplace(row.re, next);
+      order_.push_back(number->second);
+      if (!is_new) continue;
+      auto [word, is_new_word] =
+          word_numbers.try_emplace(row.literal, static_cast<uint32_t>(words.size()));
+      if (is_new_word) {
         words.push_back(row.literal);
         patterns_of_word_.emplace_back();
       }
-      patterns_of_word_[place->second].push_back(static_cast<uint32_t>(patterns_.size()));
-      patterns_.push_back(row.re);
+      patterns_of_word_[word->second].push_back(next);
+      patterns_.push_back(&row);
     }
     return begin;
   };
@@ -101,53 +112,40 @@ std::vector<std::string_view> PatternSearch::collect(const knowledge::Knowledge&
 
 std::vector<std::vector<Match>> PatternSearch::find(
     std::span<const formats::TextLine> lines) const {
-  struct State {
-    std::unique_ptr<re2::RE2> re;
-    uint32_t windows = 0;
-    size_t last_line = SIZE_MAX;  // index: one match per line
-  };
-  std::vector<State> states(patterns_.size());
+  std::vector<Pattern> patterns(patterns_.size());
   std::vector<std::vector<Match>> out(patterns_.size());
-  const re2::RE2::Options opts = options();
-  // All lines in one piece, so that a word of several words is found across a line break.
+  // All lines in one piece, so that a literal of several words is found across a line break.
   std::string all;
   std::vector<size_t> begins;
+  std::vector<bool> repeated;  // a line that stands there a third time says nothing new
+  std::unordered_map<std::string_view, int> seen;
   for (const formats::TextLine& line : lines) {
     begins.push_back(all.size());
     all += line.text;
     all += '\n';
+    repeated.push_back(++seen[line.text] > 2);
   }
   size_t line = 0;
   Window window;
   size_t window_of = SIZE_MAX, window_at = 0;
   words_.each(all, [&](uint32_t word, size_t at) -> size_t {
     while (line + 1 < begins.size() && begins[line + 1] <= at) ++line;
-    for (uint32_t pattern : patterns_of_word_[word]) {
-      State& state = states[pattern];
-      if (out[pattern].size() >= k_matches_per_pattern || state.last_line == line) continue;
-      if (++state.windows > k_windows_per_pattern) continue;
-      if (!state.re) {
-        state.re = std::make_unique<re2::RE2>("(?m)" + std::string(patterns_[pattern]), opts);
-      }
-      const size_t column = at - begins[line];
-      if (window_of != line || column > window_at + k_window_half / 2) {
-        window = window_around(lines, line, column);
+    if (repeated[line]) return line + 1 < begins.size() ? begins[line + 1] : all.size();
+    const size_t column = at - begins[line];
+    for (uint32_t number : patterns_of_word_[word]) {
+      Pattern& pattern = patterns[number];
+      if (out[number].size() >= k_matches_per_pattern || pattern.last_line == line) continue;
+      if (window_of != line || column > window_at + k_column_step) {
+        window = Window(lines, line, column);
         window_of = line, window_at = column;
       }
-      re2::StringPiece whole;
-      if (!state.re->ok() ||
-          !state.re->Match(window.text, 0, window.text.size(), re2::RE2::UNANCHORED, nullptr, 0) ||
-          !state.re->Match(window.text, 0, window.text.size(), re2::RE2::UNANCHORED, &whole, 1))
-        continue;
-      const size_t offset = static_cast<size_t>(whole.data() - window.text.data());
-      auto begin = std::upper_bound(window.begins.begin(), window.begins.end(),
-                                    std::pair<size_t, size_t>{offset, SIZE_MAX});
-      --begin;
-      if (!out[pattern].empty() && state.last_line != SIZE_MAX && begin->second <= state.last_line)
-        continue;  // the same match seen from the next line
-      state.last_line = begin->second;
-      out[pattern].push_back({lines[begin->second].number,
-                              shortened(lines[begin->second].text, offset - begin->first)});
+      const std::optional<size_t> found = pattern.match(*patterns_[number], window);
+      if (!found) continue;
+      const auto [index, begin] = window.line_at(*found);
+      // The same match seen from the next line.
+      if (pattern.last_line != SIZE_MAX && index <= pattern.last_line) continue;
+      pattern.last_line = index;
+      out[number].push_back({lines[index].number, shortened(lines[index].text, *found - begin)});
     }
     return 0;
   });

@@ -83,10 +83,11 @@ struct TextPair {
   std::string_view key, en, zh;
 };
 
-// One pattern of a signature or clue: RE2, any case. Every match holds `literal` (lower case), so
-// that a text without it need not be searched.
+// One pattern of a signature or clue: RE2, any case. Every match holds `literal` and the words of
+// `also` (lower case, one per line, "a|b" for one of them), so that a text without them need not be
+// searched. `plain`: the pattern where it is nothing but text, with '\b' for a word's edge.
 struct PatternRow {
-  std::string_view re, literal;
+  std::string_view re, literal, also, plain;
 };
 // A thing a text can say ("the program runs under WSL"). Names that begin with oom_ are computed
 // from the numbers of an out-of-memory message and have no patterns.
