@@ -70,24 +70,54 @@ std::string names_array(const std::vector<std::string>& names, const std::string
   return name;
 }
 
-std::string patterns_array(const toml::table& table, const std::string& name,
-                           const std::string& file, std::string& arrays) {
-  const std::vector<std::string> patterns = strings(table, "any", file);
-  if (patterns.empty()) return "{}";
-  arrays += "constexpr PatternRow " + name + "[] = {\n";
-  for (const std::string& pattern : patterns) {
-    std::string why;
-    const Requirements needs = required_words(pattern, why);
-    if (needs.word.empty()) {
-      report(file, table.get("any")->source(), "`" + pattern + "`: " + why);
-      continue;
+// Every pattern once, whichever clues and signs share it, and the words that lead to them.
+class Patterns {
+ public:
+  // Writes the numbers of the patterns of `table` as an array and returns its name, or "{}".
+  std::string array(const toml::table& table, const std::string& name, const std::string& file,
+                    std::string& arrays) {
+    const std::vector<std::string> patterns = strings(table, "any", file);
+    if (patterns.empty()) return "{}";
+    arrays += "constexpr uint32_t " + name + "[] = {";
+    for (const std::string& pattern : patterns) {
+      auto [number, is_new] = numbers_.try_emplace(pattern, rows_.size());
+      if (is_new) {
+        std::string why;
+        rows_.push_back(parts_of(pattern, why));
+        if (!why.empty()) report(file, table.get("any")->source(), "`" + pattern + "`: " + why);
+        words_[rows_.back().word].push_back(number->second);
+      }
+      arrays += std::to_string(number->second) + ", ";
     }
-    arrays += "  {" + quote(with_any_space(pattern)) + ", " + quote(needs.word) + ", " +
-              quote(needs.also) + ", " + quote(plain_text(pattern)) + "},\n";
+    arrays += "};\n";
+    return name;
   }
-  arrays += "};\n";
-  return name;
-}
+
+  std::string cpp(std::string& members) const {
+    if (rows_.empty()) return {};
+    std::string rows, words, of_words;
+    for (const PatternParts& row : rows_) {
+      rows += "  {" + quote(row.re) + ", " + quote(row.plain) + ", " + quote(row.shape) + "},\n";
+    }
+    size_t begin = 0;
+    for (const auto& [word, patterns] : words_) {
+      words += "  {" + quote(word) + ", " + std::to_string(begin) + ", " +
+               std::to_string(patterns.size()) + "},\n";
+      for (size_t number : patterns) of_words += std::to_string(number) + ", ";
+      begin += patterns.size();
+    }
+    members +=
+        "  .patterns = k_patterns,\n  .words = k_words,\n  .word_patterns = k_word_patterns,\n";
+    return "constexpr PatternRow k_patterns[] = {\n" + rows +
+           "};\nconstexpr WordRow k_words[] = {\n" + words +
+           "};\nconstexpr uint32_t k_word_patterns[] = {" + of_words + "};\n";
+  }
+
+ private:
+  std::map<std::string, size_t> numbers_;
+  std::vector<PatternParts> rows_;
+  std::map<std::string, std::vector<size_t>> words_;
+};
 
 // Clues that the program computes from numbers (explain/oom_clues.cc), and `oom` itself.
 bool is_computed(const std::string& clue) { return clue.compare(0, 4, "oom_") == 0; }
@@ -98,6 +128,8 @@ struct Uses {  // of clue names, checked once all clues are known
 };
 
 struct Output {
+  explicit Output(Patterns& all) : patterns(all) {}
+  Patterns& patterns;
   std::string arrays, rows;
   std::vector<Uses> uses;
 };
@@ -136,7 +168,7 @@ std::string signs_array(const toml::table& root, const std::string& id, const st
         }))
       report(file, sign->source(), "a sign needs `any` or a clue in `with`");
     use(out, file, *sign, with);
-    rows += "  {" + patterns_array(*sign, "k_sign_" + tail, file, out.arrays) + ", " +
+    rows += "  {" + out.patterns.array(*sign, "k_sign_" + tail, file, out.arrays) + ", " +
             names_array(with, "k_with_" + tail, out.arrays) + ", " + std::to_string(weight) +
             ((*sign)["certain"].value_or(false) ? ", true" : ", false") + "},\n";
   }
@@ -209,14 +241,15 @@ void read_clues(const fs::path& path, std::set<std::string>& names, Output& out)
     if (!clue->contains("any") && !is_computed(id))
       report(file, value.source(), "`" + id + "` has no patterns");
     out.rows += "  {" + quote(id) + ", " + quote(en ? **en : "") + ", " + quote(zh ? **zh : "") +
-                ", " + patterns_array(*clue, "k_clue_" + id, file, out.arrays) + "},\n";
+                ", " + out.patterns.array(*clue, "k_clue_" + id, file, out.arrays) + "},\n";
   }
 }
 
 }  // namespace
 
 std::string findings_cpp(const fs::path& data, std::string& members) {
-  Output findings, clues;
+  Patterns patterns;
+  Output findings(patterns), clues(patterns);
   for (const fs::path& path : toml_files(data / "findings")) read_finding(path, findings);
   std::set<std::string> names;
   for (const fs::path& path : toml_files(data / "clues")) read_clues(path, names, clues);
@@ -232,6 +265,7 @@ std::string findings_cpp(const fs::path& data, std::string& members) {
     members += "  .clues = k_clues,\n";
     out += "constexpr ClueRow k_clues[] = {\n" + clues.rows + "};\n";
   }
+  out += patterns.cpp(members);
   return out;
 }
 

@@ -1,168 +1,304 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a pattern can be searched for without a regular expression: see gen_tables.h. Groups and
-// classes are skipped as a whole, so the word is in every match whatever they match.
+// What of a pattern can be searched for without a regular expression: see gen_tables.h. The pattern
+// is read into a tree of literal bytes, gaps and groups; what is not understood is a gap, so that
+// nothing is asked of a text that a match could lack.
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "gen_tables.h"
 
 namespace gen {
 namespace {
 
-constexpr size_t k_least_bytes = 3;
+constexpr size_t k_least_bytes = 3;   // of the word that the text is searched for
+constexpr size_t k_least_other = 1;   // of further literals
+constexpr size_t k_endless = 100000;  // a gap without a limit
 
-bool is_quantifier(char c) { return c == '*' || c == '+' || c == '?' || c == '{'; }
+size_t add(size_t a, size_t b) { return std::min(k_endless, a + b); }
+size_t times(size_t a, size_t b) { return a && b > k_endless / a ? k_endless : a * b; }
 
-class Scanner {
+struct Item {
+  enum Kind { literal, gap, group } kind = gap;
+  std::string text;                                  // literal: one character in lower case
+  size_t bytes = 0;                                  // literal, gap: at most
+  std::vector<std::vector<Item>> alternatives = {};  // group
+  size_t least = 1, most = 1;                        // how often
+};
+using Items = std::vector<Item>;
+
+size_t longest(const Items& items);
+size_t longest(const Item& item) {
+  size_t one = item.bytes;
+  for (const Items& alternative : item.alternatives) one = std::max(one, longest(alternative));
+  return times(one, item.most);
+}
+size_t longest(const Items& items) {
+  size_t out = 0;
+  for (const Item& item : items) out = add(out, longest(item));
+  return out;
+}
+
+class Parser {
  public:
-  explicit Scanner(std::string_view pattern) : in_(pattern) {}
+  // `any_bytes`: what one character can take: 4 where the pattern is matched as UTF-8.
+  Parser(std::string_view pattern, size_t any_bytes) : in_(pattern), any_(any_bytes) {}
 
-  // Runs of literal bytes in lower case; a top-level `|` sets `alternatives`.
-  std::vector<std::string> runs() {
-    while (at_ < in_.size()) step();
-    cut();
-    return std::move(runs_);
+  std::vector<Items> alternatives() {
+    std::vector<Items> out(1);
+    while (at_ < in_.size() && in_[at_] != ')') {
+      if (in_[at_] == '|') {
+        ++at_;
+        out.emplace_back();
+        continue;
+      }
+      Item item = one();
+      quantifier(item);
+      if (item.kind != Item::gap || item.bytes > 0) out.back().push_back(std::move(item));
+    }
+    return out;
   }
-  bool alternatives = false;
-  // Groups that every match goes through: what each stands for, one alternative of which is there.
-  std::vector<std::string_view> groups;
 
  private:
-  void step() {
-    char c = in_[at_];
-    if (c == '(') {
-      const size_t begin = at_;
-      cut();
-      skip_group();
-      const std::string_view group = in_.substr(begin, at_ - begin);
-      const bool may_lack =
-          at_ < in_.size() && (in_[at_] == '?' || in_[at_] == '*' || in_[at_] == '{');
-      if (!may_lack && group.size() > 2) groups.push_back(group.substr(1, group.size() - 2));
-      return skip_quantifier();
-    }
-    if (c == '[') return skip(&Scanner::skip_class);
-    if (c == '.' || c == '^' || c == '$') return skip(&Scanner::skip_one);
-    if (c == '|') alternatives = true;
-    if (c == '\\') {
-      if (at_ + 1 >= in_.size()) return skip(&Scanner::skip_one);
-      c = in_[at_ + 1];
-      if (std::isalnum(static_cast<unsigned char>(c))) return skip(&Scanner::skip_escape);
-      ++at_;
-    }
-    ++at_;
-    if (at_ < in_.size() && is_quantifier(in_[at_])) {
-      const bool is_rest = (c & 0xC0) == 0x80;  // of a character of several bytes
-      if (in_[at_] == '+') {
-        run_ += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-      } else if (is_rest) {
-        while (!run_.empty() && (run_.back() & 0xC0) == 0x80) run_.pop_back();
-        if (!run_.empty()) run_.pop_back();
-      }
-      cut();
-      return skip_quantifier();
-    }
-    run_ += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  static Item gap_of(size_t bytes) { return {Item::gap, {}, bytes}; }
+  static Item literal_of(std::string_view text) {
+    Item out{Item::literal, std::string(text), text.size()};
+    for (char& c : out.text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return out;
   }
 
-  void skip(void (Scanner::*part)()) {
-    cut();
-    (this->*part)();
-    skip_quantifier();
+  Item one() {
+    const char c = in_[at_];
+    if (c == '(') return group();
+    if (c == '[') return char_class();
+    if (c == '\\' && at_ + 1 < in_.size()) return escape();
+    if (c == '^' || c == '$') return ++at_, gap_of(0);
+    if (c == '.') return ++at_, gap_of(any_);
+    size_t end = at_ + 1;  // the whole of a character of several bytes
+    while (end < in_.size() && (in_[end] & 0xC0) == 0x80) ++end;
+    Item out = literal_of(in_.substr(at_, end - at_));
+    at_ = end;
+    return out;
   }
-  void skip_one() { ++at_; }
-  void skip_escape() {
+
+  Item escape() {
+    const char c = in_[++at_];
     ++at_;
-    if (at_ + 1 < in_.size() && (in_[at_] == 'x' || in_[at_] == 'p') && in_[at_ + 1] == '{')
-      at_ = std::min(in_.find('}', at_), in_.size() - 1);
-    ++at_;
+    if (!std::isalnum(static_cast<unsigned char>(c))) return literal_of(std::string_view(&c, 1));
+    if (c == 'b' || c == 'B' || c == 'A' || c == 'z') return gap_of(0);
+    if (at_ < in_.size() && (c == 'x' || c == 'p' || c == 'P') && in_[at_] == '{')
+      at_ = std::min(in_.find('}', at_), in_.size() - 1) + 1;
+    return gap_of(c == 'd' || c == 'w' || c == 's' || c == 'n' || c == 't' ? 1 : any_);
   }
-  void skip_class() {
+
+  Item char_class() {
     ++at_;
     if (at_ < in_.size() && in_[at_] == '^') ++at_;
     if (at_ < in_.size() && in_[at_] == ']') ++at_;
-    while (at_ < in_.size() && in_[at_] != ']') at_ += in_[at_] == '\\' ? 2 : 1;
-    ++at_;
-  }
-  void skip_group() {
-    for (int depth = 0; at_ < in_.size();) {
-      const char c = in_[at_];
-      if (c == '[') {
-        skip_class();
-        continue;
-      }
-      at_ += c == '\\' ? 2 : 1;
-      if (c == '(') ++depth;
-      if (c == ')' && --depth == 0) return;
+    while (at_ < in_.size() && in_[at_] != ']') {
+      if (in_.substr(at_, 2) == "[:") at_ = std::min(in_.find(":]", at_), in_.size() - 2) + 1;
+      at_ += in_[at_] == '\\' ? 2 : 1;
     }
+    at_ = std::min(at_ + 1, in_.size());
+    return gap_of(any_);
   }
-  void skip_quantifier() {
-    if (at_ >= in_.size() || !is_quantifier(in_[at_])) return;
-    if (in_[at_] == '{') at_ = std::min(in_.find('}', at_), in_.size());
+
+  Item group() {
+    ++at_;
+    if (in_.substr(at_, 2) == "?:") {
+      at_ += 2;
+    } else if (in_.substr(at_, 3) == "?P<") {
+      at_ = std::min(in_.find('>', at_), in_.size() - 1) + 1;
+    }
+    const bool flags = at_ < in_.size() && in_[at_] == '?';  // (?i): nothing is known of it
+    Item out{Item::group, {}, flags ? k_endless : 0};
+    Parser inner(in_.substr(at_), any_);
+    out.alternatives = inner.alternatives();
+    if (flags) out.alternatives.assign(1, {});
+    at_ = std::min(at_ + inner.at_ + 1, in_.size());
+    return out;
+  }
+
+  void quantifier(Item& item) {
+    if (at_ >= in_.size()) return;
+    const char c = in_[at_];
+    if (c == '*' || c == '?') item.least = 0;
+    if (c == '*' || c == '+') item.most = k_endless;
+    if (c == '{') {
+      const size_t end = in_.find('}', at_);
+      if (end == in_.npos) return;
+      const std::string counts(in_.substr(at_ + 1, end - at_ - 1));
+      const size_t comma = counts.find(',');
+      item.least = std::strtoul(counts.c_str(), nullptr, 10);
+      item.most = comma == counts.npos ? item.least
+                  : comma + 1 == counts.size()
+                      ? k_endless
+                      : std::strtoul(counts.c_str() + comma + 1, nullptr, 10);
+      at_ = end;
+    } else if (c != '*' && c != '+' && c != '?') {
+      return;
+    }
     ++at_;
     if (at_ < in_.size() && in_[at_] == '?') ++at_;
   }
+
+  std::string_view in_;
+  size_t any_, at_ = 0;
+};
+
+std::string trimmed(const std::string& text) {
+  const size_t begin = text.find_first_not_of(' ');
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+}
+
+// The literals of a pattern in their order, with what may be between them.
+class Skeleton {
+ public:
+  struct Part {
+    size_t gap;                    // bytes after the part before, at most
+    std::vector<std::string> any;  // one of these
+    std::string with_blanks = {};  // the only one, blanks at its ends included
+  };
+
+  explicit Skeleton(const Items& items) {
+    sequence(items);
+    cut();
+  }
+  std::vector<Part> parts;
+
+  // The part that tells most: its shortest literal is the longest.
+  std::vector<std::string> most_telling() const {
+    std::vector<std::string> best;
+    for (const Part& part : parts) {
+      if (shortest(part.any) > shortest(best)) best = part.any;
+    }
+    return best;
+  }
+  static size_t shortest(const std::vector<std::string>& texts) {
+    size_t out = texts.empty() ? 0 : texts[0].size();
+    for (const std::string& text : texts) out = std::min(out, text.size());
+    return out;
+  }
+
+ private:
+  void sequence(const Items& items) {
+    for (const Item& item : items) {
+      if (item.kind == Item::literal) {
+        literal(item);
+      } else if (item.kind == Item::group && item.least == 1 && item.most == 1 &&
+                 item.alternatives.size() == 1 && item.bytes == 0) {
+        sequence(item.alternatives[0]);
+      } else if (item.kind == Item::group && item.least >= 1) {
+        group(item);
+      } else {
+        skip(longest(item));
+      }
+    }
+  }
+
+  void literal(const Item& item) {
+    const bool blank = item.text == " ";  // in the text, any run of white space is one
+    if (item.least == 0) return skip(blank ? 1 : longest(item));
+    if (!blank || run_.empty() || run_.back() != ' ') run_ += item.text;
+    if (item.most > 1 && !blank) skip(times(item.bytes, item.most - 1));
+  }
+
+  void group(const Item& item) {
+    cut();
+    Part part{gap_, {}};
+    size_t around = 0;  // bytes of an alternative beside its literal
+    for (const Items& alternative : item.alternatives) {
+      const std::vector<std::string> best = Skeleton(alternative).most_telling();
+      if (best.empty() || item.bytes > 0) return skip(longest(item));
+      part.any.insert(part.any.end(), best.begin(), best.end());
+      around =
+          std::max(around, longest(alternative) - std::min(longest(alternative), shortest(best)));
+    }
+    part.gap = add(gap_, around);
+    parts.push_back(std::move(part));
+    gap_ = add(around, times(longest(item) / std::max<size_t>(item.most, 1), item.most - 1));
+  }
+
+  void skip(size_t bytes) {
+    cut();
+    gap_ = add(gap_, bytes);
+  }
   void cut() {
-    if (!run_.empty()) runs_.push_back(std::move(run_));
+    const std::string text = trimmed(run_);
+    if (text.size() >= k_least_other) {
+      // A blank at an end may be the same white space as one that the gap takes.
+      parts.push_back({add(gap_, run_[0] == ' ' ? 1 : 0), {text}, run_});
+      gap_ = run_.back() == ' ' ? 1 : 0;
+    } else {
+      gap_ = add(gap_, run_.size());
+    }
     run_.clear();
   }
 
-  std::string_view in_;
-  size_t at_ = 0;
   std::string run_;
-  std::vector<std::string> runs_;
+  size_t gap_ = 0;
 };
 
-// The longest word of `runs`; empty when none has `least` bytes.
-std::string longest_word(const std::vector<std::string>& runs, size_t least) {
-  std::string best;
-  for (const std::string& run : runs) {
+// The longest word of the parts that every match holds.
+std::string search_word(const std::vector<Skeleton::Part>& parts) {
+  std::string best, longest_run;
+  for (const Skeleton::Part& part : parts) {
+    if (part.any.size() != 1) continue;
+    const std::string& run = part.any[0];
+    if (part.with_blanks.size() > longest_run.size()) longest_run = part.with_blanks;
     for (size_t begin = 0; begin <= run.size();) {
       const size_t end = std::min(run.find(' ', begin), run.size());
-      if (end - begin >= least && end - begin > best.size()) best = run.substr(begin, end - begin);
+      if (end - begin >= k_least_bytes && end - begin > best.size())
+        best = run.substr(begin, end - begin);
       begin = end + 1;
     }
   }
-  return best;
+  return best.empty() && longest_run.size() >= k_least_bytes ? longest_run : best;
 }
 
-// "?:percent|per cent" -> "percent|cent"; empty when an alternative has no word of its own.
-std::string alternatives_of(std::string_view group) {
-  if (group.substr(0, 2) == "?:") {
-    group.remove_prefix(2);
-  } else if (group.substr(0, 3) == "?P<") {
-    group.remove_prefix(std::min(group.find('>') + 1, group.size()));
-  } else if (group.substr(0, 1) == "?") {
-    return {};
-  }
+std::string encoded(const std::vector<Skeleton::Part>& parts) {
   std::string out;
-  int depth = 0;
-  size_t begin = 0;
-  for (size_t i = 0; i <= group.size(); ++i) {
-    if (i < group.size()) {
-      if (group[i] == '\\') {
-        ++i;
-        continue;
-      }
-      if (group[i] == '[') {  // a class may hold any of the signs below
-        i += group.substr(i, 3) == "[^]" ? 2 : group.substr(i, 2) == "[]" ? 1 : 0;
-        while (i < group.size() && group[i] != ']') i += group[i] == '\\' ? 2 : 1;
-        continue;
-      }
-      if (group[i] == '(') ++depth;
-      if (group[i] == ')') --depth;
-      if (group[i] != '|' || depth > 0) continue;
-    }
-    Scanner scanner(group.substr(begin, std::min(i, group.size()) - begin));
-    const std::string word = longest_word(scanner.runs(), 2);
-    if (word.empty()) return {};
-    out += (begin ? "|" : "") + word;
-    begin = i + 1;
+  for (const Skeleton::Part& part : parts) {
+    out += std::to_string(part.gap);
+    for (const std::string& text : part.any) out += '\t' + text;
+    out += '\n';
   }
   return out;
 }
 
-}  // namespace
+// Without what may match nothing at the end: where a match begins stays the same.
+std::string_view without_open_end(std::string_view pattern) {
+  for (std::string_view end : {"\\w*", "\\S*", ".*"}) {
+    if (pattern.size() > end.size() && pattern.substr(pattern.size() - end.size()) == end &&
+        pattern[pattern.size() - end.size() - 1] != '\\')
+      return pattern.substr(0, pattern.size() - end.size());
+  }
+  return pattern;
+}
+
+// The pattern in lower case where it is nothing but text, see PatternParts::plain.
+std::string plain_text(std::string_view pattern) {
+  pattern = without_open_end(pattern);
+  std::string out;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    char c = pattern[i];
+    if (std::string_view(".^$|()[]{}*+?").find(c) != std::string_view::npos) return {};
+    if (c == '\\') {
+      if (++i >= pattern.size()) return {};
+      c = pattern[i];
+      const bool at_edge = i == 1 || i + 1 == pattern.size();
+      if (c == 'b' && at_edge) {
+        out += '\b';  // a word ends or begins here
+        continue;
+      }
+      if (std::isalnum(static_cast<unsigned char>(c))) return {};
+    }
+    out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return out.find("  ") == std::string::npos ? out : std::string();
+}
 
 std::string with_any_space(std::string_view pattern) {
   std::string out;
@@ -187,64 +323,31 @@ std::string with_any_space(std::string_view pattern) {
   return out;
 }
 
-Requirements required_words(std::string_view pattern, std::string& why) {
-  Requirements out;
-  const re2::RE2 compiled(with_any_space(pattern), re2::RE2::Quiet);
+bool is_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
+}
+
+}  // namespace
+
+PatternParts parts_of(std::string_view pattern, std::string& why) {
+  PatternParts out;
+  out.re = with_any_space(pattern);
+  const re2::RE2 compiled(out.re, re2::RE2::Quiet);
   if (!compiled.ok()) {
     why = "RE2: " + compiled.error();
     return out;
   }
-  Scanner scanner(pattern);
-  const std::vector<std::string> runs = scanner.runs();
-  if (scanner.alternatives) {
+  const std::vector<Items> alternatives = Parser(pattern, is_ascii(pattern) ? 1 : 4).alternatives();
+  if (alternatives.size() != 1) {
     why = "`|` outside of a group: write two patterns";
     return out;
   }
-  std::vector<std::string> words;
-  std::string longest_run;
-  for (const std::string& run : runs) {
-    if (run.size() > longest_run.size()) longest_run = run;
-    for (size_t begin = 0; begin <= run.size();) {
-      const size_t end = std::min(run.find(' ', begin), run.size());
-      if (end - begin >= k_least_bytes) words.push_back(run.substr(begin, end - begin));
-      begin = end + 1;
-    }
-  }
-  if (words.empty() && longest_run.size() >= k_least_bytes) words.push_back(longest_run);
-  if (words.empty()) {
-    why = "no literal of 3 or more bytes outside of groups and classes";
-    return out;
-  }
-  std::stable_sort(words.begin(), words.end(),
-                   [](const std::string& a, const std::string& b) { return a.size() > b.size(); });
-  words.erase(std::unique(words.begin(), words.end()), words.end());
-  out.word = words[0];
-  for (size_t i = 1; i < words.size(); ++i) out.also += (out.also.empty() ? "" : "\n") + words[i];
-  for (std::string_view group : scanner.groups) {
-    const std::string any = alternatives_of(group);
-    if (!any.empty()) out.also += (out.also.empty() ? "" : "\n") + any;
-  }
+  const Skeleton skeleton(alternatives[0]);
+  out.word = search_word(skeleton.parts);
+  if (out.word.empty()) why = "no literal of 3 or more bytes outside of groups and classes";
+  out.plain = plain_text(pattern);
+  if (out.plain.empty() && skeleton.parts.size() > 1) out.shape = encoded(skeleton.parts);
   return out;
-}
-
-std::string plain_text(std::string_view pattern) {
-  std::string out;
-  for (size_t i = 0; i < pattern.size(); ++i) {
-    char c = pattern[i];
-    if (std::string_view(".^$|()[]{}*+?").find(c) != std::string_view::npos) return {};
-    if (c == '\\') {
-      if (++i >= pattern.size()) return {};
-      c = pattern[i];
-      const bool at_edge = i == 1 || i + 1 == pattern.size();
-      if (c == 'b' && at_edge) {
-        out += '\b';  // a word ends or begins here
-        continue;
-      }
-      if (std::isalnum(static_cast<unsigned char>(c))) return {};
-    }
-    out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return out.find("  ") == std::string::npos ? out : std::string();
 }
 
 }  // namespace gen

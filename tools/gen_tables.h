@@ -38,18 +38,19 @@ std::vector<std::filesystem::path> toml_files(const std::filesystem::path& folde
 // data/findings and data/clues as C++ arrays; `members` gets the lines of Knowledge's initialiser.
 std::string findings_cpp(const std::filesystem::path& data, std::string& members);
 
-// gen_pattern.cc: what every match of a pattern holds, in lower case.
-struct Requirements {
-  std::string word;  // the longest of 3 or more bytes (with blanks where no word is long enough)
-  // Further words, one per line; "a|b" stands for one of them at least.
-  std::string also;
+// gen_pattern.cc: how a pattern is searched for.
+struct PatternParts {
+  std::string re;    // what RE2 compiles: a blank stands for any white space, a line break included
+  std::string word;  // of 3 or more bytes, lower case, in every match
+  // The pattern in lower case where it is nothing but text, with '\b' for a word's edge at either
+  // end; empty where it takes a regular expression.
+  std::string plain;
+  // Otherwise the literals of every match in their order, a line each: how many bytes are between
+  // it and the one before at most, then a tab before each of its alternatives. White space of any
+  // length counts as one blank. Empty where there is but one.
+  std::string shape;
 };
 // No word: `why` says so, or names what RE2 does not accept.
-Requirements required_words(std::string_view pattern, std::string& why);
-// The pattern in lower case where it is nothing but text, with '\b' for a word's edge at either
-// end; empty where it takes a regular expression.
-std::string plain_text(std::string_view pattern);
-// What RE2 compiles: a blank of the pattern stands for any white space, a line break included.
-std::string with_any_space(std::string_view pattern);
+PatternParts parts_of(std::string_view pattern, std::string& why);
 
 }  // namespace gen

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "explain/evidence.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 
 namespace cufit::explain {
@@ -8,19 +10,11 @@ namespace {
 
 constexpr size_t k_lines_per_sign = 3;
 
-using Matches = std::vector<std::vector<Match>>;
+using Groups = std::vector<TextSearch::Group>;
 
-std::vector<EvidenceLine> lines_of(const PatternSearch& patterns, const Matches& matches,
-                                   size_t begin, size_t count) {
+std::vector<EvidenceLine> as_evidence(const std::vector<Match>& matches) {
   std::vector<EvidenceLine> out;
-  for (size_t i = begin; i < begin + count; ++i) {
-    for (const Match& match : patterns.of(matches, i)) {
-      if (out.size() >= k_lines_per_sign) return out;
-      bool known = false;
-      for (const EvidenceLine& line : out) known = known || line.line == match.line;
-      if (!known) out.push_back({match.line, match.text, {}});
-    }
-  }
+  for (const Match& match : matches) out.push_back({match.line, match.text, {}});
   return out;
 }
 
@@ -34,12 +28,13 @@ bool holds(const TextEvidence& evidence, std::string_view clue) {
 TextEvidence read_evidence(const knowledge::Knowledge& knowledge, const PatternSearch& patterns,
                            std::span<const formats::TextLine> lines,
                            std::span<const ComputedClue> computed) {
-  const Matches matches = patterns.find(lines);
+  TextSearch search(patterns, lines);
   TextEvidence out;
+  Groups groups;
+  for (const knowledge::ClueRow& clue : knowledge.clues) groups.push_back(clue.patterns);
+  std::vector<std::vector<Match>> matches = search.find(groups);
   for (size_t i = 0; i < knowledge.clues.size(); ++i) {
-    const knowledge::ClueRow& clue = knowledge.clues[i];
-    auto found = lines_of(patterns, matches, patterns.clue_begin(i), clue.patterns.size());
-    if (!found.empty()) out.clues.emplace(clue.id, std::move(found));
+    if (!matches[i].empty()) out.clues.emplace(knowledge.clues[i].id, as_evidence(matches[i]));
   }
   for (const ComputedClue& clue : computed) {
     std::string text;
@@ -52,29 +47,37 @@ TextEvidence read_evidence(const knowledge::Knowledge& knowledge, const PatternS
       if (row.id == "oom" && !out.has("oom")) out.clues[row.id].push_back({clue.line, text, {}});
     }
   }
-  out.signs.resize(knowledge.findings.size());
+  // Signs whose clues are there, as the second walk's groups.
+  std::vector<std::pair<size_t, const knowledge::SignRow*>> signs;
+  groups.clear();
   for (size_t f = 0; f < knowledge.findings.size(); ++f) {
-    const auto signs = knowledge.findings[f].signs;
-    for (size_t s = 0; s < signs.size(); ++s) {
-      const knowledge::SignRow& sign = signs[s];
-      bool all = true;
-      for (std::string_view clue : sign.with) all = all && holds(out, clue);
+    for (const knowledge::SignRow& sign : knowledge.findings[f].signs) {
+      const bool all = std::all_of(sign.with.begin(), sign.with.end(),
+                                   [&](std::string_view clue) { return holds(out, clue); });
       if (!all) continue;
-      SignHit hit{&sign, lines_of(patterns, matches, patterns.sign_begin(f, s), sign.any.size())};
-      if (!sign.any.empty() && hit.lines.empty()) continue;
-      for (std::string_view clue : sign.with) {
-        if (clue.substr(0, 1) == "!" || hit.lines.size() >= k_lines_per_sign) continue;
-        const EvidenceLine& line = out.clues[clue].front();
-        bool known = false;
-        for (EvidenceLine& other : hit.lines) {
-          if (other.line != line.line) continue;
-          known = true;
-          if (other.fact.empty()) other.fact = line.fact;
-        }
-        if (!known) hit.lines.push_back(line);
-      }
-      out.signs[f].push_back(std::move(hit));
+      signs.emplace_back(f, &sign);
+      groups.push_back(sign.any);
     }
+  }
+  matches = search.find(groups);
+  out.signs.resize(knowledge.findings.size());
+  for (size_t i = 0; i < signs.size(); ++i) {
+    const auto [f, row] = signs[i];
+    const knowledge::SignRow& sign = *row;
+    SignHit hit{row, as_evidence(matches[i])};
+    if (!sign.any.empty() && hit.lines.empty()) continue;
+    for (std::string_view clue : sign.with) {
+      if (clue.substr(0, 1) == "!" || hit.lines.size() >= k_lines_per_sign) continue;
+      const EvidenceLine& line = out.clues[clue].front();
+      bool known = false;
+      for (EvidenceLine& other : hit.lines) {
+        if (other.line != line.line) continue;
+        known = true;
+        if (other.fact.empty()) other.fact = line.fact;
+      }
+      if (!known) hit.lines.push_back(line);
+    }
+    out.signs[f].push_back(std::move(hit));
   }
   return out;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "explain/literal_search.h"
 
+#include <array>
+
 #include "base/result.h"
 
 namespace cufit::explain {
@@ -8,12 +10,14 @@ namespace {
 
 // How common a byte is in logs, roughly: the window with the least sum starts the fewest false
 // comparisons. Blanks, vowels and digits are everywhere.
-int commonness(unsigned char c) {
-  constexpr std::string_view k_very = " eaiortns0123456789", k_rather = "ldcumpg.:/_-=\"'";
-  if (k_very.find(static_cast<char>(c)) != std::string_view::npos) return 3;
-  if (k_rather.find(static_cast<char>(c)) != std::string_view::npos) return 2;
-  return 1;
+constexpr std::array<uint8_t, 256> commonness() {
+  std::array<uint8_t, 256> out{};
+  for (uint8_t& value : out) value = 1;
+  for (char c : std::string_view("ldcumpg.:/_-=\"'")) out[static_cast<unsigned char>(c)] = 2;
+  for (char c : std::string_view(" eaiortns0123456789")) out[static_cast<unsigned char>(c)] = 3;
+  return out;
 }
+constexpr std::array<uint8_t, 256> k_commonness = commonness();
 
 size_t rarest_window(std::string_view literal, size_t width) {
   size_t best = 0;
@@ -21,7 +25,7 @@ size_t rarest_window(std::string_view literal, size_t width) {
   for (size_t i = 0; i + width <= literal.size(); ++i) {
     int sum = 0;
     for (size_t k = 0; k < width; ++k)
-      sum += commonness(static_cast<unsigned char>(literal[i + k]));
+      sum += k_commonness[static_cast<unsigned char>(literal[i + k])];
     if (sum < least) least = sum, best = i;
   }
   return best;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <unordered_map>
 
 #include "base/format.h"
@@ -24,6 +23,7 @@ re2::RE2::Options options(bool ascii) {
   re2::RE2::Options out(re2::RE2::Quiet);
   out.set_case_sensitive(false);
   out.set_max_mem(2 << 20);
+  out.set_never_capture(true);
   if (ascii) out.set_encoding(re2::RE2::Options::EncodingLatin1);
   return out;
 }
@@ -32,37 +32,12 @@ bool is_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
 }
 
-// One pattern, compiled when a text first holds all its words.
-class Pattern {
- public:
-  // Where the match begins in the window.
-  std::optional<size_t> match(const knowledge::PatternRow& row, const Window& window) {
-    if (!row.plain.empty()) {
-      const size_t at = window.find_plain(row.plain);
-      return at == std::string::npos ? std::nullopt : std::optional<size_t>(at);
-    }
-    if (windows_ >= k_windows_per_pattern || !window.holds(row.also)) return std::nullopt;
-    ++windows_;
-    if (!re_) {
-      static const re2::RE2::Options utf8 = options(false), ascii = options(true);
-      re_ =
-          std::make_unique<re2::RE2>("(?m)" + std::string(row.re), is_ascii(row.re) ? ascii : utf8);
-    }
-    const re2::StringPiece text(window.text());
-    re2::StringPiece whole;
-    // The first search only answers yes or no, which is much faster; mostly the answer is no.
-    if (!re_->ok() || !re_->Match(text, 0, text.size(), re2::RE2::UNANCHORED, nullptr, 0) ||
-        !re_->Match(text, 0, text.size(), re2::RE2::UNANCHORED, &whole, 1))
-      return std::nullopt;
-    return static_cast<size_t>(whole.data() - text.data());
-  }
-
-  size_t last_line = SIZE_MAX;  // index of the last line with a match: one match per line
-
- private:
-  std::unique_ptr<re2::RE2> re_;
-  uint32_t windows_ = 0;
-};
+std::vector<std::string_view> words_of(const knowledge::Knowledge& knowledge) {
+  std::vector<std::string_view> out;
+  out.reserve(knowledge.words.size());
+  for (const knowledge::WordRow& row : knowledge.words) out.push_back(row.word);
+  return out;
+}
 
 }  // namespace
 
@@ -79,77 +54,128 @@ std::string shortened(std::string_view line, size_t at) {
          (end < line.size() ? "..." : "");
 }
 
-PatternSearch::PatternSearch(const knowledge::Knowledge& knowledge) : words_(collect(knowledge)) {}
+PatternSearch::PatternSearch(const knowledge::Knowledge& knowledge)
+    : knowledge_(knowledge), words_(words_of(knowledge)) {}
 
-std::vector<std::string_view> PatternSearch::collect(const knowledge::Knowledge& knowledge) {
-  std::vector<std::string_view> words;
-  std::unordered_map<std::string_view, uint32_t> word_numbers, pattern_numbers;
-  auto add = [&](std::span<const knowledge::PatternRow> rows) {
-    const size_t begin = order_.size();
-    for (const knowledge::PatternRow& row : rows) {
-      const auto next = static_cast<uint32_t>(patterns_.size());
-      auto [number, is_new] = pattern_numbers.try_emplace(row.re, next);
-      order_.push_back(number->second);
-      if (!is_new) continue;
-      auto [word, is_new_word] =
-          word_numbers.try_emplace(row.literal, static_cast<uint32_t>(words.size()));
-      if (is_new_word) {
-        words.push_back(row.literal);
-        patterns_of_word_.emplace_back();
-      }
-      patterns_of_word_[word->second].push_back(next);
-      patterns_.push_back(&row);
+// One pattern, compiled when a text first holds all its literals.
+class TextSearch::Pattern {
+ public:
+  // `may_compile`: else a pattern that no text needed so far is not looked at.
+  bool match(const knowledge::PatternRow& row, const Window& window, bool may_compile) {
+    if (!row.plain.empty()) return window.holds_plain(row.plain);
+    if (windows_ >= k_windows_per_pattern || (!re_ && !may_compile)) return false;
+    if (!window.fits(row.shape)) return false;
+    ++windows_;
+    if (!re_) {
+      static const re2::RE2::Options utf8 = options(false), ascii = options(true);
+      re_ =
+          std::make_unique<re2::RE2>("(?m)" + std::string(row.re), is_ascii(row.re) ? ascii : utf8);
     }
-    return begin;
-  };
-  for (const knowledge::ClueRow& clue : knowledge.clues) clue_begin_.push_back(add(clue.patterns));
-  for (const knowledge::FindingTexts& finding : knowledge.findings) {
-    std::vector<size_t>& begins = sign_begin_.emplace_back();
-    for (const knowledge::SignRow& sign : finding.signs) begins.push_back(add(sign.any));
+    // Yes or no is much faster than where: the word that led here is place enough.
+    const re2::StringPiece text(window.text());
+    return re_->ok() && re_->Match(text, 0, text.size(), re2::RE2::UNANCHORED, nullptr, 0);
   }
-  return words;
-}
 
-std::vector<std::vector<Match>> PatternSearch::find(
-    std::span<const formats::TextLine> lines) const {
-  std::vector<Pattern> patterns(patterns_.size());
-  std::vector<std::vector<Match>> out(patterns_.size());
-  // All lines in one piece, so that a literal of several words is found across a line break.
-  std::string all;
-  std::vector<size_t> begins;
-  std::vector<bool> repeated;  // a line that stands there a third time says nothing new
+ private:
+  std::unique_ptr<re2::RE2> re_;
+  uint32_t windows_ = 0;
+};
+
+TextSearch::TextSearch(const PatternSearch& patterns, std::span<const formats::TextLine> lines)
+    : patterns_(patterns), lines_(lines), states_(patterns.knowledge().patterns.size()) {
   std::unordered_map<std::string_view, int> seen;
   for (const formats::TextLine& line : lines) {
-    begins.push_back(all.size());
-    all += line.text;
-    all += '\n';
-    repeated.push_back(++seen[line.text] > 2);
+    begins_.push_back(all_.size());
+    all_ += line.text;
+    all_ += '\n';
+    repeated_.push_back(++seen[line.text] > 2);
   }
-  size_t line = 0;
-  Window window;
-  size_t window_of = SIZE_MAX, window_at = 0;
-  words_.each(all, [&](uint32_t word, size_t at) -> size_t {
-    while (line + 1 < begins.size() && begins[line + 1] <= at) ++line;
-    if (repeated[line]) return line + 1 < begins.size() ? begins[line + 1] : all.size();
-    const size_t column = at - begins[line];
-    for (uint32_t number : patterns_of_word_[word]) {
-      Pattern& pattern = patterns[number];
-      if (out[number].size() >= k_matches_per_pattern || pattern.last_line == line) continue;
-      if (window_of != line || column > window_at + k_column_step) {
-        window = Window(lines, line, column);
-        window_of = line, window_at = column;
-      }
-      const std::optional<size_t> found = pattern.match(*patterns_[number], window);
-      if (!found) continue;
-      const auto [index, begin] = window.line_at(*found);
-      // The same match seen from the next line.
-      if (pattern.last_line != SIZE_MAX && index <= pattern.last_line) continue;
-      pattern.last_line = index;
-      out[number].push_back({lines[index].number, shortened(lines[index].text, *found - begin)});
+}
+
+TextSearch::~TextSearch() = default;
+
+// One walk through the text for some groups.
+class TextSearch::Pass {
+ public:
+  Pass(TextSearch& search, std::span<const Group> groups)
+      : search_(search),
+        knowledge_(search.patterns_.knowledge()),
+        found_(groups.size()),
+        first_group_(knowledge_.patterns.size() + 1),
+        last_line_(knowledge_.patterns.size(), SIZE_MAX) {
+    for (Group group : groups) {
+      for (uint32_t number : group) ++first_group_[number + 1];
     }
-    return 0;
-  });
-  return out;
+    for (size_t i = 1; i < first_group_.size(); ++i) first_group_[i] += first_group_[i - 1];
+    groups_.resize(first_group_.back());
+    std::vector<uint32_t> next(first_group_.begin(), first_group_.end() - 1);
+    for (uint32_t g = 0; g < groups.size(); ++g) {
+      for (uint32_t number : groups[g]) groups_[next[number]++] = g;
+    }
+  }
+
+  std::vector<std::vector<Match>> walk() {
+    const std::vector<size_t>& begins = search_.begins_;
+    search_.patterns_.words().each(search_.all_, [&](uint32_t word, size_t at) -> size_t {
+      while (line_ + 1 < begins.size() && begins[line_ + 1] <= at) ++line_;
+      if (search_.repeated_[line_])
+        return line_ + 1 < begins.size() ? begins[line_ + 1] : search_.all_.size();
+      const knowledge::WordRow& row = knowledge_.words[word];
+      for (uint32_t number : knowledge_.word_patterns.subspan(row.begin, row.count))
+        match(number, at - begins[line_]);
+      return 0;
+    });
+    for (std::vector<Match>& matches : found_) {
+      std::stable_sort(matches.begin(), matches.end(),
+                       [](const Match& a, const Match& b) { return a.line < b.line; });
+    }
+    return std::move(found_);
+  }
+
+ private:
+  std::span<const uint32_t> groups_of(uint32_t number) const {
+    return std::span<const uint32_t>(groups_).subspan(
+        first_group_[number], first_group_[number + 1] - first_group_[number]);
+  }
+
+  void match(uint32_t number, size_t column) {
+    bool wanted = false, missed = false;
+    for (uint32_t group : groups_of(number)) {
+      wanted = wanted || found_[group].size() < k_matches_per_group;
+      missed = missed || found_[group].empty();
+    }
+    if (!wanted || last_line_[number] == line_) return;
+    if (window_of_ != line_ || column > window_at_ + k_column_step) {
+      window_ = Window(search_.lines_, line_, column);
+      window_of_ = line_, window_at_ = column;
+    }
+    if (!search_.states_[number].match(knowledge_.patterns[number], window_, missed)) return;
+    // Seen from a line near it, it is the same match.
+    const size_t last = last_line_[number];
+    last_line_[number] = line_;
+    if (last != SIZE_MAX && line_ - last <= Window::k_lines_around) return;
+    const formats::TextLine& line = search_.lines_[line_];
+    for (uint32_t group : groups_of(number)) {
+      std::vector<Match>& matches = found_[group];
+      const bool known = std::any_of(matches.begin(), matches.end(),
+                                     [&](const Match& one) { return one.line == line.number; });
+      if (known || matches.size() >= k_matches_per_group) continue;
+      matches.push_back({line.number, shortened(line.text, column)});
+    }
+  }
+
+  TextSearch& search_;
+  const knowledge::Knowledge& knowledge_;
+  std::vector<std::vector<Match>> found_;       // by group
+  std::vector<uint32_t> first_group_, groups_;  // groups of each pattern
+  std::vector<size_t> last_line_;  // index of the last line with a match, by pattern: one per line
+  size_t line_ = 0;
+  Window window_;
+  size_t window_of_ = SIZE_MAX, window_at_ = 0;
+};
+
+std::vector<std::vector<Match>> TextSearch::find(std::span<const Group> groups) {
+  return Pass(*this, groups).walk();
 }
 
 }  // namespace cufit::explain

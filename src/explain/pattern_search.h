@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which patterns of the finding and clue files match a text, and where. A pattern is compiled only
-// when its word (PatternRow::literal) is in the text, with its further words near it, and is
-// matched on the line of that word and two lines around it, so that a message that a terminal has
-// wrapped is still found.
+// when its word is in the text and its other literals (PatternRow::shape) stand near it in their
+// order, and is matched on the line of that word and two lines around it, so that a message that a
+// terminal has wrapped is still found.
 #pragma once
 
 #include <cstdint>
@@ -25,33 +25,47 @@ struct Match {
 // A line as evidence shows it: at most 240 bytes around `at`, whole characters, "..." where cut.
 std::string shortened(std::string_view line, size_t at);
 
+// The patterns of a knowledge and the search for their words; serves any number of texts.
 class PatternSearch {
  public:
   explicit PatternSearch(const knowledge::Knowledge& knowledge);
 
+  const knowledge::Knowledge& knowledge() const { return knowledge_; }
   const LiteralSearch& words() const { return words_; }
 
-  // Matches of each pattern text, at most k_matches_per_pattern, in the order of the text.
-  std::vector<std::vector<Match>> find(std::span<const formats::TextLine> lines) const;
-  // Those of a pattern by its number.
-  const std::vector<Match>& of(const std::vector<std::vector<Match>>& found, size_t number) const {
-    return found[order_[number]];
-  }
-  // Patterns are numbered in order: clues', then those of the findings' signs.
-  size_t clue_begin(size_t clue) const { return clue_begin_[clue]; }
-  size_t sign_begin(size_t finding, size_t sign) const { return sign_begin_[finding][sign]; }
+ private:
+  const knowledge::Knowledge& knowledge_;
+  LiteralSearch words_;
+};
 
-  static constexpr size_t k_matches_per_pattern = 4;
+// One text under search. Clues are asked for first and the signs that they leave possible after, so
+// that what is compiled for the one serves the other and nothing is compiled in vain.
+class TextSearch {
+ public:
+  using Group = std::span<const uint32_t>;  // numbers of patterns: any of them
+
+  // `lines` must outlive the search.
+  TextSearch(const PatternSearch& patterns, std::span<const formats::TextLine> lines);
+  ~TextSearch();
+  TextSearch(const TextSearch&) = delete;
+  TextSearch& operator=(const TextSearch&) = delete;
+
+  // The first matches of each group, one per line, in the order of the text. After its first match
+  // a group has no further pattern compiled: whether it matches is what counts.
+  std::vector<std::vector<Match>> find(std::span<const Group> groups);
+
+  static constexpr size_t k_matches_per_group = 3;
 
  private:
-  std::vector<std::string_view> collect(const knowledge::Knowledge& knowledge);
+  class Pattern;
+  class Pass;
 
-  std::vector<const knowledge::PatternRow*> patterns_;  // each text once
-  std::vector<uint32_t> order_;                         // numbers of patterns -> patterns_
-  std::vector<std::vector<uint32_t>> patterns_of_word_;
-  std::vector<size_t> clue_begin_;
-  std::vector<std::vector<size_t>> sign_begin_;
-  LiteralSearch words_;  // last: collect() fills what is above
+  const PatternSearch& patterns_;
+  std::span<const formats::TextLine> lines_;
+  std::string all_;  // lines in one piece: a literal of several words is found across a line break
+  std::vector<size_t> begins_;   // of the lines, in all_
+  std::vector<bool> repeated_;   // a line that stands there a third time says nothing new
+  std::vector<Pattern> states_;  // by number of the pattern
 };
 
 }  // namespace cufit::explain

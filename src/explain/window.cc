@@ -6,7 +6,7 @@
 namespace cufit::explain {
 namespace {
 
-constexpr size_t k_lines_around = 2;
+constexpr size_t k_most_ends = 256;
 constexpr size_t k_half = 2048;  // bytes of an overlong line on each side of the word
 
 bool follows(const formats::TextLine& a, const formats::TextLine& b) {
@@ -19,13 +19,24 @@ bool is_word(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-bool holds_one(const std::string& flat, std::string_view alternatives) {
-  for (size_t begin = 0; begin <= alternatives.size();) {
-    const size_t end = std::min(alternatives.find('|', begin), alternatives.size());
-    if (flat.find(alternatives.substr(begin, end - begin)) != std::string::npos) return true;
-    begin = end + 1;
-  }
-  return false;
+// The next part of a text up to `end`, which is taken off with it.
+std::string_view take(std::string_view& text, char end) {
+  const size_t at = std::min(text.find(end), text.size());
+  const std::string_view out = text.substr(0, at);
+  text.remove_prefix(std::min(at + 1, text.size()));
+  return out;
+}
+
+// The bit of Window::runs_ for three bytes.
+uint32_t run_bit(const char* bytes) {
+  const auto byte = [&](size_t i) { return uint32_t{static_cast<unsigned char>(bytes[i])}; };
+  return ((byte(0) | byte(1) << 8 | byte(2) << 16) * 0x9E3779B1u) >> 20;
+}
+
+size_t to_number(std::string_view digits) {
+  size_t out = 0;
+  for (char c : digits) out = out * 10 + static_cast<size_t>(c - '0');
+  return out;
 }
 
 }  // namespace
@@ -39,7 +50,6 @@ Window::Window(std::span<const formats::TextLine> lines, size_t index, size_t co
     ++last;
   for (size_t i = first; i <= last; ++i) {
     if (i > first) text_ += '\n';
-    begins_.push_back({text_.size(), i});
     const std::string_view line = lines[i].text;
     if (i == index) {
       text_ += line.substr(column > k_half ? column - k_half : 0, 2 * k_half);
@@ -50,7 +60,6 @@ Window::Window(std::span<const formats::TextLine> lines, size_t index, size_t co
     }
   }
   flat_.reserve(text_.size());
-  flat_from_.reserve(text_.size());
   for (size_t i = 0; i < text_.size(); ++i) {
     char c = text_[i];
     if (is_blank(c)) {
@@ -60,41 +69,71 @@ Window::Window(std::span<const formats::TextLine> lines, size_t index, size_t co
       c = static_cast<char>(c - 'A' + 'a');
     }
     flat_ += c;
-    flat_from_.push_back(static_cast<uint32_t>(i));
+  }
+  for (size_t i = 0; i + 3 <= flat_.size(); ++i) {
+    const uint32_t bit = run_bit(flat_.data() + i);
+    runs_[bit / 64] |= uint64_t{1} << (bit % 64);
   }
 }
 
-bool Window::holds(std::string_view words) const {
-  while (!words.empty()) {
-    const size_t end = std::min(words.find('\n'), words.size());
-    if (!holds_one(flat_, words.substr(0, end))) return false;
-    words.remove_prefix(std::min(end + 1, words.size()));
+bool Window::may_hold(std::string_view text) const {
+  for (size_t i = 0; i + 3 <= text.size(); ++i) {
+    const uint32_t bit = run_bit(text.data() + i);
+    if (!((runs_[bit / 64] >> (bit % 64)) & 1)) return false;
   }
   return true;
 }
 
-size_t Window::find_plain(std::string_view plain) const {
+bool Window::fits(std::string_view shape) const {
+  for (std::string_view rest = shape; !rest.empty();) {  // mostly something is not here at all
+    std::string_view part = take(rest, '\n');
+    take(part, '\t');
+    bool any = false;
+    while (!any && !part.empty()) any = may_hold(take(part, '\t'));
+    if (!any) return false;
+  }
+  std::vector<size_t> ends, next;  // where the parts so far can end, rising
+  for (bool first = true; !shape.empty(); first = false) {
+    std::string_view part = take(shape, '\n');
+    const size_t gap = to_number(take(part, '\t'));
+    next.clear();
+    while (!part.empty()) {
+      const std::string_view text = take(part, '\t');
+      if (!may_hold(text)) continue;
+      size_t from = 0;  // of ends
+      for (size_t at = flat_.find(text, first ? 0 : ends.front()); at != std::string::npos;
+           at = flat_.find(text, at + 1)) {
+        if (!first) {
+          while (from < ends.size() && ends[from] + gap < at) ++from;
+          if (from == ends.size()) break;
+          if (ends[from] > at) continue;
+        }
+        next.push_back(at + text.size());
+        if (next.size() > k_most_ends) return true;  // let the regular expression say it
+      }
+    }
+    if (next.empty()) return false;
+    std::sort(next.begin(), next.end());
+    ends.swap(next);
+  }
+  return true;
+}
+
+bool Window::holds_plain(std::string_view plain) const {
   const bool edge_before = plain.substr(0, 1) == "\b";
   if (edge_before) plain.remove_prefix(1);
   const bool edge_after = !plain.empty() && plain.back() == '\b';
   if (edge_after) plain.remove_suffix(1);
-  if (plain.empty()) return std::string::npos;
+  if (plain.empty() || !may_hold(plain)) return false;
   for (size_t at = flat_.find(plain); at != std::string::npos; at = flat_.find(plain, at + 1)) {
     const size_t end = at + plain.size();
     const bool word_before = at > 0 && is_word(flat_[at - 1]);
     const bool word_after = end < flat_.size() && is_word(flat_[end]);
     if (edge_before && word_before == is_word(plain.front())) continue;
     if (edge_after && word_after == is_word(plain.back())) continue;
-    return flat_from_[at];
+    return true;
   }
-  return std::string::npos;
-}
-
-std::pair<size_t, size_t> Window::line_at(size_t offset) const {
-  auto after =
-      std::upper_bound(begins_.begin(), begins_.end(), std::pair<size_t, size_t>{offset, SIZE_MAX});
-  --after;
-  return {after->second, after->first};
+  return false;
 }
 
 }  // namespace cufit::explain

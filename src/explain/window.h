@@ -3,6 +3,7 @@
 // and the searches that need no regular expression.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -20,19 +21,22 @@ class Window {
   Window(std::span<const formats::TextLine> lines, size_t index, size_t column);
 
   const std::string& text() const { return text_; }
-  // All of `words`, one per line; "a|b" is one of them (PatternRow::also).
-  bool holds(std::string_view words) const;
-  // Place of a text in lower case in text(), where a blank is any white space and "\\b" at an end
-  // is a word's edge (PatternRow::plain); npos = not there.
-  size_t find_plain(std::string_view plain) const;
-  // Index of the line that holds the byte, and where that line begins.
-  std::pair<size_t, size_t> line_at(size_t offset) const;
+  // Whether the literals of a PatternRow::shape stand here in their order and near enough to each
+  // other. False: the pattern matches nowhere in text().
+  bool fits(std::string_view shape) const;
+  // Whether a text in lower case stands here, where a blank is any white space and "\\b" at an end
+  // is a word's edge (PatternRow::plain).
+  bool holds_plain(std::string_view plain) const;
+
+  static constexpr size_t k_lines_around = 2;
 
  private:
+  // Perhaps in flat_: all runs of three bytes of it are.
+  bool may_hold(std::string_view text) const;
+
   std::string text_;
-  std::string flat_;                               // lower case, each run of white space one blank
-  std::vector<uint32_t> flat_from_;                // offset in text_ of each byte of flat_
-  std::vector<std::pair<size_t, size_t>> begins_;  // offset in text_, index of the line
+  std::string flat_;                 // lower case, each run of white space one blank
+  std::array<uint64_t, 64> runs_{};  // a bit for every run of three bytes of flat_
 };
 
 }  // namespace cufit::explain

@@ -24,6 +24,8 @@ constexpr std::string_view k_branded_boards[] = {"A2", "L2",   "P4",   "P6",   "
                                                  "M4", "T400", "T500", "T600", "T550"};
 constexpr std::string_view k_counts[] = {"two", "three", "four", "five", "six", "seven", "eight"};
 
+bool is_capital(char c) { return c >= 'A' && c <= 'Z'; }
+
 class Matcher {
  public:
   explicit Matcher(std::string_view line) : line_(line) {}
@@ -84,6 +86,11 @@ class Matcher {
   }
 
   size_t match(size_t at) {
+    // First letters of brands, families and "Jetson", capitals of boards, digits of bare numbers.
+    const char first = line_[at];
+    if (!is_digit(first) && !is_capital(first) &&
+        std::string_view("ngtqrmj").find(first) == std::string_view::npos)
+      return 0;
     size_t start = at;
     bool branded = false, numbered = false;
     for (std::string_view brand : {"nvidia", "geforce", "tesla", "quadro"}) {
@@ -168,6 +175,9 @@ class Matcher {
   }
 
   size_t board(size_t at, bool branded) const {
+    // A capital, then a digit ("A100") or another capital and a digit ("GB200").
+    const char next = at + 1 < line_.size() ? line_[at + 1] : ' ';
+    if (!is_capital(line_[at]) || (!is_digit(next) && !is_capital(next))) return 0;
     for (std::string_view name : k_boards)
       if (size_t end = board_name(at, name)) return end;
     if (!branded) return 0;

@@ -110,12 +110,12 @@ std::vector<std::string> Knowledge::nearest_gpus(std::string_view name, size_t c
   };
   std::vector<Candidate> all;
   for (const Gpu& gpu : gpus) {
-    const Words words = name_words(gpu.name, true);
+    const Words parts = name_words(gpu.name, true);
     std::string text;
-    for (const std::string& word : words) text += word;
+    for (const std::string& word : parts) text += word;
     // A name that holds every word asked for goes before any that is only spelled alike.
     const size_t far =
-        contains_words(words, query) ? words.size() : 100 + edit_distance(joined, text);
+        contains_words(parts, query) ? parts.size() : 100 + edit_distance(joined, text);
     all.push_back({far, &gpu});
   }
   std::stable_sort(all.begin(), all.end(),

@@ -83,21 +83,28 @@ struct TextPair {
   std::string_view key, en, zh;
 };
 
-// One pattern of a signature or clue: RE2, any case. Every match holds `literal` and the words of
-// `also` (lower case, one per line, "a|b" for one of them), so that a text without them need not be
-// searched. `plain`: the pattern where it is nothing but text, with '\b' for a word's edge.
+// One pattern of signatures and clues: RE2, any case. What tells a text without a match from one
+// that needs the regular expression:
+// `plain`: the whole pattern where it is nothing but text, in lower case, '\b' for a word's edge.
+// `shape`: the literals of every match in order, a line each: how many bytes lie between it and the
+// one before at most, then a tab and an alternative, as often as there are alternatives.
 struct PatternRow {
-  std::string_view re, literal, also, plain;
+  std::string_view re, plain, shape;
+};
+// A word in lower case, and the patterns whose every match holds it: in Knowledge::word_patterns.
+struct WordRow {
+  std::string_view word;
+  uint32_t begin, count;
 };
 // A thing a text can say ("the program runs under WSL"). Names that begin with oom_ are computed
 // from the numbers of an out-of-memory message and have no patterns.
 struct ClueRow {
   std::string_view id, en, zh;
-  std::span<const PatternRow> patterns;
+  std::span<const uint32_t> patterns;  // in Knowledge::patterns
 };
 // One signature: any of the patterns (or none are needed), and all clues of `with` ("!x": not x).
 struct SignRow {
-  std::span<const PatternRow> any;
+  std::span<const uint32_t> any;  // in Knowledge::patterns
   std::span<const std::string_view> with;
   int weight;    // 1..99: how strongly it speaks for the cause
   bool certain;  // nothing else prints it
@@ -137,6 +144,9 @@ struct Knowledge {
   std::span<const ForwardCompat> forward_compat;
   std::span<const FindingTexts> findings;
   std::span<const ClueRow> clues;
+  std::span<const PatternRow> patterns;
+  std::span<const WordRow> words;
+  std::span<const uint32_t> word_patterns;
   std::span<const TextPair> messages;  // every other text: "link.torch.cubin"
 
   static const Knowledge& builtin();
