@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include "base/format.h"
@@ -60,23 +61,37 @@ PatternSearch::PatternSearch(const knowledge::Knowledge& knowledge)
 // One pattern, compiled when a text first holds all its literals.
 class TextSearch::Pattern {
  public:
-  // `may_compile`: else a pattern that no text needed so far is not looked at.
-  bool match(const knowledge::PatternRow& row, const Window& window, bool may_compile) {
-    if (!row.plain.empty()) return window.holds_plain(row.plain);
-    if (windows_ >= k_windows_per_pattern || (!re_ && !may_compile)) return false;
-    if (!window.fits(row.shape)) return false;
+  // Where it matches in the window. `may_compile`: else a pattern that no text needed so far is not
+  // looked at.
+  std::optional<size_t> match(const knowledge::PatternRow& row, const Window& window,
+                              bool may_compile) {
+    if (!row.plain.empty()) {
+      const size_t at = window.find_plain(row.plain);
+      return at == std::string::npos ? std::nullopt : std::optional<size_t>(at);
+    }
+    if (windows_ >= k_windows_per_pattern || (!re_ && !may_compile)) return std::nullopt;
+    if (!window.fits(row.shape)) return std::nullopt;
     ++windows_;
     if (!re_) {
       static const re2::RE2::Options utf8 = options(false), ascii = options(true);
       re_ =
           std::make_unique<re2::RE2>("(?m)" + std::string(row.re), is_ascii(row.re) ? ascii : utf8);
     }
-    // Yes or no is much faster than where: the word that led here is place enough.
-    const re2::StringPiece text(window.text());
-    return re_->ok() && re_->Match(text, 0, text.size(), re2::RE2::UNANCHORED, nullptr, 0);
+    // Yes or no is much faster than where, and mostly the line of the word says where.
+    if (!re_->ok() || !matches(window.text(), nullptr)) return std::nullopt;
+    const std::string_view middle = window.middle();
+    if (matches(middle, nullptr)) return static_cast<size_t>(middle.data() - window.text().data());
+    re2::StringPiece whole;
+    if (!matches(window.text(), &whole)) return std::nullopt;
+    return static_cast<size_t>(whole.data() - window.text().data());
   }
 
  private:
+  bool matches(std::string_view text, re2::StringPiece* whole) const {
+    return re_->Match(re2::StringPiece(text.data(), text.size()), 0, text.size(),
+                      re2::RE2::UNANCHORED, whole, whole ? 1 : 0);
+  }
+
   std::unique_ptr<re2::RE2> re_;
   uint32_t windows_ = 0;
 };
@@ -149,18 +164,21 @@ class TextSearch::Pass {
       window_ = Window(search_.lines_, line_, column);
       window_of_ = line_, window_at_ = column;
     }
-    if (!search_.states_[number].match(knowledge_.patterns[number], window_, missed)) return;
-    // Seen from a line near it, it is the same match.
-    const size_t last = last_line_[number];
-    last_line_[number] = line_;
-    if (last != SIZE_MAX && line_ - last <= Window::k_lines_around) return;
-    const formats::TextLine& line = search_.lines_[line_];
+    const std::optional<size_t> found =
+        search_.states_[number].match(knowledge_.patterns[number], window_, missed);
+    if (!found) return;
+    const auto [index, begin] = window_.line_at(*found);
+    // The same match seen from the next line.
+    if (last_line_[number] != SIZE_MAX && index <= last_line_[number]) return;
+    last_line_[number] = index;
+    const formats::TextLine& line = search_.lines_[index];
+    const size_t place = index == line_ ? column : *found - begin;
     for (uint32_t group : groups_of(number)) {
       std::vector<Match>& matches = found_[group];
       const bool known = std::any_of(matches.begin(), matches.end(),
                                      [&](const Match& one) { return one.line == line.number; });
       if (known || matches.size() >= k_matches_per_group) continue;
-      matches.push_back({line.number, shortened(line.text, column)});
+      matches.push_back({line.number, shortened(line.text, place)});
     }
   }
 

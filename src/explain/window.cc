@@ -6,6 +6,7 @@
 namespace cufit::explain {
 namespace {
 
+constexpr size_t k_lines_around = 2;
 constexpr size_t k_most_ends = 256;
 constexpr size_t k_half = 2048;  // bytes of an overlong line on each side of the word
 
@@ -50,9 +51,12 @@ Window::Window(std::span<const formats::TextLine> lines, size_t index, size_t co
     ++last;
   for (size_t i = first; i <= last; ++i) {
     if (i > first) text_ += '\n';
+    begins_.push_back({text_.size(), i});
     const std::string_view line = lines[i].text;
     if (i == index) {
+      middle_ = text_.size();
       text_ += line.substr(column > k_half ? column - k_half : 0, 2 * k_half);
+      middle_size_ = text_.size() - middle_;
     } else if (i < index) {
       text_ += line.substr(line.size() - std::min(line.size(), k_half));
     } else {
@@ -60,6 +64,7 @@ Window::Window(std::span<const formats::TextLine> lines, size_t index, size_t co
     }
   }
   flat_.reserve(text_.size());
+  flat_from_.reserve(text_.size());
   for (size_t i = 0; i < text_.size(); ++i) {
     char c = text_[i];
     if (is_blank(c)) {
@@ -69,6 +74,7 @@ Window::Window(std::span<const formats::TextLine> lines, size_t index, size_t co
       c = static_cast<char>(c - 'A' + 'a');
     }
     flat_ += c;
+    flat_from_.push_back(static_cast<uint32_t>(i));
   }
   for (size_t i = 0; i + 3 <= flat_.size(); ++i) {
     const uint32_t bit = run_bit(flat_.data() + i);
@@ -119,21 +125,28 @@ bool Window::fits(std::string_view shape) const {
   return true;
 }
 
-bool Window::holds_plain(std::string_view plain) const {
+size_t Window::find_plain(std::string_view plain) const {
   const bool edge_before = plain.substr(0, 1) == "\b";
   if (edge_before) plain.remove_prefix(1);
   const bool edge_after = !plain.empty() && plain.back() == '\b';
   if (edge_after) plain.remove_suffix(1);
-  if (plain.empty() || !may_hold(plain)) return false;
+  if (plain.empty() || !may_hold(plain)) return std::string::npos;
   for (size_t at = flat_.find(plain); at != std::string::npos; at = flat_.find(plain, at + 1)) {
     const size_t end = at + plain.size();
     const bool word_before = at > 0 && is_word(flat_[at - 1]);
     const bool word_after = end < flat_.size() && is_word(flat_[end]);
     if (edge_before && word_before == is_word(plain.front())) continue;
     if (edge_after && word_after == is_word(plain.back())) continue;
-    return true;
+    return flat_from_[at];
   }
-  return false;
+  return std::string::npos;
+}
+
+std::pair<size_t, size_t> Window::line_at(size_t offset) const {
+  auto after =
+      std::upper_bound(begins_.begin(), begins_.end(), std::pair<size_t, size_t>{offset, SIZE_MAX});
+  --after;
+  return {after->second, after->first};
 }
 
 }  // namespace cufit::explain

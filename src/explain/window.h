@@ -24,17 +24,22 @@ class Window {
   // Whether the literals of a PatternRow::shape stand here in their order and near enough to each
   // other. False: the pattern matches nowhere in text().
   bool fits(std::string_view shape) const;
-  // Whether a text in lower case stands here, where a blank is any white space and "\\b" at an end
-  // is a word's edge (PatternRow::plain).
-  bool holds_plain(std::string_view plain) const;
-
-  static constexpr size_t k_lines_around = 2;
+  // Place of a text in lower case in text(), where a blank is any white space and "\\b" at an end
+  // is a word's edge (PatternRow::plain); npos = not there.
+  size_t find_plain(std::string_view plain) const;
+  // The line at `index` alone, within text().
+  std::string_view middle() const { return std::string_view(text_).substr(middle_, middle_size_); }
+  // Index of the line that holds the byte, and where that line begins.
+  std::pair<size_t, size_t> line_at(size_t offset) const;
 
  private:
   // Perhaps in flat_: all runs of three bytes of it are.
   bool may_hold(std::string_view text) const;
 
   std::string text_;
+  std::vector<std::pair<size_t, size_t>> begins_;  // offset in text_, index of the line
+  size_t middle_ = 0, middle_size_ = 0;
+  std::vector<uint32_t> flat_from_;  // offset in text_ of each byte of flat_
   std::string flat_;                 // lower case, each run of white space one blank
   std::array<uint64_t, 64> runs_{};  // a bit for every run of three bytes of flat_
 };

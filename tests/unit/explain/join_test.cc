@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "explain/join.h"
+
+#include <gtest/gtest.h>
+
+#include "explain/default_wheel.h"
+
+namespace cufit::explain {
+namespace {
+
+host::Facts machine() {
+  host::Facts out;
+  out.kernel.version = known<std::string>("535.183.01", SourceKind::file, "/proc/driver/nvidia");
+  host::NvmlGpu gpu;
+  gpu.name = known<std::string>("NVIDIA RTX A6000", SourceKind::nvml, "NVML");
+  out.nvml.gpus.push_back(gpu);
+  return out;
+}
+
+TEST(Join, FillsWhatTheTextDoesNotSay) {
+  host::Facts text;
+  host::NvmlGpu claimed;
+  claimed.name = known<std::string>("GeForce GTX 1080", SourceKind::claimed, "stdin:3");
+  text.nvml.gpus.push_back(claimed);
+  const host::Facts both = join(text, machine());
+  // The text's GPU stays: the log may come from another machine.
+  ASSERT_EQ(both.nvml.gpus.size(), 1u);
+  EXPECT_EQ(*both.nvml.gpus[0].name, "GeForce GTX 1080");
+  EXPECT_EQ(*both.kernel.version, "535.183.01");
+}
+
+TEST(Join, KeepsTheTextsDriver) {
+  host::Facts text;
+  text.kernel.version = known<std::string>("470.57", SourceKind::claimed, "stdin:1");
+  const host::Facts both = join(text, machine());
+  EXPECT_EQ(*both.kernel.version, "470.57");
+  EXPECT_EQ(*both.nvml.gpus.at(0).name, "NVIDIA RTX A6000");
+}
+
+host::Facts with_torch(const std::string& version) {
+  host::Facts out;
+  host::PythonEnv env;
+  env.torch.version = known<std::string>(version, SourceKind::claimed, "stdin:1");
+  out.envs.push_back(env);
+  return out;
+}
+
+std::string assumed_cuda(host::Facts facts) {
+  assume_default_wheels(facts, knowledge::Knowledge::builtin());
+  const Fact<std::string>& cuda = facts.envs.at(0).torch.cuda;
+  return cuda ? *cuda : "";
+}
+
+TEST(DefaultWheel, IsAssumedWhereATextNamesNoVariant) {
+  EXPECT_EQ(assumed_cuda(with_torch("2.1.0")), "12.1");
+  EXPECT_EQ(assumed_cuda(with_torch("1.13.1")), "11.7");
+  EXPECT_EQ(assumed_cuda(with_torch("2.1")), "12.1");
+}
+
+TEST(DefaultWheel, IsNotAssumedForWhatMayBeSomethingElse) {
+  EXPECT_EQ(assumed_cuda(with_torch("2.1.0+cpu")), "");
+  EXPECT_EQ(assumed_cuda(with_torch("99.0.0")), "");
+  host::Facts windows = with_torch("2.1.0");
+  windows.system.distribution = known<std::string>("Windows 11", SourceKind::claimed, "stdin:2");
+  EXPECT_EQ(assumed_cuda(windows), "");
+  host::Facts arm = with_torch("2.1.0");
+  arm.system.architecture = known<std::string>("aarch64", SourceKind::claimed, "stdin:2");
+  EXPECT_EQ(assumed_cuda(arm), "");
+  host::Facts conda = with_torch("2.1.0");
+  conda.envs[0].kind = "conda";
+  EXPECT_EQ(assumed_cuda(conda), "");
+}
+
+}  // namespace
+}  // namespace cufit::explain

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "explain/pattern_search.h"
+
+#include <gtest/gtest.h>
+#include <re2/re2.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "explain/window.h"
+
+namespace cufit::explain {
+namespace {
+
+using knowledge::Knowledge;
+using knowledge::PatternRow;
+using Lines = std::vector<formats::TextLine>;
+
+// What gen-tables makes of `too old .{0,20}driver`, of `version mismatch` and of `\bNCCL\w*`.
+constexpr PatternRow k_patterns[] = {
+    {"too\\s+old\\s+.{0,20}driver", "", "0\ttoo old\n21\tdriver\n"},
+    {"version\\s+mismatch", "version mismatch", ""},
+    {"\\bNCCL\\w*", "\bnccl", ""},
+};
+constexpr knowledge::WordRow k_words[] = {{"driver", 0, 1}, {"mismatch", 1, 1}, {"nccl", 2, 1}};
+constexpr uint32_t k_of_words[] = {0, 1, 2};
+constexpr uint32_t k_first[] = {0}, k_second[] = {1}, k_last_two[] = {1, 2};
+
+Knowledge small_world() {
+  Knowledge out;
+  out.patterns = k_patterns;
+  out.words = k_words;
+  out.word_patterns = k_of_words;
+  return out;
+}
+
+std::string shown(const Lines& lines, std::vector<TextSearch::Group> groups) {
+  const Knowledge world = small_world();
+  const PatternSearch patterns(world);
+  TextSearch search(patterns, lines);
+  std::string out;
+  for (const std::vector<Match>& matches : search.find(groups)) {
+    for (const Match& match : matches) out += std::to_string(match.line) + ":" + match.text + "|";
+    out += "/";
+  }
+  return out;
+}
+
+Lines lines_of(const std::string& text) { return formats::plain_text_lines(text); }
+
+TEST(PatternSearch, FindsWhatATerminalHasWrapped) {
+  EXPECT_EQ(shown(lines_of("a\nis too\nold a driver\n"), {k_first}), "2:is too|/");
+  EXPECT_EQ(shown({{1, "Too \t Old  DRIVER"}}, {k_first}), "1:Too \t Old  DRIVER|/");
+}
+
+TEST(PatternSearch, KeepsTheOrderAndTheDistanceOfItsWords) {
+  EXPECT_EQ(shown(lines_of("driver is too old"), {k_first}), "/");
+  EXPECT_EQ(shown(lines_of("too old" + std::string(40, '.') + "driver"), {k_first}), "/");
+}
+
+TEST(PatternSearch, SeesAWordsEdge) {
+  EXPECT_EQ(shown(lines_of("xnccl\nNCCL2 here\n"), {k_last_two}), "2:NCCL2 here|/");
+}
+
+TEST(PatternSearch, GivesEachGroupItsFirstPlaces) {
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += "version mismatch " + std::to_string(i) + "\n\n\n\n";
+  EXPECT_EQ(shown(lines_of(text), {k_second, k_last_two}),
+            "1:version mismatch 0|5:version mismatch 1|9:version mismatch 2|/"
+            "1:version mismatch 0|5:version mismatch 1|9:version mismatch 2|/");
+}
+
+TEST(PatternSearch, SeesOneMatchOnceFromTheLinesAroundIt) {
+  EXPECT_EQ(shown(lines_of("version mismatch\nmismatch\nmismatch\n"), {k_second}),
+            "1:version mismatch|/");
+}
+
+TEST(PatternSearch, ShortensALongLineAroundTheWord) {
+  const std::string line = std::string(3000, 'a') + " version mismatch " + std::string(3000, 'b');
+  const std::string out = shown(lines_of(line), {k_second});
+  EXPECT_NE(out.find("version mismatch"), std::string::npos);
+  EXPECT_LT(out.size(), 300u);
+}
+
+// Real and made texts of this tree, and the corpus where it is beside it.
+std::vector<Lines> texts() {
+  std::vector<Lines> out;
+  const std::filesystem::path root = CUFIT_SOURCE_DIR;
+  for (const char* folder : {"fuzz/seeds/explain", "tests/texts", "../shared/corpus"}) {
+    std::error_code none;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder, none)) {
+      if (!entry.is_regular_file()) continue;
+      std::ifstream in(entry.path(), std::ios::binary);
+      std::string text((std::istreambuf_iterator<char>(in)), {});
+      if (entry.path().extension() == ".jsonl")  // their texts are one line of JSON each
+        re2::RE2::GlobalReplace(&text, R"(\\n)", "\n");
+      out.push_back(lines_of(text));
+    }
+  }
+  return out;
+}
+
+// The searches without a regular expression stand for it: `plain` says the same, and `shape` and
+// the word that leads to the pattern never hide a match.
+TEST(PatternSearch, AsksForNothingThatAMatchOfTheRegularExpressionLacks) {
+  const Knowledge& all = Knowledge::builtin();
+  std::vector<std::string_view> word_of(all.patterns.size());
+  for (const knowledge::WordRow& row : all.words) {
+    for (uint32_t number : all.word_patterns.subspan(row.begin, row.count))
+      word_of[number] = row.word;
+  }
+  std::vector<Window> windows;
+  size_t step = 0;
+  for (const Lines& lines : texts()) {
+    for (size_t i = 0; i < lines.size(); ++i) {
+      if (++step % 37 == 0) windows.emplace_back(lines, i, 0);
+    }
+  }
+  ASSERT_GT(windows.size(), 5u);
+  if (windows.size() > 120) windows.resize(120);
+  size_t matches = 0;
+  for (size_t number = 0; number < all.patterns.size(); ++number) {
+    const PatternRow& row = all.patterns[number];
+    if (number % 5 != 0 && row.plain.empty()) continue;  // compiling all takes minutes under ASan
+    re2::RE2::Options options(re2::RE2::Quiet);
+    options.set_case_sensitive(false);
+    const re2::RE2 re("(?m)" + std::string(row.re), options);
+    ASSERT_TRUE(re.ok()) << row.re;
+    ASSERT_FALSE(word_of[number].empty()) << row.re;
+    const std::string_view words[] = {word_of[number]};
+    const LiteralSearch word(words);
+    for (const Window& window : windows) {
+      const bool match = re2::RE2::PartialMatch(window.text(), re);
+      if (!row.plain.empty()) {
+        ASSERT_EQ(window.find_plain(row.plain) != std::string::npos, match) << row.re << "\n"
+                                                                            << window.text();
+      } else if (match) {
+        ASSERT_TRUE(window.fits(row.shape)) << row.re << "\n" << row.shape << window.text();
+      }
+      if (!match) continue;
+      ++matches;
+      bool found = false;
+      word.each(window.text(), [&](uint32_t, size_t) -> size_t { return found = true, 0; });
+      ASSERT_TRUE(found) << row.re << "\n" << window.text();
+    }
+  }
+  EXPECT_GT(matches, 20u);  // else the texts have nothing to do with the patterns
+}
+
+}  // namespace
+}  // namespace cufit::explain
