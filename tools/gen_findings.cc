@@ -231,7 +231,8 @@ void read_clues(const fs::path& path, std::set<std::string>& names, Output& out)
       continue;
     }
     for (const auto& [name, node] : *clue) {
-      if (name.str() != "any" && name.str() != "en" && name.str() != "zh" && name.str() != "note")
+      if (name.str() != "any" && name.str() != "en" && name.str() != "zh" && name.str() != "note" &&
+          name.str() != "gate")
         report(file, node.source(), "unknown key `" + std::string(name.str()) + "` in a clue");
     }
     if (!names.insert(id).second) report(file, value.source(), "`" + id + "` exists already");
@@ -241,7 +242,8 @@ void read_clues(const fs::path& path, std::set<std::string>& names, Output& out)
     if (!clue->contains("any") && !is_computed(id))
       report(file, value.source(), "`" + id + "` has no patterns");
     out.rows += "  {" + quote(id) + ", " + quote(en ? **en : "") + ", " + quote(zh ? **zh : "") +
-                ", " + out.patterns.array(*clue, "k_clue_" + id, file, out.arrays) + "},\n";
+                ", " + out.patterns.array(*clue, "k_clue_" + id, file, out.arrays) +
+                ((*clue)["gate"].value_or(false) ? ", true" : ", false") + "},\n";
   }
 }
 

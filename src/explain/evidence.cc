@@ -2,8 +2,10 @@
 #include "explain/evidence.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/format.h"
+#include "explain/codes.h"
 
 namespace cufit::explain {
 namespace {
@@ -18,68 +20,128 @@ std::vector<EvidenceLine> as_evidence(const std::vector<Match>& matches) {
   return out;
 }
 
-bool holds(const TextEvidence& evidence, std::string_view clue) {
-  if (clue.substr(0, 1) == "!") return !evidence.has(clue.substr(1));
-  return evidence.has(clue);
-}
+class EvidenceReader {
+ public:
+  EvidenceReader(const knowledge::Knowledge& knowledge, const PatternSearch& patterns,
+                 std::span<const formats::TextLine> lines)
+      : knowledge_(knowledge), lines_(lines), search_(patterns, lines) {
+    for (const knowledge::ClueRow& clue : knowledge.clues) {
+      if (clue.gate) gates_.insert(clue.id);
+    }
+  }
+
+  TextEvidence read(std::span<const ComputedClue> computed) {
+    find_clues();
+    for (const ComputedClue& clue : computed) add_computed(clue);
+    match_signs();
+    add_codes();
+    return std::move(out_);
+  }
+
+ private:
+  void find_clues() {
+    Groups groups;
+    for (const knowledge::ClueRow& clue : knowledge_.clues) groups.push_back(clue.patterns);
+    const std::vector<std::vector<Match>> matches = search_.find(groups);
+    for (size_t i = 0; i < knowledge_.clues.size(); ++i) {
+      if (!matches[i].empty()) out_.clues.emplace(knowledge_.clues[i].id, as_evidence(matches[i]));
+    }
+  }
+
+  void add_computed(const ComputedClue& clue) {
+    const std::string text = shown(clue.line, 0);
+    for (const knowledge::ClueRow& row : knowledge_.clues) {
+      if (row.id == clue.id) out_.clues[row.id].push_back({clue.line, text, clue.fact});
+      // The numbers of an out-of-memory message are an out-of-memory failure.
+      if (row.id == "oom" && !out_.has("oom")) out_.clues[row.id].push_back({clue.line, text, {}});
+    }
+  }
+
+  bool holds(std::string_view clue) const {
+    if (clue.substr(0, 1) == "!") return !out_.has(clue.substr(1));
+    return out_.has(clue);
+  }
+
+  void match_signs() {
+    // Those whose clues are there, as the second walk's groups.
+    std::vector<std::pair<size_t, const knowledge::SignRow*>> signs;
+    Groups groups;
+    for (size_t f = 0; f < knowledge_.findings.size(); ++f) {
+      for (const knowledge::SignRow& sign : knowledge_.findings[f].signs) {
+        if (!std::all_of(sign.with.begin(), sign.with.end(),
+                         [&](std::string_view clue) { return holds(clue); }))
+          continue;
+        signs.emplace_back(f, &sign);
+        groups.push_back(sign.any);
+      }
+    }
+    const std::vector<std::vector<Match>> matches = search_.find(groups);
+    out_.signs.resize(knowledge_.findings.size());
+    for (size_t i = 0; i < signs.size(); ++i) {
+      const auto& [f, sign] = signs[i];
+      if (!sign->any.empty() && matches[i].empty()) continue;
+      SignHit hit{sign, as_evidence(matches[i])};
+      for (std::string_view clue : sign->with) add_clue(clue, hit.lines);
+      out_.signs[f].push_back(std::move(hit));
+    }
+  }
+
+  // A clue's line proves the sign too, unless it only says what the text is about.
+  void add_clue(std::string_view clue, std::vector<EvidenceLine>& lines) {
+    if (clue.substr(0, 1) == "!" || lines.size() >= k_lines_per_sign) return;
+    if (gates_.count(clue) && !lines.empty()) return;
+    const EvidenceLine& line = out_.clues[clue].front();
+    for (EvidenceLine& other : lines) {
+      if (other.line != line.line) continue;
+      if (other.fact.empty()) other.fact = line.fact;
+      return;
+    }
+    lines.push_back(line);
+  }
+
+  // What a code means goes beside the lines that are evidence anyway; the table's usual cause is a
+  // hint where no sign speaks for it.
+  void add_codes() {
+    static constexpr knowledge::SignRow k_code_sign = {{}, {}, 25, false};
+    const std::vector<CodeHit> codes = find_codes(lines_, knowledge_);
+    for (std::vector<SignHit>& signs : out_.signs) {
+      for (SignHit& sign : signs) {
+        for (EvidenceLine& line : sign.lines) {
+          for (const CodeHit& code : codes) {
+            if (code.line == line.line && line.fact.empty()) line.fact = code.fact;
+          }
+        }
+      }
+    }
+    for (const CodeHit& code : codes) {
+      for (size_t f = 0; f < knowledge_.findings.size(); ++f) {
+        if (code.finding != knowledge_.findings[f].id || !out_.signs[f].empty()) continue;
+        out_.signs[f].push_back(
+            {&k_code_sign, {{code.line, shown(code.line, code.column), code.fact}}});
+      }
+    }
+  }
+
+  std::string shown(uint64_t number, size_t column) const {
+    for (const formats::TextLine& line : lines_) {
+      if (line.number == number) return shortened(line.text, column);
+    }
+    return {};
+  }
+
+  const knowledge::Knowledge& knowledge_;
+  std::span<const formats::TextLine> lines_;
+  TextSearch search_;
+  std::set<std::string_view> gates_;
+  TextEvidence out_;
+};
 
 }  // namespace
 
 TextEvidence read_evidence(const knowledge::Knowledge& knowledge, const PatternSearch& patterns,
                            std::span<const formats::TextLine> lines,
                            std::span<const ComputedClue> computed) {
-  TextSearch search(patterns, lines);
-  TextEvidence out;
-  Groups groups;
-  for (const knowledge::ClueRow& clue : knowledge.clues) groups.push_back(clue.patterns);
-  std::vector<std::vector<Match>> matches = search.find(groups);
-  for (size_t i = 0; i < knowledge.clues.size(); ++i) {
-    if (!matches[i].empty()) out.clues.emplace(knowledge.clues[i].id, as_evidence(matches[i]));
-  }
-  for (const ComputedClue& clue : computed) {
-    std::string text;
-    for (const formats::TextLine& line : lines) {
-      if (line.number == clue.line && text.empty()) text = shortened(line.text, 0);
-    }
-    for (const knowledge::ClueRow& row : knowledge.clues) {
-      if (row.id == clue.id) out.clues[row.id].push_back({clue.line, text, clue.fact});
-      // The numbers of an out-of-memory message are an out-of-memory failure.
-      if (row.id == "oom" && !out.has("oom")) out.clues[row.id].push_back({clue.line, text, {}});
-    }
-  }
-  // Signs whose clues are there, as the second walk's groups.
-  std::vector<std::pair<size_t, const knowledge::SignRow*>> signs;
-  groups.clear();
-  for (size_t f = 0; f < knowledge.findings.size(); ++f) {
-    for (const knowledge::SignRow& sign : knowledge.findings[f].signs) {
-      const bool all = std::all_of(sign.with.begin(), sign.with.end(),
-                                   [&](std::string_view clue) { return holds(out, clue); });
-      if (!all) continue;
-      signs.emplace_back(f, &sign);
-      groups.push_back(sign.any);
-    }
-  }
-  matches = search.find(groups);
-  out.signs.resize(knowledge.findings.size());
-  for (size_t i = 0; i < signs.size(); ++i) {
-    const auto [f, row] = signs[i];
-    const knowledge::SignRow& sign = *row;
-    SignHit hit{row, as_evidence(matches[i])};
-    if (!sign.any.empty() && hit.lines.empty()) continue;
-    for (std::string_view clue : sign.with) {
-      if (clue.substr(0, 1) == "!" || hit.lines.size() >= k_lines_per_sign) continue;
-      const EvidenceLine& line = out.clues[clue].front();
-      bool known = false;
-      for (EvidenceLine& other : hit.lines) {
-        if (other.line != line.line) continue;
-        known = true;
-        if (other.fact.empty()) other.fact = line.fact;
-      }
-      if (!known) hit.lines.push_back(line);
-    }
-    out.signs[f].push_back(std::move(hit));
-  }
-  return out;
+  return EvidenceReader(knowledge, patterns, lines).read(computed);
 }
 
 }  // namespace cufit::explain

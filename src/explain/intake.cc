@@ -10,6 +10,7 @@ namespace cufit::explain {
 namespace {
 
 constexpr size_t k_block_bytes = 1 << 20;
+constexpr size_t k_sample_bytes = 64 << 10;
 constexpr size_t k_head_bytes = 256 << 10;  // kept in full
 constexpr size_t k_tail_bytes = 256 << 10;  // kept in full
 constexpr size_t k_kept_bytes = 2 << 20;    // of the middle
@@ -119,8 +120,10 @@ void Intake::take_block(bool last) {
     kept_bytes_ = taken_bytes_ == 0 ? 0 : kept_bytes_;
     thinned_ = true;
     if (kept_bytes_ < k_kept_bytes) search(block, block_number_);
-    // Words that are all over the log would only slow the search down from here on.
-    if (words_changed_) words_ = LiteralSearch(words_, enough_);
+    // Words that are all over the log would only slow the search down from here on, and so would
+    // those that look like its own vocabulary.
+    if (words_changed_ || taken_bytes_ == 0)
+      words_ = LiteralSearch(words_, enough_, block.substr(0, k_sample_bytes));
     words_changed_ = false;
   }
   taken_bytes_ += cut - carried_;

@@ -19,51 +19,75 @@ constexpr std::array<uint8_t, 256> commonness() {
 }
 constexpr std::array<uint8_t, 256> k_commonness = commonness();
 
-size_t rarest_window(std::string_view literal, size_t width) {
-  size_t best = 0;
-  int least = 1000;
-  for (size_t i = 0; i + width <= literal.size(); ++i) {
-    int sum = 0;
-    for (size_t k = 0; k < width; ++k)
-      sum += k_commonness[static_cast<unsigned char>(literal[i + k])];
-    if (sum < least) least = sum, best = i;
-  }
-  return best;
-}
-
 }  // namespace
 
 LiteralSearch::LiteralSearch(std::span<const std::string_view> literals)
     : literals_(literals.begin(), literals.end()),
-      bits_((1u << k_slot_bits) / 64),
-      first_(k_bucket_mask + 1),
+      ends_((1u << k_end_bits) / 64),
+      fours_((1u << k_four_bits) / 64),
+      first_(1u << k_bucket_bits),
       entries_(1) {
   for (int c = 0; c < 256; ++c) {
     const bool blank = c == '\n' || c == '\r' || c == '\t' || c == '\v' || c == '\f';
     fold_[c] = static_cast<unsigned char>(blank ? ' ' : c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   }
   entries_.reserve(literals_.size() + 1);
-  for (uint32_t i = 0; i < literals_.size(); ++i) add(i);
+  for (uint32_t i = 0; i < literals_.size(); ++i) add(i, {});
 }
 
-LiteralSearch::LiteralSearch(const LiteralSearch& other, const std::vector<bool>& skip)
+LiteralSearch::LiteralSearch(const LiteralSearch& other, const std::vector<bool>& skip,
+                             std::string_view sample)
     : LiteralSearch(std::span<const std::string_view>()) {
   literals_ = other.literals_;
+  const Counts counts = count_runs(sample);
   for (uint32_t i = 0; i < literals_.size(); ++i) {
-    if (!skip[i]) add(i);
+    if (!skip[i]) add(i, counts);
   }
 }
 
-void LiteralSearch::add(uint32_t index) {
+LiteralSearch::Counts LiteralSearch::count_runs(std::string_view sample) const {
+  Counts out(1u << k_end_bits);
+  uint32_t window = 0;
+  for (char c : sample) {
+    window = (window << 8) | fold_[static_cast<unsigned char>(c)];
+    ++out[hash(window & k_three, k_end_bits)];
+  }
+  return out;
+}
+
+// The window whose last three bytes start the fewest comparisons: those seldom in the sample, else
+// those of letters that are seldom in logs.
+size_t LiteralSearch::rarest_window(std::string_view literal, size_t width,
+                                    const Counts& counts) const {
+  const auto byte = [&](size_t i) { return uint32_t{static_cast<unsigned char>(literal[i])}; };
+  size_t best = 0, least = SIZE_MAX;
+  for (size_t i = 0; i + width <= literal.size(); ++i) {
+    size_t cost = 0;
+    for (size_t k = 0; k < width; ++k) cost += k_commonness[byte(i + k)];
+    if (!counts.empty()) {
+      const size_t end = i + width - 3;
+      const uint32_t run = byte(end) << 16 | byte(end + 1) << 8 | byte(end + 2);
+      cost += 16 * size_t{counts[hash(run, k_end_bits)]};
+    }
+    if (cost < least) least = cost, best = i;
+  }
+  return best;
+}
+
+void LiteralSearch::add(uint32_t index, const Counts& counts) {
   const std::string_view literal = literals_[index];
   CUFIT_CHECK(literal.size() >= 3 && literal.size() < 256, "gen-tables makes no other literals");
-  const size_t width = literal.size() == 3 ? 3 : 4, offset = rarest_window(literal, width);
+  const size_t width = literal.size() == 3 ? 3 : 4, offset = rarest_window(literal, width, counts);
   uint32_t window = 0;
   for (size_t k = 0; k < width; ++k)
     window = (window << 8) | fold_[static_cast<unsigned char>(literal[offset + k])];
-  const uint32_t slot = hash(window) ^ (width == 3 ? k_other_half : 0);
-  bits_[slot >> 6] |= uint64_t{1} << (slot & 63);
-  uint32_t& first = first_[slot & k_bucket_mask];
+  const auto set = [](std::vector<uint64_t>& bits, uint32_t slot) {
+    bits[slot >> 6] |= uint64_t{1} << (slot & 63);
+  };
+  set(ends_, hash(window & k_three, k_end_bits));
+  if (width == 4) set(fours_, hash(window, k_four_bits));
+  any_three_ = any_three_ || width == 3;
+  uint32_t& first = first_[hash(window, k_bucket_bits)];
   entries_.push_back(
       {window, index, first, static_cast<uint8_t>(offset), static_cast<uint8_t>(width)});
   first = static_cast<uint32_t>(entries_.size() - 1);

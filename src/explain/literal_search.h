@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds many short literals in a text at once, whatever the ASCII case, at memory speed: the window
-// of four bytes at each place is looked up in a bit table (and of three bytes for literals that
-// short), and only where that says "perhaps" are the literals compared. Ready after one pass over
-// the literals: compiling the thousands of patterns behind them, or an automaton for them, would
-// cost more than reading a usual paste. White space of any kind counts as a blank, so that a
-// literal of several words is found across a line break.
+// Finds many short literals in a text at once, whatever the ASCII case, at memory speed: the three
+// bytes before each place are looked up in a bit table that stays in the first-level cache, only
+// where that says "perhaps" the four bytes in a second one, and only then are literals compared.
+// Ready after one pass over the literals: compiling the thousands of patterns behind them, or an
+// automaton for them, would cost more than reading a usual paste. White space of any kind counts as
+// a blank, so that a literal of several words is found across a line break.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,9 @@ class LiteralSearch {
  public:
   // Literals are lower case, of 3 to 255 bytes, and must outlive the search.
   explicit LiteralSearch(std::span<const std::string_view> literals);
-  // The same without those that `skip` marks; numbers of literals stay.
-  LiteralSearch(const LiteralSearch& other, const std::vector<bool>& skip);
+  // The same without those that `skip` marks, faster on texts like `sample`; numbers of literals
+  // stay.
+  LiteralSearch(const LiteralSearch& other, const std::vector<bool>& skip, std::string_view sample);
 
   size_t size() const { return literals_.size(); }
 
@@ -33,13 +34,10 @@ class LiteralSearch {
     for (size_t i = 0; i < 2; ++i) window = (window << 8) | fold_[bytes[i]];
     for (size_t i = 2; i < text.size(); ++i) {
       window = (window << 8) | fold_[bytes[i]];
-      const bool four = is_set(hash(window)), three = is_set(hash(window & k_three) ^ k_other_half);
-      if (!four && !three) continue;
+      if (!is_set(ends_, hash(window & k_three, k_end_bits))) continue;
       size_t resume = 0;
-      if (four) look_up(window, hash(window), 4, i, text, resume, on_hit);
-      if (three)
-        look_up(window & k_three, hash(window & k_three) ^ k_other_half, 3, i, text, resume,
-                on_hit);
+      if (is_set(fours_, hash(window, k_four_bits))) look_up(window, 4, i, text, resume, on_hit);
+      if (any_three_) look_up(window & k_three, 3, i, text, resume, on_hit);
       if (resume > i) {  // go on as if the text began there
         if (resume + 3 > text.size()) return;
         window = 0;
@@ -54,17 +52,19 @@ class LiteralSearch {
     uint32_t window, literal, next;
     uint8_t offset, bytes;  // of the window in the literal; 3 or 4
   };
-  static constexpr uint32_t k_three = 0xFFFFFF, k_slot_bits = 18;
-  // Windows of three bytes use the other half of the table.
-  static constexpr uint32_t k_other_half = 1u << (k_slot_bits - 1);
-  static constexpr uint32_t k_bucket_mask = (1u << 12) - 1;
-  static uint32_t hash(uint32_t window) { return (window * 0x9E3779B1u) >> (33 - k_slot_bits); }
-  bool is_set(uint32_t slot) const { return (bits_[slot >> 6] >> (slot & 63)) & 1; }
+  static constexpr uint32_t k_three = 0xFFFFFF, k_end_bits = 17, k_four_bits = 18,
+                            k_bucket_bits = 12;
+  static uint32_t hash(uint32_t window, uint32_t bits) {
+    return (window * 0x9E3779B1u) >> (32 - bits);
+  }
+  static bool is_set(const std::vector<uint64_t>& bits, uint32_t slot) {
+    return (bits[slot >> 6] >> (slot & 63)) & 1;
+  }
 
   template <class OnHit>
-  void look_up(uint32_t window, uint32_t slot, size_t width, size_t last, std::string_view text,
-               size_t& resume, OnHit& on_hit) const {
-    for (uint32_t e = first_[slot & k_bucket_mask]; e != 0; e = entries_[e].next) {
+  void look_up(uint32_t window, size_t width, size_t last, std::string_view text, size_t& resume,
+               OnHit& on_hit) const {
+    for (uint32_t e = first_[hash(window, k_bucket_bits)]; e != 0; e = entries_[e].next) {
       const Entry& entry = entries_[e];
       if (entry.window != window || entry.bytes != width || entry.offset + width > last + 1)
         continue;
@@ -74,12 +74,17 @@ class LiteralSearch {
       if (wanted > resume) resume = wanted;
     }
   }
-  void add(uint32_t literal);
+  using Counts = std::vector<uint32_t>;  // of runs of three bytes, by hash
+  Counts count_runs(std::string_view sample) const;
+  size_t rarest_window(std::string_view literal, size_t width, const Counts& counts) const;
+  void add(uint32_t literal, const Counts& counts);
   bool equal(std::string_view text, size_t begin, std::string_view literal) const;
 
   std::vector<std::string_view> literals_;
   unsigned char fold_[256];
-  std::vector<uint64_t> bits_;
+  // Bits for the last three bytes of every window, and for windows of four.
+  std::vector<uint64_t> ends_, fours_;
+  bool any_three_ = false;
   std::vector<uint32_t> first_;
   std::vector<Entry> entries_;  // [0] is no entry
 };

@@ -93,6 +93,12 @@ class Ranker {
         candidate.doubt *= 1.0 - (shows ? k_check_shown : error ? k_check_error : k_check_warning);
         if (shows && is_claimed(finding)) candidate.certain = true;
         for (const checks::Evidence& item : finding.evidence) {
+          // A check that quotes the text's own line says nothing more than the sign did.
+          const bool quoted =
+              std::any_of(candidate.lines.begin(), candidate.lines.end(), [&](const auto& line) {
+                return !item.value.empty() && contains(line.second.text, item.value);
+              });
+          if (quoted) continue;
           candidate.lines.emplace_back(
               90, EvidenceLine{item.kind == "claimed" ? line_of(item.detail) : 0,
                                item.kind == "claimed" ? std::string() : item.detail, item.value});

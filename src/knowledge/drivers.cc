@@ -78,4 +78,18 @@ const XidRow* Knowledge::find_xid(uint32_t number) const {
   return nullptr;
 }
 
+const LibraryCodeRow* Knowledge::find_library_code(std::string_view name) const {
+  for (const LibraryCodeRow& row : library_codes) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+const ExitCodeRow* Knowledge::find_exit_code(int64_t code) const {
+  for (const ExitCodeRow& row : exit_codes) {
+    if (row.code == code) return &row;
+  }
+  return nullptr;
+}
+
 }  // namespace cufit::knowledge

@@ -75,6 +75,17 @@ struct XidRow {
   uint32_t number;
   std::string_view meaning, finding;
 };  // finding: root-cause id or empty
+struct LibraryCodeRow {
+  std::string_view library;  // "cudnn8", "cudnn9", "cublas", "nccl"
+  int code;
+  std::string_view name, meaning, finding;  // finding: the usual cause or empty
+};
+// What a process left behind: negative as Python tells a signal, 128 + signal as shells do,
+// NTSTATUS.
+struct ExitCodeRow {
+  int64_t code;
+  std::string_view signal, name, meaning, finding;
+};
 struct ForwardCompat {
   std::string_view cuda;
   std::string_view branches;
@@ -101,6 +112,7 @@ struct WordRow {
 struct ClueRow {
   std::string_view id, en, zh;
   std::span<const uint32_t> patterns;  // in Knowledge::patterns
+  bool gate;  // too common to be shown as evidence: "something fails", "the text is about memory"
 };
 // One signature: any of the patterns (or none are needed), and all clues of `with` ("!x": not x).
 struct SignRow {
@@ -141,6 +153,8 @@ struct Knowledge {
   std::span<const CodeRow> cuda_codes;
   std::span<const CodeRow> nvml_codes;
   std::span<const XidRow> xids;
+  std::span<const LibraryCodeRow> library_codes;
+  std::span<const ExitCodeRow> exit_codes;
   std::span<const ForwardCompat> forward_compat;
   std::span<const FindingTexts> findings;
   std::span<const ClueRow> clues;
@@ -177,6 +191,9 @@ struct Knowledge {
   const CodeRow* find_cuda_code(int code) const;
   const CodeRow* find_nvml_code(int code) const;
   const XidRow* find_xid(uint32_t number) const;
+  // By the name in a message ("CUDNN_STATUS_NOT_INITIALIZED"), of the newest library that has it.
+  const LibraryCodeRow* find_library_code(std::string_view name) const;
+  const ExitCodeRow* find_exit_code(int64_t code) const;
   const FindingTexts* find_texts(std::string_view id) const;
   // Text by key in a language ("en", "zh"); empty when the key does not exist.
   std::string_view message(std::string_view key, std::string_view lang) const;
