@@ -119,8 +119,9 @@ class Patterns {
   std::map<std::string, std::vector<size_t>> words_;
 };
 
-// Clues that the program computes from numbers (explain/oom_clues.cc), and `oom` itself.
-bool is_computed(const std::string& clue) { return clue.compare(0, 4, "oom_") == 0; }
+// The file of the clues that the program computes (explain/oom_clues.cc, explain/text_clues.cc),
+// and `oom`, which numbers and patterns give.
+bool is_computed(const fs::path& file) { return file.stem() == "computed"; }
 
 struct Uses {  // of clue names, checked once all clues are known
   std::string file, clue;
@@ -239,7 +240,7 @@ void read_clues(const fs::path& path, std::set<std::string>& names, Output& out)
     const auto* en = clue->get_as<std::string>("en");
     const auto* zh = clue->get_as<std::string>("zh");
     if (!en || !zh) report(file, value.source(), "`" + id + "` lacks `en` or `zh`");
-    if (!clue->contains("any") && !is_computed(id))
+    if (!clue->contains("any") && !is_computed(path))
       report(file, value.source(), "`" + id + "` has no patterns");
     out.rows += "  {" + quote(id) + ", " + quote(en ? **en : "") + ", " + quote(zh ? **zh : "") +
                 ", " + out.patterns.array(*clue, "k_clue_" + id, file, out.arrays) +

@@ -323,6 +323,7 @@ namespace {
 std::string tables_cpp(const fs::path& data, std::string& members) {
   std::map<std::string, std::string> rows;
   for (const fs::path& path : toml_files(data)) {
+    if (path.filename() == "vocabulary.toml") continue;  // no table of rows
     std::optional<toml::table> root = parse(path);
     if (!root) continue;
     for (const auto& [key, value] : *root) {
@@ -377,6 +378,7 @@ int main(int argc, char** argv) {
   std::string members;
   std::string arrays = gen::tables_cpp(data, members);
   arrays += gen::findings_cpp(data, members);
+  arrays += gen::vocabulary_cpp(data / "vocabulary.toml", members);
   arrays += gen::messages_cpp(data / "messages", members);
   if (gen::error_count) return 1;
   std::ofstream out(argv[2], std::ios::binary);

@@ -38,6 +38,9 @@ std::vector<std::filesystem::path> toml_files(const std::filesystem::path& folde
 // data/findings and data/clues as C++ arrays; `members` gets the lines of Knowledge's initialiser.
 std::string findings_cpp(const std::filesystem::path& data, std::string& members);
 
+// data/vocabulary.toml (gen_vocabulary.cc); an absent file is an empty table.
+std::string vocabulary_cpp(const std::filesystem::path& file, std::string& members);
+
 // gen_pattern.cc: how a pattern is searched for.
 struct PatternParts {
   std::string re;    // what RE2 compiles: a blank stands for any white space, a line break included

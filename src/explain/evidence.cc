@@ -53,7 +53,8 @@ class EvidenceReader {
     for (const knowledge::ClueRow& row : knowledge_.clues) {
       if (row.id == clue.id) out_.clues[row.id].push_back({clue.line, text, clue.fact});
       // The numbers of an out-of-memory message are an out-of-memory failure.
-      if (row.id == "oom" && !out_.has("oom")) out_.clues[row.id].push_back({clue.line, text, {}});
+      if (row.id == "oom" && starts_with(clue.id, "oom_") && !out_.has("oom"))
+        out_.clues[row.id].push_back({clue.line, text, {}});
     }
   }
 

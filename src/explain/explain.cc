@@ -2,6 +2,7 @@
 #include "explain/explain.h"
 
 #include <algorithm>
+#include <set>
 
 #include "checks/doctor.h"
 #include "explain/default_wheel.h"
@@ -11,7 +12,9 @@
 #include "explain/oom_clues.h"
 #include "explain/pattern_search.h"
 #include "explain/scores.h"
+#include "explain/text_clues.h"
 #include "explain/texts.h"
+#include "explain/vocabulary.h"
 #include "host/text_facts.h"
 
 namespace cufit::explain {
@@ -26,6 +29,39 @@ void quote(EvidenceLine& evidence, std::span<const formats::TextLine> lines) {
       [](const formats::TextLine& one, uint64_t number) { return one.number < number; });
   if (line != lines.end() && line->number == evidence.line)
     evidence.text = shortened(line->text, 0);
+}
+
+// Of a long text, the lines that some sign or clue is about, with their neighbours, and the end:
+// the words of a whole log say what it logs, not what failed.
+std::vector<formats::TextLine> telling_part(std::span<const formats::TextLine> lines,
+                                            const TextEvidence& evidence) {
+  constexpr size_t k_whole = 60, k_end = 15;
+  if (lines.size() <= k_whole) return {lines.begin(), lines.end()};
+  std::set<uint64_t> wanted;
+  const auto want = [&](const std::vector<EvidenceLine>& found) {
+    for (const EvidenceLine& line : found) {
+      for (uint64_t near = line.line > 0 ? line.line - 1 : 0; near <= line.line + 1; ++near)
+        wanted.insert(near);
+    }
+  };
+  for (const auto& [clue, found] : evidence.clues) want(found);
+  for (const std::vector<SignHit>& signs : evidence.signs) {
+    for (const SignHit& sign : signs) want(sign.lines);
+  }
+  std::vector<formats::TextLine> out;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (i + k_end >= lines.size() || wanted.count(lines[i].number)) out.push_back(lines[i]);
+  }
+  return out;
+}
+
+// A cause that only words speak for shows the line that they stand in.
+void show_words(Cause& cause, std::span<const formats::TextLine> lines,
+                const knowledge::Knowledge& knowledge) {
+  if (!cause.evidence.empty()) return;
+  const TellingLine line = telling_line(lines, knowledge, cause.id);
+  if (line.number != 0)
+    cause.evidence.push_back({line.number, shortened(line.text, 0), "words: " + line.words});
 }
 
 }  // namespace
@@ -58,17 +94,24 @@ Explanation Explainer::finish(const Options& options) {
   out.oom = main_message(messages);
   std::vector<ComputedClue> computed;
   if (out.oom) computed = oom_clues(*out.oom);
+  for (ComputedClue& clue : text_clues(lines)) computed.push_back(std::move(clue));
   out.facts = host::facts_from_text(lines, options.name);
   assume_default_wheels(out.facts, state_->knowledge);
   if (options.beside) out.facts = join(std::move(out.facts), *options.beside);
   const std::vector<checks::Finding> findings =
       checks::examine(out.facts, state_->knowledge).findings;
-  const TextEvidence evidence = read_evidence(state_->knowledge, state_->patterns, lines, computed);
-  Ranking ranking = rank_causes(state_->knowledge, evidence, findings, !options.beside);
+  std::vector<formats::TextLine> said;
+  for (const formats::TextLine& line : lines)
+    said.push_back({line.number, formats::without_hint(line.text)});
+  const TextEvidence evidence = read_evidence(state_->knowledge, state_->patterns, said, computed);
+  const std::vector<formats::TextLine> part = telling_part(said, evidence);
+  const Votes votes = vote(part, state_->knowledge);
+  Ranking ranking = rank_causes(state_->knowledge, evidence, findings, !options.beside, votes);
   out.causes = std::move(ranking.causes);
   out.ignored = std::move(ranking.ignored);
   out.files = state_->texts.size();
   for (Cause& cause : out.causes) {
+    show_words(cause, part, state_->knowledge);
     for (EvidenceLine& line : cause.evidence) {
       quote(line, lines);
       state_->texts.place(line);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "explain/evidence.h"
+#include "explain/vocabulary.h"
 
 namespace cufit::explain {
 
@@ -15,8 +16,9 @@ struct Ranking {
 };
 
 // `findings`: of doctor's checks over the facts that the text claims; only_text: no machine's facts
-// were joined to them.
+// were joined to them. `votes`: of the text's words.
 Ranking rank_causes(const knowledge::Knowledge& knowledge, const TextEvidence& evidence,
-                    std::span<const checks::Finding> findings, bool only_text);
+                    std::span<const checks::Finding> findings, bool only_text,
+                    const Votes& votes = {});
 
 }  // namespace cufit::explain

@@ -206,4 +206,17 @@ std::vector<OomMessage> parse_oom_messages(std::span<const TextLine> lines) {
   return out;
 }
 
+std::string without_hint(std::string_view line) {
+  const size_t begin = line.find("If reserved ");
+  if (begin == line.npos) return std::string(line);
+  size_t end = begin;
+  for (std::string_view last : {"to avoid fragmentation.", "Memory Management",
+                                "and PYTORCH_CUDA_ALLOC_CONF", "#environment-variables)"}) {
+    const size_t at = line.find(last, end);
+    if (at != line.npos) end = at + last.size();
+  }
+  if (end == begin) end = line.size();  // cut off in the paste
+  return std::string(line.substr(0, begin)) + std::string(line.substr(end));
+}
+
 }  // namespace cufit::formats

@@ -122,6 +122,22 @@ struct SignRow {
   bool certain;  // nothing else prints it
 };
 
+// Which words speak for which cause, learned from labelled reports (tools/learn_vocabulary.py): the
+// log-odds of a cause are its bias plus the sum of weight / weight_scale over the words of a text,
+// each by its rarity, all rarities of a text scaled to length 1.
+struct VocabularyCause {
+  std::string_view id;  // of a finding, or "none": the text needs no answer
+  double bias;
+};
+struct VocabularyWeight {
+  uint16_t cause;  // in Knowledge::vocabulary_causes
+  int16_t weight;
+};
+struct VocabularyWord {  // sorted by word, bytes compared
+  std::string_view word;
+  uint16_t rarity;
+  uint32_t begin, count;  // in Knowledge::vocabulary_weights
+};
 // Texts of one finding. Keys: "title", "why", "why.<variant>", "next", "next.<variant>", "rule"
 // (optional, the correct rule where popular advice is wrong), "why.text" and
 // "next.text" (when only a pasted text is known), "decide" (what would tell it from its rivals).
@@ -161,6 +177,10 @@ struct Knowledge {
   std::span<const PatternRow> patterns;
   std::span<const WordRow> words;
   std::span<const uint32_t> word_patterns;
+  std::span<const VocabularyCause> vocabulary_causes;
+  std::span<const VocabularyWord> vocabulary_words;
+  std::span<const VocabularyWeight> vocabulary_weights;
+  double weight_scale = 1;
   std::span<const TextPair> messages;  // every other text: "link.torch.cubin"
 
   static const Knowledge& builtin();

@@ -128,5 +128,16 @@ TEST(OomMessage, ManyMessagesAreBounded) {
   EXPECT_EQ(parse_oom_messages(plain_text_lines(text)).size(), 16u);
 }
 
+TEST(OomMessage, LosesTheAdviceThatEveryMessageEndsIn) {
+  EXPECT_EQ(
+      without_hint("8.10 GiB reserved in total by PyTorch) If reserved memory is >> allocated "
+                   "memory try setting max_split_size_mb to avoid fragmentation.  See "
+                   "documentation for Memory Management and PYTORCH_CUDA_ALLOC_CONF (epoch 3)"),
+      "8.10 GiB reserved in total by PyTorch)  (epoch 3)");
+  EXPECT_EQ(without_hint("unallocated. If reserved but unallocated memory is large try set"),
+            "unallocated. ");
+  EXPECT_EQ(without_hint("fragmentation is bad"), "fragmentation is bad");
+}
+
 }  // namespace
 }  // namespace cufit::formats

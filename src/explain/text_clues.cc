@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "explain/text_clues.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "base/format.h"
+#include "formats/text_words.h"
+
+namespace cufit::explain {
+namespace {
+
+// "sm_86 ..." at the start of a text: 86.
+std::optional<int> sm_at(std::string_view text) {
+  if (!starts_with(text, "sm_")) return std::nullopt;
+  int number = 0;
+  size_t digits = 0;
+  for (size_t i = 3; i < text.size() && formats::is_digit(text[i]); ++i, ++digits)
+    number = number * 10 + (text[i] - '0');
+  if (digits < 2 || digits > 3) return std::nullopt;
+  return number;
+}
+
+// PyTorch's own warning: the GPU's capability in one sentence, the wheel's list in the next.
+std::optional<ComputedClue> compare_with_list(std::span<const formats::TextLine> lines) {
+  std::optional<int> gpu, least, most;
+  uint64_t gpu_line = 0;
+  for (const formats::TextLine& line : lines) {
+    constexpr std::string_view k_gpu = "CUDA capability sm_", k_list = "supports CUDA capabilities";
+    const std::string_view text = line.text;
+    if (const size_t at = text.find(k_gpu); at != text.npos && !gpu) {
+      gpu = sm_at(text.substr(at + k_gpu.size() - 3));
+      gpu_line = line.number;
+    }
+    const size_t list = text.find(k_list);
+    if (list == text.npos || least) continue;
+    for (size_t at = text.find("sm_", list); at != text.npos; at = text.find("sm_", at + 3)) {
+      const std::optional<int> one = sm_at(text.substr(at));
+      if (!one) continue;
+      least = std::min(least.value_or(*one), *one);
+      most = std::max(most.value_or(*one), *one);
+    }
+  }
+  if (!gpu || !least || (*gpu >= *least && *gpu <= *most)) return std::nullopt;
+  const bool below = *gpu < *least;
+  return ComputedClue{below ? "arch_below_list" : "arch_above_list", gpu_line,
+                      format("the GPU is sm_{}, the wheel's list {} at sm_{}", *gpu,
+                             below ? "begins" : "ends", below ? *least : *most)};
+}
+
+// A `docker run` that asks for no GPU in any of the known ways, its continued lines included.
+std::optional<ComputedClue> plain_docker_run(std::span<const formats::TextLine> lines) {
+  constexpr std::string_view k_asks[] = {"--gpus",          "nvidia", "--device",    "--privileged",
+                                         "device-requests", "$GPU",   "compose run", "..."};
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const std::string_view text = lines[i].text;
+    size_t at = text.npos;
+    for (std::string_view command : {"docker run ", "podman run ", "nerdctl run "}) {
+      at = std::min(at, text.find(command));
+    }
+    if (at == text.npos || (at > 0 && formats::is_name_char(text[at - 1]))) continue;
+    std::string command(text.substr(at));
+    for (size_t k = i + 1; k < lines.size() && ends_with(trim(command), "\\"); ++k)
+      command += "\n" + lines[k].text;
+    const bool whole = command.find(" -") != command.npos;  // "docker run fails": prose
+    const bool asks = std::any_of(std::begin(k_asks), std::end(k_asks),
+                                  [&](std::string_view word) { return contains(command, word); });
+    if (whole && !asks) return ComputedClue{"docker_run_plain", lines[i].number, {}};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<ComputedClue> text_clues(std::span<const formats::TextLine> lines) {
+  std::vector<ComputedClue> out;
+  for (const auto& find : {compare_with_list, plain_docker_run}) {
+    if (std::optional<ComputedClue> clue = find(lines)) out.push_back(std::move(*clue));
+  }
+  return out;
+}
+
+}  // namespace cufit::explain

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "explain/vocabulary.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/format.h"
+
+namespace cufit::explain {
+namespace {
+
+constexpr size_t k_least_word = 2, k_least_part = 3, k_longest_word = 40, k_words_shown = 3;
+
+bool is_sign(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+}
+bool is_joint(char c) { return c == '.' || c == '_'; }
+
+void put(std::string_view word, size_t least, std::set<std::string>& out) {
+  const bool has_letter =
+      std::any_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  if (word.size() >= least && word.size() <= k_longest_word && has_letter) out.emplace(word);
+}
+
+void put_run(std::string_view run, std::set<std::string>& out) {
+  while (!run.empty() && ((run[0] >= '0' && run[0] <= '9') || run[0] == '.')) run.remove_prefix(1);
+  while (!run.empty() && is_joint(run.front())) run.remove_prefix(1);
+  while (!run.empty() && is_joint(run.back())) run.remove_suffix(1);
+  put(run, k_least_word, out);
+  for (size_t begin = 0; begin <= run.size();) {
+    size_t end = begin;
+    while (end < run.size() && !is_joint(run[end])) ++end;
+    put(run.substr(begin, end - begin), k_least_part, out);
+    begin = end + 1;
+  }
+}
+
+// Addresses and the numbers of an allocator's message: the same in all reports of their kind.
+void blank_out(std::string& text) {
+  for (std::string_view scheme : {"http://", "https://"}) {
+    for (size_t at = text.find(scheme); at != text.npos; at = text.find(scheme, at)) {
+      while (at < text.size() && static_cast<unsigned char>(text[at]) > ' ') text[at++] = ' ';
+    }
+  }
+  constexpr std::string_view k_message = "tried to allocate";
+  for (size_t at = text.find(k_message); at != text.npos; at = text.find(k_message, at)) {
+    while (at < text.size() && text[at] != '\n') text[at++] = ' ';
+  }
+}
+
+const knowledge::VocabularyWord* find(const knowledge::Knowledge& knowledge,
+                                      std::string_view word) {
+  const auto words = knowledge.vocabulary_words;
+  const auto row = std::lower_bound(
+      words.begin(), words.end(), word,
+      [](const knowledge::VocabularyWord& one, std::string_view key) { return one.word < key; });
+  return row != words.end() && row->word == word ? &*row : nullptr;
+}
+
+std::vector<const knowledge::VocabularyWord*> known_words(std::span<const formats::TextLine> lines,
+                                                          const knowledge::Knowledge& knowledge) {
+  std::set<std::string> words;
+  for (const formats::TextLine& line : lines) words.merge(vocabulary_words(line.text));
+  std::vector<const knowledge::VocabularyWord*> out;
+  for (const std::string& word : words) {
+    if (const knowledge::VocabularyWord* row = find(knowledge, word)) out.push_back(row);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::set<std::string> vocabulary_words(std::string_view text) {
+  std::set<std::string> out;
+  std::string lower_text = lower(text);
+  blank_out(lower_text);
+  for (size_t at = 0; at < lower_text.size();) {
+    if (is_sign(lower_text[at])) {
+      size_t end = at;
+      while (end < lower_text.size() && is_sign(lower_text[end])) ++end;
+      put_run(std::string_view(lower_text).substr(at, end - at), out);
+      at = end;
+      continue;
+    }
+    // U+4E00 to U+9FFF: three bytes from E4 B8 80 to E9 BF BF.
+    const auto lead = static_cast<unsigned char>(lower_text[at]);
+    if (lead >= 0xE4 && lead <= 0xE9 && at + 3 <= lower_text.size() &&
+        lower_text.compare(at, 3, "\xE4\xB8\x80") >= 0) {
+      out.insert(lower_text.substr(at, 3));
+      at += 3;
+      continue;
+    }
+    ++at;
+  }
+  return out;
+}
+
+Votes vote(std::span<const formats::TextLine> lines, const knowledge::Knowledge& knowledge) {
+  const auto words = known_words(lines, knowledge);
+  if (words.empty()) return {};
+  double square = 0;
+  for (const knowledge::VocabularyWord* word : words)
+    square += static_cast<double>(word->rarity) * word->rarity;
+  const double scale = 1.0 / (std::sqrt(square) * knowledge.weight_scale);
+  std::vector<double> odds;
+  for (const knowledge::VocabularyCause& cause : knowledge.vocabulary_causes)
+    odds.push_back(cause.bias);
+  for (const knowledge::VocabularyWord* word : words) {
+    for (const knowledge::VocabularyWeight& weight :
+         knowledge.vocabulary_weights.subspan(word->begin, word->count))
+      odds[weight.cause] += weight.weight * word->rarity * scale;
+  }
+  Votes out;
+  const double most = *std::max_element(odds.begin(), odds.end());
+  double sum = 0;
+  for (size_t i = 0; i < odds.size(); ++i) {
+    if (knowledge.vocabulary_causes[i].id == "none") {
+      out.needs_none = 1.0 / (1.0 + std::exp(-odds[i]));
+      continue;
+    }
+    out.causes.push_back({knowledge.vocabulary_causes[i].id, std::exp(odds[i] - most)});
+    sum += out.causes.back().probability;
+  }
+  for (WordVote& cause : out.causes) cause.probability /= sum;
+  std::stable_sort(out.causes.begin(), out.causes.end(), [](const WordVote& a, const WordVote& b) {
+    return a.probability > b.probability;
+  });
+  return out;
+}
+
+TellingLine telling_line(std::span<const formats::TextLine> lines,
+                         const knowledge::Knowledge& knowledge, std::string_view cause) {
+  TellingLine out;
+  double most = 0;
+  for (const formats::TextLine& line : lines) {
+    double sum = 0;
+    std::vector<std::pair<double, std::string_view>> telling;
+    for (const knowledge::VocabularyWord* word : known_words({&line, 1}, knowledge)) {
+      for (const knowledge::VocabularyWeight& weight :
+           knowledge.vocabulary_weights.subspan(word->begin, word->count)) {
+        if (knowledge.vocabulary_causes[weight.cause].id != cause) continue;
+        const double value = static_cast<double>(weight.weight) * word->rarity;
+        sum += value;
+        if (value > 0) telling.emplace_back(-value, word->word);
+      }
+    }
+    if (sum <= most) continue;
+    most = sum;
+    std::sort(telling.begin(), telling.end());
+    if (telling.size() > k_words_shown) telling.resize(k_words_shown);
+    out = {line.number, line.text, {}};
+    for (const auto& [value, word] : telling)
+      out.words += (out.words.empty() ? "" : ", ") + std::string(word);
+  }
+  return out;
+}
+
+}  // namespace cufit::explain

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "explain/vocabulary.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "explain/text_clues.h"
+
+namespace cufit::explain {
+namespace {
+
+using knowledge::Knowledge;
+
+std::string words(std::string_view text) {
+  std::string out;
+  for (const std::string& word : vocabulary_words(text)) out += word + " ";
+  return out;
+}
+
+// The same as words_of() of tools/learn_vocabulary.py says.
+TEST(Vocabulary, TakesATextApart) {
+  EXPECT_EQ(words("CUDA out of memory"), "cuda memory of out ");
+  EXPECT_EQ(words("torch.cuda.is_available() 12GB 470.57.02 x"),
+            "available cuda gb torch torch.cuda.is_available ");
+  EXPECT_EQ(words("_my_var__ libcuda.so.1"), "libcuda libcuda.so.1 my_var var ");
+  EXPECT_EQ(words("显存 full。"), "full 存 显 ");
+  EXPECT_EQ(words(""), "");
+}
+
+TEST(Vocabulary, LeavesOutWhatAllReportsShare) {
+  EXPECT_EQ(words("see https://pytorch.org/docs now"), "now see ");
+  EXPECT_EQ(words("OOM. Tried to allocate 2 GiB of memory\nnext line"), "line next oom ");
+}
+
+constexpr knowledge::VocabularyCause k_causes[] = {{"a", 0.0}, {"b", 0.0}, {"none", -2.0}};
+constexpr knowledge::VocabularyWeight k_weights[] = {{0, 8}, {1, -8}, {1, 16}, {2, 40}};
+constexpr knowledge::VocabularyWord k_words[] = {
+    {"bus", 100, 0, 2}, {"fine", 200, 3, 1}, {"shm", 100, 2, 1}};
+
+Knowledge world() {
+  Knowledge out;
+  out.vocabulary_causes = k_causes;
+  out.vocabulary_weights = k_weights;
+  out.vocabulary_words = k_words;
+  out.weight_scale = 8;
+  return out;
+}
+
+TEST(Vocabulary, WeighsWordsByRarity) {
+  const Votes one = vote(formats::plain_text_lines("bus bus"), world());
+  ASSERT_EQ(one.causes.size(), 2u);
+  EXPECT_EQ(one.causes[0].cause, "a");
+  EXPECT_NEAR(one.causes[0].probability, 1 / (1 + std::exp(-2.0)), 1e-9);
+  EXPECT_NEAR(one.needs_none, 1 / (1 + std::exp(2.0)), 1e-9);
+  // Two words of equal rarity count 1/sqrt(2) each: a 0.707, b -0.707 + 1.414.
+  const Votes two = vote(formats::plain_text_lines("bus\nshm"), world());
+  EXPECT_NEAR(two.causes[0].probability, 0.5, 1e-9);
+  EXPECT_NEAR(vote(formats::plain_text_lines("fine"), world()).needs_none, 1 / (1 + std::exp(-3.0)),
+              1e-9);
+}
+
+TEST(Vocabulary, SaysNothingOfUnknownWords) {
+  const Votes none = vote(formats::plain_text_lines("lorem ipsum"), world());
+  EXPECT_TRUE(none.causes.empty());
+  EXPECT_EQ(none.needs_none, 0.0);
+}
+
+TEST(Vocabulary, ShowsTheLineThatTells) {
+  const TellingLine line =
+      telling_line(formats::plain_text_lines("fine\nthe bus\nshm bus\n"), world(), "b");
+  EXPECT_EQ(line.number, 3u);
+  EXPECT_EQ(line.words, "shm");
+  EXPECT_EQ(telling_line(formats::plain_text_lines("fine"), world(), "b").number, 0u);
+}
+
+TEST(Vocabulary, NamesOnlyFindingsThatExist) {
+  const Knowledge& all = Knowledge::builtin();
+  ASSERT_GT(all.vocabulary_words.size(), 1000u);
+  for (const knowledge::VocabularyCause& cause : all.vocabulary_causes)
+    EXPECT_TRUE(cause.id == "none" || all.find_texts(cause.id)) << cause.id;
+  for (size_t i = 1; i < all.vocabulary_words.size(); ++i)
+    ASSERT_LT(all.vocabulary_words[i - 1].word, all.vocabulary_words[i].word);
+}
+
+std::string clues(const std::string& text) {
+  std::string out;
+  for (const ComputedClue& clue : text_clues(formats::plain_text_lines(text)))
+    out += clue.id + "@" + std::to_string(clue.line) + " ";
+  return out;
+}
+
+TEST(TextClues, CompareTheGpuWithTheWheelsList) {
+  const std::string list =
+      "The current PyTorch install supports CUDA capabilities sm_70 sm_80 sm_90.\n";
+  EXPECT_EQ(clues("Tesla P100 with CUDA capability sm_60 is not compatible\n" + list),
+            "arch_below_list@1 ");
+  EXPECT_EQ(clues(list + "RTX 5090 with CUDA capability sm_120 is not compatible\n"),
+            "arch_above_list@2 ");
+  EXPECT_EQ(clues(list + "with CUDA capability sm_86 is not compatible\n"), "");
+  EXPECT_EQ(clues("with CUDA capability sm_60 is not compatible"), "");
+}
+
+TEST(TextClues, SeeACommandThatAsksForNoGpu) {
+  EXPECT_EQ(clues("$ docker run -it --rm pytorch/pytorch bash"), "docker_run_plain@1 ");
+  EXPECT_EQ(clues("docker run -it --gpus all pytorch/pytorch bash"), "");
+  EXPECT_EQ(clues("docker run -it \\\n  --runtime=nvidia \\\n  image"), "");
+  EXPECT_EQ(clues("docker run -it \\\n  -v /data:/data \\\n  image"), "docker_run_plain@1 ");
+  EXPECT_EQ(clues("with docker run it fails"), "");
+}
+
+}  // namespace
+}  // namespace cufit::explain
