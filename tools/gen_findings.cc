@@ -93,21 +93,23 @@ class Patterns {
     return name;
   }
 
-  std::string cpp(std::string& members) const {
+  std::string cpp(Pool& pool, std::string& members) const {
     if (rows_.empty()) return {};
     std::string rows, words, of_words;
     for (const PatternParts& row : rows_) {
-      rows += "  {" + quote(row.re) + ", " + quote(row.plain) + ", " + quote(row.shape) + "},\n";
+      rows += "  {" + pool.add(row.re) + ", " + pool.add(row.plain) + ", " + pool.add(row.shape) +
+              "},\n";
     }
     size_t begin = 0;
     for (const auto& [word, patterns] : words_) {
-      words += "  {" + quote(word) + ", " + std::to_string(begin) + ", " +
+      words += "  {" + pool.add(word) + ", " + std::to_string(begin) + ", " +
                std::to_string(patterns.size()) + "},\n";
       for (size_t number : patterns) of_words += std::to_string(number) + ", ";
       begin += patterns.size();
     }
     members +=
-        "  .patterns = k_patterns,\n  .words = k_words,\n  .word_patterns = k_word_patterns,\n";
+        "  .pool = std::string_view(k_pool, sizeof k_pool - 1),\n  .patterns = k_patterns,\n  "
+        ".words = k_words,\n  .word_patterns = k_word_patterns,\n";
     return "constexpr PatternRow k_patterns[] = {\n" + rows +
            "};\nconstexpr WordRow k_words[] = {\n" + words +
            "};\nconstexpr uint32_t k_word_patterns[] = {" + of_words + "};\n";
@@ -250,7 +252,7 @@ void read_clues(const fs::path& path, std::set<std::string>& names, Output& out)
 
 }  // namespace
 
-std::string findings_cpp(const fs::path& data, std::string& members) {
+std::string findings_cpp(const fs::path& data, Pool& pool, std::string& members) {
   Patterns patterns;
   Output findings(patterns), clues(patterns);
   for (const fs::path& path : toml_files(data / "findings")) read_finding(path, findings);
@@ -268,7 +270,7 @@ std::string findings_cpp(const fs::path& data, std::string& members) {
     members += "  .clues = k_clues,\n";
     out += "constexpr ClueRow k_clues[] = {\n" + clues.rows + "};\n";
   }
-  out += patterns.cpp(members);
+  out += patterns.cpp(pool, members);
   return out;
 }
 

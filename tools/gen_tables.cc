@@ -140,7 +140,24 @@ const std::vector<TableSpec>& specs() {
 
 }  // namespace
 
-std::string quote(std::string_view text) {
+std::string Pool::add(const std::string& text) {
+  if (text.empty()) return "{}";
+  const auto [place, is_new] = places_.try_emplace(text, all_.size());
+  if (is_new) all_ += text;
+  return "{" + std::to_string(place->second) + ", " + std::to_string(text.size()) + "}";
+}
+
+std::string Pool::cpp() const {
+  constexpr size_t k_piece = 4000;  // one literal of a line; adjacent ones are one string
+  std::string out = "constexpr char k_pool[] =\n";
+  for (size_t at = 0; at < all_.size(); at += k_piece)
+    out += "    " + literal_of(std::string_view(all_).substr(at, k_piece)) + "\n";
+  return out + (all_.empty() ? "    \"\"" : "") + ";\n";
+}
+
+std::string quote(std::string_view text) { return literal_of(text) + "sv"; }
+
+std::string literal_of(std::string_view text) {
   std::string out = "\"";
   for (unsigned char c : text) {
     char buffer[8];
@@ -156,7 +173,7 @@ std::string quote(std::string_view text) {
       out += static_cast<char>(c);
     }
   }
-  return out + "\"sv";
+  return out + "\"";
 }
 
 namespace {
@@ -376,9 +393,11 @@ int main(int argc, char** argv) {
   }
   const fs::path data = argv[1];
   std::string members;
+  gen::Pool pool;
   std::string arrays = gen::tables_cpp(data, members);
-  arrays += gen::findings_cpp(data, members);
-  arrays += gen::vocabulary_cpp(data / "vocabulary.toml", members);
+  arrays += gen::findings_cpp(data, pool, members);
+  arrays += gen::vocabulary_cpp(data / "vocabulary.toml", pool, members);
+  arrays.insert(0, pool.cpp());
   arrays += gen::messages_cpp(data / "messages", members);
   if (gen::error_count) return 1;
   std::ofstream out(argv[2], std::ios::binary);

@@ -19,7 +19,8 @@ namespace gen {
 // Prints `file:line: what` and makes the program exit with 1.
 void report(const std::string& file, const toml::source_region& at, const std::string& what);
 
-std::string quote(std::string_view text);  // a C++ string_view literal
+std::string literal_of(std::string_view text);  // a C++ string literal
+std::string quote(std::string_view text);       // a string_view literal
 
 struct Text {
   std::string en, zh;
@@ -35,11 +36,22 @@ std::string text_pairs(const Texts& texts, const std::string& file, const toml::
 std::optional<toml::table> parse(const std::filesystem::path& path);
 std::vector<std::filesystem::path> toml_files(const std::filesystem::path& folder);
 
+// Texts that rows name by offset (knowledge.h, Pooled), each once.
+class Pool {
+ public:
+  std::string add(const std::string& text);  // "{begin, size}"
+  std::string cpp() const;                   // the array k_pool
+
+ private:
+  std::string all_;
+  std::map<std::string, size_t> places_;
+};
+
 // data/findings and data/clues as C++ arrays; `members` gets the lines of Knowledge's initialiser.
-std::string findings_cpp(const std::filesystem::path& data, std::string& members);
+std::string findings_cpp(const std::filesystem::path& data, Pool& pool, std::string& members);
 
 // data/vocabulary.toml (gen_vocabulary.cc); an absent file is an empty table.
-std::string vocabulary_cpp(const std::filesystem::path& file, std::string& members);
+std::string vocabulary_cpp(const std::filesystem::path& file, Pool& pool, std::string& members);
 
 // gen_pattern.cc: how a pattern is searched for.
 struct PatternParts {

@@ -32,7 +32,7 @@ std::vector<std::pair<std::string, int>> words_of(const toml::table& table, cons
 
 }  // namespace
 
-std::string vocabulary_cpp(const std::filesystem::path& path, std::string& members) {
+std::string vocabulary_cpp(const std::filesystem::path& path, Pool& pool, std::string& members) {
   if (!std::filesystem::exists(path)) return {};
   const std::string file = path.string();
   std::optional<toml::table> root = parse(path);
@@ -72,7 +72,7 @@ std::string vocabulary_cpp(const std::filesystem::path& path, std::string& membe
   }
   size_t begin = 0;
   for (const auto& [text, word] : words) {
-    word_rows += "  {" + quote(text) + ", " + std::to_string(word.rarity) + ", " +
+    word_rows += "  {" + pool.add(text) + ", " + std::to_string(word.rarity) + ", " +
                  std::to_string(begin) + ", " + std::to_string(word.weights.size()) + "},\n";
     for (const auto& [cause, weight] : word.weights)
       weight_rows += "{" + std::to_string(cause) + ", " + std::to_string(weight) + "}, ";

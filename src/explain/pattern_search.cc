@@ -36,7 +36,7 @@ bool is_ascii(std::string_view text) {
 std::vector<std::string_view> words_of(const knowledge::Knowledge& knowledge) {
   std::vector<std::string_view> out;
   out.reserve(knowledge.words.size());
-  for (const knowledge::WordRow& row : knowledge.words) out.push_back(row.word);
+  for (const knowledge::WordRow& row : knowledge.words) out.push_back(knowledge.text(row.word));
   return out;
 }
 
@@ -63,19 +63,20 @@ class TextSearch::Pattern {
  public:
   // Where it matches in the window. `may_compile`: else a pattern that no text needed so far is not
   // looked at.
-  std::optional<size_t> match(const knowledge::PatternRow& row, const Window& window,
-                              bool may_compile) {
-    if (!row.plain.empty()) {
-      const size_t at = window.find_plain(row.plain);
+  std::optional<size_t> match(const knowledge::Knowledge& knowledge, uint32_t number,
+                              const Window& window, bool may_compile) {
+    const knowledge::PatternRow& row = knowledge.patterns[number];
+    if (row.plain.size != 0) {
+      const size_t at = window.find_plain(knowledge.text(row.plain));
       return at == std::string::npos ? std::nullopt : std::optional<size_t>(at);
     }
     if (windows_ >= k_windows_per_pattern || (!re_ && !may_compile)) return std::nullopt;
-    if (!window.fits(row.shape)) return std::nullopt;
+    if (!window.fits(knowledge.text(row.shape))) return std::nullopt;
     ++windows_;
     if (!re_) {
       static const re2::RE2::Options utf8 = options(false), ascii = options(true);
-      re_ =
-          std::make_unique<re2::RE2>("(?m)" + std::string(row.re), is_ascii(row.re) ? ascii : utf8);
+      const std::string re = "(?m)" + std::string(knowledge.text(row.re));
+      re_ = std::make_unique<re2::RE2>(re, is_ascii(re) ? ascii : utf8);
     }
     // Yes or no is much faster than where, and mostly the line of the word says where.
     if (!re_->ok() || !matches(window.text(), nullptr)) return std::nullopt;
@@ -165,7 +166,7 @@ class TextSearch::Pass {
       window_of_ = line_, window_at_ = column;
     }
     const std::optional<size_t> found =
-        search_.states_[number].match(knowledge_.patterns[number], window_, missed);
+        search_.states_[number].match(knowledge_, number, window_, missed);
     if (!found) return;
     const auto [index, begin] = window_.line_at(*found);
     // The same match seen from the next line.

@@ -51,10 +51,12 @@ void blank_out(std::string& text) {
 const knowledge::VocabularyWord* find(const knowledge::Knowledge& knowledge,
                                       std::string_view word) {
   const auto words = knowledge.vocabulary_words;
-  const auto row = std::lower_bound(
-      words.begin(), words.end(), word,
-      [](const knowledge::VocabularyWord& one, std::string_view key) { return one.word < key; });
-  return row != words.end() && row->word == word ? &*row : nullptr;
+  const auto row =
+      std::lower_bound(words.begin(), words.end(), word,
+                       [&](const knowledge::VocabularyWord& one, std::string_view key) {
+                         return knowledge.text(one.word) < key;
+                       });
+  return row != words.end() && knowledge.text(row->word) == word ? &*row : nullptr;
 }
 
 std::vector<const knowledge::VocabularyWord*> known_words(std::span<const formats::TextLine> lines,
@@ -141,7 +143,7 @@ TellingLine telling_line(std::span<const formats::TextLine> lines,
         if (knowledge.vocabulary_causes[weight.cause].id != cause) continue;
         const double value = static_cast<double>(weight.weight) * word->rarity;
         sum += value;
-        if (value > 0) telling.emplace_back(-value, word->word);
+        if (value > 0) telling.emplace_back(-value, knowledge.text(word->word));
       }
     }
     if (sum <= most) continue;

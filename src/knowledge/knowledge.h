@@ -94,17 +94,23 @@ struct TextPair {
   std::string_view key, en, zh;
 };
 
+// A text in Knowledge::pool: tens of thousands of pointers would have to be relocated at every
+// start of the program, offsets need nothing.
+struct Pooled {
+  uint32_t begin = 0, size = 0;
+};
+
 // One pattern of signatures and clues: RE2, any case. What tells a text without a match from one
 // that needs the regular expression:
 // `plain`: the whole pattern where it is nothing but text, in lower case, '\b' for a word's edge.
 // `shape`: the literals of every match in order, a line each: how many bytes lie between it and the
 // one before at most, then a tab and an alternative, as often as there are alternatives.
 struct PatternRow {
-  std::string_view re, plain, shape;
+  Pooled re, plain, shape;
 };
 // A word in lower case, and the patterns whose every match holds it: in Knowledge::word_patterns.
 struct WordRow {
-  std::string_view word;
+  Pooled word;
   uint32_t begin, count;
 };
 // A thing a text can say ("the program runs under WSL"). Names that begin with oom_ are computed
@@ -134,7 +140,7 @@ struct VocabularyWeight {
   int16_t weight;
 };
 struct VocabularyWord {  // sorted by word, bytes compared
-  std::string_view word;
+  Pooled word;
   uint16_t rarity;
   uint32_t begin, count;  // in Knowledge::vocabulary_weights
 };
@@ -174,6 +180,7 @@ struct Knowledge {
   std::span<const ForwardCompat> forward_compat;
   std::span<const FindingTexts> findings;
   std::span<const ClueRow> clues;
+  std::string_view pool;  // what Pooled texts are in
   std::span<const PatternRow> patterns;
   std::span<const WordRow> words;
   std::span<const uint32_t> word_patterns;
@@ -185,6 +192,7 @@ struct Knowledge {
 
   static const Knowledge& builtin();
 
+  std::string_view text(Pooled where) const { return pool.substr(where.begin, where.size); }
   const Gpu* find_gpu(
       std::string_view name) const;  // by name, NVML name, or without vendor words; any case
   const Gpu* find_gpu_by_pci(std::string_view device_id) const;  // "2204"

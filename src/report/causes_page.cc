@@ -145,7 +145,7 @@ class CausesPage {
       if (sign->weight < k_telling && !out.empty()) break;
       size_t of_this = 0;
       for (uint32_t number : sign->any) {
-        std::string text = pattern_text(knowledge_.patterns[number].re);
+        std::string text = pattern_text(knowledge_.text(knowledge_.patterns[number].re));
         if (text.size() < k_shortest || text.size() > k_longest || contains(text, "`")) continue;
         if (out.size() >= k_messages || of_this >= k_messages_of_a_sign) break;
         if (!known.insert(lower(text)).second) continue;

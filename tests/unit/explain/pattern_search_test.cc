@@ -18,17 +18,22 @@ using knowledge::PatternRow;
 using Lines = std::vector<formats::TextLine>;
 
 // What gen-tables makes of `too old .{0,20}driver`, of `version mismatch` and of `\bNCCL\w*`.
+constexpr std::string_view k_pool =
+    "too\\s+old\\s+.{0,20}driver"  // at 0, 25 bytes
+    "0\ttoo old\n21\tdriver\n"     // 25, 20
+    "version\\s+mismatch"          // 45, 18
+    "version mismatch"             // 63, 16
+    "\\bNCCL\\w*"                  // 79, 9
+    "\bnccl";                      // 88, 5
 constexpr PatternRow k_patterns[] = {
-    {"too\\s+old\\s+.{0,20}driver", "", "0\ttoo old\n21\tdriver\n"},
-    {"version\\s+mismatch", "version mismatch", ""},
-    {"\\bNCCL\\w*", "\bnccl", ""},
-};
-constexpr knowledge::WordRow k_words[] = {{"driver", 0, 1}, {"mismatch", 1, 1}, {"nccl", 2, 1}};
+    {{0, 25}, {}, {25, 20}}, {{45, 18}, {63, 16}, {}}, {{79, 9}, {88, 5}, {}}};
+constexpr knowledge::WordRow k_words[] = {{{19, 6}, 0, 1}, {{55, 8}, 1, 1}, {{89, 4}, 2, 1}};
 constexpr uint32_t k_of_words[] = {0, 1, 2};
 constexpr uint32_t k_first[] = {0}, k_second[] = {1}, k_last_two[] = {1, 2};
 
 Knowledge small_world() {
   Knowledge out;
+  out.pool = k_pool;
   out.patterns = k_patterns;
   out.words = k_words;
   out.word_patterns = k_of_words;
@@ -108,7 +113,7 @@ TEST(PatternSearch, AsksForNothingThatAMatchOfTheRegularExpressionLacks) {
   std::vector<std::string_view> word_of(all.patterns.size());
   for (const knowledge::WordRow& row : all.words) {
     for (uint32_t number : all.word_patterns.subspan(row.begin, row.count))
-      word_of[number] = row.word;
+      word_of[number] = all.text(row.word);
   }
   std::vector<Window> windows;
   size_t step = 0;
@@ -121,28 +126,30 @@ TEST(PatternSearch, AsksForNothingThatAMatchOfTheRegularExpressionLacks) {
   if (windows.size() > 120) windows.resize(120);
   size_t matches = 0;
   for (size_t number = 0; number < all.patterns.size(); ++number) {
-    const PatternRow& row = all.patterns[number];
-    if (number % 5 != 0 && row.plain.empty()) continue;  // compiling all takes minutes under ASan
+    const std::string_view pattern = all.text(all.patterns[number].re);
+    const std::string_view plain = all.text(all.patterns[number].plain);
+    const std::string_view shape = all.text(all.patterns[number].shape);
+    if (number % 5 != 0 && plain.empty()) continue;  // compiling all takes minutes under ASan
     re2::RE2::Options options(re2::RE2::Quiet);
     options.set_case_sensitive(false);
-    const re2::RE2 re("(?m)" + std::string(row.re), options);
-    ASSERT_TRUE(re.ok()) << row.re;
-    ASSERT_FALSE(word_of[number].empty()) << row.re;
+    const re2::RE2 re("(?m)" + std::string(pattern), options);
+    ASSERT_TRUE(re.ok()) << pattern;
+    ASSERT_FALSE(word_of[number].empty()) << pattern;
     const std::string_view words[] = {word_of[number]};
     const LiteralSearch word(words);
     for (const Window& window : windows) {
       const bool match = re2::RE2::PartialMatch(window.text(), re);
-      if (!row.plain.empty()) {
-        ASSERT_EQ(window.find_plain(row.plain) != std::string::npos, match) << row.re << "\n"
-                                                                            << window.text();
+      if (!plain.empty()) {
+        ASSERT_EQ(window.find_plain(plain) != std::string::npos, match) << pattern << "\n"
+                                                                        << window.text();
       } else if (match) {
-        ASSERT_TRUE(window.fits(row.shape)) << row.re << "\n" << row.shape << window.text();
+        ASSERT_TRUE(window.fits(shape)) << pattern << "\n" << shape << window.text();
       }
       if (!match) continue;
       ++matches;
       bool found = false;
       word.each(window.text(), [&](uint32_t, size_t) -> size_t { return found = true, 0; });
-      ASSERT_TRUE(found) << row.re << "\n" << window.text();
+      ASSERT_TRUE(found) << pattern << "\n" << window.text();
     }
   }
   EXPECT_GT(matches, 20u);  // else the texts have nothing to do with the patterns

@@ -36,10 +36,11 @@ TEST(Vocabulary, LeavesOutWhatAllReportsShare) {
 constexpr knowledge::VocabularyCause k_causes[] = {{"a", 0.0}, {"b", 0.0}, {"none", -2.0}};
 constexpr knowledge::VocabularyWeight k_weights[] = {{0, 8}, {1, -8}, {1, 16}, {2, 40}};
 constexpr knowledge::VocabularyWord k_words[] = {
-    {"bus", 100, 0, 2}, {"fine", 200, 3, 1}, {"shm", 100, 2, 1}};
+    {{0, 3}, 100, 0, 2}, {{3, 4}, 200, 3, 1}, {{7, 3}, 100, 2, 1}};
 
 Knowledge world() {
   Knowledge out;
+  out.pool = "busfineshm";
   out.vocabulary_causes = k_causes;
   out.vocabulary_weights = k_weights;
   out.vocabulary_words = k_words;
@@ -80,7 +81,7 @@ TEST(Vocabulary, NamesOnlyFindingsThatExist) {
   for (const knowledge::VocabularyCause& cause : all.vocabulary_causes)
     EXPECT_TRUE(cause.id == "none" || all.find_texts(cause.id)) << cause.id;
   for (size_t i = 1; i < all.vocabulary_words.size(); ++i)
-    ASSERT_LT(all.vocabulary_words[i - 1].word, all.vocabulary_words[i].word);
+    ASSERT_LT(all.text(all.vocabulary_words[i - 1].word), all.text(all.vocabulary_words[i].word));
 }
 
 std::string clues(const std::string& text) {
