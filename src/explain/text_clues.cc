@@ -2,6 +2,7 @@
 #include "explain/text_clues.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <string>
 
@@ -71,11 +72,33 @@ std::optional<ComputedClue> plain_docker_run(std::span<const formats::TextLine> 
   return std::nullopt;
 }
 
+// "free/total before: 23.31 / 23.65 GiB", "(free, total) = (15.2 GiB, 15.8 GiB)": half or more
+// free.
+std::optional<ComputedClue> mostly_free(std::span<const formats::TextLine> lines) {
+  for (const formats::TextLine& line : lines) {
+    const std::string_view text = line.text;
+    const size_t free = formats::find_word(text, "free"), total = formats::find_word(text, "total");
+    if (free == text.npos || total == text.npos || total < free || total - free > 12) continue;
+    double values[2] = {};
+    size_t count = 0;
+    for (size_t at = total; at < text.size() && count < 2; ++at) {
+      if (!formats::is_digit(text[at]) || formats::is_name_char(text[at - 1])) continue;
+      const std::string_view number = formats::dotted_number_at(text.substr(at));
+      values[count++] = std::strtod(std::string(number).c_str(), nullptr);
+      at += number.size();
+    }
+    if (count == 2 && values[1] > 1 && values[0] <= values[1] && values[0] >= values[1] / 2)
+      return ComputedClue{"memory_mostly_free", line.number,
+                          format("{} of {} free", values[0], values[1])};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<ComputedClue> text_clues(std::span<const formats::TextLine> lines) {
   std::vector<ComputedClue> out;
-  for (const auto& find : {compare_with_list, plain_docker_run}) {
+  for (const auto& find : {compare_with_list, plain_docker_run, mostly_free}) {
     if (std::optional<ComputedClue> clue = find(lines)) out.push_back(std::move(*clue));
   }
   return out;

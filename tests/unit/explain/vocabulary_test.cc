@@ -102,6 +102,13 @@ TEST(TextClues, CompareTheGpuWithTheWheelsList) {
   EXPECT_EQ(clues("with CUDA capability sm_60 is not compatible"), "");
 }
 
+TEST(TextClues, SeeThatMostMemoryWasFree) {
+  EXPECT_EQ(clues("free/total before: 23.31 / 23.65 GiB"), "memory_mostly_free@1 ");
+  EXPECT_EQ(clues("(free, total) = (15.2 GiB, 15.8 GiB)"), "memory_mostly_free@1 ");
+  EXPECT_EQ(clues("free/total: 0.3 / 23.65 GiB"), "");
+  EXPECT_EQ(clues("free lunch in total"), "");
+}
+
 TEST(TextClues, SeeACommandThatAsksForNoGpu) {
   EXPECT_EQ(clues("$ docker run -it --rm pytorch/pytorch bash"), "docker_run_plain@1 ");
   EXPECT_EQ(clues("docker run -it --gpus all pytorch/pytorch bash"), "");
