@@ -148,7 +148,8 @@ void use(Output& out, const std::string& file, const toml::node& where,
 // [[sign]] tables of one finding: returns the name of their array, or "{}".
 std::string signs_array(const toml::table& root, const std::string& id, const std::string& file,
                         Output& out) {
-  static const std::set<std::string> known = {"any", "with", "weight", "certain", "note"};
+  static const std::set<std::string> known = {"any",     "with",    "weight",
+                                              "certain", "variant", "note"};
   const toml::array* signs = root.get_as<toml::array>("sign");
   if (!signs) return "{}";
   std::string rows;
@@ -173,7 +174,8 @@ std::string signs_array(const toml::table& root, const std::string& id, const st
     use(out, file, *sign, with);
     rows += "  {" + out.patterns.array(*sign, "k_sign_" + tail, file, out.arrays) + ", " +
             names_array(with, "k_with_" + tail, out.arrays) + ", " + std::to_string(weight) +
-            ((*sign)["certain"].value_or(false) ? ", true" : ", false") + "},\n";
+            ((*sign)["certain"].value_or(false) ? ", true, " : ", false, ") +
+            quote((*sign)["variant"].value_or(std::string())) + "},\n";
   }
   out.arrays += "constexpr SignRow k_signs_" + id + "[] = {\n" + rows + "};\n";
   return "k_signs_" + id;

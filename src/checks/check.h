@@ -65,6 +65,8 @@ std::string install_command(const host::PythonEnv& env, const std::string& torch
                             const std::string& tag);
 // The same for any requirement: "nvidia-cudnn-cu13==9.19.0.56"
 std::string install_command(const host::PythonEnv& env, const std::string& requirement);
+// The environment's interpreter as a command; "python" where its path is not known.
+std::string python_of(const host::PythonEnv& env);
 // "/env/bin/python -m pip install", of uv where that is the owner: for a build from source, which
 // conda cannot do.
 std::string pip_install_of(const host::PythonEnv& env);

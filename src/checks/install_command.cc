@@ -23,10 +23,6 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
-std::string python_of(const host::PythonEnv& env) {
-  return env.interpreter && !env.interpreter->empty() ? *env.interpreter : env.path + "/bin/python";
-}
-
 // A pip torch inside a conda environment must be replaced by pip: conda would add a second copy
 // beside it.
 std::string installer_of(const host::PythonEnv& env) {
@@ -46,6 +42,12 @@ std::string pip_like(const host::PythonEnv& env, const std::string& installer,
 }
 
 }  // namespace
+
+std::string python_of(const host::PythonEnv& env) {
+  if (env.interpreter && !env.interpreter->empty()) return *env.interpreter;
+  // "(claimed)": a text that names no path; whoever reads the command knows which Python it is.
+  return starts_with(env.path, "(") ? "python" : env.path + "/bin/python";
+}
 
 std::string pip_install_of(const host::PythonEnv& env) {
   if (installer_of(env) == "uv") return "uv pip install --python " + quoted(python_of(env));

@@ -268,7 +268,7 @@ std::vector<Finding> check_python_choice(const Input& input) {
   made.args["active"] = active->path;
   made.args["other"] = other->path;
   made.args["version"] = torch_build_of(input, *other).release;
-  made.args["interpreter"] = other->interpreter.value_or(other->path + "/bin/python");
+  made.args["interpreter"] = python_of(*other);
   made.variant = other->kind == "conda" ? "conda" : "";
   made.evidence.push_back(
       {"file", active->site_packages.empty() ? active->path : active->site_packages.front(),

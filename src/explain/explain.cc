@@ -60,8 +60,7 @@ void show_words(Cause& cause, std::span<const formats::TextLine> lines,
                 const knowledge::Knowledge& knowledge) {
   if (!cause.evidence.empty()) return;
   const TellingLine line = telling_line(lines, knowledge, cause.id);
-  if (line.number != 0)
-    cause.evidence.push_back({line.number, shortened(line.text, 0), "words: " + line.words});
+  if (line.number != 0) cause.evidence.push_back({line.number, shortened(line.text, 0), {}});
 }
 
 }  // namespace

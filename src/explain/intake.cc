@@ -50,16 +50,42 @@ Intake::Intake(const LiteralSearch& words)
 void Intake::add(std::string_view bytes) {
   while (!bytes.empty()) {
     const size_t piece = std::min(bytes.size(), k_block_bytes);
+    const size_t from = block_.size();
     decoder_.add(bytes.substr(0, piece), block_);
+    break_long_lines(from);
     bytes.remove_prefix(piece);
     if (block_.size() >= k_block_bytes + carried_) take_block(false);
   }
+}
+
+// A line without end becomes pieces of one line (a vertical tab between them), as a progress bar's
+// drawings are: everything after works on lines of a bounded length.
+void Intake::break_long_lines(size_t from) {
+  std::string broken;  // only when there is such a line
+  size_t done = from;
+  for (size_t at = from; at < block_.size();) {
+    const auto* end = static_cast<const char*>(std::memchr(&block_[at], '\n', block_.size() - at));
+    const size_t stop = end ? static_cast<size_t>(end - block_.data()) : block_.size();
+    while (line_bytes_ + (stop - at) > k_longest_line) {
+      const size_t fits = k_longest_line - std::min(k_longest_line, line_bytes_);
+      broken.append(block_, done, at + fits - done);
+      broken += '\v';
+      at = done = at + fits;
+      line_bytes_ = 0;
+    }
+    line_bytes_ = end ? 0 : line_bytes_ + (stop - at);
+    at = stop + 1;
+  }
+  if (done == from) return;
+  broken.append(block_, done, std::string::npos);
+  block_.replace(from, std::string::npos, broken);
 }
 
 uint64_t Intake::begin_text() {
   decoder_.finish(block_);
   decoder_ = formats::TextDecoder();
   if (!block_.empty() && block_.back() != '\n') block_ += '\n';
+  line_bytes_ = 0;
   return block_number_ + count_lines(block_);
 }
 

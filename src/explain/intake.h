@@ -31,6 +31,7 @@ class Intake {
 
  private:
   void take_block(bool last);
+  void break_long_lines(size_t from);
   void keep(std::string_view block, uint64_t first_number, size_t begin, size_t end);
   void search(std::string_view block, uint64_t first_number);
 
@@ -40,7 +41,8 @@ class Intake {
   uint64_t block_number_ = 1;  // of its first line
   std::string previous_;       // the block before, for the end of the text
   uint64_t previous_number_ = 1;
-  size_t carried_ = 0;  // bytes at the beginning of block_ that were taken before
+  size_t line_bytes_ = 0;  // of the last line of block_
+  size_t carried_ = 0;     // bytes at the beginning of block_ that were taken before
   uint64_t taken_bytes_ = 0, kept_bytes_ = 0, lines_ = 0;
   bool thinned_ = false;
   std::vector<uint16_t> seen_;  // places per word

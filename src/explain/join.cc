@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "explain/join.h"
 
+#include <algorithm>
+
 #include "host/facts_fields.h"
 
 namespace cufit::explain {
@@ -65,7 +67,11 @@ host::Facts join(host::Facts claimed, const host::Facts& machine) {
   if (claimed.toolkits.empty()) claimed.toolkits = machine.toolkits;
   if (claimed.variables.empty()) claimed.variables = machine.variables;
   fill_gaps(claimed.engine, machine.engine);
-  if (claimed.envs.empty()) claimed.envs = machine.envs;
+  // A text that shows a path or a Python and no torch says nothing of the environment that failed.
+  const bool names_torch =
+      std::any_of(claimed.envs.begin(), claimed.envs.end(),
+                  [](const host::PythonEnv& env) { return bool(env.torch.version); });
+  if (!names_torch && !machine.envs.empty()) claimed.envs = machine.envs;
   claimed.problems.insert(claimed.problems.end(), machine.problems.begin(), machine.problems.end());
   return claimed;
 }

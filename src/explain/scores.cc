@@ -31,6 +31,7 @@ struct Candidate {
   double doubt = 1.0;  // product of (1 - weight)
   bool certain = false, named_by_text = false;
   int strongest = 0;
+  std::string_view variant;  // of the strongest sign
   std::vector<std::pair<int, EvidenceLine>> lines;
   const checks::Finding* finding = nullptr;
   double vote = 0;  // probability by words
@@ -81,6 +82,7 @@ class Ranker {
         candidate.doubt *= 1.0 - hit.sign->weight / 100.0;
         candidate.certain = candidate.certain || hit.sign->certain;
         candidate.named_by_text = true;
+        if (hit.sign->weight > candidate.strongest) candidate.variant = hit.sign->variant;
         candidate.strongest = std::max(candidate.strongest, hit.sign->weight);
         for (const EvidenceLine& line : hit.lines)
           candidate.lines.emplace_back(hit.sign->weight, line);
@@ -245,6 +247,7 @@ class Ranker {
     } else {
       out.finding.id = out.id;
       out.finding.variant = "text";
+      if (!candidate.variant.empty()) out.finding.variant += "." + std::string(candidate.variant);
     }
     auto lines = candidate.lines;
     std::stable_sort(lines.begin(), lines.end(),

@@ -9,7 +9,7 @@
 namespace cufit::explain {
 namespace {
 
-constexpr size_t k_least_word = 2, k_least_part = 3, k_longest_word = 40, k_words_shown = 3;
+constexpr size_t k_least_word = 2, k_least_part = 3, k_longest_word = 40;
 
 bool is_sign(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
@@ -136,23 +136,16 @@ TellingLine telling_line(std::span<const formats::TextLine> lines,
   double most = 0;
   for (const formats::TextLine& line : lines) {
     double sum = 0;
-    std::vector<std::pair<double, std::string_view>> telling;
     for (const knowledge::VocabularyWord* word : known_words({&line, 1}, knowledge)) {
       for (const knowledge::VocabularyWeight& weight :
            knowledge.vocabulary_weights.subspan(word->begin, word->count)) {
-        if (knowledge.vocabulary_causes[weight.cause].id != cause) continue;
-        const double value = static_cast<double>(weight.weight) * word->rarity;
-        sum += value;
-        if (value > 0) telling.emplace_back(-value, knowledge.text(word->word));
+        if (knowledge.vocabulary_causes[weight.cause].id == cause)
+          sum += static_cast<double>(weight.weight) * word->rarity;
       }
     }
     if (sum <= most) continue;
     most = sum;
-    std::sort(telling.begin(), telling.end());
-    if (telling.size() > k_words_shown) telling.resize(k_words_shown);
-    out = {line.number, line.text, {}};
-    for (const auto& [value, word] : telling)
-      out.words += (out.words.empty() ? "" : ", ") + std::string(word);
+    out = {line.number, line.text};
   }
   return out;
 }

@@ -33,10 +33,10 @@ struct Votes {
 
 Votes vote(std::span<const formats::TextLine> lines, const knowledge::Knowledge& knowledge);
 
-// The line whose words speak most for the cause, and up to three of them; number 0 = none does.
+// The line whose words speak most for the cause; number 0 = none does.
 struct TellingLine {
   uint64_t number = 0;
-  std::string text, words;  // "bus, shm, worker"
+  std::string text;
 };
 TellingLine telling_line(std::span<const formats::TextLine> lines,
                          const knowledge::Knowledge& knowledge, std::string_view cause);

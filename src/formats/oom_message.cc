@@ -206,9 +206,32 @@ std::vector<OomMessage> parse_oom_messages(std::span<const TextLine> lines) {
   return out;
 }
 
+namespace {
+
+// What stands below every CUDA error, from c10/cuda/CUDAException.cpp.
+constexpr std::string_view k_cuda_advice[] = {
+    "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace "
+    "below might be incorrect.",
+    "CUDA kernel errors might be asynchronously reported at some other API call,so the stacktrace "
+    "below might be incorrect.",
+    "For debugging consider passing CUDA_LAUNCH_BLOCKING=1.",
+    "For debugging consider passing CUDA_LAUNCH_BLOCKING=1",
+    "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.",
+    "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions",
+};
+
+}  // namespace
+
 std::string without_hint(std::string_view line) {
   const size_t begin = line.find("If reserved ");
-  if (begin == line.npos) return std::string(line);
+  if (begin == line.npos) {
+    std::string out(line);
+    if (!contains(line, "CUDA")) return out;
+    for (std::string_view advice : k_cuda_advice) {
+      if (const size_t at = out.find(advice); at != out.npos) out.erase(at, advice.size());
+    }
+    return out;
+  }
   size_t end = begin;
   for (std::string_view last : {"to avoid fragmentation.", "Memory Management",
                                 "and PYTORCH_CUDA_ALLOC_CONF", "#environment-variables)"}) {

@@ -47,9 +47,9 @@ std::vector<OomMessage> parse_oom_messages(std::span<const TextLine> lines);
 // saturate.
 std::optional<uint64_t> parse_size(std::string_view number, std::string_view unit);
 
-// The line without the advice that PyTorch appends to every such message whatever the reason ("If
-// reserved memory is >> allocated memory try setting max_split_size_mb to avoid fragmentation
-// ...").
+// The line without the advice that PyTorch appends to every message of its kind whatever the reason
+// ("If reserved memory is >> allocated memory try setting max_split_size_mb to avoid fragmentation
+// ...", "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.").
 std::string without_hint(std::string_view line);
 
 }  // namespace cufit::formats

@@ -124,8 +124,9 @@ struct ClueRow {
 struct SignRow {
   std::span<const uint32_t> any;  // in Knowledge::patterns
   std::span<const std::string_view> with;
-  int weight;    // 1..99: how strongly it speaks for the cause
-  bool certain;  // nothing else prints it
+  int weight;                     // 1..99: how strongly it speaks for the cause
+  bool certain;                   // nothing else prints it
+  std::string_view variant = {};  // of the cause's texts: "mkl" for "next.text.mkl"
 };
 
 // Which words speak for which cause, learned from labelled reports (tools/learn_vocabulary.py): the

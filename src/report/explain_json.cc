@@ -40,6 +40,22 @@ Json cause_json(const explain::Cause& cause, const knowledge::Knowledge& knowled
   return out;
 }
 
+// A fact that the text does not speak of is left out: a line of text would else come with a page of
+// them.
+void leave_out_unsaid(Json& value) {
+  if (!value.is_structured()) return;
+  for (auto it = value.begin(); it != value.end();) {
+    const bool unsaid =
+        it->is_object() && it->contains("missing") && (*it)["missing"] == "not_asked";
+    if (unsaid && value.is_object()) {
+      it = value.erase(it);
+    } else {
+      leave_out_unsaid(*it);
+      ++it;
+    }
+  }
+}
+
 Json oom_json(const formats::OomMessage& oom) {
   Json out;
   out["kind"] = oom.kind;
@@ -82,6 +98,7 @@ std::string explain_json(const ExplainView& view) {
   // Our own writer's text; without exceptions a defect there shows as null instead of ending the
   // program.
   Json facts = Json::parse(host::facts_to_json(explanation.facts, -1), nullptr, false);
+  leave_out_unsaid(facts);
   out["facts"] = facts.is_discarded() ? Json() : std::move(facts);
   out["ignored"] = Json::array();
   for (const explain::Ignored& ignored : explanation.ignored) {

@@ -67,6 +67,10 @@ std::string finding_text(const checks::Finding& finding, std::string_view part,
   if (texts) {
     if (!finding.variant.empty())
       pair = find_text(*texts, std::string(part) + "." + finding.variant);
+    // "text.mkl": what else is known of a pasted text serves it too.
+    const size_t dot = finding.variant.find('.');
+    if (!pair && dot != std::string::npos)
+      pair = find_text(*texts, std::string(part) + "." + finding.variant.substr(0, dot));
     if (!pair) pair = find_text(*texts, part);
   }
   if (!pair)

@@ -71,7 +71,7 @@ TEST(Vocabulary, ShowsTheLineThatTells) {
   const TellingLine line =
       telling_line(formats::plain_text_lines("fine\nthe bus\nshm bus\n"), world(), "b");
   EXPECT_EQ(line.number, 3u);
-  EXPECT_EQ(line.words, "shm");
+  EXPECT_EQ(line.text, "shm bus");
   EXPECT_EQ(telling_line(formats::plain_text_lines("fine"), world(), "b").number, 0u);
 }
 
