@@ -53,9 +53,9 @@ class Clues {
     if (m_.own && *m_.own < k_not_available) {
       own_ = std::max(own_, *m_.own);
       has_context_ = true;
-    } else if (m_.reserved) {
+    } else if (own_ > 0) {
       auto mine = std::find_if(others_.begin(), others_.end(), [&](const formats::OomProcess& p) {
-        return *m_.reserved <= p.bytes + 64 * k_mib && p.bytes <= *m_.reserved + 2 * k_gib;
+        return own_ <= p.bytes + 64 * k_mib && p.bytes <= own_ + 2 * k_gib;
       });
       if (mine != others_.end()) {
         own_ = mine->bytes;
@@ -105,6 +105,9 @@ class Clues {
     add(is_outside ? "oom_outside_memory" : "oom_no_outside",
         format("total {} - free {} - this process {} = {} held by others", gib(*m_.total),
                gib(*m_.free), gib(mine - *m_.free), gib(outside)));
+    if (outside >= *m_.total / 2)
+      add("oom_outside_half",
+          format("others hold {} of a card of {}", gib(outside), gib(*m_.total)));
     if (own_ >= *m_.total / 10 * 8)
       add("oom_own_full", format("this process holds {} of {}", gib(own_), gib(*m_.total)));
   }
@@ -120,6 +123,9 @@ class Clues {
       add("oom_no_slack", fact + format(", {} were asked for", gib(*m_.tried)));
     } else if (slack >= *m_.reserved / 20 && !is_free()) {
       add("oom_reserved_slack", fact + format(", {} were asked for", gib(*m_.tried)));
+      if (slack / 3 >= *m_.tried && slack >= *m_.reserved / 10)
+        add("oom_slack_large",
+            format("{} unused, {} were asked for", gib(slack), gib(*m_.tried)));
     }
   }
 

@@ -36,7 +36,31 @@ TEST(OomClues, FullOfItsOwnTensors) {
 
 TEST(OomClues, SlackThatWouldHaveDone) {
   EXPECT_EQ(clues(message("2.00 GiB", "24.00 GiB", "15.00 GiB", "100.00 MiB", "22.50 GiB")),
-            (Set{"oom_message", "oom_no_outside", "oom_own_full", "oom_reserved_slack"}));
+            (Set{"oom_message", "oom_no_outside", "oom_own_full", "oom_reserved_slack",
+                 "oom_slack_large"}));
+}
+
+TEST(OomClues, SlackOfSeveralRequestsIsLarge) {
+  EXPECT_TRUE(clues(message("1.50 GiB", "79.15 GiB", "58.31 GiB", "300.00 MiB", "77.52 GiB"))
+                  .count("oom_slack_large"));
+  EXPECT_FALSE(clues(message("3.00 GiB", "24.00 GiB", "15.00 GiB", "100.00 MiB", "22.50 GiB"))
+                   .count("oom_slack_large"))
+      << "two and a half requests";
+}
+
+TEST(OomClues, OthersThatHoldHalfOfTheCard) {
+  const std::string text =
+      "CUDA out of memory. Tried to allocate 100.00 MiB. GPU 0 has a total capacity of 23.65 GiB "
+      "of which 11.31 MiB is free. Process 4242 has 14.12 GiB memory in use. Process 4243 has 9.50 "
+      "GiB memory in use. Of the allocated memory 9.10 GiB is allocated by PyTorch";
+  const Set without_reserve = clues(text),
+            with_reserve = clues(text + ", and 110.00 MiB is reserved by PyTorch but unallocated.");
+  for (const Set& found : {without_reserve, with_reserve}) {
+    EXPECT_TRUE(found.count("oom_outside_memory"));
+    EXPECT_TRUE(found.count("oom_outside_half")) << "the entry of 9.50 GiB is this process";
+  }
+  EXPECT_FALSE(clues(message("20.00 MiB", "8.00 GiB", "2.75 GiB", "25.00 MiB", "6.00 GiB"))
+                   .count("oom_outside_half"));
 }
 
 TEST(OomClues, HeldByOthers) {
