@@ -143,7 +143,7 @@ void measure(const std::string& name) {
       three = three || hit;
     }
     ++cases;
-    right += first || (three && one["evidence_sufficient"] == false) ? 1 : 0;
+    right += first || (three && !one.value("evidence_sufficient", true)) ? 1 : 0;
     among_three += three ? 1 : 0;
     if (!answer.causes.empty() && answer.causes[0].confidence == Confidence::certain && !first) {
       ++wrong_certain;
