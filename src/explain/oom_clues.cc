@@ -124,8 +124,7 @@ class Clues {
     } else if (slack >= *m_.reserved / 20 && !is_free()) {
       add("oom_reserved_slack", fact + format(", {} were asked for", gib(*m_.tried)));
       if (slack / 3 >= *m_.tried && slack >= *m_.reserved / 10)
-        add("oom_slack_large",
-            format("{} unused, {} were asked for", gib(slack), gib(*m_.tried)));
+        add("oom_slack_large", format("{} unused, {} were asked for", gib(slack), gib(*m_.tried)));
     }
   }
 

@@ -252,7 +252,8 @@ class Ranker {
     auto lines = candidate.lines;
     std::stable_sort(lines.begin(), lines.end(),
                      [](const auto& a, const auto& b) { return a.first > b.first; });
-    for (auto& [weight, line] : lines) {
+    for (auto& weighed : lines) {
+      EvidenceLine& line = weighed.second;
       auto same = std::find_if(out.evidence.begin(), out.evidence.end(), [&](const auto& have) {
         return have.line == line.line && (line.line != 0 || have.text == line.text);
       });
