@@ -150,8 +150,11 @@ std::string Pool::add(const std::string& text) {
 std::string Pool::cpp() const {
   constexpr size_t k_piece = 4000;  // one literal of a line; adjacent ones are one string
   std::string out = "constexpr char k_pool[] =\n";
-  for (size_t at = 0; at < all_.size(); at += k_piece)
-    out += "    " + literal_of(std::string_view(all_).substr(at, k_piece)) + "\n";
+  for (size_t at = 0, end = 0; at < all_.size(); at = end) {
+    end = std::min(at + k_piece, all_.size());
+    while (end < all_.size() && (all_[end] & 0xC0) == 0x80) ++end;  // no character is cut
+    out += "    " + literal_of(std::string_view(all_).substr(at, end - at)) + "\n";
+  }
   return out + (all_.empty() ? "    \"\"" : "") + ";\n";
 }
 
