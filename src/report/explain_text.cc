@@ -56,7 +56,7 @@ std::vector<std::string> cut_to(std::string_view text, int width) {
 class ExplainPainter : private Screen {
  public:
   ExplainPainter(const ExplainView& view, const Style& style)
-      : Screen(view.knowledge, style), view_(view), explanation_(view.explanation) {}
+      : Screen(view.knowledge, style), explanation_(view.explanation) {}
 
   std::string paint() {
     const std::vector<Cause>& causes = explanation_.causes;
@@ -304,7 +304,6 @@ class ExplainPainter : private Screen {
       flow(words(std::string("nothing.") + key), "  - ", "    ");
   }
 
-  const ExplainView& view_;
   const explain::Explanation& explanation_;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `explain` over whole texts: tests/texts/<cause>/*.txt are pastes whose cause is known,
 // tests/texts/no_cause/*.txt need no answer, and ../shared/corpus are cases from public threads.
+// They guard what works. How well it works on reports not yet seen they cannot say: signatures and
+// data/vocabulary.toml were made with them in view.
 #include <gtest/gtest.h>
 
 #include <algorithm>
