@@ -30,6 +30,15 @@ class ByteSource {
   Result<std::string> read_exact(uint64_t offset, uint64_t size, uint64_t limit = 64u << 20) const;
 };
 
+// Bytes that come once, in order: the inside of a compressed file.
+class ByteStream {
+ public:
+  virtual ~ByteStream() = default;
+  // Fills `out` as far as there are bytes; 0 only at the end (`out` is not empty).
+  virtual Result<size_t> read(std::span<std::byte> out) = 0;
+  virtual const std::string& name() const = 0;  // for messages
+};
+
 class MemorySource final : public ByteSource {
  public:
   MemorySource(std::string name, std::string bytes)

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that only grow, in chunks of equal length: no copy on growth (a vector holds up to three
+// times its content while it moves), so memory stays what the rows need. Rows of trivial types.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+namespace cufit {
+
+template <class T, unsigned k_chunk_bits = 15>
+class Chunked {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  static constexpr size_t k_chunk = size_t{1} << k_chunk_bits;
+
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  T& operator[](size_t at) { return chunks_[at >> k_chunk_bits][at & (k_chunk - 1)]; }
+  const T& operator[](size_t at) const { return chunks_[at >> k_chunk_bits][at & (k_chunk - 1)]; }
+  T& back() { return (*this)[size_ - 1]; }
+
+  T& push_back(const T& value) {
+    if ((size_ & (k_chunk - 1)) == 0) chunks_.emplace_back(new T[k_chunk]);
+    T& row = chunks_.back()[size_ & (k_chunk - 1)];
+    row = value;
+    ++size_;
+    return row;
+  }
+
+  // The longest run of rows from `first` on that lie side by side, `count` at most: loops over
+  // millions of rows walk these.
+  std::span<const T> run(size_t first, size_t count) const {
+    size_t in_chunk = first & (k_chunk - 1);
+    count = std::min({count, k_chunk - in_chunk, size_ - first});
+    if (count == 0) return {};
+    return {chunks_[first >> k_chunk_bits].get() + in_chunk, count};
+  }
+
+ private:
+  std::vector<std::unique_ptr<T[]>> chunks_;
+  size_t size_ = 0;
+};
+
+}  // namespace cufit

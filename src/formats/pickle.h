@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python pickles of plain data (None, bool, int, float, str, bytes, list, tuple, dict), protocols 0
+// to 5, read in pieces. An allow-list of opcodes: anything that imports, calls or builds objects is
+// an error that names the opcode and its byte (pickle_opcodes.cc). Used by memory/.
+//
+// No tree is made. A pickle builds its containers from the inside: the items lie on a stack, then
+// SETITEMS, APPENDS or TUPLE moves them into the dict, list or tuple below. At that moment the
+// PickleSink takes the items and answers with a number of its own that stands for the container
+// from then on. So a million trace entries become a million rows, and what is large here is the
+// memo alone, which the pickle may refer back to until its end: 4 bytes per entry.
+//
+//   offset  bytes  protocol 2 and later
+//   0       2      80 <protocol>
+//   2       9      95 <length as u64>   from protocol 4: a frame; lengths are ignored
+//   ...            opcodes, each one byte and its argument; integers little-endian, floats big-endian
+//   end     1      '.'
+//
+// Differs from Python: a container that holds itself is an error, or reads as empty where it does;
+// integers beyond 64 bits keep no value.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "base/bytes.h"
+#include "formats/text_pool.h"
+
+namespace cufit::formats {
+
+struct PickleValue {
+  enum class Kind : uint8_t {
+    none,
+    boolean,
+    integer,    // int64_t in bits
+    unsigned_,  // 2^63 .. 2^64-1
+    huge,       // an int of more than 64 bits; its value is not kept
+    real,
+    text,   // number in the TextPool
+    bytes,  // the same
+    empty_list,
+    empty_dict,
+    object,  // the sink's: tag and number
+  };
+  Kind kind = Kind::none;
+  uint8_t tag = 0;
+  uint32_t memo = 0;  // entry of the memo that follows it, plus 1; the reader's own affair
+  uint64_t bits = 0;
+
+  static PickleValue object(uint8_t tag, uint64_t number) {
+    return {Kind::object, tag, 0, number};
+  }
+  bool is_object(uint8_t t) const { return kind == Kind::object && tag == t; }
+  uint32_t number() const { return static_cast<uint32_t>(bits); }
+  std::optional<uint64_t> as_unsigned() const {
+    bool fits = kind == Kind::unsigned_ || kind == Kind::boolean ||
+                (kind == Kind::integer && static_cast<int64_t>(bits) >= 0);
+    return fits ? std::optional<uint64_t>(bits) : std::nullopt;
+  }
+  std::optional<double> as_real() const {
+    if (kind == Kind::integer) return static_cast<double>(static_cast<int64_t>(bits));
+    if (kind != Kind::real) return std::nullopt;
+    double value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+};
+const char* to_string(PickleValue::Kind kind);  // Python's name: "int", "str", "dict"
+
+// What the containers become. Called in the order of the file; an error ends the reading and gets
+// the byte added.
+class PickleSink {
+ public:
+  virtual ~PickleSink() = default;
+  // `dict` is an empty_dict or an object of this sink; keys and values alternate.
+  virtual Result<PickleValue> set_items(PickleValue dict, std::span<const PickleValue> items) = 0;
+  virtual Result<PickleValue> append(PickleValue list, std::span<const PickleValue> items) = 0;
+  virtual Result<PickleValue> make_tuple(std::span<const PickleValue> items) = 0;
+};
+
+struct PickleLimits {
+  uint64_t text_bytes = 16u << 20;   // one str or bytes
+  uint64_t texts = 1u << 27;         // different ones
+  uint64_t stack_values = 1u << 25;  // torch's C++ writer puts all entries of a list there at once
+  uint64_t marks = 1000;             // Python cannot write deeper nesting either
+  uint64_t memo_entries = 1u << 30;
+};
+
+struct PickleResult {
+  PickleValue value;
+  unsigned protocol = 0;
+  uint64_t size_bytes = 0;  // up to and with STOP
+};
+
+Result<PickleResult> read_pickle(ByteStream& input, TextPool& texts, PickleSink& sink,
+                                 const PickleLimits& limits = {});
+
+}  // namespace cufit::formats

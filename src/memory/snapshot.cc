@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/snapshot.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/format.h"
+#include "formats/pickle.h"
+#include "memory/snapshot_builder.h"
+
+namespace cufit::memory {
+namespace {
+
+class Counted final : public ByteStream {
+ public:
+  explicit Counted(ByteStream& input) : input_(input) {}
+  Result<size_t> read(std::span<std::byte> out) override {
+    Result<size_t> got = input_.read(out);
+    if (got) bytes += *got;
+    return got;
+  }
+  const std::string& name() const override { return input_.name(); }
+
+  uint64_t bytes = 0;
+
+ private:
+  ByteStream& input_;
+};
+
+// Files that people hand in instead, told by their first bytes: a pickle would only fail later and
+// with words about opcodes.
+const char* another_file(std::span<const std::byte> start) {
+  struct Sign {
+    std::string_view bytes;
+    const char* what;
+  };
+  static constexpr Sign k_signs[] = {
+      {"PK\x03\x04", "a zip archive (torch.save writes such)"},
+      {"<!DOCTYPE", "an HTML page; the page of _memory_viz.py is made from the snapshot wanted here"},
+      {"<html", "an HTML page; the page of _memory_viz.py is made from the snapshot wanted here"},
+      {"\x7f" "ELF", "an ELF file"},
+      {"{", "JSON or another text"},
+      {"[", "JSON or another text"},
+  };
+  for (const Sign& sign : k_signs) {
+    if (start.size() >= sign.bytes.size() &&
+        std::memcmp(start.data(), sign.bytes.data(), sign.bytes.size()) == 0) {
+      return sign.what;
+    }
+  }
+  return nullptr;
+}
+
+// After STOP a compressed file has its checksum to come; a little more is read so that the library
+// compares it. What follows a pickle is nobody's business otherwise.
+Result<bool> check_end(formats::CompressedInput& input) {
+  if (input.compression() == formats::Compression::none) return true;
+  std::vector<std::byte> rest(64u << 10);
+  for (int i = 0; i < 16; ++i) {
+    CUFIT_TRY(got, input.read(rest));
+    if (got == 0) break;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<Snapshot> read_snapshot(std::shared_ptr<const ByteSource> source,
+                               const SnapshotLimits& limits) {
+  std::byte start[16];
+  CUFIT_TRY(got, source->read(0, start));
+  if (got == 0) return fail(Code::malformed, format("{}: the file is empty", source->name()));
+  if (const char* what = another_file({start, got})) {
+    return fail(Code::malformed,
+                format("{}: no PyTorch memory snapshot: expected a pickle, found {}",
+                       source->name(), what));
+  }
+  CUFIT_TRY(input, formats::CompressedInput::open(source, limits.expand));
+  Counted counted(input);
+  SnapshotBuilder builder(limits, counted.bytes);
+  CUFIT_TRY(pickle, formats::read_pickle(counted, builder.texts(), builder));
+  CUFIT_TRY(ended, check_end(input));
+  (void)ended;
+  Result<Snapshot> snapshot = builder.finish(pickle.value);
+  if (!snapshot) {
+    return fail(snapshot.error().code, format("{}: {}", source->name(), snapshot.error().what));
+  }
+  snapshot->pickle_protocol = pickle.protocol;
+  snapshot->compression = input.compression();
+  snapshot->size_bytes = pickle.size_bytes;
+  return snapshot;
+}
+
+}  // namespace cufit::memory
