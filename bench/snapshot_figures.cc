@@ -3,7 +3,9 @@
 // that reading took. tools/compare-snapshots makes the same from Python's pickle.load.
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <memory>
+#include <string>
 
 #include "host/host.h"
 #include "memory/snapshot.h"
@@ -80,6 +82,16 @@ void print_segments(const Snapshot& snapshot) {
   std::printf("}");
 }
 
+// The most memory this process had at once: VmHWM. A parent cannot measure it, because a child
+// starts with its parent's.
+std::string peak_kib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind("VmHWM:", 0) == 0) return line.substr(6, line.find(" kB") - 6);
+  }
+  return "0";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -101,10 +113,12 @@ int main(int argc, char** argv) {
   print_segments(*snapshot);
   std::printf(",");
   print_traces("traces", *snapshot, snapshot->traces);
-  std::printf(",\"annotations\":%zu,\"settings\":%s,\"bytes\":%llu,\"stacks\":%zu,\"frames\":%zu,"
-              "\"contexts\":%zu,\"texts\":%zu,\"seconds\":%.6f}\n",
-              snapshot->annotations.size(), snapshot->settings ? "true" : "false",
-              static_cast<unsigned long long>(snapshot->size_bytes), snapshot->stacks.size(),
-              snapshot->stacks.frame_count(), snapshot->contexts.size(), snapshot->texts.size(),
-              seconds);
+  std::printf(
+      ",\"annotations\":%zu,\"settings\":%s,\"bytes\":%llu,\"stacks\":%zu,\"frames\":%zu,"
+      "\"contexts\":%zu,\"texts\":%zu,\"peak_kib\":%s,"
+      "\"seconds\":%.6f}\n",
+      snapshot->annotations.size(), snapshot->settings ? "true" : "false",
+      static_cast<unsigned long long>(snapshot->size_bytes), snapshot->stacks.size(),
+      snapshot->stacks.frame_count(), snapshot->contexts.size(), snapshot->texts.size(),
+      peak_kib().c_str(), seconds);
 }

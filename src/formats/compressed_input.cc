@@ -46,10 +46,10 @@ struct CompressedInput::State {
   ExpandLimits limits;
   Compression compression = Compression::none;
   std::vector<std::byte> piece;
-  size_t at = 0, end = 0;   // what is left of the piece
-  uint64_t offset = 0;      // of the next piece in the file
+  size_t at = 0, end = 0;  // what is left of the piece
+  uint64_t offset = 0;     // of the next piece in the file
   uint64_t expanded = 0;
-  bool in_member = false;   // the data may end only between members
+  bool in_member = false;  // the data may end only between members
   bool members_seen = false;
   z_stream gzip{};
   bool gzip_ready = false;
@@ -132,7 +132,8 @@ struct CompressedInput::State {
           done += produced;
           if (last == Step::end_of_member) in_member = false;
           if (produced > 0) continue;
-          if (done > 0) break;  // hand out what there is; the next call says that the rest is missing
+          if (done > 0)
+            break;  // hand out what there is; the next call says that the rest is missing
           return broken("the file ends before the data does");
         }
       }
@@ -142,8 +143,8 @@ struct CompressedInput::State {
       }
       size_t produced = 0;
       size_t before = at;
-      CUFIT_TRY(result, step(out.data() + done, std::min<size_t>(out.size() - done, 1u << 30),
-                             produced));
+      CUFIT_TRY(result,
+                step(out.data() + done, std::min<size_t>(out.size() - done, 1u << 30), produced));
       done += produced;
       in_member = result == Step::more;
       if (!in_member) members_seen = true;
@@ -191,10 +192,10 @@ Result<size_t> CompressedInput::read(std::span<std::byte> out) {
   uint64_t compressed = std::max<uint64_t>(s.position(), 1);
   if (s.expanded > s.limits.total_bytes ||
       (s.expanded > s.limits.ratio_from && s.expanded / compressed > s.limits.ratio)) {
-    return fail(Code::malformed,
-                format("{}: {} data expands to more than {} from {}; no snapshot does", name(),
-                       to_string(s.compression), format_bytes(s.expanded),
-                       format_bytes(compressed)));
+    return fail(
+        Code::malformed,
+        format("{}: {} data expands to more than {} from {}; no snapshot does", name(),
+               to_string(s.compression), format_bytes(s.expanded), format_bytes(compressed)));
   }
   return done;
 }

@@ -20,7 +20,7 @@ const char* to_string(Compression compression);
 
 struct ExpandLimits {
   uint64_t total_bytes = 64ull << 30;
-  uint64_t ratio = 250;              // of expanded to compressed bytes,
+  uint64_t ratio = 250;               // of expanded to compressed bytes,
   uint64_t ratio_from = 64ull << 20;  // once this much has come out; zlib alone can reach 1032
 };
 

@@ -12,8 +12,8 @@
 //   offset  bytes  protocol 2 and later
 //   0       2      80 <protocol>
 //   2       9      95 <length as u64>   from protocol 4: a frame; lengths are ignored
-//   ...            opcodes, each one byte and its argument; integers little-endian, floats big-endian
-//   end     1      '.'
+//   ...            opcodes, each one byte and its argument; integers little-endian, floats
+//   big-endian end     1      '.'
 //
 // Differs from Python: a container that holds itself is an error, or reads as empty where it does;
 // integers beyond 64 bits keep no value.
@@ -48,9 +48,7 @@ struct PickleValue {
   uint32_t memo = 0;  // entry of the memo that follows it, plus 1; the reader's own affair
   uint64_t bits = 0;
 
-  static PickleValue object(uint8_t tag, uint64_t number) {
-    return {Kind::object, tag, 0, number};
-  }
+  static PickleValue object(uint8_t tag, uint64_t number) { return {Kind::object, tag, 0, number}; }
   bool is_object(uint8_t t) const { return kind == Kind::object && tag == t; }
   uint32_t number() const { return static_cast<uint32_t>(bits); }
   std::optional<uint64_t> as_unsigned() const {

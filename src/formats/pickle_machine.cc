@@ -13,9 +13,6 @@ constexpr size_t k_zeros = 16;           // the longest fixed argument has 8 byt
 constexpr size_t k_line = 1u << 20;
 constexpr uint64_t k_memo_gap = 1u << 16;
 
-constexpr uint32_t k_number_bits = 28;
-constexpr uint32_t k_absent = 0, k_text = 1, k_list = 2, k_dict = 3, k_wide = 4, k_object = 5;
-
 }  // namespace
 
 PickleWindow::PickleWindow(ByteStream& input) : input_(input), buffer_(k_window + k_zeros) {
@@ -64,15 +61,7 @@ Result<std::optional<std::string_view>> PickleWindow::line() {
   }
 }
 
-uint32_t PickleMemo::pack(const PickleValue& value) {
-  if (value.bits < uint64_t{1} << k_number_bits) {
-    uint32_t code = k_absent;
-    if (value.kind == Kind::text) code = k_text;
-    if (value.kind == Kind::empty_list) code = k_list;
-    if (value.kind == Kind::empty_dict) code = k_dict;
-    if (value.kind == Kind::object && k_object + value.tag < 16) code = k_object + value.tag;
-    if (code != k_absent) return code << k_number_bits | static_cast<uint32_t>(value.bits);
-  }
+uint32_t PickleMemo::pack_rare(const PickleValue& value) {
   wide_.push_back(value);
   return k_wide << k_number_bits | static_cast<uint32_t>(wide_.size() - 1);
 }
@@ -88,31 +77,14 @@ bool PickleMemo::put(uint64_t index, const PickleValue& value) {
   return true;
 }
 
-std::optional<PickleValue> PickleMemo::get(uint64_t index) const {
-  if (index >= size()) return std::nullopt;
-  uint32_t entry = entries_[index];
-  uint32_t code = entry >> k_number_bits, number = entry & ((1u << k_number_bits) - 1);
-  PickleValue value;
-  switch (code) {
-    case k_absent:
-      return std::nullopt;
-    case k_text:
-      value = {Kind::text, 0, 0, number};
-      break;
-    case k_list:
-      value = {Kind::empty_list, 0, 0, 0};
-      break;
-    case k_dict:
-      value = {Kind::empty_dict, 0, 0, 0};
-      break;
-    case k_wide:
-      value = wide_[number];
-      break;
-    default:
-      value = PickleValue::object(static_cast<uint8_t>(code - k_object), number);
-  }
-  value.memo = static_cast<uint32_t>(index) + 1;
-  return value;
+bool PickleMemo::get_rare(uint32_t code, PickleValue& out) const {
+  uint32_t memo = out.memo;
+  if (code == k_absent) return false;
+  if (code == k_wide) out = wide_[out.bits];
+  if (code == k_list) out = {Kind::empty_list, 0, 0, 0};
+  if (code == k_dict) out = {Kind::empty_dict, 0, 0, 0};
+  out.memo = memo;
+  return true;
 }
 
 }  // namespace cufit::formats

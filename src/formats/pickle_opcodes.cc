@@ -61,7 +61,8 @@ constexpr Row k_rows[] = {
     {0x94, {"MEMOIZE", true}},
     {0x95, {"FRAME", true, 8}},
     {0x96, {"BYTEARRAY8", true, 8}},
-    // refused: imports, calls, objects, references outside the file, and sets, which no snapshot has
+    // refused: imports, calls, objects, references outside the file, and sets, which no snapshot
+    // has
     {'P', {"PERSID"}},
     {'Q', {"BINPERSID"}},
     {'R', {"REDUCE"}},

@@ -96,7 +96,8 @@ std::optional<PickleValue> pickle_integer(std::string_view line) {
   if (result.ec == std::errc() && result.ptr == end) return signed_value(value);
   uint64_t large = 0;
   result = std::from_chars(line.data(), end, large);
-  if (result.ec == std::errc() && result.ptr == end) return PickleValue{Kind::unsigned_, 0, 0, large};
+  if (result.ec == std::errc() && result.ptr == end)
+    return PickleValue{Kind::unsigned_, 0, 0, large};
   bool number = result.ec == std::errc::result_out_of_range && result.ptr == end;
   if (!number && line.size() > 1 && line[0] == '-') {
     number = std::all_of(line.begin() + 1, line.end(), [](char c) { return c >= '0' && c <= '9'; });

@@ -36,9 +36,12 @@ const char* another_file(std::span<const std::byte> start) {
   };
   static constexpr Sign k_signs[] = {
       {"PK\x03\x04", "a zip archive (torch.save writes such)"},
-      {"<!DOCTYPE", "an HTML page; the page of _memory_viz.py is made from the snapshot wanted here"},
+      {"<!DOCTYPE",
+       "an HTML page; the page of _memory_viz.py is made from the snapshot wanted here"},
       {"<html", "an HTML page; the page of _memory_viz.py is made from the snapshot wanted here"},
-      {"\x7f" "ELF", "an ELF file"},
+      {"\x7f"
+       "ELF",
+       "an ELF file"},
       {"{", "JSON or another text"},
       {"[", "JSON or another text"},
   };

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyTorch's memory snapshot (`torch.cuda.memory._dump_snapshot`, 2.0 to 2.14) as typed rows. Used by
-// replay and explain. Written by torch/csrc/cuda/Module.cpp (Python's pickler) or
+// PyTorch's memory snapshot (`torch.cuda.memory._dump_snapshot`, 2.0 to 2.14) as typed rows. Used
+// by replay and explain. Written by torch/csrc/cuda/Module.cpp (Python's pickler) or
 // torch/csrc/cuda/memory_snapshot.cpp (torch's own, protocol 2):
 //
 //   {"segments": [...], "device_traces": [[entry, ...] per device],
 //    "allocator_settings": {...} (2.3), "external_annotations": [...] (2.5),
 //    "host_segments": [...], "host_traces": [...] (2.14, pinned memory)}
-//   segment: device, address, total_size, allocated_size, active_size, requested_size (2.1), stream,
+//   segment: device, address, total_size, allocated_size, active_size, requested_size (2.1),
+//   stream,
 //            segment_type, segment_pool_id, is_expandable, frames, blocks
 //   block:   address (2.1), size, requested_size, state, frames; in 2.0 `history` instead:
 //            [{addr, real_size, frames}]
@@ -141,7 +142,7 @@ struct Snapshot {
   std::vector<uint32_t> unknown_keys;  // texts: what this version of cufit does not read
   unsigned pickle_protocol = 0;
   formats::Compression compression = formats::Compression::none;
-  uint64_t size_bytes = 0;  // of the pickle
+  uint64_t size_bytes = 0;     // of the pickle
   bool only_segments = false;  // the oldest form, a bare list
 
   const EventContext& context(const TraceEvent& event) const { return contexts[event.context]; }
@@ -152,8 +153,8 @@ struct Snapshot {
 
 struct SnapshotLimits {
   formats::ExpandLimits expand;
-  uint64_t events = 1u << 28;    // 8 GiB of rows
-  uint64_t rows = 1u << 26;      // blocks, annotations and values of settings, each
+  uint64_t events = 1u << 28;  // 8 GiB of rows
+  uint64_t rows = 1u << 26;    // blocks, annotations and values of settings, each
 };
 
 // Error{malformed} for what is damaged or no snapshot (says what was expected and found),

@@ -36,10 +36,22 @@ class SnapshotBuilder final : public formats::PickleSink {
   Result<Snapshot> finish(const Value& whole);
 
  private:
-  enum Tag : uint8_t { frame, stack, event, list, block, segment, annotation, pool, dict, top,
-                       history, other };
+  enum Tag : uint8_t {
+    frame,
+    stack,
+    event,
+    list,
+    block,
+    segment,
+    annotation,
+    pool,
+    dict,
+    top,
+    history,
+    other
+  };
   struct List {
-    Tag tag = other;  // of all elements
+    Tag tag = other;                                    // of all elements
     std::vector<std::pair<uint32_t, uint32_t>> ranges;  // first row, count
   };
   struct SegmentRow {

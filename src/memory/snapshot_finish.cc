@@ -96,8 +96,8 @@ Result<std::vector<Trace>> SnapshotBuilder::take_traces(const Value& value) {
   std::vector<Trace> taken;
   if (value.kind == Kind::none || value.kind == Kind::empty_list) return taken;
   if (!value.is_object(list) || lists_[value.number()].tag != list) {
-    return fail(Code::malformed, format("`device_traces` is {}, not one list per device",
-                                        describe(value)));
+    return fail(Code::malformed,
+                format("`device_traces` is {}, not one list per device", describe(value)));
   }
   const List devices = lists_[value.number()];
   for (const auto& [first, count] : devices.ranges) {
@@ -193,11 +193,11 @@ std::string SnapshotBuilder::plain(const Value& value) const {
 std::string SnapshotBuilder::describe(const Value& value) const {
   if (value.kind == Kind::text) {
     std::string_view text = snapshot_.texts[value.number()];
-    bool shown = text.size() <= 40 && std::all_of(text.begin(), text.end(), [](char c) {
-      return c >= ' ' && c < 0x7f;
-    });
+    bool shown = text.size() <= 40 &&
+                 std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7f; });
     return shown ? format("the text `{}`", text) : format("a text of {} bytes", text.size());
   }
+  if (value.kind == Kind::integer) return format("the number {}", plain(value));
   if (value.kind != Kind::object) return formats::to_string(value.kind);
   switch (value.tag) {
     case frame:
@@ -207,13 +207,14 @@ std::string SnapshotBuilder::describe(const Value& value) const {
     case event:
       return "a trace entry";
     case list: {
-      static constexpr const char* k_of[] = {"frames",      "stacks", "trace entries", "lists",
-                                             "blocks",      "segments", "annotations", "tuples",
+      static constexpr const char* k_of[] = {"frames",      "stacks",    "trace entries",  "lists",
+                                             "blocks",      "segments",  "annotations",    "tuples",
                                              "other dicts", "snapshots", "history entries"};
       const List& items = lists_[value.number()];
       uint64_t count = 0;
       for (const auto& range : items.ranges) count += range.second;
-      return format("a list of {} {}", count, items.tag == other ? "other values" : k_of[items.tag]);
+      return format("a list of {} {}", count,
+                    items.tag == other ? "other values" : k_of[items.tag]);
     }
     case dict: {
       std::string keys;

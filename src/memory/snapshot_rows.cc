@@ -62,8 +62,8 @@ const char* to_string(BlockState state) {
 }
 
 Error SnapshotBuilder::wrong(std::string_view of, const Value& key, const Value& value) const {
-  return fail(Code::malformed, format("`{}` of a {} is {}", snapshot_.texts[key.number()], of,
-                                      describe(value)));
+  return fail(Code::malformed,
+              format("`{}` of a {} is {}", snapshot_.texts[key.number()], of, describe(value)));
 }
 
 void SnapshotBuilder::unknown(const Value& key) {
@@ -146,7 +146,9 @@ Result<bool> SnapshotBuilder::set_event(TraceEvent& row, Items items) {
 }
 
 Result<bool> SnapshotBuilder::put_context(TraceEvent& row, const EventContext& context) {
-  if (!(snapshot_.contexts[last_context_] == context)) {
+  if (context == snapshot_.contexts[0]) {
+    last_context_ = 0;
+  } else if (!(context == snapshot_.contexts[last_context_])) {
     const PoolId id = context.pool.value_or(PoolId{k_absent, k_absent});
     const uint64_t fields[] = {
         context.stream,
@@ -194,8 +196,9 @@ Result<bool> SnapshotBuilder::set_block(Block& row, Items items) {
         Word state = word_of(value);
         if (state == Word::active_awaiting_free) state = Word::active_pending_free;
         fits = state >= Word::active_allocated && state <= Word::inactive;
-        if (fits) row.state = static_cast<BlockState>(static_cast<uint32_t>(state) -
-                                                      static_cast<uint32_t>(Word::active_allocated));
+        if (fits)
+          row.state = static_cast<BlockState>(static_cast<uint32_t>(state) -
+                                              static_cast<uint32_t>(Word::active_allocated));
         break;
       }
       case Word::history:  // 2.0: the newest first
