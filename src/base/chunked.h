@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -15,7 +16,7 @@ namespace cufit {
 
 template <class T, unsigned k_chunk_bits = 15>
 class Chunked {
-  static_assert(std::is_trivially_copyable_v<T>);
+  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
 
  public:
   static constexpr size_t k_chunk = size_t{1} << k_chunk_bits;
@@ -27,7 +28,10 @@ class Chunked {
   T& back() { return (*this)[size_ - 1]; }
 
   T& push_back(const T& value) {
-    if ((size_ & (k_chunk - 1)) == 0) chunks_.emplace_back(new T[k_chunk]);
+    // Raw bytes: pages of a chunk cost nothing before a row is written there.
+    if ((size_ & (k_chunk - 1)) == 0) {
+      chunks_.emplace_back(static_cast<T*>(::operator new(k_chunk * sizeof(T))));
+    }
     T& row = chunks_.back()[size_ & (k_chunk - 1)];
     row = value;
     ++size_;
@@ -44,7 +48,10 @@ class Chunked {
   }
 
  private:
-  std::vector<std::unique_ptr<T[]>> chunks_;
+  struct Free {
+    void operator()(T* rows) const { ::operator delete(rows); }
+  };
+  std::vector<std::unique_ptr<T[], Free>> chunks_;
   size_t size_ = 0;
 };
 

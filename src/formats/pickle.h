@@ -79,10 +79,10 @@ class PickleSink {
 
 struct PickleLimits {
   uint64_t text_bytes = 16u << 20;   // one str or bytes
-  uint64_t texts = 1u << 27;         // different ones
+  uint64_t texts = 1u << 25;         // different ones; about 30 bytes each beside their own
   uint64_t stack_values = 1u << 25;  // torch's C++ writer puts all entries of a list there at once
   uint64_t marks = 1000;             // Python cannot write deeper nesting either
-  uint64_t memo_entries = 1u << 30;
+  uint64_t memo_entries = 1u << 28;  // a snapshot of 3 GB has 80 million
 };
 
 struct PickleResult {

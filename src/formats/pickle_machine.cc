@@ -11,6 +11,7 @@ using Kind = PickleValue::Kind;
 constexpr size_t k_window = 256u << 10;  // half of an L2 cache
 constexpr size_t k_zeros = 16;           // the longest fixed argument has 8 bytes
 constexpr size_t k_line = 1u << 20;
+constexpr size_t k_wide_values = 1u << 22;
 constexpr uint64_t k_memo_gap = 1u << 16;
 
 }  // namespace
@@ -62,6 +63,9 @@ Result<std::optional<std::string_view>> PickleWindow::line() {
 }
 
 uint32_t PickleMemo::pack_rare(const PickleValue& value) {
+  // Writers memoize texts and containers; a file that has millions of others loses the rest, and
+  // a later GET says so.
+  if (wide_.size() >= k_wide_values) return k_absent;
   wide_.push_back(value);
   return k_wide << k_number_bits | static_cast<uint32_t>(wide_.size() - 1);
 }

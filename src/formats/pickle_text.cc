@@ -124,7 +124,7 @@ PickleValue pickle_long(const unsigned char* bytes, size_t size) {
   if (used > 8) return {Kind::huge, 0, 0, 0};
   uint64_t value = sign ? ~uint64_t{0} : 0;
   for (size_t i = used; i-- > 0;) value = value << 8 | bytes[i];
-  bool fits = static_cast<int64_t>(value) < 0 == (sign != 0);
+  bool fits = (static_cast<int64_t>(value) < 0) == (sign != 0);
   if (fits) return signed_value(static_cast<int64_t>(value));
   return sign ? PickleValue{Kind::huge, 0, 0, 0} : PickleValue{Kind::unsigned_, 0, 0, value};
 }

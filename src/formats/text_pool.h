@@ -35,8 +35,7 @@ class TextPool {
   char* next_ = nullptr;
 };
 
-// For tables of this kind: spreads 8 bytes at a time; not against chosen collisions, which cost a
-// hostile file time in proportion to its length only as long as tables are bounded by it.
+// For tables of this kind. Collisions can be chosen: a hostile file may cost time, never memory.
 uint64_t hash_bytes(const void* bytes, size_t size);
 
 }  // namespace cufit::formats

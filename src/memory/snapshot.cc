@@ -6,10 +6,13 @@
 
 #include "base/format.h"
 #include "formats/pickle.h"
+#include "formats/read_ahead.h"
 #include "memory/snapshot_builder.h"
 
 namespace cufit::memory {
 namespace {
+
+constexpr uint64_t k_ahead_compressed = 32u << 10, k_ahead_plain = 4u << 20;
 
 class Counted final : public ByteStream {
  public:
@@ -56,8 +59,7 @@ const char* another_file(std::span<const std::byte> start) {
 
 // After STOP a compressed file has its checksum to come; a little more is read so that the library
 // compares it. What follows a pickle is nobody's business otherwise.
-Result<bool> check_end(formats::CompressedInput& input) {
-  if (input.compression() == formats::Compression::none) return true;
+Result<bool> check_end(ByteStream& input) {
   std::vector<std::byte> rest(64u << 10);
   for (int i = 0; i < 16; ++i) {
     CUFIT_TRY(got, input.read(rest));
@@ -79,11 +81,18 @@ Result<Snapshot> read_snapshot(std::shared_ptr<const ByteSource> source,
                        source->name(), what));
   }
   CUFIT_TRY(input, formats::CompressedInput::open(source, limits.expand));
-  Counted counted(input);
+  std::optional<formats::ReadAhead> ahead;  // a thread costs more than a small file takes
+  bool compressed = input.compression() != formats::Compression::none;
+  if (source->size_bytes() > (compressed ? k_ahead_compressed : k_ahead_plain)) {
+    ahead.emplace(input);
+  }
+  Counted counted(ahead ? static_cast<ByteStream&>(*ahead) : input);
   SnapshotBuilder builder(limits, counted.bytes);
   CUFIT_TRY(pickle, formats::read_pickle(counted, builder.texts(), builder));
-  CUFIT_TRY(ended, check_end(input));
-  (void)ended;
+  if (compressed) {
+    CUFIT_TRY(ended, check_end(counted));
+    (void)ended;
+  }
   Result<Snapshot> snapshot = builder.finish(pickle.value);
   if (!snapshot) {
     return fail(snapshot.error().code, format("{}: {}", source->name(), snapshot.error().what));

@@ -73,8 +73,8 @@ struct TraceEvent {
   uint64_t size = k_absent;
   uint64_t time_us = k_absent;
   uint32_t stack = k_no_stack;
-  uint32_t context : 24;  // of Snapshot::contexts
-  Action action : 8;
+  uint32_t context : 24 = 0;  // of Snapshot::contexts
+  Action action : 8 = Action::other;
 };
 static_assert(sizeof(TraceEvent) == 32);
 

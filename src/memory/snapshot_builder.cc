@@ -8,8 +8,10 @@ namespace {
 
 using Kind = formats::PickleValue::Kind;
 
-constexpr uint64_t k_head_start = 64u << 20;  // what rows may take before the file has to pay
-constexpr uint64_t k_rows = 1u << 28;         // the memo keeps 28 bits of a row's number
+// What rows may take before the file has to pay. Blocks stand twice in memory at the end, 80 bytes
+// for about 60 of the file: this is enough for 6 million of them.
+constexpr uint64_t k_head_start = 128u << 20;
+constexpr uint64_t k_rows = 1u << 28;  // the memo keeps 28 bits of a row's number
 
 }  // namespace
 
@@ -17,6 +19,7 @@ SnapshotBuilder::SnapshotBuilder(const SnapshotLimits& limits, const uint64_t& r
     : limits_(limits), read_bytes_(read_bytes) {
   for (std::string_view word : k_words) snapshot_.texts.intern(word);
   snapshot_.contexts.push_back({});
+  context_numbers_.emplace(context_key({}), 0);
 }
 
 Result<bool> SnapshotBuilder::afford(size_t bytes) {
@@ -73,18 +76,15 @@ Result<formats::PickleValue> SnapshotBuilder::create(Tag tag) {
       }
       CUFIT_TRY(affordable, afford(sizeof(TraceEvent)));
       (void)affordable;
-      TraceEvent row;
-      row.context = 0;
-      row.action = Action::other;
-      snapshot_.events.push_back(row);
+      snapshot_.events.push_back({});
       return Value::object(event, snapshot_.events.size() - 1);
     }
     case block:
-      return rows(blocks_, 2 * sizeof(Block));  // once more in its segment
+      return rows(blocks_, sizeof(Block));
     case segment:
-      return rows(segments_, 2 * sizeof(SegmentRow));
+      return rows(segments_, sizeof(SegmentRow));
     case annotation:
-      return rows(annotations_, 2 * sizeof(Annotation));
+      return rows(annotations_, sizeof(Annotation));
     case history:
       return rows(histories_, sizeof(History));
     case top:

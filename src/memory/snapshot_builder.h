@@ -85,6 +85,7 @@ class SnapshotBuilder final : public formats::PickleSink {
   Result<bool> set_history(History& row, Items items);
   Result<bool> set_top(Top& row, Items items);
   Result<bool> set_action(TraceEvent& row, EventContext& context, const Value& value);
+  static std::string context_key(const EventContext& context);
   Result<bool> put_context(TraceEvent& row, const EventContext& context);
   bool take_frames(uint32_t& stack_number, const Value& value);
   bool take_pool(std::optional<PoolId>& field, const Value& value) const;
@@ -118,7 +119,7 @@ class SnapshotBuilder final : public formats::PickleSink {
   std::vector<PoolId> pools_;
   std::vector<Pairs> dicts_;
   std::vector<List> lists_;
-  std::map<std::string, uint32_t> context_numbers_;  // by bytes of the fields
+  std::map<std::string, uint32_t> context_numbers_;  // by context_key()
   uint32_t last_context_ = 0;
   std::vector<uint32_t> scratch_;
 };

@@ -145,27 +145,28 @@ Result<bool> SnapshotBuilder::set_event(TraceEvent& row, Items items) {
   return put_context(row, context);
 }
 
+std::string SnapshotBuilder::context_key(const EventContext& context) {
+  const PoolId id = context.pool.value_or(PoolId{k_absent, k_absent});
+  const uint64_t fields[] = {
+      context.stream,
+      id.first,
+      id.second,
+      uint64_t{context.compile_context} << 32 | context.user_metadata,
+      uint64_t{context.category} << 32 | context.action_name,
+  };
+  return std::string(reinterpret_cast<const char*>(fields), sizeof fields);
+}
+
 Result<bool> SnapshotBuilder::put_context(TraceEvent& row, const EventContext& context) {
-  if (context == snapshot_.contexts[0]) {
-    last_context_ = 0;
-  } else if (!(context == snapshot_.contexts[last_context_])) {
-    const PoolId id = context.pool.value_or(PoolId{k_absent, k_absent});
-    const uint64_t fields[] = {
-        context.stream,
-        id.first,
-        id.second,
-        uint64_t{context.compile_context} << 32 | context.user_metadata,
-        uint64_t{context.category} << 32 | context.action_name,
-    };
-    std::string key(reinterpret_cast<const char*>(fields), sizeof fields);
-    auto [at, added] =
-        context_numbers_.emplace(key, static_cast<uint32_t>(snapshot_.contexts.size()));
+  if (!(context == snapshot_.contexts[last_context_])) {
+    auto [at, added] = context_numbers_.emplace(context_key(context),
+                                                static_cast<uint32_t>(snapshot_.contexts.size()));
     if (added) {
       if (snapshot_.contexts.size() >= 1u << 24) {
         return fail(Code::malformed, "more than 16 million different streams and annotations");
       }
       snapshot_.contexts.push_back(context);
-      CUFIT_TRY(affordable, afford(sizeof context));
+      CUFIT_TRY(affordable, afford(4 * sizeof context));  // the key and its node as well
       (void)affordable;
     }
     last_context_ = at->second;
