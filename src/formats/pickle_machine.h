@@ -1,87 +1,149 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two memories of the pickle reader: its window into the input and its memo. Used by pickle.cc
-// only.
+// The stack machine that a pickle is a program for. Used by pickle.cc and pickle_usual.cc only.
 #pragma once
 
-#include <cstdint>
+#include <array>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <vector>
 
-#include "base/chunked.h"
+#include "base/format.h"
 #include "formats/pickle.h"
+#include "formats/pickle_memory.h"
+#include "formats/pickle_opcodes.h"
 
 namespace cufit::formats {
 
-// A piece of the input. Behind the last byte stand zeros, so that a fixed argument may be loaded
-// before its end is checked.
-class PickleWindow {
+// One run over one pickle. Functions return false after they left an error.
+class PickleMachine {
  public:
-  explicit PickleWindow(ByteStream& input);
+  PickleMachine(ByteStream& input, TextPool& texts, PickleSink& sink, const PickleLimits& limits)
+      : input_(input), window_(input), texts_(texts), sink_(sink), limits_(limits) {
+    stack_.resize(4096);
+  }
 
-  const unsigned char* at = nullptr;
-  const unsigned char* end = nullptr;
-
-  size_t left() const { return static_cast<size_t>(end - at); }
-  uint64_t offset() const { return end_offset_ - left(); }
-  // Brings `size` bytes together if the input has them; false at its end (what there is is there).
-  Result<bool> need(size_t size);
-  // The bytes up to a newline, which is consumed; nothing when none comes within the limit.
-  Result<std::optional<std::string_view>> line();
+  Result<PickleResult> run() {
+    while (!stopped_) {
+      if (!usual() || !step()) return std::move(*error_);
+    }
+    return PickleResult{stack_[0], protocol_, window_.offset()};
+  }
 
  private:
-  ByteStream& input_;
-  std::vector<unsigned char> buffer_;
-  uint64_t end_offset_ = 0;
-};
+  bool usual();
+  bool step();
+  bool number(unsigned char opcode, const unsigned char* argument);
+  bool container(unsigned char opcode);
+  bool line_argument(unsigned char opcode);
+  bool announced(unsigned char opcode, const unsigned char* argument);
+  bool text(PickleValue::Kind kind, uint64_t size);
+  bool refuse(unsigned char opcode);
 
-// What PUT and MEMOIZE keep, in 4 bytes each: a code of 4 bits and a number of 28.
-class PickleMemo {
- public:
-  size_t size() const { return entries_.size(); }
-  // False when `index` is far from the entries there are: writers count up by one, and a hostile
-  // file shall not make a large table with a short opcode.
-  bool put(uint64_t index, const PickleValue& value);
-  void push(const PickleValue& value) { entries_.push_back(pack(value)); }
-  // Writes what entry `index` holds; false when nothing was put there.
-  bool get(uint64_t index, PickleValue& out) const {
-    if (index >= entries_.size()) return false;
-    uint32_t entry = entries_[index], code = entry >> k_number_bits;
-    out.memo = static_cast<uint32_t>(index) + 1;
-    out.tag = 0;
-    out.bits = entry & ((1u << k_number_bits) - 1);
-    if (code == k_text) {
-      out.kind = PickleValue::Kind::text;
-    } else if (code >= k_object) {
-      out.kind = PickleValue::Kind::object;
-      out.tag = static_cast<uint8_t>(code - k_object);
-    } else {
-      return get_rare(code, out);
-    }
+  bool malformed(std::string_view what) { return stop(Code::malformed, what); }
+  bool stop(Code code, std::string_view what) {
+    error_ = fail(code, format("{}: {} at byte {}", input_.name(), what, offset_));
+    return false;
+  }
+  bool keep(Error error) {
+    error_ = std::move(error);
+    return false;
+  }
+  bool truncated() {
+    return malformed(window_.left() == 0 ? "the pickle is cut off: it ends without STOP"
+                                         : "the pickle is cut off: it ends within an opcode");
+  }
+
+  bool room() {
+    if (top_ < stack_.size()) return true;
+    if (top_ >= limits_.stack_values) return malformed("too many values on the stack");
+    stack_.resize(2 * stack_.size());
     return true;
   }
-  void update(uint32_t index, const PickleValue& value) { entries_[index] = pack(value); }
-
- private:
-  static constexpr uint32_t k_number_bits = 28;
-  static constexpr uint32_t k_absent = 0, k_text = 1, k_list = 2, k_dict = 3, k_wide = 4,
-                            k_object = 5;  // and the sink's tag
-  uint32_t pack(const PickleValue& value) {
-    if (value.bits < uint64_t{1} << k_number_bits) {
-      uint32_t number = static_cast<uint32_t>(value.bits);
-      if (value.kind == PickleValue::Kind::text) return k_text << k_number_bits | number;
-      if (value.kind == PickleValue::Kind::empty_list) return k_list << k_number_bits;
-      if (value.kind == PickleValue::Kind::empty_dict) return k_dict << k_number_bits;
-      if (value.kind == PickleValue::Kind::object && k_object + value.tag < 16) {
-        return (k_object + value.tag) << k_number_bits | number;
-      }
-    }
-    return pack_rare(value);
+  bool push(const PickleValue& value) {
+    if (!room()) return false;
+    stack_[top_++] = value;
+    return true;
   }
-  uint32_t pack_rare(const PickleValue& value);
-  bool get_rare(uint32_t code, PickleValue& out) const;
+  bool push(PickleValue::Kind kind, uint64_t bits) { return push(PickleValue{kind, 0, 0, bits}); }
+  size_t bottom() const { return marks_.empty() ? 0 : marks_.back(); }
+  bool has(size_t values) {
+    return top_ - bottom() >= values || malformed("too few values on the stack");
+  }
+  bool pop_mark(size_t& mark) {
+    if (marks_.empty()) return malformed("no MARK to go back to");
+    mark = marks_.back();
+    marks_.pop_back();
+    return true;
+  }
+  bool get(uint64_t index) {
+    if (!room()) return false;
+    if (!memo_.get(index, stack_[top_])) {
+      return malformed(format("memo entry {}, which was never put,", index));
+    }
+    ++top_;
+    return true;
+  }
+  bool put(uint64_t index) {
+    if (!has(1)) return false;
+    if (!memo_.put(index, stack_[top_ - 1])) {
+      return malformed(format("memo entry {} after only {}", index, memo_.size()));
+    }
+    return remember(index);
+  }
+  bool remember(uint64_t index) {
+    if (memo_.size() > limits_.memo_entries) return malformed("too many memo entries");
+    stack_[top_ - 1].memo = static_cast<uint32_t>(index) + 1;
+    return true;
+  }
 
-  Chunked<uint32_t> entries_;
-  std::vector<PickleValue> wide_;  // what 28 bits cannot say: numbers, which nobody memoizes
+  // The items from `from` on go into the container before them.
+  enum class Into { dict, list };
+  bool fill(Into into, size_t from) {
+    std::span<const PickleValue> items(stack_.data() + from, top_ - from);
+    if (from < bottom() + 1) return malformed("items without a container");
+    PickleValue& container = stack_[from - 1];
+    PickleValue::Kind empty =
+        into == Into::dict ? PickleValue::Kind::empty_dict : PickleValue::Kind::empty_list;
+    if (container.kind != empty && container.kind != PickleValue::Kind::object) {
+      return malformed(format("items for a value of type {}", to_string(container.kind)));
+    }
+    if (into == Into::dict && items.size() % 2 != 0) return malformed("a key without a value");
+    top_ = from;
+    if (items.empty()) return true;
+    Result<PickleValue> filled =
+        into == Into::dict ? sink_.set_items(container, items) : sink_.append(container, items);
+    if (!filled) return stop(filled.error().code, filled.error().what);
+    filled->memo = container.memo;
+    bool changed = filled->kind != container.kind || filled->bits != container.bits ||
+                   filled->tag != container.tag;
+    if (changed && container.memo != 0) memo_.update(container.memo - 1, *filled);
+    container = *filled;
+    return true;
+  }
+  bool tuple(size_t from) {
+    std::span<const PickleValue> items(stack_.data() + from, top_ - from);
+    Result<PickleValue> made = sink_.make_tuple(items);
+    if (!made) return stop(made.error().code, made.error().what);
+    made->memo = 0;
+    top_ = from;
+    return push(*made);
+  }
+
+  ByteStream& input_;
+  PickleWindow window_;
+  TextPool& texts_;
+  PickleSink& sink_;
+  const PickleLimits& limits_;
+  const std::array<PickleOpcode, 256>& opcodes_ = pickle_opcodes();
+  std::vector<PickleValue> stack_;  // top_ of them are in use
+  size_t top_ = 0;
+  std::vector<size_t> marks_;
+  PickleMemo memo_;
+  std::optional<Error> error_;
+  uint64_t offset_ = 0;  // of the opcode at work, for messages
+  unsigned protocol_ = 0;
+  bool stopped_ = false;
 };
 
 }  // namespace cufit::formats

@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "memory/snapshot_builder.h"
+#include "memory/snapshot_fields.h"
 
 namespace cufit::memory {
 namespace {
@@ -13,43 +14,6 @@ using Value = formats::PickleValue;
 using Kind = Value::Kind;
 
 constexpr size_t k_unknown_keys = 64;
-
-Word word_of(const Value& key) {
-  bool known = key.kind == Kind::text && key.bits < k_words.size();
-  return known ? static_cast<Word>(key.bits) : Word::count;
-}
-
-bool take(uint64_t& field, const Value& value) {
-  if (value.kind == Kind::none) return true;
-  std::optional<uint64_t> number = value.as_unsigned();
-  if (number) field = *number;
-  return number.has_value();
-}
-
-bool take(uint32_t& field, const Value& value) {
-  uint64_t wide = field;
-  if (!take(wide, value) || wide > UINT32_MAX) return false;
-  field = static_cast<uint32_t>(wide);
-  return true;
-}
-
-bool take(bool& field, const Value& value) {
-  if (value.kind != Kind::boolean) return value.kind == Kind::none;
-  field = value.bits != 0;
-  return true;
-}
-
-// A stream is the value of a pointer, written as a signed number.
-bool take_stream(uint64_t& field, const Value& value) {
-  if (value.kind == Kind::integer) field = value.bits;
-  return value.kind == Kind::integer || take(field, value);
-}
-
-bool take_text(uint32_t& field, const Value& value) {
-  if (value.kind == Kind::none) return true;
-  if (value.kind == Kind::text) field = value.number();
-  return value.kind == Kind::text;
-}
 
 }  // namespace
 
@@ -83,96 +47,6 @@ bool SnapshotBuilder::take_pool(std::optional<PoolId>& field, const Value& value
   if (value.kind == Kind::none) return true;
   if (value.is_object(pool)) field = pools_[value.number()];
   return value.is_object(pool);
-}
-
-Result<bool> SnapshotBuilder::set_action(TraceEvent& row, EventContext& context,
-                                         const Value& value) {
-  if (value.kind != Kind::text) return fail(Code::malformed, "an `action` that is no text");
-  if (value.bits <= static_cast<uint64_t>(Word::annotate)) {
-    row.action = static_cast<Action>(value.bits);
-  } else {
-    row.action = Action::other;
-    context.action_name = value.number();
-  }
-  return true;
-}
-
-Result<bool> SnapshotBuilder::set_event(TraceEvent& row, Items items) {
-  EventContext context = snapshot_.contexts[row.context];
-  for (size_t i = 0; i < items.size(); i += 2) {
-    const Value& value = items[i + 1];
-    bool fits = true;
-    switch (word_of(items[i])) {
-      case Word::action: {
-        CUFIT_TRY(set, set_action(row, context, value));
-        fits = set;
-        break;
-      }
-      case Word::addr:
-      case Word::device_free:
-        fits = take(row.address, value);
-        break;
-      case Word::size:
-        fits = take(row.size, value);
-        break;
-      case Word::time_us:
-        fits = take(row.time_us, value);
-        break;
-      case Word::stream:
-        fits = take_stream(context.stream, value);
-        break;
-      case Word::frames:
-        fits = take_frames(row.stack, value);
-        break;
-      case Word::compile_context:
-        fits = take_text(context.compile_context, value);
-        break;
-      case Word::user_metadata:
-        fits = take_text(context.user_metadata, value);
-        break;
-      case Word::category:
-        fits = take_text(context.category, value);
-        break;
-      case Word::pool_id:
-      case Word::segment_pool_id:
-        fits = take_pool(context.pool, value);
-        break;
-      default:
-        unknown(items[i]);
-    }
-    if (!fits) return wrong("trace entry", items[i], value);
-  }
-  return put_context(row, context);
-}
-
-std::string SnapshotBuilder::context_key(const EventContext& context) {
-  const PoolId id = context.pool.value_or(PoolId{k_absent, k_absent});
-  const uint64_t fields[] = {
-      context.stream,
-      id.first,
-      id.second,
-      uint64_t{context.compile_context} << 32 | context.user_metadata,
-      uint64_t{context.category} << 32 | context.action_name,
-  };
-  return std::string(reinterpret_cast<const char*>(fields), sizeof fields);
-}
-
-Result<bool> SnapshotBuilder::put_context(TraceEvent& row, const EventContext& context) {
-  if (!(context == snapshot_.contexts[last_context_])) {
-    auto [at, added] = context_numbers_.emplace(context_key(context),
-                                                static_cast<uint32_t>(snapshot_.contexts.size()));
-    if (added) {
-      if (snapshot_.contexts.size() >= 1u << 24) {
-        return fail(Code::malformed, "more than 16 million different streams and annotations");
-      }
-      snapshot_.contexts.push_back(context);
-      CUFIT_TRY(affordable, afford(4 * sizeof context));  // the key and its node as well
-      (void)affordable;
-    }
-    last_context_ = at->second;
-  }
-  row.context = last_context_;
-  return true;
 }
 
 Result<bool> SnapshotBuilder::set_block(Block& row, Items items) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/pickle_machine.h"
+#include "formats/pickle_memory.h"
 
 #include <algorithm>
 
