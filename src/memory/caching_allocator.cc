@@ -68,6 +68,17 @@ BlockHandle CachingAllocator::malloc_in_pool(uint64_t size, StreamIndex stream, 
   return alloc_found_block(params);
 }
 
+bool CachingAllocator::would_release_first(uint64_t address, uint64_t size, StreamIndex stream,
+                                           uint32_t pool) {
+  if (size >= k_one_exa_bytes) return false;
+  if (state_.collects_garbage()) return true;  // it may take any segment
+  const AllocParams params = params_for(size, stream, pool);
+  if (best_fit(state_, params)) return false;
+  const AvailableBlocks available = available_cached_blocks(state_, params);
+  // Otherwise everything goes, in the same order as by empty_cache.
+  return available.blocks.empty() || state_.blocks[available.blocks.front()].ptr == address;
+}
+
 bool CachingAllocator::get_free_block(AllocParams& params) {
   if (state_.collects_garbage()) ++params.pool->get_free_blocks_call_count;
   const std::optional<FreeBlocks::Position> found = best_fit(state_, params);

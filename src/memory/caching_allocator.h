@@ -75,6 +75,9 @@ class CachingAllocator {
   // begin_allocate_to_pool, or the one named.
   BlockHandle malloc(uint64_t size, StreamIndex stream = 0);
   BlockHandle malloc_in_pool(uint64_t size, StreamIndex stream, uint32_t pool);
+  // Whether malloc, whose first driver call fails, would release the segment at this address first.
+  // False also when a free block serves the request. Changes nothing.
+  bool would_release_first(uint64_t address, uint64_t size, StreamIndex stream, uint32_t pool);
   void record_stream(BlockHandle handle, StreamIndex stream);
   // The program frees; the block waits for free_completed if record_stream named another stream.
   void free(BlockHandle handle);

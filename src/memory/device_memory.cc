@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/device_memory.h"
 
+#include <algorithm>
+
 #include "memory/rounding.h"
 
 namespace cufit::memory {
@@ -31,14 +33,45 @@ bool SyntheticMemory::map(uint64_t, uint64_t size) { return take(size); }
 
 void SyntheticMemory::unmap(uint64_t, uint64_t size) { used_ -= round_up(size, k_round_large); }
 
+void RecordedMemory::open_window(size_t end, bool ends_in_oom) {
+  window_ = std::min(end, calls_.size());
+  ends_in_oom_ = ends_in_oom;
+}
+
+// Leaves out what the model did not do.
+void RecordedMemory::close_window() {
+  for (; next_ < window_; ++next_) differ();
+}
+
+const RecordedCall* RecordedMemory::upcoming() const {
+  return next_ < window_ ? &calls_[next_] : nullptr;
+}
+
 const RecordedCall* RecordedMemory::upcoming(RecordedCall::Kind kind) const {
-  if (next_ >= window_ || next_ >= calls_.size() || calls_[next_].kind != kind) return nullptr;
-  return &calls_[next_];
+  const RecordedCall* call = upcoming();
+  return call != nullptr && call->kind == kind ? call : nullptr;
+}
+
+std::optional<uint64_t> RecordedMemory::released_next() const {
+  const RecordedCall* call = upcoming(RecordedCall::Kind::segment_free);
+  if (call == nullptr) call = upcoming(RecordedCall::Kind::segment_unmap);
+  if (call == nullptr) return std::nullopt;
+  return call->address;
+}
+
+bool RecordedMemory::fails() const {
+  return upcoming() == nullptr ? ends_in_oom_ : released_next().has_value();
 }
 
 void RecordedMemory::differ() {
   if (!first_difference_) first_difference_ = next_;
   ++differing_;
+}
+
+uint64_t RecordedMemory::spare(uint64_t size) {
+  const uint64_t address = spare_;
+  spare_ += round_up(size, k_round_large);
+  return address;
 }
 
 bool RecordedMemory::consume(RecordedCall::Kind kind, uint64_t address, uint64_t size) {
@@ -52,18 +85,12 @@ bool RecordedMemory::consume(RecordedCall::Kind kind, uint64_t address, uint64_t
   return true;
 }
 
-void RecordedMemory::close_window() {
-  const size_t end = window_ < calls_.size() ? window_ : calls_.size();
-  for (; next_ < end; ++next_) differ();
-}
-
 std::optional<uint64_t> RecordedMemory::cuda_malloc(uint64_t size) {
+  if (fails()) return std::nullopt;
   const RecordedCall* call = upcoming(RecordedCall::Kind::segment_alloc);
-  if (call == nullptr) return std::nullopt;
-  if (call->size != size) {
+  if (call == nullptr || call->size != size) {
     differ();
-    spare_ += round_up(size, k_round_large);
-    return spare_ - round_up(size, k_round_large);
+    return spare(size);
   }
   ++next_;
   ++matched_;
@@ -77,13 +104,11 @@ void RecordedMemory::cuda_free(uint64_t address, uint64_t size) {
 uint64_t RecordedMemory::reserve(uint64_t size) {
   // The reservation is not recorded; its first pages are mapped next, at its start.
   const RecordedCall* call = upcoming(RecordedCall::Kind::segment_map);
-  if (call != nullptr) return call->address;
-  spare_ += size;
-  return spare_ - size;
+  return call != nullptr ? call->address : spare(size);
 }
 
 bool RecordedMemory::map(uint64_t address, uint64_t size) {
-  if (upcoming(RecordedCall::Kind::segment_map) == nullptr) return false;
+  if (fails()) return false;
   consume(RecordedCall::Kind::segment_map, address, size);
   return true;
 }

@@ -67,7 +67,8 @@ class RecordedMemory : public DeviceMemory {
   explicit RecordedMemory(std::vector<RecordedCall> calls) : calls_(std::move(calls)) {}
 
   // Events up to `end` belong to the request that comes now.
-  void open_window(size_t end) { window_ = end; }
+  void open_window(size_t end, bool ends_in_oom);
+  std::optional<uint64_t> released_next() const;  // the address, if the next event is a release
   size_t consumed() const { return next_; }
   // Leaves out what the model did not do, up to the end of the window.
   void close_window();
@@ -83,13 +84,17 @@ class RecordedMemory : public DeviceMemory {
   void unmap(uint64_t address, uint64_t size) override;
 
  private:
+  const RecordedCall* upcoming() const;
   const RecordedCall* upcoming(RecordedCall::Kind kind) const;
+  bool fails() const;
+  uint64_t spare(uint64_t size);
   bool consume(RecordedCall::Kind kind, uint64_t address, uint64_t size);
   void differ();
 
   std::vector<RecordedCall> calls_;
   size_t next_ = 0;
   size_t window_ = 0;
+  bool ends_in_oom_ = false;
   size_t matched_ = 0;
   size_t differing_ = 0;
   std::optional<size_t> first_difference_;

@@ -40,31 +40,38 @@ void release_block(DeviceState& state, BlockIndex index) {
   state.blocks.destroy(index);
 }
 
-bool release_available_cached_blocks(DeviceState& state, const AllocParams& params) {
+AvailableBlocks available_cached_blocks(DeviceState& state, const AllocParams& params) {
+  AvailableBlocks available;
   const uint64_t max_split = state.settings.max_split_size;
-  if (max_split == k_no_max_split) return false;
+  if (max_split == k_no_max_split) return available;
   const uint64_t wanted = std::max(params.size, max_split);
-  FreeBlocks& blocks = params.pool->free_blocks(params.stream);
+  const FreeBlocks& blocks = params.pool->free_blocks(params.stream);
+  // A split block cannot be given to cudaFree. PyTorch has none of this size as long as
+  // max_split_size_mb is not below large_segment_size_mb.
+  const auto releasable = [&](const PoolBlock& block) {
+    return !is_expandable(block) && !block.is_split();
+  };
   FreeBlocks::Position at = blocks.lower_bound(wanted, 0);
-  if (!blocks.at_end(at)) {
-    const BlockIndex found = blocks.at(at).block;
-    // A split block cannot be given to cudaFree. PyTorch has none of this size as long as
-    // max_split_size_mb is not below large_segment_size_mb.
-    if (!is_expandable(state.blocks[found]) && !state.blocks[found].is_split()) {
-      release_block(state, found);
-      return true;
-    }
+  if (!blocks.at_end(at) && releasable(state.blocks[blocks.at(at).block])) {
+    available.blocks.push_back(blocks.at(at).block);
+    available.enough = true;
+    return available;
   }
-  std::vector<BlockIndex> oversize;  // the largest first, until they suffice
-  uint64_t released = 0;
+  uint64_t released = 0;  // the largest first, until they suffice
   while (released < wanted && blocks.step_back(at) && blocks.at(at).size >= max_split) {
     const PoolBlock& block = state.blocks[blocks.at(at).block];
-    if (is_expandable(block) || block.is_split()) continue;
+    if (!releasable(block)) continue;
     released += block.size;
-    oversize.push_back(blocks.at(at).block);
+    available.blocks.push_back(blocks.at(at).block);
   }
-  for (const BlockIndex block : oversize) release_block(state, block);
-  return released >= wanted;
+  available.enough = released >= wanted;
+  return available;
+}
+
+bool release_available_cached_blocks(DeviceState& state, const AllocParams& params) {
+  const AvailableBlocks available = available_cached_blocks(state, params);
+  for (const BlockIndex block : available.blocks) release_block(state, block);
+  return available.enough;
 }
 
 void release_blocks(DeviceState& state, BlockPool& pool) {

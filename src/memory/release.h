@@ -11,6 +11,11 @@ void release_block(DeviceState& state, BlockIndex block);
 
 // With max_split_size set: releases one oversize block that would do, or several until their sum
 // does. False if they do not suffice (they are gone nevertheless) or the setting is off.
+struct AvailableBlocks {
+  std::vector<BlockIndex> blocks;  // in the order of their release
+  bool enough = false;
+};
+AvailableBlocks available_cached_blocks(DeviceState& state, const AllocParams& params);
 bool release_available_cached_blocks(DeviceState& state, const AllocParams& params);
 
 // Every whole free segment of the pool, and every whole free page of its expandable ones.

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/program.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "memory/initial_state.h"
+
+namespace cufit::memory {
+namespace {
+
+struct LiveBlock {
+  uint32_t number;
+  bool requested;  // free_requested was seen
+};
+
+class Compiler {
+ public:
+  explicit Compiler(const Recording& recording) : recording_(recording) {}
+  Program compile();
+
+ private:
+  void find_initial_blocks();
+  void add(const RecordedEvent& event, uint32_t index);
+  void add_malloc(const RecordedEvent& event, uint32_t index);
+  void add_free(const RecordedEvent& event, uint32_t index);
+  void add_segment_call(const RecordedEvent& event);
+  void add_empty_cache(const RecordedEvent& event, uint32_t index);
+  void push(Op op, const RecordedEvent& event, uint32_t index);
+  uint16_t stream_of(uint64_t value);
+
+  const Recording& recording_;
+  Program program_;
+  std::unordered_map<uint64_t, LiveBlock> live_;
+  uint64_t last_stream_ = 0;
+  uint16_t last_index_ = UINT16_MAX;
+};
+
+uint16_t Compiler::stream_of(uint64_t value) {
+  if (last_index_ != UINT16_MAX && value == last_stream_) return last_index_;
+  const auto found = std::find(program_.streams.begin(), program_.streams.end(), value);
+  last_stream_ = value;
+  last_index_ = static_cast<uint16_t>(found - program_.streams.begin());
+  if (found == program_.streams.end()) program_.streams.push_back(value);
+  return last_index_;
+}
+
+// Live at the start is what is freed without an alloc before, and what lives at the end without
+// one.
+void Compiler::find_initial_blocks() {
+  std::vector<InitialBlock> blocks;
+  std::unordered_map<uint64_t, bool> born;  // address -> lives now, of those with an alloc
+  born.reserve(recording_.events.size() / 4);
+  for (uint32_t i = 0; i < recording_.events.size(); ++i) {
+    const RecordedEvent& event = recording_.events[i];
+    if (event.action == RecordedAction::alloc) {
+      born[event.address] = true;
+    } else if (event.action == RecordedAction::free_completed) {
+      const auto [at, is_new] = born.try_emplace(event.address, false);
+      if (is_new) blocks.push_back({event.address, event.size, 0, i});
+      at->second = false;
+    }
+  }
+  for (const SegmentView& segment : recording_.final_segments)
+    for (const BlockView& block : segment.blocks)
+      if (block.state != BlockUse::inactive && born.find(block.address) == born.end())
+        blocks.push_back({block.address, block.requested_size, block.size});
+  program_.initial = initial_segments(recording_, std::move(blocks));
+  for (SegmentView& segment : program_.initial)
+    for (BlockView& block : segment.blocks) {
+      if (block.state == BlockUse::inactive) continue;
+      const auto number = static_cast<uint32_t>(program_.addresses.size());
+      live_[block.address] = {number, false};
+      program_.addresses.push_back(block.address);
+      program_.initial_blocks.push_back(block.address);
+    }
+}
+
+void Compiler::push(Op op, const RecordedEvent& event, uint32_t index) {
+  op.event = index;
+  op.stream = stream_of(event.stream);
+  op.pool = static_cast<uint16_t>(event.pool);
+  program_.pools = std::max(program_.pools, event.pool);
+  program_.ops.push_back(op);
+}
+
+void Compiler::add_malloc(const RecordedEvent& event, uint32_t index) {
+  Op op;
+  op.size = event.size;
+  op.block = static_cast<uint32_t>(program_.addresses.size());
+  const auto [at, is_new] = live_.try_emplace(event.address, LiveBlock{op.block, false});
+  if (!is_new) {
+    ++program_.contradictions;
+    at->second = {op.block, false};
+  }
+  program_.addresses.push_back(event.address);
+  push(op, event, index);
+}
+
+void Compiler::add_free(const RecordedEvent& event, uint32_t index) {
+  const auto found = live_.find(event.address);
+  if (found == live_.end()) {
+    ++program_.contradictions;
+    return;
+  }
+  Op op;
+  op.block = found->second.number;
+  if (event.action == RecordedAction::free_requested) {
+    op.kind = OpKind::free_requested;
+    found->second.requested = true;
+    push(op, event, index);
+    return;
+  }
+  const bool requested = found->second.requested;
+  live_.erase(found);
+  Op* before = program_.ops.empty() ? nullptr : &program_.ops.back();
+  if (before != nullptr && before->kind == OpKind::free_requested && before->block == op.block) {
+    before->kind = OpKind::free;
+    return;
+  }
+  op.kind = requested ? OpKind::free_completed : OpKind::free;
+  push(op, event, index);
+}
+
+void Compiler::add_segment_call(const RecordedEvent& event) {
+  const auto kind = static_cast<RecordedCall::Kind>(
+      static_cast<uint8_t>(event.action) - static_cast<uint8_t>(RecordedAction::segment_alloc));
+  program_.segment_calls.push_back({kind, event.address, event.size});
+}
+
+void Compiler::add(const RecordedEvent& event, uint32_t index) {
+  switch (event.action) {
+    case RecordedAction::alloc:
+      add_malloc(event, index);
+      break;
+    case RecordedAction::free_requested:
+    case RecordedAction::free_completed:
+      add_free(event, index);
+      break;
+    case RecordedAction::oom: {
+      Op op;
+      op.kind = OpKind::failed;
+      op.size = event.size;
+      push(op, event, index);
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+void Compiler::add_empty_cache(const RecordedEvent& event, uint32_t index) {
+  Op op;
+  op.kind = OpKind::empty_cache;
+  push(op, event, index);
+}
+
+bool is_segment_call(RecordedAction action) {
+  return action >= RecordedAction::segment_alloc && action <= RecordedAction::segment_unmap;
+}
+
+Program Compiler::compile() {
+  find_initial_blocks();
+  program_.ops.reserve(recording_.events.size() * 2 / 3);
+  // Segment calls precede the alloc or oom that they were made for. Pending frees that the release
+  // step completes are written between them.
+  size_t window_begin = 0;
+  for (size_t i = 0; i < recording_.events.size(); ++i) {
+    const RecordedEvent& event = recording_.events[i];
+    const auto index = static_cast<uint32_t>(i);
+    if (is_segment_call(event.action)) {
+      add_segment_call(event);
+      continue;
+    }
+    const bool serves =
+        event.action == RecordedAction::alloc || event.action == RecordedAction::oom;
+    const bool open = window_begin < program_.segment_calls.size();
+    // Segments went back without a new one: nobody was served, so it was empty_cache.
+    const RecordedCall::Kind last =
+        open ? program_.segment_calls.back().kind : RecordedCall::Kind::segment_alloc;
+    const bool only_released = open && (last == RecordedCall::Kind::segment_free ||
+                                        last == RecordedCall::Kind::segment_unmap);
+    const bool emptied = only_released && event.action != RecordedAction::oom;
+    if (emptied) add_empty_cache(event, index);
+    if (open && (emptied || serves)) {
+      if (!emptied) add(event, index);
+      program_.windows.push_back({static_cast<uint32_t>(program_.ops.size() - 1),
+                                  static_cast<uint32_t>(program_.segment_calls.size())});
+      window_begin = program_.segment_calls.size();
+      if (!emptied) continue;
+    }
+    add(event, index);
+  }
+  if (window_begin < program_.segment_calls.size()) {
+    add_empty_cache(recording_.events.back(), static_cast<uint32_t>(recording_.events.size() - 1));
+    program_.windows.push_back({static_cast<uint32_t>(program_.ops.size() - 1),
+                                static_cast<uint32_t>(program_.segment_calls.size())});
+  }
+  return std::move(program_);
+}
+
+}  // namespace
+
+Program compile_program(const Recording& recording) { return Compiler(recording).compile(); }
+
+}  // namespace cufit::memory

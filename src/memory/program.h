@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// A recording as a list of requests whose blocks are numbered instead of addressed: made once, run
+// under any number of settings without a look-up.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "memory/recording.h"
+
+namespace cufit::memory {
+
+enum class OpKind : uint8_t {
+  malloc,
+  free,            // free_requested and free_completed next to each other
+  free_requested,  // waits for events of other streams
+  free_completed,
+  empty_cache,  // segments were given back and no request was being served
+  failed,       // the recorded run was out of memory here; size is the rounded request
+};
+
+struct Op {
+  uint64_t size = 0;
+  uint32_t block = 0;   // number of the allocation
+  uint32_t event = 0;   // of Recording::events
+  uint16_t stream = 0;  // of Program::streams
+  uint16_t pool = 0;
+  OpKind kind = OpKind::malloc;
+};
+
+// The segment events that the recorded run made while it served one request.
+struct SegmentWindow {
+  uint32_t op = 0;
+  uint32_t end = 0;  // of Program::segment_calls; it begins where the one before ends
+};
+
+struct Program {
+  std::vector<Op> ops;
+  std::vector<uint64_t> streams;
+  std::vector<SegmentView> initial;      // empty when the recording is complete
+  std::vector<uint64_t> initial_blocks;  // addresses of the first allocations by number
+  std::vector<uint64_t> addresses;       // recorded, by number of the allocation
+  std::vector<RecordedCall> segment_calls;
+  std::vector<SegmentWindow> windows;  // by op
+  uint32_t pools = 0;                  // highest number
+  // Frees of addresses that were never seen, allocs of addresses that still live: not 0 says that
+  // the trace leaves events out (skip_actions) or is damaged.
+  uint32_t contradictions = 0;
+};
+
+Program compile_program(const Recording& recording);
+
+}  // namespace cufit::memory
