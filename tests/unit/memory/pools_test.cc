@@ -97,18 +97,19 @@ TEST(RecordedMemory, FeedsAddressesAndFailuresBack) {
                          {Kind::segment_free, 1000, 20 * k_mib},
                          {Kind::segment_alloc, 77, 22 * k_mib}});
   CachingAllocator allocator(AllocatorOptions(), memory);
-  memory.open_window(1);
+  memory.open_window(1, false);
   const BlockHandle first = allocator.malloc(5 * k_mib);
   EXPECT_EQ(allocator.block(first).ptr, 1000u);
   memory.close_window();
   allocator.free(first);
-  memory.open_window(3);
+  memory.open_window(3, false);
   EXPECT_EQ(allocator.block(allocator.malloc(21 * k_mib)).ptr, 77u);
   memory.close_window();
   EXPECT_EQ(memory.matched(), 3u);
   EXPECT_EQ(memory.differing(), 0u);
   EXPECT_EQ(allocator.stats().num_alloc_retries, 1u);
-  // A request with no call left fails, as it did when it was recorded.
+  // The request that ran out of memory when it was recorded has no call left.
+  memory.open_window(3, true);
   EXPECT_FALSE(allocator.malloc(21 * k_mib));
 }
 
@@ -117,7 +118,7 @@ TEST(RecordedMemory, CountsWhatDiffers) {
   RecordedMemory memory(
       {{Kind::segment_alloc, 1000, 24 * k_mib}, {Kind::segment_free, 5, 2 * k_mib}});
   CachingAllocator allocator(AllocatorOptions(), memory);
-  memory.open_window(2);
+  memory.open_window(2, false);
   EXPECT_TRUE(allocator.malloc(5 * k_mib));  // asks for 20
   memory.close_window();
   EXPECT_EQ(memory.matched(), 0u);

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/replay.h"
+
+namespace cufit::memory {
+namespace {
+
+class Run {
+ public:
+  Run(const Program& program, const ReplayOptions& options, DeviceMemory& memory,
+      std::vector<SegmentEvent>* log)
+      : program_(program), allocator_(options.allocator, memory, log) {
+    result_.not_modelled = options.allocator.settings.not_modelled;
+    for (const uint64_t stream : program.streams) streams_.push_back(allocator_.stream(stream));
+    for (uint32_t i = 0; i < program.pools; ++i) allocator_.retain_pool(allocator_.create_pool({}));
+    blocks_.resize(program.addresses.size());
+    adopt_initial_state();
+  }
+
+  // False: out of memory.
+  bool step(const Op& op) {
+    allocator_.set_event(op.event);
+    switch (op.kind) {
+      case OpKind::malloc:
+        blocks_[op.block] = allocator_.malloc_in_pool(op.size, streams_[op.stream], op.pool);
+        return noted(blocks_[op.block]);
+      case OpKind::free:
+        if (blocks_[op.block]) allocator_.free(blocks_[op.block]);
+        return true;
+      case OpKind::free_requested:
+        if (blocks_[op.block]) allocator_.free_requested(blocks_[op.block]);
+        return true;
+      case OpKind::free_completed:
+        if (blocks_[op.block]) allocator_.free_completed(blocks_[op.block]);
+        return true;
+      case OpKind::empty_cache:
+        allocator_.empty_cache();
+        return true;
+      case OpKind::failed:
+        return step_failed(op);
+    }
+    return true;
+  }
+
+  CachingAllocator& allocator() { return allocator_; }
+  BlockHandle block(uint32_t number) const { return blocks_[number]; }
+  StreamIndex stream(uint16_t stream) const { return streams_[stream]; }
+  ReplayResult finish() {
+    result_.stats = allocator_.stats();
+    return std::move(result_);
+  }
+
+ private:
+  void adopt_initial_state() {
+    uint32_t number = 0;
+    for (SegmentView segment : program_.initial) {
+      allocator_.adopt(segment);
+      for (const BlockView& block : segment.blocks)
+        if (block.state != BlockUse::inactive) blocks_[number++] = block.handle;
+    }
+  }
+
+  bool noted(BlockHandle handle) {
+    if (handle) return true;
+    if (!result_.oom) result_.oom = allocator_.last_oom();
+    return false;
+  }
+
+  // The request that the recorded run could not serve. If it is served now, nothing in the
+  // recording says when it would have been freed.
+  bool step_failed(const Op& op) {
+    const BlockHandle handle = allocator_.malloc_in_pool(op.size, streams_[op.stream], op.pool);
+    if (!noted(handle)) return false;
+    result_.survived_recorded_oom = true;
+    allocator_.free(handle);
+    return true;
+  }
+
+  const Program& program_;
+  CachingAllocator allocator_;
+  std::vector<StreamIndex> streams_;
+  std::vector<BlockHandle> blocks_;  // by number of the allocation; false: out of memory
+  ReplayResult result_;
+};
+
+}  // namespace
+
+ReplayResult replay(const Program& program, const ReplayOptions& options,
+                    std::vector<SegmentEvent>* log) {
+  SyntheticMemory memory(options.capacity, options.order);
+  Run run(program, options, memory, log);
+  for (const Op& op : program.ops)
+    if (!run.step(op) && options.stop_at_oom) break;
+  return run.finish();
+}
+
+Verification verify(const Program& program, const ReplayOptions& options) {
+  Verification check;
+  RecordedMemory memory(program.segment_calls);
+  Run run(program, options, memory, nullptr);
+  auto window = program.windows.begin();
+  for (size_t i = 0; i < program.ops.size(); ++i) {
+    const Op& op = program.ops[i];
+    const size_t differences = memory.differing();
+    size_t end = memory.consumed();
+    if (window != program.windows.end() && window->op == i) end = (window++)->end;
+    memory.open_window(end, op.kind == OpKind::failed);
+    // Segments were given back that this request would not have released: empty_cache came first.
+    const std::optional<uint64_t> released = memory.released_next();
+    if (op.kind == OpKind::malloc && released &&
+        !run.allocator().would_release_first(*released, op.size, run.stream(op.stream), op.pool))
+      run.allocator().empty_cache();
+    const bool served = run.step(op);
+    memory.close_window();
+    bool differs = memory.differing() != differences;
+    if (op.kind == OpKind::malloc) {
+      ++check.allocations;
+      const bool same =
+          served && run.allocator().block(run.block(op.block)).ptr == program.addresses[op.block];
+      check.addresses_matched += same ? 1 : 0;
+      differs = differs || !same;
+    }
+    if (op.kind == OpKind::failed) differs = differs || served;
+    if (differs && !check.first_difference) check.first_difference = op.event;
+  }
+  check.segment_events = program.segment_calls.size();
+  check.segment_events_matched = memory.matched();
+  check.result = run.finish();
+  return check;
+}
+
+}  // namespace cufit::memory

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// A recorded run again: under its own settings with every segment event compared (verify), or under
+// other settings, limits and capacities (replay). Exact as far as DeviceCachingAllocator is
+// modelled; what is not, is named in ReplayResult::not_modelled.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "memory/caching_allocator.h"
+#include "memory/program.h"
+
+namespace cufit::memory {
+
+struct ReplayOptions {
+  AllocatorOptions allocator;
+  uint64_t capacity = 0;  // bytes that cudaMalloc can give in all; 0: no bound
+  SyntheticMemory::Order order = SyntheticMemory::Order::descending;
+  // A program that runs out of memory ends, unless it is known to catch it.
+  bool stop_at_oom = true;
+};
+
+struct ReplayResult {
+  DeviceStats stats;
+  std::optional<OutOfMemory> oom;      // the first; `event` counts Recording::events
+  bool survived_recorded_oom = false;  // what comes after it is the end of the recorded run
+  std::vector<std::string> not_modelled;
+};
+
+ReplayResult replay(const Program& program, const ReplayOptions& options,
+                    std::vector<SegmentEvent>* log = nullptr);
+
+struct Verification {
+  ReplayResult result;
+  size_t segment_events = 0, segment_events_matched = 0;
+  size_t allocations = 0, addresses_matched = 0;
+  // The event at which model and recording part for the first time.
+  std::optional<uint32_t> first_difference;
+  bool exact() const { return !first_difference; }
+};
+
+// Feeds the recorded segment addresses and failures back; `options.capacity` and `order` are not
+// used.
+Verification verify(const Program& program, const ReplayOptions& options);
+
+}  // namespace cufit::memory
