@@ -16,6 +16,7 @@ bool SyntheticMemory::take(uint64_t size) {
 
 uint64_t SyntheticMemory::place(uint64_t size) {
   const uint64_t bytes = round_up(size, k_round_large);
+  if (order_ == Order::driver) return space_.place(bytes);
   if (order_ == Order::descending) return next_ -= bytes;
   const uint64_t address = next_;
   next_ += bytes;
@@ -27,7 +28,14 @@ std::optional<uint64_t> SyntheticMemory::cuda_malloc(uint64_t size) {
   return place(size);
 }
 
-void SyntheticMemory::cuda_free(uint64_t, uint64_t size) { used_ -= round_up(size, k_round_large); }
+void SyntheticMemory::leave(uint64_t address, uint64_t size) {
+  if (order_ == Order::driver) space_.release(address, round_up(size, k_round_large));
+}
+
+void SyntheticMemory::cuda_free(uint64_t address, uint64_t size) {
+  used_ -= round_up(size, k_round_large);
+  leave(address, size);
+}
 
 bool SyntheticMemory::map(uint64_t, uint64_t size) { return take(size); }
 

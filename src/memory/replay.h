@@ -17,7 +17,7 @@ namespace cufit::memory {
 struct ReplayOptions {
   AllocatorOptions allocator;
   uint64_t capacity = 0;  // bytes that cudaMalloc can give in all; 0: no bound
-  SyntheticMemory::Order order = SyntheticMemory::Order::descending;
+  SyntheticMemory::Order order = SyntheticMemory::Order::driver;
   // A program that runs out of memory ends, unless it is known to catch it.
   bool stop_at_oom = true;
 };
