@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/snapshot_recording.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/format.h"
+#include "base/number.h"
+
+namespace cufit::memory {
+namespace {
+
+class PoolNumbers {
+ public:
+  uint32_t number(const std::optional<PoolId>& pool) {
+    if (!pool || *pool == PoolId()) return 0;
+    const auto found = std::find(pools_.begin(), pools_.end(), *pool);
+    const auto index = static_cast<uint32_t>(found - pools_.begin());
+    if (found == pools_.end()) pools_.push_back(*pool);
+    return index + 1;
+  }
+
+ private:
+  std::vector<PoolId> pools_;
+};
+
+uint64_t present(uint64_t value) { return value == k_absent ? 0 : value; }
+
+RecordedAction recorded_action(Action action) {
+  switch (action) {
+    case Action::alloc:
+      return RecordedAction::alloc;
+    case Action::free_requested:
+      return RecordedAction::free_requested;
+    case Action::free_completed:
+      return RecordedAction::free_completed;
+    case Action::segment_alloc:
+      return RecordedAction::segment_alloc;
+    case Action::segment_free:
+      return RecordedAction::segment_free;
+    case Action::segment_map:
+      return RecordedAction::segment_map;
+    case Action::segment_unmap:
+      return RecordedAction::segment_unmap;
+    case Action::oom:
+      return RecordedAction::oom;
+    default:
+      return RecordedAction::other;
+  }
+}
+
+BlockUse block_use(BlockState state) {
+  if (state == BlockState::active_allocated) return BlockUse::allocated;
+  return state == BlockState::inactive ? BlockUse::inactive : BlockUse::pending_free;
+}
+
+SegmentView segment_view(const Segment& segment, PoolNumbers& pools) {
+  SegmentView view;
+  view.address = segment.address;
+  view.size = segment.total_size;
+  view.stream = segment.stream;
+  view.pool = pools.number(segment.pool);
+  view.is_small = segment.is_small;
+  view.is_expandable = segment.is_expandable;
+  for (const Block& block : segment.blocks) {
+    BlockView part;
+    part.address = block.address;
+    part.size = block.size;
+    part.requested_size = present(block.requested_size);
+    part.state = block_use(block.state);
+    view.blocks.push_back(part);
+  }
+  return view;
+}
+
+// Gives each event the pool of the final segment that it lies in, from the event that made the
+// segment on.
+void derive_pools(Recording& recording) {
+  struct Range {
+    uint64_t address, size;
+    uint32_t pool;
+    size_t since;
+  };
+  std::vector<Range> ranges;
+  for (const SegmentView& segment : recording.final_segments)
+    if (segment.pool != 0) ranges.push_back({segment.address, segment.size, segment.pool, 0});
+  if (ranges.empty()) return;
+  const auto range_of = [&](uint64_t address) -> Range* {
+    auto after = std::upper_bound(ranges.begin(), ranges.end(), address,
+                                  [](uint64_t value, const Range& r) { return value < r.address; });
+    if (after == ranges.begin()) return nullptr;
+    --after;
+    return address - after->address < after->size ? &*after : nullptr;
+  };
+  for (size_t i = 0; i < recording.events.size(); ++i) {
+    const RecordedEvent& event = recording.events[i];
+    Range* range = range_of(event.address);
+    if (range != nullptr && event.action == RecordedAction::segment_alloc) range->since = i;
+  }
+  for (size_t i = 0; i < recording.events.size(); ++i) {
+    RecordedEvent& event = recording.events[i];
+    if (event.action == RecordedAction::oom) continue;
+    const Range* range = range_of(event.address);
+    if (range != nullptr && i >= range->since) event.pool = range->pool;
+  }
+}
+
+// What the fields say where there is no text.
+Settings from_fields(const AllocatorSettings& fields) {
+  Settings settings;
+  settings.max_split_size = fields.max_split_size.value_or(k_no_max_split);
+  settings.garbage_collection_threshold = fields.garbage_collection_threshold.value_or(0);
+  settings.expandable_segments = fields.expandable_segments.value_or(false);
+  for (const auto& [key, divisions] : fields.roundup_power2_divisions) {
+    const std::optional<uint64_t> mib = parse_uint(key);
+    if (!mib || !is_power_of_two(*mib) || floor_log2(*mib) >= 16) continue;
+    const bool sound = divisions == 0 || is_power_of_two(divisions);
+    settings.roundup_power2_divisions[floor_log2(*mib)] = sound ? divisions : 0;
+  }
+  return settings;
+}
+
+}  // namespace
+
+Result<Settings> recorded_settings(const Snapshot& snapshot, const VersionProfile& version) {
+  if (!snapshot.settings) return Settings();
+  if (!snapshot.settings->conf || snapshot.settings->conf->empty())
+    return from_fields(*snapshot.settings);
+  Result<Settings> settings = parse_allocator_settings(*snapshot.settings->conf, version);
+  if (!settings) return std::move(settings.error()).in("the snapshot's allocator settings");
+  return settings;
+}
+
+Result<Recording> recording_of(const Snapshot& snapshot, uint32_t device,
+                               const VersionProfile& version) {
+  if (device >= snapshot.traces.size())
+    return fail(Code::not_found, format("the snapshot has no trace of device {}", device));
+  const Trace& trace = snapshot.traces[device];
+  if (trace.count > UINT32_MAX / 2)
+    return fail(Code::unsupported, format("a trace of {} events", trace.count));
+  Recording recording;
+  recording.version = version;
+  CUFIT_TRY(settings, recorded_settings(snapshot, version));
+  recording.settings = settings;
+  PoolNumbers pools;
+  for (const Segment& segment : snapshot.segments)
+    if (segment.device == device) recording.final_segments.push_back(segment_view(segment, pools));
+  bool named = false;
+  recording.events.reserve(trace.count);
+  for (size_t i = 0; i < trace.count; ++i) {
+    const TraceEvent& row = snapshot.events[trace.first + i];
+    const EventContext& context = snapshot.context(row);
+    RecordedEvent event;
+    event.action = recorded_action(row.action);
+    event.address = event.action == RecordedAction::oom ? 0 : present(row.address);
+    event.size = present(row.size);
+    event.stream = context.stream;
+    event.pool = pools.number(context.pool);
+    named = named || context.pool.has_value();
+    recording.events.push_back(event);
+  }
+  if (!named) derive_pools(recording);
+  return recording;
+}
+
+}  // namespace cufit::memory
