@@ -96,7 +96,7 @@ BlockIndex unmapped_around(DeviceState& state, const SegmentView& view, StreamIn
 BlockIndex map_adopted(DeviceState& state, const SegmentView& view, StreamIndex stream) {
   const BlockIndex index = unmapped_around(state, view, stream);
   BlockPool& pool = *state.blocks[index].pool;
-  pool.erase_from_unmapped(state.blocks[index]);
+  pool.erase_from_unmapped(state.blocks[index], index);
   if (state.blocks[index].ptr < view.address) {
     const BlockIndex low = split_front(state, index, view.address - state.blocks[index].ptr);
     pool.insert_into_unmapped(state.blocks[low], low);

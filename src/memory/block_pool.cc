@@ -29,9 +29,11 @@ void BlockPool::insert_into_unmapped(const PoolBlock& block, BlockIndex index) {
               {block.ptr, index});
 }
 
-void BlockPool::erase_from_unmapped(const PoolBlock& block) {
+void BlockPool::erase_from_unmapped(const PoolBlock& block, BlockIndex index) {
   std::vector<UnmappedBlock>& list = unmapped[block.stream];
-  list.erase(std::lower_bound(list.begin(), list.end(), block.ptr, address_before));
+  auto found = std::lower_bound(list.begin(), list.end(), block.ptr, address_before);
+  while (found->block != index) ++found;  // two at one address: see free_blocks.h
+  list.erase(found);
 }
 
 std::vector<BlockIndex> in_set_order(const BlockPool& pool, const Streams& streams) {

@@ -49,11 +49,11 @@ struct BlockPool {
     block.gc_count_base = get_free_blocks_call_count;
     free_blocks(block.stream).insert(block.size, block.ptr, index);
   }
-  void erase_from_blocks(const PoolBlock& block) {
-    blocks[block.stream].erase(block.size, block.ptr);
+  void erase_from_blocks(const PoolBlock& block, BlockIndex index) {
+    blocks[block.stream].erase(block.size, block.ptr, index);
   }
   void insert_into_unmapped(const PoolBlock& block, BlockIndex index);
-  void erase_from_unmapped(const PoolBlock& block);
+  void erase_from_unmapped(const PoolBlock& block, BlockIndex index);
 };
 
 // All free blocks in PyTorch's set order: stream value, size, address.

@@ -96,7 +96,8 @@ class CachingAllocator {
   void release_pool(uint32_t pool);
 
   // Puts a segment there as if it had been allocated before; counts in reserved and allocated, not
-  // in the log. Fills the blocks' handles. Segments of one expandable reservation come by address.
+  // in the log. Fills the blocks' handles. Its blocks, at least one, cover it. Segments of one
+  // expandable reservation come by address.
   void adopt(SegmentView& segment);
 
   const DeviceStats& stats() const { return state_.stats; }

@@ -69,7 +69,7 @@ bool map_block(DeviceState& state, BlockIndex index, uint64_t size) {
   const uint64_t bytes = round_up(offset + size, segment.page) - offset;
   if (!state.memory->map(address, bytes)) return false;
 
-  pool.erase_from_unmapped(state.blocks[index]);
+  pool.erase_from_unmapped(state.blocks[index], index);
   if (bytes < state.blocks[index].size) {
     const BlockIndex rest = split_back(state, index, bytes);
     pool.insert_into_unmapped(state.blocks[rest], rest);
@@ -108,7 +108,7 @@ BlockIndex try_allocate_expandable_block(DeviceState& state, const AllocParams& 
     if (!map_block(state, unmapped, std::min(missing, state.blocks[unmapped].size))) return k_none;
     candidate = unmapped;  // it took the old candidate in
   }
-  params.pool->erase_from_blocks(state.blocks[candidate]);
+  params.pool->erase_from_blocks(state.blocks[candidate], candidate);
   return candidate;
 }
 
@@ -121,7 +121,7 @@ void unmap_block(DeviceState& state, BlockIndex index) {
   const uint64_t from =
       segment.address + round_up(state.blocks[index].ptr - segment.address, segment.page);
   state.memory->unmap(from, bytes);
-  pool.erase_from_blocks(state.blocks[index]);
+  pool.erase_from_blocks(state.blocks[index], index);
   if (state.blocks[index].ptr < from) {
     const BlockIndex head = split_front(state, index, from - state.blocks[index].ptr);
     pool.insert_into_blocks(state.blocks[head], head);
@@ -146,7 +146,7 @@ void release_expandable_segment(DeviceState& state, BlockIndex index) {
   ExpandableSegment& segment = state.expandable_segments[block.expandable_segment];
   state.memory->unreserve(segment.address, segment.size);
   segment.live = false;
-  block.pool->erase_from_unmapped(block);
+  block.pool->erase_from_unmapped(block, index);
   state.blocks.destroy(index);
 }
 

@@ -6,36 +6,36 @@
 namespace cufit::memory {
 namespace {
 
-template <class Key>
-bool before(const Key& key, uint64_t size, uint64_t address) {
-  return key.size < size || (key.size == size && key.address < address);
+bool before(const FreeBlocks::Entry& a, const FreeBlocks::Entry& b) {
+  if (a.size != b.size) return a.size < b.size;
+  if (a.address != b.address) return a.address < b.address;
+  return a.block < b.block;
 }
 
-// First of `count` keys that is not before (size, address).
-template <class Key>
-size_t first_not_before(const Key* keys, size_t count, uint64_t size, uint64_t address) {
-  const Key* from = keys;
+// First of `count` entries that is not before `entry`.
+size_t first_not_before(const FreeBlocks::Entry* entries, size_t count,
+                        const FreeBlocks::Entry& entry) {
+  const FreeBlocks::Entry* from = entries;
   while (count > 0) {
     const size_t half = count / 2;
-    const bool right = before(from[half], size, address);
+    const bool right = before(from[half], entry);
     from = right ? from + half + 1 : from;
     count = right ? count - half - 1 : half;
   }
-  return static_cast<size_t>(from - keys);
+  return static_cast<size_t>(from - entries);
 }
 
 }  // namespace
 
-size_t FreeBlocks::find_chunk(uint64_t size, uint64_t address) const {
-  return first_not_before(last_.data(), last_.size(), size, address);
+size_t FreeBlocks::find_chunk(const Entry& entry) const {
+  return first_not_before(last_.data(), last_.size(), entry);
 }
 
-FreeBlocks::Position FreeBlocks::lower_bound(uint64_t size, uint64_t address) const {
-  const size_t chunk = find_chunk(size, address);
+FreeBlocks::Position FreeBlocks::find(const Entry& entry) const {
+  const size_t chunk = find_chunk(entry);
   if (chunk == chunks_.size()) return {chunk, 0};
-  const Chunk& entries = *chunks_[chunk];
-  return {chunk, static_cast<uint32_t>(
-                     first_not_before(entries.entries.data(), entries.count, size, address))};
+  const Chunk& in = *chunks_[chunk];
+  return {chunk, static_cast<uint32_t>(first_not_before(in.entries.data(), in.count, entry))};
 }
 
 FreeBlocks::Position FreeBlocks::next(Position position) const {
@@ -56,8 +56,7 @@ bool FreeBlocks::step_back(Position& position) const {
 }
 
 void FreeBlocks::set_last(size_t chunk) {
-  const Entry& entry = chunks_[chunk]->entries[chunks_[chunk]->count - 1];
-  last_[chunk] = {entry.size, entry.address};
+  last_[chunk] = chunks_[chunk]->entries[chunks_[chunk]->count - 1];
 }
 
 std::unique_ptr<FreeBlocks::Chunk> FreeBlocks::new_chunk() {
@@ -78,24 +77,25 @@ void FreeBlocks::split_chunk(size_t chunk) {
 }
 
 void FreeBlocks::insert(uint64_t size, uint64_t address, BlockIndex block) {
+  const Entry entry{size, address, block};
   ++count_;
   if (chunks_.empty()) {
     chunks_.push_back(new_chunk());
-    last_.push_back({});
+    last_.push_back(entry);
   }
-  size_t chunk = find_chunk(size, address);
-  if (chunk == chunks_.size()) --chunk;  // beyond the last key: append to the last chunk
+  size_t chunk = find_chunk(entry);
+  if (chunk == chunks_.size()) --chunk;  // beyond the last entry: append to the last chunk
   if (chunks_[chunk]->count == k_capacity) {
     split_chunk(chunk);
-    if (before(last_[chunk], size, address)) ++chunk;
+    if (before(last_[chunk], entry)) ++chunk;
   }
-  Chunk& entries = *chunks_[chunk];
-  const size_t slot = first_not_before(entries.entries.data(), entries.count, size, address);
-  Entry* place = entries.entries.data() + slot;
-  std::memmove(place + 1, place, (entries.count - slot) * sizeof(Entry));
-  *place = {size, address, block};
-  ++entries.count;
-  if (slot + 1 == entries.count) last_[chunk] = {size, address};
+  Chunk& in = *chunks_[chunk];
+  const size_t slot = first_not_before(in.entries.data(), in.count, entry);
+  Entry* place = in.entries.data() + slot;
+  std::memmove(place + 1, place, (in.count - slot) * sizeof(Entry));
+  *place = entry;
+  ++in.count;
+  if (slot + 1 == in.count) last_[chunk] = entry;
 }
 
 void FreeBlocks::erase(Position position) {

@@ -17,6 +17,12 @@ Ranges::iterator range_with(Ranges& ranges, uint64_t address) {
   return inside ? after : ranges.end();
 }
 
+// Not empty and without overflow, also where ranges are joined.
+bool is_sound(uint64_t address, uint64_t size) {
+  constexpr uint64_t k_limit = uint64_t{1} << 60;
+  return size > 0 && size < k_limit && address < k_limit;
+}
+
 // Takes [address, address + size) out; what is left of the range stays.
 void remove_range(Ranges& ranges, uint64_t address, uint64_t size) {
   const auto found = range_with(ranges, address);
@@ -73,12 +79,14 @@ void add_range(Ranges& ranges, SegmentView range) {
 Ranges ranges_at_start(const Recording& recording) {
   Ranges ranges;
   for (const SegmentView& segment : recording.final_segments) {
+    if (!is_sound(segment.address, segment.size)) continue;
     SegmentView range = segment;
     range.blocks.clear();
     ranges[range.address] = std::move(range);
   }
   for (size_t i = recording.events.size(); i-- > 0;) {
     const RecordedEvent& event = recording.events[i];
+    if (!is_sound(event.address, event.size)) continue;
     switch (event.action) {
       case RecordedAction::segment_alloc:
       case RecordedAction::segment_map:
@@ -111,6 +119,7 @@ void add_blocks(SegmentView& segment, const std::vector<InitialBlock>& live, siz
                         ? block.size
                         : round_size(block.requested_size, settings.roundup_power2_divisions);
     size = std::min(size, next - block.address);
+    if (size == 0) continue;  // two at one address
     // The large pool never leaves a free rest of 1 MiB or less behind, so the block has it.
     const bool whole_pages = segment.is_expandable || segment.is_small;
     if (block.size == 0 && !whole_pages && next - block.address - size <= k_small_size)

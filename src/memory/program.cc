@@ -28,6 +28,7 @@ class Compiler {
   void add_empty_cache(const RecordedEvent& event, uint32_t index);
   void push(Op op, const RecordedEvent& event, uint32_t index);
   uint16_t stream_of(uint64_t value);
+  uint16_t pool_of(uint32_t pool);
 
   const Recording& recording_;
   Program program_;
@@ -41,7 +42,12 @@ uint16_t Compiler::stream_of(uint64_t value) {
   const auto found = std::find(program_.streams.begin(), program_.streams.end(), value);
   last_stream_ = value;
   last_index_ = static_cast<uint16_t>(found - program_.streams.begin());
-  if (found == program_.streams.end()) program_.streams.push_back(value);
+  if (found != program_.streams.end()) return last_index_;
+  if (program_.streams.size() == k_max_streams) {
+    ++program_.contradictions;
+    return last_index_ = 0;
+  }
+  program_.streams.push_back(value);
   return last_index_;
 }
 
@@ -66,7 +72,8 @@ void Compiler::find_initial_blocks() {
       if (block.state != BlockUse::inactive && born.find(block.address) == born.end())
         blocks.push_back({block.address, block.requested_size, block.size});
   program_.initial = initial_segments(recording_, std::move(blocks));
-  for (SegmentView& segment : program_.initial)
+  for (SegmentView& segment : program_.initial) {
+    segment.pool = pool_of(segment.pool);
     for (BlockView& block : segment.blocks) {
       if (block.state == BlockUse::inactive) continue;
       const auto number = static_cast<uint32_t>(program_.addresses.size());
@@ -74,13 +81,22 @@ void Compiler::find_initial_blocks() {
       program_.addresses.push_back(block.address);
       program_.initial_blocks.push_back(block.address);
     }
+  }
+}
+
+uint16_t Compiler::pool_of(uint32_t pool) {
+  if (pool > k_max_pools) {
+    ++program_.contradictions;
+    pool = 0;
+  }
+  program_.pools = std::max(program_.pools, pool);
+  return static_cast<uint16_t>(pool);
 }
 
 void Compiler::push(Op op, const RecordedEvent& event, uint32_t index) {
   op.event = index;
   op.stream = stream_of(event.stream);
-  op.pool = static_cast<uint16_t>(event.pool);
-  program_.pools = std::max(program_.pools, event.pool);
+  op.pool = pool_of(event.pool);
   program_.ops.push_back(op);
 }
 
@@ -99,7 +115,9 @@ void Compiler::add_malloc(const RecordedEvent& event, uint32_t index) {
 
 void Compiler::add_free(const RecordedEvent& event, uint32_t index) {
   const auto found = live_.find(event.address);
-  if (found == live_.end()) {
+  const bool again = found != live_.end() && found->second.requested &&
+                     event.action == RecordedAction::free_requested;
+  if (found == live_.end() || again) {
     ++program_.contradictions;
     return;
   }

@@ -34,6 +34,9 @@ struct SegmentWindow {
   uint32_t end = 0;  // of Program::segment_calls; it begins where the one before ends
 };
 
+constexpr size_t k_max_streams = 4096;
+constexpr uint32_t k_max_pools = 4096;
+
 struct Program {
   std::vector<Op> ops;
   std::vector<uint64_t> streams;
@@ -43,8 +46,9 @@ struct Program {
   std::vector<RecordedCall> segment_calls;
   std::vector<SegmentWindow> windows;  // by op
   uint32_t pools = 0;                  // highest number
-  // Frees of addresses that were never seen, allocs of addresses that still live: not 0 says that
-  // the trace leaves events out (skip_actions) or is damaged.
+  // Frees of addresses that were never seen, more streams or pools than k_max_streams or
+  // k_max_pools, allocs of addresses that still live: not 0 says that the trace leaves events out
+  // (skip_actions) or is damaged.
   uint32_t contradictions = 0;
 };
 

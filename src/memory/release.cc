@@ -31,7 +31,7 @@ void synchronize_and_free_events(DeviceState& state, uint32_t only) {
 
 void release_block(DeviceState& state, BlockIndex index) {
   const PoolBlock& block = state.blocks[index];
-  block.pool->erase_from_blocks(block);
+  block.pool->erase_from_blocks(block, index);
   state.memory->cuda_free(block.ptr, block.size);
   state.stats.reserved_bytes.decrease(block.size);
   state.stats.segments.decrease(1);

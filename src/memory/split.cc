@@ -53,9 +53,9 @@ void try_merge_blocks(DeviceState& state, BlockIndex dst, BlockIndex src) {
   PoolBlock& from = state.blocks[src];
   if (from.state != BlockUse::inactive || from.mapped != to.mapped) return;
   if (from.mapped) {
-    from.pool->erase_from_blocks(from);
+    from.pool->erase_from_blocks(from, src);
   } else {
-    from.pool->erase_from_unmapped(from);
+    from.pool->erase_from_unmapped(from, src);
   }
   if (to.prev == src) {
     to.ptr = from.ptr;

@@ -39,7 +39,7 @@ TEST(FreeBlocks, AgreesWithASet) {
     if (grow && expected.insert(key).second) blocks.insert(key.first, key.second, 0);
     auto victim = expected.lower_bound(key);
     if (!grow && victim != expected.end()) {
-      blocks.erase(victim->first, victim->second);
+      blocks.erase(victim->first, victim->second, 0);
       expected.erase(victim);
     }
     ASSERT_EQ(blocks.size(), expected.size());

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any events as a recording: verify and replay must end, whatever the events contradict.
+#include <cstdlib>
+#include <cstring>
+
+#include "memory/replay.h"
+
+namespace {
+
+using namespace cufit::memory;
+
+const char* const k_settings[] = {"", "expandable_segments:True", "max_split_size_mb:20",
+                                  "garbage_collection_threshold:0.1",
+                                  "expandable_segments:True,max_split_size_mb:40"};
+
+struct Bytes {
+  const uint8_t* data;
+  size_t size;
+  uint8_t take() {
+    if (size == 0) return 0;
+    --size;
+    return *data++;
+  }
+  // Near a multiple of 2 MiB, so that ranges meet; now and then anything.
+  uint64_t place() {
+    const uint64_t mib2 = take();
+    if (mib2 == 255) {
+      uint64_t any = 0;
+      for (int i = 0; i < 8; ++i) any = any << 8 | take();
+      return any;
+    }
+    return (mib2 << 21) + uint64_t{512} * (take() % 16);
+  }
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  Bytes bytes{data, size};
+  Recording recording;
+  const VersionProfile version = version_profile(2, bytes.take() % 15);
+  const VersionProfile newest;
+  ReplayOptions options;
+  options.allocator.version = version;
+  options.allocator.settings =
+      cufit::memory::parse_allocator_settings(k_settings[bytes.take() % 5], newest).value();
+  const uint8_t limit = bytes.take();
+  if (limit > 0) options.allocator.allowed_memory_maximum = limit * 8 * k_mib;
+  options.stop_at_oom = limit % 2 == 0;
+  recording.settings = options.allocator.settings;
+  recording.version = version;
+  for (int segments = bytes.take() % 6; segments > 0; --segments) {
+    SegmentView segment;
+    segment.address = bytes.place();
+    segment.size = bytes.place();
+    const uint8_t flags = bytes.take();
+    segment.is_small = flags & 1;
+    segment.is_expandable = flags & 2;
+    segment.pool = flags >> 6;
+    for (int blocks = flags >> 2 & 7; blocks > 0; --blocks) {
+      BlockView block;
+      block.address = bytes.place();
+      block.size = bytes.place();
+      block.state = static_cast<BlockUse>(bytes.take() % 3);
+      segment.blocks.push_back(block);
+    }
+    recording.final_segments.push_back(segment);
+  }
+  while (bytes.size > 0) {
+    RecordedEvent event;
+    const uint8_t what = bytes.take();
+    event.action = static_cast<RecordedAction>(what % 9);
+    event.stream = what >> 6;
+    event.pool = what == 77 ? 100000 : what >> 7;
+    event.address = bytes.place();
+    event.size = bytes.place();
+    recording.events.push_back(event);
+  }
+  const Program program = compile_program(recording);
+  const Verification check = verify(program, options);
+  if (check.segment_events_matched > check.segment_events) std::abort();
+  const ReplayResult result = replay(program, options);
+  if (result.stats.reserved_bytes.peak < result.stats.reserved_bytes.current) std::abort();
+  return 0;
+}
