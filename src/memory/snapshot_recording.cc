@@ -2,7 +2,8 @@
 #include "memory/snapshot_recording.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <map>
+#include <utility>
 
 #include "base/format.h"
 #include "base/number.h"
@@ -14,14 +15,12 @@ class PoolNumbers {
  public:
   uint32_t number(const std::optional<PoolId>& pool) {
     if (!pool || *pool == PoolId()) return 0;
-    const auto found = std::find(pools_.begin(), pools_.end(), *pool);
-    const auto index = static_cast<uint32_t>(found - pools_.begin());
-    if (found == pools_.end()) pools_.push_back(*pool);
-    return index + 1;
+    const auto next = static_cast<uint32_t>(numbers_.size() + 1);
+    return numbers_.try_emplace({pool->first, pool->second}, next).first->second;
   }
 
  private:
-  std::vector<PoolId> pools_;
+  std::map<std::pair<uint64_t, uint64_t>, uint32_t> numbers_;
 };
 
 uint64_t present(uint64_t value) { return value == k_absent ? 0 : value; }
@@ -145,18 +144,22 @@ Result<Recording> recording_of(const Snapshot& snapshot, uint32_t device,
   PoolNumbers pools;
   for (const Segment& segment : snapshot.segments)
     if (segment.device == device) recording.final_segments.push_back(segment_view(segment, pools));
+  // Few contexts stand for all events.
+  std::vector<uint32_t> pool_of_context;
   bool named = false;
+  for (const EventContext& context : snapshot.contexts) {
+    pool_of_context.push_back(pools.number(context.pool));
+    named = named || context.pool.has_value();
+  }
   recording.events.reserve(trace.count);
   for (size_t i = 0; i < trace.count; ++i) {
     const TraceEvent& row = snapshot.events[trace.first + i];
-    const EventContext& context = snapshot.context(row);
     RecordedEvent event;
     event.action = recorded_action(row.action);
     event.address = event.action == RecordedAction::oom ? 0 : present(row.address);
     event.size = present(row.size);
-    event.stream = context.stream;
-    event.pool = pools.number(context.pool);
-    named = named || context.pool.has_value();
+    event.stream = snapshot.context(row).stream;
+    event.pool = pool_of_context[row.context];
     recording.events.push_back(event);
   }
   if (!named) derive_pools(recording);
