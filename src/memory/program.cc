@@ -26,6 +26,8 @@ class Compiler {
   void add_free(const RecordedEvent& event, uint32_t index);
   void add_segment_call(const RecordedEvent& event);
   void add_empty_cache(const RecordedEvent& event, uint32_t index);
+  bool only_released() const;
+  void close_window();
   void push(Op op, const RecordedEvent& event, uint32_t index);
   uint16_t stream_of(uint64_t value);
   uint16_t pool_of(uint32_t pool);
@@ -33,6 +35,7 @@ class Compiler {
   const Recording& recording_;
   Program program_;
   std::unordered_map<uint64_t, LiveBlock> live_;
+  size_t window_begin_ = 0;  // of segment_calls
   uint64_t last_stream_ = 0;
   uint16_t last_index_ = UINT16_MAX;
 };
@@ -177,12 +180,25 @@ bool is_segment_call(RecordedAction action) {
   return action >= RecordedAction::segment_alloc && action <= RecordedAction::segment_unmap;
 }
 
+// Segments went back and no new one came.
+bool Compiler::only_released() const {
+  if (window_begin_ == program_.segment_calls.size()) return false;
+  const RecordedCall::Kind last = program_.segment_calls.back().kind;
+  return last == RecordedCall::Kind::segment_free || last == RecordedCall::Kind::segment_unmap;
+}
+
+// The segment calls since the last window belong to the last op.
+void Compiler::close_window() {
+  const size_t end = program_.segment_calls.size();
+  if (window_begin_ == end) return;
+  program_.windows.push_back(
+      {static_cast<uint32_t>(program_.ops.size() - 1), static_cast<uint32_t>(end)});
+  window_begin_ = end;
+}
+
 Program Compiler::compile() {
   find_initial_blocks();
   program_.ops.reserve(recording_.events.size() * 2 / 3);
-  // Segment calls precede the alloc or oom that they were made for. Pending frees that the release
-  // step completes are written between them.
-  size_t window_begin = 0;
   for (size_t i = 0; i < recording_.events.size(); ++i) {
     const RecordedEvent& event = recording_.events[i];
     const auto index = static_cast<uint32_t>(i);
@@ -190,29 +206,19 @@ Program Compiler::compile() {
       add_segment_call(event);
       continue;
     }
-    const bool serves =
-        event.action == RecordedAction::alloc || event.action == RecordedAction::oom;
-    const bool open = window_begin < program_.segment_calls.size();
-    // Segments went back without a new one: nobody was served, so it was empty_cache.
-    const RecordedCall::Kind last =
-        open ? program_.segment_calls.back().kind : RecordedCall::Kind::segment_alloc;
-    const bool only_released = open && (last == RecordedCall::Kind::segment_free ||
-                                        last == RecordedCall::Kind::segment_unmap);
-    const bool emptied = only_released && event.action != RecordedAction::oom;
-    if (emptied) add_empty_cache(event, index);
-    if (open && (emptied || serves)) {
-      if (!emptied) add(event, index);
-      program_.windows.push_back({static_cast<uint32_t>(program_.ops.size() - 1),
-                                  static_cast<uint32_t>(program_.segment_calls.size())});
-      window_begin = program_.segment_calls.size();
-      if (!emptied) continue;
+    // Segment calls precede the alloc or oom that they were made for. If the last of them gave
+    // memory back and no oom follows, no request was being served: it was empty_cache.
+    if (only_released() && event.action != RecordedAction::oom) {
+      add_empty_cache(event, index);
+      close_window();
     }
     add(event, index);
+    if (event.action == RecordedAction::alloc || event.action == RecordedAction::oom)
+      close_window();
   }
-  if (window_begin < program_.segment_calls.size()) {
+  if (window_begin_ < program_.segment_calls.size()) {
     add_empty_cache(recording_.events.back(), static_cast<uint32_t>(recording_.events.size() - 1));
-    program_.windows.push_back({static_cast<uint32_t>(program_.ops.size() - 1),
-                                static_cast<uint32_t>(program_.segment_calls.size())});
+    close_window();
   }
   return std::move(program_);
 }
