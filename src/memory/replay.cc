@@ -82,6 +82,17 @@ class Run {
   ReplayResult result_;
 };
 
+// 0 for all that come later.
+std::vector<uint64_t> initial_block_bytes(const Program& program) {
+  std::vector<uint64_t> bytes;
+  bytes.reserve(program.addresses.size());
+  for (const SegmentView& segment : program.initial)
+    for (const BlockView& block : segment.blocks)
+      if (block.state != BlockUse::inactive) bytes.push_back(block.size);
+  bytes.resize(program.addresses.size());
+  return bytes;
+}
+
 }  // namespace
 
 ReplayResult replay(const Program& program, const ReplayOptions& options,
@@ -93,10 +104,12 @@ ReplayResult replay(const Program& program, const ReplayOptions& options,
   return run.finish();
 }
 
-Verification verify(const Program& program, const ReplayOptions& options) {
+Verification verify(const Program& program, const ReplayOptions& options,
+                    std::vector<uint64_t>* block_bytes) {
   Verification check;
   RecordedMemory memory(program.segment_calls);
   Run run(program, options, memory, nullptr);
+  if (block_bytes != nullptr) *block_bytes = initial_block_bytes(program);
   auto window = program.windows.begin();
   for (size_t i = 0; i < program.ops.size(); ++i) {
     const Op& op = program.ops[i];
@@ -117,6 +130,8 @@ Verification verify(const Program& program, const ReplayOptions& options) {
       const bool same =
           served && run.allocator().block(run.block(op.block)).ptr == program.addresses[op.block];
       check.addresses_matched += same ? 1 : 0;
+      if (block_bytes != nullptr && same)
+        (*block_bytes)[op.block] = run.allocator().block(run.block(op.block)).size;
       differs = differs || !same;
     }
     if (op.kind == OpKind::failed) differs = differs || served;

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/lifetimes.h"
+
+#include <unordered_map>
+#include <utility>
+
+#include "memory/rounding.h"
+
+namespace cufit::analysis {
+namespace {
+
+using memory::BlockUse;
+using memory::BlockView;
+using memory::Op;
+using memory::OpKind;
+using memory::Program;
+using memory::RecordedAction;
+using memory::Recording;
+using memory::SegmentView;
+using memory::Snapshot;
+using memory::TraceEvent;
+
+class Builder {
+ public:
+  Builder(const Snapshot& snapshot, uint32_t device, const Recording& recording,
+          const Program& program)
+      : snapshot_(snapshot),
+        device_(device),
+        first_(snapshot.traces[device].first),
+        recording_(recording),
+        program_(program) {}
+
+  Lifetimes build() {
+    out_.events = static_cast<uint32_t>(recording_.events.size());
+    out_.rows.resize(program_.addresses.size());
+    add_initial();
+    for (const Op& op : program_.ops) add(op);
+    add_sizes();
+    add_final_stacks();
+    return std::move(out_);
+  }
+
+ private:
+  const TraceEvent& event(uint32_t index) const { return snapshot_.events[first_ + index]; }
+
+  void add_initial() {
+    out_.initial = static_cast<uint32_t>(program_.initial_blocks.size());
+    uint32_t number = 0;
+    for (const SegmentView& segment : program_.initial)
+      for (const BlockView& block : segment.blocks) {
+        if (block.state == BlockUse::inactive) continue;
+        Lifetime& row = out_.rows[number++];
+        row.address = block.address;
+        row.requested_bytes = block.requested_size;
+        row.pool = static_cast<uint16_t>(segment.pool);
+        row.has_context = false;
+        if (block.state == BlockUse::pending_free) row.free_requested = 0;
+      }
+  }
+
+  void add(const Op& op) {
+    Lifetime& row = out_.rows[op.block];
+    switch (op.kind) {
+      case OpKind::malloc: {
+        const TraceEvent& from = event(op.event);
+        row.address = program_.addresses[op.block];
+        row.requested_bytes = op.size;
+        row.alloc_event = op.event;
+        row.stack = from.stack;
+        row.context = from.context;
+        row.pool = op.pool;
+        break;
+      }
+      case OpKind::free:
+        row.free_requested = op.event;
+        row.free_completed = completion(op);
+        break;
+      case OpKind::free_requested:
+        row.free_requested = op.event;
+        break;
+      case OpKind::free_completed:
+        row.free_completed = op.event;
+        break;
+      default:
+        return;
+    }
+    if (!row.has_context && op.kind != OpKind::malloc) {
+      row.context = event(op.event).context;
+      row.has_context = true;
+    }
+  }
+
+  // An op of kind `free` stands for two events that only calls of segments can part.
+  uint32_t completion(const Op& op) const {
+    if (recording_.events[op.event].action == RecordedAction::free_completed) return op.event;
+    uint32_t at = op.event + 1;
+    while (at + 1 < out_.events && recording_.events[at].action != RecordedAction::free_completed)
+      ++at;
+    return at < out_.events ? at : op.event;
+  }
+
+  void add_sizes() {
+    memory::ReplayOptions options;
+    options.allocator.settings = recording_.settings;
+    options.allocator.version = recording_.version;
+    std::vector<uint64_t> bytes;
+    const memory::Verification check = memory::verify(program_, options, &bytes);
+    out_.sizes_are_exact = check.allocations == check.addresses_matched;
+    for (size_t i = 0; i < out_.rows.size(); ++i) {
+      Lifetime& row = out_.rows[i];
+      row.block_bytes = bytes[i] != 0
+                            ? bytes[i]
+                            : memory::round_size(row.requested_bytes,
+                                                 recording_.settings.roundup_power2_divisions);
+    }
+  }
+
+  // Only blocks that are there at the end can tell who made them before the trace began.
+  void add_final_stacks() {
+    if (out_.initial == 0) return;
+    std::unordered_map<uint64_t, const memory::Block*> blocks;
+    for (const memory::Segment& segment : snapshot_.segments)
+      if (segment.device == device_)
+        for (const memory::Block& block : segment.blocks)
+          if (block.state != memory::BlockState::inactive) blocks[block.address] = &block;
+    for (uint32_t i = 0; i < out_.initial; ++i) {
+      Lifetime& row = out_.rows[i];
+      const auto found = blocks.find(row.address);
+      if (found != blocks.end() && row.free_completed == k_never) row.stack = found->second->stack;
+    }
+  }
+
+  const Snapshot& snapshot_;
+  uint32_t device_;
+  size_t first_;
+  const Recording& recording_;
+  const Program& program_;
+  Lifetimes out_;
+};
+
+}  // namespace
+
+Lifetimes lifetimes_of(const Snapshot& snapshot, uint32_t device, const Recording& recording,
+                       const Program& program) {
+  return Builder(snapshot, device, recording, program).build();
+}
+
+}  // namespace cufit::analysis
