@@ -108,17 +108,23 @@ Result<Arguments> parse_arguments(const Command& command, int argc, const char* 
   return arguments;
 }
 
+std::string help_key(const Command& command) {
+  std::string key(command.name);
+  std::replace(key.begin(), key.end(), ' ', '-');
+  return key;
+}
+
 std::string help_of(const Command& command, const Option& option, const std::string& lang) {
   const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
   std::string name = option_name(option);
-  std::string_view text = knowledge.message(format("help.{}.{}", command.name, name), lang);
+  std::string_view text = knowledge.message(format("help.{}.{}", help_key(command), name), lang);
   if (text.empty()) text = knowledge.message(format("help.common.{}", name), lang);
   return std::string(text);
 }
 
 std::string summary_of(const Command& command, const std::string& lang) {
   return std::string(
-      knowledge::Knowledge::builtin().message(format("help.{}.summary", command.name), lang));
+      knowledge::Knowledge::builtin().message(format("help.{}.summary", help_key(command)), lang));
 }
 
 std::string usage_text(const Command& command, const std::string& lang) {

@@ -17,6 +17,9 @@ Result<Arguments> parse_arguments(const Command& command, int argc, const char* 
 // "verbose" of "-v,--verbose"; "PATH" of "PATH".
 std::string option_name(const Option& option);
 
+// The key of a command in data/messages/help.toml: "mem-replay" of "mem replay".
+std::string help_key(const Command& command);
+
 // The options that every command has, after its own: --lang, --color, -h.
 std::span<const Option> common_options();
 

@@ -35,12 +35,18 @@ class Arguments {
 };
 
 struct Command {
-  std::string_view name;
+  std::string_view name;     // "doctor"; of a family two words: "mem replay"
   std::string_view summary;  // always empty, as above
   std::span<const Option> options;
   int (*run)(const Arguments& arguments);
   bool hidden = false;  // not listed by `cufit` alone
 };
+
+// "mem" of "mem replay"; empty for a command of one word.
+inline std::string_view family_of(const Command& command) {
+  const size_t space = command.name.find(' ');
+  return space == std::string_view::npos ? std::string_view() : command.name.substr(0, space);
+}
 
 std::span<const Command> table();            // table.cc
 int run(int argc, const char* const* argv);  // main's whole work: parse, look up, run

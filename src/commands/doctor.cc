@@ -105,11 +105,6 @@ int exit_code(const checks::Report& report, const std::string& fail_on) {
   return k_ok;
 }
 
-int give_up(const Error& error) {
-  complain(error.text());
-  return error.code == Code::usage ? k_usage : k_failed;
-}
-
 }  // namespace
 
 std::span<const Option> doctor_options() { return k_options; }

@@ -3,11 +3,11 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <optional>
 
 #include "base/format.h"
+#include "commands/progress.h"
 #include "commands/settings.h"
 #include "explain/explain.h"
 #include "host/probe.h"
@@ -24,30 +24,6 @@ constexpr Option k_options[] = {
     {"--from", "RECORDING", "", false, ""},
     {"--json", "", "", false, ""},
     {"-v,--verbose", "", "", false, ""},
-};
-
-constexpr uint64_t k_quiet_bytes = 32u << 20;  // below this reading takes a blink
-
-// One line on a terminal that is overwritten; nothing when stderr is a file.
-class Progress {
- public:
-  explicit Progress(std::string name) : name_(std::move(name)), wanted_(isatty(STDERR_FILENO)) {}
-  ~Progress() {
-    if (shown_ != 0) std::fprintf(stderr, "\r%60s\r", "");
-  }
-  void show(uint64_t done, uint64_t total) {
-    const uint64_t mib = done >> 20;
-    if (!wanted_ || std::max(done, total) < k_quiet_bytes || mib < shown_ + 8) return;
-    shown_ = mib;
-    const std::string of = total == 0 ? "" : format(" / {}", total >> 20);
-    std::fprintf(stderr, "\r%-36.36s %s%s MiB", name_.c_str(), std::to_string(mib).c_str(),
-                 of.c_str());
-  }
-
- private:
-  std::string name_;
-  bool wanted_;
-  uint64_t shown_ = 0;
 };
 
 // The machine whose facts stand beside the text: this one, a recorded one, or none.
@@ -78,10 +54,6 @@ Result<void> read_texts(const std::vector<std::string>& paths, explain::Explaine
   return {};
 }
 
-int give_up(const Error& error) {
-  complain(error.text());
-  return error.code == Code::usage ? k_usage : k_failed;
-}
 
 }  // namespace
 

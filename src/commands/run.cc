@@ -12,10 +12,12 @@
 namespace cufit::commands {
 namespace {
 
-int list_commands(const std::string& lang) {
+// Commands whose name begins with `family` ("mem"), or all.
+int list_commands(const std::string& lang, std::string_view family = {}) {
   const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
   std::string out = std::string(knowledge.message("help.words.about", lang)) + "\n\n";
   for (const Command& command : table()) {
+    if (!family.empty() && family_of(command) != family) continue;
     out += "  " + report::pad(command.name, 14) + summary_of(command, lang) + "\n";
   }
   return print(out + "\n" + std::string(knowledge.message("help.words.more", lang)) + "\n", k_ok);
@@ -30,21 +32,38 @@ int unknown_command(const std::string& typed) {
   return k_usage;
 }
 
+bool is_family(std::string_view word) {
+  for (const Command& command : table())
+    if (!family_of(command).empty() && family_of(command) == word) return true;
+  return false;
+}
+
+bool asks_help(std::string_view word) { return word == "-h" || word == "--help" || word == "help"; }
+
 }  // namespace
 
 int run(int argc, const char* const* argv) {
-  const std::string first = argc > 1 ? argv[1] : "";
+  std::string first = argc > 1 ? argv[1] : "";
+  int words = 1;
   Arguments common;
   for (int i = 1; i + 1 < argc; ++i) {
     if (std::string_view(argv[i]) == "--lang") common.add("lang", argv[i + 1]);
   }
   if (first.empty() || first == "--lang") return run_overview(common);
-  if (first == "-h" || first == "--help" || first == "help") return list_commands(language(common));
+  if (asks_help(first)) return list_commands(language(common));
   if (first == "--version" || first == "-V")
     return print(format("cufit {}\n", CUFIT_VERSION), k_ok);
+  if (is_family(first)) {
+    const std::string second = argc > 2 ? argv[2] : "";
+    if (second.empty() || second == "--lang" || asks_help(second))
+      return list_commands(language(common), first);
+    first += " " + second;
+    words = 2;
+  }
   for (const Command& command : table()) {
     if (command.name != first) continue;
-    Result<Arguments> arguments = parse_arguments(command, argc - 2, argv + 2);
+    Result<Arguments> arguments =
+        parse_arguments(command, argc - 1 - words, argv + 1 + words);
     if (!arguments) {
       complain(arguments.error().text());
       return k_usage;

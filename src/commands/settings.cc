@@ -72,4 +72,9 @@ int print(const std::string& text, int exit_code) {
 
 void complain(const std::string& message) { std::fprintf(stderr, "cufit: %s\n", message.c_str()); }
 
+int give_up(const Error& error) {
+  complain(error.text());
+  return error.code == Code::usage ? k_usage : k_failed;
+}
+
 }  // namespace cufit::commands

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "base/result.h"
 #include "commands/command.h"
 #include "report/report.h"
 
@@ -25,5 +26,7 @@ std::vector<std::string> env_folders(const Arguments& arguments);
 int print(const std::string& text, int exit_code);
 // "cufit: <message>" on stderr.
 void complain(const std::string& message);
+// Says the error and returns the exit code that belongs to it.
+int give_up(const Error& error);
 
 }  // namespace cufit::commands

@@ -5,6 +5,7 @@
 #include "commands/doctor.h"
 #include "commands/explain.h"
 #include "commands/inspect.h"
+#include "commands/mem_replay.h"
 #include "commands/self.h"
 
 namespace cufit::commands {
@@ -14,6 +15,7 @@ std::span<const Command> table() {
       {"doctor", "", doctor_options(), run_doctor},
       {"explain", "", explain_options(), run_explain},
       {"inspect", "", inspect_options(), run_inspect},
+      {"mem replay", "", mem_replay_options(), run_mem_replay},
       {"collect-env", "", collect_env_options(), run_collect_env},
       {"self", "", self_options(), run_self},
   };

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The questions that `cufit mem` asks of a recording: how well the model follows it, and what other
+// settings, limits and cards would have done. All sizes in bytes.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "memory/replay.h"
+#include "memory/snapshot_recording.h"
+
+namespace cufit::memory {
+
+// What the recorded run could get from the driver, from the request that it could not serve: at
+// least `at_least`, and less than `below`. Equal to within a byte where the card was full; a range
+// as wide as the request where a memory fraction ended it.
+struct RecordedLimit {
+  uint64_t at_least = 0;
+  uint64_t below = 0;
+  bool card_full = false;  // cudaMemGetInfo had less left than the request needed
+};
+
+// One device of a snapshot, ready to be asked.
+struct Study {
+  uint32_t device = 0;
+  Recording recording;
+  Program program;
+  Verification verification;  // under the recorded settings
+  std::string settings;       // the recorded ones as PyTorch writes them; empty: defaults
+  std::optional<RecordedLimit> limit;
+
+  size_t event_count() const { return recording.events.size(); }
+};
+
+// The device with the longest trace.
+uint32_t busiest_device(const Snapshot& snapshot);
+
+// Snapshots do not name their torch. Without `version`, the newest one whose fields fit and that
+// verifies exactly, else the one that comes nearest. Error{unsupported} where the snapshot has no
+// trace of the device: recording was off, or it was reset.
+Result<Study> study_of(const Snapshot& snapshot, uint32_t device,
+                       const std::optional<VersionProfile>& version);
+
+// "expandable_segments:True,max_split_size_mb:128"; empty for the defaults.
+std::string settings_text(const Settings& settings);
+// "KEY=VALUE,..." or PyTorch's "KEY:VALUE,..." in PyTorch's form.
+std::string settings_from_option(std::string_view text);
+
+struct Question {
+  std::string settings;                      // in PyTorch's form
+  std::optional<uint64_t> allowed;           // set_per_process_memory_fraction, as bytes
+  std::optional<uint64_t> capacity;          // of the card, as far as this process can have it
+  std::optional<uint64_t> total_memory;      // of the card: sizes expandable segments
+};
+
+struct Answer {
+  Question question;
+  ReplayResult result;
+  bool survives() const { return !result.oom; }
+};
+
+// Answers in the order of the questions, several at a time where there are processors. A usage
+// error names the settings that PyTorch of this version would refuse.
+Result<std::vector<Answer>> ask(const Study& study, std::span<const Question> questions,
+                                const std::function<void(size_t done)>& progress = {});
+
+// Settings worth trying without knowing the program: each key alone at its usual values, and the
+// pairs that do not exclude each other. Twelve, the defaults among them.
+std::span<const std::string_view> usual_settings();
+
+// Best first: survives, the lowest peak of reserved bytes, the fewest retries, the fewest calls.
+bool better(const Answer& a, const Answer& b);
+
+}  // namespace cufit::memory

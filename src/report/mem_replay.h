@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answer of `cufit mem replay` and its two views.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "memory/what_if.h"
+#include "report/report.h"
+
+namespace cufit::report {
+
+struct MemReplayView {
+  const std::string& file;
+  const memory::Study& study;
+  const std::vector<memory::Answer>& answers;
+  const std::string& card;     // empty without --gpu
+  bool card_measured = false;  // its capacity is known from reports, not from its nominal size
+  const knowledge::Knowledge& knowledge;
+};
+
+std::string mem_replay_text(const MemReplayView& view, const Style& style);
+std::string mem_replay_json(const MemReplayView& view);  // schema cufit.mem.replay/1
+
+}  // namespace cufit::report

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// mem replay's answer on a terminal: what was recorded and how exactly the model repeats it, one row
+// for each settings string, the one next step.
+#include <algorithm>
+
+#include "base/format.h"
+#include "report/mem_replay.h"
+#include "report/screen.h"
+#include "report/width.h"
+
+namespace cufit::report {
+namespace {
+
+using memory::Answer;
+
+constexpr int k_settings_columns = 30;  // longer ones have a line of their own
+constexpr int k_narrow = 96;            // below this the counts of calls are left out
+
+std::string gib(uint64_t bytes) {
+  return bytes >= (uint64_t{1} << 30)
+             ? format("{:.2f} GiB", static_cast<double>(bytes) / double(1u << 30))
+             : format("{:.1f} MiB", static_cast<double>(bytes) / double(1u << 20));
+}
+
+std::string thousands(uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  return digits;
+}
+
+std::string right(const std::string& text, int width) {
+  return std::string(static_cast<size_t>(std::max(width - columns(text), 0)), ' ') + text;
+}
+
+class ReplayPainter : private Screen {
+ public:
+  ReplayPainter(const MemReplayView& view, const Style& style)
+      : Screen(view.knowledge, style), view_(view), study_(view.study) {}
+
+  std::string paint() {
+    recorded();
+    table();
+    notes();
+    next(cut_commands(next_step()));
+    return finish();
+  }
+
+ private:
+  std::string settings_name(const std::string& settings) const {
+    return settings.empty() ? say("mem.default") : printable(settings);
+  }
+
+  void recorded() {
+    const memory::Verification& check = study_.verification;
+    const memory::DeviceStats& stats = check.result.stats;
+    flow(say("mem.recorded", {{"file", printable(view_.file)},
+                              {"device", std::to_string(study_.device)},
+                              {"events", thousands(study_.event_count())},
+                              {"settings", settings_name(study_.settings)}}),
+         "", "  ", "1");
+    flow(say("mem.peaks", {{"allocated", gib(stats.allocated_bytes.peak)},
+                           {"reserved", gib(stats.reserved_bytes.peak)}}),
+         "  ", "  ");
+    const std::map<std::string, std::string> counts = {
+        {"matched", thousands(check.segment_events_matched)},
+        {"all", thousands(check.segment_events)},
+        {"same", thousands(check.addresses_matched)},
+        {"blocks", thousands(check.allocations)},
+        {"event", thousands(check.first_difference.value_or(0))}};
+    flow(say(check.exact() ? "mem.exact" : "mem.inexact", counts), "  ", "  ",
+         check.exact() ? "" : "33");
+    if (!study_.program.initial.empty()) flow(say("mem.began_late"), "  ", "  ");
+    if (study_.limit)
+      flow(say(study_.limit->card_full ? "mem.died_full" : "mem.died_limit",
+               {{"event", thousands(check.result.oom->event)},
+                {"tried", gib(check.result.oom->tried)},
+                {"least", gib(study_.limit->at_least)},
+                {"below", gib(study_.limit->below)}}),
+           "  ", "  ");
+    if (!view_.card.empty())
+      flow(say(view_.card_measured ? "mem.card" : "mem.card_nominal",
+               {{"card", view_.card},
+                {"usable", gib(view_.answers[0].question.capacity.value_or(0))}}),
+           "  ", "  ");
+  }
+
+  void table() {
+    const bool narrow = width_ < k_narrow;
+    int first = columns(say("mem.column.settings"));
+    for (const Answer& answer : view_.answers)
+      first = std::max(first, columns(settings_name(answer.question.settings)));
+    first = std::min(first, k_settings_columns);
+    std::string head = "  " + pad(say("mem.column.settings"), first);
+    const auto column = [&](const char* key, int width) {
+      head += "  " + right(say(format("mem.column.{}", key)), width);
+    };
+    column("allocated", k_size);
+    column("reserved", k_size);
+    if (!narrow) {
+      column("segments", k_count);
+      column("calls", k_count);
+      column("retries", k_count);
+    }
+    out_ += "\n" + coloured(head + "  " + say("mem.column.outcome"), "1") + "\n";
+    for (const Answer& answer : view_.answers) row(answer, first, narrow);
+  }
+
+  void row(const Answer& answer, int first, bool narrow) {
+    const memory::DeviceStats& stats = answer.result.stats;
+    std::string name = settings_name(answer.question.settings);
+    if (columns(name) > first) {
+      out_ += "  " + name + "\n";
+      name.clear();
+    }
+    std::string line = "  " + pad(name, first);
+    line += "  " + right(gib(stats.allocated_bytes.peak), k_size);
+    line += "  " + right(gib(stats.reserved_bytes.peak), k_size);
+    if (!narrow) {
+      line += "  " + right(thousands(stats.segments.peak), k_count);
+      line += "  " + right(thousands(stats.cuda_mallocs + stats.maps), k_count);
+      line += "  " + right(thousands(stats.num_alloc_retries), k_count);
+    }
+    const std::optional<memory::OutOfMemory>& oom = answer.result.oom;
+    std::string outcome = say("mem.survives");
+    if (oom)
+      outcome = say("mem.dies", {{"event", thousands(oom->event)}, {"tried", gib(oom->tried)}});
+    if (!answer.result.not_modelled.empty()) outcome += " " + say("mem.not_exact");
+    out_ += line + "  " + coloured(outcome, oom ? "31" : "32") + "\n";
+    if (!oom || !style_.verbose) return;
+    flow(say("mem.oom_detail", {{"requested", gib(oom->requested)},
+                                {"allocated", gib(oom->allocated)},
+                                {"reserved", gib(oom->reserved)},
+                                {"free", gib(oom->largest_free_in_pool)}}),
+         "      ", "      ");
+  }
+
+  void notes() {
+    std::vector<std::string> reasons;
+    for (const Answer& answer : view_.answers)
+      for (const std::string& reason : answer.result.not_modelled)
+        if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end())
+          reasons.push_back(reason);
+    if (!reasons.empty()) out_ += "\n";
+    for (const std::string& reason : reasons) {
+      const std::string key = "mem.not_modelled." + reason;
+      const std::string text = say(key);
+      labelled(say("mem.not_exact") + say("colon"), text == key ? printable(reason) : text);
+    }
+    out_ += "\n";
+  }
+
+  // The first settings of a ranked list that do better than the recorded ones.
+  const Answer* best() const {
+    const Answer* found = nullptr;
+    for (const Answer& answer : view_.answers)
+      if (found == nullptr || memory::better(answer, *found)) found = &answer;
+    return found;
+  }
+
+  std::string next_step() const {
+    const Answer* answer = best();
+    const bool bounded = view_.answers[0].question.allowed || view_.answers[0].question.capacity;
+    const std::string file = printable(view_.file);
+    if (study_.limit && !bounded) {
+      // Rounded down: what certainly was there.
+      const double least = double(study_.limit->below - 1) / double(1u << 30);
+      return say("mem.next.limit", {{"file", file}, {"limit", format("{:.3f}", least - 0.0005)}});
+    }
+    if (!answer->survives()) {
+      return say(view_.answers.size() > 1 ? "mem.next.none_survives" : "mem.next.all",
+                 {{"file", file}, {"bounds", bounds_text()}});
+    }
+    if (view_.answers.size() == 1)
+      return say("mem.next.all", {{"file", file}, {"bounds", bounds_text()}});
+    if (answer->question.settings == study_.settings) return say("mem.next.keep");
+    if (answer->question.settings.empty()) return say("mem.next.unset");
+    return say("mem.next.set", {{"settings", printable(answer->question.settings)}});
+  }
+
+  std::string bounds_text() const {
+    const memory::Question& question = view_.answers[0].question;
+    std::string out;
+    if (question.allowed)
+      out += format(" --limit {:.3f}", double(*question.allowed) / double(1u << 30));
+    if (!view_.card.empty()) out += format(" --gpu \"{}\"", view_.card);
+    return out;
+  }
+
+  static constexpr int k_size = 10, k_count = 9;
+  const MemReplayView& view_;
+  const memory::Study& study_;
+};
+
+}  // namespace
+
+std::string mem_replay_text(const MemReplayView& view, const Style& style) {
+  return ReplayPainter(view, style).paint();
+}
+
+}  // namespace cufit::report
