@@ -18,7 +18,9 @@ Kind kind_of(const Option& option) {
   if (!option.choices.empty()) return Kind::words;
   std::string_view value = is_positional(option) ? option.flags : option.value;
   if (value == "DIR") return Kind::directory;
-  if (contains(value, "FILE") || contains(value, "PATH") || value == "RECORDING") return Kind::file;
+  if (contains(value, "FILE") || value == "SNAPSHOT" || contains(value, "PATH") ||
+      value == "RECORDING")
+    return Kind::file;
   return Kind::text;
 }
 
@@ -36,6 +38,36 @@ std::string replaced(std::string_view text, std::string_view set, std::string_vi
     out += c;
   }
   return out;
+}
+
+std::vector<std::string> families_of(std::span<const Command> commands) {
+  std::vector<std::string> out;
+  for (const Command& command : commands) {
+    const std::string family(family_of(command));
+    if (!family.empty() && std::find(out.begin(), out.end(), family) == out.end())
+      out.push_back(family);
+  }
+  return out;
+}
+
+// What may stand right after `cufit`, each followed by a blank.
+std::string first_words(std::span<const Command> commands) {
+  std::string out;
+  for (const Command& command : commands)
+    if (!command.hidden && family_of(command).empty()) out += std::string(command.name) + " ";
+  for (const std::string& family : families_of(commands)) out += family + " ";
+  return out;
+}
+
+std::string second_word(const Command& command) {
+  return std::string(command.name.substr(family_of(command).size() + 1));
+}
+
+std::string second_words(std::span<const Command> commands, std::string_view family) {
+  std::vector<std::string> out;
+  for (const Command& command : commands)
+    if (family_of(command) == family) out.push_back(second_word(command));
+  return join(out, " ");
 }
 
 // --- bash
@@ -56,9 +88,8 @@ std::string bash_reply(const Option& option) {
 }
 
 std::string bash(std::span<const Command> commands) {
-  std::string names, values, words;
+  std::string names = first_words(commands), values, words;
   for (const Command& command : commands) {
-    if (!command.hidden) names += std::string(command.name) + " ";
     std::string flags, rest = ":";
     for (const Option* option : options_of(command)) {
       if (is_positional(*option)) {
@@ -68,21 +99,31 @@ std::string bash(std::span<const Command> commands) {
       std::string pattern;
       for (std::string_view flag : split(option->flags, ',')) {
         flags += std::string(flag) + " ";
-        pattern +=
-            (pattern.empty() ? "" : "|") + std::string(command.name) + ":" + std::string(flag);
+        pattern += format("{}'{}:{}'", pattern.empty() ? "" : "|", command.name, flag);
       }
       if (takes_value(*option))
         values += format("    {}) {}; return ;;\n", pattern, bash_reply(*option));
     }
     flags.pop_back();
     words += format(
-        "    {}) if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W \"{}\" -- \"$cur\")); else {}; "
+        "    '{}') if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W \"{}\" -- \"$cur\")); else "
+        "{}; "
         "fi ;;\n",
         command.name, flags, rest);
   }
+  std::string families;
+  for (const std::string& family : families_of(commands))
+    families += format(
+        "  if [[ ${{COMP_WORDS[1]}} == {} ]]; then\n"
+        "    if [[ $COMP_CWORD -eq 2 ]]; then COMPREPLY=($(compgen -W \"{}\" -- \"$cur\")); "
+        "return; "
+        "fi\n"
+        "    command=\"{} ${{COMP_WORDS[2]}}\"\n"
+        "  fi\n",
+        family, second_words(commands, family), family);
   return "# bash completion for cufit\n"
          "_cufit() {\n"
-         "  local cur prev\n"
+         "  local cur prev command\n"
          "  COMPREPLY=()\n"
          "  cur=\"${COMP_WORDS[COMP_CWORD]}\"\n"
          "  prev=\"${COMP_WORDS[COMP_CWORD-1]}\"\n"
@@ -92,10 +133,10 @@ std::string bash(std::span<const Command> commands) {
          "--help --version --lang\" -- \"$cur\"))\n"
          "    return\n"
          "  fi\n"
-         "  case \"${COMP_WORDS[1]}:$prev\" in\n" +
-         values +
+         "  command=\"${COMP_WORDS[1]}\"\n" +
+         families + "  case \"$command:$prev\" in\n" + values +
          "  esac\n"
-         "  case \"${COMP_WORDS[1]}\" in\n" +
+         "  case \"$command\" in\n" +
          words +
          "  esac\n"
          "}\n"
@@ -145,17 +186,38 @@ std::string zsh_spec(const Command& command, const Option& option) {
 std::string zsh(std::span<const Command> commands) {
   std::string names, cases;
   for (const Command& command : commands) {
-    if (!command.hidden)
-      names +=
-          "    '" + std::string(command.name) + ":" + zsh_text(summary_of(command, "en")) + "'\n";
-    cases += "    " + std::string(command.name) + ")\n      _arguments -s";
+    const std::string name(command.name);
+    if (!command.hidden && family_of(command).empty())
+      names += "    '" + name + ":" + zsh_text(summary_of(command, "en")) + "'\n";
+    cases += "    '" + name + "')\n      _arguments -s";
     for (const Option* option : options_of(command))
       cases += " \\\n        " + zsh_spec(command, *option);
     cases += "\n      ;;\n";
   }
+  std::string families;
+  for (const std::string& family : families_of(commands)) {
+    std::string members;
+    for (const Command& command : commands)
+      if (family_of(command) == family)
+        members += format(" '{}:{}'", second_word(command), zsh_text(summary_of(command, "en")));
+    names += format("    '{}:cufit {} ...'\n", family, family);
+    families += format(
+        "  if [[ \"$words[1]\" == {} ]]; then\n"
+        "    if (( CURRENT == 2 )); then\n"
+        "      commands=({})\n"
+        "      _describe -t commands 'cufit {} command' commands\n"
+        "      return\n"
+        "    fi\n"
+        "    command=\"{} $words[2]\"\n"
+        "    shift words\n"
+        "    (( CURRENT-- ))\n"
+        "  fi\n",
+        family, members, family, family);
+  }
   return "#compdef cufit\n"
          "_cufit() {\n"
          "  local -a commands\n"
+         "  local command\n"
          "  commands=(\n" +
          names +
          "  )\n"
@@ -165,8 +227,8 @@ std::string zsh(std::span<const Command> commands) {
          "  fi\n"
          "  shift words\n"
          "  (( CURRENT-- ))\n"
-         "  case \"$words[1]\" in\n" +
-         cases +
+         "  command=\"$words[1]\"\n" +
+         families + "  case \"$command\" in\n" + cases +
          "  esac\n"
          "}\n"
          "if [[ $funcstack[1] == _cufit ]]; then _cufit \"$@\"; else compdef _cufit cufit; fi\n";
@@ -194,13 +256,29 @@ std::string fish_value(const Option& option) {
 std::string fish(std::span<const Command> commands) {
   std::string out = "# fish completion for cufit\ncomplete -c cufit -f\n";
   for (const Command& command : commands) {
-    if (command.hidden) continue;
+    if (command.hidden || !family_of(command).empty()) continue;
     out += format("complete -c cufit -n __fish_use_subcommand -a {} -d {}\n", command.name,
                   fish_text(summary_of(command, "en")));
   }
+  for (const std::string& family : families_of(commands)) {
+    out += format("complete -c cufit -n __fish_use_subcommand -a {}\n", family);
+    const std::string members = second_words(commands, family);
+    for (const Command& command : commands)
+      if (family_of(command) == family)
+        out += format(
+            "complete -c cufit -n '__fish_seen_subcommand_from {}; and not "
+            "__fish_seen_subcommand_from {}' -a {} -d {}\n",
+            family, members, second_word(command), fish_text(summary_of(command, "en")));
+  }
   for (const Command& command : commands) {
+    const std::string family(family_of(command));
+    const std::string condition =
+        family.empty()
+            ? format("'__fish_seen_subcommand_from {}'", command.name)
+            : format("'__fish_seen_subcommand_from {}; and __fish_seen_subcommand_from {}'", family,
+                     second_word(command));
     for (const Option* option : options_of(command)) {
-      out += format("complete -c cufit -n '__fish_seen_subcommand_from {}'", command.name);
+      out += format("complete -c cufit -n {}", condition);
       if (is_positional(*option)) {
         std::string value = fish_value(*option);
         out += kind_of(*option) == Kind::file    ? " -F"

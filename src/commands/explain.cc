@@ -54,7 +54,6 @@ Result<void> read_texts(const std::vector<std::string>& paths, explain::Explaine
   return {};
 }
 
-
 }  // namespace
 
 std::span<const Option> explain_options() { return k_options; }

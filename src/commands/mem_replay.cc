@@ -13,10 +13,14 @@ namespace cufit::commands {
 namespace {
 
 constexpr Option k_options[] = {
-    {"SNAPSHOT", "", "", false, "", true}, {"--set", "KEY=VALUE,...", "", true, ""},
-    {"--all", "", "", false, ""},          {"--limit", "GIB", "", false, ""},
-    {"--gpu", "NAME", "", false, ""},      k_device_option,
-    k_torch_option,                        {"--json", "", "", false, ""},
+    {"SNAPSHOT", "", "", false, "", true},
+    {"--set", "KEY=VALUE,...", "", true, ""},
+    {"--all", "", "", false, ""},
+    {"--limit", "GIB", "", false, ""},
+    {"--gpu", "NAME", "", false, ""},
+    k_device_option,
+    k_torch_option,
+    {"--json", "", "", false, ""},
     {"-v,--verbose", "", "", false, ""},
 };
 
@@ -38,9 +42,8 @@ Result<Bounds> bounds_of(const Arguments& arguments, const knowledge::Knowledge&
     const knowledge::Gpu* gpu = knowledge.find_gpu(name);
     if (gpu == nullptr) {
       const std::vector<std::string> near = knowledge.nearest_gpus(name, 3);
-      return fail(Code::usage,
-                  format("`--gpu {}`: no such GPU in the table{}", name,
-                         near.empty() ? "" : "; nearest: " + join(near, ", ")));
+      return fail(Code::usage, format("`--gpu {}`: no such GPU in the table{}", name,
+                                      near.empty() ? "" : "; nearest: " + join(near, ", ")));
     }
     const memory::CardCapacity card = memory::card_capacity(*gpu, knowledge);
     bounds.question.capacity = card.usable();
@@ -90,15 +93,14 @@ int run_mem_replay(const Arguments& arguments) {
   if (!device) return give_up(device.error());
   const Result<memory::Study> study = memory::study_of(*snapshot, *device, *torch);
   if (!study) return give_up(Error(study.error()).in(path));
-  const std::vector<memory::Question> questions =
-      questions_of(arguments, *study, bounds->question);
+  const std::vector<memory::Question> questions = questions_of(arguments, *study, bounds->question);
   Result<std::vector<memory::Answer>> answers = memory::ask(*study, questions);
   if (!answers) return give_up(answers.error());
   // Those that were asked for stay in their order; the grid is ranked.
   const auto grid = answers->begin() + static_cast<std::ptrdiff_t>(arguments.all("set").size());
   if (arguments.has("all")) std::stable_sort(grid, answers->end(), memory::better);
-  const report::MemReplayView view{path,    *study,         *answers,
-                                   bounds->card, bounds->card_measured, knowledge};
+  const report::MemReplayView view{path,     *study, *answers, bounds->card, bounds->card_measured,
+                                   knowledge};
   if (arguments.has("json")) return print(report::mem_replay_json(view), k_ok);
   return print(report::mem_replay_text(view, style_for(arguments)), k_ok);
 }

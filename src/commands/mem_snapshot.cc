@@ -59,11 +59,12 @@ Result<std::optional<memory::VersionProfile>> chosen_torch(const Arguments& argu
 
 Result<uint64_t> size_argument(const std::string& option, const std::string& text) {
   const auto wrong = [&] {
-    return fail(Code::usage, format("`{} {}`: a size in GiB such as 22.5, or 800MiB", option, text));
+    return fail(Code::usage,
+                format("`{} {}`: a size in GiB such as 22.5, or 800MiB", option, text));
   };
   size_t used = 0;
-  while (used < text.size() && (std::isdigit(static_cast<unsigned char>(text[used])) != 0 ||
-                                text[used] == '.'))
+  while (used < text.size() &&
+         (std::isdigit(static_cast<unsigned char>(text[used])) != 0 || text[used] == '.'))
     ++used;
   // std::from_chars for double is missing in g++ 10.
   const std::string digits = text.substr(0, used);

@@ -62,8 +62,7 @@ int run(int argc, const char* const* argv) {
   }
   for (const Command& command : table()) {
     if (command.name != first) continue;
-    Result<Arguments> arguments =
-        parse_arguments(command, argc - 1 - words, argv + 1 + words);
+    Result<Arguments> arguments = parse_arguments(command, argc - 1 - words, argv + 1 + words);
     if (!arguments) {
       complain(arguments.error().text());
       return k_usage;

@@ -11,8 +11,8 @@
 namespace cufit::memory {
 
 struct CardCapacity {
-  uint64_t total = 0;    // bytes, as cudaMemGetInfo has it; sizes expandable segments
-  uint64_t context = 0;  // bytes of one training process outside the allocator
+  uint64_t total = 0;     // bytes, as cudaMemGetInfo has it; sizes expandable segments
+  uint64_t context = 0;   // bytes of one training process outside the allocator
   bool measured = false;  // of this product; else from its nominal size
   uint64_t usable() const { return total - context; }
 };

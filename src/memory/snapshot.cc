@@ -54,7 +54,12 @@ const char* another_file(std::span<const std::byte> start) {
       return sign.what;
     }
   }
-  return nullptr;
+  // Only a pickle of protocol 0 is text, and a dict or list in one begins with a bracket.
+  const bool text = std::all_of(start.begin(), start.end(), [](std::byte b) {
+    const auto c = static_cast<unsigned char>(b);
+    return (c >= 0x20 && c < 0x7f) || c == '\n' || c == '\r' || c == '\t';
+  });
+  return text && start.size() >= 4 && start[0] != std::byte{'('} ? "a text" : nullptr;
 }
 
 // After STOP a compressed file has its checksum to come; a little more is read so that the library

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// mem replay's answer on a terminal: what was recorded and how exactly the model repeats it, one row
-// for each settings string, the one next step.
+// mem replay's answer on a terminal: what was recorded and how exactly the model repeats it, one
+// row for each settings string, the one next step.
 #include <algorithm>
 
 #include "base/format.h"

@@ -24,6 +24,7 @@ constexpr Option k_doctor[] = {
 constexpr Option k_self[] = {{"TOPIC", "", "", false, "man completions licenses"}};
 const Command k_commands[] = {{"doctor", "", k_doctor, nullptr},
                               {"self", "", k_self, nullptr},
+                              {"mem replay", "", k_doctor, nullptr},
                               {"secret", "", {}, nullptr, true}};
 
 bool installed(const std::string& program) {
@@ -91,7 +92,8 @@ TEST(Completions, BashCompletes) {
   for (const Case& c :
        {Case{"cufit do", "doctor\n"}, Case{"cufit doctor --fail-on w", "warning\n"},
         Case{"cufit doctor --fa", "--fail-on\n"}, Case{"cufit self co", "completions\n"},
-        Case{"cufit doctor --lang z", "zh\n"}}) {
+        Case{"cufit doctor --lang z", "zh\n"}, Case{"cufit me", "mem\n"},
+        Case{"cufit mem r", "replay\n"}, Case{"cufit mem replay --fail-on w", "warning\n"}}) {
     std::string script =
         completions("bash", k_commands) + "COMP_WORDS=(" + c.words + ")\n" +
         "COMP_CWORD=$((${#COMP_WORDS[@]}-1))\n_cufit\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n";

@@ -236,6 +236,7 @@ TEST(Snapshot, SaysWhatItFoundInstead) {
       {std::string("PK\x03\x04 and so on"), "found a zip archive"},
       {"<!DOCTYPE html>", "found an HTML page"},
       {"{\"segments\": []}", "found JSON"},
+      {"Memory snapshots of real runs", "expected a pickle, found a text"},
       {pickle(number(3)),
        "expected a dict with `segments` and `device_traces` "
        "(torch.cuda.memory._dump_snapshot), found the number 3"},

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions to real recordings (tests/traces): the recorded run is found again, limits are found,
+// answers do not depend on how many are asked at once.
+#include "memory/what_if.h"
+
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+namespace cufit::memory {
+namespace {
+
+Snapshot load(const std::string& name) {
+  std::ifstream file(std::string(CUFIT_SOURCE_DIR) + "/tests/traces/" + name + ".pkl.gz",
+                     std::ios::binary);
+  std::stringstream bytes;
+  bytes << file.rdbuf();
+  return std::move(*read_snapshot(std::make_shared<MemorySource>(name, bytes.str())));
+}
+
+TEST(WhatIf, FindsTheRecordedRunAgain) {
+  for (const char* name : {"varlen", "amp-roundup4", "varlen-expandable", "streams-split64"}) {
+    const Snapshot snapshot = load(name);
+    const Result<Study> study = study_of(snapshot, busiest_device(snapshot), {});
+    ASSERT_TRUE(study) << name << study.error().text();
+    EXPECT_TRUE(study->verification.exact()) << name;
+    EXPECT_EQ(study->limit, std::nullopt) << name;
+    // The recorded settings as text mean what they were.
+    const auto settings = parse_allocator_settings(study->settings, study->recording.version);
+    ASSERT_TRUE(settings) << study->settings;
+    EXPECT_EQ(settings_text(*settings), settings_text(study->recording.settings)) << name;
+  }
+}
+
+// The run of oom-varlen.pkl.gz had set_per_process_memory_fraction at 17.963 GiB.
+TEST(WhatIf, ARunThatDiedTellsItsLimit) {
+  const auto study = study_of(load("oom-varlen"), 0, {});
+  ASSERT_TRUE(study && study->limit);
+  EXPECT_FALSE(study->limit->card_full);
+  EXPECT_LE(study->limit->at_least, uint64_t(17.963 * (1u << 30)));
+  EXPECT_GT(study->limit->below, uint64_t(17.963 * (1u << 30)));
+  // At the least bound it dies at the same event, at the upper one it goes on.
+  Question least, below;
+  least.allowed = study->limit->at_least;
+  below.allowed = study->limit->below;
+  const auto answers = ask(*study, std::vector<Question>{least, below});
+  ASSERT_TRUE(answers);
+  ASSERT_TRUE((*answers)[0].result.oom);
+  EXPECT_EQ((*answers)[0].result.oom->event, study->verification.result.oom->event);
+  EXPECT_TRUE(!(*answers)[1].result.oom ||
+              (*answers)[1].result.oom->event > study->verification.result.oom->event);
+}
+
+TEST(WhatIf, ManyAnswersAreThoseOfOneByOne) {
+  const auto study = study_of(load("accum"), 0, {});
+  ASSERT_TRUE(study);
+  std::vector<Question> questions;
+  for (int round = 0; round < 3; ++round)
+    for (const std::string_view settings : usual_settings())
+      questions.push_back({std::string(settings), {}, {}, {}});
+  const auto all = ask(*study, questions);
+  ASSERT_TRUE(all && all->size() == questions.size());
+  for (size_t i = 0; i < questions.size(); ++i) {
+    const auto one = ask(*study, std::span(&questions[i], 1));
+    ASSERT_TRUE(one);
+    EXPECT_EQ((*one)[0].result.stats.reserved_bytes.peak,
+              (*all)[i].result.stats.reserved_bytes.peak)
+        << questions[i].settings;
+    EXPECT_EQ((*all)[i].question.settings, questions[i].settings);
+  }
+}
+
+TEST(WhatIf, ASmallerLimitNeverComesFurther) {
+  const auto study = study_of(load("amp"), 0, {});
+  ASSERT_TRUE(study);
+  const uint64_t peak = study->verification.result.stats.reserved_bytes.peak;
+  std::vector<Question> questions;
+  for (int percent = 40; percent <= 110; percent += 5) {
+    Question question;
+    question.allowed = peak / 100 * static_cast<uint64_t>(percent);
+    questions.push_back(question);
+  }
+  const auto answers = ask(*study, questions);
+  ASSERT_TRUE(answers);
+  for (size_t i = 1; i < answers->size(); ++i) {
+    const auto came_to = [&](size_t k) {
+      const auto& oom = (*answers)[k].result.oom;
+      return oom ? oom->event : UINT64_MAX;
+    };
+    EXPECT_LE(came_to(i - 1), came_to(i));
+    EXPECT_LE((*answers)[i].result.stats.reserved_bytes.peak, *(*answers)[i].question.allowed);
+  }
+  EXPECT_TRUE(answers->front().result.oom);
+  EXPECT_FALSE(answers->back().result.oom);
+}
+
+TEST(WhatIf, SettingsOfTheCommandLine) {
+  EXPECT_EQ(settings_from_option("expandable_segments=True"), "expandable_segments:True");
+  EXPECT_EQ(settings_from_option("max_split_size_mb:128,garbage_collection_threshold=0.8"),
+            "max_split_size_mb:128,garbage_collection_threshold:0.8");
+  EXPECT_EQ(settings_from_option("roundup_power2_divisions=[256:1,512=2,>:4]"),
+            "roundup_power2_divisions:[256:1,512:2,>:4]");
+  EXPECT_EQ(settings_from_option(""), "");
+  const auto study = study_of(load("streams"), 0, {});
+  ASSERT_TRUE(study);
+  const Question wrong{"expandable_segments:yes", {}, {}, {}};
+  const auto answers = ask(*study, std::span(&wrong, 1));
+  ASSERT_FALSE(answers);
+  EXPECT_EQ(answers.error().code, Code::usage);
+}
+
+TEST(WhatIf, SaysWhereThereIsNoTrace) {
+  const Snapshot snapshot = load("streams");
+  EXPECT_FALSE(study_of(snapshot, 7, {}));
+}
+
+}  // namespace
+}  // namespace cufit::memory
