@@ -76,6 +76,11 @@ std::vector<memory::Question> questions_of(const Arguments& arguments, const mem
   return questions;
 }
 
+bool died(const memory::Study& study, const std::vector<memory::Answer>& answers) {
+  return study.limit || std::any_of(answers.begin(), answers.end(),
+                                    [](const memory::Answer& a) { return !a.survives(); });
+}
+
 }  // namespace
 
 std::span<const Option> mem_replay_options() { return k_options; }
@@ -99,8 +104,13 @@ int run_mem_replay(const Arguments& arguments) {
   // Those that were asked for stay in their order; the grid is ranked.
   const auto grid = answers->begin() + static_cast<std::ptrdiff_t>(arguments.all("set").size());
   if (arguments.has("all")) std::stable_sort(grid, answers->end(), memory::better);
-  const report::MemReplayView view{path,     *study, *answers, bounds->card, bounds->card_measured,
-                                   knowledge};
+  analysis::Steps steps;
+  if (died(*study, *answers))
+    steps = analysis::steps_of(
+        *snapshot, *device,
+        analysis::lifetimes_of(*snapshot, *device, study->recording, study->program));
+  const report::MemReplayView view{
+      path, *study, *answers, steps, bounds->card, bounds->card_measured, knowledge};
   if (arguments.has("json")) return print(report::mem_replay_json(view), k_ok);
   return print(report::mem_replay_text(view, style_for(arguments)), k_ok);
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/steps.h"
 #include "memory/what_if.h"
 #include "report/report.h"
 
@@ -14,8 +15,9 @@ struct MemReplayView {
   const std::string& file;
   const memory::Study& study;
   const std::vector<memory::Answer>& answers;
-  const std::string& card;     // empty without --gpu
-  bool card_measured = false;  // its capacity is known from reports, not from its nominal size
+  const analysis::Steps& steps;  // of the recorded run; not looked for where nothing died
+  const std::string& card;       // empty without --gpu
+  bool card_measured = false;    // its capacity is known from reports, not from its nominal size
   const knowledge::Knowledge& knowledge;
 };
 

@@ -7,11 +7,12 @@
 namespace cufit::report {
 namespace {
 
-MemJson oom_json(const memory::ReplayResult& result) {
+MemJson oom_json(const memory::ReplayResult& result, const analysis::Steps& steps) {
   if (!result.oom) return nullptr;
   const memory::OutOfMemory& oom = *result.oom;
+  const std::optional<uint32_t> step = steps.at(static_cast<uint32_t>(oom.event));
   return {{"event", oom.event},
-          {"step", nullptr},
+          {"step", step ? MemJson(*step) : MemJson(nullptr)},
           {"tried_bytes", oom.tried},
           {"reserved_bytes", oom.reserved},
           {"largest_free_bytes", oom.largest_free_in_pool},
@@ -20,7 +21,7 @@ MemJson oom_json(const memory::ReplayResult& result) {
           {"retry_would_do", oom.cached_block_would_do}};
 }
 
-MemJson run_json(const memory::Answer& answer) {
+MemJson run_json(const memory::Answer& answer, const analysis::Steps& steps) {
   const memory::DeviceStats& stats = answer.result.stats;
   const memory::Question& question = answer.question;
   const std::optional<uint64_t> limit =
@@ -35,7 +36,7 @@ MemJson run_json(const memory::Answer& answer) {
   run["peak_segments"] = stats.segments.peak;
   run["cuda_mallocs"] = stats.cuda_mallocs + stats.maps;
   run["retries"] = stats.num_alloc_retries;
-  run["oom"] = oom_json(answer.result);
+  run["oom"] = oom_json(answer.result, steps);
   if (!answer.result.not_modelled.empty()) run["not_modelled"] = answer.result.not_modelled;
   run["survived_recorded_oom"] = answer.result.survived_recorded_oom;
   return run;
@@ -75,7 +76,8 @@ std::string mem_replay_json(const MemReplayView& view) {
   out["cufit"] = CUFIT_VERSION;
   out["recorded"] = recorded_json(view.study);
   out["runs"] = MemJson::array();
-  for (const memory::Answer& answer : view.answers) out["runs"].push_back(run_json(answer));
+  for (const memory::Answer& answer : view.answers)
+    out["runs"].push_back(run_json(answer, view.steps));
   return out.dump(2, ' ', false, MemJson::error_handler_t::replace) + "\n";
 }
 

@@ -50,6 +50,13 @@ class ReplayPainter : private Screen {
     return settings.empty() ? say("mem.default") : printable(settings);
   }
 
+  // "event 4,428, step 1"
+  std::string where(uint64_t event) const {
+    const std::optional<uint32_t> step = view_.steps.at(static_cast<uint32_t>(event));
+    return say(step ? "mem.at_step" : "mem.at_event",
+               {{"event", thousands(event)}, {"step", step ? thousands(*step) : ""}});
+  }
+
   void recorded() {
     const memory::Verification& check = study_.verification;
     const memory::DeviceStats& stats = check.result.stats;
@@ -72,7 +79,7 @@ class ReplayPainter : private Screen {
     if (!study_.program.initial.empty()) flow(say("mem.began_late"), "  ", "  ");
     if (study_.limit)
       flow(say(study_.limit->card_full ? "mem.died_full" : "mem.died_limit",
-               {{"event", thousands(check.result.oom->event)},
+               {{"where", where(check.result.oom->event)},
                 {"tried", gib(check.result.oom->tried)},
                 {"least", gib(study_.limit->at_least)},
                 {"below", gib(study_.limit->below)}}),
@@ -122,8 +129,7 @@ class ReplayPainter : private Screen {
     }
     const std::optional<memory::OutOfMemory>& oom = answer.result.oom;
     std::string outcome = say("mem.survives");
-    if (oom)
-      outcome = say("mem.dies", {{"event", thousands(oom->event)}, {"tried", gib(oom->tried)}});
+    if (oom) outcome = say("mem.dies", {{"where", where(oom->event)}, {"tried", gib(oom->tried)}});
     if (!answer.result.not_modelled.empty()) outcome += " " + say("mem.not_exact");
     out_ += line + "  " + coloured(outcome, oom ? "31" : "32") + "\n";
     if (!oom || !style_.verbose) return;
