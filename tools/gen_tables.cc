@@ -133,6 +133,14 @@ const std::vector<TableSpec>& specs() {
         {"name", Kind::text, false},
         {"meaning"},
         {"finding", Kind::text, false}}},
+      {"gpu_memory",
+       "GpuMemoryRow",
+       "gpu_memory",
+       {{"gpu"}, {"total_gib", Kind::real}, {"reports", Kind::integer}, {"source"}}},
+      {"gpu_context",
+       "GpuContextRow",
+       "gpu_context",
+       {{"cc"}, {"mib", Kind::integer}, {"reports", Kind::integer}}},
       {"forward_compat", "ForwardCompat", "forward_compat", {{"cuda"}, {"branches", Kind::list}}},
   };
   return all;

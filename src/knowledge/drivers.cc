@@ -92,4 +92,18 @@ const ExitCodeRow* Knowledge::find_exit_code(int64_t code) const {
   return nullptr;
 }
 
+const GpuMemoryRow* Knowledge::find_gpu_memory(std::string_view gpu) const {
+  for (const GpuMemoryRow& row : gpu_memory) {
+    if (row.gpu == gpu) return &row;
+  }
+  return nullptr;
+}
+
+const GpuContextRow* Knowledge::find_gpu_context(std::string_view cc) const {
+  for (const GpuContextRow& row : gpu_context) {
+    if (row.cc == cc) return &row;
+  }
+  return nullptr;
+}
+
 }  // namespace cufit::knowledge

@@ -86,6 +86,17 @@ struct ExitCodeRow {
   int64_t code;
   std::string_view signal, name, meaning, finding;
 };
+struct GpuMemoryRow {
+  std::string_view gpu;  // Gpu::name
+  double total_gib;      // as CUDA tells it, the lowest seen
+  int64_t reports;
+  std::string_view source;
+};
+struct GpuContextRow {
+  std::string_view cc;
+  int64_t mib;  // of one process outside PyTorch's allocator, the most seen
+  int64_t reports;
+};
 struct ForwardCompat {
   std::string_view cuda;
   std::string_view branches;
@@ -178,6 +189,8 @@ struct Knowledge {
   std::span<const XidRow> xids;
   std::span<const LibraryCodeRow> library_codes;
   std::span<const ExitCodeRow> exit_codes;
+  std::span<const GpuMemoryRow> gpu_memory;
+  std::span<const GpuContextRow> gpu_context;
   std::span<const ForwardCompat> forward_compat;
   std::span<const FindingTexts> findings;
   std::span<const ClueRow> clues;
@@ -223,6 +236,8 @@ struct Knowledge {
   // By the name in a message ("CUDNN_STATUS_NOT_INITIALIZED"), of the newest library that has it.
   const LibraryCodeRow* find_library_code(std::string_view name) const;
   const ExitCodeRow* find_exit_code(int64_t code) const;
+  const GpuContextRow* find_gpu_context(std::string_view cc) const;
+  const GpuMemoryRow* find_gpu_memory(std::string_view gpu) const;  // by Gpu::name
   const FindingTexts* find_texts(std::string_view id) const;
   // Text by key in a language ("en", "zh"); empty when the key does not exist.
   std::string_view message(std::string_view key, std::string_view lang) const;

@@ -1,21 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/card_capacity.h"
 
+#include <algorithm>
+
 namespace cufit::memory {
 namespace {
 
-// What the driver keeps of the nominal size where no report of this product is known: the middle of
-// those that are (1.0 to 2.4 % without inline ECC).
-constexpr double k_kept_by_driver = 0.015;
-// After a training step: an H200 with torch 2.11 (CUDA 13.0) has 749 to 769 MiB.
-constexpr uint64_t k_context = uint64_t{770} << 20;
+constexpr double k_gib = 1u << 30;
+// What the driver keeps of a card that data/gpu_memory.toml does not know, from those that it does:
+// 0.8 to 1.4 % of HBM cards, 0.3 to 0.6 GiB of GeForce and workstation cards from Turing on, and
+// inline ECC takes a sixteenth.
+constexpr double k_kept_share = 0.014;
+constexpr double k_kept_gib = 0.5;
+constexpr double k_inline_ecc_share = 1.0 / 16;
+// Of a compute capability without a row: the most that any has.
+uint64_t context_mib(const knowledge::Gpu& gpu, const knowledge::Knowledge& knowledge) {
+  if (const knowledge::GpuContextRow* row = knowledge.find_gpu_context(gpu.cc))
+    return static_cast<uint64_t>(row->mib);
+  int64_t most = 0;
+  for (const knowledge::GpuContextRow& row : knowledge.gpu_context) most = std::max(most, row.mib);
+  return static_cast<uint64_t>(most);
+}
+
+double reckoned_gib(const knowledge::Gpu& gpu) {
+  if (gpu.ecc == "default_on_inline")
+    return gpu.memory_gb * (1 - k_kept_share - k_inline_ecc_share);
+  if (gpu.segment == "datacenter") return gpu.memory_gb * (1 - k_kept_share);
+  return std::max(gpu.memory_gb * (1 - k_kept_share) - k_kept_gib, 0.0);
+}
 
 }  // namespace
 
-CardCapacity card_capacity(const knowledge::Gpu& gpu, const knowledge::Knowledge&) {
+CardCapacity card_capacity(const knowledge::Gpu& gpu, const knowledge::Knowledge& knowledge) {
   CardCapacity card;
-  card.total = static_cast<uint64_t>(gpu.memory_gb * (1 - k_kept_by_driver) * (1u << 30));
-  card.context = card.total > k_context ? k_context : 0;
+  const knowledge::GpuMemoryRow* row = knowledge.find_gpu_memory(gpu.name);
+  card.measured = row != nullptr;
+  card.total = static_cast<uint64_t>((row != nullptr ? row->total_gib : reckoned_gib(gpu)) * k_gib);
+  card.context = std::min(context_mib(gpu, knowledge) << 20, card.total);
   return card;
 }
 
