@@ -5,6 +5,7 @@
 #include "commands/doctor.h"
 #include "commands/explain.h"
 #include "commands/inspect.h"
+#include "commands/mem_record.h"
 #include "commands/mem_replay.h"
 #include "commands/self.h"
 
@@ -15,6 +16,7 @@ std::span<const Command> table() {
       {"doctor", "", doctor_options(), run_doctor},
       {"explain", "", explain_options(), run_explain},
       {"inspect", "", inspect_options(), run_inspect},
+      {"mem record", "", mem_record_options(), run_mem_record},
       {"mem replay", "", mem_replay_options(), run_mem_replay},
       {"collect-env", "", collect_env_options(), run_collect_env},
       {"self", "", self_options(), run_self},

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/mem_record.h"
+
+#include <cstdio>
+
+#include "base/format.h"
+#include "base/number.h"
+#include "commands/settings.h"
+#include "host/host.h"
+#include "host/record_run.h"
+#include "report/report.h"
+
+namespace cufit::commands {
+namespace {
+
+constexpr Option k_options[] = {
+    {"COMMAND", "", "", true, "", true}, {"-o,--out", "DIR", "", false, ""},
+    {"--events", "N", "", false, ""},    {"--stacks", "KIND", "", false, "python all"},
+    {"--at-exit", "", "", false, ""},
+};
+
+// An event with the stack that it came from takes about 1 KiB of the program's host memory.
+constexpr uint64_t k_events = 250'000;
+constexpr uint64_t k_most_events = 100'000'000;
+
+Result<host::RecordOptions> options_of(const Arguments& arguments) {
+  host::RecordOptions options;
+  options.command = arguments.all("COMMAND");
+  options.events = k_events;
+  options.stacks = arguments.get("stacks", "python");
+  options.at_exit = arguments.has("at-exit");
+  if (arguments.has("events")) {
+    const std::optional<uint64_t> events = parse_uint(arguments.get("events"));
+    if (!events || *events == 0 || *events > k_most_events)
+      return fail(Code::usage, format("`--events {}`: a number from 1 to {}",
+                                      arguments.get("events"), k_most_events));
+    options.events = *events;
+  }
+  const host::RealHost machine;
+  const std::string folder = arguments.get("out", ".");
+  Result<std::string> real = machine.real_path(folder);
+  if (!real) return fail(Code::usage, format("`--out {}`: no such folder", folder));
+  options.folder = std::move(*real);
+  return options;
+}
+
+void tell(const host::RecordOutcome& outcome, const Arguments& arguments) {
+  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
+  const auto say = [&](std::string_view key, std::map<std::string, std::string> args) {
+    const std::string text =
+        report::fill(knowledge.message(format("mem_record.{}", key), language(arguments)), args);
+    std::fprintf(stderr, "cufit: %s\n", text.c_str());
+  };
+  for (const std::string& failure : outcome.failures) say("failed", {{"why", failure}});
+  if (outcome.snapshots.empty()) {
+    const char* why = outcome.pythons == 0     ? "no_python"
+                      : outcome.recording == 0 ? "no_cuda"
+                                               : "no_oom";
+    if (outcome.failures.empty()) say(why, {{"processes", std::to_string(outcome.recording)}});
+    return;
+  }
+  for (const std::string& path : outcome.snapshots) say("next", {{"path", path}});
+}
+
+}  // namespace
+
+std::span<const Option> mem_record_options() { return k_options; }
+
+int run_mem_record(const Arguments& arguments) {
+  if (arguments.all("COMMAND").empty())
+    return give_up(fail(Code::usage,
+                        "`cufit mem record` needs a program: cufit mem record -- python train.py"));
+  const Result<host::RecordOptions> options = options_of(arguments);
+  if (!options) return give_up(options.error());
+  const Result<host::RecordOutcome> outcome = host::record_run(*options);
+  if (!outcome) return give_up(outcome.error());
+  tell(*outcome, arguments);
+  return outcome->exit_code;
+}
+
+}  // namespace cufit::commands
