@@ -20,6 +20,9 @@ using memory::SegmentView;
 using memory::Snapshot;
 using memory::TraceEvent;
 
+// While a program dies it asks for little more: the loss to be logged, a state to be saved.
+constexpr uint32_t k_allocs_of_an_end = 64;
+
 class Builder {
  public:
   Builder(const Snapshot& snapshot, uint32_t device, const Recording& recording,
@@ -30,13 +33,15 @@ class Builder {
         recording_(recording),
         program_(program) {}
 
-  Lifetimes build() {
+  Lifetimes build(const memory::Verification& check, const std::vector<uint64_t>& block_bytes) {
     out_.events = static_cast<uint32_t>(recording_.events.size());
     out_.rows.resize(program_.addresses.size());
     add_initial();
     for (const Op& op : program_.ops) add(op);
-    add_sizes();
+    out_.sizes_are_exact = check.allocations == check.addresses_matched;
+    add_sizes(block_bytes);
     add_final_stacks();
+    out_.work_end = find_work_end();
     return std::move(out_);
   }
 
@@ -99,20 +104,29 @@ class Builder {
     return at < out_.events ? at : op.event;
   }
 
-  void add_sizes() {
-    memory::ReplayOptions options;
-    options.allocator.settings = recording_.settings;
-    options.allocator.version = recording_.version;
-    std::vector<uint64_t> bytes;
-    const memory::Verification check = memory::verify(program_, options, &bytes);
-    out_.sizes_are_exact = check.allocations == check.addresses_matched;
+  void add_sizes(const std::vector<uint64_t>& bytes) {
+    const auto& divisions = recording_.settings.roundup_power2_divisions;
     for (size_t i = 0; i < out_.rows.size(); ++i) {
       Lifetime& row = out_.rows[i];
-      row.block_bytes = bytes[i] != 0
-                            ? bytes[i]
-                            : memory::round_size(row.requested_bytes,
-                                                 recording_.settings.roundup_power2_divisions);
+      row.block_bytes =
+          bytes[i] != 0 ? bytes[i] : memory::round_size(row.requested_bytes, divisions);
     }
+  }
+
+  // A program that goes on after an out-of-memory has caught it.
+  uint32_t find_work_end() const {
+    uint32_t last_alloc = 0, last_oom = 0, allocs_after_oom = 0;
+    for (uint32_t i = 0; i < out_.events; ++i) {
+      const RecordedAction action = recording_.events[i].action;
+      if (action == RecordedAction::oom) {
+        last_oom = i;
+        allocs_after_oom = 0;
+      }
+      if (action != RecordedAction::alloc) continue;
+      last_alloc = i;
+      ++allocs_after_oom;
+    }
+    return last_oom != 0 && allocs_after_oom <= k_allocs_of_an_end ? last_oom : last_alloc;
   }
 
   // Only blocks that are there at the end can tell who made them before the trace began.
@@ -140,9 +154,19 @@ class Builder {
 
 }  // namespace
 
+Lifetimes lifetimes_of(const Snapshot& snapshot, const memory::Study& study) {
+  return Builder(snapshot, study.device, study.recording, study.program)
+      .build(study.verification, study.block_bytes);
+}
+
 Lifetimes lifetimes_of(const Snapshot& snapshot, uint32_t device, const Recording& recording,
                        const Program& program) {
-  return Builder(snapshot, device, recording, program).build();
+  memory::ReplayOptions options;
+  options.allocator.settings = recording.settings;
+  options.allocator.version = recording.version;
+  std::vector<uint64_t> block_bytes;
+  const memory::Verification check = memory::verify(program, options, &block_bytes);
+  return Builder(snapshot, device, recording, program).build(check, block_bytes);
 }
 
 }  // namespace cufit::analysis

@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "memory/replay.h"
 #include "memory/snapshot.h"
+#include "memory/what_if.h"
 
 namespace cufit::analysis {
 
@@ -38,16 +38,25 @@ struct Lifetimes {
   std::vector<Lifetime> rows;
   uint32_t initial = 0;  // so many rows lived when the trace began
   uint32_t events = 0;   // of the trace
+  // The last event at which the program asked for memory. What is freed later, an exception
+  // unwinding or the program ending, tells nothing of what it was for.
+  uint32_t work_end = 0;
   // False: some block_bytes are the rounded request, where the model left the recording.
   bool sizes_are_exact = false;
 };
 
-// Linear in the trace. `recording` and `program` are of this snapshot and device.
+// Linear in the trace. `study` is of this snapshot; the second form is for those who have none, and
+// asks the model for the sizes of blocks first.
+Lifetimes lifetimes_of(const memory::Snapshot& snapshot, const memory::Study& study);
 Lifetimes lifetimes_of(const memory::Snapshot& snapshot, uint32_t device,
                        const memory::Recording& recording, const memory::Program& program);
 
 inline bool is_born(const Lifetime& row, uint32_t event) {
   return row.alloc_event == k_before || row.alloc_event <= event;
+}
+// Not freed while the program worked.
+inline bool is_kept(const Lifetime& row, const Lifetimes& lifetimes) {
+  return row.free_requested > lifetimes.work_end;
 }
 // After `event`.
 inline bool is_allocated(const Lifetime& row, uint32_t event) {

@@ -94,62 +94,20 @@ std::vector<StepMark> marks_of_annotations(const Snapshot& snapshot, uint32_t de
   return marks;
 }
 
-namespace {
-
-enum class StackSays : uint8_t { nothing, optimizer, zero_grad };
-
-bool ends_with(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
-// Folders and files of optimizers: torch/optim/adamw.py, apex/optimizers/, bitsandbytes/optim/,
-// deepspeed/runtime/zero/stage3.py, transformers/optimization.py.
-bool is_optimizer_file(std::string_view file) {
-  return contains(file, "/optim/") || contains(file, "/optimizers/") ||
-         contains(file, "deepspeed/runtime/zero/") ||
-         ends_with(file, "transformers/optimization.py");
-}
-
-StackSays frame_says(const Snapshot& snapshot, const memory::Frame& frame) {
-  const std::string_view file = snapshot.text(frame.filename), name = snapshot.text(frame.name);
-  if (name == "zero_grad" && (is_optimizer_file(file) || contains(file, "/torch/nn/modules/")))
-    return StackSays::zero_grad;
-  if (name == "step" && is_optimizer_file(file)) return StackSays::optimizer;
-  return StackSays::nothing;
-}
-
-std::vector<StackSays> stacks_say(const Snapshot& snapshot) {
-  std::vector<StackSays> frames(snapshot.stacks.frame_count());
-  for (uint32_t i = 0; i < frames.size(); ++i)
-    frames[i] = frame_says(snapshot, snapshot.stacks.frame(i));
-  std::vector<StackSays> stacks(snapshot.stacks.size());
-  for (uint32_t i = 0; i < stacks.size(); ++i)
-    for (const uint32_t frame : snapshot.stacks[i])
-      if (frames[frame] != StackSays::nothing) stacks[i] = frames[frame];
-  return stacks;
-}
-
-}  // namespace
-
-std::vector<StepMark> marks_of_frames(const Snapshot& snapshot, uint32_t device) {
+std::vector<StepMark> marks_of_frames(const Snapshot& snapshot, uint32_t device,
+                                      const StackRoles& roles) {
   std::vector<StepMark> marks;
-  const std::vector<StackSays> says = stacks_say(snapshot);
   const Trace& trace = snapshot.traces[device];
   uint32_t allocs_since = 0;  // the last mark's end
   for (uint32_t i = 0; i < trace.count; ++i) {
     const TraceEvent& event = snapshot.events[trace.first + i];
-    const StackSays here =
-        event.stack == memory::k_no_stack ? StackSays::nothing : says[event.stack];
-    if (here == StackSays::nothing) {
+    const StackRole here = roles[event.stack];
+    if (here != StackRole::optimizer && here != StackRole::zero_grad) {
       allocs_since += event.action == Action::alloc ? 1 : 0;
       continue;
     }
     const StepMarkKind kind =
-        here == StackSays::optimizer ? StepMarkKind::optimizer : StepMarkKind::zero_grad;
+        here == StackRole::optimizer ? StepMarkKind::optimizer : StepMarkKind::zero_grad;
     if (marks.empty() || marks.back().kind != kind || allocs_since > 0) {
       StepMark mark;
       mark.begin = i;

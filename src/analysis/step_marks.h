@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/lifetimes.h"
+#include "analysis/stack_roles.h"
 
 namespace cufit::analysis {
 
@@ -22,7 +23,8 @@ struct StepMark {
 
 // In the order of their beginnings; empty if the witness is silent.
 std::vector<StepMark> marks_of_annotations(const memory::Snapshot& snapshot, uint32_t device);
-std::vector<StepMark> marks_of_frames(const memory::Snapshot& snapshot, uint32_t device);
+std::vector<StepMark> marks_of_frames(const memory::Snapshot& snapshot, uint32_t device,
+                                      const StackRoles& roles);
 std::vector<StepMark> marks_of_frees(const memory::Snapshot& snapshot, uint32_t device,
                                      const Lifetimes& lifetimes);
 

@@ -5,6 +5,7 @@
 // temporaries of a foreach optimizer are made in one run, and so are the parameters themselves.
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "analysis/step_marks.h"
@@ -26,9 +27,10 @@ bool is_free(Action action) {
   return action == Action::free_requested || action == Action::free_completed;
 }
 
-// A segment that goes back (empty_cache) ends a run as well as an allocation.
+// A segment that goes back (empty_cache) ends a run as well as an allocation, and so does a request
+// that fails: what is freed after it, the exception frees.
 bool ends_run(Action action) {
-  return action == Action::alloc || action == Action::segment_free ||
+  return action == Action::alloc || action == Action::oom || action == Action::segment_free ||
          action == Action::segment_unmap;
 }
 
@@ -42,15 +44,19 @@ class Finder {
   Finder(const Snapshot& snapshot, const Trace& trace, const Lifetimes& lifetimes)
       : snapshot_(snapshot), trace_(trace), rows_(lifetimes.rows) {
     for (const Lifetime& row : rows_)
-      if (row.free_requested == k_never) kept_sizes_.insert(row.requested_bytes);
+      if (is_kept(row, lifetimes))
+        kept_since_.try_emplace(row.requested_bytes,
+                                row.alloc_event == k_before ? 0 : row.alloc_event);
+    work_end_ = lifetimes.work_end;
     freed_at_.assign(lifetimes.events, k_no_row);
     for (uint32_t i = 0; i < rows_.size(); ++i)
-      if (rows_[i].free_requested < lifetimes.events) freed_at_[rows_[i].free_requested] = i;
+      if (rows_[i].free_requested < freed_at_.size()) freed_at_[rows_[i].free_requested] = i;
   }
 
   std::vector<StepMark> marks() {
     const std::vector<FreeRun> runs = all_runs();
     const size_t typical = typical_count(runs);
+    if (typical == 0) return {};
     std::vector<StepMark> out;
     for (const FreeRun& run : runs) {
       if (!is_like(run.rows.size(), typical)) continue;
@@ -71,10 +77,12 @@ class Finder {
     return count * 5 >= typical * 4 && count * 4 <= typical * 5;
   }
 
-  // The count of gradients that explains most frees.
-  static size_t typical_count(const std::vector<FreeRun>& runs) {
+  // The count of gradients that explains most frees. Frees at the end may be the last zero_grad as
+  // well as the program's end, so they have no say in it.
+  size_t typical_count(const std::vector<FreeRun>& runs) const {
     std::map<size_t, size_t> by_count;
-    for (const FreeRun& run : runs) ++by_count[run.rows.size()];
+    for (const FreeRun& run : runs)
+      if (rows_[run.rows.front()].free_requested < work_end_) ++by_count[run.rows.size()];
     size_t best = 0, best_total = 0;
     for (const auto& [count, times] : by_count) {
       size_t total = 0;
@@ -112,6 +120,13 @@ class Finder {
     return true;
   }
 
+  // Something of this size was there before and stays: the parameter, if this is its gradient.
+  bool has_parameter(const Lifetime& row) const {
+    const auto kept = kept_since_.find(row.requested_bytes);
+    return kept != kept_since_.end() &&
+           (row.alloc_event == k_before || kept->second < row.alloc_event);
+  }
+
   // Of the rows that one run of frees frees.
   std::vector<uint32_t> gradients_among(const std::vector<uint32_t>& rows) const {
     std::vector<uint32_t> found;
@@ -126,8 +141,7 @@ class Finder {
         ++end;
       const bool chain = end - i > k_max_chain;
       for (; i < end; ++i)
-        if (!chain && kept_sizes_.count(rows_[sorted[i]].requested_bytes) != 0)
-          candidates.insert(sorted[i]);
+        if (!chain && has_parameter(rows_[sorted[i]])) candidates.insert(sorted[i]);
     }
     for (const uint32_t row : rows)
       if (candidates.count(row) != 0) found.push_back(row);
@@ -149,7 +163,8 @@ class Finder {
   const Snapshot& snapshot_;
   const Trace& trace_;
   const std::vector<Lifetime>& rows_;
-  std::unordered_set<uint64_t> kept_sizes_;
+  std::unordered_map<uint64_t, uint32_t> kept_since_;  // size -> event
+  uint32_t work_end_ = 0;
   std::vector<uint32_t> freed_at_;  // by event: the row
 };
 

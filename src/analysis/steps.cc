@@ -22,18 +22,26 @@ class StepFinder {
       : snapshot_(snapshot),
         trace_(snapshot.traces[device]),
         device_(device),
-        lifetimes_(lifetimes) {}
+        lifetimes_(lifetimes),
+        roles_(snapshot) {}
 
   Steps find() {
     if (!believe(marks_of_annotations(snapshot_, device_), StepsKnownBy::annotations) &&
-        !believe(marks_of_frames(snapshot_, device_), StepsKnownBy::frames))
-      believe(marks_of_frees(snapshot_, device_, lifetimes_), StepsKnownBy::frees);
+        !believe(marks_of_frames(snapshot_, device_, roles_), StepsKnownBy::frames) &&
+        !believe(marks_of_frees(snapshot_, device_, lifetimes_), StepsKnownBy::frees))
+      look_for_first_forward();
     return out_;
   }
 
  private:
   bool believe(std::vector<StepMark> marks, StepsKnownBy witness) {
     if (marks.empty()) return false;
+    // A range that an out-of-memory ended is closed by the unwinding, not by its work.
+    for (StepMark& mark : marks)
+      if (!mark.before_trace && dies_at(lifetimes_.work_end) && mark.begin <= lifetimes_.work_end &&
+          mark.end > lifetimes_.work_end)
+        mark.open = true;
+    out_.marks = marks;
     const bool has_optimizer = std::any_of(marks.begin(), marks.end(), [](const StepMark& mark) {
       return mark.kind == StepMarkKind::optimizer;
     });
@@ -54,6 +62,23 @@ class StepFinder {
     out_.finished = static_cast<uint32_t>(ends.size());
     begin_steps(ends, setup_ends);
     return true;
+  }
+
+  // A run that died before its first optimizer step: modules were called, and most of what they
+  // made still lives.
+  void look_for_first_forward() {
+    if (!dies_at(lifetimes_.work_end) || lifetimes_.initial != 0) return;
+    uint64_t made = 0, kept = 0;
+    std::optional<uint32_t> begin;
+    for (const Lifetime& row : lifetimes_.rows) {
+      if (roles_[row.stack] != StackRole::module_call) continue;
+      if (!begin) begin = row.alloc_event;
+      made += row.block_bytes;
+      if (is_kept(row, lifetimes_)) kept += row.block_bytes;
+    }
+    if (!begin || kept * 2 < made) return;
+    out_.known_by = StepsKnownBy::frames;
+    out_.begins.push_back(std::min(*begin, model_is_there().value_or(*begin)));
   }
 
   void note_end(const StepMark& first, const StepMark& last, std::vector<uint32_t>& ends) {
@@ -84,12 +109,18 @@ class StepFinder {
 
   void begin_steps(const std::vector<uint32_t>& ends, uint32_t first_mark) {
     const bool from_start = lifetimes_.initial == 0 && out_.first == 0;
+    if (const std::optional<uint32_t> moved = model_is_there(); moved && from_start)
+      first_mark = std::min(first_mark, *moved);
     const uint32_t first_end = ends.empty() ? lifetimes_.events : ends[0];
-    const uint32_t second_end = ends.size() > 1 ? ends[1] : lifetimes_.events;
+    const uint32_t second_end = ends.size() > 1 ? ends[1] : lifetimes_.work_end + 1;
     out_.begins.push_back(from_start ? end_of_setup(std::min(first_mark, first_end), second_end)
                                      : 0);
     for (const uint32_t end : ends)
       if (holds_alloc(end)) out_.begins.push_back(end);
+  }
+
+  bool dies_at(uint32_t event) const {
+    return event < lifetimes_.events && action(event) == Action::oom;
   }
 
   // After the last step there is only a step if something is still asked for.
@@ -97,6 +128,17 @@ class StepFinder {
     for (uint32_t i = from; i < lifetimes_.events; ++i)
       if (action(i) == Action::alloc || action(i) == Action::oom) return true;
     return false;
+  }
+
+  // By the stacks: after the last parameter that moves before a module is called.
+  std::optional<uint32_t> model_is_there() const {
+    std::optional<uint32_t> there;
+    for (const Lifetime& row : lifetimes_.rows) {
+      const StackRole role = roles_[row.stack];
+      if (role == StackRole::module_call) break;
+      if (role == StackRole::module_move) there = row.alloc_event + 1;
+    }
+    return there;
   }
 
   // While the model goes to the device, what is allocated stays, or it takes the place of what is
@@ -107,13 +149,13 @@ class StepFinder {
     uint32_t end = 0;
     for (size_t i = 0; i < rows.size() && rows[i].alloc_event < until; ++i) {
       const Lifetime& row = rows[i];
-      if (row.free_requested < stays_until && !is_converted(i)) return row.alloc_event;
+      if (row.free_requested < stays_until && !is_converted(i, stays_until)) return row.alloc_event;
       end = row.alloc_event + 1;
     }
     return std::min(end, until);
   }
 
-  bool is_converted(size_t row) const {
+  bool is_converted(size_t row, uint32_t stays_until) const {
     const Lifetime& old = lifetimes_.rows[row];
     uint32_t at = old.free_requested;
     while (at > 0 && action(at) != Action::alloc) --at;
@@ -121,7 +163,7 @@ class StepFinder {
     const auto heir =
         std::lower_bound(lifetimes_.rows.begin() + lifetimes_.initial, lifetimes_.rows.end(), at,
                          [](const Lifetime& r, uint32_t event) { return r.alloc_event < event; });
-    if (heir == lifetimes_.rows.end() || heir->free_requested <= old.free_requested) return false;
+    if (heir == lifetimes_.rows.end() || heir->free_requested < stays_until) return false;
     const uint64_t larger = std::max(heir->requested_bytes, old.requested_bytes);
     const uint64_t smaller = std::min(heir->requested_bytes, old.requested_bytes);
     return smaller > 0 && (larger == smaller || larger == 2 * smaller || larger == 4 * smaller);
@@ -133,6 +175,7 @@ class StepFinder {
   const Trace& trace_;
   uint32_t device_;
   const Lifetimes& lifetimes_;
+  const StackRoles roles_;
   Steps out_;
 };
 

@@ -3,7 +3,8 @@
 // before it; it ends with the zero_grad that follows at once, or with the optimizer's step if the
 // program clears gradients later. Three kinds of witnesses, the first that speaks is believed:
 //   annotations  "Optimizer.step#AdamW.step", which torch 2.5 on writes beside the trace
-//   frames       stacks inside an optimizer's step or zero_grad
+//   frames       stacks inside an optimizer's step or zero_grad; before the first optimizer step,
+//                a forward pass whose results are kept for a backward pass: that is step 0
 //   frees        the gradients: as many allocations of sizes of parameters, made one by one and
 //                freed in one go, over and over
 // If none does, the steps are unknown; nothing is guessed.
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "analysis/lifetimes.h"
+#include "analysis/step_marks.h"
 
 namespace cufit::analysis {
 
@@ -30,6 +32,7 @@ struct Steps {
   uint32_t first = 0;
   uint32_t finished = 0;  // optimizer steps that ended within the trace
   StepsKnownBy known_by = StepsKnownBy::unknown;
+  std::vector<StepMark> marks;  // of the witness
 
   bool known() const { return known_by != StepsKnownBy::unknown; }
   // The step under way at an event; none in set-up or if the steps are unknown.

@@ -107,8 +107,7 @@ int run_mem_replay(const Arguments& arguments) {
   analysis::Steps steps;
   if (died(*study, *answers))
     steps = analysis::steps_of(
-        *snapshot, *device,
-        analysis::lifetimes_of(*snapshot, *device, study->recording, study->program));
+        *snapshot, *device, analysis::lifetimes_of(*snapshot, *study));
   const report::MemReplayView view{
       path, *study, *answers, steps, bounds->card, bounds->card_measured, knowledge};
   if (arguments.has("json")) return print(report::mem_replay_json(view), k_ok);

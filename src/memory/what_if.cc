@@ -35,7 +35,7 @@ Result<Study> study_as(const Snapshot& snapshot, uint32_t device, const VersionP
   ReplayOptions options;
   options.allocator.settings = study.recording.settings;
   options.allocator.version = version;
-  study.verification = verify(study.program, options);
+  study.verification = verify(study.program, options, &study.block_bytes);
   return study;
 }
 

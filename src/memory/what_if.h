@@ -29,6 +29,8 @@ struct Study {
   Recording recording;
   Program program;
   Verification verification;  // under the recorded settings
+  // What each allocation of the program really took; 0 where the model put it elsewhere.
+  std::vector<uint64_t> block_bytes;
   std::string settings;       // the recorded ones as PyTorch writes them; empty: defaults
   std::optional<RecordedLimit> limit;
 

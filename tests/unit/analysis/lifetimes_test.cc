@@ -18,7 +18,7 @@ TEST(Lifetimes, ExactOnWholeTraces) {
     if (trace.lifetimes.initial == 0) {
       EXPECT_TRUE(trace.lifetimes.sizes_are_exact) << name;
     }
-    EXPECT_EQ(trace.lifetimes.events, trace.recording.events.size());
+    EXPECT_EQ(trace.lifetimes.events, trace.study.event_count());
   }
 }
 

@@ -9,14 +9,12 @@
 #include <string>
 
 #include "analysis/steps.h"
-#include "memory/snapshot_recording.h"
 
 namespace cufit::analysis {
 
 struct TestTrace {
   memory::Snapshot snapshot;
-  memory::Recording recording;
-  memory::Program program;
+  memory::Study study;
   Lifetimes lifetimes;
 };
 
@@ -40,8 +38,25 @@ inline const char* const k_all_traces[] = {"accum",
                                            "varlen-limit1.2",
                                            "varlen-ring"};
 
+// Small runs that went wrong, one cause each (tests/gpu/failure_workload.py).
+inline const char* const k_failures[] = {
+    "failures/activation", "failures/conv",    "failures/evalgrad", "failures/first",
+    "failures/frag",       "failures/gan",     "failures/graph",    "failures/infer",
+    "failures/kept",       "failures/keptok",  "failures/optstate", "failures/other",
+    "failures/oversized",  "failures/pending", "failures/quad",     "failures/weights"};
+
+// Programs written as users write them, each with its cause as its name (tests/gpu/oom_workload.py).
+inline const char* const k_causes[] = {
+    "oom/activation_peak", "oom/attention_quadratic", "oom/autotune_workspace",
+    "oom/cudagraph_pool",  "oom/decode_spike",        "oom/eval_without_no_grad",
+    "oom/fragmentation",   "oom/graph_retained",      "oom/optimizer_state",
+    "oom/other_process",   "oom/oversized_input",     "oom/stale_reference",
+    "oom/survives",        "oom/tensors_kept",        "oom/weights_exceed_capacity"};
+
 inline memory::Snapshot read_trace(const std::string& name) {
-  std::ifstream file(CUFIT_SOURCE_DIR "/tests/traces/" + name + ".pkl.gz", std::ios::binary);
+  const std::string path = CUFIT_SOURCE_DIR "/tests/traces/" + name;
+  std::ifstream file(path + ".pkl.gz", std::ios::binary);
+  if (!file) file.open(path + ".pickle.gz", std::ios::binary);
   std::stringstream bytes;
   bytes << file.rdbuf();
   return memory::read_snapshot(std::make_shared<MemorySource>(name, bytes.str())).value();
@@ -50,9 +65,8 @@ inline memory::Snapshot read_trace(const std::string& name) {
 inline TestTrace test_trace(memory::Snapshot snapshot) {
   TestTrace trace;
   trace.snapshot = std::move(snapshot);
-  trace.recording = memory::recording_of(trace.snapshot, 0, memory::version_profile(2, 11)).value();
-  trace.program = memory::compile_program(trace.recording);
-  trace.lifetimes = lifetimes_of(trace.snapshot, 0, trace.recording, trace.program);
+  trace.study = memory::study_of(trace.snapshot, 0, memory::version_profile(2, 11)).value();
+  trace.lifetimes = lifetimes_of(trace.snapshot, trace.study);
   return trace;
 }
 
