@@ -14,6 +14,9 @@
 namespace cufit::commands {
 namespace {
 
+// Reading, replay and analysis of a trace entry take up to 160 bytes: 2 GB in all.
+constexpr uint64_t k_most_events = 12'000'000;
+
 // Tells how far the reader has come.
 class WatchedSource final : public ByteSource {
  public:
@@ -36,7 +39,9 @@ class WatchedSource final : public ByteSource {
 Result<memory::Snapshot> load_snapshot(const std::string& path) {
   const host::RealHost machine;
   CUFIT_TRY(source, machine.open(path));
-  return memory::read_snapshot(std::make_shared<WatchedSource>(std::move(source), path));
+  memory::SnapshotLimits limits;
+  limits.events = k_most_events;
+  return memory::read_snapshot(std::make_shared<WatchedSource>(std::move(source), path), limits);
 }
 
 Result<uint32_t> chosen_device(const Arguments& arguments, const memory::Snapshot& snapshot) {

@@ -42,8 +42,8 @@ struct Verification {
 };
 
 // Feeds the recorded segment addresses and failures back; `options.capacity` and `order` are not
-// used. `block_bytes`, if given, receives what each allocation really took, by its number; 0 where the
-// model put it elsewhere.
+// used. `block_bytes`, if given, receives what each allocation really took, by its number; 0 where
+// the model put it elsewhere.
 Verification verify(const Program& program, const ReplayOptions& options,
                     std::vector<uint64_t>* block_bytes = nullptr);
 

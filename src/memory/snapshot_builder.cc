@@ -72,7 +72,10 @@ Result<formats::PickleValue> SnapshotBuilder::create(Tag tag) {
   switch (tag) {
     case event: {
       if (snapshot_.events.size() >= limits_.events) {
-        return fail(Code::malformed, format("more than {} trace entries", limits_.events));
+        return fail(Code::unsupported,
+                    format("more than {} trace entries; recorded with a smaller `max_entries`, the "
+                           "newest of them are enough",
+                           limits_.events));
       }
       CUFIT_TRY(affordable, afford(sizeof(TraceEvent)));
       (void)affordable;

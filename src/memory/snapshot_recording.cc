@@ -130,17 +130,13 @@ Result<Settings> recorded_settings(const Snapshot& snapshot, const VersionProfil
   return settings;
 }
 
-Result<Recording> recording_of(const Snapshot& snapshot, uint32_t device,
-                               const VersionProfile& version) {
+Result<Recording> recorded_events(const Snapshot& snapshot, uint32_t device) {
   if (device >= snapshot.traces.size())
     return fail(Code::not_found, format("the snapshot has no trace of device {}", device));
   const Trace& trace = snapshot.traces[device];
   if (trace.count > UINT32_MAX / 2)
     return fail(Code::unsupported, format("a trace of {} events", trace.count));
   Recording recording;
-  recording.version = version;
-  CUFIT_TRY(settings, recorded_settings(snapshot, version));
-  recording.settings = settings;
   PoolNumbers pools;
   for (const Segment& segment : snapshot.segments)
     if (segment.device == device) recording.final_segments.push_back(segment_view(segment, pools));
@@ -163,6 +159,15 @@ Result<Recording> recording_of(const Snapshot& snapshot, uint32_t device,
     recording.events.push_back(event);
   }
   if (!named) derive_pools(recording);
+  return recording;
+}
+
+Result<Recording> recording_of(const Snapshot& snapshot, uint32_t device,
+                               const VersionProfile& version) {
+  CUFIT_TRY(recording, recorded_events(snapshot, device));
+  CUFIT_TRY(settings, recorded_settings(snapshot, version));
+  recording.version = version;
+  recording.settings = std::move(settings);
   return recording;
 }
 

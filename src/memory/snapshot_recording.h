@@ -16,6 +16,8 @@ Result<Settings> recorded_settings(const Snapshot& snapshot, const VersionProfil
 // far as it is known. Private pools are numbered from 1 in the order of their first appearance;
 // before 2.14 events do not name theirs, and it follows from the segment that they lie in, as far
 // as that segment is still there at the end.
+// The same without settings and version, which the file may leave open.
+Result<Recording> recorded_events(const Snapshot& snapshot, uint32_t device);
 Result<Recording> recording_of(const Snapshot& snapshot, uint32_t device,
                                const VersionProfile& version);
 

@@ -26,17 +26,54 @@ uint32_t newest_minor(const Snapshot& snapshot) {
   return 13;
 }
 
-Result<Study> study_as(const Snapshot& snapshot, uint32_t device, const VersionProfile& version) {
-  Study study;
-  study.device = device;
-  CUFIT_TRY(recording, recording_of(snapshot, device, version));
-  study.recording = std::move(recording);
-  study.program = compile_program(study.recording);
+// What depends on the version: the settings' meaning and the model's rules.
+struct Reading {
+  VersionProfile version;
+  Settings settings;
+  Verification verification;
+  std::vector<uint64_t> block_bytes;  // by number of the allocation
+  // Exactness first, then how far it goes.
+  auto key() const {
+    return std::tuple(verification.exact(), verification.segment_events_matched,
+                      verification.addresses_matched);
+  }
+};
+
+Result<Reading> read_as(const Snapshot& snapshot, const Program& program,
+                        const VersionProfile& version) {
+  Reading reading;
+  reading.version = version;
+  CUFIT_TRY(settings, recorded_settings(snapshot, version));
+  reading.settings = std::move(settings);
   ReplayOptions options;
-  options.allocator.settings = study.recording.settings;
+  options.allocator.settings = reading.settings;
   options.allocator.version = version;
-  study.verification = verify(study.program, options, &study.block_bytes);
-  return study;
+  reading.verification = verify(program, options, &reading.block_bytes);
+  return reading;
+}
+
+// The version that was asked for, or the newest that fits the file and repeats it exactly, or the
+// nearest.
+Result<Reading> best_reading(const Snapshot& snapshot, const Program& program,
+                             const std::optional<VersionProfile>& version) {
+  if (version) return read_as(snapshot, program, *version);
+  const uint32_t newest = newest_minor(snapshot);
+  std::optional<Reading> best;
+  std::optional<Error> refused;
+  std::optional<uint32_t> before;
+  for (const uint32_t span : k_spans) {
+    const uint32_t minor = std::min(span, newest);
+    if (minor == before || (best && best->verification.exact())) continue;
+    before = minor;
+    Result<Reading> reading = read_as(snapshot, program, version_profile(2, minor));
+    if (!reading) {
+      if (!refused) refused = reading.error();
+    } else if (!best || reading->key() > best->key()) {
+      best = std::move(*reading);
+    }
+  }
+  if (!best) return *refused;
+  return std::move(*best);
 }
 
 std::optional<RecordedLimit> recorded_limit(const Snapshot& snapshot, const Study& study) {
@@ -81,36 +118,21 @@ Result<Study> study_of(const Snapshot& snapshot, uint32_t device,
                 format("the snapshot has no trace of device {}: recording was off, or the "
                        "snapshot was written without it",
                        device));
-  std::optional<Study> best;
-  if (version) {
-    CUFIT_TRY(study, study_as(snapshot, device, *version));
-    best = std::move(study);
-  } else {
-    const uint32_t newest = newest_minor(snapshot);
-    std::optional<Error> refused;
-    std::optional<uint32_t> before;
-    for (const uint32_t span : k_spans) {
-      const uint32_t minor = std::min(span, newest);
-      if (minor == before || (best && best->verification.exact())) continue;
-      before = minor;
-      Result<Study> study = study_as(snapshot, device, version_profile(2, minor));
-      if (!study) {
-        if (!refused) refused = study.error();
-        continue;
-      }
-      const auto key = [](const Study& s) {
-        return std::tuple(s.verification.exact(), s.verification.segment_events_matched,
-                          s.verification.addresses_matched);
-      };
-      if (!best || key(*study) > key(*best)) best = std::move(*study);
-    }
-    if (!best) return *refused;
-  }
-  best->settings = settings_text(best->recording.settings);
+  Study study;
+  study.device = device;
+  CUFIT_TRY(recording, recorded_events(snapshot, device));
+  study.recording = std::move(recording);
+  study.program = compile_program(study.recording);
+  CUFIT_TRY(reading, best_reading(snapshot, study.program, version));
+  study.recording.version = reading.version;
+  study.recording.settings = std::move(reading.settings);
+  study.verification = std::move(reading.verification);
+  study.block_bytes = std::move(reading.block_bytes);
+  study.settings = settings_text(study.recording.settings);
   if (snapshot.settings && snapshot.settings->conf && !snapshot.settings->conf->empty())
-    best->settings = *snapshot.settings->conf;
-  best->limit = recorded_limit(snapshot, *best);
-  return std::move(*best);
+    study.settings = *snapshot.settings->conf;
+  study.limit = recorded_limit(snapshot, study);
+  return study;
 }
 
 Result<std::vector<Answer>> ask(const Study& study, std::span<const Question> questions,

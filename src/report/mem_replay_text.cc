@@ -19,7 +19,8 @@ constexpr int k_narrow = 96;            // below this the counts of calls are le
 std::string gib(uint64_t bytes) {
   return bytes >= (uint64_t{1} << 30)
              ? format("{:.2f} GiB", static_cast<double>(bytes) / double(1u << 30))
-             : format("{:.1f} MiB", static_cast<double>(bytes) / double(1u << 20));
+         : bytes >= (1u << 20) ? format("{:.1f} MiB", static_cast<double>(bytes) / double(1u << 20))
+                               : format("{:.1f} KiB", static_cast<double>(bytes) / 1024);
 }
 
 std::string thousands(uint64_t number) {
