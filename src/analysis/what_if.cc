@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/what_if.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+namespace cufit::analysis {
+namespace {
+
+using memory::ReplayOptions;
+using memory::SegmentEvent;
+using memory::Study;
+
+constexpr size_t k_events_per_thread = 100'000;  // a thread costs more than a short replay
+
+ReplayOptions options_for(const Study& study, const memory::Settings& settings) {
+  ReplayOptions options;
+  options.allocator.settings = settings;
+  options.allocator.version = study.recording.version;
+  return options;
+}
+
+bool survives(const Study& study, ReplayOptions options, uint64_t bytes) {
+  if (study.limit->card_full) {
+    options.capacity = bytes;
+  } else {
+    options.allocator.allowed_memory_maximum = bytes;
+  }
+  return !memory::replay(study.program, options).oom;
+}
+
+void run(const Study& study, const memory::Settings& settings, WhatIf& out) {
+  ReplayOptions options = options_for(study, settings);
+  if (study.limit) {
+    out.within_limit = survives(study, options, study.limit->at_least)     ? Outcome::survives
+                       : !survives(study, options, study.limit->below - 1) ? Outcome::dies
+                                                                           : Outcome::open;
+  }
+  options.allocator.settings.per_process_memory_fraction.reset();
+  options.stop_at_oom = false;
+  std::vector<SegmentEvent> log;
+  out.result = memory::replay(study.program, options, &log);
+  out.reserved = reserved_bytes(log, study.program);
+}
+
+uint64_t peak(const WhatIf& what_if) { return what_if.result.stats.reserved_bytes.peak; }
+
+}  // namespace
+
+const char* to_string(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::survives:
+      return "survives";
+    case Outcome::dies:
+      return "dies";
+    case Outcome::open:
+      return "open";
+  }
+  return "?";
+}
+
+std::vector<WhatIf> what_ifs(const Study& study) {
+  std::vector<WhatIf> out;
+  std::vector<memory::Settings> settings;
+  const auto add = [&](std::string text, const memory::Settings& parsed, bool as_recorded) {
+    WhatIf what_if;
+    what_if.settings = std::move(text);
+    what_if.as_recorded = as_recorded;
+    out.push_back(std::move(what_if));
+    settings.push_back(parsed);
+  };
+  add(study.settings, study.recording.settings, true);
+  for (const std::string_view text : memory::usual_settings()) {
+    if (text == study.settings) continue;
+    const auto parsed = memory::parse_allocator_settings(text, study.recording.version);
+    if (parsed) add(std::string(text), *parsed, false);  // a version may not know the key
+  }
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < out.size(); i = next++) run(study, settings[i], out[i]);
+  };
+  const size_t helpers = std::min<size_t>({study.event_count() / k_events_per_thread, out.size(),
+                                           std::max(1u, std::thread::hardware_concurrency())});
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < helpers; ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  std::stable_sort(out.begin() + 1, out.end(),
+                   [](const WhatIf& a, const WhatIf& b) { return peak(a) < peak(b); });
+  return out;
+}
+
+}  // namespace cufit::analysis
