@@ -7,6 +7,7 @@
 #include "commands/inspect.h"
 #include "commands/mem_record.h"
 #include "commands/mem_replay.h"
+#include "commands/mem_view.h"
 #include "commands/self.h"
 
 namespace cufit::commands {
@@ -18,6 +19,7 @@ std::span<const Command> table() {
       {"inspect", "", inspect_options(), run_inspect},
       {"mem record", "", mem_record_options(), run_mem_record},
       {"mem replay", "", mem_replay_options(), run_mem_replay},
+      {"mem view", "", mem_view_options(), run_mem_view},
       {"collect-env", "", collect_env_options(), run_collect_env},
       {"self", "", self_options(), run_self},
   };
