@@ -3,12 +3,13 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: help setup build doctor test test-wheels bench bench-smoke corpus docs sanitize fuzz check install clean
+.PHONY: help setup build doctor test test-wheels test-view bench bench-smoke corpus docs sanitize fuzz check install clean
 
 help:
 	@echo "make doctor       set up, build, run cufit doctor"
 	@echo "make test         set up, build, run all tests but the one that downloads wheels"
 	@echo "make test-wheels  download real wheels (about 2 GB) and compare with NVIDIA's cuobjdump"
+	@echo "make test-view    the page of mem view in a headless Chromium, with pictures in build/view"
 	@echo "make bench        speed against torch's collect_env and cuobjdump, in one run"
 	@echo "make corpus       how often cufit explain is right, over labelled failures"
 	@echo "make docs         write docs/causes.md anew from data/"
@@ -39,6 +40,9 @@ test-wheels: setup
 	@ninja -C $(BUILD) -j$(JOBS) --quiet cufit test_wheels
 	@tools/fetch-wheels $(BUILD)/wheels
 	@cd $(BUILD) && CUFIT_WHEELS=$(abspath $(BUILD))/wheels ctest --output-on-failure -L wheels
+
+test-view: build
+	@python3 tests/view/view_test.py $(BUILD)/cufit $(BUILD)/view
 
 bench: build
 	@ninja -C $(BUILD) -j$(JOBS) --quiet
