@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/address_space.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "memory/rounding.h"
 
 namespace cufit::memory {
+namespace {
 
-void AddressSpace::add(Ranges& ranges, uint64_t address, uint64_t size) {
+using Ranges = AddressSpace::Ranges;
+
+void add(Ranges& ranges, uint64_t address, uint64_t size) {
   auto after = ranges.upper_bound(address);
   if (after != ranges.end() && address + size == after->first) {
     size += after->second;
@@ -23,48 +27,142 @@ void AddressSpace::add(Ranges& ranges, uint64_t address, uint64_t size) {
   ranges[address] = size;
 }
 
-uint64_t AddressSpace::place(uint64_t size) {
-  for (auto rest = rests_.begin(); rest != rests_.end(); ++rest) {
-    if (rest->second < size) continue;
-    const uint64_t address = rest->first;
-    const uint64_t left = rest->second - size;
-    rests_.erase(rest);
-    if (left > 0) rests_[address + size] = left;
-    return address;
+// The first range that ends behind the address.
+template <typename Map>
+auto first_behind(Map& ranges, uint64_t address) {
+  auto at = ranges.upper_bound(address);
+  if (at == ranges.begin()) return at;
+  const auto before = std::prev(at);
+  return before->first + before->second > address ? before : at;
+}
+
+void subtract(Ranges& ranges, uint64_t address, uint64_t size) {
+  const uint64_t end = address + size;
+  for (auto at = first_behind(ranges, address); at != ranges.end() && at->first < end;) {
+    const uint64_t from = at->first, to = at->first + at->second;
+    at = ranges.erase(at);
+    if (from < address) ranges[from] = address - from;
+    if (to > end) ranges[end] = to - end;
   }
-  const uint64_t granules = round_up(size, k_granule);
-  uint64_t address = low_ - granules;
+}
+
+void subtract_all(Ranges& ranges, const Ranges& others) {
+  if (ranges.empty()) return;
+  const uint64_t from = ranges.begin()->first;
+  const uint64_t to = ranges.rbegin()->first + ranges.rbegin()->second;
+  for (auto at = first_behind(others, from); at != others.end() && at->first < to; ++at)
+    subtract(ranges, at->first, at->second);
+}
+
+}  // namespace
+
+Ranges::const_iterator AddressSpace::fitting_rest(uint64_t size) const {
+  return std::find_if(rests_.begin(), rests_.end(),
+                      [&](const auto& rest) { return rest.second >= size; });
+}
+
+Ranges::const_iterator AddressSpace::fitting_gap(uint64_t granules) const {
   auto gap = gaps_.end();
-  while (gap != gaps_.begin()) {
-    --gap;
-    if (gap->second < granules) continue;
-    gap->second -= granules;
-    address = gap->first + gap->second;
-    if (gap->second == 0) gaps_.erase(gap);
-    break;
+  while (gap != gaps_.begin())
+    if ((--gap)->second >= granules) return gap;
+  return gaps_.end();
+}
+
+void AddressSpace::take_from(Ranges::const_iterator rest, uint64_t size) {
+  const auto [address, bytes] = *rest;
+  rests_.erase(rest);
+  if (bytes > size) rests_[address + size] = bytes - size;
+}
+
+uint64_t AddressSpace::peek(uint64_t size) const {
+  const auto rest = fitting_rest(size);
+  if (rest != rests_.end()) return rest->first;
+  const uint64_t granules = round_up(size, k_granule);
+  const auto gap = fitting_gap(granules);
+  if (gap != gaps_.end()) return gap->first + gap->second - granules;
+  return low_ > granules ? low_ - granules : high_;
+}
+
+uint64_t AddressSpace::place(uint64_t size) {
+  const auto rest = fitting_rest(size);
+  uint64_t address = 0;
+  if (rest != rests_.end()) {
+    address = rest->first;
+    take_from(rest, size);
+  } else {
+    const uint64_t granules = round_up(size, k_granule);
+    address = peek(size);
+    if (address < low_) {
+      low_ = address;
+    } else if (address == high_) {
+      high_ += granules;
+    } else {
+      take_granules(granules);
+    }
+    subtract(chunks_, address, granules);
+    chunks_[address] = granules;
+    if (granules > size) add(rests_, address + size, granules - size);
   }
-  if (address < low_) low_ = address;
-  if (granules > size) add(rests_, address + size, granules - size);
+  used_[address] = size;
   return address;
 }
 
 void AddressSpace::release(uint64_t address, uint64_t size) {
+  used_.erase(address);
   add(rests_, address, size);
   return_granules(address);
 }
 
-// Whole granules of the free range around `address` can be taken anew.
+// Granules that were taken together can be taken anew when all of them are free.
 void AddressSpace::return_granules(uint64_t address) {
+  const auto after = chunks_.upper_bound(address);
+  if (after == chunks_.begin()) return;
+  const auto chunk = std::prev(after);
+  const auto [begin, size] = *chunk;
   const auto found = std::prev(rests_.upper_bound(address));
-  const uint64_t begin = found->first;
-  const uint64_t end = begin + found->second;
-  const uint64_t from = round_up(begin, k_granule);
-  const uint64_t to = end / k_granule * k_granule;
-  if (from >= to) return;
-  rests_.erase(found);
-  if (begin < from) rests_[begin] = from - begin;
-  if (to < end) rests_[to] = end - to;
-  add(gaps_, from, to - from);
+  const auto [from, bytes] = *found;
+  if (from > begin || from + bytes < begin + size) return;
+  chunks_.erase(chunk);
+  subtract(rests_, begin, size);
+  add(gaps_, begin, size);
+  // What lies next to the unused space is part of it.
+  const auto lowest = gaps_.begin();
+  if (lowest->first != low_) return;
+  low_ += lowest->second;
+  gaps_.erase(lowest);
+}
+
+void AddressSpace::open_in(Ranges& ranges, uint64_t address, uint64_t size) {
+  low_ = std::min(low_, address / k_granule * k_granule);
+  Ranges opened = {{address, size}};
+  for (const Ranges* known : {&used_, &rests_, &gaps_}) subtract_all(opened, *known);
+  for (const auto& [from, bytes] : opened) add(ranges, from, bytes);
+}
+
+void AddressSpace::open(uint64_t address, uint64_t size) { open_in(rests_, address, size); }
+
+void AddressSpace::open_granules(uint64_t address, uint64_t size) { open_in(gaps_, address, size); }
+
+void AddressSpace::close(uint64_t address, uint64_t size) {
+  subtract(rests_, address, size);
+  subtract(gaps_, address, size);
+}
+
+void AddressSpace::take(uint64_t size) {
+  const auto rest = fitting_rest(size);
+  if (rest != rests_.end()) take_from(rest, size);
+}
+
+void AddressSpace::take_granules(uint64_t size) {
+  const auto gap = fitting_gap(size);
+  if (gap == gaps_.end()) return;
+  const auto [address, bytes] = *gap;
+  gaps_.erase(gap);
+  if (bytes > size) gaps_[address] = bytes - size;
+}
+
+void AddressSpace::descend(uint64_t size) {
+  if (size < low_) low_ -= size;
 }
 
 }  // namespace cufit::memory

@@ -110,9 +110,11 @@ void RecordedMemory::cuda_free(uint64_t address, uint64_t size) {
 }
 
 uint64_t RecordedMemory::reserve(uint64_t size) {
-  // The reservation is not recorded; its first pages are mapped next, at its start.
-  const RecordedCall* call = upcoming(RecordedCall::Kind::segment_map);
-  return call != nullptr ? call->address : spare(size);
+  // The reservation is not recorded; its first pages are mapped at its start, next or after what a
+  // first attempt that fails releases.
+  for (size_t i = next_; i < window_; ++i)
+    if (calls_[i].kind == RecordedCall::Kind::segment_map) return calls_[i].address;
+  return spare(size);
 }
 
 bool RecordedMemory::map(uint64_t address, uint64_t size) {

@@ -43,6 +43,8 @@ class SyntheticMemory : public DeviceMemory {
   bool map(uint64_t address, uint64_t size) override;
   void unmap(uint64_t address, uint64_t size) override;
   uint64_t used() const { return used_; }
+  // Order::driver: the space as a recorded run found it.
+  AddressSpace& space() { return space_; }
 
  private:
   bool take(uint64_t size);

@@ -133,7 +133,8 @@ void add_blocks(SegmentView& segment, const std::vector<InitialBlock>& live, siz
 
 // A block of the large pool may hold up to 1 MiB more than was asked for. The next block that is
 // cut from the free one behind it, while it lives, shows where it ends.
-void bound_by_later_allocs(const Recording& recording, std::vector<InitialBlock>& live) {
+void bound_by_later_allocs(const Recording& recording, Ranges& ranges,
+                           std::vector<InitialBlock>& live) {
   const auto after = [](uint64_t value, const InitialBlock& block) {
     return value < block.address;
   };
@@ -148,6 +149,8 @@ void bound_by_later_allocs(const Recording& recording, std::vector<InitialBlock>
         round_size(block->requested_size, recording.settings.roundup_power2_divisions);
     const uint64_t end = block->address + size;
     if (event.address < end || event.address - end > k_small_size) continue;
+    const auto range = range_with(ranges, block->address);
+    if (range == ranges.end() || event.address >= range->first + range->second.size) continue;
     block->size = event.address - block->address;
   }
 }
@@ -158,9 +161,10 @@ std::vector<SegmentView> initial_segments(const Recording& recording,
                                           std::vector<InitialBlock> live) {
   std::sort(live.begin(), live.end(),
             [](const InitialBlock& a, const InitialBlock& b) { return a.address < b.address; });
-  if (!live.empty()) bound_by_later_allocs(recording, live);
+  Ranges ranges = ranges_at_start(recording);
+  if (!live.empty()) bound_by_later_allocs(recording, ranges, live);
   std::vector<SegmentView> segments;
-  for (auto& [address, range] : ranges_at_start(recording)) {
+  for (auto& [address, range] : ranges) {
     const auto before = [](const InitialBlock& block, uint64_t value) {
       return block.address < value;
     };

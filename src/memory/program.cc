@@ -24,10 +24,14 @@ class Compiler {
   void add(const RecordedEvent& event, uint32_t index);
   void add_malloc(const RecordedEvent& event, uint32_t index);
   void add_free(const RecordedEvent& event, uint32_t index);
+  void note_workspace(uint32_t block);
   void add_segment_call(const RecordedEvent& event);
   void add_empty_cache(const RecordedEvent& event, uint32_t index);
   bool only_released() const;
-  void close_window();
+  void find_peak_reserved();
+  void split_off_empty_cache(const RecordedEvent& event, uint32_t index);
+  void close_window() { close_window_at(program_.segment_calls.size()); }
+  void close_window_at(size_t end);
   void push(Op op, const RecordedEvent& event, uint32_t index);
   uint16_t stream_of(uint64_t value);
   uint16_t pool_of(uint32_t pool);
@@ -36,6 +40,8 @@ class Compiler {
   Program program_;
   std::unordered_map<uint64_t, LiveBlock> live_;
   size_t window_begin_ = 0;  // of segment_calls
+  uint64_t reserved_ = 0;    // before them
+  uint64_t peak_reserved_ = 0;
   uint64_t last_stream_ = 0;
   uint16_t last_index_ = UINT16_MAX;
 };
@@ -134,6 +140,7 @@ void Compiler::add_free(const RecordedEvent& event, uint32_t index) {
   }
   const bool requested = found->second.requested;
   live_.erase(found);
+  note_workspace(op.block);
   Op* before = program_.ops.empty() ? nullptr : &program_.ops.back();
   if (before != nullptr && before->kind == OpKind::free_requested && before->block == op.block) {
     before->kind = OpKind::free;
@@ -141,6 +148,18 @@ void Compiler::add_free(const RecordedEvent& event, uint32_t index) {
   }
   op.kind = requested ? OpKind::free_completed : OpKind::free;
   push(op, event, index);
+}
+
+// The block is freed now; only its own free_requested may lie between.
+void Compiler::note_workspace(uint32_t block) {
+  size_t last = program_.ops.size();
+  if (last > 0 && program_.ops[last - 1].kind == OpKind::free_requested) --last;
+  if (last == 0) return;
+  Op& op = program_.ops[last - 1];
+  if (op.kind != OpKind::malloc || op.block != block || op.size < k_mib) return;
+  op.freed_at_once = true;
+  // Bytes beside the numbers: no element type but bytes has such a size.
+  if (op.size % 4 != 0) program_.has_workspaces = true;
 }
 
 void Compiler::add_segment_call(const RecordedEvent& event) {
@@ -187,17 +206,68 @@ bool Compiler::only_released() const {
   return last == RecordedCall::Kind::segment_free || last == RecordedCall::Kind::segment_unmap;
 }
 
+bool is_release(const RecordedCall& call) {
+  return call.kind == RecordedCall::Kind::segment_free ||
+         call.kind == RecordedCall::Kind::segment_unmap;
+}
+
+// Segments went back and then new ones came for a request. It was empty_cache and not the request
+// if all of it together would have fitted: the run held as much at another time.
+void Compiler::split_off_empty_cache(const RecordedEvent& event, uint32_t index) {
+  std::vector<RecordedCall>& calls = program_.segment_calls;
+  size_t released = window_begin_;
+  while (released < calls.size() && is_release(calls[released])) ++released;
+  if (released == window_begin_ || released == calls.size()) return;
+  if (recording_.settings.garbage_collection_threshold > 0) return;  // releases without need
+  uint64_t held = reserved_;
+  for (size_t i = window_begin_; i < calls.size(); ++i) {
+    if (is_release(calls[i]) != (i < released)) return;
+    held += is_release(calls[i]) ? 0 : calls[i].size;
+  }
+  if (held > peak_reserved_) return;
+  add_empty_cache(event, index);
+  close_window_at(released);
+}
+
 // The segment calls since the last window belong to the last op.
-void Compiler::close_window() {
-  const size_t end = program_.segment_calls.size();
+void Compiler::close_window_at(size_t end) {
   if (window_begin_ == end) return;
+  for (size_t i = window_begin_; i < end; ++i) {
+    const RecordedCall& call = program_.segment_calls[i];
+    reserved_ += is_release(call) ? -call.size : call.size;
+  }
   program_.windows.push_back(
       {static_cast<uint32_t>(program_.ops.size() - 1), static_cast<uint32_t>(end)});
   window_begin_ = end;
 }
 
+// Segment calls at the events of the ops that they were made for.
+Placement placement_of(const Program& program) {
+  std::vector<PlacedCall> calls;
+  calls.reserve(program.segment_calls.size());
+  for (const SegmentWindow& window : program.windows)
+    while (calls.size() < window.end)
+      calls.push_back({program.segment_calls[calls.size()], program.ops[window.op].event});
+  AddressSpace::Ranges initial;
+  for (const SegmentView& segment : program.initial) initial[segment.address] = segment.size;
+  return infer_placement(calls, initial);
+}
+
+void Compiler::find_peak_reserved() {
+  for (const SegmentView& segment : program_.initial) reserved_ += segment.size;
+  uint64_t reserved = peak_reserved_ = reserved_;
+  for (const RecordedEvent& event : recording_.events) {
+    if (!is_segment_call(event.action)) continue;
+    const bool more = event.action == RecordedAction::segment_alloc ||
+                      event.action == RecordedAction::segment_map;
+    reserved += more ? event.size : -event.size;
+    if (more) peak_reserved_ = std::max(peak_reserved_, reserved);
+  }
+}
+
 Program Compiler::compile() {
   find_initial_blocks();
+  find_peak_reserved();
   program_.ops.reserve(recording_.events.size() * 2 / 3);
   for (size_t i = 0; i < recording_.events.size(); ++i) {
     const RecordedEvent& event = recording_.events[i];
@@ -212,6 +282,7 @@ Program Compiler::compile() {
       add_empty_cache(event, index);
       close_window();
     }
+    if (event.action == RecordedAction::alloc) split_off_empty_cache(event, index);
     add(event, index);
     if (event.action == RecordedAction::alloc || event.action == RecordedAction::oom)
       close_window();
@@ -220,6 +291,7 @@ Program Compiler::compile() {
     add_empty_cache(recording_.events.back(), static_cast<uint32_t>(recording_.events.size() - 1));
     close_window();
   }
+  program_.placement = placement_of(program_);
   return std::move(program_);
 }
 

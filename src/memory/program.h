@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "memory/placement.h"
 #include "memory/recording.h"
 
 namespace cufit::memory {
@@ -26,6 +27,8 @@ struct Op {
   uint16_t stream = 0;  // of Program::streams
   uint16_t pool = 0;
   OpKind kind = OpKind::malloc;
+  // A malloc of at least 1 MiB whose block is freed before anything else happens.
+  bool freed_at_once = false;
 };
 
 // The segment events that the recorded run made while it served one request.
@@ -45,7 +48,11 @@ struct Program {
   std::vector<uint64_t> addresses;       // recorded, by number of the allocation
   std::vector<RecordedCall> segment_calls;
   std::vector<SegmentWindow> windows;  // by op
+  Placement placement;                 // what the driver did between them
   uint32_t pools = 0;                  // highest number
+  // Some of the blocks freed at once have sizes that no tensor of numbers has: convolutions ask for
+  // workspaces in this way.
+  bool has_workspaces = false;
   // Frees of addresses that were never seen, more streams or pools than k_max_streams or
   // k_max_pools, allocs of addresses that still live: not 0 says that the trace leaves events out
   // (skip_actions) or is damaged.

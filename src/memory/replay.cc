@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/replay.h"
 
+#include <set>
+
 namespace cufit::memory {
 namespace {
 
@@ -21,8 +23,7 @@ class Run {
     allocator_.set_event(op.event);
     switch (op.kind) {
       case OpKind::malloc:
-        blocks_[op.block] = allocator_.malloc_in_pool(op.size, streams_[op.stream], op.pool);
-        return noted(blocks_[op.block]);
+        return step_malloc(op);
       case OpKind::free:
         if (blocks_[op.block]) allocator_.free(blocks_[op.block]);
         return true;
@@ -59,6 +60,16 @@ class Run {
     }
   }
 
+  bool step_malloc(const Op& op) {
+    const bool is_workspace = op.freed_at_once && program_.has_workspaces;
+    if (is_workspace && !refused_.empty() && refused_.count(op.size) != 0) return true;
+    blocks_[op.block] = allocator_.malloc_in_pool(op.size, streams_[op.stream], op.pool);
+    if (!is_workspace || blocks_[op.block]) return noted(blocks_[op.block]);
+    refused_.insert(op.size);
+    if (!result_.workspace_refused) result_.workspace_refused = allocator_.last_oom();
+    return true;
+  }
+
   bool noted(BlockHandle handle) {
     if (handle) return true;
     if (!result_.oom) result_.oom = allocator_.last_oom();
@@ -79,6 +90,7 @@ class Run {
   CachingAllocator allocator_;
   std::vector<StreamIndex> streams_;
   std::vector<BlockHandle> blocks_;  // by number of the allocation; false: out of memory
+  std::set<uint64_t> refused_;       // sizes of workspaces
   ReplayResult result_;
 };
 
@@ -98,9 +110,16 @@ std::vector<uint64_t> initial_block_bytes(const Program& program) {
 ReplayResult replay(const Program& program, const ReplayOptions& options,
                     std::vector<SegmentEvent>* log) {
   SyntheticMemory memory(options.capacity, options.order);
+  memory.space() = AddressSpace(program.placement.top);
+  for (const SegmentView& segment : program.initial)
+    memory.space().occupy(segment.address, segment.size);
   Run run(program, options, memory, log);
-  for (const Op& op : program.ops)
+  auto next = program.placement.steps.begin();
+  const auto last = program.placement.steps.end();
+  for (const Op& op : program.ops) {
+    for (; next != last && next->event <= op.event; ++next) apply(*next, memory.space());
     if (!run.step(op) && options.stop_at_oom) break;
+  }
   return run.finish();
 }
 

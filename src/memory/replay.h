@@ -26,6 +26,9 @@ struct ReplayResult {
   DeviceStats stats;
   std::optional<OutOfMemory> oom;      // the first; `event` counts Recording::events
   bool survived_recorded_oom = false;  // what comes after it is the end of the recorded run
+  // The first workspace of a convolution that could not be had. cuDNN then takes another algorithm;
+  // the replay goes on as if that one needed no workspace.
+  std::optional<OutOfMemory> workspace_refused;
   std::vector<std::string> not_modelled;
 };
 
