@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "memory/initial_state.h"
+#include "memory/program_notes.h"
 
 namespace cufit::memory {
 namespace {
@@ -24,7 +25,6 @@ class Compiler {
   void add(const RecordedEvent& event, uint32_t index);
   void add_malloc(const RecordedEvent& event, uint32_t index);
   void add_free(const RecordedEvent& event, uint32_t index);
-  void note_workspace(uint32_t block);
   void add_segment_call(const RecordedEvent& event);
   void add_empty_cache(const RecordedEvent& event, uint32_t index);
   bool only_released() const;
@@ -140,7 +140,6 @@ void Compiler::add_free(const RecordedEvent& event, uint32_t index) {
   }
   const bool requested = found->second.requested;
   live_.erase(found);
-  note_workspace(op.block);
   Op* before = program_.ops.empty() ? nullptr : &program_.ops.back();
   if (before != nullptr && before->kind == OpKind::free_requested && before->block == op.block) {
     before->kind = OpKind::free;
@@ -148,18 +147,6 @@ void Compiler::add_free(const RecordedEvent& event, uint32_t index) {
   }
   op.kind = requested ? OpKind::free_completed : OpKind::free;
   push(op, event, index);
-}
-
-// The block is freed now; only its own free_requested may lie between.
-void Compiler::note_workspace(uint32_t block) {
-  size_t last = program_.ops.size();
-  if (last > 0 && program_.ops[last - 1].kind == OpKind::free_requested) --last;
-  if (last == 0) return;
-  Op& op = program_.ops[last - 1];
-  if (op.kind != OpKind::malloc || op.block != block || op.size < k_mib) return;
-  op.freed_at_once = true;
-  // Bytes beside the numbers: no element type but bytes has such a size.
-  if (op.size % 4 != 0) program_.has_workspaces = true;
 }
 
 void Compiler::add_segment_call(const RecordedEvent& event) {
@@ -241,18 +228,6 @@ void Compiler::close_window_at(size_t end) {
   window_begin_ = end;
 }
 
-// Segment calls at the events of the ops that they were made for.
-Placement placement_of(const Program& program) {
-  std::vector<PlacedCall> calls;
-  calls.reserve(program.segment_calls.size());
-  for (const SegmentWindow& window : program.windows)
-    while (calls.size() < window.end)
-      calls.push_back({program.segment_calls[calls.size()], program.ops[window.op].event});
-  AddressSpace::Ranges initial;
-  for (const SegmentView& segment : program.initial) initial[segment.address] = segment.size;
-  return infer_placement(calls, initial);
-}
-
 void Compiler::find_peak_reserved() {
   for (const SegmentView& segment : program_.initial) reserved_ += segment.size;
   uint64_t reserved = peak_reserved_ = reserved_;
@@ -291,7 +266,8 @@ Program Compiler::compile() {
     add_empty_cache(recording_.events.back(), static_cast<uint32_t>(recording_.events.size() - 1));
     close_window();
   }
-  program_.placement = placement_of(program_);
+  program_.recorded_peak = peak_reserved_;
+  note_program(program_);
   return std::move(program_);
 }
 

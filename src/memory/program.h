@@ -29,6 +29,9 @@ struct Op {
   OpKind kind = OpKind::malloc;
   // A malloc of at least 1 MiB whose block is freed before anything else happens.
   bool freed_at_once = false;
+  // A failed request after which the program asked for other memory at once, before it freed any:
+  // a library that has another way, not the end of the run.
+  bool caught = false;
 };
 
 // The segment events that the recorded run made while it served one request.
@@ -53,6 +56,8 @@ struct Program {
   // Some of the blocks freed at once have sizes that no tensor of numbers has: convolutions ask for
   // workspaces in this way.
   bool has_workspaces = false;
+  bool waits_for_events = false;  // some frees completed after later requests
+  uint64_t recorded_peak = 0;     // of reserved bytes
   // Frees of addresses that were never seen, more streams or pools than k_max_streams or
   // k_max_pools, allocs of addresses that still live: not 0 says that the trace leaves events out
   // (skip_actions) or is damaged.

@@ -3,15 +3,16 @@
 
 #include <set>
 
+#include "memory/not_modelled.h"
+
 namespace cufit::memory {
 namespace {
 
 class Run {
  public:
   Run(const Program& program, const ReplayOptions& options, DeviceMemory& memory,
-      std::vector<SegmentEvent>* log)
-      : program_(program), allocator_(options.allocator, memory, log) {
-    result_.not_modelled = options.allocator.settings.not_modelled;
+      std::vector<SegmentEvent>* log, bool is_what_if)
+      : program_(program), allocator_(options.allocator, memory, log), is_what_if_(is_what_if) {
     for (const uint64_t stream : program.streams) streams_.push_back(allocator_.stream(stream));
     for (uint32_t i = 0; i < program.pools; ++i) allocator_.retain_pool(allocator_.create_pool({}));
     blocks_.resize(program.addresses.size());
@@ -61,7 +62,7 @@ class Run {
   }
 
   bool step_malloc(const Op& op) {
-    const bool is_workspace = op.freed_at_once && program_.has_workspaces;
+    const bool is_workspace = is_what_if_ && op.freed_at_once && program_.has_workspaces;
     if (is_workspace && !refused_.empty() && refused_.count(op.size) != 0) return true;
     blocks_[op.block] = allocator_.malloc_in_pool(op.size, streams_[op.stream], op.pool);
     if (!is_workspace || blocks_[op.block]) return noted(blocks_[op.block]);
@@ -80,8 +81,9 @@ class Run {
   // recording says when it would have been freed.
   bool step_failed(const Op& op) {
     const BlockHandle handle = allocator_.malloc_in_pool(op.size, streams_[op.stream], op.pool);
+    if (op.caught && is_what_if_ && !handle) return true;
     if (!noted(handle)) return false;
-    result_.survived_recorded_oom = true;
+    (op.caught ? result_.served_caught_failure : result_.survived_recorded_oom) = true;
     allocator_.free(handle);
     return true;
   }
@@ -91,6 +93,7 @@ class Run {
   std::vector<StreamIndex> streams_;
   std::vector<BlockHandle> blocks_;  // by number of the allocation; false: out of memory
   std::set<uint64_t> refused_;       // sizes of workspaces
+  const bool is_what_if_;
   ReplayResult result_;
 };
 
@@ -107,27 +110,47 @@ std::vector<uint64_t> initial_block_bytes(const Program& program) {
 
 }  // namespace
 
-ReplayResult replay(const Program& program, const ReplayOptions& options,
-                    std::vector<SegmentEvent>* log) {
-  SyntheticMemory memory(options.capacity, options.order);
+namespace {
+
+ReplayResult replay_once(const Program& program, const ReplayOptions& options,
+                         const Variation& variation, std::vector<SegmentEvent>* log) {
+  SyntheticMemory memory(options.capacity, variation.order);
   memory.space() = AddressSpace(program.placement.top);
   for (const SegmentView& segment : program.initial)
     memory.space().occupy(segment.address, segment.size);
-  Run run(program, options, memory, log);
+  Run run(program, options, memory, log, true);
   auto next = program.placement.steps.begin();
   const auto last = program.placement.steps.end();
-  for (const Op& op : program.ops) {
+  for (Op op : program.ops) {
     for (; next != last && next->event <= op.event; ++next) apply(*next, memory.space());
+    if (variation.events_pass_at_once) {
+      if (op.kind == OpKind::free_completed) continue;
+      if (op.kind == OpKind::free_requested) op.kind = OpKind::free;
+    }
     if (!run.step(op) && options.stop_at_oom) break;
   }
   return run.finish();
+}
+
+}  // namespace
+
+ReplayResult replay(const Program& program, const ReplayOptions& options,
+                    std::vector<SegmentEvent>* log) {
+  std::vector<SegmentEvent> own;
+  if (log == nullptr) log = &own;
+  ReplayResult result = replay_once(program, options, {options.order, false}, log);
+  result.not_modelled =
+      not_modelled(program, options, result, *log, [&](const Variation& variation) {
+        return replay_once(program, options, variation, nullptr);
+      });
+  return result;
 }
 
 Verification verify(const Program& program, const ReplayOptions& options,
                     std::vector<uint64_t>* block_bytes) {
   Verification check;
   RecordedMemory memory(program.segment_calls);
-  Run run(program, options, memory, nullptr);
+  Run run(program, options, memory, nullptr, false);
   if (block_bytes != nullptr) *block_bytes = initial_block_bytes(program);
   auto window = program.windows.begin();
   for (size_t i = 0; i < program.ops.size(); ++i) {

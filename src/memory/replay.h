@@ -29,9 +29,13 @@ struct ReplayResult {
   // The first workspace of a convolution that could not be had. cuDNN then takes another algorithm;
   // the replay goes on as if that one needed no workspace.
   std::optional<OutOfMemory> workspace_refused;
-  std::vector<std::string> not_modelled;
+  // A request that a library did without in the recorded run was served here; what the library
+  // would then have done is not recorded.
+  bool served_caught_failure = false;
+  std::vector<std::string> not_modelled;  // ids, not_modelled.h
 };
 
+// Runs again, with other addresses or times of events, where the result may depend on them.
 ReplayResult replay(const Program& program, const ReplayOptions& options,
                     std::vector<SegmentEvent>* log = nullptr);
 

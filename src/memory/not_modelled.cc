@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/not_modelled.h"
+
+#include <algorithm>
+
+namespace cufit::memory {
+namespace {
+
+// The same calls with the same sizes: then the recording tells every address.
+bool as_recorded(const Program& program, const std::vector<SegmentEvent>& log) {
+  const auto same = [](const RecordedCall& call, const SegmentEvent& event) {
+    return static_cast<uint8_t>(call.kind) == static_cast<uint8_t>(event.action) &&
+           call.size == event.size;
+  };
+  return std::equal(program.segment_calls.begin(), program.segment_calls.end(), log.begin(),
+                    log.end(), same);
+}
+
+// cudaMalloc after a cudaFree: the driver may give any of the places that are free then.
+bool reuses_addresses(const std::vector<SegmentEvent>& log) {
+  bool freed = false;
+  for (const SegmentEvent& event : log) {
+    if (event.action == SegmentAction::segment_alloc && freed) return true;
+    freed = freed || event.action == SegmentAction::segment_free;
+  }
+  return false;
+}
+
+bool same_outcome(const ReplayResult& a, const ReplayResult& b) {
+  return a.oom.has_value() == b.oom.has_value() &&
+         a.stats.reserved_bytes.peak == b.stats.reserved_bytes.peak;
+}
+
+// What PyTorch does under settings that the model accepts without following them.
+void add_settings(const Program& program, const Settings& settings,
+                  std::vector<std::string>& reasons) {
+  for (const std::string& setting : settings.not_modelled) {
+    if (setting.rfind("backend:", 0) == 0) {
+      reasons.push_back("cuda_malloc_async");
+    } else if (setting.rfind("graph_capture_record_stream_reuse:", 0) == 0) {
+      if (program.pools > 0) reasons.push_back("graph_capture_reuse");
+    } else {
+      reasons.push_back(setting);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> not_modelled(const Program& program, const ReplayOptions& options,
+                                      const ReplayResult& result,
+                                      const std::vector<SegmentEvent>& log,
+                                      const std::function<ReplayResult(const Variation&)>& again) {
+  std::vector<std::string> reasons;
+  add_settings(program, options.allocator.settings, reasons);
+  if (program.contradictions > 0) reasons.push_back("skipped_actions");
+  if (result.workspace_refused || result.served_caught_failure)
+    reasons.push_back("cudnn_workspace");
+  const bool is_recorded = as_recorded(program, log);
+  if (!is_recorded && !program.initial.empty()) reasons.push_back("ring_overflow");
+  if (!is_recorded && options.order == SyntheticMemory::Order::driver && reuses_addresses(log)) {
+    using Order = SyntheticMemory::Order;
+    if (!same_outcome(result, again({Order::descending, false})) ||
+        !same_outcome(result, again({Order::ascending, false})))
+      reasons.push_back("segment_addresses");
+  }
+  if (!is_recorded && program.waits_for_events &&
+      !same_outcome(result, again({options.order, true})))
+    reasons.push_back("stream_timing");
+  // Neither a limit nor the card was named, and the run took far more than the recorded one had.
+  const bool bounded = options.capacity != 0 || options.allocator.allowed_memory_maximum ||
+                       options.allocator.settings.per_process_memory_fraction;
+  if (!bounded && result.stats.reserved_bytes.peak / 2 > program.recorded_peak)
+    reasons.push_back("capacity_unknown");
+  return reasons;
+}
+
+}  // namespace cufit::memory
