@@ -70,7 +70,7 @@ std::vector<std::string> not_modelled(const Program& program, const ReplayOption
   // Neither a limit nor the card was named, and the run took far more than the recorded one had.
   const bool bounded = options.capacity != 0 || options.allocator.allowed_memory_maximum ||
                        options.allocator.settings.per_process_memory_fraction;
-  if (!bounded && result.stats.reserved_bytes.peak / 2 > program.recorded_peak)
+  if (!bounded && result.stats.reserved_bytes.peak / 3 > program.recorded_peak)
     reasons.push_back("capacity_unknown");
   return reasons;
 }
