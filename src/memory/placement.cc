@@ -202,7 +202,8 @@ class Inference {
     look_ahead([&](const RecordedCall& call) {
       const bool inside = call.address >= low && call.address < high;
       const bool in_tail = call.address >= address && call.address < address + granules;
-      if (!inside || in_tail) return true;
+      const bool fits = in_tail && call.size <= address + granules - call.address;
+      if (!inside || fits) return true;
       above = call.address < address && is_aligned(call.address);
       return false;
     });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What-if replays against runs that were really made: every row of tests/traces/runs.jsonl and of
-// whatif-h200.jsonl and limits-h200.jsonl. A row may be wrong only where the replay says why.
+// What-if replays against runs that were really made: every row of runs.jsonl and unseen.jsonl in
+// tests/traces, of whatif-h200.jsonl and of limits-h200.jsonl. A row may be wrong only where the
+// replay says why.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -102,6 +103,25 @@ TEST(MeasuredRuns, EveryRowIsRightOrSaysWhyNot) {
   EXPECT_LE(unlimited.with_reason, 3u);
 }
 
+// Recorded after the model was done; nothing was changed for these.
+TEST(MeasuredRuns, UnseenWorkloads) {
+  Tally tally;
+  for (const Json& row : rows(CUFIT_SOURCE_DIR "/tests/traces/unseen.jsonl")) {
+    SCOPED_TRACE(row.dump().substr(0, 200));
+    const Recorded& run = recorded("unseen-" + row["name"].get<std::string>());
+    const ReplayOptions recorded_options = options_for(run, "");
+    EXPECT_TRUE(verify(run.program, recorded_options).exact());
+    ReplayOptions options = options_for(run, row.value("conf", ""));
+    if (row.contains("limit")) options.allocator.allowed_memory_maximum = allowed(row["limit"]);
+    const ReplayResult result = replay(run.program, options);
+    judge(result, row["outcome"] == "oom", row["peak_reserved"], tally);
+  }
+  EXPECT_EQ(tally.rows, 112u);
+  EXPECT_EQ(tally.outcomes, 112u);
+  EXPECT_EQ(tally.exact, 112u);
+  EXPECT_LE(tally.with_reason, 14u);
+}
+
 TEST(MeasuredRuns, EveryRecordedRunVerifies) {
   size_t runs = 0;
   for (const Json& row : rows(CUFIT_SOURCE_DIR "/tests/traces/runs.jsonl")) {
@@ -129,7 +149,9 @@ TEST(MeasuredRuns, AReplayAsRecordedIsTheRecordedRun) {
     const std::string file = row["trace"];
     specs[file.substr(0, file.find(".pkl"))] = row;
   }
-  for (const char* name : {"trace-resnet", "trace-varlen", "trace-gpt2-stacks"})
+  for (const char* name :
+       {"trace-resnet", "trace-varlen", "trace-gpt2-stacks", "unseen-unet", "unseen-encoder",
+        "unseen-generate", "unseen-rnn", "unseen-prefetch", "unseen-tables", "unseen-bf16"})
     specs[name] = Json::object();
   specs["oom-varlen"]["limit"] = uint64_t(17.963 * 1073741824);
   for (const auto& [name, spec] : specs) {

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each reason stands where its thing is, and not where it is not.
+#include "memory/not_modelled.h"
+
+#include <gtest/gtest.h>
+
+namespace cufit::memory {
+namespace {
+
+using Reasons = std::vector<std::string>;
+
+// A recording by hand: allocations at addresses of the caller's choice, in segments of their own.
+class Script {
+ public:
+  Script& segment(uint64_t address, uint64_t size) {
+    return add(RecordedAction::segment_alloc, address, size);
+  }
+  Script& alloc(uint64_t address, uint64_t size) {
+    return add(RecordedAction::alloc, address, size);
+  }
+  Script& free(uint64_t address, uint64_t size) {
+    return requested(address, size).completed(address, size);
+  }
+  Script& requested(uint64_t address, uint64_t size) {
+    return add(RecordedAction::free_requested, address, size);
+  }
+  Script& completed(uint64_t address, uint64_t size) {
+    return add(RecordedAction::free_completed, address, size);
+  }
+  Script& oom(uint64_t size) { return add(RecordedAction::oom, 0, size); }
+
+  ReplayResult run(const char* settings, uint64_t limit = 0) const {
+    ReplayOptions options;
+    options.allocator.settings = parse_allocator_settings(settings, recording.version).value();
+    if (limit != 0) options.allocator.allowed_memory_maximum = limit;
+    return replay(compile_program(recording), options);
+  }
+
+  Recording recording;
+
+ private:
+  Script& add(RecordedAction action, uint64_t address, uint64_t size) {
+    recording.events.push_back({address, size, 0, 0, action});
+    return *this;
+  }
+};
+
+constexpr uint64_t k_a = uint64_t{1} << 46;
+constexpr uint64_t k_b = k_a - 64 * k_mib;
+constexpr uint64_t k_c = k_b - 64 * k_mib;
+
+Script with_workspace(uint64_t size) {
+  Script script;
+  script.segment(k_a, 20 * k_mib).alloc(k_a, 20 * k_mib);
+  script.segment(k_b, 32 * k_mib).alloc(k_b, size).free(k_b, size);
+  script.alloc(k_b, 12 * k_mib).free(k_b, 12 * k_mib).free(k_a, 20 * k_mib);
+  return script;
+}
+
+TEST(NotModelled, AWorkspaceThatDoesNotFitIsNotTheEnd) {
+  const Script script = with_workspace(31 * k_mib + 147);
+  EXPECT_EQ(script.run("").not_modelled, Reasons());
+  const ReplayResult result = script.run("", 40 * k_mib);
+  EXPECT_FALSE(result.oom);
+  ASSERT_TRUE(result.workspace_refused);
+  EXPECT_EQ(result.workspace_refused->requested, 31 * k_mib + 147);
+  EXPECT_EQ(result.not_modelled, Reasons{"cudnn_workspace"});
+  EXPECT_EQ(result.stats.reserved_bytes.peak, 32 * k_mib);
+}
+
+TEST(NotModelled, ATensorThatDoesNotFitIs) {
+  const ReplayResult result = with_workspace(31 * k_mib).run("", 40 * k_mib);
+  EXPECT_TRUE(result.oom);
+  EXPECT_FALSE(result.workspace_refused);
+  EXPECT_EQ(result.not_modelled, Reasons());
+}
+
+TEST(NotModelled, AFailureThatALibraryCaughtIsNoEnd) {
+  Script script;
+  script.segment(k_a, 20 * k_mib).alloc(k_a, 20 * k_mib).oom(32 * k_mib).oom(30 * k_mib);
+  script.segment(k_b, 20 * k_mib).alloc(k_b, 20 * k_mib).free(k_b, 20 * k_mib);
+  const ReplayResult as_recorded = script.run("", 44 * k_mib);
+  EXPECT_FALSE(as_recorded.oom);
+  EXPECT_EQ(as_recorded.not_modelled, Reasons());
+  EXPECT_EQ(script.run("").not_modelled, Reasons{"cudnn_workspace"});
+  // After this one the program only frees: it dies.
+  Script dies;
+  dies.segment(k_a, 20 * k_mib).alloc(k_a, 20 * k_mib).oom(32 * k_mib).free(k_a, 20 * k_mib);
+  EXPECT_TRUE(dies.run("", 44 * k_mib).oom);
+  EXPECT_TRUE(dies.run("").survived_recorded_oom);
+}
+
+// The second block could take the place of the first if its event had passed.
+TEST(NotModelled, TimesOfEventsMatterOnlyIfAnotherTimeGivesAnotherPeak) {
+  Script script;
+  script.segment(k_a, 22 * k_mib).alloc(k_a, 21 * k_mib + 512).requested(k_a, 21 * k_mib + 512);
+  script.segment(k_b, 22 * k_mib).alloc(k_b, 21 * k_mib + 512);
+  script.completed(k_a, 21 * k_mib + 512).free(k_b, 21 * k_mib + 512);
+  EXPECT_EQ(script.run("").not_modelled, Reasons());  // as recorded
+  EXPECT_EQ(script.run("roundup_power2_divisions:4").not_modelled, Reasons{"stream_timing"});
+  Script early;
+  early.segment(k_a, 22 * k_mib).alloc(k_a, 21 * k_mib + 512).requested(k_a, 21 * k_mib + 512);
+  early.segment(k_b, 2 * k_mib).alloc(k_b, 512).completed(k_a, 21 * k_mib + 512).free(k_b, 512);
+  EXPECT_EQ(early.run("roundup_power2_divisions:4").not_modelled, Reasons());
+}
+
+TEST(NotModelled, ARecordingThatBeganLateSaysSoUnderOtherSettings) {
+  Script script;
+  script.free(k_a, 20 * k_mib);  // an allocation that was made before
+  script.segment(k_b, 22 * k_mib).alloc(k_b, 21 * k_mib + 512).free(k_b, 21 * k_mib + 512);
+  SegmentView first, second;
+  first.address = k_a, first.size = 20 * k_mib;
+  first.blocks = {{k_a, 20 * k_mib, 0, BlockUse::inactive, {}}};
+  second.address = k_b, second.size = 22 * k_mib;
+  second.blocks = {{k_b, 22 * k_mib, 0, BlockUse::inactive, {}}};
+  script.recording.final_segments = {second, first};
+  EXPECT_EQ(script.run("").not_modelled, Reasons());
+  EXPECT_EQ(script.run("roundup_power2_divisions:4").not_modelled, Reasons{"ring_overflow"});
+}
+
+TEST(NotModelled, EventsThatAreMissing) {
+  Script script;
+  script.segment(k_a, 20 * k_mib).alloc(k_a, 20 * k_mib).free(k_b, 512);
+  EXPECT_EQ(script.run("").not_modelled, Reasons{"skipped_actions"});
+}
+
+// Ever smaller blocks that one segment served in turn; under max_split_size_mb each of at least
+// 64 MiB gets a segment of its own.
+Script shrinking(int blocks) {
+  Script script;
+  script.segment(k_a, 320 * k_mib);
+  for (int i = 0; i < blocks; ++i) {
+    const uint64_t size = (320 - static_cast<uint64_t>(i) * 40) * k_mib;
+    script.alloc(k_a, size).free(k_a, size);
+  }
+  return script;
+}
+
+TEST(NotModelled, FarMoreThanRecordedWithoutALimit) {
+  EXPECT_EQ(shrinking(5).run("").not_modelled, Reasons());
+  const ReplayResult thrice = shrinking(4).run("max_split_size_mb:64");
+  EXPECT_EQ(thrice.stats.reserved_bytes.peak, (320 + 280 + 240 + 200) * k_mib);  // 3.25 times
+  EXPECT_EQ(thrice.not_modelled, Reasons{"capacity_unknown"});
+  const ReplayResult limited = shrinking(4).run("max_split_size_mb:64", 2000 * k_mib);
+  EXPECT_EQ(limited.not_modelled, Reasons());
+  EXPECT_EQ(shrinking(3).run("max_split_size_mb:64").not_modelled, Reasons());  // 2.6 times
+}
+
+TEST(NotModelled, SettingsThatAreAcceptedButNotFollowed) {
+  Script script;
+  script.segment(k_a, 20 * k_mib).alloc(k_a, 20 * k_mib).free(k_a, 20 * k_mib);
+  EXPECT_EQ(script.run("backend:cudaMallocAsync").not_modelled, Reasons{"cuda_malloc_async"});
+  const char* reuse = "graph_capture_record_stream_reuse:True";
+  EXPECT_EQ(script.run(reuse).not_modelled, Reasons());  // no capture in the recording
+  for (RecordedEvent& event : script.recording.events) event.pool = 1;
+  EXPECT_EQ(script.run(reuse).not_modelled, Reasons{"graph_capture_reuse"});
+}
+
+}  // namespace
+}  // namespace cufit::memory
