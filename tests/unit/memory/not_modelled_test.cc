@@ -47,7 +47,6 @@ class Script {
 
 constexpr uint64_t k_a = uint64_t{1} << 46;
 constexpr uint64_t k_b = k_a - 64 * k_mib;
-constexpr uint64_t k_c = k_b - 64 * k_mib;
 
 Script with_workspace(uint64_t size) {
   Script script;
