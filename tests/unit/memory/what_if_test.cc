@@ -3,6 +3,7 @@
 // answers do not depend on how many are asked at once.
 #include "memory/what_if.h"
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -11,12 +12,49 @@
 namespace cufit::memory {
 namespace {
 
-Snapshot load(const std::string& name) {
-  std::ifstream file(std::string(CUFIT_SOURCE_DIR) + "/tests/traces/" + name + ".pkl.gz",
-                     std::ios::binary);
+Snapshot load_file(const std::string& name) {
+  std::ifstream file(std::string(CUFIT_SOURCE_DIR) + "/tests/traces/" + name, std::ios::binary);
   std::stringstream bytes;
   bytes << file.rdbuf();
   return std::move(*read_snapshot(std::make_shared<MemorySource>(name, bytes.str())));
+}
+
+Snapshot load(const std::string& name) { return load_file(name + ".pkl.gz"); }
+
+TEST(WhatIf, RepeatsEveryProgramThatDied) {
+  size_t files = 0;
+  const std::string folder = std::string(CUFIT_SOURCE_DIR) + "/tests/traces/oom";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    const Snapshot snapshot = load_file("oom/" + name);
+    const Result<Study> study = study_of(snapshot, busiest_device(snapshot), {});
+    ASSERT_TRUE(study) << name << study.error().text();
+    EXPECT_TRUE(study->verification.exact()) << name;
+    EXPECT_EQ(study->verification.segment_events_matched, study->verification.segment_events);
+    EXPECT_EQ(study->limit.has_value(), name.rfind("survives", 0) != 0) << name;
+    if (name.rfind("other_process", 0) == 0) {
+      EXPECT_TRUE(study->limit->card_full);
+    } else if (study->limit && name.rfind("fragmentation", 0) != 0 &&
+               name.rfind("autotune", 0) != 0) {  // all others had a limit of 2 GiB
+      EXPECT_LE(study->limit->at_least, uint64_t{2} << 30) << name;
+      EXPECT_GE(study->limit->below, uint64_t{2} << 30) << name;
+    }
+    ++files;
+  }
+  EXPECT_GE(files, 16u);
+}
+
+TEST(WhatIf, DevicesOfOneProcessAreReplayedApart) {
+  const Snapshot snapshot = load("two-gpus");
+  uint64_t peaks = 0;
+  for (const uint32_t device : {0u, 1u}) {
+    const Result<Study> study = study_of(snapshot, device, {});
+    ASSERT_TRUE(study) << device;
+    EXPECT_TRUE(study->verification.exact()) << device;
+    EXPECT_FALSE(peaks == study->verification.result.stats.reserved_bytes.peak);
+    peaks = study->verification.result.stats.reserved_bytes.peak;
+  }
+  EXPECT_EQ(busiest_device(snapshot), 1u);
 }
 
 TEST(WhatIf, FindsTheRecordedRunAgain) {
