@@ -21,24 +21,28 @@ ReplayOptions options_for(const Study& study, const memory::Settings& settings) 
   return options;
 }
 
-bool survives(const Study& study, ReplayOptions options, uint64_t bytes) {
+// No answer where the replay says why it may be wrong.
+std::optional<bool> survives(const Study& study, ReplayOptions options, uint64_t bytes) {
   if (study.limit->card_full) {
     options.capacity = bytes;
   } else {
     options.allocator.allowed_memory_maximum = bytes;
   }
-  return !memory::replay(study.program, options).oom;
+  const memory::ReplayResult result = memory::replay(study.program, options);
+  if (!result.not_modelled.empty()) return std::nullopt;
+  return !result.oom;
+}
+
+Outcome within_limit(const Study& study, const ReplayOptions& options) {
+  if (survives(study, options, study.limit->at_least) == true) return Outcome::survives;
+  if (survives(study, options, study.limit->below - 1) == false) return Outcome::dies;
+  return Outcome::open;
 }
 
 void run(const Study& study, const memory::Settings& settings, WhatIf& out) {
   ReplayOptions options = options_for(study, settings);
-  if (study.limit) {
-    out.within_limit = survives(study, options, study.limit->at_least)     ? Outcome::survives
-                       : !survives(study, options, study.limit->below - 1) ? Outcome::dies
-                                                                           : Outcome::open;
-  }
+  if (study.limit) out.within_limit = within_limit(study, options);
   options.allocator.settings.per_process_memory_fraction.reset();
-  options.stop_at_oom = false;
   std::vector<SegmentEvent> log;
   out.result = memory::replay(study.program, options, &log);
   out.reserved = reserved_bytes(log, study.program);

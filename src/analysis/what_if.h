@@ -14,7 +14,7 @@
 
 namespace cufit::analysis {
 
-// `open`: the limit is known only as a range, and the ends of the range differ.
+// `open`: the limit is known only as a range whose ends differ, or the replay is not exact.
 enum class Outcome : uint8_t { survives, dies, open };
 const char* to_string(Outcome outcome);
 

@@ -26,6 +26,7 @@ constexpr const char* k_scripts[] = {
 };
 
 constexpr std::string_view k_texts = "view.";
+constexpr std::string_view k_reasons = "report.mem.";  // ... not_modelled.<id>
 
 std::string escape(std::string_view text) {
   std::string out;
@@ -60,10 +61,16 @@ std::string script_json(const Json& json) {
 Json texts_json(const knowledge::Knowledge& knowledge) {
   Json en = Json::object(), zh = Json::object();
   for (const knowledge::TextPair& text : knowledge.messages) {
-    if (!starts_with(text.key, k_texts)) continue;
-    const std::string key(text.key.substr(k_texts.size()));
-    en[key] = std::string(text.en);
-    zh[key] = std::string(text.zh);
+    std::string_view key = text.key;
+    if (starts_with(key, k_texts)) {
+      key.remove_prefix(k_texts.size());
+    } else if (starts_with(key, std::string(k_reasons) + "not_modelled.")) {
+      key.remove_prefix(k_reasons.size());
+    } else {
+      continue;
+    }
+    en[std::string(key)] = std::string(text.en);
+    zh[std::string(key)] = std::string(text.zh);
   }
   return {{"en", std::move(en)}, {"zh", std::move(zh)}};
 }

@@ -88,16 +88,17 @@ function fitted(context, text, width) {
   return low >= 3 ? text.slice(0, low) + "…" : "";
 }
 
-// Text on a ground of its own, so that it is readable over areas.
+// Text with a rim of the ground's colour: readable over areas and lines without hiding them.
 function label(context, text, x, y, colour, align = "left") {
   const width = context.measureText(text).width + 6;
   const left = align === "right" ? x - width : align === "center" ? x - width / 2 : x;
-  context.fillStyle = Theme.ground;
-  context.globalAlpha = 0.85;
-  context.fillRect(left, y - 8, width, 16);
-  context.globalAlpha = 1;
-  context.fillStyle = colour;
   context.textAlign = "left";
+  context.strokeStyle = Theme.ground;
+  context.lineWidth = 4;
+  context.lineJoin = "round";
+  context.strokeText(text, left + 3, y);
+  context.lineWidth = 1;
+  context.fillStyle = colour;
   context.fillText(text, left + 3, y);
   return {left, right: left + width};
 }

@@ -121,20 +121,24 @@ class Panel {
 
   drawWhatIfs() {
     const {state} = this, recorded = state.reservedPeak, died = state.whatIfs.some((curve) => curve.withinLimit !== null);
-    const heads = ["settings", "peak", "change"].concat(died ? ["limit"] : []);
+    const inexact = state.whatIfs.some((curve) => curve.notModelled.length > 0);
+    const heads = ["settings", "peak", "change"].concat(inexact ? ["exact"] : [], died ? ["limit"] : []);
     const table = element("table", {class: "whatif"}, element("tr", {}, ...heads.map((head) => element("th", {scope: "col"}, Words.say("whatif." + head)))));
     table.append(element("tr", {}, element("th", {scope: "row"}, element("span", {class: "chip line"}), Words.say("whatif.recorded")),
-      element("td", {title: exactText(recorded)}, sizeText(recorded)), element("td", {}, ""), died ? element("td", {}, Words.say("outcome.died")) : ""));
+      element("td", {title: exactText(recorded)}, sizeText(recorded)), element("td", {}, ""),
+      inexact ? element("td", {}, "") : "", died ? element("td", {}, Words.say("outcome.died")) : ""));
     state.whatIfs.forEach((curve, i) => {
       const box = element("input", {type: "checkbox", onchange: () => { curve.shown = box.checked; state.redraw(); }});
       box.checked = curve.shown;
       table.append(element("tr", {}, element("th", {scope: "row"}, element("label", {}, box, dashSample(i), curve.name)),
         element("td", {title: exactText(curve.peak)}, sizeText(curve.peak)), element("td", {}, changeText(curve.peak, recorded)),
+        inexact ? element("td", {}, curve.notModelled.length ? Words.say("whatif.not_exact") : "") : "",
         curve.withinLimit !== null ? element("td", {}, Words.say("outcome." + curve.withinLimit)) : ""));
-      if (curve.notModelled.length)
-        table.append(element("tr", {}, element("td", {colspan: heads.length, class: "note"}, Words.say("whatif.not_modelled", {list: curve.notModelled.join(", ")}))));
     });
-    this.put("whatif", table, element("p", {class: "note"}, Words.say("whatif.note") + (died ? Words.say("whatif.limit_note", {file: state.meta.file}) : "")));
+    const reasons = new Set(state.whatIfs.flatMap((curve) => curve.notModelled));
+    const notes = [...reasons].map((reason) => element("p", {class: "note"},
+      `${Words.say("whatif.not_exact")}${Words.say("colon")}${Words.has("not_modelled." + reason) ? Words.say("not_modelled." + reason) : reason}`));
+    this.put("whatif", table, element("p", {class: "note"}, Words.say("whatif.note") + (died ? Words.say("whatif.limit_note", {file: state.meta.file}) : "")), ...notes);
   }
 
   drawMatches() {

@@ -24,7 +24,15 @@ function timelineTip(state, hit) {
     (hit.high > hit.low && hit.min < hit.max ? Words.say("tip.range", {events: countText(hit.high - hit.low + 1), min: sizeText(hit.min)}) : ""));
   lines.push(Words.say("tip.reserved", {reserved: sizeText(state.reserved.valueAt(hit.event))}));
   if (hit.group !== null) lines.push(state.nameOf(hit.group));
-  if (hit.row !== null) lines.push(state.blockName(hit.row));
+  if (hit.row !== null) lines.push(...blockLines(state, hit.row));
+  return lines;
+}
+
+// A block and the first of its frames; the panel has all of them.
+function blockLines(state, row) {
+  const lines = [sizeText(state.rows.size[row])];
+  if (state.stacks)
+    for (const frame of state.stacks.named(state.rows.stack[row]).slice(0, 5)) lines.push(`  ${frameText(frame)}`);
   return lines;
 }
 
@@ -99,8 +107,8 @@ function listenMap(state) {
   canvas.addEventListener("pointermove", (event) => {
     const hit = state.rows ? hitAt(event) : null;
     if (!hit) { Tip.hide(); state.hover(null); return; }
-    const lines = hit.row !== null ? [state.blockName(hit.row)] : hit.gap ? [Words.say("gap.tip", {size: sizeText(hit.gap.size)})] : [];
-    lines.push(Words.say("segment.tip", {segment: state.panel.segmentText(hit.segment)}));
+    const lines = hit.row !== null ? blockLines(state, hit.row) : hit.gap ? [Words.say("gap.tip", {size: sizeText(hit.gap.size)})] : [];
+    lines.splice(1, 0, Words.say("segment.tip", {segment: state.panel.segmentText(hit.segment)}));
     Tip.show(lines, event);
     state.hover(hit.row, hit.gap ? hit : null);
   });

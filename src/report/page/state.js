@@ -46,10 +46,6 @@ class State {
     return this.stacks ? this.stacks.title(this.meta.stack_groups[group - 1]) : "…";
   }
   colourOf(group) { return this.grouping === "kind" ? (group * 2) % GROUP_COLOURS : group % GROUP_COLOURS; }
-  blockName(row) {
-    const size = sizeText(this.rows.size[row]);
-    return this.stacks && this.stacks.best(this.rows.stack[row]) ? `${size} · ${this.stacks.title(this.rows.stack[row])}` : size;
-  }
   everHeld(group) {
     const parts = this.levels.partsOf(this.grouping), groups = this.levels.groups[this.grouping];
     for (let i = group; i < parts.length; i += groups) if (parts[i] > 0) return true;

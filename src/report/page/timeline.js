@@ -1,7 +1,7 @@
 // The memory timeline: areas of allocated bytes (areas.js), reserved and what-if lines, steps, the
 // moment, out-of-memory marks. Draws one column of pixels at a time from Levels.sample.
 
-const PLOT = {left: 78, right: 14, top: 20, bottom: 24};
+const PLOT = {left: 78, right: 14, top: 22, bottom: 24};
 const DASHES = [[6, 3], [2, 3], [10, 3, 2, 3], [4, 6], [1, 2], [12, 4]];
 
 class Timeline {
@@ -60,7 +60,7 @@ class Timeline {
     this.highs = highs;
     this.columns = levels.sample(lows, highs, state.grouping);
     this.matched = state.search.active ? levels.sample(lows, highs, "match") : null;
-    this.top = this.highest() * 1.04;
+    this.top = this.highest() * 1.08;
   }
 
   // One scale for the whole run, so that zooming in never changes heights.
@@ -105,9 +105,11 @@ class Timeline {
     const every = decimalTicks(0, shown, room).step;
     const stride = Math.max(1, Math.round(every));
     context.textAlign = "left";
+    let drawn = -Infinity;  // by time, steps may lie close in one place
     for (let i = first; i < last; ++i) {
-      if ((i + steps.first) % stride !== 0) continue;
       const x = this.x(axis.valueOf(steps.begins[i]));
+      if ((i + steps.first) % stride !== 0 || x - drawn < 16) continue;
+      drawn = x;
       const next = i + stride < steps.begins.length ? this.x(axis.valueOf(steps.begins[i + stride])) : Infinity;
       if (x >= PLOT.left && x <= this.surface.width - PLOT.right) {
         context.strokeStyle = Theme.line;
@@ -158,13 +160,13 @@ class Timeline {
     return y;
   }
 
-  // Names at the right end, moved apart.
+  // Names at the right end, above their lines; where lines are close, the names are stacked upwards.
   nameLines(context, ends) {
-    ends.sort((a, b) => a.y - b.y);
-    let free = PLOT.top;
+    ends.sort((a, b) => b.y - a.y);
+    let free = Infinity;
     for (const end of ends) {
-      const y = Math.max(free, end.y - 9);
-      free = y + 16;
+      const y = Math.max(8, Math.min(end.y - 9, free));
+      free = y - 15;
       label(context, end.text, this.surface.width - PLOT.right - 10, y, end.colour, "right");
     }
   }

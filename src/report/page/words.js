@@ -3,6 +3,7 @@
 const Words = {
   lang: "en",
   texts: {},
+  has(key) { return this.texts[this.lang][key] !== undefined; },
   // Fills {name} placeholders.
   say(key, values = {}) {
     const text = this.texts[this.lang][key];
