@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
 #include <unordered_set>
 
@@ -160,7 +161,7 @@ class Sorter {
     if (in_setup) return set(i, stays(row) ? Category::parameters : Category::temporaries);
     if (role == StackRole::optimizer || any_holds(optimizer_, row.alloc_event))
       return set(i, stays(row) ? Category::optimizer_state : Category::temporaries);
-    if (kept && is_workspace(row)) return set(i, Category::workspace);
+    if (kept && take_workspace(row)) return set(i, Category::workspace);
     if (row.free_requested < two_steps_on(row.alloc_event) ||
         two_steps_on(row.alloc_event) == k_never)
       return;
@@ -175,6 +176,11 @@ class Sorter {
     return optimizer_.empty() ? 0 : optimizer_.front().begin;
   }
 
+  // One for each thread that calls the library, forward and backward, on each stream; tensors of
+  // such a size are more.
+  bool take_workspace(const Lifetime& row) {
+    return is_workspace(row) && ++workspaces_[{row.requested_bytes, row.context}] <= 2;
+  }
   bool is_workspace(const Lifetime& row) const {
     if (model_sizes_.count(row.requested_bytes) + gradient_sizes_.count(row.requested_bytes) != 0)
       return false;
@@ -208,13 +214,13 @@ class Sorter {
     const Lifetime& row = rows_[i];
     const bool kept = is_kept(row, lifetimes_);
     if (roles_.any()) {
-      if (kept && is_workspace(row)) return set(i, Category::workspace);
+      if (kept && take_workspace(row)) return set(i, Category::workspace);
       if (role != StackRole::module_call) set(i, kept ? Category::unknown : Category::temporaries);
       return;
     }
     if (row.alloc_event < setup_end_ && from_start_)
       return set(i, setup_end_ < lifetimes_.work_end ? Category::parameters : Category::unknown);
-    if (kept && is_workspace(row)) return set(i, Category::workspace);
+    if (kept && take_workspace(row)) return set(i, Category::workspace);
     if (kept) set(i, Category::unknown);
   }
 
@@ -274,6 +280,7 @@ class Sorter {
   std::vector<Range> optimizer_, zero_grad_;
   std::unordered_set<uint64_t> model_sizes_, gradient_sizes_;
   std::vector<uint32_t> turns_;
+  std::map<std::pair<uint64_t, uint32_t>, uint32_t> workspaces_;  // size, context -> seen
 };
 
 }  // namespace

@@ -16,6 +16,8 @@ using memory::Trace;
 // forward pass.
 constexpr uint32_t k_bookkeeping_allocs = 16;
 
+constexpr uint32_t k_kept_of_forward = 4;
+
 class StepFinder {
  public:
   StepFinder(const Snapshot& snapshot, uint32_t device, const Lifetimes& lifetimes)
@@ -64,19 +66,23 @@ class StepFinder {
     return true;
   }
 
-  // A run that died before its first optimizer step: modules were called, and most of what they
+  // A run that died before its first optimizer step: modules were called, and much of what they
   // made still lives.
   void look_for_first_forward() {
     if (!dies_at(lifetimes_.work_end) || lifetimes_.initial != 0) return;
     uint64_t made = 0, kept = 0;
+    uint32_t blocks = 0;
     std::optional<uint32_t> begin;
     for (const Lifetime& row : lifetimes_.rows) {
       if (roles_[row.stack] != StackRole::module_call) continue;
       if (!begin) begin = row.alloc_event;
       made += row.block_bytes;
-      if (is_kept(row, lifetimes_)) kept += row.block_bytes;
+      if (!is_kept(row, lifetimes_)) continue;
+      kept += row.block_bytes;
+      ++blocks;
     }
-    if (!begin || kept * 2 < made) return;
+    // Without a graph a layer's results go when the next layer is done.
+    if (!begin || kept * 5 < made || blocks < k_kept_of_forward) return;
     out_.known_by = StepsKnownBy::frames;
     out_.begins.push_back(std::min(*begin, model_is_there().value_or(*begin)));
   }

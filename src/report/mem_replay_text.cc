@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "report/mem_replay.h"
+#include "report/mem_words.h"
 #include "report/screen.h"
 #include "report/width.h"
 
@@ -15,23 +16,6 @@ using memory::Answer;
 
 constexpr int k_settings_columns = 30;  // longer ones have a line of their own
 constexpr int k_narrow = 96;            // below this the counts of calls are left out
-
-std::string gib(uint64_t bytes) {
-  return bytes >= (uint64_t{1} << 30)
-             ? format("{:.2f} GiB", static_cast<double>(bytes) / double(1u << 30))
-         : bytes >= (1u << 20) ? format("{:.1f} MiB", static_cast<double>(bytes) / double(1u << 20))
-                               : format("{:.1f} KiB", static_cast<double>(bytes) / 1024);
-}
-
-std::string thousands(uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
-  return digits;
-}
-
-std::string right(const std::string& text, int width) {
-  return std::string(static_cast<size_t>(std::max(width - columns(text), 0)), ' ') + text;
-}
 
 class ReplayPainter : private Screen {
  public:

@@ -45,7 +45,8 @@ inline const char* const k_failures[] = {
     "failures/kept",       "failures/keptok",  "failures/optstate", "failures/other",
     "failures/oversized",  "failures/pending", "failures/quad",     "failures/weights"};
 
-// Programs written as users write them, each with its cause as its name (tests/gpu/oom_workload.py).
+// Programs written as users write them, each with its cause as its name
+// (tests/gpu/oom_workload.py).
 inline const char* const k_causes[] = {
     "oom/activation_peak", "oom/attention_quadratic", "oom/autotune_workspace",
     "oom/cudagraph_pool",  "oom/decode_spike",        "oom/eval_without_no_grad",

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/advice.h"
+
+#include <algorithm>
+#include <array>
+
+namespace cufit::analysis {
+namespace {
+
+using memory::Answer;
+using memory::Program;
+using memory::Question;
+using memory::Study;
+
+// The usual answers to an out-of-memory error, the one that people are told most among them
+// although it rarely helps.
+constexpr std::array<std::string_view, 4> k_settings = {
+    "expandable_segments:True", "max_split_size_mb:128", "garbage_collection_threshold:0.8",
+    "roundup_power2_divisions:4"};
+constexpr std::string_view k_defaults;
+
+// Replays take a tenth of a microsecond for each request; beyond this a search would be felt.
+constexpr size_t k_search_ops = 400'000;
+constexpr int k_search_rounds = 8;
+constexpr uint64_t k_search_step = 2u << 20;  // bytes: no segment is smaller
+
+Question question_of(const std::string& settings, const std::optional<Limits>& limits,
+                     std::optional<uint64_t> bound) {
+  Question question;
+  question.settings = settings;
+  if (!bound) return question;
+  (limits->card_full ? question.capacity : question.allowed) = bound;
+  return question;
+}
+
+// Halves the range between what fails and what survives.
+Result<std::optional<uint64_t>> smallest_limit(const Study& study, const Advice& advice,
+                                               const std::optional<Limits>& limits) {
+  uint64_t survives = advice.peak_reserved_bytes;
+  uint64_t fails = std::min(advice.peak_allocated_bytes, survives);
+  if (study.program.ops.size() > k_search_ops) return std::optional<uint64_t>(survives);
+  for (int round = 0; round < k_search_rounds && survives - fails > k_search_step; ++round) {
+    const uint64_t middle = fails + (survives - fails) / 2;
+    const Question question = question_of(advice.settings, limits, middle);
+    CUFIT_TRY(answers, memory::ask(study, std::span(&question, 1)));
+    (answers[0].survives() ? survives : fails) = middle;
+  }
+  return std::optional<uint64_t>(survives);
+}
+
+std::vector<std::string> settings_to_try(const Study& study) {
+  std::vector<std::string> out = {study.settings};
+  const auto add = [&](std::string_view settings) {
+    if (std::find(out.begin(), out.end(), settings) == out.end()) out.emplace_back(settings);
+  };
+  for (const std::string_view settings : k_settings) add(settings);
+  add(k_defaults);
+  return out;
+}
+
+// The recorded program less what grows.
+Study without_growth(const Study& study, const History& history) {
+  Study changed;
+  changed.device = study.device;
+  changed.recording.settings = study.recording.settings;
+  changed.recording.version = study.recording.version;
+  changed.settings = study.settings;
+  changed.program = study.program;
+  auto& ops = changed.program.ops;
+  ops.erase(std::remove_if(ops.begin(), ops.end(),
+                           [&](const memory::Op& op) {
+                             const bool has_block = op.kind != memory::OpKind::empty_cache &&
+                                                    op.kind != memory::OpKind::failed;
+                             return has_block && history.grows[op.block];
+                           }),
+            ops.end());
+  return changed;
+}
+
+Advice advice_of(Remedy remedy, const Answer& free, uint64_t recorded) {
+  const memory::DeviceStats& stats = free.result.stats;
+  Advice advice;
+  advice.remedy = remedy;
+  advice.settings = free.question.settings;
+  advice.peak_allocated_bytes = stats.allocated_bytes.peak;
+  advice.peak_reserved_bytes = stats.reserved_bytes.peak;
+  advice.saved_bytes =
+      static_cast<int64_t>(recorded) - static_cast<int64_t>(stats.reserved_bytes.peak);
+  advice.not_modelled = free.result.not_modelled;
+  return advice;
+}
+
+// Under the least and the most that the limit can have been.
+Result<std::optional<bool>> meets_limits(const Study& study, const std::string& settings,
+                                         const std::optional<Limits>& limits) {
+  if (!limits) return std::optional<bool>();
+  const std::array<Question, 2> questions = {question_of(settings, limits, limits->at_least),
+                                             question_of(settings, limits, limits->at_most)};
+  CUFIT_TRY(answers, memory::ask(study, questions));
+  if (answers[0].survives()) return std::optional<bool>(true);
+  if (!answers[1].survives()) return std::optional<bool>(false);
+  return std::optional<bool>();
+}
+
+}  // namespace
+
+const char* to_string(Remedy remedy) {
+  return remedy == Remedy::settings ? "settings" : "without_growth";
+}
+
+Result<std::vector<Advice>> advice_for(const Study& study, const History& history,
+                                       const std::optional<Limits>& limits) {
+  std::vector<Question> questions;
+  for (const std::string& settings : settings_to_try(study))
+    questions.push_back(question_of(settings, limits, std::nullopt));
+  CUFIT_TRY(answers, memory::ask(study, questions));
+  std::vector<Advice> out;
+  const uint64_t recorded = answers[0].result.stats.reserved_bytes.peak;
+  for (const Answer& answer : answers) {
+    Advice advice = advice_of(Remedy::settings, answer, recorded);
+    CUFIT_TRY(survives, meets_limits(study, advice.settings, limits));
+    advice.survives = survives;
+    if (limits) {
+      CUFIT_TRY(smallest, smallest_limit(study, advice, limits));
+      advice.smallest_limit_bytes = smallest;
+    }
+    out.push_back(std::move(advice));
+  }
+  std::stable_sort(out.begin() + 1, out.end(), [](const Advice& a, const Advice& b) {
+    return a.peak_reserved_bytes < b.peak_reserved_bytes;
+  });
+  if (history.trend == Trend::growing) {
+    const Study changed = without_growth(study, history);
+    const Question question = question_of(study.settings, limits, std::nullopt);
+    CUFIT_TRY(without, memory::ask(changed, std::span(&question, 1)));
+    Advice advice = advice_of(Remedy::without_growth, without[0], recorded);
+    CUFIT_TRY(survives, meets_limits(changed, study.settings, limits));
+    advice.survives = survives;
+    out.push_back(std::move(advice));
+  }
+  return out;
+}
+
+std::optional<Rescue> rescue_among(const std::vector<Advice>& advice,
+                                   const std::optional<Limits>& limits) {
+  if (!limits || advice.empty()) return std::nullopt;
+  std::optional<Rescue> best;
+  // The first are the recorded settings: a model that survives with them proves nothing.
+  if (advice[0].survives.value_or(false)) return std::nullopt;
+  for (size_t i = 1; i < advice.size(); ++i) {
+    const Advice& one = advice[i];
+    if (one.remedy != Remedy::settings || one.survives == std::optional<bool>(false)) continue;
+    const Rescue rescue{one.settings, one.survives.value_or(false), true};
+    if (!best || (rescue.at_least && !best->at_least)) best = rescue;
+  }
+  return best;
+}
+
+}  // namespace cufit::analysis

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "analysis/cause_rules.h"
+
+namespace cufit::analysis {
+namespace {
+
+constexpr uint64_t k_gib = 1u << 30;
+// The smallest cards that PyTorch of today runs on have 4 GB, and those of compute capability 9.0
+// 80 GB; both leave more than this to one process.
+constexpr uint64_t k_least_card = 3 * k_gib;
+constexpr uint64_t k_least_hopper = 70 * k_gib;
+// cuBLAS's workspace on compute capability 9.0 alone (CublasHandlePool.cpp).
+constexpr uint64_t k_hopper_workspace = 33554432;
+
+bool has_hopper_workspace(const Case& facts) {
+  for (size_t i = 0; i < facts.categories.size(); ++i)
+    if (facts.categories[i] == Category::workspace &&
+        facts.lifetimes.rows[i].requested_bytes == k_hopper_workspace)
+      return true;
+  return false;
+}
+
+}  // namespace
+
+std::optional<Cause> runaway_request(const Case& facts) {
+  if (!facts.oom || !facts.device_free) return std::nullopt;
+  const uint64_t card = facts.at.reserved_bytes + *facts.device_free;
+  if (facts.oom->rounded < 64 * k_gib || facts.oom->rounded / 8 < card) return std::nullopt;
+  Cause cause{"runaway_request", Confidence::likely, {}, {}};
+  // No address space holds it.
+  if (facts.oom->rounded >= uint64_t{1} << 47) cause.confidence = Confidence::certain;
+  cause.evidence.push_back({"runaway", {bytes("tried", facts.oom->rounded), bytes("card", card)}});
+  return cause;
+}
+
+std::optional<Cause> other_process(const Case& facts) {
+  if (!facts.oom || !facts.limits || !facts.limits->card_full || !facts.device_free)
+    return std::nullopt;
+  const uint64_t mine = facts.at.reserved_bytes + *facts.device_free;
+  const bool hopper = has_hopper_workspace(facts);
+  if (mine >= (hopper ? k_least_hopper : k_least_card)) return std::nullopt;
+  Cause cause{"other_process", Confidence::likely, {}, {}};
+  cause.evidence.push_back({"card_full",
+                            {bytes("tried", facts.oom->tried), bytes("free", *facts.device_free),
+                             bytes("reserved", facts.at.reserved_bytes)}});
+  cause.evidence.push_back(
+      {hopper ? "small_for_hopper" : "small_for_any_card",
+       {bytes("mine", mine), bytes("least", hopper ? k_least_hopper : k_least_card)}});
+  return cause;
+}
+
+// The card had room: something else said no.
+std::optional<Cause> gpu_quota_limit(const Case& facts) {
+  if (!facts.oom || !facts.device_free || *facts.device_free < facts.oom->tried)
+    return std::nullopt;
+  Cause cause{"gpu_quota_limit", Confidence::certain, {}, {}};
+  cause.evidence.push_back(
+      {"card_had_room", {bytes("tried", facts.oom->tried), bytes("free", *facts.device_free)}});
+  if (facts.limits)
+    cause.evidence.push_back(
+        {"limit_between",
+         {bytes("least", facts.limits->at_least), bytes("most", facts.limits->at_most)}});
+  return cause;
+}
+
+std::optional<Cause> cudagraph_pool(const Case& facts) {
+  const uint64_t pools = facts.at.private_reserved_bytes;
+  if (!facts.oom || pools < facts.oom->tried || pools * 4 < facts.at.reserved_bytes)
+    return std::nullopt;
+  Cause cause{"cudagraph_pool", Confidence::likely, {}, {}};
+  if (pools * 2 >= facts.at.reserved_bytes) cause.confidence = Confidence::certain;
+  cause.evidence.push_back({"pools",
+                            {bytes("pools", pools), bytes("reserved", facts.at.reserved_bytes),
+                             bytes("live", facts.at.private_allocated_bytes)}});
+  return cause;
+}
+
+// PyTorch waits for events before it gives up, so what still waits then cannot be waited for: a
+// capture is under way, or the stream is.
+std::optional<Cause> cross_stream_pending(const Case& facts) {
+  if (!facts.oom || facts.at.pending_bytes < facts.oom->rounded) return std::nullopt;
+  Cause cause{"cross_stream_pending", Confidence::likely, {}, {}};
+  cause.evidence.push_back(
+      {"pending", {bytes("pending", facts.at.pending_bytes), bytes("tried", facts.oom->rounded)}});
+  return cause;
+}
+
+namespace {
+
+// Earlier steps held as much as this one needs: it is not the need that is too much.
+bool need_is_usual(const Case& facts) {
+  if (facts.history.trend == Trend::growing) return false;
+  const uint64_t before = facts.history.highest_before_bytes;
+  return before > 0 && needed(facts) <= before + before / 10;
+}
+
+// No earlier step tells; but the free bytes inside the segments would do, and they are many.
+bool cache_would_do(const Case& facts) {
+  return facts.steps.finished == 0 && facts.at.cached_bytes() >= facts.oom->rounded &&
+         facts.at.cached_bytes() >= facts.at.reserved_bytes / 20;
+}
+
+EvidenceItem free_space(const Case& facts) {
+  return {"free_space",
+          {bytes("tried", facts.oom->rounded), bytes("cached", facts.at.cached_bytes()),
+           bytes("largest", facts.oom->largest_free_in_pool),
+           bytes("split", facts.at.inactive_split_bytes)}};
+}
+
+Cause fragmentation_with(const Case& facts, Confidence confidence) {
+  Cause cause{"fragmentation", confidence, {free_space(facts)}, {}};
+  // The free bytes alone are less than the request: with what the limit leaves they would do.
+  if (facts.at.cached_bytes() < facts.oom->rounded) cause.variant = "packed";
+  if (facts.rescue)
+    cause.evidence.push_back(
+        {facts.rescue->at_least && facts.limits->given ? "rescued_given"
+         : facts.rescue->at_least                      ? "rescued"
+         : facts.rescue->at_most                       ? "rescued_maybe"
+                                                       : "not_rescued",
+         {text("settings", facts.rescue->settings), bytes("least", facts.limits->at_least),
+          bytes("most", facts.limits->at_most)}});
+  if (facts.history.highest_before_bytes >= needed(facts))
+    cause.evidence.push_back(
+        {"had_more_before",
+         {bytes("needed", needed(facts)), bytes("before", facts.history.highest_before_bytes)}});
+  return cause;
+}
+
+}  // namespace
+
+std::optional<Cause> fragmentation(const Case& facts) {
+  if (!facts.oom || !facts.limits) return std::nullopt;
+  if (facts.oom->largest_free_in_pool >= facts.oom->rounded) return std::nullopt;
+  const bool usual = need_is_usual(facts);
+  if (!usual && !cache_would_do(facts)) return std::nullopt;
+  const bool rescued = facts.rescue && facts.rescue->at_least;
+  const bool maybe = facts.rescue && facts.rescue->at_most;
+  if (rescued && usual) return fragmentation_with(facts, Confidence::certain);
+  if (maybe || facts.at.cached_bytes() >= facts.oom->rounded)
+    return fragmentation_with(facts, Confidence::likely);
+  return std::nullopt;
+}
+
+// Other settings get past this point under what the program certainly could get. What would have
+// come after it nobody knows.
+std::optional<Cause> rescued_request(const Case& facts) {
+  if (!facts.oom || !facts.limits || !facts.rescue || !facts.rescue->at_least) return std::nullopt;
+  if (facts.at.cached_bytes() < facts.at.reserved_bytes / 50) return std::nullopt;
+  return fragmentation_with(facts, Confidence::likely);
+}
+
+// The same, where the limit is only known as a range.
+std::optional<Cause> tight_limit(const Case& facts) {
+  if (!facts.oom || !facts.limits || !facts.rescue || !facts.rescue->at_most) return std::nullopt;
+  if (facts.at.cached_bytes() < facts.at.reserved_bytes / 50) return std::nullopt;
+  return fragmentation_with(facts, Confidence::possible);
+}
+
+}  // namespace cufit::analysis

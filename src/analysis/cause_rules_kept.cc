@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+
+#include "analysis/cause_rules.h"
+#include "analysis/stack_roles.h"
+
+namespace cufit::analysis {
+namespace {
+
+bool is_open_at(const Case& facts, StepMarkKind kind, uint32_t event) {
+  return std::any_of(facts.steps.marks.begin(), facts.steps.marks.end(), [&](const StepMark& mark) {
+    return mark.kind == kind && mark.open && mark.begin <= event;
+  });
+}
+
+uint32_t oom_event(const Case& facts) { return static_cast<uint32_t>(facts.oom->event); }
+
+// The name of a function on the stack that evaluates, if there is one.
+std::string evaluating_frame(const Case& facts, uint32_t stack) {
+  constexpr std::array<std::string_view, 6> k_words = {"valid",   "eval",  "test",
+                                                       "predict", "infer", "generate"};
+  if (stack == memory::k_no_stack) return "";
+  for (const uint32_t number : facts.snapshot.stacks[stack]) {
+    const memory::Frame& frame = facts.snapshot.stacks.frame(number);
+    const std::string_view name = facts.snapshot.text(frame.name);
+    const std::string_view file = facts.snapshot.text(frame.filename);
+    if (file.find("-packages/torch/") != std::string_view::npos || name == "eval") continue;
+    for (const std::string_view word : k_words)
+      if (name.find(word) != std::string_view::npos) return std::string(name);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::optional<Cause> weights_exceed_capacity(const Case& facts) {
+  if (!facts.oom || facts.steps.finished > 0) return std::nullopt;
+  const StackRoles roles(facts.snapshot);
+  const bool moving = roles[facts.oom_stack] == StackRole::module_move;
+  const uint64_t parameters = held(facts, Category::parameters);
+  if (parameters * 10 < facts.at.allocated_bytes * 9) return std::nullopt;
+  if (!moving && (facts.steps.known() || roles.any())) return std::nullopt;
+  Cause cause{"weights_exceed_capacity", moving ? Confidence::certain : Confidence::likely, {}, {}};
+  cause.evidence.push_back({moving ? "moving_model" : "only_parameters",
+                            {bytes("parameters", parameters), bytes("tried", facts.oom->rounded)}});
+  return cause;
+}
+
+// A model of a later phase beside one of the same sizes from an earlier one.
+std::optional<Cause> stale_reference(const Case& facts) {
+  if (!facts.oom || facts.steps.finished == 0) return std::nullopt;
+  const uint32_t last_begin = facts.steps.begins.front();
+  std::map<uint64_t, uint32_t> early;  // size -> how many
+  uint64_t late_bytes = 0, twin_bytes = 0;
+  const StackRoles roles(facts.snapshot);
+  for (size_t i = 0; i < facts.lifetimes.rows.size(); ++i) {
+    const Lifetime& row = facts.lifetimes.rows[i];
+    if (!is_kept(row, facts.lifetimes) || row.pool != 0) continue;
+    if (row.alloc_event == k_before || row.alloc_event < last_begin) {
+      ++early[row.requested_bytes];
+    } else if (roles[row.stack] == StackRole::module_move) {
+      late_bytes += row.block_bytes;
+      const auto twin = early.find(row.requested_bytes);
+      if (twin != early.end()) twin_bytes += row.block_bytes;
+    }
+  }
+  if (late_bytes == 0 || twin_bytes * 10 < late_bytes * 9 || twin_bytes < facts.oom->rounded)
+    return std::nullopt;
+  Cause cause{"stale_reference", Confidence::likely, {}, {}};
+  cause.evidence.push_back({"second_model",
+                            {bytes("model", late_bytes), count("steps", facts.steps.finished),
+                             bytes("parameters", held(facts, Category::parameters))}});
+  return cause;
+}
+
+std::optional<Cause> optimizer_state(const Case& facts) {
+  if (!facts.oom || !is_open_at(facts, StepMarkKind::optimizer, oom_event(facts)))
+    return std::nullopt;
+  const uint64_t state = held(facts, Category::optimizer_state);
+  const bool first = facts.steps.finished == 0;
+  // A later step has its state already; then its temporaries are what does not fit.
+  Cause cause{"optimizer_state", first ? Confidence::certain : Confidence::likely, {}, {}};
+  cause.evidence.push_back(
+      {first ? "first_optimizer_step" : "in_optimizer_step",
+       {bytes("state", state), bytes("parameters", held(facts, Category::parameters)),
+        bytes("tried", facts.oom->rounded)}});
+  return cause;
+}
+
+std::optional<Cause> growth(const Case& facts) {
+  const History& history = facts.history;
+  if (history.trend != Trend::growing || history.growth_bytes == 0) return std::nullopt;
+  // Without it the request would have been served, in a program that died.
+  if (facts.oom && facts.limits &&
+      needed(facts) - std::min(needed(facts), history.growth_bytes) > facts.limits->at_least)
+    return std::nullopt;
+  const size_t grown_steps = history.steps.size() > 2 ? history.steps.size() - 2 : 1;
+  const double blocks_a_step =
+      static_cast<double>(history.growing_blocks) / static_cast<double>(grown_steps);
+  // A graph holds a tensor for nearly every operation of the forward pass; who keeps outputs keeps
+  // a few.
+  const bool graph = blocks_a_step >= 8;
+  Cause cause{graph ? "graph_retained" : "tensors_kept",
+              history.steps.size() >= 6 ? Confidence::certain : Confidence::likely,
+              {},
+              {}};
+  if (!graph && blocks_a_step >= 4) cause.confidence = Confidence::likely;
+  cause.evidence.push_back(
+      {"grows",
+       {bytes("per_step", history.growth_per_step_bytes), count("steps", history.steps.size()),
+        bytes("growth", history.growth_bytes)}});
+  cause.evidence.push_back({graph ? "graph_blocks" : "few_blocks",
+                            {count("blocks", history.growing_blocks),
+                             count("per_step", static_cast<uint64_t>(blocks_a_step + 0.5))}});
+  return cause;
+}
+
+// Activations that pile up under a function that evaluates, or in the last steps without a backward
+// pass between.
+std::optional<Cause> eval_without_no_grad(const Case& facts) {
+  if (!facts.oom || facts.steps.begins.empty()) return std::nullopt;
+  const std::string name = evaluating_frame(facts, facts.oom_stack);
+  const uint32_t begin = facts.steps.begins.back();
+  uint64_t kept = 0;
+  uint32_t blocks = 0, usual_blocks = 0;
+  bool backward = false;
+  for (size_t i = 0; i < facts.lifetimes.rows.size(); ++i) {
+    const Lifetime& row = facts.lifetimes.rows[i];
+    if (facts.categories[i] != Category::activations) {
+      backward = backward || (facts.categories[i] == Category::gradients &&
+                              row.alloc_event != k_before && row.alloc_event >= begin);
+      continue;
+    }
+    if (is_allocated(row, oom_event(facts)) && row.alloc_event >= begin) {
+      kept += row.block_bytes;
+      ++blocks;
+    } else if (facts.history.steps.size() > 1) {
+      const StepUse& before = facts.history.steps[facts.history.steps.size() - 2];
+      usual_blocks += row.alloc_event >= before.begin && row.alloc_event < before.end ? 1 : 0;
+    }
+  }
+  if (backward || kept * 4 < facts.at.allocated_bytes) return std::nullopt;
+  // More than one forward pass has piled up.
+  const bool piles_up = facts.steps.finished > 0 && blocks >= usual_blocks + usual_blocks / 2;
+  if (!piles_up) return std::nullopt;
+  Cause cause{
+      "eval_without_no_grad", name.empty() ? Confidence::possible : Confidence::likely, {}, {}};
+  cause.evidence.push_back(
+      {"no_backward",
+       {bytes("kept", kept), count("blocks", blocks), count("usual", usual_blocks)}});
+  if (!name.empty()) cause.evidence.push_back({"evaluating", {text("function", name)}});
+  return cause;
+}
+
+}  // namespace cufit::analysis

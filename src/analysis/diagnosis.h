@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that `cufit mem explain` says of one device of a snapshot, as numbers and ids.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "analysis/advice.h"
+#include "analysis/footprint.h"
+
+namespace cufit::analysis {
+
+struct Instant {
+  Moment moment;
+  std::optional<uint32_t> step;
+  Footprint by_category{};
+  std::vector<Site> by_frame;
+};
+
+struct OomInstant {
+  Instant instant;
+  memory::OutOfMemory request;  // as the model met it; sizes are PyTorch's
+  Place place;                  // that asked
+  std::optional<uint64_t> device_free;
+  Limits limits;
+};
+
+struct Diagnosis {
+  Lifetimes lifetimes;
+  Steps steps;
+  std::vector<Category> categories;
+  History history;
+  Instant peak;
+  std::optional<OomInstant> oom;
+  uint64_t peak_reserved_bytes = 0;
+  uint64_t highest_pending_bytes = 0;
+  std::vector<Site> growing;  // at the end of work, what grows; empty unless history says so
+  std::vector<Cause> causes;  // best first
+  std::vector<Advice> advice;
+  std::vector<std::string> not_modelled;
+};
+
+// `limit`: what the user says the process was allowed, bytes.
+Result<Diagnosis> diagnose(const memory::Snapshot& snapshot, const memory::Study& study,
+                           std::optional<uint64_t> limit);
+
+}  // namespace cufit::analysis
