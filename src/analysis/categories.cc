@@ -126,13 +126,12 @@ class Sorter {
   void guess_optimizer_ranges() {
     std::vector<uint32_t> last(zero_grad_.size(), 0);
     for (const Lifetime& row : rows_) {
-      if (row.alloc_event == k_before || row.free_requested == k_never) continue;
-      for (size_t i = 0; i < zero_grad_.size(); ++i) {
-        const Range& range = zero_grad_[i];
-        if (row.free_requested < range.begin || row.free_requested >= range.end) continue;
-        last[i] = std::max(last[i], row.alloc_event);
-        break;
-      }
+      if (row.alloc_event == k_before || !any_holds(zero_grad_, row.free_requested)) continue;
+      const auto after =
+          std::upper_bound(zero_grad_.begin(), zero_grad_.end(), row.free_requested,
+                           [](uint32_t value, const Range& range) { return value < range.begin; });
+      const auto i = static_cast<size_t>(after - zero_grad_.begin()) - 1;
+      last[i] = std::max(last[i], row.alloc_event);
     }
     for (size_t i = 0; i < zero_grad_.size(); ++i)
       if (last[i] != 0) optimizer_.push_back({last[i] + 1, zero_grad_[i].begin});

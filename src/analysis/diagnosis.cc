@@ -9,7 +9,7 @@ namespace {
 using memory::Snapshot;
 using memory::Study;
 
-Instant instant_at(const Snapshot& snapshot, const Study& study, const Diagnosis& so_far,
+Instant instant_at(const Snapshot& snapshot, const Study& study, const Observation& so_far,
                    uint32_t event) {
   Instant instant;
   instant.moment = moment_at(study, so_far.lifetimes, event);
@@ -32,7 +32,7 @@ Limits limits_of(const Study& study, std::optional<uint64_t> given) {
   return limits;
 }
 
-OomInstant oom_instant(const Snapshot& snapshot, const Study& study, const Diagnosis& so_far,
+OomInstant oom_instant(const Snapshot& snapshot, const Study& study, const Observation& so_far,
                        std::optional<uint64_t> limit) {
   OomInstant out;
   out.request = *study.verification.result.oom;
@@ -64,9 +64,8 @@ uint64_t highest_pending(const Lifetimes& lifetimes) {
 
 }  // namespace
 
-Result<Diagnosis> diagnose(const Snapshot& snapshot, const Study& study,
-                           std::optional<uint64_t> limit) {
-  Diagnosis out;
+Observation observe(const Snapshot& snapshot, const Study& study, std::optional<uint64_t> limit) {
+  Observation out;
   out.lifetimes = lifetimes_of(snapshot, study);
   out.steps = steps_of(snapshot, study.device, out.lifetimes);
   out.categories = categories_of(snapshot, study.device, out.lifetimes, out.steps);
@@ -81,7 +80,13 @@ Result<Diagnosis> diagnose(const Snapshot& snapshot, const Study& study,
   if (out.history.trend == Trend::growing)
     out.growing = sites_at(snapshot, out.lifetimes, out.categories, out.lifetimes.work_end,
                            &out.history.grows);
+  return out;
+}
 
+Result<Diagnosis> diagnose(const Snapshot& snapshot, const Study& study,
+                           std::optional<uint64_t> limit) {
+  Diagnosis out;
+  static_cast<Observation&>(out) = observe(snapshot, study, limit);
   std::optional<Limits> limits;
   if (out.oom) limits = out.oom->limits;
   CUFIT_TRY(advice, advice_for(study, out.history, limits));

@@ -25,7 +25,8 @@ struct OomInstant {
   Limits limits;
 };
 
-struct Diagnosis {
+// What happened, without a word on why.
+struct Observation {
   Lifetimes lifetimes;
   Steps steps;
   std::vector<Category> categories;
@@ -35,10 +36,17 @@ struct Diagnosis {
   uint64_t peak_reserved_bytes = 0;
   uint64_t highest_pending_bytes = 0;
   std::vector<Site> growing;  // at the end of work, what grows; empty unless history says so
+};
+
+struct Diagnosis : Observation {
   std::vector<Cause> causes;  // best first
   std::vector<Advice> advice;
   std::vector<std::string> not_modelled;
 };
+
+// `limit` as below.
+Observation observe(const memory::Snapshot& snapshot, const memory::Study& study,
+                    std::optional<uint64_t> limit);
 
 // `limit`: what the user says the process was allowed, bytes.
 Result<Diagnosis> diagnose(const memory::Snapshot& snapshot, const memory::Study& study,

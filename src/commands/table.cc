@@ -5,6 +5,7 @@
 #include "commands/doctor.h"
 #include "commands/explain.h"
 #include "commands/inspect.h"
+#include "commands/mem_compare.h"
 #include "commands/mem_explain.h"
 #include "commands/mem_record.h"
 #include "commands/mem_replay.h"
@@ -19,6 +20,7 @@ std::span<const Command> table() {
       {"explain", "", explain_options(), run_explain},
       {"inspect", "", inspect_options(), run_inspect},
       {"mem explain", "", mem_explain_options(), run_mem_explain},
+      {"mem compare", "", mem_compare_options(), run_mem_compare},
       {"mem record", "", mem_record_options(), run_mem_record},
       {"mem replay", "", mem_replay_options(), run_mem_replay},
       {"mem view", "", mem_view_options(), run_mem_view},

@@ -203,7 +203,7 @@ class MemExplainPainter : private Screen {
     heading(words("steps"));
     const analysis::History& history = diagnosis_.history;
     if (!diagnosis_.steps.known()) return flow(words("steps_unknown"), "  ", "  ");
-    if (diagnosis_.steps.finished == 0) return flow(words("steps_none"), "  ", "  ");
+    if (diagnosis_.steps.finished == 0 || history.steps.empty()) return flow(words("steps_none"), "  ", "  ");
     const auto highest =
         std::max_element(history.steps.begin(), history.steps.end(),
                          [](const auto& a, const auto& b) { return a.peak_bytes < b.peak_bytes; });

@@ -11,6 +11,10 @@ namespace cufit::report {
 std::string gib(uint64_t bytes) {
   if (bytes >= (uint64_t{1} << 30))
     return format("{:.2f} GiB", static_cast<double>(bytes) / double(1u << 30));
+  if (bytes == 0) return "0 MiB";
+  // From here on a MiB with one digit would say 0.0.
+  if (bytes < (uint64_t{1} << 20) / 10)
+    return format("{:.1f} KiB", static_cast<double>(bytes) / double(1u << 10));
   return format("{:.1f} MiB", static_cast<double>(bytes) / double(1u << 20));
 }
 

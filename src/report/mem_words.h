@@ -9,7 +9,7 @@
 
 namespace cufit::report {
 
-std::string gib(uint64_t bytes);         // "1.89 GiB", "24.8 MiB"
+std::string gib(uint64_t bytes);         // "1.89 GiB", "24.8 MiB", "0.5 KiB"
 std::string thousands(uint64_t number);  // "4,428"
 std::string right(const std::string& text, int width);
 
