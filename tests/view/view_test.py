@@ -15,7 +15,7 @@ from browser import Browser, find_chromium
 from oracle import Run, read
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TRACES = os.environ.get("VIEW_TRACES", "trace-varlen oom-varlen trace-gpt2-stacks graphs streams varlen-expandable varlen-ring").split()
+TRACES = os.environ.get("VIEW_TRACES", "trace-varlen oom-varlen trace-gpt2-stacks graphs streams varlen-expandable varlen-ring two-gpus:1").split()
 HOSTILE = "</script><script>window.stolen=1</script>\"'`<!--<img src=x onerror=window.stolen=2>\u202e"
 
 
@@ -188,15 +188,17 @@ def check_language_and_scheme(check, browser):
 
 
 def check_trace(check, browser, cufit, folder, name):
+    name, _, device = name.partition(":")
     snapshot = os.path.join(SOURCE, "tests", "traces", name + ".pkl.gz")
     page = os.path.join(folder, name + ".html")
-    seconds = write_page(cufit, snapshot, page)
+    more = ["--device", device] if device else []
+    seconds = write_page(cufit, snapshot, page, *more)
     marks = browser.open(page)
     print(f"{name}: written in {seconds:.2f} s, {os.path.getsize(page):,} bytes; first picture {marks['first-paint']:.0f} ms, "
           f"complete {marks['complete']:.0f} ms")
-    run = Run(read(snapshot))
+    run = Run(read(snapshot), int(device or 0))
     whole = run.is_whole()
-    answer = json.loads(subprocess.run([cufit, "mem", "replay", snapshot, "--json"], check=True, stdout=subprocess.PIPE).stdout)
+    answer = json.loads(subprocess.run([cufit, "mem", "replay", snapshot, "--json", *more], check=True, stdout=subprocess.PIPE).stdout)
     recorded = answer["recorded"]
     check.equal(f"{name}: events", browser.evaluate("cufit.meta.events"), len(run.trace))
     if whole:
@@ -248,6 +250,28 @@ def check_hostile(check, browser, cufit, folder):
     browser.picture(os.path.join(folder, "hostile.png"))
 
 
+def check_small(check, browser, cufit, folder):
+    """Runs with next to nothing in them, without times, without stacks."""
+    alloc = {"action": "alloc", "addr": 1 << 40, "size": 700, "stream": 0}
+    runs = {"one": [{"action": "snapshot", "addr": 0, "size": 0, "stream": 0, "time_us": 5, "frames": []}],
+            "untimed": [{"action": "segment_alloc", "addr": 1 << 40, "size": 2 << 20, "stream": 0}, alloc],
+            "same-time": [dict(alloc, time_us=9), {"action": "oom", "addr": 4096, "size": 1 << 30, "stream": 0, "time_us": 9}]}
+    for name, trace in runs.items():
+        file = os.path.join(folder, name + ".pickle")
+        with open(file, "wb") as out:
+            pickle.dump({"segments": [], "device_traces": [trace]}, out, protocol=4)
+        page = os.path.join(folder, name + ".html")
+        write_page(cufit, file, page)
+        browser.open(page)
+        for key, code in (("t", 84), ("g", 71), ("+", 187), ("+", 187), ("ArrowRight", 39), ("p", 80), ("o", 79), ("End", 35), ("Home", 36)):
+            browser.key(key, code)
+        x, y = on_screen(browser, "timeline", 300, 200)
+        browser.click(x, y)
+        check.equal(f"{name}: time can be chosen", browser.evaluate("document.querySelector('[data-axis=time]').disabled"), name == "untimed")
+        check.equal(f"{name}: errors", browser.errors, [])
+        browser.errors.clear()
+
+
 def check_large(check, browser, cufit, folder, events):
     file = os.path.join(folder, "large.pickle")
     if not os.path.exists(file):
@@ -286,6 +310,7 @@ def main():
     try:
         for name in TRACES:
             check_trace(check, browser, cufit, folder, name)
+        check_small(check, browser, cufit, folder)
         check_hostile(check, browser, cufit, folder)
         if events:
             check_large(check, browser, cufit, folder, events)

@@ -187,6 +187,7 @@ class Panel {
 }
 
 function changeText(bytes, before) {
+  if (before === 0) return "";
   const percent = (bytes - before) / before * 100;
   const sign = percent >= 0.05 ? "+" : percent <= -0.05 ? "−" : "±";
   return `${sign}${Math.abs(percent).toFixed(1)} %`;
