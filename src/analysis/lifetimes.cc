@@ -64,6 +64,7 @@ class Builder {
   }
 
   void add(const Op& op) {
+    if (op.kind == OpKind::empty_cache || op.kind == OpKind::failed) return;  // about no block
     Lifetime& row = out_.rows[op.block];
     switch (op.kind) {
       case OpKind::malloc: {
