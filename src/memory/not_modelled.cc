@@ -16,12 +16,15 @@ bool as_recorded(const Program& program, const std::vector<SegmentEvent>& log) {
                     log.end(), same);
 }
 
-// cudaMalloc after a cudaFree: the driver may give any of the places that are free then.
-bool reuses_addresses(const std::vector<SegmentEvent>& log) {
-  bool freed = false;
+// Segments lie where nothing in the recording tells: it has none from cudaMalloc, or they are freed
+// and requested anew, when the driver may give any place that is free.
+bool addresses_are_open(const Program& program, const std::vector<SegmentEvent>& log) {
+  bool open = std::none_of(
+      program.segment_calls.begin(), program.segment_calls.end(),
+      [](const RecordedCall& call) { return call.kind == RecordedCall::Kind::segment_alloc; });
   for (const SegmentEvent& event : log) {
-    if (event.action == SegmentAction::segment_alloc && freed) return true;
-    freed = freed || event.action == SegmentAction::segment_free;
+    if (event.action == SegmentAction::segment_alloc && open) return true;
+    open = open || event.action == SegmentAction::segment_free;
   }
   return false;
 }
@@ -58,7 +61,8 @@ std::vector<std::string> not_modelled(const Program& program, const ReplayOption
     reasons.push_back("cudnn_workspace");
   const bool is_recorded = as_recorded(program, log);
   if (!is_recorded && !program.initial.empty()) reasons.push_back("ring_overflow");
-  if (!is_recorded && options.order == SyntheticMemory::Order::driver && reuses_addresses(log)) {
+  if (!is_recorded && options.order == SyntheticMemory::Order::driver &&
+      addresses_are_open(program, log)) {
     using Order = SyntheticMemory::Order;
     if (!same_outcome(result, again({Order::descending, false})) ||
         !same_outcome(result, again({Order::ascending, false})))

@@ -29,8 +29,7 @@ struct Op {
   OpKind kind = OpKind::malloc;
   // A malloc of at least 1 MiB whose block is freed before anything else happens.
   bool freed_at_once = false;
-  // A failed request after which the program asked for other memory at once, before it freed any:
-  // a library that has another way, not the end of the run.
+  // A failed request that a library did without: not the end of the run.
   bool caught = false;
 };
 

@@ -20,16 +20,20 @@ void note_workspaces(Program& program) {
   }
 }
 
+// After a failure that ends a program it only frees. A library that has another way asks again at
+// once, or does without after several attempts in a row; then the program goes on.
 void note_failures(Program& program) {
-  bool asks_next = false;
+  bool asks_later = false;
   for (size_t i = program.ops.size(); i-- > 0;) {
     Op& op = program.ops[i];
-    if (op.kind == OpKind::failed) {
-      op.caught = asks_next;
-    } else {
-      asks_next = op.kind == OpKind::malloc;
-    }
+    if (op.kind == OpKind::malloc) asks_later = true;
     if (op.kind == OpKind::free_requested) program.waits_for_events = true;
+    if (op.kind != OpKind::failed) continue;
+    const auto is = [&](size_t other, OpKind kind) {
+      return other < program.ops.size() && program.ops[other].kind == kind;
+    };
+    const bool asks_next = is(i + 1, OpKind::malloc) || is(i + 1, OpKind::failed);
+    op.caught = asks_next || (asks_later && i > 0 && is(i - 1, OpKind::failed));
   }
 }
 

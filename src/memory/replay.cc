@@ -22,6 +22,7 @@ class Run {
   // False: out of memory.
   bool step(const Op& op) {
     allocator_.set_event(op.event);
+    if (op.kind != OpKind::failed) attempt_served_ = false;
     switch (op.kind) {
       case OpKind::malloc:
         return step_malloc(op);
@@ -80,8 +81,10 @@ class Run {
   // The request that the recorded run could not serve. If it is served now, nothing in the
   // recording says when it would have been freed.
   bool step_failed(const Op& op) {
+    if (attempt_served_) return true;  // no further attempt would have been made
     const BlockHandle handle = allocator_.malloc_in_pool(op.size, streams_[op.stream], op.pool);
     if (op.caught && is_what_if_ && !handle) return true;
+    attempt_served_ = op.caught && is_what_if_;
     if (!noted(handle)) return false;
     (op.caught ? result_.served_caught_failure : result_.survived_recorded_oom) = true;
     allocator_.free(handle);
@@ -94,6 +97,7 @@ class Run {
   std::vector<BlockHandle> blocks_;  // by number of the allocation; false: out of memory
   std::set<uint64_t> refused_;       // sizes of workspaces
   const bool is_what_if_;
+  bool attempt_served_ = false;  // of several that a library made in a row
   ReplayResult result_;
 };
 

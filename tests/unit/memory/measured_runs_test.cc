@@ -185,6 +185,16 @@ TEST(MeasuredRuns, AReplayAsRecordedIsTheRecordedRun) {
   }
 }
 
+// A recording of expandable segments tells no addresses of others: it says so where they matter.
+TEST(MeasuredRuns, FromExpandableSegments) {
+  const Recorded& run = recorded("varlen-expandable");
+  const ReplayResult plain = replay(run.program, options_for(run, ""));
+  EXPECT_EQ(plain.stats.reserved_bytes.peak, recorded("varlen").program.recorded_peak);
+  EXPECT_EQ(plain.not_modelled, std::vector<std::string>());
+  const ReplayResult split = replay(run.program, options_for(run, "max_split_size_mb:64"));
+  EXPECT_EQ(split.not_modelled, std::vector<std::string>{"segment_addresses"});
+}
+
 // The steps of trace-varlen begin with a batch of 16 sequences of 80 to 640 ids, after the frees of
 // the step before.
 std::vector<uint32_t> steps_of_varlen(const Recording& recording) {

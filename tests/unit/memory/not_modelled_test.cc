@@ -82,6 +82,14 @@ TEST(NotModelled, AFailureThatALibraryCaughtIsNoEnd) {
   EXPECT_FALSE(as_recorded.oom);
   EXPECT_EQ(as_recorded.not_modelled, Reasons());
   EXPECT_EQ(script.run("").not_modelled, Reasons{"cudnn_workspace"});
+  // Several attempts in a row and then none at all: it did without.
+  Script without;
+  without.segment(k_a, 20 * k_mib).alloc(k_a, 20 * k_mib).oom(32 * k_mib).oom(30 * k_mib);
+  without.free(k_a, 20 * k_mib).alloc(k_a, 20 * k_mib).free(k_a, 20 * k_mib);
+  EXPECT_FALSE(without.run("", 44 * k_mib).oom);
+  const ReplayResult served = without.run("", 60 * k_mib);
+  EXPECT_EQ(served.not_modelled, Reasons{"cudnn_workspace"});
+  EXPECT_EQ(served.stats.reserved_bytes.peak, 52 * k_mib);  // the first attempt sufficed
   // After this one the program only frees: it dies.
   Script dies;
   dies.segment(k_a, 20 * k_mib).alloc(k_a, 20 * k_mib).oom(32 * k_mib).free(k_a, 20 * k_mib);
