@@ -90,15 +90,19 @@ Advice advice_of(Remedy remedy, const Answer& free, uint64_t recorded) {
   return advice;
 }
 
-// Under the least and the most that the limit can have been.
-Result<std::optional<bool>> meets_limits(const Study& study, const std::string& settings,
+// Under the least and the most that the limit can have been. A limit that reserved bytes never
+// reach changes nothing, but for garbage collection, which looks at it.
+Result<std::optional<bool>> meets_limits(const Study& study, const Advice& advice,
                                          const std::optional<Limits>& limits) {
   if (!limits) return std::optional<bool>();
-  const std::array<Question, 2> questions = {question_of(settings, limits, limits->at_least),
-                                             question_of(settings, limits, limits->at_most)};
+  const bool collects = advice.settings.find("garbage_collection") != std::string::npos;
+  if (!collects && advice.peak_reserved_bytes <= limits->at_least) return std::optional<bool>(true);
+  std::vector<Question> questions = {question_of(advice.settings, limits, limits->at_least)};
+  if (limits->at_most != limits->at_least)
+    questions.push_back(question_of(advice.settings, limits, limits->at_most));
   CUFIT_TRY(answers, memory::ask(study, questions));
-  if (answers[0].survives()) return std::optional<bool>(true);
-  if (!answers[1].survives()) return std::optional<bool>(false);
+  if (answers.front().survives()) return std::optional<bool>(true);
+  if (!answers.back().survives()) return std::optional<bool>(false);
   return std::optional<bool>();
 }
 
@@ -118,7 +122,7 @@ Result<std::vector<Advice>> advice_for(const Study& study, const History& histor
   const uint64_t recorded = answers[0].result.stats.reserved_bytes.peak;
   for (const Answer& answer : answers) {
     Advice advice = advice_of(Remedy::settings, answer, recorded);
-    CUFIT_TRY(survives, meets_limits(study, advice.settings, limits));
+    CUFIT_TRY(survives, meets_limits(study, advice, limits));
     advice.survives = survives;
     if (limits) {
       CUFIT_TRY(smallest, smallest_limit(study, advice, limits));
@@ -134,7 +138,7 @@ Result<std::vector<Advice>> advice_for(const Study& study, const History& histor
     const Question question = question_of(study.settings, limits, std::nullopt);
     CUFIT_TRY(without, memory::ask(changed, std::span(&question, 1)));
     Advice advice = advice_of(Remedy::without_growth, without[0], recorded);
-    CUFIT_TRY(survives, meets_limits(changed, study.settings, limits));
+    CUFIT_TRY(survives, meets_limits(changed, advice, limits));
     advice.survives = survives;
     out.push_back(std::move(advice));
   }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "analysis/initial_model.h"
 #include "analysis/passes.h"
 
 namespace cufit::analysis {
@@ -50,6 +51,8 @@ class Sorter {
     find_ranges();
     for (size_t i = 0; i < rows_.size(); ++i)
       if (!done_[i]) sort_by_events(i);
+    if (!zero_grad_.empty())
+      share_initial_model(lifetimes_, zero_grad_.back().begin, zero_grad_.back().end, out_);
     find_turning_points();
     for (size_t i = 0; i < rows_.size(); ++i)
       if (!done_[i]) sort_by_passes(i);

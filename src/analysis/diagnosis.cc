@@ -120,6 +120,10 @@ Result<Diagnosis> diagnose(const Snapshot& snapshot, const Study& study,
     facts.rescue = rescue_among(out.advice, limits);
   }
   out.causes = causes_of(facts);
+  // A recording that the model cannot follow, or that contradicts itself, proves nothing.
+  if (study.verification.exact() && study.program.contradictions == 0) return out;
+  for (Cause& cause : out.causes)
+    if (cause.confidence == Confidence::certain) cause.confidence = Confidence::likely;
   return out;
 }
 

@@ -141,7 +141,10 @@ class Builder {
     for (uint32_t i = 0; i < out_.initial; ++i) {
       Lifetime& row = out_.rows[i];
       const auto found = blocks.find(row.address);
-      if (found != blocks.end() && row.free_completed == k_never) row.stack = found->second->stack;
+      // Blocks have an empty list also where no stacks were recorded.
+      if (found != blocks.end() && row.free_completed == k_never &&
+          found->second->stack != memory::k_empty_stack)
+        row.stack = found->second->stack;
     }
   }
 
