@@ -182,7 +182,8 @@ class Panel {
     if (oom.device_free !== null) lines.push(Words.say(oom.device_free < oom.segment_bytes ? "oom.device_full" : "oom.device_had", values));
     const others = meta.ooms.length > 1 ? Words.say("oom.others", {count: meta.ooms.length - 1}) : "";
     box.replaceChildren(element("h2", {}, "▼ " + Words.say("oom.title", values)),
-      element("p", {}, lines.join(Words.lang === "zh" ? "" : " ") + others));
+      element("p", {}, lines.join(Words.lang === "zh" ? "" : " ") + others),
+      element("p", {class: "note"}, Words.say("oom.causes", {file: meta.file})));
   }
 }
 
