@@ -48,18 +48,17 @@ OomInstant oom_instant(const Snapshot& snapshot, const Study& study, const Obser
 
 // The most that ever waited for other streams at once.
 uint64_t highest_pending(const Lifetimes& lifetimes) {
-  std::vector<int64_t> change(lifetimes.events + 1);
+  std::vector<uint64_t> change(lifetimes.events + 1);  // modulo 2^64
   for (const Lifetime& row : lifetimes.rows) {
     // What completes with the next event never waited.
     if (row.free_requested >= lifetimes.events || row.free_completed == row.free_requested + 1)
       continue;
-    change[row.free_requested] += static_cast<int64_t>(row.block_bytes);
-    const uint32_t done = std::min(row.free_completed, lifetimes.events);
-    change[done] -= static_cast<int64_t>(row.block_bytes);
+    change[row.free_requested] += row.block_bytes;
+    change[std::min(row.free_completed, lifetimes.events)] -= row.block_bytes;
   }
-  int64_t now = 0, highest = 0;
-  for (size_t i = 0; i < change.size(); ++i) highest = std::max(highest, now += change[i]);
-  return static_cast<uint64_t>(highest);
+  uint64_t now = 0, highest = 0;
+  for (const uint64_t by : change) highest = std::max(highest, now += by);
+  return highest;
 }
 
 }  // namespace
