@@ -63,7 +63,9 @@ std::string vocabulary_cpp(const std::filesystem::path& path, Pool& pool, std::s
     if (!bias) report(file, cause->source(), "lacks `bias`");
     std::ostringstream text;
     text << bias.value_or(0.0);
-    cause_rows += "  {" + quote(id.str()) + ", " + text.str() + "},\n";
+    const bool memory = (*cause)["memory"].value_or(false);
+    cause_rows +=
+        "  {" + quote(id.str()) + ", " + text.str() + (memory ? ", true" : "") + "},\n";
     for (const auto& [word, weight] : words_of(*cause, "words", file)) {
       if (!words.count(word)) report(file, cause->source(), "`" + word + "` has no rarity");
       words[word].weights.emplace_back(number, weight);
@@ -81,7 +83,8 @@ std::string vocabulary_cpp(const std::filesystem::path& path, Pool& pool, std::s
   members +=
       "  .vocabulary_causes = k_vocabulary_causes,\n  .vocabulary_words = k_vocabulary_words,\n"
       "  .vocabulary_weights = k_vocabulary_weights,\n  .weight_scale = " +
-      std::to_string((*table)["scale"].value_or(int64_t{1})) + ",\n";
+      std::to_string((*table)["scale"].value_or(int64_t{1})) +
+      ",\n  .clue_length = " + std::to_string((*table)["clue_length"].value_or(0.0)) + ",\n";
   return "constexpr VocabularyCause k_vocabulary_causes[] = {\n" + cause_rows +
          "};\nconstexpr VocabularyWord k_vocabulary_words[] = {\n" + word_rows +
          "};\nconstexpr VocabularyWeight k_vocabulary_weights[] = {\n" + weight_rows + "\n};\n";

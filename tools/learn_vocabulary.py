@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tools/learn_vocabulary.py CASES.jsonl... [--texts DIR] [--taxonomy FILE.yaml]... -o data/vocabulary.toml
+"""tools/learn_vocabulary.py CASES.jsonl... --clues build/tools/list-clues [--texts DIR] [--taxonomy FILE.yaml] [--memory FILE.yaml] -o data/vocabulary.toml
 
-Learns which words speak for which cause, from labelled reports: one JSON object per line with `evidence` (the text) and
-`root_cause` (an id, or "none" for a text that must get no answer), from tests/texts (DIR/<id>/*.txt, DIR/no_cause/*.txt),
+Learns which words and clues speak for which cause, from labelled reports: one JSON object per line with `evidence` (the text) and
+`root_cause` (an id, or "none" for a text that must get no answer), perhaps `also_acceptable` (ids that a fair judge would take, too), from tests/texts (DIR/<id>/*.txt, DIR/no_cause/*.txt),
 and from the definitions in the taxonomies. The model
-is multinomial logistic regression over the words that a text holds (see src/explain/vocabulary.h), the lightest weights
-dropped and the rest rounded; "none" is a question of its own, against all causes together. Needs scikit-learn and PyYAML; the build needs neither, only the table.
+is multinomial logistic regression over the words that a text holds (see src/explain/vocabulary.h) and over the clues that it gives
+(LIST-CLUES names them), the lightest weights dropped and the rest rounded. The causes of the taxonomy --memory are weighed against each other, all others
+against each other; which of both kinds, and "none" (a text that needs no answer), are questions of their own.
+Needs scikit-learn and PyYAML; the build needs neither, only the table.
 """
 import argparse
 import datetime
 import json
 import pathlib
 import re
+import subprocess
 import textwrap
 
 import numpy
@@ -20,9 +23,11 @@ import yaml
 from sklearn.linear_model import LogisticRegression
 
 LEAST_TEXTS = 2     # a word that one text holds says nothing about others
-KEPT = 150          # words per cause
+KEPT = 500          # words per cause
 SCALE = 8           # weights are stored as eighths
-STRENGTH = 30.0     # inverse of the regularisation
+STRENGTH = 20.0     # inverse of the regularisation
+CLUES = 0.5         # length of what the clues say, beside 1 of the words
+ALSO = 0.15         # share of a report that counts for the other ids that its judge would take
 
 
 def words_of(text):
@@ -59,39 +64,72 @@ def definitions(path):
     return found
 
 
+def clues_of(program, texts):
+    """What each text says, by the names of data/clues, as words with an @."""
+    lines = "".join(json.dumps({"evidence": text}) + "\n" for text in texts)
+    done = subprocess.run([program], input=lines.encode(), stdout=subprocess.PIPE, check=True)
+    return [{"@" + name for name in line.split()} for line in done.stdout.decode().split("\n")[:-1]]
+
+
 def features(texts, places, idf):
     out = numpy.zeros((len(texts), len(places)))
     for row, words in enumerate(texts):
         for word in words:
             if word in places:
                 out[row, places[word]] = idf[places[word]]
-    return out / numpy.maximum(numpy.linalg.norm(out, axis=1, keepdims=True), 1e-9)
+    is_clue = numpy.array([word[0] == "@" for word in places])
+    for part, length in ((~is_clue, 1.0), (is_clue, CLUES)):
+        norm = numpy.linalg.norm(out[:, part], axis=1, keepdims=True)
+        out[:, part] *= length / numpy.maximum(norm, 1e-9)
+    return out
 
 
 def pruned(weights):
     out = weights.copy()
     for row in out:
-        row[numpy.abs(row) < numpy.sort(numpy.abs(row))[-KEPT]] = 0
+        row[numpy.abs(row) < numpy.sort(numpy.abs(row))[-min(KEPT, len(row))]] = 0
     return numpy.round(out * SCALE).astype(int)
 
 
-def learn(pairs):
-    """words, their rarity, and (cause, bias, weights by word) of (id, text) pairs; "none" against all others."""
-    texts = [words_of(text) for _, text in pairs]
+def fitted(matrix, cases):
+    """(cause, bias, weights) of the causes of these cases, against each other."""
+    known = {case["root_cause"] for case in cases}
+    rows, labels, weights = [], [], []
+    for row, case in enumerate(cases):
+        others = [cause for cause in case["also_acceptable"] if cause in known and cause != case["root_cause"]]
+        shares = [(case["root_cause"], 1 - ALSO if others else 1)] + [(cause, ALSO / len(others)) for cause in others]
+        for cause, share in shares:
+            rows.append(row)
+            labels.append(cause)
+            weights.append(share)
+    model = LogisticRegression(C=STRENGTH, max_iter=4000).fit(matrix[rows], labels, sample_weight=weights)
+    return list(zip(model.classes_, model.intercept_, pruned(model.coef_)))
+
+
+def asked(question, matrix, answers, **options):
+    model = LogisticRegression(C=STRENGTH, max_iter=4000, **options).fit(matrix, answers)
+    return (question, model.intercept_[0], pruned(model.coef_)[0])
+
+
+def learn(cases, memory):
+    """words, their rarity, and (cause, bias, weights by word); `memory`: ids of causes of running out of memory."""
     counts = {}
-    for words in texts:
-        for word in words:
+    for case in cases:
+        for word in case["words"]:
             counts[word] = counts.get(word, 0) + 1
     words = sorted(word for word in counts if counts[word] >= LEAST_TEXTS)
-    idf = numpy.round(numpy.log(1 + len(texts) / numpy.array([counts[word] for word in words])) * 100) / 100
-    matrix = features(texts, {word: place for place, word in enumerate(words)}, idf)
-    labels = numpy.array([cause for cause, _ in pairs])
-    failing = labels != "none"
-    model = LogisticRegression(C=STRENGTH, max_iter=4000).fit(matrix[failing], labels[failing])
-    rows = list(zip(model.classes_, model.intercept_, pruned(model.coef_)))
+    idf = numpy.round(numpy.log(1 + len(cases) / numpy.array([counts[word] for word in words])) * 100) / 100
+    matrix = features([case["words"] for case in cases], {word: place for place, word in enumerate(words)}, idf)
+    failing = numpy.array([case["root_cause"] != "none" for case in cases])
+    of_memory = numpy.array([case["root_cause"] in memory for case in cases])
+    rows = []
+    for kind in (failing & ~of_memory, of_memory):
+        if kind.any():
+            rows += fitted(matrix[kind], [case for case, chosen in zip(cases, kind) if chosen])
+    if of_memory.any():
+        rows.append(asked("memory", matrix[failing], of_memory[failing]))
     if not failing.all():
-        model = LogisticRegression(C=STRENGTH, max_iter=4000, class_weight="balanced").fit(matrix, ~failing)
-        rows.append(("none", model.intercept_[0], pruned(model.coef_)[0]))
+        rows.append(asked("none", matrix, ~failing, class_weight="balanced"))
     return words, idf, rows
 
 
@@ -104,33 +142,43 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="+")
     parser.add_argument("--taxonomy", action="append", default=[])
+    parser.add_argument("--memory")
+    parser.add_argument("--clues", required=True)
     parser.add_argument("--texts")
     parser.add_argument("-o", required=True)
     options = parser.parse_args()
-    pairs = []
+    cases = []
     for path in options.cases:
         with open(path, encoding="utf-8") as file:
-            pairs += [(case["root_cause"], case["evidence"]) for case in map(json.loads, file)]
+            cases += [{"also_acceptable": [], **case} for case in map(json.loads, file)]
     for path in sorted(pathlib.Path(options.texts).glob("*/*.txt")) if options.texts else []:
         data = path.read_bytes()
         text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8", "replace")
         text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text).replace("\r", "\n")
-        pairs.append(("none" if path.parent.name == "no_cause" else path.parent.name, text))
-    count = len(pairs)
-    for path in options.taxonomy:
-        pairs += definitions(path)
-    words, idf, rows = learn(pairs)
+        cause = "none" if path.parent.name == "no_cause" else path.parent.name
+        cases.append({"root_cause": cause, "also_acceptable": [], "evidence": text})
+    count = len(cases)
+    memory = set()
+    for path in options.taxonomy + ([options.memory] if options.memory else []):
+        for cause, text in definitions(path):
+            cases.append({"root_cause": cause, "also_acceptable": [], "evidence": text})
+            if path == options.memory:
+                memory.add(cause)
+    for case, clues in zip(cases, clues_of(options.clues, [case["evidence"] for case in cases])):
+        case["words"] = words_of(case["evidence"]) | clues
+    words, idf, rows = learn(cases, memory)
     with open(options.o, "w", encoding="utf-8") as out:
-        out.write("# Which words speak for which cause: written by tools/learn_vocabulary.py, not by hand. Words most telling first;\n"
-                  "# weights are eighths of log-odds. `none`: that a text needs no answer, against all causes. `rarity`: 100 log(1 + texts / texts with the word).\n\n")
+        out.write("# Which words and clues (@) speak for which cause: written by tools/learn_vocabulary.py, not by hand. Most telling first;\n"
+                  "# weights are eighths of log-odds. `none`: that a text needs no answer, `memory`: that it ran out of memory. `rarity`: 100 log(1 + texts / texts with the word).\n\n")
         out.write("[vocabulary]\n")
         out.write(f'source = "logistic regression over {count} labelled failure reports, most of them restated from public '
                   'issue threads and forums, and over the definitions of the causes"\n')
         out.write(f"date = {datetime.date.today()}\n")
-        out.write(f"scale = {SCALE}\nrarity = '''\n{wrapped([(w, int(round(r * 100))) for w, r in zip(words, idf)])}\n'''\n")
+        out.write(f"scale = {SCALE}\nclue_length = {CLUES}\n")
+        out.write(f"rarity = '''\n{wrapped([(w, int(round(r * 100))) for w, r in zip(words, idf)])}\n'''\n")
         for cause, bias, row in rows:
             order = sorted((place for place in range(len(words)) if row[place]), key=lambda place: (-row[place], words[place]))
-            out.write(f"\n[vocabulary.cause.{cause}]\nbias = {bias:.3f}\n")
+            out.write(f"\n[vocabulary.cause.{cause}]\nbias = {bias:.3f}\n" + ("memory = true\n" if cause in memory else ""))
             out.write(f"words = '''\n{wrapped([(words[place], row[place]) for place in order])}\n'''\n")
     print(f"{count} reports, {len(words)} words, {sum(int((row != 0).sum()) for _, _, row in rows)} weights, {len(rows)} causes")
 

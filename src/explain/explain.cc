@@ -104,10 +104,13 @@ Explanation Explainer::finish(const Options& options) {
     said.push_back({line.number, formats::without_hint(line.text)});
   const TextEvidence evidence = read_evidence(state_->knowledge, state_->patterns, said, computed);
   const std::vector<formats::TextLine> part = telling_part(said, evidence);
-  const Votes votes = vote(part, state_->knowledge);
+  std::vector<std::string_view> clues;
+  for (const auto& [clue, found] : evidence.clues) clues.push_back(clue);
+  const Votes votes = vote(part, clues, state_->knowledge);
   Ranking ranking = rank_causes(state_->knowledge, evidence, findings, !options.beside, votes);
   out.causes = std::move(ranking.causes);
   out.ignored = std::move(ranking.ignored);
+  out.clues.assign(clues.begin(), clues.end());
   out.files = state_->texts.size();
   for (Cause& cause : out.causes) {
     show_words(cause, part, state_->knowledge);

@@ -57,6 +57,7 @@ struct Explanation {
   std::vector<Ignored> ignored;
   host::Facts facts;  // claimed by the text, joined with those beside it
   std::optional<formats::OomMessage> oom;
+  std::vector<std::string> clues;  // what the text says, by the names of data/clues
   uint64_t lines = 0;  // of all texts
   size_t files = 0;
   bool thinned = false;  // the middle of a long input was searched but not kept in full

@@ -70,6 +70,57 @@ std::vector<const knowledge::VocabularyWord*> known_words(std::span<const format
   return out;
 }
 
+using Words = std::vector<const knowledge::VocabularyWord*>;
+
+// What the words say, all rarities scaled to `length`.
+void add(const Words& words, double length, const knowledge::Knowledge& knowledge,
+         std::vector<double>& odds) {
+  double square = 0;
+  for (const knowledge::VocabularyWord* word : words)
+    square += static_cast<double>(word->rarity) * word->rarity;
+  if (square == 0) return;
+  const double scale = length / (std::sqrt(square) * knowledge.weight_scale);
+  for (const knowledge::VocabularyWord* word : words) {
+    for (const knowledge::VocabularyWeight& weight :
+         knowledge.vocabulary_weights.subspan(word->begin, word->count))
+      odds[weight.cause] += weight.weight * word->rarity * scale;
+  }
+}
+
+double yes(double odds) { return 1.0 / (1.0 + std::exp(-odds)); }
+
+// Questions of yes and no by themselves; causes against those of their kind.
+Votes probabilities(const std::vector<double>& odds, const knowledge::Knowledge& knowledge) {
+  const auto causes = knowledge.vocabulary_causes;
+  Votes out;
+  double memory = -1;
+  for (size_t i = 0; i < odds.size(); ++i) {
+    if (causes[i].id == "none") out.needs_none = yes(odds[i]);
+    if (causes[i].id == "memory") memory = yes(odds[i]);
+  }
+  for (const bool kind : {false, true}) {
+    const size_t begin = out.causes.size();
+    double most = -1e300, sum = 0;
+    const auto is_one = [&](size_t i) {
+      return causes[i].memory == kind && causes[i].id != "none" && causes[i].id != "memory";
+    };
+    for (size_t i = 0; i < odds.size(); ++i) {
+      if (is_one(i)) most = std::max(most, odds[i]);
+    }
+    for (size_t i = 0; i < odds.size(); ++i) {
+      if (!is_one(i)) continue;
+      out.causes.push_back({causes[i].id, std::exp(odds[i] - most), kind});
+      sum += out.causes.back().probability;
+    }
+    const double share = memory < 0 ? 1.0 : kind ? memory : 1.0 - memory;
+    for (size_t i = begin; i < out.causes.size(); ++i) out.causes[i].probability *= share / sum;
+  }
+  std::stable_sort(out.causes.begin(), out.causes.end(), [](const WordVote& a, const WordVote& b) {
+    return a.probability > b.probability;
+  });
+  return out;
+}
+
 }  // namespace
 
 std::set<std::string> vocabulary_words(std::string_view text) {
@@ -97,37 +148,21 @@ std::set<std::string> vocabulary_words(std::string_view text) {
   return out;
 }
 
-Votes vote(std::span<const formats::TextLine> lines, const knowledge::Knowledge& knowledge) {
-  const auto words = known_words(lines, knowledge);
-  if (words.empty()) return {};
-  double square = 0;
-  for (const knowledge::VocabularyWord* word : words)
-    square += static_cast<double>(word->rarity) * word->rarity;
-  const double scale = 1.0 / (std::sqrt(square) * knowledge.weight_scale);
+Votes vote(std::span<const formats::TextLine> lines, std::span<const std::string_view> clues,
+           const knowledge::Knowledge& knowledge) {
   std::vector<double> odds;
   for (const knowledge::VocabularyCause& cause : knowledge.vocabulary_causes)
     odds.push_back(cause.bias);
-  for (const knowledge::VocabularyWord* word : words) {
-    for (const knowledge::VocabularyWeight& weight :
-         knowledge.vocabulary_weights.subspan(word->begin, word->count))
-      odds[weight.cause] += weight.weight * word->rarity * scale;
+  const auto words = known_words(lines, knowledge);
+  if (words.empty()) return {};
+  add(words, 1.0, knowledge, odds);
+  std::vector<const knowledge::VocabularyWord*> names;
+  for (std::string_view clue : clues) {
+    if (const knowledge::VocabularyWord* row = find(knowledge, "@" + std::string(clue)))
+      names.push_back(row);
   }
-  Votes out;
-  const double most = *std::max_element(odds.begin(), odds.end());
-  double sum = 0;
-  for (size_t i = 0; i < odds.size(); ++i) {
-    if (knowledge.vocabulary_causes[i].id == "none") {
-      out.needs_none = 1.0 / (1.0 + std::exp(-odds[i]));
-      continue;
-    }
-    out.causes.push_back({knowledge.vocabulary_causes[i].id, std::exp(odds[i] - most)});
-    sum += out.causes.back().probability;
-  }
-  for (WordVote& cause : out.causes) cause.probability /= sum;
-  std::stable_sort(out.causes.begin(), out.causes.end(), [](const WordVote& a, const WordVote& b) {
-    return a.probability > b.probability;
-  });
-  return out;
+  add(names, knowledge.clue_length, knowledge, odds);
+  return probabilities(odds, knowledge);
 }
 
 TellingLine telling_line(std::span<const formats::TextLine> lines,

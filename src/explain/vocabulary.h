@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How likely each cause is by the words that a text holds (data/vocabulary.toml), whatever it says
-// with them. Words prove nothing: this orders what signatures leave open, and names candidates for
-// a failure that no signature knows.
+// How likely each cause is by the words that a text holds and the clues that it gives
+// (data/vocabulary.toml), whatever it says with them. Words prove nothing: this orders what
+// signatures leave open, and names candidates for a failure that no signature knows.
 //
 // A word: a run of ASCII letters, digits, '_' and '.', in lower case, without digits before its
 // first other sign and without dots and underscores at its ends; also the parts of such a run
@@ -25,13 +25,16 @@ std::set<std::string> vocabulary_words(std::string_view text);
 struct WordVote {
   std::string_view cause;  // id of a finding
   double probability = 0;  // those of all causes add up to 1
+  bool memory = false;     // a cause of running out of memory
 };
 struct Votes {
   std::vector<WordVote> causes;  // most likely first; empty where no word of the table is there
   double needs_none = 0;         // probability that the text reports no failure of ours
 };
 
-Votes vote(std::span<const formats::TextLine> lines, const knowledge::Knowledge& knowledge);
+// `clues`: names of those that the text gives (data/clues).
+Votes vote(std::span<const formats::TextLine> lines, std::span<const std::string_view> clues,
+           const knowledge::Knowledge& knowledge);
 
 // The line whose words speak most for the cause; number 0 = none does.
 struct TellingLine {

@@ -140,12 +140,14 @@ struct SignRow {
   std::string_view variant = {};  // of the cause's texts: "mkl" for "next.text.mkl"
 };
 
-// Which words speak for which cause, learned from labelled reports (tools/learn_vocabulary.py): the
-// log-odds of a cause are its bias plus the sum of weight / weight_scale over the words of a text,
-// each by its rarity, all rarities of a text scaled to length 1.
+// Which words and clues speak for which cause, learned from labelled reports
+// (tools/learn_vocabulary.py): the log-odds of a cause are its bias plus the sum of weight /
+// weight_scale over the words of a text, each by its rarity; the rarities of a text's words are
+// scaled to length 1, those of its clues ("@oom") to length clue_length.
 struct VocabularyCause {
-  std::string_view id;  // of a finding, or "none": the text needs no answer
+  std::string_view id;  // of a finding, or a question of yes and no: "none", "memory"
   double bias;
+  bool memory = false;  // of the causes that "memory" asks for; weighed only against each other
 };
 struct VocabularyWeight {
   uint16_t cause;  // in Knowledge::vocabulary_causes
@@ -201,7 +203,7 @@ struct Knowledge {
   std::span<const VocabularyCause> vocabulary_causes;
   std::span<const VocabularyWord> vocabulary_words;
   std::span<const VocabularyWeight> vocabulary_weights;
-  double weight_scale = 1;
+  double weight_scale = 1, clue_length = 0;
   std::span<const TextPair> messages;  // every other text: "link.torch.cubin"
 
   static const Knowledge& builtin();
