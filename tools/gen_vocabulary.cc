@@ -64,8 +64,7 @@ std::string vocabulary_cpp(const std::filesystem::path& path, Pool& pool, std::s
     std::ostringstream text;
     text << bias.value_or(0.0);
     const bool memory = (*cause)["memory"].value_or(false);
-    cause_rows +=
-        "  {" + quote(id.str()) + ", " + text.str() + (memory ? ", true" : "") + "},\n";
+    cause_rows += "  {" + quote(id.str()) + ", " + text.str() + (memory ? ", true" : "") + "},\n";
     for (const auto& [word, weight] : words_of(*cause, "words", file)) {
       if (!words.count(word)) report(file, cause->source(), "`" + word + "` has no rarity");
       words[word].weights.emplace_back(number, weight);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tools/learn_vocabulary.py CASES.jsonl... --clues build/tools/list-clues [--texts DIR] [--taxonomy FILE.yaml] [--memory FILE.yaml] -o data/vocabulary.toml
+"""tools/learn_vocabulary.py CASES.jsonl... --clues build/tools/list-clues [--texts DIR] [--taxonomy FILE.yaml] [--memory FILE.yaml] [--written FILE.txt] -o data/vocabulary.toml
 
 Learns which words and clues speak for which cause, from labelled reports: one JSON object per line with `evidence` (the text) and
 `root_cause` (an id, or "none" for a text that must get no answer), perhaps `also_acceptable` (ids that a fair judge would take, too), from tests/texts (DIR/<id>/*.txt, DIR/no_cause/*.txt),
-and from the definitions in the taxonomies. The model
+from the definitions in the taxonomies, and from short reports written for it (data/vocabulary_reports.txt). The model
 is multinomial logistic regression over the words that a text holds (see src/explain/vocabulary.h) and over the clues that it gives
 (LIST-CLUES names them), the lightest weights dropped and the rest rounded. The causes of the taxonomy --memory are weighed against each other, all others
 against each other; which of both kinds, and "none" (a text that needs no answer), are questions of their own.
@@ -62,6 +62,18 @@ def definitions(path):
     with open(path, encoding="utf-8") as file:
         walk(yaml.safe_load(file))
     return found
+
+
+def written(path):
+    """(cause, text) of data/vocabulary_reports.txt."""
+    out, cause = [], None
+    for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines():
+        heading = re.fullmatch(r"\[(\w+)\]", line)
+        if heading:
+            cause = heading[1]
+        elif line and cause:
+            out.append((cause, line.replace("|", "\n")))
+    return out
 
 
 def clues_of(program, texts):
@@ -127,7 +139,9 @@ def learn(cases, memory):
         if kind.any():
             rows += fitted(matrix[kind], [case for case, chosen in zip(cases, kind) if chosen])
     if of_memory.any():
-        rows.append(asked("memory", matrix[failing], of_memory[failing]))
+        # How often either kind is asked about is what real reports say.
+        real = failing & numpy.array([not case.get("written") for case in cases])
+        rows.append(asked("memory", matrix[real], of_memory[real]))
     if not failing.all():
         rows.append(asked("none", matrix, ~failing, class_weight="balanced"))
     return words, idf, rows
@@ -145,6 +159,7 @@ def main():
     parser.add_argument("--memory")
     parser.add_argument("--clues", required=True)
     parser.add_argument("--texts")
+    parser.add_argument("--written")
     parser.add_argument("-o", required=True)
     options = parser.parse_args()
     cases = []
@@ -164,6 +179,8 @@ def main():
             cases.append({"root_cause": cause, "also_acceptable": [], "evidence": text})
             if path == options.memory:
                 memory.add(cause)
+    for cause, text in written(options.written) if options.written else []:
+        cases.append({"root_cause": cause, "also_acceptable": [], "evidence": text, "written": True})
     for case, clues in zip(cases, clues_of(options.clues, [case["evidence"] for case in cases])):
         case["words"] = words_of(case["evidence"]) | clues
     words, idf, rows = learn(cases, memory)
@@ -172,7 +189,7 @@ def main():
                   "# weights are eighths of log-odds. `none`: that a text needs no answer, `memory`: that it ran out of memory. `rarity`: 100 log(1 + texts / texts with the word).\n\n")
         out.write("[vocabulary]\n")
         out.write(f'source = "logistic regression over {count} labelled failure reports, most of them restated from public '
-                  'issue threads and forums, and over the definitions of the causes"\n')
+                  'issue threads and forums, over the definitions of the causes and over reports written from them"\n')
         out.write(f"date = {datetime.date.today()}\n")
         out.write(f"scale = {SCALE}\nclue_length = {CLUES}\n")
         out.write(f"rarity = '''\n{wrapped([(w, int(round(r * 100))) for w, r in zip(words, idf)])}\n'''\n")

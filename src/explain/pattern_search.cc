@@ -4,6 +4,7 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -31,6 +32,50 @@ re2::RE2::Options options(bool ascii) {
 
 bool is_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
+}
+
+// The pattern with counted repetitions as endless ones, which matches wherever it does: "{0,60}"
+// costs 60 copies of what is repeated. Empty where there is nothing to gain.
+std::string without_counts(std::string_view pattern) {
+  constexpr size_t k_worth = 8;
+  std::string out;
+  bool gains = false, in_class = false;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    const char c = pattern[i];
+    if (c == '\\' && i + 1 < pattern.size()) {
+      if (pattern[i + 1] == 'x' || pattern[i + 1] == 'p' || pattern[i + 1] == 'P') return {};
+      out += c;
+      out += pattern[++i];
+      continue;
+    }
+    if (in_class) {
+      in_class = c != ']';
+    } else if (c == '[') {
+      in_class = true;
+      for (const char first : {'^', ']'}) {  // "[]...", "[^]...": no end yet
+        if (i + 1 >= pattern.size() || pattern[i + 1] != first) continue;
+        out += pattern[i];
+        ++i;
+      }
+      out += pattern[i];
+      continue;
+    } else if (c == '{') {
+      const size_t end = pattern.find('}', i);
+      if (end == pattern.npos) return {};
+      const std::string_view counts = pattern.substr(i + 1, end - i - 1);
+      if (counts.find_first_not_of("0123456789,") != counts.npos || counts.empty()) return {};
+      const size_t comma = counts.rfind(',');
+      const std::string most(comma == counts.npos ? counts : counts.substr(comma + 1));
+      if (!most.empty() && std::strtoul(most.c_str(), nullptr, 10) >= k_worth) {
+        out += '*';
+        gains = true;
+        i = end;
+        continue;
+      }
+    }
+    out += c;
+  }
+  return gains ? out : std::string();
 }
 
 std::vector<std::string_view> words_of(const knowledge::Knowledge& knowledge) {
@@ -70,30 +115,39 @@ class TextSearch::Pattern {
       const size_t at = window.find_plain(knowledge.text(row.plain));
       return at == std::string::npos ? std::nullopt : std::optional<size_t>(at);
     }
-    if (windows_ >= k_windows_per_pattern || (!re_ && !may_compile)) return std::nullopt;
+    if (windows_ >= k_windows_per_pattern || (windows_ == 0 && !may_compile)) return std::nullopt;
     if (!window.fits(knowledge.text(row.shape))) return std::nullopt;
     ++windows_;
-    if (!re_) {
-      static const re2::RE2::Options utf8 = options(false), ascii = options(true);
-      const std::string re = "(?m)" + std::string(knowledge.text(row.re));
-      re_ = std::make_unique<re2::RE2>(re, is_ascii(re) ? ascii : utf8);
+    // Most patterns whose literals stand in the text do not match it: ask that first.
+    const std::string_view pattern = knowledge.text(row.re);
+    if (windows_ == 1) {
+      const std::string cheap = without_counts(pattern);
+      if (!cheap.empty()) cheap_ = compiled(cheap);
     }
+    if (cheap_ && cheap_->ok() && !matches(*cheap_, window.text(), nullptr)) return std::nullopt;
+    if (!re_) re_ = compiled(pattern);
     // Yes or no is much faster than where, and mostly the line of the word says where.
-    if (!re_->ok() || !matches(window.text(), nullptr)) return std::nullopt;
+    if (!re_->ok() || !matches(*re_, window.text(), nullptr)) return std::nullopt;
     const std::string_view middle = window.middle();
-    if (matches(middle, nullptr)) return static_cast<size_t>(middle.data() - window.text().data());
+    if (matches(*re_, middle, nullptr))
+      return static_cast<size_t>(middle.data() - window.text().data());
     re2::StringPiece whole;
-    if (!matches(window.text(), &whole)) return std::nullopt;
+    if (!matches(*re_, window.text(), &whole)) return std::nullopt;
     return static_cast<size_t>(whole.data() - window.text().data());
   }
 
  private:
-  bool matches(std::string_view text, re2::StringPiece* whole) const {
-    return re_->Match(re2::StringPiece(text.data(), text.size()), 0, text.size(),
-                      re2::RE2::UNANCHORED, whole, whole ? 1 : 0);
+  static std::unique_ptr<re2::RE2> compiled(std::string_view pattern) {
+    static const re2::RE2::Options utf8 = options(false), ascii = options(true);
+    const std::string re = "(?m)" + std::string(pattern);
+    return std::make_unique<re2::RE2>(re, is_ascii(re) ? ascii : utf8);
+  }
+  static bool matches(const re2::RE2& re, std::string_view text, re2::StringPiece* whole) {
+    return re.Match(re2::StringPiece(text.data(), text.size()), 0, text.size(),
+                    re2::RE2::UNANCHORED, whole, whole ? 1 : 0);
   }
 
-  std::unique_ptr<re2::RE2> re_;
+  std::unique_ptr<re2::RE2> cheap_, re_;  // cheap_ matches wherever re_ does
   uint32_t windows_ = 0;
 };
 

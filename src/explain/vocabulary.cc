@@ -109,11 +109,15 @@ Votes probabilities(const std::vector<double>& odds, const knowledge::Knowledge&
     }
     for (size_t i = 0; i < odds.size(); ++i) {
       if (!is_one(i)) continue;
-      out.causes.push_back({causes[i].id, std::exp(odds[i] - most), kind});
-      sum += out.causes.back().probability;
+      out.causes.push_back({causes[i].id, 0, kind, 1.0, std::exp(odds[i] - most)});
+      sum += out.causes.back().of_kind;
     }
     const double share = memory < 0 ? 1.0 : kind ? memory : 1.0 - memory;
-    for (size_t i = begin; i < out.causes.size(); ++i) out.causes[i].probability *= share / sum;
+    for (size_t i = begin; i < out.causes.size(); ++i) {
+      out.causes[i].of_kind /= sum;
+      out.causes[i].kind = share;
+      out.causes[i].probability = out.causes[i].of_kind * share;
+    }
   }
   std::stable_sort(out.causes.begin(), out.causes.end(), [](const WordVote& a, const WordVote& b) {
     return a.probability > b.probability;

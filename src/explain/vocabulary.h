@@ -26,6 +26,8 @@ struct WordVote {
   std::string_view cause;  // id of a finding
   double probability = 0;  // those of all causes add up to 1
   bool memory = false;     // a cause of running out of memory
+  double kind = 1;         // probability that the text is about causes of its kind (memory or not)
+  double of_kind = 0;      // its probability among these: probability = kind * of_kind
 };
 struct Votes {
   std::vector<WordVote> causes;  // most likely first; empty where no word of the table is there

@@ -57,8 +57,43 @@ TEST(Vocabulary, WeighsWordsByRarity) {
   // Two words of equal rarity count 1/sqrt(2) each: a 0.707, b -0.707 + 1.414.
   const Votes two = vote(formats::plain_text_lines("bus\nshm"), {}, world());
   EXPECT_NEAR(two.causes[0].probability, 0.5, 1e-9);
-  EXPECT_NEAR(vote(formats::plain_text_lines("fine"), {}, world()).needs_none, 1 / (1 + std::exp(-3.0)),
-              1e-9);
+  EXPECT_NEAR(vote(formats::plain_text_lines("fine"), {}, world()).needs_none,
+              1 / (1 + std::exp(-3.0)), 1e-9);
+}
+
+// Causes of memory are weighed against each other only; which kind is asked for by itself.
+TEST(Vocabulary, TellsTheKindFirst) {
+  static constexpr knowledge::VocabularyCause k_two_kinds[] = {
+      {"a", 0.0}, {"b", 0.0, true}, {"c", 1.0, true}, {"memory", 1.0}};
+  Knowledge tables = world();
+  tables.vocabulary_causes = k_two_kinds;
+  tables.vocabulary_weights = {};
+  static constexpr knowledge::VocabularyWord k_silent[] = {{{0, 3}, 100, 0, 0}};
+  tables.vocabulary_words = k_silent;
+  const Votes votes = vote(formats::plain_text_lines("bus"), {}, tables);
+  ASSERT_EQ(votes.causes.size(), 3u);
+  const double memory = 1 / (1 + std::exp(-1.0));
+  EXPECT_EQ(votes.causes[0].cause, "c");
+  EXPECT_NEAR(votes.causes[0].kind, memory, 1e-9);
+  EXPECT_NEAR(votes.causes[0].of_kind, memory, 1e-9);  // e / (1 + e) as well
+  EXPECT_NEAR(votes.causes[0].probability, memory * memory, 1e-9);
+  EXPECT_EQ(votes.causes[1].cause, "a");
+  EXPECT_NEAR(votes.causes[1].probability, 1 - memory, 1e-9);
+}
+
+// A clue counts as a word does, in a measure of its own.
+TEST(Vocabulary, WeighsCluesBesideWords) {
+  static constexpr knowledge::VocabularyWeight k_one[] = {{1, 16}, {0, 8}};
+  static constexpr knowledge::VocabularyWord k_both[] = {{{10, 4}, 300, 0, 1}, {{0, 3}, 100, 1, 1}};
+  Knowledge tables = world();
+  tables.pool = "busfineshm@oom";
+  tables.vocabulary_weights = k_one;
+  tables.vocabulary_words = k_both;
+  tables.clue_length = 0.5;
+  const std::string_view clues[] = {"oom", "unknown"};
+  const Votes votes = vote(formats::plain_text_lines("bus"), clues, tables);
+  EXPECT_NEAR(votes.causes[0].probability, 0.5, 1e-9);  // 8/8 * 1 against 16/8 * 0.5
+  EXPECT_GT(vote(formats::plain_text_lines("bus"), {}, tables).causes[0].probability, 0.7);
 }
 
 TEST(Vocabulary, SaysNothingOfUnknownWords) {
