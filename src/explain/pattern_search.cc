@@ -164,6 +164,17 @@ TextSearch::TextSearch(const PatternSearch& patterns, std::span<const formats::T
 
 TextSearch::~TextSearch() = default;
 
+// Those of lines that have one window whatever the column serve both walks, as far as few are kept.
+const Window& TextSearch::window(size_t line, size_t column) {
+  constexpr size_t k_kept_windows = 256, k_short_line = 1024;
+  if (const auto kept = windows_.find(line); kept != windows_.end()) return *kept->second;
+  auto made = std::make_unique<Window>(lines_, line, column);
+  const bool keep = windows_.size() < k_kept_windows && lines_[line].text.size() <= k_short_line;
+  std::unique_ptr<Window>& place = keep ? windows_[line] : last_window_;
+  place = std::move(made);
+  return *place;
+}
+
 // One walk through the text for some groups.
 class TextSearch::Pass {
  public:
@@ -216,13 +227,13 @@ class TextSearch::Pass {
     }
     if (!wanted || last_line_[number] == line_) return;
     if (window_of_ != line_ || column > window_at_ + k_column_step) {
-      window_ = Window(search_.lines_, line_, column);
+      window_ = &search_.window(line_, column);
       window_of_ = line_, window_at_ = column;
     }
     const std::optional<size_t> found =
-        search_.states_[number].match(knowledge_, number, window_, missed);
+        search_.states_[number].match(knowledge_, number, *window_, missed);
     if (!found) return;
-    const auto [index, begin] = window_.line_at(*found);
+    const auto [index, begin] = window_->line_at(*found);
     // The same match seen from the next line.
     if (last_line_[number] != SIZE_MAX && index <= last_line_[number]) return;
     last_line_[number] = index;
@@ -243,7 +254,7 @@ class TextSearch::Pass {
   std::vector<uint32_t> first_group_, groups_;  // groups of each pattern
   std::vector<size_t> last_line_;  // index of the last line with a match, by pattern: one per line
   size_t line_ = 0;
-  Window window_;
+  const Window* window_ = nullptr;
   size_t window_of_ = SIZE_MAX, window_at_ = 0;
 };
 

@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "explain/literal_search.h"
@@ -16,6 +18,8 @@
 #include "knowledge/knowledge.h"
 
 namespace cufit::explain {
+
+class Window;
 
 struct Match {
   uint64_t line = 0;
@@ -59,6 +63,7 @@ class TextSearch {
  private:
   class Pattern;
   class Pass;
+  const Window& window(size_t line, size_t column);
 
   const PatternSearch& patterns_;
   std::span<const formats::TextLine> lines_;
@@ -66,6 +71,8 @@ class TextSearch {
   std::vector<size_t> begins_;   // of the lines, in all_
   std::vector<bool> repeated_;   // a line that stands there a third time says nothing new
   std::vector<Pattern> states_;  // by number of the pattern
+  std::unordered_map<size_t, std::unique_ptr<Window>> windows_;  // by index of the line
+  std::unique_ptr<Window> last_window_;                          // one that is not kept
 };
 
 }  // namespace cufit::explain

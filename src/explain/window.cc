@@ -2,6 +2,7 @@
 #include "explain/window.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace cufit::explain {
 namespace {
@@ -82,23 +83,40 @@ Window::Window(std::span<const formats::TextLine> lines, size_t index, size_t co
   }
 }
 
+bool Window::has_run(const char* bytes) const {
+  const uint32_t bit = run_bit(bytes);
+  return (runs_[bit / 64] >> (bit % 64)) & 1;
+}
+
 bool Window::may_hold(std::string_view text) const {
   for (size_t i = 0; i + 3 <= text.size(); ++i) {
-    const uint32_t bit = run_bit(text.data() + i);
-    if (!((runs_[bit / 64] >> (bit % 64)) & 1)) return false;
+    if (!has_run(text.data() + i)) return false;
+  }
+  return true;
+}
+
+// One walk over the bytes, as this is asked for most patterns and mostly answered with no.
+bool Window::may_fit(std::string_view shape) const {
+  const char *at = shape.data(), *const end = at + shape.size();
+  const auto is_within = [&](const char* p) { return p < end && *p != '\n'; };
+  while (at < end) {
+    while (is_within(at) && *at != '\t') ++at;  // the gap
+    bool any = false;
+    while (!any && is_within(at)) {
+      const char* const begin = ++at;
+      any = true;
+      for (; is_within(at) && *at != '\t'; ++at) any = any && (at - begin < 2 || has_run(at - 2));
+    }
+    if (!any) return false;
+    const void* next = std::memchr(at, '\n', static_cast<size_t>(end - at));
+    at = next ? static_cast<const char*>(next) + 1 : end;
   }
   return true;
 }
 
 bool Window::fits(std::string_view shape) const {
-  for (std::string_view rest = shape; !rest.empty();) {  // mostly something is not here at all
-    std::string_view part = take(rest, '\n');
-    take(part, '\t');
-    bool any = false;
-    while (!any && !part.empty()) any = may_hold(take(part, '\t'));
-    if (!any) return false;
-  }
-  std::vector<size_t> ends, next;  // where the parts so far can end, rising
+  if (!may_fit(shape)) return false;  // mostly something is not here at all
+  std::vector<size_t> ends, next;     // where the parts so far can end, rising
   for (bool first = true; !shape.empty(); first = false) {
     std::string_view part = take(shape, '\n');
     const size_t gap = to_number(take(part, '\t'));

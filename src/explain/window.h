@@ -35,6 +35,9 @@ class Window {
  private:
   // Perhaps in flat_: all runs of three bytes of it are.
   bool may_hold(std::string_view text) const;
+  bool has_run(const char* bytes) const;  // three bytes
+  // Whether each part of a shape may be here, wherever.
+  bool may_fit(std::string_view shape) const;
 
   std::string text_;
   std::vector<std::pair<size_t, size_t>> begins_;  // offset in text_, index of the line
