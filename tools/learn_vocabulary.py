@@ -139,9 +139,9 @@ def learn(cases, memory):
         if kind.any():
             rows += fitted(matrix[kind], [case for case, chosen in zip(cases, kind) if chosen])
     if of_memory.any():
-        # How often either kind is asked about is what real reports say.
+        # Only real reports: how many of either kind were written says nothing.
         real = failing & numpy.array([not case.get("written") for case in cases])
-        rows.append(asked("memory", matrix[real], of_memory[real]))
+        rows.append(asked("memory", matrix[real], of_memory[real], class_weight="balanced"))
     if not failing.all():
         rows.append(asked("none", matrix, ~failing, class_weight="balanced"))
     return words, idf, rows
