@@ -183,7 +183,7 @@ class TextSearch::Pass {
         knowledge_(search.patterns_.knowledge()),
         found_(groups.size()),
         first_group_(knowledge_.patterns.size() + 1),
-        last_line_(knowledge_.patterns.size(), SIZE_MAX) {
+        last_line_(knowledge_.patterns.size(), k_no_line) {
     for (Group group : groups) {
       for (uint32_t number : group) ++first_group_[number + 1];
     }
@@ -214,6 +214,8 @@ class TextSearch::Pass {
   }
 
  private:
+  static constexpr uint32_t k_no_line = UINT32_MAX;
+
   std::span<const uint32_t> groups_of(uint32_t number) const {
     return std::span<const uint32_t>(groups_).subspan(
         first_group_[number], first_group_[number + 1] - first_group_[number]);
@@ -235,8 +237,8 @@ class TextSearch::Pass {
     if (!found) return;
     const auto [index, begin] = window_->line_at(*found);
     // The same match seen from the next line.
-    if (last_line_[number] != SIZE_MAX && index <= last_line_[number]) return;
-    last_line_[number] = index;
+    if (last_line_[number] != k_no_line && index <= last_line_[number]) return;
+    last_line_[number] = static_cast<uint32_t>(index);
     const formats::TextLine& line = search_.lines_[index];
     const size_t place = index == line_ ? column : *found - begin;
     for (uint32_t group : groups_of(number)) {
@@ -252,7 +254,8 @@ class TextSearch::Pass {
   const knowledge::Knowledge& knowledge_;
   std::vector<std::vector<Match>> found_;       // by group
   std::vector<uint32_t> first_group_, groups_;  // groups of each pattern
-  std::vector<size_t> last_line_;  // index of the last line with a match, by pattern: one per line
+  std::vector<uint32_t>
+      last_line_;  // index of the last line with a match, by pattern: one per line
   size_t line_ = 0;
   const Window* window_ = nullptr;
   size_t window_of_ = SIZE_MAX, window_at_ = 0;
