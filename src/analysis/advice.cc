@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/parallel.h"
+
 namespace cufit::analysis {
 namespace {
 
@@ -22,30 +24,35 @@ constexpr std::string_view k_defaults;
 // Replays take a tenth of a microsecond for each request; beyond this a search would be felt.
 constexpr size_t k_search_ops = 400'000;
 constexpr int k_search_rounds = 8;
+constexpr size_t k_ops_per_thread = 10'000;  // of the ten replays that a limit asks for
 constexpr uint64_t k_search_step = 2u << 20;  // bytes: no segment is smaller
 
-Question question_of(const std::string& settings, const std::optional<Limits>& limits,
-                     std::optional<uint64_t> bound) {
+Question question_of(const std::string& settings) {
   Question question;
   question.settings = settings;
-  if (!bound) return question;
-  (limits->card_full ? question.capacity : question.allowed) = bound;
   return question;
 }
 
+Result<bool> survives_below(const Study& study, const std::string& settings, bool card_full,
+                            uint64_t bound) {
+  Question question = question_of(settings);
+  (card_full ? question.capacity : question.allowed) = bound;
+  question.with_reasons = false;
+  CUFIT_TRY(answers, memory::ask(study, std::span(&question, 1)));
+  return answers[0].survives();
+}
+
 // Halves the range between what fails and what survives.
-Result<std::optional<uint64_t>> smallest_limit(const Study& study, const Advice& advice,
-                                               const std::optional<Limits>& limits) {
+Result<uint64_t> smallest_limit(const Study& study, const Advice& advice, const Limits& limits) {
   uint64_t survives = advice.peak_reserved_bytes;
   uint64_t fails = std::min(advice.peak_allocated_bytes, survives);
-  if (study.program.ops.size() > k_search_ops) return std::optional<uint64_t>(survives);
+  if (study.program.ops.size() > k_search_ops) return survives;
   for (int round = 0; round < k_search_rounds && survives - fails > k_search_step; ++round) {
     const uint64_t middle = fails + (survives - fails) / 2;
-    const Question question = question_of(advice.settings, limits, middle);
-    CUFIT_TRY(answers, memory::ask(study, std::span(&question, 1)));
-    (answers[0].survives() ? survives : fails) = middle;
+    CUFIT_TRY(alive, survives_below(study, advice.settings, limits.card_full, middle));
+    (alive ? survives : fails) = middle;
   }
-  return std::optional<uint64_t>(survives);
+  return survives;
 }
 
 std::vector<std::string> settings_to_try(const Study& study) {
@@ -93,17 +100,37 @@ Advice advice_of(Remedy remedy, const Answer& free, uint64_t recorded) {
 // Under the least and the most that the limit can have been. A limit that reserved bytes never
 // reach changes nothing, but for garbage collection, which looks at it.
 Result<std::optional<bool>> meets_limits(const Study& study, const Advice& advice,
-                                         const std::optional<Limits>& limits) {
-  if (!limits) return std::optional<bool>();
+                                         const Limits& limits) {
   const bool collects = advice.settings.find("garbage_collection") != std::string::npos;
-  if (!collects && advice.peak_reserved_bytes <= limits->at_least) return std::optional<bool>(true);
-  std::vector<Question> questions = {question_of(advice.settings, limits, limits->at_least)};
-  if (limits->at_most != limits->at_least)
-    questions.push_back(question_of(advice.settings, limits, limits->at_most));
-  CUFIT_TRY(answers, memory::ask(study, questions));
-  if (answers.front().survives()) return std::optional<bool>(true);
-  if (!answers.back().survives()) return std::optional<bool>(false);
-  return std::optional<bool>();
+  if (!collects && advice.peak_reserved_bytes <= limits.at_least) return std::optional<bool>(true);
+  CUFIT_TRY(least, survives_below(study, advice.settings, limits.card_full, limits.at_least));
+  if (least) return std::optional<bool>(true);
+  if (limits.at_most == limits.at_least) return std::optional<bool>(false);
+  CUFIT_TRY(most, survives_below(study, advice.settings, limits.card_full, limits.at_most));
+  return most ? std::optional<bool>() : std::optional<bool>(false);
+}
+
+Result<Advice> limited(const Study& study, Advice advice, const Limits& limits) {
+  CUFIT_TRY(survives, meets_limits(study, advice, limits));
+  advice.survives = survives;
+  if (advice.remedy == Remedy::without_growth) return advice;
+  CUFIT_TRY(smallest, smallest_limit(study, advice, limits));
+  advice.smallest_limit_bytes = smallest;
+  return advice;
+}
+
+// What depends on the limits, of all settings side by side.
+Result<std::vector<Advice>> all_limited(const Study& study, const std::vector<Advice>& advice,
+                                        const Limits& limits) {
+  std::vector<std::optional<Result<Advice>>> results(advice.size());
+  in_parallel(advice.size(), study.program.ops.size() * advice.size() / k_ops_per_thread,
+              [&](size_t i) { results[i].emplace(limited(study, advice[i], limits)); });
+  std::vector<Advice> out;
+  for (std::optional<Result<Advice>>& result : results) {
+    CUFIT_TRY(one, std::move(*result));
+    out.push_back(std::move(one));
+  }
+  return out;
 }
 
 }  // namespace
@@ -116,30 +143,28 @@ Result<std::vector<Advice>> advice_for(const Study& study, const History& histor
                                        const std::optional<Limits>& limits) {
   std::vector<Question> questions;
   for (const std::string& settings : settings_to_try(study))
-    questions.push_back(question_of(settings, limits, std::nullopt));
+    questions.push_back(question_of(settings));
   CUFIT_TRY(answers, memory::ask(study, questions));
   std::vector<Advice> out;
   const uint64_t recorded = answers[0].result.stats.reserved_bytes.peak;
-  for (const Answer& answer : answers) {
-    Advice advice = advice_of(Remedy::settings, answer, recorded);
-    CUFIT_TRY(survives, meets_limits(study, advice, limits));
-    advice.survives = survives;
-    if (limits) {
-      CUFIT_TRY(smallest, smallest_limit(study, advice, limits));
-      advice.smallest_limit_bytes = smallest;
-    }
-    out.push_back(std::move(advice));
+  for (const Answer& answer : answers)
+    out.push_back(advice_of(Remedy::settings, answer, recorded));
+  if (limits) {
+    CUFIT_TRY(with_limits, all_limited(study, out, *limits));
+    out = std::move(with_limits);
   }
   std::stable_sort(out.begin() + 1, out.end(), [](const Advice& a, const Advice& b) {
     return a.peak_reserved_bytes < b.peak_reserved_bytes;
   });
   if (history.trend == Trend::growing) {
     const Study changed = without_growth(study, history);
-    const Question question = question_of(study.settings, limits, std::nullopt);
+    const Question question = question_of(study.settings);
     CUFIT_TRY(without, memory::ask(changed, std::span(&question, 1)));
     Advice advice = advice_of(Remedy::without_growth, without[0], recorded);
-    CUFIT_TRY(survives, meets_limits(changed, advice, limits));
-    advice.survives = survives;
+    if (limits) {
+      CUFIT_TRY(with_limits, limited(changed, std::move(advice), *limits));
+      advice = std::move(with_limits);
+    }
     out.push_back(std::move(advice));
   }
   return out;

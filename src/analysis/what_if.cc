@@ -2,8 +2,8 @@
 #include "analysis/what_if.h"
 
 #include <algorithm>
-#include <atomic>
-#include <thread>
+
+#include "base/parallel.h"
 
 namespace cufit::analysis {
 namespace {
@@ -80,16 +80,8 @@ std::vector<WhatIf> what_ifs(const Study& study) {
     const auto parsed = memory::parse_allocator_settings(text, study.recording.version);
     if (parsed) add(std::string(text), *parsed, false);  // a version may not know the key
   }
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t i = next++; i < out.size(); i = next++) run(study, settings[i], out[i]);
-  };
-  const size_t helpers = std::min<size_t>({study.event_count() / k_events_per_thread, out.size(),
-                                           std::max(1u, std::thread::hardware_concurrency())});
-  std::vector<std::thread> threads;
-  for (size_t i = 1; i < helpers; ++i) threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads) thread.join();
+  in_parallel(out.size(), study.event_count() / k_events_per_thread,
+              [&](size_t i) { run(study, settings[i], out[i]); });
   std::stable_sort(out.begin() + 1, out.end(),
                    [](const WhatIf& a, const WhatIf& b) { return peak(a) < peak(b); });
   return out;

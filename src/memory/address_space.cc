@@ -11,7 +11,8 @@ namespace {
 
 using Ranges = AddressSpace::Ranges;
 
-void add(Ranges& ranges, uint64_t address, uint64_t size) {
+// The size of the range that it became.
+uint64_t add(Ranges& ranges, uint64_t address, uint64_t size) {
   auto after = ranges.upper_bound(address);
   if (after != ranges.end() && address + size == after->first) {
     size += after->second;
@@ -20,11 +21,10 @@ void add(Ranges& ranges, uint64_t address, uint64_t size) {
   if (after != ranges.begin()) {
     const auto before = std::prev(after);
     if (before->first + before->second == address) {
-      before->second += size;
-      return;
+      return before->second += size;
     }
   }
-  ranges[address] = size;
+  return ranges[address] = size;
 }
 
 // The first range that ends behind the address.
@@ -57,8 +57,14 @@ void subtract_all(Ranges& ranges, const Ranges& others) {
 }  // namespace
 
 Ranges::const_iterator AddressSpace::fitting_rest(uint64_t size) const {
-  return std::find_if(rests_.begin(), rests_.end(),
-                      [&](const auto& rest) { return rest.second >= size; });
+  if (size > most_rest_) return rests_.end();
+  uint64_t most = 0;
+  for (auto rest = rests_.begin(); rest != rests_.end(); ++rest) {
+    if (rest->second >= size) return rest;
+    most = std::max(most, rest->second);
+  }
+  most_rest_ = most;
+  return rests_.end();
 }
 
 Ranges::const_iterator AddressSpace::fitting_gap(uint64_t granules) const {
@@ -74,10 +80,16 @@ void AddressSpace::take_from(Ranges::const_iterator rest, uint64_t size) {
   if (bytes > size) rests_[address + size] = bytes - size;
 }
 
+void AddressSpace::add_rest(uint64_t address, uint64_t size) {
+  most_rest_ = std::max(most_rest_, add(rests_, address, size));
+}
+
 uint64_t AddressSpace::peek(uint64_t size) const {
   const auto rest = fitting_rest(size);
-  if (rest != rests_.end()) return rest->first;
-  const uint64_t granules = round_up(size, k_granule);
+  return rest != rests_.end() ? rest->first : peek_granules(round_up(size, k_granule));
+}
+
+uint64_t AddressSpace::peek_granules(uint64_t granules) const {
   const auto gap = fitting_gap(granules);
   if (gap != gaps_.end()) return gap->first + gap->second - granules;
   return low_ > granules ? low_ - granules : high_;
@@ -91,7 +103,7 @@ uint64_t AddressSpace::place(uint64_t size) {
     take_from(rest, size);
   } else {
     const uint64_t granules = round_up(size, k_granule);
-    address = peek(size);
+    address = peek_granules(granules);
     if (address < low_) {
       low_ = address;
     } else if (address == high_) {
@@ -101,7 +113,7 @@ uint64_t AddressSpace::place(uint64_t size) {
     }
     subtract(chunks_, address, granules);
     chunks_[address] = granules;
-    if (granules > size) add(rests_, address + size, granules - size);
+    if (granules > size) add_rest(address + size, granules - size);
   }
   used_[address] = size;
   return address;
@@ -109,7 +121,7 @@ uint64_t AddressSpace::place(uint64_t size) {
 
 void AddressSpace::release(uint64_t address, uint64_t size) {
   used_.erase(address);
-  add(rests_, address, size);
+  add_rest(address, size);
   return_granules(address);
 }
 
@@ -136,7 +148,10 @@ void AddressSpace::open_in(Ranges& ranges, uint64_t address, uint64_t size) {
   low_ = std::min(low_, address / k_granule * k_granule);
   Ranges opened = {{address, size}};
   for (const Ranges* known : {&used_, &rests_, &gaps_}) subtract_all(opened, *known);
-  for (const auto& [from, bytes] : opened) add(ranges, from, bytes);
+  for (const auto& [from, bytes] : opened) {
+    const uint64_t became = add(ranges, from, bytes);
+    if (&ranges == &rests_) most_rest_ = std::max(most_rest_, became);
+  }
 }
 
 void AddressSpace::open(uint64_t address, uint64_t size) { open_in(rests_, address, size); }

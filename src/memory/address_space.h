@@ -43,12 +43,15 @@ class AddressSpace {
 
  private:
   Ranges::const_iterator fitting_rest(uint64_t size) const;
+  uint64_t peek_granules(uint64_t granules) const;
+  void add_rest(uint64_t address, uint64_t size);
   Ranges::const_iterator fitting_gap(uint64_t granules) const;
   void take_from(Ranges::const_iterator rest, uint64_t size);
   void open_in(Ranges& ranges, uint64_t address, uint64_t size);
   void return_granules(uint64_t address);
 
   Ranges rests_;   // free parts of granules that are in use
+  mutable uint64_t most_rest_ = UINT64_MAX;  // no rest is larger; as the last search found
   Ranges gaps_;    // granules that were in use before
   Ranges used_;    // segments
   Ranges chunks_;  // granules that were taken together

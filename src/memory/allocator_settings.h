@@ -30,6 +30,7 @@ struct Settings {
   bool throw_on_cudamalloc_oom = false;
   // "backend:cudaMallocAsync", "graph_capture_record_stream_reuse:True"
   std::vector<std::string> not_modelled;
+  bool operator==(const Settings&) const = default;
 };
 
 // A usage error names the key and the byte where the text goes wrong.

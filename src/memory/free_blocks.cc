@@ -12,16 +12,21 @@ bool before(const FreeBlocks::Entry& a, const FreeBlocks::Entry& b) {
   return a.block < b.block;
 }
 
-// First of `count` entries that is not before `entry`.
+// First of `count` entries that is not before `entry`. The search by size takes no jump that
+// depends on what it finds, since nothing can foretell those; few have the same size.
 size_t first_not_before(const FreeBlocks::Entry* entries, size_t count,
                         const FreeBlocks::Entry& entry) {
+  if (count == 0) return 0;
   const FreeBlocks::Entry* from = entries;
-  while (count > 0) {
-    const size_t half = count / 2;
-    const bool right = before(from[half], entry);
-    from = right ? from + half + 1 : from;
-    count = right ? count - half - 1 : half;
+  const FreeBlocks::Entry* const end = entries + count;
+  const uint64_t size = entry.size;
+  while (count > 1) {
+    const FreeBlocks::Entry* const middle = from + count / 2;
+    from = middle[-1].size < size ? middle : from;
+    count -= count / 2;
   }
+  from += from->size < size ? 1 : 0;
+  while (from != end && before(*from, entry)) ++from;
   return static_cast<size_t>(from - entries);
 }
 

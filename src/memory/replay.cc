@@ -143,6 +143,7 @@ ReplayResult replay(const Program& program, const ReplayOptions& options,
   std::vector<SegmentEvent> own;
   if (log == nullptr) log = &own;
   ReplayResult result = replay_once(program, options, {options.order, false}, log);
+  if (!options.with_reasons) return result;
   result.not_modelled =
       not_modelled(program, options, result, *log, [&](const Variation& variation) {
         return replay_once(program, options, variation, nullptr);

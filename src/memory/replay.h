@@ -20,6 +20,8 @@ struct ReplayOptions {
   SyntheticMemory::Order order = SyntheticMemory::Order::driver;
   // A program that runs out of memory ends, unless it is known to catch it.
   bool stop_at_oom = true;
+  // Whether ReplayResult::not_modelled is wanted; to find it may take three runs more.
+  bool with_reasons = true;
 };
 
 struct ReplayResult {

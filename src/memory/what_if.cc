@@ -2,18 +2,18 @@
 #include "memory/what_if.h"
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
-#include <thread>
 #include <tuple>
 
 #include "base/format.h"
+#include "base/parallel.h"
 
 namespace cufit::memory {
 namespace {
 
 // One per span of versions in which the model behaves alike, newest first.
 constexpr uint32_t k_spans[] = {14, 12, 11, 10, 8, 4, 0};
+constexpr size_t k_ops_per_thread = 100'000;  // a thread costs more than a short replay
 
 // The newest minor version that writes such a file. What a version adds to the file is always
 // there from then on, so its absence bounds from above.
@@ -39,11 +39,17 @@ struct Reading {
   }
 };
 
-Result<Reading> read_as(const Snapshot& snapshot, const Program& program,
-                        const VersionProfile& version) {
+// A program names the pool of each request and begins none, so that of all that differs between
+// versions only the meaning of a memory fraction reaches a replay, beside the settings themselves.
+bool behaves_as(const Reading& reading, const VersionProfile& version, const Settings& settings) {
+  return reading.settings == settings &&
+         (!settings.per_process_memory_fraction ||
+          reading.version.fraction_one_is_no_limit == version.fraction_one_is_no_limit);
+}
+
+Reading read_as(const Program& program, const VersionProfile& version, Settings settings) {
   Reading reading;
   reading.version = version;
-  CUFIT_TRY(settings, recorded_settings(snapshot, version));
   reading.settings = std::move(settings);
   ReplayOptions options;
   options.allocator.settings = reading.settings;
@@ -56,24 +62,33 @@ Result<Reading> read_as(const Snapshot& snapshot, const Program& program,
 // nearest.
 Result<Reading> best_reading(const Snapshot& snapshot, const Program& program,
                              const std::optional<VersionProfile>& version) {
-  if (version) return read_as(snapshot, program, *version);
+  if (version) {
+    CUFIT_TRY(settings, recorded_settings(snapshot, *version));
+    return read_as(program, *version, std::move(settings));
+  }
   const uint32_t newest = newest_minor(snapshot);
-  std::optional<Reading> best;
+  std::vector<Reading> tried;  // no two that behave alike
+  std::optional<size_t> best;
   std::optional<Error> refused;
   std::optional<uint32_t> before;
   for (const uint32_t span : k_spans) {
     const uint32_t minor = std::min(span, newest);
-    if (minor == before || (best && best->verification.exact())) continue;
+    if (minor == before || (best && tried[*best].verification.exact())) continue;
     before = minor;
-    Result<Reading> reading = read_as(snapshot, program, version_profile(2, minor));
-    if (!reading) {
-      if (!refused) refused = reading.error();
-    } else if (!best || reading->key() > best->key()) {
-      best = std::move(*reading);
+    const VersionProfile profile = version_profile(2, minor);
+    Result<Settings> settings = recorded_settings(snapshot, profile);
+    if (!settings) {
+      if (!refused) refused = settings.error();
+      continue;
     }
+    if (std::any_of(tried.begin(), tried.end(),
+                    [&](const Reading& r) { return behaves_as(r, profile, *settings); }))
+      continue;
+    tried.push_back(read_as(program, profile, std::move(*settings)));
+    if (!best || tried.back().key() > tried[*best].key()) best = tried.size() - 1;
   }
   if (!best) return *refused;
-  return std::move(*best);
+  return std::move(tried[*best]);
 }
 
 std::optional<RecordedLimit> recorded_limit(const Snapshot& snapshot, const Study& study) {
@@ -99,7 +114,30 @@ ReplayOptions options_of(const Study& study, const Question& question, const Set
   options.allocator.allowed_memory_maximum = question.allowed;
   options.capacity = question.capacity.value_or(0);
   if (question.total_memory) options.allocator.total_memory = *question.total_memory;
+  options.with_reasons = question.with_reasons;
+  // Garbage is collected below a limit only.
+  if (!question.allowed && !settings.per_process_memory_fraction)
+    options.allocator.settings.garbage_collection_threshold = 0;
   return options;
+}
+
+// Of one study: the version is the same.
+bool same_run(const ReplayOptions& a, const ReplayOptions& b) {
+  return a.allocator.settings == b.allocator.settings &&
+         a.allocator.allowed_memory_maximum == b.allocator.allowed_memory_maximum &&
+         a.allocator.total_memory == b.allocator.total_memory && a.capacity == b.capacity &&
+         a.with_reasons == b.with_reasons;
+}
+
+// For each the first that gives the same result: itself or one before.
+std::vector<size_t> first_alike(const std::vector<ReplayOptions>& options) {
+  std::vector<size_t> first;
+  for (size_t i = 0; i < options.size(); ++i) {
+    size_t alike = 0;
+    while (!same_run(options[alike], options[i])) ++alike;
+    first.push_back(alike);
+  }
+  return first;
 }
 
 }  // namespace
@@ -146,25 +184,18 @@ Result<std::vector<Answer>> ask(const Study& study, std::span<const Question> qu
     options.push_back(options_of(study, question, *settings));
     answers.push_back({question, {}});
   }
-  std::atomic<size_t> next = 0;
+  const std::vector<size_t> first = first_alike(options);
   size_t done = 0;
   std::mutex telling;
-  const auto work = [&] {
-    for (size_t i = next++; i < answers.size(); i = next++) {
-      answers[i].result = replay(study.program, options[i]);
-      const std::lock_guard lock(telling);
-      ++done;
-      if (progress) progress(done);
-    }
-  };
-  // A thread costs more than a short replay.
-  const size_t long_work = study.program.ops.size() * questions.size() / 500'000;
-  const size_t helpers = std::min<size_t>(
-      {long_work, questions.size(), std::max(1u, std::thread::hardware_concurrency())});
-  std::vector<std::thread> threads;
-  for (size_t i = 1; i < helpers; ++i) threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads) thread.join();
+  in_parallel(answers.size(), study.program.ops.size() * questions.size() / k_ops_per_thread,
+              [&](size_t i) {
+                if (first[i] == i) answers[i].result = replay(study.program, options[i]);
+                const std::lock_guard lock(telling);
+                ++done;
+                if (progress) progress(done);
+              });
+  for (size_t i = 0; i < answers.size(); ++i)
+    if (first[i] != i) answers[i].result = answers[first[i]].result;
   return answers;
 }
 

@@ -56,6 +56,7 @@ struct Question {
   std::optional<uint64_t> allowed;       // set_per_process_memory_fraction, as bytes
   std::optional<uint64_t> capacity;      // of the card, as far as this process can have it
   std::optional<uint64_t> total_memory;  // of the card: sizes expandable segments
+  bool with_reasons = true;              // ReplayOptions::with_reasons
 };
 
 struct Answer {

@@ -109,6 +109,47 @@ TEST(WhatIf, ManyAnswersAreThoseOfOneByOne) {
   }
 }
 
+// study_of tries one version of several that read the same settings.
+TEST(WhatIf, WithTheSameSettingsAllVersionsRepeatARecordingAlike) {
+  for (const char* name : {"varlen-limit1.2", "graphs", "varlen-ring", "oom-varlen"}) {
+    const Snapshot snapshot = load(name);
+    const Study study = *study_of(snapshot, busiest_device(snapshot), {});
+    ReplayOptions options;
+    options.allocator.settings = study.recording.settings;
+    for (uint32_t minor = 0; minor <= 14; ++minor) {
+      options.allocator.version = version_profile(2, minor);
+      std::vector<uint64_t> block_bytes;
+      const Verification check = verify(study.program, options, &block_bytes);
+      EXPECT_EQ(check.segment_events_matched, study.verification.segment_events_matched) << minor;
+      EXPECT_EQ(check.addresses_matched, study.verification.addresses_matched) << minor;
+      EXPECT_EQ(check.first_difference, study.verification.first_difference) << minor;
+      EXPECT_EQ(block_bytes, study.block_bytes) << minor;
+    }
+  }
+}
+
+// ask replays such questions once.
+TEST(WhatIf, GarbageIsCollectedBelowALimitOnly) {
+  const Study study = *study_of(load("varlen"), 0, {});
+  std::vector<Question> questions(4);
+  questions[1].settings = questions[3].settings = "garbage_collection_threshold:0.6";
+  const uint64_t peak = study.verification.result.stats.reserved_bytes.peak;
+  questions[2].allowed = questions[3].allowed = peak + peak / 10;
+  const std::vector<Answer> answers = *ask(study, questions);
+  const auto frees = [&](size_t i) { return answers[i].result.stats.cuda_frees; };
+  EXPECT_EQ(answers[1].question.settings, questions[1].settings);
+  EXPECT_EQ(frees(1), frees(0));
+  EXPECT_NE(frees(3), frees(2));
+  ReplayOptions options;
+  options.allocator.settings =
+      *parse_allocator_settings(questions[1].settings, study.recording.version);
+  options.allocator.version = study.recording.version;
+  const ReplayResult alone = replay(study.program, options);
+  EXPECT_EQ(alone.stats.cuda_frees, frees(1));
+  EXPECT_EQ(alone.stats.reserved_bytes.peak, answers[1].result.stats.reserved_bytes.peak);
+  EXPECT_EQ(alone.not_modelled, answers[1].result.not_modelled);
+}
+
 TEST(WhatIf, ASmallerLimitNeverComesFurther) {
   const auto study = study_of(load("amp"), 0, {});
   ASSERT_TRUE(study);

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same work for each of several things, on as many threads as are worth it.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <thread>
+#include <vector>
+
+namespace cufit {
+
+// work(0) to work(count - 1), each once and in no order; returns when all are done. `threads` is
+// how many the caller finds worth it (one costs about 50 microseconds); no more than there are
+// processors are used.
+template <typename Work>
+void in_parallel(size_t count, size_t threads, const Work& work) {
+  std::atomic<size_t> next = 0;
+  const auto take = [&] {
+    for (size_t i = next++; i < count; i = next++) work(i);
+  };
+  const size_t used =
+      std::min({threads, count, size_t{std::max(1u, std::thread::hardware_concurrency())}});
+  std::vector<std::thread> helpers;
+  for (size_t i = 1; i < used; ++i) helpers.emplace_back(take);
+  take();
+  for (std::thread& helper : helpers) helper.join();
+}
+
+}  // namespace cufit
