@@ -24,7 +24,7 @@ constexpr std::string_view k_defaults;
 // Replays take a tenth of a microsecond for each request; beyond this a search would be felt.
 constexpr size_t k_search_ops = 400'000;
 constexpr int k_search_rounds = 8;
-constexpr size_t k_ops_per_thread = 10'000;  // of the ten replays that a limit asks for
+constexpr size_t k_ops_per_thread = 10'000;   // of the ten replays that a limit asks for
 constexpr uint64_t k_search_step = 2u << 20;  // bytes: no segment is smaller
 
 Question question_of(const std::string& settings) {
@@ -147,8 +147,7 @@ Result<std::vector<Advice>> advice_for(const Study& study, const History& histor
   CUFIT_TRY(answers, memory::ask(study, questions));
   std::vector<Advice> out;
   const uint64_t recorded = answers[0].result.stats.reserved_bytes.peak;
-  for (const Answer& answer : answers)
-    out.push_back(advice_of(Remedy::settings, answer, recorded));
+  for (const Answer& answer : answers) out.push_back(advice_of(Remedy::settings, answer, recorded));
   if (limits) {
     CUFIT_TRY(with_limits, all_limited(study, out, *limits));
     out = std::move(with_limits);

@@ -75,6 +75,22 @@ class PickleSink {
   virtual Result<PickleValue> set_items(PickleValue dict, std::span<const PickleValue> items) = 0;
   virtual Result<PickleValue> append(PickleValue list, std::span<const PickleValue> items) = 0;
   virtual Result<PickleValue> make_tuple(std::span<const PickleValue> items) = 0;
+
+  // Dicts whose keys are those of one before may come as their values alone. Whether a dict that
+  // begins with this key is of that kind; whether these keys are, all of which following dicts
+  // have; and the values of one, as good as set_items on an empty dict with those keys.
+  virtual bool is_row(const PickleValue& first_key) {
+    (void)first_key;
+    return false;
+  }
+  virtual bool row_keys(std::span<const PickleValue> keys) {
+    (void)keys;
+    return false;
+  }
+  virtual Result<PickleValue> set_row(std::span<const PickleValue> values) {
+    (void)values;
+    return PickleValue();
+  }
 };
 
 struct PickleLimits {

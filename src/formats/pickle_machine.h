@@ -12,6 +12,7 @@
 #include "formats/pickle.h"
 #include "formats/pickle_memory.h"
 #include "formats/pickle_opcodes.h"
+#include "formats/pickle_rows.h"
 
 namespace cufit::formats {
 
@@ -39,6 +40,15 @@ class PickleMachine {
   bool announced(unsigned char opcode, const unsigned char* argument);
   bool text(PickleValue::Kind kind, uint64_t size);
   bool refuse(unsigned char opcode);
+
+  // Dicts with the keys of the one before (pickle_rows.cc). none: not begun; done: as many as
+  // there were; left: the next opcode is for others; failed: an error is left.
+  enum class Rows { none, done, left, failed };
+  Rows rows(const unsigned char*& at, const unsigned char* end);
+  Rows row_value(const unsigned char*& at, const unsigned char* end, PickleValue& out);
+  Rows row_list(const unsigned char*& at, const unsigned char* end, PickleValue& out);
+  bool learn_row(const unsigned char* at, const unsigned char* end);
+  bool leave_row(uint32_t memo, size_t values, bool has_key, bool in_list);
 
   bool malformed(std::string_view what) { return stop(Code::malformed, what); }
   bool stop(Code code, std::string_view what) {
@@ -86,6 +96,7 @@ class PickleMachine {
   }
   bool put(uint64_t index) {
     if (!has(1)) return false;
+    row_.off = row_.off || index < memo_.size();
     if (!memo_.put(index, stack_[top_ - 1])) {
       return malformed(format("memo entry {} after only {}", index, memo_.size()));
     }
@@ -140,6 +151,9 @@ class PickleMachine {
   size_t top_ = 0;
   std::vector<size_t> marks_;
   PickleMemo memo_;
+  PickleRowKeys row_;
+  std::array<PickleValue, k_row_keys> row_values_;
+  std::vector<PickleValue> row_items_;
   std::optional<Error> error_;
   uint64_t offset_ = 0;  // of the opcode at work, for messages
   unsigned protocol_ = 0;

@@ -77,6 +77,17 @@ bool PickleMachine::usual() {
         ++at;
         break;
       case '}':
+        if (at[1] == 0x94 && at[2] == '(') {
+          top_ = static_cast<size_t>(top - base);
+          const Rows got = rows(at, end);
+          if (got == Rows::failed) return false;
+          if (got == Rows::left) {  // the stack may have moved
+            window_.at = at;
+            return true;
+          }
+          top = base + top_;
+          if (got == Rows::done) break;
+        }
         put(Kind::empty_dict, 0);
         ++at;
         break;

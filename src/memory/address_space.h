@@ -50,12 +50,12 @@ class AddressSpace {
   void open_in(Ranges& ranges, uint64_t address, uint64_t size);
   void return_granules(uint64_t address);
 
-  Ranges rests_;   // free parts of granules that are in use
+  Ranges rests_;                             // free parts of granules that are in use
   mutable uint64_t most_rest_ = UINT64_MAX;  // no rest is larger; as the last search found
-  Ranges gaps_;    // granules that were in use before
-  Ranges used_;    // segments
-  Ranges chunks_;  // granules that were taken together
-  uint64_t low_;   // below it nothing was used yet
+  Ranges gaps_;                              // granules that were in use before
+  Ranges used_;                              // segments
+  Ranges chunks_;                            // granules that were taken together
+  uint64_t low_;                             // below it nothing was used yet
   // Where segments go, upwards, if there is no room below.
   uint64_t high_ = uint64_t{1} << 61;
 };

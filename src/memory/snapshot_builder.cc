@@ -203,12 +203,30 @@ Result<formats::PickleValue> SnapshotBuilder::append(Value to, Items items) {
   }
   // Not kept as a reference: an empty list among the items makes the table of lists grow.
   List into = std::move(lists_[to.number()]);
-  for (const Value& item : items) {
-    CUFIT_TRY(added, append_item(into, item));
+  for (size_t i = 0; i < items.size();) {
+    const size_t run = append_run(into, items.subspan(i));
+    i += run;
+    if (run > 0) continue;
+    CUFIT_TRY(added, append_item(into, items[i++]));
     (void)added;
   }
   lists_[to.number()] = std::move(into);
   return to;
+}
+
+// How many of the items are the trace entries that follow those of the list, with nothing missing.
+size_t SnapshotBuilder::append_run(List& to, Items items) {
+  if (to.tag != event || to.ranges.empty()) return 0;
+  const uint64_t next = uint64_t{to.ranges.back().first} + to.ranges.back().second;
+  size_t count = 0;
+  for (; count < items.size(); ++count) {
+    const Value& item = items[count];
+    if (!item.is_object(event) || item.bits != next + count) break;
+    const TraceEvent& row = snapshot_.events[item.bits];
+    if (row.size == k_absent || row.address == k_absent) break;
+  }
+  to.ranges.back().second += static_cast<uint32_t>(count);
+  return count;
 }
 
 Result<bool> SnapshotBuilder::append_item(List& to, const Value& item) {

@@ -30,6 +30,9 @@ class SnapshotBuilder final : public formats::PickleSink {
   Result<Value> set_items(Value dict, Items items) override;
   Result<Value> append(Value list, Items items) override;
   Result<Value> make_tuple(Items items) override;
+  bool is_row(const Value& first_key) override { return is(first_key, Word::action); }
+  bool row_keys(Items keys) override;
+  Result<Value> set_row(Items values) override;
 
   formats::TextPool& texts() { return snapshot_.texts; }
   // What the pickle as a whole is; the builder is used up.
@@ -93,6 +96,7 @@ class SnapshotBuilder final : public formats::PickleSink {
   void unknown(const Value& key);
 
   Result<Value> append_frames(Value to, Items items);
+  size_t append_run(List& to, Items items);
   Result<bool> append_item(List& to, const Value& item);
   uint32_t add_list();
 
@@ -122,6 +126,19 @@ class SnapshotBuilder final : public formats::PickleSink {
   std::map<std::string, uint32_t> context_numbers_;  // by context_key()
   uint32_t last_context_ = 0;
   std::vector<uint32_t> scratch_;
+
+  // Of set_row: the keys, where the values that a TraceEvent has of its own are among them, and the
+  // others, which make the context, as they were in the row before.
+  struct Shared {
+    size_t at = 0;
+    Value last;
+  };
+  std::vector<Value> row_keys_;
+  std::vector<Value> row_pairs_;
+  std::vector<Shared> row_shared_;
+  size_t row_action_ = 0, row_address_ = 0, row_size_ = 0, row_time_ = 0, row_frames_ = 0;
+  bool row_shared_known_ = false;
+  uint32_t row_context_ = 0;
 };
 
 }  // namespace cufit::memory

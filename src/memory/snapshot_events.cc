@@ -99,4 +99,86 @@ Result<bool> SnapshotBuilder::put_context(TraceEvent& row, const EventContext& c
   return true;
 }
 
+constexpr size_t k_missing = SIZE_MAX;
+
+// Taken where the entry has the keys of every entry that is not an oom, each once.
+bool SnapshotBuilder::row_keys(Items keys) {
+  row_keys_.assign(keys.begin(), keys.end());
+  row_shared_.clear();
+  row_shared_known_ = false;
+  row_action_ = row_address_ = row_size_ = row_time_ = row_frames_ = k_missing;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    for (size_t j = 0; j < i; ++j)
+      if (keys[j].bits == keys[i].bits) return false;
+    switch (word_of(keys[i])) {
+      case Word::action:
+        row_action_ = i;
+        break;
+      case Word::addr:
+        row_address_ = i;
+        break;
+      case Word::size:
+        row_size_ = i;
+        break;
+      case Word::time_us:
+        row_time_ = i;
+        break;
+      case Word::frames:
+        row_frames_ = i;
+        break;
+      case Word::device_free:
+        return false;
+      default:
+        row_shared_.push_back({i, {}});
+    }
+  }
+  return row_action_ != k_missing && row_address_ != k_missing && row_size_ != k_missing;
+}
+
+// The short way for a row that has what nearly all have; any other goes the way of all dicts.
+Result<Value> SnapshotBuilder::set_row(Items values) {
+  const auto is_number = [](const Value& value) {
+    return value.kind == Kind::integer && static_cast<int64_t>(value.bits) >= 0;
+  };
+  const Value& action = values[row_action_];
+  const Value& address = values[row_address_];
+  const Value& size = values[row_size_];
+  const Value none;
+  const Value& time = row_time_ == k_missing ? none : values[row_time_];
+  const Value& frames = row_frames_ == k_missing ? none : values[row_frames_];
+  bool usual =
+      row_shared_known_ && action.kind == Kind::text &&
+      action.bits <= static_cast<uint64_t>(Word::annotate) && is_number(address) &&
+      is_number(size) && (time.kind == Kind::none || is_number(time)) &&
+      (frames.kind == Kind::none || frames.kind == Kind::empty_list || frames.is_object(stack));
+  for (const Shared& shared : row_shared_) {
+    const Value& value = values[shared.at];
+    usual = usual && value.kind == shared.last.kind && value.bits == shared.last.bits &&
+            value.tag == shared.last.tag;
+  }
+  if (usual) {
+    CUFIT_TRY(made, create(event));
+    TraceEvent& row = snapshot_.events.back();
+    row.address = address.bits;
+    row.size = size.bits;
+    if (time.kind != Kind::none) row.time_us = time.bits;
+    if (frames.kind == Kind::object) row.stack = frames.number();
+    if (frames.kind == Kind::empty_list) row.stack = k_empty_stack;
+    row.context = row_context_;
+    row.action = static_cast<Action>(action.bits);
+    return made;
+  }
+  row_pairs_.clear();
+  for (size_t i = 0; i < values.size(); ++i) {
+    row_pairs_.push_back(row_keys_[i]);
+    row_pairs_.push_back(values[i]);
+  }
+  CUFIT_TRY(made, set_items({Kind::empty_dict, 0, 0, 0}, row_pairs_));
+  const TraceEvent& row = snapshot_.events.back();
+  for (Shared& shared : row_shared_) shared.last = values[shared.at];
+  row_context_ = row.context;
+  row_shared_known_ = row.action != Action::other;
+  return made;
+}
+
 }  // namespace cufit::memory
