@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a pickle, read whole and a few bytes at a time: both must say the same.
+// Any bytes as a pickle, read whole and a few bytes at a time, by a sink that takes dicts with
+// repeated keys as rows and by one that does not: all must say the same.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "formats/pickle.h"
 
@@ -33,6 +35,7 @@ class Pieces final : public ByteStream {
 // Counts what it is given; every container is an object of changing tag.
 class Counter final : public formats::PickleSink {
  public:
+  explicit Counter(bool rows) : rows_(rows) {}
   uint64_t sum = 0;
   Result<PickleValue> set_items(PickleValue to, std::span<const PickleValue> items) override {
     return count(to, items);
@@ -42,6 +45,19 @@ class Counter final : public formats::PickleSink {
   }
   Result<PickleValue> make_tuple(std::span<const PickleValue> items) override {
     return count({}, items);
+  }
+  bool is_row(const PickleValue&) override { return rows_; }
+  bool row_keys(std::span<const PickleValue> keys) override {
+    keys_.assign(keys.begin(), keys.end());
+    return true;
+  }
+  Result<PickleValue> set_row(std::span<const PickleValue> values) override {
+    std::vector<PickleValue> items;
+    for (size_t i = 0; i < values.size(); ++i) {
+      items.push_back(keys_[i]);
+      items.push_back(values[i]);
+    }
+    return count({PickleValue::Kind::empty_dict, 0, 0, 0}, items);
   }
 
  private:
@@ -53,16 +69,18 @@ class Counter final : public formats::PickleSink {
     ++made_;
     return PickleValue::object(static_cast<uint8_t>(made_ % 13), made_);
   }
+  const bool rows_;
+  std::vector<PickleValue> keys_;
   uint64_t made_ = 0;
 };
 
-std::string outcome(const uint8_t* data, size_t size, size_t piece) {
+std::string outcome(const uint8_t* data, size_t size, size_t piece, bool rows) {
   formats::PickleLimits limits;
   limits.stack_values = 1u << 16;
   limits.text_bytes = 1u << 16;
   Pieces input(data, size, piece);
   formats::TextPool texts;
-  Counter sink;
+  Counter sink(rows);
   auto result = formats::read_pickle(input, texts, sink, limits);
   if (!result) return result.error().what;
   return std::to_string(sink.sum) + " " + std::to_string(result->value.bits) + " " +
@@ -72,6 +90,9 @@ std::string outcome(const uint8_t* data, size_t size, size_t piece) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (outcome(data, size, 1u << 20) != outcome(data, size, 1 + size % 13)) std::abort();
+  const std::string whole = outcome(data, size, 1u << 20, false);
+  if (whole != outcome(data, size, 1 + size % 13, false)) std::abort();
+  if (whole != outcome(data, size, 1u << 20, true)) std::abort();
+  if (whole != outcome(data, size, 1 + size % 13, true)) std::abort();
   return 0;
 }
