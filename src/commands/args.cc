@@ -105,6 +105,11 @@ Result<Arguments> parse_arguments(const Command& command, int argc, const char* 
   for (const auto& [name, values] : texts) {
     for (const std::string& value : values) arguments.add(name, value);
   }
+  for (const Option& option : command.options) {
+    if (option.required && !arguments.has(option_name(option)) && !arguments.has("help"))
+      return fail(Code::usage, format("`cufit {}` needs {}; see `cufit {} --help`", command.name,
+                                      option.flags, command.name));
+  }
   return arguments;
 }
 
@@ -130,14 +135,17 @@ std::string summary_of(const Command& command, const std::string& lang) {
 std::string usage_text(const Command& command, const std::string& lang) {
   const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
   std::string line = format("cufit {}", command.name);
-  std::string rows;
+  std::string rows, program;  // what stands after "--"
   for (const Option* option : options_of(command)) {
     std::string left(option->flags);
     if (size_t comma = left.find(','); comma != std::string::npos) left.insert(comma + 1, " ");
     if (!option->value.empty()) left += " " + std::string(option->value);
     if (is_positional(*option)) {
       const std::string name = std::string(option->flags) + (option->repeats ? "..." : "");
-      line += option->required ? " " + name : " [" + name + "]";
+      if (name == "COMMAND...")
+        program = " -- " + name;
+      else
+        line += option->required ? " " + name : " [" + name + "]";
     }
     std::string text = help_of(command, *option, lang);
     if (!option->choices.empty()) text += format(" ({})", join(words(option->choices), "|"));
@@ -147,7 +155,7 @@ std::string usage_text(const Command& command, const std::string& lang) {
       first = false;
     }
   }
-  line += format(" [{}]\n", knowledge.message("help.words.options", lang));
+  line += format(" [{}]{}\n", knowledge.message("help.words.options", lang), program);
   return line + "\n" + summary_of(command, lang) + "\n\n" + rows;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "base/number.h"
+#include "base/shell_word.h"
 #include "commands/settings.h"
 #include "host/host.h"
 #include "host/record_run.h"
@@ -52,14 +53,16 @@ void tell(const host::RecordOutcome& outcome, const Arguments& arguments) {
     std::fprintf(stderr, "cufit: %s\n", text.c_str());
   };
   for (const std::string& failure : outcome.failures) say("failed", {{"why", failure}});
+  for (const std::string& why : outcome.unwritten) say("unwritten", {{"why", why}});
   if (outcome.snapshots.empty()) {
     const char* why = outcome.pythons == 0     ? "no_python"
                       : outcome.recording == 0 ? "no_cuda"
                                                : "no_oom";
-    if (outcome.failures.empty()) say(why, {{"processes", std::to_string(outcome.recording)}});
+    if (outcome.failures.empty() && outcome.unwritten.empty())
+      say(why, {{"processes", std::to_string(outcome.recording)}});
     return;
   }
-  for (const std::string& path : outcome.snapshots) say("next", {{"path", path}});
+  for (const std::string& path : outcome.snapshots) say("next", {{"path", shell_word(path)}});
 }
 
 }  // namespace
@@ -67,9 +70,6 @@ void tell(const host::RecordOutcome& outcome, const Arguments& arguments) {
 std::span<const Option> mem_record_options() { return k_options; }
 
 int run_mem_record(const Arguments& arguments) {
-  if (arguments.all("COMMAND").empty())
-    return give_up(fail(Code::usage,
-                        "`cufit mem record` needs a program: cufit mem record -- python train.py"));
   const Result<host::RecordOptions> options = options_of(arguments);
   if (!options) return give_up(options.error());
   const Result<host::RecordOutcome> outcome = host::record_run(*options);

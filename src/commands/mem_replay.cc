@@ -67,6 +67,7 @@ std::vector<memory::Question> questions_of(const Arguments& arguments, const mem
   if (arguments.has("all")) {
     bool recorded_listed = false;
     for (const std::string_view settings : memory::usual_settings()) {
+      if (!memory::parse_allocator_settings(settings, study.recording.version)) continue;
       recorded_listed = recorded_listed || settings == study.settings;
       add(std::string(settings));
     }
@@ -106,10 +107,15 @@ int run_mem_replay(const Arguments& arguments) {
   if (arguments.has("all")) std::stable_sort(grid, answers->end(), memory::better);
   analysis::Steps steps;
   if (died(*study, *answers))
-    steps = analysis::steps_of(
-        *snapshot, *device, analysis::lifetimes_of(*snapshot, *study));
-  const report::MemReplayView view{
-      path, *study, *answers, steps, bounds->card, bounds->card_measured, knowledge};
+    steps = analysis::steps_of(*snapshot, *device, analysis::lifetimes_of(*snapshot, *study));
+  const report::MemReplayView view{path,
+                                   *study,
+                                   *answers,
+                                   steps,
+                                   bounds->card,
+                                   arguments.has("device"),
+                                   bounds->card_measured,
+                                   knowledge};
   if (arguments.has("json")) return print(report::mem_replay_json(view), k_ok);
   return print(report::mem_replay_text(view, style_for(arguments)), k_ok);
 }

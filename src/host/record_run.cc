@@ -194,6 +194,7 @@ void read_state(const Scratch& scratch, RecordOutcome& outcome) {
     for (const std::string_view line : split_lines(text)) {
       if (starts_with(line, "recording ")) ++outcome.recording;
       if (starts_with(line, "snapshot ")) outcome.snapshots.emplace_back(line.substr(9));
+      if (starts_with(line, "unwritten ")) outcome.unwritten.emplace_back(line.substr(10));
       if (starts_with(line, "failed ")) outcome.failures.emplace_back(line.substr(7));
     }
   }

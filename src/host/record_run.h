@@ -25,6 +25,7 @@ struct RecordOutcome {
   std::vector<std::string> snapshots;  // paths, in the order of processes
   size_t pythons = 0;                  // processes that read the sitecustomize
   size_t recording = 0;                // of these, processes that began to record
+  std::vector<std::string> unwritten;  // why a snapshot could not be written
   std::vector<std::string> failures;   // why recording could not begin, one per process
 };
 

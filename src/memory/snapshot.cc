@@ -45,6 +45,10 @@ const char* another_file(std::span<const std::byte> start) {
       {"\x7f"
        "ELF",
        "an ELF file"},
+      {"BZh", "a bzip2 file (gzip and zstd are read)"},
+      {"\xfd"
+       "7zXZ",
+       "an xz file (gzip and zstd are read)"},
       {"{", "JSON or another text"},
       {"[", "JSON or another text"},
   };

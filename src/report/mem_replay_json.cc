@@ -21,7 +21,7 @@ MemJson oom_json(const memory::ReplayResult& result, const analysis::Steps& step
           {"retry_would_do", oom.cached_block_would_do}};
 }
 
-MemJson run_json(const memory::Answer& answer, const analysis::Steps& steps) {
+MemJson run_json(const memory::Answer& answer, const analysis::Steps& steps, bool died) {
   const memory::DeviceStats& stats = answer.result.stats;
   const memory::Question& question = answer.question;
   const std::optional<uint64_t> limit =
@@ -38,7 +38,8 @@ MemJson run_json(const memory::Answer& answer, const analysis::Steps& steps) {
   run["retries"] = stats.num_alloc_retries;
   run["oom"] = oom_json(answer.result, steps);
   if (!answer.result.not_modelled.empty()) run["not_modelled"] = answer.result.not_modelled;
-  run["survived_recorded_oom"] = answer.result.survived_recorded_oom;
+  run["survived_recorded_oom"] =
+      died ? MemJson(answer.result.survived_recorded_oom) : MemJson(nullptr);
   return run;
 }
 
@@ -77,7 +78,7 @@ std::string mem_replay_json(const MemReplayView& view) {
   out["recorded"] = recorded_json(view.study);
   out["runs"] = MemJson::array();
   for (const memory::Answer& answer : view.answers)
-    out["runs"].push_back(run_json(answer, view.steps));
+    out["runs"].push_back(run_json(answer, view.steps, view.study.limit.has_value()));
   return out.dump(2, ' ', false, MemJson::error_handler_t::replace) + "\n";
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/shell_word.h"
 #include "report/mem_replay.h"
 #include "report/mem_words.h"
 #include "report/screen.h"
@@ -113,7 +114,7 @@ class ReplayPainter : private Screen {
       line += "  " + right(thousands(stats.num_alloc_retries), k_count);
     }
     const std::optional<memory::OutOfMemory>& oom = answer.result.oom;
-    std::string outcome = say("mem.survives");
+    std::string outcome = say(study_.limit && !bounded() ? "mem.no_limit" : "mem.survives");
     if (oom) outcome = say("mem.dies", {{"where", where(oom->event)}, {"tried", gib(oom->tried)}});
     if (!answer.result.not_modelled.empty()) outcome += " " + say("mem.not_exact");
     out_ += line + "  " + coloured(outcome, oom ? "31" : "32") + "\n";
@@ -143,29 +144,57 @@ class ReplayPainter : private Screen {
   // The first settings of a ranked list that do better than the recorded ones.
   const Answer* best() const {
     const Answer* found = nullptr;
-    for (const Answer& answer : view_.answers)
-      if (found == nullptr || memory::better(answer, *found)) found = &answer;
+    for (const Answer& answer : view_.answers) {
+      const auto& reasons = answer.result.not_modelled;
+      const bool faked =
+          std::find(reasons.begin(), reasons.end(), "cuda_malloc_async") != reasons.end();
+      if (found == nullptr || (!faked && memory::better(answer, *found))) found = &answer;
+    }
     return found;
+  }
+
+  bool bounded() const {
+    return view_.answers[0].question.allowed || view_.answers[0].question.capacity;
+  }
+
+  const Answer* as_recorded() const {
+    for (const Answer& answer : view_.answers)
+      if (answer.question.settings == study_.settings) return &answer;
+    return nullptr;
+  }
+
+  // A change of settings is worth its trouble where it saves the run or a noticeable part.
+  bool worth_it(const Answer& answer) const {
+    const Answer* recorded = as_recorded();
+    if (recorded == nullptr || !recorded->survives()) return true;
+    const uint64_t before = recorded->result.stats.reserved_bytes.peak;
+    return answer.result.stats.reserved_bytes.peak <= before - before / 32;
   }
 
   std::string next_step() const {
     const Answer* answer = best();
-    const bool bounded = view_.answers[0].question.allowed || view_.answers[0].question.capacity;
-    const std::string file = printable(view_.file);
-    if (study_.limit && !bounded) {
-      // Rounded down: what certainly was there.
-      const double least = double(study_.limit->below - 1) / double(1u << 30);
-      return say("mem.next.limit", {{"file", file}, {"limit", format("{:.3f}", least - 0.0005)}});
+    std::map<std::string, std::string> args = {{"file", file_word()}, {"bounds", bounds_text()}};
+    if (study_.limit && !bounded()) {
+      // Rounded up to the next 0.001: rounded down it would be less than what it had.
+      const double least = double(study_.limit->at_least) / double(1u << 30);
+      args["limit"] = format("{:.3f}", least + 0.0005);
+      return say(study_.limit->card_full ? "mem.next.limit_full" : "mem.next.limit", args);
     }
-    if (!answer->survives()) {
-      return say(view_.answers.size() > 1 ? "mem.next.none_survives" : "mem.next.all",
-                 {{"file", file}, {"bounds", bounds_text()}});
-    }
-    if (view_.answers.size() == 1)
-      return say("mem.next.all", {{"file", file}, {"bounds", bounds_text()}});
-    if (answer->question.settings == study_.settings) return say("mem.next.keep");
+    if (view_.answers.size() == 1) return say("mem.next.all", args);
+    if (!answer->survives()) return say("mem.next.none_survives", args);
+    if (!study_.verification.exact()) return say("mem.next.estimate", args);
+    if (answer->question.settings == study_.settings || !worth_it(*answer))
+      return say("mem.next.keep");
     if (answer->question.settings.empty()) return say("mem.next.unset");
-    return say("mem.next.set", {{"settings", printable(answer->question.settings)}});
+    args["settings"] = printable(answer->question.settings);
+    return say("mem.next.set", args);
+  }
+
+  // As it stands in a command, with the device where the default would be another.
+  std::string file_word() const {
+    std::string out = printable(shell_word(view_.file));
+    if (view_.device_named) out += format(" --device {}", study_.device);
+    return out;
   }
 
   std::string bounds_text() const {

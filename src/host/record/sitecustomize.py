@@ -37,7 +37,7 @@ def _cufit():
             recording[0].cuda.memory._dump_snapshot(path + ".part")
             os.replace(path + ".part", path)
         except Exception as error:
-            say("no snapshot was written: %s: %s" % (type(error).__name__, error))
+            note("unwritten", "%s: %s" % (type(error).__name__, error))
             return
         note("snapshot", path)
         say("wrote %s" % path)

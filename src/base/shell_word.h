@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace cufit {
+
+// A path or value as one word of a POSIX shell: quoted where it has to be, and never an option.
+std::string shell_word(std::string_view text);
+
+}  // namespace cufit
