@@ -105,11 +105,6 @@ Result<Arguments> parse_arguments(const Command& command, int argc, const char* 
   for (const auto& [name, values] : texts) {
     for (const std::string& value : values) arguments.add(name, value);
   }
-  for (const Option& option : command.options) {
-    if (option.required && !arguments.has(option_name(option)) && !arguments.has("help"))
-      return fail(Code::usage, format("`cufit {}` needs {}; see `cufit {} --help`", command.name,
-                                      option.flags, command.name));
-  }
   return arguments;
 }
 

@@ -70,6 +70,9 @@ void tell(const host::RecordOutcome& outcome, const Arguments& arguments) {
 std::span<const Option> mem_record_options() { return k_options; }
 
 int run_mem_record(const Arguments& arguments) {
+  if (arguments.all("COMMAND").empty())
+    return give_up(fail(Code::usage,
+                        "`cufit mem record` needs a program: cufit mem record -- python train.py"));
   const Result<host::RecordOptions> options = options_of(arguments);
   if (!options) return give_up(options.error());
   const Result<host::RecordOutcome> outcome = host::record_run(*options);

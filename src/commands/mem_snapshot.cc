@@ -37,6 +37,10 @@ class WatchedSource final : public ByteSource {
 }  // namespace
 
 Result<memory::Snapshot> load_snapshot(const std::string& path) {
+  if (path.empty())
+    return fail(Code::usage,
+                "a snapshot is needed: a file of `cufit mem record` or of "
+                "torch.cuda.memory._dump_snapshot");
   const host::RealHost machine;
   CUFIT_TRY(source, machine.open(path));
   memory::SnapshotLimits limits;
