@@ -17,15 +17,16 @@ enum class Kind : uint8_t { device, kept, layout, pass };
 struct RankedRule {
   Rule rule;
   Kind kind;
+  bool needs_beginning = true;  // a trace that began late proves nothing for certain
 };
 constexpr RankedRule k_rules[] = {
-    {runaway_request, Kind::pass},
+    {runaway_request, Kind::pass, false},
     {other_process, Kind::device},
     {weights_exceed_capacity, Kind::kept},
     {stale_reference, Kind::kept},
     {optimizer_state, Kind::kept},
-    {growth, Kind::kept},
-    {cudagraph_pool, Kind::layout},
+    {growth, Kind::kept, false},
+    {cudagraph_pool, Kind::layout, false},
     {cross_stream_pending, Kind::layout},
     {eval_without_no_grad, Kind::pass},
     {fragmentation, Kind::layout},
@@ -36,7 +37,8 @@ constexpr RankedRule k_rules[] = {
     {rescued_request, Kind::layout},
     {activation_peak, Kind::pass},
     {tight_limit, Kind::layout},
-    {gpu_quota_limit, Kind::device},
+    {other_process_maybe, Kind::device},
+    {gpu_quota_limit, Kind::device, false},
 };
 
 }  // namespace
@@ -70,6 +72,8 @@ std::vector<Cause> causes_of(const Case& facts) {
     if (told.count(ranked.kind) != 0) continue;
     std::optional<Cause> cause = ranked.rule(facts);
     if (!cause) continue;
+    if (ranked.needs_beginning && began_late(facts) && cause->confidence == Confidence::certain)
+      cause->confidence = Confidence::likely;
     told.insert(ranked.kind);
     causes.push_back(std::move(*cause));
   }

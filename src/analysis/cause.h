@@ -72,6 +72,7 @@ struct Case {
   Footprint held{};
   std::optional<Limits> limits;
   std::optional<Rescue> rescue;  // by expandable segments, or by defaults if they were on
+  uint64_t highest_pending_bytes = 0;
 };
 
 // Best first; the first is the root cause. Empty: nothing is wrong, or nothing says what is.

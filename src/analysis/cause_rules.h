@@ -13,7 +13,10 @@ using Rule = std::optional<Cause> (*)(const Case& facts);
 
 // cause_rules_device.cc: what lies outside the program's tensors.
 std::optional<Cause> runaway_request(const Case& facts);
+// The trace proves that the card gave more, or it gives less than any card has.
 std::optional<Cause> other_process(const Case& facts);
+// Nothing but the size of a workspace says what card it is; or something grows.
+std::optional<Cause> other_process_maybe(const Case& facts);
 std::optional<Cause> gpu_quota_limit(const Case& facts);
 std::optional<Cause> cudagraph_pool(const Case& facts);
 std::optional<Cause> cross_stream_pending(const Case& facts);
@@ -36,6 +39,8 @@ std::optional<Cause> decode_spike(const Case& facts);
 std::optional<Cause> oversized_input(const Case& facts);
 std::optional<Cause> activation_peak(const Case& facts);
 
+// Blocks lived when the trace began: it knows only the last part of the run.
+inline bool began_late(const Case& facts) { return facts.lifetimes.initial > 0; }
 // What would have been allocated with the request that failed.
 inline uint64_t needed(const Case& facts) { return facts.at.allocated_bytes + facts.oom->rounded; }
 inline uint64_t held(const Case& facts, Category category) {

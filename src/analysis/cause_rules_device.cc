@@ -7,11 +7,12 @@ namespace cufit::analysis {
 namespace {
 
 constexpr uint64_t k_gib = 1u << 30;
-// The smallest cards that PyTorch of today runs on have 4 GB, and those of compute capability 9.0
-// 80 GB; both leave more than this to one process.
-constexpr uint64_t k_least_card = 3 * k_gib;
+// The smallest cards that PyTorch runs on have 2 GB, those of compute capability 9.0 80 GB; both
+// leave more than this to one process.
+constexpr uint64_t k_least_card = 3 * k_gib / 2;
 constexpr uint64_t k_least_hopper = 70 * k_gib;
-// cuBLAS's workspace on compute capability 9.0 alone (CublasHandlePool.cpp).
+// cuBLAS's workspace on compute capability 9.0 (CublasHandlePool.cpp). It says little: so has 10.0
+// and later, and every card with CUBLAS_WORKSPACE_CONFIG=:4096:8.
 constexpr uint64_t k_hopper_workspace = 33554432;
 
 bool has_hopper_workspace(const Case& facts) {
@@ -35,20 +36,69 @@ std::optional<Cause> runaway_request(const Case& facts) {
   return cause;
 }
 
-std::optional<Cause> other_process(const Case& facts) {
-  if (!facts.oom || !facts.limits || !facts.limits->card_full || !facts.device_free)
-    return std::nullopt;
-  const uint64_t mine = facts.at.reserved_bytes + *facts.device_free;
-  const bool hopper = has_hopper_workspace(facts);
-  if (mine >= (hopper ? k_least_hopper : k_least_card)) return std::nullopt;
-  Cause cause{"other_process", Confidence::likely, {}, {}};
+namespace {
+
+// What the card gave to this process, or would have given, at the end.
+std::optional<uint64_t> share_of_full_card(const Case& facts) {
+  if (!facts.oom || !facts.limits || !facts.device_free) return std::nullopt;
+  if (*facts.device_free >= facts.oom->tried) return std::nullopt;
+  return facts.at.reserved_bytes + *facts.device_free;
+}
+
+// The most that it did earlier in the same trace.
+uint64_t share_before(const Case& facts) {
+  uint64_t most = facts.study.verification.result.stats.reserved_bytes.peak;
+  const memory::Trace& trace = facts.snapshot.traces[facts.study.device];
+  for (size_t e = 0; e < facts.oom->event; ++e) {
+    const memory::TraceEvent& event = facts.snapshot.events[trace.first + e];
+    if (event.action != memory::Action::oom || event.address == memory::k_absent) continue;
+    const Moment then = moment_at(facts.study, facts.lifetimes, static_cast<uint32_t>(e));
+    most = std::max(most, then.reserved_bytes + event.address);
+    break;  // one is enough, and each takes a walk
+  }
+  return most;
+}
+
+Cause other_process_with(const Case& facts, Confidence confidence, EvidenceItem proof) {
+  Cause cause{"other_process", confidence, {}, {}};
   cause.evidence.push_back({"card_full",
                             {bytes("tried", facts.oom->tried), bytes("free", *facts.device_free),
                              bytes("reserved", facts.at.reserved_bytes)}});
-  cause.evidence.push_back(
-      {hopper ? "small_for_hopper" : "small_for_any_card",
-       {bytes("mine", mine), bytes("least", hopper ? k_least_hopper : k_least_card)}});
+  cause.evidence.push_back(std::move(proof));
   return cause;
+}
+
+std::optional<Cause> proven_other_process(const Case& facts) {
+  const std::optional<uint64_t> mine = share_of_full_card(facts);
+  if (!mine) return std::nullopt;
+  const uint64_t before = share_before(facts);
+  if (*mine < before - before / 10)
+    return other_process_with(facts, Confidence::likely,
+                              {"gave_more", {bytes("mine", *mine), bytes("before", before)}});
+  if (*mine < k_least_card)
+    return other_process_with(
+        facts, Confidence::likely,
+        {"small_for_any_card", {bytes("mine", *mine), bytes("least", k_least_card)}});
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Cause> other_process(const Case& facts) {
+  if (facts.history.trend == Trend::growing) return std::nullopt;  // that explains it
+  return proven_other_process(facts);
+}
+
+std::optional<Cause> other_process_maybe(const Case& facts) {
+  if (std::optional<Cause> proven = proven_other_process(facts)) {
+    proven->confidence = Confidence::possible;
+    return proven;
+  }
+  const std::optional<uint64_t> mine = share_of_full_card(facts);
+  if (!mine || *mine >= k_least_hopper || !has_hopper_workspace(facts)) return std::nullopt;
+  return other_process_with(
+      facts, Confidence::possible,
+      {"small_for_hopper", {bytes("mine", *mine), bytes("least", k_least_hopper)}});
 }
 
 // The card had room: something else said no.
@@ -77,10 +127,28 @@ std::optional<Cause> cudagraph_pool(const Case& facts) {
   return cause;
 }
 
+namespace {
+
+// In a run that lived: memory that nothing could use is the larger part of what it reserved.
+std::optional<Cause> much_waited(const Case& facts) {
+  constexpr uint64_t k_much = 256u << 20;
+  const uint64_t reserved = facts.study.verification.result.stats.reserved_bytes.peak;
+  if (facts.highest_pending_bytes < k_much || facts.highest_pending_bytes < reserved / 2)
+    return std::nullopt;
+  Cause cause{"cross_stream_pending", Confidence::likely, {}, "lived"};
+  cause.evidence.push_back(
+      {"waited", {bytes("pending", facts.highest_pending_bytes), bytes("reserved", reserved)}});
+  return cause;
+}
+
+}  // namespace
+
 // PyTorch waits for events before it gives up, so what still waits then cannot be waited for: a
 // capture is under way, or the stream is.
 std::optional<Cause> cross_stream_pending(const Case& facts) {
-  if (!facts.oom || facts.at.pending_bytes < facts.oom->rounded) return std::nullopt;
+  if (!facts.oom) return much_waited(facts);
+  if (facts.at.pending_bytes == 0 || facts.at.pending_bytes < facts.oom->rounded)
+    return std::nullopt;
   Cause cause{"cross_stream_pending", Confidence::likely, {}, {}};
   cause.evidence.push_back(
       {"pending", {bytes("pending", facts.at.pending_bytes), bytes("tried", facts.oom->rounded)}});
@@ -89,16 +157,24 @@ std::optional<Cause> cross_stream_pending(const Case& facts) {
 
 namespace {
 
+// A trace that began late and shows too few whole steps cannot tell whether something grows.
+bool may_grow(const Case& facts) {
+  constexpr size_t k_steps_that_tell = 4;
+  return began_late(facts) && facts.history.steps.size() < k_steps_that_tell;
+}
+
 // Earlier steps held as much as this one needs: it is not the need that is too much.
 bool need_is_usual(const Case& facts) {
-  if (facts.history.trend == Trend::growing) return false;
+  const Trend trend = facts.history.trend;
+  if (trend == Trend::growing || trend == Trend::jumping || may_grow(facts)) return false;
   const uint64_t before = facts.history.highest_before_bytes;
   return before > 0 && needed(facts) <= before + before / 10;
 }
 
 // No earlier step tells; but the free bytes inside the segments would do, and they are many.
 bool cache_would_do(const Case& facts) {
-  return facts.steps.finished == 0 && facts.at.cached_bytes() >= facts.oom->rounded &&
+  return facts.steps.finished == 0 && !may_grow(facts) &&
+         facts.at.cached_bytes() >= facts.oom->rounded &&
          facts.at.cached_bytes() >= facts.at.reserved_bytes / 20;
 }
 
@@ -138,8 +214,10 @@ std::optional<Cause> fragmentation(const Case& facts) {
   const bool rescued = facts.rescue && facts.rescue->at_least;
   const bool maybe = facts.rescue && facts.rescue->at_most;
   if (rescued && usual) return fragmentation_with(facts, Confidence::certain);
-  if (maybe || facts.at.cached_bytes() >= facts.oom->rounded)
-    return fragmentation_with(facts, Confidence::likely);
+  // Of a full card a few free bytes are no layout that could be better.
+  const bool much = facts.at.cached_bytes() >= facts.oom->rounded &&
+                    facts.at.cached_bytes() >= facts.at.reserved_bytes / 50;
+  if (maybe || much) return fragmentation_with(facts, Confidence::likely);
   return std::nullopt;
 }
 
@@ -148,7 +226,7 @@ std::optional<Cause> fragmentation(const Case& facts) {
 std::optional<Cause> rescued_request(const Case& facts) {
   if (!facts.oom || !facts.limits || !facts.rescue || !facts.rescue->at_least) return std::nullopt;
   if (facts.at.cached_bytes() < facts.at.reserved_bytes / 50) return std::nullopt;
-  return fragmentation_with(facts, Confidence::likely);
+  return fragmentation_with(facts, may_grow(facts) ? Confidence::possible : Confidence::likely);
 }
 
 // The same, where the limit is only known as a range.

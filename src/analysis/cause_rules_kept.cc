@@ -41,7 +41,7 @@ std::optional<Cause> weights_exceed_capacity(const Case& facts) {
   const StackRoles roles(facts.snapshot);
   const bool moving = roles[facts.oom_stack] == StackRole::module_move;
   const uint64_t parameters = held(facts, Category::parameters);
-  if (parameters * 10 < facts.at.allocated_bytes * 9) return std::nullopt;
+  if (parameters == 0 || parameters * 10 < facts.at.allocated_bytes * 9) return std::nullopt;
   if (!moving && (facts.steps.known() || roles.any())) return std::nullopt;
   Cause cause{"weights_exceed_capacity", moving ? Confidence::certain : Confidence::likely, {}, {}};
   cause.evidence.push_back({moving ? "moving_model" : "only_parameters",
@@ -55,6 +55,7 @@ std::optional<Cause> stale_reference(const Case& facts) {
   const uint32_t last_begin = facts.steps.begins.front();
   std::map<uint64_t, uint32_t> early;  // size -> how many
   uint64_t late_bytes = 0, twin_bytes = 0;
+  std::map<uint32_t, uint64_t> models;  // steps before it -> bytes
   const StackRoles roles(facts.snapshot);
   for (size_t i = 0; i < facts.lifetimes.rows.size(); ++i) {
     const Lifetime& row = facts.lifetimes.rows[i];
@@ -64,25 +65,53 @@ std::optional<Cause> stale_reference(const Case& facts) {
     } else if (roles[row.stack] == StackRole::module_move) {
       late_bytes += row.block_bytes;
       const auto twin = early.find(row.requested_bytes);
-      if (twin != early.end()) twin_bytes += row.block_bytes;
+      if (twin == early.end()) continue;
+      twin_bytes += row.block_bytes;
+      models[facts.steps.at(row.alloc_event).value_or(0)] += row.block_bytes;
     }
   }
   if (late_bytes == 0 || twin_bytes * 10 < late_bytes * 9 || twin_bytes < facts.oom->rounded)
     return std::nullopt;
   Cause cause{"stale_reference", Confidence::likely, {}, {}};
-  cause.evidence.push_back({"second_model",
-                            {bytes("model", late_bytes), count("steps", facts.steps.finished),
-                             bytes("parameters", held(facts, Category::parameters))}});
+  for (const auto& [steps, model] : models)
+    cause.evidence.push_back({"second_model",
+                              {bytes("model", model), count("steps", steps),
+                               bytes("parameters", held(facts, Category::parameters))}});
   return cause;
 }
+
+namespace {
+
+uint64_t made_in_open_step(const Case& facts) {
+  uint64_t made = 0;
+  for (const StepMark& mark : facts.steps.marks) {
+    if (mark.kind != StepMarkKind::optimizer || !mark.open) continue;
+    made = 0;
+    for (const Lifetime& row : facts.lifetimes.rows)
+      if (row.alloc_event != k_before && row.alloc_event >= mark.begin &&
+          is_allocated(row, oom_event(facts)))
+        made += row.block_bytes;
+  }
+  return made;
+}
+
+}  // namespace
 
 std::optional<Cause> optimizer_state(const Case& facts) {
   if (!facts.oom || !is_open_at(facts, StepMarkKind::optimizer, oom_event(facts)))
     return std::nullopt;
   const uint64_t state = held(facts, Category::optimizer_state);
-  const bool first = facts.steps.finished == 0;
+  const uint64_t parameters = held(facts, Category::parameters);
+  // Of a trace that began late only what this step makes is known to be new.
+  const bool first = facts.steps.finished == 0 && facts.steps.first == 0 && parameters > 0 &&
+                     (!began_late(facts) || made_in_open_step(facts) * 2 > state);
   // A later step has its state already; then its temporaries are what does not fit.
-  Cause cause{"optimizer_state", first ? Confidence::certain : Confidence::likely, {}, {}};
+  Cause cause{"optimizer_state",
+              first                                            ? Confidence::certain
+              : began_late(facts) && facts.steps.finished == 0 ? Confidence::possible
+                                                               : Confidence::likely,
+              {},
+              {}};
   cause.evidence.push_back(
       {first ? "first_optimizer_step" : "in_optimizer_step",
        {bytes("state", state), bytes("parameters", held(facts, Category::parameters)),
@@ -124,6 +153,9 @@ std::optional<Cause> eval_without_no_grad(const Case& facts) {
   if (!facts.oom || facts.steps.begins.empty()) return std::nullopt;
   const std::string name = evaluating_frame(facts, facts.oom_stack);
   const uint32_t begin = facts.steps.begins.back();
+  // The step before this one, unless the trace began inside it.
+  const std::vector<StepUse>& uses = facts.history.steps;
+  const bool compares = uses.size() > (began_late(facts) ? 2u : 1u);
   uint64_t kept = 0;
   uint32_t blocks = 0, usual_blocks = 0;
   bool backward = false;
@@ -137,19 +169,21 @@ std::optional<Cause> eval_without_no_grad(const Case& facts) {
     if (is_allocated(row, oom_event(facts)) && row.alloc_event >= begin) {
       kept += row.block_bytes;
       ++blocks;
-    } else if (facts.history.steps.size() > 1) {
-      const StepUse& before = facts.history.steps[facts.history.steps.size() - 2];
+    } else if (compares) {
+      const StepUse& before = uses[uses.size() - 2];
       usual_blocks += row.alloc_event >= before.begin && row.alloc_event < before.end ? 1 : 0;
     }
   }
   if (backward || kept * 4 < facts.at.allocated_bytes) return std::nullopt;
   // More than one forward pass has piled up.
-  const bool piles_up = facts.steps.finished > 0 && blocks >= usual_blocks + usual_blocks / 2;
-  if (!piles_up) return std::nullopt;
+  const bool piles_up =
+      facts.steps.finished + facts.steps.first > 0 && blocks >= usual_blocks + usual_blocks / 2;
+  // Without a step to compare with only a function's name says that it evaluates.
+  if (!piles_up || (name.empty() && usual_blocks == 0)) return std::nullopt;
   Cause cause{
       "eval_without_no_grad", name.empty() ? Confidence::possible : Confidence::likely, {}, {}};
   cause.evidence.push_back(
-      {"no_backward",
+      {usual_blocks == 0 ? "no_backward_alone" : "no_backward",
        {bytes("kept", kept), count("blocks", blocks), count("usual", usual_blocks)}});
   if (!name.empty()) cause.evidence.push_back({"evaluating", {text("function", name)}});
   return cause;

@@ -75,9 +75,34 @@ std::optional<Cause> attention_quadratic(const Case& facts) {
   return cause;
 }
 
+namespace {
+
+// In a run that lived: what convolutions took for a moment is the larger part of what it reserved,
+// and no tensor comes near.
+std::optional<Cause> large_workspace(const Case& facts) {
+  if (!facts.study.program.has_workspaces) return std::nullopt;
+  uint64_t workspace = 0, largest = 0;
+  for (const Lifetime& row : facts.lifetimes.rows) {
+    const bool passing = row.alloc_event != k_before && row.free_requested == row.alloc_event + 1;
+    if (passing && !in_convolution(facts, row.stack)) continue;
+    uint64_t& kind = passing ? workspace : largest;
+    kind = std::max(kind, row.requested_bytes);
+  }
+  const uint64_t reserved = facts.study.verification.result.stats.reserved_bytes.peak;
+  if (workspace / 4 < largest || workspace < reserved / 2) return std::nullopt;
+  Cause cause{"autotune_workspace", Confidence::likely, {}, {}};
+  cause.evidence.push_back(
+      {"passing_workspace",
+       {bytes("workspace", workspace), bytes("reserved", reserved), bytes("largest", largest)}});
+  return cause;
+}
+
+}  // namespace
+
 // The library's own memory: a request made in a convolution that no tensor explains.
 std::optional<Cause> autotune_workspace(const Case& facts) {
-  if (!facts.oom || !in_convolution(facts, facts.oom_stack)) return std::nullopt;
+  if (!facts.oom) return large_workspace(facts);
+  if (!in_convolution(facts, facts.oom_stack)) return std::nullopt;
   const uint64_t largest = largest_block(facts);
   if (facts.oom->rounded / 4 < largest) return std::nullopt;
   Cause cause{"autotune_workspace", Confidence::likely, {}, {}};
@@ -111,6 +136,8 @@ std::optional<Cause> oversized_input(const Case& facts) {
   if (needed(facts) < history.highest_before_bytes + history.highest_before_bytes / 5)
     return std::nullopt;
   Cause cause{"oversized_input", Confidence::likely, {}, {}};
+  // The first of them is not whole then.
+  if (began_late(facts) && facts.steps.finished < 3) cause.confidence = Confidence::possible;
   cause.evidence.push_back(
       {"larger_step",
        {bytes("needed", needed(facts)), bytes("before", history.highest_before_bytes),

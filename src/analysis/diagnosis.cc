@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "analysis/oom_moment.h"
+
 namespace cufit::analysis {
 namespace {
 
@@ -19,30 +21,72 @@ Instant instant_at(const Snapshot& snapshot, const Study& study, const Observati
   return instant;
 }
 
-Limits limits_of(const Study& study, std::optional<uint64_t> given) {
+Limits given_limits(uint64_t given) {
   Limits limits;
-  if (given) {
-    limits.at_least = limits.at_most = *given;
-    limits.given = true;
-    return limits;
-  }
-  limits.at_least = study.limit->at_least;
-  limits.at_most = study.limit->below - 1;
-  limits.card_full = study.limit->card_full;
+  limits.at_least = limits.at_most = given;
+  limits.given = true;
   return limits;
 }
 
+// As memory::RecordedLimit, which only is where the model failed too.
+Limits recorded_limits(const Study& study, const OomInstant& oom, uint64_t peak_reserved) {
+  Limits limits;
+  if (study.limit && !oom.served_by_model) {
+    limits.at_least = study.limit->at_least;
+    limits.at_most = study.limit->below - 1;
+    limits.card_full = study.limit->card_full;
+    return limits;
+  }
+  const uint64_t reserved = oom.request.reserved;
+  limits.at_least = std::max(reserved, peak_reserved);
+  limits.at_most = std::max(limits.at_least, reserved + oom.request.tried - 1);
+  if (oom.device_free && *oom.device_free < oom.request.tried) {
+    limits.card_full = true;
+    limits.at_least = limits.at_most = std::max(limits.at_least, reserved + *oom.device_free);
+  }
+  return limits;
+}
+
+// The failure that the model did not repeat: the last one that nobody caught, else the last.
+std::optional<memory::Op> recorded_failure(const Study& study) {
+  std::optional<memory::Op> found;
+  for (const memory::Op& op : study.program.ops)
+    if (op.kind == memory::OpKind::failed && (!found || !op.caught || found->caught)) found = op;
+  return found;
+}
+
+memory::OutOfMemory as_recorded(const Study& study, const Observation& so_far,
+                                const memory::Op& op) {
+  const std::vector<SegmentRange> segments = segment_ranges(study.recording, study.program);
+  const OomMoment moment = oom_moment_at(study.recording, op.event, so_far.lifetimes, segments);
+  memory::OutOfMemory out;
+  out.event = op.event;
+  out.requested = out.rounded = moment.rounded_bytes;
+  out.tried = moment.segment_bytes;
+  out.allocated = moment.allocated;
+  out.reserved = moment.reserved;
+  out.largest_free_in_pool = moment.usable.largest;
+  out.largest_free = moment.free.largest;
+  return out;
+}
+
 OomInstant oom_instant(const Snapshot& snapshot, const Study& study, const Observation& so_far,
-                       std::optional<uint64_t> limit) {
+                       const memory::OutOfMemory& request, std::optional<uint64_t> limit) {
   OomInstant out;
-  out.request = *study.verification.result.oom;
+  out.request = request;
+  out.served_by_model = !study.verification.result.oom;
   const auto event = static_cast<uint32_t>(out.request.event);
   out.instant = instant_at(snapshot, study, so_far, event);
   const memory::TraceEvent& row = snapshot.events[snapshot.traces[study.device].first + event];
   out.place = place_of(snapshot, row.stack);
   if (row.action == memory::Action::oom && row.address != memory::k_absent)
     out.device_free = row.address;
-  out.limits = limits_of(study, limit);
+  out.limits =
+      limit ? given_limits(*limit) : recorded_limits(study, out, so_far.peak_reserved_bytes);
+  for (const memory::Op& op : study.program.ops) {
+    if (op.event == event && op.kind == memory::OpKind::failed) out.caught = op.caught;
+    if (op.event > event && op.kind == memory::OpKind::malloc) ++out.requests_later;
+  }
   return out;
 }
 
@@ -74,8 +118,14 @@ Observation observe(const Snapshot& snapshot, const Study& study, std::optional<
   out.peak = instant_at(snapshot, study, out, static_cast<uint32_t>(peak - allocated.begin()));
   out.peak_reserved_bytes = study.verification.result.stats.reserved_bytes.peak;
   out.highest_pending_bytes = highest_pending(out.lifetimes);
-  if (study.verification.result.oom && study.limit)
-    out.oom = oom_instant(snapshot, study, out, limit);
+  out.ooms = static_cast<uint32_t>(
+      std::count_if(study.program.ops.begin(), study.program.ops.end(),
+                    [](const memory::Op& op) { return op.kind == memory::OpKind::failed; }));
+  if (study.verification.result.oom && study.limit) {
+    out.oom = oom_instant(snapshot, study, out, *study.verification.result.oom, limit);
+  } else if (const std::optional<memory::Op> failed = recorded_failure(study)) {
+    out.oom = oom_instant(snapshot, study, out, as_recorded(study, out, *failed), limit);
+  }
   if (out.history.trend == Trend::growing)
     out.growing = sites_at(snapshot, out.lifetimes, out.categories, out.lifetimes.work_end,
                            &out.history.grows);
@@ -86,8 +136,9 @@ Result<Diagnosis> diagnose(const Snapshot& snapshot, const Study& study,
                            std::optional<uint64_t> limit) {
   Diagnosis out;
   static_cast<Observation&>(out) = observe(snapshot, study, limit);
-  std::optional<Limits> limits;
-  if (out.oom) limits = out.oom->limits;
+  if (limit) out.limits = given_limits(*limit);
+  if (out.oom) out.limits = out.oom->limits;
+  const std::optional<Limits>& limits = out.limits;
   CUFIT_TRY(advice, advice_for(study, out.history, limits));
   out.advice = std::move(advice);
   for (const Advice& one : out.advice)
@@ -108,7 +159,8 @@ Result<Diagnosis> diagnose(const Snapshot& snapshot, const Study& study,
              out.peak.moment,
              out.peak.by_category,
              limits,
-             {}};
+             {},
+             out.highest_pending_bytes};
   if (out.oom) {
     facts.oom = out.oom->request;
     const size_t event = snapshot.traces[study.device].first + out.oom->request.event;
@@ -119,6 +171,9 @@ Result<Diagnosis> diagnose(const Snapshot& snapshot, const Study& study,
     facts.rescue = rescue_among(out.advice, limits);
   }
   out.causes = causes_of(facts);
+  out.evaluates = std::any_of(out.causes.begin(), out.causes.end(), [](const Cause& cause) {
+    return cause.id == "eval_without_no_grad" && cause.confidence != Confidence::possible;
+  });
   // A recording that the model cannot follow, or that contradicts itself, proves nothing.
   if (study.verification.exact() && study.program.contradictions == 0) return out;
   for (Cause& cause : out.causes)

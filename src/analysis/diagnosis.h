@@ -23,6 +23,10 @@ struct OomInstant {
   Place place;                  // that asked
   std::optional<uint64_t> device_free;
   Limits limits;
+  // The model would have served the request: it may be wrong about what was cached.
+  bool served_by_model = false;
+  bool caught = false;          // a library had another way and went on
+  uint32_t requests_later = 0;  // allocations of the trace after it: the program went on
 };
 
 // What happened, without a word on why.
@@ -35,11 +39,15 @@ struct Observation {
   std::optional<OomInstant> oom;
   uint64_t peak_reserved_bytes = 0;
   uint64_t highest_pending_bytes = 0;
+  uint32_t ooms = 0;          // requests of the trace that could not be served
   std::vector<Site> growing;  // at the end of work, what grows; empty unless history says so
 };
 
 struct Diagnosis : Observation {
   std::vector<Cause> causes;  // best first
+  bool evaluates = false;     // what comes after the last finished step is no step
+  // Of the recorded end, or as the user gave them; absent: neither.
+  std::optional<Limits> limits;
   std::vector<Advice> advice;
   std::vector<std::string> not_modelled;
 };

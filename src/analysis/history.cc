@@ -54,6 +54,13 @@ bool grows_steadily(const std::vector<StepUse>& uses, uint64_t& per_step) {
   return up * 4 >= rises.size() * 3 && last > first && last - first >= least;
 }
 
+// A second model, a cache that is filled once: what steps begin with rises, but in few of them.
+bool jumps(const std::vector<StepUse>& uses) {
+  if (uses.size() < k_least_steps) return false;
+  const uint64_t first = uses[1].begin_bytes, last = uses.back().begin_bytes;
+  return last > first && last - first >= std::max(first / 4, k_least_growth);
+}
+
 }  // namespace
 
 const char* to_string(Trend trend) {
@@ -64,6 +71,8 @@ const char* to_string(Trend trend) {
       return "growing";
     case Trend::spiking:
       return "spiking";
+    case Trend::jumping:
+      return "jumping";
     case Trend::unknown:
       break;
   }
@@ -111,7 +120,7 @@ History history_of(const Lifetimes& lifetimes, const std::vector<Category>& cate
   const bool spikes =
       history.usual_peak_bytes > 0 &&
       highest - std::min(highest, history.usual_peak_bytes) >= history.usual_peak_bytes / 4;
-  history.trend = spikes ? Trend::spiking : Trend::steady;
+  history.trend = spikes ? Trend::spiking : jumps(history.steps) ? Trend::jumping : Trend::steady;
   return history;
 }
 

@@ -10,7 +10,7 @@
 
 namespace cufit::analysis {
 
-enum class Trend : uint8_t { unknown, steady, growing, spiking };
+enum class Trend : uint8_t { unknown, steady, growing, spiking, jumping };
 const char* to_string(Trend trend);
 
 struct StepUse {
@@ -25,7 +25,8 @@ struct StepUse {
 struct History {
   std::vector<StepUse> steps;
   // growing: what steps begin with rises in at least three of four steps, by k_least_growth in all.
-  // spiking: one step's peak is 1.25 times the median or more. unknown: less than three steps.
+  // spiking: one step's peak is 1.25 times the median or more. jumping: the last step begins with
+  // 1.25 times as much as the second, without growing. unknown: less than three steps.
   Trend trend = Trend::unknown;
   uint64_t growth_per_step_bytes = 0;  // median
   uint64_t growth_bytes = 0;           // allocated at the end of work by rows that grow

@@ -20,7 +20,11 @@ struct Moment {
   uint64_t releasable_bytes = 0;      // segments that are free as a whole
   uint64_t private_reserved_bytes = 0, private_allocated_bytes = 0;  // of pools other than 0
 
-  uint64_t cached_bytes() const { return reserved_bytes - allocated_bytes - pending_bytes; }
+  // 0 where the trace contradicts itself: see fits().
+  uint64_t cached_bytes() const { return fits() ? reserved_bytes - used_bytes() : 0; }
+  uint64_t used_bytes() const { return allocated_bytes + pending_bytes; }
+  // What is in use lies inside what is reserved. False: the trace contradicts itself.
+  bool fits() const { return used_bytes() <= reserved_bytes; }
 };
 
 // After `event`.

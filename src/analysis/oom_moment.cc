@@ -71,8 +71,10 @@ class Counting {
   bool is_small_;
 };
 
-OomMoment moment(const memory::Recording& recording, uint32_t event, const Lifetimes& lifetimes,
-                 std::span<const SegmentRange> segments) {
+}  // namespace
+
+OomMoment oom_moment_at(const memory::Recording& recording, uint32_t event,
+                        const Lifetimes& lifetimes, std::span<const SegmentRange> segments) {
   OomMoment out;
   out.event = event;
   const memory::RecordedEvent& request = recording.events[event];
@@ -92,8 +94,6 @@ OomMoment moment(const memory::Recording& recording, uint32_t event, const Lifet
   return out;
 }
 
-}  // namespace
-
 std::vector<OomMoment> oom_moments(const memory::Snapshot& snapshot, uint32_t device,
                                    const memory::Recording& recording, const Lifetimes& lifetimes,
                                    std::span<const SegmentRange> segments, size_t limit) {
@@ -101,7 +101,7 @@ std::vector<OomMoment> oom_moments(const memory::Snapshot& snapshot, uint32_t de
   const size_t first = snapshot.traces[device].first;
   for (uint32_t e = 0; e < recording.events.size() && out.size() < limit; ++e) {
     if (recording.events[e].action != memory::RecordedAction::oom) continue;
-    out.push_back(moment(recording, e, lifetimes, segments));
+    out.push_back(oom_moment_at(recording, e, lifetimes, segments));
     const uint64_t device_free = snapshot.events[first + e].address;  // oom: not an address
     if (device_free != memory::k_absent) out.back().device_free = device_free;
   }

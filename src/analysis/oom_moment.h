@@ -29,6 +29,10 @@ struct OomMoment {
   FreeSpace usable;                     // in those of the request's stream, pool and size class
 };
 
+// `event`: of an out-of-memory. Leaves device_free out.
+OomMoment oom_moment_at(const memory::Recording& recording, uint32_t event,
+                        const Lifetimes& lifetimes, std::span<const SegmentRange> segments);
+
 // At most `limit` moments, the first ones.
 std::vector<OomMoment> oom_moments(const memory::Snapshot& snapshot, uint32_t device,
                                    const memory::Recording& recording, const Lifetimes& lifetimes,

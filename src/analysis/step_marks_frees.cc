@@ -66,8 +66,11 @@ class Finder {
       mark.end = rows_[run.rows.back()].free_requested + 1;
       out.push_back(mark);
     }
-    // One is enough for a run that died early, not for one that went on without a second.
-    const bool goes_on = out.size() == 1 && freed_at_.size() / k_max_of_one > out[0].end;
+    // One is enough for a run that died early, not for one that went on without a second: a
+    // program that lived may have freed a cache of such sizes once.
+    const bool lived = work_end_ >= freed_at_.size() ||
+                       snapshot_.events[trace_.first + work_end_].action != Action::oom;
+    const bool goes_on = out.size() == 1 && (lived || freed_at_.size() / k_max_of_one > out[0].end);
     if (goes_on) out.clear();
     return out;
   }

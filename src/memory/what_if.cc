@@ -142,10 +142,20 @@ std::vector<size_t> first_alike(const std::vector<ReplayOptions>& options) {
 
 }  // namespace
 
+bool ran_out(const Snapshot& snapshot, uint32_t device) {
+  const Trace& trace = snapshot.traces[device];
+  for (size_t i = trace.first; i < trace.first + trace.count; ++i)
+    if (snapshot.events[i].action == Action::oom) return true;
+  return false;
+}
+
 uint32_t busiest_device(const Snapshot& snapshot) {
+  const auto key = [&](uint32_t device) {
+    return std::pair(ran_out(snapshot, device), snapshot.traces[device].count);
+  };
   uint32_t best = 0;
   for (uint32_t i = 1; i < snapshot.traces.size(); ++i)
-    if (snapshot.traces[i].count > snapshot.traces[best].count) best = i;
+    if (key(i) > key(best)) best = i;
   return best;
 }
 

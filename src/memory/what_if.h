@@ -31,13 +31,15 @@ struct Study {
   Verification verification;  // under the recorded settings
   // What each allocation of the program really took; 0 where the model put it elsewhere.
   std::vector<uint64_t> block_bytes;
-  std::string settings;       // the recorded ones as PyTorch writes them; empty: defaults
+  std::string settings;  // the recorded ones as PyTorch writes them; empty: defaults
   std::optional<RecordedLimit> limit;
 
   size_t event_count() const { return recording.events.size(); }
 };
 
-// The device with the longest trace.
+// Whether the trace of a device tells of a request that could not be served.
+bool ran_out(const Snapshot& snapshot, uint32_t device);
+// The device that ran out of memory; of several, or if none did, the one with the longest trace.
 uint32_t busiest_device(const Snapshot& snapshot);
 
 // Snapshots do not name their torch. Without `version`, the newest one whose fields fit and that

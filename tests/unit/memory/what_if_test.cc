@@ -44,6 +44,14 @@ TEST(WhatIf, RepeatsEveryProgramThatDied) {
   EXPECT_GE(files, 16u);
 }
 
+TEST(WhatIf, TheDeviceThatRanOutComesFirst) {
+  Snapshot snapshot = load("two-gpus");
+  EXPECT_FALSE(ran_out(snapshot, 0));
+  snapshot.events[snapshot.traces[0].first].action = Action::oom;
+  EXPECT_TRUE(ran_out(snapshot, 0));
+  EXPECT_EQ(busiest_device(snapshot), 0u);
+}
+
 TEST(WhatIf, DevicesOfOneProcessAreReplayedApart) {
   const Snapshot snapshot = load("two-gpus");
   uint64_t peaks = 0;
