@@ -23,8 +23,9 @@ Result<report::MemRun> read_run(const Arguments& arguments, const std::string& p
   CUFIT_TRY(torch, chosen_torch(arguments));
   CUFIT_TRY(snapshot, load_snapshot(path));
   run.snapshot = std::move(snapshot);
-  CUFIT_TRY(device, chosen_device(arguments, run.snapshot));
-  Result<memory::Study> study = memory::study_of(run.snapshot, device, torch);
+  const Result<uint32_t> device = chosen_device(arguments, run.snapshot);
+  if (!device) return Error(device.error()).in(path);
+  Result<memory::Study> study = memory::study_of(run.snapshot, *device, torch);
   if (!study) return std::move(study.error()).in(path);
   run.study = std::move(*study);
   run.seen = analysis::observe(run.snapshot, run.study, std::nullopt);

@@ -127,6 +127,10 @@ class MemComparePainter : private Screen {
   }
 
   void next_step() {
+    if (peak(view_.b) == peak(view_.a)) {
+      next(cut_commands(words("next_same", {{"file", printable(view_.b.file)}})));
+      return;
+    }
     const bool b_is_larger = peak(view_.b) >= peak(view_.a);
     const MemRun& larger = b_is_larger ? view_.b : view_.a;
     next(cut_commands(words("next", {{"file", printable(larger.file)}})));

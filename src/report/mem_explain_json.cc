@@ -19,6 +19,13 @@ MemJson step_or_null(const std::optional<uint32_t>& step) {
   return step ? MemJson(*step) : MemJson(nullptr);
 }
 
+// Null in an evaluation that follows a step; `after_step` then says which.
+void add_step(MemJson& out, const analysis::Diagnosis& diagnosis, const Instant& instant) {
+  const std::optional<uint32_t> after = step_before_evaluation(diagnosis, instant);
+  out["step"] = after ? MemJson(nullptr) : step_or_null(instant.step);
+  out["after_step"] = step_or_null(after);
+}
+
 MemJson frame_json(const memory::Snapshot& snapshot, uint32_t frame) {
   if (frame >= analysis::k_not_python) return nullptr;
   const memory::Frame& at = snapshot.stacks.frame(frame);
@@ -94,7 +101,7 @@ MemJson peak_json(const MemExplainView& view) {
   const Instant& peak = view.diagnosis.peak;
   MemJson out;
   out["event"] = peak.moment.event;
-  out["step"] = step_or_null(peak.step);
+  add_step(out, view.diagnosis, peak);
   out["allocated_bytes"] = peak.moment.allocated_bytes;
   out["reserved_bytes"] = peak.moment.reserved_bytes;
   out["by_category"] = categories_json(peak);
@@ -107,7 +114,7 @@ MemJson oom_json(const MemExplainView& view) {
   const analysis::OomInstant& oom = *view.diagnosis.oom;
   MemJson out;
   out["event"] = oom.request.event;
-  out["step"] = step_or_null(oom.instant.step);
+  add_step(out, view.diagnosis, oom.instant);
   out["tried_bytes"] = oom.request.tried;
   out["requested_bytes"] = oom.request.rounded;
   out["allocated_bytes"] = oom.instant.moment.allocated_bytes;
@@ -117,6 +124,9 @@ MemJson oom_json(const MemExplainView& view) {
   out["limit_at_least_bytes"] = oom.limits.at_least;
   out["limit_at_most_bytes"] = oom.limits.at_most;
   out["card_full"] = oom.limits.card_full;
+  out["served_by_model"] = oom.served_by_model;
+  out["caught_by_library"] = oom.caught;
+  out["requests_later"] = oom.requests_later;
   out["asked_by"] = place_json(view.snapshot, oom.place);
   out["by_category"] = categories_json(oom.instant);
   out["by_frame"] = sites_json(view.snapshot, oom.instant.by_frame);
@@ -172,11 +182,53 @@ MemJson advice_json(const std::vector<analysis::Advice>& advice) {
                    {"peak_reserved_bytes", one.peak_reserved_bytes},
                    {"saved_bytes", one.saved_bytes},
                    {"survives", one.survives ? MemJson(*one.survives) : MemJson(nullptr)},
-                   {"smallest_limit_bytes", size_or_null(one.smallest_limit_bytes)}});
+                   {"smallest_limit_bytes", size_or_null(one.smallest_limit_bytes)},
+                   {"not_modelled", one.not_modelled}});
+  return out;
+}
+
+// Of a limit that the user named; warning: "below_held" or "above_refused".
+MemJson given_limit_json(const analysis::Diagnosis& diagnosis) {
+  if (!diagnosis.limits || !diagnosis.limits->given) return nullptr;
+  const char* warning = limit_warning(diagnosis);
+  return {{"bytes", diagnosis.limits->at_most},
+          {"warning", *warning == 0 ? MemJson(nullptr) : MemJson(warning)}};
+}
+
+MemJson devices_json(const MemExplainView& view) {
+  MemJson out = MemJson::array();
+  for (uint32_t i = 0; i < view.snapshot.traces.size(); ++i)
+    out.push_back({{"device", i},
+                   {"events", view.snapshot.traces[i].count},
+                   {"ran_out", memory::ran_out(view.snapshot, i)},
+                   {"explained", i == view.study.device}});
   return out;
 }
 
 }  // namespace
+
+std::optional<uint32_t> step_before_evaluation(const analysis::Diagnosis& diagnosis,
+                                               const Instant& instant) {
+  const uint32_t finished = diagnosis.steps.first + diagnosis.steps.finished;
+  if (!diagnosis.evaluates || !instant.step || *instant.step < finished || finished == 0)
+    return std::nullopt;
+  return finished - 1;
+}
+
+bool contradicts_itself(const MemExplainView& view) {
+  return view.study.program.contradictions > 0 || !view.diagnosis.peak.moment.fits() ||
+         (view.diagnosis.oom && !view.diagnosis.oom->instant.moment.fits());
+}
+
+// The run held more than that, or would have got what was refused.
+const char* limit_warning(const analysis::Diagnosis& diagnosis) {
+  if (!diagnosis.limits || !diagnosis.limits->given) return "";
+  const uint64_t limit = diagnosis.limits->at_most;
+  if (!diagnosis.oom) return limit < diagnosis.peak_reserved_bytes ? "below_held" : "";
+  if (limit < diagnosis.oom->request.reserved) return "below_held";
+  return limit - diagnosis.oom->request.reserved >= diagnosis.oom->request.tried ? "above_refused"
+                                                                                 : "";
+}
 
 std::string evidence_words(const analysis::EvidenceItem& item, std::string_view lang,
                            const knowledge::Knowledge& knowledge) {
@@ -205,6 +257,8 @@ std::string mem_explain_json(const MemExplainView& view) {
   out["schema"] = "cufit.mem.explain/1";
   out["cufit"] = CUFIT_VERSION;
   out["recorded"] = recorded_json(view.study);
+  out["devices"] = devices_json(view);
+  out["contradicts_itself"] = contradicts_itself(view);
   out["root_cause"] =
       diagnosis.causes.empty() ? MemJson(nullptr) : cause_json(diagnosis.causes[0], view.knowledge);
   out["also"] = MemJson::array();
@@ -212,6 +266,8 @@ std::string mem_explain_json(const MemExplainView& view) {
     out["also"].push_back(cause_json(diagnosis.causes[i], view.knowledge));
   out["peak"] = peak_json(view);
   out["oom"] = oom_json(view);
+  out["ooms"] = diagnosis.ooms;
+  out["given_limit"] = given_limit_json(diagnosis);
   out["steps"] = steps_json(view);
   out["fragmentation"] = fragmentation_json(diagnosis);
   out["advice"] = advice_json(diagnosis.advice);

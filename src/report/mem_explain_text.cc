@@ -69,6 +69,55 @@ class MemExplainPainter : private Screen {
                           {"events", thousands(view_.study.event_count())},
                           {"settings", settings_name(view_.study.settings)}}),
          "  ", "  ", "2");
+    trust();
+    devices();
+  }
+
+  // How far the numbers below can be believed.
+  void trust() {
+    if (contradicts_itself(view_)) flow(words("contradicts"), "  ", "  ", "33");
+    const memory::Verification& verification = view_.study.verification;
+    if (verification.exact()) return flow(words("exact"), "  ", "  ", "2");
+    flow(say("mem.inexact", {{"matched", thousands(verification.segment_events_matched)},
+                             {"all", thousands(verification.segment_events)},
+                             {"same", thousands(verification.addresses_matched)},
+                             {"blocks", thousands(verification.allocations)},
+                             {"event", thousands(verification.first_difference.value_or(0))}}),
+         "  ", "  ", "33");
+  }
+
+  void devices() {
+    std::string others;
+    for (uint32_t i = 0; i < view_.snapshot.traces.size(); ++i) {
+      if (i == view_.study.device || view_.snapshot.traces[i].count == 0) continue;
+      const char* key = memory::ran_out(view_.snapshot, i) ? "device_ran_out" : "device";
+      if (!others.empty()) others += say("semicolon");
+      others += words(key, {{"device", std::to_string(i)},
+                            {"events", thousands(view_.snapshot.traces[i].count)}});
+    }
+    if (!others.empty()) flow(words("devices", {{"devices", others}}), "  ", "  ", "2");
+  }
+
+  // What a word must be said about: a recorded failure that the model would have served, one that
+  // the program survived, a limit that cannot have been.
+  void remarks() {
+    if (diagnosis_.oom) {
+      const analysis::OomInstant& oom = *diagnosis_.oom;
+      if (oom.served_by_model) flow(words("served"), "  ", "  ", "33");
+      if (oom.requests_later > 0)
+        flow(words(oom.caught ? "caught" : "went_on", {{"count", thousands(oom.requests_later)},
+                                                       {"ooms", thousands(diagnosis_.ooms)}}),
+             "  ", "  ", "33");
+    }
+    const std::string warning = limit_warning(diagnosis_);
+    if (warning.empty()) return;
+    const uint64_t held =
+        diagnosis_.oom ? diagnosis_.oom->request.reserved : diagnosis_.peak_reserved_bytes;
+    const uint64_t refused = diagnosis_.oom ? held + diagnosis_.oom->request.tried : 0;
+    flow(words("limit_" + warning, {{"limit", gib(diagnosis_.limits->at_most)},
+                                    {"held", gib(held)},
+                                    {"refused", gib(refused)}}),
+         "  ", "  ", "33");
   }
 
   void title(const std::string& text, LinkState state, const std::string& before) {
@@ -83,6 +132,7 @@ class MemExplainPainter : private Screen {
     const size_t shown = style_.verbose ? cause.evidence.size() : k_evidence_shown;
     for (size_t i = 0; i < cause.evidence.size() && i < shown; ++i)
       flow(evidence_words(cause.evidence[i], style_.lang, knowledge_), "  - ", "    ");
+    remarks();
     if (style_.verbose) part("why", text_of(cause, "why", style_.lang));
     next(next_pieces(text_of(cause, "next", style_.lang), text_of(cause, "next", "en"),
                      text_of(cause, "next", "zh")));
@@ -106,12 +156,20 @@ class MemExplainPainter : private Screen {
     if (diagnosis_.oom) {
       title(words("unexplained"), LinkState::unknown, "");
       source();
+      const analysis::OomInstant& oom = *diagnosis_.oom;
+      flow(words(oom.device_free ? "numbers" : "numbers_unknown",
+                 {{"tried", gib(oom.request.tried)},
+                  {"reserved", gib(oom.instant.moment.reserved_bytes)},
+                  {"free", gib(oom.device_free.value_or(0))}}),
+           "  - ", "    ");
+      remarks();
       next(cut_commands(words("next_unexplained", {{"file", printable(view_.file)}})));
       return;
     }
     const bool trend = diagnosis_.history.trend != analysis::Trend::unknown;
     title(words(trend ? "lived" : "lived_unknown"), LinkState::ok, "");
     source();
+    remarks();
     const Advice* best = best_saving();
     const double reserved = double(diagnosis_.peak_reserved_bytes) / double(1u << 30);
     if (best != nullptr && !best->settings.empty()) {
@@ -123,6 +181,8 @@ class MemExplainPainter : private Screen {
   }
 
   std::string step_words(const Instant& instant) const {
+    if (const auto after = step_before_evaluation(diagnosis_, instant))
+      return words("after_step", {{"step", std::to_string(*after)}});
     if (instant.step) return words("in_step", {{"step", std::to_string(*instant.step)}});
     return diagnosis_.steps.known() ? words("in_setup") : "";
   }
@@ -138,6 +198,12 @@ class MemExplainPainter : private Screen {
     if (diagnosis_.oom) args["tried"] = gib(diagnosis_.oom->request.tried);
     heading(words(diagnosis_.oom ? "at_oom" : "at_peak", args));
     const analysis::Moment& at = instant.moment;
+    // Two sizes of one request are only worth a word where they look different.
+    if (diagnosis_.oom &&
+        gib(diagnosis_.oom->request.tried) != gib(diagnosis_.oom->request.rounded))
+      flow(words("segment", {{"request", gib(diagnosis_.oom->request.rounded)},
+                             {"segment", gib(diagnosis_.oom->request.tried)}}),
+           "  ", "  ");
     flow(words("totals", {{"allocated", gib(at.allocated_bytes)},
                           {"reserved", gib(at.reserved_bytes)},
                           {"peak", gib(diagnosis_.peak_reserved_bytes)}}),
@@ -154,16 +220,24 @@ class MemExplainPainter : private Screen {
       if (row.second != 0) width = std::max(width, columns(say("mem.category." + row.first)));
     for (const auto& [name, size] : rows) {
       if (size == 0) continue;
-      const double share = 100.0 * double(size) / double(std::max<uint64_t>(at.reserved_bytes, 1));
-      out_ += "  " + pad(say("mem.category." + name), width) + "  " +
-              right(gib(size), k_size_columns) + "  " + right(format("{:.1f} %", share), 7) + "\n";
+      out_ +=
+          "  " + pad(say("mem.category." + name), width) + "  " + right(gib(size), k_size_columns);
+      // Shares of a trace that contradicts itself would say nothing.
+      if (at.fits() && at.reserved_bytes > 0)
+        out_ +=
+            "  " + right(format("{:.1f} %", 100.0 * double(size) / double(at.reserved_bytes)), 7);
+      out_ += "\n";
     }
     if (diagnosis_.highest_pending_bytes >= diagnosis_.peak_reserved_bytes / 20)
       flow(words("pending", {{"pending", gib(diagnosis_.highest_pending_bytes)}}), "  ", "  ");
-    flow(words("cached", {{"cached", gib(at.cached_bytes())},
-                          {"split", gib(at.inactive_split_bytes)},
-                          {"largest", gib(at.largest_free_bytes)}}),
-         "  ", "  ", "2");
+    // At the end only what the request could have used counts.
+    const uint64_t largest =
+        diagnosis_.oom ? diagnosis_.oom->request.largest_free_in_pool : at.largest_free_bytes;
+    flow(
+        words(diagnosis_.oom ? "cached_at_oom" : "cached", {{"cached", gib(at.cached_bytes())},
+                                                            {"split", gib(at.inactive_split_bytes)},
+                                                            {"largest", gib(largest)}}),
+        "  ", "  ", "2");
   }
 
   std::string place_words(const analysis::Place& place) const {
@@ -203,9 +277,13 @@ class MemExplainPainter : private Screen {
     heading(words("steps"));
     const analysis::History& history = diagnosis_.history;
     if (!diagnosis_.steps.known()) return flow(words("steps_unknown"), "  ", "  ");
-    if (diagnosis_.steps.finished == 0 || history.steps.empty()) return flow(words("steps_none"), "  ", "  ");
+    if (diagnosis_.steps.finished == 0 || history.steps.empty())
+      return flow(words("steps_none"), "  ", "  ");
+    // What evaluates after the last step is none.
+    const auto end =
+        history.steps.end() - (diagnosis_.evaluates && history.steps.size() > 1 ? 1 : 0);
     const auto highest =
-        std::max_element(history.steps.begin(), history.steps.end(),
+        std::max_element(history.steps.begin(), end,
                          [](const auto& a, const auto& b) { return a.peak_bytes < b.peak_bytes; });
     flow(words("steps_known", {{"count", std::to_string(diagnosis_.steps.finished)},
                                {"trend", say(std::string("mem.trend.") + to_string(history.trend))},
@@ -222,25 +300,39 @@ class MemExplainPainter : private Screen {
   std::string advice_words(const Advice& one) const {
     const int64_t saved = one.saved_bytes;
     const char* key = saved > 0 ? "advice_saves" : saved < 0 ? "advice_costs" : "advice_same";
+    if (&one == &diagnosis_.advice[0]) key = diagnosis_.oom ? "advice_died" : "advice_recorded";
     if (one.remedy == analysis::Remedy::without_growth) key = "without_growth";
     std::string out =
         words(key, {{"settings", settings_name(one.settings)},
                     {"reserved", gib(one.peak_reserved_bytes)},
                     {"saved", gib(static_cast<uint64_t>(saved < 0 ? -saved : saved))}});
-    if (!diagnosis_.oom) return out;
-    out += say("semicolon");
-    if (!one.survives && one.smallest_limit_bytes)
-      return out + words("survives_from", {{"limit", gib(*one.smallest_limit_bytes)}});
-    out += words(one.survives.value_or(false) ? "survives" : "dies");
+    if (diagnosis_.limits) out += say("semicolon") + outcome_words(one);
+    if (!one.not_modelled.empty()) out += " " + say("mem.not_exact");
+    return out;
+  }
+
+  std::string outcome_words(const Advice& one) const {
+    const std::map<std::string, std::string> limit = {
+        {"limit", gib(one.smallest_limit_bytes.value_or(0))},
+        {"given", gib(diagnosis_.limits->at_most)}};
+    if (!diagnosis_.oom)
+      return words(one.survives.value_or(false) ? "would_live" : "would_die", limit);
+    if (!one.survives && one.smallest_limit_bytes) return words("survives_from", limit);
+    // Of the recorded settings it is known.
+    if (&one == &diagnosis_.advice[0] && !*one.survives && one.smallest_limit_bytes)
+      return words("enough_from", limit);
+    std::string out = words(one.survives.value_or(false) ? "survives" : "dies");
     if (one.smallest_limit_bytes && !*one.survives)
-      out += say("semicolon") + words("enough_from", {{"limit", gib(*one.smallest_limit_bytes)}});
+      out += say("semicolon") + words("enough_from", limit);
     return out;
   }
 
   void advice() {
     if (diagnosis_.advice.size() < 2) return;
     heading(words("help"));
-    for (size_t i = 1; i < diagnosis_.advice.size(); ++i)
+    if (!diagnosis_.causes.empty() && diagnosis_.causes[0].id == "runaway_request")
+      return flow(words("no_settings"), "  ", "  ");
+    for (size_t i = 0; i < diagnosis_.advice.size(); ++i)
       flow(advice_words(diagnosis_.advice[i]), "  - ", "    ");
   }
 
@@ -264,14 +356,6 @@ class MemExplainPainter : private Screen {
       const std::string text = say(key);
       labelled(say("mem.not_exact") + say("colon"), text == key ? printable(reason) : text);
     }
-    if (!view_.study.verification.exact())
-      flow(say("mem.inexact",
-               {{"matched", thousands(view_.study.verification.segment_events_matched)},
-                {"all", thousands(view_.study.verification.segment_events)},
-                {"same", thousands(view_.study.verification.addresses_matched)},
-                {"blocks", thousands(view_.study.verification.allocations)},
-                {"event", thousands(view_.study.verification.first_difference.value_or(0))}}),
-           "  ", "  ", "33");
   }
 
   const MemExplainView& view_;
