@@ -20,12 +20,6 @@ struct MemExplainView {
 std::string mem_explain_text(const MemExplainView& view, const Style& style);
 std::string mem_explain_json(const MemExplainView& view);  // schema cufit.mem.explain/1
 
-// The last finished step, where the instant lies in an evaluation after it.
-std::optional<uint32_t> step_before_evaluation(const analysis::Diagnosis& diagnosis,
-                                               const analysis::Instant& instant);
-bool contradicts_itself(const MemExplainView& view);
-// Of the limit that the user named: "below_held", "above_refused" or nothing.
-const char* limit_warning(const analysis::Diagnosis& diagnosis);
 // One line of evidence in words.
 std::string evidence_words(const analysis::EvidenceItem& item, std::string_view lang,
                            const knowledge::Knowledge& knowledge);

@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "report/explain.h"
 #include "report/mem_explain.h"
+#include "report/mem_explain_words.h"
 #include "report/mem_json.h"
 #include "report/mem_words.h"
 #include "report/page.h"
@@ -206,29 +207,6 @@ MemJson devices_json(const MemExplainView& view) {
 }
 
 }  // namespace
-
-std::optional<uint32_t> step_before_evaluation(const analysis::Diagnosis& diagnosis,
-                                               const Instant& instant) {
-  const uint32_t finished = diagnosis.steps.first + diagnosis.steps.finished;
-  if (!diagnosis.evaluates || !instant.step || *instant.step < finished || finished == 0)
-    return std::nullopt;
-  return finished - 1;
-}
-
-bool contradicts_itself(const MemExplainView& view) {
-  return view.study.program.contradictions > 0 || !view.diagnosis.peak.moment.fits() ||
-         (view.diagnosis.oom && !view.diagnosis.oom->instant.moment.fits());
-}
-
-// The run held more than that, or would have got what was refused.
-const char* limit_warning(const analysis::Diagnosis& diagnosis) {
-  if (!diagnosis.limits || !diagnosis.limits->given) return "";
-  const uint64_t limit = diagnosis.limits->at_most;
-  if (!diagnosis.oom) return limit < diagnosis.peak_reserved_bytes ? "below_held" : "";
-  if (limit < diagnosis.oom->request.reserved) return "below_held";
-  return limit - diagnosis.oom->request.reserved >= diagnosis.oom->request.tried ? "above_refused"
-                                                                                 : "";
-}
 
 std::string evidence_words(const analysis::EvidenceItem& item, std::string_view lang,
                            const knowledge::Knowledge& knowledge) {

@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "report/marks.h"
 #include "report/mem_explain.h"
+#include "report/mem_explain_words.h"
 #include "report/mem_words.h"
 #include "report/screen.h"
 #include "report/width.h"
@@ -69,55 +70,11 @@ class MemExplainPainter : private Screen {
                           {"events", thousands(view_.study.event_count())},
                           {"settings", settings_name(view_.study.settings)}}),
          "  ", "  ", "2");
-    trust();
-    devices();
+    remarks(source_remarks(view_, style_.lang));
   }
 
-  // How far the numbers below can be believed.
-  void trust() {
-    if (contradicts_itself(view_)) flow(words("contradicts"), "  ", "  ", "33");
-    const memory::Verification& verification = view_.study.verification;
-    if (verification.exact()) return flow(words("exact"), "  ", "  ", "2");
-    flow(say("mem.inexact", {{"matched", thousands(verification.segment_events_matched)},
-                             {"all", thousands(verification.segment_events)},
-                             {"same", thousands(verification.addresses_matched)},
-                             {"blocks", thousands(verification.allocations)},
-                             {"event", thousands(verification.first_difference.value_or(0))}}),
-         "  ", "  ", "33");
-  }
-
-  void devices() {
-    std::string others;
-    for (uint32_t i = 0; i < view_.snapshot.traces.size(); ++i) {
-      if (i == view_.study.device || view_.snapshot.traces[i].count == 0) continue;
-      const char* key = memory::ran_out(view_.snapshot, i) ? "device_ran_out" : "device";
-      if (!others.empty()) others += say("semicolon");
-      others += words(key, {{"device", std::to_string(i)},
-                            {"events", thousands(view_.snapshot.traces[i].count)}});
-    }
-    if (!others.empty()) flow(words("devices", {{"devices", others}}), "  ", "  ", "2");
-  }
-
-  // What a word must be said about: a recorded failure that the model would have served, one that
-  // the program survived, a limit that cannot have been.
-  void remarks() {
-    if (diagnosis_.oom) {
-      const analysis::OomInstant& oom = *diagnosis_.oom;
-      if (oom.served_by_model) flow(words("served"), "  ", "  ", "33");
-      if (oom.requests_later > 0)
-        flow(words(oom.caught ? "caught" : "went_on", {{"count", thousands(oom.requests_later)},
-                                                       {"ooms", thousands(diagnosis_.ooms)}}),
-             "  ", "  ", "33");
-    }
-    const std::string warning = limit_warning(diagnosis_);
-    if (warning.empty()) return;
-    const uint64_t held =
-        diagnosis_.oom ? diagnosis_.oom->request.reserved : diagnosis_.peak_reserved_bytes;
-    const uint64_t refused = diagnosis_.oom ? held + diagnosis_.oom->request.tried : 0;
-    flow(words("limit_" + warning, {{"limit", gib(diagnosis_.limits->at_most)},
-                                    {"held", gib(held)},
-                                    {"refused", gib(refused)}}),
-         "  ", "  ", "33");
+  void remarks(const std::vector<Remark>& remarks) {
+    for (const Remark& remark : remarks) flow(remark.text, "  ", "  ", remark.warns ? "33" : "2");
   }
 
   void title(const std::string& text, LinkState state, const std::string& before) {
@@ -132,7 +89,7 @@ class MemExplainPainter : private Screen {
     const size_t shown = style_.verbose ? cause.evidence.size() : k_evidence_shown;
     for (size_t i = 0; i < cause.evidence.size() && i < shown; ++i)
       flow(evidence_words(cause.evidence[i], style_.lang, knowledge_), "  - ", "    ");
-    remarks();
+    remarks(end_remarks(view_, style_.lang));
     if (style_.verbose) part("why", text_of(cause, "why", style_.lang));
     next(next_pieces(text_of(cause, "next", style_.lang), text_of(cause, "next", "en"),
                      text_of(cause, "next", "zh")));
@@ -162,14 +119,14 @@ class MemExplainPainter : private Screen {
                   {"reserved", gib(oom.instant.moment.reserved_bytes)},
                   {"free", gib(oom.device_free.value_or(0))}}),
            "  - ", "    ");
-      remarks();
+      remarks(end_remarks(view_, style_.lang));
       next(cut_commands(words("next_unexplained", {{"file", printable(view_.file)}})));
       return;
     }
     const bool trend = diagnosis_.history.trend != analysis::Trend::unknown;
     title(words(trend ? "lived" : "lived_unknown"), LinkState::ok, "");
     source();
-    remarks();
+    remarks(end_remarks(view_, style_.lang));
     const Advice* best = best_saving();
     const double reserved = double(diagnosis_.peak_reserved_bytes) / double(1u << 30);
     if (best != nullptr && !best->settings.empty()) {
@@ -228,7 +185,7 @@ class MemExplainPainter : private Screen {
             "  " + right(format("{:.1f} %", 100.0 * double(size) / double(at.reserved_bytes)), 7);
       out_ += "\n";
     }
-    if (diagnosis_.highest_pending_bytes >= diagnosis_.peak_reserved_bytes / 20)
+    if (diagnosis_.highest_pending_bytes > diagnosis_.peak_reserved_bytes / 20)
       flow(words("pending", {{"pending", gib(diagnosis_.highest_pending_bytes)}}), "  ", "  ");
     // At the end only what the request could have used counts.
     const uint64_t largest =
@@ -297,43 +254,13 @@ class MemExplainPainter : private Screen {
            "  ", "  ");
   }
 
-  std::string advice_words(const Advice& one) const {
-    const int64_t saved = one.saved_bytes;
-    const char* key = saved > 0 ? "advice_saves" : saved < 0 ? "advice_costs" : "advice_same";
-    if (&one == &diagnosis_.advice[0]) key = diagnosis_.oom ? "advice_died" : "advice_recorded";
-    if (one.remedy == analysis::Remedy::without_growth) key = "without_growth";
-    std::string out =
-        words(key, {{"settings", settings_name(one.settings)},
-                    {"reserved", gib(one.peak_reserved_bytes)},
-                    {"saved", gib(static_cast<uint64_t>(saved < 0 ? -saved : saved))}});
-    if (diagnosis_.limits) out += say("semicolon") + outcome_words(one);
-    if (!one.not_modelled.empty()) out += " " + say("mem.not_exact");
-    return out;
-  }
-
-  std::string outcome_words(const Advice& one) const {
-    const std::map<std::string, std::string> limit = {
-        {"limit", gib(one.smallest_limit_bytes.value_or(0))},
-        {"given", gib(diagnosis_.limits->at_most)}};
-    if (!diagnosis_.oom)
-      return words(one.survives.value_or(false) ? "would_live" : "would_die", limit);
-    if (!one.survives && one.smallest_limit_bytes) return words("survives_from", limit);
-    // Of the recorded settings it is known.
-    if (&one == &diagnosis_.advice[0] && !*one.survives && one.smallest_limit_bytes)
-      return words("enough_from", limit);
-    std::string out = words(one.survives.value_or(false) ? "survives" : "dies");
-    if (one.smallest_limit_bytes && !*one.survives)
-      out += say("semicolon") + words("enough_from", limit);
-    return out;
-  }
-
   void advice() {
     if (diagnosis_.advice.size() < 2) return;
     heading(words("help"));
     if (!diagnosis_.causes.empty() && diagnosis_.causes[0].id == "runaway_request")
       return flow(words("no_settings"), "  ", "  ");
     for (size_t i = 0; i < diagnosis_.advice.size(); ++i)
-      flow(advice_words(diagnosis_.advice[i]), "  - ", "    ");
+      flow(advice_words(view_, i, style_.lang), "  - ", "    ");
   }
 
   void also() {
