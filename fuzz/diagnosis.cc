@@ -7,29 +7,12 @@
 #include <string>
 
 #include "analysis/comparison.h"
+#include "bytes.h"
 
 namespace {
 
 using namespace cufit;
 using memory::Snapshot;
-
-struct Bytes {
-  const uint8_t* data;
-  size_t size;
-  uint8_t take() {
-    if (size == 0) return 0;
-    --size;
-    return *data++;
-  }
-  // Few addresses, so that blocks live and die; now and then anything.
-  uint64_t place() {
-    const uint64_t mib2 = take();
-    if (mib2 != 255) return ((mib2 % 32) << 21) + uint64_t{512} * (mib2 / 32);
-    uint64_t any = 0;
-    for (int i = 0; i < 8; ++i) any = any << 8 | take();
-    return any;
-  }
-};
 
 struct Written {
   const char* file;
@@ -87,8 +70,8 @@ Snapshot snapshot_of(Bytes bytes) {
     event.action =
         action < 11 ? static_cast<memory::Action>(action) : static_cast<memory::Action>(action % 3);
     event.context = what >> 6 == 3 ? 2 : what >> 7;
-    event.address = bytes.place();
-    event.size = bytes.place();
+    event.address = bytes.near_place();
+    event.size = bytes.near_place();
     if (timed) event.time_us = time += bytes.take() % 4;
     event.stack = stack_of(snapshot, bytes.take());
     snapshot.events.push_back(event);

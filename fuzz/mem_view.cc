@@ -4,32 +4,13 @@
 #include <cstdlib>
 #include <string>
 
+#include "bytes.h"
 #include "report/mem_view.h"
 
 namespace {
 
 using namespace cufit;
 using memory::Snapshot;
-
-struct Bytes {
-  const uint8_t* data;
-  size_t size;
-  uint8_t take() {
-    if (size == 0) return 0;
-    --size;
-    return *data++;
-  }
-  // Near a multiple of 2 MiB, so that ranges meet; now and then anything.
-  uint64_t place() {
-    const uint64_t mib2 = take();
-    if (mib2 == 255) {
-      uint64_t any = 0;
-      for (int i = 0; i < 8; ++i) any = any << 8 | take();
-      return any;
-    }
-    return (mib2 << 21) + uint64_t{512} * (take() % 16);
-  }
-};
 
 uint32_t stack_of(Snapshot& snapshot, uint8_t kind) {
   if (kind % 4 == 0) return memory::k_no_stack;

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "bytes.h"
 #include "memory/replay.h"
 
 namespace {
@@ -12,26 +13,6 @@ using namespace cufit::memory;
 const char* const k_settings[] = {"", "expandable_segments:True", "max_split_size_mb:20",
                                   "garbage_collection_threshold:0.1",
                                   "expandable_segments:True,max_split_size_mb:40"};
-
-struct Bytes {
-  const uint8_t* data;
-  size_t size;
-  uint8_t take() {
-    if (size == 0) return 0;
-    --size;
-    return *data++;
-  }
-  // Near a multiple of 2 MiB, so that ranges meet; now and then anything.
-  uint64_t place() {
-    const uint64_t mib2 = take();
-    if (mib2 == 255) {
-      uint64_t any = 0;
-      for (int i = 0; i < 8; ++i) any = any << 8 | take();
-      return any;
-    }
-    return (mib2 << 21) + uint64_t{512} * (take() % 16);
-  }
-};
 
 }  // namespace
 
