@@ -36,6 +36,7 @@ constexpr RankedRule k_rules[] = {
     {oversized_input, Kind::pass},
     {rescued_request, Kind::layout},
     {activation_peak, Kind::pass},
+    {growth_maybe, Kind::kept},
     {tight_limit, Kind::layout},
     {other_process_maybe, Kind::device},
     {gpu_quota_limit, Kind::device, false},

@@ -30,6 +30,8 @@ std::optional<Cause> weights_exceed_capacity(const Case& facts);
 std::optional<Cause> stale_reference(const Case& facts);
 std::optional<Cause> optimizer_state(const Case& facts);
 std::optional<Cause> growth(const Case& facts);  // graph_retained or tensors_kept
+// Growth that a trace which began late is too short to prove: the last steps only.
+std::optional<Cause> growth_maybe(const Case& facts);
 std::optional<Cause> eval_without_no_grad(const Case& facts);
 
 // cause_rules_peak.cc: what one pass needs.

@@ -119,6 +119,14 @@ std::optional<Cause> optimizer_state(const Case& facts) {
   return cause;
 }
 
+namespace {
+
+// A graph holds a tensor for nearly every operation of the forward pass; who keeps outputs keeps a
+// few.
+constexpr double k_least_graph = 8;
+
+}  // namespace
+
 std::optional<Cause> growth(const Case& facts) {
   const History& history = facts.history;
   if (history.trend != Trend::growing || history.growth_bytes == 0) return std::nullopt;
@@ -129,9 +137,7 @@ std::optional<Cause> growth(const Case& facts) {
   const size_t grown_steps = history.steps.size() > 2 ? history.steps.size() - 2 : 1;
   const double blocks_a_step =
       static_cast<double>(history.growing_blocks) / static_cast<double>(grown_steps);
-  // A graph holds a tensor for nearly every operation of the forward pass; who keeps outputs keeps
-  // a few.
-  const bool graph = blocks_a_step >= 8;
+  const bool graph = blocks_a_step >= k_least_graph;
   Cause cause{graph ? "graph_retained" : "tensors_kept",
               history.steps.size() >= 6 ? Confidence::certain : Confidence::likely,
               {},
@@ -144,6 +150,31 @@ std::optional<Cause> growth(const Case& facts) {
   cause.evidence.push_back({graph ? "graph_blocks" : "few_blocks",
                             {count("blocks", history.growing_blocks),
                              count("per_step", static_cast<uint64_t>(blocks_a_step + 0.5))}});
+  return cause;
+}
+
+std::optional<Cause> growth_maybe(const Case& facts) {
+  const std::vector<StepUse>& uses = facts.history.steps;
+  if (!facts.oom || !began_late(facts) || facts.history.trend == Trend::growing)
+    return std::nullopt;
+  // The trace began inside the first, so three tell of one rise.
+  if (uses.size() != 3) return std::nullopt;
+  const StepUse &before = uses[1], &last = uses[2];
+  if (last.begin_bytes <= before.begin_bytes) return std::nullopt;
+  const uint64_t rise = last.begin_bytes - before.begin_bytes;
+  if (rise < (1u << 20) || rise < last.peak_bytes / 50) return std::nullopt;
+  uint32_t blocks = 0;
+  for (size_t i = 0; i < facts.lifetimes.rows.size(); ++i) {
+    const Lifetime& row = facts.lifetimes.rows[i];
+    if (row.alloc_event == k_before || row.alloc_event < before.begin ||
+        row.alloc_event >= before.end)
+      continue;
+    if (is_kept(row, facts.lifetimes) && facts.categories[i] != Category::gradients) ++blocks;
+  }
+  if (blocks == 0) return std::nullopt;
+  Cause cause{
+      blocks >= k_least_graph ? "graph_retained" : "tensors_kept", Confidence::possible, {}, {}};
+  cause.evidence.push_back({"one_rise", {bytes("per_step", rise), count("blocks", blocks)}});
   return cause;
 }
 

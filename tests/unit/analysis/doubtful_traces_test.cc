@@ -123,6 +123,14 @@ TEST(Diagnosis, ATraceThatBeganLateProvesLess) {
     EXPECT_EQ(cause->confidence, Confidence::possible);
 }
 
+// One rise of what steps begin with is no proof of growth, but more than none.
+TEST(Diagnosis, OneRiseMayBeGrowth) {
+  const Diagnosis one = diagnosed(without_beginning("failures/graph", 50));
+  ASSERT_FALSE(one.causes.empty());
+  EXPECT_EQ(one.causes[0].id, "graph_retained");
+  EXPECT_EQ(one.causes[0].confidence, Confidence::possible);
+}
+
 // Two models came later, one after three steps and one after six.
 TEST(Diagnosis, NamesEachModelThatCameLater) {
   const Cause& cause = diagnosis("oom/stale_reference").causes[0];
