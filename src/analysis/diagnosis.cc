@@ -31,7 +31,7 @@ Limits given_limits(uint64_t given) {
 // As memory::RecordedLimit, which only is where the model failed too.
 Limits recorded_limits(const Study& study, const OomInstant& oom, uint64_t peak_reserved) {
   Limits limits;
-  if (study.limit && !oom.served_by_model) {
+  if (study.limit && oom.request.event == study.verification.result.oom->event) {
     limits.at_least = study.limit->at_least;
     limits.at_most = study.limit->below - 1;
     limits.card_full = study.limit->card_full;
@@ -47,11 +47,17 @@ Limits recorded_limits(const Study& study, const OomInstant& oom, uint64_t peak_
   return limits;
 }
 
-// The failure that the model did not repeat: the last one that nobody caught, else the last.
+bool is_caught(const Study& study, uint64_t event) {
+  return std::any_of(study.program.ops.begin(), study.program.ops.end(), [&](const memory::Op& op) {
+    return op.kind == memory::OpKind::failed && op.event == event && op.caught;
+  });
+}
+
+// The first failure that nobody caught, else the first.
 std::optional<memory::Op> recorded_failure(const Study& study) {
   std::optional<memory::Op> found;
   for (const memory::Op& op : study.program.ops)
-    if (op.kind == memory::OpKind::failed && (!found || !op.caught || found->caught)) found = op;
+    if (op.kind == memory::OpKind::failed && (!found || (found->caught && !op.caught))) found = op;
   return found;
 }
 
@@ -121,9 +127,14 @@ Observation observe(const Snapshot& snapshot, const Study& study, std::optional<
   out.ooms = static_cast<uint32_t>(
       std::count_if(study.program.ops.begin(), study.program.ops.end(),
                     [](const memory::Op& op) { return op.kind == memory::OpKind::failed; }));
-  if (study.verification.result.oom && study.limit) {
-    out.oom = oom_instant(snapshot, study, out, *study.verification.result.oom, limit);
-  } else if (const std::optional<memory::Op> failed = recorded_failure(study)) {
+  const std::optional<memory::OutOfMemory>& met = study.verification.result.oom;
+  const std::optional<memory::Op> failed = recorded_failure(study);
+  // The model tells of the first one; where a library caught that, the first that nobody caught
+  // counts, as in a replay.
+  const bool is_end = met && (!failed || failed->caught || !is_caught(study, met->event));
+  if (is_end) {
+    out.oom = oom_instant(snapshot, study, out, *met, limit);
+  } else if (failed) {
     out.oom = oom_instant(snapshot, study, out, as_recorded(study, out, *failed), limit);
   }
   if (out.history.trend == Trend::growing)

@@ -57,8 +57,9 @@ TEST(Diagnosis, AWorkspaceDoesNotProveAnotherProcess) {
     const Diagnosis one = diagnosed(std::move(snapshot));
     ASSERT_FALSE(one.causes.empty()) << name;
     EXPECT_EQ(one.causes[0].id, std::string(name).substr(4)) << name;
-    if (const Cause* other = find_cause(one, "other_process"))
+    if (const Cause* other = find_cause(one, "other_process")) {
       EXPECT_EQ(other->confidence, Confidence::possible) << name;
+    }
   }
 }
 
@@ -119,8 +120,9 @@ TEST(Diagnosis, ATraceThatBeganLateProvesLess) {
   for (const Cause& cause : stale.causes)
     for (const EvidenceItem& item : cause.evidence) EXPECT_NE(item.id, "first_optimizer_step");
   const Diagnosis graph = diagnosed(without_beginning("oom/graph_retained", 90));
-  if (const Cause* cause = find_cause(graph, "fragmentation"))
+  if (const Cause* cause = find_cause(graph, "fragmentation")) {
     EXPECT_EQ(cause->confidence, Confidence::possible);
+  }
 }
 
 // One rise of what steps begin with is no proof of growth, but more than none.
@@ -183,27 +185,60 @@ TEST(Diagnosis, ALimitForARunThatLived) {
   EXPECT_GT(*narrow.advice[0].smallest_limit_bytes, peak / 2);
 }
 
+// The last block that is freed before anything else happens becomes a request that failed.
+bool refuse_a_passing_block(memory::Snapshot& snapshot, uint64_t least_bytes) {
+  using memory::Action;
+  memory::TraceEvent *alloc = nullptr, *freed = nullptr, *completed = nullptr;
+  for (size_t i = 0; i + 3 < snapshot.events.size(); ++i) {
+    memory::TraceEvent& event = snapshot.events[i];
+    if (event.action != Action::alloc || event.size < least_bytes) continue;
+    if (snapshot.events[i + 1].action != Action::free_requested ||
+        snapshot.events[i + 1].address != event.address ||
+        snapshot.events[i + 2].action != Action::free_completed ||
+        snapshot.events[i + 3].action != Action::alloc)  // asks again at once
+      continue;
+    alloc = &event;
+    freed = &snapshot.events[i + 1];
+    completed = &snapshot.events[i + 2];
+  }
+  if (alloc == nullptr) return false;
+  alloc->action = Action::oom;
+  alloc->size = uint64_t{1} << 40;
+  alloc->address = uint64_t{1} << 30;
+  freed->action = completed->action = Action::other;
+  return true;
+}
+
 // cuDNN asks for a workspace, is refused, and goes on without.
 TEST(Diagnosis, AFailureThatALibraryCaught) {
   memory::Snapshot snapshot = read_trace("failures/conv");
-  using memory::Action;
-  size_t at = snapshot.events.size();
-  for (size_t i = 0; i + 2 < snapshot.events.size(); ++i)
-    if (snapshot.events[i].action == Action::alloc && snapshot.events[i].size > (100u << 20) &&
-        snapshot.events[i + 1].action == Action::free_requested &&
-        snapshot.events[i + 2].action == Action::free_completed &&
-        snapshot.events[i + 1].address == snapshot.events[i].address)
-      at = i;
-  ASSERT_LT(at, snapshot.events.size());
-  snapshot.events[at].action = Action::oom;
-  snapshot.events[at].size = uint64_t{1} << 40;
-  snapshot.events[at].address = uint64_t{1} << 30;
-  snapshot.events[at + 1].action = snapshot.events[at + 2].action = Action::other;
+  ASSERT_TRUE(refuse_a_passing_block(snapshot, 100u << 20));
   const Diagnosis one = diagnosed(std::move(snapshot));
   ASSERT_TRUE(one.oom);
   EXPECT_EQ(one.ooms, 1u);
   EXPECT_TRUE(one.oom->caught);
   EXPECT_GT(one.oom->requests_later, 0u);
+}
+
+// The end of the run is explained, not an attempt before it.
+TEST(Diagnosis, TheEndCountsNotWhatWasCaught) {
+  int tried = 0;
+  std::vector<const char*> names(std::begin(k_causes), std::end(k_causes));
+  names.insert(names.end(), std::begin(k_failures), std::end(k_failures));
+  for (const char* name : names) {
+    const Diagnosis& plain = diagnosis(name);
+    memory::Snapshot snapshot = read_trace(name);
+    if (!plain.oom || !refuse_a_passing_block(snapshot, 0)) continue;
+    ++tried;
+    const Diagnosis one = diagnosed(std::move(snapshot));
+    ASSERT_TRUE(one.oom) << name;
+    EXPECT_EQ(one.ooms, 2u) << name;
+    EXPECT_FALSE(one.oom->caught) << name;
+    EXPECT_EQ(one.oom->request.event, plain.oom->request.event) << name;
+    EXPECT_EQ(one.oom->request.tried, plain.oom->request.tried) << name;
+    EXPECT_EQ(one.oom->requests_later, 0u) << name;
+  }
+  EXPECT_GT(tried, 0);
 }
 
 }  // namespace
