@@ -30,18 +30,12 @@ int run_mem_explain(const Arguments& arguments) {
     if (!size) return give_up(size.error());
     limit = *size;
   }
-  const auto torch = chosen_torch(arguments);
-  if (!torch) return give_up(torch.error());
-  const std::string path = arguments.get("SNAPSHOT");
-  const Result<memory::Snapshot> snapshot = load_snapshot(path);
-  if (!snapshot) return give_up(snapshot.error());
-  const Result<uint32_t> device = chosen_device(arguments, *snapshot);
-  if (!device) return give_up(device.error());
-  const Result<memory::Study> study = memory::study_of(*snapshot, *device, *torch);
-  if (!study) return give_up(Error(study.error()).in(path));
-  const Result<analysis::Diagnosis> diagnosis = analysis::diagnose(*snapshot, *study, limit);
+  const Result<OpenedStudy> opened = open_study(arguments);
+  if (!opened) return give_up(opened.error());
+  const auto& [path, snapshot, device, study] = *opened;
+  const Result<analysis::Diagnosis> diagnosis = analysis::diagnose(snapshot, study, limit);
   if (!diagnosis) return give_up(Error(diagnosis.error()).in(path));
-  const report::MemExplainView view{path, *snapshot, *study, *diagnosis,
+  const report::MemExplainView view{path, snapshot, study, *diagnosis,
                                     knowledge::Knowledge::builtin()};
   const int code = diagnosis->oom || !diagnosis->causes.empty() ? k_findings : k_ok;
   if (arguments.has("json")) return print(report::mem_explain_json(view), code);

@@ -90,26 +90,20 @@ int run_mem_replay(const Arguments& arguments) {
   const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
   const Result<Bounds> bounds = bounds_of(arguments, knowledge);
   if (!bounds) return give_up(bounds.error());
-  const auto torch = chosen_torch(arguments);
-  if (!torch) return give_up(torch.error());
-  const std::string path = arguments.get("SNAPSHOT");
-  const Result<memory::Snapshot> snapshot = load_snapshot(path);
-  if (!snapshot) return give_up(snapshot.error());
-  const Result<uint32_t> device = chosen_device(arguments, *snapshot);
-  if (!device) return give_up(device.error());
-  const Result<memory::Study> study = memory::study_of(*snapshot, *device, *torch);
-  if (!study) return give_up(Error(study.error()).in(path));
-  const std::vector<memory::Question> questions = questions_of(arguments, *study, bounds->question);
-  Result<std::vector<memory::Answer>> answers = memory::ask(*study, questions);
+  const Result<OpenedStudy> opened = open_study(arguments);
+  if (!opened) return give_up(opened.error());
+  const auto& [path, snapshot, device, study] = *opened;
+  const std::vector<memory::Question> questions = questions_of(arguments, study, bounds->question);
+  Result<std::vector<memory::Answer>> answers = memory::ask(study, questions);
   if (!answers) return give_up(answers.error());
   // Those that were asked for stay in their order; the grid is ranked.
   const auto grid = answers->begin() + static_cast<std::ptrdiff_t>(arguments.all("set").size());
   if (arguments.has("all")) std::stable_sort(grid, answers->end(), memory::better);
   analysis::Steps steps;
-  if (died(*study, *answers))
-    steps = analysis::steps_of(*snapshot, *device, analysis::lifetimes_of(*snapshot, *study));
+  if (died(study, *answers))
+    steps = analysis::steps_of(snapshot, device, analysis::lifetimes_of(snapshot, study));
   const report::MemReplayView view{path,
-                                   *study,
+                                   study,
                                    *answers,
                                    steps,
                                    bounds->card,

@@ -67,6 +67,20 @@ Result<std::optional<memory::VersionProfile>> chosen_torch(const Arguments& argu
   return std::optional(memory::version_profile(version->part(0), version->part(1)));
 }
 
+Result<OpenedStudy> open_study(const Arguments& arguments) {
+  OpenedStudy opened;
+  opened.path = arguments.get("SNAPSHOT");
+  CUFIT_TRY(torch, chosen_torch(arguments));
+  CUFIT_TRY(snapshot, load_snapshot(opened.path));
+  opened.snapshot = std::move(snapshot);
+  CUFIT_TRY(device, chosen_device(arguments, opened.snapshot));
+  opened.device = device;
+  Result<memory::Study> study = memory::study_of(opened.snapshot, device, torch);
+  if (!study) return std::move(study.error()).in(opened.path);
+  opened.study = std::move(*study);
+  return opened;
+}
+
 Result<uint64_t> size_argument(const std::string& option, const std::string& text) {
   const auto wrong = [&] {
     return fail(Code::usage,

@@ -23,6 +23,15 @@ Result<uint32_t> chosen_device(const Arguments& arguments, const memory::Snapsho
 // --torch; Error{usage} where it is no version.
 Result<std::optional<memory::VersionProfile>> chosen_torch(const Arguments& arguments);
 
+// A snapshot and the study of one of its devices, by the options SNAPSHOT, --device and --torch.
+struct OpenedStudy {
+  std::string path;
+  memory::Snapshot snapshot;
+  uint32_t device = 0;
+  memory::Study study;
+};
+Result<OpenedStudy> open_study(const Arguments& arguments);
+
 // "17.5" or "17.5GiB" or "800 MiB": bytes, rounded down.
 Result<uint64_t> size_argument(const std::string& option, const std::string& text);
 

@@ -31,18 +31,12 @@ int run_mem_view(const Arguments& arguments) {
   const std::string out = arguments.get("output");
   if (out.empty())
     return give_up(fail(Code::usage, "`cufit mem view` needs the page's name: `-o FILE.html`"));
-  const auto torch = chosen_torch(arguments);
-  if (!torch) return give_up(torch.error());
-  const std::string path = arguments.get("SNAPSHOT");
-  const Result<memory::Snapshot> snapshot = load_snapshot(path);
-  if (!snapshot) return give_up(snapshot.error());
-  const Result<uint32_t> device = chosen_device(arguments, *snapshot);
-  if (!device) return give_up(device.error());
-  const Result<memory::Study> study = memory::study_of(*snapshot, *device, *torch);
-  if (!study) return give_up(Error(study.error()).in(path));
-  const analysis::View view = analysis::view_of(*snapshot, *study);
+  const Result<OpenedStudy> opened = open_study(arguments);
+  if (!opened) return give_up(opened.error());
+  const auto& [path, snapshot, device, study] = *opened;
+  const analysis::View view = analysis::view_of(snapshot, study);
   // The name alone: a page is passed on, and folders name people and machines.
-  const report::MemView page{view, *snapshot, knowledge::Knowledge::builtin(), base_name(path)};
+  const report::MemView page{view, snapshot, knowledge::Knowledge::builtin(), base_name(path)};
   const Result<void> written =
       write_whole_file(out, report::mem_view_html(page, language(arguments)));
   if (!written) return give_up(written.error());
