@@ -55,8 +55,8 @@ def entry(action, address, size, time, frames):
 
 def frames_of(layer, name):
     return [{"name": "forward", "filename": "/env/lib/python3.12/site-packages/torch/nn/modules/linear.py", "line": 125},
-            {"name": name, "filename": "/work/model/layers.py", "line": 40 + layer},
-            {"name": "train", "filename": "/work/train.py", "line": 88}]
+            {"name": name, "filename": "/home/user/model/layers.py", "line": 40 + layer},
+            {"name": "train", "filename": "/home/user/train.py", "line": 88}]
 
 
 def make(events, seed=4):
