@@ -74,7 +74,7 @@ TEST(MemExplain, AnUnknownCauseComesWithItsNumbers) {
   // One request, two sizes; and only what it could have used counts as free.
   EXPECT_TRUE(has(text, "the request is 9.0 MiB; a new segment for it takes 20.0 MiB")) << text;
   EXPECT_TRUE(has(text, "this request could use 3.0 MiB")) << text;
-  EXPECT_TRUE(has(text, "device 1, 1 events, ran out of memory too")) << text;
+  EXPECT_TRUE(has(text, "device 1 (events: 1), ran out of memory too")) << text;
 }
 
 TEST(MemExplain, EveryReplayHasItsBaselineAndItsExactness) {
