@@ -273,7 +273,7 @@ def check_small(check, browser, cufit, folder):
 
 
 def check_large(check, browser, cufit, folder, events):
-    file = os.path.join(folder, "large.pickle")
+    file = os.path.join(folder, f"large-{events}.pickle")
     if not os.path.exists(file):
         with open(file, "wb") as out:
             pickle.dump(make_trace.make(events), out, protocol=4)
