@@ -127,6 +127,10 @@ void CachingAllocator::adopt(SegmentView& view) {
     block.requested_size = part.requested_size;
     part.handle = {index, block.serial};
     if (part.state == BlockUse::inactive) {
+      // Free neighbours are always one block; a contradictory trace may list them apart. What is
+      // left of the range is in no pool yet, so it can be joined only once it is the last part.
+      try_merge_blocks(state_, index, block.prev);
+      if (last) try_merge_blocks(state_, index, block.next);
       block.pool->insert_into_blocks(block, index);
       continue;
     }
