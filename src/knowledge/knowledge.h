@@ -67,6 +67,19 @@ struct TorchRelease {
 struct CudaTag {
   std::string_view tag, cuda, cudart_soname, linux_min, linux_full, first_torch, last_torch;
 };
+// A package built against one torch (data/extensions.toml).
+struct ExtensionRow {
+  std::string_view package, version;
+  std::string_view torch;   // "==2.7.1", ">=2.10", or minors: "2.4 2.5"
+  std::string_view cuda;    // space separated "11.8 12"; a major alone fits all of it; empty = any
+  std::string_view cc_min;  // lowest compute capability that it has code for
+  std::string_view python;  // space separated minors; empty = any
+  std::string_view python_min;
+};
+struct Aarch64Row {  // torch minors, both ends included
+  std::string_view first_torch, last_torch, tags;
+  std::string_view default_tag;  // of the default Python index; empty = a CPU wheel there
+};
 struct CodeRow {
   int code;
   std::string_view name, meaning;
@@ -186,6 +199,8 @@ struct Knowledge {
   std::span<const WheelVariant> wheel_variants;
   std::span<const TorchRelease> torch_releases;
   std::span<const CudaTag> cuda_tags;
+  std::span<const ExtensionRow> extensions;
+  std::span<const Aarch64Row> aarch64_wheels;
   std::span<const CodeRow> cuda_codes;
   std::span<const CodeRow> nvml_codes;
   std::span<const XidRow> xids;

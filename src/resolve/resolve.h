@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses: every known wheel judged for a target, ranked, with the reasons of the rejected; and for
+// several targets the fewest classes that serve them all.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formats/requirement.h"
+#include "resolve/judge.h"
+#include "resolve/policy.h"
+
+namespace cufit::resolve {
+
+struct Companion {
+  std::string package;  // "torchvision", "torchaudio", "triton", "xformers", "flash-attn", ...
+  std::string version;  // empty = none goes with this torch
+  std::string why_not;  // id of a message "resolve.companion.<id>"; empty where there is a version
+};
+
+struct Request {
+  std::vector<formats::Requirement> requirements;  // of torch and its companions; others are ignored
+  std::string python;                              // "3.12"; empty = the target's or any
+  Policy policy;
+  bool default_index_only = false;  // no wheel from PyTorch's own index
+};
+
+struct Choice {
+  Wheel wheel;
+  Verdict verdict;  // requirements and policy counted in
+  std::string python;  // newest minor that the wheel, the request and the policy allow
+  std::vector<Companion> companions;
+};
+
+struct Answer {
+  Target target;
+  std::vector<Choice> usable;    // best first: the newest torch; of one release the fullest fit
+  std::vector<Choice> rejected;  // newest torch first
+  // Where no wheel serves all GPUs together: the fewest groups that can be served, each with its
+  // own answer. Empty otherwise.
+  std::vector<Answer> groups;
+  // The smallest set of demands that cannot be met together (requirement texts, "policy cuda",
+  // "GTX 1080 (6.1)", "driver 470", ...): taking any one away makes it solvable. Only where nothing
+  // is usable.
+  std::vector<std::string> conflict;
+  // The newest torch that runs on these GPUs with any driver, where the newest of all does not:
+  // "the last one for your card". nullptr-like: torch empty.
+  Wheel last_for_gpus;
+};
+
+Answer resolve(const Target& target, const Request& request, const knowledge::Knowledge& knowledge);
+
+std::vector<Companion> companions_of(const Wheel& wheel, const std::string& python,
+                                     const std::vector<ComputeCapability>& ccs,
+                                     const knowledge::Knowledge& knowledge);
+
+// One environment of a lock: a wheel and the targets it serves.
+struct Class {
+  std::string name;             // "cu126", "cpu"; "cu126-torch210" where two share a tag
+  Choice choice;
+  std::vector<size_t> targets;  // indices into the targets asked for
+};
+struct Plan {
+  std::vector<Target> targets;  // as asked for, mixed ones split into their groups
+  std::vector<Class> classes;   // best first
+  std::vector<Answer> failed;   // targets that nothing serves
+};
+// The fewest classes that serve all targets; of equal numbers the one with the newest torch.
+Plan plan_classes(const std::vector<Target>& targets, const Request& request,
+                  const knowledge::Knowledge& knowledge);
+
+}  // namespace cufit::resolve
