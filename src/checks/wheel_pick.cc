@@ -16,12 +16,13 @@ std::string_view platform_of(const Input& input) {
   return arm ? "linux_aarch64" : "linux_x86_64";
 }
 
-const knowledge::ArchSet* arch_set_of(const Input& input, const knowledge::WheelVariant& wheel) {
+const knowledge::ArchSet* arch_set_of(const knowledge::Knowledge& knowledge,
+                                      std::string_view platform,
+                                      const knowledge::WheelVariant& wheel) {
   // The variant row names the x86-64 set; the aarch64 build of the same tag has its own, found by
   // its tag.
-  std::string_view platform = platform_of(input);
   const knowledge::ArchSet* fallback = nullptr;
-  for (const knowledge::ArchSet& set : input.knowledge.arch_sets) {
+  for (const knowledge::ArchSet& set : knowledge.arch_sets) {
     if (set.platform != platform) continue;
     if (set.id == wheel.arch_set) return &set;
     // "cu130" -> "a-cu13", "cu126" -> "a-cu126"
@@ -40,10 +41,10 @@ std::vector<std::string> numbers(std::string_view capabilities) {
 }
 
 // PTX ISA of a toolkit: the newest that this CUDA accepts.
-std::string isa_of(const Input& input, std::string_view cuda) {
+std::string isa_of(const knowledge::Knowledge& knowledge, std::string_view cuda) {
   auto have = parse_version(cuda);
   std::string newest;
-  for (const knowledge::PtxIsaRow& row : input.knowledge.ptx_isas) {
+  for (const knowledge::PtxIsaRow& row : knowledge.ptx_isas) {
     auto first = parse_version(row.cuda), isa = parse_version(row.isa),
          best = parse_version(newest);
     if (have && first && isa && *first <= *have && (!best || *isa > *best))
@@ -53,16 +54,7 @@ std::string isa_of(const Input& input, std::string_view cuda) {
 }
 
 std::vector<formats::DeviceCode> code_of(const Input& input, const knowledge::WheelVariant& wheel) {
-  std::vector<formats::DeviceCode> code;
-  const knowledge::ArchSet* set = arch_set_of(input, wheel);
-  if (set == nullptr) return code;
-  for (const std::string& sm : numbers(set->sm))
-    code.push_back({formats::CodeKind::cubin, sm, "", 1});
-  const knowledge::CudaTag* tag = input.knowledge.find_cuda_tag(wheel.tag);
-  std::string isa = tag ? isa_of(input, tag->cuda) : "";
-  for (const std::string& sm : numbers(set->ptx))
-    code.push_back({formats::CodeKind::ptx, sm, isa, 1});
-  return code;
+  return wheel_code(input.knowledge, platform_of(input), wheel);
 }
 
 bool driver_runs(const Input& input, const knowledge::WheelVariant& wheel) {
@@ -90,6 +82,21 @@ bool python_fits(const Input& input, const knowledge::WheelVariant& wheel,
 }
 
 }  // namespace
+
+std::vector<formats::DeviceCode> wheel_code(const knowledge::Knowledge& knowledge,
+                                            std::string_view platform,
+                                            const knowledge::WheelVariant& wheel) {
+  std::vector<formats::DeviceCode> code;
+  const knowledge::ArchSet* set = arch_set_of(knowledge, platform, wheel);
+  if (set == nullptr) return code;
+  for (const std::string& sm : numbers(set->sm))
+    code.push_back({formats::CodeKind::cubin, sm, "", 1});
+  const knowledge::CudaTag* tag = knowledge.find_cuda_tag(wheel.tag);
+  std::string isa = tag ? isa_of(knowledge, tag->cuda) : "";
+  for (const std::string& sm : numbers(set->ptx))
+    code.push_back({formats::CodeKind::ptx, sm, isa, 1});
+  return code;
+}
 
 // Machine code only: a next step should not lead to a wheel that compiles itself at every first
 // start.

@@ -28,6 +28,10 @@ std::optional<WheelPick> pick_wheel_for_machine(const Input& input,
                                                 const host::PythonEnv* env = nullptr);
 std::string install_text(const host::PythonEnv& env, const std::optional<WheelPick>& pick);
 
+// What the table says of a wheel's device code on a platform ("linux_x86_64", "linux_aarch64").
+std::vector<formats::DeviceCode> wheel_code(const knowledge::Knowledge& knowledge,
+                                            std::string_view platform,
+                                            const knowledge::WheelVariant& wheel);
 // The table's device code of a wheel; empty = the table does not know this wheel.
 std::vector<formats::DeviceCode> table_code(const Input& input, const std::string& release,
                                             const std::string& tag);

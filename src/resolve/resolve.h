@@ -16,7 +16,9 @@ namespace cufit::resolve {
 struct Companion {
   std::string package;  // "torchvision", "torchaudio", "triton", "xformers", "flash-attn", ...
   std::string version;  // empty = none goes with this torch
-  std::string why_not;  // id of a message "resolve.companion.<id>"; empty where there is a version
+  // Id of a message "resolve.companion.<id>": torch, cuda, gpu, python, cpu, ended, not_known; empty
+  // where there is a version.
+  std::string why_not;
 };
 
 struct Request {

@@ -48,6 +48,9 @@ Result<Target> described_target(std::string_view text, const knowledge::Knowledg
 // "2x NVIDIA A800 80GB PCIe (8.0), NVIDIA GeForce GTX 1080 (6.1)"; empty where there is none.
 std::string gpus_text(const Target& target);
 
+// As NVIDIA writes driver numbers: the third part has two digits, "450.80.02".
+std::string driver_text(const Version& driver);
+
 // One target per group of GPUs that have to be served apart; see split_target in resolve.h.
 Target with_gpus(const Target& target, std::vector<TargetGpu> gpus);
 

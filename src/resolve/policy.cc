@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "resolve/policy.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "formats/requirement.h"
+#include "formats/toml_text.h"
+
+namespace cufit::resolve {
+namespace {
+
+using knowledge::Knowledge;
+
+struct ListKey {
+  const char* name;
+  std::vector<std::string> Policy::*list;
+  bool versions;  // entries are PEP 440 specifiers
+};
+constexpr ListKey k_lists[] = {
+    {"torch", &Policy::torch, true},         {"torch_denied", &Policy::torch_denied, true},
+    {"cuda", &Policy::cuda, false},          {"cuda_denied", &Policy::cuda_denied, false},
+    {"python", &Policy::python, true},       {"gpus", &Policy::gpus, false},
+    {"gpus_denied", &Policy::gpus_denied, false}, {"owners", &Policy::owners, false},
+};
+
+bool contains_word(const std::vector<std::string>& list, const std::string& word) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+// "2.9.1" alone means "==2.9.1".
+std::vector<formats::VersionClause> clauses_of(const std::string& entry) {
+  const bool bare = !entry.empty() && entry[0] >= '0' && entry[0] <= '9';
+  auto clauses = formats::parse_clauses(bare ? "==" + entry : entry);
+  return clauses ? *clauses : std::vector<formats::VersionClause>();
+}
+
+Reason forbidden(const Policy& policy, const char* rule, std::string value, std::string entry) {
+  return {"policy",
+          {{"file", policy.file},
+           {"rule", rule},
+           {"value", std::move(value)},
+           {"entry", std::move(entry)}}};
+}
+
+// "A800", "NVIDIA A800 80GB PCIe" and "8.0" name a GPU; "8.0" all of that capability.
+bool names_gpu(const std::string& entry, const TargetGpu& gpu, const Knowledge& knowledge) {
+  if (const auto cc = parse_compute_capability(entry)) return *cc == gpu.cc;
+  const std::string have = lower(gpu.name), want = lower(entry);
+  if (!want.empty() && have.find(want) != std::string::npos) {
+    // "rtx 4090" must not name "RTX 4090 D": the word has to end there or be one the table knows.
+    const knowledge::Gpu* row = knowledge.find_gpu(entry);
+    return row == nullptr || knowledge.find_gpu(gpu.name) == row;
+  }
+  const knowledge::Gpu* row = knowledge.find_gpu(entry);
+  return row != nullptr && knowledge.find_gpu(gpu.name) == row;
+}
+
+std::string joined(const std::vector<std::string>& list) { return join(list, ", "); }
+
+}  // namespace
+
+Result<Policy> parse_policy(std::string_view text, const std::string& file) {
+  Policy policy;
+  policy.file = file;
+  CUFIT_TRY(document, formats::parse_toml(text, file));
+  const formats::TomlValue* table = document.find("policy");
+  if (table == nullptr) return policy;
+  if (!table->is_table()) return document.wrong(*table, "`policy` must be a table");
+  for (const auto& [key, value] : table->members) {
+    if (key == "driver_min") {
+      if (!value.is_text() || !parse_version(value.text))
+        return document.wrong(value, "`driver_min` must be a driver version, as \"535.104\"");
+      policy.driver_min = value.text;
+      continue;
+    }
+    const auto* known = std::find_if(std::begin(k_lists), std::end(k_lists),
+                                     [&](const ListKey& row) { return row.name == key; });
+    if (known == std::end(k_lists))
+      return document.wrong(value, format("`policy.{}` is not a rule that cufit knows", key));
+    if (!value.is_texts())
+      return document.wrong(value, format("`policy.{}` must be a list of texts", key));
+    for (const formats::TomlValue& item : value.items) {
+      if (known->versions && clauses_of(item.text).empty())
+        return document.wrong(item, format("`{}` is not a version specifier", item.text));
+      (policy.*(known->list)).push_back(item.text);
+    }
+  }
+  return policy;
+}
+
+std::vector<Reason> forbids(const Policy& policy, const Wheel& wheel) {
+  std::vector<Reason> found;
+  for (const std::string& entry : policy.torch)
+    if (!formats::satisfies(clauses_of(entry), wheel.torch))
+      found.push_back(forbidden(policy, "torch", wheel.torch, entry));
+  for (const std::string& entry : policy.torch_denied)
+    if (formats::satisfies(clauses_of(entry), wheel.torch))
+      found.push_back(forbidden(policy, "torch_denied", wheel.torch, entry));
+  if (!policy.cuda.empty() && !contains_word(policy.cuda, wheel.tag))
+    found.push_back(forbidden(policy, "cuda", wheel.tag, joined(policy.cuda)));
+  if (contains_word(policy.cuda_denied, wheel.tag))
+    found.push_back(forbidden(policy, "cuda_denied", wheel.tag, wheel.tag));
+  return found;
+}
+
+std::vector<Reason> forbids(const Policy& policy, const Target& target,
+                            const Knowledge& knowledge) {
+  std::vector<Reason> found;
+  const auto need = parse_version(policy.driver_min);
+  if (need && target.driver && !checks::at_least(*target.driver, *need))
+    found.push_back(forbidden(policy, "driver_min", driver_text(*target.driver), policy.driver_min));
+  for (const TargetGpu& gpu : target.gpus) {
+    const auto named = [&](const std::string& entry) { return names_gpu(entry, gpu, knowledge); };
+    if (!policy.gpus.empty() && std::none_of(policy.gpus.begin(), policy.gpus.end(), named))
+      found.push_back(forbidden(policy, "gpus", gpu.name, joined(policy.gpus)));
+    for (const std::string& entry : policy.gpus_denied)
+      if (named(entry)) found.push_back(forbidden(policy, "gpus_denied", gpu.name, entry));
+  }
+  return found;
+}
+
+std::vector<Reason> forbids_owner(const Policy& policy, const std::string& package,
+                                  const std::string& owner) {
+  if (policy.owners.empty() || owner.empty() || contains_word(policy.owners, owner)) return {};
+  Reason reason = forbidden(policy, "owners", owner, joined(policy.owners));
+  reason.args["package"] = package;
+  return {reason};
+}
+
+std::vector<Reason> forbids_python(const Policy& policy, const std::string& python) {
+  std::vector<Reason> found;
+  for (const std::string& entry : policy.python)
+    if (!formats::satisfies(clauses_of(entry), python))
+      found.push_back(forbidden(policy, "python", python, entry));
+  return found;
+}
+
+}  // namespace cufit::resolve

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "resolve/resolve.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/format.h"
+#include "resolve/conflict.h"
+
+namespace cufit::resolve {
+namespace {
+
+using knowledge::Knowledge;
+
+bool has(const std::vector<std::string>& list, const std::string& word) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+bool free_threaded(const std::string& python) { return !python.empty() && python.back() == 't'; }
+
+// Days since an arbitrary day, good enough for "about a year before".
+std::optional<int> day_number(const std::string& date) {
+  const auto parsed = parse_version(date.size() == 10 ? date.substr(0, 4) : "");
+  if (!parsed) return std::nullopt;
+  const auto two = [&](size_t at) { return (date[at] - '0') * 10 + (date[at + 1] - '0'); };
+  return static_cast<int>(parsed->part(0)) * 365 + two(5) * 30 + two(8);
+}
+
+// A Python whose first torch came out less than ten months before this wheel is still new to most
+// packages: it is taken only where nothing older is left.
+bool settled(const std::string& python, const Wheel& wheel, const Knowledge& knowledge) {
+  constexpr int k_new_days = 300;
+  std::string newest_date = wheel.released;
+  if (newest_date.empty())
+    for (const knowledge::TorchRelease& release : knowledge.torch_releases)
+      newest_date = std::max(newest_date, std::string(release.date));
+  const std::optional<int> now = day_number(newest_date);
+  for (const knowledge::TorchRelease& release : knowledge.torch_releases) {
+    const std::optional<int> then = day_number(std::string(release.date));
+    if (!now || !then || *now - *then < k_new_days) continue;
+    for (std::string_view one : split(release.python, ' '))
+      if (one == python) return true;
+  }
+  return false;
+}
+
+std::string pick_python(const Wheel& wheel, const Target& target, const Request& request,
+                        const Knowledge& knowledge) {
+  const std::string& wanted = request.python.empty() ? target.python : request.python;
+  if (!wanted.empty()) return has(wheel.pythons, wanted) ? wanted : "";
+  std::string best;
+  bool best_settled = false;
+  for (const std::string& python : wheel.pythons) {
+    if (free_threaded(python) || !forbids_python(request.policy, python).empty()) continue;
+    const bool is_settled = settled(python, wheel, knowledge);
+    const auto mine = parse_version(python), theirs = parse_version(best);
+    if (best.empty() || (is_settled && !best_settled) ||
+        (is_settled == best_settled && mine && theirs && *mine > *theirs)) {
+      best = python;
+      best_settled = is_settled;
+    }
+  }
+  return best;
+}
+
+void reject(Choice& choice, Reason reason) {
+  if (choice.verdict.fit != Fit::no) choice.verdict.reasons.clear();
+  choice.verdict.fit = Fit::no;
+  choice.verdict.reasons.push_back(std::move(reason));
+}
+
+const Companion* find_companion(const Choice& choice, const std::string& package) {
+  for (const Companion& companion : choice.companions)
+    if (companion.package == package) return &companion;
+  return nullptr;
+}
+
+void apply_requirement(const formats::Requirement& requirement, Choice& choice) {
+  if (requirement.name == "torch") {
+    const std::string version = choice.wheel.torch + "+" + choice.wheel.tag;
+    if (!formats::satisfies(requirement.clauses, version))
+      reject(choice, {"requirement", {{"requirement", requirement.text}, {"have", version}}});
+    return;
+  }
+  const Companion* companion = find_companion(choice, requirement.name);
+  if (companion == nullptr) return;  // not bound to torch's release: the installer's business
+  if (companion->version.empty())
+    return reject(choice, {"extension",
+                           {{"requirement", requirement.text},
+                            {"package", companion->package},
+                            {"why", companion->why_not}}});
+  if (!formats::satisfies(requirement.clauses, companion->version))
+    reject(choice, {"requirement",
+                    {{"requirement", requirement.text},
+                     {"have", companion->package + " " + companion->version}}});
+}
+
+// "torch==2.8.0+cpu" asks for the processor where a GPU is.
+bool asks_for_cpu(const Request& request) {
+  for (const formats::Requirement& requirement : request.requirements)
+    for (const formats::VersionClause& clause : requirement.clauses)
+      if (requirement.name == "torch" && contains(clause.version, "+cpu")) return true;
+  return false;
+}
+
+Choice choose(const Wheel& wheel, const Target& target, const Request& request,
+              const Knowledge& knowledge) {
+  Choice choice;
+  choice.wheel = wheel;
+  Target machine = target;
+  if (!request.python.empty()) machine.python = request.python;
+  if (wheel.is_cpu() && asks_for_cpu(request)) {
+    machine.gpus.clear();
+    machine.unknown_gpus.clear();
+  }
+  choice.verdict = judge(wheel, machine, knowledge);
+  choice.python = pick_python(wheel, machine, request, knowledge);
+  std::vector<ComputeCapability> ccs;
+  for (const TargetGpu& gpu : target.gpus) ccs.push_back(gpu.cc);
+  choice.companions = companions_of(wheel, choice.python, ccs, knowledge);
+  for (const formats::Requirement& requirement : request.requirements)
+    apply_requirement(requirement, choice);
+  for (Reason& reason : forbids(request.policy, wheel)) reject(choice, std::move(reason));
+  for (Reason& reason : forbids(request.policy, target, knowledge))
+    reject(choice, std::move(reason));
+  if (choice.python.empty() && machine.python.empty() && !wheel.pythons.empty())
+    for (Reason& reason : forbids_python(request.policy, wheel.pythons.back()))
+      reject(choice, std::move(reason));
+  if (!machine.python.empty())
+    for (Reason& reason : forbids_python(request.policy, machine.python))
+      reject(choice, std::move(reason));
+  if (request.default_index_only && !wheel.on_default_index)
+    reject(choice, {"default_index", {{"tag", wheel.tag}}});
+  return choice;
+}
+
+// Usable as far as anything tells: what is not told about the driver is a condition, not a no.
+bool offered(const Choice& choice) {
+  if (usable(choice.verdict.fit) || choice.verdict.fit == Fit::needs_compat) return true;
+  if (choice.verdict.fit != Fit::unknown) return false;
+  return std::all_of(choice.verdict.reasons.begin(), choice.verdict.reasons.end(),
+                     [](const Reason& reason) {
+                       return reason.id == "driver_not_told" || reason.id == "driver_absent" ||
+                              reason.id == "gpu_ptx";
+                     });
+}
+
+bool better(const Choice& a, const Choice& b) {
+  // A package to install beneath the driver comes after everything that runs as it is.
+  const bool a_compat = a.verdict.fit == Fit::needs_compat;
+  const bool b_compat = b.verdict.fit == Fit::needs_compat;
+  if (a_compat != b_compat) return b_compat;
+  const auto x = parse_version(a.wheel.torch), y = parse_version(b.wheel.torch);
+  if (x && y && *x != *y) return *x > *y;
+  if (a.verdict.fit != b.verdict.fit) return a.verdict.fit < b.verdict.fit;
+  if (a.wheel.on_default_index != b.wheel.on_default_index) return a.wheel.on_default_index;
+  return a.wheel.cuda && b.wheel.cuda && *a.wheel.cuda > *b.wheel.cuda;
+}
+
+Answer resolve_together(const Target& target, const Request& request,
+                        const std::vector<Wheel>& wheels, const Knowledge& knowledge) {
+  Answer answer;
+  answer.target = target;
+  for (const Wheel& wheel : wheels) {
+    Choice choice = choose(wheel, target, request, knowledge);
+    std::vector<Choice>& list = offered(choice) ? answer.usable : answer.rejected;
+    list.push_back(std::move(choice));
+  }
+  std::stable_sort(answer.usable.begin(), answer.usable.end(), better);
+  return answer;
+}
+
+// Distinct GPUs into the fewest groups, each of which some wheel serves.
+std::vector<Answer> resolve_groups(const Target& target, const Request& request,
+                                   const std::vector<Wheel>& wheels, const Knowledge& knowledge) {
+  std::vector<Answer> groups;
+  std::vector<TargetGpu> left = target.gpus;
+  while (!left.empty()) {
+    // The largest part of what is left that one wheel serves together; parts by size, so that the
+    // first hit is the largest. Machines hold few kinds of GPUs: 2^n is small.
+    if (left.size() > 10) return {};
+    std::optional<Answer> found;
+    std::vector<TargetGpu> rest;
+    for (size_t size = left.size(); size > 0 && !found; --size) {
+      for (uint32_t mask = 1; mask < (uint32_t{1} << left.size()) && !found; ++mask) {
+        std::vector<TargetGpu> part, other;
+        for (size_t i = 0; i < left.size(); ++i)
+          ((mask >> i & 1u) != 0 ? part : other).push_back(left[i]);
+        if (part.size() != size) continue;
+        Answer answer = resolve_together(with_gpus(target, part), request, wheels, knowledge);
+        if (answer.usable.empty()) continue;
+        found = std::move(answer);
+        rest = std::move(other);
+      }
+    }
+    if (!found) {  // a GPU that nothing serves, alone
+      Answer alone = resolve_together(with_gpus(target, {left.front()}), request, wheels, knowledge);
+      groups.push_back(std::move(alone));
+      left.erase(left.begin());
+      continue;
+    }
+    groups.push_back(std::move(*found));
+    left = std::move(rest);
+  }
+  const bool any = std::any_of(groups.begin(), groups.end(),
+                               [](const Answer& group) { return !group.usable.empty(); });
+  return any ? groups : std::vector<Answer>();
+}
+
+// The newest torch for these GPUs under their newest driver, where the newest torch of all has no
+// code for them.
+Wheel last_for(const Target& target, const std::vector<Wheel>& wheels, const Knowledge& knowledge) {
+  if (target.gpus.empty() || wheels.empty()) return {};
+  Target any_driver = target;
+  any_driver.driver.reset();
+  any_driver.driver_cuda.reset();
+  any_driver.driver_state = Target::Driver::not_told;
+  any_driver.unknown_gpus.clear();
+  for (const Wheel& wheel : wheels) {
+    if (wheel.is_cpu()) continue;
+    Choice choice;
+    choice.verdict = judge(wheel, any_driver, knowledge);
+    if (!offered(choice)) continue;
+    return wheel.torch == wheels.front().torch ? Wheel() : wheel;
+  }
+  return {};
+}
+
+}  // namespace
+
+Answer resolve(const Target& target, const Request& request, const Knowledge& knowledge) {
+  const std::vector<Wheel> wheels = known_wheels(knowledge, target.platform);
+  Answer answer = resolve_together(target, request, wheels, knowledge);
+  answer.last_for_gpus = last_for(target, wheels, knowledge);
+  if (!answer.usable.empty()) return answer;
+  if (target.gpus.size() > 1)
+    answer.groups = resolve_groups(target, request, wheels, knowledge);
+  answer.conflict = smallest_conflict(answer);
+  return answer;
+}
+
+}  // namespace cufit::resolve

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "resolve/target.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "checks/doctor.h"
+
+namespace cufit::resolve {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+void add_gpu(const checks::GpuView& view, Target& target) {
+  if (!view.cc) {
+    target.unknown_gpus.push_back(view.name.empty() ? "GPU " + std::to_string(view.index)
+                                                    : view.name);
+    return;
+  }
+  for (TargetGpu& gpu : target.gpus) {
+    if (gpu.name == view.name && gpu.cc == *view.cc) {
+      ++gpu.count;
+      return;
+    }
+  }
+  target.gpus.push_back({view.name, *view.cc, 1, checks::compat_gpu(view)});
+}
+
+bool says_none(const Fact<std::string>& fact) {
+  return !fact && fact.why == WhyNot::not_present;
+}
+
+// "2x A800" -> 2; at most 64: nobody has more in one machine.
+Result<uint32_t> take_count(std::string_view& word) {
+  size_t digits = 0;
+  uint32_t count = 0;
+  while (digits < word.size() && digits < 3 && word[digits] >= '0' && word[digits] <= '9')
+    count = count * 10 + static_cast<uint32_t>(word[digits++] - '0');
+  std::string_view rest = trimmed(word.substr(digits));
+  if (digits == 0 || rest.empty() || (rest[0] != 'x' && rest[0] != 'X')) return 1u;
+  if (count == 0 || count > 64)
+    return fail(Code::usage, format("`{}`: between 1 and 64 GPUs", std::string(word)));
+  word = trimmed(rest.substr(1));
+  return count;
+}
+
+Result<std::vector<std::string>> described_gpus(std::string_view text) {
+  std::vector<std::string> gpus;
+  for (std::string_view part : split(text, '+')) {
+    std::string_view word = trimmed(part);
+    CUFIT_TRY(count, take_count(word));
+    if (word.empty()) return fail(Code::usage, format("`{}`: a GPU is missing", std::string(text)));
+    gpus.insert(gpus.end(), count, std::string(word));
+  }
+  return gpus;
+}
+
+Result<void> take_setting(std::string_view word, Target& target) {
+  const size_t equals = word.find('=');
+  const std::string_view key = trimmed(word.substr(0, equals));
+  const std::string value(trimmed(word.substr(equals + 1)));
+  if (key == "glibc") {
+    target.glibc = parse_version(value);
+    if (target.glibc) return {};
+  } else if (key == "python") {
+    const auto version = parse_version(value);
+    if (version && version->parts.size() >= 2) {
+      target.python = std::to_string(version->part(0)) + "." + std::to_string(version->part(1));
+      return {};
+    }
+  } else if (key == "arch") {
+    if (value == "x86_64" || value == "aarch64") {
+      target.platform = "linux_" + value;
+      return {};
+    }
+  } else {
+    return fail(Code::usage, format("`{}`: the words are glibc=, python= and arch=",
+                                    std::string(word)));
+  }
+  return fail(Code::usage, format("`{}`: `{}` is no value for {}", std::string(word), value,
+                                  std::string(key)));
+}
+
+}  // namespace
+
+Target target_of(const host::Facts& facts, const knowledge::Knowledge& knowledge,
+                 std::string label) {
+  const checks::Input input = checks::make_input(facts, knowledge);
+  Target target;
+  target.label = std::move(label);
+  for (const checks::GpuView& view : input.gpus) add_gpu(view, target);
+  std::stable_sort(target.gpus.begin(), target.gpus.end(),
+                   [](const TargetGpu& a, const TargetGpu& b) { return a.cc < b.cc; });
+  target.wsl = checks::is_wsl(facts);
+  target.jetson = checks::is_jetson(facts);
+  target.driver = input.driver;
+  target.driver_cuda = input.driver_cuda;
+  if (input.driver || input.driver_cuda)
+    target.driver_state = Target::Driver::known;
+  else if (says_none(facts.kernel.version) && !target.wsl && !target.jetson)
+    target.driver_state = Target::Driver::absent;
+  if (facts.system.architecture) target.platform = "linux_" + *facts.system.architecture;
+  if (facts.system.libc) target.libc = *facts.system.libc;
+  if (facts.system.glibc) target.glibc = parse_version(*facts.system.glibc);
+  return target;
+}
+
+Result<Target> described_target(std::string_view text, const knowledge::Knowledge& knowledge) {
+  checks::WhatIf what_if;
+  Target settings;
+  bool first = true, cpu = false;
+  for (std::string_view part : split(text, ',')) {
+    const std::string_view word = trimmed(part);
+    if (word.empty())
+      return fail(Code::usage, format("`{}`: an empty word between commas", std::string(text)));
+    if (first) {
+      first = false;
+      cpu = lower(std::string(word)) == "cpu";
+      if (cpu) continue;
+      CUFIT_TRY(gpus, described_gpus(word));
+      what_if.gpus = std::move(gpus);
+      continue;
+    }
+    if (word.substr(0, 7) == "driver=") {
+      what_if.driver = std::string(trimmed(word.substr(7)));
+    } else if (word.find('=') != std::string_view::npos) {
+      if (auto taken = take_setting(word, settings); !taken) return std::move(taken.error());
+    } else if (what_if.driver.empty()) {
+      what_if.driver = std::string(word);
+    } else {
+      return fail(Code::usage, format("`{}`: a second driver, `{}`", std::string(text),
+                                      std::string(word)));
+    }
+  }
+  if (first) return fail(Code::usage, "an empty target; for example \"RTX 4090,535\"");
+  host::Facts facts;
+  if (!what_if.gpus.empty() || !what_if.driver.empty()) {
+    Result<host::Facts> assumed = checks::assume(std::move(facts), what_if, knowledge);
+    if (!assumed) return std::move(assumed.error()).in(format("`{}`", std::string(text)));
+    facts = std::move(*assumed);
+  }
+  Target target = target_of(facts, knowledge, std::string(trimmed(text)));
+  if (cpu && what_if.driver.empty()) target.driver_state = Target::Driver::absent;
+  target.glibc = settings.glibc;
+  target.python = settings.python;
+  target.platform = settings.platform;
+  return target;
+}
+
+std::string gpus_text(const Target& target) {
+  std::string text;
+  for (const TargetGpu& gpu : target.gpus) {
+    if (!text.empty()) text += ", ";
+    if (gpu.count > 1) text += std::to_string(gpu.count) + "x ";
+    const std::string cc = gpu.cc.text();
+    text += gpu.name.empty() || gpu.name == cc ? "sm_" + gpu.cc.sm() : gpu.name + " (" + cc + ")";
+  }
+  for (const std::string& name : target.unknown_gpus) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+std::string driver_text(const Version& driver) {
+  std::string text;
+  for (size_t i = 0; i < driver.parts.size(); ++i) {
+    const std::string part = std::to_string(driver.parts[i]);
+    text += i == 0 ? part : i == 2 && part.size() == 1 ? ".0" + part : "." + part;
+  }
+  return text;
+}
+
+Target with_gpus(const Target& target, std::vector<TargetGpu> gpus) {
+  Target part = target;
+  part.gpus = std::move(gpus);
+  part.unknown_gpus.clear();
+  part.label = target.label + ": " + gpus_text(part);
+  return part;
+}
+
+}  // namespace cufit::resolve
