@@ -8,6 +8,7 @@
 #include "commands/args.h"
 #include "commands/docs.h"
 #include "commands/settings.h"
+#include "host/http.h"
 #include "host/probe.h"
 #include "report/explain.h"
 #include "report/report.h"
@@ -37,6 +38,8 @@ std::string runtime_parts(const std::string& lang) {
            "\n";
     if (handle) dlclose(handle);
   }
+  const std::string http = host::http_library();
+  out += message(http.empty() ? "self.http_missing" : "self.http_found", lang, {{"lib", http}}) + "\n";
   return out;
 }
 
