@@ -2,6 +2,7 @@
 // Every command, in the order in which help lists them. Summary texts: data/messages/help.toml.
 #include "commands/collect_env.h"
 #include "commands/command.h"
+#include "commands/diff.h"
 #include "commands/doctor.h"
 #include "commands/explain.h"
 #include "commands/inspect.h"
@@ -19,6 +20,7 @@ std::span<const Command> table() {
       {"doctor", "", doctor_options(), run_doctor},
       {"explain", "", explain_options(), run_explain},
       {"inspect", "", inspect_options(), run_inspect},
+      {"diff", "", diff_options(), run_diff},
       {"mem explain", "", mem_explain_options(), run_mem_explain},
       {"mem compare", "", mem_compare_options(), run_mem_compare},
       {"mem record", "", mem_record_options(), run_mem_record},

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/diff.h"
+
+#include <filesystem>
+
+#include "base/format.h"
+#include "commands/settings.h"
+#include "host/probe.h"
+#include "host/recording.h"
+#include "report/diff.h"
+
+namespace cufit::commands {
+namespace {
+
+constexpr Option k_options[] = {
+    {"A", "", "", false, "", true},
+    {"B", "", "", false, "", true},
+    {"--json", "", "", false, ""},
+    {"-v,--verbose", "", "", false, ""},
+};
+
+// What a word on the command line stands for.
+struct Operand {
+  std::string name;
+  std::string kind;  // "here", "environment", "recording"
+  std::string path;  // absolute, of an environment
+};
+
+Result<Operand> operand_of(const host::Host& machine, const std::string& name) {
+  if (name == "here") return Operand{name, "here", ""};
+  const Result<host::FileStatus> status = machine.status(name);
+  if (!status) return status.error();
+  if (!status->is_directory) return Operand{name, "recording", ""};
+  std::error_code error;
+  std::string path = std::filesystem::absolute(name, error).lexically_normal().string();
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return Operand{name, "environment", error ? name : path};
+}
+
+// This machine is asked once, however many of the operands lie on it.
+class Reader {
+ public:
+  Result<host::Facts> read(const Operand& operand) {
+    if (operand.kind == "recording") return host::load_facts(machine_, operand.name);
+    host::ProbeOptions options;
+    if (!operand.path.empty()) options.env_dirs.push_back(operand.path);
+    if (!live_) {
+      live_ = host::collect(machine_, options);
+    } else {
+      live_->envs.clear();
+      host::read_python_envs(machine_, options, *live_);
+    }
+    if (!operand.path.empty() && live_->envs.empty())
+      return fail(
+          Code::usage,
+          format("`{}`: neither a recording, nor a Python environment or a folder of packages",
+                 operand.name));
+    return *live_;
+  }
+  const host::Host& machine() const { return machine_; }
+
+ private:
+  host::RealHost machine_;
+  std::optional<host::Facts> live_;
+};
+
+std::string kind_of(const Operand& operand, const host::Facts& facts) {
+  if (operand.kind != "recording") return operand.kind;
+  return facts.origin == "recording" || facts.origin == "live" ? "recording" : "text";
+}
+
+}  // namespace
+
+std::span<const Option> diff_options() { return k_options; }
+
+int run_diff(const Arguments& arguments) {
+  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
+  Reader reader;
+  const Result<Operand> a = operand_of(reader.machine(), arguments.get("A"));
+  if (!a) return give_up(a.error());
+  const Result<Operand> b = operand_of(reader.machine(), arguments.get("B"));
+  if (!b) return give_up(b.error());
+  Result<host::Facts> facts_a = reader.read(*a);
+  if (!facts_a) return give_up(facts_a.error());
+  Result<host::Facts> facts_b = reader.read(*b);
+  if (!facts_b) return give_up(facts_b.error());
+  const std::string kind_a = kind_of(*a, *facts_a), kind_b = kind_of(*b, *facts_b);
+  const resolve::MachineSide side_a = resolve::machine_side(std::move(*facts_a), knowledge);
+  const resolve::MachineSide side_b = resolve::machine_side(std::move(*facts_b), knowledge);
+  const resolve::MachineDifference difference = resolve::compare_machines(side_a, side_b);
+  const report::DiffSide left{a->name, kind_a, side_a}, right{b->name, kind_b, side_b};
+  const report::DiffView view{left, right, difference, knowledge};
+  const int code = difference.differs ? k_findings : k_ok;
+  if (arguments.has("json")) return print(report::diff_json(view), code);
+  return print(report::diff_text(view, style_for(arguments)), code);
+}
+
+}  // namespace cufit::commands

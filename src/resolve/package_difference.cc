@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "resolve/package_difference.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/format.h"
+
+namespace cufit::resolve {
+namespace {
+
+int group_of(const std::string& name) {
+  return is_torch_package(name) ? 0 : is_nvidia_package(name) ? 1 : 2;
+}
+
+}  // namespace
+
+bool is_torch_package(const std::string& name) {
+  static const char* const k_names[] = {
+      "torch",         "pytorch",       "torchvision",       "torchaudio",
+      "triton",        "xformers",      "flash-attn",        "bitsandbytes",
+      "deepspeed",     "torchao",       "flashinfer-python", "vllm",
+      "sageattention", "pytorch-triton"};
+  return std::find(std::begin(k_names), std::end(k_names), name) != std::end(k_names);
+}
+
+bool is_nvidia_package(const std::string& name) {
+  return starts_with(name, "nvidia-") || starts_with(name, "cuda-") || name == "cudnn" ||
+         name == "cudatoolkit" || name == "pytorch-cuda" || starts_with(name, "libcu") ||
+         name == "nccl";
+}
+
+std::vector<PackageVersion> packages_of(const host::PythonEnv& env) {
+  std::map<std::string, std::vector<std::string>> found;
+  if (env.distributions) {
+    for (const host::Distribution& one : *env.distributions) {
+      if (one.kind == "leftover") continue;
+      std::string version = one.version.empty() ? "?" : one.version;
+      if (one.kind == "conda-meta" && !one.tag.empty()) version += " (" + one.tag + ")";
+      std::vector<std::string>& versions = found[one.name];
+      if (std::find(versions.begin(), versions.end(), version) == versions.end())
+        versions.push_back(version);
+    }
+  }
+  std::vector<PackageVersion> out;
+  for (auto& [name, versions] : found) {
+    // What pip sees of a conda package says less than conda's own record.
+    if (versions.size() == 2)
+      for (const size_t i : {0, 1})
+        if (starts_with(versions[i], versions[1 - i] + " (")) {
+          versions = {versions[i]};
+          break;
+        }
+    out.push_back({name, join(versions, ", ")});
+  }
+  return out;
+}
+
+std::vector<PackageChange> compare_packages(std::vector<PackageVersion> a,
+                                            std::vector<PackageVersion> b) {
+  std::map<std::string, PackageChange> all;
+  for (PackageVersion& one : a) all[one.name].a = std::move(one.version);
+  for (PackageVersion& one : b) all[one.name].b = std::move(one.version);
+  std::vector<PackageChange> out;
+  for (auto& [name, change] : all) {
+    if (change.a == change.b) continue;
+    change.name = name;
+    out.push_back(std::move(change));
+  }
+  std::stable_sort(out.begin(), out.end(), [](const PackageChange& x, const PackageChange& y) {
+    return group_of(x.name) < group_of(y.name);
+  });
+  return out;
+}
+
+}  // namespace cufit::resolve

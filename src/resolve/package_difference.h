@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two lists of packages side by side: what came, what went, what changed its version.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "host/facts.h"
+
+namespace cufit::resolve {
+
+struct PackageVersion {
+  std::string name;     // normalised (PEP 503)
+  std::string version;  // several copies: "1.26.4, 2.1.0"; conda's build string in brackets
+};
+
+struct PackageChange {
+  std::string name, a, b;  // empty = not there
+};
+
+// Packages of an environment, sorted by name, each once. Records that pip left behind are no
+// packages.
+std::vector<PackageVersion> packages_of(const host::PythonEnv& env);
+
+// Sorted: torch and its companions, NVIDIA's, then the others, each by name. Both lists in any
+// order.
+std::vector<PackageChange> compare_packages(std::vector<PackageVersion> a,
+                                            std::vector<PackageVersion> b);
+
+// NVIDIA's own ("nvidia-cudnn-cu12", "cuda-bindings"), and torch with what is built for one torch.
+bool is_nvidia_package(const std::string& name);
+bool is_torch_package(const std::string& name);
+
+}  // namespace cufit::resolve
