@@ -8,6 +8,7 @@
 #include "host/probe.h"
 #include "host/recording.h"
 #include "report/diff.h"
+#include "report/diff_lock.h"
 
 namespace cufit::commands {
 namespace {
@@ -22,15 +23,24 @@ constexpr Option k_options[] = {
 // What a word on the command line stands for.
 struct Operand {
   std::string name;
-  std::string kind;  // "here", "environment", "recording"
-  std::string path;  // absolute, of an environment
+  std::string kind;  // "here", "environment", "recording", "lock"
+  std::string path;  // absolute, of an environment; the file, of a lock
 };
+
+bool is_lock_text(const host::Host& machine, const std::string& path) {
+  const Result<std::string> head = machine.read_head(path, 4096);
+  return head && contains(*head, "cufit.lock/");
+}
 
 Result<Operand> operand_of(const host::Host& machine, const std::string& name) {
   if (name == "here") return Operand{name, "here", ""};
   const Result<host::FileStatus> status = machine.status(name);
   if (!status) return status.error();
-  if (!status->is_directory) return Operand{name, "recording", ""};
+  if (!status->is_directory)
+    return is_lock_text(machine, name) ? Operand{name, "lock", name}
+                                       : Operand{name, "recording", ""};
+  const std::string lock = (std::filesystem::path(name) / "cufit.lock").string();
+  if (machine.exists(lock)) return Operand{name, "lock", lock};
   std::error_code error;
   std::string path = std::filesystem::absolute(name, error).lexically_normal().string();
   while (path.size() > 1 && path.back() == '/') path.pop_back();
@@ -69,6 +79,24 @@ std::string kind_of(const Operand& operand, const host::Facts& facts) {
   return facts.origin == "recording" || facts.origin == "live" ? "recording" : "text";
 }
 
+Result<resolve::LockFile> read_lock(const host::Host& machine, const Operand& operand) {
+  CUFIT_TRY(text, machine.read_file(operand.path));
+  return resolve::parse_lock(text, operand.path);
+}
+
+int diff_locks(const host::Host& machine, const Operand& a, const Operand& b,
+               const Arguments& arguments) {
+  const Result<resolve::LockFile> left = read_lock(machine, a);
+  if (!left) return give_up(left.error());
+  const Result<resolve::LockFile> right = read_lock(machine, b);
+  if (!right) return give_up(right.error());
+  const resolve::LockDifference difference = resolve::compare_locks(*left, *right, {}, {});
+  const report::LockDiffView view{*left, *right, difference, knowledge::Knowledge::builtin()};
+  const int code = difference.differs ? k_findings : k_ok;
+  if (arguments.has("json")) return print(report::lock_diff_json(view), code);
+  return print(report::lock_diff_text(view, style_for(arguments)), code);
+}
+
 }  // namespace
 
 std::span<const Option> diff_options() { return k_options; }
@@ -76,10 +104,21 @@ std::span<const Option> diff_options() { return k_options; }
 int run_diff(const Arguments& arguments) {
   const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
   Reader reader;
+  if (!arguments.has("B") || arguments.get("A").empty() || arguments.get("B").empty()) {
+    complain("`cufit diff` needs two recordings, environments or locks (`here`: this machine)");
+    return k_usage;
+  }
   const Result<Operand> a = operand_of(reader.machine(), arguments.get("A"));
   if (!a) return give_up(a.error());
   const Result<Operand> b = operand_of(reader.machine(), arguments.get("B"));
   if (!b) return give_up(b.error());
+  if (a->kind == "lock" || b->kind == "lock") {
+    if (a->kind == b->kind) return diff_locks(reader.machine(), *a, *b, arguments);
+    return give_up(fail(Code::usage, format("`{}` is a lock and `{}` is none: a lock is compared "
+                                            "with another lock",
+                                            a->kind == "lock" ? a->name : b->name,
+                                            a->kind == "lock" ? b->name : a->name)));
+  }
   Result<host::Facts> facts_a = reader.read(*a);
   if (!facts_a) return give_up(facts_a.error());
   Result<host::Facts> facts_b = reader.read(*b);

@@ -54,12 +54,12 @@ std::string outside_text(const host::LoadedLibrary& library) {
   static const char* const k_base[] = {"libc.so",    "libm.so",  "libdl.so",    "libpthread.so",
                                        "librt.so",   "ld-linux", "libgcc_s.so", "libstdc++.so",
                                        "libutil.so", "libz.so"};
+  const std::string folder = library.path.substr(0, library.path.rfind('/'));
   for (const char* const base : k_base)
-    if (starts_with(library.name, base))
-      return starts_with(library.path, "/usr/lib") || starts_with(library.path, "/lib")
-                 ? joined({library.version, "of the system"})
-                 : joined({library.version, library.path});
-  return joined({library.version, library.path});
+    if (starts_with(library.name, base) &&
+        (starts_with(folder, "/usr/lib") || starts_with(folder, "/lib")))
+      return joined({library.version, "of the system"});
+  return joined({library.version, folder});
 }
 
 // Visits fields; structs that a list holds are told as one entry each, keyed by their name, unless

@@ -56,10 +56,21 @@ const Finding& worst_of(const FindingChange& change) {
   return rank(change.a->severity) < rank(change.b->severity) ? *change.a : *change.b;
 }
 
+// Of an environment beside the one that is compared.
+bool is_elsewhere(const Finding& finding, const MachineSide& side) {
+  for (const host::PythonEnv& env : side.facts.envs)
+    if (&env != side.env() &&
+        (finding.subject == "env " + env.path || starts_with(finding.subject, env.path + "/")))
+      return subject_of(finding, side) == finding.subject;
+  return false;
+}
+
 // Errors of the worse side, then its warnings; what is only on the better side cannot be why the
-// other one fails, and notes never are.
-int culprit_rank(const FindingChange& change, MachineDifference::Worse worse) {
-  const int severity = rank(worst_of(change).severity);
+// other one fails, nor can another environment be, and notes never are.
+int culprit_rank(const FindingChange& change, const MachineSide& a, const MachineSide& b,
+                 MachineDifference::Worse worse) {
+  int severity = rank(worst_of(change).severity);
+  if (change.a != nullptr ? is_elsewhere(*change.a, a) : is_elsewhere(*change.b, b)) severity += 5;
   const Where failing = worse == MachineDifference::Worse::a ? Where::only_a : Where::only_b;
   const bool points = change.where == failing || change.where == Where::both;
   return severity + (points || worse == MachineDifference::Worse::neither ? 0 : 10);
@@ -138,8 +149,8 @@ class Builder {
         out_.findings.push_back({Where::only_b, nullptr, &b_.report.findings[i], {}, {}});
     const MachineDifference::Worse worse = out_.worse;
     std::stable_sort(out_.findings.begin(), out_.findings.end(),
-                     [worse](const FindingChange& x, const FindingChange& y) {
-                       return culprit_rank(x, worse) < culprit_rank(y, worse);
+                     [&](const FindingChange& x, const FindingChange& y) {
+                       return culprit_rank(x, a_, b_, worse) < culprit_rank(y, a_, b_, worse);
                      });
   }
 

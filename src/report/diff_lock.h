@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answer of `cufit diff` for two locks and its two views.
+#pragma once
+
+#include <string>
+
+#include "report/report.h"
+#include "resolve/lock_difference.h"
+
+namespace cufit::report {
+
+struct LockDiffView {
+  const resolve::LockFile& a;
+  const resolve::LockFile& b;
+  const resolve::LockDifference& difference;
+  const knowledge::Knowledge& knowledge;
+};
+
+std::string lock_diff_text(const LockDiffView& view, const Style& style);
+std::string lock_diff_json(const LockDiffView& view);  // schema cufit.diff/1, "compared": "locks"
+
+}  // namespace cufit::report
