@@ -5,11 +5,9 @@
 #include <cctype>
 #include <map>
 
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
-
 #include "base/format.h"
 #include "formats/printable.h"
+#include "formats/toml_text.h"
 
 namespace cufit::formats {
 namespace {
@@ -21,32 +19,27 @@ bool is_url(std::string_view text) {
          (starts_with(text, "http://") || starts_with(text, "https://"));
 }
 
-std::string text_at(const toml::table& table, const char* key) {
-  const toml::node* node = table.get(key);
-  const toml::value<std::string>* value = node == nullptr ? nullptr : node->as_string();
-  return value == nullptr ? std::string() : value->get();
+std::string text_at(const TomlValue& table, const char* key) {
+  const TomlValue* value = table.find(key);
+  return value != nullptr && value->is_text() ? value->text : std::string();
 }
 
-bool flag_at(const toml::table& table, const char* key) {
-  const toml::node* node = table.get(key);
-  const toml::value<bool>* value = node == nullptr ? nullptr : node->as_boolean();
-  return value != nullptr && value->get();
+bool flag_at(const TomlValue& table, const char* key) {
+  const TomlValue* value = table.find(key);
+  return value != nullptr && value->kind == TomlValue::Kind::boolean && value->integer != 0;
 }
 
 void add(std::vector<IndexUrl>& out, IndexUrl index) {
   if (is_url(index.url) && out.size() < k_most_indexes) out.push_back(std::move(index));
 }
 
-void read_settings(const toml::table& table, const std::string& file, std::vector<IndexUrl>& out) {
-  if (const toml::node* list = table.get("index"); list != nullptr && list->is_array())
-    for (const toml::node& each : *list->as_array())
-      if (const toml::table* one = each.as_table())
-        add(out, {text_at(*one, "url"), printable(text_at(*one, "name")), file,
-                  flag_at(*one, "default"), flag_at(*one, "explicit")});
-  if (const toml::node* list = table.get("extra-index-url"); list != nullptr && list->is_array())
-    for (const toml::node& each : *list->as_array())
-      if (const toml::value<std::string>* url = each.as_string())
-        add(out, {url->get(), "", file, false, false});
+void read_settings(const TomlValue& table, const std::string& file, std::vector<IndexUrl>& out) {
+  if (const TomlValue* list = table.find("index"))
+    for (const TomlValue& one : list->items)
+      add(out, {text_at(one, "url"), printable(text_at(one, "name")), file, flag_at(one, "default"),
+                flag_at(one, "explicit")});
+  if (const TomlValue* list = table.find("extra-index-url"))
+    for (const TomlValue& one : list->items) add(out, {one.text, "", file, false, false});
   add(out, {text_at(table, "index-url"), "", file, true, false});
 }
 
@@ -54,23 +47,16 @@ void read_settings(const toml::table& table, const std::string& file, std::vecto
 
 Result<std::vector<IndexUrl>> parse_uv_indexes(std::string_view text, const std::string& file,
                                                bool is_pyproject) {
-  const toml::parse_result parsed = toml::parse(text);
-  if (!parsed)
-    return fail(Code::malformed, format("{}:{}: {}", file, parsed.error().source().begin.line,
-                                        printable(parsed.error().description(), 400)));
+  CUFIT_TRY(document, parse_toml(text, file));
   std::vector<IndexUrl> out;
-  const toml::table* table = &parsed.table();
-  if (is_pyproject) {
-    for (const char* key : {"tool", "uv"}) {
-      const toml::node* inner = table->get(key);
-      table = inner == nullptr ? nullptr : inner->as_table();
-      if (table == nullptr) return out;
-    }
-  }
+  const TomlValue* table = &document.root;
+  if (is_pyproject)
+    for (const char* key : {"tool", "uv"})
+      if (table != nullptr) table = table->find(key);
+  if (table == nullptr) return out;
   read_settings(*table, file, out);
   // [pip] of uv's settings is for `uv pip` alone, which is what cufit runs.
-  if (const toml::node* pip = table->get("pip"); pip != nullptr && pip->is_table())
-    read_settings(*pip->as_table(), file, out);
+  if (const TomlValue* pip = table->find("pip")) read_settings(*pip, file, out);
   return out;
 }
 

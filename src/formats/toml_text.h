@@ -6,26 +6,33 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/result.h"
 
 namespace cufit::formats {
 
+struct TomlMember;
+
 struct TomlValue {
   enum class Kind { table, array, text, integer, real, boolean, other } kind = Kind::other;
   uint32_t line = 0;
-  std::string text;     // of Kind::text
-  int64_t integer = 0;  // of Kind::integer; 0 or 1 of Kind::boolean
-  double real = 0;      // of Kind::real
-  std::vector<TomlValue> items;                            // of Kind::array
-  std::vector<std::pair<std::string, TomlValue>> members;  // of Kind::table
+  std::string text;                 // of Kind::text
+  int64_t integer = 0;              // of Kind::integer; 0 or 1 of Kind::boolean
+  double real = 0;                  // of Kind::real
+  std::vector<TomlValue> items;     // of Kind::array
+  std::vector<TomlMember> members;  // of Kind::table
 
   bool is_table() const { return kind == Kind::table; }
   bool is_text() const { return kind == Kind::text; }
   bool is_texts() const;  // an array that holds nothing but texts
   const TomlValue* find(std::string_view key) const;
+};
+
+// No std::pair: clang 14 wants its parts to be complete before TomlValue is.
+struct TomlMember {
+  std::string name;
+  TomlValue value;
 };
 
 struct TomlDocument {

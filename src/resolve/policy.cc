@@ -67,7 +67,9 @@ Result<Policy> parse_policy(std::string_view text, const std::string& file) {
   const formats::TomlValue* table = document.find("policy");
   if (table == nullptr) return policy;
   if (!table->is_table()) return document.wrong(*table, "`policy` must be a table");
-  for (const auto& [key, value] : table->members) {
+  for (const formats::TomlMember& member : table->members) {
+    const std::string& key = member.name;
+    const formats::TomlValue& value = member.value;
     if (key == "driver_min") {
       if (!value.is_text() || !parse_version(value.text))
         return document.wrong(value, "`driver_min` must be a driver version, as \"535.104\"");

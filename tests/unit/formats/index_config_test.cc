@@ -46,7 +46,7 @@ index-url = "https://pip.example/simple"
   EXPECT_TRUE(parse_uv_indexes("[tool]\nuv = 3\n", "pyproject.toml", true)->empty());
   const auto damaged = parse_uv_indexes("a = 1\nb = [\n", "uv.toml", false);
   ASSERT_FALSE(damaged);
-  EXPECT_TRUE(starts_with(damaged.error().text(), "uv.toml:"));
+  EXPECT_TRUE(starts_with(damaged.error().text(), "uv.toml, line "));
 }
 
 TEST(IndexConfig, OfPip) {

@@ -86,22 +86,29 @@ TEST(Pylock, CountsWhatAppliesHere) {
 
 TEST(Pylock, NamesFileAndLineOfWhatIsWrong) {
   const std::string head = "lock-version = \"1.0\"\ncreated-by = \"x\"\n";
-  EXPECT_EQ(problem_of("lock-version = \"1.0\"\n"), "pylock.toml:1: no `created-by`");
-  EXPECT_EQ(problem_of(head), "pylock.toml:1: no `packages`");
+  EXPECT_EQ(problem_of("lock-version = \"1.0\"\n"), "pylock.toml, line 1: `created-by` is missing");
+  EXPECT_EQ(problem_of(head), "pylock.toml, line 1: `packages` is missing");
   EXPECT_EQ(problem_of("lock-version = \"2.0\"\ncreated-by = \"x\"\npackages = []\n"),
             "pylock.toml: lock-version 2.0; this cufit reads 1.x");
   EXPECT_EQ(problem_of(head + "packages = 3\n"),
-            "pylock.toml:3: `packages` is no list, or has more than 20000 entries");
-  EXPECT_EQ(problem_of(head + "[[packages]]\nversion = \"1\"\n"), "pylock.toml:3: no `name`");
+            "pylock.toml, line 3: `packages` is no list, or has more than 20000 entries");
+  EXPECT_EQ(problem_of(head + "[[packages]]\nversion = \"1\"\n"),
+            "pylock.toml, line 3: `name` is missing");
   EXPECT_EQ(problem_of(head + "[[packages]]\nname = \"a\"\n\nwheels = [{ url = \"u\" }]\n"),
-            "pylock.toml:6: `u` has no `hashes`");
+            "pylock.toml, line 6: `u` has no `hashes`");
   EXPECT_EQ(
       problem_of(head + "[[packages]]\nname = \"a\"\nwheels = [{ hashes = { a = \"b\" } }]\n"),
-      "pylock.toml:5: neither `url` nor `path`");
+      "pylock.toml, line 5: neither `url` nor `path`");
   EXPECT_EQ(problem_of(head + "[[packages]]\nname = \"a\"\nwheels = [{ url = \"u\", size = -1, "
                               "hashes = { a = \"b\" } }]\n"),
-            "pylock.toml:5: `size` is no count of bytes");
-  EXPECT_TRUE(starts_with(problem_of(head + "[[packages]\n"), "pylock.toml:3: "));
+            "pylock.toml, line 5: `size` is no count of bytes");
+  EXPECT_TRUE(starts_with(problem_of(head + "[[packages]\n"), "pylock.toml, line 3, "));
+}
+
+// toml++ 3.3 aborts on these when its assertions are on.
+TEST(Pylock, DoesNotEndTheProgramWithALibrarysAssertion) {
+  for (const char* text : {"[=", "[)]", "[[\x01", "a = 1\n[ %]\n"})
+    EXPECT_NE(problem_of(text), "") << text;
 }
 
 TEST(Pylock, SumsThatOverflowStay) {
