@@ -177,6 +177,7 @@ Result<LockFile> parse_lock(std::string_view text, const std::string& path) {
   lock.created_by = keys.text("created-by", false);
   lock.requirements = keys.texts("requirements");
   lock.targets = keys.texts("targets");
+  lock.asked = keys.texts("asked");
   if (keys.error()) return *keys.error();
   const formats::TomlValue* classes = document.find("class");
   if (classes == nullptr || classes->kind != formats::TomlValue::Kind::array || classes->items.empty())
@@ -201,6 +202,7 @@ std::string lock_text(const LockFile& lock) {
   put(out, "created-by", lock.created_by);
   out += "requirements = " + list_of(lock.requirements) + "\n";
   out += "targets = " + list_of(lock.targets) + "\n";
+  if (!lock.asked.empty()) out += "asked = " + list_of(lock.asked) + "\n";
   for (const LockClass& one : lock.classes) {
     out += "\n[[class]]\n";
     put(out, "name", one.name);

@@ -7,6 +7,7 @@
 //   created-by = "cufit 0.1.0"
 //   requirements = ["torch>=2.4", "numpy"]
 //   targets = ["RTX 4090,535", "this machine"]
+//   asked = ["-r requirements.txt"]   # what the lock was made from, to make it again
 //
 //   [[class]]
 //   name = "cu126"
@@ -51,6 +52,9 @@ struct LockFile {
   std::string path;  // for messages; not written
   std::string created_by;
   std::vector<std::string> requirements, targets;
+  // "-r FILE" (seen from the lock's folder), "--extra NAME", "--python 3.12", "--default-index-only"
+  // and requirements of the command line: what `cufit lock` without them takes up again.
+  std::vector<std::string> asked;
   std::vector<LockClass> classes;  // best first
 };
 
