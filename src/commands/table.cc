@@ -11,6 +11,7 @@
 #include "commands/mem_record.h"
 #include "commands/mem_replay.h"
 #include "commands/mem_view.h"
+#include "commands/resolve.h"
 #include "commands/self.h"
 
 namespace cufit::commands {
@@ -26,6 +27,7 @@ std::span<const Command> table() {
       {"mem record", "", mem_record_options(), run_mem_record},
       {"mem replay", "", mem_replay_options(), run_mem_replay},
       {"mem view", "", mem_view_options(), run_mem_view},
+      {"resolve", "", resolve_options(), run_resolve},
       {"collect-env", "", collect_env_options(), run_collect_env},
       {"self", "", self_options(), run_self},
   };

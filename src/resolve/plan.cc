@@ -24,16 +24,19 @@ struct Candidate {
 using Key = std::pair<std::string, std::string>;  // torch and platform + tag
 Key key_of(const Wheel& wheel) { return {wheel.torch, wheel.platform + " " + wheel.tag}; }
 
+// A class that needs cuda-compat beneath is taken only where nothing else is left.
+bool counts(const Choice& choice, const Answer& answer) {
+  return choice.verdict.fit != Fit::needs_compat ||
+         answer.usable.front().verdict.fit == Fit::needs_compat;
+}
+
 std::vector<Candidate> candidates_of(const std::vector<Answer>& answers) {
   std::map<Key, Candidate> all;
   for (size_t target = 0; target < answers.size(); ++target) {
     const std::vector<Choice>& usable_here = answers[target].usable;
-    // A class that needs cuda-compat beneath is taken only where nothing else is left.
-    const bool plain = !usable_here.empty() &&
-                       usable_here.front().verdict.fit != Fit::needs_compat;
     for (size_t place = 0; place < usable_here.size(); ++place) {
       const Choice& choice = usable_here[place];
-      if (plain && choice.verdict.fit == Fit::needs_compat) continue;
+      if (!counts(choice, answers[target])) continue;
       Candidate& candidate = all[key_of(choice.wheel)];
       if (candidate.choice == nullptr || choice.verdict.fit > candidate.choice->verdict.fit)
         candidate.choice = &choice;
@@ -182,7 +185,7 @@ Plan plan_classes(const std::vector<Target>& targets, const Request& request,
       const Key key = key_of(one.choice.wheel);
       const auto& list = answers[target].usable;
       const bool serves = std::any_of(list.begin(), list.end(), [&](const Choice& choice) {
-        return key_of(choice.wheel) == key;
+        return counts(choice, answers[target]) && key_of(choice.wheel) == key;
       });
       if (!serves) continue;
       one.targets.push_back(target);

@@ -2,7 +2,7 @@
 #include "resolve/resolve.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "base/format.h"
 #include "resolve/conflict.h"
@@ -26,38 +26,56 @@ std::optional<int> day_number(const std::string& date) {
   return static_cast<int>(parsed->part(0)) * 365 + two(5) * 30 + two(8);
 }
 
-// A Python whose first torch came out less than ten months before this wheel is still new to most
+// A Python whose first torch came out less than ten months before a wheel is still new to most
 // packages: it is taken only where nothing older is left.
-bool settled(const std::string& python, const Wheel& wheel, const Knowledge& knowledge) {
-  constexpr int k_new_days = 300;
-  std::string newest_date = wheel.released;
-  if (newest_date.empty())
-    for (const knowledge::TorchRelease& release : knowledge.torch_releases)
-      newest_date = std::max(newest_date, std::string(release.date));
-  const std::optional<int> now = day_number(newest_date);
-  for (const knowledge::TorchRelease& release : knowledge.torch_releases) {
-    const std::optional<int> then = day_number(std::string(release.date));
-    if (!now || !then || *now - *then < k_new_days) continue;
-    for (std::string_view one : split(release.python, ' '))
-      if (one == python) return true;
+class Pythons {
+ public:
+  explicit Pythons(const Knowledge& knowledge) {
+    for (const knowledge::TorchRelease& release : knowledge.torch_releases) {
+      const std::optional<int> day = day_number(std::string(release.date));
+      if (!day) continue;
+      newest_ = std::max(newest_, *day);
+      for (std::string_view python : split(release.python, ' ')) {
+        const auto known = first_.find(python);
+        if (known == first_.end())
+          first_.emplace(std::string(python), *day);
+        else
+          known->second = std::min(known->second, *day);
+      }
+    }
   }
-  return false;
-}
+  bool settled(const std::string& python, const Wheel& wheel) const {
+    constexpr int k_new_days = 300;
+    const auto first = first_.find(python);
+    return first != first_.end() &&
+           day_number(wheel.released).value_or(newest_) - first->second >= k_new_days;
+  }
+
+ private:
+  std::map<std::string, int, std::less<>> first_;
+  int newest_ = 0;
+};
+
+// What every wheel of one question is judged with.
+struct World {
+  const Knowledge& knowledge;
+  Pythons pythons;
+};
 
 std::string pick_python(const Wheel& wheel, const Target& target, const Request& request,
-                        const Knowledge& knowledge) {
+                        const World& world) {
   const std::string& wanted = request.python.empty() ? target.python : request.python;
   if (!wanted.empty()) return has(wheel.pythons, wanted) ? wanted : "";
   std::string best;
   bool best_settled = false;
   for (const std::string& python : wheel.pythons) {
     if (free_threaded(python) || !forbids_python(request.policy, python).empty()) continue;
-    const bool is_settled = settled(python, wheel, knowledge);
+    const bool settled = world.pythons.settled(python, wheel);
     const auto mine = parse_version(python), theirs = parse_version(best);
-    if (best.empty() || (is_settled && !best_settled) ||
-        (is_settled == best_settled && mine && theirs && *mine > *theirs)) {
+    if (best.empty() || (settled && !best_settled) ||
+        (settled == best_settled && mine && theirs && *mine > *theirs)) {
       best = python;
-      best_settled = is_settled;
+      best_settled = settled;
     }
   }
   return best;
@@ -104,7 +122,8 @@ bool asks_for_cpu(const Request& request) {
 }
 
 Choice choose(const Wheel& wheel, const Target& target, const Request& request,
-              const Knowledge& knowledge) {
+              const World& world) {
+  const Knowledge& knowledge = world.knowledge;
   Choice choice;
   choice.wheel = wheel;
   Target machine = target;
@@ -114,15 +133,13 @@ Choice choose(const Wheel& wheel, const Target& target, const Request& request,
     machine.unknown_gpus.clear();
   }
   choice.verdict = judge(wheel, machine, knowledge);
-  choice.python = pick_python(wheel, machine, request, knowledge);
+  choice.python = pick_python(wheel, machine, request, world);
   std::vector<ComputeCapability> ccs;
   for (const TargetGpu& gpu : target.gpus) ccs.push_back(gpu.cc);
   choice.companions = companions_of(wheel, choice.python, ccs, knowledge);
   for (const formats::Requirement& requirement : request.requirements)
     apply_requirement(requirement, choice);
   for (Reason& reason : forbids(request.policy, wheel)) reject(choice, std::move(reason));
-  for (Reason& reason : forbids(request.policy, target, knowledge))
-    reject(choice, std::move(reason));
   if (choice.python.empty() && machine.python.empty() && !wheel.pythons.empty())
     for (Reason& reason : forbids_python(request.policy, wheel.pythons.back()))
       reject(choice, std::move(reason));
@@ -158,11 +175,13 @@ bool better(const Choice& a, const Choice& b) {
 }
 
 Answer resolve_together(const Target& target, const Request& request,
-                        const std::vector<Wheel>& wheels, const Knowledge& knowledge) {
+                        const std::vector<Wheel>& wheels, const World& world) {
   Answer answer;
   answer.target = target;
+  const std::vector<Reason> machine_forbidden = forbids(request.policy, target, world.knowledge);
   for (const Wheel& wheel : wheels) {
-    Choice choice = choose(wheel, target, request, knowledge);
+    Choice choice = choose(wheel, target, request, world);
+    for (const Reason& reason : machine_forbidden) reject(choice, reason);
     std::vector<Choice>& list = offered(choice) ? answer.usable : answer.rejected;
     list.push_back(std::move(choice));
   }
@@ -172,7 +191,7 @@ Answer resolve_together(const Target& target, const Request& request,
 
 // Distinct GPUs into the fewest groups, each of which some wheel serves.
 std::vector<Answer> resolve_groups(const Target& target, const Request& request,
-                                   const std::vector<Wheel>& wheels, const Knowledge& knowledge) {
+                                   const std::vector<Wheel>& wheels, const World& world) {
   std::vector<Answer> groups;
   std::vector<TargetGpu> left = target.gpus;
   while (!left.empty()) {
@@ -187,14 +206,14 @@ std::vector<Answer> resolve_groups(const Target& target, const Request& request,
         for (size_t i = 0; i < left.size(); ++i)
           ((mask >> i & 1u) != 0 ? part : other).push_back(left[i]);
         if (part.size() != size) continue;
-        Answer answer = resolve_together(with_gpus(target, part), request, wheels, knowledge);
+        Answer answer = resolve_together(with_gpus(target, part), request, wheels, world);
         if (answer.usable.empty()) continue;
         found = std::move(answer);
         rest = std::move(other);
       }
     }
     if (!found) {  // a GPU that nothing serves, alone
-      Answer alone = resolve_together(with_gpus(target, {left.front()}), request, wheels, knowledge);
+      Answer alone = resolve_together(with_gpus(target, {left.front()}), request, wheels, world);
       groups.push_back(std::move(alone));
       left.erase(left.begin());
       continue;
@@ -207,21 +226,25 @@ std::vector<Answer> resolve_groups(const Target& target, const Request& request,
   return any ? groups : std::vector<Answer>();
 }
 
-// The newest torch for these GPUs under their newest driver, where the newest torch of all has no
+// The newest torch for these GPUs under their newest driver, where every wheel of a newer one lacks
 // code for them.
 Wheel last_for(const Target& target, const std::vector<Wheel>& wheels, const Knowledge& knowledge) {
-  if (target.gpus.empty() || wheels.empty()) return {};
+  if (target.gpus.empty()) return {};
   Target any_driver = target;
   any_driver.driver.reset();
   any_driver.driver_cuda.reset();
   any_driver.driver_state = Target::Driver::not_told;
   any_driver.unknown_gpus.clear();
+  any_driver.glibc.reset();
+  any_driver.python.clear();
+  std::string left_behind;  // a newer release that does not serve them
   for (const Wheel& wheel : wheels) {
     if (wheel.is_cpu()) continue;
     Choice choice;
     choice.verdict = judge(wheel, any_driver, knowledge);
-    if (!offered(choice)) continue;
-    return wheel.torch == wheels.front().torch ? Wheel() : wheel;
+    const bool serves = offered(choice);
+    if (!serves && left_behind.empty()) left_behind = wheel.torch;
+    if (serves) return left_behind.empty() || left_behind == wheel.torch ? Wheel() : wheel;
   }
   return {};
 }
@@ -229,12 +252,16 @@ Wheel last_for(const Target& target, const std::vector<Wheel>& wheels, const Kno
 }  // namespace
 
 Answer resolve(const Target& target, const Request& request, const Knowledge& knowledge) {
-  const std::vector<Wheel> wheels = known_wheels(knowledge, target.platform);
-  Answer answer = resolve_together(target, request, wheels, knowledge);
+  std::vector<Wheel> wheels = known_wheels(knowledge, target.platform);
+  std::vector<Disagreement> disagreements =
+      believe_files(request.installed, knowledge, wheels);
+  const World world{knowledge, Pythons(knowledge)};
+  Answer answer = resolve_together(target, request, wheels, world);
+  answer.disagreements = std::move(disagreements);
   answer.last_for_gpus = last_for(target, wheels, knowledge);
   if (!answer.usable.empty()) return answer;
   if (target.gpus.size() > 1)
-    answer.groups = resolve_groups(target, request, wheels, knowledge);
+    answer.groups = resolve_groups(target, request, wheels, world);
   answer.conflict = smallest_conflict(answer);
   return answer;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "formats/requirement.h"
+#include "resolve/installed.h"
 #include "resolve/judge.h"
 #include "resolve/policy.h"
 
@@ -26,6 +27,7 @@ struct Request {
   std::string python;                              // "3.12"; empty = the target's or any
   Policy policy;
   bool default_index_only = false;  // no wheel from PyTorch's own index
+  std::vector<Installed> installed;  // goes before the table's rows
 };
 
 struct Choice {
@@ -49,6 +51,7 @@ struct Answer {
   // The newest torch that runs on these GPUs with any driver, where the newest of all does not:
   // "the last one for your card". nullptr-like: torch empty.
   Wheel last_for_gpus;
+  std::vector<Disagreement> disagreements;  // of the table with installed files
 };
 
 Answer resolve(const Target& target, const Request& request, const knowledge::Knowledge& knowledge);

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "resolve/resolve.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "resolve/conflict.h"
+
+namespace cufit::resolve {
+namespace {
+
+using knowledge::Knowledge;
+
+const Knowledge& world() { return Knowledge::builtin(); }
+
+Target target(const char* text) {
+  auto made = described_target(text, world());
+  if (!made) ADD_FAILURE() << text << ": " << made.error().text();
+  return made ? *made : Target();
+}
+
+Request request(const std::vector<const char*>& requirements) {
+  Request out;
+  for (const char* text : requirements) {
+    auto one = formats::parse_requirement(text);
+    EXPECT_TRUE(one) << text;
+    out.requirements.push_back(*one);
+  }
+  return out;
+}
+
+std::string best(const Answer& answer) {
+  if (answer.usable.empty()) return "";
+  const Wheel& wheel = answer.usable.front().wheel;
+  return wheel.torch + " " + wheel.tag;
+}
+
+TEST(Target, Descriptions) {
+  const Target two =
+      target("2x A800 + GTX 1080,driver=580.65.06,glibc=2.31,python=3.11,arch=aarch64");
+  ASSERT_EQ(two.gpus.size(), 2u);
+  EXPECT_EQ(two.gpus[0].cc.text(), "6.1");  // lowest first
+  EXPECT_EQ(two.gpus[1].count, 2u);
+  EXPECT_EQ(driver_text(*two.driver), "580.65.06");
+  EXPECT_EQ(two.python, "3.11");
+  EXPECT_EQ(two.platform, "linux_aarch64");
+  EXPECT_EQ(target("8.9,535").gpus[0].cc.text(), "8.9");
+  EXPECT_EQ(target("RTX 4090").driver_state, Target::Driver::not_told);
+  EXPECT_EQ(target("cpu").driver_state, Target::Driver::absent);
+}
+
+TEST(Target, WrongDescriptionsNameTheWord) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"RTX 4091,535", "RTX 4090"},   {"", "empty"},           {"RTX 4090,,535", "empty word"},
+      {"RTX 4090,535,550", "second"}, {"RTX 4090,cuda=12", "glibc="}, {"0x A100", "64"},
+      {"RTX 4090,python=3", "python"}, {"A100 + ,535", "missing"}};
+  for (const auto& [text, part] : wrong) {
+    const auto made = described_target(text, world());
+    ASSERT_FALSE(made) << text;
+    EXPECT_EQ(made.error().code, Code::usage) << text;
+    EXPECT_NE(made.error().text().find(part), std::string::npos) << made.error().text();
+  }
+}
+
+TEST(Resolve, RequirementsRuleOut) {
+  EXPECT_EQ(best(resolve(target("RTX 4090,580"), request({"torch<2.9"}), world())), "2.8.0 cu128");
+  EXPECT_EQ(best(resolve(target("RTX 4090,580"), request({"torch==2.7.1+cu118"}), world())),
+            "2.7.1 cu118");
+  // The newest torch that flash-attn has a file for.
+  EXPECT_EQ(best(resolve(target("RTX 4090,580"), request({"flash-attn"}), world())),
+            "2.8.0 cu128");
+  // xformers left Volta after torch 2.7.0.
+  EXPECT_EQ(best(resolve(target("V100,580"), request({"xformers"}), world())), "2.7.0 cu126");
+  // A CPU build for a machine with a GPU only where it is asked for by name.
+  EXPECT_EQ(best(resolve(target("RTX 4090,580"), request({"torch==2.8.0+cpu"}), world())),
+            "2.8.0 cpu");
+}
+
+TEST(Resolve, PythonIsNeitherTooNewNorMissing) {
+  const Answer answer = resolve(target("RTX 4090,580"), {}, world());
+  // 3.15 came with torch 2.13, four months before: still new to most packages.
+  EXPECT_EQ(answer.usable.front().python, "3.14");
+  Request old;
+  old.python = "3.9";
+  const Answer with_39 = resolve(target("RTX 4090,580"), old, world());
+  EXPECT_EQ(best(with_39), "2.8.0 cu128");
+  EXPECT_EQ(with_39.usable.front().python, "3.9");
+}
+
+TEST(Resolve, DriverNotToldIsACondition) {
+  const Answer answer = resolve(target("RTX 4090"), {}, world());
+  ASSERT_FALSE(answer.usable.empty());
+  EXPECT_EQ(answer.usable.front().verdict.fit, Fit::unknown);
+  EXPECT_EQ(answer.usable.front().verdict.reasons.front().id, "driver_not_told");
+}
+
+TEST(Resolve, CudaCompatComesLastAndOnlyWhereItMay) {
+  const Answer a800 = resolve(target("A800,470"), {}, world());
+  const auto compat = std::find_if(a800.usable.begin(), a800.usable.end(), [](const Choice& one) {
+    return one.verdict.fit == Fit::needs_compat;
+  });
+  ASSERT_NE(compat, a800.usable.end());
+  EXPECT_TRUE(std::all_of(compat, a800.usable.end(), [](const Choice& one) {
+    return one.verdict.fit == Fit::needs_compat;
+  }));
+  for (const Choice& one : resolve(target("RTX 3090,470"), {}, world()).usable)
+    EXPECT_NE(one.verdict.fit, Fit::needs_compat) << one.wheel.torch;
+}
+
+TEST(Resolve, InstalledFilesGoBeforeTheTable) {
+  Request with_file;
+  // The table says that 2.15.0+cu132 has no code for Volta; this file has.
+  with_file.installed = {{"2.15.0", "cu132", "/env/libtorch_cuda.so",
+                          {{formats::CodeKind::cubin, "70", "", 900, true},
+                           {formats::CodeKind::cubin, "80", "", 900, true}}}};
+  const Answer answer = resolve(target("V100,580"), with_file, world());
+  EXPECT_EQ(best(answer), "2.15.0 cu132");
+  ASSERT_EQ(answer.disagreements.size(), 1u);
+  const Disagreement& one = answer.disagreements[0];
+  EXPECT_EQ(one.file, "7.0 8.0");
+  EXPECT_NE(std::find(one.differ.begin(), one.differ.end(), "7.0"), one.differ.end());
+  EXPECT_NE(std::find(one.differ.begin(), one.differ.end(), "12.0"), one.differ.end());
+  EXPECT_EQ(answer.usable.front().wheel.source, "/env/libtorch_cuda.so");
+}
+
+// Whoever takes one demand of a conflict back gets an answer, and fewer demands never conflict.
+TEST(Resolve, ConflictIsTheSmallest) {
+  const Answer answer = resolve(target("RTX 3090,520,glibc=2.17"),
+                                request({"torch>=2.8", "xformers"}), world());
+  EXPECT_TRUE(answer.usable.empty());
+  EXPECT_EQ(answer.conflict.size(), 2u);
+  const Answer pair = resolve(target("RTX 3090,520"), request({"torch>=2.8"}), world());
+  EXPECT_EQ(pair.conflict, (std::vector<std::string>{"driver 520", "torch>=2.8"}));
+  EXPECT_FALSE(resolve(target("RTX 3090,520"), {}, world()).usable.empty());
+  EXPECT_FALSE(resolve(target("RTX 3090,580"), request({"torch>=2.8"}), world()).usable.empty());
+}
+
+TEST(Resolve, MixedMachineInGroups) {
+  const Answer answer = resolve(target("GTX 1080 + RTX 5090 + RTX 3090,580"), {}, world());
+  EXPECT_TRUE(answer.usable.empty());
+  ASSERT_EQ(answer.groups.size(), 2u);
+  size_t gpus = 0;
+  for (const Answer& group : answer.groups) {
+    EXPECT_FALSE(group.usable.empty());
+    gpus += group.target.gpus.size();
+  }
+  EXPECT_EQ(gpus, 3u);
+}
+
+TEST(Plan, FewestClasses) {
+  const std::vector<Target> targets = {target("RTX 4090,535"), target("A800,535"),
+                                       target("GTX 1080,580"), target("RTX 5090,580"),
+                                       target("cpu")};
+  const Plan plan = plan_classes(targets, {}, world());
+  ASSERT_EQ(plan.classes.size(), 3u);
+  EXPECT_EQ(plan.classes[0].name, "cu132");
+  EXPECT_EQ(plan.classes[1].name, "cu126");
+  EXPECT_EQ(plan.classes[2].name, "cpu");
+  EXPECT_EQ(plan.classes[1].targets, (std::vector<size_t>{0, 1, 2}));
+  EXPECT_TRUE(plan.failed.empty());
+}
+
+TEST(Plan, OneClassWhereOneServesAll) {
+  const Plan plan =
+      plan_classes({target("A800,470"), target("RTX 3090,550")}, request({"torch<2.8"}), world());
+  ASSERT_EQ(plan.classes.size(), 1u);
+  EXPECT_EQ(plan.classes[0].choice.wheel.tag, "cu118");
+}
+
+TEST(Plan, MixedMachinesAreSplitAndHopelessOnesNamed) {
+  const Plan plan =
+      plan_classes({target("GTX 1080 + RTX 5090,580"), target("RTX 5090,535")}, {}, world());
+  EXPECT_EQ(plan.classes.size(), 2u);
+  EXPECT_EQ(plan.targets.size(), 2u);
+  ASSERT_EQ(plan.failed.size(), 1u);
+  EXPECT_EQ(plan.failed[0].target.label, "RTX 5090,535");
+}
+
+TEST(Plan, SharedTagsGetDifferentNames) {
+  // Python 3.9 ended with 2.8, 3.14 came with 2.9; both want cu126 on Pascal.
+  const Plan plan = plan_classes(
+      {target("GTX 1080,580,python=3.9"), target("GTX 1080,580,python=3.14")}, {}, world());
+  ASSERT_EQ(plan.classes.size(), 2u);
+  EXPECT_EQ(plan.classes[0].name, "cu126-torch2141");
+  EXPECT_EQ(plan.classes[1].name, "cu126-torch280");
+}
+
+}  // namespace
+}  // namespace cufit::resolve
