@@ -3,6 +3,7 @@
 
 #include "commands/settings.h"
 #include "commands/targets.h"
+#include "host/index_client.h"
 #include "report/resolve.h"
 
 namespace cufit::commands {
@@ -14,9 +15,30 @@ constexpr Option k_options[] = {
     {"--python", "VERSION", "", false, ""},
     {"--policy", "FILE", "", false, ""},
     {"--default-index-only", "", "", false, ""},
+    {"--index", "URL", "", true, ""},
+    {"--offline", "", "", false, ""},
     {"--json", "", "", false, ""},
     {"-v,--verbose", "", "", false, ""},
 };
+
+// The pages of all `--index` as one: what any of them has can be installed.
+Result<std::optional<formats::IndexPage>> read_index(const Arguments& arguments) {
+  std::optional<formats::IndexPage> all;
+  if (arguments.all("index").empty()) return all;
+  host::Interrupts interrupts;
+  for (const std::string& word : arguments.all("index")) {
+    host::IndexOptions options;
+    options.offline = arguments.has("offline");
+    const formats::IndexUrl index = formats::parse_index_word(word, "--index");
+    CUFIT_TRY(answer,
+              host::ask_index(host::RealHost(), index.url, "torch", options, interrupts));
+    if (answer.how == host::IndexAnswer::How::stale)
+      complain("using what the index said earlier: " + answer.problem);
+    if (!all) all.emplace();
+    for (formats::IndexFile& file : answer.page.files) all->files.push_back(std::move(file));
+  }
+  return all;
+}
 
 }  // namespace
 
@@ -30,6 +52,9 @@ int run_resolve(const Arguments& arguments) {
   Result<resolve::Policy> policy = read_policy(arguments, working_folder());
   if (!policy) return give_up(policy.error());
   request->policy = std::move(*policy);
+  Result<std::optional<formats::IndexPage>> index = read_index(arguments);
+  if (!index) return give_up(index.error());
+  request->index = std::move(*index);
   const Result<std::vector<AskedTarget>> targets = read_targets(arguments);
   if (!targets) return give_up(targets.error());
   std::vector<resolve::Answer> answers;

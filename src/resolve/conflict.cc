@@ -19,6 +19,7 @@ std::string demand_of(const Reason& reason, const Target& target) {
   const std::string& id = reason.id;
   if (id == "requirement" || id == "extension") return arg(reason, "requirement");
   if (id == "policy") return "policy " + arg(reason, "rule");
+  if (id == "not_on_index") return "the index";
   if (id == "default_index") return "default index only";
   if (id == "python") return "Python " + arg(reason, "have");
   if (id == "glibc_too_old") return "glibc " + arg(reason, "have");

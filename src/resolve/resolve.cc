@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/format.h"
 #include "resolve/conflict.h"
@@ -60,6 +61,7 @@ class Pythons {
 struct World {
   const Knowledge& knowledge;
   Pythons pythons;
+  std::set<size_t> absent;  // places of the wheels that the index does not have
 };
 
 std::string pick_python(const Wheel& wheel, const Target& target, const Request& request,
@@ -179,8 +181,9 @@ Answer resolve_together(const Target& target, const Request& request,
   Answer answer;
   answer.target = target;
   const std::vector<Reason> machine_forbidden = forbids(request.policy, target, world.knowledge);
-  for (const Wheel& wheel : wheels) {
-    Choice choice = choose(wheel, target, request, world);
+  for (size_t place = 0; place < wheels.size(); ++place) {
+    Choice choice = choose(wheels[place], target, request, world);
+    if (world.absent.count(place) > 0) reject(choice, {"not_on_index", {}});
     for (const Reason& reason : machine_forbidden) reject(choice, reason);
     std::vector<Choice>& list = offered(choice) ? answer.usable : answer.rejected;
     list.push_back(std::move(choice));
@@ -253,9 +256,13 @@ Wheel last_for(const Target& target, const std::vector<Wheel>& wheels, const Kno
 
 Answer resolve(const Target& target, const Request& request, const Knowledge& knowledge) {
   std::vector<Wheel> wheels = known_wheels(knowledge, target.platform);
+  std::vector<size_t> absent;
+  if (request.index)
+    absent = match_available(available_of(*request.index, target.platform, target.glibc),
+                             target.platform, wheels);
   std::vector<Disagreement> disagreements =
       believe_files(request.installed, knowledge, wheels);
-  const World world{knowledge, Pythons(knowledge)};
+  const World world{knowledge, Pythons(knowledge), std::set<size_t>(absent.begin(), absent.end())};
   Answer answer = resolve_together(target, request, wheels, world);
   answer.disagreements = std::move(disagreements);
   answer.last_for_gpus = last_for(target, wheels, knowledge);

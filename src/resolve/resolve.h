@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "formats/requirement.h"
+#include "resolve/available.h"
 #include "resolve/installed.h"
 #include "resolve/judge.h"
 #include "resolve/policy.h"
@@ -27,6 +28,7 @@ struct Request {
   std::string python;                              // "3.12"; empty = the target's or any
   Policy policy;
   bool default_index_only = false;  // no wheel from PyTorch's own index
+  std::optional<formats::IndexPage> index;  // only what this index has
   std::vector<Installed> installed;  // goes before the table's rows
 };
 

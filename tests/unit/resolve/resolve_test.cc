@@ -124,6 +124,38 @@ TEST(Resolve, InstalledFilesGoBeforeTheTable) {
   EXPECT_EQ(answer.usable.front().wheel.source, "/env/libtorch_cuda.so");
 }
 
+formats::IndexPage page(const std::vector<const char*>& names) {
+  formats::IndexPage out;
+  for (const char* name : names) {
+    formats::IndexFile file;
+    file.filename = name;
+    out.files.push_back(file);
+  }
+  return out;
+}
+
+TEST(Resolve, OnlyWhatTheIndexHas) {
+  Request own;
+  own.index = page({"torch-2.9.1-cp312-cp312-manylinux_2_28_x86_64.whl",
+                    "torch-2.9.1-cp313-cp313t-manylinux_2_28_x86_64.whl",
+                    "torch-2.10.0-cp312-cp312-manylinux_2_28_aarch64.whl",
+                    "torch-2.8.0+cu126-cp311-cp311-manylinux_2_28_x86_64.whl",
+                    "torch-2.99.0-cp312-cp312-manylinux_2_28_x86_64.whl",
+                    "torch-2.15.0rc1-cp312-cp312-manylinux_2_28_x86_64.whl", "torch-2.9.1.tar.gz"});
+  const Answer answer = resolve(target("RTX 4090,580"), own, world());
+  ASSERT_EQ(answer.usable.size(), 2u);
+  EXPECT_EQ(best(answer), "2.9.1 cu128");  // the default variant of that release
+  EXPECT_EQ(answer.usable[0].python, "3.12");
+  EXPECT_EQ(answer.usable[1].wheel.tag, "cu126");
+  EXPECT_EQ(answer.usable[1].python, "3.11");
+  // A release that the table does not know is shown, and nothing is said of its code.
+  const auto unknown = std::find_if(answer.rejected.begin(), answer.rejected.end(),
+                                    [](const Choice& one) { return one.wheel.torch == "2.99.0"; });
+  ASSERT_NE(unknown, answer.rejected.end());
+  EXPECT_EQ(unknown->verdict.fit, Fit::unknown);
+  EXPECT_EQ(unknown->verdict.reasons.front().id, "code_unknown");
+}
+
 // Whoever takes one demand of a conflict back gets an answer, and fewer demands never conflict.
 TEST(Resolve, ConflictIsTheSmallest) {
   const Answer answer = resolve(target("RTX 3090,520,glibc=2.17"),
