@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/resolve.h"
 
+#include <algorithm>
+
 #include "commands/settings.h"
 #include "commands/targets.h"
 #include "host/index_client.h"
@@ -40,6 +42,12 @@ Result<std::optional<formats::IndexPage>> read_index(const Arguments& arguments)
   return all;
 }
 
+// As a whole, or every group of its GPUs.
+bool served(const resolve::Answer& answer) {
+  if (!answer.usable.empty()) return true;
+  return !answer.groups.empty() && std::all_of(answer.groups.begin(), answer.groups.end(), served);
+}
+
 }  // namespace
 
 std::span<const Option> resolve_options() { return k_options; }
@@ -63,7 +71,7 @@ int run_resolve(const Arguments& arguments) {
     resolve::Request own = *request;
     own.installed = resolve::installed_wheels(asked.facts, knowledge);
     answers.push_back(resolve::resolve(asked.target, own, knowledge));
-    all = all && !answers.back().usable.empty();
+    all = all && served(answers.back());
   }
   const report::ResolveView view{answers, *request, knowledge};
   return print(arguments.has("json") ? report::resolve_json(view)

@@ -115,6 +115,17 @@ void apply_requirement(const formats::Requirement& requirement, Choice& choice) 
                      {"have", companion->package + " " + companion->version}}});
 }
 
+// Usable as far as anything tells: what is not told about the driver is a condition, not a no.
+bool offered(const Choice& choice) {
+  if (usable(choice.verdict.fit) || choice.verdict.fit == Fit::needs_compat) return true;
+  if (choice.verdict.fit != Fit::unknown) return false;
+  return std::all_of(choice.verdict.reasons.begin(), choice.verdict.reasons.end(),
+                     [](const Reason& reason) {
+                       return reason.id == "driver_not_told" || reason.id == "driver_absent" ||
+                              reason.id == "gpu_ptx";
+                     });
+}
+
 // "torch==2.8.0+cpu" asks for the processor where a GPU is.
 bool asks_for_cpu(const Request& request) {
   for (const formats::Requirement& requirement : request.requirements)
@@ -136,9 +147,12 @@ Choice choose(const Wheel& wheel, const Target& target, const Request& request,
   }
   choice.verdict = judge(wheel, machine, knowledge);
   choice.python = pick_python(wheel, machine, request, world);
-  std::vector<ComputeCapability> ccs;
-  for (const TargetGpu& gpu : target.gpus) ccs.push_back(gpu.cc);
-  choice.companions = companions_of(wheel, choice.python, ccs, knowledge);
+  // Of a wheel that falls anyway nobody asks what goes with it.
+  if (offered(choice)) {
+    std::vector<ComputeCapability> ccs;
+    for (const TargetGpu& gpu : target.gpus) ccs.push_back(gpu.cc);
+    choice.companions = companions_of(wheel, choice.python, ccs, knowledge);
+  }
   for (const formats::Requirement& requirement : request.requirements)
     apply_requirement(requirement, choice);
   for (Reason& reason : forbids(request.policy, wheel)) reject(choice, std::move(reason));
@@ -153,24 +167,12 @@ Choice choose(const Wheel& wheel, const Target& target, const Request& request,
   return choice;
 }
 
-// Usable as far as anything tells: what is not told about the driver is a condition, not a no.
-bool offered(const Choice& choice) {
-  if (usable(choice.verdict.fit) || choice.verdict.fit == Fit::needs_compat) return true;
-  if (choice.verdict.fit != Fit::unknown) return false;
-  return std::all_of(choice.verdict.reasons.begin(), choice.verdict.reasons.end(),
-                     [](const Reason& reason) {
-                       return reason.id == "driver_not_told" || reason.id == "driver_absent" ||
-                              reason.id == "gpu_ptx";
-                     });
-}
-
 bool better(const Choice& a, const Choice& b) {
   // A package to install beneath the driver comes after everything that runs as it is.
   const bool a_compat = a.verdict.fit == Fit::needs_compat;
   const bool b_compat = b.verdict.fit == Fit::needs_compat;
   if (a_compat != b_compat) return b_compat;
-  const auto x = parse_version(a.wheel.torch), y = parse_version(b.wheel.torch);
-  if (x && y && *x != *y) return *x > *y;
+  if (a.age != b.age) return a.age < b.age;
   if (a.verdict.fit != b.verdict.fit) return a.verdict.fit < b.verdict.fit;
   if (a.wheel.on_default_index != b.wheel.on_default_index) return a.wheel.on_default_index;
   return a.wheel.cuda && b.wheel.cuda && *a.wheel.cuda > *b.wheel.cuda;
@@ -181,8 +183,11 @@ Answer resolve_together(const Target& target, const Request& request,
   Answer answer;
   answer.target = target;
   const std::vector<Reason> machine_forbidden = forbids(request.policy, target, world.knowledge);
+  size_t age = 0;
   for (size_t place = 0; place < wheels.size(); ++place) {
+    if (place > 0 && wheels[place].torch != wheels[place - 1].torch) ++age;
     Choice choice = choose(wheels[place], target, request, world);
+    choice.age = age;
     if (world.absent.count(place) > 0) reject(choice, {"not_on_index", {}});
     for (const Reason& reason : machine_forbidden) reject(choice, reason);
     std::vector<Choice>& list = offered(choice) ? answer.usable : answer.rejected;

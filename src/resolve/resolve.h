@@ -36,7 +36,8 @@ struct Choice {
   Wheel wheel;
   Verdict verdict;  // requirements and policy counted in
   std::string python;  // newest minor that the wheel, the request and the policy allow
-  std::vector<Companion> companions;
+  std::vector<Companion> companions;  // empty for a wheel that cannot run there
+  size_t age = 0;  // 0: of the newest torch, counting releases
 };
 
 struct Answer {

@@ -82,9 +82,8 @@ Wheel cpu_wheel(const TorchRelease& release, std::string_view platform, const Ve
   return wheel;
 }
 
+// Of one release.
 bool before(const Wheel& a, const Wheel& b) {
-  const auto x = parse_version(a.torch), y = parse_version(b.torch);
-  if (x && y && *x != *y) return *x > *y;
   if (a.is_cpu() != b.is_cpu()) return b.is_cpu();
   if (a.on_default_index != b.on_default_index) return a.on_default_index;
   return a.cuda && b.cuda && *a.cuda > *b.cuda;
@@ -94,11 +93,16 @@ bool before(const Wheel& a, const Wheel& b) {
 
 std::vector<Wheel> known_wheels(const Knowledge& knowledge, std::string_view platform) {
   std::vector<Wheel> wheels;
+  std::vector<std::pair<Version, const TorchRelease*>> releases;
+  for (const TorchRelease& release : knowledge.torch_releases)
+    if (auto torch = parse_version(release.version)) releases.emplace_back(*torch, &release);
+  std::stable_sort(releases.begin(), releases.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
   const bool arm = platform == "linux_aarch64";
   if (!arm && platform != "linux_x86_64") return wheels;
-  for (const TorchRelease& release : knowledge.torch_releases) {
-    const auto torch = parse_version(release.version);
-    if (!torch) continue;
+  for (const auto& [version, row] : releases) {
+    const Version* torch = &version;
+    const TorchRelease& release = *row;
     const size_t from = wheels.size();
     if (arm)
       add_aarch64(knowledge, release, *torch, wheels);
@@ -110,8 +114,8 @@ std::vector<Wheel> known_wheels(const Knowledge& knowledge, std::string_view pla
                     [](const Wheel& wheel) { return wheel.on_default_index; });
     if (!arm || *torch >= Version{{1, 9}})
       wheels.push_back(cpu_wheel(release, platform, *torch, cuda_is_default));
+    std::stable_sort(wheels.begin() + static_cast<std::ptrdiff_t>(from), wheels.end(), before);
   }
-  std::stable_sort(wheels.begin(), wheels.end(), before);
   return wheels;
 }
 
