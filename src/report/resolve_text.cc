@@ -216,17 +216,44 @@ class ResolvePainter : private Screen {
         command += " --for " + shell_word(answer.target.label);
       return say("resolve.lock", {{"command", command + " -o ."}});
     }
-    if (first.usable.empty()) {
-      return first.conflict.empty()
-                 ? say("resolve.nothing")
-                 : say("resolve.relax", {{"demands", join(first.conflict, ", ")}});
-    }
+    if (first.usable.empty()) return way_out(first);
     const Choice& best = first.usable.front();
     const bool no_driver = first.target.driver_state == Target::Driver::absent;
     if (no_driver && !best.wheel.is_cpu() && best.wheel.driver_min)
       return say("resolve.update_driver",
                  {{"need", resolve::driver_text(*best.wheel.driver_min)}});
     return say("resolve.install", {{"command", install_line(best)}});
+  }
+
+  // Where nothing fits: a newer driver where that alone helps, another wheel's maker, or a demand
+  // to take back.
+  std::string way_out(const Answer& answer) const {
+    std::optional<Version> driver;
+    for (const Choice& choice : answer.rejected) {
+      const auto& reasons = choice.verdict.reasons;
+      if (std::any_of(reasons.begin(), reasons.end(),
+                      [](const resolve::Reason& reason) { return reason.id == "jetson"; }))
+        return say("resolve.jetson");
+      std::optional<Version> need;  // the highest that this wheel asks for, if only drivers are asked
+      for (const resolve::Reason& reason : reasons) {
+        if (reason.id == "driver_minor" || reason.id == "gpu_ptx") continue;  // no obstacles
+        const bool asks = reason.id == "driver_too_old" || reason.id == "driver_for_gpu_old";
+        const auto wanted = asks ? parse_version(reason.args.at("need")) : std::nullopt;
+        if (!wanted) {
+          need.reset();
+          break;
+        }
+        if (!need || *wanted > *need) need = wanted;
+      }
+      if (need && (!driver || *need < *driver)) driver = need;
+    }
+    if (driver) return say("resolve.update_driver", {{"need", resolve::driver_text(*driver)}});
+    if (answer.conflict.empty()) return say("resolve.nothing");
+    const std::string gpus = resolve::gpus_text(answer.target);
+    if (answer.conflict.size() == 1 && answer.target.gpus.size() == 1 &&
+        contains(answer.conflict[0], "(" + answer.target.gpus[0].cc.text() + ")"))
+      return say("resolve.no_official", {{"gpu", gpus}});
+    return say("resolve.relax", {{"demands", join(answer.conflict, ", ")}});
   }
 
   const ResolveView& view_;

@@ -68,6 +68,9 @@ std::string pick_python(const Wheel& wheel, const Target& target, const Request&
                         const World& world) {
   const std::string& wanted = request.python.empty() ? target.python : request.python;
   if (!wanted.empty()) return has(wheel.pythons, wanted) ? wanted : "";
+  if (has(wheel.pythons, target.preferred_python) &&
+      forbids_python(request.policy, target.preferred_python).empty())
+    return target.preferred_python;
   std::string best;
   bool best_settled = false;
   for (const std::string& python : wheel.pythons) {

@@ -103,6 +103,13 @@ Target target_of(const host::Facts& facts, const knowledge::Knowledge& knowledge
     target.driver_state = Target::Driver::known;
   else if (says_none(facts.kernel.version) && !target.wsl && !target.jetson)
     target.driver_state = Target::Driver::absent;
+  const host::PythonEnv* env = checks::main_env(facts);
+  if (env != nullptr && env->python) {
+    const auto version = parse_version(*env->python);
+    if (version && version->parts.size() >= 2)
+      target.preferred_python =
+          std::to_string(version->part(0)) + "." + std::to_string(version->part(1));
+  }
   if (facts.system.architecture) target.platform = "linux_" + *facts.system.architecture;
   if (facts.system.libc) target.libc = *facts.system.libc;
   if (facts.system.glibc) target.glibc = parse_version(*facts.system.glibc);
@@ -167,7 +174,7 @@ std::string driver_text(const Version& driver) {
   std::string text;
   for (size_t i = 0; i < driver.parts.size(); ++i) {
     const std::string part = std::to_string(driver.parts[i]);
-    text += i == 0 ? part : i == 2 && part.size() == 1 ? ".0" + part : "." + part;
+    text += i == 0 ? part : i == 2 && part.size() == 1 && driver.parts[1] >= 10 ? ".0" + part : "." + part;
   }
   return text;
 }

@@ -34,6 +34,7 @@ struct Target {
   std::string libc = "glibc";              // or "musl"
   std::optional<Version> glibc;            // nullopt = not told
   std::string python;                      // minor: "3.11"; empty = any
+  std::string preferred_python;            // of its environment: taken where a wheel has it
   bool wsl = false, jetson = false;
 };
 
@@ -48,7 +49,7 @@ Result<Target> described_target(std::string_view text, const knowledge::Knowledg
 // "2x NVIDIA A800 80GB PCIe (8.0), NVIDIA GeForce GTX 1080 (6.1)"; empty where there is none.
 std::string gpus_text(const Target& target);
 
-// As NVIDIA writes driver numbers: the third part has two digits, "450.80.02".
+// As NVIDIA writes driver numbers: the third part has two digits, "450.80.02" (of Jetson's one).
 std::string driver_text(const Version& driver);
 
 // One target per group of GPUs that have to be served apart; see split_target in resolve.h.
