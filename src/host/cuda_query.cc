@@ -125,7 +125,7 @@ void CudaQuery::ask_device(CudaDevice& facts) {
     return;
   }
   ask_identity(facts, device);
-  check_compute(calls_, device, task_.deep, facts);
+  if (task_.depth == DriverDepth::compute) check_compute(calls_, device, task_.deep, facts);
 }
 
 void CudaQuery::run() {

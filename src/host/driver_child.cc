@@ -5,18 +5,15 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/format.h"
+#include "host/child_setup.h"
 #include "host/driver_wire.h"
 #include "host/probe.h"
 
@@ -46,52 +43,10 @@ struct Child {
 // --- in the child
 // ----------------------------------------------------------------------------------------------
 
-void reset_signals() {
-  for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
-  signal(SIGPIPE, SIG_IGN);  // write() reports the parent's end instead
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-}
-
-// Moves the pipe out of the way of 0, 1 and 2 if cufit was started without them; returns its new
-// number.
-int close_other_files(int pipe) {
-  if (pipe < 3) pipe = fcntl(pipe, F_DUPFD, 3);
-  int null = ::open("/dev/null", O_RDWR);
-  for (int fd = 0; fd < 3; ++fd) dup2(null, fd);  // the driver prints; that is not cufit's output
-#ifdef SYS_close_range                            // Linux 5.9; 65536 calls of close take 10 ms
-  bool before = pipe == 3 || syscall(SYS_close_range, 3u, static_cast<unsigned>(pipe) - 1, 0u) == 0;
-  if (before && syscall(SYS_close_range, static_cast<unsigned>(pipe) + 1, ~0u, 0u) == 0)
-    return pipe;
-#endif
-  rlimit limit{};
-  bool small = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 65536;
-  int end = small ? static_cast<int>(limit.rlim_cur) : 65536;
-  for (int fd = 3; fd < end; ++fd) {
-    if (fd != pipe) close(fd);
-  }
-  return pipe;
-}
-
-void set_environment(const Host& host) {
-  std::vector<std::pair<std::string, std::string>> variables = host.variables();
-  clearenv();
-  for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
-  // The driver would keep the compiled check in ~/.nv/ComputeCache; cufit leaves nothing behind.
-  setenv("CUDA_CACHE_DISABLE", "1", 1);
-}
-
 // noexcept: an exception must end the child here and never unwind into the parent's own work.
 [[noreturn]] void run_child(const Child& child, int pipe, pid_t parent, const Host& host,
                             const ChildTask& task) noexcept {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(1);  // it died before prctl took effect
-  reset_signals();
-  rlimit no_core{0, 0};
-  setrlimit(RLIMIT_CORE, &no_core);  // a crashing driver must not leave a core file
-  set_environment(host);
-  DriverCalls calls(close_other_files(pipe));
+  DriverCalls calls(set_up_child(host, pipe, parent));
   child.work(calls, task);
   std::string out;
   put_end(out);
@@ -266,7 +221,7 @@ DriverQuestions::DriverQuestions(const Host& host, const ProbeOptions& options, 
   if (!options.driver_calls) return;
   state_->options = options;
   state_->limit = time_limit(options, facts);
-  ChildTask task{options.driver_library_dir, options.deep, state_->limit};
+  ChildTask task{options.driver_library_dir, options.deep, options.driver_depth, state_->limit};
   std::array<Child, 2>& children = state_->children;
   children[0].what = "NVML", children[0].work = ask_nvml;
   children[1].what = "CUDA", children[1].work = ask_cuda;

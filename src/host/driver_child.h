@@ -10,12 +10,14 @@
 
 #include "host/driver_calls.h"
 #include "host/facts.h"
+#include "host/probe.h"
 
 namespace cufit::host {
 
 struct ChildTask {
   std::string library_dir;  // empty = the loader's search
   bool deep = false;
+  DriverDepth depth = DriverDepth::compute;
   double limit_seconds = 10;  // the parent's limit; work that cannot end before it is not begun
 };
 

@@ -78,6 +78,7 @@ void NvmlQuery::run() {
   if (open()) {
     ask_system();
     calls_.flush();
+    if (task_.depth == DriverDepth::identity) facts_.gpus.clear();
     for (NvmlGpu& gpu : facts_.gpus) {
       current_ = &gpu;
       ask_gpu(nvml_, gpu);

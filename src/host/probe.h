@@ -14,10 +14,15 @@
 
 namespace cufit::host {
 
+// How much the driver is asked: which devices CUDA shows; also NVML's state of each GPU; also the
+// compute check, which makes a context on each.
+enum class DriverDepth { identity, state, compute };
+
 struct ProbeOptions {
   std::vector<std::string> env_dirs;  // --env DIR; empty = the environments found by themselves
   bool driver_calls = true;           // ask NVML and the CUDA driver (in a child process)
-  bool deep = false;                  // memory pattern test and a matrix product in torch
+  DriverDepth driver_depth = DriverDepth::compute;
+  bool deep = false;             // memory pattern test and a matrix product in torch
   bool for_collect_env = false;  // also what only collect-env shows (lscpu, compilers): some 10 ms
   double driver_timeout_seconds = 10;  // for the child; a wedged driver hangs
   std::string driver_library_dir;  // tests: where the stand-in libcuda/libnvidia-ml lie; empty =
@@ -49,11 +54,13 @@ void read_system(const Host& host, Facts& facts);            // system.cc
 void read_pci(const Host& host, Facts& facts);               // pci.cc
 void read_kernel_driver(const Host& host, Facts& facts);     // kernel_driver.cc
 void read_driver_libraries(const Host& host, Facts& facts);  // driver_libraries.cc
+// Only the libcuda.so.1 that a new process would load: part of a millisecond.
+void read_loaded_libcuda(const Host& host, Facts& facts);  // driver_libraries.cc
 void read_driver_answers(const Host& host, const ProbeOptions& options,
                          Facts& facts);                      // driver_child.cc
 void read_toolkits(const Host& host, Facts& facts);          // toolkits.cc
 void read_variables(const Host& host, Facts& facts);         // variables.cc
-bool keeps_variable(const std::string& name);  // it matters to cufit and is no secret
+bool keeps_variable(const std::string& name);                // it matters to cufit and is no secret
 void read_container_engine(const Host& host, Facts& facts);  // container_engine.cc
 void read_python_envs(const Host& host, const ProbeOptions& options,
                       Facts& facts);  // python_envs.cc
