@@ -180,6 +180,14 @@ void scan(const Host& host, const std::string& folder, CopyList& copies) {
 
 }  // namespace
 
+void read_loaded_libcuda(const Host& host, Facts& facts) {
+  LibrarySearch search(host, read_loader_settings(host));
+  CopyList copies(host, facts.driver_libraries);
+  const Wanted& libcuda = k_wanted[0];
+  if (const std::optional<Located> found = search.find(libcuda.soname))
+    copies.add(libcuda, *found, found->problem.empty());
+}
+
 void read_driver_libraries(const Host& host, Facts& facts) {
   LibrarySearch search(host, read_loader_settings(host));
   for (const std::string& problem : search.settings().problems) facts.problems.push_back(problem);

@@ -13,33 +13,6 @@ namespace {
 
 const std::string k_proc_version = "/proc/driver/nvidia/version";
 
-void read_version(const Host& host, KernelDriver& kernel) {
-  const std::string k_sys = "/sys/module/nvidia/version";
-  Fact<std::string> from_sys = line_fact(host, k_sys);
-  Result<std::string> text = host.read_head(k_proc_version, 4096);
-  std::optional<formats::NvidiaModule> module;
-  if (text) module = formats::parse_nvidia_version(*text);
-  if (module) {
-    kernel.flavour = known(module->flavour, SourceKind::file, k_proc_version);
-  } else if (text) {
-    kernel.flavour = missing<std::string>(WhyNot::malformed, SourceKind::file, k_proc_version,
-                                          "no version line");
-  } else {
-    kernel.flavour = missing_file<std::string>(text.error(), k_proc_version);
-  }
-  if (from_sys && formats::is_driver_version(*from_sys)) {
-    kernel.version = from_sys;
-  } else if (module) {
-    kernel.version = known(module->version, SourceKind::file, k_proc_version);
-  } else if (from_sys) {
-    kernel.version = missing<std::string>(WhyNot::malformed, SourceKind::file, k_sys,
-                                          "no driver version: " + *from_sys);
-  } else {
-    kernel.version = missing<std::string>(kernel.flavour.why, SourceKind::file, k_proc_version,
-                                          kernel.flavour.note);
-  }
-}
-
 // /sys/module has a folder for each loaded module. Where sysfs is not there, /proc/modules has a
 // line for each.
 Fact<bool> is_loaded(const Host& host, const std::string& module) {
@@ -161,9 +134,36 @@ void read_log(const Host& host, KernelDriver& kernel) {
 
 }  // namespace
 
+void read_module_version(const Host& host, KernelDriver& kernel) {
+  const std::string k_sys = "/sys/module/nvidia/version";
+  Fact<std::string> from_sys = line_fact(host, k_sys);
+  Result<std::string> text = host.read_head(k_proc_version, 4096);
+  std::optional<formats::NvidiaModule> module;
+  if (text) module = formats::parse_nvidia_version(*text);
+  if (module) {
+    kernel.flavour = known(module->flavour, SourceKind::file, k_proc_version);
+  } else if (text) {
+    kernel.flavour = missing<std::string>(WhyNot::malformed, SourceKind::file, k_proc_version,
+                                          "no version line");
+  } else {
+    kernel.flavour = missing_file<std::string>(text.error(), k_proc_version);
+  }
+  if (from_sys && formats::is_driver_version(*from_sys)) {
+    kernel.version = from_sys;
+  } else if (module) {
+    kernel.version = known(module->version, SourceKind::file, k_proc_version);
+  } else if (from_sys) {
+    kernel.version = missing<std::string>(WhyNot::malformed, SourceKind::file, k_sys,
+                                          "no driver version: " + *from_sys);
+  } else {
+    kernel.version = missing<std::string>(kernel.flavour.why, SourceKind::file, k_proc_version,
+                                          kernel.flavour.note);
+  }
+}
+
 void read_kernel_driver(const Host& host, Facts& facts) {
   KernelDriver& kernel = facts.kernel;
-  read_version(host, kernel);
+  read_module_version(host, kernel);
   kernel.nouveau_loaded = is_loaded(host, "nouveau");
   kernel.uvm_loaded = is_loaded(host, "nvidia_uvm");
   kernel.uvm_hmm_disabled = hmm_disabled(host);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the kernel-driver probe, one file each. Only kernel_driver.cc calls them.
+// The parts of the kernel-driver probe, one file each. Only kernel_driver.cc and
+// launch_facts.cc call them.
 #pragma once
 
 #include "host/facts.h"
@@ -7,6 +8,8 @@
 
 namespace cufit::host {
 
+// kernel_driver.cc: version, flavour.
+void read_module_version(const Host& host, KernelDriver& kernel);
 // kernel_install.cc: module_on_disk, package_version.
 void read_installed_driver(const Host& host, const Facts& facts, KernelDriver& kernel);
 // kernel_nodes.cc: nodes. Needs facts.pci and kernel.version.

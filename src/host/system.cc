@@ -185,17 +185,21 @@ void read_secure_boot(const Host& host, SystemFacts& system) {
 
 }  // namespace
 
+void read_identity(const Host& host, SystemFacts& system) {
+  read_architecture(host, system);
+  read_wsl(host, system);
+  read_jetson(host, system);
+  system.boot_id = line_fact(host, "/proc/sys/kernel/random/boot_id");
+}
+
 void read_system(const Host& host, Facts& facts) {
   SystemFacts& system = facts.system;
   read_distribution(host, system);
   system.kernel = line_fact(host, "/proc/sys/kernel/osrelease");
-  read_architecture(host, system);
+  read_identity(host, system);
   read_memory(host, system);
   read_cpu_model(host, system);
-  read_wsl(host, system);
-  read_jetson(host, system);
   read_secure_boot(host, system);
-  system.boot_id = line_fact(host, "/proc/sys/kernel/random/boot_id");
   Result<std::string> mountinfo = host.read_file("/proc/self/mountinfo", 4u << 20);
   std::vector<formats::Mount> mounts;
   if (mountinfo) mounts = formats::parse_mountinfo(*mountinfo);

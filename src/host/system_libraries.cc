@@ -89,6 +89,8 @@ std::string find_musl(const Host& host) {
   return {};
 }
 
+}  // namespace
+
 void read_libc(const Host& host, SystemFacts& system) {
   std::string path = find_library(host, system, "libc.so.6");
   if (path.empty()) {
@@ -107,8 +109,6 @@ void read_libc(const Host& host, SystemFacts& system) {
   system.glibc = version.empty() ? defined_version(host, path, "GLIBC_")
                                  : known(version, SourceKind::file, path);
 }
-
-}  // namespace
 
 void read_system_libraries(const Host& host, SystemFacts& system) {
   read_libc(host, system);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the system probe, one file each. Only system.cc calls them.
+// The parts of the system probe, one file each. Only system.cc and launch_facts.cc call
+// them.
 #pragma once
 
 #include <vector>
@@ -10,6 +11,10 @@
 
 namespace cufit::host {
 
+// system.cc: architecture, wsl, jetson, boot_id: what decides which wheel runs.
+void read_identity(const Host& host, SystemFacts& system);
+// system_libraries.cc: libc, glibc.
+void read_libc(const Host& host, SystemFacts& system);
 // system_libraries.cc: libc, glibc, glibcxx.
 void read_system_libraries(const Host& host, SystemFacts& system);
 // system_limits.cc: cgroup, memory_limit_bytes, cpu_limit, shm_bytes, memlock_bytes, cpus.
