@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/launch_choice.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/format.h"
+#include "base/nearest.h"
+#include "base/shell_word.h"
+#include "commands/targets.h"
+#include "host/environments.h"
+
+namespace cufit::commands {
+namespace {
+
+using knowledge::Knowledge;
+using report::LaunchGroup;
+using report::LaunchRefusal;
+using resolve::LiveTarget;
+using resolve::LockClass;
+using resolve::LockFile;
+using resolve::Routing;
+
+constexpr const char* k_lock_name = "cufit.lock";
+
+std::string process_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+Result<FoundLock> load_lock(const std::string& path) {
+  const host::RealHost files;
+  CUFIT_TRY(real, files.real_path(path));
+  CUFIT_TRY(text, files.read_file(real, size_t{4} << 20));
+  CUFIT_TRY(lock, resolve::parse_lock(text, path));
+  return FoundLock{std::filesystem::path(real).parent_path().string(), std::move(lock)};
+}
+
+// Classes that the policy allows take part; the others have its reasons for a verdict.
+Routing route_allowed(const LockFile& lock, const resolve::Target& target,
+                      const resolve::Policy& policy, const Knowledge& knowledge) {
+  LockFile allowed = lock;
+  allowed.classes.clear();
+  std::vector<size_t> places;
+  Routing out;
+  for (size_t i = 0; i < lock.classes.size(); ++i) {
+    std::vector<resolve::Reason> reasons = resolve::forbids(policy, lock.classes[i].wheel);
+    for (resolve::Reason& reason : resolve::forbids_python(policy, lock.classes[i].python))
+      reasons.push_back(std::move(reason));
+    out.verdicts.push_back({reasons.empty() ? resolve::Fit::unknown : resolve::Fit::no, reasons});
+    if (!reasons.empty()) continue;
+    allowed.classes.push_back(lock.classes[i]);
+    places.push_back(i);
+  }
+  Routing routed = resolve::route(allowed, target, knowledge);
+  for (size_t i = 0; i < places.size(); ++i)
+    out.verdicts[places[i]] = std::move(routed.verdicts[i]);
+  if (routed.chosen != Routing::npos) out.chosen = places[routed.chosen];
+  return out;
+}
+
+// "CUDA_VISIBLE_DEVICES=..." of all visible GPUs of these kinds; empty where they cannot be named.
+std::string variables_for(const LiveTarget& live, const std::vector<resolve::TargetGpu>& kinds) {
+  std::vector<std::string> uuids, numbers;
+  size_t wanted = 0;
+  for (const resolve::VisibleGpu& gpu : live.gpus) {
+    bool inside = false;
+    for (const resolve::TargetGpu& kind : kinds)
+      inside = inside || (gpu.name == kind.name && gpu.cc && *gpu.cc == kind.cc);
+    if (!inside) continue;
+    ++wanted;
+    if (!gpu.uuid.empty()) uuids.push_back(gpu.uuid);
+    if (gpu.number) numbers.push_back(std::to_string(*gpu.number));
+  }
+  if (wanted > 0 && uuids.size() == wanted) return "CUDA_VISIBLE_DEVICES=" + join(uuids, ",");
+  if (wanted > 0 && numbers.size() == wanted)
+    return "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=" + join(numbers, ",");
+  return {};
+}
+
+// One group per class that some kind of GPU alone is served by, and one for those that none serves.
+std::vector<LaunchGroup> groups_of(const LockFile& lock, const LiveTarget& live,
+                                   const resolve::Policy& policy, const Knowledge& knowledge) {
+  std::vector<size_t> classes;  // in the order of the GPUs
+  std::vector<std::vector<resolve::TargetGpu>> kinds;
+  for (const resolve::TargetGpu& gpu : live.target.gpus) {
+    const size_t chosen =
+        route_allowed(lock, resolve::with_gpus(live.target, {gpu}), policy, knowledge).chosen;
+    size_t at = 0;
+    while (at < classes.size() && classes[at] != chosen) ++at;
+    if (at == classes.size()) {
+      classes.push_back(chosen);
+      kinds.emplace_back();
+    }
+    kinds[at].push_back(gpu);
+  }
+  std::vector<LaunchGroup> out;
+  for (size_t i = 0; i < classes.size(); ++i) {
+    LaunchGroup group;
+    group.gpus = resolve::gpus_text(resolve::with_gpus(live.target, kinds[i]));
+    if (classes[i] != Routing::npos) {
+      group.class_name = lock.classes[classes[i]].name;
+      group.variables = variables_for(live, kinds[i]);
+    }
+    out.push_back(std::move(group));
+  }
+  return out;
+}
+
+LaunchRefusal nothing_fits(const FoundLock& found, const LaunchChoice& choice,
+                           const resolve::Policy& policy, const Knowledge& knowledge) {
+  LaunchRefusal out;
+  out.args["lock"] = found.lock.path;
+  if (choice.live.target.gpus.size() > 1 && choice.live.target.unknown_gpus.empty()) {
+    out.groups = groups_of(found.lock, choice.live, policy, knowledge);
+    for (const LaunchGroup& group : out.groups)
+      if (!group.class_name.empty()) out.id = "groups";
+    if (!out.id.empty()) return out;
+    out.groups.clear();
+  }
+  out.id = "no_fit";
+  for (size_t i = 0; i < found.lock.classes.size(); ++i)
+    for (const resolve::Reason& reason : choice.routing.verdicts[i].reasons) {
+      out.reasons.emplace_back(found.lock.classes[i].name, reason);
+      break;  // the decisive one
+    }
+  out.next = "cufit resolve";
+  return out;
+}
+
+// nullopt = it is there and made from this very lock.
+Result<std::optional<LaunchRefusal>> environment_of(const FoundLock& found, const LockClass& one,
+                                                    std::string& folder) {
+  CUFIT_TRY(paths, host::environment_paths(found.folder, one.name));
+  folder = paths.folder;
+  LaunchRefusal out;
+  out.args = {{"class", one.name}, {"env", folder}};
+  out.next = "cufit env create " + shell_word(one.name);
+  if (working_folder() != found.folder)
+    out.next = "(cd " + shell_word(found.folder) + " && " + out.next + ")";
+  std::string why;
+  if (!std::filesystem::exists(folder)) {
+    out.id = "env_missing";
+    return std::optional<LaunchRefusal>(std::move(out));
+  }
+  const std::optional<formats::EnvRecord> record = host::read_record(paths, why);
+  if (!record || ::access((folder + "/bin/python").c_str(), X_OK) != 0) {
+    out.id = "env_broken";
+    out.args["why"] = record ? "bin/python" : why;
+    return std::optional<LaunchRefusal>(std::move(out));
+  }
+  if (record->pylock_sha256 == one.sha256) return std::optional<LaunchRefusal>();
+  out.id = "env_stale";
+  out.args["created"] = record->created;
+  return std::optional<LaunchRefusal>(std::move(out));
+}
+
+Result<size_t> class_named(const LockFile& lock, const std::string& name) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < lock.classes.size(); ++i) {
+    if (lock.classes[i].name == name) return i;
+    names.push_back(lock.classes[i].name);
+  }
+  const std::vector<std::string> close = nearest(name, names, 1);
+  return fail(Code::usage, format("`--env {}`: {} has {}{}", name, lock.path, join(names, ", "),
+                                  close.empty() ? "" : format("; did you mean `{}`?", close[0])));
+}
+
+}  // namespace
+
+Result<std::optional<FoundLock>> find_lock(const Arguments& arguments) {
+  std::string path = arguments.get("lock");
+  const std::string from_variable = process_variable("CUFIT_LOCK");
+  const bool named = !path.empty() || !from_variable.empty();
+  if (path.empty()) path = from_variable;
+  if (!named) path = find_upwards(working_folder(), k_lock_name);
+  if (path.empty()) return std::optional<FoundLock>();
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) path += std::string("/") + k_lock_name;
+  CUFIT_TRY(found, load_lock(path));
+  return std::optional<FoundLock>(std::move(found));
+}
+
+Result<LaunchChoice> choose_class(const FoundLock& found, const std::string& asked_class,
+                                  const resolve::Policy& policy, const host::Host& machine) {
+  const Knowledge& knowledge = Knowledge::builtin();
+  LaunchChoice out;
+  out.asked_for = !asked_class.empty();
+  if (out.asked_for) {
+    CUFIT_TRY(index, class_named(found.lock, asked_class));
+    out.index = index;
+  }
+  resolve::LiveOptions options;
+  options.may_ask_driver = !out.asked_for;
+  out.live = resolve::live_target(machine, options, knowledge);
+  const bool told =
+      out.live.sight == LiveTarget::Sight::gpus || out.live.sight == LiveTarget::Sight::none;
+  if (!told && !out.asked_for) {
+    out.refusal = LaunchRefusal{"unclear", {}, {}, {}, "cufit doctor"};
+    return out;
+  }
+  out.routing = route_allowed(found.lock, out.live.target, policy, knowledge);
+  std::vector<resolve::Reason> forbidden = resolve::forbids(policy, out.live.target, knowledge);
+  if (out.asked_for) {
+    for (resolve::Reason& reason : resolve::forbids(policy, found.lock.classes[out.index].wheel))
+      forbidden.push_back(std::move(reason));
+    for (resolve::Reason& reason :
+         resolve::forbids_python(policy, found.lock.classes[out.index].python))
+      forbidden.push_back(std::move(reason));
+    if (!told) out.routing.verdicts.clear();
+  } else {
+    out.index = out.routing.chosen;
+  }
+  if (!forbidden.empty()) {
+    out.refusal = LaunchRefusal{"policy", {{"file", policy.file}}, {}, {}, ""};
+    for (resolve::Reason& reason : forbidden)
+      out.refusal->reasons.emplace_back("", std::move(reason));
+    return out;
+  }
+  if (out.index == Routing::npos) {
+    out.refusal = nothing_fits(found, out, policy, knowledge);
+    return out;
+  }
+  CUFIT_TRY(refusal, environment_of(found, found.lock.classes[out.index], out.env));
+  out.refusal = std::move(refusal);
+  return out;
+}
+
+host::RealHost machine_to_launch_on() {
+  const std::string folder = process_variable("CUFIT_TEST_MACHINE");
+  if (folder.empty()) return host::RealHost();
+  std::map<std::string, std::string> variables;
+  for (auto& [name, value] : host::RealHost().variables()) variables[name] = value;
+  return host::RealHost(folder, std::move(variables));
+}
+
+}  // namespace cufit::commands
