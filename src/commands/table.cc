@@ -6,11 +6,13 @@
 #include "commands/doctor.h"
 #include "commands/explain.h"
 #include "commands/inspect.h"
+#include "commands/launch.h"
 #include "commands/mem_compare.h"
 #include "commands/mem_explain.h"
 #include "commands/mem_record.h"
 #include "commands/mem_replay.h"
 #include "commands/mem_view.h"
+#include "commands/preflight.h"
 #include "commands/resolve.h"
 #include "commands/self.h"
 
@@ -28,6 +30,8 @@ std::span<const Command> table() {
       {"mem replay", "", mem_replay_options(), run_mem_replay},
       {"mem view", "", mem_view_options(), run_mem_view},
       {"resolve", "", resolve_options(), run_resolve},
+      {"run", "", launch_options(), run_launch},
+      {"preflight", "", preflight_options(), run_preflight},
       {"collect-env", "", collect_env_options(), run_collect_env},
       {"self", "", self_options(), run_self},
   };

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/launch.h"
+
+#include <cstdio>
+
+#include "base/format.h"
+#include "commands/launch_choice.h"
+#include "commands/settings.h"
+#include "commands/targets.h"
+#include "host/start_program.h"
+#include "report/launch.h"
+
+namespace cufit::commands {
+namespace {
+
+constexpr Option k_options[] = {
+    {"COMMAND", "", "", true, "", true}, {"--env", "CLASS", "", false, ""},
+    {"--lock", "DIR", "", false, ""},    {"--policy", "FILE", "", false, ""},
+    {"-q,--quiet", "", "", false, ""},
+};
+
+std::string message(std::string_view key, const Arguments& arguments,
+                    const std::map<std::string, std::string>& args = {}) {
+  return report::fill(
+      knowledge::Knowledge::builtin().message("run." + std::string(key), language(arguments)),
+      args);
+}
+
+int not_started(const host::StartFailure& failure, const Arguments& arguments) {
+  complain(message("start." + failure.reason, arguments,
+                   {{"program", failure.program}, {"detail", failure.detail}}));
+  return failure.exit_code;
+}
+
+int start(const LaunchChoice& choice, const std::string& class_name, const Arguments& arguments) {
+  const host::RealHost here;
+  const std::vector<std::string> variables =
+      host::activated_variables(here, choice.env, class_name);
+  const std::vector<std::string> command = arguments.all("COMMAND");
+  const host::FoundProgram program = host::find_program(command[0], variables);
+  if (program.path.empty()) return not_started(program.failure, arguments);
+  return not_started(host::replace_process(program.path, command, variables), arguments);
+}
+
+}  // namespace
+
+std::span<const Option> launch_options() { return k_options; }
+
+int run_launch(const Arguments& arguments) {
+  if (arguments.all("COMMAND").empty())
+    return give_up(fail(Code::usage, message("no_program", arguments)));
+  const Result<std::optional<FoundLock>> found = find_lock(arguments);
+  if (!found) return give_up(found.error());
+  if (!*found) return give_up(fail(Code::usage, message("no_lock", arguments)));
+  const Result<resolve::Policy> policy = read_policy(arguments, (*found)->folder);
+  if (!policy) return give_up(policy.error());
+  const host::RealHost machine = machine_to_launch_on();
+  const Result<LaunchChoice> choice = choose_class(**found, arguments.get("env"), *policy, machine);
+  if (!choice) return give_up(choice.error());
+  const resolve::LockFile& lock = (*found)->lock;
+  const report::LaunchView view{lock,          choice->live,      choice->routing,
+                                choice->index, choice->asked_for, knowledge::Knowledge::builtin()};
+  const std::string lang = language(arguments);
+  if (choice->refusal) {
+    std::fputs(report::refusal_text(*choice->refusal, view, lang).c_str(), stderr);
+    return k_findings;
+  }
+  if (!arguments.has("quiet")) complain(report::launch_line(view, lang));
+  return start(*choice, lock.classes[choice->index].name, arguments);
+}
+
+}  // namespace cufit::commands

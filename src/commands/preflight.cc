@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/preflight.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/format.h"
+#include "checks/doctor.h"
+#include "checks/torch_env.h"
+#include "commands/launch_choice.h"
+#include "commands/settings.h"
+#include "commands/targets.h"
+#include "host/probe.h"
+#include "report/preflight.h"
+
+namespace cufit::commands {
+namespace {
+
+using checks::Severity;
+using knowledge::Knowledge;
+using Answer = report::PreflightView::Answer;
+
+constexpr Option k_options[] = {
+    {"--env", "DIR|CLASS", "", false, ""}, {"--lock", "DIR", "", false, ""},
+    {"--policy", "FILE", "", false, ""},   {"--json", "", "", false, ""},
+    {"-q,--quiet", "", "", false, ""},
+};
+
+// What is about to be used: a folder, or the environment that the shell has active (empty).
+struct Subject {
+  std::string env, class_name;
+  bool cpu_class = false;           // of the lock: no GPU is wanted
+  std::string said_id, said, next;  // why no environment can be used
+  std::string machine;              // as `cufit run` would tell it
+  std::string lock_folder;
+};
+
+std::string process_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string absolute(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path out = std::filesystem::absolute(path, error).lexically_normal();
+  std::string text = error ? path : out.string();
+  while (text.size() > 1 && text.back() == '/') text.pop_back();
+  return text;
+}
+
+Result<Subject> by_lock(const FoundLock& found, const std::string& asked,
+                        const resolve::Policy& policy, const host::Host& machine,
+                        const std::string& lang) {
+  CUFIT_TRY(choice, choose_class(found, asked, policy, machine));
+  Subject out;
+  out.lock_folder = found.folder;
+  out.env = choice.env;
+  if (choice.index != resolve::Routing::npos) {
+    out.class_name = found.lock.classes[choice.index].name;
+    out.cpu_class = found.lock.classes[choice.index].wheel.is_cpu();
+  }
+  if (choice.refusal) {
+    const report::LaunchView view{found.lock,   choice.live,      choice.routing,
+                                  choice.index, choice.asked_for, Knowledge::builtin()};
+    out.said_id = choice.refusal->id;
+    out.said = report::refusal_line(*choice.refusal, view, lang);
+    out.machine = report::sight_text(view, lang);
+    out.next = choice.refusal->next;
+  }
+  return out;
+}
+
+Result<Subject> find_subject(const Arguments& arguments, const host::Host& machine) {
+  const std::string asked = arguments.get("env");
+  const bool is_folder = !asked.empty() && machine.exists(absolute(asked));
+  if (is_folder) return Subject{absolute(asked), {}, false, {}, {}, {}, {}, {}};
+  const std::string active = process_variable("VIRTUAL_ENV");
+  const std::string active_class = process_variable("CUFIT_CLASS");
+  CUFIT_TRY(found, find_lock(arguments));
+  if (asked.empty() && !active.empty() && !active_class.empty())
+    return Subject{active, active_class, false, {}, {}, {}, {}, found ? found->folder : ""};
+  if (found) {
+    CUFIT_TRY(policy, read_policy(arguments, found->folder));
+    return by_lock(*found, asked, policy, machine, language(arguments));
+  }
+  if (!asked.empty())
+    return fail(Code::usage, format("`--env {}`: no such folder, and no cufit.lock here or above "
+                                    "has a class of that name",
+                                    asked));
+  return Subject();
+}
+
+// The driver says which devices this process sees; what it hides takes no part in the verdict, and
+// the variable that hides has then been obeyed.
+void leave_hidden_out(host::Facts& facts) {
+  if (!facts.cuda.init_result || *facts.cuda.init_result != 0 || facts.cuda.devices.empty()) return;
+  if (!checks::has_variable(facts, "CUDA_VISIBLE_DEVICES")) return;
+  std::vector<std::string> shown;
+  for (const host::CudaDevice& device : facts.cuda.devices) {
+    if (!device.pci_address) return;  // nothing tells which ones they are
+    shown.push_back(lower(*device.pci_address));
+  }
+  const auto hidden = [&](const std::string& address) {
+    return std::find(shown.begin(), shown.end(), lower(address)) == shown.end();
+  };
+  std::erase_if(facts.nvml.gpus, [&](const host::NvmlGpu& gpu) {
+    return gpu.pci_address && hidden(*gpu.pci_address);
+  });
+  if (facts.pci)
+    std::erase_if(*facts.pci.value, [&](const host::PciGpu& function) {
+      return starts_with(function.class_code, "03") && hidden(function.address);
+    });
+  std::erase_if(facts.variables, [](const host::EnvVariable& variable) {
+    return variable.name == "CUDA_VISIBLE_DEVICES";
+  });
+}
+
+host::Facts read_facts(const host::Host& machine, const Subject& subject) {
+  host::ProbeOptions options;
+  if (!subject.env.empty()) options.env_dirs = {subject.env};
+  options.driver_depth = host::DriverDepth::state;
+  host::Facts facts = host::collect(machine, options);
+  leave_hidden_out(facts);
+  return facts;
+}
+
+bool hides_all(const host::Facts& facts) {
+  const std::string value = checks::variable(facts, "CUDA_VISIBLE_DEVICES");
+  return checks::has_variable(facts, "CUDA_VISIBLE_DEVICES") &&
+         (trim(value).empty() || value == "-1" || value == "NoDevFiles");
+}
+
+// A CPU torch where no GPU is wanted: only what is wrong inside the environment counts.
+bool counts(const checks::Finding& finding, bool without_gpu, const Knowledge& knowledge) {
+  if (!without_gpu) return true;
+  if (finding.id == "torch_not_cuda_build" || finding.id == "cuda_visible_devices") return false;
+  const knowledge::FindingTexts* texts = knowledge.find_texts(finding.id);
+  for (const char* category : {"environment", "torch-build", "libraries", "extension"})
+    if (texts != nullptr && texts->category == category) return true;
+  return false;
+}
+
+std::vector<resolve::Reason> forbidden_by(const resolve::Policy& policy, const host::Facts& facts,
+                                          const host::PythonEnv* env, const checks::Input& input) {
+  const Knowledge& knowledge = Knowledge::builtin();
+  std::vector<resolve::Reason> out =
+      resolve::forbids(policy, resolve::target_of(facts, knowledge, "this machine"), knowledge);
+  const auto add = [&](std::vector<resolve::Reason> more) {
+    for (resolve::Reason& reason : more) out.push_back(std::move(reason));
+  };
+  if (env == nullptr) return out;
+  const checks::TorchBuild build = checks::torch_build_of(input, *env);
+  if (!build.release.empty()) {
+    resolve::Wheel wheel;
+    wheel.torch = build.release;
+    wheel.tag = build.kind == "cpu" ? "cpu" : build.tag;
+    add(resolve::forbids(policy, wheel));
+  }
+  if (env->python) {
+    const auto version = parse_version(*env->python);
+    if (version && version->parts.size() >= 2)
+      add(resolve::forbids_python(policy, format("{}.{}", version->part(0), version->part(1))));
+  }
+  if (env->distributions)
+    for (const host::Distribution& each : *env->distributions)
+      if (!each.installer.empty()) add(resolve::forbids_owner(policy, each.name, each.installer));
+  return out;
+}
+
+int exit_code(Answer answer) {
+  return answer == Answer::good ? k_ok : answer == Answer::unknown ? k_failed : k_findings;
+}
+
+int say(const report::PreflightView& view, const Arguments& arguments) {
+  const int code = exit_code(view.answer);
+  if (arguments.has("json")) return print(report::preflight_json(view), code);
+  if (arguments.has("quiet") && view.answer == Answer::good) return code;
+  return print(report::preflight_text(view, language(arguments)), code);
+}
+
+std::string machine_text(const host::Facts& facts, const std::string& lang) {
+  const Knowledge& knowledge = Knowledge::builtin();
+  const resolve::Target target = resolve::target_of(facts, knowledge, "");
+  const std::string gpus = resolve::gpus_text(target);
+  if (gpus.empty()) return std::string(knowledge.message("preflight.no_gpu", lang));
+  if (!target.driver) return gpus;
+  return report::fill(knowledge.message("run.sight.gpus", lang),
+                      {{"gpus", gpus}, {"driver", resolve::driver_text(*target.driver)}});
+}
+
+// The finding that decides, and how many more of its kind there are.
+void take_cause(const checks::Report& report, Severity severity, bool without_gpu,
+                report::PreflightView& view) {
+  for (const checks::Finding& finding : report.findings) {
+    if (finding.severity != severity || !counts(finding, without_gpu, *view.knowledge)) continue;
+    if (view.cause != nullptr) ++view.further_errors;
+    if (view.cause == nullptr) view.cause = &finding;
+  }
+}
+
+}  // namespace
+
+std::span<const Option> preflight_options() { return k_options; }
+
+int run_preflight(const Arguments& arguments) {
+  const Knowledge& knowledge = Knowledge::builtin();
+  const std::string lang = arguments.has("json") ? "en" : language(arguments);
+  const host::RealHost machine = machine_to_launch_on();
+  const Result<Subject> subject = find_subject(arguments, machine);
+  if (!subject) return give_up(subject.error());
+  report::PreflightView view;
+  view.knowledge = &knowledge;
+  view.env = subject->env;
+  view.class_name = subject->class_name;
+  view.said_id = subject->said_id;
+  view.said = subject->said;
+  view.machine = subject->machine;
+  view.next = subject->next;
+  if (!subject->said.empty()) {
+    view.answer = Answer::not_ready;
+    return say(view, arguments);
+  }
+  const Result<resolve::Policy> policy = read_policy(
+      arguments, subject->lock_folder.empty() ? working_folder() : subject->lock_folder);
+  if (!policy) return give_up(policy.error());
+  const host::Facts facts = read_facts(machine, *subject);
+  const checks::Input input = checks::make_input(facts, knowledge);
+  const host::PythonEnv* env = checks::main_env(facts);
+  view.machine = machine_text(facts, lang);
+  if (env != nullptr) {
+    view.env = env->path;
+    view.torch = env->torch.version.value_or("");
+  }
+  const bool cpu_torch = env != nullptr && checks::torch_build_of(input, *env).kind == "cpu";
+  const bool without_gpu =
+      subject->cpu_class || (cpu_torch && (input.gpus.empty() || hides_all(facts)));
+  view.forbidden = forbidden_by(*policy, facts, env, input);
+  const checks::Report report = checks::examine(facts, knowledge);
+  if (!view.forbidden.empty()) {
+    view.answer = Answer::not_ready;
+    return say(view, arguments);
+  }
+  take_cause(report, Severity::error, without_gpu, view);
+  if (view.cause != nullptr) {
+    view.answer = Answer::not_ready;
+  } else if (env == nullptr || !checks::has_torch(*env)) {
+    view.answer = subject->env.empty() ? Answer::unknown : Answer::not_ready;
+    view.said_id = "no_torch";
+    view.said = report::fill(knowledge.message("preflight.no_torch", lang),
+                             {{"env", view.env.empty() ? "PATH" : view.env}});
+  } else if (report.verdict == checks::LinkState::unknown && !without_gpu) {
+    take_cause(report, Severity::unknown, without_gpu, view);
+    view.said_id = "not_told";
+    if (view.cause == nullptr) view.said = knowledge.message("preflight.not_told", lang);
+  } else {
+    view.answer = Answer::good;
+  }
+  return say(view, arguments);
+}
+
+}  // namespace cufit::commands
