@@ -1,72 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/sha256.h"
 
-#include <algorithm>
-#include <cstring>
+#include <mbedtls/sha256.h>
+#include <mbedtls/version.h>
+
+#include <array>
+
+// Mbed TLS 2 gives these the suffix _ret, 3 took it away again. Software sums cannot fail.
+#if MBEDTLS_VERSION_MAJOR < 3
+#define mbedtls_sha256_starts mbedtls_sha256_starts_ret
+#define mbedtls_sha256_update mbedtls_sha256_update_ret
+#define mbedtls_sha256_finish mbedtls_sha256_finish_ret
+#endif
 
 namespace cufit {
-namespace {
 
-// The fractional parts of the cube roots of the first 64 primes.
-constexpr uint32_t k_round[64] = {
-    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
-
-uint32_t turn(uint32_t word, int by) { return word >> by | word << (32 - by); }
-
-}  // namespace
-
-void Sha256::block(const unsigned char* bytes) {
-  uint32_t w[64];
-  for (size_t i = 0; i < 16; ++i)
-    w[i] = uint32_t{bytes[4 * i]} << 24 | uint32_t{bytes[4 * i + 1]} << 16 |
-           uint32_t{bytes[4 * i + 2]} << 8 | uint32_t{bytes[4 * i + 3]};
-  for (size_t i = 16; i < 64; ++i) {
-    const uint32_t low = turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ w[i - 15] >> 3;
-    const uint32_t high = turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ w[i - 2] >> 10;
-    w[i] = w[i - 16] + low + w[i - 7] + high;
-  }
-  std::array<uint32_t, 8> s = state_;
-  for (size_t i = 0; i < 64; ++i) {
-    const uint32_t sum = turn(s[4], 6) ^ turn(s[4], 11) ^ turn(s[4], 25);
-    const uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]);
-    const uint32_t first = s[7] + sum + choice + k_round[i] + w[i];
-    const uint32_t other = turn(s[0], 2) ^ turn(s[0], 13) ^ turn(s[0], 22);
-    const uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
-    s = {first + other + majority, s[0], s[1], s[2], s[3] + first, s[4], s[5], s[6]};
-  }
-  for (size_t i = 0; i < 8; ++i) state_[i] += s[i];
+Sha256::Sha256() : context_(std::make_unique<mbedtls_sha256_context>()) {
+  mbedtls_sha256_init(context_.get());
+  (void)mbedtls_sha256_starts(context_.get(), 0);
 }
 
+Sha256::~Sha256() { mbedtls_sha256_free(context_.get()); }
+
 void Sha256::add(std::string_view bytes) {
-  bytes_ += bytes.size();
-  while (!bytes.empty()) {
-    const size_t taken = std::min(bytes.size(), pending_.size() - held_);
-    std::memcpy(pending_.data() + held_, bytes.data(), taken);
-    held_ += taken;
-    bytes.remove_prefix(taken);
-    if (held_ < pending_.size()) continue;
-    block(pending_.data());
-    held_ = 0;
-  }
+  (void)mbedtls_sha256_update(context_.get(),
+                              reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
 }
 
 std::string Sha256::hex() {
-  const uint64_t bits = bytes_ * 8;
-  std::string end(1, '\x80');
-  end.append((119 - held_) % 64, '\0');
-  for (int shift = 56; shift >= 0; shift -= 8) end += static_cast<char>(bits >> shift & 0xff);
-  add(end);
-  std::string out;
-  for (const uint32_t word : state_)
-    for (int shift = 28; shift >= 0; shift -= 4) out += "0123456789abcdef"[word >> shift & 15];
-  return out;
+  static constexpr char k_digits[] = "0123456789abcdef";
+  std::array<unsigned char, 32> digest{};
+  (void)mbedtls_sha256_finish(context_.get(), digest.data());
+  std::string text;
+  for (const unsigned char byte : digest) {
+    text += k_digits[byte >> 4];
+    text += k_digits[byte & 15];
+  }
+  return text;
 }
 
 std::string sha256(std::string_view bytes) {
