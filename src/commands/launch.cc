@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "commands/launch_choice.h"
+#include "commands/launch_supervised.h"
 #include "commands/settings.h"
 #include "commands/targets.h"
 #include "host/start_program.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr Option k_options[] = {
     {"COMMAND", "", "", true, "", true}, {"--env", "CLASS", "", false, ""},
     {"--lock", "DIR", "", false, ""},    {"--policy", "FILE", "", false, ""},
+    {"--supervise", "", "", false, ""},  {"--report", "FILE", "", false, ""},
     {"-q,--quiet", "", "", false, ""},
 };
 
@@ -26,20 +28,23 @@ std::string message(std::string_view key, const Arguments& arguments,
       args);
 }
 
-int not_started(const host::StartFailure& failure, const Arguments& arguments) {
-  complain(message("start." + failure.reason, arguments,
-                   {{"program", failure.program}, {"detail", failure.detail}}));
-  return failure.exit_code;
-}
-
-int start(const LaunchChoice& choice, const std::string& class_name, const Arguments& arguments) {
+int start(const LaunchChoice& choice, const resolve::LockClass& chosen, const host::Host& machine,
+          const Arguments& arguments) {
   const host::RealHost here;
-  const std::vector<std::string> variables =
-      host::activated_variables(here, choice.env, class_name);
-  const std::vector<std::string> command = arguments.all("COMMAND");
-  const host::FoundProgram program = host::find_program(command[0], variables);
+  SupervisedLaunch launch;
+  launch.class_name = chosen.name;
+  launch.torch = chosen.wheel.torch;
+  launch.env = choice.env;
+  launch.start.variables = host::activated_variables(here, choice.env, chosen.name);
+  launch.start.command = arguments.all("COMMAND");
+  launch.start.sample_memory = choice.live.sight == resolve::LiveTarget::Sight::gpus;
+  const host::FoundProgram program =
+      host::find_program(launch.start.command[0], launch.start.variables);
   if (program.path.empty()) return not_started(program.failure, arguments);
-  return not_started(host::replace_process(program.path, command, variables), arguments);
+  launch.start.program = program.path;
+  if (arguments.has("supervise")) return launch_supervised(launch, machine, arguments);
+  return not_started(
+      host::replace_process(program.path, launch.start.command, launch.start.variables), arguments);
 }
 
 }  // namespace
@@ -49,6 +54,8 @@ std::span<const Option> launch_options() { return k_options; }
 int run_launch(const Arguments& arguments) {
   if (arguments.all("COMMAND").empty())
     return give_up(fail(Code::usage, message("no_program", arguments)));
+  if (arguments.has("report") && !arguments.has("supervise"))
+    return give_up(fail(Code::usage, message("report_alone", arguments)));
   const Result<std::optional<FoundLock>> found = find_lock(arguments);
   if (!found) return give_up(found.error());
   if (!*found) return give_up(fail(Code::usage, message("no_lock", arguments)));
@@ -66,7 +73,7 @@ int run_launch(const Arguments& arguments) {
     return k_findings;
   }
   if (!arguments.has("quiet")) complain(report::launch_line(view, lang));
-  return start(*choice, lock.classes[choice->index].name, arguments);
+  return start(*choice, lock.classes[choice->index], machine, arguments);
 }
 
 }  // namespace cufit::commands

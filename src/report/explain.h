@@ -13,6 +13,7 @@ namespace cufit::report {
 struct ExplainView {
   const explain::Explanation& explanation;
   const knowledge::Knowledge& knowledge;
+  bool hint = true;  // on the options of `cufit explain`
 };
 
 std::string explain_text(const ExplainView& view, const Style& style);  // explain_text.cc

@@ -56,7 +56,7 @@ std::vector<std::string> cut_to(std::string_view text, int width) {
 class ExplainPainter : private Screen {
  public:
   ExplainPainter(const ExplainView& view, const Style& style)
-      : Screen(view.knowledge, style), explanation_(view.explanation) {}
+      : Screen(view.knowledge, style), explanation_(view.explanation), hint_(view.hint) {}
 
   std::string paint() {
     const std::vector<Cause>& causes = explanation_.causes;
@@ -71,7 +71,7 @@ class ExplainPainter : private Screen {
     if (style_.verbose) {
       oom();
       all_facts();
-    } else if (!causes.empty()) {
+    } else if (!causes.empty() && hint_) {
       out_ += '\n';
       flow(words("hint"), "", "", "2");
     }
@@ -305,6 +305,7 @@ class ExplainPainter : private Screen {
   }
 
   const explain::Explanation& explanation_;
+  const bool hint_;
 };
 
 }  // namespace

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cufit run --supervise`: stays the parent of the program, and explains its death.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "commands/command.h"
+#include "host/host.h"
+#include "host/supervise.h"
+
+namespace cufit::commands {
+
+struct SupervisedLaunch {
+  host::SuperviseOptions start;
+  std::string class_name, torch, env;
+};
+
+// The program's exit code; where it could not be started, the one of a shell.
+int launch_supervised(const SupervisedLaunch& launch, const host::Host& machine,
+                      const Arguments& arguments);
+
+// Says why a program was not started.
+int not_started(const host::StartFailure& failure, const Arguments& arguments);
+
+}  // namespace cufit::commands
