@@ -1,8 +1,10 @@
-# Writes the files of src/report/page into one C++ file. cmake -DFOLDER=... -DOUT=... -P tools/embed.cmake
-file(GLOB files "${FOLDER}/*.html" "${FOLDER}/*.css" "${FOLDER}/*.js")
+# Writes the files of a folder into one C++ file with a look-up by name.
+# cmake -DFOLDER=... -DHEADER=report/page_files.h -DFUNCTION=page_file -DOUT=... -P tools/embed.cmake
+get_filename_component(folder "${FOLDER}" NAME)
+file(GLOB files "${FOLDER}/*")
 list(SORT files)
-set(text "// Made from src/report/page by tools/embed.cmake. Do not edit.\n#include \"report/page_files.h\"\n\n")
-string(APPEND text "namespace cufit::report {\n\nstd::string_view page_file(std::string_view name) {\n")
+set(text "// Made from ${folder}/ by tools/embed.cmake. Do not edit.\n#include \"${HEADER}\"\n\n")
+string(APPEND text "namespace cufit::report {\n\nstd::string_view ${FUNCTION}(std::string_view name) {\n")
 foreach(file ${files})
   get_filename_component(name "${file}" NAME)
   file(READ "${file}" content)

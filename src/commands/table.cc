@@ -5,6 +5,7 @@
 #include "commands/diff.h"
 #include "commands/doctor.h"
 #include "commands/explain.h"
+#include "commands/export.h"
 #include "commands/inspect.h"
 #include "commands/launch.h"
 #include "commands/mem_compare.h"
@@ -32,6 +33,7 @@ std::span<const Command> table() {
       {"resolve", "", resolve_options(), run_resolve},
       {"run", "", launch_options(), run_launch},
       {"preflight", "", preflight_options(), run_preflight},
+      {"export", "", export_options(), run_export},
       {"collect-env", "", collect_env_options(), run_collect_env},
       {"self", "", self_options(), run_self},
   };

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cufit export`: a lock as the files of other tools, each after that tool's best practice. The
+// files themselves are src/report/export/, their comments data/messages/export.toml; here are the
+// values that go into them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "formats/pylock.h"
+#include "knowledge/knowledge.h"
+#include "resolve/lock_file.h"
+
+namespace cufit::report {
+
+struct ExportClass {
+  resolve::LockClass lock;
+  formats::Pylock pylock;
+};
+
+struct ExportView {
+  std::string to;  // "dockerfile"
+  resolve::LockFile lock;
+  std::vector<ExportClass> classes;  // those asked for, in the lock's order
+  std::string base;   // "IMAGE@sha256:<64 hex>", empty = a placeholder that has to be filled in
+  uint32_t gpus = 0;  // 0 = not given: all of them, or one where a number is needed
+  std::string lang;
+  const knowledge::Knowledge& knowledge;
+};
+
+struct ExportFile {
+  std::string path;  // relative: "Dockerfile", ".devcontainer/devcontainer.json"
+  std::string text;
+  bool executable = false;
+};
+
+// "uv pip conda ...": what `to` may be.
+constexpr std::string_view k_export_formats =
+    "uv pip conda pixi dockerfile compose devcontainer k8s apptainer slurm";
+
+// Error{unsupported}: this lock cannot be said in that format, and why. Error{malformed}: a text of
+// the lock or of a pylock file is not what its place in the file allows.
+Result<std::vector<ExportFile>> export_files(const ExportView& view);
+
+// Schema cufit.export/1.
+std::string export_json(const ExportView& view, const std::vector<ExportFile>& files);
+
+}  // namespace cufit::report

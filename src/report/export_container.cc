@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dockerfile, compose.yaml, devcontainer.json, Apptainer definition: the image that holds every
+// environment, and how it is started.
+#include <nlohmann/json.hpp>
+
+#include "base/format.h"
+#include "report/export_values.h"
+#include "report/report.h"
+
+namespace cufit::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* k_lock_folder = "/opt/cufit";
+
+// An image with some of the classes needs a lock of these: `cufit run` would choose one that is not
+// inside.
+constexpr const char* k_image_lock = "cufit.image.lock";
+
+bool all_classes(const ExportView& view) { return view.classes.size() == view.lock.classes.size(); }
+
+std::vector<ExportFile> with_lock(ExportFile file, const ExportView& view) {
+  std::vector<ExportFile> out{std::move(file)};
+  if (all_classes(view)) return out;
+  resolve::LockFile lock = view.lock;
+  lock.classes.clear();
+  for (const ExportClass& one : view.classes) lock.classes.push_back(one.lock);
+  out.push_back({k_image_lock, resolve::lock_text(lock)});
+  return out;
+}
+
+// The oldest C library that all classes accept; empty = the lock does not tell.
+std::string least_glibc(const ExportView& view) {
+  std::optional<Version> least;
+  for (const ExportClass& one : view.classes)
+    if (one.lock.wheel.glibc && (!least || *least < *one.lock.wheel.glibc))
+      least = one.lock.wheel.glibc;
+  return least ? least->text() : std::string();
+}
+
+Scope image_scope(const ExportView& view) {
+  Scope scope = common_scope(view);
+  std::vector<std::string> pylocks;
+  for (const ExportClass& one : view.classes) pylocks.push_back(one.lock.file);
+  scope.values["base"] = base_image(view);
+  scope.values["lock_file"] = all_classes(view) ? "cufit.lock" : k_image_lock;
+  scope.values["glibc"] = least_glibc(view);
+  scope.values["pylocks"] = join(pylocks, " ");
+  // The base image's own Python serves one version; others are uv's.
+  scope.values["downloads"] = one_python(view) ? "never" : "automatic";
+  scope.values["require"] = required_cuda(view);
+  scope.values["no_require"] = required_cuda(view).empty() ? "yes" : "";
+  return scope;
+}
+
+Json devcontainer_json(const ExportView& view, bool gpu, const std::string& up) {
+  Json out;
+  const char* key = gpu ? "export.devcontainer.name_gpu" : "export.devcontainer.name_cpu";
+  out["name"] = std::string(view.knowledge.message(key, view.lang));
+  out["build"] = {{"dockerfile", up + "/Dockerfile"}, {"context", up}};
+  Json arguments = Json::array();
+  if (gpu) {
+    // hostRequirements only chooses among hosted machines; --gpus does the work locally.
+    out["hostRequirements"] = {{"gpu", "optional"}};
+    arguments = {"--gpus", view.gpus == 0 ? std::string("all") : std::to_string(view.gpus)};
+  }
+  for (const char* word : {"--shm-size=8g", "--ulimit", "memlock=-1"}) arguments.push_back(word);
+  out["runArgs"] = std::move(arguments);
+  out["remoteUser"] = "app";
+  std::string chosen;
+  for (const ExportClass& one : view.classes)
+    if (chosen.empty() && one.lock.wheel.cuda.has_value() == gpu) chosen = one.lock.name;
+  out["customizations"]["vscode"]["settings"]["python.defaultInterpreterPath"] =
+      format("{}/.cufit/envs/{}/bin/python", k_lock_folder, chosen);
+  out["postStartCommand"] = "cufit preflight || true";
+  return out;
+}
+
+}  // namespace
+
+ExportFiles export_dockerfile(const ExportView& view) {
+  if (Result<void> same = one_platform(view); !same) return same.error();
+  return with_lock({"Dockerfile", filled("Dockerfile", image_scope(view), view)}, view);
+}
+
+ExportFiles export_compose(const ExportView& view) {
+  if (Result<void> same = one_platform(view); !same) return same.error();
+  Scope scope = common_scope(view);
+  scope.values["count"] = view.gpus == 0 ? "all" : std::to_string(view.gpus);
+  return std::vector<ExportFile>{{"compose.yaml", filled("compose.yaml", scope, view)}};
+}
+
+ExportFiles export_devcontainer(const ExportView& view) {
+  if (Result<void> same = one_platform(view); !same) return same.error();
+  std::vector<ExportFile> out;
+  if (has_gpu(view))
+    out.push_back(
+        {".devcontainer/devcontainer.json", devcontainer_json(view, true, "..").dump(2) + "\n"});
+  if (has_cpu(view)) {
+    const bool alone = out.empty();
+    out.push_back(
+        {alone ? ".devcontainer/devcontainer.json" : ".devcontainer/cpu/devcontainer.json",
+         devcontainer_json(view, false, alone ? ".." : "../..").dump(2) + "\n"});
+  }
+  return out;
+}
+
+ExportFiles export_apptainer(const ExportView& view) {
+  if (Result<void> same = one_platform(view); !same) return same.error();
+  return with_lock({"image.def", filled("image.def", image_scope(view), view)}, view);
+}
+
+}  // namespace cufit::report
