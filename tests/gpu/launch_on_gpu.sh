@@ -1,0 +1,50 @@
+#!/bin/sh
+# launch_on_gpu.sh CUFIT: `cufit run` and `cufit preflight` on a machine with a GPU and a torch for
+# CUDA 13 in its python3: the program has the right torch, how the GPUs were found, what it costs,
+# and what --supervise says of a real out-of-memory.
+set -e
+cufit=$1
+source=$(cd "$(dirname "$0")/../launch" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export XDG_CACHE_HOME="$work/cache"
+sh "$source/project.sh" "$work/p"
+cd "$work/p"
+rm -r .cufit/envs/cu130
+ln -s "$(python3 -c 'import sys; print(sys.prefix)')" .cufit/envs/cu130
+ask='import os, sys, torch; print(torch.__version__, torch.cuda.get_device_name(), sys.prefix == os.environ["VIRTUAL_ENV"], torch.zeros(1, device="cuda").item())'
+loop='
+import statistics, subprocess, sys, time
+walls = []
+for _ in range(int(sys.argv[1])):
+    start = time.perf_counter()
+    subprocess.run(sys.argv[2:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    walls.append(time.perf_counter() - start)
+print(f"{statistics.median(walls) * 1000:.2f} ms (least {min(walls) * 1000:.2f})", *sys.argv[2:])
+'
+echo "== run"
+"$cufit" run -- python -c "$ask"
+ls "$XDG_CACHE_HOME/cufit/gpus" 2>/dev/null | sed 's/^/kept answer: /'
+uuid=$(nvidia-smi --query-gpu=uuid --format=csv,noheader | head -1 || true)
+for value in 0 "$uuid" 7 ""; do
+  echo "== CUDA_VISIBLE_DEVICES=$value"
+  CUDA_VISIBLE_DEVICES=$value "$cufit" run -- python -c 'print("started")' || echo "exit $?"
+done
+echo "== asked, once and again (a multi-process server may be there)"
+time CUDA_MPS_PIPE_DIRECTORY=/nowhere "$cufit" run -q -- true
+time CUDA_MPS_PIPE_DIRECTORY=/nowhere "$cufit" run -- true
+ls "$XDG_CACHE_HOME/cufit/gpus" | sed 's/^/kept answer: /'
+echo "== cost"
+python3 -c "$loop" 200 true
+python3 -c "$loop" 200 "$cufit" run -q -- true
+CUDA_MPS_PIPE_DIRECTORY=/nowhere python3 -c "$loop" 200 "$cufit" run -q -- true
+echo "== preflight"
+"$cufit" preflight || echo "exit $?"
+python3 -c "$loop" 10 "$cufit" preflight
+echo "== supervise"
+"$cufit" run --supervise --report "$work/r.txt" -- python -c 'import torch, time
+kept = []
+while True:
+    kept.append(torch.empty(8 << 30, dtype=torch.uint8, device="cuda"))
+    time.sleep(0.2)' || echo "exit $?"
+sed -n '1,12p' "$work/r.txt"
