@@ -21,7 +21,7 @@ namespace {
 
 using namespace nvml;
 
-constexpr timespec k_interval{1, 0};
+constexpr timespec k_interval{0, 250'000'000};
 constexpr uint32_t k_most_gpus = 64;
 constexpr size_t k_most_bytes = 64u << 10;  // of one sample
 

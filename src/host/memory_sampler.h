@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPU memory while a program runs: a child process asks NVML once a second, so that there is a
+// GPU memory while a program runs: a child process asks NVML four times a second, so that there is a
 // state from just before the program died (its own memory is freed at that moment). A driver that
 // hangs or crashes ends the samples and nothing else. Used by host/supervise.
 #pragma once
