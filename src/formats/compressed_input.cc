@@ -194,7 +194,7 @@ Result<size_t> CompressedInput::read(std::span<std::byte> out) {
       (s.expanded > s.limits.ratio_from && s.expanded / compressed > s.limits.ratio)) {
     return fail(
         Code::malformed,
-        format("{}: {} data expands to more than {} from {}; no snapshot does", name(),
+        format("{}: {} data expands to more than {} from {}; no real data does", name(),
                to_string(s.compression), format_bytes(s.expanded), format_bytes(compressed)));
   }
   return done;

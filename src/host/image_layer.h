@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads one layer of an image: a tar archive, plain or compressed by gzip or zstd, from its start
+// to its end, once.
+//
+// Of a plain layer every file can be read later, where it lies. Of a compressed one that would mean
+// to expand it again, so what cufit's readers look at is kept while it passes: small texts whole,
+// and of a shared object the pages that its headers, tables and fatbin entry headers lie in. One
+// shared object at a time is in memory as a whole: the largest (cuBLASLt: 0.7 GB) bounds the need.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "host/image_tree.h"
+
+namespace cufit::host {
+
+struct LayerLimits {
+  uint64_t library_bytes = 4ull << 30;  // a larger shared object is listed and not read
+  uint64_t text_bytes = 32u << 20;
+  uint64_t kept_bytes = 2ull << 30;  // of one layer
+  uint64_t expanded_bytes = 1ull << 40;
+};
+
+using LayerProgress = std::function<void(uint64_t done_bytes)>;  // of the layer as stored
+
+// `again`: the source can be read at any place, also later. Problems are about single files; an
+// Error is about the layer and names its byte.
+Result<ImageLayer> read_layer(std::shared_ptr<const ByteSource> source, bool again,
+                              const LayerProgress& progress, std::vector<std::string>& problems,
+                              const LayerLimits& limits = {});
+
+}  // namespace cufit::host

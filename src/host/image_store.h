@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens a saved image: an archive of `docker save` or `podman save` (manifest.json and layer tars,
+// or an OCI layout inside a tar; plain or compressed as a whole) or a folder in OCI layout. Finds
+// the image for the wanted platform and reads its layers.
+//
+// The digests of descriptions (indexes, manifests, configurations) are verified. Those of layers
+// are not: of a plain layer most bytes are never read. The report says so.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "formats/image_manifest.h"
+#include "host/image_archive.h"
+
+namespace cufit::host {
+
+struct ImageOptions {
+  std::string os = "linux", architecture;  // empty: amd64 where the image has it, else its only one
+  ImageProgress progress;
+};
+
+struct OpenedImage {
+  std::string path;
+  std::string layout;       // "docker archive", "OCI archive", "OCI layout"
+  bool compressed = false;  // the archive as a whole
+  std::vector<std::string> tags;
+  std::string digest;                  // of its manifest, or name of its configuration
+  std::vector<std::string> platforms;  // of an image for several, "linux/arm64"
+  size_t other_images = 0;             // further images of the archive, not looked at
+  formats::ImageConfig config;
+  std::vector<ImageLayer> layers;  // the base first
+  std::vector<std::string> problems;
+};
+
+Result<OpenedImage> open_image(const Host& host, const std::string& path,
+                               const ImageOptions& options = {});
+
+}  // namespace cufit::host
