@@ -6,6 +6,7 @@
 #include "commands/doctor.h"
 #include "commands/explain.h"
 #include "commands/export.h"
+#include "commands/image_audit.h"
 #include "commands/inspect.h"
 #include "commands/launch.h"
 #include "commands/mem_compare.h"
@@ -24,7 +25,6 @@ std::span<const Command> table() {
       {"doctor", "", doctor_options(), run_doctor},
       {"explain", "", explain_options(), run_explain},
       {"inspect", "", inspect_options(), run_inspect},
-      {"diff", "", diff_options(), run_diff},
       {"mem explain", "", mem_explain_options(), run_mem_explain},
       {"mem compare", "", mem_compare_options(), run_mem_compare},
       {"mem record", "", mem_record_options(), run_mem_record},
@@ -32,8 +32,10 @@ std::span<const Command> table() {
       {"mem view", "", mem_view_options(), run_mem_view},
       {"resolve", "", resolve_options(), run_resolve},
       {"run", "", launch_options(), run_launch},
-      {"preflight", "", preflight_options(), run_preflight},
       {"export", "", export_options(), run_export},
+      {"diff", "", diff_options(), run_diff},
+      {"image audit", "", image_audit_options(), run_image_audit},
+      {"preflight", "", preflight_options(), run_preflight},
       {"collect-env", "", collect_env_options(), run_collect_env},
       {"self", "", self_options(), run_self},
   };

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// image audit's answer on a terminal: what the image holds, where it runs, what is wrong with it,
+// what takes room for nothing.
+#include <algorithm>
+
+#include "base/format.h"
+#include "checks/torch_env.h"
+#include "report/image.h"
+#include "report/marks.h"
+#include "report/page.h"
+#include "report/resolve.h"
+#include "report/screen.h"
+#include "report/width.h"
+
+namespace cufit::report {
+namespace {
+
+constexpr size_t k_shown = 6;
+
+class ImagePainter : private Screen {
+ public:
+  ImagePainter(const ImageView& view, const Style& style)
+      : Screen(view.knowledge, style), view_(view), audit_(view.audit) {}
+
+  std::string paint() {
+    headline();
+    origin();
+    torches();
+    targets();
+    libraries();
+    driver();
+    for (const resolve::ImageDefect& defect : audit_.defects) this->defect(defect);
+    findings();
+    settings();
+    layers();
+    problems();
+    return finish();
+  }
+
+ private:
+  using Args = std::map<std::string, std::string>;
+  std::string words(const std::string& key, const Args& args = {}) const {
+    return say("image." + key, args);
+  }
+
+  void headline() {
+    const bool torch = !audit_.torches.empty();
+    const bool defects = audit_.has_defects();
+    const LinkState state = defects ? LinkState::broken
+                            : torch ? LinkState::ok
+                                    : LinkState::limited;
+    const std::string code = std::string("1;") + colour_of(state);
+    flow_at(words(defects ? "head.defects"
+                  : torch ? "head.good"
+                          : "head.no_torch"),
+            coloured(std::string(mark(state)) + " ", code), 2, "  ", code.c_str());
+  }
+
+  void origin() {
+    const host::OpenedImage& image = view_.image;
+    std::vector<std::string> parts = {
+        words("layout." + std::string(image.layout == "docker archive" ? "docker"
+                                      : image.layout == "OCI archive"  ? "oci_archive"
+                                                                       : "oci"))};
+    if (!image.tags.empty()) parts.push_back(printable(image.tags[0]));
+    parts.push_back(printable(image.config.os + "/" + image.config.architecture));
+    parts.push_back(words("layers", {{"count", std::to_string(image.layers.size())},
+                                     {"files", std::to_string(audit_.files)},
+                                     {"bytes", format_bytes(audit_.file_bytes)}}));
+    flow("`" + printable(image.path) + "`" + say("colon") + join(parts, say("comma")), "  ", "  ");
+    std::vector<std::string> system;
+    if (view_.facts.system.distribution)
+      system.push_back(printable(*view_.facts.system.distribution));
+    if (view_.facts.system.glibc) system.push_back("glibc " + printable(*view_.facts.system.glibc));
+    for (const host::Toolkit& toolkit : view_.facts.toolkits)
+      if (toolkit.version)
+        system.push_back(words("toolkit", {{"path", printable(toolkit.path)},
+                                           {"version", printable(*toolkit.version)}}));
+    if (!system.empty()) flow(join(system, say("comma")), "  ", "  ", "2");
+    if (!image.platforms.empty())
+      flow(words("platforms", {{"platforms", printable(join(image.platforms, ", "))}}), "  ", "  ");
+    if (image.other_images > 0)
+      flow(words("others", {{"count", std::to_string(image.other_images)}}), "  ", "  ");
+  }
+
+  // "8.0 8.6 9.0, PTX 9.0" as the file says.
+  std::string code_of(const resolve::Wheel& wheel) const {
+    const std::string cubins = join(resolve::capabilities_of(wheel, formats::CodeKind::cubin), " ");
+    const std::string ptx = join(resolve::capabilities_of(wheel, formats::CodeKind::ptx), " ");
+    return cubins + (ptx.empty() ? "" : say("comma") + "PTX " + ptx);
+  }
+
+  void torches() {
+    heading(words("heading.torch"));
+    if (audit_.torches.empty()) flow(words("no_torch"), "  ", "  ");
+    for (const resolve::ImageTorch& torch : audit_.torches) {
+      const host::PythonEnv& env = view_.facts.envs[torch.env];
+      flow(words("torch", {{"version", env.torch.version ? printable(*env.torch.version) : "?"},
+                           {"python", env.python ? printable(*env.python) : "?"},
+                           {"path", printable(env.path)}}),
+           "  ", "    ");
+      const resolve::Wheel& wheel = torch.wheel;
+      if (!wheel.cuda) {
+        flow(words("cpu_build"), "    ", "    ");
+        continue;
+      }
+      if (!torch.code_known || wheel.code.empty())
+        flow(words("code_unknown"), "    ", "      ");
+      else
+        flow(words("runs_on", {{"code", code_of(wheel)}, {"file", printable(wheel.source)}}),
+             "    ", "      ");
+      if (wheel.driver_min)
+        flow(words(wheel.driver_full ? "driver_both" : "driver_min",
+                   {{"min", resolve::driver_text(*wheel.driver_min)},
+                    {"full", wheel.driver_full ? resolve::driver_text(*wheel.driver_full) : ""},
+                    {"cuda", wheel.cuda->text()}}),
+             "    ", "      ");
+      extensions(env);
+    }
+  }
+
+  void extensions(const host::PythonEnv& env) {
+    std::map<std::string, std::vector<formats::DeviceCode>> code;
+    for (const host::Binary& binary : env.binaries) {
+      if (checks::is_torch_binary(env, binary) || binary.device_code.empty()) continue;
+      auto& all = code[binary.package.empty() ? binary.path : binary.package];
+      all.insert(all.end(), binary.device_code.begin(), binary.device_code.end());
+    }
+    for (const auto& [package, all] : code) {
+      resolve::Wheel wheel;
+      wheel.code = all;
+      flow(words("extension", {{"package", printable(package)}, {"code", code_of(wheel)}}), "    ",
+           "      ");
+    }
+  }
+
+  void targets() {
+    if (audit_.targets.empty()) return;
+    heading(words("heading.targets"));
+    for (size_t i = 0; i < audit_.targets.size(); ++i) {
+      if (audit_.torches.empty())
+        row(LinkState::broken,
+            printable(audit_.targets[i].label) + say("colon") + words("no_torch"));
+      for (const resolve::ImageTorch& torch : audit_.torches) {
+        const resolve::Verdict& verdict = torch.verdicts[i];
+        std::string text = printable(audit_.targets[i].label);
+        if (audit_.torches.size() > 1) text += " (torch " + printable(torch.wheel.torch) + ")";
+        text += say("colon") + words("fit." + std::string(torch.by_own_compat[i] ? "own_compat"
+                                                          : audit_.targets[i].gpus.empty() &&
+                                                                  verdict.fit == resolve::Fit::works
+                                                              ? "cpu"
+                                                              : to_string(verdict.fit)));
+        std::vector<std::string> reasons;
+        for (const resolve::Reason& reason : verdict.reasons)
+          if (style_.verbose || reasons.empty() || verdict.fit == resolve::Fit::no)
+            reasons.push_back(printable(reason_text(reason, style_.lang, knowledge_)));
+        if (!reasons.empty()) text += say("semicolon") + join(reasons, say("semicolon"));
+        row(verdict.fit == resolve::Fit::works          ? LinkState::ok
+            : resolve::usable(verdict.fit)              ? LinkState::limited
+            : verdict.fit == resolve::Fit::no           ? LinkState::broken
+            : verdict.fit == resolve::Fit::needs_compat ? LinkState::limited
+                                                        : LinkState::unknown,
+            text);
+      }
+    }
+  }
+
+  void row(LinkState state, const std::string& text) {
+    flow_at(text, "  " + coloured(std::string(mark(state)) + " ", colour_of(state)), 4, "    ");
+  }
+
+  void libraries() {
+    if (audit_.libraries.empty()) return;
+    heading(words("heading.libraries"));
+    // By name: versions; paths with -v.
+    for (size_t i = 0; i < audit_.libraries.size();) {
+      const std::string name = audit_.libraries[i].name;
+      std::vector<std::string> versions;
+      const size_t first = i;
+      for (; i < audit_.libraries.size() && audit_.libraries[i].name == name; ++i) {
+        const resolve::ImageFile& one = audit_.libraries[i];
+        const std::string text =
+            one.version.empty() ? words("version_unknown") : printable(one.version);
+        if (std::find(versions.begin(), versions.end(), text) == versions.end())
+          versions.push_back(text);
+      }
+      const auto unknown = std::find(versions.begin(), versions.end(), words("version_unknown"));
+      if (versions.size() > 1 && unknown != versions.end()) versions.erase(unknown);
+      if (!style_.verbose && starts_with(name, "libcudnn_")) continue;  // parts of libcudnn
+      out_ += "  " + printable(name) + "  " + join(versions, say("list")) + "\n";
+      if (!style_.verbose) continue;
+      for (size_t at = first; at < i; ++at) file(audit_.libraries[at]);
+    }
+  }
+
+  void file(const resolve::ImageFile& one) {
+    flow(words("file", {{"path", printable(one.path)},
+                        {"bytes", format_bytes(one.size_bytes)},
+                        {"layer", std::to_string(one.layer + 1)}}) +
+             (one.package.empty() ? "" : say("comma") + printable(one.package)),
+         "    ", "      ", "2");
+  }
+
+  void driver() {
+    std::vector<std::string> compat;
+    for (const host::DriverLibrary& one : view_.facts.driver_libraries)
+      if (one.origin == "compat" && one.soname == "libcuda.so.1")
+        compat.push_back(words(
+            one.compat_drivers.empty() ? "compat_bare" : "compat",
+            {{"path", printable(one.path)},
+             {"cuda", one.compat_cuda.empty() ? std::string("?") : printable(one.compat_cuda)},
+             {"version", one.version.empty() ? std::string("?") : printable(one.version)},
+             {"drivers", printable(join(one.compat_drivers, ", "))}}));
+    if (compat.empty()) return;
+    heading(words("heading.compat"));
+    for (const std::string& line : compat) flow(line, "  ", "    ");
+  }
+
+  void defect(const resolve::ImageDefect& defect) {
+    const std::string code =
+        defect.severity == Severity::note ? "34" : colour_of(state_of(defect.severity));
+    const std::string left = std::string(mark(defect.severity)) + " " +
+                             say(std::string("severity.") + to_string(defect.severity)) +
+                             say("colon");
+    Args args;
+    for (const auto& [key, value] : defect.args) args[key] = printable(value);
+    out_ += "\n";
+    flow_at(words("defect." + defect.id + ".title", args), coloured(left, "1;" + code),
+            columns(left), "  ", "1");
+    flow(words("defect." + defect.id + ".why", args), "  ", "  ");
+    if (defect.id == "copies")
+      for (size_t i = 0; i < audit_.copies.size() && (style_.verbose || i < k_shown); ++i)
+        copies(i);
+    if (defect.id == "driver_copied" && style_.verbose)
+      for (const resolve::ImageFile& one : audit_.driver) file(one);
+    if (defect.id == "hidden") {
+      const size_t shown = style_.verbose ? std::min<size_t>(audit_.hidden.size(), 100) : k_shown;
+      for (size_t i = 0; i < std::min(shown, audit_.hidden.size()); ++i)
+        flow(words("file", {{"path", printable(audit_.hidden[i].path)},
+                            {"bytes", format_bytes(audit_.hidden[i].size_bytes)},
+                            {"layer", std::to_string(audit_.hidden[i].layer + 1)}}),
+             "  - ", "    ", "2");
+    }
+    next(cut_commands(words("defect." + defect.id + ".next", args)));
+  }
+
+  void copies(size_t i) {
+    const resolve::ImageCopies& group = audit_.copies[i];
+    std::vector<std::string> paths;
+    for (const resolve::ImageFile& one : group.files)
+      paths.push_back(words("file", {{"path", printable(one.path)},
+                                     {"bytes", format_bytes(one.size_bytes)},
+                                     {"layer", std::to_string(one.layer + 1)}}));
+    flow(printable(group.name) + say("colon") + join(paths, say("semicolon")), "  - ", "    ", "2");
+  }
+
+  // The engine's findings look as doctor shows them.
+  void findings() {
+    if (audit_.findings.empty()) return;
+    checks::Report report;
+    report.findings = audit_.findings;
+    const Page page = make_page({view_.facts, report, knowledge_}, style_.lang, false);
+    for (const FindingBlock& block : page.findings) {
+      const std::string code =
+          block.severity == Severity::note ? "34" : colour_of(state_of(block.severity));
+      const std::string left = std::string(mark(block.severity)) + " " +
+                               say(std::string("severity.") + to_string(block.severity)) +
+                               say("colon");
+      out_ += "\n";
+      flow_at(block.title, coloured(left, "1;" + code), columns(left), "  ", "1");
+      if (!block.subject.empty()) out_ += "  " + coloured("[" + block.subject + "]", "2") + "\n";
+      if (!block.why.empty()) flow(block.why, "  ", "  ");
+      for (size_t i = 0; i < block.evidence.size() && (style_.verbose || i < 4); ++i)
+        flow(block.evidence[i], "  - ", "    ", "2");
+      next(block.next);
+    }
+  }
+
+  void settings() {
+    std::vector<std::string> lines;
+    for (const auto& [name, value] : view_.image.config.variables) {
+      const bool nvidia = starts_with(name, "NVIDIA_") || name == "LD_LIBRARY_PATH" ||
+                          starts_with(name, "CUDA_") || name == "LD_PRELOAD";
+      if (!nvidia) continue;
+      std::string text = printable(value);
+      if (!style_.verbose && text.size() > 100) text = text.substr(0, text.find(' ', 60)) + " ...";
+      lines.push_back(printable(name) + "=" + text);
+    }
+    const formats::ImageConfig& config = view_.image.config;
+    if (!config.entrypoint.empty())
+      lines.push_back(words("entrypoint", {{"text", printable(join(config.entrypoint, " "))}}));
+    if (!config.command.empty())
+      lines.push_back(words("command", {{"text", printable(join(config.command, " "))}}));
+    if (lines.empty()) return;
+    heading(words("heading.settings"));
+    for (const std::string& line : lines) flow(line, "  ", "    ");
+  }
+
+  void layers() {
+    if (!style_.verbose) return;
+    heading(words("heading.layers"));
+    const auto& made_by = view_.image.config.made_by;
+    for (size_t i = 0; i < view_.image.layers.size(); ++i) {
+      const host::ImageLayer& layer = view_.image.layers[i];
+      std::string text = words("layer", {{"number", std::to_string(i + 1)},
+                                         {"stored", format_bytes(layer.stored_bytes)},
+                                         {"bytes", format_bytes(layer.expanded_bytes)},
+                                         {"name", printable(layer.name)}});
+      flow(text, "  ", "    ");
+      if (made_by.size() == view_.image.layers.size() && !made_by[i].empty())
+        flow(printable(made_by[i]), "    ", "      ", "2");
+    }
+    flow(words("not_verified"), "  ", "  ", "2");
+  }
+
+  void problems() {
+    std::vector<std::string> all = view_.image.problems;
+    all.insert(all.end(), view_.facts.problems.begin(), view_.facts.problems.end());
+    if (all.empty()) return;
+    heading(say("heading.problems"));
+    const size_t shown = style_.verbose ? all.size() : std::min<size_t>(all.size(), 3);
+    for (size_t i = 0; i < shown; ++i) flow(printable(all[i]), "  - ", "    ");
+    if (shown < all.size())
+      flow(say("part.more", {{"count", std::to_string(all.size() - shown)}}), "  - ", "    ", "2");
+  }
+
+  const ImageView& view_;
+  const resolve::ImageAudit& audit_;
+};
+
+}  // namespace
+
+std::string image_text(const ImageView& view, const Style& style) {
+  return ImagePainter(view, style).paint();
+}
+
+}  // namespace cufit::report

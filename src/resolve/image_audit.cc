@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "resolve/image_audit.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/format.h"
+#include "checks/doctor.h"
+#include "checks/fact_view.h"
+#include "checks/torch_env.h"
+
+namespace cufit::resolve {
+namespace {
+
+using checks::Severity;
+
+constexpr uint64_t k_copies_worth = 16u << 20;  // bytes; less is not worth a line
+constexpr uint64_t k_hidden_worth = 256u << 20;
+
+// Names of CUDA's libraries up to ".so".
+const std::string_view k_cuda[] = {
+    "libcudart", "libcublas",    "libcublasLt", "libcudnn",        "libnccl",     "libcufft",
+    "libcufftw", "libcurand",    "libcusolver", "libcusolverMg",   "libcusparse", "libcusparseLt",
+    "libnvrtc",  "libnvJitLink", "libcupti",    "libnvshmem_host", "libcufile",   "libnvToolsExt"};
+const std::string_view k_driver[] = {"libcuda",         "libnvidia-ml", "libnvidia-ptxjitcompiler",
+                                     "libnvidia-nvvm",  "libnvcuvid",   "libnvidia-encode",
+                                     "libnvidia-opencl"};
+
+std::string stem_of(std::string_view name) {
+  const size_t end = name.find(".so");
+  return std::string(end == std::string_view::npos ? name : name.substr(0, end));
+}
+
+template <size_t N>
+bool is_one_of(const std::string_view (&list)[N], const std::string& name) {
+  return std::find(std::begin(list), std::end(list), name) != std::end(list);
+}
+
+bool is_cuda(const std::string& stem) {
+  return is_one_of(k_cuda, stem) || starts_with(stem, "libcudnn_");
+}
+
+// "libcudnn.so.9", "9.5.1" of "libcudnn.so.9.5.1": the first number is the name's.
+void split_name(const std::string& file, std::string& name, std::string& version) {
+  const size_t so = file.find(".so.");
+  name = file;
+  if (so == std::string::npos) return;
+  const std::string numbers = file.substr(so + 4);
+  const size_t dot = numbers.find('.');
+  name = file.substr(0, so + 4) + numbers.substr(0, dot);
+  if (dot != std::string::npos) version = numbers;
+}
+
+// Which distribution brings site-packages/nvidia/cudnn/lib/libcudnn.so.9.
+const host::Distribution* owner_of(const host::Facts& facts, const std::string& path) {
+  const size_t at = path.find("/nvidia/");
+  if (at == std::string::npos) return nullptr;
+  const std::string site = path.substr(0, at);
+  std::string part = path.substr(at + 8, path.find('/', at + 8) - at - 8);
+  std::replace(part.begin(), part.end(), '_', '-');
+  for (const host::PythonEnv& env : facts.envs) {
+    if (!env.distributions) continue;
+    for (const host::Distribution& one : *env.distributions)
+      if (starts_with(one.location, site + "/") &&
+          (one.name == "nvidia-" + part || starts_with(one.name, "nvidia-" + part + "-cu")))
+        return &one;
+  }
+  return nullptr;
+}
+
+// The loader's names for a file lead through links and "..".
+using Loaded = std::map<std::string, const host::LoadedLibrary*>;
+Loaded loaded_files(const host::Facts& facts, const host::ImageTree& tree) {
+  Loaded out;
+  for (const host::PythonEnv& env : facts.envs)
+    for (const host::LoadedLibrary& one : env.loads) {
+      std::string path = one.path;
+      if (!path.empty() && tree.find(path) != nullptr) out.emplace(path, &one);
+    }
+  return out;
+}
+
+void name_owner(const host::Facts& facts, const Loaded& loaded, ImageFile& file) {
+  if (const auto found = loaded.find(file.path); found != loaded.end()) {
+    file.package = found->second->package;
+    if (file.version.empty()) file.version = found->second->version;
+  } else if (const host::Distribution* owner = owner_of(facts, file.path)) {
+    file.package = owner->name + " " + owner->version;
+    if (file.version.empty()) file.version = owner->version;
+  }
+}
+
+// Stubs are for linking; cuda-compat's copy has a place of its own.
+bool is_stub_or_compat(const std::string& path) {
+  return contains(path, "/stubs/") || contains(path, "/compat/") ||
+         contains(path, "/compat_orin/") || contains(path, "/cuda-compat");
+}
+
+class Auditor {
+ public:
+  Auditor(const host::OpenedImage& image, const host::ImageTree& tree, const host::Facts& facts,
+          const knowledge::Knowledge& knowledge)
+      : image_(image), tree_(tree), facts_(facts), knowledge_(knowledge) {}
+
+  ImageAudit audit(std::vector<Target> targets) {
+    out_.targets = std::move(targets);
+    files();
+    copies();
+    hidden();
+    torches();
+    findings();
+    defects();
+    std::stable_sort(out_.defects.begin(), out_.defects.end(),
+                     [](const ImageDefect& a, const ImageDefect& b) {
+                       return rank(a.severity) < rank(b.severity);
+                     });
+    return std::move(out_);
+  }
+
+ private:
+  static int rank(Severity severity) {
+    return severity == Severity::error ? 0 : severity == Severity::warning ? 1 : 2;
+  }
+
+  void files() {
+    const Loaded loaded = loaded_files(facts_, tree_);
+    tree_.each_file([&](const std::string& path, const host::ImageTree::Node& node) {
+      ++out_.files;
+      out_.file_bytes += node.file.size_bytes;
+      const std::string file = path.substr(path.rfind('/') + 1);
+      if (file.find(".so") == std::string::npos) return;
+      const std::string stem = stem_of(file);
+      const bool cuda = is_cuda(stem), driver = is_one_of(k_driver, stem);
+      if (!cuda && !driver) return;
+      if (is_stub_or_compat(path)) return;
+      ImageFile one;
+      one.path = path;
+      one.size_bytes = node.file.size_bytes;
+      one.layer = node.layer;
+      split_name(file, one.name, one.version);
+      if (cuda) {
+        name_owner(facts_, loaded, one);
+        out_.libraries.push_back(std::move(one));
+      } else if (one.name != stem + ".so") {  // the name for linking is no driver
+        out_.driver.push_back(std::move(one));
+      }
+    });
+    std::stable_sort(out_.libraries.begin(), out_.libraries.end(),
+                     [](const ImageFile& a, const ImageFile& b) { return a.name < b.name; });
+  }
+
+  void copies() {
+    for (size_t i = 0; i < out_.libraries.size();) {
+      size_t end = i + 1;
+      while (end < out_.libraries.size() && out_.libraries[end].name == out_.libraries[i].name)
+        ++end;
+      ImageCopies group{out_.libraries[i].name, {}, 0};
+      uint64_t largest = 0;
+      for (; i < end; ++i) {
+        group.extra_bytes += out_.libraries[i].size_bytes;
+        largest = std::max(largest, out_.libraries[i].size_bytes);
+        group.files.push_back(out_.libraries[i]);
+      }
+      group.extra_bytes -= largest;
+      if (group.files.size() > 1) out_.copies.push_back(std::move(group));
+    }
+    std::stable_sort(
+        out_.copies.begin(), out_.copies.end(),
+        [](const ImageCopies& a, const ImageCopies& b) { return a.extra_bytes > b.extra_bytes; });
+  }
+
+  void hidden() {
+    out_.hidden = tree_.hidden();
+    for (const host::HiddenFile& file : out_.hidden) out_.hidden_bytes += file.size_bytes;
+    std::stable_sort(out_.hidden.begin(), out_.hidden.end(),
+                     [](const host::HiddenFile& a, const host::HiddenFile& b) {
+                       return a.size_bytes > b.size_bytes;
+                     });
+  }
+
+  void torches() {
+    for (size_t i = 0; i < facts_.envs.size(); ++i) {
+      const host::PythonEnv& env = facts_.envs[i];
+      if (!checks::has_torch(env)) continue;
+      ImageTorch torch;
+      torch.env = i;
+      torch.wheel = installed_wheel(facts_, env, knowledge_);
+      const host::Binary* main = checks::torch_main_library(env);
+      torch.code_known = main != nullptr && main->unreadable.empty();
+      for (const Target& target : out_.targets) {
+        // The C library is the image's, the rest the machine's.
+        Target inside = target;
+        inside.libc = facts_.system.libc.value_or("glibc");
+        inside.glibc = facts_.system.glibc ? parse_version(*facts_.system.glibc) : std::nullopt;
+        inside.python.clear();
+        Verdict verdict = judge(torch.wheel, inside, knowledge_);
+        // A choice rather than physics: torch with CUDA runs on a processor as well.
+        const bool only_idle = verdict.reasons.size() == 1 && verdict.reasons[0].id == "no_gpu";
+        if (only_idle) verdict = {Fit::works, {}};
+        torch.by_own_compat.push_back(verdict.fit == Fit::needs_compat &&
+                                      has_compat(torch.wheel, target));
+        torch.verdicts.push_back(std::move(verdict));
+      }
+      out_.torches.push_back(std::move(torch));
+    }
+  }
+
+  // A cuda-compat in the image that knows torch's CUDA and may be put on the target's driver.
+  bool has_compat(const Wheel& wheel, const Target& target) const {
+    if (!wheel.cuda || !target.driver) return false;
+    const std::string branch = std::to_string(target.driver->part(0));
+    for (const host::DriverLibrary& one : facts_.driver_libraries) {
+      const std::optional<Version> cuda = parse_version(one.compat_cuda);
+      if (one.origin != "compat" || !cuda || *cuda < *wheel.cuda) continue;
+      for (const std::string& driver : one.compat_drivers)
+        if (driver == branch) return true;
+    }
+    return false;
+  }
+
+  // What the engine says of the environments; what it says of a machine is not about an image.
+  void findings() {
+    const checks::Report report = checks::examine(facts_, knowledge_);
+    for (const checks::Finding& finding : report.findings) {
+      const bool about_env = starts_with(finding.subject, "env ") || contains(finding.subject, "/");
+      if (!about_env || finding.severity == Severity::unknown ||
+          finding.id == "torch_not_installed")
+        continue;
+      out_.findings.push_back(finding);
+    }
+  }
+
+  void defects() {
+    driver_defect();
+    if (!out_.driver.empty() && out_.torches.empty()) return;
+    if (out_.torches.size() > 1)
+      defect("two_torch", Severity::note, {{"count", std::to_string(out_.torches.size())}});
+    require_cuda();
+    capabilities();
+    uint64_t extra = 0;
+    for (const ImageCopies& group : out_.copies) extra += group.extra_bytes;
+    if (extra >= k_copies_worth)
+      defect("copies", Severity::note,
+             {{"count", std::to_string(out_.copies.size())}, {"bytes", format_bytes(extra)}});
+    if (out_.hidden_bytes >= k_hidden_worth)
+      defect("hidden", Severity::note, {{"bytes", format_bytes(out_.hidden_bytes)}});
+  }
+
+  void defect(std::string id, Severity severity, std::map<std::string, std::string> args) {
+    out_.defects.push_back({std::move(id), severity, std::move(args)});
+  }
+
+  // Files of a driver hide those that the container runtime brings from the host; empty ones are
+  // what `docker commit` keeps of such a container, and the runtime trips over them.
+  void driver_defect() {
+    std::vector<std::string> real, empty;
+    for (const ImageFile& file : out_.driver)
+      (file.size_bytes == 0 ? empty : real).push_back(file.path);
+    if (!real.empty())
+      defect("driver_copied", Severity::error, {{"files", checks::short_list(real, 3)}});
+    if (!empty.empty())
+      defect("driver_empty", Severity::warning, {{"files", checks::short_list(empty, 3)}});
+  }
+
+  std::string variable(std::string_view name) const {
+    for (const auto& [key, value] : image_.config.variables)
+      if (key == name) return value;
+    return {};
+  }
+
+  // "cuda>=12.6 brand=tesla,driver>=535 ...": the container runtime starts nothing on a driver of
+  // an older CUDA, though every minor of torch's CUDA family would do.
+  void require_cuda() {
+    const std::string said = variable("NVIDIA_REQUIRE_CUDA");
+    const size_t at = said.find("cuda>=");
+    if (at == std::string::npos || !variable("NVIDIA_DISABLE_REQUIRE").empty()) return;
+    const size_t end = said.find_first_of(" ,", at);
+    const std::optional<Version> wanted = parse_version(said.substr(at + 6, end - at - 6));
+    if (!wanted) return;
+    for (const ImageTorch& torch : out_.torches) {
+      if (!torch.wheel.cuda) continue;
+      const Version family{{torch.wheel.cuda->part(0), 0}};
+      const std::optional<Version> floor = knowledge_.family_floor(torch.wheel.cuda->part(0));
+      if (!floor || !(family < *wanted)) continue;
+      defect("require_cuda", Severity::warning,
+             {{"wanted", wanted->text()},
+              {"torch", torch.wheel.torch},
+              {"cuda", torch.wheel.cuda->text()},
+              {"relaxed", "cuda>=" + family.text()},
+              {"floor", driver_text(*floor)}});
+      return;
+    }
+  }
+
+  void capabilities() {
+    const std::string said = variable("NVIDIA_DRIVER_CAPABILITIES");
+    if (said.empty() || out_.torches.empty()) return;
+    for (const std::string_view one : split(said, ','))
+      if (trim(one) == "all" || trim(one) == "compute") return;
+    defect("capabilities", Severity::error, {{"value", said}});
+  }
+
+  const host::OpenedImage& image_;
+  const host::ImageTree& tree_;
+  const host::Facts& facts_;
+  const knowledge::Knowledge& knowledge_;
+  ImageAudit out_;
+};
+
+}  // namespace
+
+Wheel installed_wheel(const host::Facts& facts, const host::PythonEnv& env,
+                      const knowledge::Knowledge& knowledge) {
+  Wheel wheel;
+  if (env.torch.version) wheel.torch = std::string(checks::public_version(*env.torch.version));
+  wheel.tag = env.torch.variant;
+  wheel.platform = "linux_" + facts.system.architecture.value_or("x86_64");
+  if (env.torch.cuda) wheel.cuda = parse_version(*env.torch.cuda);
+  if (wheel.cuda) wheel.driver_min = knowledge.family_floor(wheel.cuda->part(0));
+  if (const knowledge::CudaTag* tag = knowledge.find_cuda_tag(wheel.tag)) {
+    wheel.driver_min = parse_version(tag->linux_min);
+    wheel.driver_full = parse_version(tag->linux_full);
+  }
+  if (const host::Binary* main = checks::torch_main_library(env)) {
+    wheel.code = main->device_code;
+    wheel.source = main->path;
+  }
+  for (const host::Binary& binary : env.binaries) {
+    if (!checks::is_torch_binary(env, binary)) continue;
+    const std::optional<Version> needs = parse_version(binary.glibc);
+    if (needs && (!wheel.glibc || *wheel.glibc < *needs)) wheel.glibc = needs;
+  }
+  return wheel;
+}
+
+bool ImageAudit::serves(size_t target) const {
+  for (const ImageTorch& torch : torches)
+    if (usable(torch.verdicts[target].fit) || torch.by_own_compat[target]) return true;
+  return false;
+}
+
+bool ImageAudit::has_defects() const {
+  for (const ImageDefect& defect : defects)
+    if (defect.severity != Severity::note) return true;
+  for (const checks::Finding& finding : findings)
+    if (finding.severity == Severity::error || finding.severity == Severity::warning) return true;
+  for (size_t i = 0; i < targets.size(); ++i)
+    if (!serves(i)) return true;
+  return false;
+}
+
+ImageAudit audit_image(const host::OpenedImage& image, const host::ImageTree& tree,
+                       const host::Facts& facts, std::vector<Target> targets,
+                       const knowledge::Knowledge& knowledge) {
+  return Auditor(image, tree, facts, knowledge).audit(std::move(targets));
+}
+
+}  // namespace cufit::resolve

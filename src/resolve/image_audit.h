@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is inside a container image and where it can run: torch and the hardware its code fits, CUDA
+// libraries and their copies, driver files that do not belong into an image, bytes that no
+// container will see. Pure: from the image's tree and the facts that the probes read of it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "checks/finding.h"
+#include "host/image_facts.h"
+#include "host/image_store.h"
+#include "resolve/judge.h"
+
+namespace cufit::resolve {
+
+struct ImageFile {
+  std::string name;  // "libcudnn.so.9"
+  std::string path, version, package;
+  uint64_t size_bytes = 0;
+  size_t layer = 0;
+};
+
+// Several files that the loader knows by one name.
+struct ImageCopies {
+  std::string name;
+  std::vector<ImageFile> files;
+  uint64_t extra_bytes = 0;  // all but the largest
+};
+
+struct ImageTorch {
+  size_t env = 0;  // of facts.envs
+  Wheel wheel;     // as its files say
+  bool code_known = false;
+  std::vector<Verdict> verdicts;  // one for each target
+  // Fit::needs_compat, and the image holds a cuda-compat for that driver.
+  std::vector<bool> by_own_compat;
+};
+
+// Text: messages "report.image.defect.<id>" and "...<id>_next", filled with args.
+struct ImageDefect {
+  std::string id;
+  checks::Severity severity = checks::Severity::warning;
+  std::map<std::string, std::string> args;
+};
+
+struct ImageAudit {
+  std::vector<ImageTorch> torches;
+  std::vector<ImageFile> libraries;      // CUDA's, by name
+  std::vector<ImageFile> driver;         // of the driver, copied in
+  std::vector<ImageCopies> copies;       // the most bytes first
+  std::vector<host::HiddenFile> hidden;  // the largest first
+  uint64_t hidden_bytes = 0, file_bytes = 0;
+  size_t files = 0;
+  std::vector<ImageDefect> defects;       // most severe first
+  std::vector<checks::Finding> findings;  // of the engine, about the environments
+  std::vector<Target> targets;
+  bool has_defects() const;  // a warning or an error, or a target that no torch serves
+  bool serves(size_t target) const;
+};
+
+ImageAudit audit_image(const host::OpenedImage& image, const host::ImageTree& tree,
+                       const host::Facts& facts, std::vector<Target> targets,
+                       const knowledge::Knowledge& knowledge);
+
+// A wheel as the installed files of an environment tell it.
+Wheel installed_wheel(const host::Facts& facts, const host::PythonEnv& env,
+                      const knowledge::Knowledge& knowledge);
+
+}  // namespace cufit::resolve
