@@ -4,11 +4,13 @@
 #include "commands/command.h"
 #include "commands/diff.h"
 #include "commands/doctor.h"
+#include "commands/env.h"
 #include "commands/explain.h"
 #include "commands/export.h"
 #include "commands/image_audit.h"
 #include "commands/inspect.h"
 #include "commands/launch.h"
+#include "commands/lock.h"
 #include "commands/mem_compare.h"
 #include "commands/mem_explain.h"
 #include "commands/mem_record.h"
@@ -31,6 +33,11 @@ std::span<const Command> table() {
       {"mem replay", "", mem_replay_options(), run_mem_replay},
       {"mem view", "", mem_view_options(), run_mem_view},
       {"resolve", "", resolve_options(), run_resolve},
+      {"lock", "", lock_options(), run_lock},
+      {"env create", "", env_create_options(), run_env_create},
+      {"env list", "", env_list_options(), run_env_list},
+      {"env check", "", env_check_options(), run_env_check},
+      {"env remove", "", env_remove_options(), run_env_remove},
       {"run", "", launch_options(), run_launch},
       {"export", "", export_options(), run_export},
       {"diff", "", diff_options(), run_diff},

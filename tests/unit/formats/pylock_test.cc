@@ -107,7 +107,7 @@ TEST(Pylock, NamesFileAndLineOfWhatIsWrong) {
 
 // toml++ 3.3 aborts on these when its assertions are on.
 TEST(Pylock, DoesNotEndTheProgramWithALibrarysAssertion) {
-  for (const char* text : {"[=", "[)]", "[[\x01", "a = 1\n[ %]\n"})
+  for (const char* text : {"[=", "[)]", "[[\x01", "a = 1\n[ %]\n", "l-\xEF\xBB\xB5", "a \xC3\xBF = 1"})
     EXPECT_NE(problem_of(text), "") << text;
 }
 

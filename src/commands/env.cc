@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/env.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/format.h"
+#include "base/nearest.h"
+#include "base/sha256.h"
+#include "base/shell_word.h"
+#include "checks/doctor.h"
+#include "checks/gpu_code.h"
+#include "commands/settings.h"
+#include "commands/targets.h"
+#include "host/probe.h"
+#include "resolve/drift.h"
+
+namespace cufit::commands {
+namespace {
+
+using knowledge::Knowledge;
+
+constexpr size_t k_most_bytes = 64u << 20;
+
+constexpr Option k_list_options[] = {
+    {"CLASS", "", "", true, ""},
+    {"--lock", "DIR", "", false, ""},
+    {"--json", "", "", false, ""},
+};
+constexpr Option k_check_options[] = {
+    {"CLASS", "", "", true, ""},         {"--lock", "DIR", "", false, ""},
+    {"--policy", "FILE", "", false, ""}, {"--json", "", "", false, ""},
+    {"-v,--verbose", "", "", false, ""},
+};
+
+// Of doctor's findings those that are about this environment and not about the machine.
+void add_doctor(const host::Facts& facts, const std::string& folder,
+                std::vector<checks::Finding>& out) {
+  const checks::Report report = checks::examine(facts, Knowledge::builtin());
+  for (const checks::Finding& one : report.findings) {
+    const bool serious =
+        one.severity == checks::Severity::error || one.severity == checks::Severity::warning;
+    if (serious && (contains(one.subject, folder) || one.id == "compute_check_failed"))
+      out.push_back(one);
+  }
+}
+
+}  // namespace
+
+Result<FoundLock> open_lock(const Arguments& arguments) {
+  FoundLock out;
+  std::string path;
+  if (arguments.has("lock")) {
+    out.folder = arguments.get("lock");
+    path = out.folder + "/cufit.lock";
+  } else {
+    path = find_upwards(working_folder(), "cufit.lock");
+    if (path.empty()) {
+      // Projects of other package managers have their own way to make an environment.
+      for (const auto& [file, command] :
+           {std::pair("pixi.toml", "pixi install"),
+            std::pair("environment.yml", "conda env create -f environment.yml")}) {
+        const std::string found = find_upwards(working_folder(), file);
+        if (!found.empty())
+          return fail(Code::usage,
+                      format("no cufit.lock here; `{}` belongs to another package manager, which "
+                             "makes its environment itself: `{}`",
+                             found, command));
+      }
+      return fail(Code::usage,
+                  "no cufit.lock in this folder or its parents: `cufit lock` makes one");
+    }
+    out.folder = path.substr(0, path.rfind('/'));
+  }
+  Result<std::string> text = host::RealHost().read_file(path, k_most_bytes);
+  if (!text)
+    return fail(text.error().code == Code::not_found ? Code::usage : text.error().code,
+                text.error().what);
+  CUFIT_TRY(lock, resolve::parse_lock(*text, path));
+  out.lock = std::move(lock);
+  return out;
+}
+
+std::string lock_option(const Arguments& arguments) {
+  return arguments.has("lock") ? " --lock " + shell_word(arguments.get("lock")) : std::string();
+}
+
+Result<std::vector<size_t>> chosen_classes(const Arguments& arguments,
+                                           const resolve::LockFile& lock) {
+  std::vector<std::string> names;
+  for (const resolve::LockClass& one : lock.classes) names.push_back(one.name);
+  std::vector<size_t> out;
+  for (const std::string& asked : arguments.all("CLASS")) {
+    const auto found = std::find(names.begin(), names.end(), asked);
+    if (found == names.end())
+      return fail(Code::usage,
+                  format("no class `{}` in `{}`; it has {}", asked, lock.path, join(names, ", ")));
+    out.push_back(static_cast<size_t>(found - names.begin()));
+  }
+  if (out.empty())
+    for (size_t i = 0; i < names.size(); ++i) out.push_back(i);
+  return out;
+}
+
+Result<formats::Pylock> read_pylock(const FoundLock& found, const resolve::LockClass& one) {
+  const std::string path = found.folder + "/" + one.file;
+  CUFIT_TRY(bytes, host::RealHost().read_file(path, k_most_bytes));
+  if (sha256(bytes) != one.sha256)
+    return fail(Code::malformed,
+                format("`{}` is not what was locked (its SHA-256 differs from cufit.lock): `cufit "
+                       "lock --check -o {}` says more",
+                       path, shell_word(found.folder)));
+  return formats::parse_pylock(bytes, path);
+}
+
+report::EnvRow env_row(const host::EnvironmentPaths& paths, const resolve::LockClass& one) {
+  report::EnvRow row;
+  row.name = one.name;
+  row.folder = paths.folder;
+  std::string why;
+  const bool there = host::RealHost().exists(paths.folder);
+  const std::optional<formats::EnvRecord> record = host::read_record(paths, why);
+  if (!there) {
+    row.state = "absent";
+    return row;
+  }
+  if (!record) {
+    row.state = "foreign";
+    return row;
+  }
+  row.state = record->pylock_sha256 == one.sha256 ? "current" : "outdated";
+  row.python = record->python;
+  row.torch = record->torch;
+  row.installer = record->installer;
+  row.created = record->created;
+  row.packages = record->packages;
+  row.bytes = record->bytes;
+  row.shared_bytes = record->shared_bytes;
+  return row;
+}
+
+std::vector<checks::Finding> examine_environment(const resolve::LockClass& one,
+                                                 const formats::Pylock& lock,
+                                                 const std::string& folder,
+                                                 const host::Facts& facts,
+                                                 const resolve::Policy& policy, bool with_doctor) {
+  resolve::EnvSubject subject{one, lock, nullptr, nullptr, folder, ""};
+  checks::TorchCode code;
+  if (!facts.envs.empty()) {
+    subject.env = &facts.envs.front();
+    const checks::Input input = checks::make_input(facts, Knowledge::builtin());
+    code = checks::torch_code_of(input, *subject.env, checks::torch_build_of(input, *subject.env));
+    if (!code.from_table && !code.code.empty() && !code.incomplete) {
+      subject.code = &code.code;
+      subject.code_file = code.where;
+    }
+  }
+  std::vector<checks::Finding> out = resolve::check_environment(subject, policy);
+  if (with_doctor && subject.env != nullptr) add_doctor(facts, folder, out);
+  return out;
+}
+
+std::span<const Option> env_list_options() { return k_list_options; }
+std::span<const Option> env_check_options() { return k_check_options; }
+std::span<const Option> env_remove_options() { return k_list_options; }
+
+int run_env_list(const Arguments& arguments) {
+  const Result<FoundLock> found = open_lock(arguments);
+  if (!found) return give_up(found.error());
+  const Result<std::vector<size_t>> chosen = chosen_classes(arguments, found->lock);
+  if (!chosen) return give_up(chosen.error());
+  report::EnvListView view{
+      "cufit.env.list/1", {}, "", lock_option(arguments), Knowledge::builtin()};
+  for (const size_t index : *chosen) {
+    const resolve::LockClass& one = found->lock.classes[index];
+    const Result<host::EnvironmentPaths> paths = host::environment_paths(found->folder, one.name);
+    if (!paths) return give_up(paths.error());
+    view.rows.push_back(env_row(*paths, one));
+    if (view.rows.back().state != "current") view.next = "env.next_create";
+  }
+  return print(
+      arguments.has("json") ? env_list_json(view) : env_list_text(view, style_for(arguments)),
+      k_ok);
+}
+
+int run_env_check(const Arguments& arguments) {
+  const Result<FoundLock> found = open_lock(arguments);
+  if (!found) return give_up(found.error());
+  const Result<std::vector<size_t>> chosen = chosen_classes(arguments, found->lock);
+  if (!chosen) return give_up(chosen.error());
+  const Result<resolve::Policy> policy = read_policy(arguments, found->folder);
+  if (!policy) return give_up(policy.error());
+  std::vector<checks::Finding> findings;
+  for (const size_t index : *chosen) {
+    const resolve::LockClass& one = found->lock.classes[index];
+    const Result<formats::Pylock> lock = read_pylock(*found, one);
+    if (!lock) return give_up(lock.error());
+    const Result<host::EnvironmentPaths> paths = host::environment_paths(found->folder, one.name);
+    if (!paths) return give_up(paths.error());
+    const report::EnvRow row = env_row(*paths, one);
+    if (row.state == "outdated") {
+      checks::Finding old;
+      old.id = "env_outdated";
+      old.severity = checks::Severity::error;
+      old.subject = "env " + one.name;
+      old.args = {{"class", one.name}, {"created", row.created}};
+      findings.push_back(std::move(old));
+      continue;  // it differs from the new lock, of course
+    }
+    host::Facts facts;
+    if (row.state != "absent") {
+      host::ProbeOptions options;
+      options.env_dirs = {paths->folder};
+      facts = host::collect(host::RealHost(), options);
+    }
+    for (checks::Finding& one_finding :
+         examine_environment(one, *lock, paths->folder, facts, *policy, true))
+      findings.push_back(std::move(one_finding));
+  }
+  const bool bad = std::any_of(findings.begin(), findings.end(), [](const checks::Finding& one) {
+    return one.severity != checks::Severity::note && one.severity != checks::Severity::ok;
+  });
+  const std::string at = lock_option(arguments);
+  for (checks::Finding& one : findings)
+    if (starts_with(one.id, "env_")) one.args["at"] = at;
+  const report::FindingsView view{"cufit.env.check/1", "env.check.good", "", findings,
+                                  Knowledge::builtin()};
+  return print(
+      arguments.has("json") ? findings_json(view) : findings_text(view, style_for(arguments)),
+      bad ? k_findings : k_ok);
+}
+
+int run_env_remove(const Arguments& arguments) {
+  const Result<FoundLock> found = open_lock(arguments);
+  if (!found) return give_up(found.error());
+  if (arguments.all("CLASS").empty())
+    return give_up(fail(Code::usage, "`cufit env remove` needs the names of classes"));
+  const Result<std::vector<size_t>> chosen = chosen_classes(arguments, found->lock);
+  if (!chosen) return give_up(chosen.error());
+  report::EnvListView view{"cufit.env.remove/1", {}, "", "", Knowledge::builtin()};
+  host::Interrupts interrupts;
+  for (const size_t index : *chosen) {
+    const resolve::LockClass& one = found->lock.classes[index];
+    const Result<host::EnvironmentPaths> paths = host::environment_paths(found->folder, one.name);
+    if (!paths) return give_up(paths.error());
+    report::EnvRow row = env_row(*paths, one);
+    if (row.state != "absent" || host::RealHost().exists(paths->record)) {
+      const Result<host::EnvironmentsLock> lock = host::EnvironmentsLock::take(paths->envs);
+      if (!lock) return give_up(lock.error());
+      if (const Result<void> done = host::remove_environment(*paths); !done)
+        return give_up(done.error());
+      row = report::EnvRow{one.name, "removed", paths->folder};
+    }
+    view.rows.push_back(std::move(row));
+  }
+  return print(
+      arguments.has("json") ? env_list_json(view) : env_list_text(view, style_for(arguments)),
+      k_ok);
+}
+
+}  // namespace cufit::commands

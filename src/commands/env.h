@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cufit env create|list|check|remove`: the environments of a lock, side by side in
+// DIR/.cufit/envs. host/environments keeps them whole, host/installer fills them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "commands/command.h"
+#include "formats/pylock.h"
+#include "host/child_process.h"
+#include "host/environments.h"
+#include "host/facts.h"
+#include "report/lock.h"
+#include "resolve/lock_file.h"
+#include "resolve/policy.h"
+
+namespace cufit::commands {
+
+std::span<const Option> env_create_options();
+std::span<const Option> env_list_options();
+std::span<const Option> env_check_options();
+std::span<const Option> env_remove_options();
+int run_env_create(const Arguments& arguments);
+int run_env_list(const Arguments& arguments);
+int run_env_check(const Arguments& arguments);
+int run_env_remove(const Arguments& arguments);
+
+// The lock of `--lock DIR`, else of the working directory or one of its parents.
+struct FoundLock {
+  std::string folder;
+  resolve::LockFile lock;
+};
+Result<FoundLock> open_lock(const Arguments& arguments);
+
+// " --lock DIR" where it was given: commands that are shown can be copied.
+std::string lock_option(const Arguments& arguments);
+
+// Indices of the classes that CLASS names; all where none is named. Error{usage} with the nearest.
+Result<std::vector<size_t>> chosen_classes(const Arguments& arguments,
+                                           const resolve::LockFile& lock);
+
+// The pylock of a class, its sum compared: an edited lock is not installed.
+Result<formats::Pylock> read_pylock(const FoundLock& found, const resolve::LockClass& one);
+
+report::EnvRow env_row(const host::EnvironmentPaths& paths, const resolve::LockClass& one);
+
+// What the files of an environment say against the lock, and what `doctor` says of it (errors and
+// warnings about this environment only). `facts` are of collect with the environment's folder.
+std::vector<checks::Finding> examine_environment(const resolve::LockClass& one,
+                                                 const formats::Pylock& lock,
+                                                 const std::string& folder,
+                                                 const host::Facts& facts,
+                                                 const resolve::Policy& policy, bool with_doctor);
+
+}  // namespace cufit::commands

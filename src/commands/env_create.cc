@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cufit env create`: each environment is made beside the one that is there, read as doctor reads
+// it, and moved into place only when it is what the lock says.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/format.h"
+#include "base/shell_word.h"
+#include "commands/env.h"
+#include "commands/settings.h"
+#include "commands/targets.h"
+#include "formats/index_config.h"
+#include "host/index_client.h"
+#include "host/installer.h"
+#include "host/probe.h"
+#include "report/mem_words.h"
+#include "report/resolve.h"
+#include "resolve/drift.h"
+
+namespace cufit::commands {
+namespace {
+
+using knowledge::Knowledge;
+
+constexpr Option k_options[] = {
+    {"CLASS", "", "", true, ""},      {"--lock", "DIR", "", false, ""},
+    {"--force", "", "", false, ""},   {"--index", "URL", "", true, ""},
+    {"--offline", "", "", false, ""}, {"--policy", "FILE", "", false, ""},
+    {"--json", "", "", false, ""},
+};
+
+struct Job {
+  const FoundLock& found;
+  host::Installer installer;
+  host::IndexChoice index;
+  resolve::Policy policy;
+  bool show = false;
+  std::string cache;  // of the installer
+};
+
+// Refuses only what cannot work: files that lie in the cache already need no room there.
+Result<void> check_space(const Job& job, const resolve::LockClass& one,
+                         const host::EnvironmentPaths& paths) {
+  const std::optional<host::Space> here = host::space_at(paths.envs);
+  const std::optional<host::Space> cache =
+      job.cache.empty() ? std::nullopt : host::space_at(job.cache);
+  if (!here) return {};
+  const bool linked = cache && cache->device == here->device;
+  if (here->free_bytes >= one.download_bytes) return {};
+  const std::string text =
+      format("class {}: {} to download, {} free in `{}`", one.name, report::gib(one.download_bytes),
+             report::gib(here->free_bytes), paths.envs);
+  if (!linked) return fail(Code::io, text + "; nothing was begun");
+  complain(text + "; it will do only where most of it is in the installer's cache already");
+  return {};
+}
+
+// Removed unless it was moved into place.
+class Partial {
+ public:
+  explicit Partial(std::string folder) : folder_(std::move(folder)) { host::remove_tree(folder_); }
+  ~Partial() { host::remove_tree(folder_); }
+  Partial(const Partial&) = delete;
+  Partial& operator=(const Partial&) = delete;
+
+ private:
+  std::string folder_;
+};
+
+Result<report::EnvRow> create(const Job& job, const resolve::LockClass& one,
+                              const host::EnvironmentPaths& paths, host::Interrupts& interrupts) {
+  CUFIT_TRY(lock, read_pylock(job.found, one));
+  if (Result<void> room = check_space(job, one, paths); !room) return room.error();
+  const Partial partial(paths.partial);
+  host::InstallRequest request;
+  request.folder = paths.partial;
+  request.final_folder = paths.folder;
+  request.python = one.python;
+  request.pylock = job.found.folder + "/" + one.file;
+  request.index = job.index;
+  request.show = job.show;
+  if (Result<void> done = host::make_environment(job.installer, request, interrupts); !done)
+    return done.error();
+  if (Result<void> done = host::install(job.installer, request, lock, interrupts); !done)
+    return done.error();
+  host::ProbeOptions options;
+  options.env_dirs = {paths.partial};
+  options.driver_calls = false;  // files only: what the machine's GPU says is `env check`'s matter
+  const host::Facts facts = host::collect(host::RealHost(), options);
+  for (const checks::Finding& finding :
+       examine_environment(one, lock, paths.partial, facts, job.policy, false)) {
+    const Knowledge& knowledge = Knowledge::builtin();
+    const std::string said = report::finding_text(finding, "why", "en", knowledge);
+    if (finding.severity != checks::Severity::error) {
+      complain(said);
+      continue;
+    }
+    return fail(Code::malformed, "the new environment is not what was locked: " + said);
+  }
+  if (interrupts.caught() != 0) return fail(Code::cancelled, "interrupted");
+  const host::Usage usage = host::usage_of(paths.partial);
+  formats::EnvRecord record;
+  record.name = one.name;
+  record.pylock = one.file;
+  record.pylock_sha256 = one.sha256;
+  record.created = host::utc_now();
+  record.installer = job.installer.name();
+  if (!facts.envs.empty()) {
+    record.python = facts.envs.front().python.value_or(one.python);
+    record.torch = facts.envs.front().torch.version.value_or("");
+    if (facts.envs.front().distributions)
+      record.packages = facts.envs.front().distributions->size();
+  }
+  record.bytes = usage.bytes;
+  record.shared_bytes = usage.shared_bytes;
+  if (Result<void> done = host::swap_in(paths, record); !done) return done.error();
+  report::EnvRow row = env_row(paths, one);
+  row.state = "made";
+  return row;
+}
+
+// Where uv has no index configured but pip has, as in `cufit lock`.
+host::IndexChoice index_choice(const Arguments& arguments) {
+  host::IndexChoice out;
+  out.indexes = arguments.all("index");
+  out.offline = arguments.has("offline");
+  const host::IndexSettings configured = host::index_settings(host::RealHost(), working_folder());
+  if (configured.tool != "pip") return out;
+  for (const formats::IndexUrl& index : configured.indexes)
+    if (index.is_default) out.default_index = index.url;
+  return out;
+}
+
+int failed(const Error& error, const resolve::LockClass& one, const host::EnvironmentPaths& paths,
+           const FoundLock& found) {
+  if (error.code == Code::cancelled)
+    complain(format("interrupted while making {}", one.name));
+  else
+    complain(format("{}: {}", one.name, formats::without_credentials(error.text())));
+  complain(host::RealHost().exists(paths.folder) ? format("`{}` is as it was before", paths.folder)
+                                                 : format("nothing is left of `{}`", paths.folder));
+  complain(
+      format("to try again: cufit env create --lock {} {}", shell_word(found.folder), one.name));
+  return error.code == Code::cancelled ? k_interrupted : k_failed;
+}
+
+int create_all(const Arguments& arguments, const FoundLock& found,
+               const std::vector<size_t>& chosen) {
+  host::Interrupts interrupts;
+  Job job{found, {}, index_choice(arguments), {}, false, {}};
+  Result<resolve::Policy> policy = read_policy(arguments, found.folder);
+  if (!policy) return give_up(policy.error());
+  job.policy = std::move(*policy);
+  job.show = isatty(STDERR_FILENO) != 0;
+  report::EnvListView view{
+      "cufit.env.create/1", {}, "env.next_run", lock_option(arguments), Knowledge::builtin()};
+  std::optional<host::EnvironmentsLock> held;
+  for (const size_t index : chosen) {
+    const resolve::LockClass& one = found.lock.classes[index];
+    const Result<host::EnvironmentPaths> paths = host::environment_paths(found.folder, one.name);
+    if (!paths) return give_up(paths.error());
+    if (!held) {
+      Result<host::EnvironmentsLock> lock = host::EnvironmentsLock::take(paths->envs);
+      if (!lock) return give_up(lock.error());
+      held.emplace(std::move(*lock));
+      if (const size_t count = host::remove_leftovers(paths->envs); count > 0)
+        complain(format("removed what {} interrupted runs left behind", count));
+    }
+    report::EnvRow row = env_row(*paths, one);
+    if (row.state == "foreign")
+      return give_up(fail(Code::usage,
+                          format("`{}` was not made by cufit: move it away first", paths->folder)));
+    for (const auto& reasons :
+         {resolve::forbids(job.policy, one.wheel), resolve::forbids_python(job.policy, one.python)})
+      if (!reasons.empty())
+        return give_up(fail(Code::malformed, format("class {}: {}", one.name,
+                                                    report::reason_text(reasons.front(), "en",
+                                                                        Knowledge::builtin()))));
+    if (row.state == "current" && !arguments.has("force")) {
+      view.rows.push_back(std::move(row));
+      continue;
+    }
+    if (job.installer.version.empty()) {
+      Result<host::Installer> installer = host::find_installer(host::RealHost(), "", interrupts);
+      if (!installer) return failed(installer.error(), one, *paths, found);
+      job.installer = std::move(*installer);
+      if (job.installer.kind == host::Installer::Kind::uv)
+        job.cache = host::cache_folder(job.installer, interrupts);
+    }
+    Result<report::EnvRow> made = create(job, one, *paths, interrupts);
+    if (!made) return failed(made.error(), one, *paths, found);
+    view.rows.push_back(std::move(*made));
+  }
+  return print(
+      arguments.has("json") ? env_list_json(view) : env_list_text(view, style_for(arguments)),
+      k_ok);
+}
+
+}  // namespace
+
+std::span<const Option> env_create_options() { return k_options; }
+
+int run_env_create(const Arguments& arguments) {
+  const Result<FoundLock> found = open_lock(arguments);
+  if (!found) return give_up(found.error());
+  const Result<std::vector<size_t>> chosen = chosen_classes(arguments, found->lock);
+  if (!chosen) return give_up(chosen.error());
+  return create_all(arguments, *found, *chosen);
+}
+
+}  // namespace cufit::commands

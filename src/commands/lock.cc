@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/lock.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "base/format.h"
+#include "base/sha256.h"
+#include "commands/settings.h"
+#include "formats/wheel_name.h"
+#include "host/python_prefix.h"
+#include "host/whole_file.h"
+#include "report/lock.h"
+#include "resolve/drift.h"
+
+namespace cufit::commands {
+namespace {
+
+namespace fs = std::filesystem;
+using knowledge::Knowledge;
+
+constexpr Option k_options[] = {
+    {"REQUIREMENT", "", "", true, ""},  {"-r,--requirements", "FILE", "", true, ""},
+    {"--extra", "NAME", "", true, ""},  {"--for", "TARGET", "", true, ""},
+    {"--python", "3.X", "", false, ""}, {"--policy", "FILE", "", false, ""},
+    {"--index", "URL", "", true, ""},   {"--default-index-only", "", "", false, ""},
+    {"--offline", "", "", false, ""},   {"--upgrade", "", "", false, ""},
+    {"-o,--out", "DIR", "", false, ""}, {"--check", "", "", false, ""},
+    {"--json", "", "", false, ""},
+};
+
+// A machine that is not at hand tomorrow is kept as words where words say it all: a lock is checked
+// on other machines too.
+std::string kept_label(const std::string& asked, const resolve::Target& target) {
+  if (lower(asked) != "here" || !target.unknown_gpus.empty() || target.libc != "glibc")
+    return asked;
+  if (!target.gpus.empty() && !target.driver) return asked;
+  std::string text;
+  for (const resolve::TargetGpu& gpu : target.gpus)
+    text +=
+        (text.empty() ? "" : " + ") + (gpu.count > 1 ? format("{}x ", gpu.count) : "") + gpu.name;
+  if (text.empty()) text = "cpu";
+  if (target.driver) text += "," + resolve::driver_text(*target.driver);
+  if (target.glibc) text += ",glibc=" + target.glibc->text();
+  if (target.platform == "linux_aarch64") text += ",arch=aarch64";
+  const auto again = resolve::described_target(text, Knowledge::builtin());
+  if (!again || again->gpus.size() != target.gpus.size()) return asked;
+  for (size_t i = 0; i < target.gpus.size(); ++i)
+    if (!(again->gpus[i].cc == target.gpus[i].cc)) return asked;
+  return text;
+}
+
+// The Python that an environment here would be made with, as "3.11"; empty = none.
+std::string python_here() {
+  std::vector<std::string> problems;
+  for (const host::PythonPrefix& prefix :
+       host::find_python_prefixes(host::RealHost(), {}, problems))
+    if (prefix.interpreter && !prefix.minor_version().empty()) return prefix.minor_version();
+  return {};
+}
+
+struct Targets {
+  std::vector<resolve::Target> all;
+  std::vector<std::string> labels;
+};
+
+Result<Targets> read_all_targets(const LockJob& job) {
+  Targets out;
+  for (const std::string& asked : job.targets) {
+    CUFIT_TRY(one, read_target(asked));
+    one.target.label = kept_label(asked, one.target);
+    // Which Python the machine has now is no demand: the environment brings its own.
+    if (lower(asked) == "here") one.target.python.clear();
+    out.labels.push_back(one.target.label);
+    out.all.push_back(std::move(one.target));
+  }
+  return out;
+}
+
+resolve::Plan plan_for(const LockJob& job, const Targets& targets) {
+  resolve::Request request;
+  request.requirements = job.inputs.requirements;
+  request.policy = job.policy;
+  request.default_index_only = job.default_index_only;
+  request.python = job.python;
+  if (job.python.empty()) {
+    request.python = python_here();
+    resolve::Plan plan = resolve::plan_classes(targets.all, request, Knowledge::builtin());
+    if (plan.failed.empty() && !plan.classes.empty()) return plan;
+    request.python.clear();
+  }
+  return resolve::plan_classes(targets.all, request, Knowledge::builtin());
+}
+
+std::string why_of(const resolve::Plan& plan, const resolve::Class& one) {
+  std::vector<std::string> labels;
+  for (const size_t index : one.targets) labels.push_back(plan.targets[index].label);
+  std::string out = one.targets.size() == 1 ? "the newest torch for " : "one wheel for ";
+  out += join(labels, "; ");
+  if (one.choice.verdict.fit != resolve::Fit::works)
+    out += format(" ({})", resolve::to_string(one.choice.verdict.fit));
+  return out;
+}
+
+// What the indexes that are configured have of this wheel; an index that nobody configured is the
+// installer's matter.
+Result<void> ask_indexes(const LockJob& job, const resolve::Class& one, const std::string& platform,
+                         host::Interrupts& interrupts) {
+  const resolve::Wheel& wheel = one.choice.wheel;
+  const bool by_given = !wheel.on_default_index;
+  std::vector<formats::IndexUrl> indexes = job.given;
+  bool default_known = by_given && !job.given.empty();
+  if (!by_given)
+    for (const formats::IndexUrl& index : job.configured.indexes) {
+      if (index.is_explicit) continue;
+      indexes.push_back(index);
+      default_known = default_known || index.is_default;
+    }
+  if (!default_known) return {};
+  const size_t dash = platform.find("-manylinux_");
+  std::string glibc = platform.substr(dash + 11);
+  std::replace(glibc.begin(), glibc.end(), '_', '.');
+  std::vector<std::string> others;
+  size_t heard = 0;
+  for (const formats::IndexUrl& index : indexes) {
+    host::IndexOptions options;
+    options.offline = job.index.offline;
+    const Result<host::IndexAnswer> answer =
+        host::ask_index(host::RealHost(), index.url, "torch", options, interrupts);
+    if (!answer) {
+      if (answer.error().code == Code::cancelled) return answer.error();
+      if (answer.error().code == Code::not_found && !options.offline)
+        ++heard;
+      else
+        complain(answer.error().text() + "; going on, the installer will tell");
+      continue;
+    }
+    ++heard;
+    if (answer->how == host::IndexAnswer::How::stale)
+      complain(format("using what the index said earlier: {}", answer->problem));
+    for (const formats::IndexFile& file : answer->page.files) {
+      const auto name = formats::parse_wheel_name(file.filename);
+      if (!name || file.yanked ||
+          !formats::fits(*name, one.choice.python, platform.substr(0, dash), *parse_version(glibc)))
+        continue;
+      const size_t plus = name->version.find('+');
+      const std::string local = plus == std::string::npos ? "" : name->version.substr(plus + 1);
+      if (name->version.substr(0, plus) == wheel.torch &&
+          (local.empty() ? !by_given : local == wheel.tag))
+        return {};
+      others.push_back(name->version);
+    }
+  }
+  if (heard < indexes.size()) return {};  // one that did not answer may have it
+  std::sort(others.begin(), others.end());
+  others.erase(std::unique(others.begin(), others.end()), others.end());
+  if (others.size() > 8) others.erase(others.begin(), others.end() - 8);
+  return fail(Code::not_found,
+              format("class {}: no configured index has torch {}{} for Python {} on {}{}", one.name,
+                     wheel.torch, by_given ? "+" + wheel.tag : "", one.choice.python, platform,
+                     others.empty() ? "" : "; it has " + join(others, ", ")));
+}
+
+struct Made {
+  resolve::LockFile lock;
+  std::vector<std::string> bytes;  // of each class's pylock
+};
+
+Result<Made> resolve_all(const LockJob& job, const Targets& targets, const resolve::Plan& plan,
+                         bool upgrade, host::Interrupts& interrupts) {
+  Made out;
+  out.lock.created_by = format("cufit {}", CUFIT_VERSION);
+  out.lock.requirements = job.inputs.texts;
+  out.lock.targets = targets.labels;
+  out.lock.asked = job.asked;
+  CUFIT_TRY(uv, host::find_uv(host::RealHost(), interrupts));
+  for (const resolve::Class& one : plan.classes) {
+    std::vector<Version> glibcs;
+    for (const size_t index : one.targets)
+      if (plan.targets[index].glibc) glibcs.push_back(*plan.targets[index].glibc);
+    const std::string platform =
+        uv_platform(one.choice.wheel.platform, glibcs, one.choice.wheel.glibc);
+    if (Result<void> asked = ask_indexes(job, one, platform, interrupts); !asked)
+      return asked.error();
+    resolve::LockClass row;
+    row.name = one.name;
+    row.file = format("pylock.{}.toml", one.name);
+    row.wheel = one.choice.wheel;
+    row.python = one.choice.python;
+    row.why = why_of(plan, one);
+    for (const size_t index : one.targets) row.serves.push_back(plan.targets[index].label);
+    const std::string output = format("{}/pylock.{}-cufit-{}.toml", job.folder, one.name, getpid());
+    std::error_code error;
+    if (!upgrade) fs::copy_file(job.folder + "/" + row.file, output, error);
+    Result<CompiledClass> done = compile_class(job, uv, row.wheel, row.python, platform,
+                                               one.choice.companions, output, interrupts);
+    if (!done) return std::move(done.error()).in(format("class {}", one.name));
+    row.sha256 = sha256(done->bytes);
+    const std::string machine = resolve::machine_of(row);
+    for (const formats::PylockPackage& package : done->pylock.packages)
+      row.packages += formats::applies(package, row.python, machine) ? 1 : 0;
+    row.download_bytes = formats::download_bytes(done->pylock, row.python, machine);
+    out.lock.classes.push_back(std::move(row));
+    out.bytes.push_back(std::move(done->bytes));
+  }
+  return out;
+}
+
+// All pylock files first, the index last: whoever sees the new index sees its files.
+Result<void> write_all(const LockJob& job, const Made& made, bool& unchanged) {
+  const auto same = [](const std::string& path, const std::string& bytes) {
+    const Result<std::string> old = host::RealHost().read_file(path, size_t{64} << 20);
+    return old && *old == bytes;
+  };
+  unchanged = true;
+  for (size_t i = 0; i < made.bytes.size(); ++i) {
+    const std::string path = job.folder + "/" + made.lock.classes[i].file;
+    if (same(path, made.bytes[i])) continue;
+    unchanged = false;
+    if (Result<void> done = host::write_synced(path, made.bytes[i]); !done) return done;
+  }
+  const std::string path = job.folder + "/cufit.lock", text = resolve::lock_text(made.lock);
+  if (!same(path, text)) {
+    unchanged = false;
+    if (Result<void> done = host::write_synced(path, text); !done) return done;
+  }
+  if (!job.old) return {};
+  for (const resolve::LockClass& before : job.old->classes) {
+    const bool kept =
+        std::any_of(made.lock.classes.begin(), made.lock.classes.end(),
+                    [&](const resolve::LockClass& now) { return now.file == before.file; });
+    if (!kept) ::unlink((job.folder + "/" + before.file).c_str());
+  }
+  return {};
+}
+
+int made_lock(const Arguments& arguments) {
+  Result<LockJob> job = read_lock_job(arguments, false);
+  if (!job) return give_up(job.error());
+  for (const std::string& note : job->notes) complain(note);
+  Result<Targets> targets = read_all_targets(*job);
+  if (!targets) return give_up(targets.error());
+  const Knowledge& knowledge = Knowledge::builtin();
+  const resolve::Plan plan = plan_for(*job, *targets);
+  const bool json = arguments.has("json");
+  const report::Style style = style_for(arguments);
+  if (!plan.failed.empty() || plan.classes.empty()) {
+    const report::LockFailureView view{plan.failed, knowledge};
+    return print(json ? lock_failure_json(view) : lock_failure_text(view, style), k_findings);
+  }
+  std::error_code error;
+  fs::create_directories(job->folder, error);
+  if (error) return give_up(fail(Code::io, format("`{}`: {}", job->folder, error.message())));
+  host::Interrupts interrupts;
+  const Result<Made> made = resolve_all(*job, *targets, plan, arguments.has("upgrade"), interrupts);
+  if (!made && made.error().code == Code::cancelled) {
+    complain("interrupted; the lock is as it was");
+    return k_interrupted;
+  }
+  if (!made) {
+    complain(formats::without_credentials(made.error().text()));
+    complain("nothing was written");
+    return k_failed;
+  }
+  bool unchanged = false;
+  if (Result<void> done = write_all(*job, *made, unchanged); !done) return give_up(done.error());
+  std::vector<resolve::Fit> fits;
+  for (const resolve::Class& one : plan.classes) fits.push_back(one.choice.verdict.fit);
+  const report::LockView view{made->lock, job->folder, unchanged, std::move(fits), knowledge};
+  return print(json ? lock_report_json(view) : lock_report_text(view, style), k_ok);
+}
+
+}  // namespace
+
+std::span<const Option> lock_options() { return k_options; }
+
+int run_lock(const Arguments& arguments) {
+  return arguments.has("check") ? check_lock(arguments) : made_lock(arguments);
+}
+
+}  // namespace cufit::commands

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cufit lock --check`: drift between a lock, its files, what it was made from, the policy, the
+// machines it was made for and, with the network, what the installer would resolve today.
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "base/format.h"
+#include "base/shell_word.h"
+#include "commands/lock.h"
+#include "commands/settings.h"
+#include "report/lock.h"
+#include "report/resolve.h"
+#include "resolve/drift.h"
+
+namespace cufit::commands {
+namespace {
+
+namespace fs = std::filesystem;
+using checks::Finding;
+using checks::Severity;
+using knowledge::Knowledge;
+
+constexpr size_t k_most_bytes = 64u << 20;
+
+void add(std::vector<Finding>& to, std::vector<Finding> more) {
+  for (Finding& one : more) to.push_back(std::move(one));
+}
+
+Finding unserved(const std::string& target, const std::string& why) {
+  Finding out;
+  out.id = "lock_target_unserved";
+  out.severity = Severity::error;
+  out.subject = target;
+  out.args = {{"target", target}, {"why", why}};
+  return out;
+}
+
+// Judged anew: a machine of the lock may have another driver now, the policy other rules.
+std::vector<Finding> check_target(const LockJob& job, const std::string& label) {
+  const Knowledge& knowledge = Knowledge::builtin();
+  const Result<AskedTarget> asked = read_target(label);
+  if (!asked) {
+    Finding out = unserved(label, "");
+    out.severity = Severity::unknown;
+    out.unknown_because = asked.error().text();
+    return {out};
+  }
+  const std::vector<resolve::Reason> forbidden =
+      resolve::forbids(job.policy, asked->target, knowledge);
+  if (!forbidden.empty())
+    return {unserved(label, report::reason_text(forbidden.front(), "en", knowledge))};
+  const resolve::Routing routing = resolve::route(*job.old, asked->target, knowledge);
+  if (routing.chosen != resolve::Routing::npos) return {};
+  // A machine with several generations of GPUs is served by one class per group.
+  bool groups = asked->target.gpus.size() > 1;
+  for (const resolve::TargetGpu& gpu : asked->target.gpus)
+    groups = groups &&
+             resolve::route(*job.old, resolve::with_gpus(asked->target, {gpu}), knowledge).chosen !=
+                 resolve::Routing::npos;
+  if (groups) return {};
+  std::vector<std::string> reasons;
+  for (size_t i = 0; i < routing.verdicts.size(); ++i)
+    if (!routing.verdicts[i].reasons.empty())
+      reasons.push_back(job.old->classes[i].name + ": " +
+                        report::reason_text(routing.verdicts[i].reasons.front(), "en", knowledge));
+  return {unserved(label, join(reasons, "; "))};
+}
+
+struct ReadClass {
+  const resolve::LockClass* one;
+  formats::Pylock pylock;
+};
+
+// Files that agree with their sums and can be read.
+std::vector<ReadClass> check_files(const LockJob& job, std::vector<Finding>& findings) {
+  std::vector<ReadClass> out;
+  for (const resolve::LockClass& one : job.old->classes) {
+    const std::string path = job.folder + "/" + one.file;
+    const Result<std::string> bytes = host::RealHost().read_file(path, k_most_bytes);
+    add(findings, resolve::check_pylock(one, path, bytes ? &*bytes : nullptr,
+                                        bytes ? "" : bytes.error().what));
+    if (!bytes) continue;
+    Result<formats::Pylock> pylock = formats::parse_pylock(*bytes, path);
+    if (pylock) out.push_back({&one, std::move(*pylock)});
+  }
+  return out;
+}
+
+Result<void> check_resolutions(const LockJob& job, const std::vector<ReadClass>& classes,
+                               std::vector<Finding>& findings, host::Interrupts& interrupts) {
+  CUFIT_TRY(uv, host::find_uv(host::RealHost(), interrupts));
+  const Knowledge& knowledge = Knowledge::builtin();
+  for (const ReadClass& each : classes) {
+    const resolve::LockClass& one = *each.one;
+    resolve::Wheel wheel = one.wheel;
+    for (const resolve::Wheel& known : resolve::known_wheels(knowledge, wheel.platform))
+      if (known.torch == wheel.torch && known.tag == wheel.tag)
+        wheel.on_default_index = known.on_default_index;
+    std::vector<Version> glibcs;
+    std::vector<ComputeCapability> ccs;
+    for (const std::string& label : one.serves)
+      if (const Result<AskedTarget> target = read_target(label)) {
+        if (target->target.glibc) glibcs.push_back(*target->target.glibc);
+        for (const resolve::TargetGpu& gpu : target->target.gpus) ccs.push_back(gpu.cc);
+      }
+    const std::string output = format("{}/pylock.{}-cufit-{}.toml", job.folder, one.name, getpid());
+    std::error_code error;
+    fs::copy_file(job.folder + "/" + one.file, output, error);
+    Result<CompiledClass> now = compile_class(
+        job, uv, wheel, one.python, uv_platform(wheel.platform, glibcs, wheel.glibc),
+        resolve::companions_of(wheel, one.python, ccs, knowledge), output, interrupts);
+    if (!now && now.error().code == Code::malformed) {
+      Finding finding;
+      finding.id = "lock_outdated";
+      finding.severity = Severity::error;
+      finding.subject = "class " + one.name;
+      finding.args = {{"class", one.name}, {"changes", now.error().text()}};
+      findings.push_back(std::move(finding));
+      continue;
+    }
+    if (!now) return std::move(now.error()).in(format("class {}", one.name));
+    add(findings, resolve::check_resolution(one, each.pylock, now->pylock));
+  }
+  return {};
+}
+
+int worst(const std::vector<Finding>& findings) {
+  for (const Finding& one : findings)
+    if (one.severity == Severity::error || one.severity == Severity::warning ||
+        one.severity == Severity::unknown)
+      return k_findings;
+  return k_ok;
+}
+
+}  // namespace
+
+int check_lock(const Arguments& arguments) {
+  Result<LockJob> job = read_lock_job(arguments, true);
+  if (!job) return give_up(job.error());
+  std::vector<Finding> findings;
+  const std::vector<ReadClass> classes = check_files(*job, findings);
+  add(findings, resolve::check_requirements(*job->old, job->inputs.texts));
+  add(findings, resolve::check_policy(*job->old, job->policy));
+  for (const std::string& target : job->targets) add(findings, check_target(*job, target));
+  std::string not_asked;
+  if (job->index.offline) {
+    not_asked = "lock.check.offline";
+  } else if (!findings.empty()) {
+    not_asked = "lock.check.not_resolved";  // it would say the same once more
+  } else {
+    for (const std::string& note : job->notes) complain(note);
+    host::Interrupts interrupts;
+    const Result<void> done = check_resolutions(*job, classes, findings, interrupts);
+    if (!done && done.error().code == Code::cancelled) return k_interrupted;
+    if (!done) return give_up(done.error());
+  }
+  const std::string at = job->folder == "." ? "" : " -o " + shell_word(job->folder);
+  for (Finding& one : findings) one.args["at"] = at;
+  const report::FindingsView view{"cufit.lock.check/1", "lock.check.good", not_asked, findings,
+                                  Knowledge::builtin()};
+  return print(
+      arguments.has("json") ? findings_json(view) : findings_text(view, style_for(arguments)),
+      worst(findings));
+}
+
+}  // namespace cufit::commands
