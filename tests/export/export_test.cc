@@ -206,6 +206,25 @@ P
 )py"));
 }
 
+// Where those who publish the formats can be asked: Docker Compose, the schemas of Kubernetes.
+TEST(Export, PassesTheCheckersThatAreInstalled) {
+  const std::vector<std::vector<std::string>> checkers = {
+      {"compose", "docker-compose", "docker-compose -f compose.yaml config -q"},
+      {"k8s", "kubernetes-validate", "kubernetes-validate --strict job.yaml job-dra.yaml"},
+  };
+  size_t asked = 0;
+  for (const std::vector<std::string>& one : checkers) {
+    if (!there(one[1])) continue;
+    const Folder folder;
+    for (const auto& [name, text] : exported(one[0], k_lock))
+      std::ofstream(folder.path() / name, std::ios::binary) << text;
+    EXPECT_TRUE(succeeds("cd " + folder.path().string() + " && " + one[2] + " >/dev/null"))
+        << one[2];
+    ++asked;
+  }
+  if (asked == 0) GTEST_SKIP() << "neither docker-compose nor kubernetes-validate is here";
+}
+
 TEST(Export, ShellScriptsPassBashAndShellcheck) {
   const Folder folder;
   Files scripts = exported("slurm", k_lock);
