@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "commands/settings.h"
+#include "formats/pylock.h"
 #include "host/probe.h"
 #include "host/recording.h"
 #include "report/diff.h"
@@ -23,7 +24,7 @@ constexpr Option k_options[] = {
 // What a word on the command line stands for.
 struct Operand {
   std::string name;
-  std::string kind;  // "here", "environment", "recording", "lock"
+  std::string kind;  // "here", "environment", "recording", "lock", "pylock"
   std::string path;  // absolute, of an environment; the file, of a lock
 };
 
@@ -32,10 +33,17 @@ bool is_lock_text(const host::Host& machine, const std::string& path) {
   return head && contains(*head, "cufit.lock/");
 }
 
+// pylock.toml, pylock.NAME.toml: the names that PEP 751 allows.
+bool is_pylock_name(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  return starts_with(name, "pylock.") && ends_with(name, ".toml");
+}
+
 Result<Operand> operand_of(const host::Host& machine, const std::string& name) {
   if (name == "here") return Operand{name, "here", ""};
   const Result<host::FileStatus> status = machine.status(name);
   if (!status) return status.error();
+  if (!status->is_directory && is_pylock_name(name)) return Operand{name, "pylock", name};
   if (!status->is_directory)
     return is_lock_text(machine, name) ? Operand{name, "lock", name}
                                        : Operand{name, "recording", ""};
@@ -84,17 +92,60 @@ Result<resolve::LockFile> read_lock(const host::Host& machine, const Operand& op
   return resolve::parse_lock(text, operand.path);
 }
 
+Result<formats::Pylock> read_pylock(const host::Host& machine, const std::string& path) {
+  CUFIT_TRY(text, machine.read_file(path, 64u << 20));
+  return formats::parse_pylock(text, path);
+}
+
+// Of each class what its pylock file beside the lock installs; empty where that cannot be read.
+resolve::ClassPackages class_packages(const host::Host& machine, const resolve::LockFile& lock) {
+  resolve::ClassPackages out;
+  const std::filesystem::path folder = std::filesystem::path(lock.path).parent_path();
+  for (const resolve::LockClass& one : lock.classes) {
+    const Result<formats::Pylock> pylock = read_pylock(machine, (folder / one.file).string());
+    out.push_back(pylock ? resolve::packages_of(*pylock) : std::vector<resolve::PackageVersion>());
+  }
+  return out;
+}
+
+int print_lock_difference(const report::LockDiffView& view, const Arguments& arguments) {
+  const int code = view.difference.differs ? k_findings : k_ok;
+  if (arguments.has("json")) return print(report::lock_diff_json(view), code);
+  return print(report::lock_diff_text(view, style_for(arguments)), code);
+}
+
 int diff_locks(const host::Host& machine, const Operand& a, const Operand& b,
                const Arguments& arguments) {
   const Result<resolve::LockFile> left = read_lock(machine, a);
   if (!left) return give_up(left.error());
   const Result<resolve::LockFile> right = read_lock(machine, b);
   if (!right) return give_up(right.error());
-  const resolve::LockDifference difference = resolve::compare_locks(*left, *right, {}, {});
-  const report::LockDiffView view{*left, *right, difference, knowledge::Knowledge::builtin()};
-  const int code = difference.differs ? k_findings : k_ok;
-  if (arguments.has("json")) return print(report::lock_diff_json(view), code);
-  return print(report::lock_diff_text(view, style_for(arguments)), code);
+  const resolve::LockDifference difference = resolve::compare_locks(
+      *left, *right, class_packages(machine, *left), class_packages(machine, *right));
+  return print_lock_difference({*left, *right, difference, knowledge::Knowledge::builtin()},
+                               arguments);
+}
+
+int diff_pylocks(const host::Host& machine, const Operand& a, const Operand& b,
+                 const Arguments& arguments) {
+  resolve::LockFile locks[2];
+  resolve::ClassPackages packages[2];
+  const Operand* const operands[2] = {&a, &b};
+  for (size_t i = 0; i < 2; ++i) {
+    const Result<formats::Pylock> pylock = read_pylock(machine, operands[i]->path);
+    if (!pylock) return give_up(pylock.error());
+    locks[i].path = operands[i]->path;
+    resolve::LockClass one;
+    one.name = "pylock";
+    one.python = pylock->requires_python;
+    packages[i].push_back(resolve::packages_of(*pylock));
+    one.packages = packages[i].back().size();
+    locks[i].classes.push_back(std::move(one));
+  }
+  const resolve::LockDifference difference =
+      resolve::compare_locks(locks[0], locks[1], packages[0], packages[1]);
+  return print_lock_difference(
+      {locks[0], locks[1], difference, knowledge::Knowledge::builtin(), true}, arguments);
 }
 
 }  // namespace
@@ -112,12 +163,16 @@ int run_diff(const Arguments& arguments) {
   if (!a) return give_up(a.error());
   const Result<Operand> b = operand_of(reader.machine(), arguments.get("B"));
   if (!b) return give_up(b.error());
-  if (a->kind == "lock" || b->kind == "lock") {
-    if (a->kind == b->kind) return diff_locks(reader.machine(), *a, *b, arguments);
-    return give_up(fail(Code::usage, format("`{}` is a lock and `{}` is none: a lock is compared "
-                                            "with another lock",
-                                            a->kind == "lock" ? a->name : b->name,
-                                            a->kind == "lock" ? b->name : a->name)));
+  if (a->kind == "lock" && b->kind == "lock")
+    return diff_locks(reader.machine(), *a, *b, arguments);
+  if (a->kind == "pylock" && b->kind == "pylock")
+    return diff_pylocks(reader.machine(), *a, *b, arguments);
+  for (const Operand* one : {&*a, &*b}) {
+    if (one->kind != "lock" && one->kind != "pylock") continue;
+    const Operand& other = one == &*a ? *b : *a;
+    return give_up(
+        fail(Code::usage, format("`{}` is a {} and `{}` is none: it is compared with its like only",
+                                 one->name, one->kind, other.name)));
   }
   Result<host::Facts> facts_a = reader.read(*a);
   if (!facts_a) return give_up(facts_a.error());

@@ -37,24 +37,25 @@ class LockDiffPainter : private Screen {
   }
   std::string name(const std::string& field) const { return words("field." + field); }
 
-  void row(const std::string& what, const resolve::FieldChange& change) {
+  void row(const std::string& what, const resolve::FieldChange& change,
+           const std::string& indent = "  ") {
     const std::string none = say("diff.not_there");
     const std::string a = change.a.empty() ? none : printable(change.a);
     const std::string b = change.b.empty() ? none : printable(change.b);
     const std::string line = what + say("colon") + a + " -> " + b;
-    if (columns(line) + 2 <= width_) {
-      out_ += "  " + line + "\n";
+    if (columns(line) + columns(indent) <= width_) {
+      out_ += indent + line + "\n";
       return;
     }
-    flow(what + say("colon"), "  ", "    ");
-    flow(a, "    A  ", "       ");
-    flow(b, "    B  ", "       ");
+    flow(what + say("colon"), indent, indent + "  ");
+    flow(a, indent + "  A  ", indent + "     ");
+    flow(b, indent + "  B  ", indent + "     ");
   }
 
   void class_change(const resolve::ClassChange& change) {
     const resolve::LockClass& one = change.b != nullptr ? *change.b : *change.a;
     const char* key = change.a == nullptr ? "only_b" : change.b == nullptr ? "only_a" : "changed";
-    heading(words(key, {{"name", printable(change.name)}}));
+    heading(view_.pylocks ? words("contents") : words(key, {{"name", printable(change.name)}}));
     if (change.a == nullptr || change.b == nullptr) {
       flow(words("brief", {{"torch", printable(one.wheel.torch)},
                            {"tag", printable(one.wheel.tag)},
@@ -70,8 +71,11 @@ class LockDiffPainter : private Screen {
       if (field.field == "sha256" && !style_.verbose) continue;
       row(name(field.field), field);
     }
+    if (!change.packages.empty() && !view_.pylocks)
+      out_ += "  " + coloured(words("packages_differ"), "1") + "\n";
     for (const resolve::PackageChange& package : change.packages)
-      row(printable(package.name), {package.name, package.a, package.b});
+      row(printable(package.name), {package.name, package.a, package.b},
+          view_.pylocks ? "  " : "    ");
     const bool contents = !change.fields.empty() && change.fields.back().field == "sha256";
     if (contents && !change.packages_known) flow(words("packages_unknown"), "  ", "  ", "2");
     if (contents && change.packages_known && change.packages.empty())
@@ -100,9 +104,10 @@ std::string lock_diff_json(const LockDiffView& view) {
   Json out;
   out["schema"] = "cufit.diff/1";
   out["cufit"] = CUFIT_VERSION;
-  out["compared"] = "locks";
-  out["a"] = {{"name", view.a.path}, {"kind", "lock"}};
-  out["b"] = {{"name", view.b.path}, {"kind", "lock"}};
+  const char* kind = view.pylocks ? "pylock" : "lock";
+  out["compared"] = std::string(kind) + "s";
+  out["a"] = {{"name", view.a.path}, {"kind", kind}};
+  out["b"] = {{"name", view.b.path}, {"kind", kind}};
   out["differs"] = view.difference.differs;
   out["fields"] = fields_json(view.difference.fields);
   out["classes"] = Json::array();

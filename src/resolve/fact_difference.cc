@@ -264,7 +264,10 @@ class Comparer {
       // A board without MIG and one whose MIG is off behave alike.
       const bool off = (!change.a && change.b == "false") || (!change.b && change.a == "false");
       const bool of_board = starts_with(change.field, "nvml.gpus[]") && (!change.a || !change.b);
-      if (off) change.weight = Weight::expected;
+      // Of a text nobody can tell.
+      const bool untold =
+          change.field == "env.kind" && (change.a == "claimed" || change.b == "claimed");
+      if (off || untold) change.weight = Weight::expected;
       if (of_board && changed("gpus")) change.weight = Weight::implied;
       if (change.weight != Weight::matters) continue;
       if (follows == "package") {

@@ -14,10 +14,14 @@ using checks::Finding;
 using checks::Severity;
 using Where = FindingChange::Where;
 
+bool is_complete(const MachineSide& side) {
+  return side.facts.origin == "live" || side.facts.origin == "recording";
+}
+
 FactSide fact_side(const MachineSide& side, bool with_env) {
   FactSide out;
   out.facts = list_machine(side.facts);
-  out.complete = side.facts.origin == "live" || side.facts.origin == "recording";
+  out.complete = is_complete(side);
   out.container = checks::in_container(side.facts);
   if (!with_env) return out;
   for (ListedFact& fact : list_env(*side.env())) out.facts.push_back(std::move(fact));
@@ -110,6 +114,7 @@ class Builder {
     out_.env_compared = a_.env() != nullptr && b_.env() != nullptr;
     if (out_.env_compared && a_.env()->distributions && b_.env()->distributions)
       out_.packages = compare_packages(packages_of(*a_.env()), packages_of(*b_.env()));
+    forget_untold();
     out_.facts = compare_facts(fact_side(a_, out_.env_compared), fact_side(b_, out_.env_compared),
                                out_.packages);
     const int worse = badness(b_.report.verdict) - badness(a_.report.verdict);
@@ -125,6 +130,16 @@ class Builder {
   }
 
  private:
+  // A pasted text names the packages that it names.
+  void forget_untold() {
+    const bool told_a = is_complete(a_), told_b = is_complete(b_);
+    std::vector<PackageChange> kept;
+    for (PackageChange& change : out_.packages)
+      if ((told_a || !change.a.empty()) && (told_b || !change.b.empty()))
+        kept.push_back(std::move(change));
+    out_.packages = std::move(kept);
+  }
+
   void findings() {
     std::vector<bool> taken(b_.report.findings.size());
     for (const Finding& one : a_.report.findings) {

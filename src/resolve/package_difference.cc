@@ -56,6 +56,21 @@ std::vector<PackageVersion> packages_of(const host::PythonEnv& env) {
   return out;
 }
 
+std::vector<PackageVersion> packages_of(const formats::Pylock& lock) {
+  std::map<std::string, std::vector<std::string>> found;
+  for (const formats::PylockPackage& one : lock.packages) {
+    std::string version = one.version;
+    if (version.empty()) version = one.vcs.empty() ? one.directory : one.vcs;
+    if (version.empty()) version = "?";
+    std::vector<std::string>& versions = found[one.name];
+    if (std::find(versions.begin(), versions.end(), version) == versions.end())
+      versions.push_back(std::move(version));
+  }
+  std::vector<PackageVersion> out;
+  for (const auto& [name, versions] : found) out.push_back({name, join(versions, ", ")});
+  return out;
+}
+
 std::vector<PackageChange> compare_packages(std::vector<PackageVersion> a,
                                             std::vector<PackageVersion> b) {
   std::map<std::string, PackageChange> all;

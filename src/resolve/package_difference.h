@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/pylock.h"
 #include "host/facts.h"
 
 namespace cufit::resolve {
@@ -21,6 +22,9 @@ struct PackageChange {
 // Packages of an environment, sorted by name, each once. Records that pip left behind are no
 // packages.
 std::vector<PackageVersion> packages_of(const host::PythonEnv& env);
+
+// Packages of a pylock.toml likewise; what has no version is told by its source.
+std::vector<PackageVersion> packages_of(const formats::Pylock& lock);
 
 // Sorted: torch and its companions, NVIDIA's, then the others, each by name. Both lists in any
 // order.

@@ -142,6 +142,19 @@ TEST(FactDifference, AListOfAPastedTextLacksNothing) {
   EXPECT_FALSE(told.one_sided.empty());
 }
 
+TEST(MachineDifference, PackagesThatATextDoesNotNameAreNotGone) {
+  host::Facts facts = recorded("h200-recorded");
+  const MachineSide a = side(facts);
+  std::vector<host::Distribution>& told = *facts.envs[0].distributions.value;
+  told.resize(3);
+  told[1].version = "0.0.1";
+  EXPECT_GT(compare_machines(a, side(facts)).packages.size(), 10u);
+  facts.origin = "dump";
+  const MachineDifference there = compare_machines(a, side(facts));
+  ASSERT_EQ(there.packages.size(), 1u);
+  EXPECT_EQ(there.packages[0].b, "0.0.1");
+}
+
 TEST(FactDifference, EqualChangesOfSeveralGpusAreOne) {
   host::Facts a = recorded("gtx1080-and-rtx3090-cu128"), b = a;
   for (host::NvmlGpu& gpu : b.nvml.gpus) gpu.compute_mode = seen<std::string>("prohibited");
@@ -202,6 +215,20 @@ TEST(PackageDifference, CondaBuildsOfOneVersionDiffer) {
   env.distributions = seen(std::vector<host::Distribution>{conda, pip});
   ASSERT_EQ(packages_of(env).size(), 1u);
   EXPECT_EQ(packages_of(env)[0].version, "2.1.0 (py3.11_cuda11.8_0)");
+}
+
+TEST(PackageDifference, PackagesOfAPylockWithAndWithoutVersions) {
+  formats::Pylock lock;
+  formats::PylockPackage torch, own;
+  torch.name = "torch";
+  torch.version = "2.7.1";
+  own.name = "own";
+  own.vcs = "git https://example.org/own";
+  lock.packages = {torch, own, torch};
+  const std::vector<PackageVersion> packages = packages_of(lock);
+  ASSERT_EQ(packages.size(), 2u);
+  EXPECT_EQ(packages[0].version, "git https://example.org/own");
+  EXPECT_EQ(packages[1].version, "2.7.1");
 }
 
 TEST(LockDifference, SaysWhichClassesCameWentAndChanged) {
