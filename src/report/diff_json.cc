@@ -91,7 +91,8 @@ std::string diff_json(const DiffView& view) {
     out["packages"].push_back(package_json(change));
   out["environments_compared"] = difference.env_compared;
   out["shared_findings"] = Json::array();
-  for (const checks::Finding* one : difference.shared) out["shared_findings"].push_back(one->id);
+  for (const resolve::FindingChange& change : difference.shared)
+    out["shared_findings"].push_back(change.b != nullptr ? change.b->id : change.a->id);
   out["not_comparable"] = Json::array();
   for (const resolve::OneSided& one : difference.facts.one_sided)
     out["not_comparable"].push_back({{"field", one.field},

@@ -282,9 +282,11 @@ class DiffPainter : private Screen {
 
   void shared() {
     std::vector<std::string> titles;
-    for (const checks::Finding* one : diff_.shared)
-      if (style_.verbose || one->severity != Severity::note)
-        titles.push_back(block_of(page_b_, view_.b.machine.report, one).title);
+    for (const resolve::FindingChange& change : diff_.shared)
+      if (style_.verbose || !is_note(change))
+        titles.push_back(change.b != nullptr
+                             ? block_of(page_b_, view_.b.machine.report, change.b).title
+                             : block_of(page_a_, view_.a.machine.report, change.a).title);
     if (titles.empty()) return;
     heading(words("heading.shared"));
     for (const std::string& title : titles) flow(title, "  - ", "    ");

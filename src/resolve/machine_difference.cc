@@ -93,6 +93,14 @@ bool names(const std::vector<checks::Evidence>& evidence, const std::vector<std:
   return false;
 }
 
+// The other side has it too, below a cause that it has besides.
+bool follows(const Finding& finding, const MachineSide& side) {
+  for (const Finding& cause : side.report.findings)
+    for (const std::string& id : cause.consequences)
+      if (id == finding.id) return true;
+  return false;
+}
+
 // Where the records of a package lie: evidence about a package names them.
 std::vector<std::string> places_of(const MachineSide& side, const std::string& package) {
   std::vector<std::string> out;
@@ -152,16 +160,20 @@ class Builder {
         other = &candidate;
       }
       if (other == nullptr) {
-        out_.findings.push_back({Where::only_a, &one, nullptr, {}, {}});
+        (follows(one, b_) ? out_.shared : out_.findings)
+            .push_back({Where::only_a, &one, nullptr, {}, {}});
       } else if (other->severity != one.severity) {
         out_.findings.push_back({Where::both, &one, other, {}, {}});
       } else {
-        out_.shared.push_back(other);
+        out_.shared.push_back({Where::both, &one, other, {}, {}});
       }
     }
-    for (size_t i = 0; i < taken.size(); ++i)
-      if (!taken[i])
-        out_.findings.push_back({Where::only_b, nullptr, &b_.report.findings[i], {}, {}});
+    for (size_t i = 0; i < taken.size(); ++i) {
+      if (taken[i]) continue;
+      const Finding& one = b_.report.findings[i];
+      (follows(one, a_) ? out_.shared : out_.findings)
+          .push_back({Where::only_b, nullptr, &one, {}, {}});
+    }
     const MachineDifference::Worse worse = out_.worse;
     std::stable_sort(out_.findings.begin(), out_.findings.end(),
                      [&](const FindingChange& x, const FindingChange& y) {

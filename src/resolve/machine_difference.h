@@ -32,8 +32,10 @@ struct FindingChange {
 struct MachineDifference {
   // Which side is judged worse; neither where both are judged alike.
   enum class Worse { neither, a, b } worse = Worse::neither;
-  std::vector<FindingChange> findings;         // the likely culprit first: errors of the worse side
-  std::vector<const checks::Finding*> shared;  // both have them: no reason for a difference
+  std::vector<FindingChange> findings;  // the likely culprit first: errors of the worse side
+  // Both have them, one of them perhaps as what follows from another finding: no reason for a
+  // difference.
+  std::vector<FindingChange> shared;
   std::vector<PackageChange> packages;
   FactComparison facts;
   bool env_compared = false;

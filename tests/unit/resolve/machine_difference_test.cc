@@ -142,6 +142,18 @@ TEST(FactDifference, AListOfAPastedTextLacksNothing) {
   EXPECT_FALSE(told.one_sided.empty());
 }
 
+TEST(MachineDifference, WhatFollowsFromAnotherCauseOnTheOtherSideIsShared) {
+  MachineSide a = side(recorded("rtx4090-driver535-cu121")), b = a;
+  a.report.findings = {{"driver_too_old", checks::Severity::error, "machine"}};
+  a.report.findings[0].consequences = {"ptx_newer_than_driver"};
+  b.report.findings = {{"ptx_newer_than_driver", checks::Severity::warning, "machine"}};
+  const MachineDifference there = compare_machines(a, b);
+  ASSERT_EQ(there.findings.size(), 1u);
+  EXPECT_EQ(there.findings[0].a->id, "driver_too_old");
+  ASSERT_EQ(there.shared.size(), 1u);
+  EXPECT_EQ(there.shared[0].b->id, "ptx_newer_than_driver");
+}
+
 TEST(MachineDifference, PackagesThatATextDoesNotNameAreNotGone) {
   host::Facts facts = recorded("h200-recorded");
   const MachineSide a = side(facts);
