@@ -29,6 +29,7 @@ DrivenGpu read_gpu(const Host& host, const std::string& address) {
   if (starts_with(device, "0x")) gpu.device_id = lower(device.substr(2));
   Result<std::string> text = host.read_head(k_gpus + "/" + address + "/information", 4096);
   if (!text) return gpu;
+  gpu.excluded = value_of(*text, "GPU Excluded:") == "Yes";
   const std::optional<uint64_t> minor = parse_uint(value_of(*text, "Device Minor:"));
   if (minor && *minor < 256) gpu.minor = static_cast<uint32_t>(*minor);
   gpu.model = value_of(*text, "Model:");
@@ -96,6 +97,14 @@ bool one_kind(const std::vector<DrivenGpu>& gpus) {
                      [&](const DrivenGpu& gpu) { return gpu.device_id == gpus.front().device_id; });
 }
 
+// A library that is put in front of every other may answer in the driver's place.
+bool preloads_cuda(const Facts& facts) {
+  const std::string* value = variable_of(facts, "LD_PRELOAD");
+  if (value == nullptr) return false;
+  const std::string names = lower(*value);
+  return contains(names, "cuda") || contains(names, "gpu") || contains(names, "nvidia");
+}
+
 // Whether anything but the list of GPUs and CUDA_VISIBLE_DEVICES is in play.
 std::string special_case(const LaunchFacts& launch, const DriverLibrary& libcuda) {
   const Facts& facts = launch.facts;
@@ -104,6 +113,7 @@ std::string special_case(const LaunchFacts& launch, const DriverLibrary& libcuda
   if (!facts.kernel.version) return "no_module";
   if (libcuda.origin != "driver") return "compat";
   if (libcuda.version != *facts.kernel.version) return "mismatch";
+  if (preloads_cuda(facts)) return "preload";
   if (!launch.listed) return "unread";
   for (const DrivenGpu& gpu : launch.gpus)
     if (gpu.device_id.empty() || !gpu.minor) return "unread";
@@ -183,7 +193,9 @@ LaunchFacts read_launch_facts(const Host& host) {
   std::vector<PciGpu> functions;
   if (addresses) {
     for (const std::string& address : *addresses) {
-      launch.gpus.push_back(read_gpu(host, address));
+      DrivenGpu gpu = read_gpu(host, address);
+      if (gpu.excluded) continue;
+      launch.gpus.push_back(std::move(gpu));
       functions.push_back(function_of(launch.gpus.back()));
     }
   }

@@ -21,6 +21,7 @@ struct DrivenGpu {
   std::string model;              // "NVIDIA GeForce GTX 1080"; empty = not told
   std::string uuid;               // "GPU-..."; empty = not told (the module has not started it yet)
   std::optional<uint32_t> minor;  // its node is /dev/nvidia<minor>
+  bool excluded = false;          // by the module's own setting: CUDA does not show it
   bool usable = false;            // the node is there and this process may open it
 };
 
@@ -37,8 +38,8 @@ LaunchFacts read_launch_facts(const Host& host);
 
 struct Visibility {
   std::vector<size_t> gpus;  // of LaunchFacts::gpus; valid where `ask` is empty
-  // Why only the driver knows: "wsl", "jetson", "no_module", "compat", "mismatch", "unread", "mig",
-  // "mps", "nodes", "order", "names". Empty: the files tell.
+  // Why only the driver knows: "wsl", "jetson", "no_module", "compat", "mismatch", "preload",
+  // "unread", "mig", "mps", "nodes", "order", "names". Empty: the files tell.
   std::string ask;
   // CUDA_VISIBLE_DEVICES is set and shows nothing: "hidden" where it says so itself (empty, -1,
   // NoDevFiles), "unmatched" where its first entry is none of the GPUs.

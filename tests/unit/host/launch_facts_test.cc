@@ -134,6 +134,8 @@ TEST(LaunchFacts, AskWhereSomethingElseIsInPlay) {
   machine(plain);
   EXPECT_EQ(seen(plain), "0");
   EXPECT_EQ(seen(plain, {{"CUDA_MPS_PIPE_DIRECTORY", "/run/mps"}}), "ask mps");
+  EXPECT_EQ(seen(plain, {{"LD_PRELOAD", "/opt/libvgpu.so"}}), "ask preload");
+  EXPECT_EQ(seen(plain, {{"LD_PRELOAD", "/usr/lib/libtcmalloc.so.4"}}), "0");
   FakeRoot other;
   machine(other, "550.54.15");
   EXPECT_EQ(seen(other), "ask mismatch");
@@ -151,6 +153,19 @@ TEST(LaunchFacts, AskWhereSomethingElseIsInPlay) {
   EXPECT_EQ(seen(unread), "");
   unread.folder("/proc/driver/nvidia/gpus/0000:01:00.0");
   EXPECT_EQ(seen(unread), "ask unread");
+}
+
+TEST(LaunchFacts, ExcludedGpusAreNotCounted) {
+  FakeRoot root;
+  add_driver(root);
+  add_gpu(root, 0, k_pascal);
+  add_gpu(root, 1, k_ada);
+  root.file("/proc/driver/nvidia/gpus/0000:01:00.0/information",
+            "Device Minor: \t 0\nGPU Excluded:\t Yes\n");
+  const LaunchFacts launch = read_launch_facts(root.host());
+  ASSERT_EQ(launch.gpus.size(), 1u);
+  EXPECT_EQ(launch.gpus[0].device_id, k_ada);
+  EXPECT_EQ(seen(root, {{"CUDA_VISIBLE_DEVICES", "0"}}), "0");
 }
 
 TEST(LaunchFacts, NoLibraryNoGpu) {
