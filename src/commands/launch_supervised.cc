@@ -51,7 +51,7 @@ explain::Explanation explain_end(const host::Supervised& run, const host::Facts&
   const Knowledge& knowledge = Knowledge::builtin();
   explain::Explainer explainer(knowledge);
   explainer.begin("output");
-  explainer.add(run.tail);
+  explainer.add(report::plain_tail(run.tail));
   // A program that is killed says nothing; how it ended is then all there is.
   if (run.signal != 0) {
     explainer.begin("end");
@@ -117,6 +117,11 @@ int launch_supervised(const SupervisedLaunch& launch, const host::Host& machine,
   if (!run) return give_up(run.error());
   if (run->not_started) return not_started(*run->not_started, arguments);
   if (is_failure(*run)) explain_death(launch, *run, machine, arguments);
+  // A shell goes on with its loop where Ctrl-C ended the program and this process merely returned.
+  if (run->signal == SIGINT) {
+    signal(SIGINT, SIG_DFL);
+    raise(SIGINT);
+  }
   return run->exit_code;
 }
 

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <cstring>
 #include <optional>
@@ -35,6 +36,7 @@ struct Channel {
   int program = -1;  // the program's end, closed here once it runs
   int to = -1;       // STDOUT_FILENO or STDERR_FILENO
   bool terminal = false;
+  std::string pending;  // read and not yet written
 };
 
 void close_file(int& file) {
@@ -102,15 +104,19 @@ class Supervision {
   void loop();
   void take_signal();
   void reap();
-  bool pass_on(Channel& channel);
+  void take_output(Channel& channel);
+  void write_output(Channel& channel);
+  static pollfd wish_of(const Channel& channel);
   void keep(std::string_view bytes);
   int wait_milliseconds(double now) const;
-  bool open_channels() const { return out_.from >= 0 || err_.from >= 0; }
+  bool has_pending() const { return !out_.pending.empty() || !err_.pending.empty(); }
+  bool open_channels() const { return out_.from >= 0 || err_.from >= 0 || has_pending(); }
 
   const Host& host_;
   const SuperviseOptions& options_;
   sigset_t awaited_, before_{};
   bool blocked_ = false;
+  bool given_up_ = false;  // a signal asked for the end while output still waited for its reader
   Channel out_, err_;
   int signals_ = -1;
   std::optional<MemorySampler> sampler_;
@@ -184,27 +190,32 @@ void Supervision::keep(std::string_view bytes) {
     result_.tail.erase(0, result_.tail.size() - options_.tail_bytes);
 }
 
-// False where the channel has ended.
-bool Supervision::pass_on(Channel& channel) {
+void Supervision::take_output(Channel& channel) {
   char bytes[65536];
   const ssize_t got = read(channel.from, bytes, sizeof bytes);
-  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return true;
-  if (got <= 0) return false;  // a pseudo-terminal ends with EIO
+  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  if (got <= 0) return close_file(channel.from);  // a pseudo-terminal ends with EIO
   last_output_ = DriverCalls::now();
-  std::string_view rest(bytes, static_cast<size_t>(got));
-  keep(rest);
-  while (!rest.empty()) {
-    const ssize_t written = write(channel.to, rest.data(), rest.size());
-    if (written > 0) {
-      rest.remove_prefix(static_cast<size_t>(written));
-    } else if (errno == EAGAIN) {
-      pollfd full{channel.to, POLLOUT, 0};
-      (void)poll(&full, 1, 1000);
-    } else if (errno != EINTR) {
-      return false;  // nobody reads any more: the program gets SIGPIPE, as it would without us
-    }
+  channel.pending.assign(bytes, static_cast<size_t>(got));
+  keep(channel.pending);
+}
+
+// As much as fits without waiting: a reader that has stopped must not stop the signals.
+void Supervision::write_output(Channel& channel) {
+  const ssize_t written =
+      write(channel.to, channel.pending.data(), std::min<size_t>(channel.pending.size(), PIPE_BUF));
+  if (written > 0) {
+    channel.pending.erase(0, static_cast<size_t>(written));
+  } else if (errno != EINTR && errno != EAGAIN) {
+    // Nobody reads any more: the program gets SIGPIPE, as it would without us.
+    channel.pending.clear();
+    close_file(channel.from);
   }
-  return true;
+}
+
+pollfd Supervision::wish_of(const Channel& channel) {
+  if (!channel.pending.empty()) return {channel.to, POLLOUT, 0};
+  return {channel.from, POLLIN, 0};
 }
 
 void Supervision::take_signal() {
@@ -224,7 +235,9 @@ void Supervision::take_signal() {
       if (ended_ == 0) kill(result_.pid, SIGWINCH);
       continue;
     }
-    if (number != SIGUSR1 && number != SIGUSR2) result_.asked_to_end = true;
+    const bool ends = number != SIGUSR1 && number != SIGUSR2;
+    if (ends && ended_ == 0) result_.asked_to_end = true;
+    if (ends && ended_ != 0) given_up_ = true;
     // What the terminal sends goes to the whole group: the program has it already.
     const bool from_terminal = info.ssi_code == SI_KERNEL;
     if (ended_ == 0 && !from_terminal) kill(result_.pid, number);
@@ -247,25 +260,28 @@ void Supervision::reap() {
 }
 
 int Supervision::wait_milliseconds(double now) const {
-  if (ended_ == 0) return -1;
+  if (ended_ == 0 || has_pending()) return -1;
   const double quiet = std::max(ended_, last_output_) + k_quiet_seconds - now;
   const double left = std::min(quiet, ended_ + k_drain_seconds - now);
   return left <= 0 ? 0 : static_cast<int>(left * 1000) + 1;
 }
 
 void Supervision::loop() {
-  while (ended_ == 0 || open_channels()) {
+  while (ended_ == 0 || (open_channels() && !given_up_)) {
     const int wait = wait_milliseconds(DriverCalls::now());
     if (wait == 0) return;
     const int sampled = sampler_ ? sampler_->pipe() : -1;
-    pollfd polled[] = {{out_.from, POLLIN, 0},
-                       {err_.from, POLLIN, 0},
-                       {signals_, POLLIN, 0},
-                       {sampled, POLLIN, 0}};
+    pollfd polled[] = {wish_of(out_), wish_of(err_), {signals_, POLLIN, 0}, {sampled, POLLIN, 0}};
     if (poll(polled, 4, wait) < 0) continue;
     // Output first: what was written before the end belongs before it.
-    if (polled[0].revents != 0 && !pass_on(out_)) close_file(out_.from);
-    if (polled[1].revents != 0 && !pass_on(err_)) close_file(err_.from);
+    Channel* const channels[] = {&out_, &err_};
+    for (int i = 0; i < 2; ++i) {
+      if (polled[i].revents == 0) continue;
+      if (channels[i]->pending.empty())
+        take_output(*channels[i]);
+      else
+        write_output(*channels[i]);
+    }
     if (polled[3].revents != 0 && sampler_) sampler_->read_some();
     if (polled[2].revents != 0) take_signal();
   }
