@@ -138,8 +138,7 @@ Result<std::optional<LaunchRefusal>> environment_of(const FoundLock& found, cons
   LaunchRefusal out;
   out.args = {{"class", one.name}, {"env", folder}};
   out.next = "cufit env create " + shell_word(one.name);
-  if (working_folder() != found.folder)
-    out.next = "(cd " + shell_word(found.folder) + " && " + out.next + ")";
+  if (working_folder() != found.folder) out.next += " --lock " + shell_word(found.folder);
   std::string why;
   if (!std::filesystem::exists(folder)) {
     out.id = "env_missing";
