@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
 #include "base/format.h"
 #include "base/number.h"
@@ -178,7 +179,12 @@ std::string entry_text(const std::string& key, uint64_t seconds, const Facts& fa
     out += format("device\t{}\t{}\t{}\t{}\n", text_or_dash(device.pci_address),
                   text_or_dash(device.compute_capability), text_or_dash(device.uuid),
                   text_or_dash(device.name));
-  return out + format("sum {:016x}\n", checksum(out));
+  return sealed(std::move(out));
+}
+
+std::string sealed(std::string body) {
+  body += format("sum {:016x}\n", checksum(body));
+  return body;
 }
 
 bool read_entry(const std::string& text, const std::string& key, uint64_t seconds, Facts& facts) {

@@ -42,6 +42,8 @@ class AnswerCache {
 
 uint64_t boot_seconds();  // CLOCK_BOOTTIME
 
+// A body with the line that holds its checksum.
+std::string sealed(std::string body);
 // The text of an entry and back; false where anything about it is wrong.
 std::string entry_text(const std::string& key, uint64_t seconds, const Facts& facts);
 bool read_entry(const std::string& text, const std::string& key, uint64_t seconds, Facts& facts);
