@@ -109,6 +109,8 @@ std::string man_page(std::span<const Command> commands) {
   out += pair("2", message("man.exit.usage")) + pair("3", message("man.exit.failed"));
   out += pair("130", message("man.exit.interrupted"));
   out += ".SH ENVIRONMENT\n" + pair("CUFIT_LANG", message("man.environment.lang"));
+  out += pair("CUFIT_LOCK", message("man.environment.lock")) +
+         pair("CUFIT_CLASS", message("man.environment.class"));
   out += pair("NO_COLOR", message("man.environment.no_color")) +
          pair("COLUMNS", message("man.environment.columns"));
   out += ".SH EXAMPLES\n" + pair("cufit doctor", message("man.example.doctor"));
