@@ -134,6 +134,34 @@ class SavedImage : public testing::Test {
   RealHost machine;
 };
 
+TEST_F(SavedImage, FindsEnvironmentsThatNoVariablePointsTo) {
+  const std::string envs = "opt/cufit/.cufit/envs/";
+  std::vector<TarFile> files = torch_layer();
+  for (const char* name : {"cu126", "cpu"}) {
+    files.push_back({envs + name + "/pyvenv.cfg", "home = /usr/bin\nversion = 3.12.3\n"});
+    files.push_back({envs + name + "/lib/python3.12/site-packages/torch/version.py",
+                     "__version__ = '2.14.1+" + std::string(name) + "'\n"});
+  }
+  save_docker({build_tar(files)});
+  const auto image = open("/image.tar");
+  ASSERT_TRUE(image) << image.error().text();
+  formats::ImageConfig config = image->config;
+  config.variables.emplace_back("VIRTUAL_ENV", "/opt/venv");
+  Facts facts = read_image_facts(ImageTree(image->layers), config);
+  ASSERT_EQ(facts.envs.size(), 3u);
+  EXPECT_EQ(facts.envs[0].path, "/opt/venv");
+  EXPECT_TRUE(facts.envs[0].active);
+  std::string found;
+  for (const PythonEnv& env : facts.envs) found += env.torch.version.value_or("-") + " ";
+  EXPECT_EQ(found, "2.6.0+cu124 2.14.1+cpu 2.14.1+cu126 ");
+  EXPECT_FALSE(facts.envs[1].active);
+  // Where `cufit run` is the entry point it decides; nothing is active before.
+  config.entrypoint = {"/usr/local/bin/cufit", "run", "--"};
+  facts = read_image_facts(ImageTree(image->layers), config);
+  ASSERT_EQ(facts.envs.size(), 3u);
+  EXPECT_FALSE(facts.envs[0].active);
+}
+
 TEST_F(SavedImage, SaysTheSameInEveryLayoutAndCompression) {
   const std::string layer = build_tar(torch_layer());
   for (const std::string& stored : {layer, gzip(layer), zstd(layer)}) {
