@@ -2,6 +2,7 @@
 #include "commands/env.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstdio>
 
 #include "base/format.h"
@@ -50,8 +51,12 @@ void add_doctor(const host::Facts& facts, const std::string& folder,
 Result<FoundLock> open_lock(const Arguments& arguments) {
   FoundLock out;
   std::string path;
-  if (arguments.has("lock")) {
-    out.folder = arguments.get("lock");
+  const char* variable = std::getenv("CUFIT_LOCK");
+  const bool by_variable = variable != nullptr && *variable != '\0';
+  if (arguments.has("lock") || by_variable) {
+    out.folder = arguments.has("lock") ? arguments.get("lock") : variable;
+    // Like --lock, CUFIT_LOCK may name the file.
+    if (ends_with(out.folder, "/cufit.lock")) out.folder.resize(out.folder.size() - 11);
     path = out.folder + "/cufit.lock";
   } else {
     path = find_upwards(working_folder(), "cufit.lock");

@@ -27,7 +27,7 @@ int run_env_list(const Arguments& arguments);
 int run_env_check(const Arguments& arguments);
 int run_env_remove(const Arguments& arguments);
 
-// The lock of `--lock DIR`, else of the working directory or one of its parents.
+// The lock of `--lock DIR`, of CUFIT_LOCK, else of the working directory or one of its parents.
 struct FoundLock {
   std::string folder;
   resolve::LockFile lock;

@@ -2,6 +2,7 @@
 #include "commands/export.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/format.h"
@@ -33,9 +34,11 @@ constexpr Option k_options[] = {
     {"--json", "", "", false, ""},
 };
 
-// --lock (a folder or the file), else the working directory and those above.
+// --lock (a folder or the file), else CUFIT_LOCK, else the working directory and those above.
 Result<std::string> lock_path(const Arguments& arguments) {
   std::string path = arguments.get("lock");
+  const char* variable = std::getenv("CUFIT_LOCK");
+  if (path.empty() && variable != nullptr) path = variable;
   if (!path.empty()) {
     std::error_code ignored;
     return fs::is_directory(path, ignored) ? path + "/" + k_lock_name : path;
