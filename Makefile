@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 help:
 	@echo "make doctor       set up, build, run cufit doctor"
 	@echo "make test         set up, build, run all tests but the one that downloads wheels"
-	@echo "make test-wheels  download real wheels (about 2 GB) and compare with NVIDIA's cuobjdump"
+	@echo "make test-wheels  download real wheels (about 7 GB): compare with NVIDIA's cuobjdump, make environments"
 	@echo "make test-view    the page of mem view in a headless Chromium, with pictures in build/view"
 	@echo "make bench        speed against torch's collect_env and cuobjdump, in one run"
 	@echo "make corpus       how often cufit explain is right, over labelled failures"
@@ -33,12 +33,13 @@ test: setup
 	@cmake -S . -B $(BUILD) -G Ninja >/dev/null
 	@ninja -C $(BUILD) -j$(JOBS) --quiet
 	@cd $(BUILD) && ctest --output-on-failure -LE wheels
-	@echo "skipped: the comparison with cuobjdump on real wheels (about 2 GB to download): make test-wheels"
+	@echo "skipped: the tests that download real wheels (about 7 GB): make test-wheels"
 
 test-wheels: setup
 	@cmake -S . -B $(BUILD) -G Ninja >/dev/null
 	@ninja -C $(BUILD) -j$(JOBS) --quiet cufit test_wheels
 	@tools/fetch-wheels $(BUILD)/wheels
+	@tools/fetch-uv $(BUILD)/uv
 	@cd $(BUILD) && CUFIT_WHEELS=$(abspath $(BUILD))/wheels ctest --output-on-failure -L wheels
 
 test-view: build

@@ -10,15 +10,15 @@
 #include "checks/torch_env.h"
 
 namespace cufit::checks {
+
+bool takes_numpy2(const Version& torch) { return torch >= *parse_version("2.3"); }
+
 namespace {
 
 void judge_numpy(const host::PythonEnv& env, const Version& torch, const std::string& release,
                  std::vector<Finding>& findings) {
   const host::Distribution* numpy = find_distribution(env, "numpy");
-  // torch 2.3 is the first release built to work with NumPy 2 (Linux); see torch_releases in
-  // data/wheels.toml.
-  if (numpy == nullptr || major_of(numpy->version) < 2 || torch >= *parse_version("2.3")) return;
-  // torch itself runs; tensors cannot be exchanged with NumPy.
+  if (numpy == nullptr || major_of(numpy->version) < 2 || takes_numpy2(torch)) return;
   Finding made = finding("dependency_too_new", Severity::warning, subject_of(env));
   made.args["package"] = "numpy";
   made.args["have"] = numpy->version;

@@ -53,6 +53,9 @@ bool has_variable(const host::Facts& facts, std::string_view name);
 bool in_container(const host::Facts& facts);
 bool is_wsl(const host::Facts& facts);
 bool is_jetson(const host::Facts& facts);
+// torch 2.3 is the first release built to work with NumPy 2 (Linux); see torch_releases in
+// data/wheels.toml. An older one runs, but cannot exchange tensors with NumPy 2.
+bool takes_numpy2(const Version& torch);
 // A branch alone ("--driver 525") means its newest release.
 bool at_least(const Version& driver, const Version& floor);
 

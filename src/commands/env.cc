@@ -48,8 +48,8 @@ void add_doctor(const host::Facts& facts, const std::string& folder,
 
 }  // namespace
 
-Result<FoundLock> open_lock(const Arguments& arguments) {
-  FoundLock out;
+Result<OpenedLock> open_lock(const Arguments& arguments) {
+  OpenedLock out;
   std::string path;
   const char* variable = std::getenv("CUFIT_LOCK");
   const bool by_variable = variable != nullptr && *variable != '\0';
@@ -107,7 +107,7 @@ Result<std::vector<size_t>> chosen_classes(const Arguments& arguments,
   return out;
 }
 
-Result<formats::Pylock> read_pylock(const FoundLock& found, const resolve::LockClass& one) {
+Result<formats::Pylock> read_pylock(const OpenedLock& found, const resolve::LockClass& one) {
   const std::string path = found.folder + "/" + one.file;
   CUFIT_TRY(bytes, host::RealHost().read_file(path, k_most_bytes));
   if (sha256(bytes) != one.sha256)
@@ -170,7 +170,7 @@ std::span<const Option> env_check_options() { return k_check_options; }
 std::span<const Option> env_remove_options() { return k_list_options; }
 
 int run_env_list(const Arguments& arguments) {
-  const Result<FoundLock> found = open_lock(arguments);
+  const Result<OpenedLock> found = open_lock(arguments);
   if (!found) return give_up(found.error());
   const Result<std::vector<size_t>> chosen = chosen_classes(arguments, found->lock);
   if (!chosen) return give_up(chosen.error());
@@ -189,7 +189,7 @@ int run_env_list(const Arguments& arguments) {
 }
 
 int run_env_check(const Arguments& arguments) {
-  const Result<FoundLock> found = open_lock(arguments);
+  const Result<OpenedLock> found = open_lock(arguments);
   if (!found) return give_up(found.error());
   const Result<std::vector<size_t>> chosen = chosen_classes(arguments, found->lock);
   if (!chosen) return give_up(chosen.error());
@@ -236,7 +236,7 @@ int run_env_check(const Arguments& arguments) {
 }
 
 int run_env_remove(const Arguments& arguments) {
-  const Result<FoundLock> found = open_lock(arguments);
+  const Result<OpenedLock> found = open_lock(arguments);
   if (!found) return give_up(found.error());
   if (arguments.all("CLASS").empty())
     return give_up(fail(Code::usage, "`cufit env remove` needs the names of classes"));

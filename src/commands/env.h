@@ -28,11 +28,11 @@ int run_env_check(const Arguments& arguments);
 int run_env_remove(const Arguments& arguments);
 
 // The lock of `--lock DIR`, of CUFIT_LOCK, else of the working directory or one of its parents.
-struct FoundLock {
+struct OpenedLock {
   std::string folder;
   resolve::LockFile lock;
 };
-Result<FoundLock> open_lock(const Arguments& arguments);
+Result<OpenedLock> open_lock(const Arguments& arguments);
 
 // " --lock DIR" where it was given: commands that are shown can be copied.
 std::string lock_option(const Arguments& arguments);
@@ -42,7 +42,7 @@ Result<std::vector<size_t>> chosen_classes(const Arguments& arguments,
                                            const resolve::LockFile& lock);
 
 // The pylock of a class, its sum compared: an edited lock is not installed.
-Result<formats::Pylock> read_pylock(const FoundLock& found, const resolve::LockClass& one);
+Result<formats::Pylock> read_pylock(const OpenedLock& found, const resolve::LockClass& one);
 
 report::EnvRow env_row(const host::EnvironmentPaths& paths, const resolve::LockClass& one);
 

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/format.h"
+#include "checks/torch_env.h"
 #include "commands/settings.h"
 #include "host/whole_file.h"
 
@@ -194,6 +195,8 @@ Result<CompiledClass> compile_class(const LockJob& job, const host::Installer& u
   for (const resolve::Companion& one : companions)
     if (!one.version.empty() && asks_for(job, one.package))
       constraints += format("{}=={}\n", one.package, one.version);
+  if (const auto release = parse_version(wheel.torch); release && !checks::takes_numpy2(*release))
+    constraints += "numpy<2\n";
   for (const auto& [path, text] : {std::pair(extra.path(), requirement_lines(job, torch)),
                                    std::pair(limits.path(), constraints)})
     if (Result<void> written = host::write_synced(path, text); !written) return written.error();
