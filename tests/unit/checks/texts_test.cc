@@ -25,13 +25,11 @@ std::string code_of(const std::filesystem::path& path) {
   return code;
 }
 
-// Findings about environments and locks are made in resolve/ and by their commands.
 std::string sources() {
   std::string all;
-  for (const char* folder : {"/src/checks", "/src/resolve", "/src/commands"})
-    for (const auto& entry :
-         std::filesystem::directory_iterator(std::string(CUFIT_SOURCE_DIR) + folder))
-      if (entry.path().extension() == ".cc") all += code_of(entry.path());
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(CUFIT_SOURCE_DIR) + "/src/checks"))
+    if (entry.path().extension() == ".cc") all += code_of(entry.path());
   return all;
 }
 
