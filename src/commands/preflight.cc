@@ -24,7 +24,7 @@ using Answer = report::PreflightView::Answer;
 constexpr Option k_options[] = {
     {"--env", "DIR|CLASS", "", false, ""}, {"--lock", "DIR", "", false, ""},
     {"--policy", "FILE", "", false, ""},   {"--json", "", "", false, ""},
-    {"-q,--quiet", "", "", false, ""},
+    {"--machine", "", "", false, ""},      {"-q,--quiet", "", "", false, ""},
 };
 
 // What is about to be used: a folder, or the environment that the shell has active (empty).
@@ -131,14 +131,21 @@ bool hides_all(const host::Facts& facts) {
          (trim(value).empty() || value == "-1" || value == "NoDevFiles");
 }
 
-// A CPU torch where no GPU is wanted: only what is wrong inside the environment counts.
-bool counts(const checks::Finding& finding, bool without_gpu, const Knowledge& knowledge) {
-  if (!without_gpu) return true;
+// without_gpu: a CPU torch where no GPU is wanted, so only what is wrong inside the environment
+// counts. machine: only the machine's own defects, whatever is installed on it.
+enum class About { all, without_gpu, machine };
+
+bool counts(const checks::Finding& finding, About about, const Knowledge& knowledge) {
+  if (about == About::all) return true;
+  if (about == About::machine && finding.id == "dev_nodes_missing") return true;
   if (finding.id == "torch_not_cuda_build" || finding.id == "cuda_visible_devices") return false;
   const knowledge::FindingTexts* texts = knowledge.find_texts(finding.id);
-  for (const char* category : {"environment", "torch-build", "libraries", "extension"})
-    if (texts != nullptr && texts->category == category) return true;
-  return false;
+  const std::vector<std::string_view> categories =
+      about == About::machine
+          ? std::vector<std::string_view>{"kernel-driver", "hardware"}
+          : std::vector<std::string_view>{"environment", "torch-build", "libraries", "extension"};
+  return texts != nullptr &&
+         std::find(categories.begin(), categories.end(), texts->category) != categories.end();
 }
 
 std::vector<resolve::Reason> forbidden_by(const resolve::Policy& policy, const host::Facts& facts,
@@ -190,13 +197,38 @@ std::string machine_text(const host::Facts& facts, const std::string& lang) {
 }
 
 // The finding that decides, and how many more of its kind there are.
-void take_cause(const checks::Report& report, Severity severity, bool without_gpu,
+void take_cause(const checks::Report& report, Severity severity, About about,
                 report::PreflightView& view) {
   for (const checks::Finding& finding : report.findings) {
-    if (finding.severity != severity || !counts(finding, without_gpu, *view.knowledge)) continue;
+    if (finding.severity != severity || !counts(finding, about, *view.knowledge)) continue;
     if (view.cause != nullptr) ++view.further_errors;
     if (view.cause == nullptr) view.cause = &finding;
   }
+}
+
+// For schedulers that take a node out of service: no environment, no lock and no policy is judged.
+int judge_machine(const Arguments& arguments, const host::Host& machine, const std::string& lang) {
+  for (const char* option : {"env", "lock", "policy"})
+    if (arguments.has(option))
+      return give_up(fail(Code::usage, format("`--machine` judges no environment: `--{}` has no "
+                                              "place beside it",
+                                              option)));
+  report::PreflightView view;
+  view.knowledge = &Knowledge::builtin();
+  view.machine_only = true;
+  const host::Facts facts = read_facts(machine, Subject());
+  view.machine = machine_text(facts, lang);
+  const checks::Report report = checks::examine(facts, *view.knowledge);
+  take_cause(report, Severity::error, About::machine, view);
+  view.answer = view.cause == nullptr ? Answer::good : Answer::not_ready;
+  if (view.cause == nullptr) {
+    take_cause(report, Severity::unknown, About::machine, view);
+    view.said_id = "no_gpu";
+    view.said = view.machine;
+    if (view.cause != nullptr || checks::make_input(facts, *view.knowledge).gpus.empty())
+      view.answer = Answer::unknown;  // nothing wrong was found, and no GPU either
+  }
+  return say(view, arguments);
 }
 
 }  // namespace
@@ -207,6 +239,7 @@ int run_preflight(const Arguments& arguments) {
   const Knowledge& knowledge = Knowledge::builtin();
   const std::string lang = arguments.has("json") ? "en" : language(arguments);
   const host::RealHost machine = machine_to_launch_on();
+  if (arguments.has("machine")) return judge_machine(arguments, machine, lang);
   const Result<Subject> subject = find_subject(arguments, machine);
   if (!subject) return give_up(subject.error());
   report::PreflightView view;
@@ -241,7 +274,8 @@ int run_preflight(const Arguments& arguments) {
     view.answer = Answer::not_ready;
     return say(view, arguments);
   }
-  take_cause(report, Severity::error, without_gpu, view);
+  const About about = without_gpu ? About::without_gpu : About::all;
+  take_cause(report, Severity::error, about, view);
   if (view.cause != nullptr) {
     view.answer = Answer::not_ready;
   } else if (env == nullptr || !checks::has_torch(*env)) {
@@ -250,7 +284,7 @@ int run_preflight(const Arguments& arguments) {
     view.said = report::fill(knowledge.message("preflight.no_torch", lang),
                              {{"env", view.env.empty() ? "PATH" : view.env}});
   } else if (report.verdict == checks::LinkState::unknown && !without_gpu) {
-    take_cause(report, Severity::unknown, without_gpu, view);
+    take_cause(report, Severity::unknown, about, view);
     view.said_id = "not_told";
     if (view.cause == nullptr) view.said = knowledge.message("preflight.not_told", lang);
   } else {

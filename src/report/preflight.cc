@@ -37,7 +37,9 @@ size_t further(const PreflightView& view) {
 
 std::string preflight_text(const PreflightView& view, std::string_view lang) {
   if (view.answer == Answer::good)
-    return message(view, "good", lang, {{"torch", view.torch}, {"machine", view.machine}}) + "\n";
+    return message(view, view.machine_only ? "good_machine" : "good", lang,
+                   {{"torch", view.torch}, {"machine", view.machine}}) +
+           "\n";
   std::string out = message(view, view.answer == Answer::unknown ? "unknown" : "not_ready", lang,
                             {{"why", why(view, lang)}});
   if (const size_t more = further(view))

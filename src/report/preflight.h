@@ -13,10 +13,11 @@ namespace cufit::report {
 
 struct PreflightView {
   enum class Answer { good, not_ready, unknown } answer = Answer::unknown;
-  std::string env;         // folder; empty = none found
-  std::string class_name;  // of a cufit.lock; empty = none asked
-  std::string torch;       // "2.14.1+cu126"; empty = none
-  std::string machine;     // "2x NVIDIA A800 80GB PCIe (8.0), driver 535.183.01"; in `lang`
+  bool machine_only = false;  // nothing was asked about an environment
+  std::string env;            // folder; empty = none found
+  std::string class_name;     // of a cufit.lock; empty = none asked
+  std::string torch;          // "2.14.1+cu126"; empty = none
+  std::string machine;        // "2x NVIDIA A800 80GB PCIe (8.0), driver 535.183.01"; in `lang`
   // Why not, whichever there is: rules of the policy, a finding, or a sentence in `lang`.
   const checks::Finding* cause = nullptr;
   size_t further_errors = 0;
