@@ -2,6 +2,7 @@
 // pyproject.toml for `uv sync`: one dependency group per class, its own index where torch comes
 // from one.
 #include <algorithm>
+#include <map>
 
 #include "base/format.h"
 #include "formats/requirement.h"
@@ -25,13 +26,51 @@ bool has_pin(const std::vector<Pin>& pins, const std::string& package) {
                      [&](const Pin& pin) { return pin.package == package; });
 }
 
-// The pylock file names the index or, as uv writes it, the wheel's address alone.
+// The index or, where the pylock file gives the wheel's address alone, "scheme://host" of it; empty
+// = not told.
+std::string origin_of(const formats::PylockPackage& package, const ExportClass& one) {
+  if (!package.index.empty()) return without_password(package.index);
+  const formats::PylockFile* file = wheel_with_url(package, one);
+  if (file == nullptr) return {};
+  const std::string url = without_password(file->url);
+  return url.substr(0, url.find('/', url.find("://") + 3));
+}
+
+// Where most packages without a local version come from: in all likelihood a default index.
+std::string common_origin(const ExportClass& one) {
+  std::map<std::string, size_t> counts;
+  for (const formats::PylockPackage& package : one.pylock.packages)
+    if (!is_local(package)) ++counts[origin_of(package, one)];
+  counts.erase("");
+  std::string most;
+  for (const auto& [origin, count] : counts)
+    if (most.empty() || count > counts[most]) most = origin;
+  return most;
+}
+
+// A package of another place than the default index must be bound to it: the default index may have
+// a stranger's package of that name. A named index is bound in any case.
+bool needs_source(const formats::PylockPackage& package, const ExportClass& one) {
+  if (is_local(package) || !package.index.empty()) return true;
+  const std::string origin = origin_of(package, one);
+  return !origin.empty() && origin != common_origin(one);
+}
+
+// Whom nobody asked for by name, and who would be looked up on the default index.
+bool comes_from_elsewhere(const formats::PylockPackage& package, const ExportClass& one) {
+  if (is_local(package)) return true;
+  const formats::PylockPackage* torch = formats::find_package(one.pylock, "torch");
+  const std::string origin = origin_of(package, one);
+  return !origin.empty() && origin != common_origin(one) &&
+         (torch == nullptr || origin != origin_of(*torch, one));
+}
+
 Result<void> add_pin(const ExportClass& one, const std::string& package, const std::string& extras,
                      std::vector<Pin>& pins) {
   const formats::PylockPackage* found = formats::find_package(one.pylock, package);
   if (found == nullptr || found->version.empty() || has_pin(pins, package)) return {};
   Pin pin{package, package + extras + "==" + found->version, "", ""};
-  if (is_local(*found)) {
+  if (needs_source(*found, one)) {
     const formats::PylockFile* file = wheel_with_url(*found, one);
     pin.index = without_password(found->index);
     if (pin.index.empty() && file != nullptr) pin.url = without_password(file->url);
@@ -56,7 +95,7 @@ Result<std::vector<Pin>> pins_of(const ExportClass& one, const resolve::LockFile
                                                : format("[{}]", join(requirement->extras, ",")));
   }
   for (const formats::PylockPackage& package : one.pylock.packages)
-    if (is_local(package)) wanted.emplace_back(package.name, "");
+    if (comes_from_elsewhere(package, one)) wanted.emplace_back(package.name, "");
   for (const auto& [package, extras] : wanted) {
     if (Result<void> added = add_pin(one, package, extras, pins); !added) return added.error();
   }
@@ -99,6 +138,16 @@ void add_source(const Pin& pin, const std::string& index, const std::string& gro
   sources.emplace_back(toml_quoted(pin.package), row);
 }
 
+// "torch-cu126" for the index that torch comes from, else "index2-cu126". `indexes` gets it.
+std::string index_name(const Pin& pin, const std::vector<Pin>& pins, const ExportClass& one,
+                       std::vector<std::string>& indexes) {
+  if (pin.index.empty()) return {};
+  auto at = std::find(indexes.begin(), indexes.end(), pin.index);
+  if (at == indexes.end()) at = indexes.insert(indexes.end(), pin.index);
+  if (pin.index == pins.front().index) return "torch-" + one.lock.name;
+  return format("index{}-{}", static_cast<size_t>(at - indexes.begin()) + 1, one.lock.name);
+}
+
 }  // namespace
 
 ExportFiles export_uv(const ExportView& view) {
@@ -109,8 +158,7 @@ ExportFiles export_uv(const ExportView& view) {
   for (size_t i = 0; i < view.classes.size(); ++i) {
     const ExportClass& one = view.classes[i];
     Scope& row = scope.lists["class"][i];
-    const std::string index_name = "torch-" + one.lock.name;
-    std::string index;
+    std::vector<std::string> indexes;  // of this class
     CUFIT_TRY(pins, pins_of(one, view.lock));
     if (pins.empty() || pins[0].package != "torch")
       return fail(Code::unsupported, format("{}: torch is not among its packages", one.lock.file));
@@ -118,13 +166,15 @@ ExportFiles export_uv(const ExportView& view) {
     for (const Pin& pin : pins) {
       row.lists["pin"].emplace_back();
       row.lists["pin"].back().values["text"] = toml_quoted(pin.text);
-      if (index.empty()) index = pin.index;
       if (!pin.index.empty() || !pin.url.empty())
-        add_source(pin, index_name, one.lock.name, sources);
+        add_source(pin, index_name(pin, pins, one, indexes), one.lock.name, sources);
     }
-    if (!index.empty()) {
+    for (const std::string& index : indexes) {
+      Pin of_index;
+      of_index.index = index;
       scope.lists["index"].emplace_back();
-      scope.lists["index"].back().values = {{"name", index_name}, {"url", toml_quoted(index)}};
+      scope.lists["index"].back().values = {{"name", index_name(of_index, pins, one, indexes)},
+                                            {"url", toml_quoted(index)}};
     }
     conflicts += format("{}{{ group = {} }}", i == 0 ? "" : ", ", toml_quoted(one.lock.name));
   }
