@@ -154,9 +154,13 @@ std::vector<Scope> cel_lines(const ExportView& view) {
   return out;
 }
 
-Error no_gpu_class(const ExportView& view) {
-  return fail(Code::unsupported, format("{}: no class with CUDA is chosen, and `{}` asks for GPUs",
-                                        view.lock.path, view.to));
+// A lock without CUDA makes a job that asks for no GPU; a number of GPUs is then a mistake.
+Result<void> gpus_fit(const ExportView& view) {
+  if (has_gpu(view) || view.gpus == 0) return {};
+  return tl::unexpected(
+      fail(Code::unsupported, format("{}: no class with CUDA is chosen, and `--gpus {}` asks for "
+                                     "GPUs",
+                                     view.lock.path, view.gpus)));
 }
 
 std::string gpu_count(const ExportView& view) {
@@ -167,7 +171,7 @@ std::string gpu_count(const ExportView& view) {
 
 ExportFiles export_k8s(const ExportView& view) {
   if (Result<void> same = one_platform(view); !same) return same.error();
-  if (!has_gpu(view)) return no_gpu_class(view);
+  if (Result<void> fits = gpus_fit(view); !fits) return fits.error();
   Scope scope = common_scope(view);
   scope.lists["term"] = node_terms(view);
   scope.lists["cel"] = cel_lines(view);
@@ -177,6 +181,7 @@ ExportFiles export_k8s(const ExportView& view) {
   scope.values["k8s_arch"] =
       view.classes.front().lock.wheel.platform == "linux_aarch64" ? "arm64" : "amd64";
   std::vector<ExportFile> out{{"job.yaml", filled("job.yaml", scope, view)}};
+  if (!has_gpu(view)) return out;
   if (scope.lists["cel"].empty())
     return fail(Code::unsupported, format("{}: the lock does not say which GPUs its classes have "
                                           "code for (`cubins`)",
@@ -186,11 +191,12 @@ ExportFiles export_k8s(const ExportView& view) {
 }
 
 ExportFiles export_slurm(const ExportView& view) {
-  if (!has_gpu(view)) return no_gpu_class(view);
+  if (Result<void> fits = gpus_fit(view); !fits) return fits.error();
   Scope scope = common_scope(view);
   scope.values["gpus"] = gpu_count(view);
-  return std::vector<ExportFile>{{"job.sbatch", filled("job.sbatch", scope, view)},
-                                 {"prolog.sh", filled("prolog.sh", scope, view), true}};
+  std::vector<ExportFile> out{{"job.sbatch", filled("job.sbatch", scope, view)}};
+  if (has_gpu(view)) out.push_back({"prolog.sh", filled("prolog.sh", scope, view), true});
+  return out;
 }
 
 }  // namespace cufit::report

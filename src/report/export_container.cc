@@ -18,8 +18,6 @@ constexpr const char* k_lock_folder = "/opt/cufit";
 // inside.
 constexpr const char* k_image_lock = "cufit.image.lock";
 
-bool all_classes(const ExportView& view) { return view.classes.size() == view.lock.classes.size(); }
-
 std::vector<ExportFile> with_lock(ExportFile file, const ExportView& view) {
   std::vector<ExportFile> out{std::move(file)};
   if (all_classes(view)) return out;
@@ -44,6 +42,7 @@ Scope image_scope(const ExportView& view) {
   std::vector<std::string> pylocks;
   for (const ExportClass& one : view.classes) pylocks.push_back(one.lock.file);
   scope.values["base"] = base_image(view);
+  scope.values["gpus_flag"] = has_gpu(view) ? "--gpus all " : "";
   scope.values["lock_file"] = all_classes(view) ? "cufit.lock" : k_image_lock;
   scope.values["glibc"] = least_glibc(view);
   scope.values["pylocks"] = join(pylocks, " ");
@@ -52,6 +51,16 @@ Scope image_scope(const ExportView& view) {
   scope.values["require"] = required_cuda(view);
   scope.values["no_require"] = required_cuda(view).empty() ? "yes" : "";
   return scope;
+}
+
+// Which of several environments fits is known on the machine only: the editor lists them all.
+Json python_settings(const ExportView& view, bool gpu) {
+  const std::string folder = format("{}/.cufit/envs", k_lock_folder);
+  std::vector<std::string> fitting;
+  for (const ExportClass& one : view.classes)
+    if (one.lock.wheel.cuda.has_value() == gpu) fitting.push_back(one.lock.name);
+  if (fitting.size() != 1) return {{"python.venvPath", folder}};
+  return {{"python.defaultInterpreterPath", format("{}/{}/bin/python", folder, fitting.front())}};
 }
 
 Json devcontainer_json(const ExportView& view, bool gpu, const std::string& up) {
@@ -68,11 +77,7 @@ Json devcontainer_json(const ExportView& view, bool gpu, const std::string& up) 
   for (const char* word : {"--shm-size=8g", "--ulimit", "memlock=-1"}) arguments.push_back(word);
   out["runArgs"] = std::move(arguments);
   out["remoteUser"] = "app";
-  std::string chosen;
-  for (const ExportClass& one : view.classes)
-    if (chosen.empty() && one.lock.wheel.cuda.has_value() == gpu) chosen = one.lock.name;
-  out["customizations"]["vscode"]["settings"]["python.defaultInterpreterPath"] =
-      format("{}/.cufit/envs/{}/bin/python", k_lock_folder, chosen);
+  out["customizations"]["vscode"]["settings"] = python_settings(view, gpu);
   out["postStartCommand"] = "cufit preflight || true";
   return out;
 }

@@ -36,6 +36,14 @@ std::string message(const ExportView& view, std::string_view key) {
   return std::string(view.knowledge.message("export." + std::string(key), view.lang));
 }
 
+// What makes the image of just these classes; with a lock of its own there are two files.
+std::string dockerfile_command(const ExportView& view) {
+  std::string out = "cufit export --to dockerfile";
+  if (all_classes(view)) return out + " -o Dockerfile";
+  for (const ExportClass& one : view.classes) out += " --class " + one.lock.name;
+  return out + " -o .";
+}
+
 std::string variant_text(const resolve::LockClass& one, const ExportView& view) {
   if (!one.wheel.cuda) return message(view, "variant_cpu");
   const std::optional<Version> floor = driver_floor(one.wheel, view.knowledge);
@@ -66,6 +74,8 @@ Result<void> check_plain(const ExportView& view) {
   }
   return {};
 }
+
+bool all_classes(const ExportView& view) { return view.classes.size() == view.lock.classes.size(); }
 
 bool has_cpu(const ExportView& view) {
   return std::any_of(view.classes.begin(), view.classes.end(),
@@ -107,7 +117,9 @@ Scope common_scope(const ExportView& view) {
   }
   scope.values["version"] = CUFIT_VERSION;
   scope.values["classes"] = join(names, ", ");
+  scope.values["dockerfile_command"] = dockerfile_command(view);
   scope.values["gpu"] = has_gpu(view) ? "yes" : "";
+  scope.values["no_gpu"] = has_gpu(view) ? "" : "yes";
   scope.values["cpu"] = has_cpu(view) ? "yes" : "";
   scope.values["no_cpu"] = has_cpu(view) ? "" : "yes";
   return scope;

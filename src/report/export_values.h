@@ -21,6 +21,8 @@ Scope common_scope(const ExportView& view);
 Scope class_scope(const ExportClass& one, const ExportView& view);
 std::string filled(const char* name, const Scope& scope, const ExportView& view);
 
+// An image of some of the lock's classes is built from a lock of these.
+bool all_classes(const ExportView& view);
 bool has_cpu(const ExportView& view);
 bool has_gpu(const ExportView& view);
 

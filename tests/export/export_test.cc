@@ -202,6 +202,8 @@ services = yaml.safe_load(open(sys.argv[1] + "/compose.yaml"))["services"]
 device = services["train"]["deploy"]["resources"]["reservations"]["devices"][0]
 assert device["capabilities"] == ["gpu"] and device["count"] == "all"
 assert services["train-cpu"]["profiles"] == ["cpu"] and "deploy" not in services["train-cpu"]
+assert len({service["image"] for service in services.values()}) == 1
+assert all(service["pull_policy"] == "build" for service in services.values())
 P
 )py"));
 }

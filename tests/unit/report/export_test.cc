@@ -137,6 +137,53 @@ TEST(Export, UvTakesTheIndexWhereItIsNamed) {
   EXPECT_TRUE(contains(error_of(view_of("uv", {one})), "torch is not among its packages"));
 }
 
+TEST(Export, UvBindsEveryPackageToWhereTheLockHasItFrom) {
+  ExportClass one = sample("cu124", "12.4");
+  one.pylock.packages[0].index = "https://torch.example/whl/cu124";
+  const auto add = [&](const char* name, const char* version, const char* index) {
+    one.pylock.packages.push_back(
+        package(name, version, std::string(name) + "-1-cp312-cp312-linux_x86_64.whl"));
+    one.pylock.packages.back().index = index;
+  };
+  add("mypriv", "1.0", "https://me:secret@corp.example/simple");
+  add("mycore", "3.0", "https://corp.example/simple");  // asked for by nobody
+  add("torch-scatter", "2.1.2+pt25cu124", "https://pyg.example/whl");
+  for (const char* name : {"a", "b", "c"}) add(name, "1", "https://default.example/simple");
+  ExportView view = view_of("uv", {one});
+  view.lock.requirements = {"mypriv"};
+  const auto files = export_files(view);
+  ASSERT_TRUE(files) << files.error().text();
+  const std::string& text = (*files)[0].text;
+  const auto bound = [&](const std::string& name, const std::string& index) {
+    return contains(text,
+                    "\"" + name + "\" = [\n  { index = \"" + index + "\", group = \"cu124\" },\n]");
+  };
+  const auto indexed = [&](const std::string& name, const std::string& url) {
+    return contains(text, "[[tool.uv.index]]\nname = \"" + name + "\"\nurl = \"" + url +
+                              "\"\nexplicit = true\n");
+  };
+  EXPECT_TRUE(bound("torch", "torch-cu124")) << text;
+  EXPECT_TRUE(bound("mypriv", "index2-cu124")) << text;
+  EXPECT_TRUE(bound("mycore", "index2-cu124")) << text;
+  EXPECT_TRUE(bound("torch-scatter", "index3-cu124")) << text;
+  EXPECT_TRUE(indexed("torch-cu124", "https://torch.example/whl/cu124"));
+  EXPECT_TRUE(indexed("index2-cu124", "https://corp.example/simple"));
+  EXPECT_TRUE(indexed("index3-cu124", "https://pyg.example/whl"));
+  EXPECT_FALSE(contains(text, "secret"));
+  EXPECT_FALSE(contains(text, "default.example"));  // nobody asked for those by name
+}
+
+TEST(Export, UvBindsAPrivateFileToItsAddress) {
+  ExportClass one = sample("cu124", "12.4");
+  for (const char* name : {"a", "b", "mypriv"})
+    one.pylock.packages.push_back(
+        package(name, "1", std::string(name) + "-1-cp312-cp312-linux_x86_64.whl"));
+  one.pylock.packages.back().wheels[0].url = "https://corp.example/mypriv-1-py3-none-any.whl";
+  const std::string text = (*export_files(view_of("uv", {one})))[0].text;
+  EXPECT_TRUE(contains(text, "{ url = \"https://corp.example/mypriv-1-py3-none-any.whl\"")) << text;
+  EXPECT_FALSE(contains(text, "\"a\" ="));
+}
+
 TEST(Export, OneImageHoldsOnePlatformAndAnyPythons) {
   ExportClass x86 = sample("cu126", "12.6"), arm = sample("cu130", "13.0");
   arm.lock.wheel.platform = "linux_aarch64";
@@ -150,9 +197,52 @@ TEST(Export, OneImageHoldsOnePlatformAndAnyPythons) {
   EXPECT_TRUE(contains((*files)[0].text, "ARG BASE=python:3.12-slim@sha256:"));
 }
 
-TEST(Export, GpuFormatsNeedAGpuClass) {
-  for (const char* to : {"k8s", "slurm"})
-    EXPECT_TRUE(contains(error_of(view_of(to, {sample("cpu", "")})), "no class with CUDA")) << to;
+TEST(Export, AJobWithoutCudaAsksForNoGpu) {
+  for (const char* to : {"k8s", "slurm"}) {
+    ExportView view = view_of(to, {sample("cpu", "")});
+    const auto files = export_files(view);
+    ASSERT_TRUE(files) << files.error().text();
+    ASSERT_EQ(files->size(), 1u) << to;  // no claim of GPUs, no prolog for them
+    for (const char* gpu : {"nvidia.com/gpu", "--gres", "affinity", "runtimeClassName"})
+      EXPECT_FALSE(contains((*files)[0].text, gpu)) << to << " " << gpu;
+    EXPECT_TRUE(contains((*files)[0].text, "train.py")) << to;
+    view.gpus = 2;
+    EXPECT_TRUE(contains(error_of(view), "no class with CUDA is chosen, and `--gpus 2`")) << to;
+  }
+}
+
+TEST(Export, TheEditorIsGivenAnInterpreterOnlyWhereOneFits) {
+  const auto several =
+      export_files(view_of("devcontainer", {sample("cu130", "13.0"), sample("cu126", "12.6")}));
+  ASSERT_TRUE(several);
+  EXPECT_TRUE(contains((*several)[0].text, "\"python.venvPath\": \"/opt/cufit/.cufit/envs\""));
+  EXPECT_FALSE(contains((*several)[0].text, "defaultInterpreterPath"));
+  const auto both =
+      export_files(view_of("devcontainer", {sample("cu130", "13.0"), sample("cpu", "")}));
+  ASSERT_TRUE(both);
+  ASSERT_EQ(both->size(), 2u);
+  EXPECT_TRUE(contains((*both)[0].text, "/opt/cufit/.cufit/envs/cu130/bin/python"));
+  EXPECT_TRUE(contains((*both)[1].text, "/opt/cufit/.cufit/envs/cpu/bin/python"));
+}
+
+TEST(Export, ComposeNamesTheCommandThatMakesItsDockerfile) {
+  ExportView view = view_of("compose", {sample("cu130", "13.0"), sample("cu126", "12.6")});
+  EXPECT_TRUE(
+      contains((*export_files(view))[0].text, "(`cufit export --to dockerfile -o Dockerfile`)"));
+  view.lock.classes.push_back(sample("cpu", "").lock);
+  EXPECT_TRUE(contains((*export_files(view))[0].text,
+                       "(`cufit export --to dockerfile --class cu130 --class cu126 -o .`)"));
+}
+
+TEST(Export, TheProgramReachesAFolderOfItsUser) {
+  const std::string text =
+      (*export_files(view_of("dockerfile", {sample("cu130", "13.0")})))[0].text;
+  EXPECT_TRUE(contains(text, "-v \"$PWD:/workspace\" torch python train.py"));
+  EXPECT_LT(text.find("install --directory --owner=app --group=app /workspace"),
+            text.find("USER 1000:1000"));
+  EXPECT_TRUE(contains(text, "docker run --gpus all "));
+  const std::string cpu = (*export_files(view_of("dockerfile", {sample("cpu", "")})))[0].text;
+  EXPECT_FALSE(contains(cpu, "--gpus"));
 }
 
 }  // namespace
