@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/resolve.h"
 
-#include <algorithm>
-
+#include "base/nearest.h"
+#include "checks/doctor.h"
+#include "checks/evidence.h"
 #include "commands/settings.h"
 #include "commands/targets.h"
 #include "host/index_client.h"
@@ -42,10 +43,28 @@ Result<std::optional<formats::IndexPage>> read_index(const Arguments& arguments)
   return all;
 }
 
-// As a whole, or every group of its GPUs.
-bool served(const resolve::Answer& answer) {
-  if (!answer.usable.empty()) return true;
-  return !answer.groups.empty() && std::all_of(answer.groups.begin(), answer.groups.end(), served);
+// What keeps torch from running there at all, whichever it is: the first error of doctor's that is
+// about the machine and not about an environment. Descriptions have none.
+std::string obstacle_of(const AskedTarget& asked, const std::string& lang) {
+  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
+  if (asked.target.gpus.empty() && asked.target.unknown_gpus.empty()) return {};
+  if (asked.facts.cufit_version.empty() && asked.facts.envs.empty()) return {};
+  for (const checks::Finding& one : checks::examine(asked.facts, knowledge).findings)
+    if (one.severity == checks::Severity::error && one.subject == checks::k_machine)
+      return report::finding_text(one, "title", lang, knowledge);
+  return {};
+}
+
+void name_ignored(report::ResolveView& view) {
+  static const std::vector<std::string> k_known = {"torch",    "torchvision", "torchaudio",
+                                                   "triton",   "xformers",    "flash-attn",
+                                                   "bitsandbytes"};
+  for (const formats::Requirement& one : view.request.requirements) {
+    if (resolve::is_judged(one)) continue;
+    view.ignored.push_back(one.text);
+    const std::vector<std::string> close = nearest(one.name, k_known, 1);
+    if (!close.empty() && view.ignored_near.empty()) view.ignored_near = close[0];
+  }
 }
 
 }  // namespace
@@ -71,10 +90,14 @@ int run_resolve(const Arguments& arguments) {
     resolve::Request own = *request;
     own.installed = resolve::installed_wheels(asked.facts, knowledge);
     answers.push_back(resolve::resolve(asked.target, own, knowledge));
-    all = all && served(answers.back());
+    all = all && resolve::served(answers.back());
   }
-  const report::ResolveView view{answers, *request, knowledge};
-  return print(arguments.has("json") ? report::resolve_json(view)
+  report::ResolveView view{answers, *request, knowledge};
+  const bool json = arguments.has("json");
+  for (const AskedTarget& asked : *targets)
+    view.obstacles.push_back(obstacle_of(asked, json ? "en" : language(arguments)));
+  name_ignored(view);
+  return print(json ? report::resolve_json(view)
                                      : report::resolve_text(view, style_for(arguments)),
                all ? k_ok : k_findings);
 }

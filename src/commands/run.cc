@@ -49,6 +49,15 @@ int run(int argc, const char* const* argv) {
   for (int i = 1; i + 1 < argc; ++i) {
     if (std::string_view(argv[i]) == "--lang") common.add("lang", argv[i + 1]);
   }
+  if (first == "--lang" && argc > 3) {
+    // Before the command it means the same as after it.
+    std::vector<const char*> turned = {argv[0], argv[3]};
+    int next = 4;
+    if (is_family(argv[3]) && argc > 4) turned.push_back(argv[next++]);
+    turned.insert(turned.end(), {argv[1], argv[2]});
+    turned.insert(turned.end(), argv + next, argv + argc);
+    return run(static_cast<int>(turned.size()), turned.data());
+  }
   if (first.empty() || first == "--lang") return run_overview(common);
   if (asks_help(first)) return list_commands(language(common));
   if (first == "--version" || first == "-V")

@@ -20,7 +20,7 @@ bool is_file(const std::string& path) {
 
 // "./x" and "a/b.json" can only be files: a missing one is said as such, not as an unknown GPU.
 bool looks_like_path(const std::string& text) {
-  return text.find('/') != std::string::npos ||
+  return text.rfind("/", 0) == 0 || text.rfind("./", 0) == 0 || text.rfind("../", 0) == 0 ||
          (text.size() > 5 && text.substr(text.size() - 5) == ".json");
 }
 
@@ -72,6 +72,9 @@ Result<resolve::Request> read_request(const Arguments& arguments) {
     if (!requirement) {
       return fail(Code::usage, requirement.error().what);
     }
+    if (requirement->name == "torch" && !requirement->url.empty())
+      return fail(Code::usage, format("`{}`: what a file at a URL runs on is not known; `cufit "
+                                      "inspect` reads a downloaded wheel", text));
     request.requirements.push_back(std::move(*requirement));
   }
   const std::string python = arguments.get("python");

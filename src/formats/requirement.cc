@@ -78,6 +78,7 @@ Result<VersionClause> take_clause(Line& line) {
     version.remove_suffix(2);
   }
   const std::optional<PythonVersion> parsed = parse_python_version(version);
+  if (version.empty()) return line.wrong("a version is expected");
   if (clause.op != "===" && !parsed)
     return line.wrong(format("`{}` is not a version", clause.version));
   if (clause.op == "~=" && parsed->release.size() < 2)

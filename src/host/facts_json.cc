@@ -2,6 +2,7 @@
 #include "host/facts_json.h"
 
 #include <limits>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -36,11 +37,25 @@ std::string dump(const Json& json, int indent) {
 
 struct Writer {
   Json out = Json::object();
+  // Fields that do not begin as zero, empty or false (`loadable`): left out, they would be read back
+  // as something else.
+  const std::set<std::string>* always = nullptr;
 
   template <class T>
   void operator()(const char* name, const T& value) {
     Json json = to_json(value);
-    if (!is_default(json)) out[name] = std::move(json);
+    if (!is_default(json) || (always != nullptr && always->count(name) > 0))
+      out[name] = std::move(json);
+  }
+
+  template <class T>
+  static std::set<std::string> names_with_defaults() {
+    Writer writer;
+    const T fresh{};
+    visit_fields(writer, fresh);
+    std::set<std::string> names;
+    for (const auto& [name, json] : writer.out.items()) names.insert(name);
+    return names;
   }
 
   static bool is_default(const Json& json) {
@@ -95,7 +110,9 @@ struct Writer {
   }
   template <class T>
   static Json to_json(const T& value) {
+    static const std::set<std::string> with_defaults = names_with_defaults<T>();
     Writer writer;
+    writer.always = &with_defaults;
     visit_fields(writer, value);
     return std::move(writer.out);
   }

@@ -14,6 +14,11 @@ struct ResolveView {
   const std::vector<resolve::Answer>& answers;
   const resolve::Request& request;
   const knowledge::Knowledge& knowledge;
+  // Per answer: what keeps torch from running there at all, as doctor names it; empty = nothing
+  // known.
+  std::vector<std::string> obstacles = {};
+  std::vector<std::string> ignored = {};  // requirements that cufit does not judge
+  std::string ignored_near = {};          // what one of them may have meant
 };
 
 std::string resolve_text(const ResolveView& view, const Style& style);
@@ -24,6 +29,8 @@ std::string reason_text(const resolve::Reason& reason, std::string_view lang,
                         const knowledge::Knowledge& knowledge);
 // "uv pip install --torch-backend cu126 torch==2.14.1 torchvision==0.29.1": uv knows where
 // PyTorch's own index is.
-std::string install_line(const resolve::Choice& choice);
+// Names what was asked for, and makes an environment first where the Python is another one.
+std::string install_line(const resolve::Choice& choice, const resolve::Target& target,
+                         const resolve::Request& request);
 
 }  // namespace cufit::report

@@ -72,20 +72,21 @@ Json choice_json(const Choice& choice, const knowledge::Knowledge& knowledge) {
   return out;
 }
 
-Json answer_json(const Answer& answer, const knowledge::Knowledge& knowledge) {
+Json answer_json(const Answer& answer, const resolve::Request& request,
+                 const knowledge::Knowledge& knowledge) {
   Json out;
   out["target"] = target_json(answer.target);
   out["choices"] = Json::array();
   for (const Choice& choice : answer.usable) {
     Json one = choice_json(choice, knowledge);
-    one["install"] = install_line(choice);
+    one["install"] = install_line(choice, answer.target, request);
     out["choices"].push_back(std::move(one));
   }
   out["rejected"] = Json::array();
   for (const Choice& choice : answer.rejected)
     out["rejected"].push_back(choice_json(choice, knowledge));
   out["groups"] = Json::array();
-  for (const Answer& group : answer.groups) out["groups"].push_back(answer_json(group, knowledge));
+  for (const Answer& group : answer.groups) out["groups"].push_back(answer_json(group, request, knowledge));
   out["conflict"] = answer.conflict;
   const resolve::Wheel& last = answer.last_for_gpus;
   out["last_for_gpus"] = last.torch.empty() ? Json(nullptr)
@@ -112,10 +113,14 @@ std::string resolve_json(const ResolveView& view) {
   out["requirements"] = Json::array();
   for (const formats::Requirement& one : view.request.requirements)
     out["requirements"].push_back(one.text);
+  out["not_judged"] = view.ignored;
   out["policy"] = text_or_null(view.request.policy.file);
   out["answers"] = Json::array();
-  for (const Answer& answer : view.answers)
-    out["answers"].push_back(answer_json(answer, view.knowledge));
+  for (size_t i = 0; i < view.answers.size(); ++i) {
+    Json one = answer_json(view.answers[i], view.request, view.knowledge);
+    one["obstacle"] = text_or_null(i < view.obstacles.size() ? view.obstacles[i] : "");
+    out["answers"].push_back(std::move(one));
+  }
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

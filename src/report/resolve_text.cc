@@ -26,10 +26,15 @@ class ResolvePainter : private Screen {
       : Screen(view.knowledge, style), view_(view) {}
 
   std::string paint() {
-    for (const Answer& answer : view_.answers) {
+    for (size_t i = 0; i < view_.answers.size(); ++i) {
       if (!out_.empty()) out_ += "\n";
-      show(answer);
+      const std::string& obstacle = i < view_.obstacles.size() ? view_.obstacles[i] : none_;
+      show(view_.answers[i], false, obstacle);
     }
+    if (!view_.ignored.empty())
+      flow(say(view_.ignored_near.empty() ? "resolve.ignored" : "resolve.ignored_near",
+               {{"names", printable(join(view_.ignored, ", "))}, {"near", view_.ignored_near}}),
+           "", "  ");
     out_ += "\n";
     next(cut_commands(next_step()));
     return finish();
@@ -45,7 +50,7 @@ class ResolvePainter : private Screen {
                                                              : "resolve.driver_not_told");
   }
 
-  void show(const Answer& answer, bool group = false) {
+  void show(const Answer& answer, bool group, const std::string& obstacle) {
     std::string gpus = resolve::gpus_text(answer.target);
     if (gpus.empty()) gpus = say("resolve.no_gpus");
     const bool bare = group || answer.target.label == "HERE";
@@ -54,6 +59,10 @@ class ResolvePainter : private Screen {
               {"gpus", printable(gpus)},
               {"driver", driver_of(answer.target)}}),
          "", "  ", "1");
+    if (!obstacle.empty())
+      flow(say("resolve.first_repair", {{"title", printable(obstacle)},
+                                        {"command", doctor_line(answer.target)}}),
+           "  ! ", "    ", "31");
     for (const resolve::Disagreement& one : answer.disagreements)
       flow(say("resolve.disagree", {{"torch", one.torch},
                                     {"tag", one.tag},
@@ -71,8 +80,10 @@ class ResolvePainter : private Screen {
   }
 
   void nothing(const Answer& answer) {
-    out_ += "  " + coloured(say("resolve.nothing"), "31") + "\n";
-    if (!answer.conflict.empty())
+    const bool apart = resolve::served(answer);
+    out_ += "  " + coloured(say(apart ? "resolve.not_together" : "resolve.nothing"),
+                            apart ? "33" : "31") + "\n";
+    if (!answer.conflict.empty() && !apart)
       flow(say(answer.conflict.size() == 1 ? "resolve.conflict_one" : "resolve.conflict",
                {{"demands", printable(join(answer.conflict, " + "))}}),
            "  ", "  ");
@@ -80,7 +91,7 @@ class ResolvePainter : private Screen {
     flow(say("resolve.groups"), "  ", "  ");
     for (const Answer& group : answer.groups) {
       out_ += "\n";
-      show(group, true);
+      show(group, true, none_);
     }
   }
 
@@ -175,7 +186,7 @@ class ResolvePainter : private Screen {
     for (const Choice& choice : answer.rejected) {
       std::string why;
       const auto& reasons = choice.verdict.reasons;
-      for (size_t i = 0; i < reasons.size() && (i == 0 || style_.verbose); ++i)
+      for (size_t i = 0; i < reasons.size() && (i == 0 || style_.verbose); ++i)  // the decisive one
         why += (i > 0 ? say("semicolon") : "") + reason_text(reasons[i], style_.lang, knowledge_);
       const auto same = std::find_if(groups.begin(), groups.end(),
                                      [&](const Group& group) { return group.why == why; });
@@ -185,6 +196,10 @@ class ResolvePainter : private Screen {
         groups.push_back({why, {&choice}});
     }
     if (groups.empty()) return;
+    // What was asked for and cannot be comes before what nobody asked for.
+    std::stable_partition(groups.begin(), groups.end(), [](const Group& group) {
+      return group.wheels.front()->verdict.reasons.front().id != "requirement";
+    });
     out_ += "  " + say("resolve.others") + "\n";
     for (size_t i = 0; i < groups.size(); ++i) {
       if (!style_.verbose && i == k_rejected) {
@@ -208,6 +223,12 @@ class ResolvePainter : private Screen {
 
   std::string next_step() const {
     const Answer& first = view_.answers.front();
+    for (const Answer& answer : view_.answers) {
+      if (resolve::served(answer)) continue;
+      for (const Answer& group : answer.groups)
+        if (group.usable.empty()) return way_out(group);
+      return way_out(answer);
+    }
     if (view_.answers.size() > 1 || !first.groups.empty()) {
       std::string command = "cufit lock";
       for (const formats::Requirement& one : view_.request.requirements)
@@ -216,19 +237,20 @@ class ResolvePainter : private Screen {
         command += " --for " + shell_word(answer.target.label);
       return say("resolve.lock", {{"command", command + " -o ."}});
     }
-    if (first.usable.empty()) return way_out(first);
     const Choice& best = first.usable.front();
     const bool no_driver = first.target.driver_state == Target::Driver::absent;
     if (no_driver && !best.wheel.is_cpu() && best.wheel.driver_min)
       return say("resolve.update_driver",
                  {{"need", resolve::driver_text(*best.wheel.driver_min)}});
-    return say("resolve.install", {{"command", install_line(best)}});
+    return say("resolve.install",
+               {{"command", install_line(best, first.target, view_.request)}});
   }
 
   // Where nothing fits: a newer driver where that alone helps, another wheel's maker, or a demand
   // to take back.
   std::string way_out(const Answer& answer) const {
     std::optional<Version> driver;
+    std::string older;
     for (const Choice& choice : answer.rejected) {
       const auto& reasons = choice.verdict.reasons;
       if (std::any_of(reasons.begin(), reasons.end(),
@@ -237,6 +259,7 @@ class ResolvePainter : private Screen {
       std::optional<Version> need;  // the highest that this wheel asks for, if only drivers are asked
       for (const resolve::Reason& reason : reasons) {
         if (reason.id == "driver_minor" || reason.id == "gpu_ptx") continue;  // no obstacles
+        if (reason.id == "driver_for_gpu_new" && reasons.size() == 1) older = reason.args.at("need");
         const bool asks = reason.id == "driver_too_old" || reason.id == "driver_for_gpu_old";
         const auto wanted = asks ? parse_version(reason.args.at("need")) : std::nullopt;
         if (!wanted) {
@@ -248,6 +271,7 @@ class ResolvePainter : private Screen {
       if (need && (!driver || *need < *driver)) driver = need;
     }
     if (driver) return say("resolve.update_driver", {{"need", resolve::driver_text(*driver)}});
+    if (!older.empty()) return say("resolve.older_driver", {{"need", older}});
     if (answer.conflict.empty()) return say("resolve.nothing");
     const std::string gpus = resolve::gpus_text(answer.target);
     if (answer.conflict.size() == 1 && answer.target.gpus.size() == 1 &&
@@ -256,7 +280,13 @@ class ResolvePainter : private Screen {
     return say("resolve.relax", {{"demands", join(answer.conflict, ", ")}});
   }
 
+  std::string doctor_line(const Target& target) const {
+    return target.label == "HERE" ? "cufit doctor"
+                                  : "cufit doctor --from " + shell_word(target.label);
+  }
+
   const ResolveView& view_;
+  const std::string none_;
 };
 
 }  // namespace

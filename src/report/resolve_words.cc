@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "base/format.h"
+#include "base/shell_word.h"
 #include "report/resolve.h"
 
 namespace cufit::report {
@@ -17,14 +20,24 @@ std::string reason_text(const resolve::Reason& reason, std::string_view lang,
   return fill(text, args);
 }
 
-std::string install_line(const resolve::Choice& choice) {
+std::string install_line(const resolve::Choice& choice, const resolve::Target& target,
+                         const resolve::Request& request) {
   const resolve::Wheel& wheel = choice.wheel;
-  std::string line = "uv pip install ";
+  std::string line;
+  if (!choice.python.empty() && choice.python != target.preferred_python)
+    line = "uv venv --python " + choice.python + " && ";
+  line += "uv pip install ";
   if (!wheel.on_default_index) line += "--torch-backend " + wheel.tag + " ";
   line += "torch==" + wheel.torch;
-  for (const resolve::Companion& companion : choice.companions)
-    if (companion.package == "torchvision" && !companion.version.empty())
-      line += " torchvision==" + companion.version;
+  for (const resolve::Companion& companion : choice.companions) {
+    const bool asked = std::any_of(
+        request.requirements.begin(), request.requirements.end(),
+        [&](const formats::Requirement& one) { return one.name == companion.package; });
+    if ((asked || companion.package == "torchvision") && !companion.version.empty())
+      line += " " + companion.package + "==" + companion.version;
+  }
+  for (const formats::Requirement& one : request.requirements)
+    if (one.name != "torch" && !resolve::is_judged(one)) line += " " + shell_word(one.text);
   return line;
 }
 

@@ -73,6 +73,13 @@ Companion extension_for(std::string_view package, const Wheel& wheel, const std:
 
 }  // namespace
 
+bool is_judged(const formats::Requirement& requirement) {
+  for (const char* package :
+       {"torch", "torchvision", "torchaudio", "triton", "xformers", "flash-attn", "bitsandbytes"})
+    if (requirement.name == package) return true;
+  return false;
+}
+
 std::vector<Companion> companions_of(const Wheel& wheel, const std::string& python,
                                      const std::vector<ComputeCapability>& ccs,
                                      const Knowledge& knowledge) {
@@ -82,10 +89,18 @@ std::vector<Companion> companions_of(const Wheel& wheel, const std::string& pyth
         {"torchvision", release->torchvision},
         {"torchaudio", release->torchaudio},
         {"triton", wheel.is_cpu() ? std::string_view() : release->triton}};
+    // torch._inductor refuses older GPUs ("Triton only supports devices of CUDA Capability >= 7.0").
+    const bool too_old = std::any_of(ccs.begin(), ccs.end(), [](ComputeCapability cc) {
+      return cc < ComputeCapability{7, 0};
+    });
     for (const auto& [package, version] : own) {
       const char* why = version.empty() ? (wheel.is_cpu() ? "cpu" : "ended") : "";
       if (version.empty() && std::string_view(package) == "torchvision") why = "not_known";
       if (version.empty() && std::string_view(package) == "torchaudio") why = "ended";
+      if (std::string_view(package) == "triton" && too_old && !version.empty()) {
+        out.push_back({package, "", "old_gpu"});
+        continue;
+      }
       out.push_back({package, std::string(version), why});
     }
   }

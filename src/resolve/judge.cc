@@ -145,10 +145,26 @@ void judge_driver(const Wheel& wheel, const Target& target, const Knowledge& kno
   const std::string need = wheel.driver_min ? driver_text(*wheel.driver_min) : "";
   const std::string full = wheel.driver_full ? driver_text(*wheel.driver_full) : "";
   const std::string cuda = text_of(wheel.cuda);
-  if (target.driver_state == Target::Driver::absent)
-    return found.add(Fit::unknown, "driver_absent", {{"need", need}, {"full", full}});
-  if (target.driver_state == Target::Driver::not_told || (!target.driver && !target.driver_cuda))
-    return found.add(Fit::unknown, "driver_not_told", {{"need", need}, {"full", full}});
+  const bool absent = target.driver_state == Target::Driver::absent;
+  if (absent || (!target.driver && !target.driver_cuda)) {
+    // Old GPUs have a last driver, new ones a first.
+    uint32_t first = wheel.driver_min ? wheel.driver_min->part(0) : 0, last = 0;
+    std::string least = need;
+    for (const TargetGpu& gpu : target.gpus) {
+      const knowledge::DriverWindow* window = knowledge.find_window(gpu.cc);
+      if (window == nullptr) continue;
+      if (window->first_branch > first) {
+        first = window->first_branch;
+        least = std::to_string(first);
+      }
+      if (window->last_branch > 0 && (last == 0 || window->last_branch < last))
+        last = window->last_branch;
+    }
+    std::string id = absent ? "driver_absent" : "driver_not_told";
+    if (last > 0) id += "_until";
+    return found.add(Fit::unknown, id,
+                     {{"need", least}, {"full", full}, {"last", std::to_string(last)}});
+  }
   if (!wheel.cuda) return found.add(Fit::unknown, "code_unknown", {{"tag", wheel.tag}});
   std::string have = target.driver ? driver_text(*target.driver) : "";
   if (have.empty()) have = "CUDA " + target.driver_cuda->text();

@@ -24,7 +24,7 @@ const char* to_string(Fit fit);  // "works", "works_minor", ... as in JSON
 bool usable(Fit fit);            // works, works_minor, works_ptx
 
 // Text: message "resolve.reason.<id>" filled with args. Ids: gpu_code, gpu_ptx, gpu_unknown,
-// driver_too_old, driver_minor, driver_compat, driver_not_told, driver_absent, driver_for_gpu_old,
+// driver_too_old, driver_minor, driver_compat, driver_not_told(_until), driver_absent(_until), driver_for_gpu_old,
 // driver_for_gpu_new, ptx_too_new, glibc_too_old, musl, python, platform, jetson, no_gpu, idle_gpu,
 // requirement, policy, extension, default_index.
 struct Reason {

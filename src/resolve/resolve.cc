@@ -102,7 +102,7 @@ void apply_requirement(const formats::Requirement& requirement, Choice& choice) 
   if (requirement.name == "torch") {
     const std::string version = choice.wheel.torch + "+" + choice.wheel.tag;
     if (!formats::satisfies(requirement.clauses, version))
-      reject(choice, {"requirement", {{"requirement", requirement.text}, {"have", version}}});
+      reject(choice, {"requirement", {{"requirement", requirement.text}}});
     return;
   }
   const Companion* companion = find_companion(choice, requirement.name);
@@ -113,7 +113,7 @@ void apply_requirement(const formats::Requirement& requirement, Choice& choice) 
                             {"package", companion->package},
                             {"why", companion->why_not}}});
   if (!formats::satisfies(requirement.clauses, companion->version))
-    reject(choice, {"requirement",
+    reject(choice, {"requirement_companion",
                     {{"requirement", requirement.text},
                      {"have", companion->package + " " + companion->version}}});
 }
@@ -124,8 +124,8 @@ bool offered(const Choice& choice) {
   if (choice.verdict.fit != Fit::unknown) return false;
   return std::all_of(choice.verdict.reasons.begin(), choice.verdict.reasons.end(),
                      [](const Reason& reason) {
-                       return reason.id == "driver_not_told" || reason.id == "driver_absent" ||
-                              reason.id == "gpu_ptx";
+                       return reason.id.rfind("driver_not_told", 0) == 0 ||
+                              reason.id.rfind("driver_absent", 0) == 0 || reason.id == "gpu_ptx";
                      });
 }
 
@@ -225,6 +225,7 @@ std::vector<Answer> resolve_groups(const Target& target, const Request& request,
     }
     if (!found) {  // a GPU that nothing serves, alone
       Answer alone = resolve_together(with_gpus(target, {left.front()}), request, wheels, world);
+      alone.conflict = smallest_conflict(alone);
       groups.push_back(std::move(alone));
       left.erase(left.begin());
       continue;
@@ -261,6 +262,11 @@ Wheel last_for(const Target& target, const std::vector<Wheel>& wheels, const Kno
 }
 
 }  // namespace
+
+bool served(const Answer& answer) {
+  if (!answer.usable.empty()) return true;
+  return !answer.groups.empty() && std::all_of(answer.groups.begin(), answer.groups.end(), served);
+}
 
 Answer resolve(const Target& target, const Request& request, const Knowledge& knowledge) {
   std::vector<Wheel> wheels = known_wheels(knowledge, target.platform);

@@ -18,7 +18,7 @@ namespace cufit::resolve {
 struct Companion {
   std::string package;  // "torchvision", "torchaudio", "triton", "xformers", "flash-attn", ...
   std::string version;  // empty = none goes with this torch
-  // Id of a message "resolve.companion.<id>": torch, cuda, gpu, python, cpu, ended, not_known; empty
+  // Id of a message "resolve.companion.<id>": torch, cuda, gpu, old_gpu, python, cpu, ended, not_known; empty
   // where there is a version.
   std::string why_not;
 };
@@ -58,6 +58,12 @@ struct Answer {
 };
 
 Answer resolve(const Target& target, const Request& request, const knowledge::Knowledge& knowledge);
+
+// As a whole, or every group of its GPUs.
+bool served(const Answer& answer);
+
+// torch or a package that goes with it: everything else is the installer's business.
+bool is_judged(const formats::Requirement& requirement);
 
 std::vector<Companion> companions_of(const Wheel& wheel, const std::string& python,
                                      const std::vector<ComputeCapability>& ccs,

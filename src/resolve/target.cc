@@ -48,6 +48,14 @@ Result<uint32_t> take_count(std::string_view& word) {
   return count;
 }
 
+// Boards that sit beside an Arm processor and nowhere else.
+bool beside_arm(const TargetGpu& gpu) {
+  const std::string name = lower(gpu.name);
+  for (const char* word : {"gb10", "gh200", "gb200", "gb300", "orin", "thor", "xavier", "tegra"})
+    if (contains(name, word)) return true;
+  return false;
+}
+
 Result<std::vector<std::string>> described_gpus(std::string_view text) {
   std::vector<std::string> gpus;
   for (std::string_view part : split(text, '+')) {
@@ -99,6 +107,11 @@ Target target_of(const host::Facts& facts, const knowledge::Knowledge& knowledge
   target.jetson = checks::is_jetson(facts);
   target.driver = input.driver;
   target.driver_cuda = input.driver_cuda;
+  // A cuda-compat library that this GPU or driver refuses (804) says a CUDA version that nothing
+  // here runs.
+  const host::DriverLibrary* compat = checks::active_compat(input);
+  if (compat != nullptr && !checks::may_use_compat(input, *compat) && input.driver)
+    target.driver_cuda = knowledge.driver_cuda(*input.driver);
   if (input.driver || input.driver_cuda)
     target.driver_state = Target::Driver::known;
   else if (says_none(facts.kernel.version) && !target.wsl && !target.jetson)
@@ -119,6 +132,7 @@ Target target_of(const host::Facts& facts, const knowledge::Knowledge& knowledge
 Result<Target> described_target(std::string_view text, const knowledge::Knowledge& knowledge) {
   checks::WhatIf what_if;
   Target settings;
+  settings.platform.clear();
   bool first = true, cpu = false;
   for (std::string_view part : split(text, ',')) {
     const std::string_view word = trimmed(part);
@@ -147,14 +161,22 @@ Result<Target> described_target(std::string_view text, const knowledge::Knowledg
   host::Facts facts;
   if (!what_if.gpus.empty() || !what_if.driver.empty()) {
     Result<host::Facts> assumed = checks::assume(std::move(facts), what_if, knowledge);
-    if (!assumed) return std::move(assumed.error()).in(format("`{}`", std::string(text)));
+    if (!assumed) {
+      // The table's answer names doctor's options; here the text is all there is.
+      Error error = std::move(assumed.error());
+      const size_t option = error.what.rfind("--", 0) == 0 ? error.what.find(": ") : std::string::npos;
+      if (option != std::string::npos) error.what = error.what.substr(option + 2);
+      return std::move(error).in(format("`{}`", std::string(text)));
+    }
     facts = std::move(*assumed);
   }
   Target target = target_of(facts, knowledge, std::string(trimmed(text)));
   if (cpu && what_if.driver.empty()) target.driver_state = Target::Driver::absent;
   target.glibc = settings.glibc;
   target.python = settings.python;
-  target.platform = settings.platform;
+  const bool arm = std::any_of(target.gpus.begin(), target.gpus.end(), beside_arm);
+  target.platform = settings.platform.empty() ? (arm ? "linux_aarch64" : "linux_x86_64")
+                                              : settings.platform;
   return target;
 }
 

@@ -59,6 +59,21 @@ TEST(FactsJson, EveryFieldSurvivesARoundTrip) {
   EXPECT_EQ(back->envs[1].binaries[1].device_code[1].kind, formats::CodeKind::ptx);
 }
 
+// `loadable` and `has_record` begin as true: a false one that is left out would come back as true.
+TEST(FactsJson, FalseSurvivesWhereTrueIsTheDefault) {
+  Facts facts;
+  facts.envs.resize(1);
+  facts.envs[0].binaries.resize(1);
+  facts.envs[0].binaries[0].device_code = {{formats::CodeKind::ptx, "120", "9.0", 2, false}};
+  Distribution one;
+  one.has_record = false;
+  facts.envs[0].distributions = known(std::vector<Distribution>{one}, SourceKind::file, "x");
+  const Result<Facts> back = facts_from_json(facts_to_json(facts), "test");
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_FALSE(back->envs[0].binaries[0].device_code[0].loadable);
+  EXPECT_FALSE(back->envs[0].distributions->at(0).has_record);
+}
+
 TEST(FactsJson, LeavesOutWhatWasNeverAsked) {
   std::string json = facts_to_json(Facts{}, -1);
   EXPECT_EQ(json, R"({"schema":"cufit.facts/1","origin":"live"})");

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <sstream>
 
+#include "host/facts_json.h"
 #include "resolve/conflict.h"
 
 namespace cufit::resolve {
@@ -166,6 +169,38 @@ TEST(Resolve, ConflictIsTheSmallest) {
   EXPECT_EQ(pair.conflict, (std::vector<std::string>{"driver 520", "torch>=2.8"}));
   EXPECT_FALSE(resolve(target("RTX 3090,520"), {}, world()).usable.empty());
   EXPECT_FALSE(resolve(target("RTX 3090,580"), request({"torch>=2.8"}), world()).usable.empty());
+}
+
+// flash-attn has releases, and the card has wheels: only together they have none.
+TEST(Resolve, ConflictOfTwoThatWouldDoAlone) {
+  const Answer answer = resolve(target("RTX 2080 Ti,580"), request({"flash-attn"}), world());
+  EXPECT_EQ(answer.conflict, (std::vector<std::string>{
+                                 "flash-attn", "NVIDIA GeForce RTX 2080 Ti (7.5)"}));
+}
+
+TEST(Resolve, OldGpuHasALastDriver) {
+  const Answer answer = resolve(target("GTX 1080"), {}, world());
+  ASSERT_FALSE(answer.usable.empty());
+  const Reason& reason = answer.usable.front().verdict.reasons.front();
+  EXPECT_EQ(reason.id, "driver_not_told_until");
+  EXPECT_EQ(reason.args.at("last"), "580");
+}
+
+// A libcuda of cuda-compat that GeForce refuses says CUDA 13.0; the driver below is of CUDA 12.2.
+TEST(Target, RefusedCompatLibraryDoesNotCount) {
+  std::ifstream file(CUFIT_SOURCE_DIR "/tests/machines/rtx4090-compat-804/facts.json");
+  std::stringstream text;
+  text << file.rdbuf();
+  const auto facts = host::facts_from_json(text.str(), "facts.json");
+  ASSERT_TRUE(facts);
+  const Target machine = target_of(*facts, world(), "x");
+  EXPECT_EQ(machine.driver_cuda->text(), "12.2");
+  EXPECT_EQ(resolve(machine, {}, world()).usable.front().verdict.fit, Fit::works_minor);
+}
+
+TEST(Target, BoardsBesideAnArmProcessor) {
+  EXPECT_EQ(target("GB10,580").platform, "linux_aarch64");
+  EXPECT_EQ(target("GH200,550,arch=x86_64").platform, "linux_x86_64");
 }
 
 TEST(Resolve, MixedMachineInGroups) {
