@@ -107,7 +107,11 @@ Explanation Explainer::finish(const Options& options) {
   std::vector<std::string_view> clues;
   for (const auto& [clue, found] : evidence.clues) clues.push_back(clue);
   const Votes votes = vote(part, clues, state_->knowledge);
-  Ranking ranking = rank_causes(state_->knowledge, evidence, findings, !options.beside, votes);
+  if (options.dead) out.program_error = read_program_error(lines);
+  const bool ordinary =
+      out.program_error && out.program_error->kind != ProgramError::Kind::other_exception;
+  Ranking ranking = rank_causes(state_->knowledge, evidence, findings, !options.beside, votes,
+                                options.dead ? &*options.dead : nullptr, ordinary);
   out.causes = std::move(ranking.causes);
   out.ignored = std::move(ranking.ignored);
   out.clues.assign(clues.begin(), clues.end());

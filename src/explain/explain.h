@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "checks/finding.h"
+#include "explain/program_error.h"
 #include "formats/oom_message.h"
 #include "host/facts.h"
 #include "knowledge/knowledge.h"
@@ -57,15 +58,25 @@ struct Explanation {
   std::vector<Ignored> ignored;
   host::Facts facts;  // claimed by the text, joined with those beside it
   std::optional<formats::OomMessage> oom;
-  std::vector<std::string> clues;  // what the text says, by the names of data/clues
-  uint64_t lines = 0;  // of all texts
+  std::optional<ProgramError> program_error;  // with Options::dead
+  std::vector<std::string> clues;             // what the text says, by the names of data/clues
+  uint64_t lines = 0;                         // of all texts
   size_t files = 0;
   bool thinned = false;  // the middle of a long input was searched but not kept in full
+};
+
+// The text is what a program wrote before it died on the machine `beside`. Nobody asks there what
+// the machine lacks, and most programs die of themselves: a cause needs signs in the text, to which
+// the machine's facts may add; words and facts alone name none.
+struct DeadRun {
+  bool without_gpu =
+      false;  // its environment is made for no GPU: causes about GPUs are none of its
 };
 
 struct Options {
   std::string name = "stdin";           // what sources of facts call the text: "train.log:12"
   const host::Facts* beside = nullptr;  // this machine's or a recording's facts (--here, --from)
+  std::optional<DeadRun> dead;
 };
 
 class Explainer {

@@ -31,6 +31,11 @@ constexpr size_t k_few = 3;
 constexpr double k_vote_few = 0.01;
 
 constexpr double k_close = 0.15;  // scores by signs that differ less say the same
+// What the text of a dead run must hold of a cause: at least one sign.
+constexpr double k_spoken = k_least;
+// Signs of a kill say who died, not who killed; from this weight on the killer is named.
+constexpr int k_names_killer = 90;
+
 constexpr size_t k_causes = 8, k_evidence_lines = 6;
 
 struct Candidate {
@@ -40,6 +45,7 @@ struct Candidate {
   std::string_view variant;  // of the strongest sign
   std::vector<std::pair<int, EvidenceLine>> lines;
   const checks::Finding* finding = nullptr;
+  double by_signs = 0;
   double vote = 0;  // probability by words
   double vote_order = 0;
   double score() const { return 1.0 - doubt; }
@@ -77,10 +83,23 @@ bool is_claimed(const checks::Finding& finding) {
                       [](const checks::Evidence& item) { return item.kind == "assumed"; });
 }
 
+// A layer that an environment without a GPU does not touch.
+bool is_about_gpus(std::string_view layer) {
+  constexpr std::string_view k_layers[] = {
+      "hardware", "platform",  "kernel-driver", "driver-runtime", "wsl",     "container",
+      "capacity", "multi-gpu", "growth",        "allocator",      "outside", "quota"};
+  return std::find(std::begin(k_layers), std::end(k_layers), layer) != std::end(k_layers);
+}
+
 class Ranker {
  public:
-  Ranker(const knowledge::Knowledge& knowledge, const TextEvidence& evidence)
-      : knowledge_(knowledge), evidence_(evidence), candidates_(knowledge.findings.size()) {}
+  Ranker(const knowledge::Knowledge& knowledge, const TextEvidence& evidence, const DeadRun* dead,
+         bool ordinary_error)
+      : knowledge_(knowledge),
+        evidence_(evidence),
+        candidates_(knowledge.findings.size()),
+        dead_(dead),
+        ordinary_error_(ordinary_error) {}
 
   void add_signs() {
     for (size_t i = 0; i < candidates_.size(); ++i) {
@@ -94,6 +113,8 @@ class Ranker {
         for (const EvidenceLine& line : hit.lines)
           candidate.lines.emplace_back(hit.sign->weight, line);
       }
+      candidate.by_signs = candidate.score();
+      if (!is_spoken_of(i)) candidate = Candidate();
     }
   }
 
@@ -105,10 +126,13 @@ class Ranker {
       if (only_text && rests_on_absence(finding)) continue;
       const bool error = finding.severity == checks::Severity::error;
       if (!error && finding.severity != checks::Severity::warning) continue;
+      bool counts = false;
       for (size_t i = 0; i < candidates_.size(); ++i) {
         if (knowledge_.findings[i].id != finding.id || !is_cause(knowledge_.findings[i])) continue;
         Candidate& candidate = candidates_[i];
         if (candidate.finding && candidate.finding->severity == checks::Severity::error) continue;
+        if (!is_spoken_of(i)) continue;
+        counts = true;
         candidate.finding = &finding;
         // Facts that prove it and a failure that is how it shows.
         const bool shows = error && candidate.strongest >= 40;
@@ -128,6 +152,7 @@ class Ranker {
                                item.kind == "claimed" ? std::string() : item.detail, item.value});
         }
       }
+      if (dead_ && !counts) continue;
       for (const std::string& effect : finding.consequences) echoes_.push_back(effect);
     }
   }
@@ -159,6 +184,7 @@ class Ranker {
     for (const WordVote& vote : votes.causes) {
       for (size_t i = 0; i < candidates_.size(); ++i) {
         if (knowledge_.findings[i].id != vote.cause || !is_cause(knowledge_.findings[i])) continue;
+        if (!is_spoken_of(i)) continue;
         candidates_[i].vote = vote.probability;
         candidates_[i].vote_order = (vote.memory ? k_vote_weight_memory : k_vote_weight) *
                                     vote.kind * std::sqrt(vote.of_kind);
@@ -200,6 +226,15 @@ class Ranker {
   }
 
  private:
+  // Whether the text holds enough of the cause for facts and words to count; always, unless it is a
+  // dead run's.
+  bool is_spoken_of(size_t index) const {
+    if (!dead_) return true;
+    if (dead_->without_gpu && is_about_gpus(knowledge_.findings[index].category)) return false;
+    const Candidate& candidate = candidates_[index];
+    return candidate.certain || candidate.by_signs >= (ordinary_error_ ? k_likely : k_spoken);
+  }
+
   // The clue that rules the cause out; without data where none does.
   std::string_view contradiction(size_t index) const {
     for (std::string_view clue : knowledge_.findings[index].against) {
@@ -251,8 +286,14 @@ class Ranker {
   // Signs that the words of the text do not bear out need to be many: of causes with such signs
   // from k_likely on 66 % were right, of all others 95 %, from k_surely on 84 %.
   bool is_likely(const Candidate& candidate) const {
+    if (dead_ && is_kill(candidate) && candidate.strongest < k_names_killer) return false;
     return candidate.score() >=
            (words_count_ && candidate.vote < k_vote_bears ? k_surely : k_likely);
+  }
+
+  bool is_kill(const Candidate& candidate) const {
+    const size_t index = static_cast<size_t>(&candidate - candidates_.data());
+    return knowledge_.findings[index].id == "host_ram_kill" && evidence_.has("sigkill");
   }
 
   Cause cause(size_t index) const {
@@ -299,6 +340,8 @@ class Ranker {
   const knowledge::Knowledge& knowledge_;
   const TextEvidence& evidence_;
   std::vector<Candidate> candidates_;  // by index of the finding
+  const DeadRun* dead_;
+  const bool ordinary_error_;
   std::vector<std::string> echoes_;
   bool words_count_ = false;
 };
@@ -318,8 +361,9 @@ const char* to_string(Confidence confidence) {
 }
 
 Ranking rank_causes(const knowledge::Knowledge& knowledge, const TextEvidence& evidence,
-                    std::span<const checks::Finding> findings, bool only_text, const Votes& votes) {
-  Ranker ranker(knowledge, evidence);
+                    std::span<const checks::Finding> findings, bool only_text, const Votes& votes,
+                    const DeadRun* dead, bool ordinary_error) {
+  Ranker ranker(knowledge, evidence, dead, ordinary_error);
   ranker.add_signs();
   ranker.add_findings(findings, only_text);
   ranker.add_votes(votes);

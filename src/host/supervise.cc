@@ -29,6 +29,7 @@ namespace {
 constexpr int k_passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 // What the program's own children still write after its end is waited for this long.
 constexpr double k_quiet_seconds = 0.2, k_drain_seconds = 2;
+constexpr double k_sample_seconds = 0.25;  // of host memory
 
 // One way of output: what comes from `from` goes to `to`.
 struct Channel {
@@ -108,6 +109,7 @@ class Supervision {
   void write_output(Channel& channel);
   static pollfd wish_of(const Channel& channel);
   void keep(std::string_view bytes);
+  void sample_host_memory(double now);
   int wait_milliseconds(double now) const;
   bool has_pending() const { return !out_.pending.empty() || !err_.pending.empty(); }
   bool open_channels() const { return out_.from >= 0 || err_.from >= 0 || has_pending(); }
@@ -121,7 +123,7 @@ class Supervision {
   int signals_ = -1;
   std::optional<MemorySampler> sampler_;
   Supervised result_;
-  double begin_ = 0, ended_ = 0, last_output_ = 0;
+  double begin_ = 0, ended_ = 0, last_output_ = 0, sampled_ = 0;
   void (*pipe_before_)(int) = SIG_DFL;
 };
 
@@ -251,6 +253,8 @@ void Supervision::reap() {
   result_.seconds = ended_ - begin_;
   result_.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   result_.exit_code = result_.signal != 0 ? 128 + result_.signal : WEXITSTATUS(status);
+  result_.host_memory_age_seconds = ended_ - sampled_;
+  result_.kills_after = read_memory_kills(host_);
   if (!sampler_) return;
   sampler_->read_some();
   result_.memory = sampler_->last();
@@ -259,7 +263,17 @@ void Supervision::reap() {
   sampler_.reset();
 }
 
+void Supervision::sample_host_memory(double now) {
+  if (ended_ != 0 || now - sampled_ < k_sample_seconds) return;
+  if (const std::optional<HostMemory> memory = read_host_memory(host_)) {
+    result_.host_memory = memory;
+    sampled_ = now;
+  }
+}
+
 int Supervision::wait_milliseconds(double now) const {
+  if (ended_ == 0 && result_.host_memory)
+    return static_cast<int>(std::max(0.0, sampled_ + k_sample_seconds - now) * 1000) + 1;
   if (ended_ == 0 || has_pending()) return -1;
   const double quiet = std::max(ended_, last_output_) + k_quiet_seconds - now;
   const double left = std::min(quiet, ended_ + k_drain_seconds - now);
@@ -268,7 +282,9 @@ int Supervision::wait_milliseconds(double now) const {
 
 void Supervision::loop() {
   while (ended_ == 0 || (open_channels() && !given_up_)) {
-    const int wait = wait_milliseconds(DriverCalls::now());
+    const double now = DriverCalls::now();
+    sample_host_memory(now);
+    const int wait = wait_milliseconds(now);
     if (wait == 0) return;
     const int sampled = sampler_ ? sampler_->pipe() : -1;
     pollfd polled[] = {wish_of(out_), wish_of(err_), {signals_, POLLIN, 0}, {sampled, POLLIN, 0}};
@@ -293,6 +309,7 @@ Result<Supervised> Supervision::run() {
   pipe_before_ = signal(SIGPIPE, SIG_IGN);
   blocked_ = true;
   begin_ = DriverCalls::now();
+  result_.kills_before = read_memory_kills(host_);
   if (Result<void> started = start(); !started) return started.error();
   if (result_.not_started) return std::move(result_);
   if (options_.sample_memory) sampler_.emplace(host_);

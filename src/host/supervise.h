@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "host/memory_kills.h"
 #include "host/memory_sampler.h"
 #include "host/start_program.h"
 
@@ -38,6 +39,9 @@ struct Supervised {
   uint64_t output_bytes = 0;      // of all of it
   std::vector<GpuMemory> memory;  // the last sample
   double memory_age_seconds = 0;  // before the end
+  MemoryKills kills_before, kills_after;
+  std::optional<HostMemory> host_memory;  // the last sample of four a second
+  double host_memory_age_seconds = 0;     // before the end
 };
 
 // Signals that reach cufit are passed on; what the terminal sends reaches the program by itself.
