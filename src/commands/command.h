@@ -11,7 +11,16 @@
 namespace cufit::commands {
 
 // Exit codes of every command.
-enum Exit { k_ok = 0, k_findings = 1, k_usage = 2, k_failed = 3, k_interrupted = 130 };
+// k_refused: `cufit run` started no program; 125 as env(1) and docker have it, apart from a program's
+// own codes.
+enum Exit {
+  k_ok = 0,
+  k_findings = 1,
+  k_usage = 2,
+  k_failed = 3,
+  k_refused = 125,
+  k_interrupted = 130
+};
 
 struct Option {
   std::string_view flags;  // "-v,--verbose" or "--env"; positional: "PATH"

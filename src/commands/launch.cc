@@ -28,13 +28,24 @@ std::string message(std::string_view key, const Arguments& arguments,
       args);
 }
 
-int start(const LaunchChoice& choice, const resolve::LockClass& chosen, const host::Host& machine,
+// "numpy" of "numpy>=1.26"
+std::string requirement_name(const std::string& requirement) {
+  return lower(requirement.substr(0, requirement.find_first_of("<>=!~;[( @,")));
+}
+
+int start(const LaunchChoice& choice, const FoundLock& found, const host::Host& machine,
           const Arguments& arguments) {
+  const resolve::LockClass& chosen = found.lock.classes[choice.index];
   const host::RealHost here;
   SupervisedLaunch launch;
   launch.class_name = chosen.name;
   launch.torch = chosen.wheel.torch;
   launch.env = choice.env;
+  launch.is_cpu = chosen.wheel.is_cpu();
+  launch.must_haves = {"torch"};
+  for (const std::string& requirement : found.lock.requirements)
+    launch.must_haves.push_back(requirement_name(requirement));
+  launch.remake = create_command(found.folder, chosen.name);
   launch.start.variables = host::activated_variables(here, choice.env, chosen.name);
   launch.start.command = arguments.all("COMMAND");
   launch.start.sample_memory = choice.live.sight == resolve::LiveTarget::Sight::gpus;
@@ -70,10 +81,10 @@ int run_launch(const Arguments& arguments) {
   const std::string lang = language(arguments);
   if (choice->refusal) {
     std::fputs(report::refusal_text(*choice->refusal, view, lang).c_str(), stderr);
-    return k_findings;
+    return k_refused;
   }
   if (!arguments.has("quiet")) complain(report::launch_line(view, lang));
-  return start(*choice, lock.classes[choice->index], machine, arguments);
+  return start(*choice, **found, machine, arguments);
 }
 
 }  // namespace cufit::commands

@@ -109,6 +109,21 @@ std::vector<LaunchGroup> groups_of(const LockFile& lock, const LiveTarget& live,
   return out;
 }
 
+// The command that locks anew for the same targets and a machine without a GPU.
+std::string with_cpu_class(const FoundLock& found) {
+  std::string out = "cufit lock";
+  for (const std::string& target : found.lock.targets)
+    if (target != "cpu") out += " --for " + shell_word(target);
+  return out + " --for cpu -o " +
+         (working_folder() == found.folder ? std::string(".") : shell_word(found.folder));
+}
+
+bool has_cpu_class(const LockFile& lock) {
+  for (const LockClass& one : lock.classes)
+    if (one.wheel.is_cpu()) return true;
+  return false;
+}
+
 LaunchRefusal nothing_fits(const FoundLock& found, const LaunchChoice& choice,
                            const resolve::Policy& policy, const Knowledge& knowledge) {
   LaunchRefusal out;
@@ -119,6 +134,12 @@ LaunchRefusal nothing_fits(const FoundLock& found, const LaunchChoice& choice,
       if (!group.class_name.empty()) out.id = "groups";
     if (!out.id.empty()) return out;
     out.groups.clear();
+  }
+  if (choice.live.sight == LiveTarget::Sight::none && !found.lock.classes.empty() &&
+      !has_cpu_class(found.lock)) {
+    out.id = "no_cpu_class";
+    out.next = with_cpu_class(found);
+    return out;
   }
   out.id = "no_fit";
   for (size_t i = 0; i < found.lock.classes.size(); ++i)
@@ -137,8 +158,7 @@ Result<std::optional<LaunchRefusal>> environment_of(const FoundLock& found, cons
   folder = paths.folder;
   LaunchRefusal out;
   out.args = {{"class", one.name}, {"env", folder}};
-  out.next = "cufit env create " + shell_word(one.name);
-  if (working_folder() != found.folder) out.next += " --lock " + shell_word(found.folder);
+  out.next = create_command(found.folder, one.name);
   std::string why;
   if (!std::filesystem::exists(folder)) {
     out.id = "env_missing";
@@ -180,6 +200,12 @@ Result<std::optional<FoundLock>> find_lock(const Arguments& arguments) {
   if (std::filesystem::is_directory(path, ignored)) path += std::string("/") + k_lock_name;
   CUFIT_TRY(found, load_lock(path));
   return std::optional<FoundLock>(std::move(found));
+}
+
+std::string create_command(const std::string& lock_folder, const std::string& class_name) {
+  std::string out = "cufit env create " + shell_word(class_name);
+  if (working_folder() != lock_folder) out += " --lock " + shell_word(lock_folder);
+  return out;
 }
 
 Result<LaunchChoice> choose_class(const FoundLock& found, const std::string& asked_class,

@@ -24,6 +24,9 @@ struct FoundLock {
 // of its parents; nullopt = none of these names one.
 Result<std::optional<FoundLock>> find_lock(const Arguments& arguments);
 
+// The command that makes the environment of a class: "cufit env create cu126".
+std::string create_command(const std::string& lock_folder, const std::string& class_name);
+
 // The class of --env, else the one that fits what this process sees. A refusal is a finding about
 // the machine, the lock or the environments; an Error is usage or a file that cannot be read.
 struct LaunchChoice {

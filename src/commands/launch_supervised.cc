@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/launch_supervised.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
 
 #include "base/format.h"
@@ -47,60 +51,164 @@ host::Facts facts_after(const host::Host& machine, const std::string& env) {
   return host::collect(machine, options);
 }
 
-explain::Explanation explain_end(const host::Supervised& run, const host::Facts& facts) {
-  const Knowledge& knowledge = Knowledge::builtin();
-  explain::Explainer explainer(knowledge);
+// What the system told of host memory, where it speaks for a kill: evidence and its source.
+std::vector<explain::EvidenceLine> memory_evidence(const host::Supervised& run) {
+  std::vector<explain::EvidenceLine> out;
+  const auto rose = [](const std::optional<uint64_t>& before,
+                       const std::optional<uint64_t>& after) {
+    return before && after && *after > *before;
+  };
+  const auto counted = [&](const std::string& file, uint64_t before, uint64_t after) {
+    out.push_back({0, file, format("oom_kill {} -> {}", before, after)});
+  };
+  if (rose(run.kills_before.cgroup, run.kills_after.cgroup))
+    counted(run.kills_after.cgroup_file, *run.kills_before.cgroup, *run.kills_after.cgroup);
+  if (rose(run.kills_before.machine, run.kills_after.machine))
+    counted("/proc/vmstat", *run.kills_before.machine, *run.kills_after.machine);
+  // What is left for programs that ask; the killer strikes near zero.
+  constexpr uint64_t k_little_percent = 3;
+  const bool fresh = run.host_memory && run.host_memory_age_seconds < 1;
+  if (fresh &&
+      run.host_memory->available_bytes < run.host_memory->total_bytes / 100 * k_little_percent)
+    out.push_back(
+        {0, "/proc/meminfo",
+         format("MemAvailable {} of {}, {:.1f} s before the end",
+                format_bytes(run.host_memory->available_bytes),
+                format_bytes(run.host_memory->total_bytes), run.host_memory_age_seconds)});
+  return out;
+}
+
+// A program that is killed says nothing; whether host memory ran out, the system does.
+void add_memory_kill(const host::Supervised& run, explain::Explanation& explanation) {
+  constexpr int k_killed = 128 + SIGKILL;  // also of a child, as a shell reports it
+  if (run.exit_code != k_killed) return;
+  std::vector<explain::EvidenceLine> evidence = memory_evidence(run);
+  if (evidence.empty()) return;
+  const char* const k_id = "host_ram_kill";
+  std::vector<explain::Cause>& causes = explanation.causes;
+  explain::Cause cause;
+  cause.id = k_id;
+  cause.finding.id = k_id;
+  cause.finding.variant = "text";
+  cause.would_decide = true;
+  for (size_t i = 0; i < causes.size(); ++i) {
+    if (causes[i].id != k_id) continue;
+    cause = std::move(causes[i]);
+    causes.erase(causes.begin() + static_cast<std::ptrdiff_t>(i));
+    break;
+  }
+  cause.confidence = explain::Confidence::likely;
+  cause.score = 0.9;
+  for (explain::EvidenceLine& line : cause.evidence) evidence.push_back(std::move(line));
+  cause.evidence = std::move(evidence);
+  const bool proved = !causes.empty() && causes[0].confidence == explain::Confidence::certain;
+  causes.insert(causes.begin() + (proved ? 1 : 0), std::move(cause));
+}
+
+explain::Explanation explain_end(const SupervisedLaunch& launch, const host::Supervised& run,
+                                 const host::Facts& facts) {
+  explain::Explainer explainer(Knowledge::builtin());
   explainer.begin("output");
   explainer.add(report::plain_tail(run.tail));
-  // A program that is killed says nothing; how it ended is then all there is.
-  if (run.signal != 0) {
-    explainer.begin("end");
-    explainer.add(report::end_text(run, "en", knowledge) + "\n");
-  }
   explain::Options options;
   options.name = "output";
   options.beside = &facts;
-  return explainer.finish(options);
+  options.dead = explain::DeadRun{launch.is_cpu};
+  explain::Explanation out = explainer.finish(options);
+  add_memory_kill(run, out);
+  return out;
 }
 
-std::string json_name(const std::string& text_name) {
-  return (ends_with(text_name, ".txt") ? text_name.substr(0, text_name.size() - 4) : text_name) +
-         ".json";
+// The command that makes the environment anew, where it lacks what its lock asks for.
+std::string remake(const SupervisedLaunch& launch, const explain::Explanation& explanation) {
+  const auto& error = explanation.program_error;
+  if (!error || error->kind != explain::ProgramError::Kind::module) return {};
+  const bool locked = std::find(launch.must_haves.begin(), launch.must_haves.end(),
+                                error->module) != launch.must_haves.end();
+  return locked ? launch.remake : std::string();
 }
 
-void write_report(const report::DeathView& view, const Arguments& arguments) {
+struct ReportNames {
+  std::string text, json;
+};
+
+// "r.txt" and "r.json" of either; any other name is the text's.
+ReportNames names_of(const std::string& name) {
+  std::string stem = name;
+  const bool is_json = ends_with(name, ".json");
+  if (is_json || ends_with(name, ".txt")) stem.resize(name.size() - (is_json ? 5 : 4));
+  return {is_json ? stem + ".txt" : name, stem + ".json"};
+}
+
+// Why no file of this name can be made; 0 = it can.
+int writing_fails(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) return EISDIR;
+    if (access(path.c_str(), W_OK) != 0) return errno;
+    if (!S_ISREG(status.st_mode)) return 0;
+  }
+  return access(folder.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
+}
+
+// --report, where it can be written; said before the program starts, which may run for days.
+std::string report_name(const Arguments& arguments) {
+  const std::string asked = arguments.get("report");
+  if (asked.empty()) return {};
+  const ReportNames names = names_of(asked);
+  for (const std::string& path : {names.text, names.json}) {
+    const int number = writing_fails(path);
+    if (number == 0) continue;
+    complain(message("death.report_elsewhere", arguments,
+                     {{"file", shell_word(path)},
+                      {"why", std::strerror(number)},
+                      {"default", "cufit-report-*.txt"}}));
+    return {};
+  }
+  return asked;
+}
+
+void write_report(const report::DeathView& view, const std::string& asked,
+                  const Arguments& arguments) {
   report::Style style = style_for(arguments);
   style.colour = false;
   style.verbose = true;
   style.width = 100;
-  const std::string name = arguments.get(
-      "report", format("cufit-report-{}-{}.txt", utc("%Y%m%dT%H%M%SZ"), view.run.pid));
-  for (const auto& [path, text] : {std::pair(name, report::death_text(view, style)),
-                                   std::pair(json_name(name), report::death_json(view))}) {
+  const ReportNames names =
+      names_of(asked.empty() ? format("cufit-report-{}-{}.txt", utc("%Y%m%dT%H%M%SZ"), view.run.pid)
+                             : asked);
+  for (const auto& [path, text] : {std::pair(names.text, report::death_text(view, style)),
+                                   std::pair(names.json, report::death_json(view))}) {
     if (auto written = write_whole_file(path, text); !written) {
       complain(written.error().text());
       return;
     }
   }
   complain(message("death.written", arguments,
-                   {{"file", shell_word(name)}, {"json", shell_word(json_name(name))}}));
+                   {{"file", shell_word(names.text)}, {"json", shell_word(names.json)}}));
 }
 
 void explain_death(const SupervisedLaunch& launch, const host::Supervised& run,
-                   const host::Host& machine, const Arguments& arguments) {
+                   const host::Host& machine, const std::string& report,
+                   const Arguments& arguments) {
   const Knowledge& knowledge = Knowledge::builtin();
   const std::string time = utc("%Y-%m-%dT%H:%M:%SZ");
   const host::Facts after = facts_after(machine, launch.env);
-  const explain::Explanation explanation = explain_end(run, after);
+  const explain::Explanation explanation = explain_end(launch, run, after);
   const report::DeathView view{
-      run,  explanation,       after,        knowledge, launch.start.command,
-      time, launch.class_name, launch.torch, launch.env};
+      run,  explanation,       after,        knowledge,  launch.start.command,
+      time, launch.class_name, launch.torch, launch.env, remake(launch, explanation)};
   report::Style style = style_for(arguments);
   style.colour = style.colour && isatty(STDERR_FILENO);
   complain(
       message("death.ended", arguments, {{"end", report::end_text(run, style.lang, knowledge)}}));
-  std::fputs(report::explain_text({explanation, knowledge, false}, style).c_str(), stderr);
-  write_report(view, arguments);
+  const std::string reason = report::death_reason(view, style.lang);
+  if (!reason.empty()) complain(reason);
+  if (report::shows_causes(view))
+    std::fputs(report::explain_text({explanation, knowledge, false}, style).c_str(), stderr);
+  write_report(view, report, arguments);
 }
 
 }  // namespace
@@ -113,10 +221,11 @@ int not_started(const host::StartFailure& failure, const Arguments& arguments) {
 
 int launch_supervised(const SupervisedLaunch& launch, const host::Host& machine,
                       const Arguments& arguments) {
+  const std::string report = report_name(arguments);
   const Result<host::Supervised> run = host::supervise(machine, launch.start);
   if (!run) return give_up(run.error());
   if (run->not_started) return not_started(*run->not_started, arguments);
-  if (is_failure(*run)) explain_death(launch, *run, machine, arguments);
+  if (is_failure(*run)) explain_death(launch, *run, machine, report, arguments);
   // A shell goes on with its loop where Ctrl-C ended the program and this process merely returned.
   if (run->signal == SIGINT) {
     signal(SIGINT, SIG_DFL);

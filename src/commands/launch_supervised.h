@@ -14,6 +14,9 @@ namespace cufit::commands {
 struct SupervisedLaunch {
   host::SuperviseOptions start;
   std::string class_name, torch, env;
+  bool is_cpu = false;                  // the class is made for no GPU
+  std::vector<std::string> must_haves;  // modules that the lock asks for
+  std::string remake;                   // command that makes the environment anew
 };
 
 // The program's exit code; where it could not be started, the one of a shell.

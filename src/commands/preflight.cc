@@ -196,6 +196,12 @@ std::string machine_text(const host::Facts& facts, const std::string& lang) {
                       {{"gpus", gpus}, {"driver", resolve::driver_text(*target.driver)}});
 }
 
+// A class of a lock is made anew; of any other environment, what suits this machine is said.
+std::string way_to_torch(const Subject& subject) {
+  if (subject.class_name.empty() || subject.lock_folder.empty()) return "cufit resolve torch";
+  return create_command(subject.lock_folder, subject.class_name);
+}
+
 // The finding that decides, and how many more of its kind there are.
 void take_cause(const checks::Report& report, Severity severity, About about,
                 report::PreflightView& view) {
@@ -276,9 +282,13 @@ int run_preflight(const Arguments& arguments) {
   }
   const About about = without_gpu ? About::without_gpu : About::all;
   take_cause(report, Severity::error, about, view);
+  const bool no_torch = env == nullptr || !checks::has_torch(*env);
+  if (no_torch && (view.cause == nullptr || view.cause->id == "torch_not_installed" ||
+                   view.cause->id == "no_python_env"))
+    view.next = way_to_torch(*subject);
   if (view.cause != nullptr) {
     view.answer = Answer::not_ready;
-  } else if (env == nullptr || !checks::has_torch(*env)) {
+  } else if (no_torch) {
     view.answer = subject->env.empty() ? Answer::unknown : Answer::not_ready;
     view.said_id = "no_torch";
     view.said = report::fill(knowledge.message("preflight.no_torch", lang),

@@ -31,6 +31,22 @@ Json memory_after(const host::Facts& facts) {
   return {{"gpus", std::move(gpus)}};
 }
 
+Json host_memory(const host::Supervised& run) {
+  Json out = Json::object();
+  if (run.host_memory) {
+    out["seconds_before_end"] = run.host_memory_age_seconds;
+    out["total_bytes"] = run.host_memory->total_bytes;
+    out["available_bytes"] = run.host_memory->available_bytes;
+  }
+  const auto kills = [&](const char* name, const std::optional<uint64_t>& before,
+                         const std::optional<uint64_t>& after) {
+    if (before && after) out[name] = {{"before", *before}, {"after", *after}};
+  };
+  kills("cgroup_oom_kills", run.kills_before.cgroup, run.kills_after.cgroup);
+  kills("machine_oom_kills", run.kills_before.machine, run.kills_after.machine);
+  return out;
+}
+
 }  // namespace
 
 std::string death_json(const DeathView& view) {
@@ -48,6 +64,10 @@ std::string death_json(const DeathView& view) {
   out["seconds"] = view.run.seconds;
   if (!view.run.memory.empty()) out["memory_before"] = memory_before(view.run);
   out["memory_after"] = memory_after(view.after);
+  const std::string reason = death_reason(view, "en");
+  if (!reason.empty()) out["reason"] = reason;
+  if (view.explanation.program_error) out["last_error"] = view.explanation.program_error->line;
+  out["host_memory"] = host_memory(view.run);
   out["explanation"] =
       Json::parse(explain_json({view.explanation, view.knowledge}), nullptr, false);
   out["output_bytes"] = view.run.output_bytes;

@@ -117,7 +117,9 @@ std::string death_text(const DeathView& view, const Style& style) {
                  {{"class", view.class_name}, {"torch", view.torch}, {"env", view.env}}) +
          "\n\n";
   out += memory_lines(view, lang) + "\n";
-  out += explain_text({view.explanation, view.knowledge}, style) + "\n";
+  const std::string reason = death_reason(view, lang);
+  if (!reason.empty()) out += reason + "\n\n";
+  if (shows_causes(view)) out += explain_text({view.explanation, view.knowledge}, style) + "\n";
   out += message(view, view.run.tail.size() < view.run.output_bytes ? "tail_part" : "tail", lang,
                  {{"size", format_bytes(view.run.tail.size())},
                   {"all", format_bytes(view.run.output_bytes)}}) +

@@ -21,7 +21,7 @@ struct LaunchGroup {
 };
 
 struct LaunchRefusal {
-  // Message "run.refused.<id>": no_fit, groups, unclear, policy, env_missing, env_stale,
+  // Message "run.refused.<id>": no_fit, no_cpu_class, groups, unclear, policy, env_missing, env_stale,
   // env_broken.
   std::string id;
   std::map<std::string, std::string> args;
