@@ -11,14 +11,13 @@
 namespace cufit::commands {
 
 // Exit codes of every command.
-// k_refused: `cufit run` started no program; 125 as env(1) and docker have it, apart from a program's
-// own codes.
+// k_refused: `cufit run` started no program; a finding like any other, and preflight asks beforehand.
 enum Exit {
   k_ok = 0,
   k_findings = 1,
   k_usage = 2,
   k_failed = 3,
-  k_refused = 125,
+  k_refused = 1,
   k_interrupted = 130
 };
 

@@ -61,7 +61,7 @@ std::vector<PackageVersion> packages_of(const formats::Pylock& lock) {
   for (const formats::PylockPackage& one : lock.packages) {
     std::string version = one.version;
     if (version.empty()) version = one.vcs.empty() ? one.directory : one.vcs;
-    if (version.empty()) version = "?";
+    if (version.empty()) version.assign(1, '?');  // = "?" makes g++ 12 warn
     std::vector<std::string>& versions = found[one.name];
     if (std::find(versions.begin(), versions.end(), version) == versions.end())
       versions.push_back(std::move(version));
