@@ -222,6 +222,13 @@ int run_env_check(const Arguments& arguments) {
          examine_environment(one, *lock, paths->folder, facts, *policy, true))
       findings.push_back(std::move(one_finding));
   }
+  resolve::LockFile looked_at = found->lock;
+  looked_at.classes.clear();
+  for (const size_t index : *chosen) looked_at.classes.push_back(found->lock.classes[index]);
+  for (checks::Finding& forbidden : resolve::check_policy(looked_at, *policy)) {
+    forbidden.args["at"] = arguments.has("lock") ? " -o " + shell_word(arguments.get("lock")) : "";
+    findings.push_back(std::move(forbidden));
+  }
   const bool bad = std::any_of(findings.begin(), findings.end(), [](const checks::Finding& one) {
     return one.severity != checks::Severity::note && one.severity != checks::Severity::ok;
   });

@@ -13,6 +13,7 @@
 #include "commands/targets.h"
 #include "host/probe.h"
 #include "report/preflight.h"
+#include "report/resolve.h"
 
 namespace cufit::commands {
 namespace {
@@ -65,6 +66,16 @@ Result<Subject> by_lock(const FoundLock& found, const std::string& asked,
                                   choice.index, choice.asked_for, Knowledge::builtin()};
     out.said_id = choice.refusal->id;
     out.said = report::refusal_line(*choice.refusal, view, lang);
+    // A rule of the team's is named wherever it is what stands in the way.
+    for (const resolve::Verdict& verdict : choice.routing.verdicts) {
+      const auto rule = std::find_if(
+          verdict.reasons.begin(), verdict.reasons.end(),
+          [](const resolve::Reason& reason) { return reason.id == "policy"; });
+      if (rule == verdict.reasons.end()) continue;
+      out.said += std::string(Knowledge::builtin().message("report.semicolon", lang)) +
+                  report::reason_text(*rule, lang, Knowledge::builtin());
+      break;
+    }
     out.machine = report::sight_text(view, lang);
     out.next = choice.refusal->next;
   }

@@ -80,7 +80,7 @@ TEST(Requirement, Parts) {
 
 TEST(Requirement, WrongOnesNameTheColumn) {
   const std::pair<const char*, const char*> wrong[] = {
-      {"", "column 1"},          {"torch=2.7", "column 6"},   {"torch>=", "not a version"},
+      {"", "column 1"},          {"torch=2.7", "column 6"},   {"torch>=", "a version is expected"},
       {"torch>=2.*", "`.*` goes"}, {"torch[x", "`]`"},        {"torch ~=2", "two parts"},
       {"==2.7", "package name"}, {"torch 2.7", "operator"},   {"torch>=2.7 numpy", "column 12"}};
   for (const auto& [text, part] : wrong) {
