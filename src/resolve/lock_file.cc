@@ -20,7 +20,10 @@ class Keys {
   std::string text(const char* key, bool required) {
     const formats::TomlValue* value = get(key, required);
     if (value == nullptr) return {};
-    if (!value->is_text()) complain(*value, key, "a text");
+    if (!value->is_text())
+      complain(*value, key, "a text");
+    else if (required && value->text.empty())  // left out when it is written again
+      complain(*value, key, "a text that is not empty");
     return value->text;
   }
   std::optional<Version> version(const char* key, bool required) {

@@ -62,6 +62,7 @@ Result<std::vector<std::string>> described_gpus(std::string_view text) {
     std::string_view word = trimmed(part);
     CUFIT_TRY(count, take_count(word));
     if (word.empty()) return fail(Code::usage, format("`{}`: a GPU is missing", std::string(text)));
+    if (gpus.size() + count > 64) return fail(Code::usage, "at most 64 GPUs in one machine");
     gpus.insert(gpus.end(), count, std::string(word));
   }
   return gpus;

@@ -66,6 +66,7 @@ TEST(LockFile, WrongOnesNameFileAndLine) {
       {changed("name = \"cu126\"", "name = \"cu132\""), "a second class"},
       {changed("file = \"pylock.cu126.toml\"", "file = \"../../etc/passwd\""), "in this folder"},
       {changed("torch = \"2.14.1\"", "torch = 2"), "`torch` must be a text"},
+      {changed("torch = \"2.15.0\"", "torch = \"\""), "not empty"},
       {changed("cubins = [", "cubins = [\"x\", "), "cubins"},
       {changed("serves = [", "serves = [[], "), "serves"},
       {good + "\n[[class]]\n", "`name` is missing"},
