@@ -231,8 +231,9 @@ TEST(Export, ShellScriptsPassBashAndShellcheck) {
   const Folder folder;
   Files scripts = exported("slurm", k_lock);
   // The sections of an Apptainer definition are scripts too.
+  const std::string definition = exported("apptainer", k_lock)["image.def"];
   std::string section;
-  for (const std::string_view line : split(exported("apptainer", k_lock)["image.def"], '\n')) {
+  for (const std::string_view line : split(definition, '\n')) {
     if (starts_with(line, "%")) section = std::string(line.substr(1)) + ".sh";
     if (starts_with(line, "%")) scripts[section] = "#!/bin/sh\n";
     if (!section.empty() && !starts_with(line, "%")) scripts[section] += std::string(line) + "\n";

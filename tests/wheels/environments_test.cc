@@ -84,7 +84,8 @@ TEST_F(RealEnvironments, AreLockedMadeAndChosen) {
 
   const Output made = run(format("env create --lock {} --json", folder_));
   ASSERT_EQ(made.status, 0) << made.text;
-  for (const nlohmann::json& env : json_of(made.text).at("environments")) {
+  const nlohmann::json report = json_of(made.text);
+  for (const nlohmann::json& env : report.at("environments")) {
     EXPECT_EQ(env["state"], "made");
     // Hard links from uv's cache, which lies on the same filesystem here.
     EXPECT_GT(env["shared_bytes"].get<uint64_t>(), env["bytes"].get<uint64_t>() * 9 / 10);
