@@ -13,8 +13,16 @@ namespace gen {
 namespace {
 
 constexpr size_t k_least_bytes = 3;   // of the word that the text is searched for
-constexpr size_t k_least_other = 1;   // of further literals
+constexpr long k_least_other = 1;     // of further literals
 constexpr size_t k_endless = 100000;  // a gap without a limit
+constexpr size_t k_most_digits = 8;   // of one number that a shape asks for
+// In the literals of a shape: any digit, and a word's edge, which takes no byte.
+constexpr char k_digit = '\x01', k_edge = '\b';
+
+bool is_literal_byte(char c) { return c != k_digit && c != k_edge; }
+size_t bytes_of(const std::string& text) {
+  return text.size() - static_cast<size_t>(std::count(text.begin(), text.end(), k_edge));
+}
 
 size_t add(size_t a, size_t b) { return std::min(k_endless, a + b); }
 size_t times(size_t a, size_t b) { return a && b > k_endless / a ? k_endless : a * b; }
@@ -86,22 +94,30 @@ class Parser {
     const char c = in_[++at_];
     ++at_;
     if (!std::isalnum(static_cast<unsigned char>(c))) return literal_of(std::string_view(&c, 1));
-    if (c == 'b' || c == 'B' || c == 'A' || c == 'z') return gap_of(0);
-    if (at_ < in_.size() && (c == 'x' || c == 'p' || c == 'P') && in_[at_] == '{')
-      at_ = std::min(in_.find('}', at_), in_.size() - 1) + 1;
-    return gap_of(c == 'd' || c == 'w' || c == 's' || c == 'n' || c == 't' ? 1 : any_);
+    if (c == 'd') return literal_of(std::string_view(&k_digit, 1));
+    if (c == 'b') return {Item::literal, std::string(1, k_edge), 0};
+    if (c == 'B' || c == 'A' || c == 'z') return gap_of(0);
+    if (at_ < in_.size() && (c == 'x' || c == 'p' || c == 'P'))
+      at_ = in_[at_] == '{' ? std::min(in_.find('}', at_), in_.size() - 1) + 1
+                            : std::min(at_ + (c == 'x' ? 2 : 1), in_.size());
+    return gap_of(c == 'w' || c == 's' || c == 'n' || c == 't' ? 1 : any_);
   }
 
   Item char_class() {
-    ++at_;
+    const size_t begin = ++at_;
     if (at_ < in_.size() && in_[at_] == '^') ++at_;
     if (at_ < in_.size() && in_[at_] == ']') ++at_;
     while (at_ < in_.size() && in_[at_] != ']') {
       if (in_.substr(at_, 2) == "[:") at_ = std::min(in_.find(":]", at_), in_.size() - 2) + 1;
       at_ += in_[at_] == '\\' ? 2 : 1;
     }
+    const std::string_view members = in_.substr(begin, std::min(at_, in_.size()) - begin);
     at_ = std::min(at_ + 1, in_.size());
-    return gap_of(any_);
+    const bool digits =
+        !members.empty() && members.find_first_not_of("0123456789-") == members.npos;
+    return digits && members[0] != '-' && members.back() != '-'
+               ? literal_of(std::string_view(&k_digit, 1))
+               : gap_of(any_);
   }
 
   Item group() {
@@ -177,8 +193,8 @@ class Skeleton {
     return best;
   }
   static size_t shortest(const std::vector<std::string>& texts) {
-    size_t out = texts.empty() ? 0 : texts[0].size();
-    for (const std::string& text : texts) out = std::min(out, text.size());
+    size_t out = texts.empty() ? 0 : bytes_of(texts[0]);
+    for (const std::string& text : texts) out = std::min(out, bytes_of(text));
     return out;
   }
 
@@ -201,6 +217,12 @@ class Skeleton {
   void literal(const Item& item) {
     const bool blank = item.text == " ";  // in the text, any run of white space is one
     if (item.least == 0) return skip(blank ? 1 : longest(item));
+    if (item.text[0] == k_digit) {
+      const size_t asked = std::min(item.least, k_most_digits);
+      run_.append(asked, k_digit);
+      if (item.most > asked) skip(item.most == k_endless ? k_endless : item.most - asked);
+      return;
+    }
     if (!blank || run_.empty() || run_.back() != ' ') run_ += item.text;
     if (item.most > 1 && !blank) skip(times(item.bytes, item.most - 1));
   }
@@ -227,12 +249,12 @@ class Skeleton {
   }
   void cut() {
     const std::string text = trimmed(run_);
-    if (text.size() >= k_least_other) {
+    if (std::count_if(text.begin(), text.end(), is_literal_byte) >= k_least_other) {
       // A blank at an end may be the same white space as one that the gap takes.
       parts.push_back({add(gap_, run_[0] == ' ' ? 1 : 0), {text}, run_});
       gap_ = run_.back() == ' ' ? 1 : 0;
     } else {
-      gap_ = add(gap_, run_.size());
+      gap_ = add(gap_, bytes_of(run_));
     }
     run_.clear();
   }
@@ -241,21 +263,27 @@ class Skeleton {
   size_t gap_ = 0;
 };
 
+// The longest piece of `run` without the bytes `ends` goes into `best` if it is longer than that.
+void longer(std::string& best, const std::string& run, std::initializer_list<char> ends) {
+  for (auto begin = run.begin();; ++begin) {
+    const auto end = std::find_first_of(begin, run.end(), ends.begin(), ends.end());
+    if (static_cast<size_t>(end - begin) > best.size()) best.assign(begin, end);
+    if (end == run.end()) return;
+    begin = end;
+  }
+}
+
 // The longest word of the parts that every match holds.
 std::string search_word(const std::vector<Skeleton::Part>& parts) {
   std::string best, longest_run;
   for (const Skeleton::Part& part : parts) {
     if (part.any.size() != 1) continue;
     const std::string& run = part.any[0];
-    if (part.with_blanks.size() > longest_run.size()) longest_run = part.with_blanks;
-    for (size_t begin = 0; begin <= run.size();) {
-      const size_t end = std::min(run.find(' ', begin), run.size());
-      if (end - begin >= k_least_bytes && end - begin > best.size())
-        best = run.substr(begin, end - begin);
-      begin = end + 1;
-    }
+    longer(longest_run, part.with_blanks, {k_digit, k_edge});
+    longer(best, run, {k_digit, k_edge, ' '});
   }
-  return best.empty() && longest_run.size() >= k_least_bytes ? longest_run : best;
+  if (best.size() >= k_least_bytes) return best;
+  return longest_run.size() >= k_least_bytes ? longest_run : std::string();
 }
 
 std::string encoded(const std::vector<Skeleton::Part>& parts) {
@@ -346,7 +374,9 @@ PatternParts parts_of(std::string_view pattern, std::string& why) {
   out.word = search_word(skeleton.parts);
   if (out.word.empty()) why = "no literal of 3 or more bytes outside of groups and classes";
   out.plain = plain_text(pattern);
-  if (out.plain.empty() && skeleton.parts.size() > 1) out.shape = encoded(skeleton.parts);
+  const bool more_than_word = skeleton.parts.size() > 1 ||
+                              (!skeleton.parts.empty() && skeleton.parts[0].any[0] != out.word);
+  if (out.plain.empty() && more_than_word) out.shape = encoded(skeleton.parts);
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -22,7 +23,11 @@ void in_parallel(size_t count, size_t threads, const Work& work) {
   const size_t used =
       std::min({threads, count, size_t{std::max(1u, std::thread::hardware_concurrency())}});
   std::vector<std::thread> helpers;
-  for (size_t i = 1; i < used; ++i) helpers.emplace_back(take);
+  try {
+    for (size_t i = 1; i < used; ++i) helpers.emplace_back(take);
+  } catch (const std::system_error&) {
+    // This process may start no more threads; those that there are do it all.
+  }
   take();
   for (std::thread& helper : helpers) helper.join();
 }

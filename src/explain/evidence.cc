@@ -30,9 +30,9 @@ class EvidenceReader {
     }
   }
 
-  TextEvidence read(std::span<const ComputedClue> computed) {
+  TextEvidence read(const std::function<std::vector<ComputedClue>()>& computed) {
     find_clues();
-    for (const ComputedClue& clue : computed) add_computed(clue);
+    for (const ComputedClue& clue : computed()) add_computed(clue);
     match_signs();
     add_codes();
     return std::move(out_);
@@ -141,7 +141,7 @@ class EvidenceReader {
 
 TextEvidence read_evidence(const knowledge::Knowledge& knowledge, const PatternSearch& patterns,
                            std::span<const formats::TextLine> lines,
-                           std::span<const ComputedClue> computed) {
+                           const std::function<std::vector<ComputedClue>()>& computed) {
   return EvidenceReader(knowledge, patterns, lines).read(computed);
 }
 

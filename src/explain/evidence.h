@@ -3,6 +3,7 @@
 // match, each with its lines. The scores are made of this (scores.cc).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -26,8 +27,9 @@ struct TextEvidence {
   bool has(std::string_view clue) const { return clues.count(clue) != 0; }
 };
 
+// `computed` is asked once, when the clues of the text itself have been looked for.
 TextEvidence read_evidence(const knowledge::Knowledge& knowledge, const PatternSearch& patterns,
                            std::span<const formats::TextLine> lines,
-                           std::span<const ComputedClue> computed);
+                           const std::function<std::vector<ComputedClue>()>& computed);
 
 }  // namespace cufit::explain

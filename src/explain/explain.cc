@@ -2,6 +2,7 @@
 #include "explain/explain.h"
 
 #include <algorithm>
+#include <future>
 #include <set>
 
 #include "checks/doctor.h"
@@ -89,20 +90,27 @@ Explanation Explainer::finish(const Options& options) {
   Explanation out;
   out.lines = state_->intake.lines();
   out.thinned = state_->intake.thinned();
-  const std::vector<formats::OomMessage> messages = formats::parse_oom_messages(lines);
-  out.oom = main_message(messages);
+  // The facts and the words of the text are read side by side: neither needs the other.
   std::vector<ComputedClue> computed;
-  if (out.oom) computed = oom_clues(*out.oom);
-  for (ComputedClue& clue : text_clues(lines)) computed.push_back(std::move(clue));
-  out.facts = host::facts_from_text(lines, options.name);
-  assume_default_wheels(out.facts, state_->knowledge);
-  if (options.beside) out.facts = join(std::move(out.facts), *options.beside);
-  const std::vector<checks::Finding> findings =
-      checks::examine(out.facts, state_->knowledge).findings;
+  std::vector<checks::Finding> findings;
+  const auto read_facts = [&] {
+    out.oom = main_message(formats::parse_oom_messages(lines));
+    if (out.oom) computed = oom_clues(*out.oom);
+    for (ComputedClue& clue : text_clues(lines)) computed.push_back(std::move(clue));
+    out.facts = host::facts_from_text(lines, options.name);
+    assume_default_wheels(out.facts, state_->knowledge);
+    if (options.beside) out.facts = join(std::move(out.facts), *options.beside);
+    findings = checks::examine(out.facts, state_->knowledge).findings;
+  };
+  // (By this policy a process that may start no thread reads them when they are asked for.)
+  std::future<void> facts = std::async(std::launch::async | std::launch::deferred, read_facts);
   std::vector<formats::TextLine> said;
   for (const formats::TextLine& line : lines)
     said.push_back({line.number, formats::without_hint(line.text)});
-  const TextEvidence evidence = read_evidence(state_->knowledge, state_->patterns, said, computed);
+  const TextEvidence evidence = read_evidence(state_->knowledge, state_->patterns, said, [&] {
+    facts.get();
+    return computed;
+  });
   const std::vector<formats::TextLine> part = telling_part(said, evidence);
   std::vector<std::string_view> clues;
   for (const auto& [clue, found] : evidence.clues) clues.push_back(clue);

@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <numeric>
 #include <optional>
+#include <thread>
 #include <unordered_map>
 
 #include "base/format.h"
+#include "base/parallel.h"
 #include "explain/window.h"
 
 namespace cufit::explain {
@@ -18,6 +21,8 @@ namespace {
 constexpr uint32_t k_windows_per_pattern = 400;
 constexpr size_t k_shown_bytes = 240;
 constexpr size_t k_column_step = 1024;  // how far into an overlong line one window serves
+constexpr size_t k_most_threads = 4;
+constexpr size_t k_worth_a_thread = 2048;  // bytes of text
 
 // A pattern of ASCII alone is matched byte by byte: its program is a fraction of the size that
 // UTF-8 classes take, and most of the time goes into compiling.
@@ -82,6 +87,36 @@ std::vector<std::string_view> words_of(const knowledge::Knowledge& knowledge) {
   std::vector<std::string_view> out;
   out.reserve(knowledge.words.size());
   for (const knowledge::WordRow& row : knowledge.words) out.push_back(knowledge.text(row.word));
+  return out;
+}
+
+// The groups in up to `parts` shares of about as many patterns each. Groups with a pattern in
+// common stay together, so that every share has its patterns for itself.
+std::vector<std::vector<uint32_t>> shares(std::span<const TextSearch::Group> groups,
+                                          size_t patterns, size_t parts) {
+  std::vector<uint32_t> leader(groups.size()), first_of(patterns, UINT32_MAX);
+  std::iota(leader.begin(), leader.end(), 0);
+  const auto find = [&](uint32_t group) {
+    while (leader[group] != group) group = leader[group] = leader[leader[group]];
+    return group;
+  };
+  for (uint32_t g = 0; g < groups.size(); ++g) {
+    for (const uint32_t number : groups[g]) {
+      if (first_of[number] == UINT32_MAX) first_of[number] = g;
+      leader[find(g)] = find(first_of[number]);
+    }
+  }
+  std::vector<std::vector<uint32_t>> together(groups.size()), out(parts);
+  for (uint32_t g = 0; g < groups.size(); ++g) together[find(g)].push_back(g);
+  std::vector<size_t> load(parts);
+  for (const std::vector<uint32_t>& set : together) {
+    const size_t least =
+        static_cast<size_t>(std::min_element(load.begin(), load.end()) - load.begin());
+    for (const uint32_t g : set) {
+      load[least] += groups[g].size();
+      out[least].push_back(g);
+    }
+  }
   return out;
 }
 
@@ -165,37 +200,42 @@ TextSearch::TextSearch(const PatternSearch& patterns, std::span<const formats::T
 TextSearch::~TextSearch() = default;
 
 // Those of lines that have one window whatever the column serve both walks, as far as few are kept.
-const Window& TextSearch::window(size_t line, size_t column) {
+const Window& TextSearch::window(Windows& windows, size_t line, size_t column) const {
   constexpr size_t k_kept_windows = 256, k_short_line = 1024;
-  if (const auto kept = windows_.find(line); kept != windows_.end()) return *kept->second;
+  if (const auto kept = windows.kept.find(line); kept != windows.kept.end()) return *kept->second;
   auto made = std::make_unique<Window>(lines_, line, column);
-  const bool keep = windows_.size() < k_kept_windows && lines_[line].text.size() <= k_short_line;
-  std::unique_ptr<Window>& place = keep ? windows_[line] : last_window_;
+  const bool keep =
+      windows.kept.size() < k_kept_windows && lines_[line].text.size() <= k_short_line;
+  std::unique_ptr<Window>& place = keep ? windows.kept[line] : windows.last;
   place = std::move(made);
   return *place;
 }
 
-// One walk through the text for some groups.
+// One walk through the text for some groups, those that `share` numbers; their matches go into
+// `found`. No other walk of the same time may look for the same patterns.
 class TextSearch::Pass {
  public:
-  Pass(TextSearch& search, std::span<const Group> groups)
+  Pass(TextSearch& search, Windows& windows, std::span<const Group> groups,
+       std::span<const uint32_t> share, Matches& found)
       : search_(search),
+        windows_(windows),
         knowledge_(search.patterns_.knowledge()),
-        found_(groups.size()),
+        share_(share),
+        found_(found),
         first_group_(knowledge_.patterns.size() + 1),
         last_line_(knowledge_.patterns.size(), k_no_line) {
-    for (Group group : groups) {
-      for (uint32_t number : group) ++first_group_[number + 1];
+    for (uint32_t g : share) {
+      for (uint32_t number : groups[g]) ++first_group_[number + 1];
     }
     for (size_t i = 1; i < first_group_.size(); ++i) first_group_[i] += first_group_[i - 1];
     groups_.resize(first_group_.back());
     std::vector<uint32_t> next(first_group_.begin(), first_group_.end() - 1);
-    for (uint32_t g = 0; g < groups.size(); ++g) {
+    for (uint32_t g : share) {
       for (uint32_t number : groups[g]) groups_[next[number]++] = g;
     }
   }
 
-  std::vector<std::vector<Match>> walk() {
+  void walk() {
     const std::vector<size_t>& begins = search_.begins_;
     search_.patterns_.words().each(search_.all_, [&](uint32_t word, size_t at) -> size_t {
       while (line_ + 1 < begins.size() && begins[line_ + 1] <= at) ++line_;
@@ -206,11 +246,10 @@ class TextSearch::Pass {
         match(number, at - begins[line_]);
       return 0;
     });
-    for (std::vector<Match>& matches : found_) {
-      std::stable_sort(matches.begin(), matches.end(),
+    for (uint32_t g : share_) {
+      std::stable_sort(found_[g].begin(), found_[g].end(),
                        [](const Match& a, const Match& b) { return a.line < b.line; });
     }
-    return std::move(found_);
   }
 
  private:
@@ -229,7 +268,7 @@ class TextSearch::Pass {
     }
     if (!wanted || last_line_[number] == line_) return;
     if (window_of_ != line_ || column > window_at_ + k_column_step) {
-      window_ = &search_.window(line_, column);
+      window_ = &search_.window(windows_, line_, column);
       window_of_ = line_, window_at_ = column;
     }
     const std::optional<size_t> found =
@@ -251,8 +290,10 @@ class TextSearch::Pass {
   }
 
   TextSearch& search_;
+  Windows& windows_;
   const knowledge::Knowledge& knowledge_;
-  std::vector<std::vector<Match>> found_;       // by group
+  std::span<const uint32_t> share_;
+  Matches& found_;                              // by group
   std::vector<uint32_t> first_group_, groups_;  // groups of each pattern
   std::vector<uint32_t>
       last_line_;  // index of the last line with a match, by pattern: one per line
@@ -262,7 +303,15 @@ class TextSearch::Pass {
 };
 
 std::vector<std::vector<Match>> TextSearch::find(std::span<const Group> groups) {
-  return Pass(*this, groups).walk();
+  Matches found(groups.size());
+  const size_t threads = std::clamp<size_t>(std::thread::hardware_concurrency(), 1, k_most_threads);
+  const size_t parts = all_.size() < k_worth_a_thread ? 1 : threads;
+  const std::vector<std::vector<uint32_t>> share =
+      shares(groups, patterns_.knowledge().patterns.size(), parts);
+  windows_.resize(std::max(windows_.size(), parts));
+  in_parallel(parts, parts,
+              [&](size_t part) { Pass(*this, windows_[part], groups, share[part], found).walk(); });
+  return found;
 }
 
 }  // namespace cufit::explain

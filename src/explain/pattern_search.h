@@ -55,7 +55,8 @@ class TextSearch {
   TextSearch& operator=(const TextSearch&) = delete;
 
   // The first matches of each group, one per line, in the order of the text. After its first match
-  // a group has no further pattern compiled: whether it matches is what counts.
+  // a group has no further pattern compiled: whether it matches is what counts. Groups that share
+  // no pattern are looked for on several threads; what is found does not depend on how many.
   std::vector<std::vector<Match>> find(std::span<const Group> groups);
 
   static constexpr size_t k_matches_per_group = 3;
@@ -63,7 +64,13 @@ class TextSearch {
  private:
   class Pattern;
   class Pass;
-  const Window& window(size_t line, size_t column);
+  using Matches = std::vector<std::vector<Match>>;
+  // What one thread keeps for itself from one walk to the next.
+  struct Windows {
+    std::unordered_map<size_t, std::unique_ptr<Window>> kept;  // by index of the line
+    std::unique_ptr<Window> last;                              // one that is not kept
+  };
+  const Window& window(Windows& windows, size_t line, size_t column) const;
 
   const PatternSearch& patterns_;
   std::span<const formats::TextLine> lines_;
@@ -71,8 +78,7 @@ class TextSearch {
   std::vector<size_t> begins_;   // of the lines, in all_
   std::vector<bool> repeated_;   // a line that stands there a third time says nothing new
   std::vector<Pattern> states_;  // by number of the pattern
-  std::unordered_map<size_t, std::unique_ptr<Window>> windows_;  // by index of the line
-  std::unique_ptr<Window> last_window_;                          // one that is not kept
+  std::vector<Windows> windows_;  // one per thread
 };
 
 }  // namespace cufit::explain

@@ -21,6 +21,10 @@ bool is_word(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
+// What a shape says beside literal bytes (PatternRow::shape).
+constexpr char k_digit = '\x01', k_edge = '\b';
+bool is_literal(char c) { return c != k_digit && c != k_edge; }
+
 // The next part of a text up to `end`, which is taken off with it.
 std::string_view take(std::string_view& text, char end) {
   const size_t at = std::min(text.find(end), text.size());
@@ -89,10 +93,44 @@ bool Window::has_run(const char* bytes) const {
 }
 
 bool Window::may_hold(std::string_view text) const {
-  for (size_t i = 0; i + 3 <= text.size(); ++i) {
-    if (!has_run(text.data() + i)) return false;
+  size_t literal = 0;  // bytes up to here
+  for (size_t i = 0; i < text.size(); ++i) {
+    literal = is_literal(text[i]) ? literal + 1 : 0;
+    if (literal >= 3 && !has_run(text.data() + i - 2)) return false;
   }
   return true;
+}
+
+size_t Window::match_at(size_t at, std::string_view text) const {
+  for (const char c : text) {
+    if (c == k_edge) {
+      if ((at > 0 && is_word(flat_[at - 1])) == (at < flat_.size() && is_word(flat_[at])))
+        return std::string::npos;
+      continue;
+    }
+    if (at >= flat_.size()) return std::string::npos;
+    if (c == k_digit ? flat_[at] < '0' || flat_[at] > '9' : flat_[at] != c)
+      return std::string::npos;
+    ++at;
+  }
+  return at;
+}
+
+Window::Place Window::find(std::string_view text, size_t from) const {
+  // Its longest run of literal bytes is looked for, the rest is compared around it.
+  size_t anchor = 0, size = 0, before = 0, bytes = 0, run = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    bytes += text[i] != k_edge;
+    run = is_literal(text[i]) ? run + 1 : 0;
+    if (run > size) size = run, anchor = i + 1 - run, before = bytes - run;
+  }
+  const std::string_view literal = text.substr(anchor, size);
+  for (size_t at = flat_.find(literal, from + before); at != std::string::npos;
+       at = flat_.find(literal, at + 1)) {
+    const size_t end = size == text.size() ? at + size : match_at(at - before, text);
+    if (end != std::string::npos) return {at - before, end};
+  }
+  return {std::string::npos, 0};
 }
 
 // One walk over the bytes, as this is asked for most patterns and mostly answered with no.
@@ -103,9 +141,13 @@ bool Window::may_fit(std::string_view shape) const {
     while (is_within(at) && *at != '\t') ++at;  // the gap
     bool any = false;
     while (!any && is_within(at)) {
-      const char* const begin = ++at;
+      ++at;
       any = true;
-      for (; is_within(at) && *at != '\t'; ++at) any = any && (at - begin < 2 || has_run(at - 2));
+      ptrdiff_t literal = 0;
+      for (; is_within(at) && *at != '\t'; ++at) {
+        literal = is_literal(*at) ? literal + 1 : 0;
+        any = any && (literal < 3 || has_run(at - 2));
+      }
     }
     if (!any) return false;
     const void* next = std::memchr(at, '\n', static_cast<size_t>(end - at));
@@ -125,14 +167,14 @@ bool Window::fits(std::string_view shape) const {
       const std::string_view text = take(part, '\t');
       if (!may_hold(text)) continue;
       size_t from = 0;  // of ends
-      for (size_t at = flat_.find(text, first ? 0 : ends.front()); at != std::string::npos;
-           at = flat_.find(text, at + 1)) {
+      for (Place at = find(text, first ? 0 : ends.front()); at.begin != std::string::npos;
+           at = find(text, at.begin + 1)) {
         if (!first) {
-          while (from < ends.size() && ends[from] + gap < at) ++from;
+          while (from < ends.size() && ends[from] + gap < at.begin) ++from;
           if (from == ends.size()) break;
-          if (ends[from] > at) continue;
+          if (ends[from] > at.begin) continue;
         }
-        next.push_back(at + text.size());
+        next.push_back(at.end);
         if (next.size() > k_most_ends) return true;  // let the regular expression say it
       }
     }

@@ -35,6 +35,12 @@ class Window {
  private:
   // Perhaps in flat_: all runs of three bytes of it are.
   bool may_hold(std::string_view text) const;
+  // Where a text of a shape begins and ends in flat_, at `from` or after; npos = nowhere.
+  struct Place {
+    size_t begin, end;
+  };
+  Place find(std::string_view text, size_t from) const;
+  size_t match_at(size_t at, std::string_view text) const;  // its end; npos = it does not
   bool has_run(const char* bytes) const;  // three bytes
   // Whether each part of a shape may be here, wherever.
   bool may_fit(std::string_view shape) const;

@@ -128,7 +128,8 @@ struct Pooled {
 // that needs the regular expression:
 // `plain`: the whole pattern where it is nothing but text, in lower case, '\b' for a word's edge.
 // `shape`: the literals of every match in order, a line each: how many bytes lie between it and the
-// one before at most, then a tab and an alternative, as often as there are alternatives.
+// one before at most, then a tab and an alternative, as often as there are alternatives; '\x01' in
+// them is any digit, '\b' a word's edge.
 struct PatternRow {
   Pooled re, plain, shape;
 };
