@@ -88,6 +88,26 @@ TEST(PatternSearch, ShortensALongLineAroundTheWord) {
   EXPECT_LT(out.size(), 300u);
 }
 
+// What is found is the same on several threads: a text that is long enough for them.
+TEST(PatternSearch, FindsTheSameOnSeveralThreads) {
+  std::string text(5000, '\n');
+  text += "too old a driver\nNCCL2 version mismatch\n";
+  EXPECT_EQ(shown(lines_of(text), {k_first, k_second, k_last_two, k_first}),
+            "5001:too old a driver|/5002:NCCL2 version mismatch|/5002:NCCL2 version mismatch|/"
+            "5001:too old a driver|/");
+}
+
+TEST(Window, AsksForDigitsAndEdgesOfWords) {
+  const Lines lines = lines_of("Tried to allocate  1234.50 GiB on model 7");
+  const Window window(lines, 0, 0);
+  EXPECT_TRUE(window.fits("0\tallocate \x01\x01\x01\x01\n"));
+  EXPECT_FALSE(window.fits("0\tallocate \x01\x01\x01\x01\x01\n"));
+  EXPECT_TRUE(window.fits("0\t\bon\b\n3\t\bmodel \x01\b\n"));
+  EXPECT_FALSE(window.fits("0\t\bodel\b\n"));
+  EXPECT_FALSE(window.fits("0\tmodel 7\x01\n"));  // past the end
+  EXPECT_TRUE(window.fits("0\tnowhere\t\x01\x01.\x01\x01 gib\n"));
+}
+
 // Real and made texts of this tree, and the corpus where it is beside it.
 std::vector<Lines> texts() {
   std::vector<Lines> out;
