@@ -195,30 +195,38 @@ TextSearch::TextSearch(const PatternSearch& patterns, std::span<const formats::T
     all_ += '\n';
     repeated_.push_back(++seen[line.text] > 2);
   }
+  find_words();
+  keep_windows();
 }
 
 TextSearch::~TextSearch() = default;
 
-// Those of lines that have one window whatever the column serve both walks, as far as few are kept.
-const Window& TextSearch::window(Windows& windows, size_t line, size_t column) const {
-  constexpr size_t k_kept_windows = 256, k_short_line = 1024;
-  if (const auto kept = windows.kept.find(line); kept != windows.kept.end()) return *kept->second;
-  auto made = std::make_unique<Window>(lines_, line, column);
-  const bool keep =
-      windows.kept.size() < k_kept_windows && lines_[line].text.size() <= k_short_line;
-  std::unique_ptr<Window>& place = keep ? windows.kept[line] : windows.last;
-  place = std::move(made);
-  return *place;
+void TextSearch::find_words() {
+  size_t line = 0;
+  patterns_.words().each(all_, [&](uint32_t word, size_t at) -> size_t {
+    while (line + 1 < begins_.size() && begins_[line + 1] <= at) ++line;
+    if (repeated_[line]) return line + 1 < begins_.size() ? begins_[line + 1] : all_.size();
+    hits_.push_back({word, static_cast<uint32_t>(line), at - begins_[line]});
+    return 0;
+  });
 }
 
-// One walk through the text for some groups, those that `share` numbers; their matches go into
+void TextSearch::keep_windows() {
+  constexpr size_t k_kept_windows = 256, k_short_line = 1024;
+  for (const Hit& hit : hits_) {
+    if (windows_.size() == k_kept_windows) return;
+    if (lines_[hit.line].text.size() <= k_short_line && windows_.count(hit.line) == 0)
+      windows_.emplace(hit.line, Window(lines_, hit.line, 0));
+  }
+}
+
+// One walk through the hits for some groups, those that `share` numbers; their matches go into
 // `found`. No other walk of the same time may look for the same patterns.
 class TextSearch::Pass {
  public:
-  Pass(TextSearch& search, Windows& windows, std::span<const Group> groups,
-       std::span<const uint32_t> share, Matches& found)
+  Pass(TextSearch& search, std::span<const Group> groups, std::span<const uint32_t> share,
+       Matches& found)
       : search_(search),
-        windows_(windows),
         knowledge_(search.patterns_.knowledge()),
         share_(share),
         found_(found),
@@ -236,16 +244,12 @@ class TextSearch::Pass {
   }
 
   void walk() {
-    const std::vector<size_t>& begins = search_.begins_;
-    search_.patterns_.words().each(search_.all_, [&](uint32_t word, size_t at) -> size_t {
-      while (line_ + 1 < begins.size() && begins[line_ + 1] <= at) ++line_;
-      if (search_.repeated_[line_])
-        return line_ + 1 < begins.size() ? begins[line_ + 1] : search_.all_.size();
-      const knowledge::WordRow& row = knowledge_.words[word];
+    for (const Hit& hit : search_.hits_) {
+      line_ = hit.line;
+      const knowledge::WordRow& row = knowledge_.words[hit.word];
       for (uint32_t number : knowledge_.word_patterns.subspan(row.begin, row.count))
-        match(number, at - begins[line_]);
-      return 0;
-    });
+        match(number, hit.column);
+    }
     for (uint32_t g : share_) {
       std::stable_sort(found_[g].begin(), found_[g].end(),
                        [](const Match& a, const Match& b) { return a.line < b.line; });
@@ -267,10 +271,7 @@ class TextSearch::Pass {
       missed = missed || found_[group].empty();
     }
     if (!wanted || last_line_[number] == line_) return;
-    if (window_of_ != line_ || column > window_at_ + k_column_step) {
-      window_ = &search_.window(windows_, line_, column);
-      window_of_ = line_, window_at_ = column;
-    }
+    if (window_of_ != line_ || column > window_at_ + k_column_step) use_window(column);
     const std::optional<size_t> found =
         search_.states_[number].match(knowledge_, number, *window_, missed);
     if (!found) return;
@@ -289,8 +290,14 @@ class TextSearch::Pass {
     }
   }
 
+  void use_window(size_t column) {
+    const auto kept = search_.windows_.find(line_);
+    if (kept == search_.windows_.end()) own_window_ = Window(search_.lines_, line_, column);
+    window_ = kept == search_.windows_.end() ? &own_window_ : &kept->second;
+    window_of_ = line_, window_at_ = column;
+  }
+
   TextSearch& search_;
-  Windows& windows_;
   const knowledge::Knowledge& knowledge_;
   std::span<const uint32_t> share_;
   Matches& found_;                              // by group
@@ -299,6 +306,7 @@ class TextSearch::Pass {
       last_line_;  // index of the last line with a match, by pattern: one per line
   size_t line_ = 0;
   const Window* window_ = nullptr;
+  Window own_window_;  // where none is kept
   size_t window_of_ = SIZE_MAX, window_at_ = 0;
 };
 
@@ -308,9 +316,7 @@ std::vector<std::vector<Match>> TextSearch::find(std::span<const Group> groups) 
   const size_t parts = all_.size() < k_worth_a_thread ? 1 : threads;
   const std::vector<std::vector<uint32_t>> share =
       shares(groups, patterns_.knowledge().patterns.size(), parts);
-  windows_.resize(std::max(windows_.size(), parts));
-  in_parallel(parts, parts,
-              [&](size_t part) { Pass(*this, windows_[part], groups, share[part], found).walk(); });
+  in_parallel(parts, parts, [&](size_t part) { Pass(*this, groups, share[part], found).walk(); });
   return found;
 }
 

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,12 +13,11 @@
 #include <vector>
 
 #include "explain/literal_search.h"
+#include "explain/window.h"
 #include "formats/text_lines.h"
 #include "knowledge/knowledge.h"
 
 namespace cufit::explain {
-
-class Window;
 
 struct Match {
   uint64_t line = 0;
@@ -65,12 +63,12 @@ class TextSearch {
   class Pattern;
   class Pass;
   using Matches = std::vector<std::vector<Match>>;
-  // What one thread keeps for itself from one walk to the next.
-  struct Windows {
-    std::unordered_map<size_t, std::unique_ptr<Window>> kept;  // by index of the line
-    std::unique_ptr<Window> last;                              // one that is not kept
+  struct Hit {
+    uint32_t word, line;  // index of the line
+    size_t column;
   };
-  const Window& window(Windows& windows, size_t line, size_t column) const;
+  void find_words();
+  void keep_windows();
 
   const PatternSearch& patterns_;
   std::span<const formats::TextLine> lines_;
@@ -78,7 +76,10 @@ class TextSearch {
   std::vector<size_t> begins_;   // of the lines, in all_
   std::vector<bool> repeated_;   // a line that stands there a third time says nothing new
   std::vector<Pattern> states_;  // by number of the pattern
-  std::vector<Windows> windows_;  // one per thread
+  std::vector<Hit> hits_;        // words of patterns, in the order of the text
+  // Around lines with hits that have one window whatever the column, as far as few are kept: by
+  // index of the line.
+  std::unordered_map<size_t, Window> windows_;
 };
 
 }  // namespace cufit::explain
