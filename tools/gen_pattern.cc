@@ -351,6 +351,24 @@ std::string with_any_space(std::string_view pattern) {
   return out;
 }
 
+// "[A-z]": what lies between the cases has none, and patterns are matched in lower case.
+bool has_mixed_range(std::string_view pattern) {
+  const auto is_upper = [](char c) { return c >= 'A' && c <= 'Z'; };
+  const auto is_lower = [](char c) { return c >= 'a' && c <= 'z'; };
+  bool in_class = false;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '\\') {
+      ++i;
+      continue;
+    }
+    in_class = pattern[i] == '[' || (in_class && pattern[i] != ']');
+    if (in_class && i + 1 < pattern.size() && pattern[i] == '-' && is_upper(pattern[i - 1]) &&
+        is_lower(pattern[i + 1]))
+      return true;
+  }
+  return false;
+}
+
 bool is_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
 }
@@ -359,6 +377,10 @@ bool is_ascii(std::string_view text) {
 
 PatternParts parts_of(std::string_view pattern, std::string& why) {
   PatternParts out;
+  if (has_mixed_range(pattern)) {
+    why = "a range from upper to lower case in a class";
+    return out;
+  }
   out.re = with_any_space(pattern);
   const re2::RE2 compiled(out.re, re2::RE2::Quiet);
   if (!compiled.ok()) {

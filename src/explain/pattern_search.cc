@@ -28,10 +28,26 @@ constexpr size_t k_worth_a_thread = 2048;  // bytes of text
 // UTF-8 classes take, and most of the time goes into compiling.
 re2::RE2::Options options(bool ascii) {
   re2::RE2::Options out(re2::RE2::Quiet);
-  out.set_case_sensitive(false);
   out.set_max_mem(2 << 20);
   out.set_never_capture(true);
   if (ascii) out.set_encoding(re2::RE2::Options::EncodingLatin1);
+  return out;
+}
+
+// The same for a text in lower case, which is compiled in half the time that any case takes.
+std::string for_lower_case(std::string_view pattern) {
+  std::string out(pattern);
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (out[i] == '\\') {
+      ++i;
+      if (i < out.size() && (out[i] == 'p' || out[i] == 'P'))  // \p{Han}
+        i = std::min(out.find('}', i), out.size());
+    } else if (out.compare(i, 2, "(?") == 0) {  // (?P<name>
+      i = std::min(out.find_first_of(":>)", i), out.size());
+    } else if (out[i] >= 'A' && out[i] <= 'Z') {
+      out[i] = static_cast<char>(out[i] - 'A' + 'a');
+    }
+  }
   return out;
 }
 
@@ -174,7 +190,7 @@ class TextSearch::Pattern {
  private:
   static std::unique_ptr<re2::RE2> compiled(std::string_view pattern) {
     static const re2::RE2::Options utf8 = options(false), ascii = options(true);
-    const std::string re = "(?m)" + std::string(pattern);
+    const std::string re = "(?m)" + for_lower_case(pattern);
     return std::make_unique<re2::RE2>(re, is_ascii(re) ? ascii : utf8);
   }
   static bool matches(const re2::RE2& re, std::string_view text, re2::StringPiece* whole) {

@@ -71,14 +71,10 @@ Window::Window(std::span<const formats::TextLine> lines, size_t index, size_t co
   flat_.reserve(text_.size());
   flat_from_.reserve(text_.size());
   for (size_t i = 0; i < text_.size(); ++i) {
-    char c = text_[i];
-    if (is_blank(c)) {
-      if (!flat_.empty() && flat_.back() == ' ') continue;
-      c = ' ';
-    } else if (c >= 'A' && c <= 'Z') {
-      c = static_cast<char>(c - 'A' + 'a');
-    }
-    flat_ += c;
+    char& c = text_[i];
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (is_blank(c) && !flat_.empty() && flat_.back() == ' ') continue;
+    flat_ += is_blank(c) ? ' ' : c;
     flat_from_.push_back(static_cast<uint32_t>(i));
   }
   for (size_t i = 0; i + 3 <= flat_.size(); ++i) {

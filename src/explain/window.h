@@ -20,7 +20,7 @@ class Window {
   // The line at `index`, overlong ones around the byte `column`, and two lines before and after it.
   Window(std::span<const formats::TextLine> lines, size_t index, size_t column);
 
-  const std::string& text() const { return text_; }
+  const std::string& text() const { return text_; }  // in lower case
   // Whether the literals of a PatternRow::shape stand here in their order and near enough to each
   // other. False: the pattern matches nowhere in text().
   bool fits(std::string_view shape) const;
