@@ -154,11 +154,14 @@ bool Window::may_fit(std::string_view shape) const {
 
 bool Window::fits(std::string_view shape) const {
   if (!may_fit(shape)) return false;  // mostly something is not here at all
-  std::vector<size_t> ends, next;     // where the parts so far can end, rising
+  // Where the parts so far can end, rising.
+  std::array<size_t, k_most_ends> both[2];
+  std::span<size_t> ends;
   for (bool first = true; !shape.empty(); first = false) {
     std::string_view part = take(shape, '\n');
     const size_t gap = to_number(take(part, '\t'));
-    next.clear();
+    std::array<size_t, k_most_ends>& next = both[ends.data() == both[0].data()];
+    size_t count = 0;
     while (!part.empty()) {
       const std::string_view text = take(part, '\t');
       if (!may_hold(text)) continue;
@@ -170,13 +173,13 @@ bool Window::fits(std::string_view shape) const {
           if (from == ends.size()) break;
           if (ends[from] > at.begin) continue;
         }
-        next.push_back(at.end);
-        if (next.size() > k_most_ends) return true;  // let the regular expression say it
+        if (count == next.size()) return true;  // let the regular expression say it
+        next[count++] = at.end;
       }
     }
-    if (next.empty()) return false;
-    std::sort(next.begin(), next.end());
-    ends.swap(next);
+    if (count == 0) return false;
+    ends = std::span(next).first(count);
+    std::sort(ends.begin(), ends.end());
   }
   return true;
 }
