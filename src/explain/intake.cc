@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "formats/gbk.h"
 #include "formats/printable.h"
 
 namespace cufit::explain {
@@ -103,7 +104,8 @@ void Intake::keep(std::string_view block, uint64_t first_number, size_t begin, s
       if (text.empty() && from != begin) break;
       auto [place, is_new] = kept_.try_emplace({number, piece++});
       if (is_new) {
-        place->second = formats::printable(text, k_longest_line);
+        const std::optional<std::string> chinese = formats::utf8_of_gbk(text);
+        place->second = formats::printable(chinese ? *chinese : text, k_longest_line);
         kept_bytes_ += place->second.size() + 64;
       }
     }

@@ -4,11 +4,9 @@
 #include <cstdint>
 
 namespace cufit::formats {
-namespace {
 
-// Length of the well-formed UTF-8 sequence at the start of `text` (Unicode 15, table 3-7), 0 for
-// none.
-size_t sequence_length(std::string_view text) {
+// Unicode 15, table 3-7.
+size_t utf8_length(std::string_view text) {
   auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   uint8_t first = byte(0);
   if (first < 0x80) return 1;
@@ -28,13 +26,11 @@ size_t sequence_length(std::string_view text) {
   return length;
 }
 
-}  // namespace
-
 std::string printable(std::string_view text, size_t limit) {
   std::string out;
   size_t i = 0;
   while (i < text.size()) {
-    size_t length = sequence_length(text.substr(i));
+    size_t length = utf8_length(text.substr(i));
     if (out.size() + (length == 0 ? 1 : length) > limit) break;
     uint8_t first = static_cast<uint8_t>(text[i]);
     bool is_control =

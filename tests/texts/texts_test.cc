@@ -4,12 +4,14 @@
 // They guard what works. How well it works on reports not yet seen they cannot say: signatures and
 // data/vocabulary.toml were made with them in view.
 #include <gtest/gtest.h>
+#include <iconv.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "explain/explain.h"
@@ -63,6 +65,33 @@ TEST_P(Texts, AreExplained) {
   ASSERT_FALSE(answer.causes.empty());
   EXPECT_EQ(answer.causes[0].id, cause) << shown(answer);
   EXPECT_FALSE(answer.causes[0].evidence.empty());
+}
+
+// As Chinese Windows writes it; nullopt: not in GB 18030, or the C library cannot convert.
+std::optional<std::string> in_gbk(std::string text) {
+  const iconv_t handle = ::iconv_open("GB18030", "UTF-8");
+  if (handle == reinterpret_cast<iconv_t>(-1)) return std::nullopt;
+  std::string out(4 * text.size(), '\0');
+  char *from = text.data(), *to = out.data();
+  size_t left = text.size(), room = out.size();
+  const bool done = ::iconv(handle, &from, &left, &to, &room) != static_cast<size_t>(-1);
+  ::iconv_close(handle);
+  out.resize(out.size() - room);
+  return done ? std::optional(out) : std::nullopt;
+}
+
+TEST(TextsInGbk, SayTheSameAsInUtf8) {
+  size_t asked = 0;
+  for (const fs::path& path : texts()) {
+    const std::string text = read(path);
+    const std::optional<std::string> gbk = in_gbk(text);
+    if (!gbk || *gbk == text) continue;
+    if (text.find("显存") == std::string::npos && text.find("驱动") == std::string::npos) continue;
+    EXPECT_EQ(shown(explain(*gbk)), shown(explain(text))) << path;
+    ++asked;
+  }
+  if (asked == 0) GTEST_SKIP() << "the C library has no converter for GB 18030";
+  EXPECT_GE(asked, 3u);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Texts, testing::ValuesIn(texts()), [](const auto& one) {
