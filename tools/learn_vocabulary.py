@@ -8,6 +8,8 @@ from the definitions in the taxonomies, and from short reports written for it (d
 is multinomial logistic regression over the words that a text holds (see src/explain/vocabulary.h) and over the clues that it gives
 (LIST-CLUES names them), the lightest weights dropped and the rest rounded. The causes of the taxonomy --memory are weighed against each other, all others
 against each other; which of both kinds, and "none" (a text that needs no answer), are questions of their own.
+To the regression's weights for causes of running out of memory those of naive Bayes are added: with a few dozen texts a cause
+the two err on different reports (cross-validated on 445: first 82 % by the one, 84 % by the sum).
 Needs scikit-learn and PyYAML; the build needs neither, only the table.
 """
 import argparse
@@ -19,14 +21,17 @@ import subprocess
 import textwrap
 
 import numpy
+import scipy.sparse
 import yaml
 from sklearn.linear_model import LogisticRegression
 
 LEAST_TEXTS = 2     # a word that one text holds says nothing about others
 KEPT = 500          # words per cause
+KEPT_MEMORY = 1000  # per cause of running out of memory
 SCALE = 8           # weights are stored as eighths
 STRENGTH = 20.0     # inverse of the regularisation
 CLUES = 0.5         # length of what the clues say, beside 1 of the words
+PRIOR = 0.1         # naive Bayes counts each word as so often seen with each cause beside what it saw
 ALSO = 0.15         # share of a report that counts for the other ids that its judge would take
 
 
@@ -84,38 +89,60 @@ def clues_of(program, texts):
 
 
 def features(texts, places, idf):
-    out = numpy.zeros((len(texts), len(places)))
+    """A row for each text: the rarities of its words scaled to length 1, those of its clues to CLUES."""
+    rows, columns, values = [], [], []
     for row, words in enumerate(texts):
-        for word in words:
-            if word in places:
-                out[row, places[word]] = idf[places[word]]
-    is_clue = numpy.array([word[0] == "@" for word in places])
-    for part, length in ((~is_clue, 1.0), (is_clue, CLUES)):
-        norm = numpy.linalg.norm(out[:, part], axis=1, keepdims=True)
-        out[:, part] *= length / numpy.maximum(norm, 1e-9)
-    return out
+        for clues, length in ((False, 1.0), (True, CLUES)):
+            known = [places[word] for word in sorted(words) if word in places and (word[0] == "@") == clues]
+            if known:
+                rows += [row] * len(known)
+                columns += known
+                values += list(idf[known] * length / numpy.linalg.norm(idf[known]))
+    return scipy.sparse.csr_matrix((values, (rows, columns)), shape=(len(texts), len(places)))
 
 
-def pruned(weights):
+def pruned(weights, kept=KEPT):
     out = weights.copy()
     for row in out:
-        row[numpy.abs(row) < numpy.sort(numpy.abs(row))[-min(KEPT, len(row))]] = 0
+        row[numpy.abs(row) < numpy.sort(numpy.abs(row))[-min(kept, len(row))]] = 0
     return numpy.round(out * SCALE).astype(int)
 
 
-def fitted(matrix, cases):
-    """(cause, bias, weights) of the causes of these cases, against each other."""
+def shares(cases):
+    """(case, cause, its share) of each cause that a judge would take."""
     known = {case["root_cause"] for case in cases}
-    rows, labels, weights = [], [], []
+    out = []
     for row, case in enumerate(cases):
         others = [cause for cause in case["also_acceptable"] if cause in known and cause != case["root_cause"]]
-        shares = [(case["root_cause"], 1 - ALSO if others else 1)] + [(cause, ALSO / len(others)) for cause in others]
-        for cause, share in shares:
-            rows.append(row)
-            labels.append(cause)
-            weights.append(share)
-    model = LogisticRegression(C=STRENGTH, max_iter=4000).fit(matrix[rows], labels, sample_weight=weights)
-    return list(zip(model.classes_, model.intercept_, pruned(model.coef_)))
+        out.append((row, case["root_cause"], 1 - ALSO if others else 1))
+        out += [(row, cause, ALSO / len(others)) for cause in others]
+    return out
+
+
+def log_shares(counts):
+    return numpy.log((counts + PRIOR) / (counts + PRIOR).sum(axis=1, keepdims=True))
+
+
+def bayes(matrix, cases, causes):
+    """Naive Bayes: the logarithm of a word's share in a cause's texts over its share in all others'."""
+    weights = numpy.zeros((len(causes), len(cases)))
+    for row, cause, share in shares(cases):
+        weights[causes.index(cause), row] = share
+    known = (matrix > 0).sum(axis=0).A1 >= LEAST_TEXTS  # among these, not among all
+    counts = (matrix[:, known].T @ weights.T).T
+    out = numpy.zeros((len(causes), matrix.shape[1]))
+    out[:, known] = log_shares(counts) - log_shares(counts.sum(axis=0, keepdims=True) - counts)
+    return out
+
+
+def fitted(matrix, cases, memory):
+    """(cause, bias, weights) of the causes of these cases, against each other."""
+    rows, labels, weights = zip(*shares(cases))
+    model = LogisticRegression(C=STRENGTH, max_iter=4000).fit(matrix[list(rows)], labels, sample_weight=weights)
+    words = model.coef_
+    if memory:
+        words = words + bayes(matrix, cases, list(model.classes_))
+    return list(zip(model.classes_, model.intercept_, pruned(words, KEPT_MEMORY if memory else KEPT)))
 
 
 def asked(question, matrix, answers, **options):
@@ -137,7 +164,7 @@ def learn(cases, memory):
     rows = []
     for kind in (failing & ~of_memory, of_memory):
         if kind.any():
-            rows += fitted(matrix[kind], [case for case, chosen in zip(cases, kind) if chosen])
+            rows += fitted(matrix[kind], [case for case, chosen in zip(cases, kind) if chosen], kind is of_memory)
     if of_memory.any():
         # Only real reports: how many of either kind were written says nothing.
         real = failing & numpy.array([not case.get("written") for case in cases])

@@ -175,7 +175,7 @@ class Ranker {
     // A text that needs no answer has words, too, and single signs.
     if (most < k_least) {
       if (none > 0.15 && (none > 0.3 || likeliest < 0.2)) return;
-    } else if (!proved && ((none > 0.5 && most < 0.75 && likeliest < 0.3) ||
+    } else if (!proved && ((none > 0.5 && most < 0.75 && likeliest < 0.6) ||
                            (none > 0.4 && most < 0.5 && likeliest < 0.1))) {
       std::fill(candidates_.begin(), candidates_.end(), Candidate());
       return;
