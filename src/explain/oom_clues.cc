@@ -10,7 +10,7 @@ namespace {
 
 using formats::OomMessage;
 
-constexpr uint64_t k_mib = 1ull << 20, k_gib = 1ull << 30, k_pib = 1ull << 50;
+constexpr uint64_t k_mib = 1ull << 20, k_gib = 1ull << 30, k_tib = 1ull << 40;
 // A CUDA context with its libraries, measured from 0.3 GiB (bare) to 1.2 GiB (cuBLAS, cuDNN, NCCL)
 constexpr uint64_t k_context = k_gib;
 // What NVML prints when it does not know a process' use (2^64 - 1, or near it): no size
@@ -77,7 +77,8 @@ class Clues {
     if (m_.total && tried > *m_.total)
       add("oom_tried_over_capacity",
           format("asked for {}, the card has {}", gib(tried), gib(*m_.total)));
-    if (tried >= k_pib || (m_.total && tried / 10 > *m_.total))
+    // Ten times the largest card (288 GB) is less, so the card need not be named.
+    if (tried >= 4 * k_tib || (m_.total && tried / 10 > *m_.total))
       add("oom_tried_absurd", "asked for " + gib(tried));
     if (is_free())
       add("oom_free_enough", format("{} were free, {} were asked for", gib(*m_.free), gib(tried)));

@@ -2,6 +2,7 @@
 #include "explain/text_clues.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -94,11 +95,37 @@ std::optional<ComputedClue> mostly_free(std::span<const formats::TextLine> lines
   return std::nullopt;
 }
 
+// "max_seq_len=32768" and "# GPU blocks: 1842" of one start of vLLM: a block holds 16 tokens unless
+// the configuration says otherwise.
+std::optional<uint64_t> number_after(std::string_view text, std::string_view name) {
+  const size_t at = text.find(name);
+  if (at == text.npos) return std::nullopt;
+  uint64_t number = 0;
+  const std::string_view rest = text.substr(at + name.size());
+  const auto [stop, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  if (error != std::errc() || number > 1'000'000'000) return std::nullopt;
+  return number;
+}
+
+std::optional<ComputedClue> few_kv_blocks(std::span<const formats::TextLine> lines) {
+  uint64_t longest = 0, per_block = 16;
+  for (const formats::TextLine& line : lines) {
+    if (const auto length = number_after(line.text, "max_seq_len=")) longest = *length;
+    if (const auto size = number_after(line.text, "block_size=")) per_block = *size;
+    const std::optional<uint64_t> blocks = number_after(line.text, "# GPU blocks: ");
+    if (blocks && *blocks * per_block < longest)
+      return ComputedClue{"kv_blocks_below_length", line.number,
+                          format("{} blocks of {} tokens, the longest sequence is {}", *blocks,
+                                 per_block, longest)};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<ComputedClue> text_clues(std::span<const formats::TextLine> lines) {
   std::vector<ComputedClue> out;
-  for (const auto& find : {compare_with_list, plain_docker_run, mostly_free}) {
+  for (const auto& find : {compare_with_list, plain_docker_run, mostly_free, few_kv_blocks}) {
     if (std::optional<ComputedClue> clue = find(lines)) out.push_back(std::move(*clue));
   }
   return out;

@@ -75,6 +75,9 @@ TEST(OomClues, LargerThanTheCard) {
                  "oom_no_slack"}));
   EXPECT_TRUE(clues(message("67109892.01 GiB", "24.00 GiB", "6.00 GiB", "17.00 GiB", "6.10 GiB"))
                   .count("oom_tried_absurd"));
+  const std::string bare = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate ";
+  EXPECT_TRUE(clues(bare + "20209.02 GiB.").count("oom_tried_absurd"));
+  EXPECT_FALSE(clues(bare + "2209.02 GiB.").count("oom_tried_absurd")) << "ten cards of 288 GB";
 }
 
 TEST(OomClues, TheHostPidOfAContainerIsThisProcess) {

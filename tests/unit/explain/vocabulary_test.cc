@@ -144,6 +144,14 @@ TEST(TextClues, SeeThatMostMemoryWasFree) {
   EXPECT_EQ(clues("free lunch in total"), "");
 }
 
+TEST(TextClues, CompareKvBlocksWithTheLongestSequence) {
+  const std::string config = "engine with config: max_seq_len=32768, tensor_parallel_size=1\n";
+  EXPECT_EQ(clues(config + "# GPU blocks: 2047, # CPU blocks: 655"), "kv_blocks_below_length@2 ");
+  EXPECT_EQ(clues(config + "# GPU blocks: 2048, # CPU blocks: 655"), "");
+  EXPECT_EQ(clues("block_size=32, max_seq_len=32768\n# GPU blocks: 1842"), "");
+  EXPECT_EQ(clues("# GPU blocks: 12"), "");
+}
+
 TEST(TextClues, SeeACommandThatAsksForNoGpu) {
   EXPECT_EQ(clues("$ docker run -it --rm pytorch/pytorch bash"), "docker_run_plain@1 ");
   EXPECT_EQ(clues("docker run -it --gpus all pytorch/pytorch bash"), "");
