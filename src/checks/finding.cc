@@ -19,6 +19,22 @@ const char* to_string(Severity severity) {
   return "unknown";
 }
 
+int seriousness(Severity severity) {
+  switch (severity) {
+    case Severity::ok:
+      return 0;
+    case Severity::note:
+      return 1;
+    case Severity::unknown:
+      return 2;
+    case Severity::warning:
+      return 3;
+    case Severity::error:
+      return 4;
+  }
+  return 4;
+}
+
 const char* to_string(LinkState state) {
   switch (state) {
     case LinkState::ok:

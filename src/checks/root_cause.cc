@@ -185,22 +185,6 @@ bool explains(const Finding& cause, const Finding& effect) {
   return false;
 }
 
-int rank(Severity severity) {
-  switch (severity) {
-    case Severity::error:
-      return 0;
-    case Severity::warning:
-      return 1;
-    case Severity::unknown:
-      return 2;
-    case Severity::note:
-      return 3;
-    case Severity::ok:
-      return 4;
-  }
-  return 5;
-}
-
 void add_consequence(Finding& root, const std::string& id) {
   std::vector<std::string>& list = root.consequences;
   if (id != root.id && std::find(list.begin(), list.end(), id) == list.end()) list.push_back(id);
@@ -226,7 +210,7 @@ std::vector<Finding> merge_equal(std::vector<Finding> findings) {
       if (!known) evidence.push_back(more);
     }
     for (const std::string& id : next.consequences) add_consequence(*same, id);
-    if (rank(next.severity) < rank(same->severity)) same->severity = next.severity;
+    if (seriousness(next.severity) > seriousness(same->severity)) same->severity = next.severity;
     same->evidence = std::move(evidence);
   }
   return merged;
@@ -276,7 +260,7 @@ std::vector<Finding> keep_root_causes(std::vector<Finding> findings) {
   for (size_t i = 0; i < findings.size(); ++i)
     if (is_root[i]) roots.push_back(std::move(findings[i]));
   std::stable_sort(roots.begin(), roots.end(), [](const Finding& a, const Finding& b) {
-    return rank(a.severity) < rank(b.severity);
+    return seriousness(a.severity) > seriousness(b.severity);
   });
   return roots;
 }

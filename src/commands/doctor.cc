@@ -78,28 +78,12 @@ Result<void> write_file(const std::string& path, const std::string& text) {
   return {};
 }
 
-int rank(checks::Severity severity) {
-  switch (severity) {
-    case checks::Severity::ok:
-      return 0;
-    case checks::Severity::note:
-      return 1;
-    case checks::Severity::unknown:
-      return 2;
-    case checks::Severity::warning:
-      return 3;
-    case checks::Severity::error:
-      return 4;
-  }
-  return 4;
-}
-
 int exit_code(const checks::Report& report, const std::string& fail_on) {
   static constexpr std::string_view k_levels[] = {"", "note", "unknown", "warning", "error"};
   for (int level = 1; level <= 4; ++level) {
     if (fail_on != k_levels[level]) continue;
     for (const checks::Finding& finding : report.findings) {
-      if (rank(finding.severity) >= level) return k_findings;
+      if (seriousness(finding.severity) >= level) return k_findings;
     }
   }
   return k_ok;

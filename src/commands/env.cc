@@ -48,42 +48,21 @@ void add_doctor(const host::Facts& facts, const std::string& folder,
 
 }  // namespace
 
-Result<OpenedLock> open_lock(const Arguments& arguments) {
-  OpenedLock out;
-  std::string path;
-  const char* variable = std::getenv("CUFIT_LOCK");
-  const bool by_variable = variable != nullptr && *variable != '\0';
-  if (arguments.has("lock") || by_variable) {
-    out.folder = arguments.has("lock") ? arguments.get("lock") : variable;
-    // Like --lock, CUFIT_LOCK may name the file.
-    if (ends_with(out.folder, "/cufit.lock")) out.folder.resize(out.folder.size() - 11);
-    path = out.folder + "/cufit.lock";
-  } else {
-    path = find_upwards(working_folder(), "cufit.lock");
-    if (path.empty()) {
-      // Projects of other package managers have their own way to make an environment.
-      for (const auto& [file, command] :
-           {std::pair("pixi.toml", "pixi install"),
-            std::pair("environment.yml", "conda env create -f environment.yml")}) {
-        const std::string found = find_upwards(working_folder(), file);
-        if (!found.empty())
-          return fail(Code::usage,
-                      format("no cufit.lock here; `{}` belongs to another package manager, which "
-                             "makes its environment itself: `{}`",
-                             found, command));
-      }
+Result<FoundLock> open_lock(const Arguments& arguments) {
+  CUFIT_TRY(found, find_lock(arguments));
+  if (found) return std::move(*found);
+  // Projects of other package managers have their own way to make an environment.
+  for (const auto& [file, command] :
+       {std::pair("pixi.toml", "pixi install"),
+        std::pair("environment.yml", "conda env create -f environment.yml")}) {
+    const std::string other = find_upwards(working_folder(), file);
+    if (!other.empty())
       return fail(Code::usage,
-                  "no cufit.lock in this folder or its parents: `cufit lock` makes one");
-    }
-    out.folder = path.substr(0, path.rfind('/'));
+                  format("no cufit.lock here; `{}` belongs to another package manager, which "
+                         "makes its environment itself: `{}`",
+                         other, command));
   }
-  Result<std::string> text = host::RealHost().read_file(path, k_most_bytes);
-  if (!text)
-    return fail(text.error().code == Code::not_found ? Code::usage : text.error().code,
-                text.error().what);
-  CUFIT_TRY(lock, resolve::parse_lock(*text, path));
-  out.lock = std::move(lock);
-  return out;
+  return fail(Code::usage, "no cufit.lock in this folder or its parents: `cufit lock` makes one");
 }
 
 std::string lock_option(const Arguments& arguments) {
@@ -107,7 +86,7 @@ Result<std::vector<size_t>> chosen_classes(const Arguments& arguments,
   return out;
 }
 
-Result<formats::Pylock> read_pylock(const OpenedLock& found, const resolve::LockClass& one) {
+Result<formats::Pylock> read_pylock(const FoundLock& found, const resolve::LockClass& one) {
   const std::string path = found.folder + "/" + one.file;
   CUFIT_TRY(bytes, host::RealHost().read_file(path, k_most_bytes));
   if (sha256(bytes) != one.sha256)
@@ -170,7 +149,7 @@ std::span<const Option> env_check_options() { return k_check_options; }
 std::span<const Option> env_remove_options() { return k_list_options; }
 
 int run_env_list(const Arguments& arguments) {
-  const Result<OpenedLock> found = open_lock(arguments);
+  const Result<FoundLock> found = open_lock(arguments);
   if (!found) return give_up(found.error());
   const Result<std::vector<size_t>> chosen = chosen_classes(arguments, found->lock);
   if (!chosen) return give_up(chosen.error());
@@ -189,7 +168,7 @@ int run_env_list(const Arguments& arguments) {
 }
 
 int run_env_check(const Arguments& arguments) {
-  const Result<OpenedLock> found = open_lock(arguments);
+  const Result<FoundLock> found = open_lock(arguments);
   if (!found) return give_up(found.error());
   const Result<std::vector<size_t>> chosen = chosen_classes(arguments, found->lock);
   if (!chosen) return give_up(chosen.error());
@@ -243,7 +222,7 @@ int run_env_check(const Arguments& arguments) {
 }
 
 int run_env_remove(const Arguments& arguments) {
-  const Result<OpenedLock> found = open_lock(arguments);
+  const Result<FoundLock> found = open_lock(arguments);
   if (!found) return give_up(found.error());
   if (arguments.all("CLASS").empty())
     return give_up(fail(Code::usage, "`cufit env remove` needs the names of classes"));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "commands/command.h"
+#include "commands/launch_choice.h"
 #include "formats/pylock.h"
 #include "host/child_process.h"
 #include "host/environments.h"
@@ -27,12 +28,8 @@ int run_env_list(const Arguments& arguments);
 int run_env_check(const Arguments& arguments);
 int run_env_remove(const Arguments& arguments);
 
-// The lock of `--lock DIR`, of CUFIT_LOCK, else of the working directory or one of its parents.
-struct OpenedLock {
-  std::string folder;
-  resolve::LockFile lock;
-};
-Result<OpenedLock> open_lock(const Arguments& arguments);
+// find_lock's; Error{usage} where there is none.
+Result<FoundLock> open_lock(const Arguments& arguments);
 
 // " --lock DIR" where it was given: commands that are shown can be copied.
 std::string lock_option(const Arguments& arguments);
@@ -42,7 +39,7 @@ Result<std::vector<size_t>> chosen_classes(const Arguments& arguments,
                                            const resolve::LockFile& lock);
 
 // The pylock of a class, its sum compared: an edited lock is not installed.
-Result<formats::Pylock> read_pylock(const OpenedLock& found, const resolve::LockClass& one);
+Result<formats::Pylock> read_pylock(const FoundLock& found, const resolve::LockClass& one);
 
 report::EnvRow env_row(const host::EnvironmentPaths& paths, const resolve::LockClass& one);
 

@@ -32,7 +32,7 @@ constexpr Option k_options[] = {
 };
 
 struct Job {
-  const OpenedLock& found;
+  const FoundLock& found;
   host::Installer installer;
   host::IndexChoice index;
   resolve::Policy policy;
@@ -134,7 +134,7 @@ host::IndexChoice index_choice(const Arguments& arguments) {
 }
 
 int failed(const Error& error, const resolve::LockClass& one, const host::EnvironmentPaths& paths,
-           const OpenedLock& found) {
+           const FoundLock& found) {
   if (error.code == Code::cancelled)
     complain(format("interrupted while making {}", one.name));
   else
@@ -146,7 +146,7 @@ int failed(const Error& error, const resolve::LockClass& one, const host::Enviro
   return error.code == Code::cancelled ? k_interrupted : k_failed;
 }
 
-int create_all(const Arguments& arguments, const OpenedLock& found,
+int create_all(const Arguments& arguments, const FoundLock& found,
                const std::vector<size_t>& chosen) {
   host::Interrupts interrupts;
   Job job{found, {}, index_choice(arguments), {}, false, {}};
@@ -203,7 +203,7 @@ int create_all(const Arguments& arguments, const OpenedLock& found,
 std::span<const Option> env_create_options() { return k_options; }
 
 int run_env_create(const Arguments& arguments) {
-  const Result<OpenedLock> found = open_lock(arguments);
+  const Result<FoundLock> found = open_lock(arguments);
   if (!found) return give_up(found.error());
   const Result<std::vector<size_t>> chosen = chosen_classes(arguments, found->lock);
   if (!chosen) return give_up(chosen.error());

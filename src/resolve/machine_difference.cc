@@ -38,26 +38,10 @@ std::string subject_of(const Finding& finding, const MachineSide& side) {
   return finding.subject;
 }
 
-int rank(Severity severity) {
-  switch (severity) {
-    case Severity::error:
-      return 0;
-    case Severity::warning:
-      return 1;
-    case Severity::unknown:
-      return 2;
-    case Severity::note:
-      return 3;
-    case Severity::ok:
-      return 4;
-  }
-  return 4;
-}
-
 const Finding& worst_of(const FindingChange& change) {
   if (change.a == nullptr) return *change.b;
   if (change.b == nullptr) return *change.a;
-  return rank(change.a->severity) < rank(change.b->severity) ? *change.a : *change.b;
+  return seriousness(change.a->severity) > seriousness(change.b->severity) ? *change.a : *change.b;
 }
 
 // Of an environment beside the one that is compared.
@@ -73,7 +57,7 @@ bool is_elsewhere(const Finding& finding, const MachineSide& side) {
 // other one fails, nor can another environment be, and notes never are.
 int culprit_rank(const FindingChange& change, const MachineSide& a, const MachineSide& b,
                  MachineDifference::Worse worse) {
-  int severity = rank(worst_of(change).severity);
+  int severity = 4 - seriousness(worst_of(change).severity);
   if (change.a != nullptr ? is_elsewhere(*change.a, a) : is_elsewhere(*change.b, b)) severity += 5;
   const Where failing = worse == MachineDifference::Worse::a ? Where::only_a : Where::only_b;
   const bool points = change.where == failing || change.where == Where::both;
