@@ -30,7 +30,10 @@ Result<AskedTarget> read_target(const std::string& asked) {
   const Knowledge& knowledge = Knowledge::builtin();
   AskedTarget out;
   if (lower(asked) == "here") {
-    out.facts = host::collect(host::RealHost(), {});
+    // Which GPUs and driver: the compute check would make a context on each GPU for nothing.
+    host::ProbeOptions options;
+    options.driver_depth = host::DriverDepth::state;
+    out.facts = host::collect(host::RealHost(), options);
     out.target = resolve::target_of(out.facts, knowledge, "HERE");
     return out;
   }
