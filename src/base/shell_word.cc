@@ -11,6 +11,7 @@ std::string shell_word(std::string_view text) {
   for (const char c : text)
     plain = plain && ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                       static_cast<unsigned char>(c) >= 0x80 || contains(k_plain, {&c, 1}));
+  if (text == "-") return "-";  // standard input, for every command
   std::string out = starts_with(text, "-") ? "./" : "";
   if (plain) return out += text;
   out = "'" + out;

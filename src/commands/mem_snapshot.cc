@@ -10,6 +10,7 @@
 #include "commands/progress.h"
 #include "commands/settings.h"
 #include "host/host.h"
+#include "host/spooled_input.h"
 
 namespace cufit::commands {
 namespace {
@@ -21,9 +22,9 @@ constexpr uint64_t k_most_events = 12'000'000;
 class WatchedSource final : public ByteSource {
  public:
   WatchedSource(std::unique_ptr<ByteSource> inner, std::string name)
-      : inner_(std::move(inner)), progress_(std::move(name)) {}
+      : inner_(std::move(inner)), name_(name), progress_(std::move(name)) {}
   uint64_t size_bytes() const override { return inner_->size_bytes(); }
-  const std::string& name() const override { return inner_->name(); }
+  const std::string& name() const override { return name_; }
   Result<size_t> read(uint64_t offset, std::span<std::byte> out) const override {
     progress_.show(offset + out.size(), size_bytes());
     return inner_->read(offset, out);
@@ -31,6 +32,7 @@ class WatchedSource final : public ByteSource {
 
  private:
   std::unique_ptr<ByteSource> inner_;
+  std::string name_;  // as it was given: a pipe's bytes are read from a file without a name
   mutable Progress progress_;
 };
 
@@ -42,10 +44,12 @@ Result<memory::Snapshot> load_snapshot(const std::string& path) {
                 "a snapshot is needed: a file of `cufit mem record` or of "
                 "torch.cuda.memory._dump_snapshot");
   const host::RealHost machine;
-  CUFIT_TRY(source, machine.open(path));
+  CUFIT_TRY(source, host::open_input(machine, path));
   memory::SnapshotLimits limits;
   limits.events = k_most_events;
-  return memory::read_snapshot(std::make_shared<WatchedSource>(std::move(source), path), limits);
+  return memory::read_snapshot(
+      std::make_shared<WatchedSource>(std::move(source), path == "-" ? "standard input" : path),
+      limits);
 }
 
 Result<uint32_t> chosen_device(const Arguments& arguments, const memory::Snapshot& snapshot) {
