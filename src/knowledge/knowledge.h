@@ -76,6 +76,16 @@ struct ExtensionRow {
   std::string_view python;  // space separated minors; empty = any
   std::string_view python_min;
 };
+// Which distribution brings a module with compiled CUDA code (data/extension_modules.toml).
+struct ExtensionModuleRow {
+  std::string_view package;  // "flash-attn"
+  std::string_view import;   // "flash_attn"
+  std::string_view modules;  // space separated, lower case: "flash_attn_2_cuda flash_attn_cuda"
+  std::string_view also;     // other distributions that bring it, space separated
+  // What pip builds it from: empty = its name, "git+...", or "wheels", "none" (nothing that a plain
+  // command builds).
+  std::string_view origin;
+};
 struct Aarch64Row {  // torch minors, both ends included
   std::string_view first_torch, last_torch, tags;
   std::string_view default_tag;  // of the default Python index; empty = a CPU wheel there
@@ -201,6 +211,7 @@ struct Knowledge {
   std::span<const TorchRelease> torch_releases;
   std::span<const CudaTag> cuda_tags;
   std::span<const ExtensionRow> extensions;
+  std::span<const ExtensionModuleRow> extension_modules;
   std::span<const Aarch64Row> aarch64_wheels;
   std::span<const CodeRow> cuda_codes;
   std::span<const CodeRow> nvml_codes;
@@ -248,6 +259,9 @@ struct Knowledge {
     std::string torch, tag;
   };
   std::optional<Pick> newest_wheel_for(ComputeCapability cc, std::optional<Version> driver) const;
+  // By a module's name, of which "mmcv._ext" is "mmcv"; by a distribution's, normalised or not.
+  const ExtensionModuleRow* find_extension_module(std::string_view module) const;
+  const ExtensionModuleRow* find_extension_package(std::string_view package) const;
   const CodeRow* find_cuda_code(int code) const;
   const CodeRow* find_nvml_code(int code) const;
   const XidRow* find_xid(uint32_t number) const;
