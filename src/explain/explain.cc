@@ -10,6 +10,7 @@
 #include "explain/evidence.h"
 #include "explain/intake.h"
 #include "explain/join.h"
+#include "explain/named_package.h"
 #include "explain/oom_clues.h"
 #include "explain/pattern_search.h"
 #include "explain/scores.h"
@@ -124,8 +125,9 @@ Explanation Explainer::finish(const Options& options) {
   out.ignored = std::move(ranking.ignored);
   out.clues.assign(clues.begin(), clues.end());
   out.files = state_->texts.size();
+  for (Cause& cause : out.causes) show_words(cause, part, state_->knowledge);
+  name_packages(out.causes, said, state_->knowledge);
   for (Cause& cause : out.causes) {
-    show_words(cause, part, state_->knowledge);
     for (EvidenceLine& line : cause.evidence) {
       quote(line, lines);
       state_->texts.place(line);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/format.h"
 #include "report/report.h"
 
 namespace cufit::report {
@@ -60,6 +63,42 @@ std::string undecided_text(const checks::Finding& finding, std::string_view part
 
 }  // namespace
 
+namespace {
+
+bool part_of_word(std::string_view text, size_t at) {
+  return at < text.size() && (name_character(text[at]) || (text[at] >= 'A' && text[at] <= 'Z'));
+}
+
+// What a text says for a name that no table can know: PACKAGE is a distribution, MODULE what is
+// imported. They are replaced where the finding has an argument of that name. What is to be
+// installed is a requirement ("flash-attn==2.5.8"); an option's value and what is uninstalled is a
+// name alone, and what is upgraded has no version.
+std::string fill_stand_ins(std::string text, const std::map<std::string, std::string>& args) {
+  for (const char* stand_in : {"PACKAGE", "MODULE"}) {
+    const std::string_view word = stand_in;
+    const auto name = args.find(stand_in);
+    if (name == args.end()) continue;
+    const auto wanted = args.find(word == "PACKAGE" ? "REQUIREMENT" : stand_in);
+    for (size_t at = text.find(word); at != text.npos; at = text.find(word, at)) {
+      const bool whole = !part_of_word(text, at - 1) && !part_of_word(text, at + word.size());
+      if (!whole) {
+        at += word.size();
+        continue;
+      }
+      const std::string_view before = std::string_view(text).substr(0, at);
+      const bool alone = wanted == args.end() || ends_with(before, "--no-binary ") ||
+                         ends_with(before, "uninstall -y ");
+      std::string value = alone ? name->second : wanted->second;
+      if (ends_with(before, "--upgrade ")) value.resize(std::min(value.find("=="), value.size()));
+      text.replace(at, word.size(), value);
+      at += value.size();
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string finding_text(const checks::Finding& finding, std::string_view part,
                          std::string_view lang, const knowledge::Knowledge& knowledge) {
   const knowledge::FindingTexts* texts = knowledge.find_texts(finding.id);
@@ -76,7 +115,7 @@ std::string finding_text(const checks::Finding& finding, std::string_view part,
   if (!pair)
     return part == "title" ? finding.id : std::string();  // an id is better than an empty headline
   std::string_view text = lang == "zh" && !pair->zh.empty() ? pair->zh : pair->en;
-  std::string filled = fill(text, finding.args);
+  std::string filled = fill_stand_ins(fill(text, finding.args), finding.args);
   if (finding.severity != checks::Severity::unknown) return filled;
   return undecided_text(finding, part, filled, lang, knowledge);
 }

@@ -47,6 +47,28 @@ TEST(ExplainJson, HoldsTheSchemasMembers) {
   EXPECT_EQ(json["facts"]["schema"], "cufit.facts/1");
 }
 
+TEST(ExplainJson, NamesThePackageInCommandsAndQuestions) {
+  explain::Explanation explanation;
+  explain::Cause cause = text_cause("ext_abi_mismatch");
+  explanation.causes.push_back(cause);
+  cause.finding.args = {{"PACKAGE", "flash-attn"}, {"REQUIREMENT", "flash-attn==2.5.8"}};
+  explanation.causes.push_back(cause);
+  cause = text_cause("ext_binary_missing");
+  cause.would_decide = true;
+  cause.finding.args = {{"PACKAGE", "x1"}, {"REQUIREMENT", "x1==2.0"}, {"MODULE", "x1_module"}};
+  explanation.causes.push_back(cause);
+  const auto json = nlohmann::json::parse(explain_json({explanation, tables()}));
+  const auto next = [&](size_t i) { return json["causes"][i]["next"].get<std::string>(); };
+  EXPECT_TRUE(contains(next(0), "--no-binary PACKAGE PACKAGE`"));
+  EXPECT_TRUE(contains(next(1), "uninstall -y flash-attn &&")) << next(1);
+  EXPECT_TRUE(contains(next(1), "--no-binary flash-attn flash-attn==2.5.8`")) << next(1);
+  EXPECT_TRUE(contains(next(2), "--upgrade x1`")) << next(2);
+  EXPECT_TRUE(
+      contains(json["causes"][2]["would_decide"].get<std::string>(), "find_spec(\"x1_module\")"));
+  for (const char* lang : {"en", "zh"})
+    EXPECT_FALSE(contains(cause_text(explanation.causes[1], "next", lang, tables()), "PACKAGE"));
+}
+
 TEST(ExplainJson, HasNoCauseWhenNothingIsKnown) {
   const auto json = nlohmann::json::parse(explain_json({explain::Explanation(), tables()}));
   EXPECT_TRUE(json["causes"].is_array() && json["causes"].empty());
