@@ -31,4 +31,9 @@ std::string causes_page(const knowledge::Knowledge& knowledge);  // causes_page.
 std::string clue_text(std::string_view clue, std::string_view lang,
                       const knowledge::Knowledge& knowledge);
 
+// What a line of evidence says beyond itself (EvidenceLine::fact), as the messages "explain.fact"
+// word it; unchanged where they have no such pattern.
+std::string fact_text(const std::string& fact, std::string_view lang,
+                      const knowledge::Knowledge& knowledge);
+
 }  // namespace cufit::report

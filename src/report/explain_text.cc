@@ -158,9 +158,10 @@ class ExplainPainter : private Screen {
         flow(beside(cause, line), "  - ", "    ");
         continue;
       }
-      quoted(place(line), line.text.empty() ? line.fact : line.text);
+      quoted(place(line),
+             line.text.empty() ? fact_text(line.fact, style_.lang, knowledge_) : line.text);
       if (!line.fact.empty() && !line.text.empty())
-        flow(printable(line.fact), "      = ", "        ");
+        flow(printable(fact_text(line.fact, style_.lang, knowledge_)), "      = ", "        ");
     }
     if (shown < cause.evidence.size()) {
       flow(say("part.more", {{"count", std::to_string(cause.evidence.size() - shown)}}), "  - ",

@@ -69,6 +69,36 @@ TEST(ExplainJson, NamesThePackageInCommandsAndQuestions) {
     EXPECT_FALSE(contains(cause_text(explanation.causes[1], "next", lang, tables()), "PACKAGE"));
 }
 
+TEST(ExplainText, FactsAreInTheReadersLanguage) {
+  const auto zh = [](const char* fact) { return fact_text(fact, "zh", tables()); };
+  EXPECT_EQ(zh("asked for 1.0 GiB"), "申请 1.0 GiB");
+  EXPECT_EQ(zh("asked for 1.0 GiB, the card has 2.0 GiB"), "申请 1.0 GiB，而显卡共 2.0 GiB");
+  EXPECT_EQ(zh("reserved 3.0 GiB - allocated 1.0 GiB = 2.0 GiB unused, 512 MiB were asked for"),
+            "预留 3.0 GiB - 张量占用 1.0 GiB = 未用 2.0 GiB，申请 512 MiB");
+  EXPECT_EQ(zh("CUDA 11.4"), "CUDA 11.4");
+  EXPECT_EQ(zh(""), "");
+  EXPECT_EQ(fact_text("asked for 1.0 GiB", "en", tables()), "asked for 1.0 GiB");
+}
+
+// The English words are those of explain/: a fact of a real message must find its Chinese.
+TEST(ExplainText, EveryFactOfAnOutOfMemoryMessageHasItsChinese) {
+  const char* text =
+      "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 23.70 "
+      "GiB total capacity; 18.00 GiB already allocated; 5.00 MiB free; 21.71 GiB reserved in total "
+      "by PyTorch)";
+  explain::Explainer explainer(tables());
+  explainer.add(text);
+  size_t facts = 0;
+  for (const explain::Cause& cause : explainer.finish({}).causes) {
+    for (const explain::EvidenceLine& line : cause.evidence) {
+      if (line.fact.empty()) continue;
+      EXPECT_NE(fact_text(line.fact, "zh", tables()), line.fact);
+      ++facts;
+    }
+  }
+  EXPECT_GT(facts, 1u);
+}
+
 TEST(ExplainJson, HasNoCauseWhenNothingIsKnown) {
   const auto json = nlohmann::json::parse(explain_json({explain::Explanation(), tables()}));
   EXPECT_TRUE(json["causes"].is_array() && json["causes"].empty());
