@@ -30,6 +30,10 @@ constexpr double k_vote_weight = 2.0, k_vote_weight_memory = 4.0, k_vote_least =
 constexpr size_t k_few = 3;
 constexpr double k_vote_few = 0.01;
 
+// What is left of the words' vote for a cause within the program where the message's numbers say
+// that others hold the memory that lacks, and for any but the host's where its killer is named.
+constexpr double k_vote_against_numbers = 0.4;
+
 constexpr double k_close = 0.15;  // scores by signs that differ less say the same
 // What the text of a dead run must hold of a cause: at least one sign.
 constexpr double k_spoken = k_least;
@@ -91,6 +95,11 @@ bool is_about_gpus(std::string_view layer) {
   return std::find(std::begin(k_layers), std::end(k_layers), layer) != std::end(k_layers);
 }
 
+// A cause that lies in what the program itself allocates.
+bool is_own_memory(std::string_view layer) {
+  return layer == "capacity" || layer == "growth" || layer == "allocator";
+}
+
 class Ranker {
  public:
   Ranker(const knowledge::Knowledge& knowledge, const TextEvidence& evidence, const DeadRun* dead,
@@ -99,7 +108,10 @@ class Ranker {
         evidence_(evidence),
         candidates_(knowledge.findings.size()),
         dead_(dead),
-        ordinary_error_(ordinary_error) {}
+        ordinary_error_(ordinary_error),
+        others_hold_it_(evidence.has("oom_outside_memory") && !evidence.has("oom_free_enough") &&
+                        !evidence.has("oom_tried_over_capacity")),
+        killer_named_(evidence.has("kernel_oom_killer") && !evidence.has("oom_message")) {}
 
   void add_signs() {
     for (size_t i = 0; i < candidates_.size(); ++i) {
@@ -188,6 +200,9 @@ class Ranker {
         candidates_[i].vote = vote.probability;
         candidates_[i].vote_order = (vote.memory ? k_vote_weight_memory : k_vote_weight) *
                                     vote.kind * std::sqrt(vote.of_kind);
+        const std::string_view layer = knowledge_.findings[i].category;
+        if ((others_hold_it_ && is_own_memory(layer)) || (killer_named_ && layer != "host"))
+          candidates_[i].vote_order *= k_vote_against_numbers;
       }
     }
   }
@@ -342,6 +357,8 @@ class Ranker {
   std::vector<Candidate> candidates_;  // by index of the finding
   const DeadRun* dead_;
   const bool ordinary_error_;
+  const bool others_hold_it_;  // total - free - own of an allocator's message
+  const bool killer_named_;    // the kernel's or the container's, for the host's memory
   std::vector<std::string> echoes_;
   bool words_count_ = false;
 };
