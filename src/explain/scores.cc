@@ -31,7 +31,8 @@ constexpr size_t k_few = 3;
 constexpr double k_vote_few = 0.01;
 
 // What is left of the words' vote for a cause within the program where the message's numbers say
-// that others hold the memory that lacks, and for any but the host's where its killer is named.
+// that others hold the memory that lacks, for any but the host's where its killer is named, and for
+// a loader's where NCCL names the shared memory.
 constexpr double k_vote_against_numbers = 0.4;
 
 constexpr double k_close = 0.15;  // scores by signs that differ less say the same
@@ -111,7 +112,8 @@ class Ranker {
         ordinary_error_(ordinary_error),
         others_hold_it_(evidence.has("oom_outside_memory") && !evidence.has("oom_free_enough") &&
                         !evidence.has("oom_tried_over_capacity")),
-        killer_named_(evidence.has("kernel_oom_killer") && !evidence.has("oom_message")) {}
+        killer_named_(evidence.has("kernel_oom_killer") && !evidence.has("oom_message")),
+        nccl_shm_(evidence.has("nccl_shm")) {}
 
   void add_signs() {
     for (size_t i = 0; i < candidates_.size(); ++i) {
@@ -201,7 +203,9 @@ class Ranker {
         candidates_[i].vote_order = (vote.memory ? k_vote_weight_memory : k_vote_weight) *
                                     vote.kind * std::sqrt(vote.of_kind);
         const std::string_view layer = knowledge_.findings[i].category;
-        if ((others_hold_it_ && is_own_memory(layer)) || (killer_named_ && layer != "host"))
+        const bool loaders = nccl_shm_ && knowledge_.findings[i].id == "host_shm";
+        if ((others_hold_it_ && is_own_memory(layer)) || (killer_named_ && layer != "host") ||
+            loaders)
           candidates_[i].vote_order *= k_vote_against_numbers;
       }
     }
@@ -359,6 +363,7 @@ class Ranker {
   const bool ordinary_error_;
   const bool others_hold_it_;  // total - free - own of an allocator's message
   const bool killer_named_;    // the kernel's or the container's, for the host's memory
+  const bool nccl_shm_;
   std::vector<std::string> echoes_;
   bool words_count_ = false;
 };
