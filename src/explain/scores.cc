@@ -31,8 +31,9 @@ constexpr size_t k_few = 3;
 constexpr double k_vote_few = 0.01;
 
 // What is left of the words' vote for a cause within the program where the message's numbers say
-// that others hold the memory that lacks, for any but the host's where its killer is named, and for
-// a loader's where NCCL names the shared memory.
+// that others hold the memory that lacks, for any but the host's where its killer is named, for a
+// loader's where NCCL names the shared memory, for fragmentation where less is cached than was
+// asked for, and for the program's other causes where more is.
 constexpr double k_vote_against_numbers = 0.4;
 
 constexpr double k_close = 0.15;  // scores by signs that differ less say the same
@@ -113,7 +114,9 @@ class Ranker {
         others_hold_it_(evidence.has("oom_outside_memory") && !evidence.has("oom_free_enough") &&
                         !evidence.has("oom_tried_over_capacity")),
         killer_named_(evidence.has("kernel_oom_killer") && !evidence.has("oom_message")),
-        nccl_shm_(evidence.has("nccl_shm")) {}
+        nccl_shm_(evidence.has("nccl_shm")),
+        no_slack_(evidence.has("oom_no_slack")),
+        slack_(evidence.has("oom_reserved_slack") && !evidence.has("oom_private_pools")) {}
 
   void add_signs() {
     for (size_t i = 0; i < candidates_.size(); ++i) {
@@ -203,9 +206,10 @@ class Ranker {
         candidates_[i].vote_order = (vote.memory ? k_vote_weight_memory : k_vote_weight) *
                                     vote.kind * std::sqrt(vote.of_kind);
         const std::string_view layer = knowledge_.findings[i].category;
-        const bool loaders = nccl_shm_ && knowledge_.findings[i].id == "host_shm";
+        const std::string_view id = knowledge_.findings[i].id;
         if ((others_hold_it_ && is_own_memory(layer)) || (killer_named_ && layer != "host") ||
-            loaders)
+            (nccl_shm_ && id == "host_shm") || (no_slack_ && id == "fragmentation") ||
+            (slack_ && is_own_memory(layer) && id != "fragmentation"))
           candidates_[i].vote_order *= k_vote_against_numbers;
       }
     }
@@ -363,7 +367,7 @@ class Ranker {
   const bool ordinary_error_;
   const bool others_hold_it_;  // total - free - own of an allocator's message
   const bool killer_named_;    // the kernel's or the container's, for the host's memory
-  const bool nccl_shm_;
+  const bool nccl_shm_, no_slack_, slack_;
   std::vector<std::string> echoes_;
   bool words_count_ = false;
 };
