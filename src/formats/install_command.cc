@@ -60,7 +60,7 @@ std::string_view command_part(std::string_view text) {
     if ((c == '"' || c == '\'') && end > 0 && text[end - 1] == ' ') {
       quote = c;
     } else if (c == ';' || c == '|' || c == '&' || c == '`' || c == ')' || c == '#' || c == '"' ||
-               c == '\'' || (c == '>' && text[end - 1] == ' ')) {
+               c == '\'' || (c == '>' && end > 0 && text[end - 1] == ' ')) {
       // "x #subdirectory" is a comment, "x#subdirectory" a part of an address
       if (c != '#' || (end > 0 && text[end - 1] == ' ')) break;
     }
