@@ -1,30 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/record_run.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
-#include <set>
-#include <utility>
 
 #include "base/format.h"
 #include "base/number.h"
+#include "host/process_tree.h"
+#include "host/script_folder.h"
 
 namespace cufit::host {
 namespace {
 
 constexpr int k_passed_on[] = {SIGUSR1, SIGTERM, SIGHUP, SIGINT, SIGQUIT};
-constexpr size_t k_state_bytes = 1u << 16;  // of one process; it writes a line per snapshot
 
 // Signals are blocked and taken by sigtimedwait, so that no handler is needed.
 sigset_t awaited_signals() {
@@ -35,76 +29,12 @@ sigset_t awaited_signals() {
   return set;
 }
 
-std::string read_small(const std::string& path) {
-  std::string out(k_state_bytes, '\0');
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return {};
-  const ssize_t got = read(file, out.data(), out.size());
-  close(file);
-  out.resize(got > 0 ? static_cast<size_t>(got) : 0);
-  return out;
-}
+// What the processes tell, one file each.
+std::string state_of(const ScriptFolder& scratch) { return scratch.path() + "/state"; }
 
-std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> names;
-  DIR* listing = opendir(folder.c_str());
-  if (listing == nullptr) return names;
-  while (const dirent* entry = readdir(listing)) names.emplace_back(entry->d_name);
-  closedir(listing);
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-// A folder that only this user can look into, with the sitecustomize and a folder for what the
-// processes tell. Removed with what cufit put there.
-class Scratch {
- public:
-  static Result<Scratch> make() {
-    const char* base = std::getenv("TMPDIR");
-    std::string path = std::string(base != nullptr && *base != '\0' ? base : "/tmp");
-    path += "/cufit-record-XXXXXX";
-    if (mkdtemp(path.data()) == nullptr)
-      return fail(Code::io, format("`{}`: {}", path, std::strerror(errno)));
-    Scratch scratch(std::move(path));
-    if (mkdir(scratch.state().c_str(), 0700) != 0)
-      return fail(Code::io, format("`{}`: {}", scratch.state(), std::strerror(errno)));
-    const std::string script = scratch.path_ + "/sitecustomize.py";
-    std::FILE* file = std::fopen(script.c_str(), "wxb");
-    bool good = file != nullptr;
-    if (good) {
-      good = std::fputs(record_sitecustomize(), file) >= 0;
-      good = std::fclose(file) == 0 && good;
-    }
-    if (!good) return fail(Code::io, format("`{}` cannot be written", script));
-    return scratch;
-  }
-  Scratch(Scratch&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  Scratch& operator=(Scratch&&) = delete;
-  ~Scratch() {
-    if (path_.empty()) return;
-    for (const std::string& name : names_in(state())) unlink((state() + "/" + name).c_str());
-    rmdir(state().c_str());
-    unlink((path_ + "/sitecustomize.py").c_str());
-    // Python may have kept a compiled copy.
-    const std::string compiled = path_ + "/__pycache__";
-    for (const std::string& name : names_in(compiled)) unlink((compiled + "/" + name).c_str());
-    rmdir(compiled.c_str());
-    rmdir(path_.c_str());
-  }
-  const std::string& path() const { return path_; }
-  std::string state() const { return path_ + "/state"; }
-
- private:
-  explicit Scratch(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
-
-void set_environment(const RecordOptions& options, const Scratch& scratch) {
-  const char* before = std::getenv("PYTHONPATH");
-  std::string path = scratch.path();
-  if (before != nullptr && *before != '\0') path += ":" + std::string(before);
-  setenv("PYTHONPATH", path.c_str(), 1);
-  setenv("CUFIT_RECORD_STATE", scratch.state().c_str(), 1);
+void set_environment(const RecordOptions& options, const ScriptFolder& scratch) {
+  setenv("PYTHONPATH", scratch.python_path().c_str(), 1);
+  setenv("CUFIT_RECORD_STATE", state_of(scratch).c_str(), 1);
   setenv("CUFIT_RECORD_OUT", options.folder.c_str(), 1);
   setenv("CUFIT_RECORD_EVENTS", std::to_string(options.events).c_str(), 1);
   setenv("CUFIT_RECORD_STACKS", options.stacks.c_str(), 1);
@@ -112,24 +42,6 @@ void set_environment(const RecordOptions& options, const Scratch& scratch) {
     setenv("CUFIT_RECORD_EXIT", "1", 1);
   else
     unsetenv("CUFIT_RECORD_EXIT");
-}
-
-// Parents of all processes that this user can see.
-std::map<pid_t, pid_t> process_parents() {
-  std::map<pid_t, pid_t> parents;
-  for (const std::string& name : names_in("/proc")) {
-    const std::optional<uint64_t> pid = parse_uint(name);
-    if (!pid) continue;
-    const std::string stat = read_small("/proc/" + name + "/stat");
-    // "PID (NAME) STATE PPID": the name may hold anything, brackets too.
-    const size_t end = stat.rfind(')');
-    if (end == std::string::npos || end + 4 >= stat.size()) continue;
-    const std::vector<std::string_view> rest = split(std::string_view(stat).substr(end + 2), ' ');
-    if (rest.size() < 2) continue;
-    if (const std::optional<uint64_t> parent = parse_uint(rest[1]))
-      parents[static_cast<pid_t>(*pid)] = static_cast<pid_t>(*parent);
-  }
-  return parents;
 }
 
 // Whether SIGUSR1 would not simply kill it: SigCgt of /proc/PID/status, a mask in hex.
@@ -144,23 +56,12 @@ bool catches_usr1(pid_t pid) {
 }
 
 void ask_for_snapshots(pid_t child) {
-  const std::map<pid_t, pid_t> parents = process_parents();
-  const auto below_child = [&](pid_t pid) {
-    std::set<pid_t> seen;
-    while (pid > 1 && seen.insert(pid).second) {
-      if (pid == child) return true;
-      const auto parent = parents.find(pid);
-      if (parent == parents.end()) return false;
-      pid = parent->second;
-    }
-    return false;
-  };
-  for (const auto& [pid, parent] : parents)
-    if (below_child(pid) && catches_usr1(pid)) kill(pid, SIGUSR1);
+  for (const pid_t pid : processes_from(child))
+    if (catches_usr1(pid)) kill(pid, SIGUSR1);
 }
 
 // The child's side; returns only where the program could not be started.
-int become(const RecordOptions& options, const Scratch& scratch, const sigset_t& before) {
+int become(const RecordOptions& options, const ScriptFolder& scratch, const sigset_t& before) {
   set_environment(options, scratch);
   sigprocmask(SIG_SETMASK, &before, nullptr);
   std::vector<char*> arguments;
@@ -186,11 +87,11 @@ int wait_for(pid_t child, const sigset_t& awaited) {
   }
 }
 
-void read_state(const Scratch& scratch, RecordOutcome& outcome) {
-  for (const std::string& name : names_in(scratch.state())) {
+void read_state(const ScriptFolder& scratch, RecordOutcome& outcome) {
+  for (const std::string& name : names_in(state_of(scratch))) {
     if (!parse_uint(name)) continue;
     ++outcome.pythons;
-    const std::string text = read_small(scratch.state() + "/" + name);
+    const std::string text = read_small(state_of(scratch) + "/" + name);
     for (const std::string_view line : split_lines(text)) {
       if (starts_with(line, "recording ")) ++outcome.recording;
       if (starts_with(line, "snapshot ")) outcome.snapshots.emplace_back(line.substr(9));
@@ -203,7 +104,7 @@ void read_state(const Scratch& scratch, RecordOutcome& outcome) {
 }  // namespace
 
 Result<RecordOutcome> record_run(const RecordOptions& options) {
-  CUFIT_TRY(scratch, Scratch::make());
+  CUFIT_TRY(scratch, ScriptFolder::make("record", record_sitecustomize(), {"state"}));
   const sigset_t awaited = awaited_signals();
   sigset_t before;
   signal(SIGCHLD, SIG_DFL);  // ignored, it would take the child's exit code away
