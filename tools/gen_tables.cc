@@ -163,6 +163,14 @@ const std::vector<TableSpec>& specs() {
        "GpuContextRow",
        "gpu_context",
        {{"cc"}, {"mib", Kind::integer}, {"reports", Kind::integer}}},
+      {"cublas_workspace",
+       "CublasWorkspaceRow",
+       "cublas_workspaces",
+       {{"cc_first"},
+        {"cc_last"},
+        {"bytes", Kind::integer},
+        {"upper_bytes", Kind::integer},
+        {"basis"}}},
       {"forward_compat", "ForwardCompat", "forward_compat", {{"cuda"}, {"branches", Kind::list}}},
   };
   return all;

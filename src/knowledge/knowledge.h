@@ -120,6 +120,12 @@ struct GpuContextRow {
   int64_t mib;  // of one process outside PyTorch's allocator, the most seen
   int64_t reports;
 };
+// What libraries ask for through PyTorch's allocator (data/workspaces.toml).
+struct CublasWorkspaceRow {
+  std::string_view cc_first, cc_last;  // both included
+  int64_t bytes, upper_bytes;          // of one thread
+  std::string_view basis;              // "source", "measured", "bound"
+};
 struct ForwardCompat {
   std::string_view cuda;
   std::string_view branches;
@@ -220,6 +226,7 @@ struct Knowledge {
   std::span<const ExitCodeRow> exit_codes;
   std::span<const GpuMemoryRow> gpu_memory;
   std::span<const GpuContextRow> gpu_context;
+  std::span<const CublasWorkspaceRow> cublas_workspaces;
   std::span<const ForwardCompat> forward_compat;
   std::span<const FindingTexts> findings;
   std::span<const ClueRow> clues;

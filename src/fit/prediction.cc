@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fit/prediction.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "fit/replayed_steps.h"
+
+namespace cufit::fit {
+namespace {
+
+using memory::SyntheticMemory;
+
+Moment moment_at(const StepProgram& program, size_t event) {
+  Moment out;
+  for (size_t i = 0; i <= event && i < program.events.size(); ++i) {
+    const StepEvent& at = program.events[i];
+    if (at.kind == StepEventKind::mark && at.index == static_cast<uint32_t>(TraceMark::step_begins))
+      ++out.step;
+  }
+  if (event >= program.events.size()) return out;
+  const StepEvent& at = program.events[event];
+  if (at.kind != StepEventKind::alloc && at.kind != StepEventKind::call) return out;
+  const Site& site = program.sites[at.site];
+  out.phase = site.phase;
+  out.op = program.text(site.op);
+  out.module = program.text(site.module);
+  out.source = program.text(site.source);
+  return out;
+}
+
+uint64_t& place_of(const StepProgram& program, const Storage& storage, Breakdown& to) {
+  switch (storage.category) {
+    case StorageCategory::parameter:
+      return to.weights;
+    case StorageCategory::buffer:
+      return to.buffers;
+    case StorageCategory::gradient:
+      return to.gradients;
+    case StorageCategory::optimizer_state:
+      return to.optimizer_state;
+    case StorageCategory::input:
+      return to.inputs;
+    case StorageCategory::unknown:
+      break;
+  }
+  const TracePhase made = program.sites[program.events[storage.alloc].site].phase;
+  if (made == TracePhase::setup) return to.other;
+  return made == TracePhase::forward && storage.crosses_backward ? to.activations : to.temporaries;
+}
+
+void fill_breakdown(const StepProgram& program, const std::vector<SizeAt>& sizes,
+                    const ReplayedSteps& run, bool traced, Prediction& out) {
+  std::unordered_map<std::string_view, uint64_t> by_module;
+  for (size_t i = 0; i < program.storages.size(); ++i) {
+    const Storage& storage = program.storages[i];
+    if (storage.alloc > run.peak_event || storage.free <= run.peak_event) continue;
+    const uint64_t bytes = run.block_bytes[i];
+    uint64_t& place = place_of(program, storage, out.breakdown);
+    place += bytes;
+    const StepEvent& event = program.events[storage.alloc];
+    if (&place == &out.breakdown.activations)
+      by_module[program.text(program.sites[event.site].module)] += bytes;
+    const SizeRule rule = program.sizes[event.size].rule;
+    if (!traced && (rule == SizeRule::rounded || rule == SizeRule::unclear))
+      out.unproved_bytes += sizes[event.size].upper;
+  }
+  out.breakdown.workspaces = run.peak_workspaces;
+  out.breakdown.fragmentation = run.peak_event_reserved - run.peak_allocated;
+  for (const auto& [module, bytes] : by_module)
+    out.activations_by_module.push_back({std::string(module), bytes});
+  std::sort(out.activations_by_module.begin(), out.activations_by_module.end(),
+            [](const ModuleBytes& a, const ModuleBytes& b) {
+              return a.bytes != b.bytes ? a.bytes > b.bytes : a.module < b.module;
+            });
+}
+
+std::vector<std::string> warnings_of(const StepProgram& program, uint64_t batch, bool traced) {
+  std::vector<std::string> out;
+  if (traced) return out;
+  if (batch == 1) out.emplace_back("batch_one");
+  const auto has = [&program](SizeRule rule) {
+    return std::any_of(program.events.begin(), program.events.end(), [&](const StepEvent& event) {
+      return event.kind == StepEventKind::alloc && program.sizes[event.size].rule == rule;
+    });
+  };
+  if (has(SizeRule::rounded)) out.emplace_back("sizes_rounded");
+  if (has(SizeRule::unclear)) out.emplace_back("sizes_unclear");
+  return out;
+}
+
+std::optional<PredictedOom> oom_of(const StepProgram& program, const ReplayedSteps& run) {
+  if (!run.oom) return std::nullopt;
+  return PredictedOom{moment_at(program, run.oom->event), *run.oom};
+}
+
+}  // namespace
+
+Result<Prediction> predict(const StepProgram& whole, uint64_t batch, const Setup& setup) {
+  const StepProgram* found = whole.at(batch);
+  if (found == nullptr)
+    return fail(Code::unsupported, "the traces do not answer for this batch size");
+  const StepProgram& program = *found;
+  const knowledge::Knowledge& knowledge =
+      setup.knowledge != nullptr ? *setup.knowledge : knowledge::Knowledge::builtin();
+  CUFIT_TRY(sizes, sizes_at(program, batch));
+  CUFIT_TRY(workspaces, workspaces_at(program, batch, setup.libraries, knowledge));
+
+  Prediction out;
+  out.batch = batch;
+  out.traced = program.is_traced(batch);
+  out.outside_allocator = setup.outside_allocator;
+  const Requests requests{program, sizes, workspaces};
+  const ReplayedSteps point = replay_steps(requests, setup, Values::point, {});
+  out.peak_allocated = point.peak_allocated;
+  out.peak_reserved = point.peak_reserved;
+  out.alloc_retries = point.retries;
+  out.oom = oom_of(program, point);
+  out.peak = moment_at(program, point.peak_event);
+  fill_breakdown(program, sizes, point, out.traced, out);
+  out.warnings = warnings_of(program, batch, out.traced);
+
+  out.peak_allocated_upper = point.peak_allocated;
+  out.peak_reserved_upper = point.peak_reserved;
+  for (const SyntheticMemory::Order order :
+       {SyntheticMemory::Order::driver, SyntheticMemory::Order::descending,
+        SyntheticMemory::Order::ascending}) {
+    const ReplayedSteps run = replay_steps(requests, setup, Values::upper, order);
+    out.peak_allocated_upper = std::max(out.peak_allocated_upper, run.peak_allocated);
+    out.peak_reserved_upper = std::max(out.peak_reserved_upper, run.peak_reserved);
+    if (run.oom && !out.upper_oom) out.upper_oom = oom_of(program, run);
+  }
+  return out;
+}
+
+}  // namespace cufit::fit

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fit/replayed_steps.h"
+
+namespace cufit::fit {
+namespace {
+
+using memory::BlockHandle;
+using memory::CachingAllocator;
+
+memory::AllocatorOptions options_of(const Setup& setup) {
+  memory::AllocatorOptions out;
+  out.settings = setup.settings;
+  out.version = setup.version;
+  out.total_memory = setup.total_memory;
+  return out;
+}
+
+class Run {
+ public:
+  Run(const Requests& requests, const Setup& setup, Values values,
+      memory::SyntheticMemory::Order order)
+      : program_(requests.program),
+        requests_(requests),
+        values_(values),
+        memory_(setup.capacity, order),
+        allocator_(options_of(setup), memory_),
+        stream_(allocator_.stream(0)),
+        blocks_(requests.program.storages.size()),
+        next_(requests.workspaces.begin()) {
+    if (values == Values::point) out_.block_bytes.resize(blocks_.size());
+  }
+
+  ReplayedSteps run() {
+    for (uint32_t i = 0; i < program_.events.size(); ++i)
+      if (!step(program_.events[i], i)) break;
+    out_.peak_allocated = peak_;
+    out_.peak_reserved = allocator_.stats().reserved_bytes.peak;
+    out_.retries = allocator_.stats().num_alloc_retries;
+    return std::move(out_);
+  }
+
+ private:
+  uint64_t value(uint64_t point, uint64_t upper) const {
+    return values_ == Values::point ? point : upper;
+  }
+
+  // False: out of memory.
+  bool step(const StepEvent& event, uint32_t number) {
+    switch (event.kind) {
+      case StepEventKind::alloc:
+        return make(event, number);
+      case StepEventKind::free:
+        if (blocks_[event.index]) allocator_.free(blocks_[event.index]);
+        return true;
+      case StepEventKind::call:
+        return call(number);
+      case StepEventKind::mark:
+        return true;
+    }
+    return true;
+  }
+
+  bool make(const StepEvent& event, uint32_t number) {
+    const SizeAt& size = requests_.sizes[event.size];
+    const uint64_t bytes = value(size.point, size.upper);
+    if (bytes == 0) return true;  // PyTorch asks for nothing
+    const BlockHandle block = allocator_.malloc(bytes, stream_);
+    if (!block) return out_of_memory(number);
+    blocks_[event.index] = block;
+    if (values_ == Values::point) out_.block_bytes[event.index] = allocator_.block(block).size;
+    note_peak(number);
+    return true;
+  }
+
+  bool call(uint32_t number) {
+    for (; next_ != requests_.workspaces.end() && next_->event <= number; ++next_) {
+      const uint64_t bytes = value(next_->point, next_->upper);
+      if (bytes == 0) continue;
+      const BlockHandle block = allocator_.malloc(bytes, stream_);
+      // A convolution that gets no workspace takes another algorithm.
+      if (!block && !next_->kept) continue;
+      if (!block) return out_of_memory(number);
+      const uint64_t taken = allocator_.block(block).size;
+      workspaces_ += taken;
+      note_peak(number);
+      if (next_->kept) continue;
+      allocator_.free(block);
+      workspaces_ -= taken;
+    }
+    return true;
+  }
+
+  void note_peak(uint32_t number) {
+    const memory::DeviceStats& stats = allocator_.stats();
+    if (stats.allocated_bytes.current <= peak_) return;
+    peak_ = stats.allocated_bytes.current;
+    out_.peak_event = number;
+    out_.peak_event_reserved = stats.reserved_bytes.current;
+    out_.peak_workspaces = workspaces_;
+  }
+
+  bool out_of_memory(uint32_t number) {
+    out_.oom = allocator_.last_oom();
+    out_.oom->event = number;
+    return false;
+  }
+
+  const StepProgram& program_;
+  const Requests& requests_;
+  const Values values_;
+  memory::SyntheticMemory memory_;
+  CachingAllocator allocator_;
+  const memory::StreamIndex stream_;
+  std::vector<BlockHandle> blocks_;  // by storage
+  std::vector<Workspace>::const_iterator next_;
+  uint64_t workspaces_ = 0;
+  uint64_t peak_ = 0;
+  ReplayedSteps out_;
+};
+
+}  // namespace
+
+ReplayedSteps replay_steps(const Requests& requests, const Setup& setup, Values values,
+                           memory::SyntheticMemory::Order order) {
+  return Run(requests, setup, values, order).run();
+}
+
+}  // namespace cufit::fit

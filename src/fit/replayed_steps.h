@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The requests of a program at one batch size through the model of the allocator, once. Used by
+// prediction.cc.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "fit/prediction.h"
+
+namespace cufit::fit {
+
+struct Requests {
+  const StepProgram& program;
+  const std::vector<SizeAt>& sizes;          // by StepProgram::sizes
+  const std::vector<Workspace>& workspaces;  // by event
+};
+
+enum class Values : uint8_t { point, upper };
+
+struct ReplayedSteps {
+  uint64_t peak_allocated = 0;
+  uint64_t peak_reserved = 0;
+  uint64_t retries = 0;
+  std::optional<memory::OutOfMemory> oom;  // `event` of StepProgram::events; the run ended there
+  uint32_t peak_event = 0;                 // the first at which so much was allocated
+  uint64_t peak_event_reserved = 0;
+  uint64_t peak_workspaces = 0;       // of the libraries, at this event
+  std::vector<uint64_t> block_bytes;  // by storage, what it took; only for Values::point
+};
+
+ReplayedSteps replay_steps(const Requests& requests, const Setup& setup, Values values,
+                           memory::SyntheticMemory::Order order);
+
+}  // namespace cufit::fit

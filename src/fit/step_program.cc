@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fit/step_program.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "base/format.h"
+#include "base/number.h"
+#include "fit/size_rules.h"
+
+namespace cufit::fit {
+namespace {
+
+using formats::TraceEvent;
+using formats::TraceEventKind;
+using formats::TraceEvents;
+
+constexpr uint32_t k_no_site = UINT32_MAX;
+constexpr uint64_t k_max_batch = uint64_t{1} << 24;
+
+struct Traced {
+  const TraceEvents* trace = nullptr;
+  uint64_t batch = 0;
+  size_t given = 0;  // of the list given to align
+};
+
+struct HashOfSizes {
+  size_t operator()(const std::vector<uint64_t>& sizes) const {
+    uint64_t hash = 0x9e3779b97f4a7c15u;
+    for (const uint64_t size : sizes) {
+      hash = (hash ^ size) * 0xff51afd7ed558ccdu;
+      hash ^= hash >> 32;
+    }
+    return static_cast<size_t>(hash);
+  }
+};
+
+// Whether the sites of two traces are the same place of the program.
+class SiteMatch {
+ public:
+  SiteMatch(const TraceEvents& first, const TraceEvents& other)
+      : first_(first), other_(other), known_(other.sites.size(), k_no_site) {}
+  bool same(uint32_t site, uint32_t other) {
+    if (known_[other] == site) return true;
+    const Site& a = first_.sites[site];
+    const Site& b = other_.sites[other];
+    if (a.phase != b.phase || first_.texts[a.op] != other_.texts[b.op] ||
+        first_.texts[a.module] != other_.texts[b.module] ||
+        first_.texts[a.source] != other_.texts[b.source])
+      return false;
+    known_[other] = site;
+    return true;
+  }
+
+ private:
+  const TraceEvents& first_;
+  const TraceEvents& other_;
+  std::vector<uint32_t> known_;  // by site of the other: the site of the first it was equal to
+};
+
+uint32_t site_near(const TraceEvents& trace, size_t event) {
+  for (size_t i = std::min(event + 1, trace.events.size()); i-- > 0;) {
+    const TraceEvent& at = trace.events[i];
+    if (at.kind == TraceEventKind::alloc || at.kind == TraceEventKind::call) return at.site;
+  }
+  return k_no_site;
+}
+
+Difference difference_at(const Traced& first, const Traced& other, size_t event,
+                         Difference::What what) {
+  Difference out{what, other.given, event, first.batch, other.batch, {}, {}, {}, {}, {}, {}};
+  const auto fill = [event](const TraceEvents& trace, std::string& op, std::string& module,
+                            std::string& source) {
+    const uint32_t site = site_near(trace, event);
+    if (site == k_no_site) return;
+    op = trace.texts[trace.sites[site].op];
+    module = trace.texts[trace.sites[site].module];
+    source = trace.texts[trace.sites[site].source];
+  };
+  fill(*first.trace, out.op, out.module, out.source);
+  fill(*other.trace, out.other_op, out.other_module, out.other_source);
+  return out;
+}
+
+// The first place where the two do not tell of the same thing.
+std::optional<Difference> compare(const Traced& first, const Traced& other) {
+  const TraceEvents& a = *first.trace;
+  const TraceEvents& b = *other.trace;
+  SiteMatch sites(a, b);
+  const size_t count = std::min(a.events.size(), b.events.size());
+  for (size_t i = 0; i < count; ++i) {
+    const TraceEvent& x = a.events[i];
+    const TraceEvent& y = b.events[i];
+    const bool has_site = x.kind == TraceEventKind::alloc || x.kind == TraceEventKind::call;
+    if (x.kind != y.kind || x.index != y.index)
+      return difference_at(first, other, i, Difference::What::event);
+    if (has_site && !sites.same(x.site, y.site))
+      return difference_at(first, other, i, Difference::What::site);
+    if (x.kind == TraceEventKind::call && a.calls[x.index].count != b.calls[y.index].count)
+      return difference_at(first, other, i, Difference::What::call);
+  }
+  if (a.events.size() != b.events.size())
+    return difference_at(first, other, count, Difference::What::length);
+  return std::nullopt;
+}
+
+class Builder {
+ public:
+  explicit Builder(std::span<const Traced> traces) : traces_(traces) {
+    for (const Traced& traced : traces) out_.batches.push_back(traced.batch);
+  }
+
+  StepProgram run() {
+    const TraceEvents& first = *traces_.front().trace;
+    out_.texts = first.texts;
+    out_.sites = first.sites;
+    out_.facts = first.facts;
+    for (const Traced& traced : traces_) add_notes(*traced.trace);
+    out_.events.reserve(first.events.size());
+    out_.storages.resize(first.storage_count());
+    for (size_t i = 0; i < first.events.size(); ++i) add_event(first.events[i], i);
+    out_.complete = true;
+    out_.end = first.end;
+    for (const Traced& traced : traces_) {
+      out_.complete = out_.complete && traced.trace->complete;
+      out_.end = std::max(out_.end, traced.trace->end);
+    }
+    finish_storages(first);
+    return std::move(out_);
+  }
+
+ private:
+  void add_event(const TraceEvent& event, size_t number) {
+    StepEvent to{event.index, event.site, 0, StepEventKind::mark};
+    switch (event.kind) {
+      case TraceEventKind::alloc:
+        to.kind = StepEventKind::alloc;
+        to.size =
+            size_of([number](const TraceEvents& trace) { return trace.events[number].bytes; });
+        out_.storages[event.index].alloc = static_cast<uint32_t>(number);
+        out_.storages[event.index].free = UINT32_MAX;
+        break;
+      case TraceEventKind::free:
+        to.kind = StepEventKind::free;
+        out_.storages[event.index].free = static_cast<uint32_t>(number);
+        break;
+      case TraceEventKind::mark:
+        if (event.index == static_cast<uint32_t>(TraceMark::step_ends)) ++out_.steps;
+        break;
+      case TraceEventKind::call:
+        to.kind = StepEventKind::call;
+        add_call(event.index, event.site);
+        break;
+    }
+    out_.events.push_back(to);
+  }
+
+  void add_call(uint32_t call, uint32_t site) {
+    const formats::TraceCall& from = traces_.front().trace->calls[call];
+    out_.calls.push_back({site, static_cast<uint32_t>(out_.call_numbers.size()), from.count});
+    for (uint32_t i = 0; i < from.count; ++i)
+      out_.call_numbers.push_back(size_of([call, i](const TraceEvents& trace) {
+        return trace.numbers[trace.calls[call].first + i];
+      }));
+  }
+
+  // The number of a size in StepProgram::sizes.
+  template <class Of>
+  uint32_t size_of(const Of& of) {
+    scratch_.clear();
+    for (const Traced& traced : traces_) scratch_.push_back(of(*traced.trace));
+    const auto found = known_.find(scratch_);
+    if (found != known_.end()) return found->second;
+    const auto number = static_cast<uint32_t>(out_.sizes.size());
+    Size size = rule_for(out_.batches, scratch_);
+    size.traced = static_cast<uint32_t>(out_.traced_sizes.size());
+    out_.traced_sizes.insert(out_.traced_sizes.end(), scratch_.begin(), scratch_.end());
+    out_.sizes.push_back(size);
+    known_.emplace(scratch_, number);
+    return number;
+  }
+
+  void add_notes(const TraceEvents& trace) {
+    for (const formats::TraceNote& note : trace.notes) {
+      const auto key = std::tuple<std::string_view, std::string_view, std::string_view>(
+          trace.texts[note.kind], trace.texts[note.detail], trace.texts[note.source]);
+      if (!notes_.emplace(key, 0).second) continue;
+      if (&trace == traces_.front().trace) {
+        out_.notes.push_back(note);
+        continue;
+      }
+      const auto first = static_cast<uint32_t>(out_.texts.size());
+      for (const uint32_t text : {note.kind, note.detail, note.source})
+        out_.texts.push_back(trace.texts[text]);
+      out_.notes.push_back({first, first + 1, first + 2});
+    }
+  }
+
+  void finish_storages(const TraceEvents& first) {
+    std::vector<uint32_t> backward;  // by event: how many before it are of a backward pass
+    backward.reserve(out_.events.size() + 1);
+    uint32_t count = 0;
+    for (const StepEvent& event : out_.events) {
+      backward.push_back(count);
+      const bool has_site = event.kind == StepEventKind::alloc || event.kind == StepEventKind::call;
+      if (has_site && out_.sites[event.site].phase == TracePhase::backward) ++count;
+    }
+    backward.push_back(count);
+    for (size_t i = 0; i < out_.storages.size(); ++i) {
+      Storage& storage = out_.storages[i];
+      storage.free = std::min(storage.free, static_cast<uint32_t>(out_.events.size()));
+      storage.category = first.categories[i];
+      storage.crosses_backward = backward[storage.free] > backward[storage.alloc];
+    }
+  }
+
+  std::span<const Traced> traces_;
+  StepProgram out_;
+  std::vector<uint64_t> scratch_;
+  std::unordered_map<std::vector<uint64_t>, uint32_t, HashOfSizes> known_;
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, int> notes_;
+};
+
+Result<std::vector<Traced>> sorted_traces(std::span<const TraceEvents> traces) {
+  std::vector<Traced> out;
+  for (size_t i = 0; i < traces.size(); ++i) {
+    const std::optional<uint64_t> batch = parse_uint(traces[i].fact("batch"));
+    if (!batch || *batch == 0 || *batch > k_max_batch)
+      return fail(Code::usage, format("{}: it does not say its batch size", traces[i].name));
+    if (traces[i].storage_count() == 0)
+      return fail(Code::malformed, format("{}: it tells of no storage", traces[i].name));
+    out.push_back({&traces[i], *batch, i});
+  }
+  if (out.empty()) return fail(Code::usage, "no trace");
+  std::sort(out.begin(), out.end(),
+            [](const Traced& a, const Traced& b) { return a.batch < b.batch; });
+  for (size_t i = 1; i < out.size(); ++i)
+    if (out[i].batch == out[i - 1].batch)
+      return fail(Code::usage, format("{} and {}: both of batch size {}", out[i - 1].trace->name,
+                                      out[i].trace->name, out[i].batch));
+  return out;
+}
+
+}  // namespace
+
+std::string_view StepProgram::fact(std::string_view key) const {
+  for (size_t i = facts.size(); i-- > 0;)
+    if (texts[facts[i].key] == key) return texts[facts[i].value];
+  return {};
+}
+
+bool StepProgram::is_traced(uint64_t batch) const {
+  if (std::find(batches.begin(), batches.end(), batch) != batches.end()) return true;
+  return std::any_of(apart.begin(), apart.end(),
+                     [batch](const StepProgram& program) { return program.is_traced(batch); });
+}
+
+const StepProgram* StepProgram::at(uint64_t batch) const {
+  if (differences.empty()) return extrapolates() || is_traced(batch) ? this : nullptr;
+  for (const StepProgram& program : apart)
+    if (program.is_traced(batch)) return &program;
+  return nullptr;
+}
+
+Result<StepProgram> align(std::span<const TraceEvents> traces) {
+  CUFIT_TRY(sorted, sorted_traces(traces));
+  std::vector<Difference> differences;
+  for (size_t i = 1; i < sorted.size(); ++i)
+    if (std::optional<Difference> found = compare(sorted.front(), sorted[i]))
+      differences.push_back(std::move(*found));
+  if (differences.empty()) return Builder(sorted).run();
+  std::vector<StepProgram> apart;
+  for (const Traced& traced : sorted) apart.push_back(Builder({&traced, 1}).run());
+  StepProgram out = apart.back();
+  out.differences = std::move(differences);
+  out.apart = std::move(apart);
+  return out;
+}
+
+}  // namespace cufit::fit

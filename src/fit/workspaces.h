@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What libraries ask for through PyTorch's allocator while they run an operator, and no trace on a
+// pretended GPU sees: cuBLAS's workspace, kept for ever by each thread that multiplies matrices;
+// cuDNN's for a convolution, freed at once. Sizes from data/workspaces.toml, in bytes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/version.h"
+#include "fit/step_program.h"
+#include "knowledge/knowledge.h"
+
+namespace cufit::fit {
+
+struct LibrarySetup {
+  ComputeCapability cc{9, 0};
+  uint32_t torch_major = 2, torch_minor = 11;
+  std::string cublas_workspace_config;  // CUBLAS_WORKSPACE_CONFIG; empty: not set
+  bool cudnn_benchmark = false;
+};
+
+struct Workspace {
+  uint64_t point = 0;
+  uint64_t upper = 0;
+  uint32_t event = 0;  // of StepProgram::events: the call that asks for it
+  bool kept = false;   // for ever; otherwise freed before anything else happens
+};
+
+// In the order of events. Error{usage} for a CUBLAS_WORKSPACE_CONFIG that cuBLAS would not read.
+Result<std::vector<Workspace>> workspaces_at(const StepProgram& program, uint64_t batch,
+                                             const LibrarySetup& setup,
+                                             const knowledge::Knowledge& knowledge);
+
+// ":4096:2:16:8": KiB and how many, in pairs. nullopt: not of this form.
+std::optional<uint64_t> parse_cublas_workspace_config(std::string_view text);
+
+}  // namespace cufit::fit

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fit/prediction.h"
+
+#include <gtest/gtest.h>
+
+#include "fit/search.h"
+#include "unit/fit/fit_fixture.h"
+
+namespace cufit::fit {
+namespace {
+
+constexpr uint64_t k_cublas = 33554432;  // of each thread on compute capability 9.0
+
+uint64_t sum(const Breakdown& at) {
+  return at.weights + at.buffers + at.gradients + at.optimizer_state + at.inputs + at.activations +
+         at.temporaries + at.workspaces + at.other;
+}
+
+TEST(Prediction, AddsUpAtThePeak) {
+  const StepProgram program = aligned({small_program(2), small_program(4)}).value();
+  // Of later steps: weights, optimizer state, input and activation, two workspaces, and either the
+  // gradient or what the loss makes on its way.
+  const auto allocated = [](uint64_t batch) {
+    return (128 + 3 * batch + std::max<uint64_t>(64, 3 * batch)) * k_mib + 2 * k_cublas;
+  };
+  for (const uint64_t batch : {2u, 3u, 4u, 16u, 64u}) {
+    const Prediction got = predict(program, batch, {}).value();
+    EXPECT_EQ(got.peak_allocated, allocated(batch)) << batch;
+    EXPECT_EQ(sum(got.breakdown), got.peak_allocated);
+    EXPECT_GE(got.peak_reserved, got.peak_allocated);
+    EXPECT_GE(got.peak_reserved_upper, got.peak_reserved);
+    EXPECT_EQ(got.breakdown.weights, 64 * k_mib);
+    EXPECT_EQ(got.breakdown.optimizer_state, 64 * k_mib);
+    EXPECT_EQ(got.breakdown.inputs, batch * k_mib);
+    EXPECT_EQ(got.breakdown.activations, 2 * batch * k_mib);
+    EXPECT_EQ(got.breakdown.workspaces, 2 * k_cublas);
+    EXPECT_TRUE(got.fits());
+    EXPECT_EQ(got.traced, batch == 2 || batch == 4);
+  }
+}
+
+TEST(Prediction, SaysWhenAndWhereThePeakIs) {
+  const StepProgram program = aligned({small_program(2), small_program(4)}).value();
+  const Prediction small = predict(program, 2, {}).value();
+  EXPECT_EQ(small.peak.step, 2u);
+  EXPECT_EQ(small.peak.phase, TracePhase::backward);
+  EXPECT_EQ(small.peak.op, "mm");
+  const Prediction large = predict(program, 64, {}).value();
+  EXPECT_EQ(large.peak.phase, TracePhase::forward);
+  EXPECT_EQ(large.peak.source, "train.py:11");
+  ASSERT_EQ(large.activations_by_module.size(), 1u);
+  EXPECT_EQ(large.activations_by_module[0].module, "body.1");
+}
+
+TEST(Prediction, RunsOutOfMemoryAtACapacity) {
+  const StepProgram program = aligned({small_program(2), small_program(4)}).value();
+  fit::Setup setup;
+  setup.capacity = 400 * k_mib;
+  EXPECT_TRUE(predict(program, 8, setup).value().fits());
+  const Prediction got = predict(program, 256, setup).value();
+  EXPECT_FALSE(got.fits());
+  ASSERT_TRUE(got.oom);
+  EXPECT_EQ(got.oom->moment.step, 1u);
+  EXPECT_LE(got.peak_reserved, setup.capacity);
+}
+
+TEST(Prediction, WarnsOfABatchOfOne) {
+  const StepProgram program = aligned({small_program(2), small_program(4)}).value();
+  EXPECT_EQ(predict(program, 1, {}).value().warnings, std::vector<std::string>{"batch_one"});
+  EXPECT_TRUE(predict(program, 2, {}).value().warnings.empty());
+}
+
+TEST(Prediction, ExtrapolatesNothingFromOneTrace) {
+  const StepProgram program = aligned({small_program(4)}).value();
+  EXPECT_TRUE(predict(program, 4, {}));
+  EXPECT_FALSE(predict(program, 5, {}));
+}
+
+TEST(Search, FindsTheLargestBatchThatFits) {
+  const StepProgram program = aligned({small_program(2), small_program(4)}).value();
+  fit::Setup setup;
+  setup.capacity = 1024 * k_mib;
+  const LargestBatch got = largest_batch(program, setup);
+  EXPECT_GT(got.batch, 64u);
+  EXPECT_TRUE(predict(program, got.batch, setup).value().fits());
+  EXPECT_FALSE(predict(program, got.batch + 1, setup).value().fits());
+  EXPECT_FALSE(got.unbounded);
+  setup.capacity = 100 * k_mib;
+  EXPECT_EQ(largest_batch(program, setup).batch, 0u);
+}
+
+}  // namespace
+}  // namespace cufit::fit
