@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/format.h"
 #include "fit/replayed_steps.h"
 
 namespace cufit::fit {
@@ -75,8 +76,14 @@ void fill_breakdown(const StepProgram& program, const std::vector<SizeAt>& sizes
             });
 }
 
-std::vector<std::string> warnings_of(const StepProgram& program, uint64_t batch, bool traced) {
+std::vector<std::string> warnings_of(const StepProgram& program, uint64_t batch, bool traced,
+                                     const LibrarySetup& libraries) {
   std::vector<std::string> out;
+  const bool convolves =
+      std::any_of(program.calls.begin(), program.calls.end(), [&program](const StepCall& called) {
+        return starts_with(program.text(program.sites[called.site].op), "conv");
+      });
+  if (libraries.cudnn_benchmark && convolves) out.emplace_back("cudnn_benchmark");
   if (traced) return out;
   if (batch == 1) out.emplace_back("batch_one");
   const auto has = [&program](SizeRule rule) {
@@ -94,6 +101,37 @@ std::optional<PredictedOom> oom_of(const StepProgram& program, const ReplayedSte
   return PredictedOom{moment_at(program, run.oom->event), *run.oom};
 }
 
+uint64_t unseen_requests(const knowledge::Knowledge& knowledge, std::string_view of,
+                         uint64_t point) {
+  for (const knowledge::UnseenRequestsRow& row : knowledge.unseen_requests)
+    if (row.of == of)
+      return point / 1000 * static_cast<uint64_t>(row.per_mille) + static_cast<uint64_t>(row.bytes);
+  return 0;
+}
+
+// The upper values: what nobody sees comes off the capacity, so that what fits has room for it.
+void fill_upper(const Requests& requests, const Setup& setup, const knowledge::Knowledge& knowledge,
+                Prediction& out) {
+  const uint64_t unseen = unseen_requests(knowledge, "reserved", out.peak_reserved);
+  Setup less = setup;
+  if (setup.capacity != 0) less.capacity = setup.capacity > unseen ? setup.capacity - unseen : 1;
+  // Larger workspaces can mean less reserved memory: what they leave serves other requests.
+  uint64_t allocated = out.peak_allocated, reserved = out.peak_reserved;
+  for (const SyntheticMemory::Order order :
+       {SyntheticMemory::Order::driver, SyntheticMemory::Order::descending,
+        SyntheticMemory::Order::ascending}) {
+    const ReplayedSteps run = replay_steps(requests, less, Values::upper, order);
+    allocated = std::max(allocated, run.peak_allocated);
+    reserved = std::max(reserved, run.peak_reserved);
+    if (run.oom && !out.upper_oom) out.upper_oom = oom_of(requests.program, run);
+  }
+  out.peak_allocated_upper =
+      allocated + unseen_requests(knowledge, "allocated", out.peak_allocated);
+  out.peak_reserved_upper = std::max(reserved + unseen, out.peak_allocated_upper);
+  if (setup.capacity != 0)
+    out.peak_reserved_upper = std::min(out.peak_reserved_upper, setup.capacity);
+}
+
 }  // namespace
 
 Result<Prediction> predict(const StepProgram& whole, uint64_t batch, const Setup& setup) {
@@ -104,7 +142,8 @@ Result<Prediction> predict(const StepProgram& whole, uint64_t batch, const Setup
   const knowledge::Knowledge& knowledge =
       setup.knowledge != nullptr ? *setup.knowledge : knowledge::Knowledge::builtin();
   CUFIT_TRY(sizes, sizes_at(program, batch));
-  CUFIT_TRY(workspaces, workspaces_at(program, batch, setup.libraries, knowledge));
+  const std::vector<Workspace> workspaces =
+      workspaces_at(program, sizes, setup.libraries, knowledge);
 
   Prediction out;
   out.batch = batch;
@@ -118,18 +157,8 @@ Result<Prediction> predict(const StepProgram& whole, uint64_t batch, const Setup
   out.oom = oom_of(program, point);
   out.peak = moment_at(program, point.peak_event);
   fill_breakdown(program, sizes, point, out.traced, out);
-  out.warnings = warnings_of(program, batch, out.traced);
-
-  out.peak_allocated_upper = point.peak_allocated;
-  out.peak_reserved_upper = point.peak_reserved;
-  for (const SyntheticMemory::Order order :
-       {SyntheticMemory::Order::driver, SyntheticMemory::Order::descending,
-        SyntheticMemory::Order::ascending}) {
-    const ReplayedSteps run = replay_steps(requests, setup, Values::upper, order);
-    out.peak_allocated_upper = std::max(out.peak_allocated_upper, run.peak_allocated);
-    out.peak_reserved_upper = std::max(out.peak_reserved_upper, run.peak_reserved);
-    if (run.oom && !out.upper_oom) out.upper_oom = oom_of(program, run);
-  }
+  out.warnings = warnings_of(program, batch, out.traced, setup.libraries);
+  fill_upper(requests, setup, knowledge, out);
   return out;
 }
 

@@ -2,7 +2,8 @@
 // How much memory a program would take at a batch size: its requests and those of the libraries
 // through the model of PyTorch's allocator (memory/caching_allocator.h). The point value is the
 // likeliest; the upper value is the most over bounds of workspaces and sizes and over the orders in
-// which the driver may place segments. All sizes in bytes.
+// which the driver may place segments, and an allowance for requests that nobody sees
+// (data/workspaces.toml, unseen_requests). All sizes in bytes.
 #pragma once
 
 #include <cstdint>
@@ -65,7 +66,9 @@ struct Prediction {
   uint64_t peak_allocated = 0;
   uint64_t peak_allocated_upper = 0;
   uint64_t peak_reserved = 0;
-  uint64_t peak_reserved_upper = 0;  // where `fits` is false: as far as the run came
+  // Where `fits` is false: as far as the run came. With a capacity at most that, since the run then
+  // gives cached memory back.
+  uint64_t peak_reserved_upper = 0;
   uint64_t outside_allocator = 0;
   std::optional<PredictedOom> oom;        // at the point values
   std::optional<PredictedOom> upper_oom;  // at the upper values
@@ -78,7 +81,8 @@ struct Prediction {
   // Bytes at the peak whose size follows no proved rule at this batch size.
   uint64_t unproved_bytes = 0;
   // Ids of warnings that the report words, "fit.warning.<id>": "batch_one" (programs often do other
-  // things with a batch of one), "sizes_rounded", "sizes_unclear".
+  // things with a batch of one), "sizes_rounded", "sizes_unclear", "cudnn_benchmark" (no bound is
+  // known of what cuDNN tries out).
   std::vector<std::string> warnings;
 };
 

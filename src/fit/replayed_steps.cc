@@ -32,7 +32,7 @@ class Run {
 
   ReplayedSteps run() {
     for (uint32_t i = 0; i < program_.events.size(); ++i)
-      if (!step(program_.events[i], i)) break;
+      if (!step(program_.events[i], i) || !workspaces_after(i)) break;
     out_.peak_allocated = peak_;
     out_.peak_reserved = allocator_.stats().reserved_bytes.peak;
     out_.retries = allocator_.stats().num_alloc_retries;
@@ -53,7 +53,6 @@ class Run {
         if (blocks_[event.index]) allocator_.free(blocks_[event.index]);
         return true;
       case StepEventKind::call:
-        return call(number);
       case StepEventKind::mark:
         return true;
     }
@@ -72,7 +71,7 @@ class Run {
     return true;
   }
 
-  bool call(uint32_t number) {
+  bool workspaces_after(uint32_t number) {
     for (; next_ != requests_.workspaces.end() && next_->event <= number; ++next_) {
       const uint64_t bytes = value(next_->point, next_->upper);
       if (bytes == 0) continue;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fit/workspaces.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/number.h"
+#include "fit/conv_workspace.h"
 
 namespace cufit::fit {
 namespace {
 
-constexpr uint64_t k_max_workspace = uint64_t{1} << 40;
-
-bool is_matmul(std::string_view op) { return op == "matmul"; }
+constexpr uint64_t k_max_config = uint64_t{1} << 40;
 
 SizeAt cublas_workspace(const LibrarySetup& setup, const knowledge::Knowledge& knowledge) {
-  if (!setup.cublas_workspace_config.empty())
-    if (const auto bytes = parse_cublas_workspace_config(setup.cublas_workspace_config))
-      return {*bytes, *bytes};  // PyTorch warns of what it cannot read and takes the default
+  // PyTorch warns of what it cannot read and takes the default.
+  if (const auto bytes = parse_cublas_workspace_config(setup.cublas_workspace_config))
+    return {*bytes, *bytes};
   for (const knowledge::CublasWorkspaceRow& row : knowledge.cublas_workspaces) {
     const auto first = parse_compute_capability(row.cc_first);
     const auto last = parse_compute_capability(row.cc_last);
@@ -25,52 +25,128 @@ SizeAt cublas_workspace(const LibrarySetup& setup, const knowledge::Knowledge& k
   return {};
 }
 
+SizeAt cublaslt_workspace(const LibrarySetup& setup, const knowledge::Knowledge& knowledge) {
+  const Version torch{{setup.torch_major, setup.torch_minor}};
+  SizeAt out;
+  for (const knowledge::CublasltWorkspaceRow& row : knowledge.cublaslt_workspaces) {
+    const auto first = parse_version(row.torch_first), last = parse_version(row.torch_last);
+    const auto bytes = static_cast<uint64_t>(row.bytes);
+    if (first && last && *first <= torch && torch <= *last) out.point = bytes;
+    out.upper = std::max(out.upper, bytes);
+  }
+  return out;
+}
+
+// The result of an operator is made after the call is noted and before its kernel runs: of several
+// calls side by side (the gradients of one convolution) the first allocs that follow, in order.
+uint32_t event_of(const StepProgram& program, size_t call) {
+  size_t first = call, last = call;
+  while (first > 0 && program.events[first - 1].kind == StepEventKind::call) --first;
+  while (last + 1 < program.events.size() && program.events[last + 1].kind == StepEventKind::call)
+    ++last;
+  size_t out = last;
+  const size_t wanted = last + 1 + (call - first);
+  for (size_t i = last + 1; i <= wanted && i < program.events.size(); ++i) {
+    if (program.events[i].kind != StepEventKind::alloc) break;
+    out = i;
+  }
+  return static_cast<uint32_t>(out);
+}
+
+class Model {
+ public:
+  Model(const StepProgram& program, const std::vector<SizeAt>& sizes, const LibrarySetup& setup,
+        const knowledge::Knowledge& knowledge)
+      : program_(program),
+        sizes_(sizes),
+        setup_(setup),
+        knowledge_(knowledge),
+        cublas_(cublas_workspace(setup, knowledge)),
+        cublaslt_(cublaslt_workspace(setup, knowledge)) {}
+
+  std::vector<Workspace> run() {
+    for (uint32_t i = 0; i < program_.events.size(); ++i)
+      if (program_.events[i].kind == StepEventKind::call) call(i);
+    std::stable_sort(out_.begin(), out_.end(),
+                     [](const Workspace& a, const Workspace& b) { return a.event < b.event; });
+    return std::move(out_);
+  }
+
+ private:
+  void call(uint32_t event) {
+    const StepCall& called = program_.calls[program_.events[event].index];
+    const Site& site = program_.sites[called.site];
+    const std::string_view op = program_.text(site.op);
+    if (op == "matmul") return multiply(event, site.phase == TracePhase::backward ? 1 : 0);
+    if (op == "conv") return convolve(event, called, ConvPass::forward);
+    if (op == "conv_dgrad") return convolve(event, called, ConvPass::data_gradient);
+    if (op == "conv_wgrad") return convolve(event, called, ConvPass::weight_gradient);
+  }
+
+  // `thread`: the main one, autograd's.
+  void multiply(uint32_t call, size_t thread) {
+    if (has_cublas_[thread] && has_cublaslt_[thread]) return;
+    const uint32_t event = event_of(program_, call);
+    if (!has_cublas_[thread]) add(cublas_, event, true);
+    has_cublas_[thread] = true;
+    const StepEvent& result = program_.events[event];
+    if (result.kind != StepEventKind::alloc ||
+        program_.text(program_.sites[result.site].op) != "addmm")
+      return;
+    if (!has_cublaslt_[thread]) add(cublaslt_, event, true);
+    has_cublaslt_[thread] = true;
+  }
+
+  void convolve(uint32_t event, const StepCall& called, ConvPass pass) {
+    numbers_.clear();
+    for (uint32_t i = 0; i < called.count; ++i)
+      numbers_.push_back(sizes_[program_.call_numbers[called.first + i]].point);
+    const std::optional<ConvShape> shape = conv_shape(numbers_);
+    if (!shape) return;
+    add(conv_workspace(*shape, pass, setup_, knowledge_), event_of(program_, event), false);
+  }
+
+  void add(const SizeAt& bytes, uint32_t event, bool kept) {
+    if (bytes.upper > 0) out_.push_back({bytes.point, bytes.upper, event, kept});
+  }
+
+  const StepProgram& program_;
+  const std::vector<SizeAt>& sizes_;
+  const LibrarySetup& setup_;
+  const knowledge::Knowledge& knowledge_;
+  const SizeAt cublas_, cublaslt_;
+  std::array<bool, 2> has_cublas_{}, has_cublaslt_{};
+  std::vector<uint64_t> numbers_;
+  std::vector<Workspace> out_;
+};
+
 }  // namespace
 
 std::optional<uint64_t> parse_cublas_workspace_config(std::string_view text) {
   uint64_t total = 0;
-  bool any = false;
+  if (text.empty()) return std::nullopt;
   while (!text.empty()) {
-    if (text.front() != ':') return std::nullopt;
-    text.remove_prefix(1);
-    std::array<uint64_t, 2> pair{};
-    for (size_t i = 0; i < 2; ++i) {
-      const size_t end = text.find(':');
-      const std::optional<uint64_t> number = parse_uint(text.substr(0, end));
-      if (!number || *number > uint64_t{1} << 30) return std::nullopt;
-      pair[i] = *number;
-      text.remove_prefix(std::min(end, text.size()));
-      if (i == 0) {
-        if (text.empty()) return std::nullopt;
-        text.remove_prefix(1);
-      }
+    std::array<uint64_t, 2> pair{};  // KiB, how many
+    for (uint64_t& number : pair) {
+      if (text.empty() || text.front() != ':') return std::nullopt;
+      text.remove_prefix(1);
+      const size_t end = std::min(text.find(':'), text.size());
+      const std::optional<uint64_t> parsed = parse_uint(text.substr(0, end));
+      if (!parsed || *parsed > k_max_config) return std::nullopt;
+      number = *parsed;
+      text.remove_prefix(end);
     }
-    any = true;
-    total += pair[0] * pair[1] * 1024;  // 2^70 at most
-    if (pair[1] != 0 && pair[0] > k_max_workspace / pair[1] / 1024) return std::nullopt;
-    if (total > k_max_workspace) return std::nullopt;
+    if (pair[1] != 0 && pair[0] > k_max_config / 1024 / pair[1]) return std::nullopt;
+    total += pair[0] * pair[1] * 1024;
+    if (total > k_max_config) return std::nullopt;
   }
-  return any ? std::optional(total) : std::nullopt;
+  return total;
 }
 
-Result<std::vector<Workspace>> workspaces_at(const StepProgram& program, uint64_t batch,
-                                             const LibrarySetup& setup,
-                                             const knowledge::Knowledge& knowledge) {
-  (void)batch;
-  std::vector<Workspace> out;
-  const SizeAt cublas = cublas_workspace(setup, knowledge);
-  std::array<bool, 2> has_handle{};  // the main thread, autograd's
-  for (size_t i = 0; i < program.events.size(); ++i) {
-    const StepEvent& event = program.events[i];
-    if (event.kind != StepEventKind::call) continue;
-    const Site& site = program.sites[event.site];
-    const size_t thread = site.phase == TracePhase::backward ? 1 : 0;
-    if (is_matmul(program.text(site.op)) && !has_handle[thread] && cublas.upper > 0) {
-      has_handle[thread] = true;
-      out.push_back({cublas.point, cublas.upper, static_cast<uint32_t>(i), true});
-    }
-  }
-  return out;
+std::vector<Workspace> workspaces_at(const StepProgram& program, const std::vector<SizeAt>& sizes,
+                                     const LibrarySetup& setup,
+                                     const knowledge::Knowledge& knowledge) {
+  return Model(program, sizes, setup, knowledge).run();
 }
 
 }  // namespace cufit::fit

@@ -26,14 +26,16 @@ struct LibrarySetup {
 struct Workspace {
   uint64_t point = 0;
   uint64_t upper = 0;
-  uint32_t event = 0;  // of StepProgram::events: the call that asks for it
-  bool kept = false;   // for ever; otherwise freed before anything else happens
+  // Of StepProgram::events: asked for after this one, the call or the alloc of its result.
+  uint32_t event = 0;
+  bool kept = false;  // for ever; otherwise freed before anything else happens
 };
 
-// In the order of events. Error{usage} for a CUBLAS_WORKSPACE_CONFIG that cuBLAS would not read.
-Result<std::vector<Workspace>> workspaces_at(const StepProgram& program, uint64_t batch,
-                                             const LibrarySetup& setup,
-                                             const knowledge::Knowledge& knowledge);
+// In the order of events. Calls whose numbers are not those of their operator ask for nothing.
+// `sizes`: sizes_at() of the same program.
+std::vector<Workspace> workspaces_at(const StepProgram& program, const std::vector<SizeAt>& sizes,
+                                     const LibrarySetup& setup,
+                                     const knowledge::Knowledge& knowledge);
 
 // ":4096:2:16:8": KiB and how many, in pairs. nullopt: not of this form.
 std::optional<uint64_t> parse_cublas_workspace_config(std::string_view text);

@@ -126,6 +126,25 @@ struct CublasWorkspaceRow {
   int64_t bytes, upper_bytes;          // of one thread
   std::string_view basis;              // "source", "measured", "bound"
 };
+struct CublasltWorkspaceRow {
+  std::string_view torch_first, torch_last;  // minors, both included
+  int64_t bytes;
+  std::string_view basis;
+};
+struct ConvWorkspaceRow {
+  std::string_view kind;
+  int64_t io, weights;  // how often the bytes of input and output, of the weights
+  int64_t fixed;
+  int64_t split_weights, split_most;  // min(split_weights * weights, split_most) bytes more
+  int64_t per_sample;                 // 1: the weights once per sample more
+  int64_t upper_io, upper_weights, upper_fixed;
+  std::string_view basis;
+};
+struct UnseenRequestsRow {
+  std::string_view of;  // "reserved", "allocated"
+  int64_t per_mille, bytes;
+  std::string_view basis;
+};
 struct ForwardCompat {
   std::string_view cuda;
   std::string_view branches;
@@ -227,6 +246,9 @@ struct Knowledge {
   std::span<const GpuMemoryRow> gpu_memory;
   std::span<const GpuContextRow> gpu_context;
   std::span<const CublasWorkspaceRow> cublas_workspaces;
+  std::span<const CublasltWorkspaceRow> cublaslt_workspaces;
+  std::span<const ConvWorkspaceRow> conv_workspaces;
+  std::span<const UnseenRequestsRow> unseen_requests;
   std::span<const ForwardCompat> forward_compat;
   std::span<const FindingTexts> findings;
   std::span<const ClueRow> clues;
