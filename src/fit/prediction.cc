@@ -139,6 +139,8 @@ Result<Prediction> predict(const StepProgram& whole, uint64_t batch, const Setup
   if (found == nullptr)
     return fail(Code::unsupported, "the traces do not answer for this batch size");
   const StepProgram& program = *found;
+  if (program.steps == 0)
+    return fail(Code::unsupported, "the traced program ended before a training step was over");
   const knowledge::Knowledge& knowledge =
       setup.knowledge != nullptr ? *setup.knowledge : knowledge::Knowledge::builtin();
   CUFIT_TRY(sizes, sizes_at(program, batch));

@@ -86,7 +86,8 @@ struct Prediction {
   std::vector<std::string> warnings;
 };
 
-// Error{unsupported} for a batch size that the traces do not answer for.
+// Error{unsupported} for a batch size that the traces do not answer for, and where no training step
+// ended: a part of a step says nothing of its peak.
 Result<Prediction> predict(const StepProgram& program, uint64_t batch, const Setup& setup);
 
 }  // namespace cufit::fit

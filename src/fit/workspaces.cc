@@ -77,31 +77,34 @@ class Model {
     const StepCall& called = program_.calls[program_.events[event].index];
     const Site& site = program_.sites[called.site];
     const std::string_view op = program_.text(site.op);
-    if (op == "matmul") return multiply(event, site.phase == TracePhase::backward ? 1 : 0);
+    const size_t thread = site.phase == TracePhase::backward ? 1 : 0;
+    if (op == "matmul") return multiply(event, thread, false);
+    if (op == "matmul_bias") return multiply(event, thread, true);
     if (op == "conv") return convolve(event, called, ConvPass::forward);
     if (op == "conv_dgrad") return convolve(event, called, ConvPass::data_gradient);
+    if (op == "rnn") return add(rnn_workspace(numbers_of(called), knowledge_), event, false);
     if (op == "conv_wgrad") return convolve(event, called, ConvPass::weight_gradient);
   }
 
   // `thread`: the main one, autograd's.
-  void multiply(uint32_t call, size_t thread) {
-    if (has_cublas_[thread] && has_cublaslt_[thread]) return;
+  void multiply(uint32_t call, size_t thread, bool with_bias) {
     const uint32_t event = event_of(program_, call);
     if (!has_cublas_[thread]) add(cublas_, event, true);
     has_cublas_[thread] = true;
-    const StepEvent& result = program_.events[event];
-    if (result.kind != StepEventKind::alloc ||
-        program_.text(program_.sites[result.site].op) != "addmm")
-      return;
+    if (!with_bias) return;
     if (!has_cublaslt_[thread]) add(cublaslt_, event, true);
     has_cublaslt_[thread] = true;
   }
 
-  void convolve(uint32_t event, const StepCall& called, ConvPass pass) {
+  std::span<const uint64_t> numbers_of(const StepCall& called) {
     numbers_.clear();
     for (uint32_t i = 0; i < called.count; ++i)
       numbers_.push_back(sizes_[program_.call_numbers[called.first + i]].point);
-    const std::optional<ConvShape> shape = conv_shape(numbers_);
+    return numbers_;
+  }
+
+  void convolve(uint32_t event, const StepCall& called, ConvPass pass) {
+    const std::optional<ConvShape> shape = conv_shape(numbers_of(called));
     if (!shape) return;
     add(conv_workspace(*shape, pass, setup_, knowledge_), event_of(program_, event), false);
   }

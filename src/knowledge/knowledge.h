@@ -140,6 +140,11 @@ struct ConvWorkspaceRow {
   int64_t upper_io, upper_weights, upper_fixed;
   std::string_view basis;
 };
+struct RnnWorkspaceRow {
+  int64_t outputs, inputs, weights, states;  // how often the bytes of each
+  int64_t fixed, upper_fixed;
+  std::string_view basis;
+};
 struct UnseenRequestsRow {
   std::string_view of;  // "reserved", "allocated"
   int64_t per_mille, bytes;
@@ -248,6 +253,7 @@ struct Knowledge {
   std::span<const CublasWorkspaceRow> cublas_workspaces;
   std::span<const CublasltWorkspaceRow> cublaslt_workspaces;
   std::span<const ConvWorkspaceRow> conv_workspaces;
+  std::span<const RnnWorkspaceRow> rnn_workspaces;
   std::span<const UnseenRequestsRow> unseen_requests;
   std::span<const ForwardCompat> forward_compat;
   std::span<const FindingTexts> findings;

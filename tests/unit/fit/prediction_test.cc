@@ -76,6 +76,15 @@ TEST(Prediction, ExtrapolatesNothingFromOneTrace) {
   EXPECT_FALSE(predict(program, 5, {}));
 }
 
+TEST(Prediction, SaysNothingOfAProgramThatEndedBeforeAStepDid) {
+  TraceWriter out(4);
+  const Sites s = write_sites(out);
+  out.mark(TraceMark::step_begins);
+  out.alloc(4 * k_mib, s.act);
+  out.end(formats::TraceEnd::script_failed);
+  EXPECT_FALSE(predict(aligned({out}).value(), 4, {}));
+}
+
 TEST(Search, FindsTheLargestBatchThatFits) {
   const StepProgram program = aligned({small_program(2), small_program(4)}).value();
   fit::Setup setup;

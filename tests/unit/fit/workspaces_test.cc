@@ -21,13 +21,14 @@ TEST(Workspaces, CublasTakesOneForEachThreadAndLtOneForABias) {
   TraceWriter out(2);
   const uint32_t matmul = out.site("matmul", TracePhase::forward);
   const uint32_t back = out.site("matmul", TracePhase::backward);
+  const uint32_t with_bias = out.site("matmul_bias", TracePhase::forward);
   const uint32_t mm = out.site("mm", TracePhase::forward);
   const uint32_t addmm = out.site("addmm", TracePhase::forward);
   const uint32_t mm_back = out.site("mm", TracePhase::backward);
   for (int i = 0; i < 2; ++i) {
     out.call(matmul, {32, 0, 1, 8, 8, 8});  // event 0
     out.alloc(512, mm);
-    out.call(matmul, {32, 0, 1, 8, 8, 8});  // event 2
+    out.call(with_bias, {32, 0, 1, 8, 8, 8});  // event 2
     out.alloc(512, addmm);
     out.call(back, {32, 0, 1, 8, 8, 8});  // event 4
     out.alloc(512, mm_back);
@@ -113,6 +114,20 @@ TEST(Workspaces, OfConvolutionsThatNobodyMeasuredHaveABoundOnly) {
   EXPECT_EQ(at({8, 0}).point, 0u);
   numbers[1] = 0;  // an empty batch
   EXPECT_EQ(at({8, 0}).upper, 0u);
+}
+
+// unseen-rnn.pkl.gz, the first two steps: 27 rows of length 149, 37 of 136.
+TEST(Workspaces, OfRecurrentLayersAreWhatWasMeasured) {
+  const auto at = [](uint64_t length, uint64_t batch) {
+    const std::vector<uint64_t> numbers = {32,     2,     2,       1, 512, length * batch * 256,
+                                           length, batch, 14712832};
+    return rnn_workspace(numbers, builtin());
+  };
+  EXPECT_NEAR(static_cast<double>(at(149, 27).point), 77878752, 100);
+  EXPECT_NEAR(static_cast<double>(at(136, 37).point), 89653824, 100);
+  EXPECT_GT(at(136, 37).upper, at(136, 37).point);
+  EXPECT_EQ(at(uint64_t{1} << 60, 27).upper, 0u);
+  EXPECT_EQ(rnn_workspace(std::vector<uint64_t>(8, 1), builtin()).upper, 0u);
 }
 
 TEST(Workspaces, IgnoreNumbersThatAreNoConvolution) {
