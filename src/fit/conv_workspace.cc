@@ -28,11 +28,13 @@ bool all_one(std::span<const uint64_t> numbers) {
 std::string_view kind_of(const ConvShape& shape, ConvPass pass, const LibrarySetup& setup) {
   const bool has_tensor_cores =
       shape.bits == 16 || (shape.bits == 32 && setup.cc >= k_first_with_tf32);
+  const bool of_weights = pass == ConvPass::weight_gradient;
   // PyTorch has kernels of its own for most convolutions of one channel per group.
   const bool depthwise = shape.groups > 1 && shape.groups == shape.channels;
-  if (!has_tensor_cores || depthwise) return "other";
-  if (shape.channels_last) return "nhwc";
-  const bool of_weights = pass == ConvPass::weight_gradient;
+  if (depthwise) return shape.channels_last && of_weights ? "nhwc_depthwise_wgrad" : "depthwise";
+  if (!has_tensor_cores) return "other";
+  if (shape.groups > 1 && !shape.channels_last) return of_weights ? "grouped_wgrad" : "grouped";
+  if (shape.channels_last) return shape.groups > 1 ? "nhwc_grouped" : "nhwc";
   if (!shape.pointwise) return of_weights ? "nchw_wgrad" : "nchw";
   if (shape.in_pixels % 4 != 0) return "nchw_pointwise_odd";
   return of_weights ? "nchw_pointwise_wgrad" : "nchw_pointwise";

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/number.h"
+#include "fit/attention_workspace.h"
 #include "fit/conv_workspace.h"
 
 namespace cufit::fit {
@@ -83,6 +84,8 @@ class Model {
     if (op == "conv") return convolve(event, called, ConvPass::forward);
     if (op == "conv_dgrad") return convolve(event, called, ConvPass::data_gradient);
     if (op == "rnn") return add(rnn_workspace(numbers_of(called), knowledge_), event, false);
+    if (op == "sdpa")
+      return add(attention_workspace(numbers_of(called)), event_of(program_, event), false);
     if (op == "conv_wgrad") return convolve(event, called, ConvPass::weight_gradient);
   }
 

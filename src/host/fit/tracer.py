@@ -986,7 +986,7 @@ def patch_recurrent(tracer):
 # kind: 0 flash, 1 memory-efficient, 2 cuDNN, 3 plain; 8 more in backward.
 def attention_call(tracer, query, key, kind):
     site = tracer.file.site("sdpa", tracer.modules[-1] if tracer.modules else "", tracer.source(), tracer.phase)
-    tracer.file.call(site, [kind, query.element_size() * 8, query.shape[0], query.shape[1], query.shape[2], key.shape[2], query.shape[3]])
+    tracer.file.call(site, [kind, query.element_size() * 8, *query.shape[:3], key.shape[2], query.shape[3], key.shape[1]])
 
 
 # ---- start ------------------------------------------------------------------------------------------------------------------
