@@ -14,6 +14,7 @@
 #include <ctime>
 
 #include "base/format.h"
+#include "host/process_tree.h"
 
 namespace cufit::host {
 namespace {
@@ -64,7 +65,7 @@ int become(const ChildOptions& options, const sigset_t& before, pid_t parent, in
   if (!options.folder.empty() && chdir(options.folder.c_str()) != 0) return errno;
   const int null = open("/dev/null", O_RDONLY);
   dup2(null, STDIN_FILENO);
-  dup2(out, STDOUT_FILENO);
+  dup2(options.pass_on ? err : out, STDOUT_FILENO);
   if (!options.show) dup2(err, STDERR_FILENO);
   sigprocmask(SIG_SETMASK, &before, nullptr);
   std::vector<char*> arguments;
@@ -80,10 +81,39 @@ void keep(std::string& text, const char* bytes, size_t count) {
   if (text.size() > 2 * k_keep_bytes) text.erase(0, text.size() - k_keep_bytes);
 }
 
+// While one lives, processes whose parent ends become cufit's own children, so that they can be
+// found; at its end they are asked to end and, two seconds later, made to.
+class Leftovers {
+ public:
+  explicit Leftovers(bool wanted) : wanted_(wanted) {
+    if (wanted_) prctl(PR_SET_CHILD_SUBREAPER, 1);
+  }
+  ~Leftovers() {
+    if (!wanted_) return;
+    constexpr double k_seconds = 2;
+    const double begin = now();
+    int number = SIGTERM;
+    while (waitpid(-1, nullptr, WNOHANG) >= 0) {
+      for (const pid_t pid : processes_from(getpid()))
+        if (pid != getpid()) kill(pid, number);
+      if (now() - begin > k_seconds) number = SIGKILL;
+      if (now() - begin > 2 * k_seconds) break;  // one that no signal reaches
+      const timespec pause{0, 10'000'000};
+      nanosleep(&pause, nullptr);
+    }
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+  }
+  Leftovers(const Leftovers&) = delete;
+  Leftovers& operator=(const Leftovers&) = delete;
+
+ private:
+  bool wanted_;
+};
+
 class Watch {
  public:
   Watch(pid_t child, const ChildOptions& options, Interrupts& interrupts)
-      : child_(child), interrupts_(interrupts) {
+      : child_(child), interrupts_(interrupts), pass_on_(options.pass_on) {
     if (options.seconds > 0) deadline_ = now() + options.seconds;
     signals_.reset(signalfd(-1, &interrupts.awaited(), SFD_CLOEXEC | SFD_NONBLOCK));
   }
@@ -97,7 +127,7 @@ class Watch {
           {out.get(), POLLIN, 0}, {err.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
       poll(polled, 3, ended ? 200 : 50);
       const bool out_read = polled[0].revents != 0 && take(out, outcome.out);
-      const bool err_read = polled[1].revents != 0 && take(err, outcome.err);
+      const bool err_read = polled[1].revents != 0 && take(err, outcome.err, pass_on_);
       if (polled[2].revents != 0) pass_on_signals();
       // A grandchild may keep the pipes open after the child's end: what it says is not waited for.
       if (ended && !out_read && !err_read) break;
@@ -111,7 +141,7 @@ class Watch {
   }
 
  private:
-  static bool take(Handle& end, std::string& text) {
+  static bool take(Handle& end, std::string& text, bool pass_on = false) {
     char bytes[16384];
     const ssize_t count = read(end.get(), bytes, sizeof bytes);
     if (count < 0 && errno == EINTR) return true;
@@ -120,6 +150,7 @@ class Watch {
       return false;
     }
     keep(text, bytes, static_cast<size_t>(count));
+    if (pass_on) (void)!write(STDERR_FILENO, bytes, static_cast<size_t>(count));
     return true;
   }
 
@@ -136,6 +167,7 @@ class Watch {
 
   pid_t child_;
   Interrupts& interrupts_;
+  bool pass_on_;
   Handle signals_;
   double deadline_ = 0;
 };
@@ -175,6 +207,7 @@ Result<ChildOutcome> run_child(const ChildOptions& options, Interrupts& interrup
     return fail(Code::io, format("pipe: {}", std::strerror(errno)));
   signal(SIGCHLD, SIG_DFL);  // ignored, it would take the child's exit code away
   const pid_t parent = getpid();
+  const Leftovers leftovers(options.leave_none);
   const pid_t child = fork();
   if (child < 0) return fail(Code::io, format("fork: {}", std::strerror(errno)));
   if (child == 0) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program run to its end as part of cufit's own work (an installer): no shell, in cufit's process
-// group, so that Ctrl-C reaches both. Used by host/installer. A user's training program is started
-// by other means (record_run, launch).
+// A program run to its end as part of cufit's own work (an installer, a program that is traced): no
+// shell, in cufit's process group, so that Ctrl-C reaches both. Used by host/installer and
+// host/traced_run. A program that is to run as if started by hand is started by other means
+// (record_run, launch).
 #pragma once
 
 #include <sys/types.h>
@@ -39,7 +40,10 @@ struct ChildOptions {
   std::vector<std::pair<std::string, std::optional<std::string>>> variables;  // nullopt = unset
   std::string folder;  // working directory; empty = cufit's
   bool show = false;   // its stderr goes to cufit's own, which is a terminal; else it is kept
-  double seconds = 0;  // time limit; 0 = none
+  // What it writes, to stdout or stderr, goes on to cufit's stderr as it comes; kept in `err`.
+  bool pass_on = false;
+  bool leave_none = false;  // what it started and left running is ended after it
+  double seconds = 0;       // time limit; 0 = none
 };
 
 struct ChildOutcome {

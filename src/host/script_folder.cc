@@ -33,18 +33,24 @@ Result<ScriptFolder> ScriptFolder::make(const std::string& purpose,
     if (mkdir(sub.c_str(), 0700) != 0)
       return fail(Code::io, format("`{}`: {}", sub, std::strerror(errno)));
   }
-  std::FILE* file = std::fopen(folder.script().c_str(), "wxb");
-  bool good = file != nullptr;
-  if (good) {
-    good = std::fwrite(sitecustomize.data(), 1, sitecustomize.size(), file) == sitecustomize.size();
-    good = std::fclose(file) == 0 && good;
-  }
-  if (!good) return fail(Code::io, format("`{}` cannot be written", folder.script()));
+  if (Result<void> written = folder.add("sitecustomize.py", sitecustomize); !written)
+    return written.error();
   return folder;
 }
 
-ScriptFolder::ScriptFolder(ScriptFolder&& other) noexcept
-    : path_(std::exchange(other.path_, {})) {}
+Result<void> ScriptFolder::add(const std::string& name, std::string_view bytes) const {
+  const std::string path = path_ + "/" + name;
+  std::FILE* file = std::fopen(path.c_str(), "wxb");
+  bool good = file != nullptr;
+  if (good) {
+    good = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
+    good = std::fclose(file) == 0 && good;
+  }
+  if (!good) return fail(Code::io, format("`{}` cannot be written", path));
+  return {};
+}
+
+ScriptFolder::ScriptFolder(ScriptFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
 
 ScriptFolder::~ScriptFolder() {
   if (path_.empty()) return;

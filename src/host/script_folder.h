@@ -5,6 +5,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -19,6 +21,8 @@ class ScriptFolder {
   ScriptFolder(ScriptFolder&& other) noexcept;
   ScriptFolder& operator=(ScriptFolder&&) = delete;
   ~ScriptFolder();
+  // A file beside the script.
+  Result<void> add(const std::string& name, std::string_view bytes) const;
   const std::string& path() const { return path_; }  // absolute
   std::string script() const { return path_ + "/sitecustomize.py"; }
   // For the child: this folder, then what cufit's own PYTHONPATH holds.

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A training program run for a few steps on a pretended GPU: a folder with the tracer
+// (src/host/fit/tracer.py) as sitecustomize.py stands first on the PYTHONPATH of this one child,
+// which writes an event file (formats/trace_events.h). What the child writes to its stdout or
+// stderr goes to cufit's stderr. Used by `cufit fit`.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "host/child_process.h"
+
+namespace cufit::host {
+
+struct TraceOptions {
+  std::vector<std::string> command;  // program and arguments; with `function` the Python to use
+  std::string function;              // "module:name" that the tracer itself calls; empty: none
+  std::optional<uint64_t> batch;     // to be set by the tracer; nullopt: the program's own
+  uint64_t steps = 0;
+  std::string gpu;         // "NVIDIA H200,9.0,150110011392": name, capability, bytes in all
+  std::string event_file;  // absolute path, replaced; empty: a file that goes with the answer
+};
+
+struct TracedRun {
+  int exit_code = 0;  // 128 + signal where one ended it
+  // What it wrote; null where no Python below this command read the tracer and imported torch.
+  std::shared_ptr<const ByteSource> events;
+  std::string said;  // what it wrote last, up to 256 KiB
+};
+
+// Error{not_found} where the program cannot be started, Error{cancelled} where a signal asked cufit
+// to end. Nothing that it started runs on.
+Result<TracedRun> traced_run(const TraceOptions& options, Interrupts& interrupts);
+
+// What is put into the folder: the text of the tracer, and the library that it loads before torch
+// (src/host/fit/no_accelerator.c) as `no_accelerator.so`.
+const char* fit_tracer();
+std::string_view fit_no_accelerator();
+
+}  // namespace cufit::host
