@@ -7,6 +7,7 @@
 #include "commands/env.h"
 #include "commands/explain.h"
 #include "commands/export.h"
+#include "commands/fit.h"
 #include "commands/image_audit.h"
 #include "commands/inspect.h"
 #include "commands/launch.h"
@@ -27,6 +28,7 @@ std::span<const Command> table() {
       {"doctor", "", doctor_options(), run_doctor},
       {"explain", "", explain_options(), run_explain},
       {"inspect", "", inspect_options(), run_inspect},
+      {"fit", "", fit_options(), run_fit},
       {"mem explain", "", mem_explain_options(), run_mem_explain},
       {"mem compare", "", mem_compare_options(), run_mem_compare},
       {"mem record", "", mem_record_options(), run_mem_record},

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/fit_gpus.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/format.h"
+#include "commands/mem_snapshot.h"
+#include "memory/card_capacity.h"
+
+namespace cufit::commands {
+namespace {
+
+using report::FitGpu;
+
+// cuBLAS takes most on it, and its context is the largest that was measured: what is said without
+// a card holds for the others as an upper bound.
+constexpr std::string_view k_default_card = "H200 SXM";
+// torch 2.x wheels of CUDA 12 have no kernels for older ones.
+constexpr ComputeCapability k_oldest{5, 0};
+constexpr uint64_t k_most_bytes = uint64_t{1} << 40;  // "3091" is a name that was mistyped
+
+FitGpu card_of(const knowledge::Gpu& gpu, const knowledge::Knowledge& knowledge) {
+  const memory::CardCapacity capacity = memory::card_capacity(gpu, knowledge);
+  FitGpu out;
+  out.name = std::string(gpu.name);
+  out.cc = std::string(gpu.cc);
+  out.measured = capacity.measured;
+  out.total = capacity.total;
+  out.outside_allocator = capacity.context;
+  out.usable = capacity.usable();
+  return out;
+}
+
+// A size, as CUDA tells it: the context of the default card comes off.
+Result<FitGpu> card_of_size(const std::string& text, const knowledge::Knowledge& knowledge) {
+  CUFIT_TRY(bytes, size_argument("--gpu", text));
+  if (bytes > k_most_bytes)
+    return fail(Code::usage, format("`--gpu {}`: no card has so many GiB, and no name of the table "
+                                    "fits",
+                                    text));
+  FitGpu out = traced_card({}, knowledge);
+  out.name = text;
+  if (std::all_of(text.begin(), text.end(),
+                  [](unsigned char c) { return c == '.' || std::isdigit(c) != 0; }))
+    out.name += " GiB";
+  out.cc.clear();
+  out.measured = true;
+  out.total = bytes;
+  out.outside_allocator = std::min(out.outside_allocator, bytes);
+  out.usable = bytes - out.outside_allocator;
+  return out;
+}
+
+void add_all(std::vector<FitGpu>& out, const knowledge::Knowledge& knowledge) {
+  std::vector<FitGpu> all;
+  for (const knowledge::Gpu& gpu : knowledge.gpus) {
+    // Those of embedded boards share the memory of the processor: how much is left depends on it.
+    if (gpu.segment == "embedded") continue;
+    const std::optional<ComputeCapability> cc = parse_compute_capability(gpu.cc);
+    if (cc && *cc >= k_oldest) all.push_back(card_of(gpu, knowledge));
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const FitGpu& a, const FitGpu& b) { return a.usable < b.usable; });
+  for (FitGpu& card : all) out.push_back(std::move(card));
+}
+
+}  // namespace
+
+Result<std::vector<FitGpu>> fit_gpus(const Arguments& arguments,
+                                     const knowledge::Knowledge& knowledge) {
+  std::vector<FitGpu> cards;
+  for (const std::string& text : arguments.all("gpu")) {
+    if (text == "all") {
+      add_all(cards, knowledge);
+    } else if (const knowledge::Gpu* gpu = knowledge.find_gpu(text)) {
+      cards.push_back(card_of(*gpu, knowledge));
+      cards.back().asked = true;
+    } else if (!text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) != 0) {
+      CUFIT_TRY(card, card_of_size(text, knowledge));
+      cards.push_back(std::move(card));
+      cards.back().asked = true;
+    } else {
+      const std::vector<std::string> near = knowledge.nearest_gpus(text, 3);
+      return fail(Code::usage, format("`--gpu {}`: no such GPU in the table{}", text,
+                                      near.empty() ? "" : "; nearest: " + join(near, ", ")));
+    }
+  }
+  std::vector<FitGpu> out;
+  for (FitGpu& card : cards) {
+    const auto same = std::find_if(out.begin(), out.end(),
+                                   [&](const FitGpu& other) { return other.name == card.name; });
+    if (same == out.end())
+      out.push_back(std::move(card));
+    else
+      same->asked = same->asked || card.asked;
+  }
+  return out;
+}
+
+FitGpu traced_card(const std::vector<FitGpu>& gpus, const knowledge::Knowledge& knowledge) {
+  for (const FitGpu& gpu : gpus)
+    if (gpu.asked && !gpu.cc.empty()) return gpu;
+  const knowledge::Gpu* gpu = knowledge.find_gpu(k_default_card);
+  CUFIT_CHECK(gpu != nullptr, "the default card is in data/gpus.toml");
+  return card_of(*gpu, knowledge);
+}
+
+std::string pretended(const FitGpu& card, const knowledge::Knowledge& knowledge) {
+  const knowledge::Gpu* gpu = knowledge.find_gpu(card.name);
+  const std::string name(gpu != nullptr ? gpu->nvml_name : std::string_view(card.name));
+  return format("{},{},{}", name, card.cc, card.total);
+}
+
+}  // namespace cufit::commands

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// `--gpu NAME|GIB|all` of `cufit fit`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/version.h"
+#include "commands/command.h"
+#include "knowledge/knowledge.h"
+#include "report/fit.h"
+
+namespace cufit::commands {
+
+// The cards of --gpu in the order of the options, each once; `all` adds every card of the table
+// that torch still has kernels for and that has memory of its own, the smallest first. Error{usage}
+// for a name that the table does not know.
+Result<std::vector<report::FitGpu>> fit_gpus(const Arguments& arguments,
+                                             const knowledge::Knowledge& knowledge);
+
+// The card that the program is traced for and whose libraries the figures without a bound count:
+// the first of `gpus` that was asked for by name, else the one whose libraries take most.
+report::FitGpu traced_card(const std::vector<report::FitGpu>& gpus,
+                           const knowledge::Knowledge& knowledge);
+
+// "NVIDIA H200,9.0,150110011392" for the tracer.
+std::string pretended(const report::FitGpu& card, const knowledge::Knowledge& knowledge);
+
+}  // namespace cufit::commands

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// fit's answer on a terminal: the peak with its range, what it holds and when it comes, memory
+// against batch size, which cards it fits, what the answer rests on.
+#include <algorithm>
+
+#include "base/format.h"
+#include "report/fit_words.h"
+#include "report/mem_words.h"
+#include "report/screen.h"
+#include "report/width.h"
+
+namespace cufit::report {
+namespace {
+
+constexpr size_t k_modules = 6;
+// Of `--gpu all`: the largest cards that do not fit, the smallest that do.
+constexpr size_t k_shown_small = 3, k_shown_large = 12;
+constexpr int k_size = 11;
+
+class FitPainter : private Screen {
+ public:
+  FitPainter(const FitView& view, const Style& style)
+      : Screen(view.knowledge, style), view_(view), prediction_(view.prediction) {}
+
+  std::string paint() {
+    answer();
+    breakdown();
+    modules();
+    curve();
+    gpus();
+    warnings();
+    out_ += "\n";
+    next(cut_commands(next_step()));
+    return finish();
+  }
+
+ private:
+  std::string batch_text() const {
+    if (view_.batch == 0) return say("fit.batch.unknown");
+    const std::map<std::string, std::string> args = {
+        {"batch", thousands(view_.batch)}, {"own", view_.found ? thousands(*view_.found) : ""}};
+    if (!view_.found) return say("fit.batch.asked", args);
+    return say(*view_.found == view_.batch ? "fit.batch.own" : "fit.batch.other", args);
+  }
+
+  std::string traced_text() const {
+    std::string batches;
+    for (const uint64_t batch : traced_batches(view_.traced))
+      batches += (batches.empty() ? "" : say("list")) + thousands(batch);
+    return say(
+        view_.batch == 0 ? "fit.traced_once" : "fit.traced",
+        {{"batches", batches},
+         {"steps", std::to_string(view_.traced.steps)},
+         {"torch", printable(view_.traced.fact("torch"))},
+         {"settings", view_.settings.empty() ? say("mem.default") : printable(view_.settings)}});
+  }
+
+  void answer() {
+    flow(say("fit.title", {{"program", printable(view_.program)}, {"batch", batch_text()}}), "",
+         "  ", "1");
+    flow(traced_text(), "  ", "  ");
+    flow(say("fit.peak", {{"reserved", gib(prediction_.peak_reserved)},
+                          {"upper", gib(prediction_.peak_reserved_upper)},
+                          {"allocated", gib(prediction_.peak_allocated)}}),
+         "  ", "  ", "1");
+    flow(say("fit.outside", {{"outside", gib(prediction_.outside_allocator)},
+                             {"card", view_.card.name},
+                             {"cc", view_.card.cc}}),
+         "  ", "  ");
+    const fit::Moment& peak = prediction_.peak;
+    std::string where = say(peak.step == 0 ? "fit.when_setup" : "fit.when",
+                            {{"step", thousands(peak.step)},
+                             {"phase", say(format("fit.phase.{}", phase_name(peak.phase)))}});
+    if (!peak.op.empty()) where += say("colon") + format("`{}`", printable(peak.op));
+    if (!peak.module.empty()) where += say("fit.in_module", {{"module", printable(peak.module)}});
+    if (!peak.source.empty()) where += say("fit.at", {{"source", printable(peak.source)}});
+    flow(where, "  ", "  ");
+  }
+
+  void row(const std::string& name, int first, uint64_t bytes, const std::string& rest) {
+    out_ += "  " + pad(name, first) + right(gib(bytes), k_size) + rest + "\n";
+  }
+
+  void breakdown() {
+    const std::vector<std::pair<std::string, uint64_t>> parts = parts_of(prediction_);
+    int first = 0;
+    for (const auto& part : parts)
+      if (part.second != 0) first = std::max(first, columns(say("fit.part." + part.first)));
+    heading(say("fit.heading.peak"));
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const uint64_t bytes = parts[i].second;
+      if (bytes == 0) continue;
+      const bool beside = i + k_parts_beside >= parts.size();
+      std::string share;
+      if (!beside && prediction_.peak_allocated != 0) {
+        const double part =
+            static_cast<double>(bytes) / static_cast<double>(prediction_.peak_allocated) * 100;
+        share = right(part < 0.5 ? "<1 %" : format("{:.0f} %", part), 7);
+        if (part >= 2.5) share += "  " + std::string(static_cast<size_t>(part / 2.5), '#');
+      }
+      row(say("fit.part." + parts[i].first), first, bytes,
+          beside ? "  " + coloured(say("fit.beside." + parts[i].first), "2") : share);
+    }
+  }
+
+  void modules() {
+    const std::vector<fit::ModuleBytes>& rows = prediction_.activations_by_module;
+    if (rows.size() < 2) return;
+    heading(say("fit.heading.modules"));
+    int first = 0;
+    const size_t shown = std::min(rows.size(), k_modules);
+    for (size_t i = 0; i < shown; ++i)
+      first = std::max(first, std::min(columns(module_name(rows[i])), 48));
+    for (size_t i = 0; i < shown; ++i) row(module_name(rows[i]), first, rows[i].bytes, "");
+    if (shown == rows.size()) return;
+    uint64_t rest = 0;
+    for (size_t i = shown; i < rows.size(); ++i) rest += rows[i].bytes;
+    row(say("fit.more_modules", {{"count", thousands(rows.size() - shown)}}), first, rest, "");
+  }
+
+  std::string module_name(const fit::ModuleBytes& row) const {
+    return row.module.empty() ? say("fit.no_module") : printable(row.module);
+  }
+
+  const FitGpu* first_asked() const {
+    for (const FitGpu& gpu : view_.gpus)
+      if (gpu.asked) return &gpu;
+    return nullptr;
+  }
+
+  // One bar for each batch size: '#' to the point value, '+' to the upper one; '|' what a card
+  // leaves, where it is near enough to be drawn.
+  void curve() {
+    if (view_.curve.size() < 2) return;
+    uint64_t most = 1;
+    for (const fit::CurvePoint& point : view_.curve)
+      most = std::max(most, point.peak_reserved_upper);
+    const FitGpu* card = first_asked();
+    uint64_t scale = most;
+    if (card != nullptr) scale = std::max(scale, std::min(card->usable, most + most / 4));
+    const bool mark = card != nullptr && card->usable <= scale;
+    heading(say(mark ? "fit.heading.curve_card" : "fit.heading.curve",
+                {{"card", mark ? card->name : ""}}));
+    const int first = std::max(columns(say("fit.column.batch")), 7);
+    std::string head = "  " + right(say("fit.column.batch"), first);
+    head += right(say("fit.column.reserved"), k_size) + right(say("fit.column.upper"), k_size);
+    out_ += coloured(head, "1") + "\n";
+    const int room = std::max(width_ - first - 2 * k_size - 4, 10);
+    const auto at = [&](uint64_t bytes) {
+      return static_cast<size_t>(static_cast<double>(bytes) / static_cast<double>(scale) *
+                                 static_cast<double>(room - 1));
+    };
+    for (const fit::CurvePoint& point : view_.curve) {
+      std::string bar(at(point.peak_reserved), '#');
+      bar += std::string(at(point.peak_reserved_upper) - bar.size(), '+');
+      const bool over = mark && point.peak_reserved_upper > card->usable;
+      if (mark) {
+        bar.resize(std::max(bar.size(), at(card->usable) + 1), ' ');
+        bar[at(card->usable)] = '|';
+      }
+      out_ += "  " + right(thousands(point.batch), first) +
+              right(gib(point.peak_reserved), k_size) +
+              right(gib(point.peak_reserved_upper), k_size) + "  " +
+              coloured(bar, over ? "31" : "32") + "\n";
+    }
+  }
+
+  // Which of `--gpu all` are worth a line.
+  std::vector<const FitGpu*> shown_gpus(size_t& small, size_t& large) const {
+    std::vector<const FitGpu*> out, fitting, not_fitting;
+    for (const FitGpu& gpu : view_.gpus) {
+      if (gpu.asked)
+        out.push_back(&gpu);
+      else
+        (gpu.fits ? fitting : not_fitting).push_back(&gpu);
+    }
+    small = not_fitting.size() - std::min(not_fitting.size(), k_shown_small);
+    large = fitting.size() - std::min(fitting.size(), k_shown_large);
+    out.insert(out.end(),
+               not_fitting.end() - static_cast<std::ptrdiff_t>(not_fitting.size() - small),
+               not_fitting.end());
+    out.insert(out.end(), fitting.begin(),
+               fitting.begin() + static_cast<std::ptrdiff_t>(fitting.size() - large));
+    return out;
+  }
+
+  std::string largest_text(const FitGpu& gpu) const {
+    if (view_.batch == 0) return "-";
+    if (gpu.largest.only_traced && gpu.largest.batch == 0) return "-";
+    std::string text = thousands(gpu.largest.batch);
+    if (gpu.largest.unbounded || gpu.largest.only_traced) text = ">= " + text;
+    return text;
+  }
+
+  void gpus() {
+    if (view_.gpus.empty()) return;
+    size_t small = 0, large = 0;
+    const std::vector<const FitGpu*> shown = shown_gpus(small, large);
+    int first = columns(say("fit.column.gpu"));
+    for (const FitGpu* gpu : shown) first = std::max(first, columns(gpu->name));
+    const int outcome = std::max(columns(say("fit.fits")), columns(say("fit.fits_not")));
+    const int largest = columns(say("fit.column.largest"));
+    heading(say("fit.heading.gpus", {{"batch", batch_text()}}));
+    std::string head = "  " + pad(say("fit.column.gpu"), first) +
+                       right(say("fit.column.usable"), k_size + 2) + "  " +
+                       pad(say("fit.column.fits"), outcome) + "  " + say("fit.column.largest");
+    out_ += coloured(head, "1") + "\n";
+    if (small != 0) flow(say("fit.more_small", {{"count", thousands(small)}}), "  ", "  ", "2");
+    for (const FitGpu* gpu : shown) {
+      out_ += "  " + pad(gpu->name, first) + right(gib(gpu->usable), k_size + 2) + "  ";
+      out_ += coloured(pad(say(gpu->fits ? "fit.fits" : "fit.fits_not"), outcome),
+                       gpu->fits ? "32" : "31");
+      out_ += "  " + right(largest_text(*gpu), largest);
+      if (!gpu->measured) out_ += "  " + say("fit.nominal");
+      if (gpu->fits && gpu->prediction && gpu->prediction->alloc_retries != 0)
+        out_ += "  " + say("fit.retries");
+      else if (view_.batch != 0 && gpu->largest_retries != 0)
+        out_ += "  " + say("fit.largest_retries");
+      out_ += "\n";
+    }
+    if (large != 0) flow(say("fit.more_large", {{"count", thousands(large)}}), "  ", "  ", "2");
+    flow(say("fit.left_free"), "  ", "  ", "2");
+  }
+
+  void warnings() {
+    if (view_.warnings.empty()) return;
+    heading(say("fit.heading.warnings"));
+    for (const FitWarning& warning : view_.warnings)
+      flow(fit_warning_text(warning, knowledge_, style_.lang), "  - ", "    ");
+  }
+
+  bool warned(const char* id) const {
+    return std::any_of(view_.warnings.begin(), view_.warnings.end(),
+                       [&](const FitWarning& warning) { return warning.id == id; });
+  }
+
+  std::string next_step() const {
+    if (warned("batch_unknown") || warned("batch_fixed") || warned("batch_without_effect"))
+      return say("fit.next.batch_arg");
+    const FitGpu* tight = nullptr;
+    for (const FitGpu& gpu : view_.gpus)
+      if (gpu.asked && !gpu.fits && (tight == nullptr || gpu.usable < tight->usable)) tight = &gpu;
+    if (tight != nullptr) {
+      const bool some = tight->largest.batch != 0;
+      return say(some ? "fit.next.smaller" : "fit.next.less",
+                 {{"batch", thousands(tight->largest.batch)}, {"card", tight->name}});
+    }
+    if (view_.gpus.empty()) return say("fit.next.gpu");
+    return {};
+  }
+
+  const FitView& view_;
+  const fit::Prediction& prediction_;
+};
+
+}  // namespace
+
+std::string fit_text(const FitView& view, const Style& style) {
+  return FitPainter(view, style).paint();
+}
+
+}  // namespace cufit::report

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""tests/fit/make_events.py: writes the event files beside it (layout: src/formats/trace_events.h).
+
+A model of two layers, trained with AdamW in steps whose sizes can be reckoned by hand. Bytes, at batch b:
+weights 40 Mi and 24 Mi; optimizer state twice that; input b x 1 Mi; activations b x 8 Mi and b x 4 Mi; gradients as weights."""
+import os
+
+MI = 1 << 20
+TEXT, SITE, ALLOC, FREE, MARK, CALL, CATEGORY, NOTE, FACT, END = range(1, 11)
+PARAMETER, BUFFER, GRADIENT, STATE, INPUT = range(1, 6)
+SETUP, FORWARD, BACKWARD, OPTIMIZER, OTHER = range(5)
+
+
+class Events:
+    def __init__(self, name, **facts):
+        self.path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".events")
+        self.out, self.texts, self.sites, self.count = bytearray(b"CUFITEV1"), {}, {}, 0
+        for key, value in dict({"torch": "2.11.0+cu130", "python": "3.12.3", "cuda": "13.0"}, **facts).items():
+            self.record(FACT, self.text(key), self.text(str(value)))
+
+    def record(self, kind, *numbers):
+        self.out.append(kind)
+        for number in numbers:
+            while number > 0x7F:
+                self.out.append(number & 0x7F | 0x80)
+                number >>= 7
+            self.out.append(number)
+
+    def text(self, text):
+        if text not in self.texts:
+            data = text.encode()
+            self.record(TEXT, len(data))
+            self.out += data
+            self.texts[text] = len(self.texts)
+        return self.texts[text]
+
+    def site(self, op, module, source, phase):
+        key = op, module, source, phase
+        if key not in self.sites:
+            numbers = self.text(op), self.text(module), self.text(source)
+            self.record(SITE, *numbers, phase)
+            self.sites[key] = len(self.sites)
+        return self.sites[key]
+
+    def alloc(self, size, op, module, source, phase, category=None):
+        self.record(ALLOC, size, self.site(op, module, source, phase))
+        self.count += 1
+        if category:
+            self.record(CATEGORY, 0, category)
+        return self.count - 1
+
+    def free(self, *storages):
+        for storage in storages:
+            self.record(FREE, self.count - 1 - storage)
+
+    def note(self, kind, detail, source):
+        self.record(NOTE, self.text(kind), self.text(detail), self.text(source))
+
+    def end(self, reason):
+        self.record(END, reason)
+        with open(self.path, "wb") as file:
+            file.write(self.out)
+
+
+def weights(events):
+    return [events.alloc(size * MI, "_to_copy", name, "train.py:14", SETUP, PARAMETER)
+            for name, size in (("layer1", 40), ("layer2", 24))]
+
+
+def step(events, batch, state, extra=False):
+    events.record(MARK, 0)
+    data = events.alloc(batch * MI, "_to_copy", "", "train.py:20", FORWARD, INPUT)
+    kept = [events.alloc(batch * 8 * MI, "addmm", "layer1", "train.py:21", FORWARD),
+            events.alloc(batch * 4 * MI, "addmm", "layer2", "train.py:21", FORWARD)]
+    if extra:
+        events.free(events.alloc(batch * MI, "squeeze_copy", "layer2", "train.py:22", FORWARD))
+    grads = []
+    for name, size, activation in (("layer2", 24, kept[1]), ("layer1", 40, kept[0])):
+        grads.append(events.alloc(size * MI, "mm", name, "train.py:23", BACKWARD, GRADIENT))
+        events.free(activation)
+    for size in (24, 40) if not state else ():
+        for name in ("exp_avg", "exp_avg_sq"):
+            state.append(events.alloc(size * MI, "zeros_like", name, "train.py:24", OPTIMIZER, STATE))
+    events.record(MARK, 1)
+    events.free(data, *grads)
+
+
+def training(name, at, differs=(), note=False, **facts):
+    events = Events(name, steps=3, **facts)
+    weights(events)
+    state = []
+    for _ in range(3):
+        step(events, at, state, at in differs)
+    if note:
+        for line in (25, 26):
+            events.note("data_dependent", "float32 value read; 1.0 was given", "train.py:%d" % line)
+        events.note("scratch", "torch.save(last.pt) was not done", "train.py:30")
+    events.end(0)
+
+
+for size in (8, 16):
+    training("small-%d" % size, size, note=True, batch=size, batch_found=8, batch_from="DataLoader train.py:12")
+    training("fixed-%d" % size, 8, batch=8, batch_found=8, batch_from="DataLoader train.py:12")
+    training("idle-%d" % size, 8, batch=size, batch_found=8, batch_from="DataLoader train.py:12")
+    training("apart-%d" % size, size, differs=(16,), batch=size, batch_found=8, batch_from="DataLoader train.py:12")
+    training("plain-%d" % size, size)
+for size in (1, 2, 4):
+    training("one-%d" % size, size, differs=(1,), batch=size, batch_found=1, batch_from="DataLoader train.py:12")
+
+failing = Events("failing-8", batch=8, batch_found=8)
+weights(failing)
+failing.note("no_fake_kernel", "mylib::fast_norm", "train.py:21")
+failing.note("error", "RuntimeError: mylib::fast_norm has no fake kernel", "train.py:21")
+failing.end(2)
+
+late = Events("late-8", batch=8, batch_found=8)
+weights(late)
+held = []
+for _ in range(2):
+    step(late, 8, held)
+late.note("error", "FileNotFoundError: [Errno 2] No such file or directory: 'validation.json'", "train.py:33")
+late.end(2)
+
+idle = Events("nostep-8")
+weights(idle)
+idle.end(1)
+Events("cpu-8").end(1)
