@@ -125,6 +125,7 @@ def settings():
 
 class Tracer:
     SHADOW_ELEMENTS = 1 << 20
+    SHADOW_FLOATS = 1 << 16
     FAKE_EMPTY_ELEMENTS = 4096  # uninitialised CPU tensors of this size and more hold nothing worth keeping
 
     def __init__(self, torch, wanted):
@@ -175,6 +176,7 @@ class Tracer:
         torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor(..., device="cuda") goes through the mode
         fake_tensor.init_gpu_context = lambda *args: None
         fake_tensor.FakeTensorMode.avoid_device_init = property(lambda self: True)
+        fake_tensor.FakeTensorMode.__deepcopy__ = lambda self, memo: self  # a copied parameter stays in this mode
         self.FakeTensor = fake_tensor.FakeTensor
         # transformers looks here whether somebody traces, and then takes other ways than it takes on a GPU.
         torch._subclasses.FakeTensor = type("FakeTensor", (fake_tensor.FakeTensor,), {})
@@ -417,10 +419,10 @@ def make_mode(tracer):
                 return args[0]
             values = None
             written = func._schema.is_mutable
-            cheap = not tracer.finished and all(not t.dtype.is_floating_point or t.numel() <= 16 for t in tensors)
-            if cheap:
+            if all(t.numel() <= tracer.SHADOW_FLOATS or not t.dtype.is_floating_point for t in tensors):
                 dtype = kwargs.get("dtype")
-                if tensors or (dtype is not None and not dtype.is_floating_point) or func in (aten.arange.default, aten.arange.start, aten.arange.start_step):
+                drawn = torch.Tag.nondeterministic_seeded in func.tags
+                if tensors or func not in empties and (not drawn or dtype is not None and not dtype.is_floating_point):
                     values = shadow_call(func, args, kwargs, tensors)
             if written and values is None:
                 forget(func, args, kwargs)
@@ -888,6 +890,7 @@ def patch_attention(tracer):
         half = query.dtype in (torch.float16, torch.bfloat16)
         four = query.dim() == key.dim() == value.dim() == 4
         size = max(query.shape[-1], value.shape[-1])
+        rows = all(t.stride(-1) == 1 or t.shape[-1] == 1 for t in (query, key, value))  # what each fused kernel asks for
         grouped = enable_gqa and four and key.shape[1] != query.shape[1]
         grad = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
 
@@ -904,19 +907,19 @@ def patch_attention(tracer):
 
         cudnn = getattr(backends, "cudnn_sdp_enabled", lambda: False)() and tracer.capability in ((9, 0), (10, 0)) and version >= (2, 10)
         learned = attn_mask is not None and attn_mask.requires_grad and torch.is_grad_enabled()  # no fused kernel gives its gradient
-        if cudnn and not learned and half and four and size <= 256 and size % 8 == 0 and query.shape[2] > 1:
+        if cudnn and rows and not learned and half and four and size <= 256 and size % 8 == 0 and query.shape[2] > 1:
             mask = bias()
             if mask is not None:
                 mask = mask.expand(query.shape[0], query.shape[1], query.shape[2], key.shape[2])
             out = aten._scaled_dot_product_cudnn_attention(query, key, value, mask, grad, dropout_p, is_causal, False, scale=scale)
             attention_call(tracer, query, key, 2)
             return out[0]
-        if backends.flash_sdp_enabled() and half and four and attn_mask is None and tracer.capability >= (8, 0) and size <= 256:
+        if backends.flash_sdp_enabled() and rows and half and four and attn_mask is None and tracer.capability >= (8, 0) and size <= 256:
             q, k, v = padded(query), padded(key), padded(value)
             scale = scale if scale is not None else query.shape[-1] ** -0.5
             attention_call(tracer, query, key, 0)
             return aten._scaled_dot_product_flash_attention(q, k, v, dropout_p, is_causal, scale=scale)[0][..., :value.shape[-1]]
-        if backends.mem_efficient_sdp_enabled() and four and not grouped and not learned:
+        if backends.mem_efficient_sdp_enabled() and rows and four and not grouped and not learned:
             mask = bias()
             if mask is not None:
                 if mask.shape[-1] % (8 if half else 4):
