@@ -181,11 +181,36 @@ std::string signs_array(const toml::table& root, const std::string& id, const st
   return "k_signs_" + id;
 }
 
+// A list of lists of clues: returns the name of its array, or "{}".
+std::string clue_lists(const toml::table& root, const char* key, const std::string& id,
+                       const std::string& file, Output& out) {
+  const toml::array* lists = root.get_as<toml::array>(key);
+  if (!lists) {
+    if (root.contains(key)) report(file, root.source(), std::string("`") + key + "` is no list");
+    return "{}";
+  }
+  std::string rows;
+  for (size_t i = 0; i < lists->size(); ++i) {
+    // strings() reads a key of a table.
+    const toml::table row{{key, (*lists)[i]}};
+    const std::vector<std::string> clues = strings(row, key, file);
+    if (clues.empty()) report(file, root.source(), std::string("`") + key + "` has an empty list");
+    use(out, file, root, clues);
+    rows += names_array(clues, "k_" + std::string(key) + "_" + id + "_" + std::to_string(i),
+                        out.arrays) +
+            ", ";
+  }
+  const std::string name = "k_" + std::string(key) + "_" + id;
+  out.arrays += "constexpr std::span<const std::string_view> " + name + "[] = {" + rows + "};\n";
+  return name;
+}
+
 void read_finding(const fs::path& path, Output& out) {
   std::optional<toml::table> root = parse(path);
   if (!root) return;
-  static const std::set<std::string> known = {"id",      "layer",    "action", "source", "args",
-                                              "against", "explains", "en",     "zh",     "sign"};
+  static const std::set<std::string> known = {"id",   "layer",   "action",   "source",
+                                              "args", "against", "explains", "doubted",
+                                              "sure", "en",      "zh",       "sign"};
   const std::string file = path.string(), id = path.stem().string();
   for (const auto& [key, value] : *root) {
     if (!known.count(std::string(key.str())))
@@ -216,7 +241,9 @@ void read_finding(const fs::path& path, Output& out) {
               quote((*root)["action"].value_or(std::string())) + ", k_texts_" + id + ", " + signs +
               ", " + names_array(against, "k_against_" + id, out.arrays) + ", " +
               names_array(strings(*root, "explains", file), "k_explains_" + id, out.arrays) + ", " +
-              quote((*root)["source"].value_or(std::string())) + "},\n";
+              quote((*root)["source"].value_or(std::string())) + ", " +
+              clue_lists(*root, "doubted", id, file, out) + ", " +
+              clue_lists(*root, "sure", id, file, out) + "},\n";
 }
 
 void read_clues(const fs::path& path, std::set<std::string>& names, Output& out) {

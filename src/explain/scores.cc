@@ -30,11 +30,9 @@ constexpr double k_vote_weight = 2.0, k_vote_weight_memory = 4.0, k_vote_least =
 constexpr size_t k_few = 3;
 constexpr double k_vote_few = 0.01;
 
-// What is left of the words' vote for a cause within the program where the message's numbers say
-// that others hold the memory that lacks, for any but the host's where its killer is named, for a
-// loader's where NCCL names the shared memory, for fragmentation where less is cached than was
-// asked for, and for the program's other causes where more is.
-constexpr double k_vote_against_numbers = 0.4;
+// What is left of the words' vote for a cause that the text's numbers or names make doubtful
+// (`doubted` and `sure` of data/findings).
+constexpr double k_vote_doubted = 0.4;
 
 constexpr double k_close = 0.15;  // scores by signs that differ less say the same
 // What the text of a dead run must hold of a cause: at least one sign.
@@ -97,11 +95,6 @@ bool is_about_gpus(std::string_view layer) {
   return std::find(std::begin(k_layers), std::end(k_layers), layer) != std::end(k_layers);
 }
 
-// A cause that lies in what the program itself allocates.
-bool is_own_memory(std::string_view layer) {
-  return layer == "capacity" || layer == "growth" || layer == "allocator";
-}
-
 class Ranker {
  public:
   Ranker(const knowledge::Knowledge& knowledge, const TextEvidence& evidence, const DeadRun* dead,
@@ -110,13 +103,7 @@ class Ranker {
         evidence_(evidence),
         candidates_(knowledge.findings.size()),
         dead_(dead),
-        ordinary_error_(ordinary_error),
-        others_hold_it_(evidence.has("oom_outside_memory") && !evidence.has("oom_free_enough") &&
-                        !evidence.has("oom_tried_over_capacity")),
-        killer_named_(evidence.has("kernel_oom_killer") && !evidence.has("oom_message")),
-        nccl_shm_(evidence.has("nccl_shm")),
-        no_slack_(evidence.has("oom_no_slack")),
-        slack_(evidence.has("oom_reserved_slack") && !evidence.has("oom_private_pools")) {}
+        ordinary_error_(ordinary_error) {}
 
   void add_signs() {
     for (size_t i = 0; i < candidates_.size(); ++i) {
@@ -198,6 +185,9 @@ class Ranker {
       return;
     }
     words_count_ = !votes.causes.empty();
+    const bool one_is_sure =
+        std::any_of(knowledge_.findings.begin(), knowledge_.findings.end(),
+                    [&](const knowledge::FindingTexts& texts) { return holds_one(texts.sure); });
     for (const WordVote& vote : votes.causes) {
       for (size_t i = 0; i < candidates_.size(); ++i) {
         if (knowledge_.findings[i].id != vote.cause || !is_cause(knowledge_.findings[i])) continue;
@@ -205,12 +195,9 @@ class Ranker {
         candidates_[i].vote = vote.probability;
         candidates_[i].vote_order = (vote.memory ? k_vote_weight_memory : k_vote_weight) *
                                     vote.kind * std::sqrt(vote.of_kind);
-        const std::string_view layer = knowledge_.findings[i].category;
-        const std::string_view id = knowledge_.findings[i].id;
-        if ((others_hold_it_ && is_own_memory(layer)) || (killer_named_ && layer != "host") ||
-            (nccl_shm_ && id == "host_shm") || (no_slack_ && id == "fragmentation") ||
-            (slack_ && is_own_memory(layer) && id != "fragmentation"))
-          candidates_[i].vote_order *= k_vote_against_numbers;
+        const knowledge::FindingTexts& texts = knowledge_.findings[i];
+        if (holds_one(texts.doubted) || (one_is_sure && !holds_one(texts.sure)))
+          candidates_[i].vote_order *= k_vote_doubted;
       }
     }
   }
@@ -256,6 +243,15 @@ class Ranker {
     if (dead_->without_gpu && is_about_gpus(knowledge_.findings[index].category)) return false;
     const Candidate& candidate = candidates_[index];
     return candidate.certain || candidate.by_signs >= (ordinary_error_ ? k_likely : k_spoken);
+  }
+
+  // Whether all clues of one of the lists hold.
+  bool holds_one(std::span<const std::span<const std::string_view>> lists) const {
+    return std::any_of(lists.begin(), lists.end(), [&](std::span<const std::string_view> clues) {
+      return std::all_of(clues.begin(), clues.end(), [&](std::string_view clue) {
+        return clue.substr(0, 1) == "!" ? !evidence_.has(clue.substr(1)) : evidence_.has(clue);
+      });
+    });
   }
 
   // The clue that rules the cause out; without data where none does.
@@ -365,9 +361,6 @@ class Ranker {
   std::vector<Candidate> candidates_;  // by index of the finding
   const DeadRun* dead_;
   const bool ordinary_error_;
-  const bool others_hold_it_;  // total - free - own of an allocator's message
-  const bool killer_named_;    // the kernel's or the container's, for the host's memory
-  const bool nccl_shm_, no_slack_, slack_;
   std::vector<std::string> echoes_;
   bool words_count_ = false;
 };

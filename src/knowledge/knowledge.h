@@ -224,6 +224,9 @@ struct FindingTexts {
   std::span<const std::string_view> against;   // clues that rule the cause out
   std::span<const std::string_view> explains;  // causes that are only an echo of this one
   std::string_view source;
+  // Lists of clues ("!x": not x). Where all of one hold, the words of the text count less for this
+  // cause, or for all causes but those that are sure, too.
+  std::span<const std::span<const std::string_view>> doubted = {}, sure = {};
 };
 
 // All tables. `builtin()` is the compiled copy; the struct exists so that tests can pass a smaller

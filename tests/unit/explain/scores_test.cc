@@ -132,5 +132,32 @@ TEST(Scores, AskForWhatIsNotCertainAndItsRivals) {
   EXPECT_FALSE(rank_causes(world(), said({{}, {2}}), {}, true).causes.at(0).would_decide);
 }
 
+// What numbers say against a cause halves what words say for it, not its signs.
+TEST(Scores, WeighWordsLessWhereTheTextDoubtsThem) {
+  static constexpr std::string_view k_others[] = {"outside", "!free"}, k_killer[] = {"killer"};
+  static constexpr std::span<const std::string_view> k_doubted[] = {k_others},
+                                                     k_sure[] = {k_killer};
+  static const FindingTexts findings[] = {
+      {"own", "", "", k_texts, {}, {}, {}, "", k_doubted, {}},
+      {"host", "", "", k_texts, {}, {}, {}, "", {}, k_sure},
+      {"third", "", "", k_texts, {}, {}, {}, ""},
+  };
+  Knowledge tables;
+  tables.findings = findings;
+  Votes votes;
+  for (const auto& [cause, share] : {std::pair{"own", 0.5}, {"third", 0.3}, {"host", 0.2}})
+    votes.causes.push_back({cause, share, true, 1.0, share});
+  const auto first = [&](std::vector<std::string_view> clues) {
+    TextEvidence evidence;
+    evidence.signs.resize(3);
+    for (std::string_view clue : clues) evidence.clues[clue] = {};
+    return rank_causes(tables, evidence, {}, true, votes).causes.at(0).id;
+  };
+  EXPECT_EQ(first({}), "own");
+  EXPECT_EQ(first({"outside"}), "third");
+  EXPECT_EQ(first({"outside", "free"}), "own");
+  EXPECT_EQ(first({"killer"}), "host");
+}
+
 }  // namespace
 }  // namespace cufit::explain
