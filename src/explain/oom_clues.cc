@@ -15,6 +15,8 @@ constexpr uint64_t k_mib = 1ull << 20, k_gib = 1ull << 30, k_tib = 1ull << 40;
 constexpr uint64_t k_context = k_gib;
 // What NVML prints when it does not know a process' use (2^64 - 1, or near it): no size
 constexpr uint64_t k_not_available = 1ull << 60;
+// Two decimals of a GiB, as the messages print them.
+constexpr uint64_t k_rounding = 10 * k_mib;
 // The driver serves from a free list of its own: a few MiB more free than asked for are no proof
 // that the request would fit (25 MiB free and 20 MiB refused is common on a full card).
 constexpr uint64_t k_free_margin = 128 * k_mib;
@@ -138,10 +140,32 @@ class Clues {
     else if (m_.own && *m_.own >= k_not_available)
       add("oom_over_capacity",
           "17179869184.00 GiB is the driver's way to say that it does not know");
-    if (m_.allowed) add("oom_allowed_limit", "allowed: " + gib(*m_.allowed));
+    limit();
     if (m_.total && m_.allocated && *m_.allocated < *m_.total / 10)
       add("oom_little_allocated",
           format("PyTorch holds {} of {}", gib(*m_.allocated), gib(*m_.total)));
+  }
+
+  // Who is refused while the card has room meets a limit of his own. Some versions do not print it;
+  // then a small request that crosses a twentieth of the card (a fraction is a round number) tells.
+  void limit() {
+    // The asynchronous allocator prints the whole card where no limit is set.
+    const bool is_limit = m_.allowed && (!m_.total || *m_.allowed < *m_.total / 50 * 49);
+    if (is_limit) add("oom_allowed_limit", "allowed: " + gib(*m_.allowed));
+    const uint64_t held = std::max(m_.allocated.value_or(0), m_.reserved.value_or(0));
+    if (!is_free() || held == 0) return;
+    const uint64_t wanted = held + *m_.tried;
+    if (is_limit) {
+      if (wanted + k_rounding > *m_.allowed)
+        add("oom_limit_reached", format("holds {} of {} allowed, asked for {}", gib(held),
+                                        gib(*m_.allowed), gib(*m_.tried)));
+      return;
+    }
+    if (!m_.total || !m_.reserved || *m_.tried > *m_.total / 200) return;
+    const uint64_t step = *m_.total / 20, parts = (wanted + k_rounding) / step;
+    if (parts >= 1 && parts < 20 && held <= parts * step + k_rounding)
+      add("oom_limit_reached", format("holds {} and asked for {}: {} % of {}", gib(held),
+                                      gib(*m_.tried), parts * 5, gib(*m_.total)));
   }
 
   const OomMessage& m_;

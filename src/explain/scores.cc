@@ -196,8 +196,8 @@ class Ranker {
         candidates_[i].vote_order = (vote.memory ? k_vote_weight_memory : k_vote_weight) *
                                     vote.kind * std::sqrt(vote.of_kind);
         const knowledge::FindingTexts& texts = knowledge_.findings[i];
-        if (holds_one(texts.doubted) || (one_is_sure && !holds_one(texts.sure)))
-          candidates_[i].vote_order *= k_vote_doubted;
+        if (holds_one(texts.doubted)) candidates_[i].vote_order *= k_vote_doubted;
+        if (one_is_sure && !holds_one(texts.sure)) candidates_[i].vote_order *= k_vote_doubted;
       }
     }
   }

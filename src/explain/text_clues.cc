@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -121,11 +122,75 @@ std::optional<ComputedClue> few_kv_blocks(std::span<const formats::TextLine> lin
   return std::nullopt;
 }
 
+// A row of nvidia-smi's list: "|    0   N/A  N/A   680   C   .../python   8743MiB |".
+struct ProcessRow {
+  uint64_t gpu = 0, pid = 0, mib = 0;
+};
+
+std::optional<ProcessRow> process_row(std::string_view line) {
+  if (line.substr(0, 1) != "|") return std::nullopt;
+  const auto number = [](std::string_view word) -> std::optional<uint64_t> {
+    uint64_t out = 0;
+    const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), out);
+    if (error != std::errc() || stop != word.data() + word.size()) return std::nullopt;
+    return out;
+  };
+  ProcessRow row;
+  std::string_view last;
+  bool has_gpu = false, has_pid = false;
+  for (size_t at = 1; at < line.size();) {
+    const size_t end = std::min(line.find_first_of(" |", at), line.size());
+    const std::string_view word = line.substr(at, end - at);
+    at = end + 1;
+    if (word.empty()) continue;
+    if (!has_gpu) {
+      if (!number(word)) return std::nullopt;
+      row.gpu = *number(word);
+      has_gpu = true;
+    } else if ((word == "C" || word == "C+G") && number(last)) {
+      row.pid = *number(last);
+      has_pid = true;
+    }
+    last = word;
+  }
+  if (!has_pid || last.size() < 4 || last.substr(last.size() - 3) != "MiB") return std::nullopt;
+  const std::optional<uint64_t> mib = number(last.substr(0, last.size() - 3));
+  if (!mib) return std::nullopt;
+  row.mib = *mib;
+  return row;
+}
+
+// nn.DataParallel gathers on its first GPU: half as much again there as on any other.
+std::optional<ComputedClue> first_gpu_fuller(std::span<const formats::TextLine> lines) {
+  struct Use {
+    ProcessRow first;
+    uint64_t line = 0, gpus = 1, most_elsewhere = 0;
+  };
+  std::map<uint64_t, Use> uses;
+  for (const formats::TextLine& line : lines) {
+    const std::optional<ProcessRow> row = process_row(line.text);
+    if (!row) continue;
+    const auto [use, is_new] = uses.try_emplace(row->pid, Use{*row, line.number});
+    if (is_new || row->gpu <= use->second.first.gpu) continue;
+    ++use->second.gpus;
+    use->second.most_elsewhere = std::max(use->second.most_elsewhere, row->mib);
+  }
+  for (const auto& [pid, use] : uses) {
+    if (use.gpus < 3 || use.first.mib * 2 < use.most_elsewhere * 3) continue;
+    return ComputedClue{
+        "first_gpu_fuller", use.line,
+        format("process {} holds {} MiB on GPU {}, at most {} MiB on {} others", pid, use.first.mib,
+               use.first.gpu, use.most_elsewhere, use.gpus - 1)};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<ComputedClue> text_clues(std::span<const formats::TextLine> lines) {
   std::vector<ComputedClue> out;
-  for (const auto& find : {compare_with_list, plain_docker_run, mostly_free, few_kv_blocks}) {
+  for (const auto& find :
+       {compare_with_list, plain_docker_run, mostly_free, few_kv_blocks, first_gpu_fuller}) {
     if (std::optional<ComputedClue> clue = find(lines)) out.push_back(std::move(*clue));
   }
   return out;

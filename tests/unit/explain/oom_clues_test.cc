@@ -124,5 +124,26 @@ TEST(OomClues, MallocAsyncKnowsNoReserve) {
   EXPECT_FALSE(found.count("oom_no_slack"));
 }
 
+TEST(OomClues, LimitOfTheProcess) {
+  const std::string said =
+      "CUDA out of memory. Tried to allocate 2.00 MiB (GPU 0; 47.54 GiB total capacity; 23.68 GiB "
+      "already allocated; 23.44 GiB free; ";
+  const std::string reserved = "23.77 GiB reserved in total by PyTorch)";
+  EXPECT_TRUE(clues(said + "23.77 GiB allowed; " + reserved).count("oom_limit_reached"));
+  EXPECT_FALSE(clues(said + "30.00 GiB allowed; " + reserved).count("oom_limit_reached"));
+  // Half of the card, whether the message names the limit or not.
+  EXPECT_TRUE(clues(said + reserved).count("oom_limit_reached"));
+  EXPECT_FALSE(clues(said + "22.77 GiB reserved in total by PyTorch)").count("oom_limit_reached"));
+}
+
+TEST(OomClues, MallocAsyncPrintsTheWholeCardAsLimit) {
+  const std::string said =
+      "Currently allocated     : 9.50 GiB\nRequested               : 2.00 MiB\n"
+      "Device limit            : 39.39 GiB\nFree (according to CUDA): 3.06 MiB\n"
+      "PyTorch limit (set by user-supplied memory fraction)\n                        : ";
+  EXPECT_FALSE(clues(said + "39.39 GiB").count("oom_allowed_limit"));
+  EXPECT_TRUE(clues(said + "10.00 GiB").count("oom_allowed_limit"));
+}
+
 }  // namespace
 }  // namespace cufit::explain

@@ -152,6 +152,19 @@ TEST(TextClues, CompareKvBlocksWithTheLongestSequence) {
   EXPECT_EQ(clues("# GPU blocks: 12"), "");
 }
 
+TEST(TextClues, SeeTheFirstGpuOfOneProcessFuller) {
+  const std::string first = "|    0       680      C   .../bin/python3.6  8743MiB |\n",
+                    second = "|    1       680      C   .../bin/python3.6  2439MiB |\n",
+                    third = "|    2   N/A  N/A       680      C   python3.6  2439MiB |\n";
+  EXPECT_EQ(clues(first + second + third), "first_gpu_fuller@1 ");
+  EXPECT_EQ(clues(first + second), "");
+  EXPECT_EQ(clues(second + third + "|    3       680      C   python3.6  8743MiB |"), "");
+  EXPECT_EQ(clues(first + "|    1       681      C   python  2439MiB |\n|    2       682      C   "
+                          "python  2439MiB |"),
+            "");
+  EXPECT_EQ(clues("|   |\n| 0 C\n|    0       680      C   python  MiB |"), "");
+}
+
 TEST(TextClues, SeeACommandThatAsksForNoGpu) {
   EXPECT_EQ(clues("$ docker run -it --rm pytorch/pytorch bash"), "docker_run_plain@1 ");
   EXPECT_EQ(clues("docker run -it --gpus all pytorch/pytorch bash"), "");
