@@ -76,14 +76,17 @@ void fill_breakdown(const StepProgram& program, const std::vector<SizeAt>& sizes
             });
 }
 
+bool calls(const StepProgram& program, std::string_view op) {
+  return std::any_of(
+      program.calls.begin(), program.calls.end(), [&program, op](const StepCall& called) {
+        return starts_with(program.text(program.sites[called.site].op), op);
+      });
+}
+
 std::vector<std::string> warnings_of(const StepProgram& program, uint64_t batch, bool traced,
                                      const LibrarySetup& libraries) {
   std::vector<std::string> out;
-  const bool convolves =
-      std::any_of(program.calls.begin(), program.calls.end(), [&program](const StepCall& called) {
-        return starts_with(program.text(program.sites[called.site].op), "conv");
-      });
-  if (libraries.cudnn_benchmark && convolves) out.emplace_back("cudnn_benchmark");
+  if (libraries.cudnn_benchmark && calls(program, "conv")) out.emplace_back("cudnn_benchmark");
   if (traced) return out;
   if (batch == 1) out.emplace_back("batch_one");
   const auto has = [&program](SizeRule rule) {
@@ -112,7 +115,10 @@ uint64_t unseen_requests(const knowledge::Knowledge& knowledge, std::string_view
 // The upper values: what nobody sees comes off the capacity, so that what fits has room for it.
 void fill_upper(const Requests& requests, const Setup& setup, const knowledge::Knowledge& knowledge,
                 Prediction& out) {
-  const uint64_t unseen = unseen_requests(knowledge, "reserved", out.peak_reserved);
+  // Which block cuDNN asks for is known least.
+  const bool cudnn = calls(requests.program, "conv") || calls(requests.program, "rnn");
+  const uint64_t unseen = unseen_requests(
+      knowledge, cudnn ? "reserved_with_cudnn" : "reserved", out.peak_reserved);
   Setup less = setup;
   if (setup.capacity != 0) less.capacity = setup.capacity > unseen ? setup.capacity - unseen : 1;
   // Larger workspaces can mean less reserved memory: what they leave serves other requests.

@@ -7,6 +7,7 @@
 #include "base/number.h"
 #include "fit/attention_workspace.h"
 #include "fit/conv_workspace.h"
+#include "fit/reduction_workspace.h"
 
 namespace cufit::fit {
 namespace {
@@ -84,6 +85,13 @@ class Model {
     if (op == "conv") return convolve(event, called, ConvPass::forward);
     if (op == "conv_dgrad") return convolve(event, called, ConvPass::data_gradient);
     if (op == "rnn") return add(rnn_workspace(numbers_of(called), knowledge_), event, false);
+    if (op == "reduce_rows")
+      return add(reduction_workspace(numbers_of(called), setup_.multiprocessors),
+                 event_of(program_, event), false);
+    if (op == "temporary" && called.count == 1) {
+      const uint64_t bytes = numbers_of(called)[0];
+      return add({bytes, bytes}, event_of(program_, event), false);
+    }
     if (op == "sdpa")
       return add(attention_workspace(numbers_of(called)), event_of(program_, event), false);
     if (op == "conv_wgrad") return convolve(event, called, ConvPass::weight_gradient);

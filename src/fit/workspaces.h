@@ -21,6 +21,7 @@ struct LibrarySetup {
   uint32_t torch_major = 2, torch_minor = 11;
   std::string cublas_workspace_config;  // CUBLAS_WORKSPACE_CONFIG; empty: not set
   bool cudnn_benchmark = false;
+  uint64_t multiprocessors = 132;  // of an H100 or H200; few reductions are so wide that it matters
 };
 
 struct Workspace {

@@ -396,6 +396,32 @@ def make_mode(tracer):
             at += w.numel()
         return torch.empty_like(x), torch.empty_like(hx), torch.empty_like(cx) if cx is not None else torch.empty(0, device="cuda"), parts
 
+    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+
+    def last_first(tensor):
+        return tensor.dim() in formats and tensor.is_contiguous(memory_format=formats[tensor.dim()]) and not tensor.is_contiguous()
+
+    # Bytes that an operator takes for as long as it runs, to have its operands in one piece and in one memory format.
+    def copied(func, args):
+        if func is aten.convolution.default:
+            operands, together = args[:2], args[:2]
+        elif func is aten.convolution_backward.default:
+            operands, together = args[:3], args[1:3]
+        elif func is aten._cudnn_rnn.default:
+            operands, together = args[:1], ()
+        elif func is aten._cudnn_rnn_backward.default:
+            operands, together = (args[0], args[7]), ()
+        elif func is aten.native_layer_norm.default:
+            operands, together = args[:1], ()
+        elif func is aten.native_layer_norm_backward.default:
+            operands, together = args[:2], ()
+        else:
+            return []
+        wanted = torch.contiguous_format
+        if any(last_first(t) for t in together):
+            wanted = formats[together[0].dim()]
+        return [t.numel() * t.element_size() for t in operands if t is not None and t.numel() and not t.is_contiguous(memory_format=wanted)]
+
     class Mode(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             kwargs = kwargs or {}
@@ -453,9 +479,12 @@ def make_mode(tracer):
             name = func.__name__ if hasattr(func, "__name__") else str(func)
             site = tracer.file.site(name.split(".")[0], tracer.modules[-1] if tracer.modules else "", tracer.source(), tracer.phase)
             tell_call(tracer, func, args, kwargs, out, site)
+            copies = [tracer.file.alloc(size, site) for size in copied(func, args)]
             if func is aten.native_dropout.default:  # the mask is made first
                 tracer.tell(out[1], site)
             tracer.tell(out, site)
+            for storage in copies:
+                tracer.file.free(storage)
             if device is not None and tensors and not isinstance(tensors[0], FakeTensor):
                 tracer.categorise(out, INPUT)
             return out
@@ -474,10 +503,19 @@ def tell_call(tracer, func, args, kwargs, out, site):
         for kind, wanted in ((1, mask[0]), (2, mask[1])):
             if wanted:
                 conv(tracer, site, kind, x, w, grad, stride, padding, dilation, transposed, groups)
+    elif name == "aten::sum" and len(args) > 1 and args[0].dim() == 2 and list(args[1] or ()) == [0] and args[0].is_contiguous():
+        tracer.file.call(tracer.file.site("reduce_rows", "", tracer.source(), tracer.phase), list(args[0].shape))
+    elif name == "aten::_safe_softmax":  # which rows are masked whole
+        tracer.file.call(tracer.file.site("temporary", "", tracer.source(), tracer.phase), [args[0].numel()])
+    elif name == "aten::_softmax_backward_data":  # gradient times output
+        tracer.file.call(tracer.file.site("temporary", "", tracer.source(), tracer.phase), [args[0].numel() * args[0].element_size()])
     elif name in ATTENTION_BACKWARD:
         attention_call(tracer, args[1], args[2], 8 + ATTENTION_BACKWARD[name])
     elif name == "aten::_cudnn_rnn":
-        recurrent(tracer, site, args)
+        recurrent(tracer, args[0], args[1], args[6], args[7], args[9], args[13])
+    elif name == "aten::_cudnn_rnn_backward":  # of the input, then of the weights
+        for _ in range(2):
+            recurrent(tracer, args[0], args[1], args[10], args[11], args[13], args[17])
     elif name in MATMULS:
         a, b = [value for value in args if isinstance(value, tracer.torch.Tensor)][-2:]
         if a.dim() >= 2 and b.dim() >= 2:
@@ -494,12 +532,9 @@ ATTENTION_BACKWARD = {"aten::_scaled_dot_product_flash_attention_backward": 0, "
 
 # dtype bits, mode (0 relu, 1 tanh, 2 LSTM, 3 GRU), layers, directions, hidden size, elements of the input, sequence length,
 # batch, bytes of the weights.
-def recurrent(tracer, site, args):
-    x, weights = args[0], args[1]
-    mode, hidden, layers, batch_first, both = args[6], args[7], args[9], args[10], args[13]
-    length, batch = (x.shape[1], x.shape[0]) if batch_first else (x.shape[0], x.shape[1])
+def recurrent(tracer, x, weights, mode, hidden, layers, both):
     place = tracer.file.site("rnn", tracer.modules[-1] if tracer.modules else "", tracer.source(), tracer.phase)
-    tracer.file.call(place, [x.element_size() * 8, mode, layers, 2 if both else 1, hidden, x.numel(), length, batch,
+    tracer.file.call(place, [x.element_size() * 8, mode, layers, 2 if both else 1, hidden, x.numel(), x.shape[0], x.shape[1],
                              sum(w.numel() * w.element_size() for w in weights)])
 
 
@@ -890,7 +925,10 @@ def patch_attention(tracer):
         half = query.dtype in (torch.float16, torch.bfloat16)
         four = query.dim() == key.dim() == value.dim() == 4
         size = max(query.shape[-1], value.shape[-1])
-        rows = all(t.stride(-1) == 1 or t.shape[-1] == 1 for t in (query, key, value))  # what each fused kernel asks for
+        # What each fused kernel asks for.
+        rows = all(t is None or t.stride(-1) == 1 or t.shape[-1] == 1 for t in (query, key, value, attn_mask))
+        rows = rows and four and query.shape[0] == key.shape[0] and key.shape[:2] == value.shape[:2]
+        rows = rows and (enable_gqa or query.shape[1] == key.shape[1])
         grouped = enable_gqa and four and key.shape[1] != query.shape[1]
         grad = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
 
@@ -906,7 +944,7 @@ def patch_attention(tracer):
             return torch.nn.functional.pad(tensor, (0, 8 - rest)) if rest else tensor
 
         cudnn = getattr(backends, "cudnn_sdp_enabled", lambda: False)() and tracer.capability in ((9, 0), (10, 0)) and version >= (2, 10)
-        learned = attn_mask is not None and attn_mask.requires_grad and torch.is_grad_enabled()  # no fused kernel gives its gradient
+        learned = attn_mask is not None and attn_mask.requires_grad and torch.is_grad_enabled()  # cuDNN's does not give its gradient
         if cudnn and rows and not learned and half and four and size <= 256 and size % 8 == 0 and query.shape[2] > 1:
             mask = bias()
             if mask is not None:
@@ -919,7 +957,7 @@ def patch_attention(tracer):
             scale = scale if scale is not None else query.shape[-1] ** -0.5
             attention_call(tracer, query, key, 0)
             return aten._scaled_dot_product_flash_attention(q, k, v, dropout_p, is_causal, scale=scale)[0][..., :value.shape[-1]]
-        if backends.mem_efficient_sdp_enabled() and rows and four and not grouped and not learned:
+        if backends.mem_efficient_sdp_enabled() and rows and four and not grouped:
             mask = bias()
             if mask is not None:
                 if mask.shape[-1] % (8 if half else 4):
@@ -976,9 +1014,11 @@ def patch_recurrent(tracer):
                 whole = torch.as_strided(weights[0].detach(), (total,), (1,), 0) if len({w.untyped_storage()._cdata for w in weights}) == 1 \
                     else torch.empty(total, dtype=data.dtype, device="cuda")
             with torch.autocast("cuda", enabled=False):
-                out = aten._cudnn_rnn(data, weights, 4 if bias else 2, whole, hx, cx, mode, hidden_size, size if size != hidden_size else 0,
-                                      layers, first, dropout if train else 0.0, train, both, sizes, state)
-            return out[:3] if mode == 2 else out[:2]
+                turned = data.transpose(0, 1) if first and not packed else data  # cuDNN has the sequence first
+                out = aten._cudnn_rnn(turned, weights, 4 if bias else 2, whole, hx, cx, mode, hidden_size, size if size != hidden_size else 0,
+                                      layers, False, dropout if train else 0.0, train, both, sizes, state)
+            result = out[0].transpose(0, 1) if first and not packed else out[0]
+            return (result,) + tuple(out[1:3] if mode == 2 else out[1:2])
 
         setattr(_VF, name, run)
 

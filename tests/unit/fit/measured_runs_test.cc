@@ -44,8 +44,9 @@ void expect_near(const StepProgram& program, const Measured& run, double allocat
   EXPECT_LT(off(got.peak_reserved, run.reserved), reserved) << run.batch;
   EXPECT_GE(got.peak_reserved_upper, run.reserved) << run.batch;
   EXPECT_GE(got.peak_allocated_upper, run.allocated) << run.batch;
-  // What it costs that no convolution ever measured is above its bound; most at batch 16.
-  EXPECT_LT(off(got.peak_reserved_upper, run.reserved), 0.16) << run.batch;
+  // What it costs that none of the runs measured with cuDNN is above its upper value; most at the
+  // smallest batch.
+  EXPECT_LT(off(got.peak_reserved_upper, run.reserved), 0.21) << run.batch;
 }
 
 TEST(MeasuredRuns, Gpt2AtOtherBatchSizes) {
