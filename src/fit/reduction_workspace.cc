@@ -28,7 +28,7 @@ uint64_t div_up(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 SizeAt reduction_workspace(std::span<const uint64_t> numbers, uint64_t multiprocessors) {
   if (numbers.size() != 2 || numbers[0] > k_most || numbers[1] > k_most) return {};
   const uint64_t rows = numbers[0], columns = numbers[1];
-  if (rows == 0 || columns == 0) return {};
+  if (rows == 0 || columns == 0 || rows > k_most / columns) return {};
   uint64_t vector = 4;  // outputs of one thread
   while (columns % vector != 0) vector /= 2;
   const uint64_t outputs = columns / vector, most = k_most_threads / vector;
