@@ -66,6 +66,19 @@ class Bytes {
   std::optional<Error> error_;
 };
 
+// What is freed together (autocast's copies of the weights, at its end) comes in the order of a hash
+// table, another in each run; the allocator is left the same by each order.
+void order_frees(std::vector<TraceEvent>& events) {
+  const auto is_free = [](const TraceEvent& event) { return event.kind == TraceEventKind::free; };
+  for (auto first = events.begin(); first != events.end();) {
+    first = std::find_if(first, events.end(), is_free);
+    const auto last = std::find_if_not(first, events.end(), is_free);
+    std::sort(first, last,
+              [](const TraceEvent& a, const TraceEvent& b) { return a.index < b.index; });
+    first = last;
+  }
+}
+
 class Reader {
  public:
   Reader(ByteStream& stream, const TraceLimits& limits)
@@ -81,6 +94,7 @@ class Reader {
     if (bytes_.error()) return *bytes_.error();
     if (error_) return *error_;
     out_.size_bytes = bytes_.position();
+    order_frees(out_.events);
     return std::move(out_);
   }
 

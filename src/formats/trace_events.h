@@ -71,7 +71,7 @@ struct TraceEvents {
   std::string name;  // of the file
   std::vector<std::string> texts;
   std::vector<TraceSite> sites;
-  std::vector<TraceEvent> events;  // in the order of the program
+  std::vector<TraceEvent> events;  // in the order of the program; frees side by side by storage
   std::vector<TraceCall> calls;
   std::vector<uint64_t> numbers;
   std::vector<StorageCategory> categories;  // by storage; the last said

@@ -117,8 +117,9 @@ TEST(Align, SaysWhereTracesPartAndExtrapolatesNothing) {
   EXPECT_EQ(where.trace, 1u);
   EXPECT_EQ(where.batch, 2u);
   EXPECT_EQ(where.other_batch, 4u);
-  EXPECT_EQ(where.other_op, "zeros_like");
-  EXPECT_EQ(where.other_source, "train.py:13");
+  // They part in what is freed before the state is made; frees have the place of what stands before.
+  EXPECT_EQ(where.other_op, "mm");
+  EXPECT_EQ(where.other_source, "train.py:12");
   EXPECT_FALSE(program.extrapolates());
   EXPECT_EQ(program.at(3), nullptr);
   ASSERT_NE(program.at(2), nullptr);

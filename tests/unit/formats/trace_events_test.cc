@@ -60,6 +60,25 @@ TEST(TraceEvents, ReadsEveryKindOfRecord) {
   EXPECT_EQ(got.texts[got.notes[0].detail], "aten::item");
 }
 
+TEST(TraceEvents, FreesSideBySideAreInOneOrder) {
+  const auto freed = [](const std::vector<uint32_t>& order) {
+    TraceWriter out(8);
+    const uint32_t site = out.site("_to_copy", TracePhase::forward);
+    for (int i = 0; i < 4; ++i) out.alloc(512, site);
+    out.free(order[0]);
+    out.mark(TraceMark::step_begins);
+    for (size_t i = 1; i < order.size(); ++i) out.free(order[i]);
+    out.end(TraceEnd::steps_seen);
+    std::vector<uint32_t> got;
+    for (const TraceEvent& event : out.read().events)
+      if (event.kind == TraceEventKind::free) got.push_back(event.index);
+    return got;
+  };
+  const std::vector<uint32_t> ordered{3, 0, 1, 2};
+  EXPECT_EQ(freed({3, 2, 0, 1}), ordered);
+  EXPECT_EQ(freed({3, 1, 2, 0}), ordered);
+}
+
 TEST(TraceEvents, LaterFactsReplaceEarlierOnes) {
   TraceWriter out(8);
   out.fact("batch", "16");
