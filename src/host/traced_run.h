@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training program run for a few steps on a pretended GPU: a folder with the tracer
-// (src/host/fit/tracer.py) as sitecustomize.py stands first on the PYTHONPATH of this one child,
+// (src/host/fit/tracer) as sitecustomize.py stands first on the PYTHONPATH of this one child,
 // which writes an event file (formats/trace_events.h). What the child writes to its stdout or
 // stderr goes to cufit's stderr. Used by `cufit fit`.
 #pragma once

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs at the start of every Python below `cufit fit`: lets a training program run on a machine without a GPU, for a few
+steps and without its arithmetic, and writes what its tensors would have asked of the CUDA caching allocator.
+
+What is on the CPU stays real (data loaders, tokenizers, random crops); what goes to `cuda` becomes a fake tensor: a shape, a
+type and a storage that holds nothing. Small tensors that began as real data keep their values in a shadow on the CPU, so that
+a mask or a length can be read; any other value that the program reads is made up, and the event file says where.
+Needs torch 2.4 or later, built with CUDA, and nothing else."""
+import io
+import os
+import sys
+
+
+# ---- the event file ---------------------------------------------------------------------------------------------------------
+
+class EventFile:
+    """Records as `formats/trace_events.h` tells them; every number a LEB128 varint."""
+
+    TEXT, SITE, ALLOC, FREE, MARK, CALL, CATEGORY, NOTE, FACT, END = range(1, 11)
+
+    def __init__(self, path):
+        self.path = path
+        self.out = io.BytesIO(b"")
+        self.out.write(b"CUFITEV1")
+        self.on_disk = False
+        self.texts = {}
+        self.sites = {}
+        self.notes = set()
+        self.storages = 0
+        self.closed = False
+
+    def _write(self, kind, *numbers):
+        if self.closed:
+            return
+        record = bytearray((kind,))
+        for number in numbers:
+            while number > 0x7F:
+                record.append(number & 0x7F | 0x80)
+                number >>= 7
+            record.append(number)
+        self.out.write(record)
+
+    # A launcher (torchrun, accelerate) imports torch, too, and allocates nothing: the file belongs to the first process that
+    # does. False where another process has it.
+    def begin(self):
+        if self.on_disk:
+            return True
+        try:
+            file = open(self.path, "xb", buffering=1 << 20)
+        except FileExistsError:
+            self.closed = True
+            return False
+        file.write(self.out.getvalue())
+        self.out = file
+        self.on_disk = True
+        return True
+
+    def text(self, text):
+        number = self.texts.get(text)
+        if number is None:
+            number = self.texts[text] = len(self.texts)
+            data = text.encode("utf-8", "replace")
+            self._write(self.TEXT, len(data))
+            self.out.write(data)
+        return number
+
+    def site(self, op, module, source, phase):
+        key = (op, module, source, phase)
+        number = self.sites.get(key)
+        if number is None:
+            texts = self.text(op), self.text(module), self.text(source)
+            number = self.sites[key] = len(self.sites)
+            self._write(self.SITE, *texts, phase)
+        return number
+
+    def alloc(self, size, site):
+        self._write(self.ALLOC, size, site)
+        self.storages += 1
+        return self.storages - 1
+
+    def free(self, storage):
+        self._write(self.FREE, self.storages - 1 - storage)
+
+    def category(self, storage, category):
+        self._write(self.CATEGORY, self.storages - 1 - storage, category)
+
+    def mark(self, kind):
+        self._write(self.MARK, kind)
+
+    def call(self, site, numbers):
+        self._write(self.CALL, site, len(numbers), *numbers)
+
+    def note(self, kind, detail, source):
+        key = (kind, detail, source)
+        if key not in self.notes and len(self.notes) < 1000:
+            self.notes.add(key)
+            self._write(self.NOTE, self.text(kind), self.text(detail[:4000]), self.text(source))
+
+    def fact(self, key, value):
+        self._write(self.FACT, self.text(key), self.text(str(value)))
+
+    def end(self, reason):
+        if not self.closed and self.begin():
+            self._write(self.END, reason)
+            self.out.close()
+            self.closed = True
+
+
+STEP_BEGINS, STEP_ENDS = 0, 1
+PARAMETER, BUFFER, GRADIENT, OPTIMIZER_STATE, INPUT = range(1, 6)
+SETUP, FORWARD, BACKWARD, OPTIMIZER, OTHER = range(5)
+SEEN, ENDED, FAILED = range(3)
+
+
+def settings():
+    value = {key: os.environ.get("CUFIT_FIT_" + key) for key in ("OUT", "BATCH", "STEPS", "FUNCTION", "SCRATCH", "GPU")}
+    value["BATCH"] = int(value["BATCH"]) if value["BATCH"] else None
+    value["STEPS"] = int(value["STEPS"] or 3)
+    name, capability, total = (value["GPU"] or "NVIDIA H200,9.0,150110011392").rsplit(",", 2)
+    value["GPU"] = name, tuple(int(part) for part in capability.split(".")), int(total)
+    return value
+
+

@@ -1,0 +1,168 @@
+# ---- the tracer -------------------------------------------------------------------------------------------------------------
+
+class Tracer:
+    SHADOW_ELEMENTS = 1 << 20
+    SHADOW_FLOATS = 1 << 16
+    FAKE_EMPTY_ELEMENTS = 4096  # uninitialised CPU tensors of this size and more hold nothing worth keeping
+
+    def __init__(self, torch, wanted):
+        self.torch = torch
+        self.wanted = wanted
+        self.gpu_name, self.capability, self.total = wanted["GPU"]
+        self.file = EventFile(wanted["OUT"])
+        self.phase = SETUP
+        self.steps = 0
+        self.modules = []  # names of those whose forward runs
+        self.module_names = {}
+        self.known = {}  # id of a module whose parameters were told
+        self.allocated = self.peak = 0
+        self.finished = False
+        self.loaders = 0
+        self.optimizers = 0
+        self.first_round, self.round, self.stepped = [], None, set()
+        self.by_function = False
+        self.dropout_state = None
+        self.own = os.path.dirname(os.path.abspath(__file__))
+        self.library = os.path.dirname(os.path.dirname(os.path.abspath(torch.__file__)))
+        self.prefixes = {sys.prefix, sys.base_prefix, self.library, os.path.dirname(os.__file__)}
+        self.sources = {}
+
+    # The user's own line: the innermost frame that is in no library.
+    def source(self):
+        frame = sys._getframe(2)
+        while frame is not None:
+            code = frame.f_code
+            own = self.sources.get(code)
+            if own is None:
+                path = os.path.abspath(code.co_filename)
+                outside = code.co_filename.startswith("<") or any(path.startswith(prefix + os.sep) for prefix in self.prefixes)
+                own = self.sources[code] = "" if outside or path.startswith(self.own) else os.path.relpath(path)
+            if own:
+                return "%s:%d" % (own, frame.f_lineno)
+            frame = frame.f_back
+        return ""
+
+    def install(self):
+        torch = self.torch
+        import torch._subclasses.fake_tensor as fake_tensor
+        from torch.utils.weak import WeakIdKeyDictionary
+
+        if not torch.version.cuda:
+            raise RuntimeError("this torch (%s) is built without CUDA" % torch.__version__)
+        torch._C._ensureCUDADeviceGuardSet()
+        torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor(..., device="cuda") goes through the mode
+        fake_tensor.init_gpu_context = lambda *args: None
+        fake_tensor.FakeTensorMode.avoid_device_init = property(lambda self: True)
+        fake_tensor.FakeTensorMode.__deepcopy__ = lambda self, memo: self  # a copied parameter stays in this mode
+        self.FakeTensor = fake_tensor.FakeTensor
+        # transformers looks here whether somebody traces, and then takes other ways than it takes on a GPU.
+        torch._subclasses.FakeTensor = type("FakeTensor", (fake_tensor.FakeTensor,), {})
+        self.fake = fake_tensor.FakeTensorMode(allow_non_fake_inputs=True, allow_fallback_kernels=False)
+        self.DataDependent = fake_tensor.DataDependentOutputException
+        self.DynamicShape = fake_tensor.DynamicOutputShapeException
+        self.Unsupported = fake_tensor.UnsupportedOperatorException
+        self.storages = WeakIdKeyDictionary()
+        self.shadows = WeakIdKeyDictionary()
+        pretend_cuda(self)
+        patch_modules(self)
+        patch_optimizers(self)
+        patch_loaders(self)
+        patch_attention(self)
+        patch_recurrent(self)
+        patch_saving(self)
+        for key, value in (("torch", torch.__version__), ("python", sys.version.split()[0]), ("cuda", torch.version.cuda),
+                           ("steps", self.wanted["STEPS"]), ("method", "fake cuda"),
+                           ("alloc_conf", os.environ.get("PYTORCH_ALLOC_CONF", os.environ.get("PYTORCH_CUDA_ALLOC_CONF", ""))),
+                           ("cublas_workspace_config", os.environ.get("CUBLAS_WORKSPACE_CONFIG", ""))):
+            self.file.fact(key, value)
+        if self.wanted["BATCH"]:
+            self.file.fact("batch", self.wanted["BATCH"])
+        self.mode = make_mode(self)
+        self.mode.__enter__()
+
+    # -- allocations
+
+    def tell(self, value, site):
+        torch = self.torch
+        if isinstance(value, torch.Tensor):
+            if isinstance(value, self.FakeTensor) and value.fake_device.type == "cuda":
+                self.tell_storage(value.untyped_storage(), site)
+        elif isinstance(value, (list, tuple)):
+            for item in value:
+                self.tell(item, site)
+
+    def tell_storage(self, storage, site):
+        import weakref
+        if storage in self.storages:
+            return
+        size = int(storage.nbytes())
+        if size == 0:
+            return
+        if not self.file.on_disk and not self.file.closed and not self.file.begin():
+            sys.stderr.write("cufit: a second process of this program uses the GPU; one is traced\n")
+            sys.stderr.flush()
+            os._exit(3)
+        number = self.file.alloc(size, site)
+        self.storages[storage] = number
+        self.allocated += size
+        self.peak = max(self.peak, self.allocated)
+        weakref.finalize(storage, self.released, number, size).atexit = False
+
+    def released(self, number, size):
+        self.allocated -= size
+        self.file.free(number)
+
+    def categorise(self, tensor, category):
+        if isinstance(tensor, self.FakeTensor) and tensor.fake_device.type == "cuda":
+            number = self.storages.get(tensor.untyped_storage())
+            if number is not None:
+                self.file.category(number, category)
+
+    # -- steps
+
+    def step_begins(self):
+        if self.phase == SETUP:
+            self.file.mark(STEP_BEGINS)
+            self.phase = FORWARD
+
+    # A training step is over when each optimizer that takes part has stepped; with several (a GAN), which take part shows when
+    # one steps for the second time.
+    def optimizer_steps(self, number):
+        if self.by_function:
+            return
+        if self.optimizers == 1:
+            self.step_ends()
+            return
+        if self.round is None and number not in self.first_round:
+            self.first_round.append(number)
+            return
+        if self.round is None:
+            self.round = set(self.first_round)
+            self.step_ends()
+        self.stepped.add(number)
+        if self.stepped >= self.round:
+            self.stepped.clear()
+            self.step_ends()
+
+    def step_ends(self):
+        self.file.mark(STEP_ENDS)
+        self.steps += 1
+        if self.steps >= self.wanted["STEPS"]:
+            # zero_grad may stand behind the step; the steps before have shown it.
+            self.finish(SEEN)
+        self.file.mark(STEP_BEGINS)
+        self.phase = FORWARD
+
+    def finish(self, reason):
+        if reason == ENDED and self.steps >= self.wanted["STEPS"]:
+            reason = SEEN
+        self.finished = True
+        torch = self.torch
+        self.file.fact("cudnn_benchmark", int(torch.backends.cudnn.benchmark))
+        self.file.fact("allow_tf32", int(torch.backends.cuda.matmul.allow_tf32))
+        self.file.end(reason)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0 if reason == SEEN else 1)
+
+

@@ -1,0 +1,263 @@
+# ---- operators --------------------------------------------------------------------------------------------------------------
+
+def make_mode(tracer):
+    torch = tracer.torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+    import torch.utils._pytree as pytree
+
+    aten = torch.ops.aten
+    FakeTensor = tracer.FakeTensor
+    fake = tracer.fake
+    shadows = tracer.shadows
+    empties = {aten.empty.memory_format, aten.empty_strided.default}
+    verdicts = {aten.isnan.default: 0, aten.isinf.default: 0, aten.isfinite.default: 1}
+
+    def shadow_of(tensor):
+        if isinstance(tensor, FakeTensor):
+            return shadows.get(tensor)
+        return tensor
+
+    def is_cuda(device):
+        return device is not None and torch.device(device).type == "cuda"
+
+    def real_call(func, args, kwargs):
+        if kwargs.get("pin_memory"):
+            kwargs = dict(kwargs, pin_memory=False)
+        return func(*args, **kwargs)
+
+    def without_device(kwargs):
+        out = dict(kwargs)
+        if "device" in out:
+            out["device"] = torch.device("cpu")
+        out.pop("non_blocking", None)
+        return out
+
+    # The same operator over the values, where every tensor has some and they are few.
+    def shadow_call(func, args, kwargs, tensors):
+        total = 0
+        for tensor in tensors:
+            value = shadow_of(tensor)
+            if value is None:
+                return None
+            total += value.numel()
+        if total > tracer.SHADOW_ELEMENTS:
+            return None
+        if not tensors:
+            sizes = [size for size in pytree.tree_leaves(args) if isinstance(size, int)]
+            product = 1
+            for size in sizes:
+                product *= max(size, 1)
+            if product > tracer.SHADOW_ELEMENTS:
+                return None
+        try:
+            args, kwargs = pytree.tree_map_only(torch.Tensor, shadow_of, (args, kwargs))
+            return func(*args, **without_device(kwargs))
+        except Exception:
+            return None
+
+    def pair(out, values):
+        flat, flat_values = pytree.tree_leaves(out), pytree.tree_leaves(values)
+        if len(flat) != len(flat_values):
+            return
+        for tensor, value in zip(flat, flat_values):
+            if isinstance(tensor, FakeTensor) and isinstance(value, torch.Tensor) and tensor.shape == value.shape:
+                shadows[tensor] = value
+
+    def forget(func, args, kwargs):
+        for argument, value in zip(func._schema.arguments, args):
+            if argument.alias_info is not None and argument.alias_info.is_write:
+                for tensor in pytree.tree_leaves(value):
+                    if isinstance(tensor, FakeTensor) and tensor in shadows:
+                        del shadows[tensor]
+
+    def value_of(func, tensor):
+        value = shadows.get(tensor)
+        if value is not None and value.numel() == 1:
+            return func(value)
+        hint = getattr(tensor, "_cufit_verdict", None)
+        if hint is not None:
+            return hint
+        stand_in = False if tensor.dtype == torch.bool else 1.0 if tensor.dtype.is_floating_point else 1
+        tracer.file.note("data_dependent", "%s value read; %s was given" % (str(tensor.dtype)[6:], stand_in), tracer.source())
+        return stand_in
+
+    # What cuDNN keeps of a recurrent layer for its backward, of which the fake kernel knows nothing: so many values per element
+    # of the output, and a bit per element where it drops out. Equal to what torch 2.11 with cuDNN 9.19 kept on an H100 for 42
+    # LSTM and GRU layers, to the byte.
+    def with_reserve(args, out):
+        x, mode, hidden, layers, dropout, both = args[0], args[6], args[7], args[9], args[11], args[13]
+        each = {2: 5, 3: 6}.get(mode, 1) * layers + layers - 1
+        elements = x.shape[0] * x.shape[1] * hidden * (2 if both else 1)
+        size = each * elements * x.element_size() + 256
+        if dropout > 0:
+            size += (layers - 1) * (elements // 8)
+        with fake:
+            reserve = torch.empty(size, dtype=torch.uint8, device="cuda")
+        return out[:3] + (reserve,) + out[4:]
+
+    # It has no fake kernel: gradients of the input, the states and, side by side, the weights.
+    def recurrent_backward(*args):
+        x, weights, hx, cx = args[0], args[1], args[4], args[5]
+        whole = torch.empty(sum(w.numel() for w in weights), dtype=x.dtype, device="cuda")
+        parts, at = [], 0
+        for w in weights:
+            parts.append(whole[at:at + w.numel()].view(w.shape))
+            at += w.numel()
+        return torch.empty_like(x), torch.empty_like(hx), torch.empty_like(cx) if cx is not None else torch.empty(0, device="cuda"), parts
+
+    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+
+    def last_first(tensor):
+        return tensor.dim() in formats and tensor.is_contiguous(memory_format=formats[tensor.dim()]) and not tensor.is_contiguous()
+
+    # Bytes that an operator takes for as long as it runs, to have its operands in one piece and in one memory format.
+    def copied(func, args):
+        if func is aten.convolution.default:
+            operands, together = args[:2], args[:2]
+        elif func is aten.convolution_backward.default:
+            operands, together = args[:3], args[1:3]
+        elif func is aten._cudnn_rnn.default:
+            operands, together = args[:1], ()
+        elif func is aten._cudnn_rnn_backward.default:
+            operands, together = (args[0], args[7]), ()
+        elif func is aten.native_layer_norm.default:
+            operands, together = args[:1], ()
+        elif func is aten.native_layer_norm_backward.default:
+            operands, together = args[:2], ()
+        else:
+            return []
+        wanted = torch.contiguous_format
+        if any(last_first(t) for t in together):
+            wanted = formats[together[0].dim()]
+        return [t.numel() * t.element_size() for t in operands if t is not None and t.numel() and not t.is_contiguous(memory_format=wanted)]
+
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            kwargs = kwargs or {}
+            tensors = [value for value in pytree.tree_leaves((args, kwargs)) if isinstance(value, torch.Tensor)]
+            device = kwargs.get("device")
+            any_fake = any(isinstance(tensor, FakeTensor) for tensor in tensors)
+            if not any_fake and not is_cuda(device):
+                if func in empties and not tensors:
+                    count = 1
+                    for size in args[0]:
+                        count *= size
+                    if count >= tracer.FAKE_EMPTY_ELEMENTS:
+                        with fake:
+                            return func(*args, **dict(kwargs, pin_memory=False) if kwargs.get("pin_memory") else kwargs)
+                return real_call(func, args, kwargs)
+            if func is aten._local_scalar_dense.default:
+                return value_of(func, args[0])
+            if func is aten.is_pinned.default:
+                return False
+            if func is aten._pin_memory.default:
+                return args[0]
+            values = None
+            written = func._schema.is_mutable
+            if all(t.numel() <= tracer.SHADOW_FLOATS or not t.dtype.is_floating_point for t in tensors):
+                dtype = kwargs.get("dtype")
+                drawn = torch.Tag.nondeterministic_seeded in func.tags
+                if tensors or func not in empties and (not drawn or dtype is not None and not dtype.is_floating_point):
+                    values = shadow_call(func, args, kwargs, tensors)
+            if written and values is None:
+                forget(func, args, kwargs)
+            try:
+                with fake:
+                    out = (recurrent_backward if func is aten._cudnn_rnn_backward.default else func)(*args, **kwargs)
+            except (tracer.DynamicShape, tracer.DataDependent):
+                if values is None:
+                    values = shadow_call(func, args, kwargs, tensors)
+                if values is None:
+                    tracer.file.note("data_dependent", "the shape of what %s returns depends on values" % func, tracer.source())
+                    raise
+                with fake:
+                    out = pytree.tree_map_only(torch.Tensor, lambda t: torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="cuda"), values)
+            except tracer.Unsupported:
+                tracer.file.note("no_fake_kernel", str(func), tracer.source())
+                raise
+            if func is aten._cudnn_rnn.default and kwargs.get("train", args[12] if len(args) > 12 else True):
+                out = with_reserve(args, out)
+            if values is not None:
+                pair(out, values)
+            elif func in verdicts and isinstance(out, FakeTensor):
+                out._cufit_verdict = bool(verdicts[func])
+            elif tensors and isinstance(out, FakeTensor) and out.dtype == torch.bool and out.numel() == 1:
+                hint = getattr(tensors[0], "_cufit_verdict", None)
+                if hint is not None:
+                    out._cufit_verdict = (not hint) if func is aten.logical_not.default else hint
+            name = func.__name__ if hasattr(func, "__name__") else str(func)
+            site = tracer.file.site(name.split(".")[0], tracer.modules[-1] if tracer.modules else "", tracer.source(), tracer.phase)
+            tell_call(tracer, func, args, kwargs, out, site)
+            copies = [tracer.file.alloc(size, site) for size in copied(func, args)]
+            if func is aten.native_dropout.default:  # the mask is made first
+                tracer.tell(out[1], site)
+            tracer.tell(out, site)
+            for storage in copies:
+                tracer.file.free(storage)
+            if device is not None and tensors and not isinstance(tensors[0], FakeTensor):
+                tracer.categorise(out, INPUT)
+            return out
+
+    return Mode()
+
+
+# Operators whose kernels ask the allocator for memory of their own. Numbers as the plan of the file says.
+def tell_call(tracer, func, args, kwargs, out, site):
+    name = func._schema.name
+    if name == "aten::convolution":
+        x, w, _, stride, padding, dilation, transposed, _, groups = args[:9]
+        conv(tracer, site, 0, x, w, out, stride, padding, dilation, transposed, groups)
+    elif name == "aten::convolution_backward":
+        grad, x, w, _, stride, padding, dilation, transposed, _, groups, mask = args[:11]
+        for kind, wanted in ((1, mask[0]), (2, mask[1])):
+            if wanted:
+                conv(tracer, site, kind, x, w, grad, stride, padding, dilation, transposed, groups)
+    elif name == "aten::sum" and len(args) > 1 and args[0].dim() == 2 and list(args[1] or ()) == [0] and args[0].is_contiguous():
+        tracer.file.call(tracer.file.site("reduce_rows", "", tracer.source(), tracer.phase), list(args[0].shape))
+    elif name == "aten::_safe_softmax":  # which rows are masked whole
+        tracer.file.call(tracer.file.site("temporary", "", tracer.source(), tracer.phase), [args[0].numel()])
+    elif name == "aten::_softmax_backward_data":  # gradient times output
+        tracer.file.call(tracer.file.site("temporary", "", tracer.source(), tracer.phase), [args[0].numel() * args[0].element_size()])
+    elif name in ATTENTION_BACKWARD:
+        attention_call(tracer, args[1], args[2], 8 + ATTENTION_BACKWARD[name])
+    elif name == "aten::_cudnn_rnn":
+        recurrent(tracer, args[0], args[1], args[6], args[7], args[9], args[13])
+    elif name == "aten::_cudnn_rnn_backward":  # of the input, then of the weights
+        for _ in range(2):
+            recurrent(tracer, args[0], args[1], args[10], args[11], args[13], args[17])
+    elif name in MATMULS:
+        a, b = [value for value in args if isinstance(value, tracer.torch.Tensor)][-2:]
+        if a.dim() >= 2 and b.dim() >= 2:
+            batch = a.shape[0] if a.dim() == 3 else 1
+            tf32 = int(tracer.torch.backends.cuda.matmul.allow_tf32)
+            with_bias = name == "aten::addmm" and args[0].dim() == 1
+            tracer.file.call(tracer.file.site("matmul_bias" if with_bias else "matmul", "", tracer.source(), tracer.phase),
+                             [a.element_size() * 8, tf32, batch, a.shape[-2], b.shape[-1], a.shape[-1]])
+
+
+ATTENTION_BACKWARD = {"aten::_scaled_dot_product_flash_attention_backward": 0, "aten::_scaled_dot_product_efficient_attention_backward": 1,
+                      "aten::_scaled_dot_product_cudnn_attention_backward": 2}
+
+
+# dtype bits, mode (0 relu, 1 tanh, 2 LSTM, 3 GRU), layers, directions, hidden size, elements of the input, sequence length,
+# batch, bytes of the weights.
+def recurrent(tracer, x, weights, mode, hidden, layers, both):
+    place = tracer.file.site("rnn", tracer.modules[-1] if tracer.modules else "", tracer.source(), tracer.phase)
+    tracer.file.call(place, [x.element_size() * 8, mode, layers, 2 if both else 1, hidden, x.numel(), x.shape[0], x.shape[1],
+                             sum(w.numel() * w.element_size() for w in weights)])
+
+
+MATMULS = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_addmm_activation", "aten::addmv", "aten::mv"}
+
+
+def conv(tracer, site, kind, x, w, y, stride, padding, dilation, transposed, groups):
+    spatial = x.dim() - 2
+    each = lambda value: [int(v) for v in (list(value) * spatial if len(value) == 1 else value)]
+    last = int(x.is_contiguous(memory_format=tracer.torch.channels_last) and not x.is_contiguous()) if spatial == 2 else 0
+    name = ("conv", "conv_dgrad", "conv_wgrad")[kind]
+    place = tracer.file.site(name, tracer.modules[-1] if tracer.modules else "", tracer.source(), tracer.phase)
+    tracer.file.call(place, [x.element_size() * 8, x.shape[0], x.shape[1], y.shape[1], groups, int(transposed), last, spatial]
+                     + [int(v) for v in x.shape[2:]] + [int(v) for v in y.shape[2:]] + [int(v) for v in w.shape[2:]]
+                     + each(stride) + each(padding) + each(dilation))
+
+

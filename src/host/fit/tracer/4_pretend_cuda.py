@@ -1,0 +1,139 @@
+# ---- torch.cuda without a GPU -----------------------------------------------------------------------------------------------
+
+def pretend_cuda(tracer):
+    torch = tracer.torch
+    cuda = torch.cuda
+    nothing = lambda *args, **kwargs: None
+
+    class Properties:
+        name = tracer.gpu_name
+        major, minor = tracer.capability
+        total_memory = tracer.total
+        multi_processor_count = 132
+        warp_size = 32
+        max_threads_per_multi_processor = 2048
+        regs_per_multiprocessor = 65536
+        shared_memory_per_block_optin = 232448
+        shared_memory_per_multiprocessor = 233472
+        L2_cache_size = 62914560
+        is_integrated = is_multi_gpu_board = 0
+        uuid = "GPU-00000000-0000-0000-0000-000000000000"
+        gcnArchName = ""
+
+    class Stream:
+        def __init__(self, *args, **kwargs):
+            self.device = torch.device("cuda", 0)
+            self.stream_id = self.cuda_stream = self.device_index = 0
+            self.device_type = 1
+
+        def __getattr__(self, name):
+            if name.startswith("__"):
+                raise AttributeError(name)
+            return lambda *args, **kwargs: True if name == "query" else None
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *args):
+            return None
+
+    class Event(Stream):
+        def __init__(self, *args, **kwargs):
+            pass
+
+        def elapsed_time(self, other):
+            return 1.0
+
+    stream = Stream()
+
+    class OneStream:
+        def __init__(self, *args):
+            pass
+
+        def __enter__(self):
+            return stream
+
+        def __exit__(self, *args):
+            return None
+
+    # What a program takes out of a tensor without values: zeros of its shape, and a note.
+    def values(tensor):
+        value = tracer.shadows.get(tensor)
+        if value is None:
+            tracer.file.note("data_dependent", "values of a %s tensor read; zeros were given" % str(tensor.dtype)[6:], tracer.source())
+            value = torch.zeros(tuple(tensor.shape), dtype=tensor.dtype)
+        return value
+
+    for name in ("numpy", "tolist", "__array__"):
+        def reader(self, *args, _real=getattr(torch.Tensor, name), **kwargs):
+            return _real(values(self) if isinstance(self, tracer.FakeTensor) else self, *args, **kwargs)
+        setattr(torch.Tensor, name, reader)
+
+    real_load = torch.load
+
+    def load(file, map_location=None, *args, **kwargs):
+        if map_location is not None and "cuda" in str(map_location) or map_location is None:
+            map_location = "cpu"
+        return real_load(file, map_location, *args, **kwargs)
+
+    torch.load = load
+    if hasattr(torch, "accelerator"):
+        for name, value in {"is_available": lambda: True, "device_count": lambda: 1, "current_accelerator": lambda *a, **k: torch.device("cuda"),
+                            "current_device_index": lambda: 0, "current_device_idx": lambda: 0, "set_device_index": nothing,
+                            "set_device_idx": nothing, "synchronize": nothing, "empty_cache": nothing, "memory_allocated": lambda *a, **k: tracer.allocated,
+                            "max_memory_allocated": lambda *a, **k: tracer.peak, "reset_peak_memory_stats": nothing,
+                            "memory_reserved": lambda *a, **k: tracer.allocated, "max_memory_reserved": lambda *a, **k: tracer.peak}.items():
+            if hasattr(torch.accelerator, name):
+                setattr(torch.accelerator, name, value)
+    for name in ("_record_memory_history", "_dump_snapshot", "_set_allocator_settings"):
+        if hasattr(cuda.memory, name):
+            setattr(cuda.memory, name, nothing)
+    state = lambda *args, **kwargs: torch.zeros(16, dtype=torch.uint8)
+    stats = lambda *args, **kwargs: __import__("collections").OrderedDict()
+    for name, value in {
+        "is_available": lambda: True, "device_count": lambda: 1, "current_device": lambda: 0, "is_initialized": lambda: True,
+        "_lazy_init": nothing, "init": nothing, "set_device": nothing, "synchronize": nothing, "ipc_collect": nothing,
+        "get_device_name": lambda *a, **k: tracer.gpu_name, "get_device_capability": lambda *a, **k: tracer.capability,
+        "get_device_properties": lambda *a, **k: Properties(), "get_arch_list": lambda: ["sm_%d%d" % tracer.capability],
+        "is_bf16_supported": lambda *a, **k: tracer.capability >= (8, 0), "is_tf32_supported": lambda: tracer.capability >= (8, 0),
+        "mem_get_info": lambda *a, **k: (tracer.total - tracer.allocated, tracer.total),
+        "memory_allocated": lambda *a, **k: tracer.allocated, "max_memory_allocated": lambda *a, **k: tracer.peak,
+        "memory_reserved": lambda *a, **k: tracer.allocated, "max_memory_reserved": lambda *a, **k: tracer.peak,
+        "memory_cached": lambda *a, **k: tracer.allocated, "memory_stats": stats, "memory_summary": lambda *a, **k: "",
+        "empty_cache": nothing, "reset_peak_memory_stats": nothing, "reset_max_memory_allocated": nothing,
+        "set_per_process_memory_fraction": nothing, "utilization": lambda *a, **k: 0,
+        "manual_seed": nothing, "manual_seed_all": nothing, "seed": nothing, "seed_all": nothing, "initial_seed": lambda: 0,
+        "get_rng_state": state, "set_rng_state": nothing, "get_rng_state_all": lambda: [state()], "set_rng_state_all": nothing,
+        "Stream": Stream, "Event": Event, "current_stream": lambda *a, **k: stream, "default_stream": lambda *a, **k: stream,
+        "stream": OneStream, "set_stream": nothing, "can_device_access_peer": lambda *a: False, "current_blas_handle": lambda: 0,
+    }.items():
+        for module in (cuda, cuda.memory if hasattr(cuda.memory, name) else cuda, cuda.random if hasattr(cuda.random, name) else cuda):
+            setattr(module, name, value)
+    cuda.is_current_stream_capturing = cuda.graphs.is_current_stream_capturing = lambda: False
+    torch._C._cuda_getDeviceCount = lambda: 1
+    torch._C._cuda_isInBadFork = lambda: False
+    torch._C._cuda_getDevice = lambda: 0
+    torch._C._cuda_setDevice = nothing
+    torch._C._cuda_exchangeDevice = lambda *a: 0
+    torch._C._cuda_maybeExchangeDevice = lambda *a: 0
+    torch.Tensor.pin_memory = lambda self, *a, **k: self
+    torch.Tensor.record_stream = nothing
+    try:
+        import torch.cuda.amp.common as common
+        common.amp_definitely_not_available = lambda: False
+    except ImportError:
+        pass
+    cudnn = torch.backends.cudnn
+    try:
+        cudnn.version()
+    except Exception:
+        cudnn.version = lambda: 91900
+
+    def compiled(model=None, *args, **kwargs):
+        tracer.file.note("assumed", "torch.compile is not followed; the model was traced as it runs without", tracer.source())
+        return model if model is not None else (lambda function: function)
+
+    torch.compile = compiled
+    torch.nn.Module.compile = lambda self, *a, **k: compiled(self)
+
+

@@ -1,0 +1,210 @@
+# ---- modules, optimizers, loaders -------------------------------------------------------------------------------------------
+
+def patch_modules(tracer):
+    torch = tracer.torch
+    Module = torch.nn.Module
+    Parameter = torch.nn.Parameter
+    real_new = Parameter.__new__
+
+    # Every parameter is fake from the start: optimizers keep hold of it, and it cannot become fake later.
+    def new(cls, data=None, requires_grad=True):
+        if isinstance(data, torch.Tensor) and not isinstance(data, tracer.FakeTensor) and data.device.type == "cpu" and type(data) is torch.Tensor:
+            value = data.detach()
+            with tracer.fake:
+                data = tracer.fake.from_tensor(value)
+            if value.numel() <= 4096:
+                tracer.shadows[data] = value
+        return real_new(cls, data, requires_grad)
+
+    Parameter.__new__ = new
+
+    # As Module._apply does where it may set `data`, but for the device, which a fake tensor keeps beside.
+    def apply(self, fn, recurse=True):
+        if recurse:
+            for child in self.children():
+                child._apply(fn)
+        for key, parameter in self._parameters.items():
+            if parameter is None:
+                continue
+            for holder in (parameter, parameter.grad):
+                if holder is None:
+                    continue
+                with torch.no_grad():
+                    value = fn(holder)
+                if value is holder:
+                    continue
+                if isinstance(holder, tracer.FakeTensor):
+                    holder.data = value
+                    holder.fake_device = value.fake_device
+                elif holder is parameter:
+                    self._parameters[key] = Parameter(value, parameter.requires_grad)
+        for key, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[key] = fn(buffer)
+        return self
+
+    Module._apply = apply
+
+    # cuDNN wants the weights of a layer side by side.
+    def flatten(self):
+        weights = [w for w in self._flat_weights if isinstance(w, tracer.FakeTensor) and w.device.type == "cuda"]
+        if not weights or len(weights) != len(self._flat_weights) or len({w.untyped_storage()._cdata for w in weights}) == 1:
+            return
+        with torch.no_grad():
+            whole = torch.empty(sum(w.numel() for w in weights), dtype=weights[0].dtype, device="cuda")
+            at = 0
+            for w in weights:
+                w.data = whole[at:at + w.numel()].view(w.shape)
+                at += w.numel()
+
+    torch.nn.RNNBase.flatten_parameters = flatten
+    for name in dir(torch.nn.init):
+        function = getattr(torch.nn.init, name)
+        if name.endswith("_") and not name.startswith("_") and callable(function):
+            def skip(tensor, *args, _function=function, **kwargs):
+                return tensor if isinstance(tensor, tracer.FakeTensor) else _function(tensor, *args, **kwargs)
+            setattr(torch.nn.init, name, skip)
+
+    def tell_parameters(module):
+        if id(module) in tracer.known:
+            return
+        for name, child in module.named_modules():
+            tracer.module_names.setdefault(id(child), name or type(child).__name__)
+            tracer.known[id(child)] = child
+        for parameter in module.parameters():
+            tracer.categorise(parameter.data, PARAMETER)
+        for buffer in module.buffers():
+            tracer.categorise(buffer, BUFFER)
+
+    def before(module, args):
+        if not tracer.modules:
+            if id(module) not in tracer.known:
+                tell_parameters(module)
+        if torch.is_grad_enabled():
+            tracer.step_begins()
+        tracer.modules.append(tracer.module_names.get(id(module), type(module).__name__))
+
+    def after(module, args, out):
+        if tracer.modules:
+            tracer.modules.pop()
+
+    from torch.nn.modules import module as hooks
+    hooks.register_module_forward_pre_hook(before)
+    hooks.register_module_forward_hook(after, always_call=True)
+
+
+def patch_optimizers(tracer):
+    torch = tracer.torch
+    import torch.optim.optimizer as optimizer
+
+    optimizer._foreach_supported_types.append(tracer.FakeTensor)
+    optimizer._get_foreach_kernels_supported_devices = lambda: ["cuda"]
+    real_backward = torch.autograd.backward
+
+    def backward(*args, **kwargs):
+        before, tracer.phase = tracer.phase, BACKWARD
+        try:
+            return real_backward(*args, **kwargs)
+        finally:
+            tracer.phase = before
+
+    torch.autograd.backward = backward
+
+    def step_before(self, args, kwargs):
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                tracer.categorise(parameter.data, PARAMETER)
+                if parameter.grad is not None:
+                    tracer.categorise(parameter.grad, GRADIENT)
+        tracer.phase = OPTIMIZER
+
+    def step_after(self, args, kwargs):
+        for state in self.state.values():
+            for value in state.values() if isinstance(state, dict) else ():
+                if isinstance(value, torch.Tensor):
+                    tracer.categorise(value, OPTIMIZER_STATE)
+        tracer.phase = FORWARD
+        tracer.optimizer_steps(id(self))
+
+    real_init = optimizer.Optimizer.__init__
+
+    def init(self, *args, **kwargs):
+        tracer.optimizers += 1
+        real_init(self, *args, **kwargs)
+
+    optimizer.Optimizer.__init__ = init
+    optimizer.register_optimizer_step_pre_hook(step_before)
+    optimizer.register_optimizer_step_post_hook(step_after)
+    # Whether gradients overflow is not known without values: they do not.
+    for scaler in {torch.amp.GradScaler}:
+        scaler._maybe_opt_step = lambda self, optimizer, state, *args, **kwargs: optimizer.step(*args, **kwargs)
+
+
+def patch_loaders(tracer):
+    data = tracer.torch.utils.data
+    real = data.DataLoader.__init__
+    real_sampler = data.BatchSampler.__init__
+    inside = []
+
+    class Repeated(data.Dataset):
+        """A data set over and over: enough for the steps at a greater batch size."""
+
+        def __init__(self, dataset, length):
+            self._dataset, self._length = dataset, length
+
+        def __len__(self):
+            return self._length
+
+        def __getitem__(self, index):
+            return self._dataset[index % len(self._dataset)]
+
+        def __getattr__(self, name):
+            if name in ("_dataset", "__getitems__"):
+                raise AttributeError(name)
+            return getattr(self._dataset, name)
+
+    def told(batch_size, what):
+        if tracer.loaders == 0:
+            tracer.file.fact("batch_found", batch_size)
+            tracer.file.fact("batch_from", "%s %s" % (what, tracer.source()))
+            if not tracer.wanted["BATCH"]:
+                tracer.file.fact("batch", batch_size)
+        tracer.loaders += 1
+        return tracer.wanted["BATCH"] or batch_size
+
+    def init(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0, *args, **kwargs):
+        if batch_sampler is None and batch_size is not None:
+            batch_size = told(batch_size, "DataLoader")
+            if sampler is None and not isinstance(dataset, data.IterableDataset) and hasattr(dataset, "__len__"):
+                enough = batch_size * (tracer.wanted["STEPS"] + 1) * 16
+                if 0 < len(dataset) < enough:
+                    dataset = Repeated(dataset, (enough // len(dataset) + 1) * len(dataset))
+        for key in ("pin_memory", "persistent_workers"):
+            if kwargs.get(key):
+                kwargs[key] = False
+        for key in ("prefetch_factor", "multiprocessing_context", "timeout"):
+            kwargs.pop(key, None)
+        inside.append(1)
+        try:
+            real(self, dataset, batch_size, shuffle, sampler, batch_sampler, 0, *args, **kwargs)
+        finally:
+            inside.pop()
+
+    def sampler_init(self, sampler, batch_size, drop_last, *args, **kwargs):
+        if not inside and isinstance(batch_size, int):
+            batch_size = told(batch_size, "BatchSampler")
+        real_sampler(self, sampler, batch_size, drop_last, *args, **kwargs)
+
+    data.DataLoader.__init__ = init
+    data.BatchSampler.__init__ = sampler_init
+
+
+def patch_saving(tracer):
+    torch = tracer.torch
+
+    def save(obj, target, *args, **kwargs):
+        tracer.file.note("scratch", "torch.save(%s) was not done" % (target if isinstance(target, str) else type(target).__name__), tracer.source())
+
+    torch.save = save
+
+

@@ -1,0 +1,102 @@
+# ---- start ------------------------------------------------------------------------------------------------------------------
+
+def start():
+    wanted = settings()
+    if not wanted["OUT"]:
+        return
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder or ".") != here]
+    tracers = []
+
+    def imported(torch):
+        if tracers:
+            return
+        tracer = Tracer(torch, wanted)
+        tracers.append(tracer)
+        try:
+            tracer.install()
+        except Exception as error:
+            if os.path.exists(wanted["OUT"]):
+                os._exit(3)
+            tracer.file.fact("torch", torch.__version__)
+            tracer.file.note("error", "the tracer does not work with torch %s: %s: %s" % (torch.__version__, type(error).__name__, error), "")
+            tracer.file.end(FAILED)
+            sys.stderr.write("cufit: the tracer does not work with torch %s: %s: %s\n" % (torch.__version__, type(error).__name__, error))
+            sys.stderr.flush()
+            os._exit(3)
+        failed = sys.excepthook
+
+        def hook(kind, error, trace):
+            last = trace
+            place = ""
+            while last is not None:
+                path = os.path.abspath(last.tb_frame.f_code.co_filename)
+                if not any(path.startswith(prefix + os.sep) for prefix in tracer.prefixes):
+                    place = "%s:%d" % (os.path.relpath(path), last.tb_lineno)
+                last = last.tb_next
+            tracer.file.note("error", "%s: %s" % (kind.__name__, error), place)
+            tracer.file.end(FAILED)
+            failed(kind, error, trace)
+
+        sys.excepthook = hook
+        import atexit
+        atexit.register(lambda: tracer.file.end(ENDED))
+
+    import importlib.abc
+    import importlib.machinery
+    import importlib.util
+
+    class Loader(importlib.abc.Loader):
+        def __init__(self, real):
+            self.real = real
+
+        def create_module(self, spec):
+            return self.real.create_module(spec)
+
+        def exec_module(self, module):
+            module.__loader__ = self.real
+            module.__spec__.loader = self.real
+            self.real.exec_module(module)
+            imported(module)
+
+    class Finder(importlib.abc.MetaPathFinder):
+        def find_spec(self, name, path=None, target=None):
+            if name != "torch":
+                return None
+            sys.meta_path.remove(self)
+            spec = importlib.util.find_spec(name)
+            if spec is not None and spec.loader is not None:
+                spec.loader = Loader(spec.loader)
+            return spec
+
+    shim = os.path.join(here, "no_accelerator.so")
+    if os.path.exists(shim):
+        import ctypes
+
+        ctypes.CDLL(shim, mode=ctypes.RTLD_GLOBAL)
+    sys.meta_path.insert(0, Finder())
+    sys._cufit_tracers = tracers
+
+
+# `make_step(batch)` of the user's module gives a callable that does one training step.
+def run_function():
+    wanted = settings()
+    name, _, function = wanted["FUNCTION"].partition(":")
+    sys.path.insert(0, os.getcwd())
+    import torch  # noqa: F401  the tracer is put in place with it
+    import importlib
+
+    tracer = sys._cufit_tracers[0]
+    tracer.by_function = True
+    tracer.file.fact("batch_from", "function")
+    step = getattr(importlib.import_module(name), function)(wanted["BATCH"])
+    for _ in range(wanted["STEPS"]):
+        tracer.step_begins()
+        step()
+        tracer.step_ends()
+
+
+if __name__ == "__main__":
+    run_function()
+else:
+    start()
