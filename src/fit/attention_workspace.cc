@@ -39,7 +39,7 @@ SizeAt attention_workspace(std::span<const uint64_t> numbers) {
   uint64_t own = 0;
   switch (numbers[0]) {
     case k_cudnn:
-      // To the byte what cuDNN 9.19 asked for on an H100 in 240 combinations: the gradient of the
+      // To the byte what cuDNN 9.19 asked for on an H100 in 320 combinations: the gradient of the
       // queries in fp32 and a value per row.
       own = product({k_fp32, batch, heads, queries, size}) +
             product({k_fp32, batch, heads, queries}) + 256;

@@ -16,7 +16,6 @@ class Tracer:
         self.module_names = {}
         self.known = {}  # id of a module whose parameters were told
         self.allocated = self.peak = 0
-        self.finished = False
         self.loaders = 0
         self.optimizers = 0
         self.first_round, self.round, self.stepped = [], None, set()
@@ -156,7 +155,6 @@ class Tracer:
     def finish(self, reason):
         if reason == ENDED and self.steps >= self.wanted["STEPS"]:
             reason = SEEN
-        self.finished = True
         torch = self.torch
         self.file.fact("cudnn_benchmark", int(torch.backends.cudnn.benchmark))
         self.file.fact("allow_tf32", int(torch.backends.cuda.matmul.allow_tf32))

@@ -89,7 +89,7 @@ def pretend_cuda(tracer):
         if hasattr(cuda.memory, name):
             setattr(cuda.memory, name, nothing)
     state = lambda *args, **kwargs: torch.zeros(16, dtype=torch.uint8)
-    stats = lambda *args, **kwargs: __import__("collections").OrderedDict()
+    stats = lambda *args, **kwargs: {}
     for name, value in {
         "is_available": lambda: True, "device_count": lambda: 1, "current_device": lambda: 0, "is_initialized": lambda: True,
         "_lazy_init": nothing, "init": nothing, "set_device": nothing, "synchronize": nothing, "ipc_collect": nothing,

@@ -136,8 +136,7 @@ def patch_optimizers(tracer):
     optimizer.register_optimizer_step_pre_hook(step_before)
     optimizer.register_optimizer_step_post_hook(step_after)
     # Whether gradients overflow is not known without values: they do not.
-    for scaler in {torch.amp.GradScaler}:
-        scaler._maybe_opt_step = lambda self, optimizer, state, *args, **kwargs: optimizer.step(*args, **kwargs)
+    torch.amp.GradScaler._maybe_opt_step = lambda self, optimizer, state, *args, **kwargs: optimizer.step(*args, **kwargs)
 
 
 def patch_loaders(tracer):
