@@ -84,35 +84,7 @@ def _cufit():
         except Exception as error:
             say("recording could not begin: %s: %s" % (type(error).__name__, error))
 
-    import importlib.abc
-    import importlib.machinery
-
-    class Loader(importlib.abc.Loader):
-        def __init__(self, real):
-            self.real = real
-
-        def create_module(self, spec):
-            return self.real.create_module(spec)
-
-        def exec_module(self, module):
-            module.__loader__ = self.real
-            module.__spec__.loader = self.real
-            self.real.exec_module(module)
-            imported(module)
-
-    class Finder(importlib.abc.MetaPathFinder):
-        def find_spec(self, name, path=None, target=None):
-            if name != "torch":
-                return None
-            sys.meta_path.remove(self)
-            spec = importlib.util.find_spec(name)
-            if spec is not None and spec.loader is not None:
-                spec.loader = Loader(spec.loader)
-            return spec
-
-    import importlib.util
-
-    sys.meta_path.insert(0, Finder())
+    _cufit_on_import("torch", imported)
 
     import signal
 
@@ -122,6 +94,9 @@ def _cufit():
     except ValueError:  # not the main thread
         pass
     note("python", sys.version.split()[0])
+
+    import importlib.machinery
+    import importlib.util
 
     # The one that this file hides.
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
@@ -137,4 +112,4 @@ except ImportError:
     raise
 except Exception as _error:
     sys.stderr.write("cufit: recording is off: %s: %s\n" % (type(_error).__name__, _error))
-del _cufit
+del _cufit, _cufit_on_import

@@ -42,39 +42,12 @@ def start():
         import atexit
         atexit.register(lambda: tracer.file.end(ENDED))
 
-    import importlib.abc
-    import importlib.machinery
-    import importlib.util
-
-    class Loader(importlib.abc.Loader):
-        def __init__(self, real):
-            self.real = real
-
-        def create_module(self, spec):
-            return self.real.create_module(spec)
-
-        def exec_module(self, module):
-            module.__loader__ = self.real
-            module.__spec__.loader = self.real
-            self.real.exec_module(module)
-            imported(module)
-
-    class Finder(importlib.abc.MetaPathFinder):
-        def find_spec(self, name, path=None, target=None):
-            if name != "torch":
-                return None
-            sys.meta_path.remove(self)
-            spec = importlib.util.find_spec(name)
-            if spec is not None and spec.loader is not None:
-                spec.loader = Loader(spec.loader)
-            return spec
-
     shim = os.path.join(here, "no_accelerator.so")
     if os.path.exists(shim):
         import ctypes
 
         ctypes.CDLL(shim, mode=ctypes.RTLD_GLOBAL)
-    sys.meta_path.insert(0, Finder())
+    _cufit_on_import("torch", imported)
     sys._cufit_tracers = tracers
 
 
