@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "base/number.h"
+#include "fit/model_spec.h"
 
 namespace cufit::commands {
 namespace {
@@ -86,8 +87,9 @@ std::vector<FitWarning> warnings_of(const TraceEvents& events) {
   std::vector<size_t> lines;  // by warning
   for (const TraceNote& note : events.notes) {
     const std::string& kind = text(events, note.kind);
-    if (kind == "error") continue;  // part of how the trace ended
-    const bool known = std::find(std::begin(k_kinds), std::end(k_kinds), kind) != std::end(k_kinds);
+    // Parts of how the trace ended.
+    if (kind == "error" || fit::is_model_stop(kind)) continue;
+    const bool known = fit::is_model_note(kind) || std::find(std::begin(k_kinds), std::end(k_kinds), kind) != std::end(k_kinds);
     FitWarning warning{known ? kind : "note", {{"detail", text(events, note.detail)}}, ""};
     if (!known) warning.args["kind"] = kind;
     if (kind == "data_dependent") warning.args.clear();  // each value has words of its own

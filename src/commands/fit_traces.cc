@@ -8,6 +8,7 @@
 #include "base/shell_word.h"
 #include "commands/fit_batch.h"
 #include "commands/fit_judge.h"
+#include "commands/fit_model.h"
 #include "commands/settings.h"
 #include "commands/write_file.h"
 #include "host/host.h"
@@ -105,6 +106,13 @@ class Tracing {
         return fail(Code::usage, format("`--keep {}`: no such folder", arguments_.get("keep")));
       folder_ = *real;
     }
+    if (asks_for_model(arguments_)) {
+      CUFIT_TRY(model, fit_model(arguments_, options_.gpu));
+      options_.model = std::move(model.json);
+      command_ = std::move(model.command);
+      out_.program = std::move(model.title);
+      return {};
+    }
     std::vector<std::string> words;
     for (const std::string& word : command_) words.push_back(typed(word));
     if (!options_.function.empty()) words.push_back(shell_word(options_.function));
@@ -118,6 +126,7 @@ class Tracing {
       if (!asked_) return fail(Code::usage, "`--function` needs a batch size: --batch N");
       return std::optional(std::max<uint64_t>(*asked_, 2));
     }
+    if (!options_.model.empty()) return std::optional(asked_.value_or(1));
     if (!argument_) return std::optional<uint64_t>();
     out_.found = batch_in(command_, *argument_);
     return out_.found ? out_.found : asked_;
@@ -187,6 +196,7 @@ class Tracing {
     if (out_.failure) {
       out_.failure->batch = batch;
       out_.failure->program = out_.program;
+      if (!options_.model.empty()) explain_model_failure(events ? &*events : nullptr, *out_.failure);
       return {};
     }
     // What was asked for goes before what a DataLoader shows: it may hold a share of it. Where
@@ -263,7 +273,9 @@ Result<FitTraces> fit_traces(const Arguments& arguments, const std::string& gpu)
   if (files.empty() && arguments.all("COMMAND").empty() && !arguments.has("function"))
     return fail(Code::usage,
                 "`cufit fit` needs a program: cufit fit --gpu \"RTX 3090\" -- python train.py");
-  if (files.empty()) return Tracing(arguments, gpu).run();
+  if (!asks_for_model(arguments))
+    if (Result<void> good = without_model(arguments); !good) return good.error();
+  if (files.empty() || asks_for_model(arguments)) return Tracing(arguments, gpu).run();
   for (const char* option : {"batch-arg", "function", "steps", "keep"})
     if (arguments.has(option))
       return fail(Code::usage,

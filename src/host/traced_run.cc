@@ -26,6 +26,7 @@ std::vector<Variable> variables_of(const TraceOptions& options, const ScriptFold
       {"CUFIT_FIT_SCRATCH", folder.path() + "/scratch"},
       {"CUFIT_FIT_FUNCTION",
        options.function.empty() ? std::nullopt : std::optional(options.function)},
+      {"CUFIT_FIT_MODEL", options.model.empty() ? std::nullopt : std::optional(options.model)},
   };
 }
 
@@ -41,6 +42,11 @@ Result<TracedRun> traced_run(const TraceOptions& options, Interrupts& interrupts
   ChildOptions child;
   child.command = options.command;
   if (!options.function.empty()) child.command.push_back(folder.script());
+  if (!options.model.empty()) {
+    if (Result<void> added = folder.add("model.py", fit_model_program()); !added)
+      return added.error();
+    child.command.push_back(folder.path() + "/model.py");
+  }
   child.variables = variables_of(options, folder, event_file);
   child.pass_on = true;
   child.leave_none = true;

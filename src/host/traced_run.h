@@ -19,8 +19,9 @@
 namespace cufit::host {
 
 struct TraceOptions {
-  std::vector<std::string> command;  // program and arguments; with `function` the Python to use
+  std::vector<std::string> command;  // program and arguments; the Python for the next two
   std::string function;              // "module:name" that the tracer itself calls; empty: none
+  std::string model;                 // JSON for the program of src/host/fit/model; empty: none
   std::optional<uint64_t> batch;     // to be set by the tracer; nullopt: the program's own
   uint64_t steps = 0;
   std::string gpu;         // "NVIDIA H200,9.0,150110011392": name, capability, bytes in all
@@ -41,6 +42,7 @@ Result<TracedRun> traced_run(const TraceOptions& options, Interrupts& interrupts
 // What is put into the folder: the text of the tracer, and the library that it loads before torch
 // (src/host/fit/no_accelerator.c) as `no_accelerator.so`.
 const char* fit_tracer();
+const char* fit_model_program();
 std::string_view fit_no_accelerator();
 
 }  // namespace cufit::host

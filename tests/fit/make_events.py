@@ -4,6 +4,7 @@
 
 A model of two layers, trained with AdamW in steps whose sizes can be reckoned by hand. Bytes, at batch b:
 weights 40 Mi and 24 Mi; optimizer state twice that; input b x 1 Mi; activations b x 8 Mi and b x 4 Mi; gradients as weights."""
+import json
 import os
 
 MI = 1 << 20
@@ -121,6 +122,47 @@ for _ in range(2):
     step(late, 8, held)
 late.note("error", "FileNotFoundError: [Errno 2] No such file or directory: 'validation.json'", "train.py:33")
 late.end(2)
+
+for size in (8, 16):
+    built = Events("model-%d" % size, steps=3, batch=size)
+    for kind, detail in (("estimate", ""), ("frozen", "bf16"), ("adamw_fused", ""), ("checkpointing_off", ""), ("text", "128"),
+                         ("built", "LlamaForCausalLM, 67,108,864, transformers 5.17.0"), ("trained", "67,108,864")):
+        built.note("model_" + kind, detail, "")
+    weights(built)
+    held = []
+    for _ in range(3):
+        step(built, size, held)
+    built.end(0)
+
+for kind, detail in (("missing", "diffusers"), ("class", "NewForCausalLM (transformers 5.17.0)"), ("targets", "no module named `query`")):
+    lacking = Events("model-%s-8" % kind, batch=8)
+    lacking.note("model_estimate", "", "")
+    lacking.note("model_stop_" + kind, detail, "")
+    lacking.end(2)
+
+# Headers alone: tensors that tell what a checkpoint is.
+def header(path, tensors):
+    at, rows = 0, {}
+    for name, (dtype, shape) in tensors.items():
+        size = {"F16": 2, "BF16": 2, "F32": 4, "I32": 4}[dtype]
+        for each in shape:
+            size *= each
+        rows[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + size]}
+        at += size
+    text = json.dumps(rows, separators=(",", ":")).encode()
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "models", path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+
+
+UNET = "model.diffusion_model."
+header("sdxl.safetensors", {UNET + "input_blocks.0.0.weight": ("F16", [320, 4, 3, 3]), UNET + "label_emb.0.0.weight": ("F16", [1280, 2816]),
+                            "conditioner.embedders.1.model.ln_final.weight": ("F16", [1280])})
+header("lora.safetensors", {"lora_unet_mid_block_attentions_0_proj_in.lora_down.weight": ("F16", [64, 1280])})
+header("unknown.safetensors", {"encoder.weight": ("F32", [4, 4])})
+header("llama/model.safetensors", {"model.embed_tokens.weight": ("BF16", [32000, 512])})
+header("gptq/model.safetensors", {"model.layers.0.mlp.up_proj.qweight": ("I32", [64, 64])})
 
 idle = Events("nostep-8")
 weights(idle)
