@@ -7,7 +7,10 @@
 #include "base/format.h"
 #include "base/number.h"
 #include "base/parallel.h"
+#include "commands/fit_calibration.h"
+#include "commands/fit_from.h"
 #include "commands/fit_gpus.h"
+#include "commands/fit_page.h"
 #include "commands/fit_traces.h"
 #include "commands/settings.h"
 #include "memory/what_if.h"
@@ -34,7 +37,10 @@ constexpr Option k_options[] = {
     {"--lora-targets", "NAMES", "", false, ""},
     {"--set", "KEY=VALUE,...", "", false, ""},
     {"--events", "FILE", "", true, ""},
+    {"--from", "SNAPSHOT", "", true, ""},
+    {"--batch-was", "N", "", true, ""},
     {"--keep", "DIR", "", false, ""},
+    {"--html", "FILE", "", false, ""},
     {"--json", "", "", false, ""},
 };
 
@@ -117,6 +123,7 @@ struct Question {
   uint64_t batch = 0;
   fit::Setup setup;  // without a bound
   std::string settings;
+  Calibration calibration;
 };
 
 Result<fit::Setup> setup_of(const formats::TraceEvents& events, const std::string& settings) {
@@ -135,21 +142,14 @@ Result<fit::Setup> setup_of(const formats::TraceEvents& events, const std::strin
   return setup;
 }
 
-fit::Setup on_card(fit::Setup setup, const FitGpu& card) {
-  if (const std::optional<ComputeCapability> cc = parse_compute_capability(card.cc))
-    setup.libraries.cc = *cc;
-  setup.total_memory = card.total;
-  setup.outside_allocator = card.outside_allocator;
-  return setup;
-}
-
 void answer(FitGpu& card, const Programs& programs, const Question& question) {
   fit::Setup setup = on_card(question.setup, card);
   if (card.usable == 0) return;
-  setup.capacity = card.usable;
+  setup.capacity = question.calibration.capacity(card.usable);
   if (Result<fit::Prediction> got =
           fit::predict(programs.at(question.batch), question.batch, setup)) {
     card.fits = got->fits();
+    question.calibration.apply(*got);
     card.prediction = std::move(*got);
   }
   card.largest = fit::largest_batch(programs.many, setup);
@@ -178,6 +178,16 @@ void answer_cards(std::vector<FitGpu>& gpus, const Programs& programs, const Que
     gpus[i].largest = from.largest;
     gpus[i].largest_retries = from.largest_retries;
   }
+}
+
+Result<void> calibrate(const Arguments& arguments, const Programs& programs, const FitGpu& card,
+                       Question& question, std::vector<FitWarning>& warnings) {
+  if (!calibrates(arguments)) return {};
+  CUFIT_TRY(batch, calibrated_batch(arguments));
+  CUFIT_TRY(found,
+            calibration(arguments, programs.at(batch), on_card(question.setup, card), warnings));
+  question.calibration = found.value_or(Calibration());
+  return {};
 }
 
 Result<std::optional<uint64_t>> asked_batch(const Arguments& arguments) {
@@ -257,9 +267,13 @@ int answer_all(const Arguments& arguments, std::vector<FitGpu> gpus, const FitGp
     question.batch = program.differences.empty() ? program.batches.front()
                                                  : program.apart.front().batches.front();
   }
-  const Result<fit::Prediction> prediction =
+  Result<fit::Prediction> prediction =
       fit::predict(programs->at(question.batch), question.batch, on_card(question.setup, card));
   if (!prediction) return give_up(prediction.error());
+  if (const Result<void> done = calibrate(arguments, *programs, card, question, traces.warnings);
+      !done)
+    return give_up(done.error());
+  question.calibration.apply(*prediction);
   warn_of_other_kernels(gpus, card, traces.warnings);
   for (const std::string& id : prediction->warnings)
     if (programs->batch_known || id != "batch_one") traces.warnings.push_back({id, {}, ""});
@@ -268,11 +282,15 @@ int answer_all(const Arguments& arguments, std::vector<FitGpu> gpus, const FitGp
   if (programs->many.extrapolates())
     curve = fit::curve(programs->many, batches_of_curve(programs->many, question.batch, gpus),
                        on_card(question.setup, card));
+  for (fit::CurvePoint& point : curve) question.calibration.apply(point);
   const report::FitView view{
       traces.program,    programs->many, programs->batch_known ? question.batch : 0,
       programs->own,     *prediction,    card,
       question.settings, gpus,           curve,
       traces.warnings,   knowledge};
+  const Result<void> page =
+      write_fit_page(arguments, view, programs->at(question.batch), on_card(question.setup, card));
+  if (!page) return give_up(page.error());
   const std::string text =
       arguments.has("json") ? report::fit_json(view) : report::fit_text(view, style_for(arguments));
   const int code = print(text, exit_code(gpus));
@@ -293,6 +311,10 @@ int run_fit(const Arguments& arguments) {
   const Result<std::optional<uint64_t>> asked = asked_batch(arguments);
   if (!asked) return give_up(asked.error());
   const FitGpu card = traced_card(*gpus, knowledge);
+  if (from_recordings(arguments)) return run_fit_from(arguments, std::move(*gpus), card, *asked);
+  if (calibrates(arguments))
+    if (const Result<uint64_t> batch = calibrated_batch(arguments); !batch)
+      return give_up(batch.error());
   Result<FitTraces> traces = fit_traces(arguments, pretended(card, knowledge));
   if (!traces && traces.error().code == Code::cancelled) return k_interrupted;
   if (!traces) return give_up(traces.error());

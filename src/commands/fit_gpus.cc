@@ -106,6 +106,14 @@ FitGpu traced_card(const std::vector<FitGpu>& gpus, const knowledge::Knowledge& 
   return card_of(*gpu, knowledge);
 }
 
+fit::Setup on_card(fit::Setup setup, const FitGpu& card) {
+  if (const std::optional<ComputeCapability> cc = parse_compute_capability(card.cc))
+    setup.libraries.cc = *cc;
+  setup.total_memory = card.total;
+  setup.outside_allocator = card.outside_allocator;
+  return setup;
+}
+
 std::string pretended(const FitGpu& card, const knowledge::Knowledge& knowledge) {
   const knowledge::Gpu* gpu = knowledge.find_gpu(card.name);
   const std::string name(gpu != nullptr ? gpu->nvml_name : std::string_view(card.name));

@@ -26,4 +26,7 @@ report::FitGpu traced_card(const std::vector<report::FitGpu>& gpus,
 // "NVIDIA H200,9.0,150110011392" for the tracer.
 std::string pretended(const report::FitGpu& card, const knowledge::Knowledge& knowledge);
 
+// What is asked of the model about this card, without a bound.
+fit::Setup on_card(fit::Setup setup, const report::FitGpu& card);
+
 }  // namespace cufit::commands

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fit/replayed_steps.h"
 
+#include <algorithm>
+
 namespace cufit::fit {
 namespace {
 
@@ -18,7 +20,7 @@ memory::AllocatorOptions options_of(const Setup& setup) {
 class Run {
  public:
   Run(const Requests& requests, const Setup& setup, Values values,
-      memory::SyntheticMemory::Order order)
+      memory::SyntheticMemory::Order order, std::vector<MemoryAt>* series)
       : program_(requests.program),
         requests_(requests),
         values_(values),
@@ -26,13 +28,20 @@ class Run {
         allocator_(options_of(setup), memory_),
         stream_(allocator_.stream(0)),
         blocks_(requests.program.storages.size()),
-        next_(requests.workspaces.begin()) {
+        next_(requests.workspaces.begin()),
+        series_(series) {
     if (values == Values::point) out_.block_bytes.resize(blocks_.size());
   }
 
   ReplayedSteps run() {
-    for (uint32_t i = 0; i < program_.events.size(); ++i)
+    for (uint32_t i = 0; i < program_.events.size(); ++i) {
+      most_ = 0;
       if (!step(program_.events[i], i) || !workspaces_after(i)) break;
+      if (series_ == nullptr) continue;
+      const memory::DeviceStats& stats = allocator_.stats();
+      series_->push_back(
+          {std::max(most_, stats.allocated_bytes.current), stats.reserved_bytes.current});
+    }
     out_.peak_allocated = peak_;
     out_.peak_reserved = allocator_.stats().reserved_bytes.peak;
     out_.retries = allocator_.stats().num_alloc_retries;
@@ -91,6 +100,7 @@ class Run {
 
   void note_peak(uint32_t number) {
     const memory::DeviceStats& stats = allocator_.stats();
+    most_ = std::max(most_, stats.allocated_bytes.current);
     if (stats.allocated_bytes.current <= peak_) return;
     peak_ = stats.allocated_bytes.current;
     out_.peak_event = number;
@@ -114,14 +124,16 @@ class Run {
   std::vector<Workspace>::const_iterator next_;
   uint64_t workspaces_ = 0;
   uint64_t peak_ = 0;
+  uint64_t most_ = 0;  // allocated, since the event under way began
+  std::vector<MemoryAt>* series_;
   ReplayedSteps out_;
 };
 
 }  // namespace
 
 ReplayedSteps replay_steps(const Requests& requests, const Setup& setup, Values values,
-                           memory::SyntheticMemory::Order order) {
-  return Run(requests, setup, values, order).run();
+                           memory::SyntheticMemory::Order order, std::vector<MemoryAt>* series) {
+  return Run(requests, setup, values, order, series).run();
 }
 
 }  // namespace cufit::fit

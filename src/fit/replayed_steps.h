@@ -19,6 +19,10 @@ struct Requests {
 
 enum class Values : uint8_t { point, upper };
 
+struct MemoryAt {
+  uint64_t allocated = 0, reserved = 0;
+};
+
 struct ReplayedSteps {
   uint64_t peak_allocated = 0;
   uint64_t peak_reserved = 0;
@@ -30,7 +34,10 @@ struct ReplayedSteps {
   std::vector<uint64_t> block_bytes;  // by storage, what it took; only for Values::point
 };
 
+// `series`, if given, receives one row per event that ran: the most while it and the workspaces
+// after it were served.
 ReplayedSteps replay_steps(const Requests& requests, const Setup& setup, Values values,
-                           memory::SyntheticMemory::Order order);
+                           memory::SyntheticMemory::Order order,
+                           std::vector<MemoryAt>* series = nullptr);
 
 }  // namespace cufit::fit

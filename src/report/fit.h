@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fit/search.h"
+#include "fit/step_timeline.h"
 #include "report/report.h"
 
 namespace cufit::report {
@@ -35,6 +36,20 @@ struct FitGpu {
   uint64_t largest_retries = 0;
 };
 
+// Where the answer comes from real recordings instead of traces.
+struct FitRecording {
+  std::string file;
+  uint64_t batch = 0;
+  uint32_t steps = 0;                              // that ended
+  uint64_t peak_allocated = 0, peak_reserved = 0;  // recorded
+};
+struct FitRecorded {
+  std::vector<FitRecording> recordings;  // by batch
+  uint64_t lowest_reserved = 0;          // at the batch size of the view
+  uint64_t replayed_reserved = 0;        // at the last recording's: what the replay of it gives
+  size_t storages = 0, proved = 0;       // whose size at other batch sizes is proved
+};
+
 struct FitView {
   const std::string& program;  // as it was typed, or the event files
   const fit::StepProgram& traced;
@@ -47,6 +62,7 @@ struct FitView {
   const std::vector<fit::CurvePoint>& curve;
   const std::vector<FitWarning>& warnings;
   const knowledge::Knowledge& knowledge;
+  const FitRecorded* recorded = nullptr;
 };
 
 // Why a program could not be traced. Texts: "fit.stop.<kind>", "fit.next.<next>".
@@ -67,6 +83,9 @@ struct FitFailure {
 
 std::string fit_text(const FitView& view, const Style& style);
 std::string fit_json(const FitView& view);  // schema cufit.fit/1
+// One page without a script.
+std::string fit_html(const FitView& view, const fit::StepTimeline& timeline,
+                     const std::string& lang);
 std::string fit_failure_text(const FitFailure& failure, const knowledge::Knowledge& knowledge,
                              const Style& style);
 // Schema cufit.fit/1 with the one member `error`.

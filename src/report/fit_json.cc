@@ -58,7 +58,9 @@ MemJson warning_json(const FitWarning& warning, const knowledge::Knowledge& know
 
 MemJson traced_json(const FitView& view) {
   MemJson out;
-  out["batches"] = view.batch == 0 ? MemJson::array() : MemJson(traced_batches(view.traced));
+  out["batches"] = view.batch == 0 || view.recorded != nullptr
+                       ? MemJson::array()
+                       : MemJson(traced_batches(view.traced));
   out["steps"] = view.traced.steps;
   out["found_batch"] = size_or_null(view.found);
   out["batch_from"] = text_or_null(std::string(view.traced.fact("batch_from")));
@@ -66,6 +68,22 @@ MemJson traced_json(const FitView& view) {
   out["torch"] = std::string(view.traced.fact("torch"));
   out["card"] = view.card.name;
   out["events"] = view.traced.events.size();
+  return out;
+}
+
+MemJson recorded_json(const FitRecorded& recorded) {
+  MemJson out;
+  out["recordings"] = MemJson::array();
+  for (const FitRecording& one : recorded.recordings)
+    out["recordings"].push_back({{"file", one.file},
+                                 {"batch", one.batch},
+                                 {"steps", one.steps},
+                                 {"peak_allocated_bytes", one.peak_allocated},
+                                 {"peak_reserved_bytes", one.peak_reserved}});
+  out["lowest_reserved_bytes"] = recorded.lowest_reserved;
+  out["replayed_reserved_bytes"] = recorded.replayed_reserved;
+  out["allocations"] = recorded.storages;
+  out["allocations_proved"] = recorded.proved;
   return out;
 }
 
@@ -103,6 +121,7 @@ std::string fit_json(const FitView& view) {
                             {"peak_allocated_bytes", point.peak_allocated}});
   out["settings"] = view.settings;
   out["traced"] = traced_json(view);
+  if (view.recorded != nullptr) out["recorded"] = recorded_json(*view.recorded);
   out["warnings"] = MemJson::array();
   for (const FitWarning& warning : view.warnings)
     out["warnings"].push_back(warning_json(warning, view.knowledge));

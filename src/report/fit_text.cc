@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "report/fit_curve.h"
 #include "report/fit_words.h"
 #include "report/mem_words.h"
 #include "report/screen.h"
@@ -26,7 +27,7 @@ class FitPainter : private Screen {
     answer();
     breakdown();
     modules();
-    curve();
+    out_ += fit_curve(view_, style_);
     gpus();
     warnings();
     out_ += "\n";
@@ -35,46 +36,14 @@ class FitPainter : private Screen {
   }
 
  private:
-  std::string batch_text() const {
-    if (view_.batch == 0) return say("fit.batch.unknown");
-    const std::map<std::string, std::string> args = {
-        {"batch", thousands(view_.batch)}, {"own", view_.found ? thousands(*view_.found) : ""}};
-    if (!view_.found) return say("fit.batch.asked", args);
-    return say(*view_.found == view_.batch ? "fit.batch.own" : "fit.batch.other", args);
-  }
-
-  std::string traced_text() const {
-    std::string batches;
-    for (const uint64_t batch : traced_batches(view_.traced))
-      batches += (batches.empty() ? "" : say("list")) + thousands(batch);
-    return say(
-        view_.batch == 0 ? "fit.traced_once" : "fit.traced",
-        {{"batches", batches},
-         {"steps", std::to_string(view_.traced.steps)},
-         {"torch", printable(view_.traced.fact("torch"))},
-         {"settings", view_.settings.empty() ? say("mem.default") : printable(view_.settings)}});
-  }
-
   void answer() {
-    flow(say("fit.title", {{"program", printable(view_.program)}, {"batch", batch_text()}}), "",
-         "  ", "1");
-    flow(traced_text(), "  ", "  ");
-    flow(say("fit.peak", {{"reserved", gib(prediction_.peak_reserved)},
-                          {"upper", gib(prediction_.peak_reserved_upper)},
-                          {"allocated", gib(prediction_.peak_allocated)}}),
-         "  ", "  ", "1");
-    flow(say("fit.outside", {{"outside", gib(prediction_.outside_allocator)},
-                             {"card", view_.card.name},
-                             {"cc", view_.card.cc}}),
-         "  ", "  ");
-    const fit::Moment& peak = prediction_.peak;
-    std::string where = say(peak.step == 0 ? "fit.when_setup" : "fit.when",
-                            {{"step", thousands(peak.step)},
-                             {"phase", say(format("fit.phase.{}", phase_name(peak.phase)))}});
-    if (!peak.op.empty()) where += say("colon") + format("`{}`", printable(peak.op));
-    if (!peak.module.empty()) where += say("fit.in_module", {{"module", printable(peak.module)}});
-    if (!peak.source.empty()) where += say("fit.at", {{"source", printable(peak.source)}});
-    flow(where, "  ", "  ");
+    flow(say("fit.title", {{"program", printable(view_.program)},
+                           {"batch", fit_batch_text(view_, style_.lang)}}),
+         "", "  ", "1");
+    flow(fit_traced_text(view_, style_.lang), "  ", "  ");
+    flow(fit_peak_text(view_, style_.lang), "  ", "  ", "1");
+    flow(fit_outside_text(view_, style_.lang), "  ", "  ");
+    flow(fit_when_text(view_, style_.lang), "  ", "  ");
   }
 
   void row(const std::string& name, int first, uint64_t bytes, const std::string& rest) {
@@ -119,50 +88,7 @@ class FitPainter : private Screen {
   }
 
   std::string module_name(const fit::ModuleBytes& row) const {
-    return row.module.empty() ? say("fit.no_module") : printable(row.module);
-  }
-
-  const FitGpu* first_asked() const {
-    for (const FitGpu& gpu : view_.gpus)
-      if (gpu.asked) return &gpu;
-    return nullptr;
-  }
-
-  // One bar for each batch size: '#' to the point value, '+' to the upper one; '|' what a card
-  // leaves, where it is near enough to be drawn.
-  void curve() {
-    if (view_.curve.size() < 2) return;
-    uint64_t most = 1;
-    for (const fit::CurvePoint& point : view_.curve)
-      most = std::max(most, point.peak_reserved_upper);
-    const FitGpu* card = first_asked();
-    uint64_t scale = most;
-    if (card != nullptr) scale = std::max(scale, std::min(card->usable, most + most / 4));
-    const bool mark = card != nullptr && card->usable <= scale;
-    heading(say(mark ? "fit.heading.curve_card" : "fit.heading.curve",
-                {{"card", mark ? card->name : ""}}));
-    const int first = std::max(columns(say("fit.column.batch")), 7);
-    std::string head = "  " + right(say("fit.column.batch"), first);
-    head += right(say("fit.column.reserved"), k_size) + right(say("fit.column.upper"), k_size);
-    out_ += coloured(head, "1") + "\n";
-    const int room = std::max(width_ - first - 2 * k_size - 4, 10);
-    const auto at = [&](uint64_t bytes) {
-      return static_cast<size_t>(static_cast<double>(bytes) / static_cast<double>(scale) *
-                                 static_cast<double>(room - 1));
-    };
-    for (const fit::CurvePoint& point : view_.curve) {
-      std::string bar(at(point.peak_reserved), '#');
-      bar += std::string(at(point.peak_reserved_upper) - bar.size(), '+');
-      const bool over = mark && point.peak_reserved_upper > card->usable;
-      if (mark) {
-        bar.resize(std::max(bar.size(), at(card->usable) + 1), ' ');
-        bar[at(card->usable)] = '|';
-      }
-      out_ += "  " + right(thousands(point.batch), first) +
-              right(gib(point.peak_reserved), k_size) +
-              right(gib(point.peak_reserved_upper), k_size) + "  " +
-              coloured(bar, over ? "31" : "32") + "\n";
-    }
+    return fit_module_name(view_, row, style_.lang);
   }
 
   // Which of `--gpu all` are worth a line.
@@ -184,14 +110,6 @@ class FitPainter : private Screen {
     return out;
   }
 
-  std::string largest_text(const FitGpu& gpu) const {
-    if (view_.batch == 0) return "-";
-    if (gpu.largest.only_traced && gpu.largest.batch == 0) return "-";
-    std::string text = thousands(gpu.largest.batch);
-    if (gpu.largest.unbounded || gpu.largest.only_traced) text = ">= " + text;
-    return text;
-  }
-
   void gpus() {
     if (view_.gpus.empty()) return;
     size_t small = 0, large = 0;
@@ -200,7 +118,7 @@ class FitPainter : private Screen {
     for (const FitGpu* gpu : shown) first = std::max(first, columns(gpu->name));
     const int outcome = std::max(columns(say("fit.fits")), columns(say("fit.fits_not")));
     const int largest = columns(say("fit.column.largest"));
-    heading(say("fit.heading.gpus", {{"batch", batch_text()}}));
+    heading(say("fit.heading.gpus", {{"batch", fit_batch_text(view_, style_.lang)}}));
     std::string head = "  " + pad(say("fit.column.gpu"), first) +
                        right(say("fit.column.usable"), k_size + 2) + "  " +
                        pad(say("fit.column.fits"), outcome) + "  " + say("fit.column.largest");
@@ -210,12 +128,9 @@ class FitPainter : private Screen {
       out_ += "  " + pad(gpu->name, first) + right(gib(gpu->usable), k_size + 2) + "  ";
       out_ += coloured(pad(say(gpu->fits ? "fit.fits" : "fit.fits_not"), outcome),
                        gpu->fits ? "32" : "31");
-      out_ += "  " + right(largest_text(*gpu), largest);
-      if (!gpu->measured) out_ += "  " + say("fit.nominal");
-      if (gpu->fits && gpu->prediction && gpu->prediction->alloc_retries != 0)
-        out_ += "  " + say("fit.retries");
-      else if (view_.batch != 0 && gpu->largest_retries != 0)
-        out_ += "  " + say("fit.largest_retries");
+      out_ += "  " + right(fit_largest_text(view_, *gpu), largest);
+      const std::string note = fit_gpu_note(view_, *gpu, style_.lang);
+      if (!note.empty()) out_ += "  " + note;
       out_ += "\n";
     }
     if (large != 0) flow(say("fit.more_large", {{"count", thousands(large)}}), "  ", "  ", "2");

@@ -106,6 +106,102 @@ std::vector<uint64_t> traced_batches(const fit::StepProgram& program) {
   return out;
 }
 
+std::string fit_batch_text(const FitView& view, const std::string& lang) {
+  if (view.batch == 0) return label(view.knowledge, lang, "fit.batch.unknown");
+  const std::map<std::string, std::string> args = {
+      {"batch", thousands(view.batch)}, {"own", view.found ? thousands(*view.found) : ""}};
+  if (!view.found) return label(view.knowledge, lang, "fit.batch.asked", args);
+  return label(view.knowledge, lang,
+               *view.found == view.batch ? "fit.batch.own" : "fit.batch.other", args);
+}
+
+namespace {
+
+std::string recorded_text(const FitView& view, const std::string& lang) {
+  const FitRecorded& recorded = *view.recorded;
+  std::string out;
+  for (const FitRecording& one : recorded.recordings) {
+    if (!out.empty()) out += label(view.knowledge, lang, "semicolon");
+    out += label(view.knowledge, lang, "fit.recorded",
+                 {{"batch", thousands(one.batch)},
+                  {"steps", thousands(one.steps)},
+                  {"reserved", gib(one.peak_reserved)},
+                  {"allocated", gib(one.peak_allocated)}});
+  }
+  return out + label(view.knowledge, lang, "semicolon") +
+         label(
+             view.knowledge, lang, "fit.recorded_proved",
+             {{"proved", thousands(recorded.proved)}, {"storages", thousands(recorded.storages)}});
+}
+
+}  // namespace
+
+std::string fit_traced_text(const FitView& view, const std::string& lang) {
+  if (view.recorded != nullptr) return recorded_text(view, lang);
+  std::string batches;
+  for (const uint64_t batch : traced_batches(view.traced))
+    batches += (batches.empty() ? "" : label(view.knowledge, lang, "list")) + thousands(batch);
+  return label(view.knowledge, lang, view.batch == 0 ? "fit.traced_once" : "fit.traced",
+               {{"batches", batches},
+                {"steps", std::to_string(view.traced.steps)},
+                {"torch", printable(view.traced.fact("torch"))},
+                {"settings", view.settings.empty() ? label(view.knowledge, lang, "mem.default")
+                                                   : printable(view.settings)}});
+}
+
+std::string fit_peak_text(const FitView& view, const std::string& lang) {
+  return label(view.knowledge, lang, view.recorded != nullptr ? "fit.peak_recorded" : "fit.peak",
+               {{"lowest", gib(view.recorded != nullptr ? view.recorded->lowest_reserved : 0)},
+                {"reserved", gib(view.prediction.peak_reserved)},
+                {"upper", gib(view.prediction.peak_reserved_upper)},
+                {"allocated", gib(view.prediction.peak_allocated)}});
+}
+
+std::string fit_outside_text(const FitView& view, const std::string& lang) {
+  return label(view.knowledge, lang, "fit.outside",
+               {{"outside", gib(view.prediction.outside_allocator)},
+                {"card", view.card.name},
+                {"cc", view.card.cc}});
+}
+
+std::string fit_when_text(const FitView& view, const std::string& lang) {
+  const auto say = [&](const std::string& key, const std::map<std::string, std::string>& args) {
+    return label(view.knowledge, lang, key, args);
+  };
+  const fit::Moment& peak = view.prediction.peak;
+  std::string out = say(peak.step == 0 ? "fit.when_setup" : "fit.when",
+                        {{"step", thousands(peak.step)},
+                         {"phase", say(format("fit.phase.{}", phase_name(peak.phase)), {})}});
+  if (!peak.op.empty()) out += say("colon", {}) + format("`{}`", printable(peak.op));
+  if (!peak.module.empty()) out += say("fit.in_module", {{"module", printable(peak.module)}});
+  if (!peak.source.empty()) out += say("fit.at", {{"source", printable(peak.source)}});
+  return out;
+}
+
+std::string fit_largest_text(const FitView& view, const FitGpu& gpu) {
+  if (view.batch == 0) return "-";
+  if (gpu.largest.only_traced && gpu.largest.batch == 0) return "-";
+  const std::string text = thousands(gpu.largest.batch);
+  return gpu.largest.unbounded || gpu.largest.only_traced ? ">= " + text : text;
+}
+
+std::string fit_gpu_note(const FitView& view, const FitGpu& gpu, const std::string& lang) {
+  const auto say = [&](const char* key) { return label(view.knowledge, lang, key); };
+  std::string out;
+  if (!gpu.measured) out = say("fit.nominal");
+  std::string more;
+  if (gpu.fits && gpu.prediction && gpu.prediction->alloc_retries != 0)
+    more = say("fit.retries");
+  else if (view.batch != 0 && gpu.largest_retries != 0)
+    more = say("fit.largest_retries");
+  return out.empty() || more.empty() ? out + more : out + "  " + more;
+}
+
+std::string fit_module_name(const FitView& view, const fit::ModuleBytes& row,
+                            const std::string& lang) {
+  return row.module.empty() ? label(view.knowledge, lang, "fit.no_module") : printable(row.module);
+}
+
 std::string fit_warning_text(const FitWarning& warning, const knowledge::Knowledge& knowledge,
                              const std::string& lang) {
   std::string text =

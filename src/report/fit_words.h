@@ -20,4 +20,15 @@ constexpr size_t k_parts_beside = 2;
 // Batch sizes that were traced, also where the traces are of programs apart.
 std::vector<uint64_t> traced_batches(const fit::StepProgram& program);
 
+// Sentences of the answer, for the terminal and the page.
+std::string fit_batch_text(const FitView& view, const std::string& lang);    // "batch 8, its own"
+std::string fit_traced_text(const FitView& view, const std::string& lang);   // how it is known
+std::string fit_peak_text(const FitView& view, const std::string& lang);     // the sizes
+std::string fit_outside_text(const FitView& view, const std::string& lang);  // beside them
+std::string fit_when_text(const FitView& view, const std::string& lang);     // when it comes
+std::string fit_largest_text(const FitView& view, const FitGpu& gpu);        // ">= 16", "-"
+std::string fit_gpu_note(const FitView& view, const FitGpu& gpu, const std::string& lang);
+std::string fit_module_name(const FitView& view, const fit::ModuleBytes& row,
+                            const std::string& lang);
+
 }  // namespace cufit::report
