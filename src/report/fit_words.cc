@@ -190,7 +190,9 @@ std::string fit_gpu_note(const FitView& view, const FitGpu& gpu, const std::stri
   std::string out;
   if (!gpu.measured) out = say("fit.nominal");
   std::string more;
-  if (gpu.fits && gpu.prediction && gpu.prediction->alloc_retries != 0)
+  // Where the upper value alone would run over, it may have to.
+  const bool retries = gpu.prediction && gpu.prediction->alloc_retries != 0;
+  if (gpu.fits && (retries || view.prediction.peak_reserved_upper > gpu.usable))
     more = say("fit.retries");
   else if (view.batch != 0 && gpu.largest_retries != 0)
     more = say("fit.largest_retries");
