@@ -23,6 +23,8 @@ using memory::Snapshot;
 // So many tensors of a weight's size are made in a step for each weight of that size, in its own
 // precision or half of it: a cast copy, a gradient that is added to another.
 constexpr uint64_t k_copies_of_a_weight = 3;
+// As of formats::TraceLimits: no sum overflows.
+constexpr uint64_t k_most_live = uint64_t{1} << 56;
 
 // Also where torch's own folder lies below one that is called torch.
 bool of_torch(std::string_view file) {
@@ -77,7 +79,7 @@ class Converter {
       if (op.kind == memory::OpKind::empty_cache && op.event < cut_) out_.empties_cache = true;
     count_weights();
     find_phases();
-    write();
+    if (Result<void> written = write(); !written) return written.error();
     return std::move(out_);
   }
 
@@ -214,7 +216,7 @@ class Converter {
     }
   }
 
-  void write() {
+  Result<void> write() {
     std::vector<Moved> moved;
     for (uint32_t i = 0; i < lifetimes_.rows.size(); ++i) {
       const Lifetime& row = lifetimes_.rows[i];
@@ -229,6 +231,7 @@ class Converter {
     events.facts.push_back({text("batch"), text(std::to_string(batch_))});
     std::unordered_map<uint32_t, uint32_t> storages;
     uint32_t step = 0;
+    uint64_t live = 0;
     bool open = false;
     const auto marks_to = [&](uint32_t position) {
       while (step < steps_.finished && steps_.begins[step] + 1 <= position) {
@@ -240,14 +243,18 @@ class Converter {
     };
     for (const Moved& at : moved) {
       marks_to(at.position);
+      const uint64_t bytes = bytes_of(at.row);
       if (at.is_free) {
+        live -= bytes;
         events.events.push_back({0, storages.at(at.row), 0, formats::TraceEventKind::free});
         continue;
       }
+      if (bytes > k_most_live - live)
+        return fail(Code::malformed, "it tells of more memory than any machine has");
+      live += bytes;
       const auto storage = static_cast<uint32_t>(events.categories.size());
       storages.emplace(at.row, storage);
-      events.events.push_back(
-          {bytes_of(at.row), storage, site(at.row), formats::TraceEventKind::alloc});
+      events.events.push_back({bytes, storage, site(at.row), formats::TraceEventKind::alloc});
       events.categories.push_back(storage_category(categories_[at.row]));
       out_.growth.push_back(growth_of(at.row));
       out_.alloc_of.push_back(row(at.row).alloc_event);
@@ -256,6 +263,7 @@ class Converter {
     if (open) mark(TraceMark::step_ends);
     events.end = formats::TraceEnd::steps_seen;
     events.complete = true;
+    return {};
   }
 
   void mark(TraceMark mark) {
