@@ -177,7 +177,11 @@ Result<void> without_model(const Arguments& arguments) {
     if (arguments.has(option))
       return fail(Code::usage, format("`--{}` goes with a model and `--train`", option));
   const std::vector<std::string> command = arguments.all("COMMAND");
-  if (command.size() == 1 && ends_with(command[0], ".safetensors"))
+  const auto is_folder = [](const std::string& path) {
+    const Result<host::FileStatus> status = host::RealHost().status(path);
+    return status && status->is_directory;
+  };
+  if (command.size() == 1 && (ends_with(command[0], ".safetensors") || is_folder(command[0])))
     return fail(Code::usage, format("`{}` is a model: say how it is trained, `--train full`, "
                                     "`--train lora:16` or `--train qlora`",
                                     command[0]));
