@@ -203,6 +203,11 @@ const std::vector<TableSpec>& specs() {
        "UnseenRequestsRow",
        "unseen_requests",
        {{"of"}, {"per_mille", Kind::integer}, {"bytes", Kind::integer}, {"basis"}}},
+      {"gpu_compute",
+       "GpuComputeRow",
+       "gpu_compute",
+       {{"gpu"}, {"half", Kind::real}, {"tf32", Kind::real}, {"fp32", Kind::real}}},
+      {"step_time", "StepTimeRow", "step_time", {{"of"}, {"value", Kind::real}}},
       {"forward_compat", "ForwardCompat", "forward_compat", {{"cuda"}, {"branches", Kind::list}}},
   };
   return all;

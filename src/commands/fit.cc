@@ -11,6 +11,7 @@
 #include "commands/fit_from.h"
 #include "commands/fit_gpus.h"
 #include "commands/fit_page.h"
+#include "commands/fit_plans.h"
 #include "commands/fit_traces.h"
 #include "commands/settings.h"
 #include "memory/what_if.h"
@@ -35,6 +36,7 @@ constexpr Option k_options[] = {
     {"--optimizer", "NAME", "", false, "adamw adamw8bit sgd"},
     {"--checkpointing", "on|off", "", false, "on off"},
     {"--lora-targets", "NAMES", "", false, ""},
+    {"--plan", "", "", false, ""},
     {"--set", "KEY=VALUE,...", "", false, ""},
     {"--events", "FILE", "", true, ""},
     {"--from", "SNAPSHOT", "", true, ""},
@@ -283,11 +285,25 @@ int answer_all(const Arguments& arguments, std::vector<FitGpu> gpus, const FitGp
     curve = fit::curve(programs->many, batches_of_curve(programs->many, question.batch, gpus),
                        on_card(question.setup, card));
   for (fit::CurvePoint& point : curve) question.calibration.apply(point);
-  const report::FitView view{
-      traces.program,    programs->many, programs->batch_known ? question.batch : 0,
-      programs->own,     *prediction,    card,
-      question.settings, gpus,           curve,
-      traces.warnings,   knowledge};
+  std::optional<report::FitPlans> plans;
+  if (arguments.has("plan"))
+    plans = fit_plans(
+        traces,
+        {programs->batch_known ? question.batch : 0, programs->many.extrapolates(), question.setup},
+        card, gpus);
+  const report::FitView view{traces.program,
+                             programs->many,
+                             programs->batch_known ? question.batch : 0,
+                             programs->own,
+                             *prediction,
+                             card,
+                             question.settings,
+                             gpus,
+                             curve,
+                             traces.warnings,
+                             knowledge,
+                             nullptr,
+                             plans ? &*plans : nullptr};
   const Result<void> page =
       write_fit_page(arguments, view, programs->at(question.batch), on_card(question.setup, card));
   if (!page) return give_up(page.error());

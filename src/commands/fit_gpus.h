@@ -23,6 +23,9 @@ Result<std::vector<report::FitGpu>> fit_gpus(const Arguments& arguments,
 report::FitGpu traced_card(const std::vector<report::FitGpu>& gpus,
                            const knowledge::Knowledge& knowledge);
 
+// With what is this card's: its libraries, its size.
+fit::Setup on_card(fit::Setup setup, const report::FitGpu& card);
+
 // "NVIDIA H200,9.0,150110011392" for the tracer.
 std::string pretended(const report::FitGpu& card, const knowledge::Knowledge& knowledge);
 

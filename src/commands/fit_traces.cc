@@ -9,8 +9,10 @@
 #include "commands/fit_batch.h"
 #include "commands/fit_judge.h"
 #include "commands/fit_model.h"
+#include "commands/fit_plans.h"
 #include "commands/settings.h"
 #include "commands/write_file.h"
+#include "fit/micro_batches.h"
 #include "host/host.h"
 #include "host/traced_run.h"
 
@@ -61,15 +63,27 @@ void add(std::vector<report::FitWarning>& list, std::vector<report::FitWarning> 
       list.push_back(std::move(warning));
 }
 
+// What answers without plans is what a trace without plans tells.
+void keep_micro_batches_apart(FitTraces& out, bool plan) {
+  for (TraceEvents& trace : out.traces) {
+    if (plan) out.whole.push_back(trace);
+    trace = fit::without_micro_batches(trace);
+  }
+}
+
 class Tracing {
  public:
   Tracing(const Arguments& arguments, const std::string& gpu) : arguments_(arguments) {
     options_.gpu = gpu;
+    if (arguments.has("plan")) options_.variant = k_plan_variant;
   }
 
   Result<FitTraces> run() {
     if (Result<void> read = read_options(); !read) return read.error();
     if (Result<void> done = trace_all(); !done) return done.error();
+    if (!out_.failure && arguments_.has("plan"))
+      if (Result<void> done = trace_variants(); !done) return done.error();
+    keep_micro_batches_apart(out_, arguments_.has("plan"));
     return std::move(out_);
   }
 
@@ -134,6 +148,7 @@ class Tracing {
 
   Result<void> trace_all() {
     CUFIT_TRY(first, first_batch());
+    first_ = first;
     if (Result<void> done = trace(first); !done) return done.error();
     if (out_.failure) return {};
     const std::optional<uint64_t> base = parse_uint(out_.traces[0].fact("batch"));
@@ -149,6 +164,37 @@ class Tracing {
       CUFIT_TRY(good, trace_again(batch));
       if (!good) break;
     }
+    return {};
+  }
+
+  // The program with other things switched on, at the batch sizes at which it was traced as it is.
+  Result<void> trace_variants() {
+    const std::vector<std::vector<std::string>> wanted = variants_worth(out_.traces, options_.gpu);
+    FitTraces base = std::move(out_);
+    std::vector<std::optional<uint64_t>> batches;
+    for (size_t i = 0; i < base.traces.size(); ++i)
+      batches.push_back(i == 0 ? first_ : parse_uint(base.traces[i].fact("batch")));
+    if (batches.size() > 2) batches.erase(batches.begin());  // a batch of one
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      options_.variant = join(wanted[i], ",");
+      complain(message("variant", {{"number", std::to_string(i + 1)},
+                                   {"count", std::to_string(wanted.size())},
+                                   {"switches", join(wanted[i], " + ")}}));
+      options_.variant = format("{},{}", k_plan_variant, options_.variant);
+      out_ = {};
+      for (const std::optional<uint64_t>& batch : batches) {
+        if (Result<void> done = trace(batch); !done) return done.error();
+        if (out_.failure) break;
+      }
+      if (out_.failure)
+        base.warnings.push_back(
+            {"plan_failed",
+             {{"switches", join(wanted[i], " + ")}, {"detail", out_.failure->detail}},
+             out_.failure->source});
+      else
+        base.variants.push_back({wanted[i], std::move(out_.traces)});
+    }
+    out_ = std::move(base);
     return {};
   }
 
@@ -232,13 +278,22 @@ class Tracing {
   std::vector<std::string> command_;
   std::optional<BatchArgument> argument_;
   std::optional<uint64_t> asked_;
-  std::string folder_;  // of --keep
+  std::optional<uint64_t> first_;  // the batch size of the first trace, as first_batch() says
+  std::string folder_;             // of --keep
   int kept_ = 0;
   host::Interrupts interrupts_;
   FitTraces out_;
 };
 
-Result<FitTraces> read_files(const std::vector<std::string>& paths) {
+void add_variant(std::vector<VariantTraces>& variants, const std::vector<std::string>& switches,
+                 TraceEvents events) {
+  for (VariantTraces& variant : variants)
+    if (variant.switches == switches) return variant.traces.push_back(std::move(events));
+  variants.push_back({switches, {}});
+  variants.back().traces.push_back(std::move(events));
+}
+
+Result<FitTraces> read_files(const std::vector<std::string>& paths, bool plan) {
   FitTraces out;
   const host::RealHost machine;
   std::vector<std::string> names;
@@ -258,10 +313,19 @@ Result<FitTraces> read_files(const std::vector<std::string>& paths) {
       out.failure->batch = parse_uint(events->fact("batch"));
       return out;
     }
+    if (const std::vector<std::string> switches = switches_of(*events); !switches.empty()) {
+      add_variant(out.variants, switches, std::move(*events));
+      continue;
+    }
     add(out.warnings, warnings_of(*events));
     if (!out.found) out.found = parse_uint(events->fact("batch_found"));
     out.traces.push_back(std::move(*events));
   }
+  if (out.traces.empty())
+    return fail(Code::usage,
+                "`--events`: these are traces of plans; name those of the program as "
+                "it is as well");
+  keep_micro_batches_apart(out, plan);
   out.program = join(names, " ");
   return out;
 }
@@ -282,7 +346,7 @@ Result<FitTraces> fit_traces(const Arguments& arguments, const std::string& gpu)
                   format("`--events` starts no program: `--{}` does not go with it", option));
   // `--events a b`: an option takes one value, the others stand where a program would.
   for (std::string& more : arguments.all("COMMAND")) files.push_back(std::move(more));
-  return read_files(files);
+  return read_files(files, arguments.has("plan"));
 }
 
 }  // namespace cufit::commands

@@ -13,12 +13,21 @@
 
 namespace cufit::commands {
 
+// The program traced with some of its switches on.
+struct VariantTraces {
+  std::vector<std::string> switches;  // as of fit::PlanProgram
+  std::vector<formats::TraceEvents> traces;
+};
+
 struct FitTraces {
   std::string program;                        // as typed, or the names of the files
   std::vector<formats::TraceEvents> traces;   // each of another batch size; the first always there
   std::optional<uint64_t> found;              // the program's own batch size
   std::vector<report::FitWarning> warnings;   // what the tracer said, why a trace is missing
   std::optional<report::FitFailure> failure;  // then there are no traces
+  // With --plan: `traces` with the step over two micro-batches that follows, and the variants.
+  std::vector<formats::TraceEvents> whole;
+  std::vector<VariantTraces> variants;
 };
 
 // `gpu`: "NVIDIA H200,9.0,150110011392", the one to pretend. Error{usage} for options that do not

@@ -24,6 +24,8 @@ std::vector<Variable> variables_of(const TraceOptions& options, const ScriptFold
       {"CUFIT_FIT_STEPS", std::to_string(options.steps)},
       {"CUFIT_FIT_GPU", options.gpu},
       {"CUFIT_FIT_SCRATCH", folder.path() + "/scratch"},
+      {"CUFIT_FIT_VARIANT",
+       options.variant.empty() ? std::nullopt : std::optional(options.variant)},
       {"CUFIT_FIT_FUNCTION",
        options.function.empty() ? std::nullopt : std::optional(options.function)},
       {"CUFIT_FIT_MODEL", options.model.empty() ? std::nullopt : std::optional(options.model)},

@@ -24,7 +24,8 @@ struct TraceOptions {
   std::string model;                 // JSON for the program of src/host/fit/model; empty: none
   std::optional<uint64_t> batch;     // to be set by the tracer; nullopt: the program's own
   uint64_t steps = 0;
-  std::string gpu;         // "NVIDIA H200,9.0,150110011392": name, capability, bytes in all
+  std::string variant;  // "plan,bf16": what plans are told of and what is switched on; empty: none
+  std::string gpu;      // "NVIDIA H200,9.0,150110011392": name, capability, bytes in all
   std::string event_file;  // absolute path, replaced; empty: a file that goes with the answer
 };
 

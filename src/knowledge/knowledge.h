@@ -150,6 +150,15 @@ struct UnseenRequestsRow {
   int64_t per_mille, bytes;
   std::string_view basis;
 };
+// For the relative time of a training step (data/step_time.toml). TFLOPS.
+struct GpuComputeRow {
+  std::string_view gpu;     // Gpu::name
+  double half, tf32, fp32;  // tf32 0: no such units
+};
+struct StepTimeRow {
+  std::string_view of;
+  double value;
+};
 struct ForwardCompat {
   std::string_view cuda;
   std::string_view branches;
@@ -258,6 +267,8 @@ struct Knowledge {
   std::span<const ConvWorkspaceRow> conv_workspaces;
   std::span<const RnnWorkspaceRow> rnn_workspaces;
   std::span<const UnseenRequestsRow> unseen_requests;
+  std::span<const GpuComputeRow> gpu_compute;
+  std::span<const StepTimeRow> step_time;
   std::span<const ForwardCompat> forward_compat;
   std::span<const FindingTexts> findings;
   std::span<const ClueRow> clues;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "fit/plans.h"
 #include "fit/search.h"
 #include "fit/step_timeline.h"
 #include "report/report.h"
@@ -50,6 +51,15 @@ struct FitRecorded {
   size_t storages = 0, proved = 0;       // whose size at other batch sizes is proved
 };
 
+struct FitPlans {
+  std::vector<fit::PlanProgram> programs;  // the first as it is
+  fit::Plans plans;                        // of these; none: warnings say why
+  std::vector<std::string> cards;          // that were asked for, by fit::PlanOnCard::card
+  std::vector<uint64_t> usable;            // of each
+  std::string speed_card;                  // whose figures the times are reckoned with
+  bool speed_known = false;                // it is the card that was asked for
+};
+
 struct FitView {
   const std::string& program;  // as it was typed, or the event files
   const fit::StepProgram& traced;
@@ -63,6 +73,7 @@ struct FitView {
   const std::vector<FitWarning>& warnings;
   const knowledge::Knowledge& knowledge;
   const FitRecorded* recorded = nullptr;
+  const FitPlans* plans = nullptr;  // null: not asked for
 };
 
 // Why a program could not be traced. Texts: "fit.stop.<kind>", "fit.next.<next>".

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schema cufit.fit/1. Members may be added within the schema's version, none is renamed or removed.
+#include "report/fit_plans.h"
 #include "report/fit_words.h"
 #include "report/mem_json.h"
 
@@ -112,7 +113,7 @@ std::string fit_json(const FitView& view) {
     out["activations_by_module"].push_back({{"module", row.module}, {"bytes", row.bytes}});
   out["gpus"] = MemJson::array();
   for (const FitGpu& gpu : view.gpus) out["gpus"].push_back(gpu_json(gpu, view.batch != 0));
-  out["plans"] = MemJson::array();
+  out["plans"] = fit_plans_json(view);
   out["curve"] = MemJson::array();
   for (const fit::CurvePoint& point : view.curve)
     out["curve"].push_back({{"batch", point.batch},

@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "report/fit_curve.h"
+#include "report/fit_plans.h"
 #include "report/fit_words.h"
 #include "report/mem_words.h"
 #include "report/screen.h"
@@ -29,6 +30,7 @@ class FitPainter : private Screen {
     modules();
     out_ += fit_curve(view_, style_);
     gpus();
+    out_ += fit_plans_text(view_, style_);
     warnings();
     out_ += "\n";
     next(cut_commands(next_step()));
@@ -156,6 +158,8 @@ class FitPainter : private Screen {
     for (const FitGpu& gpu : view_.gpus)
       if (gpu.asked && !gpu.fits && (tight == nullptr || gpu.usable < tight->usable)) tight = &gpu;
     if (tight != nullptr) {
+      if (const size_t number = number_of_plan(view_, tight->name); number != 0)
+        return say("fit.next.plan", {{"number", std::to_string(number)}, {"card", tight->name}});
       const bool some = tight->largest.batch != 0;
       return say(some ? "fit.next.smaller" : "fit.next.less",
                  {{"batch", thousands(tight->largest.batch)}, {"card", tight->name}});

@@ -168,3 +168,62 @@ idle = Events("nostep-8")
 weights(idle)
 idle.end(1)
 Events("cpu-8").end(1)
+
+
+# Made for plans (src/fit/micro_batches.h): a step over two micro-batches behind the three, what the second step computes and moves, and what could
+# be switched on. Activations
+# are eight times those above, in half precision four times; with checkpointing 2 Mi a sample of each layer are kept, and the rest is made again.
+def plan_training(name, at, switches, **facts):
+    half, recompute = "bf16" in switches, "checkpointing" in switches
+    events = Events(name, steps=3, **facts)
+    weights(events)
+    state, bits = [], 16 if half else 32
+
+    def work(phase, times):
+        if state:
+            events.record(CALL, events.site("matmul", "", "train.py:21", phase), 6, bits, 0, 1, at * 1024, 4096 * times, 4096)
+            events.record(CALL, events.site("moved", "", "", phase), 2, at * times * 100 * MI * bits // 32, 10 * times)
+
+    def passes(grads):
+        data = events.alloc(at * MI, "_to_copy", "", "train.py:20", FORWARD, INPUT)
+        sizes = [at * 64 * MI // (2 if half else 1), at * 32 * MI // (2 if half else 1)]
+        kept = [events.alloc(at * 2 * MI if recompute else size, "addmm", layer, "train.py:21", FORWARD) for size, layer in zip(sizes, ("layer1", "layer2"))]
+        work(FORWARD, 1)
+        made = []
+        for layer, size in (("layer2", 24), ("layer1", 40)):
+            again = [events.alloc(sizes[layer == "layer2"], "addmm", layer, "train.py:21", BACKWARD)] if recompute else []
+            made.append(events.alloc(size * MI, "mm", layer, "train.py:23", BACKWARD, GRADIENT))
+            events.free(*again, kept[layer == "layer2"])
+        work(BACKWARD, 3 if recompute else 2)
+        if grads:  # added to what is there
+            events.free(*made)
+        events.free(data)
+        return grads or made
+
+    grads = []
+    for number in range(3):
+        events.record(MARK, 0)
+        events.free(*grads)
+        grads = passes([])
+        for size in (24, 40) if not state else ():
+            state.extend(events.alloc(size * MI, "zeros_like", "exp_avg", "train.py:24", OPTIMIZER, STATE) for _ in range(2))
+        if number == 1:
+            events.record(CALL, events.site("moved", "", "", OPTIMIZER), 2, 7 * 64 * MI, 20)
+        events.record(MARK, 1)
+    facts = {"variant": ",".join(switches), "micro_batches": 1, "framework": "", "autocast": "", "precision": "float32",
+             "checkpointing": "on" if recompute else "blocks", "checkpointing_at": "layer1 layer2", "optimizer": "AdamW", "optimizer_form": "fused",
+             "optimizer_can": "fused", "optimizer_at": "train.py:15", "forward_at": "train.py:21"}
+    for key, value in facts.items():
+        events.record(FACT, events.text(key), events.text(str(value)))
+    events.record(MARK, 2)
+    events.record(MARK, 0)
+    events.free(*grads)
+    passes(passes([]))
+    events.record(MARK, 1)
+    events.record(FACT, events.text("accumulated"), events.text("1"))
+    events.end(0)
+
+
+for size in (8, 16):
+    for switches in ((), ("bf16",), ("checkpointing",), ("bf16", "checkpointing")):
+        plan_training("-".join(("plan",) + switches + (str(size),)), size, switches, batch=size, batch_found=8, batch_from="DataLoader train.py:12")

@@ -106,14 +106,14 @@ class EventFile:
             self.closed = True
 
 
-STEP_BEGINS, STEP_ENDS = 0, 1
+STEP_BEGINS, STEP_ENDS, MICRO_BATCH = 0, 1, 2
 PARAMETER, BUFFER, GRADIENT, OPTIMIZER_STATE, INPUT = range(1, 6)
 SETUP, FORWARD, BACKWARD, OPTIMIZER, OTHER = range(5)
 SEEN, ENDED, FAILED = range(3)
 
 
 def settings():
-    value = {key: os.environ.get("CUFIT_FIT_" + key) for key in ("OUT", "BATCH", "STEPS", "FUNCTION", "SCRATCH", "GPU")}
+    value = {key: os.environ.get("CUFIT_FIT_" + key) for key in ("OUT", "BATCH", "STEPS", "FUNCTION", "SCRATCH", "GPU", "VARIANT")}
     value["BATCH"] = int(value["BATCH"]) if value["BATCH"] else None
     value["STEPS"] = int(value["STEPS"] or 3)
     name, capability, total = (value["GPU"] or "NVIDIA H200,9.0,150110011392").rsplit(",", 2)

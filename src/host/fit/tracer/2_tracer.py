@@ -20,6 +20,8 @@ class Tracer:
         self.optimizers = 0
         self.first_round, self.round, self.stepped = [], None, set()
         self.by_function = False
+        self.variant = None
+        self.counting = False  # what the operators of a step move
         self.dropout_state = None
         self.own = os.path.dirname(os.path.abspath(__file__))
         self.library = os.path.dirname(os.path.dirname(os.path.abspath(torch.__file__)))
@@ -69,6 +71,7 @@ class Tracer:
         patch_attention(self)
         patch_recurrent(self)
         patch_saving(self)
+        patch_variants(self)
         for key, value in (("torch", torch.__version__), ("python", sys.version.split()[0]), ("cuda", torch.version.cuda),
                            ("steps", self.wanted["STEPS"]), ("method", "fake cuda"),
                            ("alloc_conf", os.environ.get("PYTORCH_ALLOC_CONF", os.environ.get("PYTORCH_CUDA_ALLOC_CONF", ""))),
@@ -146,7 +149,8 @@ class Tracer:
     def step_ends(self):
         self.file.mark(STEP_ENDS)
         self.steps += 1
-        if self.steps >= self.wanted["STEPS"]:
+        more = self.variant is not None and self.variant.step_ends()
+        if self.steps >= self.wanted["STEPS"] and not more:
             # zero_grad may stand behind the step; the steps before have shown it.
             self.finish(SEEN)
         self.file.mark(STEP_BEGINS)

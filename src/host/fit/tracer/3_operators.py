@@ -188,6 +188,8 @@ def make_mode(tracer):
             name = func.__name__ if hasattr(func, "__name__") else str(func)
             site = tracer.file.site(name.split(".")[0], tracer.modules[-1] if tracer.modules else "", tracer.source(), tracer.phase)
             tell_call(tracer, func, args, kwargs, out, site)
+            if tracer.counting:
+                tell_work(tracer, func, args, kwargs, tensors, out)
             copies = [tracer.file.alloc(size, site) for size in copied(func, args)]
             if func is aten.native_dropout.default:  # the mask is made first
                 tracer.tell(out[1], site)

@@ -116,7 +116,26 @@ def patch_optimizers(tracer):
                 tracer.categorise(parameter.data, PARAMETER)
                 if parameter.grad is not None:
                     tracer.categorise(parameter.grad, GRADIENT)
-        tracer.phase = OPTIMIZER
+        before, tracer.phase = tracer.phase, OPTIMIZER
+        closure = kwargs.get("closure") or (args[1] if len(args) > 1 else None)
+        if not callable(closure):
+            return None
+
+        # Lightning's forward and backward run within the optimizer's step.
+        def inside():
+            tracer.phase = before
+            try:
+                return closure()
+            finally:
+                tracer.phase = OPTIMIZER
+                for group in self.param_groups:
+                    for parameter in group["params"]:
+                        if parameter.grad is not None:
+                            tracer.categorise(parameter.grad, GRADIENT)
+
+        if "closure" in kwargs:
+            return args, dict(kwargs, closure=inside)
+        return (args[0], inside) + tuple(args[2:]), kwargs
 
     def step_after(self, args, kwargs):
         for state in self.state.values():

@@ -67,6 +67,10 @@ def run_function():
         tracer.step_begins()
         step()
         tracer.step_ends()
+    if tracer.variant is not None:  # one more over two micro-batches
+        step()
+        step()
+        tracer.step_ends()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fit/micro_batches.h"
+
+#include <algorithm>
+
+namespace cufit::fit {
+namespace {
+
+using formats::TraceEvent;
+using formats::TraceEventKind;
+using formats::TraceEvents;
+using formats::TraceMark;
+
+bool is_mark(const TraceEvent& event, TraceMark mark) {
+  return event.kind == TraceEventKind::mark && event.index == static_cast<uint32_t>(mark);
+}
+
+std::vector<TraceEvent>::const_iterator beginning(const TraceEvents& trace) {
+  return std::find_if(trace.events.begin(), trace.events.end(), [](const TraceEvent& event) {
+    return is_mark(event, TraceMark::micro_batch);
+  });
+}
+
+}  // namespace
+
+TraceEvents without_micro_batches(const TraceEvents& trace) {
+  const auto end = beginning(trace);
+  if (end == trace.events.end()) return trace;
+  TraceEvents out = trace;
+  out.events.assign(trace.events.begin(), end);
+  const auto of_kind = [&out](TraceEventKind kind) {
+    return static_cast<size_t>(
+        std::count_if(out.events.begin(), out.events.end(),
+                      [kind](const TraceEvent& event) { return event.kind == kind; }));
+  };
+  out.categories.resize(of_kind(TraceEventKind::alloc));
+  out.calls.resize(of_kind(TraceEventKind::call));
+  return out;
+}
+
+bool has_micro_batches(const TraceEvents& trace) {
+  if (trace.fact("accumulated") != "1") return false;
+  const auto begin = beginning(trace);
+  return std::any_of(begin, trace.events.end(),
+                     [](const TraceEvent& event) { return is_mark(event, TraceMark::step_ends); });
+}
+
+}  // namespace cufit::fit

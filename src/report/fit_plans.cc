@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/fit_plans.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "report/fit_plan_lines.h"
+#include "report/mem_words.h"
+#include "report/screen.h"
+#include "report/width.h"
+
+namespace cufit::report {
+namespace {
+
+constexpr int k_size = 12, k_time = 8;
+
+const fit::PlanOnCard* on_card(const fit::Plans& plans, size_t plan, size_t card) {
+  for (const fit::PlanOnCard& row : plans.on_cards)
+    if (row.plan == plan && row.card == card) return &row;
+  return nullptr;
+}
+
+int64_t headroom(const FitPlans& plans, const fit::TrainingPlan& plan, size_t card) {
+  return static_cast<int64_t>(plans.usable[card]) - static_cast<int64_t>(plan.peak_reserved_upper);
+}
+
+std::string signed_size(int64_t bytes) {
+  return bytes < 0 ? "-" + gib(static_cast<uint64_t>(-bytes)) : gib(static_cast<uint64_t>(bytes));
+}
+
+class PlansPainter : private Screen {
+ public:
+  PlansPainter(const FitView& view, const Style& style)
+      : Screen(view.knowledge, style),
+        view_(view),
+        plans_(*view.plans),
+        shown_(plans_.plans.shown()) {}
+
+  std::string paint() {
+    heading(say("fit.heading.plans", {{"samples", thousands(plans_.plans.samples)}}));
+    table();
+    cheapest();
+    lines();
+    flow(say(plans_.speed_known ? "fit.plan.time" : "fit.plan.time_other",
+             {{"card", plans_.speed_card}}),
+         "  ", "  ", "2");
+    return std::move(out_);
+  }
+
+ private:
+  const fit::TrainingPlan& plan(size_t number) const { return plans_.plans.plans[number]; }
+
+  std::string name_of(const fit::TrainingPlan& plan) const {
+    std::string text;
+    const auto add = [&](const std::string& change) {
+      text += (text.empty() ? "" : " + ") + say("fit.plan.switch." + change);
+    };
+    for (const std::string& change : plans_.programs[plan.program].switches) add(change);
+    if (plan.expandable_segments) add("expandable_segments");
+    if (!text.empty()) return text;
+    return say(plan.changes == 0 ? "fit.plan.as_it_is" : "fit.plan.otherwise_as_it_is");
+  }
+
+  void table() {
+    const bool card = !plans_.cards.empty();
+    std::string head = "     " + right(say("fit.plan.column.time"), k_time) +
+                       right(say("fit.column.upper"), k_size);
+    if (card) head += right(say("fit.plan.column.headroom"), k_size);
+    head += right(say("fit.plan.column.batch"), k_size) + "  " + say("fit.plan.column.plan");
+    out_ += coloured(head, "1") + "\n";
+    for (size_t i = 0; i < shown_.size(); ++i) {
+      const fit::TrainingPlan& row = plan(shown_[i]);
+      std::string text = right(std::to_string(i + 1), 4) + " ";
+      text += right(row.relative_time > 0 ? format("x {:.2f}", row.relative_time) : "-", k_time);
+      text += right(gib(row.peak_reserved_upper), k_size);
+      const fit::PlanOnCard* on = card ? on_card(plans_.plans, shown_[i], 0) : nullptr;
+      if (card) text += right(signed_size(headroom(plans_, row, 0)), k_size);
+      text += right(row.accumulation == 1
+                        ? thousands(row.micro_batch)
+                        : format("{} x {}", thousands(row.micro_batch), row.accumulation),
+                    k_size);
+      out_ += coloured(text, on == nullptr ? ""
+                             : on->fits    ? "32"
+                                           : "31") +
+              "  " + name_of(row) + "\n";
+    }
+    if (card) flow(say("fit.plan.headroom", {{"card", plans_.cards[0]}}), "  ", "  ", "2");
+  }
+
+  void cheapest() {
+    for (size_t card = 0; card < plans_.cards.size(); ++card) {
+      const size_t number = number_of_plan(view_, plans_.cards[card]);
+      flow(say(number == 0 ? "fit.plan.none_fits" : "fit.plan.cheapest",
+               {{"card", plans_.cards[card]}, {"number", std::to_string(number)}}),
+           "  ", "  ");
+    }
+  }
+
+  // Each change once, with the plans that take it.
+  void lines() {
+    struct Change {
+      PlanLines what;
+      std::string numbers;
+    };
+    std::vector<Change> changes;
+    for (size_t i = 0; i < shown_.size(); ++i)
+      for (PlanLines& what : plan_lines(plans_, plan(shown_[i]), view_.settings)) {
+        const auto same = std::find_if(changes.begin(), changes.end(), [&](const Change& other) {
+          return other.what.name == what.name && other.what.lines == what.lines;
+        });
+        const std::string number = std::to_string(i + 1);
+        if (same == changes.end())
+          changes.push_back({std::move(what), number});
+        else
+          same->numbers += say("list") + number;
+      }
+    for (const Change& change : changes) {
+      std::string name = say("fit.plan.switch." + change.what.name);
+      if (!change.what.at.empty()) name += say("fit.at", {{"source", change.what.at}});
+      flow(say("fit.plan.switch_on", {{"what", name}, {"numbers", change.numbers}}), "  ", "  ");
+      for (const std::string& line : change.what.lines)
+        out_ += "      " + coloured(line, "1") + "\n";
+    }
+  }
+
+  const FitView& view_;
+  const FitPlans& plans_;
+  const std::vector<size_t> shown_;
+};
+
+MemJson lines_json(const FitPlans& plans, const fit::TrainingPlan& plan,
+                   const std::string& settings) {
+  MemJson out = MemJson::array();
+  for (const PlanLines& change : plan_lines(plans, plan, settings))
+    out.push_back({{"switch", change.name},
+                   {"at", change.at.empty() ? MemJson(nullptr) : MemJson(change.at)},
+                   {"lines", change.lines}});
+  return out;
+}
+
+MemJson cards_json(const FitPlans& plans, size_t number) {
+  MemJson out = MemJson::array();
+  for (size_t card = 0; card < plans.cards.size(); ++card) {
+    const fit::PlanOnCard* on = on_card(plans.plans, number, card);
+    if (on == nullptr) continue;
+    out.push_back({{"name", plans.cards[card]},
+                   {"fits", on->fits},
+                   {"headroom_bytes", headroom(plans, plans.plans.plans[number], card)},
+                   {"retries", on->retries},
+                   {"cheapest", plans.plans.cheapest[card] == std::optional(number)}});
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string fit_plans_text(const FitView& view, const Style& style) {
+  if (view.plans == nullptr || view.plans->plans.plans.empty()) return {};
+  return PlansPainter(view, style).paint();
+}
+
+size_t number_of_plan(const FitView& view, const std::string& card) {
+  if (view.plans == nullptr) return 0;
+  const std::vector<size_t> shown = view.plans->plans.shown();
+  for (size_t i = 0; i < view.plans->plans.cheapest.size(); ++i) {
+    if (view.plans->cards[i] != card || !view.plans->plans.cheapest[i]) continue;
+    return static_cast<size_t>(
+               std::find(shown.begin(), shown.end(), *view.plans->plans.cheapest[i]) -
+               shown.begin()) +
+           1;
+  }
+  return 0;
+}
+
+MemJson fit_plans_json(const FitView& view) {
+  MemJson out = MemJson::array();
+  if (view.plans == nullptr) return out;
+  const FitPlans& plans = *view.plans;
+  for (const size_t number : plans.plans.shown()) {
+    const fit::TrainingPlan& plan = plans.plans.plans[number];
+    MemJson row;
+    row["switches"] = plans.programs[plan.program].switches;
+    row["micro_batch"] = plan.micro_batch;
+    row["accumulation"] = plan.accumulation;
+    row["expandable_segments"] = plan.expandable_segments;
+    row["peak_allocated_bytes"] = plan.peak_allocated;
+    row["peak_reserved_bytes"] = plan.peak_reserved;
+    row["peak_reserved_upper_bytes"] = plan.peak_reserved_upper;
+    row["headroom_bytes"] =
+        plans.cards.empty() ? MemJson(nullptr) : MemJson(headroom(plans, plan, 0));
+    row["relative_time"] = plan.relative_time > 0 ? MemJson(plan.relative_time) : MemJson(nullptr);
+    row["time_card"] = plans.speed_card;
+    row["as_it_is"] = number == plans.plans.as_it_is;
+    row["pareto"] = plan.frontier;
+    row["gpus"] = cards_json(plans, number);
+    row["changes"] = lines_json(plans, plan, view.settings);
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+}  // namespace cufit::report
