@@ -126,7 +126,10 @@ report::FitPlans fit_plans(FitTraces& traces, const PlansAsked& asked, const rep
     return out;
   }
   traces.variants.insert(traces.variants.begin(), VariantTraces{{}, std::move(traces.whole)});
+  const std::optional<ComputeCapability> cc = parse_compute_capability(card.cc);
   for (VariantTraces& variant : traces.variants) {
+    // Traced for another card: this one has no units for it, and would be slower.
+    if (cc && *cc < k_bf16 && has(variant.switches, "bf16")) continue;
     if (!asked.extrapolates) keep_batch(variant.traces, asked.batch);
     Result<fit::PlanProgram> program = program_of(variant.switches, variant.traces);
     if (program) {
