@@ -189,7 +189,7 @@ Result<void> without_model(const Arguments& arguments) {
 }
 
 Result<FitModel> fit_model(const Arguments& arguments, const std::string& gpu) {
-  for (const char* option : {"batch-arg", "function", "events"})
+  for (const char* option : {"batch-arg", "function", "events", "plan"})
     if (arguments.has(option))
       return fail(Code::usage, format("`--train` builds a program of its own: `--{}` does not go "
                                       "with it",
