@@ -327,6 +327,8 @@ int run_fit(const Arguments& arguments) {
   const Result<std::optional<uint64_t>> asked = asked_batch(arguments);
   if (!asked) return give_up(asked.error());
   const FitGpu card = traced_card(*gpus, knowledge);
+  if (arguments.has("plan") && arguments.has("from"))
+    return give_up(fail(Code::usage, "`--plan` needs traces alone: `--from` does not go with it"));
   if (from_recordings(arguments)) return run_fit_from(arguments, std::move(*gpus), card, *asked);
   if (calibrates(arguments))
     if (const Result<uint64_t> batch = calibrated_batch(arguments); !batch)
