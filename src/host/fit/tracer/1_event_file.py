@@ -5,10 +5,11 @@ steps and without its arithmetic, and writes what its tensors would have asked o
 What is on the CPU stays real (data loaders, tokenizers, random crops); what goes to `cuda` becomes a fake tensor: a shape, a
 type and a storage that holds nothing. Small tensors that began as real data keep their values in a shadow on the CPU, so that
 a mask or a length can be read; any other value that the program reads is made up, and the event file says where.
-Needs torch 2.4 or later, built with CUDA, and nothing else."""
+Needs torch 2.4 or later, built with CUDA or without, and nothing else."""
 import io
 import os
 import sys
+import threading
 
 
 # ---- the event file ---------------------------------------------------------------------------------------------------------
@@ -26,6 +27,7 @@ class EventFile:
         self.texts = {}
         self.sites = {}
         self.notes = set()
+        self.lock = threading.RLock()  # texts, and which file: another thread may end it (7_watch.py)
         self.storages = 0
         self.closed = False
 
@@ -43,25 +45,28 @@ class EventFile:
     # A launcher (torchrun, accelerate) imports torch, too, and allocates nothing: the file belongs to the first process that
     # does. False where another process has it.
     def begin(self):
-        if self.on_disk:
+        with self.lock:
+            if self.on_disk:
+                return True
+            try:
+                file = open(self.path, "xb", buffering=1 << 20)
+            except FileExistsError:
+                self.closed = True
+                return False
+            file.write(self.out.getvalue())
+            self.out = file
+            self.on_disk = True
             return True
-        try:
-            file = open(self.path, "xb", buffering=1 << 20)
-        except FileExistsError:
-            self.closed = True
-            return False
-        file.write(self.out.getvalue())
-        self.out = file
-        self.on_disk = True
-        return True
 
     def text(self, text):
         number = self.texts.get(text)
         if number is None:
-            number = self.texts[text] = len(self.texts)
-            data = text.encode("utf-8", "replace")
-            self._write(self.TEXT, len(data))
-            self.out.write(data)
+            with self.lock:
+                number = self.texts[text] = len(self.texts)
+                data = text.encode("utf-8", "replace")
+                self._write(self.TEXT, len(data))
+                if not self.closed:
+                    self.out.write(data)
         return number
 
     def site(self, op, module, source, phase):
@@ -102,8 +107,23 @@ class EventFile:
     def end(self, reason):
         if not self.closed and self.begin():
             self._write(self.END, reason)
-            self.out.close()
             self.closed = True
+            self.out.close()
+
+
+# ---- the user's own files ---------------------------------------------------------------------------------------------------
+
+OWN = os.path.dirname(os.path.abspath(__file__))
+LIBRARIES = tuple({os.path.dirname(os.path.abspath(os.__file__)) + os.sep, os.path.join(sys.prefix, "bin") + os.sep,
+                   os.path.join(sys.base_prefix, "bin") + os.sep, OWN + os.sep})
+
+
+# Its path from here; empty for what is installed.
+def users_file(name):
+    path = os.path.abspath(name)
+    if name.startswith("<") or path.startswith(LIBRARIES) or "/site-packages/" in path or "/dist-packages/" in path:
+        return ""
+    return os.path.relpath(path)
 
 
 STEP_BEGINS, STEP_ENDS, MICRO_BATCH = 0, 1, 2
@@ -113,7 +133,8 @@ SEEN, ENDED, FAILED = range(3)
 
 
 def settings():
-    value = {key: os.environ.get("CUFIT_FIT_" + key) for key in ("OUT", "BATCH", "STEPS", "FUNCTION", "SCRATCH", "GPU", "VARIANT")}
+    keys = "OUT", "BATCH", "STEPS", "FUNCTION", "SCRATCH", "GPU", "VARIANT", "DEADLINE", "PROGRESS"
+    value = {key: os.environ.get("CUFIT_FIT_" + key) for key in keys}
     value["BATCH"] = int(value["BATCH"]) if value["BATCH"] else None
     value["STEPS"] = int(value["STEPS"] or 3)
     name, capability, total = (value["GPU"] or "NVIDIA H200,9.0,150110011392").rsplit(",", 2)

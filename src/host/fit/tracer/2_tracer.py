@@ -7,6 +7,7 @@ class Tracer:
 
     def __init__(self, torch, wanted):
         self.torch = torch
+        self.version = tuple(int(part) for part in torch.__version__.split(".")[:2])
         self.wanted = wanted
         self.gpu_name, self.capability, self.total = wanted["GPU"]
         self.file = EventFile(wanted["OUT"])
@@ -23,21 +24,16 @@ class Tracer:
         self.variant = None
         self.counting = False  # what the operators of a step move
         self.dropout_state = None
-        self.own = os.path.dirname(os.path.abspath(__file__))
-        self.library = os.path.dirname(os.path.dirname(os.path.abspath(torch.__file__)))
-        self.prefixes = {sys.prefix, sys.base_prefix, self.library, os.path.dirname(os.__file__)}
         self.sources = {}
 
     # The user's own line: the innermost frame that is in no library.
     def source(self):
-        frame = sys._getframe(2)
+        frame = sys._getframe(1)
         while frame is not None:
             code = frame.f_code
             own = self.sources.get(code)
             if own is None:
-                path = os.path.abspath(code.co_filename)
-                outside = code.co_filename.startswith("<") or any(path.startswith(prefix + os.sep) for prefix in self.prefixes)
-                own = self.sources[code] = "" if outside or path.startswith(self.own) else os.path.relpath(path)
+                own = self.sources[code] = users_file(code.co_filename)
             if own:
                 return "%s:%d" % (own, frame.f_lineno)
             frame = frame.f_back
@@ -48,11 +44,9 @@ class Tracer:
         import torch._subclasses.fake_tensor as fake_tensor
         from torch.utils.weak import WeakIdKeyDictionary
 
-        if not torch.version.cuda:
-            raise RuntimeError("this torch (%s) is built without CUDA" % torch.__version__)
-        torch._C._ensureCUDADeviceGuardSet()
+        pretend_guard(torch)
         torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor(..., device="cuda") goes through the mode
-        fake_tensor.init_gpu_context = lambda *args: None
+        fake_tensor.init_gpu_context = fake_tensor.init_cuda_context = lambda *args: None
         fake_tensor.FakeTensorMode.avoid_device_init = property(lambda self: True)
         fake_tensor.FakeTensorMode.__deepcopy__ = lambda self, memo: self  # a copied parameter stays in this mode
         self.FakeTensor = fake_tensor.FakeTensor
@@ -64,6 +58,7 @@ class Tracer:
         self.Unsupported = fake_tensor.UnsupportedOperatorException
         self.storages = WeakIdKeyDictionary()
         self.shadows = WeakIdKeyDictionary()
+        built = torch.version.cuda
         pretend_cuda(self)
         patch_modules(self)
         patch_optimizers(self)
@@ -71,8 +66,9 @@ class Tracer:
         patch_attention(self)
         patch_recurrent(self)
         patch_saving(self)
+        patch_distributed(self)
         patch_variants(self)
-        for key, value in (("torch", torch.__version__), ("python", sys.version.split()[0]), ("cuda", torch.version.cuda),
+        for key, value in (("torch", torch.__version__), ("python", sys.version.split()[0]), ("cuda", built or "none: built for the CPU"),
                            ("steps", self.wanted["STEPS"]), ("method", "fake cuda"),
                            ("alloc_conf", os.environ.get("PYTORCH_ALLOC_CONF", os.environ.get("PYTORCH_CUDA_ALLOC_CONF", ""))),
                            ("cublas_workspace_config", os.environ.get("CUBLAS_WORKSPACE_CONFIG", ""))):
@@ -101,9 +97,7 @@ class Tracer:
         if size == 0:
             return
         if not self.file.on_disk and not self.file.closed and not self.file.begin():
-            sys.stderr.write("cufit: a second process of this program uses the GPU; one is traced\n")
-            sys.stderr.flush()
-            os._exit(3)
+            os._exit(0)  # another process of this program is traced; its launcher waits for that one
         number = self.file.alloc(size, site)
         self.storages[storage] = number
         self.allocated += size

@@ -152,6 +152,8 @@ def make_mode(tracer):
                 return False
             if func is aten._pin_memory.default:
                 return args[0]
+            if func is aten._to_copy.default and not any_fake:  # else torch before 2.5 copies it first
+                args = (fake.from_tensor(args[0]),) + args[1:]
             values = None
             written = func._schema.is_mutable
             if all(t.numel() <= tracer.SHADOW_FLOATS or not t.dtype.is_floating_point for t in tensors):
@@ -173,8 +175,11 @@ def make_mode(tracer):
                 with fake:
                     out = pytree.tree_map_only(torch.Tensor, lambda t: torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="cuda"), values)
             except tracer.Unsupported:
-                tracer.file.note("no_fake_kernel", str(func), tracer.source())
-                raise
+                # The optimizers' kernels of older torch: they write where they are told to and take nothing more.
+                if not func._schema.name.startswith("aten::_fused_") or func._schema.returns:
+                    tracer.file.note("no_fake_kernel", str(func), tracer.source())
+                    raise
+                out = None
             if func is aten._cudnn_rnn.default and kwargs.get("train", args[12] if len(args) > 12 else True):
                 out = with_reserve(args, out)
             if values is not None:

@@ -1,7 +1,44 @@
 # ---- torch.cuda without a GPU -----------------------------------------------------------------------------------------------
 
+# The autograd engine and the operators ask a device guard which GPU is current. Builds with CUDA have one, and torch 2.6 and
+# later put another in its place that asks no driver where there is no GPU; builds for the CPU have none, so that one which
+# counts no devices is registered first (no_accelerator.c).
+def pretend_guard(torch):
+    import ctypes
+
+    CUDA = 1
+    shim = os.path.join(os.path.dirname(os.path.abspath(__file__)), "no_accelerator.so")
+    registry = (ctypes.c_void_p * 2).in_dll(ctypes.CDLL(torch._C.__file__), "_ZN3c104impl26device_guard_impl_registryE")
+    own = hasattr(torch._C, "_ensureCUDADeviceGuardSet")
+    if not own or not registry[CUDA]:
+        name = "cufit_guard_never" if own else "cufit_guard_always"
+        registry[CUDA] = ctypes.addressof(ctypes.c_void_p.in_dll(ctypes.CDLL(shim), name))
+    if own:
+        torch._C._ensureCUDADeviceGuardSet()
+
+
+# What a build for the CPU says of itself, and the three operators that only builds with CUDA have a kernel for: without it they
+# are taken apart into others, and so into other allocations.
+def pretend_cuda_build(tracer):
+    torch = tracer.torch
+    if torch.version.cuda or torch.version.hip:
+        return
+    torch.version.cuda = "13.0" if tracer.version >= (2, 11) else "12.8"
+    torch._C._has_cuda = torch._C._has_cudnn = True
+    torch.backends.cuda.is_built = lambda: True
+
+    def never(*args, **kwargs):
+        raise RuntimeError("this torch is built without CUDA")
+
+    tracer.kernels = torch.library.Library("aten", "IMPL", "CUDA")  # they go with it
+    for name in ("silu_backward", "mish_backward", "_fused_rms_norm"):
+        if hasattr(torch.ops.aten, name):
+            tracer.kernels.impl(name, never)
+
+
 def pretend_cuda(tracer):
     torch = tracer.torch
+    pretend_cuda_build(tracer)
     cuda = torch.cuda
     nothing = lambda *args, **kwargs: None
 
@@ -47,7 +84,7 @@ def pretend_cuda(tracer):
     stream = Stream()
 
     class OneStream:
-        def __init__(self, *args):
+        def __init__(self, *args, **kwargs):
             pass
 
         def __enter__(self):
@@ -69,6 +106,24 @@ def pretend_cuda(tracer):
             return _real(values(self) if isinstance(self, tracer.FakeTensor) else self, *args, **kwargs)
         setattr(torch.Tensor, name, reader)
 
+    # One of `cuda` draws on the CPU what small tensors need; the others have no contents.
+    class Generator(torch.Generator):
+        def __new__(cls, device="cpu"):
+            made = super().__new__(cls, device="cpu" if torch.device(device).type == "cuda" else device)
+            made.wanted = torch.device(device)
+            return made
+
+        def __init__(self, device="cpu"):
+            pass
+
+        @property
+        def device(self):
+            return self.wanted
+
+        def set_state(self, state):  # one that came over from another process has no contents
+            return self if isinstance(state, tracer.FakeTensor) else super().set_state(state)
+
+    torch.Generator = Generator
     real_load = torch.load
 
     def load(file, map_location=None, *args, **kwargs):
@@ -80,7 +135,7 @@ def pretend_cuda(tracer):
     if hasattr(torch, "accelerator"):
         for name, value in {"is_available": lambda: True, "device_count": lambda: 1, "current_accelerator": lambda *a, **k: torch.device("cuda"),
                             "current_device_index": lambda: 0, "current_device_idx": lambda: 0, "set_device_index": nothing,
-                            "set_device_idx": nothing, "synchronize": nothing, "empty_cache": nothing, "memory_allocated": lambda *a, **k: tracer.allocated,
+                            "set_device_idx": nothing, "current_stream": lambda *a, **k: stream, "set_stream": nothing, "synchronize": nothing, "empty_cache": nothing, "memory_allocated": lambda *a, **k: tracer.allocated,
                             "max_memory_allocated": lambda *a, **k: tracer.peak, "reset_peak_memory_stats": nothing,
                             "memory_reserved": lambda *a, **k: tracer.allocated, "max_memory_reserved": lambda *a, **k: tracer.peak}.items():
             if hasattr(torch.accelerator, name):
@@ -95,7 +150,7 @@ def pretend_cuda(tracer):
         "_lazy_init": nothing, "init": nothing, "set_device": nothing, "synchronize": nothing, "ipc_collect": nothing,
         "get_device_name": lambda *a, **k: tracer.gpu_name, "get_device_capability": lambda *a, **k: tracer.capability,
         "get_device_properties": lambda *a, **k: Properties(), "get_arch_list": lambda: ["sm_%d%d" % tracer.capability],
-        "is_bf16_supported": lambda *a, **k: tracer.capability >= (8, 0), "is_tf32_supported": lambda: tracer.capability >= (8, 0),
+        "is_bf16_supported": lambda *a, **k: tracer.capability >= (8, 0), "is_tf32_supported": lambda *a, **k: tracer.capability >= (8, 0),
         "mem_get_info": lambda *a, **k: (tracer.total - tracer.allocated, tracer.total),
         "memory_allocated": lambda *a, **k: tracer.allocated, "max_memory_allocated": lambda *a, **k: tracer.peak,
         "memory_reserved": lambda *a, **k: tracer.allocated, "max_memory_reserved": lambda *a, **k: tracer.peak,
@@ -105,7 +160,7 @@ def pretend_cuda(tracer):
         "manual_seed": nothing, "manual_seed_all": nothing, "seed": nothing, "seed_all": nothing, "initial_seed": lambda: 0,
         "get_rng_state": state, "set_rng_state": nothing, "get_rng_state_all": lambda: [state()], "set_rng_state_all": nothing,
         "Stream": Stream, "Event": Event, "current_stream": lambda *a, **k: stream, "default_stream": lambda *a, **k: stream,
-        "stream": OneStream, "set_stream": nothing, "can_device_access_peer": lambda *a: False, "current_blas_handle": lambda: 0,
+        "stream": OneStream, "set_stream": nothing, "can_device_access_peer": lambda *a, **k: False, "current_blas_handle": lambda: 0,
     }.items():
         for module in (cuda, cuda.memory if hasattr(cuda.memory, name) else cuda, cuda.random if hasattr(cuda.random, name) else cuda):
             setattr(module, name, value)
@@ -123,11 +178,16 @@ def pretend_cuda(tracer):
         common.amp_definitely_not_available = lambda: False
     except ImportError:
         pass
+    # A build for the CPU has none: the one that the wheels with CUDA of that time have.
     cudnn = torch.backends.cudnn
     try:
-        cudnn.version()
-    except Exception:
-        cudnn.version = lambda: 91900
+        tracer.cudnn_version = cudnn.version()
+    except RuntimeError:
+        tracer.cudnn_version = None
+    if not tracer.cudnn_version:
+        tracer.cudnn_version = 91900 if tracer.version >= (2, 11) else 91002
+        cudnn.version = lambda: tracer.cudnn_version
+    cudnn.is_available = lambda: True
 
     def compiled(model=None, *args, **kwargs):
         tracer.file.note("assumed", "torch.compile is not followed; the model was traced as it runs without", tracer.source())

@@ -1,12 +1,22 @@
 # Scaled dot product attention picks its kernel by the GPU, which is not there. The choice below is what torch 2.11 with cuDNN
 # 9.19 made on an H100 in 480 combinations of type, head size, mask and grouping: cuDNN's on compute capability 9.0 and 10.0,
 # else flash, which takes no mask, else the memory-efficient one, which takes no grouped heads, else the plain products.
+# Whether cuDNN's goes first on those two: torch 2.10 and later ask for cuDNN 9.15.1 or later (the wheel of 2.10 for CUDA 12.8
+# has 9.10: no); 2.5.0 did, 2.5.1 (pytorch/pytorch#138522) to 2.9.1 do not.
+def cudnn_attention_first(tracer):
+    version = tracer.version
+    if tracer.capability not in ((9, 0), (10, 0)) or not getattr(tracer.torch.backends.cuda, "cudnn_sdp_enabled", lambda: False)():
+        return False
+    if version >= (2, 10):
+        return tracer.cudnn_version > 91500 and os.environ.get("TORCH_CUDNN_SDPA_DEPRIORITIZED") != "1"
+    return version == (2, 5) and tracer.torch.__version__.startswith("2.5.0")
+
+
 def patch_attention(tracer):
     torch = tracer.torch
     functional = torch.nn.functional
     real = functional.scaled_dot_product_attention
     aten = torch.ops.aten
-    version = tuple(int(part) for part in torch.__version__.split(".")[:2])
 
     def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
         if query.device.type != "cuda":
@@ -40,7 +50,7 @@ def patch_attention(tracer):
             rest = tensor.shape[-1] % 8
             return torch.nn.functional.pad(tensor, (0, 8 - rest)) if rest else tensor
 
-        cudnn = getattr(backends, "cudnn_sdp_enabled", lambda: False)() and tracer.capability in ((9, 0), (10, 0)) and version >= (2, 10)
+        cudnn = cudnn_attention_first(tracer)
         learned = attn_mask is not None and attn_mask.requires_grad and torch.is_grad_enabled()  # cuDNN's does not give its gradient
         if cudnn and rows and not learned and half and four and size <= 256 and size % 8 == 0 and query.shape[2] > 1:
             mask = bias()
@@ -54,7 +64,10 @@ def patch_attention(tracer):
             scale = scale if scale is not None else query.shape[-1] ** -0.5
             attention_call(tracer, query, key, 0)
             return aten._scaled_dot_product_flash_attention(q, k, v, dropout_p, is_causal, scale=scale)[0][..., :value.shape[-1]]
-        if backends.mem_efficient_sdp_enabled() and rows and four and not grouped:
+        # Since torch 2.14 (pytorch/pytorch#191085) it takes grouped heads, too.
+        if backends.mem_efficient_sdp_enabled() and rows and four and (not grouped or tracer.version >= (2, 14)):
+            if grouped and grad:
+                tracer.file.note("assumed", "what the memory-efficient attention kernel takes to add up the gradients of grouped heads is not counted", tracer.source())
             mask = bias()
             if mask is not None:
                 if mask.shape[-1] % (8 if half else 4):

@@ -14,6 +14,8 @@ def start():
         tracer = Tracer(torch, wanted)
         tracers.append(tracer)
         try:
+            if tracer.version < (2, 4):
+                raise RuntimeError("it needs torch 2.4 or later")
             tracer.install()
         except Exception as error:
             if os.path.exists(wanted["OUT"]):
@@ -30,9 +32,9 @@ def start():
             last = trace
             place = ""
             while last is not None:
-                path = os.path.abspath(last.tb_frame.f_code.co_filename)
-                if not any(path.startswith(prefix + os.sep) for prefix in tracer.prefixes):
-                    place = "%s:%d" % (os.path.relpath(path), last.tb_lineno)
+                own = users_file(last.tb_frame.f_code.co_filename)
+                if own:
+                    place = "%s:%d" % (own, last.tb_lineno)
                 last = last.tb_next
             tracer.file.note("error", "%s: %s" % (kind.__name__, error), place)
             tracer.file.end(FAILED)
@@ -48,6 +50,7 @@ def start():
 
         ctypes.CDLL(shim, mode=ctypes.RTLD_GLOBAL)
     _cufit_on_import("torch", imported)
+    watch(wanted, tracers)
     sys._cufit_tracers = tracers
 
 

@@ -1,0 +1,53 @@
+# ---- a program that does not come to its steps ------------------------------------------------------------------------------
+
+# Says every few seconds, for cufit to show, where the program is; at DEADLINE (seconds of the machine's monotonic clock) ends it
+# with a note of its line and of the function that it was in.
+def watch(wanted, tracers):
+    import time
+
+    deadline = float(wanted["DEADLINE"] or 0)
+    main = threading.main_thread().ident
+
+    def place():
+        frame = innermost = sys._current_frames().get(main)
+        while frame is not None:
+            own = users_file(frame.f_code.co_filename)
+            if own:
+                inside = "" if frame is innermost else "%s (%s:%d)" % (
+                    innermost.f_code.co_name, os.path.basename(innermost.f_code.co_filename), innermost.f_lineno)
+                return "%s:%d" % (own, frame.f_lineno), inside
+            frame = frame.f_back
+        return "", ""
+
+    def tell(source):
+        part = "%s.%d" % (wanted["PROGRESS"], os.getpid())
+        try:
+            with open(part, "w") as out:
+                out.write("%d\n%s\n" % (tracers[0].steps if tracers else 0, source))
+            os.replace(part, wanted["PROGRESS"])
+        except OSError:
+            pass
+
+    def stop():
+        source, inside = place()
+        file = tracers[0].file if tracers else EventFile(wanted["OUT"])
+        if not source and not file.on_disk:
+            time.sleep(2)  # a launcher: the process that runs the user's lines goes first
+        with file.lock:
+            file.note("timed_out", inside, source)
+            file.end(FAILED)
+        os._exit(3)
+
+    def look():
+        while True:
+            left = deadline - time.monotonic() if deadline else 5
+            if left <= 0:
+                stop()
+            time.sleep(min(left, 5))
+            source = place()[0]
+            if source and wanted["PROGRESS"]:
+                tell(source)
+
+    threading.Thread(target=look, name="cufit", daemon=True).start()
+
+
