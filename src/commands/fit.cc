@@ -29,6 +29,7 @@ constexpr Option k_options[] = {
     {"--batch-arg", "TEXT", "", false, ""},
     {"--function", "MODULE:NAME", "", false, ""},
     {"--steps", "N", "", false, ""},
+    {"--timeout", "SECONDS", "", false, ""},
     {"--train", "HOW", "", false, ""},
     {"--seq", "N", "", false, ""},
     {"--res", "PIXELS", "", false, ""},

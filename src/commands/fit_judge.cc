@@ -54,7 +54,8 @@ void learn(const TraceEvents& events, FitFailure& failure) {
 // The exception that ended the program, as the tracer noted it.
 void quote(const TraceEvents& events, const std::string& said, FitFailure& failure) {
   for (const TraceNote& note : events.notes) {
-    if (text(events, note.kind) != "error") continue;
+    const std::string& kind = text(events, note.kind);
+    if (kind != "error" && kind != "timed_out") continue;
     failure.detail = text(events, note.detail);
     failure.source = text(events, note.source);
   }
@@ -62,11 +63,18 @@ void quote(const TraceEvents& events, const std::string& said, FitFailure& failu
 }
 
 std::string next_of(const TraceEvents& events, const FitFailure& failure) {
+  if (failure.kind == "timed_out") return "timeout";
   if (noted(events, "several_processes")) return "one_process";
   if (failure.kind == "no_storage") return "device";
   if (failure.kind == "no_step") return "step";
   for (const char* missing : {"FileNotFoundError", "ModuleNotFoundError", "ImportError"})
     if (starts_with(failure.detail, missing)) return "missing";
+  // What FakeTensor says of layers that make tensors of an own kind, and of operators that want
+  // addresses.
+  if (contains(failure.detail, "Creating a new Tensor subclass")) return "own_tensor";
+  for (const char* compiled : {"data pointer", "data is not allocated"})
+    if (contains(failure.detail, compiled)) return "custom_op";
+  if (noted(events, "no_fake_kernel")) return "custom_op";
   return "function";
 }
 
@@ -88,7 +96,7 @@ std::vector<FitWarning> warnings_of(const TraceEvents& events) {
   for (const TraceNote& note : events.notes) {
     const std::string& kind = text(events, note.kind);
     // Parts of how the trace ended.
-    if (kind == "error" || fit::is_model_stop(kind)) continue;
+    if (kind == "error" || kind == "timed_out" || fit::is_model_stop(kind)) continue;
     const bool known = fit::is_model_note(kind) || std::find(std::begin(k_kinds), std::end(k_kinds), kind) != std::end(k_kinds);
     FitWarning warning{known ? kind : "note", {{"detail", text(events, note.detail)}}, ""};
     if (!known) warning.args["kind"] = kind;
@@ -125,14 +133,17 @@ std::optional<FitFailure> failure_of(const TraceEvents* events, int exit_code,
   learn(*events, failure);
   const bool ended = events->end == TraceEnd::steps_seen || events->end == TraceEnd::script_ended;
   quote(*events, ended ? std::string() : said, failure);
-  if (ended && failure.storages == 0) {
+  const bool timed_out = noted(*events, "timed_out");
+  if (timed_out && failure.steps < k_enough_steps) {
+    failure.kind = "timed_out";
+  } else if (ended && failure.storages == 0) {
     failure.kind = "no_storage";
   } else if (ended && failure.steps == 0) {
     failure.kind = "no_step";
   } else if (ended) {
     return std::nullopt;
   } else if (failure.steps >= k_enough_steps && failure.storages > 0) {
-    warnings.push_back({"stopped_early",
+    warnings.push_back({timed_out ? "timed_out" : "stopped_early",
                         {{"steps", std::to_string(failure.steps)}, {"detail", failure.detail}},
                         failure.source});
     return std::nullopt;

@@ -22,6 +22,8 @@ namespace {
 using formats::TraceEvents;
 
 constexpr size_t k_most_kept_bytes = 1u << 30;
+constexpr uint64_t k_seconds = 600, k_most_seconds = 7 * 86400;
+constexpr double k_told_seconds = 30;  // between two lines of where the program is
 constexpr uint64_t k_steps = 3, k_least_steps = 2, k_most_steps = 100;
 
 // As if the tracer had said it.
@@ -107,6 +109,14 @@ class Tracing {
         return fail(Code::usage, format("`--steps {}`: a number from {} to {}",
                                         arguments_.get("steps"), k_least_steps, k_most_steps));
       options_.steps = *steps;
+    }
+    options_.seconds = k_seconds;
+    if (arguments_.has("timeout")) {
+      const std::optional<uint64_t> seconds = parse_uint(arguments_.get("timeout"));
+      if (!seconds || *seconds > k_most_seconds)
+        return fail(Code::usage, format("`--timeout {}`: seconds, up to {}; 0: no limit",
+                                        arguments_.get("timeout"), k_most_seconds));
+      options_.seconds = *seconds;
     }
     if (arguments_.get("batch", "auto") != "auto") asked_ = parse_uint(arguments_.get("batch"));
     if (arguments_.has("batch-arg")) {
@@ -231,6 +241,15 @@ class Tracing {
       options_.batch = batch;
     }
     if (!folder_.empty()) options_.event_file = format("{}/cufit-fit-{}.events", folder_, ++kept_);
+    double told = 0;
+    options_.watch = [&](double seconds, const host::TraceProgress& progress) {
+      if (seconds - told < k_told_seconds) return;
+      told = seconds;
+      complain(message(progress.source.empty() ? "still" : "still_at",
+                       {{"seconds", std::to_string(static_cast<uint64_t>(seconds))},
+                        {"steps", std::to_string(progress.steps)},
+                        {"source", progress.source}}));
+    };
     CUFIT_TRY(run, host::traced_run(options_, interrupts_));
     std::optional<TraceEvents> events;
     if (run.events && !folder_.empty()) complain(message("kept", {{"path", options_.event_file}}));
@@ -239,6 +258,12 @@ class Tracing {
       events = std::move(read);
     }
     out_.failure = failure_of(events ? &*events : nullptr, run.exit_code, run.said, out_.warnings);
+    if (out_.failure && run.timed_out) {
+      out_.failure->kind = "timed_out";
+      out_.failure->next = "timeout";
+      out_.failure->detail.clear();
+      out_.failure->source = run.progress.source;
+    }
     if (out_.failure) {
       out_.failure->batch = batch;
       out_.failure->program = out_.program;
@@ -340,7 +365,7 @@ Result<FitTraces> fit_traces(const Arguments& arguments, const std::string& gpu)
   if (!asks_for_model(arguments))
     if (Result<void> good = without_model(arguments); !good) return good.error();
   if (files.empty() || asks_for_model(arguments)) return Tracing(arguments, gpu).run();
-  for (const char* option : {"batch-arg", "function", "steps", "keep"})
+  for (const char* option : {"batch-arg", "function", "steps", "keep", "timeout"})
     if (arguments.has(option))
       return fail(Code::usage,
                   format("`--events` starts no program: `--{}` does not go with it", option));

@@ -113,8 +113,8 @@ class Leftovers {
 class Watch {
  public:
   Watch(pid_t child, const ChildOptions& options, Interrupts& interrupts)
-      : child_(child), interrupts_(interrupts), pass_on_(options.pass_on) {
-    if (options.seconds > 0) deadline_ = now() + options.seconds;
+      : child_(child), interrupts_(interrupts), options_(options), begin_(now()) {
+    if (options.seconds > 0) deadline_ = begin_ + options.seconds;
     signals_.reset(signalfd(-1, &interrupts.awaited(), SFD_CLOEXEC | SFD_NONBLOCK));
   }
 
@@ -127,7 +127,7 @@ class Watch {
           {out.get(), POLLIN, 0}, {err.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
       poll(polled, 3, ended ? 200 : 50);
       const bool out_read = polled[0].revents != 0 && take(out, outcome.out);
-      const bool err_read = polled[1].revents != 0 && take(err, outcome.err, pass_on_);
+      const bool err_read = polled[1].revents != 0 && take(err, outcome.err, options_.pass_on);
       if (polled[2].revents != 0) pass_on_signals();
       // A grandchild may keep the pipes open after the child's end: what it says is not waited for.
       if (ended && !out_read && !err_read) break;
@@ -135,6 +135,10 @@ class Watch {
       if (!ended && deadline_ > 0 && now() > deadline_) {
         outcome.timed_out = outcome.timed_out || interrupts_.caught() == 0;
         kill(child_, SIGKILL);
+      }
+      if (!ended && options_.tick && now() - begin_ > ticks_ + 1) {
+        ticks_ = now() - begin_;
+        options_.tick(ticks_);
       }
     }
     outcome.code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -167,9 +171,11 @@ class Watch {
 
   pid_t child_;
   Interrupts& interrupts_;
-  bool pass_on_;
+  const ChildOptions& options_;
   Handle signals_;
+  double begin_;
   double deadline_ = 0;
+  double ticks_ = 0;  // seconds since the begin
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <csignal>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -44,6 +45,7 @@ struct ChildOptions {
   bool pass_on = false;
   bool leave_none = false;  // what it started and left running is ended after it
   double seconds = 0;       // time limit; 0 = none
+  std::function<void(double)> tick;  // about every second, with the seconds since its start
 };
 
 struct ChildOutcome {

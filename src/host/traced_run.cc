@@ -3,7 +3,12 @@
 
 #include <unistd.h>
 
+#include <ctime>
+
+#include "base/number.h"
+#include "base/format.h"
 #include "host/host.h"
+#include "host/process_tree.h"
 #include "host/script_folder.h"
 
 namespace cufit::host {
@@ -15,6 +20,29 @@ std::optional<std::string> number(const std::optional<uint64_t>& value) {
   return value ? std::optional(std::to_string(*value)) : std::nullopt;
 }
 
+// What the tracer is given to end the program with its own words, before it is made to.
+constexpr double k_grace_seconds = 10;
+
+// On the clock that Python's time.monotonic() reads.
+std::optional<std::string> deadline(uint64_t seconds) {
+  if (seconds == 0) return std::nullopt;
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return std::to_string(static_cast<uint64_t>(time.tv_sec) + seconds);
+}
+
+std::string progress_file(const ScriptFolder& folder) { return folder.path() + "/progress"; }
+
+// Two lines: steps, source.
+TraceProgress progress_of(const std::string& text) {
+  TraceProgress progress;
+  const std::vector<std::string_view> lines = split_lines(text);
+  if (lines.size() < 2) return progress;
+  progress.steps = parse_uint(lines[0]).value_or(0);
+  progress.source = std::string(lines[1]);
+  return progress;
+}
+
 std::vector<Variable> variables_of(const TraceOptions& options, const ScriptFolder& folder,
                                    const std::string& event_file) {
   return {
@@ -23,6 +51,8 @@ std::vector<Variable> variables_of(const TraceOptions& options, const ScriptFold
       {"CUFIT_FIT_BATCH", number(options.batch)},
       {"CUFIT_FIT_STEPS", std::to_string(options.steps)},
       {"CUFIT_FIT_GPU", options.gpu},
+      {"CUFIT_FIT_DEADLINE", deadline(options.seconds)},
+      {"CUFIT_FIT_PROGRESS", progress_file(folder)},
       {"CUFIT_FIT_SCRATCH", folder.path() + "/scratch"},
       {"CUFIT_FIT_VARIANT",
        options.variant.empty() ? std::nullopt : std::optional(options.variant)},
@@ -52,9 +82,16 @@ Result<TracedRun> traced_run(const TraceOptions& options, Interrupts& interrupts
   child.variables = variables_of(options, folder, event_file);
   child.pass_on = true;
   child.leave_none = true;
+  if (options.seconds > 0) child.seconds = static_cast<double>(options.seconds) + k_grace_seconds;
+  if (options.watch)
+    child.tick = [&](double seconds) {
+      options.watch(seconds, progress_of(read_small(progress_file(folder))));
+    };
   CUFIT_TRY(outcome, run_child(child, interrupts));
   TracedRun run;
   run.exit_code = outcome.code;
+  run.timed_out = outcome.timed_out;
+  run.progress = progress_of(read_small(progress_file(folder)));
   // Open, it can be read after the folder is gone.
   if (Result<std::unique_ptr<ByteSource>> opened = RealHost().open(event_file))
     run.events = std::move(*opened);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,12 @@
 
 namespace cufit::host {
 
+// Where the program was some seconds ago.
+struct TraceProgress {
+  uint64_t steps = 0;
+  std::string source;  // "train.py:57", the user's own line; empty: not known
+};
+
 struct TraceOptions {
   std::vector<std::string> command;  // program and arguments; the Python for the next two
   std::string function;              // "module:name" that the tracer itself calls; empty: none
@@ -27,10 +34,15 @@ struct TraceOptions {
   std::string variant;  // "plan,bf16": what plans are told of and what is switched on; empty: none
   std::string gpu;      // "NVIDIA H200,9.0,150110011392": name, capability, bytes in all
   std::string event_file;  // absolute path, replaced; empty: a file that goes with the answer
+  uint64_t seconds = 0;    // time limit: the tracer ends the program, which says at which line; 0: none
+  // About every second.
+  std::function<void(double seconds, const TraceProgress& progress)> watch;
 };
 
 struct TracedRun {
   int exit_code = 0;  // 128 + signal where one ended it
+  bool timed_out = false;  // made to end: the tracer itself did not come to it
+  TraceProgress progress;  // the last
   // What it wrote; null where no Python below this command read the tracer and imported torch.
   std::shared_ptr<const ByteSource> events;
   std::string said;  // what it wrote last, up to 256 KiB

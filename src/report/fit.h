@@ -78,7 +78,8 @@ struct FitView {
 
 // Why a program could not be traced. Texts: "fit.stop.<kind>", "fit.next.<next>".
 struct FitFailure {
-  std::string kind;    // "no_torch", "no_step", "failed", "cut_off", "no_storage"
+  // "no_torch", "no_step", "failed", "cut_off", "no_storage", "timed_out"
+  std::string kind;
   std::string next;    // what to do instead
   std::string detail;  // what the program said last: an exception, or its last line
   std::string source;  // where; empty: not known

@@ -28,7 +28,9 @@ class FailurePainter : private Screen {
 
   std::string paint() {
     flow(say("fit.stop." + failure_.kind, arguments()), "cufit: ", "  ");
-    if (!failure_.detail.empty()) {
+    if (failure_.kind == "timed_out") {
+      flow(last_place(), "  ", "  ");
+    } else if (!failure_.detail.empty()) {
       const std::string place = failure_.source.empty()
                                     ? std::string()
                                     : say("fit.at", {{"source", printable(failure_.source)}});
@@ -46,6 +48,13 @@ class FailurePainter : private Screen {
     return {{"program", printable(failure_.program)},
             {"code", std::to_string(failure_.exit_code)},
             {"batch", failure_.batch ? std::to_string(*failure_.batch) : ""}};
+  }
+
+  // `detail` is here a function of a library, below the user's line.
+  std::string last_place() const {
+    if (failure_.source.empty()) return say("fit.last_place.unknown");
+    return say(failure_.detail.empty() ? "fit.last_place.line" : "fit.last_place.inside",
+               {{"source", printable(failure_.source)}, {"detail", printable(failure_.detail)}});
   }
 
   void learned() {

@@ -115,6 +115,19 @@ failing.note("no_fake_kernel", "mylib::fast_norm", "train.py:21")
 failing.note("error", "RuntimeError: mylib::fast_norm has no fake kernel", "train.py:21")
 failing.end(2)
 
+stuck = Events("stuck-8", batch=8, batch_found=8)
+weights(stuck)
+stuck.note("timed_out", "readinto (socket.py:718)", "train.py:17")
+stuck.end(2)
+
+slow = Events("slow-8", batch=8, batch_found=8)
+weights(slow)
+held = []
+for _ in range(2):
+    step(slow, 8, held)
+slow.note("timed_out", "", "train.py:21")
+slow.end(2)
+
 late = Events("late-8", batch=8, batch_found=8)
 weights(late)
 held = []

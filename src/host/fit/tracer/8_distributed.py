@@ -60,7 +60,10 @@ def patch_parallel(tracer):
                 return None
             groups = torch.distributed._compute_bucket_assignment_by_size(tensors, limits, self.sparse[::-1])
             groups = groups[0] if isinstance(groups, tuple) else groups
-            return [torch.empty(sum(tensors[i].numel() for i in group), dtype=tensors[group[0]].dtype, device=tensors[group[0]].device) for group in groups]
+            buckets = [torch.empty(sum(tensors[i].numel() for i in group), dtype=tensors[group[0]].dtype, device=tensors[group[0]].device) for group in groups]
+            for bucket in buckets:
+                tracer.categorise(bucket, GRADIENT)
+            return buckets
 
         def _rebuild_buckets(self):
             self.passes += 1
