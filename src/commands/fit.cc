@@ -27,11 +27,12 @@ constexpr Option k_options[] = {
     {"--gpu", "NAME|GIB|all", "", true, ""},
     {"--batch", "N|auto", "", false, ""},
     {"--batch-arg", "TEXT", "", false, ""},
+    {"--seq", "N", "", false, ""},
+    {"--seq-arg", "TEXT", "", false, ""},
     {"--function", "MODULE:NAME", "", false, ""},
     {"--steps", "N", "", false, ""},
     {"--timeout", "SECONDS", "", false, ""},
     {"--train", "HOW", "", false, ""},
-    {"--seq", "N", "", false, ""},
     {"--res", "PIXELS", "", false, ""},
     {"--dtype", "TYPE", "", false, "bf16 fp16 fp32"},
     {"--optimizer", "NAME", "", false, "adamw adamw8bit sgd"},
@@ -334,7 +335,8 @@ int run_fit(const Arguments& arguments) {
   if (calibrates(arguments))
     if (const Result<uint64_t> batch = calibrated_batch(arguments); !batch)
       return give_up(batch.error());
-  Result<FitTraces> traces = fit_traces(arguments, pretended(card, knowledge));
+  Result<FitTraces> traces = fit_traces(
+      arguments, {pretended(card, knowledge), cudnn_devices(card, *gpus, knowledge)});
   if (!traces && traces.error().code == Code::cancelled) return k_interrupted;
   if (!traces) return give_up(traces.error());
   if (traces->failure) return tell_failure(*traces->failure, arguments);

@@ -21,12 +21,13 @@ void each_value(std::vector<std::string>& command, const std::string& name, cons
 
 }  // namespace
 
-Result<BatchArgument> parse_batch_argument(const std::string& text) {
+Result<BatchArgument> parse_batch_argument(const std::string& text, const std::string& of) {
+  const bool batch = of == "batch-arg";
   const auto wrong = [&] {
-    return fail(Code::usage,
-                format("`--batch-arg \"{}\"`: the option that sets the batch size in your program, "
-                       "with {{}} for the number: --batch-arg \"--batch-size {{}}\"",
-                       text));
+    return fail(Code::usage, format("`--{} \"{}\"`: the option that sets the {} in your program, "
+                                    "with {{}} for the number: --{} \"--{} {{}}\"",
+                                    of, text, batch ? "batch size" : "length of a sequence", of,
+                                    batch ? "batch-size" : "max-length"));
   };
   const std::string_view trimmed = trim(text);
   const size_t hole = trimmed.find("{}");

@@ -18,8 +18,9 @@ struct BatchArgument {
   std::string before, after;  // of the number within the value: "" and "" for "{}"
 };
 
-// Error{usage}: no {}, more than one, or no name before it.
-Result<BatchArgument> parse_batch_argument(const std::string& text);
+// `of`: the option of cufit that says it. Error{usage}: no {}, more than one, or no name before it.
+Result<BatchArgument> parse_batch_argument(const std::string& text,
+                                           const std::string& of = "batch-arg");
 
 // The batch size that stands in the command; nullopt where the option does not, or holds no number.
 std::optional<uint64_t> batch_in(const std::vector<std::string>& command,

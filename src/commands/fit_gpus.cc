@@ -18,6 +18,7 @@ using report::FitGpu;
 constexpr std::string_view k_default_card = "H200 SXM";
 // torch 2.x wheels of CUDA 12 have no kernels for older ones.
 constexpr ComputeCapability k_oldest{5, 0};
+constexpr size_t k_most_capabilities = 4;  // each costs cuDNN a second or more
 constexpr uint64_t k_most_bytes = uint64_t{1} << 40;  // "3091" is a name that was mistyped
 
 FitGpu card_of(const knowledge::Gpu& gpu, const knowledge::Knowledge& knowledge) {
@@ -118,6 +119,34 @@ std::string pretended(const FitGpu& card, const knowledge::Knowledge& knowledge)
   const knowledge::Gpu* gpu = knowledge.find_gpu(card.name);
   const std::string name(gpu != nullptr ? gpu->nvml_name : std::string_view(card.name));
   return format("{},{},{}", name, card.cc, card.total);
+}
+
+std::string cudnn_devices(const FitGpu& traced, const std::vector<FitGpu>& gpus,
+                          const knowledge::Knowledge& knowledge) {
+  std::vector<std::string_view> capabilities{traced.cc};
+  for (const FitGpu& gpu : gpus)
+    if (gpu.asked && !gpu.cc.empty() && capabilities.size() < k_most_capabilities &&
+        std::find(capabilities.begin(), capabilities.end(), gpu.cc) == capabilities.end())
+      capabilities.push_back(gpu.cc);
+  std::vector<std::string> out;
+  for (const std::string_view text : capabilities) {
+    const std::optional<ComputeCapability> cc = parse_compute_capability(text);
+    const auto row = std::find_if(
+        knowledge.gpu_properties.begin(), knowledge.gpu_properties.end(),
+        [text](const knowledge::GpuPropertiesRow& candidate) { return candidate.cc == text; });
+    if (!cc || row == knowledge.gpu_properties.end()) continue;
+    out.push_back(format(
+        R"([{},{{"maxGridSize":[2147483647,65535,65535],"maxBlockSize":[1024,1024,64],"regsPerBlock":65536,)"
+        R"("multiProcessorCount":{},"warpSize":32,"maxSharedMemoryPerBlock":49152,)"
+        R"("maxSharedMemoryPerBlockOptin":{},"reservedSharedMemoryPerBlock":{},"maxRegistersPerSM":65536,)"
+        R"("maxCtasPerSM":{},"maxThreadsPerBlock":1024,"maxThreadsPerSM":{},"pciDeviceId":0,"isTccDriver":0,)"
+        R"("supportCoopLaunch":1,"totalGlobalMem":{},"smClockRateKHz":{},"memClockRateKHz":{},"l2CacheSize":{},)"
+        R"("cudaDeviceId":0,"deviceVer":{},"driverVer":13000,"deviceName":"NVIDIA GPU"}}])",
+        cc->major * 10 + cc->minor, row->multiprocessors, row->shared_kib * 1024,
+        row->reserved_shared, row->blocks, row->threads, traced.total, row->clock,
+        row->memory_clock, row->l2_kib * 1024, cc->major * 100 + cc->minor));
+  }
+  return "[" + join(out, ",") + "]";
 }
 
 }  // namespace cufit::commands

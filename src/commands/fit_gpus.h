@@ -32,4 +32,9 @@ std::string pretended(const report::FitGpu& card, const knowledge::Knowledge& kn
 // What is asked of the model about this card, without a bound.
 fit::Setup on_card(fit::Setup setup, const report::FitGpu& card);
 
+// [[90, {..}], ..]: a GPU of the traced card's compute capability and of up to three others that were
+// asked for, as cuDNN wants them described. Other cards of a capability get the same answers.
+std::string cudnn_devices(const report::FitGpu& traced, const std::vector<report::FitGpu>& gpus,
+                          const knowledge::Knowledge& knowledge);
+
 }  // namespace cufit::commands

@@ -25,6 +25,7 @@ constexpr size_t k_most_kept_bytes = 1u << 30;
 constexpr uint64_t k_seconds = 600, k_most_seconds = 7 * 86400;
 constexpr double k_told_seconds = 30;  // between two lines of where the program is
 constexpr uint64_t k_steps = 3, k_least_steps = 2, k_most_steps = 100;
+constexpr uint64_t k_most_tokens = 1u << 24;
 
 // As if the tracer had said it.
 void set_fact(TraceEvents& events, const std::string& key, const std::string& value) {
@@ -75,8 +76,9 @@ void keep_micro_batches_apart(FitTraces& out, bool plan) {
 
 class Tracing {
  public:
-  Tracing(const Arguments& arguments, const std::string& gpu) : arguments_(arguments) {
-    options_.gpu = gpu;
+  Tracing(const Arguments& arguments, const TracedGpu& gpu) : arguments_(arguments) {
+    options_.gpu = gpu.card;
+    options_.cudnn = gpu.cudnn;
     if (arguments.has("plan")) options_.variant = k_plan_variant;
   }
 
@@ -137,10 +139,28 @@ class Tracing {
       out_.program = std::move(model.title);
       return {};
     }
+    if (Result<void> read = read_sequence(); !read) return read.error();
     std::vector<std::string> words;
     for (const std::string& word : command_) words.push_back(typed(word));
     if (!options_.function.empty()) words.push_back(shell_word(options_.function));
     out_.program = join(words, " ");
+    return {};
+  }
+
+  // The length of a sequence is written into the command, or the tracer sets it.
+  Result<void> read_sequence() {
+    if (!arguments_.has("seq")) {
+      if (!arguments_.has("seq-arg")) return {};
+      return fail(Code::usage, "`--seq-arg` says how, `--seq N` how long");
+    }
+    options_.seq = parse_uint(arguments_.get("seq"));
+    if (!options_.seq || *options_.seq == 0 || *options_.seq > k_most_tokens)
+      return fail(Code::usage, format("`--seq {}`: a number of tokens from 1 to {}",
+                                      arguments_.get("seq"), k_most_tokens));
+    if (!arguments_.has("seq-arg")) return {};
+    CUFIT_TRY(argument, parse_batch_argument(arguments_.get("seq-arg"), "seq-arg"));
+    command_ = with_batch(command_, argument, *options_.seq);
+    options_.seq.reset();
     return {};
   }
 
@@ -251,6 +271,7 @@ class Tracing {
                         {"source", progress.source}}));
     };
     CUFIT_TRY(run, host::traced_run(options_, interrupts_));
+    options_.cudnn.clear();  // the first trace has asked for all batch sizes
     std::optional<TraceEvents> events;
     if (run.events && !folder_.empty()) complain(message("kept", {{"path", options_.event_file}}));
     if (run.events) {
@@ -357,7 +378,7 @@ Result<FitTraces> read_files(const std::vector<std::string>& paths, bool plan) {
 
 }  // namespace
 
-Result<FitTraces> fit_traces(const Arguments& arguments, const std::string& gpu) {
+Result<FitTraces> fit_traces(const Arguments& arguments, const TracedGpu& gpu) {
   std::vector<std::string> files = arguments.all("events");
   if (files.empty() && arguments.all("COMMAND").empty() && !arguments.has("function"))
     return fail(Code::usage,
@@ -365,7 +386,7 @@ Result<FitTraces> fit_traces(const Arguments& arguments, const std::string& gpu)
   if (!asks_for_model(arguments))
     if (Result<void> good = without_model(arguments); !good) return good.error();
   if (files.empty() || asks_for_model(arguments)) return Tracing(arguments, gpu).run();
-  for (const char* option : {"batch-arg", "function", "steps", "keep", "timeout"})
+  for (const char* option : {"batch-arg", "seq", "seq-arg", "function", "steps", "keep", "timeout"})
     if (arguments.has(option))
       return fail(Code::usage,
                   format("`--events` starts no program: `--{}` does not go with it", option));

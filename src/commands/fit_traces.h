@@ -30,8 +30,13 @@ struct FitTraces {
   std::vector<VariantTraces> variants;
 };
 
-// `gpu`: "NVIDIA H200,9.0,150110011392", the one to pretend. Error{usage} for options that do not
+struct TracedGpu {
+  std::string card;   // "NVIDIA H200,9.0,150110011392", the one to pretend
+  std::string cudnn;  // those for which cuDNN is asked (fit_gpus.h)
+};
+
+// Error{usage} for options that do not
 // go together, Error{cancelled} where a signal asked cufit to end.
-Result<FitTraces> fit_traces(const Arguments& arguments, const std::string& gpu);
+Result<FitTraces> fit_traces(const Arguments& arguments, const TracedGpu& gpu);
 
 }  // namespace cufit::commands

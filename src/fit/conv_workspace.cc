@@ -29,9 +29,7 @@ std::string_view kind_of(const ConvShape& shape, ConvPass pass, const LibrarySet
   const bool has_tensor_cores =
       shape.bits == 16 || (shape.bits == 32 && setup.cc >= k_first_with_tf32);
   const bool of_weights = pass == ConvPass::weight_gradient;
-  // PyTorch has kernels of its own for most convolutions of one channel per group.
-  const bool depthwise = shape.groups > 1 && shape.groups == shape.channels;
-  if (depthwise) return shape.channels_last && of_weights ? "nhwc_depthwise_wgrad" : "depthwise";
+  if (is_depthwise(shape)) return shape.channels_last && of_weights ? "nhwc_depthwise_wgrad" : "depthwise";
   if (!has_tensor_cores) return "other";
   if (shape.groups > 1 && !shape.channels_last) return of_weights ? "grouped_wgrad" : "grouped";
   if (shape.channels_last) return shape.groups > 1 ? "nhwc_grouped" : "nhwc";
@@ -65,6 +63,24 @@ std::optional<ConvShape> conv_shape(std::span<const uint64_t> numbers) {
   return out;
 }
 
+bool is_depthwise(const ConvShape& shape) {
+  return shape.groups > 1 && shape.groups == shape.channels;
+}
+
+uint64_t depthwise_sums(const ConvShape& shape) {
+  const uint64_t sums[] = {shape.batch, 8, (shape.channels + 31) / 32 * 32, shape.kernel_pixels, 4};
+  return product(sums).value_or(k_most);
+}
+
+uint64_t bytes_of_input_and_output(const ConvShape& shape) {
+  return shape.batch * (shape.bits / 8) *
+         (shape.channels * shape.in_pixels + shape.outputs * shape.out_pixels);
+}
+
+uint64_t bytes_of_weights(const ConvShape& shape) {
+  return shape.channels * shape.outputs / shape.groups * shape.kernel_pixels * (shape.bits / 8);
+}
+
 SizeAt conv_workspace(const ConvShape& shape, ConvPass pass, const LibrarySetup& setup,
                       const knowledge::Knowledge& knowledge) {
   const std::string_view kind = kind_of(shape, pass, setup);
@@ -72,11 +88,8 @@ SizeAt conv_workspace(const ConvShape& shape, ConvPass pass, const LibrarySetup&
       knowledge.conv_workspaces.begin(), knowledge.conv_workspaces.end(),
       [kind](const knowledge::ConvWorkspaceRow& candidate) { return candidate.kind == kind; });
   if (row == knowledge.conv_workspaces.end()) return {};
-  const uint64_t bytes = shape.bits / 8;
-  const uint64_t io =
-      shape.batch * bytes * (shape.channels * shape.in_pixels + shape.outputs * shape.out_pixels);
-  const uint64_t weights =
-      shape.channels * shape.outputs / shape.groups * shape.kernel_pixels * bytes;
+  const uint64_t io = bytes_of_input_and_output(shape);
+  const uint64_t weights = bytes_of_weights(shape);
   const auto times = [](int64_t factor, uint64_t value) {
     return static_cast<uint64_t>(factor) * value;
   };
@@ -93,6 +106,7 @@ SizeAt conv_workspace(const ConvShape& shape, ConvPass pass, const LibrarySetup&
       out.point += fits ? std::min(shape.batch * weights, most) : most;
     }
   }
+  if (kind == "nhwc_depthwise_wgrad") out.point = depthwise_sums(shape);
   out.upper =
       times(row->upper_io, io) + times(row->upper_weights, weights) + times(row->upper_fixed, 1);
   out.upper = std::max(out.upper, out.point);

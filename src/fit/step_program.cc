@@ -272,9 +272,18 @@ Result<StepProgram> align(std::span<const TraceEvents> traces) {
   for (size_t i = 1; i < sorted.size(); ++i)
     if (std::optional<Difference> found = compare(sorted.front(), sorted[i]))
       differences.push_back(std::move(*found));
-  if (differences.empty()) return Builder(sorted).run();
+  CudnnAnswers cudnn;
+  for (const Traced& traced : sorted) cudnn.add(*traced.trace);
+  if (differences.empty()) {
+    StepProgram out = Builder(sorted).run();
+    out.cudnn = std::move(cudnn);
+    return out;
+  }
   std::vector<StepProgram> apart;
-  for (const Traced& traced : sorted) apart.push_back(Builder({&traced, 1}).run());
+  for (const Traced& traced : sorted) {
+    apart.push_back(Builder({&traced, 1}).run());
+    apart.back().cudnn = cudnn;
+  }
   StepProgram out = apart.back();
   out.differences = std::move(differences);
   out.apart = std::move(apart);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "fit/cudnn_answers.h"
 #include "formats/trace_events.h"
 
 namespace cufit::fit {
@@ -94,6 +95,7 @@ struct StepProgram {
   std::vector<uint64_t> traced_sizes;                  // batches.size() for each Size
   std::vector<Note> notes;                             // of all traces, each once
   std::vector<formats::TraceFact> facts;               // of the first trace
+  CudnnAnswers cudnn;                                  // of all traces
   uint32_t steps = 0;                                  // that ended
   bool complete = false;                               // all traces have their end
   formats::TraceEnd end = formats::TraceEnd::cut_off;  // the worst of the traces

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "base/number.h"
 #include "fit/attention_workspace.h"
 #include "fit/conv_workspace.h"
+#include "fit/cudnn_workspace.h"
 #include "fit/reduction_workspace.h"
 
 namespace cufit::fit {
@@ -55,6 +57,18 @@ uint32_t event_of(const StepProgram& program, size_t call) {
   return static_cast<uint32_t>(out);
 }
 
+// The last of the allocs side by side after a call, `before` of them left out: an operator with
+// several results makes them all before its kernel runs, and some of what it keeps after.
+uint32_t event_after_results(const StepProgram& program, size_t call, size_t before) {
+  size_t first = call;
+  while (first < program.events.size() && program.events[first].kind == StepEventKind::call) ++first;
+  size_t end = first;
+  while (end < program.events.size() && program.events[end].kind == StepEventKind::alloc &&
+         program.events[end].site == program.events[first].site)
+    ++end;
+  return static_cast<uint32_t>(end - first > before ? end - 1 - before : call);
+}
+
 class Model {
  public:
   Model(const StepProgram& program, const std::vector<SizeAt>& sizes, const LibrarySetup& setup,
@@ -84,7 +98,7 @@ class Model {
     if (op == "matmul_bias") return multiply(event, thread, true);
     if (op == "conv") return convolve(event, called, ConvPass::forward);
     if (op == "conv_dgrad") return convolve(event, called, ConvPass::data_gradient);
-    if (op == "rnn") return add(rnn_workspace(numbers_of(called), knowledge_), event, false);
+    if (op == "rnn") return recur(event, called);
     if (op == "reduce_rows")
       return add(reduction_workspace(numbers_of(called), setup_.multiprocessors),
                  event_of(program_, event), false);
@@ -93,7 +107,10 @@ class Model {
       return add({bytes, bytes}, event_of(program_, event), false);
     }
     if (op == "sdpa")
-      return add(attention_workspace(numbers_of(called)), event_of(program_, event), false);
+      return add(attention_workspace(numbers_of(called)),
+                 site.phase == TracePhase::backward ? event_after_results(program_, event, 0)
+                                                    : event_of(program_, event),
+                 false);
     if (op == "conv_wgrad") return convolve(event, called, ConvPass::weight_gradient);
   }
 
@@ -114,10 +131,29 @@ class Model {
     return numbers_;
   }
 
+  // Forward: before what is kept for backward. Backward has two: before the gradients of the weights
+  // are made, and after.
+  void recur(uint32_t event, const StepCall& called) {
+    const bool second = event > 0 && program_.events[event - 1].kind == StepEventKind::call &&
+                        program_.events[event - 1].site == program_.events[event].site;
+    add(rnn_workspace(numbers_of(called), knowledge_),
+        event_after_results(program_, event, second ? 0 : 1), false);
+  }
+
   void convolve(uint32_t event, const StepCall& called, ConvPass pass) {
-    const std::optional<ConvShape> shape = conv_shape(numbers_of(called));
+    const std::span<const uint64_t> numbers = numbers_of(called);
+    const std::optional<ConvShape> shape = conv_shape(numbers);
     if (!shape) return;
-    add(conv_workspace(*shape, pass, setup_, knowledge_), event_of(program_, event), false);
+    const std::optional<CudnnAnswer> answer = program_.cudnn.at(setup_.cc, pass, numbers);
+    SizeAt bytes = answer ? cudnn_workspace(*shape, pass, *answer, setup_, knowledge_)
+                          : conv_workspace(*shape, pass, setup_, knowledge_);
+    // Before it chooses, PyTorch tries all engines with a block for the one that asks for most.
+    if (answer && setup_.cudnn_benchmark) {
+      const std::vector<uint64_t> key(numbers.begin(), numbers.end());
+      if (tried_[static_cast<size_t>(pass)].insert(key).second) bytes.point = answer->most;
+      bytes.upper = std::max({bytes.upper, bytes.point, answer->most});
+    }
+    add(bytes, event_of(program_, event), false);
   }
 
   void add(const SizeAt& bytes, uint32_t event, bool kept) {
@@ -131,6 +167,7 @@ class Model {
   const SizeAt cublas_, cublaslt_;
   std::array<bool, 2> has_cublas_{}, has_cublaslt_{};
   std::vector<uint64_t> numbers_;
+  std::array<std::set<std::vector<uint64_t>>, 3> tried_;  // by pass
   std::vector<Workspace> out_;
 };
 

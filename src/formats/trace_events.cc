@@ -185,6 +185,8 @@ class Reader {
         return read_fact();
       case 10:
         return read_end();
+      case 12:
+        return read_convolution();
       default:
         return broken(format("a record of the unknown kind {}", kind));
     }
@@ -245,12 +247,8 @@ class Reader {
     return true;
   }
 
-  bool read_call() {
-    TraceCall call;
-    uint64_t count = 0;
-    if (!event_room() || !reference(call.site, out_.sites.size(), "site") || !number(count))
-      return false;
-    if (count > limits_.call_numbers) return broken(format("a call with {} numbers", count));
+  // Adds them to those of the file; all or none.
+  bool numbers(uint64_t count) {
     const size_t first = out_.numbers.size();
     if (first + count > std::min(limits_.numbers, k_max_number))
       return broken(format("more than {} numbers", limits_.numbers));
@@ -262,11 +260,68 @@ class Reader {
       }
       out_.numbers.push_back(value);
     }
+    return true;
+  }
+
+  bool read_call() {
+    TraceCall call;
+    uint64_t count = 0;
+    if (!event_room() || !reference(call.site, out_.sites.size(), "site") || !number(count))
+      return false;
+    if (count > limits_.call_numbers) return broken(format("a call with {} numbers", count));
+    const size_t first = out_.numbers.size();
+    if (!numbers(count)) return false;
     call.first = static_cast<uint32_t>(first);
     call.count = static_cast<uint32_t>(count);
     out_.events.push_back(
         {0, static_cast<uint32_t>(out_.calls.size()), call.site, TraceEventKind::call});
     out_.calls.push_back(call);
+    return true;
+  }
+
+  bool number_below(uint64_t& value, uint64_t end, std::string_view what) {
+    if (!number(value)) return false;
+    return value < end || broken(format("{} {}", what, value));
+  }
+
+  bool read_workspace(TraceWorkspace& out) {
+    const uint64_t end = limits_.workspace_bytes + 1;
+    uint64_t tile = 0, cluster = 0, divides = 0, engine = 0;
+    if (!number_below(out.batch, end, "a batch size of") ||
+        !number_below(out.bytes, end, "a workspace of bytes:") ||
+        !number_below(out.most, end, "a workspace of bytes:") ||
+        !number_below(tile, 1024, "a tile") || !number_below(cluster, 1024, "a cluster of blocks:") ||
+        !number_below(divides, 2, "a flag") || !number_below(engine, 1u << 16, "an engine"))
+      return false;
+    out.tile = static_cast<uint32_t>(tile);
+    out.cluster = static_cast<uint32_t>(cluster);
+    out.engine = static_cast<uint32_t>(engine);
+    out.divides = divides != 0;
+    return true;
+  }
+
+  bool read_convolution() {
+    TraceConvolution out;
+    uint64_t capability = 0, pass = 0, count = 0, workspaces = 0;
+    if (!room(out_.convolutions, limits_.rows, "convolutions") ||
+        !number_below(capability, 10000, "a compute capability of") ||
+        !number_below(pass, 3, "a pass") || !number(count))
+      return false;
+    if (count > limits_.call_numbers) return broken(format("a call with {} numbers", count));
+    out.first = static_cast<uint32_t>(out_.numbers.size());
+    if (!numbers(count) || !number(workspaces)) return false;
+    out.first_workspace = static_cast<uint32_t>(out_.workspaces.size());
+    for (uint64_t i = 0; i < workspaces; ++i) {
+      TraceWorkspace workspace;
+      if (!room(out_.workspaces, limits_.rows, "workspaces") || !read_workspace(workspace))
+        return false;
+      out_.workspaces.push_back(workspace);
+    }
+    out.capability = static_cast<uint32_t>(capability);
+    out.pass = static_cast<uint8_t>(pass);
+    out.count = static_cast<uint32_t>(count);
+    out.workspace_count = static_cast<uint32_t>(workspaces);
+    out_.convolutions.push_back(out);
     return true;
   }
 

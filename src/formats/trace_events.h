@@ -14,6 +14,12 @@
 //   8 note      kind text, detail text, source text: what could not be followed or was assumed
 //   9 fact      key text, value text
 //   10 end      byte: TraceEnd; nothing after it
+//   12 convolution  what cuDNN said of one: compute capability as 10 x major + minor; pass (0 forward,
+//               1 gradient of the data, 2 of the weights); n, the n numbers of its call with the batch
+//               size 0; m, and m times seven: batch size, bytes of the workspace of the engine that
+//               comes first, most bytes over all engines (0: not asked), TILE_SIZE + 1, thread blocks
+//               of a cluster (each 0: no such knob), 1 where the engine may divide its sums, its
+//               number among cuDNN's engines of this pass
 #pragma once
 
 #include <cstdint>
@@ -59,6 +65,19 @@ struct TraceCall {
   uint32_t first = 0, count = 0;  // of TraceEvents::numbers
 };
 
+struct TraceWorkspace {
+  uint64_t batch = 0, bytes = 0, most = 0;
+  uint32_t tile = 0, cluster = 0, engine = 0;
+  bool divides = false;
+};
+
+struct TraceConvolution {
+  uint32_t capability = 0;
+  uint8_t pass = 0;
+  uint32_t first = 0, count = 0;                      // of TraceEvents::numbers
+  uint32_t first_workspace = 0, workspace_count = 0;  // of TraceEvents::workspaces
+};
+
 struct TraceNote {
   uint32_t kind = 0, detail = 0, source = 0;  // of TraceEvents::texts
 };
@@ -75,6 +94,8 @@ struct TraceEvents {
   std::vector<TraceCall> calls;
   std::vector<uint64_t> numbers;
   std::vector<StorageCategory> categories;  // by storage; the last said
+  std::vector<TraceConvolution> convolutions;
+  std::vector<TraceWorkspace> workspaces;
   std::vector<TraceNote> notes;
   std::vector<TraceFact> facts;
   TraceEnd end = TraceEnd::cut_off;
@@ -92,11 +113,12 @@ struct TraceEvents {
 struct TraceLimits {
   ExpandLimits expand;
   uint64_t events = 1u << 26;      // 1.5 GiB of rows
-  uint64_t rows = 1u << 22;        // texts, sites, notes and facts, each
+  uint64_t rows = 1u << 22;        // texts, sites, notes, facts and workspaces, each
   uint64_t numbers = 1u << 26;     // of calls
   uint64_t call_numbers = 256;     // of one call
   uint64_t text_bytes = 1u << 16;  // of one text
   uint64_t all_text_bytes = 1u << 28;
+  uint64_t workspace_bytes = 1ull << 48;
   uint64_t live_bytes = 1ull << 56;  // that live at one moment: no sum overflows
 };
 

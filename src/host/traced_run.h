@@ -30,9 +30,11 @@ struct TraceOptions {
   std::string function;              // "module:name" that the tracer itself calls; empty: none
   std::string model;                 // JSON for the program of src/host/fit/model; empty: none
   std::optional<uint64_t> batch;     // to be set by the tracer; nullopt: the program's own
+  std::optional<uint64_t> seq;       // tokens of a sequence, likewise
   uint64_t steps = 0;
   std::string variant;  // "plan,bf16": what plans are told of and what is switched on; empty: none
   std::string gpu;      // "NVIDIA H200,9.0,150110011392": name, capability, bytes in all
+  std::string cudnn;    // JSON: GPUs for which cuDNN is asked; empty: it is not
   std::string event_file;  // absolute path, replaced; empty: a file that goes with the answer
   uint64_t seconds = 0;    // time limit: the tracer ends the program, which says at which line; 0: none
   // About every second.

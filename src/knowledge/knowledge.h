@@ -140,6 +140,25 @@ struct ConvWorkspaceRow {
   int64_t upper_io, upper_weights, upper_fixed;
   std::string_view basis;
 };
+struct ConvTileRow {
+  int64_t knob;           // TILE_SIZE of one of cuDNN's engines
+  int64_t rows, columns;  // of a thread block's part of the result
+  std::string_view basis;
+};
+struct ConvClusterRow {
+  int64_t blocks;   // of a cluster
+  int64_t at_once;  // that run on 132 multiprocessors
+  std::string_view basis;
+};
+// A GPU as cuDNN wants it described.
+struct GpuPropertiesRow {
+  std::string_view cc;
+  int64_t multiprocessors;
+  int64_t shared_kib, reserved_shared;  // of a block: KiB that it may ask for, bytes that CUDA takes
+  int64_t blocks, threads;              // of a multiprocessor
+  int64_t clock, memory_clock;          // kHz
+  int64_t l2_kib;
+};
 struct RnnWorkspaceRow {
   int64_t outputs, inputs, weights, states;  // how often the bytes of each
   int64_t fixed, upper_fixed;
@@ -265,6 +284,9 @@ struct Knowledge {
   std::span<const CublasWorkspaceRow> cublas_workspaces;
   std::span<const CublasltWorkspaceRow> cublaslt_workspaces;
   std::span<const ConvWorkspaceRow> conv_workspaces;
+  std::span<const ConvTileRow> conv_tiles;
+  std::span<const ConvClusterRow> conv_clusters;
+  std::span<const GpuPropertiesRow> gpu_properties;
   std::span<const RnnWorkspaceRow> rnn_workspaces;
   std::span<const UnseenRequestsRow> unseen_requests;
   std::span<const GpuComputeRow> gpu_compute;

@@ -74,6 +74,16 @@ class TraceWriter {
     kind(9);
     for (const uint32_t one : texts) number(one);
   }
+  // What cuDNN said: `rows` of batch size, bytes, most bytes, tile, cluster, flag, engine.
+  void convolution(uint64_t capability, uint64_t pass, const std::vector<uint64_t>& numbers,
+                   const std::vector<std::vector<uint64_t>>& rows) {
+    kind(12);
+    for (const uint64_t value : {capability, pass, uint64_t{numbers.size()}}) number(value);
+    for (const uint64_t value : numbers) number(value);
+    number(rows.size());
+    for (const std::vector<uint64_t>& row : rows)
+      for (const uint64_t value : row) number(value);
+  }
   void end(formats::TraceEnd end = formats::TraceEnd::steps_seen) {
     kind(10);
     kind(static_cast<uint8_t>(end));

@@ -26,6 +26,7 @@ TraceWriter small_trace() {
   out.free(c);
   out.mark(TraceMark::step_ends);
   out.note("data_dependent", "aten::item", "train.py:60");
+  out.convolution(90, 2, {16, 0, 64}, {{8, 4096, 0, 6, 3, 1, 65}, {16, 8192, 9000, 0, 0, 0, 40}});
   out.end(TraceEnd::script_ended);
   return out;
 }
@@ -58,6 +59,35 @@ TEST(TraceEvents, ReadsEveryKindOfRecord) {
   EXPECT_EQ(got.events[6].index, 2u);
   ASSERT_EQ(got.notes.size(), 1u);
   EXPECT_EQ(got.texts[got.notes[0].detail], "aten::item");
+  ASSERT_EQ(got.convolutions.size(), 1u);
+  EXPECT_EQ(got.convolutions[0].capability, 90u);
+  EXPECT_EQ(got.convolutions[0].pass, 2u);
+  EXPECT_EQ(got.numbers[got.convolutions[0].first + 2], 64u);
+  ASSERT_EQ(got.workspaces.size(), 2u);
+  EXPECT_EQ(got.workspaces[0].bytes, 4096u);
+  EXPECT_TRUE(got.workspaces[0].divides);
+  EXPECT_EQ(got.workspaces[0].engine, 65u);
+  EXPECT_EQ(got.workspaces[1].most, 9000u);
+  EXPECT_FALSE(got.workspaces[1].divides);
+}
+
+TEST(TraceEvents, RefusesWhatNoCudnnSays) {
+  const auto with = [](uint64_t pass, std::vector<uint64_t> row) {
+    TraceWriter out(8);
+    out.convolution(90, pass, {16, 0}, {std::move(row)});
+    return out.bytes();
+  };
+  EXPECT_TRUE(read_trace(with(1, {8, 1, 0, 1, 1, 1, 0})));
+  for (const std::string& wrong :
+       {with(3, {8, 1, 0, 1, 1, 1, 0}), with(1, {uint64_t{1} << 50, 1, 0, 1, 1, 1, 0}),
+        with(1, {8, uint64_t{1} << 60, 0, 1, 1, 1, 0}), with(1, {8, 1, 0, 5000, 1, 1, 0}),
+        with(1, {8, 1, 0, 1, 1, 2, 0})})
+    EXPECT_NE(message(wrong), "read");
+  TraceLimits few;
+  few.rows = 1;
+  TraceWriter out(8);
+  out.convolution(90, 0, {16, 0}, {{8, 1, 0, 0, 0, 0, 0}, {16, 1, 0, 0, 0, 0, 0}});
+  EXPECT_NE(message(out.bytes(), few), "read");
 }
 
 TEST(TraceEvents, FreesSideBySideAreInOneOrder) {

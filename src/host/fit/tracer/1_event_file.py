@@ -18,6 +18,7 @@ class EventFile:
     """Records as `formats/trace_events.h` tells them; every number a LEB128 varint."""
 
     TEXT, SITE, ALLOC, FREE, MARK, CALL, CATEGORY, NOTE, FACT, END = range(1, 11)
+    CONVOLUTION = 12
 
     def __init__(self, path):
         self.path = path
@@ -30,6 +31,7 @@ class EventFile:
         self.lock = threading.RLock()  # texts, and which file: another thread may end it (7_watch.py)
         self.storages = 0
         self.closed = False
+        self.before_end = []  # called once
 
     def _write(self, kind, *numbers):
         if self.closed:
@@ -104,8 +106,14 @@ class EventFile:
     def fact(self, key, value):
         self._write(self.FACT, self.text(key), self.text(str(value)))
 
+    # `row`: for each batch size that and the six numbers of Cudnn.ask.
+    def convolution(self, capability, way, numbers, row):
+        self._write(self.CONVOLUTION, capability, way, len(numbers), *numbers, len(row), *[number for answer in row for number in answer])
+
     def end(self, reason):
         if not self.closed and self.begin():
+            while self.before_end and threading.current_thread() is threading.main_thread():
+                self.before_end.pop()()
             self._write(self.END, reason)
             self.closed = True
             self.out.close()
@@ -133,9 +141,10 @@ SEEN, ENDED, FAILED = range(3)
 
 
 def settings():
-    keys = "OUT", "BATCH", "STEPS", "FUNCTION", "SCRATCH", "GPU", "VARIANT", "DEADLINE", "PROGRESS"
+    keys = "OUT", "BATCH", "STEPS", "FUNCTION", "SCRATCH", "GPU", "VARIANT", "CUDNN", "SEQ", "DEADLINE", "PROGRESS"
     value = {key: os.environ.get("CUFIT_FIT_" + key) for key in keys}
     value["BATCH"] = int(value["BATCH"]) if value["BATCH"] else None
+    value["SEQ"] = int(value["SEQ"]) if value["SEQ"] else None
     value["STEPS"] = int(value["STEPS"] or 3)
     name, capability, total = (value["GPU"] or "NVIDIA H200,9.0,150110011392").rsplit(",", 2)
     value["GPU"] = name, tuple(int(part) for part in capability.split(".")), int(total)

@@ -25,6 +25,8 @@ class Tracer:
         self.counting = False  # what the operators of a step move
         self.dropout_state = None
         self.sources = {}
+        self.cudnn = None
+        self.sequences = None  # shortest and longest of the batches
 
     # The user's own line: the innermost frame that is in no library.
     def source(self):
@@ -114,6 +116,55 @@ class Tracer:
             if number is not None:
                 self.file.category(number, category)
 
+    def convolution(self, way, dtype, numbers):
+        if not self.wanted["CUDNN"]:
+            return
+        if self.cudnn is None:
+            import json
+            setting = self.torch.backends.cudnn
+            self.cudnn = CudnnAnswers(json.loads(self.wanted["CUDNN"]), setting.allow_tf32, setting.deterministic, setting.benchmark)
+            self.file.before_end.append(lambda: self.steps and self.cudnn.write(self.file))
+        kind = str(dtype).partition(".")[2]
+        if kind in Cudnn.TYPES and self.torch.backends.cudnn.enabled:
+            self.cudnn.saw(way, kind, numbers)
+
+    # A batch of a DataLoader with its sequences at the length that was asked for: rows of whole numbers (tokens, masks, labels)
+    # of one common length, repeated or cut. Tells the length that it had, and whether it varied.
+    def lengths(self, place):
+        torch = self.torch
+        wanted = self.wanted["SEQ"]
+
+        def each(value, do):
+            if isinstance(value, torch.Tensor):
+                whole = value.dim() == 2 and value.shape[1] > 1 and not value.is_floating_point() and not value.is_complex()
+                return do(value) if whole else value
+            if hasattr(value, "keys") and hasattr(value, "__setitem__"):
+                for key in list(value.keys()):
+                    value[key] = each(value[key], do)
+                return value
+            if type(value) in (list, tuple):
+                return type(value)(each(item, do) for item in value)
+            return value
+
+        def resized(batch):
+            seen = []
+            each(batch, lambda rows: (seen.append(rows.shape[1]), rows)[1])
+            if not seen:
+                return batch
+            length = max(set(seen), key=seen.count)
+            if self.sequences is None:
+                self.sequences = (length, length)
+                self.file.fact("seq_found", length)
+                self.file.fact("seq_from", place)
+            elif not wanted:
+                self.sequences = min(self.sequences[0], length), max(self.sequences[1], length)
+            if wanted and length != wanted:
+                at = torch.arange(wanted) % length
+                batch = each(batch, lambda rows: rows[:, at] if rows.shape[1] == length else rows)
+            return batch
+
+        return resized
+
     # -- steps
 
     def step_begins(self):
@@ -156,6 +207,10 @@ class Tracer:
         torch = self.torch
         self.file.fact("cudnn_benchmark", int(torch.backends.cudnn.benchmark))
         self.file.fact("allow_tf32", int(torch.backends.cuda.matmul.allow_tf32))
+        if self.sequences and self.sequences[0] != self.sequences[1]:
+            self.file.note("assumed", "the sequences of the batches were of %d to %d tokens; --seq N answers for one length" % self.sequences, "")
+        if self.wanted["SEQ"] and not self.sequences and not self.by_function:
+            self.file.note("assumed", "--seq %d: no DataLoader gave rows of tokens, so their length was left as it is" % self.wanted["SEQ"], "")
         self.file.end(reason)
         sys.stdout.flush()
         sys.stderr.flush()

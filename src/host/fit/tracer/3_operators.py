@@ -219,8 +219,10 @@ def tell_call(tracer, func, args, kwargs, out, site):
         for kind, wanted in ((1, mask[0]), (2, mask[1])):
             if wanted:
                 conv(tracer, site, kind, x, w, grad, stride, padding, dilation, transposed, groups)
-    elif name == "aten::sum" and len(args) > 1 and args[0].dim() == 2 and list(args[1] or ()) == [0] and args[0].is_contiguous():
-        tracer.file.call(tracer.file.site("reduce_rows", "", tracer.source(), tracer.phase), list(args[0].shape))
+    elif name in ("aten::sum", "aten::mean") and len(args) > 1 and args[1]:
+        numbers = rows_and_columns(args[0], args[1])
+        if numbers:
+            tracer.file.call(tracer.file.site("reduce_rows", "", tracer.source(), tracer.phase), numbers)
     elif name == "aten::_safe_softmax":  # which rows are masked whole
         tracer.file.call(tracer.file.site("temporary", "", tracer.source(), tracer.phase), [args[0].numel()])
     elif name == "aten::_softmax_backward_data":  # gradient times output
@@ -240,6 +242,23 @@ def tell_call(tracer, func, args, kwargs, out, site):
             with_bias = name == "aten::addmm" and args[0].dim() == 1
             tracer.file.call(tracer.file.site("matmul_bias" if with_bias else "matmul", "", tracer.source(), tracer.phase),
                              [a.element_size() * 8, tf32, batch, a.shape[-2], b.shape[-1], a.shape[-1]])
+
+
+# Of a sum over all but the innermost dimensions in memory; None for another.
+def rows_and_columns(tensor, over):
+    over = {int(dimension) % max(tensor.dim(), 1) for dimension in over}
+    order = sorted((d for d in range(tensor.dim()) if tensor.shape[d] > 1), key=tensor.stride)
+    kept = [d for d in order if d not in over]
+    if not kept or len(kept) == len(order) or order[:len(kept)] != kept:
+        return None
+    size = columns = 1
+    for at, dimension in enumerate(order):
+        if tensor.stride(dimension) != size:
+            return None
+        size *= int(tensor.shape[dimension])
+        if at < len(kept):
+            columns = size
+    return [size // columns, columns]
 
 
 ATTENTION_BACKWARD = {"aten::_scaled_dot_product_flash_attention_backward": 0, "aten::_scaled_dot_product_efficient_attention_backward": 1,
@@ -263,8 +282,9 @@ def conv(tracer, site, kind, x, w, y, stride, padding, dilation, transposed, gro
     last = int(x.is_contiguous(memory_format=tracer.torch.channels_last) and not x.is_contiguous()) if spatial == 2 else 0
     name = ("conv", "conv_dgrad", "conv_wgrad")[kind]
     place = tracer.file.site(name, tracer.modules[-1] if tracer.modules else "", tracer.source(), tracer.phase)
-    tracer.file.call(place, [x.element_size() * 8, x.shape[0], x.shape[1], y.shape[1], groups, int(transposed), last, spatial]
-                     + [int(v) for v in x.shape[2:]] + [int(v) for v in y.shape[2:]] + [int(v) for v in w.shape[2:]]
-                     + each(stride) + each(padding) + each(dilation))
+    numbers = [x.element_size() * 8, x.shape[0], x.shape[1], y.shape[1], groups, int(transposed), last, spatial]
+    numbers += [int(v) for v in (*x.shape[2:], *y.shape[2:], *w.shape[2:])] + each(stride) + each(padding) + each(dilation)
+    tracer.file.call(place, numbers)
+    tracer.convolution(kind, x.dtype, [int(v) for v in numbers])
 
 

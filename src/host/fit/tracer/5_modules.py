@@ -207,6 +207,10 @@ def patch_loaders(tracer):
             real(self, dataset, batch_size, shuffle, sampler, batch_sampler, 0, *args, **kwargs)
         finally:
             inside.pop()
+        if batch_size is not None or batch_sampler is not None:
+            lengths = tracer.lengths(tracer.source())
+            collate = self.collate_fn
+            self.collate_fn = lambda samples: lengths(collate(samples))
 
     def sampler_init(self, sampler, batch_size, drop_last, *args, **kwargs):
         if not inside and isinstance(batch_size, int):

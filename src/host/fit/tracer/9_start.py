@@ -54,7 +54,7 @@ def start():
     sys._cufit_tracers = tracers
 
 
-# `make_step(batch)` of the user's module gives a callable that does one training step.
+# `make_step(batch)`, with --seq `make_step(batch, seq)`, of the user's module gives a callable that does one training step.
 def run_function():
     wanted = settings()
     name, _, function = wanted["FUNCTION"].partition(":")
@@ -65,7 +65,8 @@ def run_function():
     tracer = sys._cufit_tracers[0]
     tracer.by_function = True
     tracer.file.fact("batch_from", "function")
-    step = getattr(importlib.import_module(name), function)(wanted["BATCH"])
+    make = getattr(importlib.import_module(name), function)
+    step = make(wanted["BATCH"], wanted["SEQ"]) if wanted["SEQ"] else make(wanted["BATCH"])
     for _ in range(wanted["STEPS"]):
         tracer.step_begins()
         step()
