@@ -78,7 +78,7 @@ class Tracing {
  public:
   Tracing(const Arguments& arguments, const TracedGpu& gpu) : arguments_(arguments) {
     options_.gpu = gpu.card;
-    options_.cudnn = gpu.cudnn;
+    cudnn_ = gpu.cudnn;
     if (arguments.has("plan")) options_.variant = k_plan_variant;
   }
 
@@ -270,8 +270,11 @@ class Tracing {
                         {"steps", std::to_string(progress.steps)},
                         {"source", progress.source}}));
     };
+    // The first trace of a program asks for all batch sizes.
+    const bool asked = asked_cudnn_ == options_.variant;
+    options_.cudnn = asked ? "" : cudnn_;
     CUFIT_TRY(run, host::traced_run(options_, interrupts_));
-    options_.cudnn.clear();  // the first trace has asked for all batch sizes
+    asked_cudnn_ = options_.variant;
     std::optional<TraceEvents> events;
     if (run.events && !folder_.empty()) complain(message("kept", {{"path", options_.event_file}}));
     if (run.events) {
@@ -321,6 +324,8 @@ class Tracing {
 
   const Arguments& arguments_;
   host::TraceOptions options_;
+  std::string cudnn_;                        // the GPUs for which it is asked
+  std::optional<std::string> asked_cudnn_;  // the last variant of the program that it was asked for
   std::vector<std::string> command_;
   std::optional<BatchArgument> argument_;
   std::optional<uint64_t> asked_;

@@ -14,6 +14,7 @@ constexpr uint64_t k_cublas_leaves = 400;  // bytes that its engines ask for
 constexpr uint64_t k_most_batches_of_cublas = 10;
 // Where an image has few channels the first engine of cuDNN's own for fp32 goes before cuBLAS.
 constexpr uint32_t k_few_channels = 32, k_engine_of_few_channels = 40;
+constexpr uint64_t k_fewest_of_unaligned = 8;
 // Of cuBLAS's sums in parts, channels last.
 constexpr uint64_t k_parts = 14, k_parts_most = 4u << 20, k_parts_upper = 32;
 // A tile of fp32 of 128 x 256 for each multiprocessor, and what stands between.
@@ -94,7 +95,8 @@ SizeAt pointwise(const ConvShape& shape, ConvPass pass, const CudnnAnswer& answe
             std::max({answer.upper, io, k_parts_upper * sums})};
   }
   const bool unaligned =
-      shape.channels * bytes % k_wide_vector != 0 || shape.outputs * bytes % k_wide_vector != 0;
+      (shape.channels * bytes % k_wide_vector != 0 || shape.outputs * bytes % k_wide_vector != 0) &&
+      std::min(shape.channels, shape.outputs) >= k_fewest_of_unaligned;
   const bool few = bytes == 4 && shape.channels <= k_few_channels &&
                    answer.engine == k_engine_of_few_channels;
   // One product per sample, whose results are then summed; not where they are many more than what

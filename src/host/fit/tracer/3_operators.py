@@ -110,6 +110,15 @@ def make_mode(tracer):
     def last_first(tensor):
         return tensor.dim() in formats and tensor.is_contiguous(memory_format=formats[tensor.dim()]) and not tensor.is_contiguous()
 
+    # The fake kernel takes the format of the backend that torch would choose without a GPU.
+    def as_cudnn_has_it(func, args, out):
+        x, w = args[:2] if func is aten.convolution.default else args[1:3]
+        if not (last_first(x) or last_first(w)) or x.dtype == torch.float64:
+            return out
+        with fake:
+            again = lambda t: t if t is None or t.dim() != x.dim() else torch.empty_like(t, memory_format=formats[x.dim()])
+            return again(out) if isinstance(out, torch.Tensor) else tuple(again(t) for t in out)
+
     # Bytes that an operator takes for as long as it runs, to have its operands in one piece and in one memory format.
     def copied(func, args):
         if func is aten.convolution.default:
@@ -180,6 +189,8 @@ def make_mode(tracer):
                     tracer.file.note("no_fake_kernel", str(func), tracer.source())
                     raise
                 out = None
+            if func in (aten.convolution.default, aten.convolution_backward.default):
+                out = as_cudnn_has_it(func, args, out)
             if func is aten._cudnn_rnn.default and kwargs.get("train", args[12] if len(args) > 12 else True):
                 out = with_reserve(args, out)
             if values is not None:
@@ -279,7 +290,8 @@ MATMULS = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_addm
 def conv(tracer, site, kind, x, w, y, stride, padding, dilation, transposed, groups):
     spatial = x.dim() - 2
     each = lambda value: [int(v) for v in (list(value) * spatial if len(value) == 1 else value)]
-    last = int(x.is_contiguous(memory_format=tracer.torch.channels_last) and not x.is_contiguous()) if spatial == 2 else 0
+    images = tracer.torch.channels_last
+    last = int(spatial == 2 and any(t.is_contiguous(memory_format=images) and not t.is_contiguous() for t in (x, w)))
     name = ("conv", "conv_dgrad", "conv_wgrad")[kind]
     place = tracer.file.site(name, tracer.modules[-1] if tracer.modules else "", tracer.source(), tracer.phase)
     numbers = [x.element_size() * 8, x.shape[0], x.shape[1], y.shape[1], groups, int(transposed), last, spatial]
