@@ -300,7 +300,16 @@ class Reader {
     return true;
   }
 
+  // What was read of one that is cut off is left out.
   bool read_convolution() {
+    const size_t numbers_before = out_.numbers.size(), rows_before = out_.workspaces.size();
+    if (whole_convolution()) return true;
+    out_.numbers.resize(numbers_before);
+    out_.workspaces.resize(rows_before);
+    return false;
+  }
+
+  bool whole_convolution() {
     TraceConvolution out;
     uint64_t capability = 0, pass = 0, count = 0, workspaces = 0;
     if (!room(out_.convolutions, limits_.rows, "convolutions") ||

@@ -157,8 +157,7 @@ class Cudnn:
         return None if first is None else (first[0], most, *first[1:])
 
 
-# The convolutions of a trace, each asked at the batch sizes around the traced one. In a process of its own: what happens there
-# happens to no trace.
+# The convolutions of a trace, each asked at the batch sizes around the traced one.
 class CudnnAnswers:
     SECONDS = 25
 
@@ -222,37 +221,55 @@ class CudnnAnswers:
                 if row:
                     yield capability, way, numbers, sorted(row.values())
 
+    # Asked in a process of its own: what happens there happens to no trace, and a driver that this one has begun to use knows
+    # no forks.
     def write(self, file):
         if not self.wanted or not self.devices:
             return
-        import ctypes
         import json
-        import signal
-        import time
-        reading, writing = os.pipe()
-        child = os.fork()
-        if child == 0:
+        import subprocess
+        library = loaded_library("libcudnn.so.9")
+        if not library:
+            return
+        wanted = [(way, kind, numbers, sorted(batches)) for (way, kind, numbers), batches in self.wanted.items()]
+        question = json.dumps([self.devices, self.rules, self.benchmark, wanted])
+        command = [sys.executable, "-S", "-E", os.path.abspath(__file__), "--cudnn", library]
+        try:
+            asked = subprocess.run(command, input=question.encode(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                   env={**os.environ, "CUDA_VISIBLE_DEVICES": ""}, timeout=self.SECONDS + 5)
+        except (OSError, subprocess.TimeoutExpired):
+            return
+        for line in asked.stdout.splitlines():
             try:
-                for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
-                    signal.signal(number, signal.SIG_DFL)
-                signal.alarm(self.SECONDS + 5)
-                os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-                cudnn = Cudnn(ctypes.CDLL("libcudnn.so.9"))  # torch has loaded it
-                if cudnn.library.cudnnGetVersion() >= 90800:
-                    with os.fdopen(writing, "w") as out:
-                        for row in self.rows(cudnn, time.monotonic() + self.SECONDS):
-                            out.write(json.dumps(row) + "\n")
-                            out.flush()
-            finally:
-                os._exit(0)
-        os.close(writing)
-        with os.fdopen(reading) as answers:
-            for line in answers:
-                try:
-                    capability, way, numbers, row = json.loads(line)
-                except ValueError:  # it ended in the middle of a line
-                    break
-                file.convolution(capability, way, numbers, row)
-        os.waitpid(child, 0)
+                capability, way, numbers, row = json.loads(line)
+            except ValueError:  # it ended in the middle of a line
+                break
+            file.convolution(capability, way, numbers, row)
+
+
+def loaded_library(name):
+    try:
+        with open("/proc/self/maps") as maps:
+            for line in maps:
+                path = line.rstrip("\n").partition("/")[2]
+                if path.rpartition("/")[2].startswith(name):
+                    return "/" + path
+    except OSError:
+        pass
+    return ""
+
+
+def answer_for_cudnn(path):
+    import ctypes
+    import json
+    import time
+    devices, rules, benchmark, wanted = json.load(sys.stdin)
+    cudnn = Cudnn(ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL))
+    if cudnn.library.cudnnGetVersion() < 90800:
+        return
+    answers = CudnnAnswers(devices, *rules, benchmark)
+    answers.wanted = {(way, kind, tuple(numbers)): set(batches) for way, kind, numbers, batches in wanted}
+    for row in answers.rows(cudnn, time.monotonic() + answers.SECONDS):
+        sys.stdout.write(json.dumps(row) + "\n")
 
 
