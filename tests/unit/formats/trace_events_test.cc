@@ -128,6 +128,7 @@ TEST(TraceEvents, CutOffAnywhereGivesWhatStandsBefore) {
     events = got->events.size();
     size_t numbers = 0;
     for (const TraceCall& call : got->calls) numbers += call.count;
+    for (const TraceConvolution& said : got->convolutions) numbers += said.count;
     EXPECT_EQ(got->numbers.size(), numbers) << "numbers of a call that was cut off";
   }
   EXPECT_EQ(events, 8u);
