@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "report/fit_charts.h"
 #include "report/fit_page_style.h"
+#include "report/fit_plans.h"
 #include "report/fit_words.h"
 #include "report/html_text.h"
 #include "report/marks.h"
@@ -38,6 +39,7 @@ class FitPage {
     parts();
     modules();
     timeline();
+    plans();
     all_cards();
     warnings();
     out_ += "<footer>" + escape_html(say("fit.page.made_by", {{"version", CUFIT_VERSION}})) +
@@ -200,6 +202,19 @@ class FitPage {
     out_ += "</ul>\n<p class=\"detail\">" +
             escape_html(say("fit.page.timeline_note", {{"events", thousands(timeline_.events)}})) +
             "</p></div></section>\n";
+  }
+
+  // As on a terminal: the lines are there to be copied.
+  void plans() {
+    Style style;
+    style.lang = lang_;
+    style.width = 100;
+    const std::string text = fit_plans_text(view_, style);
+    if (text.empty()) return;
+    section(say("fit.page.plans"));
+    out_ += "<div class=\"card\"><pre class=\"plans\"><code>" +
+            escape_html(text.substr(text.find_first_not_of('\n'))) +
+            "</code></pre></div></section>\n";
   }
 
   void all_cards() {

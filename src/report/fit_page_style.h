@@ -62,6 +62,7 @@ table.numbers td.wide{width:45%}
 table.numbers td:first-child{white-space:nowrap}table.numbers td.note{min-width:16em;color:var(--soft)}td .word{white-space:nowrap}
 td .word.ok{color:var(--ok)}td .word.broken{color:var(--broken)}
 .card>details{margin:0 0 8px}.key+details{margin-top:12px}
+pre.plans{overflow-x:auto}pre.plans code{white-space:pre;overflow-wrap:normal;font-size:13px}
 .warnings{margin:0;padding-left:20px}.warnings li{margin:4px 0;overflow-wrap:anywhere}
 @media (max-width:620px){svg.wide{display:none}svg.narrow{display:block}
 .legend li{grid-template-columns:26px 1fr auto 4em}.legend .beside{grid-column:2/-1}
