@@ -90,5 +90,27 @@ TEST(MeasuredRuns, NothingFitsThatDidNot) {
   EXPECT_GE(got.batch, 14u);
 }
 
+// Each event of a trace at 16 against what the traces at 2 and 4 say of it.
+TEST(MeasuredRuns, EventsAtAnotherBatchSizeAreTheTracedOnes) {
+  for (const char* model : {"lora", "unet"}) {
+    const StepProgram program = program_of(model, {2, 4});
+    const StepProgram other = program_of(model, {16});
+    ASSERT_TRUE(program.extrapolates()) << model;
+    ASSERT_EQ(program.events.size(), other.events.size()) << model;
+    const std::vector<SizeAt> sizes = sizes_at(program, 16).value();
+    const std::vector<SizeAt> traced = sizes_at(other, 16).value();
+    size_t allocs = 0;
+    for (size_t i = 0; i < program.events.size(); ++i) {
+      const StepEvent &got = program.events[i], &wanted = other.events[i];
+      ASSERT_EQ(got.kind, wanted.kind) << model << i;
+      if (got.kind != StepEventKind::alloc) continue;
+      ++allocs;
+      ASSERT_EQ(sizes[got.size].point, traced[wanted.size].point) << model << i;
+      ASSERT_EQ(sizes[got.size].upper, traced[wanted.size].point) << model << i;
+    }
+    EXPECT_EQ(allocs, model[0] == 'l' ? 8939u : 1137u);
+  }
+}
+
 }  // namespace
 }  // namespace cufit::fit
