@@ -23,7 +23,7 @@ struct Frame {
   unsigned ticks;
 };
 constexpr Frame k_wide{"wide", 900, 340, 8}, k_narrow{"narrow", 400, 320, 5};
-constexpr double k_left = 64, k_right = 16, k_top = 18, k_bottom = 44;
+constexpr double k_left = 76, k_right = 16, k_top = 18, k_bottom = 44;
 
 // Units of the picture from values; y grows downwards.
 class Plot {
