@@ -164,24 +164,9 @@ void answer(FitGpu& card, const Programs& programs, const Question& question) {
 
 // Cards that differ in name only are asked once: of `--gpu all` that is every second one.
 void answer_cards(std::vector<FitGpu>& gpus, const Programs& programs, const Question& question) {
-  std::vector<size_t> firsts;
-  std::vector<size_t> like(gpus.size());
-  for (size_t i = 0; i < gpus.size(); ++i) {
-    const auto same = std::find_if(firsts.begin(), firsts.end(), [&](size_t other) {
-      return gpus[other].cc == gpus[i].cc && gpus[other].total == gpus[i].total;
-    });
-    like[i] = same == firsts.end() ? i : *same;
-    if (like[i] == i) firsts.push_back(i);
-  }
-  in_parallel(firsts.size(), firsts.size(),
-              [&](size_t i) { answer(gpus[firsts[i]], programs, question); });
-  for (size_t i = 0; i < gpus.size(); ++i) {
-    const FitGpu& from = gpus[like[i]];
-    gpus[i].fits = from.fits;
-    gpus[i].prediction = from.prediction;
-    gpus[i].largest = from.largest;
-    gpus[i].largest_retries = from.largest_retries;
-  }
+  answer_once(
+      gpus, [](const FitGpu& a, const FitGpu& b) { return a.cc == b.cc && a.total == b.total; },
+      [&](FitGpu& card) { answer(card, programs, question); });
 }
 
 Result<void> calibrate(const Arguments& arguments, const Programs& programs, const FitGpu& card,

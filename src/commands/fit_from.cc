@@ -126,23 +126,10 @@ void answer_card(FitGpu& card, const fit::RecordedPrograms& programs, uint64_t b
 // Cards of one size are asked once.
 void answer_cards(std::vector<FitGpu>& gpus, const fit::RecordedPrograms& programs, uint64_t batch,
                   const fit::Setup& setup) {
-  std::vector<size_t> like(gpus.size()), firsts;
-  for (size_t i = 0; i < gpus.size(); ++i) {
-    const auto same = std::find_if(firsts.begin(), firsts.end(), [&](size_t other) {
-      return gpus[other].usable == gpus[i].usable && gpus[other].total == gpus[i].total;
-    });
-    like[i] = same == firsts.end() ? i : *same;
-    if (like[i] == i) firsts.push_back(i);
-  }
-  in_parallel(firsts.size(), firsts.size(),
-              [&](size_t i) { answer_card(gpus[firsts[i]], programs, batch, setup); });
-  for (size_t i = 0; i < gpus.size(); ++i) {
-    const FitGpu& from = gpus[like[i]];
-    gpus[i].fits = from.fits;
-    gpus[i].prediction = from.prediction;
-    gpus[i].largest = from.largest;
-    gpus[i].largest_retries = from.largest_retries;
-  }
+  answer_once(
+      gpus,
+      [](const FitGpu& a, const FitGpu& b) { return a.usable == b.usable && a.total == b.total; },
+      [&](FitGpu& card) { answer_card(card, programs, batch, setup); });
 }
 
 // What was recorded, halves and doubles of it, what was asked for, to where the first card is full.

@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "base/format.h"
+#include "base/parallel.h"
 #include "commands/mem_snapshot.h"
 #include "memory/card_capacity.h"
 
@@ -113,6 +114,26 @@ fit::Setup on_card(fit::Setup setup, const FitGpu& card) {
   setup.total_memory = card.total;
   setup.outside_allocator = card.outside_allocator;
   return setup;
+}
+
+void answer_once(std::vector<FitGpu>& gpus,
+                 const std::function<bool(const FitGpu&, const FitGpu&)>& alike,
+                 const std::function<void(FitGpu&)>& answer) {
+  std::vector<size_t> like(gpus.size()), firsts;
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    const auto same = std::find_if(firsts.begin(), firsts.end(),
+                                   [&](size_t other) { return alike(gpus[other], gpus[i]); });
+    like[i] = same == firsts.end() ? i : *same;
+    if (like[i] == i) firsts.push_back(i);
+  }
+  in_parallel(firsts.size(), firsts.size(), [&](size_t i) { answer(gpus[firsts[i]]); });
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    const FitGpu& from = gpus[like[i]];
+    gpus[i].fits = from.fits;
+    gpus[i].prediction = from.prediction;
+    gpus[i].largest = from.largest;
+    gpus[i].largest_retries = from.largest_retries;
+  }
 }
 
 std::string pretended(const FitGpu& card, const knowledge::Knowledge& knowledge) {

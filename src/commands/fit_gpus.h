@@ -2,6 +2,7 @@
 // `--gpu NAME|GIB|all` of `cufit fit`.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,12 @@ report::FitGpu traced_card(const std::vector<report::FitGpu>& gpus,
 
 // With what is this card's: its libraries, its size.
 fit::Setup on_card(fit::Setup setup, const report::FitGpu& card);
+
+// Has `answer` fill in one of each group of cards that are alike, side by side, and gives the others
+// the same answers.
+void answer_once(std::vector<report::FitGpu>& gpus,
+                 const std::function<bool(const report::FitGpu&, const report::FitGpu&)>& alike,
+                 const std::function<void(report::FitGpu&)>& answer);
 
 // "NVIDIA H200,9.0,150110011392" for the tracer.
 std::string pretended(const report::FitGpu& card, const knowledge::Knowledge& knowledge);
