@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/format.h"
+#include "formats/nvidia_smi.h"
 #include "formats/text_words.h"
 
 namespace cufit::explain {
@@ -185,12 +186,36 @@ std::optional<ComputedClue> first_gpu_fuller(std::span<const formats::TextLine> 
   return std::nullopt;
 }
 
+// nvidia-smi names processes, and those on one GPU hold far less than what is in use there: the
+// holder is not visible. A table without any process tells nothing: in a container none are named.
+std::optional<ComputedClue> use_without_process(std::span<const formats::TextLine> lines) {
+  for (const formats::SmiRun& run : formats::parse_nvidia_smi(lines).runs) {
+    if (run.processes.empty() || run.windows) continue;
+    for (const formats::SmiGpu& gpu : run.gpus) {
+      if (!gpu.index || !gpu.used_mib || !gpu.total_mib) continue;
+      const uint64_t used = *gpu.used_mib;
+      if (used < *gpu.total_mib / 4) continue;
+      uint64_t named = 0;
+      bool all_told = true;
+      for (const formats::SmiProcess& process : run.processes) {
+        if (!process.gpu || !process.used_mib) all_told = false;
+        if (process.gpu == gpu.index) named += process.used_mib.value_or(0);
+      }
+      if (!all_told || named > used / 4) continue;
+      return ComputedClue{"smi_use_without_process", gpu.line,
+                          format("{} MiB in use on GPU {}, processes with {} MiB are named", used,
+                                 *gpu.index, named)};
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<ComputedClue> text_clues(std::span<const formats::TextLine> lines) {
   std::vector<ComputedClue> out;
-  for (const auto& find :
-       {compare_with_list, plain_docker_run, mostly_free, few_kv_blocks, first_gpu_fuller}) {
+  for (const auto& find : {compare_with_list, plain_docker_run, mostly_free, few_kv_blocks,
+                           first_gpu_fuller, use_without_process}) {
     if (std::optional<ComputedClue> clue = find(lines)) out.push_back(std::move(*clue));
   }
   return out;

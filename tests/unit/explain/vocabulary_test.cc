@@ -165,6 +165,21 @@ TEST(TextClues, SeeTheFirstGpuOfOneProcessFuller) {
   EXPECT_EQ(clues("|   |\n| 0 C\n|    0       680      C   python  MiB |"), "");
 }
 
+TEST(TextClues, SeeMemoryInUseThatNoListedProcessHolds) {
+  const std::string
+      head = "|   0  Tesla V100-SXM2...  On   | 00000000:1A:00.0 Off |            0 |\n",
+      full = "| N/A   36C    P0    43W / 300W |  15219MiB / 16160MiB |   0%  Default |\n",
+      little = "| N/A   36C    P0    43W / 300W |    519MiB / 16160MiB |   0%  Default |\n",
+      list = "| Processes:                                        GPU Memory |\n",
+      elsewhere = "|    1      2214      C   python3                      9043MiB |\n",
+      here = "|    0      2214      C   python3                     15209MiB |\n";
+  EXPECT_EQ(clues(head + full + list + elsewhere), "smi_use_without_process@1 ");
+  EXPECT_EQ(clues(head + little + list + elsewhere), "");
+  EXPECT_EQ(clues(head + full + list + here), "");
+  EXPECT_EQ(clues(head + full), "");  // the list is not there, or empty in a container
+  EXPECT_EQ(clues(head + full + list + "|    0      2214      C   python3     N/A |\n"), "");
+}
+
 TEST(TextClues, SeeACommandThatAsksForNoGpu) {
   EXPECT_EQ(clues("$ docker run -it --rm pytorch/pytorch bash"), "docker_run_plain@1 ");
   EXPECT_EQ(clues("docker run -it --gpus all pytorch/pytorch bash"), "");
