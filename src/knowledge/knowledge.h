@@ -90,24 +90,26 @@ struct Aarch64Row {  // torch minors, both ends included
   std::string_view first_torch, last_torch, tags;
   std::string_view default_tag;  // of the default Python index; empty = a CPU wheel there
 };
+// What codes mean, in English (`meaning`) and in Chinese (`zh`).
 struct CodeRow {
   int code;
-  std::string_view name, meaning;
+  std::string_view name, meaning, zh;
 };  // CUresult, nvmlReturn_t
 struct XidRow {
   uint32_t number;
-  std::string_view meaning, finding;
+  std::string_view meaning, finding, zh;
 };  // finding: root-cause id or empty
 struct LibraryCodeRow {
   std::string_view library;  // "cudnn8", "cudnn9", "cublas", "nccl"
   int code;
   std::string_view name, meaning, finding;  // finding: the usual cause or empty
+  std::string_view zh;
 };
 // What a process left behind: negative as Python tells a signal, 128 + signal as shells do,
 // NTSTATUS.
 struct ExitCodeRow {
   int64_t code;
-  std::string_view signal, name, meaning, finding;
+  std::string_view signal, name, meaning, finding, zh;
 };
 struct GpuMemoryRow {
   std::string_view gpu;  // Gpu::name
@@ -344,6 +346,8 @@ struct Knowledge {
   const FindingTexts* find_texts(std::string_view id) const;
   // Text by key in a language ("en", "zh"); empty when the key does not exist.
   std::string_view message(std::string_view key, std::string_view lang) const;
+  // The Chinese of what a table of codes says in English; empty where no row says so.
+  std::string_view meaning_zh(std::string_view meaning) const;
 };
 
 }  // namespace cufit::knowledge

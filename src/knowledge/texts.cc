@@ -18,4 +18,25 @@ std::string_view Knowledge::message(std::string_view key, std::string_view lang)
   return {};
 }
 
+namespace {
+
+template <class Row>
+std::string_view chinese_in(std::span<const Row> rows, std::string_view meaning) {
+  for (const Row& row : rows) {
+    if (row.meaning == meaning) return row.zh;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view Knowledge::meaning_zh(std::string_view meaning) const {
+  for (const std::string_view found :
+       {chinese_in(xids, meaning), chinese_in(cuda_codes, meaning), chinese_in(nvml_codes, meaning),
+        chinese_in(library_codes, meaning), chinese_in(exit_codes, meaning)}) {
+    if (!found.empty()) return found;
+  }
+  return {};
+}
+
 }  // namespace cufit::knowledge
