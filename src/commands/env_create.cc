@@ -92,9 +92,9 @@ Result<report::EnvRow> create(const Job& job, const resolve::LockClass& one,
   for (const checks::Finding& finding :
        examine_environment(one, lock, paths.partial, facts, job.policy, false)) {
     const Knowledge& knowledge = Knowledge::builtin();
-    const std::string said = report::finding_text(finding, "why", "en", knowledge);
+    const std::string said = report::finding_text(finding, "why", spoken(), knowledge);
     if (finding.severity != checks::Severity::error) {
-      complain(said);
+      tell(said);
       continue;
     }
     return fail(Code::malformed, "the new environment is not what was locked: " + said);
@@ -176,7 +176,7 @@ int create_all(const Arguments& arguments, const FoundLock& found,
          {resolve::forbids(job.policy, one.wheel), resolve::forbids_python(job.policy, one.python)})
       if (!reasons.empty())
         return give_up(fail(Code::malformed, format("class {}: {}", one.name,
-                                                    report::reason_text(reasons.front(), "en",
+                                                    report::reason_text(reasons.front(), spoken(),
                                                                         Knowledge::builtin()))));
     if (row.state == "current" && !arguments.has("force")) {
       view.rows.push_back(std::move(row));

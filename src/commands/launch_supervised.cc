@@ -18,6 +18,7 @@
 #include "explain/explain.h"
 #include "host/probe.h"
 #include "report/death.h"
+#include "report/said.h"
 #include "report/explain.h"
 
 namespace cufit::commands {
@@ -163,7 +164,7 @@ std::string report_name(const Arguments& arguments) {
     if (number == 0) continue;
     complain(message("death.report_elsewhere", arguments,
                      {{"file", shell_word(path)},
-                      {"why", std::strerror(number)},
+                      {"why", report::said(std::strerror(number), spoken(), Knowledge::builtin())},
                       {"default", "cufit-report-*.txt"}}));
     return {};
   }
@@ -205,7 +206,7 @@ void explain_death(const SupervisedLaunch& launch, const host::Supervised& run,
   complain(
       message("death.ended", arguments, {{"end", report::end_text(run, style.lang, knowledge)}}));
   const std::string reason = report::death_reason(view, style.lang);
-  if (!reason.empty()) complain(reason);
+  if (!reason.empty()) tell(reason);
   if (report::shows_causes(view))
     std::fputs(report::explain_text({explanation, knowledge, false}, style).c_str(), stderr);
   write_report(view, report, arguments);

@@ -46,9 +46,15 @@ int run(int argc, const char* const* argv) {
   std::string first = argc > 1 ? argv[1] : "";
   int words = 1;
   Arguments common;
-  for (int i = 1; i + 1 < argc; ++i) {
-    if (std::string_view(argv[i]) == "--lang") common.add("lang", argv[i + 1]);
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--") break;  // the rest is a program's
+    std::string lang;
+    if (word == "--lang" && i + 1 < argc) lang = argv[i + 1];
+    if (starts_with(word, "--lang=")) lang = std::string(word.substr(7));
+    if (lang == "en" || lang == "zh") common.add("lang", lang);
   }
+  speak(language(common));
   if (first == "--lang" && argc > 3) {
     // Before the command it means the same as after it.
     std::vector<const char*> turned = {argv[0], argv[3]};

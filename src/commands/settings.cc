@@ -10,6 +10,8 @@
 #include <filesystem>
 
 #include "base/format.h"
+#include "knowledge/knowledge.h"
+#include "report/said.h"
 
 namespace cufit::commands {
 namespace {
@@ -26,7 +28,17 @@ int terminal_width() {
   return 100;
 }
 
+// One process speaks one language, and what goes wrong while arguments are read has to be said,
+// too.
+std::string& language_of_process() {
+  static std::string lang = "en";
+  return lang;
+}
+
 }  // namespace
+
+void speak(std::string lang) { language_of_process() = std::move(lang); }
+const std::string& spoken() { return language_of_process(); }
 
 std::string language(const Arguments& arguments) {
   std::string chosen = arguments.get("lang");
@@ -70,7 +82,11 @@ int print(const std::string& text, int exit_code) {
   return exit_code;
 }
 
-void complain(const std::string& message) { std::fprintf(stderr, "cufit: %s\n", message.c_str()); }
+void complain(const std::string& message) {
+  tell(report::said(message, spoken(), knowledge::Knowledge::builtin()));
+}
+
+void tell(const std::string& message) { std::fprintf(stderr, "cufit: %s\n", message.c_str()); }
 
 int give_up(const Error& error) {
   complain(error.text());

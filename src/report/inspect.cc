@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "formats/printable.h"
 #include "report/marks.h"
+#include "report/said.h"
 #include "report/width.h"
 
 namespace cufit::report {
@@ -31,8 +32,9 @@ class Page {
   std::string text() {
     for (const InspectedFile& file : result_.files) add_file(file);
     for (const InspectError& error : result_.errors) {
-      out_ += fill(word("error"), {{"what", formats::printable(error.what, 4096)}}) +
-              "\n";  // names the file
+      const std::string what = said(error.what, style_.lang, knowledge_);
+      out_ +=
+          fill(word("error"), {{"what", formats::printable(what, 4096)}}) + "\n";  // names the file
     }
     if (result_.files.empty() && result_.errors.empty()) out_ += word("nothing") + "\n";
     if (result_.files.size() > 1) add_summary();
@@ -69,10 +71,10 @@ class Page {
         add_row("label.search", {"RUNPATH " + join(printed(file.elf.runpath), ":")});
     }
     for (const formats::Damage& damage : file.elf.damage) {
-      out_ +=
-          std::string(k_indent, ' ') +
-          fill(word("damage"), {{"offset", std::to_string(damage.offset)}, {"what", damage.what}}) +
-          "\n";
+      out_ += std::string(k_indent, ' ') +
+              fill(word("damage"), {{"offset", std::to_string(damage.offset)},
+                                    {"what", said(damage.what, style_.lang, knowledge_)}}) +
+              "\n";
     }
     out_ += "\n";
   }
