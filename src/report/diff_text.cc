@@ -8,6 +8,7 @@
 #include "report/diff.h"
 #include "report/marks.h"
 #include "report/page.h"
+#include "report/said.h"
 #include "report/screen.h"
 #include "report/width.h"
 
@@ -204,8 +205,12 @@ class DiffPainter : private Screen {
 
   void row(const resolve::FactChange& change, const std::string& indent) {
     const std::string none = words("not_there");
-    values(name_of(change), change.a ? cut(*change.a) : none, change.b ? cut(*change.b) : none,
-           indent);
+    values(name_of(change), change.a ? cut(in_words(*change.a)) : none,
+           change.b ? cut(in_words(*change.b)) : none, indent);
+  }
+
+  std::string in_words(const std::string& value) const {
+    return said(value, style_.lang, knowledge_);
   }
 
   bool listed(const resolve::FactChange& change) const {
@@ -270,11 +275,11 @@ class DiffPainter : private Screen {
       std::string name = name_of(one->field);
       if (!one->key.empty()) name += " " + printable(one->key);
       const std::string why = one->note.empty() ? say(std::string("missing.") + to_string(one->why))
-                                                : printable(one->note);
+                                                : printable(in_words(one->note));
       flow(words("one_sided", {{"name", name},
                                {"side", one->in_a ? "A" : "B"},
                                {"other", one->in_a ? "B" : "A"},
-                               {"value", cut(one->value)},
+                               {"value", cut(in_words(one->value))},
                                {"why", why}}),
            "  ", "    ");
     }

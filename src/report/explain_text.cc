@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "report/explain.h"
 #include "report/marks.h"
+#include "report/said.h"
 #include "report/screen.h"
 #include "report/width.h"
 
@@ -284,7 +285,7 @@ class ExplainPainter : private Screen {
     for (FactLine& line : fact_lines(explanation_.facts)) {
       line.value = printable(line.value);
       line.source = printable(line.source);
-      line.note = printable(line.note);
+      line.note = printable(said(line.note, style_.lang, knowledge_));
       if (line.missing == "not_asked") continue;  // the text does not say it: no news in a text
       // These describe the list, not a machine.
       if (line.path != "schema" && line.path != "origin" && line.path != "cufit_version")

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <map>
-#include <optional>
-
 #include "base/format.h"
 #include "report/explain.h"
+#include "report/said.h"
 
 namespace cufit::report {
 namespace {
@@ -33,27 +31,6 @@ size_t sentence_end(std::string_view text, size_t at) {
   return text.size();
 }
 
-// The values of the pattern's {names} in a text that is nothing but this pattern filled in.
-std::optional<std::map<std::string, std::string>> values_in(std::string_view text,
-                                                            std::string_view pattern) {
-  std::map<std::string, std::string> out;
-  while (true) {
-    const size_t open = pattern.find('{');
-    if (open == pattern.npos) return text == pattern ? std::optional(std::move(out)) : std::nullopt;
-    if (!starts_with(text, pattern.substr(0, open))) return std::nullopt;
-    text.remove_prefix(open);
-    const size_t close = pattern.find('}', open);
-    if (close == pattern.npos) return std::nullopt;
-    const std::string name(pattern.substr(open + 1, close - open - 1));
-    pattern.remove_prefix(close + 1);
-    const std::string_view literal = pattern.substr(0, pattern.find('{'));
-    const size_t end = literal.empty() ? text.size() : text.find(literal);
-    if (end == text.npos || end == 0) return std::nullopt;
-    out[name] = std::string(text.substr(0, end));
-    text.remove_prefix(end);
-  }
-}
-
 }  // namespace
 
 std::string cause_text(const explain::Cause& cause, std::string_view part, std::string_view lang,
@@ -80,20 +57,7 @@ std::string clue_text(std::string_view clue, std::string_view lang,
 
 std::string fact_text(const std::string& fact, std::string_view lang,
                       const knowledge::Knowledge& knowledge) {
-  if (lang != "zh") return fact;
-  // "asked for {size}" fits "asked for 1 GiB, the card has 2 GiB" as well: the longest one is
-  // meant.
-  const knowledge::TextPair* best = nullptr;
-  std::map<std::string, std::string> values;
-  for (const knowledge::TextPair& pair : knowledge.messages) {
-    if (!starts_with(pair.key, "explain.fact.") || (best && best->en.size() >= pair.en.size()))
-      continue;
-    std::optional<std::map<std::string, std::string>> found = values_in(fact, pair.en);
-    if (!found) continue;
-    best = &pair;
-    values = std::move(*found);
-  }
-  return best ? fill(best->zh, values) : fact;
+  return reworded(fact, "explain.fact.", lang, knowledge);
 }
 
 }  // namespace cufit::report

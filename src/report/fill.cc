@@ -3,6 +3,7 @@
 
 #include "base/format.h"
 #include "report/report.h"
+#include "report/said.h"
 
 namespace cufit::report {
 namespace {
@@ -115,7 +116,17 @@ std::string finding_text(const checks::Finding& finding, std::string_view part,
   if (!pair)
     return part == "title" ? finding.id : std::string();  // an id is better than an empty headline
   std::string_view text = lang == "zh" && !pair->zh.empty() ? pair->zh : pair->en;
-  std::string filled = fill_stand_ins(fill(text, finding.args), finding.args);
+  std::map<std::string, std::string> args = finding.args;
+  if (lang == "zh") {
+    for (auto& [name, value] : args) {
+      if (name == "meaning" && !knowledge.meaning_zh(value).empty())
+        value = std::string(knowledge.meaning_zh(value));
+      if (name == "what" || name == "note") value = said(value, lang, knowledge);
+      if (name == "why")
+        value = said(reworded(value, "resolve.reason.", lang, knowledge), lang, knowledge);
+    }
+  }
+  std::string filled = fill_stand_ins(fill(text, args), finding.args);
   if (finding.severity != checks::Severity::unknown) return filled;
   return undecided_text(finding, part, filled, lang, knowledge);
 }

@@ -9,6 +9,7 @@
 #include "report/marks.h"
 #include "report/page.h"
 #include "report/resolve.h"
+#include "report/said.h"
 #include "report/screen.h"
 #include "report/width.h"
 
@@ -319,7 +320,8 @@ class ImagePainter : private Screen {
     if (all.empty()) return;
     heading(say("heading.problems"));
     const size_t shown = style_.verbose ? all.size() : std::min<size_t>(all.size(), 3);
-    for (size_t i = 0; i < shown; ++i) flow(printable(all[i]), "  - ", "    ");
+    for (size_t i = 0; i < shown; ++i)
+      flow(printable(said(all[i], style_.lang, knowledge_)), "  - ", "    ");
     if (shown < all.size())
       flow(say("part.more", {{"count", std::to_string(all.size() - shown)}}), "  - ", "    ", "2");
   }

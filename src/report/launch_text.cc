@@ -3,6 +3,7 @@
 
 #include "base/format.h"
 #include "report/resolve.h"
+#include "report/said.h"
 
 namespace cufit::report {
 namespace {
@@ -12,6 +13,13 @@ using resolve::LiveTarget;
 std::string message(const LaunchView& view, std::string_view key, std::string_view lang,
                     const std::map<std::string, std::string>& args = {}) {
   return fill(view.knowledge.message("run." + std::string(key), lang), args);
+}
+
+std::map<std::string, std::string> worded(std::map<std::string, std::string> args,
+                                          const LaunchView& view, std::string_view lang) {
+  if (const auto note = args.find("note"); note != args.end())
+    note->second = said(note->second, lang, view.knowledge);
+  return args;
 }
 
 std::string why_text(const resolve::Reason& reason, const LaunchView& view, std::string_view lang) {
@@ -44,9 +52,10 @@ std::string condition(const LaunchView& view, std::string_view lang) {
 std::string refused(const LaunchRefusal& refusal, const LaunchView& view, std::string_view lang) {
   std::map<std::string, std::string> args = refusal.args;
   args["sight"] = sight_text(view, lang);
-  args["why"] = refusal.args.count("why") ? refusal.args.at("why") : "";
+  args["why"] = refusal.args.count("why") ? said(refusal.args.at("why"), lang, view.knowledge) : "";
   if (refusal.id == "unclear")
-    args["why"] = message(view, "sight." + view.live.reason, lang, view.live.args);
+    args["why"] =
+        message(view, "sight." + view.live.reason, lang, worded(view.live.args, view, lang));
   if (refusal.id == "policy" && !refusal.reasons.empty())
     args["why"] = why_text(refusal.reasons.front().second, view, lang);
   return message(view, "refused." + refusal.id, lang, args);
@@ -58,7 +67,7 @@ std::string sight_text(const LaunchView& view, std::string_view lang) {
   const LiveTarget& live = view.live;
   if (live.sight == LiveTarget::Sight::not_told) return message(view, "sight.not_told", lang);
   if (live.sight != LiveTarget::Sight::gpus)
-    return message(view, "sight." + live.reason, lang, live.args);
+    return message(view, "sight." + live.reason, lang, worded(live.args, view, lang));
   const std::string gpus = resolve::gpus_text(live.target);
   if (!live.target.driver) return gpus;
   return message(view, "sight.gpus", lang,

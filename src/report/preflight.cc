@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "report/resolve.h"
+#include "report/said.h"
 
 namespace cufit::report {
 namespace {
@@ -18,9 +19,11 @@ std::string message(const PreflightView& view, std::string_view key, std::string
 
 std::string why(const PreflightView& view, std::string_view lang) {
   if (!view.forbidden.empty()) return reason_text(view.forbidden.front(), lang, *view.knowledge);
-  if (view.cause == nullptr) return view.said;
+  if (view.cause == nullptr) return said(view.said, lang, *view.knowledge);
   std::string text = finding_text(*view.cause, "title", lang, *view.knowledge);
-  if (!view.cause->unknown_because.empty()) text += ": " + view.cause->unknown_because;
+  if (!view.cause->unknown_because.empty())
+    text += std::string(view.knowledge->message("report.colon", lang)) +
+            said(view.cause->unknown_because, lang, *view.knowledge);
   return text;
 }
 
