@@ -56,7 +56,8 @@ class LockPainter : private Screen {
       flow(words("failed", {{"target", printable(answer.target.label)}}), "", "  ", "1");
       if (!answer.conflict.empty()) {
         flow(words("conflict"), "  ", "  ");
-        for (const std::string& demand : answer.conflict) flow(printable(demand), "  - ", "    ");
+        for (const std::string& demand : demand_texts(answer.conflict, style_.lang, knowledge_))
+          flow(printable(demand), "  - ", "    ");
         flow(words("conflict_way_out"), "  ", "  ", "2");
       } else if (!answer.rejected.empty() && !answer.rejected.front().verdict.reasons.empty()) {
         const resolve::Choice& first = answer.rejected.front();

@@ -30,6 +30,9 @@ std::string reason_text(const resolve::Reason& reason, std::string_view lang,
 // "uv pip install --torch-backend cu126 torch==2.14.1 torchvision==0.29.1": uv knows where
 // PyTorch's own index is.
 // Names what was asked for, and makes an environment first where the Python is another one.
+// What was asked for and cannot be met together (Answer::conflict), in the user's language.
+std::vector<std::string> demand_texts(const std::vector<std::string>& demands,
+                                      std::string_view lang, const knowledge::Knowledge& knowledge);
 std::string install_line(const resolve::Choice& choice, const resolve::Target& target,
                          const resolve::Request& request);
 

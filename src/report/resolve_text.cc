@@ -85,7 +85,7 @@ class ResolvePainter : private Screen {
                             apart ? "33" : "31") + "\n";
     if (!answer.conflict.empty() && !apart)
       flow(say(answer.conflict.size() == 1 ? "resolve.conflict_one" : "resolve.conflict",
-               {{"demands", printable(join(answer.conflict, " + "))}}),
+               {{"demands", printable(join(demands(answer), " + "))}}),
            "  ", "  ");
     if (answer.groups.empty()) return;
     flow(say("resolve.groups"), "  ", "  ");
@@ -93,6 +93,10 @@ class ResolvePainter : private Screen {
       out_ += "\n";
       show(group, true, none_);
     }
+  }
+
+  std::vector<std::string> demands(const Answer& answer) const {
+    return demand_texts(answer.conflict, style_.lang, knowledge_);
   }
 
   // The best, the newest with a full fit, and the next ones, each once.
@@ -277,7 +281,7 @@ class ResolvePainter : private Screen {
     if (answer.conflict.size() == 1 && answer.target.gpus.size() == 1 &&
         contains(answer.conflict[0], "(" + answer.target.gpus[0].cc.text() + ")"))
       return say("resolve.no_official", {{"gpu", gpus}});
-    return say("resolve.relax", {{"demands", join(answer.conflict, ", ")}});
+    return say("resolve.relax", {{"demands", join(demands(answer), say("list"))}});
   }
 
   std::string doctor_line(const Target& target) const {

@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "base/shell_word.h"
 #include "report/resolve.h"
+#include "report/said.h"
 
 namespace cufit::report {
 
@@ -18,6 +19,15 @@ std::string reason_text(const resolve::Reason& reason, std::string_view lang,
     if (!word.empty()) why->second = std::string(word);
   }
   return fill(text, args);
+}
+
+std::vector<std::string> demand_texts(const std::vector<std::string>& demands,
+                                      std::string_view lang,
+                                      const knowledge::Knowledge& knowledge) {
+  std::vector<std::string> out;
+  for (const std::string& demand : demands)
+    out.push_back(reworded(demand, "resolve.demand.", lang, knowledge));
+  return out;
 }
 
 std::string install_line(const resolve::Choice& choice, const resolve::Target& target,
