@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "report/fit_plan_lines.h"
 #include "report/mem_words.h"
+#include "report/said.h"
 #include "report/screen.h"
 #include "report/width.h"
 
@@ -119,7 +120,9 @@ class PlansPainter : private Screen {
       if (!change.what.at.empty()) name += say("fit.at", {{"source", change.what.at}});
       flow(say("fit.plan.switch_on", {{"what", name}, {"numbers", change.numbers}}), "  ", "  ");
       for (const std::string& line : change.what.lines)
-        out_ += "      " + coloured(line, "1") + "\n";
+        out_ += "      " +
+                coloured(reworded(line, "report.fit.plan.line.", style_.lang, knowledge_), "1") +
+                "\n";
     }
   }
 

@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "report/mem_words.h"
+#include "report/said.h"
 #include "report/screen.h"
 #include "report/width.h"
 
@@ -14,9 +15,15 @@ namespace cufit::report {
 namespace {
 
 // Sentences of data/messages/fit.toml quote what programs say: it may hold anything.
-std::map<std::string, std::string> printable_args(const std::map<std::string, std::string>& args) {
+std::map<std::string, std::string> printable_args(const FitWarning& warning,
+                                                  const knowledge::Knowledge& knowledge,
+                                                  const std::string& lang) {
+  // In the others a detail is what the program said.
+  const bool worded = warning.id == "assumed" || warning.id == "scratch" ||
+                      warning.id == "several_processes" || warning.id == "data_dependent";
   std::map<std::string, std::string> out;
-  for (const auto& [name, value] : args) out[name] = printable(value);
+  for (const auto& [name, value] : warning.args)
+    out[name] = printable(worded ? reworded(value, "said.fit.", lang, knowledge) : value);
   return out;
 }
 
@@ -34,7 +41,8 @@ class FailurePainter : private Screen {
       const std::string place = failure_.source.empty()
                                     ? std::string()
                                     : say("fit.at", {{"source", printable(failure_.source)}});
-      flow(printable(failure_.detail) + place, "  ", "  ");
+      flow(printable(reworded(failure_.detail, "said.fit.", style_.lang, knowledge_)) + place, "  ",
+           "  ");
     }
     learned();
     for (const FitWarning& warning : failure_.warnings)
@@ -216,7 +224,7 @@ std::string fit_module_name(const FitView& view, const fit::ModuleBytes& row,
 std::string fit_warning_text(const FitWarning& warning, const knowledge::Knowledge& knowledge,
                              const std::string& lang) {
   std::string text =
-      label(knowledge, lang, "fit.warning." + warning.id, printable_args(warning.args));
+      label(knowledge, lang, "fit.warning." + warning.id, printable_args(warning, knowledge, lang));
   if (!warning.source.empty())
     text += label(knowledge, lang, "fit.at", {{"source", printable(warning.source)}});
   return text;
