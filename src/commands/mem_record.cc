@@ -10,6 +10,7 @@
 #include "host/host.h"
 #include "host/record_run.h"
 #include "report/report.h"
+#include "report/said.h"
 
 namespace cufit::commands {
 namespace {
@@ -42,6 +43,11 @@ Result<host::RecordOptions> options_of(const Arguments& arguments) {
   Result<std::string> real = machine.real_path(folder);
   if (!real) return fail(Code::usage, format("`--out {}`: no such folder", folder));
   options.folder = std::move(*real);
+  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
+  for (const auto& [name, key] : {std::pair("WROTE", "wrote"), std::pair("OOM", "oom"),
+                                  std::pair("NOT_YET", "not_yet"), std::pair("FAILED", "failed")})
+    options.sentences.emplace_back(
+        name, knowledge.message(format("mem_record.{}", key), language(arguments)));
   return options;
 }
 
@@ -52,8 +58,11 @@ void tell(const host::RecordOutcome& outcome, const Arguments& arguments) {
         report::fill(knowledge.message(format("mem_record.{}", key), language(arguments)), args);
     std::fprintf(stderr, "cufit: %s\n", text.c_str());
   };
-  for (const std::string& failure : outcome.failures) say("failed", {{"why", failure}});
-  for (const std::string& why : outcome.unwritten) say("unwritten", {{"why", why}});
+  const auto worded = [&](const std::string& text) {
+    return report::said(text, spoken(), knowledge);
+  };
+  for (const std::string& failure : outcome.failures) say("failed", {{"why", worded(failure)}});
+  for (const std::string& why : outcome.unwritten) say("unwritten", {{"why", worded(why)}});
   if (outcome.snapshots.empty()) {
     const char* why = outcome.pythons == 0     ? "no_python"
                       : outcome.recording == 0 ? "no_cuda"

@@ -38,6 +38,8 @@ void set_environment(const RecordOptions& options, const ScriptFolder& scratch) 
   setenv("CUFIT_RECORD_OUT", options.folder.c_str(), 1);
   setenv("CUFIT_RECORD_EVENTS", std::to_string(options.events).c_str(), 1);
   setenv("CUFIT_RECORD_STACKS", options.stacks.c_str(), 1);
+  for (const auto& [name, text] : options.sentences)
+    setenv(("CUFIT_RECORD_SAY_" + name).c_str(), text.c_str(), 1);
   if (options.at_exit)
     setenv("CUFIT_RECORD_EXIT", "1", 1);
   else

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -18,6 +19,8 @@ struct RecordOptions {
   uint64_t events = 0;               // of the ring, per device
   std::string stacks;                // "python" or "all"
   bool at_exit = false;              // also a snapshot at the end
+  // What the child says on stderr, with {names} for what only it knows: "WROTE" -> "wrote {path}".
+  std::vector<std::pair<std::string, std::string>> sentences;
 };
 
 struct RecordOutcome {

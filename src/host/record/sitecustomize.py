@@ -15,8 +15,17 @@ def _cufit():
     shown = {"oom": 0, "signal": 0, "exit": 0}
     recording = []  # the torch module, once recording began
 
-    def say(text):
-        sys.stderr.write("cufit: %s\n" % text)
+    # cufit gives the sentences, in the user's language. Bytes: a Python of the C locale before 3.7 has no other letters.
+    def say(name, **values):
+        text = os.environ.get("CUFIT_RECORD_SAY_" + name, name)
+        for key, value in values.items():
+            text = text.replace("{%s}" % key, str(value))
+        line = "cufit: %s\n" % text
+        sys.stderr.flush()
+        try:
+            sys.stderr.buffer.write(os.fsencode(line))
+        except (AttributeError, UnicodeError):  # the program has put something else there
+            sys.stderr.write(line)
         sys.stderr.flush()
 
     # One line of a file of this process; `cufit` reads them at the end.
@@ -40,20 +49,20 @@ def _cufit():
             note("unwritten", "%s: %s" % (type(error).__name__, error))
             return
         note("snapshot", path)
-        say("wrote %s" % path)
+        say("WROTE", path=path)
 
     most_at_oom = 3  # a program that catches and retries would fill the disk
 
     def at_oom(device, alloc, device_alloc, device_free):
         if shown["oom"] < most_at_oom:
-            say("out of memory on device %d, asking for %d bytes; writing a snapshot" % (device, alloc))
+            say("OOM", device=device, bytes=alloc)
             dump("oom")
 
     def at_signal(number, frame):
         if recording:
             dump("signal")
         else:
-            say("SIGUSR1: nothing is recorded in process %d yet: it has not used CUDA" % os.getpid())
+            say("NOT_YET", pid=os.getpid())
 
     def begin(torch):
         if recording:
@@ -67,7 +76,7 @@ def _cufit():
                     True, record_context=True, trace_alloc_max_entries=events, trace_alloc_record_context=True)
             torch._C._cuda_attach_out_of_memory_observer(at_oom)
         except Exception as error:
-            say("recording could not begin: %s: %s" % (type(error).__name__, error))
+            say("FAILED", why="%s: %s" % (type(error).__name__, error))
             note("failed", "%s: %s" % (type(error).__name__, error))
             return
         recording.append(torch)
@@ -82,7 +91,7 @@ def _cufit():
         try:
             torch.cuda._lazy_call(lambda: begin(torch))
         except Exception as error:
-            say("recording could not begin: %s: %s" % (type(error).__name__, error))
+            say("FAILED", why="%s: %s" % (type(error).__name__, error))
 
     _cufit_on_import("torch", imported)
 
