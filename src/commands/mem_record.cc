@@ -44,8 +44,9 @@ Result<host::RecordOptions> options_of(const Arguments& arguments) {
   if (!real) return fail(Code::usage, format("`--out {}`: no such folder", folder));
   options.folder = std::move(*real);
   const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
-  for (const auto& [name, key] : {std::pair("WROTE", "wrote"), std::pair("OOM", "oom"),
-                                  std::pair("NOT_YET", "not_yet"), std::pair("FAILED", "failed")})
+  for (const auto& [name, key] :
+       {std::pair("WROTE", "wrote"), std::pair("OOM", "oom"), std::pair("NOT_YET", "not_yet"),
+        std::pair("FAILED", "failed"), std::pair("OFF", "off")})
     options.sentences.emplace_back(
         name, knowledge.message(format("mem_record.{}", key), language(arguments)));
   return options;

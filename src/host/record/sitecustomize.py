@@ -120,5 +120,6 @@ try:
 except ImportError:
     raise
 except Exception as _error:
-    sys.stderr.write("cufit: recording is off: %s: %s\n" % (type(_error).__name__, _error))
+    _text = os.environ.get("CUFIT_RECORD_SAY_OFF", "OFF {why}")
+    sys.stderr.write("cufit: %s\n" % _text.replace("{why}", "%s: %s" % (type(_error).__name__, _error)))
 del _cufit, _cufit_on_import
