@@ -113,24 +113,4 @@ SizeAt conv_workspace(const ConvShape& shape, ConvPass pass, const LibrarySetup&
   return out;
 }
 
-SizeAt rnn_workspace(std::span<const uint64_t> numbers, const knowledge::Knowledge& knowledge) {
-  if (numbers.size() != 9 || knowledge.rnn_workspaces.empty()) return {};
-  const knowledge::RnnWorkspaceRow& row = knowledge.rnn_workspaces.front();
-  const uint64_t bytes = numbers[0] / 8, layers = numbers[2], directions = numbers[3];
-  const uint64_t state_of[] = {numbers[7], numbers[4], directions, bytes};
-  const uint64_t output_of[] = {numbers[6], numbers[7], numbers[4], directions, bytes};
-  const uint64_t input_of[] = {numbers[5], bytes};
-  const auto state = product(state_of), output = product(output_of), input = product(input_of);
-  if (!state || !output || !input || numbers[8] > k_most || layers > 1024 || directions > 2)
-    return {};
-  const auto times = [](int64_t factor, uint64_t value) {
-    return static_cast<uint64_t>(factor) * value;
-  };
-  const uint64_t rest = times(row.inputs, *input) + times(row.weights, numbers[8]) +
-                        times(row.states, *state) + times(row.fixed, 1);
-  const uint64_t outputs = times(row.outputs, *output);
-  return {outputs + rest,
-          outputs * std::max<uint64_t>(layers * directions, 1) + rest + times(row.upper_fixed, 1)};
-}
-
 }  // namespace cufit::fit

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cuDNN asks for to run one convolution or recurrent layer. Used by workspaces.cc.
+// What cuDNN asks for to run one convolution. Used by workspaces.cc.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +32,5 @@ uint64_t bytes_of_weights(const ConvShape& shape);
 // By the rows of data/workspaces.toml, where cuDNN was not asked.
 SizeAt conv_workspace(const ConvShape& shape, ConvPass pass, const LibrarySetup& setup,
                       const knowledge::Knowledge& knowledge);
-
-// The numbers of a call of `rnn`: bits, mode, layers, directions, hidden size, elements of the
-// input, length, batch, bytes of the weights. {0, 0}: not those, or beyond what any machine has.
-SizeAt rnn_workspace(std::span<const uint64_t> numbers, const knowledge::Knowledge& knowledge);
 
 }  // namespace cufit::fit

@@ -79,7 +79,7 @@ class Reckoner {
       convolution(to, call);
     } else if (op == "sdpa" && numbers_.size() >= 7) {
       attention(to);
-    } else if (op == "rnn" && numbers_.size() == 9) {
+    } else if (op == "rnn" && numbers_.size() >= 9) {
       // Every weight once for every position of every sequence.
       const double bits = numbers_[0];
       const double weights = numbers_[8] / (bits / 8);

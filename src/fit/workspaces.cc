@@ -10,6 +10,7 @@
 #include "fit/conv_workspace.h"
 #include "fit/cudnn_workspace.h"
 #include "fit/reduction_workspace.h"
+#include "fit/rnn_workspace.h"
 
 namespace cufit::fit {
 namespace {
@@ -136,7 +137,7 @@ class Model {
   void recur(uint32_t event, const StepCall& called) {
     const bool second = event > 0 && program_.events[event - 1].kind == StepEventKind::call &&
                         program_.events[event - 1].site == program_.events[event].site;
-    add(rnn_workspace(numbers_of(called), knowledge_),
+    add(rnn_workspace(numbers_of(called), setup_, knowledge_),
         event_after_results(program_, event, second ? 0 : 1), false);
   }
 

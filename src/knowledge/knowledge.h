@@ -156,15 +156,20 @@ struct ConvClusterRow {
 struct GpuPropertiesRow {
   std::string_view cc;
   int64_t multiprocessors;
-  int64_t shared_kib, reserved_shared;  // of a block: KiB that it may ask for, bytes that CUDA takes
-  int64_t blocks, threads;              // of a multiprocessor
-  int64_t clock, memory_clock;          // kHz
+  int64_t shared_kib,
+      reserved_shared;          // of a block: KiB that it may ask for, bytes that CUDA takes
+  int64_t blocks, threads;      // of a multiprocessor
+  int64_t clock, memory_clock;  // kHz
   int64_t l2_kib;
 };
-struct RnnWorkspaceRow {
-  int64_t outputs, inputs, weights, states;  // how often the bytes of each
-  int64_t fixed, upper_fixed;
-  std::string_view basis;
+// What cuDNN needs to run a recurrent layer: src/fit/rnn_workspace.cc has the sum.
+struct RnnCellRow {
+  int64_t mode;            // cudnnRNNMode_t
+  int64_t gates;           // products of one step
+  int64_t forward_states;  // hidden states per layer that the pass keeps beside the outputs
+  int64_t backward_states, padded_states;
+  int64_t persistent_outputs;                   // more outputs that persistent kernels keep
+  int64_t persistent_forward, persistent_back;  // greatest hidden size that PyTorch takes them for
 };
 struct UnseenRequestsRow {
   std::string_view of;  // "reserved", "allocated"
@@ -289,7 +294,7 @@ struct Knowledge {
   std::span<const ConvTileRow> conv_tiles;
   std::span<const ConvClusterRow> conv_clusters;
   std::span<const GpuPropertiesRow> gpu_properties;
-  std::span<const RnnWorkspaceRow> rnn_workspaces;
+  std::span<const RnnCellRow> rnn_cells;
   std::span<const UnseenRequestsRow> unseen_requests;
   std::span<const GpuComputeRow> gpu_compute;
   std::span<const StepTimeRow> step_time;

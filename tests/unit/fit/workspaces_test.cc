@@ -116,20 +116,6 @@ TEST(Workspaces, OfConvolutionsThatNobodyMeasuredHaveABoundOnly) {
   EXPECT_EQ(at({8, 0}).upper, 0u);
 }
 
-// unseen-rnn.pkl.gz, the first two steps: 27 rows of length 149, 37 of 136.
-TEST(Workspaces, OfRecurrentLayersAreWhatWasMeasured) {
-  const auto at = [](uint64_t length, uint64_t batch) {
-    const std::vector<uint64_t> numbers = {32,     2,     2,       1, 512, length * batch * 256,
-                                           length, batch, 14712832};
-    return rnn_workspace(numbers, builtin());
-  };
-  EXPECT_NEAR(static_cast<double>(at(149, 27).point), 77878752, 100);
-  EXPECT_NEAR(static_cast<double>(at(136, 37).point), 89653824, 100);
-  EXPECT_GT(at(136, 37).upper, at(136, 37).point);
-  EXPECT_EQ(at(uint64_t{1} << 60, 27).upper, 0u);
-  EXPECT_EQ(rnn_workspace(std::vector<uint64_t>(8, 1), builtin()).upper, 0u);
-}
-
 TEST(Workspaces, IgnoreNumbersThatAreNoConvolution) {
   const std::vector<uint64_t> good = {32, 8,  64, 64, 1, 0, 0, 2, 28, 28,
                                       28, 28, 3,  3,  1, 1, 1, 1, 1,  1};

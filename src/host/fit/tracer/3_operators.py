@@ -87,7 +87,7 @@ def make_mode(tracer):
     def with_reserve(args, out):
         x, mode, hidden, layers, dropout, both = args[0], args[6], args[7], args[9], args[11], args[13]
         each = {2: 5, 3: 6}.get(mode, 1) * layers + layers - 1
-        elements = x.shape[0] * x.shape[1] * hidden * (2 if both else 1)
+        elements = x.numel() // x.shape[-1] * hidden * (2 if both else 1)
         size = each * elements * x.element_size() + 256
         if dropout > 0:
             size += (layers - 1) * (2 if both else 1) * ((elements // 8 + 31) // 32 * 32)
@@ -241,10 +241,10 @@ def tell_call(tracer, func, args, kwargs, out, site):
     elif name in ATTENTION_BACKWARD:
         attention_call(tracer, args[1], args[2], 8 + ATTENTION_BACKWARD[name])
     elif name == "aten::_cudnn_rnn":
-        recurrent(tracer, args[0], args[1], args[6], args[7], args[9], args[13])
+        recurrent(tracer, args[0], args[1], args[6], args[7], args[9], args[13], args[14], args[11] > 0 and args[12], False)
     elif name == "aten::_cudnn_rnn_backward":  # of the input, then of the weights
         for _ in range(2):
-            recurrent(tracer, args[0], args[1], args[10], args[11], args[13], args[17])
+            recurrent(tracer, args[0], args[1], args[10], args[11], args[13], args[17], args[18], args[15] > 0 and args[16], True)
     elif name in MATMULS:
         a, b = [value for value in args if isinstance(value, tracer.torch.Tensor)][-2:]
         if a.dim() >= 2 and b.dim() >= 2:
@@ -277,11 +277,13 @@ ATTENTION_BACKWARD = {"aten::_scaled_dot_product_flash_attention_backward": 0, "
 
 
 # dtype bits, mode (0 relu, 1 tanh, 2 LSTM, 3 GRU), layers, directions, hidden size, elements of the input, sequence length,
-# batch, bytes of the weights.
-def recurrent(tracer, x, weights, mode, hidden, layers, both):
+# batch, bytes of the weights, dropout, packed, size of the input, backward, fp32 or fp16.
+def recurrent(tracer, x, weights, mode, hidden, layers, both, packed, drops, backward):
     place = tracer.file.site("rnn", tracer.modules[-1] if tracer.modules else "", tracer.source(), tracer.phase)
-    tracer.file.call(place, [x.element_size() * 8, mode, layers, 2 if both else 1, hidden, x.numel(), x.shape[0], x.shape[1],
-                             sum(w.numel() * w.element_size() for w in weights)])
+    length, batch = (len(packed), packed[0]) if packed else x.shape[:2]
+    tracer.file.call(place, [x.element_size() * 8, mode, layers, 2 if both else 1, hidden, x.numel(), length, batch,
+                             sum(w.numel() * w.element_size() for w in weights), int(drops), int(bool(packed)), x.shape[-1],
+                             int(backward), int(x.dtype in (tracer.torch.float32, tracer.torch.float16))])
 
 
 MATMULS = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_addmm_activation", "aten::addmv", "aten::mv"}
