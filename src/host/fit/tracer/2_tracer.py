@@ -24,6 +24,7 @@ class Tracer:
         self.variant = None
         self.counting = False  # what the operators of a step move
         self.dropout_state = None
+        self.adds_bias = False  # inside a linear layer
         self.sources = {}
         self.cudnn = None
         self.sequences = None  # shortest and longest of the batches
@@ -60,11 +61,13 @@ class Tracer:
         self.Unsupported = fake_tensor.UnsupportedOperatorException
         self.storages = WeakIdKeyDictionary()
         self.shadows = WeakIdKeyDictionary()
+        self.sums = GradientSums(self)
         built = torch.version.cuda
         pretend_cuda(self)
         patch_modules(self)
         patch_optimizers(self)
         patch_loaders(self)
+        patch_linear(self)
         patch_attention(self)
         patch_recurrent(self)
         patch_saving(self)
@@ -93,7 +96,7 @@ class Tracer:
 
     def tell_storage(self, storage, site):
         import weakref
-        if storage in self.storages:
+        if storage in self.storages or self.sums.learning:
             return
         size = int(storage.nbytes())
         if size == 0:

@@ -140,6 +140,12 @@ def make_mode(tracer):
             wanted = formats[together[0].dim()]
         return [t.numel() * t.element_size() for t in operands if t is not None and t.numel() and not t.is_contiguous(memory_format=wanted)]
 
+    # Which PyTorch runs without cuDNN.
+    def own_kernel(args):
+        x, w, transposed, groups = args[1], args[2], args[7], args[9]
+        half_last = last_first(x) and x.dtype != torch.float32
+        return groups == x.shape[1] > 1 and w.shape[1] == 1 and not transposed and not half_last
+
     class Mode(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             kwargs = kwargs or {}
@@ -161,6 +167,16 @@ def make_mode(tracer):
                 return False
             if func is aten._pin_memory.default:
                 return args[0]
+            if func is aten.add.Tensor and tracer.sums.in_place(args, kwargs):
+                forget(aten.add_.Tensor, args, kwargs)
+                if tracer.counting:
+                    tell_work(tracer, func, args, kwargs, tensors, args[0])
+                return args[0]
+            if func is aten.add.Tensor and tracer.adds_bias and len(args) == 2 and isinstance(args[0], FakeTensor) and args[1].dim() == 1:
+                if tracer.counting:
+                    tell_work(tracer, func, args, kwargs, tensors, args[0])
+                with fake:
+                    return aten.alias.default(args[0])
             if func is aten._to_copy.default and not any_fake:  # else torch before 2.5 copies it first
                 args = (fake.from_tensor(args[0]),) + args[1:]
             values = None
@@ -203,11 +219,12 @@ def make_mode(tracer):
                     out._cufit_verdict = (not hint) if func is aten.logical_not.default else hint
             name = func.__name__ if hasattr(func, "__name__") else str(func)
             site = tracer.file.site(name.split(".")[0], tracer.modules[-1] if tracer.modules else "", tracer.source(), tracer.phase)
+            copies = [tracer.file.alloc(size, site) for size in copied(func, args)]
             tell_call(tracer, func, args, kwargs, out, site)
             if tracer.counting:
                 tell_work(tracer, func, args, kwargs, tensors, out)
-            copies = [tracer.file.alloc(size, site) for size in copied(func, args)]
-            if func is aten.native_dropout.default:  # the mask is made first
+            # The mask is made first; the gradient of weights of one channel per group, which PyTorch's own kernels make.
+            if func is aten.native_dropout.default or func is aten.convolution_backward.default and own_kernel(args):
                 tracer.tell(out[1], site)
             tracer.tell(out, site)
             for storage in copies:

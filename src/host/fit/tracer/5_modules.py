@@ -102,6 +102,7 @@ def patch_optimizers(tracer):
     real_backward = torch.autograd.backward
 
     def backward(*args, **kwargs):
+        tracer.sums.learn()
         before, tracer.phase = tracer.phase, BACKWARD
         try:
             return real_backward(*args, **kwargs)
