@@ -81,6 +81,7 @@ class Run {
   }
 
   bool workspaces_after(uint32_t number) {
+    if (held_ && number >= held_until_) drop_held();
     for (; next_ != requests_.workspaces.end() && next_->event <= number; ++next_) {
       const uint64_t bytes = value(next_->point, next_->upper);
       if (bytes == 0) continue;
@@ -92,10 +93,23 @@ class Run {
       workspaces_ += taken;
       note_peak(number);
       if (next_->kept) continue;
+      if (next_->until > number) {
+        if (held_) drop_held();
+        held_ = block;
+        held_bytes_ = taken;
+        held_until_ = next_->until;
+        continue;
+      }
       allocator_.free(block);
       workspaces_ -= taken;
     }
     return true;
+  }
+
+  void drop_held() {
+    allocator_.free(held_);
+    workspaces_ -= held_bytes_;
+    held_ = {};
   }
 
   void note_peak(uint32_t number) {
@@ -122,6 +136,9 @@ class Run {
   const memory::StreamIndex stream_;
   std::vector<BlockHandle> blocks_;  // by storage
   std::vector<Workspace>::const_iterator next_;
+  BlockHandle held_;  // of a library, while it makes what it keeps
+  uint64_t held_bytes_ = 0;
+  uint32_t held_until_ = 0;
   uint64_t workspaces_ = 0;
   uint64_t peak_ = 0;
   uint64_t most_ = 0;  // allocated, since the event under way began

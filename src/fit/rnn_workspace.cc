@@ -93,6 +93,10 @@ uint64_t steps_between(const Layer& layer) {
 
 }  // namespace
 
+bool rnn_is_backward(std::span<const uint64_t> numbers) {
+  return numbers.size() == k_numbers && numbers[12] != 0;
+}
+
 SizeAt rnn_workspace(std::span<const uint64_t> numbers, const LibrarySetup& setup,
                      const knowledge::Knowledge& knowledge) {
   const std::optional<Layer> layer = layer_of(numbers);

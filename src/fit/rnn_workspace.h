@@ -19,4 +19,6 @@ namespace cufit::fit {
 SizeAt rnn_workspace(std::span<const uint64_t> numbers, const LibrarySetup& setup,
                      const knowledge::Knowledge& knowledge);
 
+bool rnn_is_backward(std::span<const uint64_t> numbers);
+
 }  // namespace cufit::fit

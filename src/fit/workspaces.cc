@@ -132,13 +132,16 @@ class Model {
     return numbers_;
   }
 
-  // Forward: before what is kept for backward. Backward has two: before the gradients of the weights
-  // are made, and after.
+  // Forward: from before what is kept for backward until that is made. Backward: after the gradients
+  // of the states, and after those of the weights.
   void recur(uint32_t event, const StepCall& called) {
-    const bool second = event > 0 && program_.events[event - 1].kind == StepEventKind::call &&
-                        program_.events[event - 1].site == program_.events[event].site;
-    add(rnn_workspace(numbers_of(called), setup_, knowledge_),
-        event_after_results(program_, event, second ? 0 : 1), false);
+    const std::span<const uint64_t> numbers = numbers_of(called);
+    const SizeAt bytes = rnn_workspace(numbers, setup_, knowledge_);
+    const bool backward = rnn_is_backward(numbers);
+    const uint32_t last = event_after_results(program_, event, 0);
+    if (backward) return add(bytes, last, false);
+    add(bytes, event_after_results(program_, event, 1), false);
+    if (!out_.empty()) out_.back().until = last;
   }
 
   void convolve(uint32_t event, const StepCall& called, ConvPass pass) {

@@ -29,7 +29,9 @@ struct Workspace {
   uint64_t upper = 0;
   // Of StepProgram::events: asked for after this one, the call or the alloc of its result.
   uint32_t event = 0;
-  bool kept = false;  // for ever; otherwise freed before anything else happens
+  bool kept = false;  // for ever
+  // Freed after this event; where it is not later than `event`, before anything else happens.
+  uint32_t until = 0;
 };
 
 // In the order of events. Calls whose numbers are not those of their operator ask for nothing.

@@ -110,6 +110,16 @@ def make_mode(tracer):
     def last_first(tensor):
         return tensor.dim() in formats and tensor.is_contiguous(memory_format=formats[tensor.dim()]) and not tensor.is_contiguous()
 
+    # First the gradients of the input and the states, then those of the weights; for each the operands in one piece.
+    def tell_recurrent_backward(args, out, site):
+        copied_bytes = [0 if t is None or t.is_contiguous() else t.numel() * t.element_size() for t in (args[0], args[7])]
+        for results, sizes in ((out[:3], copied_bytes), (out[3], copied_bytes[:1])):
+            copies = [tracer.file.alloc(size, site) for size in sizes if size]
+            recurrent(tracer, args[0], args[1], args[10], args[11], args[13], args[17], args[18], args[15] > 0 and args[16], True)
+            tracer.tell(results, site)
+            for storage in copies:
+                tracer.file.free(storage)
+
     # The fake kernel takes the format of the backend that torch would choose without a GPU.
     def as_cudnn_has_it(func, args, out):
         x, w = args[:2] if func is aten.convolution.default else args[1:3]
@@ -127,8 +137,6 @@ def make_mode(tracer):
             operands, together = args[:3], args[1:3]
         elif func is aten._cudnn_rnn.default:
             operands, together = args[:1], ()
-        elif func is aten._cudnn_rnn_backward.default:
-            operands, together = (args[0], args[7]), ()
         elif func is aten.native_layer_norm.default:
             operands, together = args[:1], ()
         elif func is aten.native_layer_norm_backward.default:
@@ -219,6 +227,9 @@ def make_mode(tracer):
                     out._cufit_verdict = (not hint) if func is aten.logical_not.default else hint
             name = func.__name__ if hasattr(func, "__name__") else str(func)
             site = tracer.file.site(name.split(".")[0], tracer.modules[-1] if tracer.modules else "", tracer.source(), tracer.phase)
+            if func is aten._cudnn_rnn_backward.default:
+                tell_recurrent_backward(args, out, site)
+                return out
             copies = [tracer.file.alloc(size, site) for size in copied(func, args)]
             tell_call(tracer, func, args, kwargs, out, site)
             if tracer.counting:
@@ -259,9 +270,6 @@ def tell_call(tracer, func, args, kwargs, out, site):
         attention_call(tracer, args[1], args[2], 8 + ATTENTION_BACKWARD[name])
     elif name == "aten::_cudnn_rnn":
         recurrent(tracer, args[0], args[1], args[6], args[7], args[9], args[13], args[14], args[11] > 0 and args[12], False)
-    elif name == "aten::_cudnn_rnn_backward":  # of the input, then of the weights
-        for _ in range(2):
-            recurrent(tracer, args[0], args[1], args[10], args[11], args[13], args[17], args[18], args[15] > 0 and args[16], True)
     elif name in MATMULS:
         a, b = [value for value in args if isinstance(value, tracer.torch.Tensor)][-2:]
         if a.dim() >= 2 and b.dim() >= 2:
