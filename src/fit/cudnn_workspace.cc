@@ -3,21 +3,16 @@
 
 #include <algorithm>
 
+#include "fit/conv_choice.h"
+
 namespace cufit::fit {
 namespace {
 
-// The constants below: from 4,248 convolutions on an H100 (data/workspaces.toml, conv_tile), the rule
-// for unaligned channels from one U-Net among them.
-// Images of 10 x 10 and smaller, whose rows cuBLAS cannot read in vectors, mostly run in engines of
-// cuDNN's own.
-constexpr uint64_t k_small_image = 109;  // pixels
-constexpr uint64_t k_vector = 8, k_wide_vector = 16;
+// The constants below: from 4,248 convolutions on an H100 (data/workspaces.toml, conv_tile).
+constexpr uint64_t k_wide_vector = 16;
 constexpr uint64_t k_cublas_leaves = 400;  // bytes that its engines ask for
-constexpr uint64_t k_most_batches_of_cublas = 10;
-// Where an image has few channels the first engine of cuDNN's own for fp32 goes before cuBLAS.
-constexpr uint32_t k_few_channels = 32, k_engine_of_few_channels = 40;
-constexpr uint64_t k_fewest_of_unaligned = 8;
-constexpr uint64_t k_many_times = 8;
+// A product per sample takes at most so many times input, output and four times the weights.
+constexpr uint64_t k_many_times = 16;
 // Of cuBLAS's sums in parts, channels last.
 constexpr uint64_t k_parts = 14, k_parts_most = 4u << 20, k_parts_upper = 32;
 // A tile of fp32 of 128 x 256 for each multiprocessor, and what stands between.
@@ -82,40 +77,30 @@ uint64_t divided_sums(const ConvShape& shape, ConvPass pass, const CudnnAnswer& 
 }
 
 // Engines that call cuBLAS stand before cuDNN's own and are not in its answer.
-SizeAt pointwise(const ConvShape& shape, ConvPass pass, const CudnnAnswer& answer) {
+SizeAt pointwise(const ConvShape& shape, ConvPass pass, const CudnnAnswer& answer,
+                 const knowledge::Knowledge& knowledge) {
   const uint64_t bytes = shape.bits / 8;
   const uint64_t io = bytes_of_input_and_output(shape);
   const uint64_t weights = bytes_of_weights(shape);
-  const uint64_t row = shape.in_pixels * bytes;
-  const bool small = shape.in_pixels <= k_small_image && row % k_vector != 0;
-  if (pass == ConvPass::data_gradient) return {k_cublas_leaves, answer.upper};
-  if (pass == ConvPass::forward)
-    return {small && shape.batch > k_most_batches_of_cublas ? answer.bytes : k_cublas_leaves,
-            answer.upper};
   const uint64_t sums = weights / bytes * 4;  // in fp32
+  const bool of_weights = pass == ConvPass::weight_gradient;
   if (shape.channels_last) {
-    const bool parts = answer.bytes != 0 && row % k_wide_vector == 0;
+    if (!of_weights) return {k_cublas_leaves, answer.upper};
+    const bool parts = answer.bytes != 0 && shape.in_pixels * bytes % k_wide_vector == 0;
     return {parts ? std::min(k_parts * sums, k_parts_most) : 0,
             std::max({answer.upper, io, k_parts_upper * sums})};
   }
-  const bool unaligned =
-      (shape.channels * bytes % k_wide_vector != 0 || shape.outputs * bytes % k_wide_vector != 0) &&
-      std::min(shape.channels, shape.outputs) >= k_fewest_of_unaligned;
-  const bool few =
-      bytes == 4 && shape.channels <= k_few_channels && answer.engine == k_engine_of_few_channels;
-  // One product per sample, whose results are then summed; not where they are many more than what
-  // they come from.
-  const uint64_t most = 2 * (io + 4 * weights);
-  const bool many = shape.batch > most / std::max<uint64_t>(sums, 1);
-  const uint64_t samples = many ? most : shape.batch * sums;
-  // Where samples are many some took more than that, up to eight times.
-  const uint64_t limit = k_many_times * most;
-  const uint64_t all =
+  const ConvChoice choice = conv_choice(shape, pass, answer, knowledge);
+  if (!of_weights)
+    return {choice == ConvChoice::own ? answer.bytes : k_cublas_leaves,
+            std::max(answer.upper, io + weights)};
+  const uint64_t limit = k_many_times * (io + 4 * weights);
+  const uint64_t samples =
       shape.batch > limit / std::max<uint64_t>(sums, 1) ? limit : shape.batch * sums;
-  return {answer.bytes == 0           ? 0
-          : small || unaligned || few ? answer.bytes
-                                      : samples,
-          std::max({answer.upper, all, io + weights})};
+  uint64_t point = answer.bytes;
+  if (choice == ConvChoice::samples) point = samples;
+  if (choice == ConvChoice::cublas) point = 0;
+  return {point, std::max({answer.upper, samples, io + weights})};
 }
 
 }  // namespace
@@ -129,7 +114,7 @@ SizeAt cudnn_workspace(const ConvShape& shape, ConvPass pass, const CudnnAnswer&
     // The engine for 16 bit, which is not in the answer.
     if (shape.bits == 16 && pass == ConvPass::weight_gradient) out.point = depthwise_sums(shape);
   } else if (shape.pointwise && shape.groups == 1 && !shape.transposed) {
-    out = pointwise(shape, pass, answer);
+    out = pointwise(shape, pass, answer, knowledge);
   } else {
     out.point = answer.bytes + divided_sums(shape, pass, answer, setup, knowledge);
     out.upper = answer.upper;

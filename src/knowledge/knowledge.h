@@ -152,6 +152,12 @@ struct ConvClusterRow {
   int64_t at_once;  // that run on 132 multiprocessors
   std::string_view basis;
 };
+// A question of data/conv_choice.toml, or where `takes` is not empty an answer.
+struct ConvChoiceRow {
+  std::string_view pass, feature;
+  int64_t most, other;
+  std::string_view takes;
+};
 // A GPU as cuDNN wants it described.
 struct GpuPropertiesRow {
   std::string_view cc;
@@ -293,6 +299,7 @@ struct Knowledge {
   std::span<const ConvWorkspaceRow> conv_workspaces;
   std::span<const ConvTileRow> conv_tiles;
   std::span<const ConvClusterRow> conv_clusters;
+  std::span<const ConvChoiceRow> conv_choices;
   std::span<const GpuPropertiesRow> gpu_properties;
   std::span<const RnnCellRow> rnn_cells;
   std::span<const UnseenRequestsRow> unseen_requests;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fit/conv_choice.h"
 #include "unit/fit/fit_fixture.h"
 
 namespace cufit::fit {
@@ -13,8 +14,8 @@ const knowledge::Knowledge& builtin() { return knowledge::Knowledge::builtin(); 
 std::vector<uint64_t> conv(uint64_t bits, uint64_t batch, uint64_t channels, uint64_t outputs,
                            uint64_t pixels, uint64_t kernel, bool last = false) {
   const uint64_t padding = kernel / 2;
-  return {bits,   batch,  channels, outputs, 1, 0, last ? 1u : 0u, 2, pixels,  pixels, pixels,
-          pixels, kernel, kernel,   1,       1, padding, padding,  1, 1};
+  return {bits,   batch,  channels, outputs, 1, 0, last ? 1u : 0u, 2,       pixels, pixels,
+          pixels, pixels, kernel,   kernel,  1, 1, padding,        padding, 1,      1};
 }
 
 SizeAt bytes_of(const std::vector<uint64_t>& numbers, ConvPass pass, const CudnnAnswer& answer) {
@@ -70,18 +71,78 @@ TEST(CudnnWorkspace, OnlyEnginesThatDivideTheirSumsAskForMore) {
   EXPECT_GT(bytes_of(numbers, ConvPass::weight_gradient, answer(1000, 6, 3, true)).point, 1000u);
 }
 
-TEST(CudnnWorkspace, OfFewOrUnalignedChannelsIsCudnnsOwn) {
-  CudnnAnswer said = answer(68838955);
-  const std::vector<uint64_t> few = conv(32, 32, 24, 144, 56, 1);
-  EXPECT_LT(bytes_of(few, ConvPass::weight_gradient, said).point, 1000000u);
-  said.engine = 40;
-  EXPECT_EQ(bytes_of(few, ConvPass::weight_gradient, said).point, 68838955u);  // efficientnet_b0
-  EXPECT_EQ(bytes_of(conv(32, 32, 144, 24, 56, 1), ConvPass::weight_gradient, said).point, 442368u);
-  // The last layer of a U-Net for 21 classes.
-  EXPECT_EQ(bytes_of(conv(32, 4, 32, 21, 320, 1), ConvPass::weight_gradient, answer(87311447)).point,
-            87311447u);
+// Of random convolutions measured on an H100 some that the choice of data/conv_choice.toml was
+// learned from.
+TEST(CudnnWorkspace, OfPointwiseConvolutionsIsThatOfTheEngineThatRuns) {
+  struct Row {
+    std::vector<uint64_t> numbers;
+    ConvPass pass;
+    CudnnAnswer answer;
+    uint64_t real;
+  };
+  const Row rows[] = {
+      {conv(16, 100, 72, 1024, 9, 1),
+       ConvPass::forward,
+       {17755216, 17755216, 0, 5, 0, 45, false},
+       0},
+      {conv(32, 96, 160, 416, 24, 1),
+       ConvPass::forward,
+       {35655696, 35655696, 0, 1, 0, 38, false},
+       400},
+      {conv(16, 36, 192, 16, 7, 1),
+       ConvPass::forward,
+       {733840, 733840, 0, 6, 0, 45, false},
+       733840},
+      {conv(16, 8, 896, 1280, 7, 1),
+       ConvPass::forward,
+       {1706000, 1706000, 0, 6, 0, 45, false},
+       1706000},
+      {conv(16, 4, 1536, 416, 32, 1),
+       ConvPass::data_gradient,
+       {15990931, 15990931, 0, 1, 16, 67, false},
+       272},
+      {conv(32, 100, 576, 16, 18, 1),
+       ConvPass::data_gradient,
+       {76760080, 76760080, 0, 1, 0, 58, false},
+       0},
+      {conv(16, 32, 1792, 320, 7, 1),
+       ConvPass::data_gradient,
+       {6623248, 6623248, 0, 1, 0, 57, false},
+       6623248},
+      {conv(32, 6, 640, 32, 7, 1), ConvPass::weight_gradient, {0, 0, 0, 7, 0, 20, false}, 0},
+      {conv(16, 24, 128, 80, 32, 1),
+       ConvPass::weight_gradient,
+       {10748111, 10748111, 0, 2, 8, 65, true},
+       983040},
+      {conv(32, 96, 40, 112, 17, 1),
+       ConvPass::weight_gradient,
+       {17458439, 17458439, 0, 2, 2, 68, true},
+       1720320},
+      {conv(32, 20, 896, 144, 7, 1),
+       ConvPass::weight_gradient,
+       {7173520, 7173520, 0, 6, 0, 50, false},
+       10321920},
+      {conv(16, 36, 768, 192, 7, 1),
+       ConvPass::weight_gradient,
+       {3386896, 3386896, 0, 8, 2, 65, false},
+       3386896},
+  };
+  for (const Row& row : rows) {
+    const SizeAt got = bytes_of(row.numbers, row.pass, row.answer);
+    EXPECT_NEAR(static_cast<double>(got.point), static_cast<double>(row.real), 1024) << row.real;
+    EXPECT_GE(got.upper, row.real);
+  }
 }
 
+TEST(CudnnWorkspace, TheChoiceEndsWhateverTheTableSays) {
+  const knowledge::ConvChoiceRow circle[] = {{"forward", "batch", 8, 0, ""},
+                                             {"forward", "batch", 1, 0, ""}};
+  knowledge::Knowledge table = builtin();
+  table.conv_choices = circle;
+  const ConvShape shape = conv_shape(conv(32, 16, 64, 64, 56, 1)).value();
+  EXPECT_EQ(conv_choice(shape, ConvPass::forward, {}, table), ConvChoice::own);
+  EXPECT_EQ(conv_choice(shape, ConvPass::weight_gradient, {}, table), ConvChoice::own);
+}
 TEST(CudnnWorkspace, StaysWithinBoundsAtAnySize) {
   const uint64_t most = uint64_t{1} << 48;
   for (const uint64_t batch : {uint64_t{1}, uint64_t{1} << 20, uint64_t{1} << 44})

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fit/conv_choice.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace cufit::fit {
+namespace {
+
+constexpr uint64_t k_vector = 8, k_wide_vector = 16;
+
+std::string_view name_of(ConvPass pass) {
+  if (pass == ConvPass::forward) return "forward";
+  return pass == ConvPass::data_gradient ? "data_gradient" : "weight_gradient";
+}
+
+// 0 for a name that is none.
+uint64_t feature_of(std::string_view name, const ConvShape& shape, const CudnnAnswer& answer) {
+  const uint64_t bytes = shape.bits / 8, row = shape.in_pixels * bytes;
+  if (name == "bytes") return bytes;
+  if (name == "batch") return shape.batch;
+  if (name == "channels") return shape.channels;
+  if (name == "outputs") return shape.outputs;
+  if (name == "narrower") return std::min(shape.channels, shape.outputs);
+  if (name == "wider") return std::max(shape.channels, shape.outputs);
+  if (name == "pixels") return shape.in_pixels;
+  // Whether what lies side by side can be read in vectors.
+  if (name == "row8") return row % k_vector == 0 ? 1 : 0;
+  if (name == "row16") return row % k_wide_vector == 0 ? 1 : 0;
+  if (name == "channels16") return shape.channels * bytes % k_wide_vector == 0 ? 1 : 0;
+  if (name == "outputs16") return shape.outputs * bytes % k_wide_vector == 0 ? 1 : 0;
+  // Of a product per sample in fp32 against the input and the output.
+  if (name == "sums_per_mille")
+    return static_cast<uint64_t>(
+        4000.0 * static_cast<double>(shape.batch) * static_cast<double>(shape.channels) *
+        static_cast<double>(shape.outputs) /
+        static_cast<double>(std::max<uint64_t>(bytes_of_input_and_output(shape), 1)));
+  if (name == "positions") return shape.batch * shape.in_pixels;
+  if (name == "tile") return answer.tile;
+  if (name == "cluster") return answer.cluster;
+  if (name == "engine") return answer.engine;
+  return 0;
+}
+
+}  // namespace
+
+ConvChoice conv_choice(const ConvShape& shape, ConvPass pass, const CudnnAnswer& answer,
+                       const knowledge::Knowledge& knowledge) {
+  const auto& rows = knowledge.conv_choices;
+  const std::string_view name = name_of(pass);
+  const auto first =
+      std::find_if(rows.begin(), rows.end(),
+                   [name](const knowledge::ConvChoiceRow& row) { return row.pass == name; });
+  size_t at = static_cast<size_t>(first - rows.begin());
+  // A question leads to later rows only.
+  while (at < rows.size() && rows[at].takes.empty()) {
+    const auto most = static_cast<uint64_t>(rows[at].most);
+    const auto other = static_cast<size_t>(rows[at].other);
+    const size_t next = feature_of(rows[at].feature, shape, answer) <= most ? at + 1 : other;
+    if (next <= at) return ConvChoice::own;
+    at = next;
+  }
+  if (at >= rows.size() || rows[at].takes == "own") return ConvChoice::own;
+  return rows[at].takes == "samples" ? ConvChoice::samples : ConvChoice::cublas;
+}
+
+}  // namespace cufit::fit
