@@ -79,6 +79,7 @@ class Tracing {
   Tracing(const Arguments& arguments, const TracedGpu& gpu) : arguments_(arguments) {
     options_.gpu = gpu.card;
     cudnn_ = gpu.cudnn;
+    options_.device = gpu.cudnn;
     if (arguments.has("plan")) options_.variant = k_plan_variant;
   }
 

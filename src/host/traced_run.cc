@@ -55,6 +55,7 @@ std::vector<Variable> variables_of(const TraceOptions& options, const ScriptFold
       {"CUFIT_FIT_DEADLINE", deadline(options.seconds)},
       {"CUFIT_FIT_PROGRESS", progress_file(folder)},
       {"CUFIT_FIT_CUDNN", options.cudnn.empty() ? std::nullopt : std::optional(options.cudnn)},
+      {"CUFIT_FIT_DEVICE", options.device.empty() ? std::nullopt : std::optional(options.device)},
       {"CUFIT_FIT_SCRATCH", folder.path() + "/scratch"},
       {"CUFIT_FIT_VARIANT",
        options.variant.empty() ? std::nullopt : std::optional(options.variant)},

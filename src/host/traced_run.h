@@ -35,6 +35,7 @@ struct TraceOptions {
   std::string variant;  // "plan,bf16": what plans are told of and what is switched on; empty: none
   std::string gpu;      // "NVIDIA H200,9.0,150110011392": name, capability, bytes in all
   std::string cudnn;    // JSON: GPUs for which cuDNN is asked; empty: it is not
+  std::string device;   // JSON of the same form: properties of `gpu`, among others
   std::string event_file;  // absolute path, replaced; empty: a file that goes with the answer
   uint64_t seconds = 0;    // time limit: the tracer ends the program, which says at which line; 0: none
   // About every second.

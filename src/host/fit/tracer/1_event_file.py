@@ -141,7 +141,7 @@ SEEN, ENDED, FAILED = range(3)
 
 
 def settings():
-    keys = "OUT", "BATCH", "STEPS", "FUNCTION", "SCRATCH", "GPU", "VARIANT", "CUDNN", "SEQ", "DEADLINE", "PROGRESS"
+    keys = "OUT", "BATCH", "STEPS", "FUNCTION", "SCRATCH", "GPU", "VARIANT", "CUDNN", "SEQ", "DEADLINE", "PROGRESS", "DEVICE"
     value = {key: os.environ.get("CUFIT_FIT_" + key) for key in keys}
     value["BATCH"] = int(value["BATCH"]) if value["BATCH"] else None
     value["SEQ"] = int(value["SEQ"]) if value["SEQ"] else None

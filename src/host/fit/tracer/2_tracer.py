@@ -22,6 +22,7 @@ class Tracer:
         self.first_round, self.round, self.stepped = [], None, set()
         self.by_function = False
         self.variant = None
+        self.compiling = False  # within torch.compile, which allocates nothing
         self.counting = False  # what the operators of a step move
         self.dropout_state = None
         self.adds_bias = False  # inside a linear layer
@@ -70,6 +71,7 @@ class Tracer:
         patch_linear(self)
         patch_attention(self)
         patch_recurrent(self)
+        patch_compile(self)
         patch_saving(self)
         patch_distributed(self)
         patch_variants(self)

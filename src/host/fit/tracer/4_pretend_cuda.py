@@ -38,6 +38,7 @@ def pretend_cuda_build(tracer):
 
 def pretend_cuda(tracer):
     torch = tracer.torch
+    import json
     pretend_cuda_build(tracer)
     cuda = torch.cuda
     nothing = lambda *args, **kwargs: None
@@ -48,6 +49,8 @@ def pretend_cuda(tracer):
         total_memory = tracer.total
         multi_processor_count = 132
         warp_size = 32
+        max_threads_per_block = 1024
+        shared_memory_per_block = 49152
         max_threads_per_multi_processor = 2048
         regs_per_multiprocessor = 65536
         shared_memory_per_block_optin = 232448
@@ -56,6 +59,15 @@ def pretend_cuda(tracer):
         is_integrated = is_multi_gpu_board = 0
         uuid = "GPU-00000000-0000-0000-0000-000000000000"
         gcnArchName = ""
+
+    # Of a card of the capability that is pretended, by CUDA's names.
+    for capability, card in json.loads(tracer.wanted["DEVICE"] or "[]"):
+        if capability == 10 * tracer.capability[0] + tracer.capability[1]:
+            Properties.multi_processor_count = card["multiProcessorCount"]
+            Properties.max_threads_per_multi_processor = card["maxThreadsPerSM"]
+            Properties.shared_memory_per_block_optin = card["maxSharedMemoryPerBlockOptin"]
+            Properties.shared_memory_per_multiprocessor = card["maxSharedMemoryPerBlockOptin"] + card["reservedSharedMemoryPerBlock"]
+            Properties.L2_cache_size = card["l2CacheSize"]
 
     class Stream:
         def __init__(self, *args, **kwargs):
@@ -188,12 +200,3 @@ def pretend_cuda(tracer):
         tracer.cudnn_version = 91900 if tracer.version >= (2, 11) else 91002
         cudnn.version = lambda: tracer.cudnn_version
     cudnn.is_available = lambda: True
-
-    def compiled(model=None, *args, **kwargs):
-        tracer.file.note("assumed", "torch.compile is not followed; the model was traced as it runs without", tracer.source())
-        return model if model is not None else (lambda function: function)
-
-    torch.compile = compiled
-    torch.nn.Module.compile = lambda self, *a, **k: compiled(self)
-
-

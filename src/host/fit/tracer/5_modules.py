@@ -76,6 +76,8 @@ def patch_modules(tracer):
         for buffer in module.buffers():
             tracer.categorise(buffer, BUFFER)
 
+    tracer.tell_parameters = tell_parameters
+
     def before(module, args):
         if not tracer.modules:
             if id(module) not in tracer.known:

@@ -78,6 +78,7 @@ def patch_attention(tracer):
         more = {"enable_gqa": True} if enable_gqa else {}
         return aten._scaled_dot_product_attention_math(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, **more)[0]
 
+    tracer.attention = attention
     functional.scaled_dot_product_attention = attention
     torch._C._nn.scaled_dot_product_attention = attention
 
@@ -138,6 +139,8 @@ def patch_recurrent(tracer):
 
 # kind: 0 flash, 1 memory-efficient, 2 cuDNN, 3 plain; 8 more in backward.
 def attention_call(tracer, query, key, kind):
+    if tracer.compiling:
+        return
     site = tracer.file.site("sdpa", tracer.modules[-1] if tracer.modules else "", tracer.source(), tracer.phase)
     tracer.file.call(site, [kind, query.element_size() * 8, *query.shape[:3], key.shape[2], query.shape[3], key.shape[1]])
 
