@@ -90,8 +90,8 @@ class Compiler:
         def inside(*args, **kwargs):
             if isinstance(owner, torch.nn.Module):
                 tracer.tell_parameters(owner)
-                if torch.is_grad_enabled():
-                    tracer.step_begins()
+            if torch.is_grad_enabled():
+                tracer.step_begins()
             library = sys.modules.get("transformers.utils.import_utils")
             if hasattr(library, "is_fake_tensor"):  # it takes other ways where somebody traces
                 library.is_fake_tensor = never_fake
@@ -171,7 +171,7 @@ class Compiler:
 
 
 def said(error):
-    return ("%s: %s" % (type(error).__name__, error)).split("\n")[0]
+    return " ".join(("%s: %s" % (type(error).__name__, error)).split("\n")[:2])
 
 
 # A piece of the program during which the tracer's mode is there or away; `compiling`: whether that is a part of torch.compile.
@@ -239,6 +239,8 @@ def follow_dynamo(compiler):
             with compiler.off():
                 return real_call(self, frame, *args, **kwargs)
         except Exception as error:
+            if os.environ.get("CUFIT_DEBUG"):
+                import traceback; traceback.print_exc()
             compiler.note(said(error))
             return convert_frame.ConvertFrameReturn() if hasattr(convert_frame, "ConvertFrameReturn") else None
 
@@ -247,6 +249,10 @@ def follow_dynamo(compiler):
     for owner, name in ((guards.CheckFunctionManager, "__init__"), (guards, "get_guard_fail_reason_helper")):
         if hasattr(owner, name):
             setattr(owner, name, listening(compiler, getattr(owner, name)))
+    # The states of a compiled optimizer are made while it is compiled.
+    for optimizer in list(vars(torch.optim).values()):
+        if isinstance(optimizer, type) and "_init_group" in vars(optimizer):
+            optimizer._init_group = listening(compiler, optimizer._init_group)
     mode = type(tracer.mode)
     mode.__torch_dispatch__ = torch._dynamo.disable(mode.__torch_dispatch__)
     initialize = eval_frame.OptimizedModule._initialize
@@ -259,6 +265,7 @@ def follow_dynamo(compiler):
     import warnings
     warnings.filterwarnings("ignore", message="Using `torch.compile.module.` when there are global hooks")
     warnings.filterwarnings("ignore", message="dynamo_pgo force disabled")
+    warnings.filterwarnings("ignore", message="Accessing the data pointer of FakeTensor")
     # In the graph attention stands as one call, whose kernel is chosen while the graph is taken apart.
     torch._dynamo.allow_in_graph(tracer.attention)
     operator, key = torch.ops.aten.scaled_dot_product_attention.default, torch._C.DispatchKey.CompositeImplicitAutograd
@@ -268,6 +275,8 @@ def follow_dynamo(compiler):
 
 def listening(compiler, function):
     def run(*args, **kwargs):
+        if not compiler.tracer.compiling:
+            return function(*args, **kwargs)
         with compiler.on():
             compiler.tracer.compiling = True
             return function(*args, **kwargs)
@@ -277,7 +286,15 @@ def listening(compiler, function):
 
 def pretend_device(tracer):
     torch = tracer.torch
+    import types
     import torch._dynamo.device_interface as device_interface
+
+    # dynamo keeps rules by function: none may stand for two names.
+    for name, module in list(sys.modules.items()):
+        if name.startswith("torch.cuda") or name in ("torch._C", "torch.accelerator", "torch.backends.cuda", "torch.backends.cudnn"):
+            for key, value in list(vars(module).items()):
+                if isinstance(value, types.FunctionType) and value.__globals__ is globals():
+                    setattr(module, key, types.FunctionType(value.__code__, value.__globals__, value.__name__, value.__defaults__, value.__closure__))
 
     torch.cuda._exchange_device = torch.cuda._maybe_exchange_device = lambda *args: 0
     interface = device_interface.CudaInterface
