@@ -442,21 +442,29 @@ def pretend_benchmarks(compiler):
 
     class Clock(TorchDispatchMode):
         seconds = 0.0
-        ALIGNED, BY_ELEMENTS, SINGLE, BYTES = 600e12, {1: 400e12, 2: 450e12, 4: 550e12}, 50e12, 2.5e12  # a second
+        SINGLE, HALF, BYTES = 50e12, 600e12, 2.5e12  # a second
+        ODD_SUMS, ODD_ROWS = {1: 200e12, 2: 300e12, 4: 450e12}, {1: 350e12, 2: 400e12, 4: 500e12}
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             out = func(*args, **(kwargs or {}))
             tensors = [value for value in pytree.tree_leaves((args, out)) if isinstance(value, torch.Tensor)]
             if func._schema.name in MATMULS:
                 a, b = [value for value in args if isinstance(value, torch.Tensor)][-2:]
-                rate = self.SINGLE
-                if a.element_size() == 2:
-                    least = min([step & -step for t in (a, b, out) for step in t.stride()[-2:] if step != 1] or [8])
-                    rate = self.BY_ELEMENTS.get(least, self.ALIGNED)
-                self.seconds += 2 * out.numel() * a.shape[-1] / rate
-            elif not any(value.alias_info is not None and not value.alias_info.is_write for value in func._schema.returns):
+                self.seconds += 2 * out.numel() * a.shape[-1] / (self.rate(a, b, out) if a.element_size() == 2 else self.SINGLE)
+            elif func.namespace != "prim" and not any(value.alias_info is not None and not value.alias_info.is_write for value in func._schema.returns):
                 self.seconds += sum(t.numel() * t.element_size() for t in tensors) / self.BYTES
             return out
+
+        # By the greatest power of two that the rows are aligned to; where they are those that are summed over, it matters more.
+        def rate(self, a, b, out):
+            rate = self.HALF
+            for tensor, summed in ((a, -1), (b, -2), (out, None)):
+                for dimension in (-1, -2):
+                    step = tensor.stride(dimension)
+                    if step != 1:
+                        odd = self.ODD_SUMS if summed is not None and tensor.stride(summed) == 1 else self.ODD_ROWS
+                        rate = min(rate, odd.get(step & -step, rate))
+            return rate
 
     # It clears the cache of the GPU in between.
     def milliseconds(function):
