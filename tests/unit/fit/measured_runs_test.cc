@@ -72,6 +72,13 @@ TEST(MeasuredRuns, Resnet50AtOtherBatchSizes) {
     expect_near(program, run, 0.007, 0.045);
 }
 
+// torch.compile: six layers of gpt2, 256 tokens, AdamW, on an NVIDIA H100 (torch 2.11, 2026-11-22),
+// the larger peaks of two runs; the second one finds inductor's choices on the disk.
+TEST(MeasuredRuns, Gpt2Compiled) {
+  expect_near(program_of("gpt2-compiled", {8}), {8, 2524635136, 2831155200}, 0.001, 0.001);
+  expect_near(program_of("gpt2-compiled-bf16", {8}), {8, 2023300608, 2359296000}, 0.003, 0.006);
+}
+
 // The plan of issue 6: every size at a batch that was not traced is the traced one's line.
 TEST(MeasuredRuns, EverySizeIsProvedOrOnALine) {
   for (const StepProgram& program : {program_of("gpt2", {2, 4}), program_of("resnet50", {16, 32})})

@@ -127,7 +127,7 @@ class Tracer:
         if self.cudnn is None:
             import json
             setting = self.torch.backends.cudnn
-            self.cudnn = CudnnAnswers(json.loads(self.wanted["CUDNN"]), setting.allow_tf32, setting.deterministic, setting.benchmark)
+            self.cudnn = CudnnAnswers(json.loads(self.wanted["CUDNN"]), asked_tf32(setting), setting.deterministic, setting.benchmark)
             self.file.before_end.append(lambda: self.steps and self.cudnn.write(self.file))
         kind = str(dtype).partition(".")[2]
         if kind in Cudnn.TYPES and self.torch.backends.cudnn.enabled:
@@ -211,7 +211,7 @@ class Tracer:
             reason = SEEN
         torch = self.torch
         self.file.fact("cudnn_benchmark", int(torch.backends.cudnn.benchmark))
-        self.file.fact("allow_tf32", int(torch.backends.cuda.matmul.allow_tf32))
+        self.file.fact("allow_tf32", int(asked_tf32(torch.backends.cuda.matmul)))
         if self.sequences and self.sequences[0] != self.sequences[1]:
             self.file.note("assumed", "the sequences of the batches were of %d to %d tokens; --seq N answers for one length" % self.sequences, "")
         if self.wanted["SEQ"] and not self.sequences and not self.by_function:
@@ -222,3 +222,9 @@ class Tracer:
         os._exit(0 if reason == SEEN else 1)
 
 
+# torch 2.9 and later refuse the older question where the program has used the newer setting.
+def asked_tf32(backend):
+    try:
+        return backend.allow_tf32
+    except RuntimeError:
+        return getattr(backend, "fp32_precision", "") == "tf32"

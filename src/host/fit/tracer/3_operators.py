@@ -274,7 +274,7 @@ def tell_call(tracer, func, args, kwargs, out, site):
         a, b = [value for value in args if isinstance(value, tracer.torch.Tensor)][-2:]
         if a.dim() >= 2 and b.dim() >= 2:
             batch = a.shape[0] if a.dim() == 3 else 1
-            tf32 = int(tracer.torch.backends.cuda.matmul.allow_tf32)
+            tf32 = int(asked_tf32(tracer.torch.backends.cuda.matmul))
             with_bias = name == "aten::addmm" and args[0].dim() == 1
             tracer.file.call(tracer.file.site("matmul_bias" if with_bias else "matmul", "", tracer.source(), tracer.phase),
                              [a.element_size() * 8, tf32, batch, a.shape[-2], b.shape[-1], a.shape[-1]])
