@@ -34,10 +34,10 @@ class Tracer:
     def source(self):
         frame = sys._getframe(1)
         while frame is not None:
-            code = frame.f_code
-            own = self.sources.get(code)
+            name = frame.f_code.co_filename
+            own = self.sources.get(name)
             if own is None:
-                own = self.sources[code] = users_file(code.co_filename)
+                own = self.sources[name] = users_file(name)
             if own:
                 return "%s:%d" % (own, frame.f_lineno)
             frame = frame.f_back

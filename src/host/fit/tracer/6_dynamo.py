@@ -18,7 +18,7 @@ def pretend_inductor(compiler):
             if isinstance(held, type) and held is not tracer.FakeTensor and issubclass(held, tracer.FakeTensor):
                 module.FakeTensor = tracer.FakeTensor
     for module, wanted in ((config, {"compile_threads": 1, "fx_graph_cache": False, "force_disable_caches": True, "worker_start_method": "fork"}),
-                           (functorch_config, {"enable_autograd_cache": False, "force_non_lazy_backward_lowering": False})):
+                           (functorch_config, {"enable_autograd_cache": False, "graphsafe_rng_functionalization": False})):
         for name, value in wanted.items():
             if hasattr(module, name):
                 setattr(module, name, value)
@@ -77,6 +77,22 @@ def follow_dynamo(compiler):
     warnings.filterwarnings("ignore", message="Using `torch.compile.module.` when there are global hooks")
     warnings.filterwarnings("ignore", message="dynamo_pgo force disabled")
     warnings.filterwarnings("ignore", message="Accessing the data pointer of FakeTensor")
+    from torch import _VF
+    for name in ("rnn_relu", "rnn_tanh", "lstm", "gru"):  # dynamo leaves them out, too
+        setattr(_VF, name, torch._dynamo.disable(getattr(_VF, name)))
+    # Operators that draw and are computed again: what they keep of the generator is on the CPU.
+    import torch._prims.rng_prims as draws
+
+    def with_state(mode, state, operator, *args, **kwargs):
+        with mode:
+            return operator(*args, **kwargs)
+
+    def and_state(mode, operator, *args, **kwargs):
+        with mode:
+            return torch.cuda.get_rng_state(), operator(*args, **kwargs)
+
+    draws.run_with_rng_state.py_impl(mode)(with_state)
+    draws.run_and_save_rng_state.py_impl(mode)(and_state)
     # In the graph attention stands as one call, whose kernel is chosen while the graph is taken apart.
     torch._dynamo.allow_in_graph(tracer.attention)
     operator, key = torch.ops.aten.scaled_dot_product_attention.default, torch._C.DispatchKey.CompositeImplicitAutograd
