@@ -68,14 +68,15 @@ def patch_linear(tracer):
     real = torch.nn.functional.linear
 
     def linear(input, weight, bias=None):
-        if bias is None:
-            return real(input, weight)
+        if bias is None or tracer.compiling:
+            return real(input, weight, bias)
         before, tracer.adds_bias = tracer.adds_bias, True
         try:
             return real(input, weight, bias)
         finally:
             tracer.adds_bias = before
 
+    tracer.linear = linear
     torch.nn.functional.linear = linear
     torch._C._nn.linear = linear
 

@@ -95,6 +95,7 @@ def follow_dynamo(compiler):
     draws.run_and_save_rng_state.py_impl(mode)(and_state)
     # In the graph attention stands as one call, whose kernel is chosen while the graph is taken apart.
     torch._dynamo.allow_in_graph(tracer.attention)
+    torch._dynamo.allow_in_graph(tracer.linear)
     operator, key = torch.ops.aten.scaled_dot_product_attention.default, torch._C.DispatchKey.CompositeImplicitAutograd
     operator.py_kernels.pop(key, None)
     operator.py_impl(key)(tracer.attention)
