@@ -48,11 +48,22 @@ TEST(CudnnWorkspace, IsThatOfAnH100) {
       {conv(16, 64, 64, 64, 56, 3), ConvPass::weight_gradient, answer(51749075, 6, 3, true),
        53371559},
       // By cuBLAS.
-      {conv(32, 64, 128, 512, 28, 1), ConvPass::forward, answer(25952272, 1), 400},
-      {conv(32, 64, 128, 512, 28, 1), ConvPass::data_gradient, answer(128450707, 1, 1), 0},
-      {conv(32, 64, 128, 512, 28, 1), ConvPass::weight_gradient, answer(128975055, 2, 2, true),
+      {conv(32, 64, 128, 512, 28, 1),
+       ConvPass::forward,
+       {25952272, 25952272, 0, 1, 0, 38, false},
+       400},
+      {conv(32, 64, 128, 512, 28, 1),
+       ConvPass::data_gradient,
+       {128450707, 128450707, 0, 1, 1, 71, false},
+       0},
+      {conv(32, 64, 128, 512, 28, 1),
+       ConvPass::weight_gradient,
+       {128975055, 128975055, 0, 2, 2, 68, true},
        16777216},
-      {conv(16, 64, 512, 2048, 7, 1), ConvPass::forward, answer(16056467, 1, 2), 16056467},
+      {conv(16, 64, 512, 2048, 7, 1),
+       ConvPass::forward,
+       {16056467, 16056467, 0, 1, 2, 62, false},
+       16056467},
   };
   for (const Row& row : rows) {
     const SizeAt got = bytes_of(row.numbers, row.pass, row.answer);
