@@ -6,7 +6,7 @@
 `fit_runs.py '{"model": "timm:resnet50", "batch": 8}'`: one program; under `cufit fit --events DIR --` it is traced.
 
 A spec has `model` and `batch`, and may have: `seq`, `res` (pixels), `precision` (fp32, bf16: all of it, bf16amp, fp16amp), `opt`
-(adamw, adam, fused, sgd, sgdm, rmsprop, adagrad, adafactor, lion8: one byte of state per value), `ckpt`, `lora` (rank), `accum`,
+(adamw, adam, fused, sgd, sgdm, rmsprop, adagrad, adafactor, lion8: one byte of state per value), `ckpt`, `lora` (rank), `accum`, `steps` (4),
 `clip`, `channels_last`, `compile`, `benchmark`, `config` (fields of a transformers configuration or arguments of a builder),
 `history` (a file for the allocator's history). `model`: hf:TYPE (of transformers), timm:NAME, tv:NAME, seg:NAME (torchvision), or
 own:NAME (own_models below).
@@ -279,7 +279,7 @@ def main(spec):
     amp = {"bf16amp": torch.bfloat16, "fp16amp": torch.float16}.get(precision)
     scaler = torch.amp.GradScaler("cuda", enabled=precision == "fp16amp")
     run = torch.compile(model) if spec.get("compile") else model
-    for _ in range(STEPS):
+    for _ in range(spec.get("steps", STEPS)):
         for _ in range(spec.get("accum", 1)):
             x, y = data()
             if precision == "bf16" and x.is_floating_point():
