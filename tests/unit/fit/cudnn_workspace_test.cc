@@ -26,16 +26,27 @@ CudnnAnswer answer(uint64_t bytes, uint32_t tile = 0, uint32_t cluster = 0, bool
   return {bytes, bytes, 0, tile, cluster, 0, divides};
 }
 
+struct Row {
+  std::vector<uint64_t> numbers;
+  ConvPass pass;
+  CudnnAnswer answer;
+  uint64_t real;
+};
+
+void expect_measured(const std::vector<Row>& rows) {
+  for (const Row& row : rows) {
+    const SizeAt got = bytes_of(row.numbers, row.pass, row.answer);
+    EXPECT_NEAR(static_cast<double>(got.point), static_cast<double>(row.real), 1024)
+        << row.real << " pass " << static_cast<int>(row.pass);
+    EXPECT_GE(got.upper, row.real);
+    EXPECT_GE(got.upper, got.point);
+  }
+}
+
 // What cuDNN 9.19 answers without a GPU for compute capability 9.0, and what torch 2.11 took on an
 // H100.
 TEST(CudnnWorkspace, IsThatOfAnH100) {
-  struct Row {
-    std::vector<uint64_t> numbers;
-    ConvPass pass;
-    CudnnAnswer answer;
-    uint64_t real;
-  };
-  const Row rows[] = {
+  expect_measured({
       {conv(32, 16, 64, 64, 56, 3), ConvPass::forward, answer(12992528, 2), 12992528},
       {conv(32, 16, 64, 64, 56, 3), ConvPass::data_gradient, answer(25837584, 5), 25837584},
       {conv(32, 16, 64, 64, 56, 3), ConvPass::weight_gradient, answer(26132691, 6, 1, true),
@@ -64,14 +75,7 @@ TEST(CudnnWorkspace, IsThatOfAnH100) {
        ConvPass::forward,
        {16056467, 16056467, 0, 1, 2, 62, false},
        16056467},
-  };
-  for (const Row& row : rows) {
-    const SizeAt got = bytes_of(row.numbers, row.pass, row.answer);
-    EXPECT_NEAR(static_cast<double>(got.point), static_cast<double>(row.real), 1024)
-        << row.real << " pass " << static_cast<int>(row.pass);
-    EXPECT_GE(got.upper, row.real);
-    EXPECT_GE(got.upper, got.point);
-  }
+  });
 }
 
 TEST(CudnnWorkspace, OnlyEnginesThatDivideTheirSumsAskForMore) {
@@ -85,13 +89,7 @@ TEST(CudnnWorkspace, OnlyEnginesThatDivideTheirSumsAskForMore) {
 // Of random convolutions measured on an H100 some that the choice of data/conv_choice.toml was
 // learned from.
 TEST(CudnnWorkspace, OfPointwiseConvolutionsIsThatOfTheEngineThatRuns) {
-  struct Row {
-    std::vector<uint64_t> numbers;
-    ConvPass pass;
-    CudnnAnswer answer;
-    uint64_t real;
-  };
-  const Row rows[] = {
+  expect_measured({
       {conv(16, 100, 72, 1024, 9, 1),
        ConvPass::forward,
        {17755216, 17755216, 0, 5, 0, 45, false},
@@ -137,12 +135,7 @@ TEST(CudnnWorkspace, OfPointwiseConvolutionsIsThatOfTheEngineThatRuns) {
        ConvPass::weight_gradient,
        {3386896, 3386896, 0, 8, 2, 65, false},
        3386896},
-  };
-  for (const Row& row : rows) {
-    const SizeAt got = bytes_of(row.numbers, row.pass, row.answer);
-    EXPECT_NEAR(static_cast<double>(got.point), static_cast<double>(row.real), 1024) << row.real;
-    EXPECT_GE(got.upper, row.real);
-  }
+  });
 }
 
 TEST(CudnnWorkspace, TheChoiceEndsWhateverTheTableSays) {
