@@ -181,7 +181,9 @@ TEST(Plans, KeepTheFrontierAndFindTheCheapestForEachCard) {
                 got.cheapest[0] == std::optional(number) ||
                 got.cheapest[1] == std::optional(number));
   for (const PlanOnCard& on : got.on_cards)
-    if (on.card == 2) EXPECT_FALSE(on.fits);
+    if (on.card == 2) {
+      EXPECT_FALSE(on.fits);
+    }
 }
 
 TEST(Plans, OfAProgramThatAccumulatesBeginThere) {
