@@ -8,6 +8,7 @@ namespace cufit::fit {
 namespace {
 
 constexpr uint64_t k_vector = 8, k_wide_vector = 16;
+constexpr double k_most_per_mille = 1e15;  // fits a whole number, and is beyond every question
 
 std::string_view name_of(ConvPass pass) {
   if (pass == ConvPass::forward) return "forward";
@@ -30,11 +31,12 @@ uint64_t feature_of(std::string_view name, const ConvShape& shape, const CudnnAn
   if (name == "channels16") return shape.channels * bytes % k_wide_vector == 0 ? 1 : 0;
   if (name == "outputs16") return shape.outputs * bytes % k_wide_vector == 0 ? 1 : 0;
   // Of a product per sample in fp32 against the input and the output.
-  if (name == "sums_per_mille")
-    return static_cast<uint64_t>(
-        4000.0 * static_cast<double>(shape.batch) * static_cast<double>(shape.channels) *
-        static_cast<double>(shape.outputs) /
-        static_cast<double>(std::max<uint64_t>(bytes_of_input_and_output(shape), 1)));
+  if (name == "sums_per_mille") {
+    const double sums = 4.0 * static_cast<double>(shape.batch) *
+                        static_cast<double>(shape.channels) * static_cast<double>(shape.outputs);
+    const double io = static_cast<double>(std::max<uint64_t>(bytes_of_input_and_output(shape), 1));
+    return static_cast<uint64_t>(std::min(1000 * sums / io, k_most_per_mille));
+  }
   if (name == "positions") return shape.batch * shape.in_pixels;
   if (name == "tile") return answer.tile;
   if (name == "cluster") return answer.cluster;
