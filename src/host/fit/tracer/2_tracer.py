@@ -69,6 +69,7 @@ class Tracer:
         patch_optimizers(self)
         patch_loaders(self)
         patch_linear(self)
+        leave_scripts_unfused(torch)
         patch_attention(self)
         patch_recurrent(self)
         patch_compile(self)

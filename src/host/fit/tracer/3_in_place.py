@@ -77,7 +77,25 @@ def patch_linear(tracer):
             tracer.adds_bias = before
 
     tracer.linear = linear
+    as_builtin(torch, linear, "aten::linear")
     torch.nn.functional.linear = linear
     torch._C._nn.linear = linear
+
+
+# TorchScript takes it for the operator that it stands for.
+def as_builtin(torch, function, name):
+    try:
+        torch.jit._builtins._register_builtin(function, name)
+    except Exception:
+        pass
+
+
+# Its compiler of fused kernels needs the driver.
+def leave_scripts_unfused(torch):
+    for name in ("_jit_set_texpr_fuser_enabled", "_jit_override_can_fuse_on_gpu"):
+        try:
+            getattr(torch._C, name)(False)
+        except Exception:
+            pass
 
 

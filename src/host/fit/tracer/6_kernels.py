@@ -79,6 +79,7 @@ def patch_attention(tracer):
         return aten._scaled_dot_product_attention_math(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, **more)[0]
 
     tracer.attention = attention
+    as_builtin(torch, attention, "aten::scaled_dot_product_attention")
     functional.scaled_dot_product_attention = attention
     torch._C._nn.scaled_dot_product_attention = attention
 
