@@ -6,9 +6,9 @@
 
 namespace cufit::fit {
 
-// Bytes. The upper value is above all but 3 of 12,384 workspaces of convolutions and gradients on an
-// H100 for which cuDNN had an answer (data/workspaces.toml, conv_tile): three gradients of 3x3 weights
-// in fp32.
+// Bytes. The upper value is above all of 109,773 workspaces that random convolutions of 1 x 1 and their
+// gradients took on an H100 (data/conv_choice.toml); of 4,248 convolutions of networks
+// (data/workspaces.toml, conv_tile) three gradients of 3 x 3 weights in fp32 took more.
 SizeAt cudnn_workspace(const ConvShape& shape, ConvPass pass, const CudnnAnswer& answer,
                        const LibrarySetup& setup, const knowledge::Knowledge& knowledge);
 

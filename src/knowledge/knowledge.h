@@ -162,10 +162,9 @@ struct ConvChoiceRow {
 struct GpuPropertiesRow {
   std::string_view cc;
   int64_t multiprocessors;
-  int64_t shared_kib,
-      reserved_shared;          // of a block: KiB that it may ask for, bytes that CUDA takes
-  int64_t blocks, threads;      // of a multiprocessor
-  int64_t clock, memory_clock;  // kHz
+  int64_t shared_kib, reserved_shared;  // of a block: KiB that it may ask for, bytes that CUDA takes
+  int64_t blocks, threads;              // of a multiprocessor
+  int64_t clock, memory_clock;          // kHz
   int64_t l2_kib;
 };
 // What cuDNN needs to run a recurrent layer: src/fit/rnn_workspace.cc has the sum.

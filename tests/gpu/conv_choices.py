@@ -6,7 +6,8 @@
 `conv_choices.py ask TRACER.py DEVICE.json MEASURED.jsonl OUT.jsonl`: without a GPU (CUDA_VISIBLE_DEVICES empty), what cuDNN
 says of them; TRACER.py are the parts of src/host/fit/tracer in one file, DEVICE.json what `cufit fit` sets CUFIT_FIT_CUDNN to.
 `conv_choices.py learn ASKED.jsonl`: the rows of the table, with how often they are right for a quarter held out. Needs
-scikit-learn.
+scikit-learn. The rows of today were told apart by the engine that cuDNN names with the GPU in sight, not by sizes alone as here,
+and measured in two rounds, of which the second has more narrow convolutions at large images.
 """
 import json
 import random
