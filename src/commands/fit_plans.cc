@@ -55,7 +55,7 @@ const char* precision_switch(const TraceEvents& events, const std::string& gpu) 
 // As one program, without the batch of one where it goes its own way.
 Result<fit::StepProgram> aligned(std::vector<TraceEvents> traces) {
   CUFIT_TRY(all, fit::align(traces));
-  if (all.differences.empty() || traces.size() < 3) return std::move(all);
+  if (all.differences.empty() || traces.size() < 3) return all;
   traces.erase(std::remove_if(traces.begin(), traces.end(),
                               [](const TraceEvents& trace) { return trace.fact("batch") == "1"; }),
                traces.end());

@@ -53,7 +53,7 @@ std::string comment_text(std::string_view text) {
   // YAML 1.1 also ends a line at NEL and at the separators U+2028 and U+2029.
   for (const std::string_view end : {"\n", "\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9"})
     for (size_t at = out.find(end); at != std::string::npos; at = out.find(end, at))
-      out.replace(at, end.size(), " ");
+      out.replace(at, end.size(), 1, ' ');
   return out;
 }
 
