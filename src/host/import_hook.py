@@ -3,12 +3,14 @@
 # been imported for the first time.
 def _cufit_on_import(wanted, imported):
     import importlib.abc
-    import importlib.util
     import sys
 
     class Loader(importlib.abc.Loader):
         def __init__(self, real):
             self.real = real
+
+        def __getattr__(self, name):
+            return getattr(self.real, name)
 
         def create_module(self, spec):
             return self.real.create_module(spec)
@@ -17,18 +19,24 @@ def _cufit_on_import(wanted, imported):
             module.__loader__ = self.real
             module.__spec__.loader = self.real
             self.real.exec_module(module)
-            imported(module)
+            if finder in sys.meta_path:
+                sys.meta_path.remove(finder)
+                imported(module)
 
+    # Asked, too, by a program that only looks whether the module is there (importlib.util.find_spec): stays until it is imported.
     class Finder(importlib.abc.MetaPathFinder):
         def find_spec(self, name, path=None, target=None):
             if name != wanted:
                 return None
-            sys.meta_path.remove(self)
-            spec = importlib.util.find_spec(name)
-            if spec is not None and spec.loader is not None:
-                spec.loader = Loader(spec.loader)
-            return spec
+            for other in list(sys.meta_path):
+                spec = other.find_spec(name, path, target) if other is not self and hasattr(other, "find_spec") else None
+                if spec is not None:
+                    if spec.loader is not None:
+                        spec.loader = Loader(spec.loader)
+                    return spec
+            return None
 
-    sys.meta_path.insert(0, Finder())
+    finder = Finder()
+    sys.meta_path.insert(0, finder)
 
 
