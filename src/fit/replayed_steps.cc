@@ -72,12 +72,18 @@ class Run {
     const SizeAt& size = requests_.sizes[event.size];
     const uint64_t bytes = value(size.point, size.upper);
     if (bytes == 0) return true;  // PyTorch asks for nothing
-    const BlockHandle block = allocator_.malloc(bytes, stream_);
+    const BlockHandle block = allocator_.malloc(bytes, stream_of(event));
     if (!block) return out_of_memory(number);
     blocks_[event.index] = block;
     if (values_ == Values::point) out_.block_bytes[event.index] = allocator_.block(block).size;
     note_peak(number);
     return true;
+  }
+
+  // Each has blocks of its own; what is freed on one is not taken by another.
+  memory::StreamIndex stream_of(const StepEvent& event) {
+    const uint8_t stream = program_.sites[event.site].stream;
+    return stream == 0 ? stream_ : allocator_.stream(stream);
   }
 
   bool workspaces_after(uint32_t number) {

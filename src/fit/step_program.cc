@@ -48,7 +48,7 @@ class SiteMatch {
     if (known_[other] == site) return true;
     const Site& a = first_.sites[site];
     const Site& b = other_.sites[other];
-    if (a.phase != b.phase || first_.texts[a.op] != other_.texts[b.op] ||
+    if (a.phase != b.phase || a.stream != b.stream || first_.texts[a.op] != other_.texts[b.op] ||
         first_.texts[a.module] != other_.texts[b.module] ||
         first_.texts[a.source] != other_.texts[b.source])
       return false;

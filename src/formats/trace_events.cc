@@ -208,8 +208,11 @@ class Reader {
     TraceSite site;
     uint8_t phase = 0;
     if (!room(out_.sites, limits_.rows, "sites") || !text(site.op) || !text(site.module) ||
-        !text(site.source) || !byte_below(phase, 0, 5, "phase"))
+        !text(site.source) || !bytes_.take(phase))
       return false;
+    site.stream = phase >> 3;
+    phase &= 7;
+    if (phase > static_cast<uint8_t>(TracePhase::other)) return broken(format("phase {}", phase));
     site.phase = static_cast<TracePhase>(phase);
     out_.sites.push_back(site);
     return true;

@@ -5,7 +5,8 @@
 // most 64 bit and 10 bytes; a text is named by its number.
 //
 //   1 text      length, bytes of UTF-8; texts, sites and storages are numbered 0, 1, 2 ..
-//   2 site      op text, module text, source text ("train.py:57" or ""), byte: TracePhase
+//   2 site      op text, module text, source text ("train.py:57" or ""), byte: TracePhase + 8 x stream
+//               (0: the default one; 1 to 15 the others, in the order in which they were made, then again)
 //   3 alloc     bytes of the storage, not rounded; site
 //   4 free      distance: storages so far - 1 - its number
 //   5 mark      byte: TraceMark
@@ -51,6 +52,7 @@ enum class TraceEventKind : uint8_t { alloc = 3, free = 4, mark = 5, call = 6 };
 struct TraceSite {
   uint32_t op = 0, module = 0, source = 0;  // of TraceEvents::texts
   TracePhase phase = TracePhase::setup;
+  uint8_t stream = 0;  // of CUDA, on which its storages are
 };
 
 struct TraceEvent {

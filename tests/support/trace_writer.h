@@ -32,11 +32,11 @@ class TraceWriter {
     return place->second;
   }
   uint32_t site(std::string_view op, formats::TracePhase phase, std::string_view module = "",
-                std::string_view source = "") {
+                std::string_view source = "", uint8_t stream = 0) {
     const uint32_t texts[] = {text(op), text(module), text(source)};
     kind(2);
     for (const uint32_t one : texts) number(one);
-    kind(static_cast<uint8_t>(phase));
+    kind(static_cast<uint8_t>(static_cast<uint8_t>(phase) + 8 * stream));
     return sites_++;
   }
   uint32_t alloc(uint64_t bytes, uint32_t site) {

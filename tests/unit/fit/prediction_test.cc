@@ -52,6 +52,32 @@ TEST(Prediction, SaysWhenAndWhereThePeakIs) {
   EXPECT_EQ(large.activations_by_module[0].module, "body.1");
 }
 
+// A batch is copied on a stream of the loader's: what it leaves there is not for the model's.
+TEST(Prediction, GivesABlockToTheStreamItIsOf) {
+  const auto trace = [](uint64_t batch, uint8_t stream) {
+    TraceWriter out(batch);
+    const uint32_t loader = out.site("_to_copy", TracePhase::forward, "", "train.py:9", stream);
+    const uint32_t model = out.site("relu", TracePhase::forward, "body.1", "train.py:10");
+    for (int step = 0; step < 2; ++step) {
+      out.mark(TraceMark::step_begins);
+      for (const uint32_t site : {loader, model}) out.free(out.alloc(batch * 32 * k_mib, site));
+      out.mark(TraceMark::step_ends);
+    }
+    out.end();
+    return out;
+  };
+  const auto reserved = [&](uint8_t stream) {
+    const StepProgram program = aligned({trace(2, stream), trace(4, stream)}).value();
+    EXPECT_TRUE(program.differences.empty());
+    const Prediction got = predict(program, 8, {}).value();
+    EXPECT_EQ(got.peak_allocated, 256 * k_mib);
+    return got.peak_reserved;
+  };
+  EXPECT_EQ(reserved(0), 256 * k_mib);
+  EXPECT_EQ(reserved(1), 512 * k_mib);
+  EXPECT_FALSE(aligned({trace(2, 0), trace(4, 1)}).value().differences.empty());
+}
+
 TEST(Prediction, RunsOutOfMemoryAtACapacity) {
   const StepProgram program = aligned({small_program(2), small_program(4)}).value();
   fit::Setup setup;

@@ -14,7 +14,7 @@ using test::TraceWriter;
 TraceWriter small_trace() {
   TraceWriter out(8);
   const uint32_t weight = out.site("empty", TracePhase::setup, "", "train.py:3");
-  const uint32_t linear = out.site("matmul", TracePhase::forward, "layer.1", "train.py:57");
+  const uint32_t linear = out.site("matmul", TracePhase::forward, "layer.1", "train.py:57", 15);
   const uint32_t a = out.alloc(4096, weight);
   out.category(a, StorageCategory::buffer);
   out.category(a, StorageCategory::parameter);
@@ -45,7 +45,9 @@ TEST(TraceEvents, ReadsEveryKindOfRecord) {
   ASSERT_EQ(got.sites.size(), 2u);
   EXPECT_EQ(got.texts[got.sites[1].module], "layer.1");
   EXPECT_EQ(got.texts[got.sites[1].source], "train.py:57");
+  EXPECT_EQ(got.sites[0].stream, 0);
   EXPECT_EQ(got.sites[1].phase, TracePhase::forward);
+  EXPECT_EQ(got.sites[1].stream, 15);
   ASSERT_EQ(got.storage_count(), 3u);
   EXPECT_EQ(got.categories[0], StorageCategory::parameter);
   EXPECT_EQ(got.categories[1], StorageCategory::unknown);

@@ -30,6 +30,7 @@ class EventFile:
         self.notes = set()
         self.lock = threading.RLock()  # texts, and which file: another thread may end it (7_watch.py)
         self.storages = 0
+        self.stream = 0  # of CUDA, on which the program allocates
         self.closed = False
         self.before_end = []  # called once
 
@@ -72,12 +73,12 @@ class EventFile:
         return number
 
     def site(self, op, module, source, phase):
-        key = (op, module, source, phase)
+        key = (op, module, source, phase, self.stream)
         number = self.sites.get(key)
         if number is None:
             texts = self.text(op), self.text(module), self.text(source)
             number = self.sites[key] = len(self.sites)
-            self._write(self.SITE, *texts, phase)
+            self._write(self.SITE, *texts, phase + 8 * self.stream)
         return number
 
     def alloc(self, size, site):

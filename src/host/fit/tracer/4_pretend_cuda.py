@@ -69,10 +69,17 @@ def pretend_cuda(tracer):
             Properties.shared_memory_per_multiprocessor = card["maxSharedMemoryPerBlockOptin"] + card["reservedSharedMemoryPerBlock"]
             Properties.L2_cache_size = card["l2CacheSize"]
 
+    # A data loader that copies ahead does so on a stream of its own, whose blocks no other stream takes. PyTorch has 32 that go
+    # round; here it is 15. What backward makes is taken for the stream's on which backward was called.
+    import itertools
+    made, current = itertools.count(), []
+
     class Stream:
         def __init__(self, *args, **kwargs):
+            number = next(made)
             self.device = torch.device("cuda", 0)
-            self.stream_id = self.cuda_stream = self.device_index = 0
+            self.stream_id = self.cuda_stream = (number - 1) % 15 + 1 if number else 0
+            self.device_index = 0
             self.device_type = 1
 
         def __getattr__(self, name):
@@ -81,10 +88,13 @@ def pretend_cuda(tracer):
             return lambda *args, **kwargs: True if name == "query" else None
 
         def __enter__(self):
+            current.append(self)
+            tracer.file.stream = self.stream_id
             return self
 
         def __exit__(self, *args):
-            return None
+            current.pop()
+            tracer.file.stream = current[-1].stream_id
 
     class Event(Stream):
         def __init__(self, *args, **kwargs):
@@ -94,16 +104,22 @@ def pretend_cuda(tracer):
             return 1.0
 
     stream = Stream()
+    current.append(stream)
 
     class OneStream:
-        def __init__(self, *args, **kwargs):
-            pass
+        def __init__(self, stream=None):
+            self.stream = stream if isinstance(stream, Stream) else current[-1]
 
         def __enter__(self):
-            return stream
+            return self.stream.__enter__()
 
         def __exit__(self, *args):
-            return None
+            self.stream.__exit__()
+
+    def set_stream(stream=None):
+        if isinstance(stream, Stream):
+            current[-1] = stream
+            tracer.file.stream = stream.stream_id
 
     # What a program takes out of a tensor without values: zeros of its shape, and a note.
     def values(tensor):
@@ -147,7 +163,7 @@ def pretend_cuda(tracer):
     if hasattr(torch, "accelerator"):
         for name, value in {"is_available": lambda: True, "device_count": lambda: 1, "current_accelerator": lambda *a, **k: torch.device("cuda"),
                             "current_device_index": lambda: 0, "current_device_idx": lambda: 0, "set_device_index": nothing,
-                            "set_device_idx": nothing, "current_stream": lambda *a, **k: stream, "set_stream": nothing, "synchronize": nothing, "empty_cache": nothing, "memory_allocated": lambda *a, **k: tracer.allocated,
+                            "set_device_idx": nothing, "current_stream": lambda *a, **k: current[-1], "set_stream": set_stream, "synchronize": nothing, "empty_cache": nothing, "memory_allocated": lambda *a, **k: tracer.allocated,
                             "max_memory_allocated": lambda *a, **k: tracer.peak, "reset_peak_memory_stats": nothing,
                             "memory_reserved": lambda *a, **k: tracer.allocated, "max_memory_reserved": lambda *a, **k: tracer.peak}.items():
             if hasattr(torch.accelerator, name):
@@ -171,8 +187,8 @@ def pretend_cuda(tracer):
         "set_per_process_memory_fraction": nothing, "utilization": lambda *a, **k: 0,
         "manual_seed": nothing, "manual_seed_all": nothing, "seed": nothing, "seed_all": nothing, "initial_seed": lambda: 0,
         "get_rng_state": state, "set_rng_state": nothing, "get_rng_state_all": lambda: [state()], "set_rng_state_all": nothing,
-        "Stream": Stream, "Event": Event, "current_stream": lambda *a, **k: stream, "default_stream": lambda *a, **k: stream,
-        "stream": OneStream, "set_stream": nothing, "can_device_access_peer": lambda *a, **k: False, "current_blas_handle": lambda: 0,
+        "Stream": Stream, "Event": Event, "current_stream": lambda *a, **k: current[-1], "default_stream": lambda *a, **k: stream,
+        "stream": OneStream, "set_stream": set_stream, "can_device_access_peer": lambda *a, **k: False, "current_blas_handle": lambda: 0,
     }.items():
         for module in (cuda, cuda.memory if hasattr(cuda.memory, name) else cuda, cuda.random if hasattr(cuda.random, name) else cuda):
             setattr(module, name, value)
