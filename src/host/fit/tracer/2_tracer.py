@@ -16,6 +16,7 @@ class Tracer:
         self.modules = []  # names of those whose forward runs
         self.module_names = {}
         self.known = {}  # id of a module whose parameters were told
+        self.inputs = set()  # numbers of the storages that hold batches
         self.allocated = self.peak = 0
         self.loaders = 0
         self.optimizers = 0
@@ -121,6 +122,11 @@ class Tracer:
             number = self.storages.get(tensor.untyped_storage())
             if number is not None:
                 self.file.category(number, category)
+                if category == INPUT:
+                    self.inputs.add(number)
+
+    def is_input(self, tensor):
+        return isinstance(tensor, self.FakeTensor) and self.storages.get(tensor.untyped_storage()) in self.inputs
 
     def convolution(self, way, dtype, numbers):
         if not self.wanted["CUDNN"]:

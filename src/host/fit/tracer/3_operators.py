@@ -242,6 +242,9 @@ def make_mode(tracer):
                 tracer.file.free(storage)
             if device is not None and tensors and not isinstance(tensors[0], FakeTensor):
                 tracer.categorise(out, INPUT)
+            # Normalised, mixed or turned into floats on the GPU, and before any weight meets it, it still is the batch.
+            elif not tracer.modules and tensors and tracer.is_input(tensors[0]) and not any(tensor.requires_grad for tensor in tensors):
+                tracer.categorise(out, INPUT)
             return out
 
     return Mode()
