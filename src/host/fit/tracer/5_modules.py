@@ -184,6 +184,34 @@ def patch_loaders(tracer):
                 raise AttributeError(name)
             return getattr(self._dataset, name)
 
+    class Cycled:
+        """A sampler over and over, which goes by the length that the data set had when it was made. Passes for one of its kind."""
+
+        def __init__(self, sampler, times):
+            self._sampler, self._times = sampler, times
+
+        @property
+        def __class__(self):
+            return type(self._sampler)
+
+        def __len__(self):
+            return self._times * len(self._sampler)
+
+        def __iter__(self):
+            for _ in range(self._times):
+                yield from self._sampler
+
+        def __getattr__(self, name):
+            if name in ("_sampler", "_times"):
+                raise AttributeError(name)
+            return getattr(self._sampler, name)
+
+    def length(of):
+        try:
+            return len(of)
+        except TypeError:  # some have the method and no length
+            return 0
+
     def told(batch_size, what):
         if tracer.loaders == 0:
             tracer.file.fact("batch_found", batch_size)
@@ -196,10 +224,11 @@ def patch_loaders(tracer):
     def init(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0, *args, **kwargs):
         if batch_sampler is None and batch_size is not None:
             batch_size = told(batch_size, "DataLoader")
-            if sampler is None and not isinstance(dataset, data.IterableDataset) and hasattr(dataset, "__len__"):
-                enough = batch_size * (tracer.wanted["STEPS"] + 1) * 16
-                if 0 < len(dataset) < enough:
-                    dataset = Repeated(dataset, (enough // len(dataset) + 1) * len(dataset))
+            enough = batch_size * (tracer.wanted["STEPS"] + 1) * 16
+            if sampler is None and not isinstance(dataset, data.IterableDataset) and 0 < length(dataset) < enough:
+                dataset = Repeated(dataset, (enough // len(dataset) + 1) * len(dataset))
+            elif isinstance(sampler, data.Sampler) and 0 < length(sampler) < enough:
+                sampler = Cycled(sampler, enough // len(sampler) + 1)
         for key in ("pin_memory", "persistent_workers"):
             if kwargs.get(key):
                 kwargs[key] = False
