@@ -105,7 +105,7 @@ class Tracer:
         size = int(storage.nbytes())
         if size == 0:
             return
-        if not self.file.on_disk and not self.file.closed and not self.file.begin():
+        if not self.file.on_disk and not self.file.closed and (follows() or not self.file.begin()):
             os._exit(0)  # another process of this program is traced; its launcher waits for that one
         number = self.file.alloc(size, site)
         self.storages[storage] = number

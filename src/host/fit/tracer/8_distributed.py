@@ -1,5 +1,10 @@
 # ---- torch.distributed in one process ---------------------------------------------------------------------------------------
 
+# Of those that torchrun starts the first is traced in every run: two runs of different ones would not be alike.
+def follows():
+    return "TORCHELASTIC_RUN_ID" in os.environ and os.environ.get("LOCAL_RANK", "0") != "0"
+
+
 # What PyTorch itself has for tests: a group whose collectives return at once. Of a program that starts several processes the
 # first that allocates is traced; alone, a program is a world of one.
 def patch_distributed(tracer):
