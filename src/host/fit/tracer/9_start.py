@@ -36,7 +36,7 @@ def start():
                 if own:
                     place = "%s:%d" % (own, last.tb_lineno)
                 last = last.tb_next
-            tracer.file.note("error", "%s: %s" % (kind.__name__, error), place)
+            tracer.file.note("error", "%s: %s" % (kind.__name__, error) if str(error) else kind.__name__, place)
             tracer.file.end(FAILED)
             failed(kind, error, trace)
 
