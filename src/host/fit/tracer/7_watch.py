@@ -8,14 +8,18 @@ def watch(wanted, tracers):
     deadline = float(wanted["DEADLINE"] or 0)
     main = threading.main_thread().ident
 
+    # Of another thread's frame it may be None, between two lines.
+    def line(frame):
+        return frame.f_lineno or frame.f_code.co_firstlineno
+
     def place():
         frame = innermost = sys._current_frames().get(main)
         while frame is not None:
             own = users_file(frame.f_code.co_filename)
             if own:
                 inside = "" if frame is innermost else "%s (%s:%d)" % (
-                    innermost.f_code.co_name, os.path.basename(innermost.f_code.co_filename), innermost.f_lineno)
-                return "%s:%d" % (own, frame.f_lineno), inside
+                    innermost.f_code.co_name, os.path.basename(innermost.f_code.co_filename), line(innermost))
+                return "%s:%d" % (own, line(frame)), inside
             frame = frame.f_back
         return "", ""
 
