@@ -174,7 +174,7 @@ def pretend_cuda(tracer):
     state = lambda *args, **kwargs: torch.zeros(16, dtype=torch.uint8)
     stats = lambda *args, **kwargs: {}
     for name, value in {
-        "is_available": lambda: True, "device_count": lambda: 1, "current_device": lambda: 0, "is_initialized": lambda: True,
+        "is_available": lambda: True, "device_count": launched, "current_device": lambda: 0, "is_initialized": lambda: True,
         "_lazy_init": nothing, "init": nothing, "set_device": nothing, "synchronize": nothing, "ipc_collect": nothing,
         "get_device_name": lambda *a, **k: tracer.gpu_name, "get_device_capability": lambda *a, **k: tracer.capability,
         "get_device_properties": lambda *a, **k: Properties(), "get_arch_list": lambda: ["sm_%d%d" % tracer.capability],

@@ -5,6 +5,18 @@ def follows():
     return "TORCHELASTIC_RUN_ID" in os.environ and os.environ.get("LOCAL_RANK", "0") != "0"
 
 
+# The GPUs that there are: one, but `accelerate launch --num_processes N` starts several processes only where it sees several.
+def launched():
+    name = sys.argv[0] if getattr(sys, "argv", None) else ""
+    if os.path.basename(name) in ("accelerate", "accelerate-launch") or name.endswith("accelerate/commands/launch.py"):
+        for word, after in zip(sys.argv, sys.argv[1:] + [""]):
+            key, equals, value = word.partition("=")
+            if key in ("--num_processes", "--num-processes"):
+                value = value if equals else after
+                return max(int(value), 1) if value.isdigit() else 1
+    return 1
+
+
 # What PyTorch itself has for tests: a group whose collectives return at once. Of a program that starts several processes the
 # first that allocates is traced; alone, a program is a world of one.
 def patch_distributed(tracer):
