@@ -49,6 +49,9 @@ class Tracer:
         import torch._subclasses.fake_tensor as fake_tensor
         from torch.utils.weak import WeakIdKeyDictionary
 
+        import warnings
+
+        warnings.filterwarnings("ignore", "Accessing the data pointer of FakeTensor")  # copy.deepcopy of a parameter does
         pretend_guard(torch)
         torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor(..., device="cuda") goes through the mode
         fake_tensor.init_gpu_context = fake_tensor.init_cuda_context = lambda *args: None
