@@ -194,6 +194,11 @@ ExportFiles export_slurm(const ExportView& view) {
   if (Result<void> fits = gpus_fit(view); !fits) return fits.error();
   Scope scope = common_scope(view);
   scope.values["gpus"] = gpu_count(view);
+  // The lock beside the job has all classes: one that was chosen is named. Of several, `cufit run`
+  // chooses.
+  const bool one = view.classes.size() == 1 && !all_classes(view);
+  scope.values["env"] = one ? " --env " + view.classes.front().lock.name : std::string();
+  scope.values["any_class"] = one ? "" : "yes";
   std::vector<ExportFile> out{{"job.sbatch", filled("job.sbatch", scope, view)}};
   if (has_gpu(view)) out.push_back({"prolog.sh", filled("prolog.sh", scope, view), true});
   return out;
