@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // environment.<class>.yml and pixi.toml: the same requests, solved by conda-forge's own builds.
 #include <algorithm>
+#include <cctype>
+#include <iterator>
 
 #include "base/format.h"
 #include "formats/requirement.h"
@@ -57,6 +59,26 @@ Result<void> no_free_threads(const ExportView& view) {
   return {};
 }
 
+// What pixi's manifest takes for a platform of the workspace: the name is also that of a [target].
+Result<void> platform_names(const ExportView& view) {
+  constexpr std::string_view k_families[] = {"linux", "macos", "osx", "unix", "win"};
+  for (const ExportClass& one : view.classes) {
+    const std::string& name = one.lock.name;
+    const bool letters = std::isalpha(static_cast<unsigned char>(name.front())) != 0 &&
+                         name.back() != '-' && name.find('_') == std::string::npos;
+    if (letters &&
+        std::find(std::begin(k_families), std::end(k_families), name) == std::end(k_families))
+      continue;
+    return tl::unexpected(
+        fail(Code::unsupported,
+             format("class `{}` cannot be the name of a pixi platform: that begins with a letter, "
+                    "goes on with letters, digits and `-`, and is no family (linux, macos, osx, "
+                    "unix, win)",
+                    name)));
+  }
+  return {};
+}
+
 }  // namespace
 
 ExportFiles export_conda(const ExportView& view) {
@@ -81,6 +103,7 @@ ExportFiles export_conda(const ExportView& view) {
 
 ExportFiles export_pixi(const ExportView& view) {
   if (Result<void> usual = no_free_threads(view); !usual) return usual.error();
+  if (Result<void> names = platform_names(view); !names) return names.error();
   const CondaRequests requests = requests_of(view.lock);
   // The row without CUDA fits every machine: it goes last.
   ExportView ordered = view;

@@ -37,11 +37,24 @@ std::string least_glibc(const ExportView& view) {
   return least ? least->text() : std::string();
 }
 
+// "python:3.12-slim@sha256:..." without its tag, and "python:3.12-slim" where it has one:
+// registries are asked by digest, and containers/image, on which Apptainer was built for long,
+// refuses both.
+void set_untagged(const std::string& base, Scope& scope) {
+  const std::string name = base.substr(0, base.find('@'));
+  const size_t slash = name.rfind('/');
+  const size_t colon = name.find(':', slash == std::string::npos ? 0 : slash);
+  const bool tagged = colon != std::string::npos;
+  scope.values["base_tagged"] = tagged ? name : std::string();
+  scope.values["base_untagged"] = tagged ? name.substr(0, colon) + base.substr(name.size()) : base;
+}
+
 Scope image_scope(const ExportView& view) {
   Scope scope = common_scope(view);
   std::vector<std::string> pylocks;
   for (const ExportClass& one : view.classes) pylocks.push_back(one.lock.file);
   scope.values["base"] = base_image(view);
+  set_untagged(scope.values["base"], scope);
   scope.values["gpus_flag"] = has_gpu(view) ? "--gpus all " : "";
   scope.values["lock_file"] = all_classes(view) ? "cufit.lock" : k_image_lock;
   scope.values["glibc"] = least_glibc(view);

@@ -191,7 +191,7 @@ job = yaml.safe_load(open(sys.argv[1] + "/job.yaml"))["spec"]["template"]["spec"
 terms = job["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
 assert terms and all(isinstance(v, str) for t in terms for e in t["matchExpressions"] for v in e["values"])
 assert all(e["operator"] in ("Gt", "In") and (e["operator"] != "Gt" or len(e["values"]) == 1) for t in terms for e in t["matchExpressions"])
-assert job["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == 1
+assert job["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
 claim, dra = yaml.safe_load_all(open(sys.argv[1] + "/job-dra.yaml"))
 pod = dra["spec"]["template"]["spec"]
 assert pod["resourceClaims"][0]["resourceClaimTemplateName"] == claim["metadata"]["name"]
@@ -315,6 +315,41 @@ TEST(Export, AnImageOfSomeClassesGetsALockOfThese) {
   ASSERT_TRUE(lock);
   ASSERT_EQ(lock->classes.size(), 1u);
   EXPECT_EQ(lock->classes[0].name, "cu126");
+}
+
+// containers/image, which many releases of Apptainer ask registries with, refuses a tag and a
+// digest.
+TEST(Export, AnApptainerBaseIsNamedByDigestAlone) {
+  const std::string digest = "@sha256:" + std::string(64, 'a');
+  const auto from = [&](const std::string& name) {
+    return exported("apptainer", k_lock, "--base " + name + digest)["image.def"];
+  };
+  const std::string port = from("registry.example:5000/team/python:3.12");
+  EXPECT_TRUE(contains(port, "From: registry.example:5000/team/python" + digest + "\n")) << port;
+  EXPECT_TRUE(contains(port, "digest of registry.example:5000/team/python:3.12:")) << port;
+  for (const char* name : {"registry.example:5000/team/python", "python"}) {
+    const std::string plain = from(name);
+    EXPECT_TRUE(contains(plain, "From: " + std::string(name) + digest + "\n")) << plain;
+    EXPECT_FALSE(contains(plain, "# By the digest")) << plain;
+  }
+}
+
+TEST(Export, RefusesClassNamesThatPixiDoesNotTake) {
+  for (const char* name : {"linux", "1080", "cu130_old", "cu130-"}) {
+    const Folder folder;
+    const fs::path lock = folder.path() / "lock";
+    fs::create_directory(lock);
+    for (const auto& entry : fs::directory_iterator(k_lock))
+      fs::copy(entry.path(), lock / entry.path().filename());
+    std::string text = read_text(k_lock / "cufit.lock");
+    const std::string was = "name = \"cu130\"";
+    text.replace(text.find(was), was.size(), "name = \"" + std::string(name) + "\"");
+    std::ofstream(lock / "cufit.lock", std::ios::binary) << text;
+    const std::string line = std::string(CUFIT_PROGRAM) + " export --lang en --lock " +
+                             lock.string() + " -o " + folder.path().string() + "/out/ --to ";
+    EXPECT_TRUE(succeeds(line + "pixi 2>&1 | grep -q 'name of a pixi platform'")) << name;
+    EXPECT_TRUE(succeeds(line + "conda >/dev/null")) << name;
+  }
 }
 
 }  // namespace
