@@ -38,18 +38,24 @@ uint64_t feature_of(std::string_view name, const ConvShape& shape, const CudnnAn
     return static_cast<uint64_t>(std::min(1000 * sums / io, k_most_per_mille));
   }
   if (name == "positions") return shape.batch * shape.in_pixels;
+  if (name == "groups") return shape.groups;
   if (name == "tile") return answer.tile;
   if (name == "cluster") return answer.cluster;
   if (name == "engine") return answer.engine;
   return 0;
 }
 
-}  // namespace
+ConvChoice choice_of(std::string_view takes) {
+  if (takes == "cublas") return ConvChoice::cublas;
+  if (takes == "samples") return ConvChoice::samples;
+  if (takes == "winograd") return ConvChoice::winograd;
+  return takes == "perhaps" ? ConvChoice::perhaps_winograd : ConvChoice::own;
+}
 
-ConvChoice conv_choice(const ConvShape& shape, ConvPass pass, const CudnnAnswer& answer,
-                       const knowledge::Knowledge& knowledge) {
+// Asks the questions of the rows of this name.
+ConvChoice ask(std::string_view name, const ConvShape& shape, const CudnnAnswer& answer,
+               const knowledge::Knowledge& knowledge) {
   const auto& rows = knowledge.conv_choices;
-  const std::string_view name = name_of(pass);
   const auto first =
       std::find_if(rows.begin(), rows.end(),
                    [name](const knowledge::ConvChoiceRow& row) { return row.pass == name; });
@@ -62,8 +68,19 @@ ConvChoice conv_choice(const ConvShape& shape, ConvPass pass, const CudnnAnswer&
     if (next <= at) return ConvChoice::own;
     at = next;
   }
-  if (at >= rows.size() || rows[at].takes == "own") return ConvChoice::own;
-  return rows[at].takes == "samples" ? ConvChoice::samples : ConvChoice::cublas;
+  return at < rows.size() ? choice_of(rows[at].takes) : ConvChoice::own;
+}
+
+}  // namespace
+
+ConvChoice pointwise_choice(const ConvShape& shape, ConvPass pass, const CudnnAnswer& answer,
+                            const knowledge::Knowledge& knowledge) {
+  return ask(name_of(pass), shape, answer, knowledge);
+}
+
+ConvChoice winograd_choice(const ConvShape& shape, const CudnnAnswer& answer,
+                           const knowledge::Knowledge& knowledge) {
+  return ask("winograd", shape, answer, knowledge);
 }
 
 }  // namespace cufit::fit

@@ -19,12 +19,17 @@ uint64_t scaled(uint64_t bytes, uint64_t from, uint64_t to) {
 }
 
 CudnnAnswer answer_of(const TraceWorkspace& row) {
-  return {row.bytes, row.bytes, row.most, row.tile, row.cluster, row.engine, row.divides};
+  CudnnAnswer out{row.bytes, row.bytes, row.most, row.tile};
+  out.cluster_across = row.cluster % 32;
+  out.cluster = std::max(row.cluster / 32, 1u) * out.cluster_across;
+  out.engine = row.engine;
+  out.divides = row.divides;
+  return out;
 }
 
 CudnnAnswer between(const TraceWorkspace& below, const TraceWorkspace& above, uint64_t batch) {
-  const double share = static_cast<double>(batch - below.batch) /
-                       static_cast<double>(above.batch - below.batch);
+  const double share =
+      static_cast<double>(batch - below.batch) / static_cast<double>(above.batch - below.batch);
   CudnnAnswer out = answer_of(share < 0.5 ? below : above);
   out.bytes = static_cast<uint64_t>(static_cast<double>(below.bytes) * (1 - share) +
                                     static_cast<double>(above.bytes) * share);
@@ -65,9 +70,9 @@ std::optional<CudnnAnswer> CudnnAnswers::at(ComputeCapability cc, ConvPass pass,
   const auto found = rows_.find(key);
   if (found == rows_.end() || found->second.empty()) return std::nullopt;
   const std::vector<TraceWorkspace>& rows = found->second;
-  const auto above =
-      std::lower_bound(rows.begin(), rows.end(), batch,
-                       [](const TraceWorkspace& row, uint64_t wanted) { return row.batch < wanted; });
+  const auto above = std::lower_bound(
+      rows.begin(), rows.end(), batch,
+      [](const TraceWorkspace& row, uint64_t wanted) { return row.batch < wanted; });
   if (above == rows.end()) {
     CudnnAnswer out = answer_of(rows.back());
     out.bytes = scaled(out.bytes, rows.back().batch, batch);

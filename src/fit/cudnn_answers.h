@@ -22,7 +22,8 @@ struct CudnnAnswer {
   uint64_t upper = 0;  // greater where the batch size stands between two that were asked
   uint64_t most = 0;   // over all engines; 0: not asked
   uint32_t tile = 0;   // TILE_SIZE + 1; 0: no such knob
-  uint32_t cluster = 0;
+  uint32_t cluster = 0;  // thread blocks of one, and how many of them lie side by side
+  uint32_t cluster_across = 0;
   uint32_t engine = 0;
   bool divides = false;
 };

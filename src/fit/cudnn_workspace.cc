@@ -8,7 +8,8 @@
 namespace cufit::fit {
 namespace {
 
-// The constants below: from 4,248 convolutions on an H100 (data/workspaces.toml, conv_tile).
+// The numbers below come from convolutions on an H100: those of engines that call cuBLAS from the
+// 30,032 of data/conv_choice.toml, those of divided sums from the 39,887 of data/workspaces.toml.
 constexpr uint64_t k_wide_vector = 16;
 constexpr uint64_t k_cublas_leaves = 400;  // bytes that its engines ask for
 // A product per sample takes at most so many times input, output and four times the weights.
@@ -17,68 +18,126 @@ constexpr uint64_t k_many_times = 16;
 constexpr uint64_t k_parts = 14, k_parts_most = 4u << 20, k_parts_upper = 32;
 // A tile of fp32 of 128 x 256 for each multiprocessor, and what stands between.
 constexpr uint64_t k_largest_tile = 131072, k_between = 1u << 20;
+// Of cuBLAS's parts no more than so many such tiles were seen on each multiprocessor.
+constexpr uint64_t k_turns = 5, k_turns_fp32 = 3;
 // Without a GPU cuDNN reckons with 18 multiprocessors: one graphics processing cluster.
 constexpr uint64_t k_blocks_without_gpu = 18;
-constexpr uint64_t k_most_tiles = 1u << 14, k_most_rounds = 1u << 30;
-constexpr uint64_t k_least_rounds = 16;  // that a block sums up, of 128 bytes of a row each
+constexpr uint64_t k_most_tiles = 1u << 20, k_most_rounds = 1u << 30;
+constexpr uint64_t k_round_bytes = 128;  // of a row that a block multiplies at once
+constexpr double k_most_bytes = 1ull << 48;
+constexpr uint64_t k_winograd_bytes = 6 * 6 * 4;  // of 4 x 4 results, before they are put together
 
 uint64_t divided(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
-struct Product {
-  uint64_t rows = 0, columns = 0, length = 0;  // of the result; of the sum of one element
+// The product that a convolution is to a GPU, in tiles: as many as `down` times `across`, and so
+// many rounds for the sums of each. Channels are padded for each pixel of the kernel by itself.
+struct Tiling {
+  uint64_t down = 0, across = 0, rounds = 0;
 };
 
-Product product_of(const ConvShape& shape, ConvPass pass) {
-  const uint64_t kernel = shape.kernel_pixels;
-  if (pass == ConvPass::weight_gradient)
-    return {shape.outputs, shape.channels * kernel, shape.batch * shape.out_pixels};
-  // The gradient of a transposed convolution is a convolution.
-  if ((pass == ConvPass::forward) != shape.transposed)
-    return {shape.batch * shape.out_pixels, shape.outputs, shape.channels * kernel};
-  return {shape.batch * shape.in_pixels, shape.channels, shape.outputs * kernel};
+Tiling tiling_of(const ConvShape& shape, ConvPass pass, uint64_t rows, uint64_t columns) {
+  const uint64_t bytes = shape.bits / 8, kernel = shape.kernel_pixels;
+  const uint64_t channels = shape.channels / shape.groups, outputs = shape.outputs / shape.groups;
+  if (pass == ConvPass::weight_gradient) {
+    const uint64_t down = shape.transposed ? channels : outputs;
+    const uint64_t across = shape.transposed ? outputs : channels;
+    const uint64_t pixels = shape.transposed ? shape.in_pixels : shape.out_pixels;
+    return {shape.groups * divided(down, rows), kernel * divided(across, columns),
+            divided(shape.batch * pixels * bytes, k_round_bytes)};
+  }
+  const bool forward = pass == ConvPass::forward;
+  const uint64_t pixels = forward ? shape.out_pixels : shape.in_pixels;
+  const uint64_t summed = forward ? channels : outputs;
+  return {shape.groups * divided(shape.batch * pixels, rows),
+          divided(forward ? outputs : channels, columns),
+          kernel * divided(summed * bytes, k_round_bytes)};
 }
 
-// Bytes that `blocks` thread blocks leave of `tiles` tiles.
-uint64_t partial_sums(uint64_t tiles, uint64_t tile_bytes, uint64_t rounds, uint64_t blocks,
-                      bool of_weights) {
-  blocks = std::min(blocks, tiles * rounds / k_least_rounds);
-  if (tiles == 0 || blocks == 0) return 0;
-  if (tiles <= blocks / 2) return tiles * (blocks / tiles) * tile_bytes;
-  // A little more tiles than blocks: what is over is divided among all.
-  const bool little_more = of_weights && tiles > blocks && tiles * 10 <= blocks * 11;
-  return little_more ? blocks * tile_bytes : 0;
+// From how many rounds times values of a tile on a part is worth its while, and from which share of
+// those that all clusters would need on all of them take part.
+struct LeastPart {
+  uint64_t work = 1, percent = 100;
+};
+
+LeastPart least_part(const ConvShape& shape, ConvPass pass, bool more_tiles_than_blocks) {
+  const bool fp32 = shape.bits == 32, more = more_tiles_than_blocks;
+  if (pass == ConvPass::weight_gradient) {
+    if (fp32) return more ? LeastPart{98304, 80} : LeastPart{131072, 100};
+    return more ? LeastPart{262144, 60} : LeastPart{524288, 40};
+  }
+  if (fp32 && pass == ConvPass::forward) return {more ? 131072u : 262144u, 100};
+  if (fp32) return {more ? 81920u : 163840u, 100};
+  return {524288, 100};
 }
 
-uint64_t divided_sums(const ConvShape& shape, ConvPass pass, const CudnnAnswer& answer,
-                      const LibrarySetup& setup, const knowledge::Knowledge& knowledge) {
-  if (!answer.divides || answer.tile == 0 || answer.cluster == 0) return 0;
+// Tiles that are left in memory where `blocks` thread blocks run at once, in clusters. What is over
+// after whole turns is divided among the clusters: all take part, or twice, four times, ... as many
+// as there are tiles, where the sums are short.
+uint64_t partial_tiles(const ConvShape& shape, ConvPass pass, const Tiling& tiling,
+                       const CudnnAnswer& answer, uint64_t blocks, uint64_t tile_values) {
+  const uint64_t down = answer.cluster / answer.cluster_across;
+  const uint64_t clusters =
+      divided(tiling.down, down) * divided(tiling.across, answer.cluster_across);
+  const uint64_t at_once = std::max<uint64_t>(blocks / answer.cluster, 1);
+  const uint64_t over = clusters % at_once;
+  if (over == 0) return 0;
+  const uint64_t most = at_once / over;
+  const LeastPart least = least_part(shape, pass, clusters > at_once);
+  const uint64_t work = tiling.rounds * tile_values;
+  uint64_t parts = std::min(work / least.work, most);
+  if (work * 100 >= most * least.work * least.percent) {
+    parts = most;
+  } else {
+    while ((parts & (parts - 1)) != 0) parts &= parts - 1;
+  }
+  return parts < 2 ? 0 : over * parts * answer.cluster;
+}
+
+// What cuDNN said, with the tiles of this GPU instead of those of one without a GPU.
+uint64_t with_partial_sums(const ConvShape& shape, ConvPass pass, const CudnnAnswer& answer,
+                           const LibrarySetup& setup, const knowledge::Knowledge& knowledge) {
+  if (!answer.divides || answer.tile == 0 || answer.cluster == 0) return answer.bytes;
   const auto tile = std::find_if(
       knowledge.conv_tiles.begin(), knowledge.conv_tiles.end(),
       [&](const knowledge::ConvTileRow& row) { return row.knob == answer.tile - int64_t{1}; });
   const auto cluster = std::find_if(
       knowledge.conv_clusters.begin(), knowledge.conv_clusters.end(),
       [&](const knowledge::ConvClusterRow& row) { return row.blocks == answer.cluster; });
-  if (tile == knowledge.conv_tiles.end() || cluster == knowledge.conv_clusters.end()) return 0;
-  const Product product = product_of(shape, pass);
+  if (tile == knowledge.conv_tiles.end() || cluster == knowledge.conv_clusters.end())
+    return answer.bytes;
   const auto rows = static_cast<uint64_t>(tile->rows),
              columns = static_cast<uint64_t>(tile->columns);
-  const uint64_t down = divided(product.rows, rows), across = divided(product.columns, columns);
+  Tiling tiling = tiling_of(shape, pass, rows, columns);
   // So many tiles are never divided.
-  if (down > k_most_tiles || across > k_most_tiles) return 0;
-  const uint64_t tiles = down * across;
-  const uint64_t rounds = std::min(divided(product.length * (shape.bits / 8), 128), k_most_rounds);
-  const uint64_t at_once = static_cast<uint64_t>(cluster->at_once) * setup.multiprocessors / 132;
-  const uint64_t known = k_blocks_without_gpu / answer.cluster * answer.cluster;
-  const bool of_weights = pass == ConvPass::weight_gradient;
-  const uint64_t bytes = rows * columns * 4;
-  const uint64_t there = partial_sums(tiles, bytes, rounds, at_once, of_weights);
-  const uint64_t here = partial_sums(tiles, bytes, rounds, known, of_weights);
-  return there > here ? there - here : 0;
+  if (tiling.down > k_most_tiles || tiling.across > k_most_tiles) return answer.bytes;
+  tiling.rounds = std::min(tiling.rounds, k_most_rounds);
+  const uint64_t blocks = static_cast<uint64_t>(cluster->at_once) * setup.multiprocessors / 132;
+  const auto bytes = [&](uint64_t at_once) {
+    const uint64_t values = rows * columns;
+    return partial_tiles(shape, pass, tiling, answer, at_once, values) * values * 4;
+  };
+  const uint64_t here = bytes(k_blocks_without_gpu);
+  return here > answer.bytes ? answer.bytes : answer.bytes - here + bytes(blocks);
+}
+
+// Where Winograd's way may be taken, which cuDNN does not offer without a GPU: what that takes.
+SizeAt winograd(const ConvShape& shape, const CudnnAnswer& answer,
+                const knowledge::Knowledge& knowledge) {
+  const ConvChoice choice = winograd_choice(shape, answer, knowledge);
+  if (choice != ConvChoice::winograd && choice != ConvChoice::perhaps_winograd) return {};
+  const double bytes =
+      static_cast<double>(k_winograd_bytes) *
+      (static_cast<double>(shape.channels + shape.outputs) * static_cast<double>(shape.batch) *
+           static_cast<double>(shape.winograd_tiles) +
+       static_cast<double>(shape.channels * shape.outputs / shape.groups));
+  if (bytes > k_most_bytes) return {};
+  const auto whole = static_cast<uint64_t>(bytes);
+  return {choice == ConvChoice::winograd ? whole : 0, whole};
 }
 
 // Engines that call cuBLAS stand before cuDNN's own and are not in its answer.
 SizeAt pointwise(const ConvShape& shape, ConvPass pass, const CudnnAnswer& answer,
-                 const knowledge::Knowledge& knowledge) {
+                 const LibrarySetup& setup, const knowledge::Knowledge& knowledge) {
   const uint64_t bytes = shape.bits / 8;
   const uint64_t io = bytes_of_input_and_output(shape);
   const uint64_t weights = bytes_of_weights(shape);
@@ -87,17 +146,20 @@ SizeAt pointwise(const ConvShape& shape, ConvPass pass, const CudnnAnswer& answe
   if (shape.channels_last) {
     if (!of_weights) return {k_cublas_leaves, answer.upper};
     const bool parts = answer.bytes != 0 && shape.in_pixels * bytes % k_wide_vector == 0;
+    const uint64_t turns = shape.bits == 32 ? k_turns_fp32 : k_turns;
     return {parts ? std::min(k_parts * sums, k_parts_most) : 0,
-            std::max({answer.upper, io, k_parts_upper * sums})};
+            std::max(answer.upper, std::min(std::max(io, k_parts_upper * sums),
+                                            turns * setup.multiprocessors * k_largest_tile))};
   }
-  const ConvChoice choice = conv_choice(shape, pass, answer, knowledge);
+  const ConvChoice choice = pointwise_choice(shape, pass, answer, knowledge);
+  const uint64_t own = with_partial_sums(shape, pass, answer, setup, knowledge);
   if (!of_weights)
-    return {choice == ConvChoice::own ? answer.bytes : k_cublas_leaves,
+    return {choice == ConvChoice::own ? own : k_cublas_leaves,
             std::max(answer.upper, io + weights)};
   const uint64_t limit = k_many_times * (io + 4 * weights);
   const uint64_t samples =
       shape.batch > limit / std::max<uint64_t>(sums, 1) ? limit : shape.batch * sums;
-  uint64_t point = answer.bytes;
+  uint64_t point = own;
   if (choice == ConvChoice::samples) point = samples;
   if (choice == ConvChoice::cublas) point = 0;
   return {point, std::max({answer.upper, samples, io + weights})};
@@ -114,10 +176,15 @@ SizeAt cudnn_workspace(const ConvShape& shape, ConvPass pass, const CudnnAnswer&
     // The engine for 16 bit, which is not in the answer.
     if (shape.bits == 16 && pass == ConvPass::weight_gradient) out.point = depthwise_sums(shape);
   } else if (shape.pointwise && shape.groups == 1 && !shape.transposed) {
-    out = pointwise(shape, pass, answer, knowledge);
+    out = pointwise(shape, pass, answer, setup, knowledge);
   } else {
-    out.point = answer.bytes + divided_sums(shape, pass, answer, setup, knowledge);
-    out.upper = answer.upper;
+    out = {with_partial_sums(shape, pass, answer, setup, knowledge), answer.upper};
+    const bool gradient = pass == ConvPass::weight_gradient && !shape.transposed;
+    if (gradient && shape.bits == 32 && !shape.channels_last && shape.winograd_tiles != 0) {
+      const SizeAt other = winograd(shape, answer, knowledge);
+      if (other.point != 0) out.point = other.point;
+      out.upper = std::max(out.upper, other.upper);
+    }
   }
   out.upper += setup.multiprocessors * k_largest_tile + k_between;
   out.upper = std::max(out.upper, out.point);

@@ -6,9 +6,10 @@
 
 namespace cufit::fit {
 
-// Bytes. The upper value is above all of 109,773 workspaces that random convolutions of 1 x 1 and their
-// gradients took on an H100 (data/conv_choice.toml); of 4,248 convolutions of networks
-// (data/workspaces.toml, conv_tile) three gradients of 3 x 3 weights in fp32 took more.
+// Bytes. Of random convolutions and their gradients on an H100 (tests/gpu/conv_choices.py) the upper
+// value is above all 438,039 workspaces of kernels of 1 x 1, and above all but 635 of 119,140 of
+// other kernels: half of the 635 are gradients of fp32 weights of a width of 72, or of kernels of
+// 5 x 5 and 7 x 7.
 SizeAt cudnn_workspace(const ConvShape& shape, ConvPass pass, const CudnnAnswer& answer,
                        const LibrarySetup& setup, const knowledge::Knowledge& knowledge);
 

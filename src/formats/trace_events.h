@@ -18,9 +18,10 @@
 //   12 convolution  what cuDNN said of one: compute capability as 10 x major + minor; pass (0 forward,
 //               1 gradient of the data, 2 of the weights); n, the n numbers of its call with the batch
 //               size 0; m, and m times seven: batch size, bytes of the workspace of the engine that
-//               comes first, most bytes over all engines (0: not asked), TILE_SIZE + 1, thread blocks
-//               of a cluster (each 0: no such knob), 1 where the engine may divide its sums, its
-//               number among cuDNN's engines of this pass
+//               comes first, most bytes over all engines (0: not asked), TILE_SIZE + 1, 32 times the
+//               thread blocks of a cluster down the result and those across (each 0: no such knob;
+//               below 32: all of them), 1 where the engine may divide its sums, its number among
+//               cuDNN's engines of this pass
 #pragma once
 
 #include <cstdint>

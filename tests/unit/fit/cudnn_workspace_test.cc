@@ -22,8 +22,10 @@ SizeAt bytes_of(const std::vector<uint64_t>& numbers, ConvPass pass, const Cudnn
   return cudnn_workspace(conv_shape(numbers).value(), pass, answer, {}, builtin());
 }
 
-CudnnAnswer answer(uint64_t bytes, uint32_t tile = 0, uint32_t cluster = 0, bool divides = false) {
-  return {bytes, bytes, 0, tile, cluster, 0, divides};
+// A cluster of `down` times `across` thread blocks.
+CudnnAnswer answer(uint64_t bytes, uint32_t tile = 0, uint32_t down = 0, uint32_t across = 0,
+                   bool divides = false, uint32_t engine = 0) {
+  return {bytes, bytes, 0, tile, down * across, across, engine, divides};
 }
 
 struct Row {
@@ -49,41 +51,84 @@ TEST(CudnnWorkspace, IsThatOfAnH100) {
   expect_measured({
       {conv(32, 16, 64, 64, 56, 3), ConvPass::forward, answer(12992528, 2), 12992528},
       {conv(32, 16, 64, 64, 56, 3), ConvPass::data_gradient, answer(25837584, 5), 25837584},
-      {conv(32, 16, 64, 64, 56, 3), ConvPass::weight_gradient, answer(26132691, 6, 1, true),
+      {conv(32, 16, 64, 64, 56, 3), ConvPass::weight_gradient, answer(26132691, 6, 1, 1, true),
        27902631},
-      {conv(16, 16, 64, 64, 56, 3), ConvPass::forward, answer(12918931, 5, 7), 12918800},
-      {conv(16, 16, 64, 64, 56, 3), ConvPass::weight_gradient, answer(13213907, 6, 3, true),
+      {conv(16, 16, 64, 64, 56, 3), ConvPass::forward, answer(12918931, 5, 1, 7), 12918800},
+      {conv(16, 16, 64, 64, 56, 3), ConvPass::weight_gradient, answer(13213907, 6, 1, 3, true),
        14836391},
-      {conv(16, 64, 64, 64, 56, 3), ConvPass::data_gradient, answer(51454099, 2, 7, true),
+      {conv(16, 64, 64, 64, 56, 3), ConvPass::data_gradient, answer(51454099, 2, 7, 1, true),
        51454099},
-      {conv(16, 64, 64, 64, 56, 3), ConvPass::weight_gradient, answer(51749075, 6, 3, true),
+      {conv(16, 64, 64, 64, 56, 3), ConvPass::weight_gradient, answer(51749075, 6, 1, 3, true),
        53371559},
       // By cuBLAS.
       {conv(32, 64, 128, 512, 28, 1),
        ConvPass::forward,
-       {25952272, 25952272, 0, 1, 0, 38, false},
+       {25952272, 25952272, 0, 1, 0, 0, 38, false},
        400},
       {conv(32, 64, 128, 512, 28, 1),
        ConvPass::data_gradient,
-       {128450707, 128450707, 0, 1, 1, 71, false},
+       {128450707, 128450707, 0, 1, 1, 1, 71, false},
        0},
       {conv(32, 64, 128, 512, 28, 1),
        ConvPass::weight_gradient,
-       {128975055, 128975055, 0, 2, 2, 68, true},
+       {128975055, 128975055, 0, 2, 2, 2, 68, true},
        16777216},
       {conv(16, 64, 512, 2048, 7, 1),
        ConvPass::forward,
-       {16056467, 16056467, 0, 1, 2, 62, false},
+       {16056467, 16056467, 0, 1, 2, 2, 62, false},
        16056467},
   });
 }
 
+std::vector<uint64_t> conv_of(uint64_t bits, uint64_t batch, uint64_t channels, uint64_t outputs,
+                              uint64_t groups, bool last, uint64_t in, uint64_t out,
+                              uint64_t kernel, uint64_t stride, uint64_t padding) {
+  return {bits, batch, channels, outputs, groups, 0,      last ? 1u : 0u, 2,       in, in,
+          out,  out,   kernel,   kernel,  stride, stride, padding,        padding, 1,  1};
+}
+
+// Random ones, measured on an H100 (tests/gpu/conv_choices.py).
+TEST(CudnnWorkspace, SumsThatAreDividedLeaveTilesOfWhatIsOverAfterWholeTurns) {
+  using Pass = ConvPass;
+  expect_measured({
+      {conv_of(32, 4, 128, 128, 1, false, 192, 192, 3, 1, 1), Pass::weight_gradient,
+       answer(152764627, 1, 1, 1, true, 68), 159842983},
+      {conv_of(32, 10, 256, 144, 1, false, 150, 75, 3, 2, 1), Pass::forward,
+       answer(264127251, 1, 8, 1, true, 67), 271992083},
+      {conv_of(32, 6, 288, 512, 1, true, 14, 14, 5, 1, 2), Pass::weight_gradient,
+       answer(131, 1, 1, 1, true, 68), 7078483},
+      {conv_of(16, 96, 320, 320, 1, false, 40, 20, 3, 2, 1), Pass::weight_gradient,
+       answer(124723347, 2, 1, 8, true, 65), 128656111},
+      {conv_of(16, 8, 448, 448, 4, true, 56, 56, 3, 1, 1), Pass::weight_gradient,
+       answer(52559888, 1, 1, 3, true, 65), 59638367},
+  });
+}
+
+TEST(CudnnWorkspace, GradientsOfWeightsMayGoWinogradsWay) {
+  const std::vector<uint64_t> numbers = conv(32, 4, 64, 64, 56, 3);
+  expect_measured(
+      {{numbers, ConvPass::weight_gradient, answer(8487056, 6, 0, 0, false, 50), 15040512}});
+  EXPECT_EQ(bytes_of(numbers, ConvPass::data_gradient, answer(8487056, 6, 0, 0, false, 50)).point,
+            8487056u);
+  EXPECT_EQ(bytes_of(conv(16, 4, 64, 64, 56, 3), ConvPass::weight_gradient,
+                     answer(8487056, 6, 0, 0, false, 50))
+                .point,
+            8487056u);
+}
+
 TEST(CudnnWorkspace, OnlyEnginesThatDivideTheirSumsAskForMore) {
   const std::vector<uint64_t> numbers = conv(16, 16, 64, 64, 56, 3);
-  EXPECT_EQ(bytes_of(numbers, ConvPass::weight_gradient, answer(1000, 6, 3, false)).point, 1000u);
-  EXPECT_EQ(bytes_of(numbers, ConvPass::weight_gradient, answer(1000, 0, 3, true)).point, 1000u);
-  EXPECT_EQ(bytes_of(numbers, ConvPass::weight_gradient, answer(1000, 99, 3, true)).point, 1000u);
-  EXPECT_GT(bytes_of(numbers, ConvPass::weight_gradient, answer(1000, 6, 3, true)).point, 1000u);
+  constexpr uint64_t k_said = 13213907;
+  const auto point = [&](const CudnnAnswer& said) {
+    return bytes_of(numbers, ConvPass::weight_gradient, said).point;
+  };
+  EXPECT_EQ(point(answer(k_said, 6, 1, 3, false)), k_said);
+  EXPECT_EQ(point(answer(k_said, 0, 1, 3, true)), k_said);
+  EXPECT_EQ(point(answer(k_said, 99, 1, 3, true)), k_said);
+  EXPECT_EQ(point(answer(k_said, 6, 1, 0, true)), k_said);
+  EXPECT_GT(point(answer(k_said, 6, 1, 3, true)), k_said);
+  // Less than what the tiles alone would take without a GPU: another engine than it seems.
+  EXPECT_EQ(point(answer(1000, 6, 1, 3, true)), 1000u);
 }
 
 // Of random convolutions measured on an H100 some that the choice of data/conv_choice.toml was
@@ -92,48 +137,48 @@ TEST(CudnnWorkspace, OfPointwiseConvolutionsIsThatOfTheEngineThatRuns) {
   expect_measured({
       {conv(16, 100, 72, 1024, 9, 1),
        ConvPass::forward,
-       {17755216, 17755216, 0, 5, 0, 45, false},
+       {17755216, 17755216, 0, 5, 0, 0, 45, false},
        0},
       {conv(32, 96, 160, 416, 24, 1),
        ConvPass::forward,
-       {35655696, 35655696, 0, 1, 0, 38, false},
+       {35655696, 35655696, 0, 1, 0, 0, 38, false},
        400},
-      {conv(16, 36, 192, 16, 7, 1),
+      {conv(16, 56, 224, 224, 7, 1),
        ConvPass::forward,
-       {733840, 733840, 0, 6, 0, 45, false},
-       733840},
+       {2458640, 2458640, 0, 6, 0, 0, 45, false},
+       2458640},
       {conv(16, 8, 896, 1280, 7, 1),
        ConvPass::forward,
-       {1706000, 1706000, 0, 6, 0, 45, false},
+       {1706000, 1706000, 0, 6, 0, 0, 45, false},
        1706000},
       {conv(16, 4, 1536, 416, 32, 1),
        ConvPass::data_gradient,
-       {15990931, 15990931, 0, 1, 16, 67, false},
+       {15990931, 15990931, 0, 1, 16, 16, 67, false},
        272},
       {conv(32, 100, 576, 16, 18, 1),
        ConvPass::data_gradient,
-       {76760080, 76760080, 0, 1, 0, 58, false},
+       {76760080, 76760080, 0, 1, 0, 0, 58, false},
        0},
       {conv(16, 32, 1792, 320, 7, 1),
        ConvPass::data_gradient,
-       {6623248, 6623248, 0, 1, 0, 57, false},
+       {6623248, 6623248, 0, 1, 0, 0, 57, false},
        6623248},
-      {conv(32, 6, 640, 32, 7, 1), ConvPass::weight_gradient, {0, 0, 0, 7, 0, 20, false}, 0},
+      {conv(32, 6, 640, 32, 7, 1), ConvPass::weight_gradient, {0, 0, 0, 7, 0, 0, 20, false}, 0},
       {conv(16, 24, 128, 80, 32, 1),
        ConvPass::weight_gradient,
-       {10748111, 10748111, 0, 2, 8, 65, true},
+       {10748111, 10748111, 0, 2, 8, 8, 65, true},
        983040},
       {conv(32, 96, 40, 112, 17, 1),
        ConvPass::weight_gradient,
-       {17458439, 17458439, 0, 2, 2, 68, true},
+       {17458439, 17458439, 0, 2, 2, 2, 68, true},
        1720320},
       {conv(32, 20, 896, 144, 7, 1),
        ConvPass::weight_gradient,
-       {7173520, 7173520, 0, 6, 0, 50, false},
+       {7173520, 7173520, 0, 6, 0, 0, 50, false},
        10321920},
       {conv(16, 36, 768, 192, 7, 1),
        ConvPass::weight_gradient,
-       {3386896, 3386896, 0, 8, 2, 65, false},
+       {3386896, 3386896, 0, 8, 2, 2, 65, false},
        3386896},
   });
 }
@@ -144,8 +189,8 @@ TEST(CudnnWorkspace, TheChoiceEndsWhateverTheTableSays) {
   knowledge::Knowledge table = builtin();
   table.conv_choices = circle;
   const ConvShape shape = conv_shape(conv(32, 16, 64, 64, 56, 1)).value();
-  EXPECT_EQ(conv_choice(shape, ConvPass::forward, {}, table), ConvChoice::own);
-  EXPECT_EQ(conv_choice(shape, ConvPass::weight_gradient, {}, table), ConvChoice::own);
+  EXPECT_EQ(pointwise_choice(shape, ConvPass::forward, {}, table), ConvChoice::own);
+  EXPECT_EQ(pointwise_choice(shape, ConvPass::weight_gradient, {}, table), ConvChoice::own);
 }
 TEST(CudnnWorkspace, StaysWithinBoundsAtAnySize) {
   const uint64_t most = uint64_t{1} << 48;
@@ -154,7 +199,7 @@ TEST(CudnnWorkspace, StaysWithinBoundsAtAnySize) {
          {ConvPass::forward, ConvPass::data_gradient, ConvPass::weight_gradient})
       for (const uint64_t kernel : {1u, 3u}) {
         const SizeAt got =
-            bytes_of(conv(16, batch, 1, 1, 1, kernel), pass, answer(most, 6, 3, true));
+            bytes_of(conv(16, batch, 1, 1, 1, kernel), pass, answer(most, 6, 1, 3, true));
         EXPECT_LT(got.upper, uint64_t{1} << 56);
       }
 }

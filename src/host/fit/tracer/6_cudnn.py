@@ -135,8 +135,8 @@ class Cudnn:
             out[kind.value] = self.number(knob, 601)
         return out
 
-    # Bytes of the first engine, and with `benchmark` the most over all that PyTorch would try; its TILE_SIZE + 1, blocks of a
-    # cluster, whether it may divide sums (each 0: no such knob), its number. None: no engine.
+    # Bytes of the first engine, and with `benchmark` the most over all that PyTorch would try; its TILE_SIZE + 1, 32 times a
+    # cluster's blocks down and those across, whether it may divide sums (each 0: no such knob), its number. None: no engine.
     def ask(self, device, benchmark, *convolution):
         first, most = None, 0
         try:
@@ -145,7 +145,7 @@ class Cudnn:
                     size = self.number(config, 303)  # a plan of it, which takes long for some, says the same
                     if first is None:
                         knobs = self.knobs(config)
-                        cluster = knobs.get(self.CLUSTER_M, 0) * knobs.get(self.CLUSTER_N, 0)
+                        cluster = knobs.get(self.CLUSTER_M, 0) * 32 + knobs.get(self.CLUSTER_N, 0)
                         first = size, knobs.get(self.TILE, -1) + 1, cluster, int(knobs.get(self.WORKSPACE) == 0), engine
                     most = max(most, size)
                     if not benchmark:
