@@ -76,7 +76,7 @@ def pretend_cuda(tracer):
 
     class Stream:
         def __init__(self, *args, **kwargs):
-            number = next(made)
+            number = 0 if isinstance(self, Event) else next(made)
             self.device = torch.device("cuda", 0)
             self.stream_id = self.cuda_stream = (number - 1) % 15 + 1 if number else 0
             self.device_index = 0
