@@ -11,32 +11,39 @@ way (a leaf where 2 % or more but not most are takes "perhaps"). Needs scikit-le
 """
 import ctypes
 import json
+import math
 import random
 import sys
 import time
 
-NARROW = [8, 16, 24, 32, 40, 48, 64, 72, 80, 96, 112, 128, 144, 160, 192, 224, 240, 256, 288, 320, 384, 448, 480, 512, 576, 640, 768, 1024]
-WIDTHS = {False: [3] + NARROW, True: NARROW + [640, 672, 896, 960, 1152, 1280, 1536, 2048]}
+WIDTHS = [8, 16, 24, 32, 40, 48, 64, 72, 80, 96, 112, 128, 144, 160, 192, 224, 240, 256, 288, 320, 384, 448, 480, 512, 576, 640, 672, 768, 896, 960,
+          1024, 1152, 1280, 1536, 2048]
 BATCHES = [2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 56, 64, 80, 96, 128]
 SIDES = [7, 7, 8, 10, 12, 14, 14, 16, 20, 24, 28, 28, 32, 40, 48, 56, 56, 64, 80, 96, 112, 128, 150, 192, 224]
 PASSES = ["forward", "data_gradient", "weight_gradient"]
 FEATURES = ("bytes batch channels outputs narrower wider pixels row8 row16 channels16 outputs16 sums_per_mille positions tile cluster "
             "engine groups").split()
 TAKES = ["cublas", "samples", "own"]
-LEAVES = {"forward": 256, "data_gradient": 160, "weight_gradient": 160, "winograd": 48}
+LEAVES = {"forward": 400, "data_gradient": 400, "weight_gradient": 400, "winograd": 48}
 LEAST_SHARE = 0.02  # of a leaf from which on the upper value holds Winograd's way possible
 ROW = '  {pass = "%s", feature = "%s", most = %d, other = %d, takes = "%s"},'
+
+
+# One of the usual, or any: often of a round number, as likely between 1 and 2 as between 100 and 200.
+def size(usual, most):
+    if random.random() < 0.5:
+        return random.choice(usual)
+    value, unit = int(2 ** random.uniform(0, math.log2(most + 1))), random.choice((1, 1, 2, 4, 8, 16))
+    return max(value // unit * unit, 1)
 
 
 def random_convolution(pointwise):
     kind = random.choice(("float32", "float32", "float16", "bfloat16"))
     last = random.random() < (0.12 if kind == "float32" else 0.33)
-    batch, side = random.choice(BATCHES), random.choice(SIDES)
-    channels, outputs = random.choice(WIDTHS[pointwise]), random.choice(NARROW)
-    if random.random() < 0.5:
-        outputs = max(channels, 8)
-    if random.random() < 0.3:
-        channels = outputs
+    batch, side = size(BATCHES, 200), size(SIDES, 260)
+    channels, outputs = size(WIDTHS, 2048), size(WIDTHS, 2048)
+    if random.random() < 0.4:
+        outputs = channels
     kernel = 1 if pointwise else random.choice([3, 3, 3, 3, 3, 5, 7, 2, 4, 1])
     stride = 1 if pointwise else 2 if kernel == 1 else random.choice([1, 1, 1, 2])
     if kernel in (2, 4) and random.random() < 0.7:

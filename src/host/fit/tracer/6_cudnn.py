@@ -145,7 +145,7 @@ class Cudnn:
                     size = self.number(config, 303)  # a plan of it, which takes long for some, says the same
                     if first is None:
                         knobs = self.knobs(config)
-                        cluster = knobs.get(self.CLUSTER_M, 0) * 32 + knobs.get(self.CLUSTER_N, 0)
+                        cluster = max(knobs.get(self.CLUSTER_M, 0), 0) * 32 + max(knobs.get(self.CLUSTER_N, 0), 0)
                         first = size, knobs.get(self.TILE, -1) + 1, cluster, int(knobs.get(self.WORKSPACE) == 0), engine
                     most = max(most, size)
                     if not benchmark:

@@ -65,7 +65,9 @@ def patch_attention(tracer):
             attention_call(tracer, query, key, 0)
             return aten._scaled_dot_product_flash_attention(q, k, v, dropout_p, is_causal, scale=scale)[0][..., :value.shape[-1]]
         # Since torch 2.14 (pytorch/pytorch#191085) it takes grouped heads, too.
-        if backends.mem_efficient_sdp_enabled() and rows and four and (not grouped or tracer.version >= (2, 14)):
+        even = 8 if half else 4 if tracer.capability >= (8, 0) else 1  # values of a head that it loads at once (minimum_gemm_alignment)
+        fits = size % even == 0 and value.shape[-1] % even == 0
+        if backends.mem_efficient_sdp_enabled() and rows and four and fits and (not grouped or tracer.version >= (2, 14)):
             if grouped and grad:
                 tracer.file.note("assumed", "what the memory-efficient attention kernel takes to add up the gradients of grouped heads is not counted", tracer.source())
             mask = bias()
