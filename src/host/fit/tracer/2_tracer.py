@@ -19,6 +19,7 @@ class Tracer:
         self.inputs = set()  # numbers of the storages that hold batches
         self.allocated = self.peak = 0
         self.loaders = 0
+        self.unreached, self.trained_with = {}, None  # DataLoaders, by the batch size and the line that made them
         self.optimizers = 0
         self.first_round, self.round, self.stepped = [], None, set()
         self.by_function = False
@@ -226,6 +227,10 @@ class Tracer:
             self.file.note("assumed", "the sequences of the batches were of %d to %d tokens; --seq N answers for one length" % self.sequences, "")
         if self.wanted["SEQ"] and not self.sequences and not self.by_function:
             self.file.note("assumed", "--seq %d: no DataLoader gave rows of tokens, so their length was left as it is" % self.wanted["SEQ"], "")
+        for batch, source in self.unreached.values():
+            if self.trained_with is not None and batch > self.trained_with:
+                self.file.note("assumed", "batches of %d are loaded, too, after the traced steps: what validation takes with them is not in the "
+                               "answer, and can be more" % batch, source)
         self.file.end(reason)
         sys.stdout.flush()
         sys.stderr.flush()

@@ -283,20 +283,24 @@ def tell_call(tracer, func, args, kwargs, out, site):
                              [a.element_size() * 8, tf32, batch, a.shape[-2], b.shape[-1], a.shape[-1]])
 
 
-# Of a sum over all but the innermost dimensions in memory; None for another.
+# Of a sum over dimensions other than the innermost in memory; None for another.
 def rows_and_columns(tensor, over):
     over = {int(dimension) % max(tensor.dim(), 1) for dimension in over}
     order = sorted((d for d in range(tensor.dim()) if tensor.shape[d] > 1), key=tensor.stride)
-    kept = [d for d in order if d not in over]
-    if not kept or len(kept) == len(order) or order[:len(kept)] != kept:
+    if not order or order[0] in over or not any(dimension in over for dimension in order):
         return None
     size = columns = 1
-    for at, dimension in enumerate(order):
+    inner = 0  # what lies side by side
+    for dimension in order:
         if tensor.stride(dimension) != size:
             return None
         size *= int(tensor.shape[dimension])
-        if at < len(kept):
-            columns = size
+        if dimension not in over:
+            columns *= int(tensor.shape[dimension])
+        elif not inner:
+            inner = columns
+    if inner != columns and inner % 4:  # a thread takes up to four outputs that lie side by side
+        return None
     return [size // columns, columns]
 
 

@@ -165,6 +165,7 @@ def patch_loaders(tracer):
     data = tracer.torch.utils.data
     real = data.DataLoader.__init__
     real_sampler = data.BatchSampler.__init__
+    real_iterate = data.DataLoader.__iter__
     inside = []
 
     class Repeated(data.Dataset):
@@ -221,7 +222,18 @@ def patch_loaders(tracer):
         tracer.loaders += 1
         return tracer.wanted["BATCH"] or batch_size
 
+    # Which batch sizes the program gave, and which loaders the traced steps reached.
+    def iterate(self):
+        made = getattr(self, "_cufit_made", None)
+        tracer.unreached.pop(id(made), None)
+        if made and tracer.trained_with is None:
+            tracer.trained_with = made[0]
+        return real_iterate(self)
+
     def init(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0, *args, **kwargs):
+        if isinstance(batch_size, int) and batch_sampler is None:
+            self._cufit_made = (batch_size, tracer.source())
+            tracer.unreached[id(self._cufit_made)] = self._cufit_made
         if batch_sampler is None and batch_size is not None:
             batch_size = told(batch_size, "DataLoader")
             enough = batch_size * (tracer.wanted["STEPS"] + 1) * 16
@@ -250,6 +262,7 @@ def patch_loaders(tracer):
         real_sampler(self, sampler, batch_size, drop_last, *args, **kwargs)
 
     data.DataLoader.__init__ = init
+    data.DataLoader.__iter__ = iterate
     data.BatchSampler.__init__ = sampler_init
 
 
