@@ -185,8 +185,6 @@ def make_mode(tracer):
                     tell_work(tracer, func, args, kwargs, tensors, args[0])
                 with fake:
                     return aten.alias.default(args[0])
-            if func is aten._to_copy.default and not any_fake:  # else torch before 2.5 copies it first
-                args = (fake.from_tensor(args[0]),) + args[1:]
             values = None
             written = func._schema.is_mutable
             if all(t.numel() <= tracer.SHADOW_FLOATS or not t.dtype.is_floating_point for t in tensors):
@@ -196,6 +194,8 @@ def make_mode(tracer):
                     values = shadow_call(func, args, kwargs, tensors)
             if written and values is None:
                 forget(func, args, kwargs)
+            if func is aten._to_copy.default and not any_fake:  # else torch before 2.5 copies it first
+                args = (fake.from_tensor(args[0]),) + args[1:]
             try:
                 with fake:
                     out = (recurrent_backward if func is aten._cudnn_rnn_backward.default else func)(*args, **kwargs)
