@@ -77,6 +77,7 @@ class Tracer:
         leave_scripts_unfused(torch)
         patch_attention(self)
         patch_recurrent(self)
+        patch_ctc(self)
         patch_compile(self)
         patch_saving(self)
         patch_distributed(self)

@@ -11,6 +11,7 @@ def make_mode(tracer):
     shadows = tracer.shadows
     empties = {aten.empty.memory_format, aten.empty_strided.default}
     verdicts = {aten.isnan.default: 0, aten.isinf.default: 0, aten.isfinite.default: 1}
+    apart = taken_apart(tracer)
 
     def shadow_of(tensor):
         if isinstance(tensor, FakeTensor):
@@ -171,6 +172,9 @@ def make_mode(tracer):
                 return real_call(func, args, kwargs)
             if func is aten._local_scalar_dense.default:
                 return value_of(func, args[0])
+            if func in apart:
+                with self, torch.no_grad():
+                    return apart[func](*args, **kwargs)
             if func is aten.is_pinned.default:
                 return False
             if func is aten._pin_memory.default:
@@ -265,6 +269,9 @@ def tell_call(tracer, func, args, kwargs, out, site):
         numbers = rows_and_columns(args[0], args[1])
         if numbers:
             tracer.file.call(tracer.file.site("reduce_rows", "", tracer.source(), tracer.phase), numbers)
+    elif name == "aten::logsumexp":  # its input less the greatest, and those
+        sizes = args[0].numel(), out.numel()
+        tracer.file.call(tracer.file.site("temporary", "", tracer.source(), tracer.phase), [sum(sizes) * args[0].element_size()])
     elif name == "aten::_safe_softmax":  # which rows are masked whole
         tracer.file.call(tracer.file.site("temporary", "", tracer.source(), tracer.phase), [args[0].numel()])
     elif name == "aten::_softmax_backward_data":  # gradient times output

@@ -1,0 +1,97 @@
+# ---- packed sequences, CTC --------------------------------------------------------------------------------------------------
+
+# Operators without a fake kernel, as those of a GPU take memory one after the other
+# (aten/src/ATen/native/PackedSequence.cpp, aten/src/ATen/native/cuda/LossCTC.cu).
+def taken_apart(tracer):
+    torch = tracer.torch
+    aten = torch.ops.aten
+
+    # Lengths are on the CPU; those that a GPU reckoned from other than whole numbers are not known.
+    def pack(input, lengths, batch_first):
+        longest, batch = (input.shape[1], input.shape[0]) if batch_first else input.shape[:2]
+        known = tracer.shadows.get(lengths) if isinstance(lengths, tracer.FakeTensor) else lengths
+        if known is None:
+            tracer.file.note("data_dependent", "the shape of what %s returns depends on values" % aten._pack_padded_sequence.default, tracer.source())
+            known = [longest] * batch
+        known = sorted((int(length) for length in known), reverse=True)
+        steps, sizes, done = [], [], 0
+        first = input.transpose(0, 1) if batch_first else input
+        for at in range(batch - 1, -1, -1):
+            if known[at] > done:
+                steps.append(first[done:known[at], :at + 1].contiguous().view(-1, *first.shape[2:]))
+                sizes += [at + 1] * (known[at] - done)
+                done = known[at]
+        return torch.cat(steps), torch.tensor(sizes)
+
+    def of_lengths(lengths):
+        return [torch.empty(len(lengths), dtype=torch.int64, device="cuda") for _ in range(3)]
+
+    def ctc(log_probs, targets, inputs, lengths, blank=0, zero_infinity=False):
+        length, batch = log_probs.shape[0], log_probs.shape[-2] if log_probs.dim() == 3 else 1
+        held = of_lengths(lengths)
+        alpha = log_probs.new_empty(batch, length, 2 * max(lengths, default=0) + 1)
+        return log_probs.new_empty(batch if log_probs.dim() == 3 else ()), alpha
+
+    def ctc_backward(grad_out, log_probs, targets, inputs, lengths, loss, alpha, blank, zero_infinity=False):
+        held = of_lengths(lengths)
+        beta = torch.empty_like(alpha, memory_format=torch.contiguous_format)
+        grad = torch.empty_like(log_probs, memory_format=torch.contiguous_format)
+        if 2 * log_probs.shape[0] + 24 * alpha.shape[0] // 10 + 2 * log_probs.shape[-1] // 10 > 450:
+            torch.logsumexp(alpha[:, :, ::2] + beta[:, :, ::2], 2, True)
+            if zero_infinity:
+                grad = torch.where(loss.view(1, -1, 1) == float("inf"), torch.zeros((), dtype=grad.dtype, device="cuda"), grad)
+        return grad
+
+    # Its workspace is not known.
+    def ctc_of_cudnn(log_probs, targets, inputs, lengths, blank, deterministic, zero_infinity):
+        tracer.file.note("no_fake_kernel", str(aten._cudnn_ctc_loss.default), tracer.source())
+        grad = torch.empty_like(log_probs, memory_format=torch.contiguous_format)
+        return log_probs.new_empty(log_probs.shape[1]), grad
+
+    def by_cudnn(log_probs, targets, inputs, lengths, blank):
+        return tracer.ctc_by_cudnn or (targets.device.type == "cpu" and all(length == log_probs.shape[0] for length in inputs)
+                                       and cudnn_takes(torch, log_probs, targets, inputs, lengths, blank))
+
+    found = {"_pack_padded_sequence": pack, "_ctc_loss": ctc, "_ctc_loss_backward": ctc_backward, "_cudnn_ctc_loss": ctc_of_cudnn,
+             "_use_cudnn_ctc_loss": by_cudnn, "_use_miopen_ctc_loss": lambda *args: False}
+    return {getattr(aten, name).default: function for name, function in found.items() if hasattr(aten, name)}
+
+
+# What cuDNN's CTC loss asks for, whichever way the lengths come (aten/src/ATen/native/cudnn/LossCTC.cpp).
+def cudnn_takes(torch, log_probs, targets, inputs, lengths, blank):
+    return (torch.backends.cudnn.enabled and blank == 0 and log_probs.dim() == 3 and log_probs.dtype == torch.float32
+            and targets.dim() == 1 and targets.dtype == torch.int32 and targets.is_contiguous()
+            and all(b < 256 and b <= a for a, b in zip(inputs, lengths)))
+
+
+# Lengths that are tensors go to the CPU and from there on as numbers, but not while somebody traces.
+def patch_ctc(tracer):
+    torch = tracer.torch
+    real = torch.ctc_loss
+    tracer.ctc_by_cudnn = False
+
+    def numbers(lengths, most, batch):
+        if isinstance(lengths, tracer.FakeTensor):
+            known = tracer.shadows.get(lengths)
+            if known is None:
+                tracer.file.note("data_dependent", "values of a %s tensor read; zeros were given" % str(lengths.dtype)[6:], tracer.source())
+                return [most] * batch
+            lengths = known
+        return lengths.reshape(-1).tolist()
+
+    def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1, zero_infinity=False):
+        if not isinstance(log_probs, tracer.FakeTensor) or not isinstance(input_lengths, torch.Tensor) or not isinstance(target_lengths, torch.Tensor):
+            return real(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
+        batch = log_probs.shape[1] if log_probs.dim() == 3 else 1
+        inputs = numbers(input_lengths, log_probs.shape[0], batch)
+        lengths = numbers(target_lengths, targets.shape[1] if targets.dim() == 2 else targets.numel() // batch, batch)
+        tracer.ctc_by_cudnn = (input_lengths.dtype == target_lengths.dtype == torch.int32
+                               and cudnn_takes(torch, log_probs, targets, inputs, lengths, blank))
+        try:
+            return real(log_probs, targets, inputs, lengths, blank, reduction, zero_infinity)
+        finally:
+            tracer.ctc_by_cudnn = False
+
+    torch.ctc_loss = ctc_loss
+
+
