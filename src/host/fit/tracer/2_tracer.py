@@ -26,6 +26,7 @@ class Tracer:
         self.variant = None
         self.compiling = False  # within torch.compile, which allocates nothing
         self.counting = False  # what the operators of a step move
+        self.valid = False  # within a check that raises where a value is not what it has to be
         self.dropout_state = None
         self.adds_bias = False  # inside a linear layer
         self.sources = {}
@@ -71,6 +72,8 @@ class Tracer:
         built = torch.version.cuda
         pretend_cuda(self)
         patch_modules(self)
+        patch_lazy(self)
+        patch_distributions(self)
         patch_optimizers(self)
         patch_loaders(self)
         patch_linear(self)

@@ -11,6 +11,7 @@ def make_mode(tracer):
     shadows = tracer.shadows
     empties = {aten.empty.memory_format, aten.empty_strided.default}
     verdicts = {aten.isnan.default: 0, aten.isinf.default: 0, aten.isfinite.default: 1}
+    itself = {aten.eq.Tensor: True, aten.ne.Tensor: False}
     apart = taken_apart(tracer)
 
     def shadow_of(tensor):
@@ -78,6 +79,8 @@ def make_mode(tracer):
         hint = getattr(tensor, "_cufit_verdict", None)
         if hint is not None:
             return hint
+        if tracer.valid and tensor.dtype == torch.bool:
+            return True
         stand_in = False if tensor.dtype == torch.bool else 1.0 if tensor.dtype.is_floating_point else 1
         tracer.file.note("data_dependent", "%s value read; %s was given" % (str(tensor.dtype)[6:], stand_in), tracer.source())
         return stand_in
@@ -229,6 +232,8 @@ def make_mode(tracer):
                 hint = getattr(tensors[0], "_cufit_verdict", None)
                 if hint is not None:
                     out._cufit_verdict = (not hint) if func is aten.logical_not.default else hint
+            elif func in itself and isinstance(out, FakeTensor) and args[0] is args[1]:  # is it a number
+                out._cufit_verdict = itself[func]
             name = func.__name__ if hasattr(func, "__name__") else str(func)
             site = tracer.file.site(name.split(".")[0], tracer.modules[-1] if tracer.modules else "", tracer.source(), tracer.phase)
             if func is aten._cudnn_rnn_backward.default:

@@ -4,6 +4,7 @@ def patch_modules(tracer):
     torch = tracer.torch
     Module = torch.nn.Module
     Parameter = torch.nn.Parameter
+    from torch.nn.parameter import is_lazy
     real_new = Parameter.__new__
 
     # Every parameter is fake from the start: optimizers keep hold of it, and it cannot become fake later.
@@ -29,6 +30,9 @@ def patch_modules(tracer):
             for holder in (parameter, parameter.grad):
                 if holder is None:
                     continue
+                if is_lazy(holder):
+                    place_lazy(tracer, holder, fn)
+                    continue
                 with torch.no_grad():
                     value = fn(holder)
                 if value is holder:
@@ -39,7 +43,9 @@ def patch_modules(tracer):
                 elif holder is parameter:
                     self._parameters[key] = Parameter(value, parameter.requires_grad)
         for key, buffer in self._buffers.items():
-            if buffer is not None:
+            if is_lazy(buffer):
+                place_lazy(tracer, buffer, fn)
+            elif buffer is not None:
                 self._buffers[key] = fn(buffer)
         return self
 
