@@ -12,7 +12,7 @@ def make_mode(tracer):
     empties = {aten.empty.memory_format, aten.empty_strided.default}
     verdicts = {aten.isnan.default: 0, aten.isinf.default: 0, aten.isfinite.default: 1}
     itself = {aten.eq.Tensor: True, aten.ne.Tensor: False}
-    apart = taken_apart(tracer)
+    own = unfaked(tracer)
 
     def shadow_of(tensor):
         if isinstance(tensor, FakeTensor):
@@ -175,9 +175,9 @@ def make_mode(tracer):
                 return real_call(func, args, kwargs)
             if func is aten._local_scalar_dense.default:
                 return value_of(func, args[0])
-            if func in apart:
+            if func in own:
                 with self, torch.no_grad():
-                    return apart[func](*args, **kwargs)
+                    return own[func](*args, **kwargs)
             if func is aten.is_pinned.default:
                 return False
             if func is aten._pin_memory.default:

@@ -1,8 +1,8 @@
 # ---- packed sequences, CTC --------------------------------------------------------------------------------------------------
 
-# Operators without a fake kernel, as those of a GPU take memory one after the other
+# As the kernels of a GPU take memory one after the other
 # (aten/src/ATen/native/PackedSequence.cpp, aten/src/ATen/native/cuda/LossCTC.cu).
-def taken_apart(tracer):
+def sequences_unfaked(tracer):
     torch = tracer.torch
     aten = torch.ops.aten
 
@@ -52,9 +52,8 @@ def taken_apart(tracer):
         return tracer.ctc_by_cudnn or (targets.device.type == "cpu" and all(length == log_probs.shape[0] for length in inputs)
                                        and cudnn_takes(torch, log_probs, targets, inputs, lengths, blank))
 
-    found = {"_pack_padded_sequence": pack, "_ctc_loss": ctc, "_ctc_loss_backward": ctc_backward, "_cudnn_ctc_loss": ctc_of_cudnn,
-             "_use_cudnn_ctc_loss": by_cudnn, "_use_miopen_ctc_loss": lambda *args: False}
-    return {getattr(aten, name).default: function for name, function in found.items() if hasattr(aten, name)}
+    return {"_pack_padded_sequence": pack, "_ctc_loss": ctc, "_ctc_loss_backward": ctc_backward, "_cudnn_ctc_loss": ctc_of_cudnn,
+            "_use_cudnn_ctc_loss": by_cudnn, "_use_miopen_ctc_loss": lambda *args: False}
 
 
 # What cuDNN's CTC loss asks for, whichever way the lengths come (aten/src/ATen/native/cudnn/LossCTC.cpp).

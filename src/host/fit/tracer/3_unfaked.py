@@ -1,0 +1,72 @@
+# ---- operators that have no fake kernel -------------------------------------------------------------------------------------
+
+# By name what they return, made as the kernels of a GPU make it.
+def unfaked(tracer):
+    torch = tracer.torch
+    like = torch.empty_like
+    first = lambda a, *args, **kwargs: like(a)
+    second = lambda a, b, *args, **kwargs: like(b)
+
+    def gru_cell(inputs, hidden, hx, input_bias=None, hidden_bias=None):
+        kept = hx.new_empty(hx.shape[0], 5 * hx.shape[1])
+        return like(hx), kept
+
+    def gru_cell_backward(grad, kept, has_bias):
+        gates = [grad.new_empty(grad.shape[0], 3 * grad.shape[1]) for _ in range(2)]
+        return (*gates, like(grad), *(gate.sum(0) if has_bias else None for gate in gates))
+
+    def learnable_backward(grad, x, scale, zero, *args, **kwargs):
+        out, each, other = like(x), like(x), like(x)
+        return out, like(scale), like(zero)
+
+    def dirichlet(alpha, generator=None):
+        drawn = like(alpha)
+        return like(drawn)
+
+    def equal(a, b):
+        if a.shape != b.shape:
+            return False
+        if a is b:
+            return True
+        known = [tracer.shadows.get(t) if isinstance(t, tracer.FakeTensor) else t for t in (a, b)]
+        if known[0] is not None and known[1] is not None:
+            return torch.equal(*known)
+        tracer.file.note("data_dependent", "bool value read; False was given", tracer.source())
+        like(a, dtype=torch.bool)
+        return False
+
+    # In evaluation (aten/src/ATen/native/transformers/transformer.cpp).
+    def encoder_layer(src, dim, heads, qkv, qkv_bias, proj, proj_bias, gelu, norm_first, eps, *others):
+        norm_1, shift_1, norm_2, shift_2, w1, b1, w2, b2, mask, kind = (*others, None, None)[:10]
+        norm = lambda x, scale, shift: torch.layer_norm(x, (dim,), scale, shift, eps)
+        x = norm(src, norm_1, shift_1) if norm_first else src
+        x = torch._native_multi_head_attention(x, x, x, dim, heads, qkv, qkv_bias, proj, proj_bias, mask, False, True, kind)[0].add_(src)
+        before = x = x if norm_first else norm(x, norm_1, shift_1)
+        if norm_first:
+            x = norm(x, norm_2, shift_2)
+        x = torch._addmm_activation(b1, x.reshape(-1, dim), w1.t(), use_gelu=gelu)
+        x = torch.addmm(b2, x, w2.t()).view(before.shape).add_(before)
+        return x if norm_first else norm(x, norm_2, shift_2)
+
+    found = {
+        "_thnn_fused_gru_cell": gru_cell, "_thnn_fused_gru_cell_backward": gru_cell_backward,
+        "cudnn_grid_sampler": lambda x, grid: x.new_empty(*x.shape[:2], *grid.shape[1:-1]),
+        "cudnn_grid_sampler_backward": lambda x, grid, grad: (like(x), like(grid)),
+        "_standard_gamma": first, "_standard_gamma_grad": first, "_dirichlet_grad": first, "_sample_dirichlet": dirichlet, "binomial": first,
+        "multi_margin_loss_backward": second, "multilabel_margin_loss_backward": second,
+        "_fake_quantize_learnable_per_tensor_affine": first, "_fake_quantize_learnable_per_channel_affine": first,
+        "_fake_quantize_learnable_per_tensor_affine_backward": learnable_backward,
+        "_fake_quantize_learnable_per_channel_affine_backward": learnable_backward,
+        "geqrf": lambda a: (like(a), a.new_empty(*a.shape[:-2], min(a.shape[-2:]))), "equal": equal,
+        "_transformer_encoder_layer_fwd": encoder_layer,
+        # Whether padding is at the end decides if TransformerEncoder leaves it out in evaluation: reckoned with it.
+        "_nested_tensor_from_mask_left_aligned": lambda *args: False,
+    }
+    for name in ("fake_quantize_per_tensor_affine_cachemask", "fake_quantize_per_channel_affine_cachemask",
+                 "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams"):
+        found[name] = lambda a, *args, **kwargs: (like(a), like(a, dtype=torch.bool))
+    found.update(sequences_unfaked(tracer))
+    aten = torch.ops.aten
+    return {getattr(aten, name).default: function for name, function in found.items() if hasattr(aten, name)}
+
+
