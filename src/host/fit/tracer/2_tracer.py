@@ -101,7 +101,10 @@ class Tracer:
         torch = self.torch
         if isinstance(value, torch.Tensor):
             if isinstance(value, self.FakeTensor) and value.fake_device.type == "cuda":
-                self.tell_storage(value.untyped_storage(), site)
+                if value.layout is torch.sparse_coo:
+                    self.tell((value._indices(), value._values()), site)
+                else:
+                    self.tell_storage(value.untyped_storage(), site)
         elif isinstance(value, (list, tuple)):
             for item in value:
                 self.tell(item, site)
@@ -126,7 +129,9 @@ class Tracer:
         self.file.free(number)
 
     def categorise(self, tensor, category):
-        if isinstance(tensor, self.FakeTensor) and tensor.fake_device.type == "cuda":
+        if isinstance(tensor, self.FakeTensor) and tensor.layout is self.torch.sparse_coo:
+            self.categorise(tensor._values(), category)
+        elif isinstance(tensor, self.FakeTensor) and tensor.fake_device.type == "cuda":
             number = self.storages.get(tensor.untyped_storage())
             if number is not None:
                 self.file.category(number, category)
@@ -134,7 +139,8 @@ class Tracer:
                     self.inputs.add(number)
 
     def is_input(self, tensor):
-        return isinstance(tensor, self.FakeTensor) and self.storages.get(tensor.untyped_storage()) in self.inputs
+        strided = isinstance(tensor, self.FakeTensor) and tensor.layout is self.torch.strided
+        return strided and self.storages.get(tensor.untyped_storage()) in self.inputs
 
     def convolution(self, way, dtype, numbers):
         if not self.wanted["CUDNN"]:
