@@ -90,7 +90,7 @@ uint64_t steps_of(const TraceEvents& events) {
 
 std::vector<FitWarning> warnings_of(const TraceEvents& events) {
   static constexpr std::string_view k_kinds[] = {"data_dependent", "no_fake_kernel", "assumed",
-                                                 "scratch", "several_processes"};
+                                                 "sizes_vary", "scratch", "several_processes"};
   std::vector<FitWarning> warnings;
   std::vector<size_t> lines;  // by warning
   for (const TraceNote& note : events.notes) {

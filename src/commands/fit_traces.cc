@@ -61,9 +61,14 @@ std::string typed(const std::string& word) {
 }
 
 void add(std::vector<report::FitWarning>& list, std::vector<report::FitWarning> more) {
-  for (report::FitWarning& warning : more)
-    if (std::find(list.begin(), list.end(), warning) == list.end())
-      list.push_back(std::move(warning));
+  for (report::FitWarning& warning : more) {
+    const bool known =
+        std::any_of(list.begin(), list.end(), [&warning](const report::FitWarning& other) {
+          // Sizes of batches are told once, not for each batch size.
+          return other == warning || (other.id == "sizes_vary" && other.id == warning.id);
+        });
+    if (!known) list.push_back(std::move(warning));
+  }
 }
 
 // What answers without plans is what a trace without plans tells.
@@ -112,6 +117,7 @@ class Tracing {
         return fail(Code::usage, format("`--steps {}`: a number from {} to {}",
                                         arguments_.get("steps"), k_least_steps, k_most_steps));
       options_.steps = *steps;
+      options_.most_steps = *steps;
     }
     options_.seconds = k_seconds;
     if (arguments_.has("timeout")) {
@@ -187,6 +193,11 @@ class Tracing {
     if (!base || *base == 0) {
       out_.warnings.push_back({"batch_unknown", {}, ""});
       return {};
+    }
+    // The first trace decides how many steps are enough; the others are laid over it.
+    if (out_.traces[0].end == formats::TraceEnd::steps_seen) {
+      options_.steps = steps_of(fit::without_micro_batches(out_.traces[0]));
+      options_.most_steps = options_.steps;
     }
     // Programs often do other things with a batch of one.
     std::vector<uint64_t> others = {*base * 2};

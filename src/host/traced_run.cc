@@ -51,6 +51,7 @@ std::vector<Variable> variables_of(const TraceOptions& options, const ScriptFold
       {"CUFIT_FIT_BATCH", number(options.batch)},
       {"CUFIT_FIT_SEQ", number(options.seq)},
       {"CUFIT_FIT_STEPS", std::to_string(options.steps)},
+      {"CUFIT_FIT_MOST_STEPS", number(options.most_steps)},
       {"CUFIT_FIT_GPU", options.gpu},
       {"CUFIT_FIT_DEADLINE", deadline(options.seconds)},
       {"CUFIT_FIT_PROGRESS", progress_file(folder)},

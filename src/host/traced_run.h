@@ -32,6 +32,8 @@ struct TraceOptions {
   std::optional<uint64_t> batch;     // to be set by the tracer; nullopt: the program's own
   std::optional<uint64_t> seq;       // tokens of a sequence, likewise
   uint64_t steps = 0;
+  // Where the steps are not of one size the tracer goes on up to these; nullopt: as it sees fit.
+  std::optional<uint64_t> most_steps;
   std::string variant;  // "plan,bf16": what plans are told of and what is switched on; empty: none
   std::string gpu;      // "NVIDIA H200,9.0,150110011392": name, capability, bytes in all
   std::string cudnn;    // JSON: GPUs for which cuDNN is asked; empty: it is not

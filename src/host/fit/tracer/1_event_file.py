@@ -10,6 +10,8 @@ import io
 import os
 import sys
 import threading
+import time
+import weakref
 
 
 # ---- the event file ---------------------------------------------------------------------------------------------------------
@@ -142,11 +144,12 @@ SEEN, ENDED, FAILED = range(3)
 
 
 def settings():
-    keys = "OUT", "BATCH", "STEPS", "FUNCTION", "SCRATCH", "GPU", "VARIANT", "CUDNN", "SEQ", "DEADLINE", "PROGRESS", "DEVICE"
+    keys = "OUT", "BATCH", "STEPS", "FUNCTION", "SCRATCH", "GPU", "VARIANT", "CUDNN", "SEQ", "DEADLINE", "PROGRESS", "DEVICE", "MOST_STEPS"
     value = {key: os.environ.get("CUFIT_FIT_" + key) for key in keys}
     value["BATCH"] = int(value["BATCH"]) if value["BATCH"] else None
     value["SEQ"] = int(value["SEQ"]) if value["SEQ"] else None
     value["STEPS"] = int(value["STEPS"] or 3)
+    value["MOST_STEPS"] = int(value["MOST_STEPS"] or max(value["STEPS"], 12))
     name, capability, total = (value["GPU"] or "NVIDIA H200,9.0,150110011392").rsplit(",", 2)
     value["GPU"] = name, tuple(int(part) for part in capability.split(".")), int(total)
     return value

@@ -13,6 +13,11 @@ class Tracer:
         self.file = EventFile(wanted["OUT"])
         self.phase = SETUP
         self.steps = 0
+        self.enough = wanted["STEPS"]  # an answer can rest on these
+        self.began = self.until = None  # the first step; when no more are added
+        self.given = {}  # by module, place and dimensions: the largest shape of the step under way
+        self.shapes = {}  # the same, those of all steps
+        self.shown = 0  # how deep the module stands whose arguments were taken
         self.modules = []  # names of those whose forward runs
         self.module_names = {}
         self.known = {}  # id of a module whose parameters were told
@@ -92,6 +97,7 @@ class Tracer:
             self.file.fact(key, value)
         if self.wanted["BATCH"]:
             self.file.fact("batch", self.wanted["BATCH"])
+        self.file.before_end.append(self.tell_lengths)
         self.mode = make_mode(self)
         self.mode.__enter__()
 
@@ -110,7 +116,6 @@ class Tracer:
                 self.tell(item, site)
 
     def tell_storage(self, storage, site):
-        import weakref
         if storage in self.storages or self.sums.learning:
             return
         size = int(storage.nbytes())
@@ -194,6 +199,8 @@ class Tracer:
     # -- steps
 
     def step_begins(self):
+        if self.began is None:
+            self.began = time.monotonic()
         if self.phase == SETUP:
             self.file.mark(STEP_BEGINS)
             self.phase = FORWARD
@@ -220,6 +227,9 @@ class Tracer:
     def step_ends(self):
         self.file.mark(STEP_ENDS)
         self.steps += 1
+        self.keep_shapes()
+        if self.steps == self.wanted["STEPS"] and self.goes_on():
+            self.wanted["STEPS"] += 1
         more = self.variant is not None and self.variant.step_ends()
         if self.steps >= self.wanted["STEPS"] and not more:
             # zero_grad may stand behind the step; the steps before have shown it.
@@ -227,14 +237,56 @@ class Tracer:
         self.file.mark(STEP_BEGINS)
         self.phase = FORWARD
 
+    # -- batches of different sizes
+
+    # Of the outermost module that is given tensors.
+    def shows(self, module, values):
+        if self.shown or not module.training:
+            return
+        for place, value in enumerate(values):
+            for tensor in tensors_within(self.torch, value):
+                self.shown = len(self.modules) + 1
+                key, shape = (id(module), place, tensor.dim()), tuple(tensor.shape)
+                if elements(shape) >= elements(self.given.get(key, (0,))):
+                    self.given[key] = shape
+
+    def keep_shapes(self):
+        for key, shape in self.given.items():
+            self.shapes.setdefault(key, set()).add(shape)
+        self.given = {}
+
+    # Where the steps were not of one size, so that more of them may show a larger one: up to a number and a time. Whether sizes
+    # differ decides, never how much, so that the program is as long at every batch size.
+    def goes_on(self):
+        if self.steps >= self.wanted["MOST_STEPS"] or all(len(shapes) == 1 for shapes in self.shapes.values()):
+            return False
+        now = time.monotonic()
+        took = now - self.began
+        if self.until is None:
+            self.until = now + 3 * took + 20
+            if self.wanted["DEADLINE"]:
+                self.until = min(self.until, float(self.wanted["DEADLINE"]) - 2 * took)
+        return now < self.until
+
+    def tell_lengths(self):
+        vary = [shapes for shapes in self.shapes.values() if len(shapes) > 1]
+        if vary:
+            ends = sorted(vary[0], key=elements)
+            self.file.note("sizes_vary", ", ".join(" x ".join(map(str, shape)) for shape in (ends[0], ends[-1])), "")
+        elif self.sequences and self.sequences[0] != self.sequences[1]:
+            self.file.note("assumed", "the sequences of the batches were of %d to %d tokens; --seq N answers for one length" % self.sequences, "")
+
+    # A program that fails where it would have been stopped long ago has not failed.
+    def ending(self):
+        more = self.variant is not None and self.variant.accumulating
+        return SEEN if self.until is not None and self.steps >= self.enough and not more else FAILED
+
     def finish(self, reason):
         if reason == ENDED and self.steps >= self.wanted["STEPS"]:
             reason = SEEN
         torch = self.torch
         self.file.fact("cudnn_benchmark", int(torch.backends.cudnn.benchmark))
         self.file.fact("allow_tf32", int(asked_tf32(torch.backends.cuda.matmul)))
-        if self.sequences and self.sequences[0] != self.sequences[1]:
-            self.file.note("assumed", "the sequences of the batches were of %d to %d tokens; --seq N answers for one length" % self.sequences, "")
         if self.wanted["SEQ"] and not self.sequences and not self.by_function:
             self.file.note("assumed", "--seq %d: no DataLoader gave rows of tokens, so their length was left as it is" % self.wanted["SEQ"], "")
         for batch, source in self.unreached.values():
@@ -245,6 +297,23 @@ class Tracer:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0 if reason == SEEN else 1)
+
+
+def tensors_within(torch, value):
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [tensor for item in value for tensor in tensors_within(torch, item)]
+    return []
+
+
+def elements(shape):
+    count = 1
+    for size in shape:
+        count *= size
+    return count
 
 
 # torch 2.9 and later refuse the older question where the program has used the newer setting.

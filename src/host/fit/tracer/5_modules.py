@@ -90,11 +90,14 @@ def patch_modules(tracer):
                 tell_parameters(module)
         if torch.is_grad_enabled():
             tracer.step_begins()
+            tracer.shows(module, args)
         tracer.modules.append(tracer.module_names.get(id(module), type(module).__name__))
 
     def after(module, args, out):
         if tracer.modules:
             tracer.modules.pop()
+            if len(tracer.modules) < tracer.shown:
+                tracer.shown = 0
 
     from torch.nn.modules import module as hooks
     hooks.register_module_forward_pre_hook(before)

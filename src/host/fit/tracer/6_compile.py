@@ -97,11 +97,15 @@ class Compiler:
             if hasattr(library, "is_fake_tensor"):  # it takes other ways where somebody traces
                 library.is_fake_tensor = never_fake
             kept = [dict(table) for table in tables]
+            shown = tracer.shown
             for table in tables:
                 table.clear()
+            if isinstance(owner, torch.nn.Module) and torch.is_grad_enabled():
+                tracer.shows(owner, (*args, *kwargs.values()))
             try:
                 return function(*args, **kwargs)
             finally:
+                tracer.shown = shown
                 for table, before in zip(tables, kept):
                     table.update(before)
 

@@ -36,8 +36,9 @@ def start():
                 if own:
                     place = "%s:%d" % (own, last.tb_lineno)
                 last = last.tb_next
-            tracer.file.note("error", "%s: %s" % (kind.__name__, error) if str(error) else kind.__name__, place)
-            tracer.file.end(FAILED)
+            if tracer.ending() == FAILED:
+                tracer.file.note("error", "%s: %s" % (kind.__name__, error) if str(error) else kind.__name__, place)
+            tracer.file.end(tracer.ending())
             failed(kind, error, trace)
 
         sys.excepthook = hook
@@ -67,7 +68,7 @@ def run_function():
     tracer.file.fact("batch_from", "function")
     make = getattr(importlib.import_module(name), function)
     step = make(wanted["BATCH"], wanted["SEQ"]) if wanted["SEQ"] else make(wanted["BATCH"])
-    for _ in range(wanted["STEPS"]):
+    while tracer.steps < tracer.wanted["STEPS"]:
         tracer.step_begins()
         step()
         tracer.step_ends()
