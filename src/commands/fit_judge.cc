@@ -69,6 +69,9 @@ std::string next_of(const TraceEvents& events, const FitFailure& failure) {
   if (failure.kind == "no_step") return "step";
   for (const char* missing : {"FileNotFoundError", "ModuleNotFoundError", "ImportError"})
     if (starts_with(failure.detail, missing)) return "missing";
+  // What FakeTensor says of results whose number only values tell.
+  for (const char* unknown : {"DynamicOutputShape", "DataDependentOutput"})
+    if (starts_with(failure.detail, unknown)) return "values";
   // What FakeTensor says of layers that make tensors of an own kind, and of operators that want
   // addresses.
   if (contains(failure.detail, "Creating a new Tensor subclass")) return "own_tensor";

@@ -10,6 +10,7 @@ def make_mode(tracer):
     fake = tracer.fake
     shadows = tracer.shadows
     empties = {aten.empty.memory_format, aten.empty_strided.default}
+    alike = {aten.zeros_like.default, aten.ones_like.default, aten.full_like.default}  # whose values need none
     verdicts = {aten.isnan.default: 0, aten.isinf.default: 0, aten.isfinite.default: 1}
     itself = {aten.eq.Tensor: True, aten.ne.Tensor: False}
     own = unfaked(tracer)
@@ -84,6 +85,56 @@ def make_mode(tracer):
         stand_in = False if tensor.dtype == torch.bool else 1.0 if tensor.dtype.is_floating_point else 1
         tracer.file.note("data_dependent", "%s value read; %s was given" % (str(tensor.dtype)[6:], stand_in), tracer.source())
         return stand_in
+
+    # How many of a mask without values hold: all; of those that ask which elements equal a number, the first that asks, so that
+    # the parts of a whole are together no more than the whole.
+    def none_holds(mask):
+        of, number = getattr(mask, "_cufit_equals", (None, None))
+        whole = of() if of is not None else None
+        if whole is None:
+            return False
+        first = getattr(whole, "_cufit_first", None)
+        if first is None:
+            first = whole._cufit_first = number
+        return first != number
+
+    def tell_kept(func):
+        tracer.file.note("assumed", "how many elements %s keeps depends on values: all were kept" % func._schema.name.split("::")[1], tracer.source())
+
+    def places(func, mask):
+        value = shadow_of(mask)
+        if value is not None:
+            return torch.nonzero(value)
+        tell_kept(func)
+        if none_holds(mask):
+            return torch.zeros((0, mask.dim()), dtype=torch.int64)
+        if mask.numel() <= tracer.SHADOW_ELEMENTS:
+            return torch.nonzero(torch.ones(mask.shape, dtype=torch.bool))
+        with fake:
+            return torch.empty((mask.numel(), mask.dim()), dtype=torch.int64, device="cuda")
+
+    # What an operator returns whose number of results nothing but values tells: the result, or values for it. None: not known.
+    def with_all(func, args, kwargs):
+        if func is aten.nonzero.default:
+            return places(func, args[0])
+        if func._schema.name == "torchvision::nms":
+            count = args[0].shape[0]
+            tracer.file.call(tracer.file.site("temporary", "", tracer.source(), tracer.phase), [count * ((count + 63) // 64) * 8])
+            tell_kept(func)
+            return torch.arange(count)
+        if func is aten.masked_select.default:
+            whole = torch.broadcast_shapes(args[0].shape, args[1].shape).numel()
+            count = len(places(func, args[1])) * whole // max(args[1].numel(), 1)
+            with fake:
+                return torch.empty(count, dtype=args[0].dtype, device="cuda")
+        if func is aten.index.Tensor:
+            indices = []
+            for index in args[1]:
+                mask = index is not None and index.dtype in (torch.bool, torch.uint8)
+                indices += places(func, index).unbind(1) if mask else [index]
+            with fake:
+                return func(args[0], [fake.from_tensor(index).to("cuda") if type(index) is torch.Tensor else index for index in indices])
+        return None
 
     # What cuDNN keeps of a recurrent layer for its backward, of which the fake kernel knows nothing: so many values per element
     # of the output, and between layers a bit per element and direction where it drops out, rounded up to 32 bytes. Equal to what
@@ -197,7 +248,8 @@ def make_mode(tracer):
             if all(t.numel() <= tracer.SHADOW_FLOATS or not t.dtype.is_floating_point for t in tensors):
                 dtype = kwargs.get("dtype")
                 drawn = torch.Tag.nondeterministic_seeded in func.tags
-                if tensors or func not in empties and (not drawn or dtype is not None and not dtype.is_floating_point):
+                whole = func is aten.randperm.default or dtype is not None and not dtype.is_floating_point
+                if tensors or func not in empties and (not drawn or whole):
                     values = shadow_call(func, args, kwargs, tensors)
             if written and values is None:
                 forget(func, args, kwargs)
@@ -209,11 +261,14 @@ def make_mode(tracer):
             except (tracer.DynamicShape, tracer.DataDependent):
                 if values is None:
                     values = shadow_call(func, args, kwargs, tensors)
-                if values is None:
+                out = with_all(func, args, kwargs) if values is None else None
+                if out is None and values is None:
                     tracer.file.note("data_dependent", "the shape of what %s returns depends on values" % func, tracer.source())
                     raise
+                if out is not None:
+                    values = None if isinstance(out, FakeTensor) else out
                 with fake:
-                    out = pytree.tree_map_only(torch.Tensor, lambda t: torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="cuda"), values)
+                    out = out if values is None else pytree.tree_map_only(torch.Tensor, lambda t: torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="cuda"), values)
             except tracer.Unsupported:
                 # The optimizers' kernels of older torch: they write where they are told to and take nothing more.
                 if not func._schema.name.startswith("aten::_fused_") or func._schema.returns:
@@ -224,6 +279,10 @@ def make_mode(tracer):
                 out = as_cudnn_has_it(func, args, out)
             if func is aten._cudnn_rnn.default and kwargs.get("train", args[12] if len(args) > 12 else True):
                 out = with_reserve(args, out)
+            if values is None and func in alike and isinstance(out, FakeTensor) and not out.dtype.is_floating_point and out.numel() <= tracer.SHADOW_ELEMENTS:
+                values = func(torch.empty(args[0].shape, dtype=args[0].dtype), *args[1:], **without_device(kwargs))
+            if func is aten.eq.Scalar and values is None and isinstance(out, FakeTensor):
+                out._cufit_equals = weakref.ref(args[0]), args[1]
             if values is not None:
                 pair(out, values)
             elif func in verdicts and isinstance(out, FakeTensor):
