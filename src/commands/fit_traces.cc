@@ -194,7 +194,8 @@ class Tracing {
       out_.warnings.push_back({"batch_unknown", {}, ""});
       return {};
     }
-    // The first trace decides how many steps are enough; the others are laid over it.
+    // The first trace decides how many steps are enough; the others are laid over it. One that came
+    // to its own end has events after its last step, as the others then have.
     if (out_.traces[0].end == formats::TraceEnd::steps_seen) {
       options_.steps = steps_of(fit::without_micro_batches(out_.traces[0]));
       options_.most_steps = options_.steps;

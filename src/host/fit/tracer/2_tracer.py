@@ -276,10 +276,10 @@ class Tracer:
         elif self.sequences and self.sequences[0] != self.sequences[1]:
             self.file.note("assumed", "the sequences of the batches were of %d to %d tokens; --seq N answers for one length" % self.sequences, "")
 
-    # A program that fails where it would have been stopped long ago has not failed.
+    # A program that fails where it would have been stopped long ago has come to its end.
     def ending(self):
         more = self.variant is not None and self.variant.accumulating
-        return SEEN if self.until is not None and self.steps >= self.enough and not more else FAILED
+        return ENDED if self.until is not None and self.steps >= self.enough and not more else FAILED
 
     def finish(self, reason):
         if reason == ENDED and self.steps >= self.wanted["STEPS"]:

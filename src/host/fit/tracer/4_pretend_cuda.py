@@ -172,7 +172,15 @@ def pretend_cuda(tracer):
         if hasattr(cuda.memory, name):
             setattr(cuda.memory, name, nothing)
     state = lambda *args, **kwargs: torch.zeros(16, dtype=torch.uint8)
-    stats = lambda *args, **kwargs: {}
+
+    def stats(*args, **kwargs):
+        import collections
+
+        out = collections.defaultdict(int)  # some count retries and segments
+        for name in ("allocated", "active", "reserved", "requested"):
+            out.update({name + "_bytes.all.current": tracer.allocated, name + "_bytes.all.peak": tracer.peak})
+        return out
+
     for name, value in {
         "is_available": lambda: True, "device_count": launched, "current_device": lambda: 0, "is_initialized": lambda: True,
         "_lazy_init": nothing, "init": nothing, "set_device": nothing, "synchronize": nothing, "ipc_collect": nothing,

@@ -36,9 +36,9 @@ def watch(wanted, tracers):
         if not source and not file.on_disk:
             time.sleep(2)  # a launcher: the process that runs the user's lines goes first
         with file.lock:
-            if tracers and tracers[0].ending() == SEEN:
+            if tracers and tracers[0].ending() == ENDED:
                 tracers[0].tell_lengths()
-                file.end(SEEN)
+                file.end(ENDED)
             else:
                 file.note("timed_out", inside, source)
                 file.end(FAILED)
