@@ -8,8 +8,8 @@
 namespace cufit::fit {
 namespace {
 
-// The numbers below come from convolutions on an H100: those of engines that call cuBLAS from the
-// 30,032 of data/conv_choice.toml, those of divided sums from the 39,887 of data/workspaces.toml.
+// The numbers below come from random convolutions on an H100 (tests/gpu/conv_choices.py), those of
+// divided sums from the 39,887 of data/workspaces.toml.
 constexpr uint64_t k_wide_vector = 16;
 constexpr uint64_t k_cublas_leaves = 400;  // bytes that its engines ask for
 // A product per sample takes at most so many times input, output and four times the weights.

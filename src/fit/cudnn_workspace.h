@@ -6,10 +6,10 @@
 
 namespace cufit::fit {
 
-// Bytes. Of random convolutions and their gradients on an H100 (tests/gpu/conv_choices.py) the upper
-// value is above all 438,039 workspaces of kernels of 1 x 1, and above all but 635 of 119,140 of
-// other kernels: half of the 635 are gradients of fp32 weights of a width of 72, or of kernels of
-// 5 x 5 and 7 x 7.
+// Bytes. Of random convolutions and their gradients on an H100 (tests/gpu/conv_choices.py) the
+// upper value is above all 438,039 workspaces of kernels of 1 x 1 of usual sizes, all but 19 of
+// 56,193 of any sizes, and all but 971 of 185,600 of other kernels: most of these are of fp32
+// weights' gradients, many of a width of 72 or of kernels of 5 x 5 and 7 x 7.
 SizeAt cudnn_workspace(const ConvShape& shape, ConvPass pass, const CudnnAnswer& answer,
                        const LibrarySetup& setup, const knowledge::Knowledge& knowledge);
 
