@@ -1,0 +1,89 @@
+# ---- what kernels ask for -----------------------------------------------------------------------------------------------------
+
+# Operators whose kernels ask the allocator for memory of their own; src/fit/*_workspace.h say what the numbers are.
+def tell_call(tracer, func, args, kwargs, out, site):
+    name = func._schema.name
+    if name == "aten::convolution":
+        x, w, _, stride, padding, dilation, transposed, _, groups = args[:9]
+        conv(tracer, site, 0, x, w, out, stride, padding, dilation, transposed, groups)
+    elif name == "aten::convolution_backward":
+        grad, x, w, _, stride, padding, dilation, transposed, _, groups, mask = args[:11]
+        for kind, wanted in ((1, mask[0]), (2, mask[1])):
+            if wanted:
+                conv(tracer, site, kind, x, w, grad, stride, padding, dilation, transposed, groups)
+    elif name in ("aten::sum", "aten::mean") and len(args) > 1 and args[1]:
+        numbers = rows_and_columns(args[0], args[1])
+        if numbers:
+            tracer.file.call(tracer.file.site("reduce_rows", "", tracer.source(), tracer.phase), numbers)
+    elif name == "aten::logsumexp":  # its input less the greatest, and those
+        sizes = args[0].numel(), out.numel()
+        tracer.file.call(tracer.file.site("temporary", "", tracer.source(), tracer.phase), [sum(sizes) * args[0].element_size()])
+    elif name == "aten::_safe_softmax":  # which rows are masked whole
+        tracer.file.call(tracer.file.site("temporary", "", tracer.source(), tracer.phase), [args[0].numel()])
+    elif name == "aten::_softmax_backward_data":  # gradient times output
+        tracer.file.call(tracer.file.site("temporary", "", tracer.source(), tracer.phase), [args[0].numel() * args[0].element_size()])
+    elif name in ATTENTION_BACKWARD:
+        attention_call(tracer, args[1], args[2], 8 + ATTENTION_BACKWARD[name])
+    elif name == "aten::_cudnn_rnn":
+        recurrent(tracer, args[0], args[1], args[6], args[7], args[9], args[13], args[14], args[11] > 0 and args[12], False)
+    elif name in MATMULS:
+        a, b = [value for value in args if isinstance(value, tracer.torch.Tensor)][-2:]
+        if a.dim() >= 2 and b.dim() >= 2:
+            batch = a.shape[0] if a.dim() == 3 else 1
+            tf32 = int(asked_tf32(tracer.torch.backends.cuda.matmul))
+            with_bias = name == "aten::addmm" and args[0].dim() == 1
+            tracer.file.call(tracer.file.site("matmul_bias" if with_bias else "matmul", "", tracer.source(), tracer.phase),
+                             [a.element_size() * 8, tf32, batch, a.shape[-2], b.shape[-1], a.shape[-1]])
+
+
+# Of a sum over dimensions other than the innermost in memory; None for another.
+def rows_and_columns(tensor, over):
+    over = {int(dimension) % max(tensor.dim(), 1) for dimension in over}
+    order = sorted((d for d in range(tensor.dim()) if tensor.shape[d] > 1), key=tensor.stride)
+    if not order or order[0] in over or not any(dimension in over for dimension in order):
+        return None
+    size = columns = 1
+    inner = 0  # what lies side by side
+    for dimension in order:
+        if tensor.stride(dimension) != size:
+            return None
+        size *= int(tensor.shape[dimension])
+        if dimension not in over:
+            columns *= int(tensor.shape[dimension])
+        elif not inner:
+            inner = columns
+    if inner != columns and inner % 4:  # a thread takes up to four outputs that lie side by side
+        return None
+    return [size // columns, columns]
+
+
+ATTENTION_BACKWARD = {"aten::_scaled_dot_product_flash_attention_backward": 0, "aten::_scaled_dot_product_efficient_attention_backward": 1,
+                      "aten::_scaled_dot_product_cudnn_attention_backward": 2}
+
+
+# dtype bits, mode (0 relu, 1 tanh, 2 LSTM, 3 GRU), layers, directions, hidden size, elements of the input, sequence length,
+# batch, bytes of the weights, dropout, packed, size of the input, backward, fp32 or fp16.
+def recurrent(tracer, x, weights, mode, hidden, layers, both, packed, drops, backward):
+    place = tracer.file.site("rnn", tracer.modules[-1] if tracer.modules else "", tracer.source(), tracer.phase)
+    length, batch = (len(packed), packed[0]) if packed else x.shape[:2]
+    tracer.file.call(place, [x.element_size() * 8, mode, layers, 2 if both else 1, hidden, x.numel(), length, batch,
+                             sum(w.numel() * w.element_size() for w in weights), int(drops), int(bool(packed)), x.shape[-1],
+                             int(backward), int(x.dtype in (tracer.torch.float32, tracer.torch.float16))])
+
+
+MATMULS = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_addmm_activation", "aten::addmv", "aten::mv"}
+
+
+def conv(tracer, site, kind, x, w, y, stride, padding, dilation, transposed, groups):
+    spatial = x.dim() - 2
+    each = lambda value: [int(v) for v in (list(value) * spatial if len(value) == 1 else value)]
+    images = tracer.torch.channels_last
+    last = int(spatial == 2 and any(t.is_contiguous(memory_format=images) and not t.is_contiguous() for t in (x, w)))
+    name = ("conv", "conv_dgrad", "conv_wgrad")[kind]
+    place = tracer.file.site(name, tracer.modules[-1] if tracer.modules else "", tracer.source(), tracer.phase)
+    numbers = [x.element_size() * 8, x.shape[0], x.shape[1], y.shape[1], groups, int(transposed), last, spatial]
+    numbers += [int(v) for v in (*x.shape[2:], *y.shape[2:], *w.shape[2:])] + each(stride) + each(padding) + each(dilation)
+    tracer.file.call(place, numbers)
+    tracer.convolution(kind, x.dtype, [int(v) for v in numbers])
+
+
