@@ -166,7 +166,8 @@ int create_all(const Arguments& arguments, const FoundLock& found,
       if (!lock) return give_up(lock.error());
       held.emplace(std::move(*lock));
       if (const size_t count = host::remove_leftovers(paths->envs); count > 0)
-        complain(format("removed what {} interrupted runs left behind", count));
+        complain(count == 1 ? std::string("removed what an interrupted run left behind")
+                            : format("removed what {} interrupted runs left behind", count));
     }
     report::EnvRow row = env_row(*paths, one);
     if (row.state == "foreign")

@@ -168,6 +168,7 @@ Result<void> ask_indexes(const LockJob& job, const resolve::Class& one, const st
 struct Made {
   resolve::LockFile lock;
   std::vector<std::string> bytes;  // of each class's pylock
+  std::vector<uint64_t> unsized;   // of each class, packages of unknown size
 };
 
 Result<Made> resolve_all(const LockJob& job, const Targets& targets, const resolve::Plan& plan,
@@ -203,7 +204,10 @@ Result<Made> resolve_all(const LockJob& job, const Targets& targets, const resol
     const std::string machine = resolve::machine_of(row);
     for (const formats::PylockPackage& package : done->pylock.packages)
       row.packages += formats::applies(package, row.python, machine) ? 1 : 0;
-    row.download_bytes = formats::download_bytes(done->pylock, row.python, machine);
+    uint64_t unsized = 0;
+    row.download_bytes =
+        formats::download_bytes(done->pylock, row.python, machine, &unsized);
+    out.unsized.push_back(unsized);
     out.lock.classes.push_back(std::move(row));
     out.bytes.push_back(std::move(done->bytes));
   }
@@ -270,7 +274,8 @@ int made_lock(const Arguments& arguments) {
   if (Result<void> done = write_all(*job, *made, unchanged); !done) return give_up(done.error());
   std::vector<resolve::Fit> fits;
   for (const resolve::Class& one : plan.classes) fits.push_back(one.choice.verdict.fit);
-  const report::LockView view{made->lock, job->folder, unchanged, std::move(fits), knowledge};
+  const report::LockView view{made->lock,      job->folder,   unchanged,
+                              std::move(fits), made->unsized, knowledge};
   return print(json ? lock_report_json(view) : lock_report_text(view, style), k_ok);
 }
 

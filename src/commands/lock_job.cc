@@ -9,6 +9,7 @@
 
 #include "base/format.h"
 #include "checks/torch_env.h"
+#include "commands/lock_conflict.h"
 #include "commands/settings.h"
 #include "host/whole_file.h"
 
@@ -136,6 +137,16 @@ Result<void> check_torch(const formats::Pylock& lock, const resolve::Wheel& whee
                      have, wheel.torch, wheel.tag));
 }
 
+Error no_solution(const host::Installer& uv, const std::vector<std::string>& conflict,
+                  const std::string& said) {
+  const std::string demands = "`" + join(conflict, "`, `") + "`";
+  return fail(Code::malformed,
+              conflict.size() == 1
+                  ? format("{} alone cannot be met; {} says:\n{}", demands, uv.name(), said)
+                  : format("these cannot be met together: {}; {} says:\n{}", demands, uv.name(),
+                           said));
+}
+
 }  // namespace
 
 Result<LockJob> read_lock_job(const Arguments& arguments, bool must_exist) {
@@ -210,7 +221,20 @@ Result<CompiledClass> compile_class(const LockJob& job, const host::Installer& u
   if (!wheel.on_default_index && !by_index) request.torch_backend = wheel.tag;
   request.index = job.index;
   request.output = output;
-  if (Result<void> done = host::compile(uv, request, interrupts); !done) return done.error();
+  if (Result<void> done = host::compile(uv, request, interrupts); !done) {
+    if (done.error().code != Code::malformed) return done.error();
+    std::vector<std::string> demands;
+    for (const std::string_view line : split_lines(constraints)) demands.emplace_back(line);
+    demands.push_back("torch==" + torch);
+    for (const formats::Requirement& one : job.inputs.requirements) demands.push_back(one.text);
+    std::vector<std::string> conflict =
+        package_conflict(uv, std::move(request), std::move(demands), extra.path(), interrupts);
+    // Nobody wrote the limits that come with a torch: say whose they are.
+    for (std::string& one : conflict)
+      if (contains("\n" + constraints, "\n" + one + "\n"))
+        one = "torch==" + torch + "` -> `" + one;
+    return conflict.empty() ? done.error() : no_solution(uv, conflict, done.error().what);
+  }
   CompiledClass out;
   CUFIT_TRY(bytes, host::RealHost().read_file(output, k_most_lock_bytes));
   CUFIT_TRY(parsed, formats::parse_pylock(bytes, output));

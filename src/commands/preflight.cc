@@ -66,8 +66,10 @@ Result<Subject> by_lock(const FoundLock& found, const std::string& asked,
                                   choice.index, choice.asked_for, Knowledge::builtin()};
     out.said_id = choice.refusal->id;
     out.said = report::refusal_line(*choice.refusal, view, lang);
-    // A rule of the team's is named wherever it is what stands in the way.
+    // A rule of the team's is named wherever it is what stands in the way: of no class that was
+    // asked for or chosen (what it was refused for is said), but where none fits.
     for (const resolve::Verdict& verdict : choice.routing.verdicts) {
+      if (choice.index != resolve::Routing::npos) break;
       const auto rule = std::find_if(
           verdict.reasons.begin(), verdict.reasons.end(),
           [](const resolve::Reason& reason) { return reason.id == "policy"; });

@@ -19,6 +19,7 @@ struct LockView {
   std::string folder;              // as to be typed
   bool unchanged = false;          // every byte is what was there before
   std::vector<resolve::Fit> fits;  // of each class, for the targets that it serves
+  std::vector<uint64_t> unsized;   // of each class, packages whose size the index does not give
   const knowledge::Knowledge& knowledge;
 };
 std::string lock_report_text(const LockView& view, const Style& style);

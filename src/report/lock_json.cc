@@ -17,7 +17,9 @@ std::string text_of(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Json class_json(const resolve::LockClass& one) {
+Json class_json(const resolve::LockClass& one, uint64_t unsized) {
+  // Where the index gives no size at all, nothing is known: 0 would be a claim.
+  const bool unknown = one.download_bytes == 0 && unsized > 0;
   return {{"name", one.name},
           {"file", one.file},
           {"sha256", one.sha256},
@@ -26,7 +28,8 @@ Json class_json(const resolve::LockClass& one) {
           {"python", one.python},
           {"platform", one.wheel.platform},
           {"packages", one.packages},
-          {"download_bytes", one.download_bytes},
+          {"download_bytes", unknown ? Json() : Json(one.download_bytes)},
+          {"unsized_packages", unsized},
           {"serves", one.serves},
           {"why", one.why}};
 }
@@ -41,7 +44,8 @@ std::string lock_report_json(const LockView& view) {
   out["targets"] = view.lock.targets;
   out["classes"] = Json::array();
   for (size_t i = 0; i < view.lock.classes.size(); ++i) {
-    out["classes"].push_back(class_json(view.lock.classes[i]));
+    out["classes"].push_back(
+        class_json(view.lock.classes[i], i < view.unsized.size() ? view.unsized[i] : 0));
     if (i < view.fits.size()) out["classes"].back()["fit"] = resolve::to_string(view.fits[i]);
   }
   return text_of(out);

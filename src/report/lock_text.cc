@@ -40,7 +40,7 @@ class LockPainter : private Screen {
                            {"tag", one.wheel.tag},
                            {"python", one.python},
                            {"packages", count("packages", one.packages)},
-                           {"bytes", gib(one.download_bytes)}}),
+                           {"download", download(one, i < view.unsized.size() ? view.unsized[i] : 0)}}),
            "  " + pad(one.name, width) + "  ", blanks(width + 4));
       flow(words("serves", {{"targets", printable(join(one.serves, "; "))}}), blanks(width + 4),
            blanks(width + 6));
@@ -123,6 +123,13 @@ class LockPainter : private Screen {
   }
   std::string count(const std::string& key, size_t number) const {
     return words(key + (number == 1 ? ".one" : ".many"), {{"count", std::to_string(number)}});
+  }
+
+  // A size that the index does not give is not 0.
+  std::string download(const resolve::LockClass& one, uint64_t unsized) const {
+    if (unsized > 0 && one.download_bytes == 0) return words("download_unknown");
+    return words(unsized > 0 ? "download_some" : "download",
+                 {{"bytes", gib(one.download_bytes)}, {"packages", count("packages", unsized)}});
   }
 
   void finding(const checks::Finding& one) {
