@@ -91,10 +91,11 @@ std::vector<formats::DeviceCode> wheel_code(const knowledge::Knowledge& knowledg
   if (set == nullptr) return code;
   for (const std::string& sm : numbers(set->sm))
     code.push_back({formats::CodeKind::cubin, sm, "", 1});
+  const std::vector<std::string> ptx = numbers(set->ptx);
+  if (ptx.empty()) return code;  // most wheels have none, and the search below is the costly part
   const knowledge::CudaTag* tag = knowledge.find_cuda_tag(wheel.tag);
   std::string isa = tag ? isa_of(knowledge, tag->cuda) : "";
-  for (const std::string& sm : numbers(set->ptx))
-    code.push_back({formats::CodeKind::ptx, sm, isa, 1});
+  for (const std::string& sm : ptx) code.push_back({formats::CodeKind::ptx, sm, isa, 1});
   return code;
 }
 

@@ -205,8 +205,7 @@ Result<Made> resolve_all(const LockJob& job, const Targets& targets, const resol
     for (const formats::PylockPackage& package : done->pylock.packages)
       row.packages += formats::applies(package, row.python, machine) ? 1 : 0;
     uint64_t unsized = 0;
-    row.download_bytes =
-        formats::download_bytes(done->pylock, row.python, machine, &unsized);
+    row.download_bytes = formats::download_bytes(done->pylock, row.python, machine, &unsized);
     out.unsized.push_back(unsized);
     out.lock.classes.push_back(std::move(row));
     out.bytes.push_back(std::move(done->bytes));

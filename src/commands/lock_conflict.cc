@@ -51,8 +51,8 @@ class Questions {
 }  // namespace
 
 std::vector<std::string> package_conflict(const host::Installer& uv, host::CompileRequest request,
-                                          std::vector<std::string> demands,
-                                          const std::string& file, host::Interrupts& interrupts) {
+                                          std::vector<std::string> demands, const std::string& file,
+                                          host::Interrupts& interrupts) {
   std::set<std::string> seen;
   std::erase_if(demands, [&](const std::string& one) { return !seen.insert(one).second; });
   Questions questions(uv, std::move(request), file, interrupts);

@@ -14,7 +14,7 @@ namespace cufit::commands {
 // choice. `file` is written over. Empty where that takes too long, or where the demands alone do
 // have a solution: the installer may have read more than these lines (a project, constraints).
 std::vector<std::string> package_conflict(const host::Installer& uv, host::CompileRequest request,
-                                          std::vector<std::string> demands,
-                                          const std::string& file, host::Interrupts& interrupts);
+                                          std::vector<std::string> demands, const std::string& file,
+                                          host::Interrupts& interrupts);
 
 }  // namespace cufit::commands

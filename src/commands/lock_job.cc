@@ -140,11 +140,11 @@ Result<void> check_torch(const formats::Pylock& lock, const resolve::Wheel& whee
 Error no_solution(const host::Installer& uv, const std::vector<std::string>& conflict,
                   const std::string& said) {
   const std::string demands = "`" + join(conflict, "`, `") + "`";
-  return fail(Code::malformed,
-              conflict.size() == 1
-                  ? format("{} alone cannot be met; {} says:\n{}", demands, uv.name(), said)
-                  : format("these cannot be met together: {}; {} says:\n{}", demands, uv.name(),
-                           said));
+  return fail(
+      Code::malformed,
+      conflict.size() == 1
+          ? format("{} alone cannot be met; {} says:\n{}", demands, uv.name(), said)
+          : format("these cannot be met together: {}; {} says:\n{}", demands, uv.name(), said));
 }
 
 }  // namespace
@@ -231,8 +231,7 @@ Result<CompiledClass> compile_class(const LockJob& job, const host::Installer& u
         package_conflict(uv, std::move(request), std::move(demands), extra.path(), interrupts);
     // Nobody wrote the limits that come with a torch: say whose they are.
     for (std::string& one : conflict)
-      if (contains("\n" + constraints, "\n" + one + "\n"))
-        one = "torch==" + torch + "` -> `" + one;
+      if (contains("\n" + constraints, "\n" + one + "\n")) one = "torch==" + torch + "` -> `" + one;
     return conflict.empty() ? done.error() : no_solution(uv, conflict, done.error().what);
   }
   CompiledClass out;

@@ -70,9 +70,9 @@ Result<Subject> by_lock(const FoundLock& found, const std::string& asked,
     // asked for or chosen (what it was refused for is said), but where none fits.
     for (const resolve::Verdict& verdict : choice.routing.verdicts) {
       if (choice.index != resolve::Routing::npos) break;
-      const auto rule = std::find_if(
-          verdict.reasons.begin(), verdict.reasons.end(),
-          [](const resolve::Reason& reason) { return reason.id == "policy"; });
+      const auto rule =
+          std::find_if(verdict.reasons.begin(), verdict.reasons.end(),
+                       [](const resolve::Reason& reason) { return reason.id == "policy"; });
       if (rule == verdict.reasons.end()) continue;
       out.said += std::string(Knowledge::builtin().message("report.semicolon", lang)) +
                   report::reason_text(*rule, lang, Knowledge::builtin());

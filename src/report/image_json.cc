@@ -88,6 +88,9 @@ Json torch_json(const ImageView& view, const resolve::ImageTorch& torch) {
     out["targets"].push_back({{"target", view.audit.targets[i].label},
                               {"fit", to_string(torch.verdicts[i].fit)},
                               {"own_compat", bool(torch.by_own_compat[i])},
+                              {"broken_by", torch.broken_by == resolve::ImageTorch::npos
+                                                ? Json()
+                                                : Json(view.audit.findings[torch.broken_by].id)},
                               {"reasons", std::move(reasons)}});
   }
   return out;

@@ -151,6 +151,17 @@ class ImagePainter : private Screen {
                                                                   verdict.fit == resolve::Fit::works
                                                               ? "cpu"
                                                               : to_string(verdict.fit)));
+        // Code that fits a GPU is of no use where torch does not even load.
+        if (torch.broken_by != resolve::ImageTorch::npos && verdict.fit != resolve::Fit::no) {
+          const std::string why =
+              finding_text(audit_.findings[torch.broken_by], "title", style_.lang, knowledge_);
+          row(LinkState::broken,
+              printable(audit_.targets[i].label) +
+                  (audit_.torches.size() > 1 ? " (torch " + printable(torch.wheel.torch) + ")"
+                                             : "") +
+                  say("colon") + words("broken", {{"why", printable(why)}}));
+          continue;
+        }
         std::vector<std::string> reasons;
         for (const resolve::Reason& reason : verdict.reasons)
           if (style_.verbose || reasons.empty() || verdict.fit == resolve::Fit::no)

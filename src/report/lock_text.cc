@@ -36,11 +36,12 @@ class LockPainter : private Screen {
     for (const resolve::LockClass& one : lock.classes) width = std::max(width, columns(one.name));
     for (size_t i = 0; i < lock.classes.size(); ++i) {
       const resolve::LockClass& one = lock.classes[i];
-      flow(words("class", {{"torch", one.wheel.torch},
-                           {"tag", one.wheel.tag},
-                           {"python", one.python},
-                           {"packages", count("packages", one.packages)},
-                           {"download", download(one, i < view.unsized.size() ? view.unsized[i] : 0)}}),
+      flow(words("class",
+                 {{"torch", one.wheel.torch},
+                  {"tag", one.wheel.tag},
+                  {"python", one.python},
+                  {"packages", count("packages", one.packages)},
+                  {"download", download(one, i < view.unsized.size() ? view.unsized[i] : 0)}}),
            "  " + pad(one.name, width) + "  ", blanks(width + 4));
       flow(words("serves", {{"targets", printable(join(one.serves, "; "))}}), blanks(width + 4),
            blanks(width + 6));

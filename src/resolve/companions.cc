@@ -47,8 +47,8 @@ bool fits_python(const ExtensionRow& row, const std::string& python) {
 
 bool fits_gpus(const ExtensionRow& row, const std::vector<ComputeCapability>& ccs) {
   const auto least = parse_compute_capability(row.cc_min);
-  return !least || std::all_of(ccs.begin(), ccs.end(),
-                               [&](ComputeCapability cc) { return cc >= *least; });
+  return !least ||
+         std::all_of(ccs.begin(), ccs.end(), [&](ComputeCapability cc) { return cc >= *least; });
 }
 
 // The newest row that fits; else what the best one fails on, in the order torch, CUDA, GPU, Python.
@@ -56,13 +56,16 @@ Companion extension_for(std::string_view package, const Wheel& wheel, const std:
                         const std::vector<ComputeCapability>& ccs, const Knowledge& knowledge) {
   Companion companion{std::string(package), "", "torch"};
   int best = 0;
-  for (const ExtensionRow& row : knowledge.extensions) {  // oldest first
+  // The table has the oldest first.
+  for (auto at = knowledge.extensions.rbegin(); at != knowledge.extensions.rend() && best < 4;
+       ++at) {
+    const ExtensionRow& row = *at;
     if (row.package != package || !fits_torch(row, wheel)) continue;
     int reached = 1;
     if (fits_cuda(row, wheel)) reached = 2;
     if (reached == 2 && fits_gpus(row, ccs)) reached = 3;
     if (reached == 3 && fits_python(row, python)) reached = 4;
-    if (reached < best) continue;
+    if (reached <= best) continue;
     best = reached;
     companion.version = reached == 4 ? std::string(row.version) : "";
     static constexpr const char* k_why[] = {"torch", "cuda", "gpu", "python", ""};
@@ -89,7 +92,8 @@ std::vector<Companion> companions_of(const Wheel& wheel, const std::string& pyth
         {"torchvision", release->torchvision},
         {"torchaudio", release->torchaudio},
         {"triton", wheel.is_cpu() ? std::string_view() : release->triton}};
-    // torch._inductor refuses older GPUs ("Triton only supports devices of CUDA Capability >= 7.0").
+    // torch._inductor refuses older GPUs ("Triton only supports devices of CUDA Capability
+    // >= 7.0").
     const bool too_old = std::any_of(ccs.begin(), ccs.end(), [](ComputeCapability cc) {
       return cc < ComputeCapability{7, 0};
     });

@@ -226,6 +226,10 @@ class Auditor {
       if (!about_env || finding.severity == Severity::unknown ||
           finding.id == "torch_not_installed")
         continue;
+      for (ImageTorch& torch : out_.torches)
+        if (finding.severity == Severity::error && torch.broken_by == ImageTorch::npos &&
+            finding.subject == "env " + facts_.envs[torch.env].path)
+          torch.broken_by = out_.findings.size();
       out_.findings.push_back(finding);
     }
   }
@@ -335,7 +339,9 @@ Wheel installed_wheel(const host::Facts& facts, const host::PythonEnv& env,
 
 bool ImageAudit::serves(size_t target) const {
   for (const ImageTorch& torch : torches)
-    if (usable(torch.verdicts[target].fit) || torch.by_own_compat[target]) return true;
+    if (torch.broken_by == ImageTorch::npos &&
+        (usable(torch.verdicts[target].fit) || torch.by_own_compat[target]))
+      return true;
   return false;
 }
 

@@ -4,6 +4,7 @@
 // container will see. Pure: from the image's tree and the facts that the probes read of it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ struct ImageTorch {
   std::vector<Verdict> verdicts;  // one for each target
   // Fit::needs_compat, and the image holds a cuda-compat for that driver.
   std::vector<bool> by_own_compat;
+  // Of ImageAudit::findings, the first that says that this environment cannot work; npos = none.
+  static constexpr size_t npos = SIZE_MAX;
+  size_t broken_by = npos;
 };
 
 // Text: messages "report.image.defect.<id>" and "...<id>_next", filled with args.

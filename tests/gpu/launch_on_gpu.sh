@@ -41,6 +41,43 @@ CUDA_MPS_PIPE_DIRECTORY=/nowhere python3 -c "$loop" 200 "$cufit" run -q -- true
 echo "== preflight"
 "$cufit" preflight || echo "exit $?"
 python3 -c "$loop" 10 "$cufit" preflight
+echo "== env check: a lock of what is installed here, verified by its files and on the GPU"
+python3 - "$work/real" <<'EOF'
+# The lock that `cufit lock` would have written for the environment of this python3.
+import hashlib, importlib.metadata, json, os, re, sys
+import torch
+folder = sys.argv[1]
+name = "cu" + torch.version.cuda.replace(".", "")
+text = 'lock-version = "1.0"\ncreated-by = "launch_on_gpu.sh"\n'
+seen = set()
+for one in importlib.metadata.distributions():
+    project = re.sub(r"[-_.]+", "-", one.metadata["Name"]).lower()
+    if project in seen:
+        continue
+    seen.add(project)
+    text += ('\n[[packages]]\nname = "%s"\nversion = "%s"\nwheels = [{ url = "https://index.invalid/%s.whl", '
+             'hashes = { sha256 = "%s" } }]\n' % (project, one.version, project, "0" * 64))
+os.makedirs(folder + "/.cufit/envs")
+with open(f"{folder}/pylock.{name}.toml", "w") as out:
+    out.write(text)
+digest = hashlib.sha256(text.encode()).hexdigest()
+release = torch.__version__.split("+")[0]
+cubins = [arch[3:] for arch in torch.cuda.get_arch_list() if arch.startswith("sm_")]
+python = "%d.%d" % sys.version_info[:2]
+with open(folder + "/cufit.lock", "w") as out:
+    out.write('schema = "cufit.lock/1"\ncreated-by = "launch_on_gpu.sh"\nrequirements = ["torch"]\ntargets = ["HERE"]\n'
+              f'asked = ["torch"]\n\n[[class]]\nname = "{name}"\nfile = "pylock.{name}.toml"\nsha256 = "{digest}"\n'
+              f'torch = "{release}"\ntag = "{name}"\ncuda = "{torch.version.cuda}"\npython = "{python}"\n'
+              f'platform = "linux_x86_64"\ncubins = {json.dumps(cubins)}\nserves = ["HERE"]\nwhy = "installed"\n')
+with open(f"{folder}/.cufit/envs/{name}.json", "w") as out:
+    json.dump({"schema": "cufit.env/1", "class": name, "pylock": f"pylock.{name}.toml", "pylock_sha256": digest,
+               "created": "2026-11-21T10:00:00Z", "installer": "uv 0.9.9"}, out)
+os.symlink(sys.prefix, f"{folder}/.cufit/envs/{name}")
+EOF
+(cd "$work/real" && "$cufit" env list && { "$cufit" env check --json || echo "exit $?"; } &&
+  "$cufit" run -- python -c "$ask" && "$cufit" preflight)
+echo "== resolve for this machine"
+"$cufit" resolve | head -12
 echo "== supervise"
 "$cufit" run --supervise --report "$work/r.txt" -- python -c 'import torch, time
 kept = []

@@ -122,6 +122,24 @@ TEST_F(RealEnvironments, AreLockedMadeAndChosen) {
     EXPECT_EQ(said.status, 0) << one.machine;
     EXPECT_EQ(said.text, std::string(one.torch) + " 3.0\n") << one.machine;
   }
+  // The default index has no wheel without CUDA for this platform, so that this lock has no class
+  // for a machine without a GPU: nothing is started there, unless a class is asked for.
+  const std::string none = folder_ + "/machine";
+  fs::remove_all(none);
+  ASSERT_EQ(
+      std::system(format("sh {}/tests/launch/machine.sh {} none", CUFIT_SOURCE_DIR, none).c_str()),
+      0);
+  ::setenv("CUFIT_TEST_MACHINE", none.c_str(), 1);
+  const Output refused = run(format("run --lock {} -- python -c 'print(1)' 2>&1", folder_));
+  const Output asked =
+      run(format("run -q --lock {} --env cu130 -- python -W ignore -c 'import "
+                 "torch; print(torch.__version__, torch.cuda.is_available())'",
+                 folder_));
+  ::unsetenv("CUFIT_TEST_MACHINE");
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_TRUE(contains(refused.text, "no class for a machine without an NVIDIA GPU"))
+      << refused.text;
+  EXPECT_EQ(asked.text, "2.11.0+cu130 False\n");
 }
 
 TEST_F(RealEnvironments, OfAChangedFileAreFoundAndMadeAnew) {
