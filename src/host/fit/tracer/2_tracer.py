@@ -24,6 +24,7 @@ class Tracer:
         self.inputs = set()  # numbers of the storages that hold batches
         self.allocated = self.peak = 0
         self.loaders = 0
+        self.made_up = False  # an array has come out of a tensor without contents
         self.unreached, self.trained_with = {}, None  # DataLoaders, by the batch size and the line that made them
         self.optimizers = 0
         self.first_round, self.round, self.stepped = [], None, set()

@@ -127,6 +127,7 @@ def pretend_cuda(tracer):
         if value is None:
             tracer.file.note("data_dependent", "values of a %s tensor read; zeros were given" % str(tensor.dtype)[6:], tracer.source())
             value = torch.zeros(tuple(tensor.shape), dtype=tensor.dtype)
+            tracer.made_up = True
         return value
 
     for name in ("numpy", "tolist", "__array__"):

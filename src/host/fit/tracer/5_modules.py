@@ -175,6 +175,8 @@ def patch_loaders(tracer):
     real = data.DataLoader.__init__
     real_sampler = data.BatchSampler.__init__
     real_iterate = data.DataLoader.__iter__
+    real_iterator = data.DataLoader._get_iterator
+    worker = data._utils.worker
     inside = []
 
     class Repeated(data.Dataset):
@@ -260,10 +262,39 @@ def patch_loaders(tracer):
             real(self, dataset, batch_size, shuffle, sampler, batch_sampler, 0, *args, **kwargs)
         finally:
             inside.pop()
+        self.num_workers = num_workers  # who makes a loader anew from this one gives it on
         if batch_size is not None or batch_sampler is not None:
             lengths = tracer.lengths(tracer.source())
             collate = self.collate_fn
             self.collate_fn = lambda samples: lengths(collate(samples))
+
+    # Where the program has workers, this process is the one worker while it loads: some data sets are only found through what
+    # a worker is told (sd-scripts), or are opened where a worker begins.
+    def iterator(self):
+        workers, self.num_workers = self.num_workers, 0
+        try:
+            if not workers:
+                return real_iterator(self)
+            dataset = self.dataset
+            while isinstance(dataset, Repeated):
+                dataset = dataset._dataset
+            info = worker.WorkerInfo(id=0, num_workers=1, seed=0, dataset=dataset)
+
+            def as_worker(do, *args):
+                before, worker._worker_info = worker._worker_info, info
+                try:
+                    return do(*args)
+                finally:
+                    worker._worker_info = before
+
+            if self.worker_init_fn is not None:
+                as_worker(self.worker_init_fn, 0)
+            made = as_worker(real_iterator, self)
+            fetch = made._dataset_fetcher.fetch
+            made._dataset_fetcher.fetch = lambda index: as_worker(fetch, index)
+            return made
+        finally:
+            self.num_workers = workers
 
     def sampler_init(self, sampler, batch_size, drop_last, *args, **kwargs):
         if not inside and isinstance(batch_size, int):
@@ -272,6 +303,7 @@ def patch_loaders(tracer):
 
     data.DataLoader.__init__ = init
     data.DataLoader.__iter__ = iterate
+    data.DataLoader._get_iterator = iterator
     data.BatchSampler.__init__ = sampler_init
 
 
@@ -282,5 +314,62 @@ def patch_saving(tracer):
         tracer.file.note("scratch", "torch.save(%s) was not done" % (target if isinstance(target, str) else type(target).__name__), tracer.source())
 
     torch.save = save
+    if "numpy" in sys.modules:
+        keep_arrays(tracer, sys.modules["numpy"])
+    else:
+        _cufit_on_import("numpy", lambda numpy: keep_arrays(tracer, numpy))
+
+
+# `save_file` of tensors without contents is not done; what only wants the bytes, to make a hash of them, is given zeros.
+def patch_safetensors(tracer, module):
+    torch = tracer.torch
+    real_save, real_save_file = module.save, module.save_file
+    empty = lambda value: isinstance(value, tracer.FakeTensor)
+
+    def save(tensors, *args, **kwargs):
+        return real_save({name: torch.zeros(tuple(value.shape), dtype=value.dtype) if empty(value) else value
+                          for name, value in tensors.items()}, *args, **kwargs)
+
+    def save_file(tensors, filename, *args, **kwargs):
+        if not any(empty(value) for value in tensors.values()):
+            return real_save_file(tensors, filename, *args, **kwargs)
+        tracer.file.note("scratch", "safetensors.torch.save_file(%s) was not done" % filename, tracer.source())
+
+    module.save, module.save_file = save, save_file
+
+
+# Programs keep what a frozen model makes of their data (sd-scripts: latents) in files beside it, and a later run trusts them. Once
+# an array has come out of a tensor without contents, what numpy saves stays in memory, and numpy finds it there again.
+def keep_arrays(tracer, numpy):
+    import io
+
+    kept = {}
+
+    def place(file):
+        return os.path.abspath(os.fspath(file)) if isinstance(file, (str, os.PathLike)) else None
+
+    def saver(name, suffix):
+        real = getattr(numpy, name)
+
+        def save(file, *args, **kwargs):
+            path = place(file)
+            if path is None or not tracer.made_up:
+                return real(file, *args, **kwargs)
+            into = io.BytesIO()
+            real(into, *args, **kwargs)
+            kept[path if path.endswith(suffix) else path + suffix] = into.getvalue()
+            tracer.file.note("scratch", "what numpy.%s was given, which came from tensors without values" % name, tracer.source())
+
+        setattr(numpy, name, save)
+
+    for name, suffix in (("save", ".npy"), ("savez", ".npz"), ("savez_compressed", ".npz")):
+        saver(name, suffix)
+    real_load = numpy.load
+
+    def load(file, mmap_mode=None, *args, **kwargs):
+        data = kept.get(place(file))
+        return real_load(file, mmap_mode, *args, **kwargs) if data is None else real_load(io.BytesIO(data), None, *args, **kwargs)
+
+    numpy.load = load
 
 

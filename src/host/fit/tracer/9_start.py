@@ -51,6 +51,7 @@ def start():
 
         ctypes.CDLL(shim, mode=ctypes.RTLD_GLOBAL)
     _cufit_on_import("torch", imported)
+    _cufit_on_import("safetensors.torch", lambda module: tracers and patch_safetensors(tracers[0], module))
     watch(wanted, tracers)
     sys._cufit_tracers = tracers
 
