@@ -206,8 +206,21 @@ class Tracing {
     for (const uint64_t batch : others) {
       CUFIT_TRY(good, trace_again(batch));
       if (!good) break;
+      if (Result<void> shown = loader_shows(batch); !shown) return shown.error();
     }
     return {};
+  }
+
+  // Where the command does not have the option of `--batch-arg`, the first trace is named by what
+  // the DataLoader showed. It is another number where the data set makes the batches itself.
+  Result<void> loader_shows(uint64_t batch) const {
+    if (!argument_ || first_) return {};
+    const std::optional<uint64_t> found = parse_uint(out_.traces.back().fact("batch_found"));
+    if (found == batch) return {};
+    return fail(Code::usage,
+                format("`--batch-arg`: the command has no `{}`, and the program's DataLoader does "
+                       "not show what it sets: write it into the command, or add --batch N",
+                       argument_->name));
   }
 
   // The program with other things switched on, at the batch sizes at which it was traced as it is.
