@@ -189,7 +189,9 @@ class Tracing {
     if (Result<void> done = trace(first); !done) return done.error();
     if (out_.failure) return {};
     const std::optional<uint64_t> base = parse_uint(out_.traces[0].fact("batch"));
-    if (!out_.found) out_.found = parse_uint(out_.traces[0].fact("batch_found"));
+    // Of a command that was changed the DataLoader does not show the program's own.
+    const bool changed = argument_ && first;
+    if (!out_.found && !changed) out_.found = parse_uint(out_.traces[0].fact("batch_found"));
     if (!base || *base == 0) {
       out_.warnings.push_back({"batch_unknown", {}, ""});
       return {};
@@ -317,7 +319,8 @@ class Tracing {
     if (out_.failure) {
       out_.failure->batch = batch;
       out_.failure->program = out_.program;
-      if (!options_.model.empty()) explain_model_failure(events ? &*events : nullptr, *out_.failure);
+      if (!options_.model.empty())
+        explain_model_failure(events ? &*events : nullptr, *out_.failure);
       return {};
     }
     // What was asked for goes before what a DataLoader shows: it may hold a share of it. Where
@@ -350,7 +353,7 @@ class Tracing {
 
   const Arguments& arguments_;
   host::TraceOptions options_;
-  std::string cudnn_;                        // the GPUs for which it is asked
+  std::string cudnn_;                       // the GPUs for which it is asked
   std::optional<std::string> asked_cudnn_;  // the last variant of the program that it was asked for
   std::vector<std::string> command_;
   std::optional<BatchArgument> argument_;
