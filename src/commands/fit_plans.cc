@@ -5,7 +5,7 @@
 
 #include "base/format.h"
 #include "commands/fit_gpus.h"
-#include "fit/micro_batches.h"
+#include "fit/trace_parts.h"
 
 namespace cufit::commands {
 namespace {

@@ -12,7 +12,7 @@
 #include "commands/fit_plans.h"
 #include "commands/settings.h"
 #include "commands/write_file.h"
-#include "fit/micro_batches.h"
+#include "fit/trace_parts.h"
 #include "host/host.h"
 #include "host/traced_run.h"
 
@@ -192,6 +192,7 @@ class Tracing {
     // Of a command that was changed the DataLoader does not show the program's own.
     const bool changed = argument_ && first;
     if (!out_.found && !changed) out_.found = parse_uint(out_.traces[0].fact("batch_found"));
+    options_.batch_was = out_.found;
     if (!base || *base == 0) {
       out_.warnings.push_back({"batch_unknown", {}, ""});
       return {};
@@ -199,7 +200,7 @@ class Tracing {
     // The first trace decides how many steps are enough; the others are laid over it. One that came
     // to its own end has events after its last step, as the others then have.
     if (out_.traces[0].end == formats::TraceEnd::steps_seen) {
-      options_.steps = steps_of(fit::without_micro_batches(out_.traces[0]));
+      options_.steps = steps_of(fit::steps_alone(out_.traces[0]));
       options_.most_steps = options_.steps;
     }
     // Programs often do other things with a batch of one.

@@ -67,6 +67,7 @@ void fill_breakdown(const StepProgram& program, const std::vector<SizeAt>& sizes
       out.unproved_bytes += sizes[event.size].upper;
   }
   out.breakdown.workspaces = run.peak_workspaces;
+  out.breakdown.temporaries += run.peak_by_program;
   out.breakdown.fragmentation = run.peak_event_reserved - run.peak_allocated;
   for (const auto& [module, bytes] : by_module)
     out.activations_by_module.push_back({std::string(module), bytes});
@@ -86,6 +87,7 @@ bool calls(const StepProgram& program, std::string_view op) {
 std::vector<std::string> warnings_of(const StepProgram& program, uint64_t batch, bool traced,
                                      const LibrarySetup& libraries) {
   std::vector<std::string> out;
+  if (program.after_steps_left_out) out.emplace_back("after_steps_left_out");
   if (libraries.cudnn_benchmark && calls(program, "conv")) out.emplace_back("cudnn_benchmark");
   if (traced) return out;
   if (batch == 1) out.emplace_back("batch_one");

@@ -82,7 +82,7 @@ struct Prediction {
   uint64_t unproved_bytes = 0;
   // Ids of warnings that the report words, "fit.warning.<id>": "batch_one" (programs often do other
   // things with a batch of one), "sizes_rounded", "sizes_unclear", "cudnn_benchmark" (no bound is
-  // known of what cuDNN tries out).
+  // known of what cuDNN tries out), "after_steps_left_out" (StepProgram::after_steps_left_out).
   std::vector<std::string> warnings;
 };
 

@@ -93,12 +93,13 @@ class Run {
       if (bytes == 0) continue;
       const BlockHandle block = allocator_.malloc(bytes, stream_);
       // A convolution that gets no workspace takes another algorithm.
-      if (!block && !next_->kept) continue;
+      if (!block && !next_->kept && !next_->by_program) continue;
       if (!block) return out_of_memory(number);
       const uint64_t taken = allocator_.block(block).size;
-      workspaces_ += taken;
+      (next_->by_program ? by_program_ : workspaces_) += taken;
       note_peak(number);
-      if (next_->kept) continue;
+      if (next_->replaces) replace_joined(block, taken);
+      if (next_->kept || next_->replaces) continue;
       if (next_->until > number) {
         if (held_) drop_held();
         held_ = block;
@@ -110,6 +111,13 @@ class Run {
       workspaces_ -= taken;
     }
     return true;
+  }
+
+  void replace_joined(BlockHandle block, uint64_t bytes) {
+    if (joined_) allocator_.free(joined_);
+    by_program_ -= joined_bytes_;
+    joined_ = block;
+    joined_bytes_ = bytes;
   }
 
   void drop_held() {
@@ -126,6 +134,7 @@ class Run {
     out_.peak_event = number;
     out_.peak_event_reserved = stats.reserved_bytes.current;
     out_.peak_workspaces = workspaces_;
+    out_.peak_by_program = by_program_;
   }
 
   bool out_of_memory(uint32_t number) {
@@ -145,7 +154,9 @@ class Run {
   BlockHandle held_;  // of a library, while it makes what it keeps
   uint64_t held_bytes_ = 0;
   uint32_t held_until_ = 0;
-  uint64_t workspaces_ = 0;
+  BlockHandle joined_;
+  uint64_t joined_bytes_ = 0;
+  uint64_t workspaces_ = 0, by_program_ = 0;
   uint64_t peak_ = 0;
   uint64_t most_ = 0;  // allocated, since the event under way began
   std::vector<MemoryAt>* series_;

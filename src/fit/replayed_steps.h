@@ -31,6 +31,7 @@ struct ReplayedSteps {
   uint32_t peak_event = 0;                 // the first at which so much was allocated
   uint64_t peak_event_reserved = 0;
   uint64_t peak_workspaces = 0;       // of the libraries, at this event
+  uint64_t peak_by_program = 0;       // what batches that were not traced left, at this event
   std::vector<uint64_t> block_bytes;  // by storage, what it took; only for Values::point
 };
 

@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "base/number.h"
 #include "fit/size_rules.h"
+#include "fit/trace_parts.h"
 
 namespace cufit::fit {
 namespace {
@@ -266,18 +267,45 @@ const StepProgram* StepProgram::at(uint64_t batch) const {
   return nullptr;
 }
 
+namespace {
+
+std::vector<Difference> differences_of(const std::vector<Traced>& traces) {
+  std::vector<Difference> out;
+  for (size_t i = 1; i < traces.size(); ++i)
+    if (std::optional<Difference> found = compare(traces.front(), traces[i]))
+      out.push_back(std::move(*found));
+  return out;
+}
+
+// Where the steps are the same and what follows them is not: the steps.
+std::optional<StepProgram> align_steps(std::vector<Traced> traces) {
+  std::vector<TraceEvents> steps;
+  for (Traced& traced : traces) {
+    if (!goes_on(*traced.trace)) return std::nullopt;
+    steps.push_back(steps_alone(*traced.trace));
+  }
+  for (size_t i = 0; i < traces.size(); ++i) traces[i].trace = &steps[i];
+  if (!differences_of(traces).empty()) return std::nullopt;
+  StepProgram out = Builder(traces).run();
+  out.after_steps_left_out = true;
+  return out;
+}
+
+}  // namespace
+
 Result<StepProgram> align(std::span<const TraceEvents> traces) {
   CUFIT_TRY(sorted, sorted_traces(traces));
-  std::vector<Difference> differences;
-  for (size_t i = 1; i < sorted.size(); ++i)
-    if (std::optional<Difference> found = compare(sorted.front(), sorted[i]))
-      differences.push_back(std::move(*found));
+  std::vector<Difference> differences = differences_of(sorted);
   CudnnAnswers cudnn;
   for (const Traced& traced : sorted) cudnn.add(*traced.trace);
   if (differences.empty()) {
     StepProgram out = Builder(sorted).run();
     out.cudnn = std::move(cudnn);
     return out;
+  }
+  if (std::optional<StepProgram> steps = align_steps(sorted)) {
+    steps->cudnn = std::move(cudnn);
+    return std::move(*steps);
   }
   std::vector<StepProgram> apart;
   for (const Traced& traced : sorted) {

@@ -98,6 +98,7 @@ struct StepProgram {
   CudnnAnswers cudnn;                                  // of all traces
   uint32_t steps = 0;                                  // that ended
   bool complete = false;                               // all traces have their end
+  bool after_steps_left_out = false;  // what follows the steps was not the same in the traces
   formats::TraceEnd end = formats::TraceEnd::cut_off;  // the worst of the traces
   // Not empty: the traces are of different programs or of one that does different things at
   // different batch sizes. Then `apart` has one program per trace, each for its own batch size, and

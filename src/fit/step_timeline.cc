@@ -9,7 +9,7 @@
 namespace cufit::fit {
 namespace {
 
-constexpr size_t k_phases = 5;
+constexpr size_t k_phases = 6;
 
 struct Place {
   uint32_t step = 0;

@@ -58,6 +58,10 @@ uint32_t event_of(const StepProgram& program, size_t call) {
   return static_cast<uint32_t>(out);
 }
 
+constexpr uint64_t k_traced_batches = 3;  // of validation
+constexpr uint64_t k_most_batches = 1u << 20;
+constexpr uint64_t k_most_left = 1ull << 56;  // bytes: no sum overflows
+
 // The last of the allocs side by side after a call, `before` of them left out: an operator with
 // several results makes them all before its kernel runs, and some of what it keeps after.
 uint32_t event_after_results(const StepProgram& program, size_t call, size_t before) {
@@ -112,6 +116,7 @@ class Model {
                  site.phase == TracePhase::backward ? event_after_results(program_, event, 0)
                                                     : event_of(program_, event),
                  false);
+    if (op == "kept_of_each_batch" || op == "joined_batches") return validate(event, called);
     if (op == "conv_wgrad") return convolve(event, called, ConvPass::weight_gradient);
   }
 
@@ -158,6 +163,29 @@ class Model {
       bytes.upper = std::max({bytes.upper, bytes.point, answer->most});
     }
     add(bytes, event_of(program_, event), false);
+  }
+
+  // Three batches were traced (src/host/fit/tracer/7_after_steps.py), these are the others. Numbers:
+  // samples in all, of a batch, bytes that one leaves; joined: 0 after the second, 1 after the third.
+  void validate(uint32_t event, const StepCall& called) {
+    const std::span<const uint64_t> numbers = numbers_of(called);
+    const bool joined = called.count == 4;
+    if (called.count < 3 || numbers[1] == 0 || numbers[2] == 0) return;
+    const uint64_t count = numbers[0] / numbers[1] + (numbers[0] % numbers[1] != 0 ? 1 : 0);
+    const uint64_t bytes = numbers[2];
+    if (count > k_most_batches || bytes > k_most_left / std::max<uint64_t>(count, 1)) return;
+    const auto hold = [&](uint64_t size) {
+      add({size, size}, event, !joined);
+      out_.back().by_program = true;
+      out_.back().replaces = joined;
+    };
+    // The last batch is what is left.
+    const uint64_t all = count * bytes - (count * numbers[1] - numbers[0]) * bytes / numbers[1];
+    if (joined && numbers[3] == 1) return hold(all);
+    for (uint64_t i = k_traced_batches; i < count; ++i)
+      hold(joined           ? i * bytes
+           : i + 1 == count ? bytes - (count * bytes - all)
+                            : bytes);
   }
 
   void add(const SizeAt& bytes, uint32_t event, bool kept) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libraries ask for through PyTorch's allocator while they run an operator, and no trace on a
-// pretended GPU sees: cuBLAS's workspace, kept for ever by each thread that multiplies matrices;
-// cuDNN's for a convolution, freed at once. Sizes from data/workspaces.toml, in bytes.
+// What is asked for and no trace on a pretended GPU sees. By libraries while they run an operator:
+// cuBLAS's workspace, kept for ever by each thread that multiplies matrices; cuDNN's for a
+// convolution, freed at once. By the program: what batches of validation that were not traced leave.
+// Sizes from data/workspaces.toml, in bytes.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,9 @@ struct Workspace {
   uint64_t upper = 0;
   // Of StepProgram::events: asked for after this one, the call or the alloc of its result.
   uint32_t event = 0;
-  bool kept = false;  // for ever
+  bool kept = false;        // for ever
+  bool by_program = false;  // what it holds, not a library
+  bool replaces = false;    // asked for beside the last one of these, which is freed then
   // Freed after this event; where it is not later than `event`, before anything else happens.
   uint32_t until = 0;
 };

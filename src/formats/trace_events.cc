@@ -212,7 +212,8 @@ class Reader {
       return false;
     site.stream = phase >> 3;
     phase &= 7;
-    if (phase > static_cast<uint8_t>(TracePhase::other)) return broken(format("phase {}", phase));
+    if (phase > static_cast<uint8_t>(TracePhase::validation))
+      return broken(format("phase {}", phase));
     site.phase = static_cast<TracePhase>(phase);
     out_.sites.push_back(site);
     return true;
@@ -244,7 +245,8 @@ class Reader {
   bool read_mark() {
     TraceEvent event{.kind = TraceEventKind::mark};
     uint8_t mark = 0;
-    if (!event_room() || !byte_below(mark, 0, 3, "mark")) return false;
+    constexpr uint8_t end = static_cast<uint8_t>(TraceMark::after_steps) + 1;
+    if (!event_room() || !byte_below(mark, 0, end, "mark")) return false;
     event.index = mark;
     out_.events.push_back(event);
     return true;

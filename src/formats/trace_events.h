@@ -36,8 +36,10 @@
 
 namespace cufit::formats {
 
-enum class TracePhase : uint8_t { setup, forward, backward, optimizer, other };
-enum class TraceMark : uint8_t { step_begins, step_ends, micro_batch };
+// `other` and `validation` come after the steps: outside of modules, and in what does not train.
+enum class TracePhase : uint8_t { setup, forward, backward, optimizer, other, validation };
+// after_steps: what follows is no step of training, until one begins.
+enum class TraceMark : uint8_t { step_begins, step_ends, micro_batch, after_steps };
 // `unknown` is never written.
 enum class StorageCategory : uint8_t {
   unknown,

@@ -191,7 +191,7 @@ class FitPage {
     key("k_reserved", say("fit.column.reserved"));
     for (const fit::TracePhase phase :
          {fit::TracePhase::setup, fit::TracePhase::forward, fit::TracePhase::backward,
-          fit::TracePhase::optimizer, fit::TracePhase::other}) {
+          fit::TracePhase::optimizer, fit::TracePhase::validation, fit::TracePhase::other}) {
       const bool there =
           std::any_of(timeline_.ranges.begin(), timeline_.ranges.end(),
                       [phase](const fit::TimelineRange& range) { return range.phase == phase; });

@@ -26,7 +26,7 @@ svg .allocated{fill:var(--c0);opacity:.32}svg polyline.reserved{stroke:var(--c3)
 svg .step{stroke:var(--soft);stroke-dasharray:3 3}
 svg .peak{stroke:var(--ink)}svg .peak.mark{fill:var(--ink)}svg text.peak_name{fill:var(--ink);font-weight:600}
 svg .phase.setup{fill:var(--c6)}svg .phase.forward{fill:var(--c2)}svg .phase.backward{fill:var(--c5)}
-svg .phase.optimizer{fill:var(--c4)}svg .phase.other{fill:var(--line)}
+svg .phase.optimizer{fill:var(--c4)}svg .phase.validation{fill:var(--c1)}svg .phase.other{fill:var(--line)}
 svg text.phase_name{fill:var(--on);font-size:11px}
 svg.parts{border-radius:8px}
 svg text.part_name{fill:var(--on);font-size:18px;font-weight:600}

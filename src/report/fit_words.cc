@@ -95,6 +95,8 @@ const char* phase_name(fit::TracePhase phase) {
       return "optimizer";
     case fit::TracePhase::other:
       return "other";
+    case fit::TracePhase::validation:
+      return "validation";
   }
   return "other";
 }
@@ -181,12 +183,17 @@ std::string fit_outside_text(const FitView& view, const std::string& lang) {
                 {"cc", view.card.cc}});
 }
 
+const char* when_of(const fit::Moment& peak) {
+  if (peak.phase == fit::TracePhase::validation) return "fit.when_validation";
+  return peak.step == 0 ? "fit.when_setup" : "fit.when";
+}
+
 std::string fit_when_text(const FitView& view, const std::string& lang) {
   const auto say = [&](const std::string& key, const std::map<std::string, std::string>& args) {
     return label(view.knowledge, lang, key, args);
   };
   const fit::Moment& peak = view.prediction.peak;
-  std::string out = say(peak.step == 0 ? "fit.when_setup" : "fit.when",
+  std::string out = say(when_of(peak),
                         {{"step", thousands(peak.step)},
                          {"phase", say(format("fit.phase.{}", phase_name(peak.phase)), {})}});
   if (!peak.op.empty()) out += say("colon", {}) + format("`{}`", printable(peak.op));

@@ -10,7 +10,7 @@ import os
 MI = 1 << 20
 TEXT, SITE, ALLOC, FREE, MARK, CALL, CATEGORY, NOTE, FACT, END = range(1, 11)
 PARAMETER, BUFFER, GRADIENT, STATE, INPUT = range(1, 6)
-SETUP, FORWARD, BACKWARD, OPTIMIZER, OTHER = range(5)
+SETUP, FORWARD, BACKWARD, OPTIMIZER, OTHER, VALIDATION = range(6)
 
 
 class Events:
@@ -109,6 +109,24 @@ for size in (8, 16):
 for size in (1, 2, 4):
     training("one-%d" % size, size, differs=(1,), batch=size, batch_found=1, batch_from="DataLoader train.py:12")
 
+# Validation with batches of 64 whatever the batch size of training is: 8 Mi and 4 Mi per row, nothing kept.
+for size in (8, 16):
+    validated = Events("validated-%d" % size, steps=3, batch=size, batch_found=8, batch_from="DataLoader train.py:12")
+    weights(validated)
+    held = []
+    for _ in range(3):
+        step(validated, size, held)
+    validated.record(MARK, 3)
+    for _ in range(3):
+        rows = validated.alloc(64 * MI, "_to_copy", "", "train.py:30", OTHER, INPUT)
+        first = validated.alloc(64 * 8 * MI, "addmm", "layer1", "train.py:31", VALIDATION)
+        second = validated.alloc(64 * 4 * MI, "addmm", "layer2", "train.py:31", VALIDATION)
+        validated.free(first, second, rows)
+    if size == 16:
+        validated.note("assumed", "after the steps batches of 64 are loaded, whatever the batch size of the steps is; "
+                       "with `--batch-arg` the program sets both", "train.py:13")
+    validated.end(0)
+
 failing = Events("failing-8", batch=8, batch_found=8)
 weights(failing)
 failing.note("no_fake_kernel", "mylib::fast_norm", "train.py:21")
@@ -183,7 +201,7 @@ idle.end(1)
 Events("cpu-8").end(1)
 
 
-# Made for plans (src/fit/micro_batches.h): a step over two micro-batches behind the three, what the second step computes and moves, and what could
+# Made for plans (src/fit/trace_parts.h): a step over two micro-batches behind the three, what the second step computes and moves, and what could
 # be switched on. Activations
 # are eight times those above, in half precision four times; with checkpointing 2 Mi a sample of each layer are kept, and the rest is made again.
 def plan_training(name, at, switches, **facts):

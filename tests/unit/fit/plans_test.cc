@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fit/plans.h"
+#include "fit/trace_parts.h"
 
 #include <gtest/gtest.h>
 
-#include "fit/micro_batches.h"
 #include "unit/fit/fit_fixture.h"
 
 namespace cufit::fit {

@@ -129,6 +129,51 @@ TEST(Align, SaysWhereTracesPartAndExtrapolatesNothing) {
             predict(program, 4, {}).value().peak_allocated);
 }
 
+// The program of fit_fixture.h with validation in batches of 64 behind it: `passes` of them.
+TraceWriter validated(uint64_t batch, int passes) {
+  TraceWriter out(batch);
+  const Sites s = write_sites(out);
+  out.category(out.alloc(64 * k_mib, s.weight), StorageCategory::parameter);
+  for (int i = 0; i < 3; ++i) write_step(out, s, batch, 0, i == 0);
+  out.mark(TraceMark::after_steps);
+  const uint32_t site = out.site("relu", TracePhase::validation, "body.1", "train.py:20");
+  for (int i = 0; i < passes; ++i) out.free(out.alloc(64 * 4 * k_mib, site));
+  out.end();
+  return out;
+}
+
+TEST(Align, CountsWhatFollowsTheSteps) {
+  const StepProgram program = aligned({validated(2, 3), validated(4, 3)}).value();
+  EXPECT_FALSE(program.after_steps_left_out);
+  EXPECT_EQ(program.steps, 3u);
+  const Prediction small = predict(program, 2, {}).value();
+  // Weights, optimizer state and one batch of 64.
+  EXPECT_EQ(small.peak_allocated, (64 + 64 + 64 * 4) * k_mib + small.breakdown.workspaces);
+  EXPECT_EQ(small.peak.phase, TracePhase::validation);
+  EXPECT_EQ(small.peak.source, "train.py:20");
+  // From a batch on where a step takes more, that is the peak.
+  const Prediction large = predict(program, 100, {}).value();
+  EXPECT_EQ(large.peak.phase, TracePhase::forward);
+  EXPECT_GT(large.peak_allocated, small.peak_allocated);
+}
+
+TEST(Align, LeavesOutWhatFollowsTheStepsWhereTracesDiffer) {
+  const StepProgram program = aligned({validated(2, 3), validated(4, 2)}).value();
+  EXPECT_TRUE(program.after_steps_left_out);
+  EXPECT_TRUE(program.differences.empty());
+  EXPECT_TRUE(program.extrapolates());
+  const StepProgram plain = aligned({small_program(2), small_program(4)}).value();
+  const Prediction got = predict(program, 8, {}).value();
+  EXPECT_EQ(got.peak_allocated, predict(plain, 8, {}).value().peak_allocated);
+  EXPECT_EQ(got.warnings, std::vector<std::string>{"after_steps_left_out"});
+  // One of them alone is exact.
+  const StepProgram one = aligned({validated(4, 2)}).value();
+  EXPECT_EQ(predict(one, 4, {}).value().peak.phase, TracePhase::validation);
+  // Steps that differ are no matter of validation.
+  const TraceWriter other = small_program(4, 2);
+  EXPECT_FALSE(aligned({validated(2, 3), other}).value().differences.empty());
+}
+
 TEST(Align, TellsSitesCallsAndLengthsApart) {
   const auto trace = [](uint64_t batch, std::string_view op, size_t numbers, bool more) {
     TraceWriter out(batch);

@@ -150,10 +150,10 @@ TEST(TraceEvents, NamesTheByteOfWhatIsWrong) {
   EXPECT_EQ(wrong("\x0b"), "damaged: a record of the unknown kind 11" + at);
   EXPECT_EQ(wrong("\x00"sv), "damaged: a record of the unknown kind 0" + at);
   EXPECT_EQ(wrong("\x02\x02"), "damaged: text 2 of 2" + at);
-  EXPECT_EQ(wrong("\x02\x00\x00\x00\x05"sv), "damaged: phase 5" + at);
+  EXPECT_EQ(wrong("\x02\x00\x00\x00\x06"sv), "damaged: phase 6" + at);
   EXPECT_EQ(wrong("\x03\x01\x00"sv), "damaged: site 0 of 0" + at);
   EXPECT_EQ(wrong("\x04\x00"sv), "damaged: a distance of storages: 0 of 0" + at);
-  EXPECT_EQ(wrong("\x05\x03"), "damaged: mark 3" + at);
+  EXPECT_EQ(wrong("\x05\x04"), "damaged: mark 4" + at);
   EXPECT_EQ(wrong("\x0a\x03"), "damaged: end 3" + at);
 }
 

@@ -113,10 +113,14 @@ class EventFile:
     def convolution(self, capability, way, numbers, row):
         self._write(self.CONVOLUTION, capability, way, len(numbers), *numbers, len(row), *[number for answer in row for number in answer])
 
+    def tell_all(self):
+        while self.before_end:
+            self.before_end.pop()()
+
     def end(self, reason):
         if not self.closed and self.begin():
-            while self.before_end and threading.current_thread() is threading.main_thread():
-                self.before_end.pop()()
+            if threading.current_thread() is threading.main_thread():
+                self.tell_all()
             self._write(self.END, reason)
             self.closed = True
             self.out.close()
@@ -137,16 +141,17 @@ def users_file(name):
     return os.path.relpath(path)
 
 
-STEP_BEGINS, STEP_ENDS, MICRO_BATCH = 0, 1, 2
+STEP_BEGINS, STEP_ENDS, MICRO_BATCH, AFTER_STEPS = range(4)
 PARAMETER, BUFFER, GRADIENT, OPTIMIZER_STATE, INPUT = range(1, 6)
-SETUP, FORWARD, BACKWARD, OPTIMIZER, OTHER = range(5)
+SETUP, FORWARD, BACKWARD, OPTIMIZER, OTHER, VALIDATION = range(6)
 SEEN, ENDED, FAILED = range(3)
 
 
 def settings():
-    keys = "OUT", "BATCH", "STEPS", "FUNCTION", "SCRATCH", "GPU", "VARIANT", "CUDNN", "SEQ", "DEADLINE", "PROGRESS", "DEVICE", "MOST_STEPS"
+    keys = "OUT", "BATCH", "STEPS", "FUNCTION", "SCRATCH", "GPU", "VARIANT", "CUDNN", "SEQ", "DEADLINE", "PROGRESS", "DEVICE", "MOST_STEPS", "BATCH_WAS"
     value = {key: os.environ.get("CUFIT_FIT_" + key) for key in keys}
     value["BATCH"] = int(value["BATCH"]) if value["BATCH"] else None
+    value["BATCH_WAS"] = int(value["BATCH_WAS"]) if value["BATCH_WAS"] else None
     value["SEQ"] = int(value["SEQ"]) if value["SEQ"] else None
     value["STEPS"] = int(value["STEPS"] or 3)
     value["MOST_STEPS"] = int(value["MOST_STEPS"] or max(value["STEPS"], 12))

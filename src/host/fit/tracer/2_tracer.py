@@ -25,6 +25,7 @@ class Tracer:
         self.allocated = self.peak = 0
         self.loaders = 0
         self.made_up = False  # an array has come out of a tensor without contents
+        self.batch_found = None  # of the DataLoader made first, then of the one that trains
         self.unreached, self.trained_with = {}, None  # DataLoaders, by the batch size and the line that made them
         self.optimizers = 0
         self.first_round, self.round, self.stepped = [], None, set()
@@ -38,6 +39,9 @@ class Tracer:
         self.sources = {}
         self.cudnn = None
         self.sequences = None  # shortest and longest of the batches
+        self.after = AfterSteps(self)
+        self.dropped = set()
+        self.evaluated = False  # a model that does not train ran after training began
 
     # The user's own line: the innermost frame that is in no library.
     def source(self):
@@ -82,6 +86,7 @@ class Tracer:
         patch_distributions(self)
         patch_optimizers(self)
         patch_loaders(self)
+        patch_after_steps(self)
         patch_linear(self)
         leave_scripts_unfused(torch)
         patch_attention(self)
@@ -98,7 +103,7 @@ class Tracer:
             self.file.fact(key, value)
         if self.wanted["BATCH"]:
             self.file.fact("batch", self.wanted["BATCH"])
-        self.file.before_end.append(self.tell_lengths)
+        self.file.before_end += self.tell_settings, self.tell_lengths
         self.mode = make_mode(self)
         self.mode.__enter__()
 
@@ -130,9 +135,20 @@ class Tracer:
         self.peak = max(self.peak, self.allocated)
         weakref.finalize(storage, self.released, number, size).atexit = False
 
+    # Bytes of the storages that are there, by their numbers from `first` up to `end`.
+    def there(self, first, end):
+        return {number: storage.nbytes() for storage, number in sorted(self.storages.items(), key=lambda entry: entry[1])
+                if first <= number < end and number not in self.dropped}
+
+    # Freed in the trace, whatever the program holds.
+    def drop(self, number):
+        self.dropped.add(number)
+        self.file.free(number)
+
     def released(self, number, size):
         self.allocated -= size
-        self.file.free(number)
+        if number not in self.dropped:
+            self.file.free(number)
 
     def categorise(self, tensor, category):
         if isinstance(tensor, self.FakeTensor) and tensor.layout is self.torch.sparse_coo:
@@ -228,13 +244,17 @@ class Tracer:
     def step_ends(self):
         self.file.mark(STEP_ENDS)
         self.steps += 1
+        if self.steps == 1:
+            self.tell_training_loader()
         self.keep_shapes()
         if self.steps == self.wanted["STEPS"] and self.goes_on():
             self.wanted["STEPS"] += 1
         more = self.variant is not None and self.variant.step_ends()
         if self.steps >= self.wanted["STEPS"] and not more:
             # zero_grad may stand behind the step; the steps before have shown it.
-            self.finish(SEEN)
+            if not self.after.begin():
+                self.finish(SEEN)
+            return
         self.file.mark(STEP_BEGINS)
         self.phase = FORWARD
 
@@ -277,27 +297,61 @@ class Tracer:
         elif self.sequences and self.sequences[0] != self.sequences[1]:
             self.file.note("assumed", "the sequences of the batches were of %d to %d tokens; --seq N answers for one length" % self.sequences, "")
 
+    # The first DataLoader need not be the one that trains.
+    def tell_training_loader(self):
+        made = getattr(self.after.training_loader(), "_cufit_made", None)
+        self.trained_with = made and made[0]
+        if made and made[0] != self.batch_found:
+            self.batch_found = made[0]
+            self.file.fact("batch_found", made[0])
+            self.file.fact("batch_from", "DataLoader %s" % made[1])
+            if not self.wanted["BATCH"]:
+                self.file.fact("batch", made[0])
+
     # A program that fails where it would have been stopped long ago has come to its end.
     def ending(self):
+        if self.after.began:
+            return SEEN
         more = self.variant is not None and self.variant.accumulating
         return ENDED if self.until is not None and self.steps >= self.enough and not more else FAILED
 
-    def finish(self, reason):
-        if reason == ENDED and self.steps >= self.wanted["STEPS"]:
-            reason = SEEN
+    def tell_settings(self):
         torch = self.torch
         self.file.fact("cudnn_benchmark", int(torch.backends.cudnn.benchmark))
         self.file.fact("allow_tf32", int(asked_tf32(torch.backends.cuda.matmul)))
         if self.wanted["SEQ"] and not self.sequences and not self.by_function:
             self.file.note("assumed", "--seq %d: no DataLoader gave rows of tokens, so their length was left as it is" % self.wanted["SEQ"], "")
-        for batch, source in self.unreached.values():
-            if self.trained_with is not None and batch > self.trained_with:
-                self.file.note("assumed", "batches of %d are loaded, too, after the traced steps: what validation takes with them is not in the "
-                               "answer, and can be more" % batch, source)
+        unseen = [made for made in self.unreached.values() if self.trained_with is not None and made[0] > self.trained_with]
+        if self.steps and not self.evaluated and not self.by_function and not unseen:
+            for line in lines_that_evaluate():
+                self.file.note("assumed", "the trace did not come to an evaluation: what that takes is not in the answer, and can be more", line)
+        for batch, source in unseen:
+            self.file.note("assumed", "batches of %d are loaded, too, after the traced steps: what validation takes with them is not in the "
+                           "answer, and can be more" % batch, source)
+
+    def finish(self, reason):
+        if reason == ENDED and self.steps >= self.wanted["STEPS"]:
+            reason = SEEN
         self.file.end(reason)
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0 if reason == SEEN else 1)
+
+
+# Of the user's files, the first few.
+def lines_that_evaluate():
+    found = []
+    for module in list(sys.modules.values())[:5000]:
+        file = getattr(module, "__file__", None)
+        own = users_file(file) if isinstance(file, str) and file.endswith(".py") else ""
+        if own and len(found) < 4:
+            try:
+                with open(file, encoding="utf-8", errors="replace") as text:
+                    lines = text.readlines(1 << 20)
+            except OSError:
+                continue
+            found += ["%s:%d" % (own, number) for number, line in enumerate(lines, 1) if ".eval()" in line.partition("#")[0]]
+    return found[:4]
 
 
 def tensors_within(torch, value):

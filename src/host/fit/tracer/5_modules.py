@@ -88,6 +88,10 @@ def patch_modules(tracer):
         if not tracer.modules:
             if id(module) not in tracer.known:
                 tell_parameters(module)
+            if tracer.steps and not module.training:
+                tracer.evaluated = True
+            if tracer.after.began:
+                tracer.after.forward(module, torch.is_grad_enabled() and module.training and any(p.requires_grad for p in module.parameters()))
         if torch.is_grad_enabled():
             tracer.step_begins()
             tracer.shows(module, args)
@@ -224,29 +228,35 @@ def patch_loaders(tracer):
         except TypeError:  # some have the method and no length
             return 0
 
+    # What is given in its place.
     def told(batch_size, what):
         if tracer.loaders == 0:
+            tracer.batch_found = batch_size
             tracer.file.fact("batch_found", batch_size)
             tracer.file.fact("batch_from", "%s %s" % (what, tracer.source()))
             if not tracer.wanted["BATCH"]:
                 tracer.file.fact("batch", batch_size)
         tracer.loaders += 1
+        # Other loaders have batch sizes of their own, as those of validation often do.
+        if tracer.wanted["BATCH_WAS"] not in (None, batch_size):
+            return batch_size
         return tracer.wanted["BATCH"] or batch_size
 
-    # Which batch sizes the program gave, and which loaders the traced steps reached.
+    # Which loaders the trace reached.
     def iterate(self):
-        made = getattr(self, "_cufit_made", None)
-        tracer.unreached.pop(id(made), None)
-        if made and tracer.trained_with is None:
-            tracer.trained_with = made[0]
+        tracer.unreached.pop(id(getattr(self, "_cufit_made", None)), None)
         return real_iterate(self)
 
     def init(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0, *args, **kwargs):
+        self._cufit_order = tracer.loaders
         if isinstance(batch_size, int) and batch_sampler is None:
             self._cufit_made = (batch_size, tracer.source())
             tracer.unreached[id(self._cufit_made)] = self._cufit_made
         if batch_sampler is None and batch_size is not None:
             batch_size = told(batch_size, "DataLoader")
+        self._cufit_samples = samples(dataset, sampler)
+        self._cufit_batch = batch_size if batch_sampler is None else getattr(batch_sampler, "batch_size", None)
+        if batch_sampler is None and batch_size is not None:
             enough = batch_size * (tracer.wanted["STEPS"] + 1) * 16
             if sampler is None and not isinstance(dataset, data.IterableDataset) and 0 < length(dataset) < enough:
                 dataset = Repeated(dataset, (enough // len(dataset) + 1) * len(dataset))
@@ -267,6 +277,13 @@ def patch_loaders(tracer):
             lengths = tracer.lengths(tracer.source())
             collate = self.collate_fn
             self.collate_fn = lambda samples: lengths(collate(samples))
+
+    # As many as the program has; 0: not known.
+    def samples(dataset, sampler):
+        of = sampler if isinstance(sampler, data.Sampler) else dataset
+        while isinstance(of, Repeated) or type(of) is Cycled:
+            of = of._dataset if isinstance(of, Repeated) else of._sampler
+        return length(of)
 
     # Where the program has workers, this process is the one worker while it loads: some data sets are only found through what
     # a worker is told (sd-scripts), or are opened where a worker begins.

@@ -143,6 +143,8 @@ class Cudnn:
             for mode in (0, 2) if benchmark else (0,):
                 for config, engine in self.engines(device, *convolution, mode):
                     size = self.number(config, 303)  # a plan of it, which takes long for some, says the same
+                    if size < 0 or engine < 0:  # seen once, of a driver's cuDNN beside a hidden GPU
+                        continue
                     if first is None:
                         knobs = self.knobs(config)
                         cluster = max(knobs.get(self.CLUSTER_M, 0), 0) * 32 + max(knobs.get(self.CLUSTER_N, 0), 0)

@@ -36,9 +36,11 @@ def watch(wanted, tracers):
         if not source and not file.on_disk:
             time.sleep(2)  # a launcher: the process that runs the user's lines goes first
         with file.lock:
-            if tracers and tracers[0].ending() == ENDED:
+            if tracers and tracers[0].ending() != FAILED:
+                if tracers[0].after.hangs():
+                    file.tell_all()
                 tracers[0].tell_lengths()
-                file.end(ENDED)
+                file.end(tracers[0].ending())
             else:
                 file.note("timed_out", inside, source)
                 file.end(FAILED)
@@ -47,6 +49,8 @@ def watch(wanted, tracers):
     def look():
         while True:
             left = deadline - time.monotonic() if deadline else 5
+            if tracers and tracers[0].after.hangs():
+                left = 0
             if left <= 0:
                 stop()
             time.sleep(min(left, 5))

@@ -36,6 +36,8 @@ def start():
                 if own:
                     place = "%s:%d" % (own, last.tb_lineno)
                 last = last.tb_next
+            if tracer.after.began:
+                tracer.after.leave()
             if tracer.ending() == FAILED:
                 tracer.file.note("error", "%s: %s" % (kind.__name__, error) if str(error) else kind.__name__, place)
             tracer.file.end(tracer.ending())
@@ -43,7 +45,7 @@ def start():
 
         sys.excepthook = hook
         import atexit
-        atexit.register(lambda: tracer.file.end(ENDED))
+        atexit.register(lambda: tracer.after.leave() if tracer.after.began else tracer.file.end(ENDED))
 
     shim = os.path.join(here, "no_accelerator.so")
     if os.path.exists(shim):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fit/micro_batches.h"
+#include "fit/trace_parts.h"
 
 #include <algorithm>
 
@@ -15,16 +15,19 @@ bool is_mark(const TraceEvent& event, TraceMark mark) {
   return event.kind == TraceEventKind::mark && event.index == static_cast<uint32_t>(mark);
 }
 
-std::vector<TraceEvent>::const_iterator beginning(const TraceEvents& trace) {
-  return std::find_if(trace.events.begin(), trace.events.end(), [](const TraceEvent& event) {
-    return is_mark(event, TraceMark::micro_batch);
-  });
+using Place = std::vector<TraceEvent>::const_iterator;
+
+Place beginning(const TraceEvents& trace, TraceMark mark) {
+  return std::find_if(trace.events.begin(), trace.events.end(),
+                      [mark](const TraceEvent& event) { return is_mark(event, mark); });
 }
 
-}  // namespace
+Place end_of_steps(const TraceEvents& trace) {
+  return std::min(beginning(trace, TraceMark::micro_batch),
+                  beginning(trace, TraceMark::after_steps));
+}
 
-TraceEvents without_micro_batches(const TraceEvents& trace) {
-  const auto end = beginning(trace);
+TraceEvents up_to(const TraceEvents& trace, Place end) {
   if (end == trace.events.end()) return trace;
   TraceEvents out = trace;
   out.events.assign(trace.events.begin(), end);
@@ -38,9 +41,21 @@ TraceEvents without_micro_batches(const TraceEvents& trace) {
   return out;
 }
 
+}  // namespace
+
+TraceEvents without_micro_batches(const TraceEvents& trace) {
+  return up_to(trace, beginning(trace, TraceMark::micro_batch));
+}
+
+TraceEvents steps_alone(const TraceEvents& trace) { return up_to(trace, end_of_steps(trace)); }
+
+bool goes_on(const TraceEvents& trace) {
+  return beginning(trace, TraceMark::after_steps) != trace.events.end();
+}
+
 bool has_micro_batches(const TraceEvents& trace) {
   if (trace.fact("accumulated") != "1") return false;
-  const auto begin = beginning(trace);
+  const auto begin = beginning(trace, TraceMark::micro_batch);
   return std::any_of(begin, trace.events.end(),
                      [](const TraceEvent& event) { return is_mark(event, TraceMark::step_ends); });
 }

@@ -1,0 +1,223 @@
+# ---- what follows the steps: validation -------------------------------------------------------------------------------------
+
+# When enough training steps were seen, the DataLoaders that feed them give no more batches, so that the program comes to what it
+# does after an epoch. That is followed for three batches of each DataLoader, and until the next training step, the program's end, an
+# error, or the first thing that would change something outside of it: a file opened to be written, a process, a connection.
+class AfterSteps:
+    BATCHES = 3
+    MORE_STEPS = 3  # over batches that the program had fetched before
+    WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+    CHANGES = frozenset(("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.chown", "os.utime",
+                         "os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.kill", "os.putenv", "pty.spawn",
+                         "shutil.copyfile", "shutil.copytree", "shutil.move", "shutil.rmtree", "subprocess.Popen", "sqlite3.connect",
+                         "socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg", "webbrowser.open"))
+
+    def __init__(self, tracer):
+        self.tracer = tracer
+        self.began = False
+        self.left = False  # the trace ends; nothing of that is the program's doing
+        self.live = weakref.WeakKeyDictionary()  # iterators that gave a batch and have more: the order in which their loaders were made
+        self.own = weakref.WeakKeyDictionary()  # those made after the steps
+        self.restarted = False
+        self.more = 0
+        self.most = self.until = 0
+        self.forwards = 0
+        self.joined = None  # of a tensor that grows with each batch: from which storage on, bytes, how to tell of the last
+
+    # -- iterators of DataLoaders
+
+    def made(self, iterator, loader):
+        iterator._cufit_loader = weakref.ref(loader)
+        if self.began:
+            self.join_last()
+            self.own[iterator] = Seen(self.forwards)
+            self.restarted = True
+            batch = getattr(loader, "_cufit_made", (None, ""))
+            if self.tracer.wanted["BATCH"] and batch[0] not in (None, self.tracer.trained_with):
+                self.tracer.file.note("assumed", "after the steps batches of %d are loaded, whatever the batch size of the steps is; "
+                                      "with `--batch-arg` the program sets both" % batch[0], batch[1])
+            if self.tracer.phase == FORWARD:  # of a training step that no optimizer ends
+                self.rest()
+
+    def next(self, iterator, real_next):
+        if self.began:
+            seen = self.own.get(iterator)
+            if seen is None or seen.over:
+                raise StopIteration
+            loader = iterator._cufit_loader()
+            # Some loaders fetch a batch before the last one is used.
+            if seen.at and seen.forwards == self.forwards:
+                seen.at.pop()
+                seen.ahead = True
+            seen.forwards = self.forwards
+            seen.at.append((self.tracer.allocated, self.tracer.file.storages))
+            self.tell_growth(loader, seen)
+            seen.over = len(seen.at) > self.BATCHES - seen.ahead
+            if seen.over:
+                raise StopIteration
+        try:
+            batch = real_next(iterator)
+        except BaseException:
+            self.live.pop(iterator, None)
+            raise
+        loader = iterator._cufit_loader() if hasattr(iterator, "_cufit_loader") else None
+        self.live[iterator] = getattr(loader, "_cufit_order", 0)
+        return batch
+
+    # The loader of the steps: of those whose batches are on the way, the one made first.
+    def training_loader(self):
+        live = sorted(self.live.items(), key=lambda entry: entry[1])
+        return next((iterator._cufit_loader() for iterator, _ in live if hasattr(iterator, "_cufit_loader")), None)
+
+    # What each batch leaves in memory (collected predictions) is there as often by the end of a whole validation, of which the
+    # answer reckons the batches that are not traced (src/fit/workspaces.cc). A tensor with which each batch is joined anew is
+    # beside the last one each time: from the second traced batch on it is left to the answer, too.
+    def tell_growth(self, loader, seen):
+        tracer, count = self.tracer, len(seen.at)
+        samples, batch = getattr(loader, "_cufit_samples", None), getattr(loader, "_cufit_batch", None)
+        if count < 2 or not samples or not batch:
+            return
+        starts = [entry[1] for entry in seen.at]
+        if count == 2:
+            seen.first = tracer.there(starts[0], starts[1])
+            return
+        if count > 3:
+            return self.join_last()
+        source = tracer.source()
+
+        def tell(op, *numbers):
+            tracer.file.call(tracer.file.site(op, "", source, VALIDATION), [samples, batch, *numbers])
+
+        first, second = tracer.there(starts[0], starts[1]), tracer.there(starts[1], starts[2])
+        for size in first.values():
+            alike = next((number for number, other in second.items() if other == size), None)
+            if alike is not None:
+                tell("kept_of_each_batch", second.pop(alike))
+        gone = [size for number, size in seen.first.items() if number not in first]
+        grown = {number: size - max(old for old in gone if old < size) for number, size in second.items()
+                 if any(old < size <= 4 * old for old in gone)}
+        if grown and seen.at[2][0] - seen.at[1][0] >= max(grown.values()) // 2:
+            number = max(grown, key=grown.get)
+            tell("joined_batches", grown[number], 0)
+            tracer.drop(number)
+            self.joined = starts[2], second[number], lambda: tell("joined_batches", grown[number], 1)
+
+    def join_last(self):
+        if self.joined:
+            start, least, tell = self.joined
+            self.joined = None
+            third = self.tracer.there(start, self.tracer.file.storages)
+            number = max(third, key=third.get, default=None)
+            if number is not None and third[number] > least:
+                self.tracer.drop(number)
+            tell()
+
+    # -- beginning and end
+
+    # At the end of the last step that was wanted. False: there is nothing to follow.
+    def begin(self):
+        tracer = self.tracer
+        if self.began:
+            if self.restarted or self.more >= self.MORE_STEPS:
+                return False
+            self.rest()
+            return True
+        if tracer.by_function or tracer.variant is not None or not self.live:
+            return False
+        self.began = True
+        now = time.monotonic()
+        self.until = now + 20 + 3 * (now - tracer.began)
+        if tracer.wanted["DEADLINE"]:
+            self.until = min(self.until, float(tracer.wanted["DEADLINE"]) - 5)
+        self.most = tracer.file.storages + max(20000, 20 * tracer.file.storages)
+        self.rest()
+        evaluate_soon()
+        sys.addaudithook(self.happens)
+        return True
+
+    def rest(self):
+        self.tracer.file.mark(AFTER_STEPS)
+        self.tracer.phase = OTHER
+
+    # Before a module's forward that no other calls.
+    def forward(self, module, trains):
+        tracer = self.tracer
+        self.forwards += 1
+        if time.monotonic() > self.until or tracer.file.storages > self.most:
+            tracer.file.note("assumed", "what follows the traced steps was not seen to its end; what it takes later is not in the answer", tracer.source())
+            self.leave()
+        if tracer.phase not in (OTHER, VALIDATION):  # of a step
+            return
+        if not trains:
+            tracer.phase = VALIDATION
+        else:
+            if self.restarted:
+                self.leave()
+            self.more += 1
+            tracer.file.mark(STEP_BEGINS)
+            tracer.phase = FORWARD
+
+    def happens(self, event, args):
+        if self.left or threading.current_thread() is not threading.main_thread() or self.tracer.compiling:
+            return
+        if event in self.CHANGES or event == "open" and self.writes(*args):
+            self.leave()
+
+    def writes(self, path, mode, flags):
+        if not (isinstance(flags, int) and flags & self.WRITES) or not isinstance(path, (str, bytes)):
+            return False
+        path = os.path.abspath(os.fsdecode(path))
+        scratch = self.tracer.wanted["SCRATCH"]
+        return not (os.sep + "__pycache__" + os.sep in path or path == os.devnull or scratch and path.startswith(os.path.abspath(scratch) + os.sep))
+
+    # A thread that fetched batches has ended, and the program waits for it: it comes to no module any more.
+    def hangs(self):
+        return self.began and not self.left and time.monotonic() > self.until + 20
+
+    def leave(self):
+        if not self.left:
+            self.left = True
+            self.join_last()
+            self.tracer.finish(SEEN)
+
+
+# What is known of one iteration over a DataLoader.
+class Seen:
+    def __init__(self, forwards):
+        self.at = []  # before each batch: bytes allocated, storages so far
+        self.forwards = forwards
+        self.first = {}  # what the first batch left until the second, by number
+        self.ahead = self.over = False
+
+
+# The Trainer and Lightning count steps or batches until they evaluate; here they do so at once.
+def evaluate_soon():
+    trainer = sys.modules.get("transformers.trainer_callback")
+    if trainer is not None:
+        real = trainer.DefaultFlowCallback.on_step_end
+
+        def on_step_end(self, args, state, control, **kwargs):
+            control = real(self, args, state, control, **kwargs)
+            if str(getattr(getattr(args, "eval_strategy", None), "value", "")) == "steps":
+                control.should_evaluate = True
+            return control
+
+        trainer.DefaultFlowCallback.on_step_end = on_step_end
+    for package in ("lightning.pytorch", "pytorch_lightning"):
+        loop = sys.modules.get(package + ".loops.training_epoch_loop")
+        if hasattr(loop, "_TrainingEpochLoop"):
+            loop._TrainingEpochLoop._should_check_val_fx = lambda self, *args: bool(self.trainer.enable_validation)
+
+
+def patch_after_steps(tracer):
+    loader = tracer.torch.utils.data.dataloader._BaseDataLoaderIter
+    real_init, real_next = loader.__init__, loader.__next__
+
+    def init(self, of):
+        real_init(self, of)
+        tracer.after.made(self, of)
+
+    loader.__init__ = init
+    loader.__next__ = lambda self: tracer.after.next(self, real_next)
+
+
