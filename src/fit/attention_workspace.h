@@ -14,4 +14,7 @@ namespace cufit::fit {
 // of a head, heads of keys; {0, 0}: forward, not those, or beyond what any machine has.
 SizeAt attention_workspace(std::span<const uint64_t> numbers);
 
+// Before it: the memory-efficient kernel's gradient times output, in fp32 alone. The same numbers.
+SizeAt attention_product(std::span<const uint64_t> numbers);
+
 }  // namespace cufit::fit

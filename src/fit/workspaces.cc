@@ -111,11 +111,14 @@ class Model {
       const uint64_t bytes = numbers_of(called)[0];
       return add({bytes, bytes}, event_of(program_, event), false);
     }
-    if (op == "sdpa")
-      return add(attention_workspace(numbers_of(called)),
-                 site.phase == TracePhase::backward ? event_after_results(program_, event, 0)
-                                                    : event_of(program_, event),
-                 false);
+    if (op == "sdpa") {
+      const std::span<const uint64_t> numbers = numbers_of(called);
+      const bool backward = site.phase == TracePhase::backward;
+      const uint32_t at =
+          backward ? event_after_results(program_, event, 0) : event_of(program_, event);
+      add(attention_product(numbers), at, false);
+      return add(attention_workspace(numbers), at, false);
+    }
     if (op == "kept_of_each_batch" || op == "joined_batches") return validate(event, called);
     if (op == "conv_wgrad") return convolve(event, called, ConvPass::weight_gradient);
   }

@@ -9,6 +9,7 @@ Needs torch 2.4 or later, built with CUDA or without, and nothing else."""
 import io
 import os
 import sys
+import tempfile
 import threading
 import time
 import weakref

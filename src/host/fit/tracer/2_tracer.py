@@ -87,6 +87,7 @@ class Tracer:
         patch_optimizers(self)
         patch_loaders(self)
         patch_after_steps(self)
+        patch_inference_mode(self)
         patch_linear(self)
         leave_scripts_unfused(torch)
         patch_attention(self)

@@ -13,6 +13,7 @@ def make_mode(tracer):
     alike = {aten.zeros_like.default, aten.ones_like.default, aten.full_like.default}  # whose values need none
     verdicts = {aten.isnan.default: 0, aten.isinf.default: 0, aten.isfinite.default: 1}
     itself = {aten.eq.Tensor: True, aten.ne.Tensor: False}
+    joining = {aten.cat.default, aten.stack.default, aten.full.default, aten.new_full.default, aten.new_zeros.default}
     own = unfaked(tracer)
 
     def shadow_of(tensor):
@@ -192,7 +193,7 @@ def make_mode(tracer):
             operands, together = args[:3], args[1:3]
         elif func is aten._cudnn_rnn.default:
             operands, together = args[:1], ()
-        elif func is aten.native_layer_norm.default:
+        elif func is aten.native_layer_norm.default or func is aten.embedding_dense_backward.default:
             operands, together = args[:1], ()
         elif func is aten.native_layer_norm_backward.default:
             operands, together = args[:2], ()
@@ -305,6 +306,8 @@ def make_mode(tracer):
             # The mask is made first; the gradient of weights of one channel per group, which PyTorch's own kernels make.
             if func is aten.native_dropout.default or func is aten.convolution_backward.default and own_kernel(args):
                 tracer.tell(out[1], site)
+            if tracer.after.began and func in joining and isinstance(out, FakeTensor):
+                tracer.after.joins.add(tracer.file.storages)
             tracer.tell(out, site)
             for storage in copies:
                 tracer.file.free(storage)

@@ -35,6 +35,15 @@ def unfaked(tracer):
         like(a, dtype=torch.bool)
         return False
 
+    # With a length given, as metrics give the number of classes, no value is greater.
+    def bincount(x, weights=None, minlength=0):
+        known = tracer.shadows.get(x) if isinstance(x, tracer.FakeTensor) else None
+        if known is not None and weights is None:
+            return torch.ops.aten._to_copy.default(torch.bincount(known, minlength=minlength), device=x.device)
+        if not minlength:
+            raise tracer.DynamicShape(torch.ops.aten.bincount.default)
+        return x.new_empty(minlength, dtype=torch.int64 if weights is None else torch.float32 if weights.dtype == torch.float32 else torch.float64)
+
     # In evaluation (aten/src/ATen/native/transformers/transformer.cpp).
     def encoder_layer(src, dim, heads, qkv, qkv_bias, proj, proj_bias, gelu, norm_first, eps, *others):
         norm_1, shift_1, norm_2, shift_2, w1, b1, w2, b2, mask, kind = (*others, None, None)[:10]
@@ -57,7 +66,7 @@ def unfaked(tracer):
         "_fake_quantize_learnable_per_tensor_affine": first, "_fake_quantize_learnable_per_channel_affine": first,
         "_fake_quantize_learnable_per_tensor_affine_backward": learnable_backward,
         "_fake_quantize_learnable_per_channel_affine_backward": learnable_backward,
-        "geqrf": lambda a: (like(a), a.new_empty(*a.shape[:-2], min(a.shape[-2:]))), "equal": equal,
+        "geqrf": lambda a: (like(a), a.new_empty(*a.shape[:-2], min(a.shape[-2:]))), "equal": equal, "bincount": bincount,
         "_transformer_encoder_layer_fwd": encoder_layer,
         # Whether padding is at the end decides if TransformerEncoder leaves it out in evaluation: reckoned with it.
         "_nested_tensor_from_mask_left_aligned": lambda *args: False,

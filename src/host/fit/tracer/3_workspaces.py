@@ -18,6 +18,10 @@ def tell_call(tracer, func, args, kwargs, out, site):
     elif name == "aten::logsumexp":  # its input less the greatest, and those
         sizes = args[0].numel(), out.numel()
         tracer.file.call(tracer.file.site("temporary", "", tracer.source(), tracer.phase), [sum(sizes) * args[0].element_size()])
+    elif name == "aten::embedding_dense_backward":
+        bytes = embedding_sums(args[0], args[1].numel(), args[2])
+        if bytes:
+            tracer.file.call(tracer.file.site("temporary", "", tracer.source(), tracer.phase), [bytes])
     elif name == "aten::_safe_softmax":  # which rows are masked whole
         tracer.file.call(tracer.file.site("temporary", "", tracer.source(), tracer.phase), [args[0].numel()])
     elif name == "aten::_softmax_backward_data":  # gradient times output
@@ -34,6 +38,16 @@ def tell_call(tracer, func, args, kwargs, out, site):
             with_bias = name == "aten::addmm" and args[0].dim() == 1
             tracer.file.call(tracer.file.site("matmul_bias" if with_bias else "matmul", "", tracer.source(), tracer.phase),
                              [a.element_size() * 8, tf32, batch, a.shape[-2], b.shape[-1], a.shape[-1]])
+
+
+# Beside the gradient of an embedding, which sorts its indices and sums the rows of each in parts of ten
+# (aten/src/ATen/native/cuda/EmbeddingBackwardKernel.cu): three numbers per index, as many per part, and the sum of each part.
+def embedding_sums(grad, count, rows):
+    if count <= 3072:
+        return 0
+    distinct = min(count, rows)
+    parts = count // 10 + distinct
+    return 8 * (3 * count + 2 * distinct + parts) + parts * grad.shape[-1] * max(grad.element_size(), 4)
 
 
 # Of a sum over dimensions other than the innermost in memory; None for another.

@@ -324,6 +324,20 @@ def patch_loaders(tracer):
     data.BatchSampler.__init__ = sampler_init
 
 
+# In inference mode a dispatch mode is given operators that are made of others as they are. Gradients are all it is about here.
+def patch_inference_mode(tracer):
+    torch = tracer.torch
+
+    def enter(self):
+        self._cufit_before = torch.is_grad_enabled()
+        torch._C._set_grad_enabled(not self.mode)
+
+    def leave(self, *error):
+        torch._C._set_grad_enabled(self._cufit_before)
+
+    torch.inference_mode.__enter__, torch.inference_mode.__exit__ = enter, leave
+
+
 def patch_saving(tracer):
     torch = tracer.torch
 

@@ -2,7 +2,8 @@
 
 # When enough training steps were seen, the DataLoaders that feed them give no more batches, so that the program comes to what it
 # does after an epoch. That is followed for three batches of each DataLoader, and until the next training step, the program's end, an
-# error, or the first thing that would change something outside of it: a file opened to be written, a process, a connection.
+# error, or the first thing that would change something outside of it: a process, a connection, a file renamed or removed. Files that
+# the program makes go to the scratch folder.
 class AfterSteps:
     BATCHES = 3
     MORE_STEPS = 3  # over batches that the program had fetched before
@@ -11,6 +12,10 @@ class AfterSteps:
                          "os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.kill", "os.putenv", "pty.spawn",
                          "shutil.copyfile", "shutil.copytree", "shutil.move", "shutil.rmtree", "subprocess.Popen", "sqlite3.connect",
                          "socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg", "webbrowser.open"))
+
+    # Libraries that open files without Python.
+    WRITERS = (("cv2", "imwrite"), ("cv2", "VideoWriter"), ("h5py", "File"), ("soundfile", "write"), ("torchaudio", "save"),
+               ("pyarrow.parquet", "write_table"), ("torchvision.io", "write_png"), ("torchvision.io", "write_jpeg"))
 
     def __init__(self, tracer):
         self.tracer = tracer
@@ -22,6 +27,7 @@ class AfterSteps:
         self.more = 0
         self.most = self.until = 0
         self.forwards = 0
+        self.joins = set()  # storages that an operator made which joins tensors
         self.joined = None  # of a tensor that grows with each batch: from which storage on, bytes, how to tell of the last
 
     # -- iterators of DataLoaders
@@ -95,7 +101,7 @@ class AfterSteps:
                 tell("kept_of_each_batch", second.pop(alike))
         gone = [size for number, size in seen.first.items() if number not in first]
         grown = {number: size - max(old for old in gone if old < size) for number, size in second.items()
-                 if any(old < size <= 4 * old for old in gone)}
+                 if number in self.joins and any(old < size <= 4 * old for old in gone)}
         if grown and seen.at[2][0] - seen.at[1][0] >= max(grown.values()) // 2:
             number = max(grown, key=grown.get)
             tell("joined_batches", grown[number], 0)
@@ -132,6 +138,7 @@ class AfterSteps:
         self.most = tracer.file.storages + max(20000, 20 * tracer.file.storages)
         self.rest()
         evaluate_soon()
+        self.keep_files_apart()
         sys.addaudithook(self.happens)
         return True
 
@@ -160,6 +167,8 @@ class AfterSteps:
     def happens(self, event, args):
         if self.left or threading.current_thread() is not threading.main_thread() or self.tracer.compiling:
             return
+        if event == "os.mkdir" and len(args) > 1 and args[1] == 0o700 and within(os.path.abspath(os.fsdecode(args[0])), tempfile.gettempdir()):
+            return  # tempfile.mkdtemp
         if event in self.CHANGES or event == "open" and self.writes(*args):
             self.leave()
 
@@ -167,8 +176,44 @@ class AfterSteps:
         if not (isinstance(flags, int) and flags & self.WRITES) or not isinstance(path, (str, bytes)):
             return False
         path = os.path.abspath(os.fsdecode(path))
+        return not (os.sep + "__pycache__" + os.sep in path or path == os.devnull or within(path, self.tracer.wanted["SCRATCH"]) or
+                    flags & os.O_EXCL and within(path, tempfile.gettempdir()))
+
+    # What is opened to be written is made in the scratch folder, and found there again; folders are not made.
+    def keep_files_apart(self):
         scratch = self.tracer.wanted["SCRATCH"]
-        return not (os.sep + "__pycache__" + os.sep in path or path == os.devnull or scratch and path.startswith(os.path.abspath(scratch) + os.sep))
+        if not scratch:
+            return
+        import builtins
+        real_open, real_mkdir, real_makedirs = builtins.open, os.mkdir, os.makedirs
+        moved = {}
+
+        def elsewhere(path):
+            return isinstance(path, (str, bytes, os.PathLike)) and not within(os.path.abspath(os.fsdecode(path)), scratch)
+
+        def opened(file, mode="r", *args, **kwargs):
+            if elsewhere(file) and isinstance(mode, str):
+                path = os.path.abspath(os.fsdecode(file))
+                if path in moved:
+                    file = moved[path]
+                elif mode[:1] in "wax" and path != os.devnull:
+                    moved[path] = file = os.path.join(scratch, "written-%d" % len(moved))
+            return real_open(file, mode, *args, **kwargs)
+
+        def mkdir(path, mode=0o777, *args, **kwargs):
+            apart = elsewhere(path) and not within(os.path.abspath(os.fsdecode(path)), tempfile.gettempdir())
+            if not apart or os.path.exists(path):
+                real_mkdir(path, mode, *args, **kwargs)
+
+        def makedirs(name, mode=0o777, exist_ok=False):
+            if not elsewhere(name) or os.path.exists(name):
+                real_makedirs(name, mode, exist_ok)
+
+        builtins.open = io.open = opened
+        os.mkdir, os.makedirs = mkdir, makedirs
+        for module, name in self.WRITERS:
+            if hasattr(sys.modules.get(module), name):
+                setattr(sys.modules[module], name, lambda *args, **kwargs: self.leave())
 
     # A thread that fetched batches has ended, and the program waits for it: it comes to no module any more.
     def hangs(self):
@@ -179,6 +224,10 @@ class AfterSteps:
             self.left = True
             self.join_last()
             self.tracer.finish(SEEN)
+
+
+def within(path, folder):
+    return bool(folder) and path.startswith(os.path.abspath(folder) + os.sep)
 
 
 # What is known of one iteration over a DataLoader.
