@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the tracer of `cufit fit` does with loaders and with what programs save, on stand-ins for torch, numpy and safetensors.
+# What the tracer of `cufit fit` does with loaders, with what programs save and after the steps, on stand-ins for torch, numpy and
+# safetensors.
 # Run by tests/unit/host/fit_tracer_test.cc from the top folder; says what is wrong and ends with 1.
 import os
 import sys
 import tempfile
+import time
 import types
 
 PARTS = "src/host/fit/tracer/"
@@ -49,16 +51,93 @@ class FakeTensor:
 def tracer_on(torch):
     notes = []
     file = types.SimpleNamespace(fact=lambda *args: None, note=lambda kind, detail, source: notes.append(detail))
-    return types.SimpleNamespace(torch=torch, file=file, notes=notes, wanted={"BATCH": None, "STEPS": 3}, loaders=0, unreached={}, made_up=False,
+    return types.SimpleNamespace(torch=torch, file=file, notes=notes, wanted={"BATCH": None, "BATCH_WAS": None, "STEPS": 3}, loaders=0, unreached={}, made_up=False,
                                  trained_with=None, source=lambda: "here:1", lengths=lambda place: lambda batch: batch, FakeTensor=FakeTensor)
 
 
 def parts(*names):
-    space = {"os": os, "sys": sys, "_cufit_on_import": lambda *args: None}
+    space = {"__file__": PARTS, "os": os, "sys": sys, "_cufit_on_import": lambda *args: None}
     for name in names:
         with open(PARTS + name) as text:
             exec(compile(text.read(), name, "exec"), space)
     return space
+
+
+# A training epoch ends early, three batches of validation are given, what each leaves is told, files go to the scratch folder.
+def check_after_steps(space, folder):
+    calls, marks, ends, there = [], [], [], {}
+    file = types.SimpleNamespace(storages=0, mark=marks.append, site=lambda op, *rest: op, call=lambda site, numbers: calls.append((site, numbers)),
+                                 note=lambda *args: None)
+    tracer = types.SimpleNamespace(file=file, allocated=0, by_function=False, variant=None, began=time.monotonic(), phase=space["FORWARD"],
+                                   compiling=False, trained_with=4, source=lambda: "here:1", finish=ends.append, drop=there.pop,
+                                   there=lambda first, end: {number: size for number, size in there.items() if first <= number < end},
+                                   wanted={"BATCH": None, "DEADLINE": None, "SCRATCH": folder})
+    after = space["AfterSteps"](tracer)
+
+    def make(number, size):
+        assert number == file.storages
+        there[number] = size
+        file.storages += 1
+        tracer.allocated += size
+
+    class Iterator:
+        pass
+
+    class Loader:
+        _cufit_order, _cufit_samples, _cufit_batch, _cufit_made = 0, 40, 8, (8, "here:2")
+
+    def following(iterator):
+        return after.next(iterator, lambda _: "batch")
+
+    def ended(iterator):
+        try:
+            following(iterator)
+        except StopIteration:
+            return True
+        return False
+
+    assert not after.begin(), "without a loader the trace ends with its steps"
+    training, loader = Iterator(), Loader()
+    after.made(training, loader)
+    assert following(training) == "batch" and after.training_loader() is loader
+    space["evaluate_soon"] = lambda: None
+    import builtins
+    before = builtins.open, os.mkdir, os.makedirs
+    assert after.begin() and marks == [space["AFTER_STEPS"]] and tracer.phase == space["OTHER"]
+    assert ended(training), "training would go on"
+
+    model = types.SimpleNamespace()
+    validation = Iterator()
+    after.made(validation, loader)
+    for batch in range(3):
+        assert following(validation) == "batch", batch
+        after.forward(model, False)
+        assert tracer.phase == space["VALIDATION"]
+        make(3 * batch, 512)  # kept in a list
+        if batch:
+            there.pop(3 * batch - 2, None)
+        make(3 * batch + 1, 1024 * (batch + 1))  # joined with the last one
+        after.joins.add(3 * batch + 1)
+        make(3 * batch + 2, 64)  # gone with the next
+        if batch:
+            tracer.allocated -= 1024 * batch + 64
+            there.pop(3 * batch - 1)
+    assert ended(validation)
+    assert calls == [("kept_of_each_batch", [40, 8, 512]), ("joined_batches", [40, 8, 1024, 0]), ("joined_batches", [40, 8, 1024, 1])], calls
+
+    with open(os.path.join(folder, "..", "cufit-never-made"), "w") as out:
+        out.write("made up")
+    os.makedirs("/cufit-never-made/a")
+    with open(os.path.join(folder, "..", "cufit-never-made")) as again:
+        assert again.read() == "made up"
+    assert not os.path.exists("/cufit-never-made")
+    assert not ends and not os.path.exists(os.path.join(folder, "..", "cufit-never-made"))
+    assert [name for name in os.listdir(folder) if name.startswith("written-")] == ["written-0"]
+    builtins.open, os.mkdir, os.makedirs = before
+    import io
+    io.open = before[0]
+    after.forward(model, True)  # the next epoch
+    assert ends == [space["SEEN"]], ends
 
 
 def stand_in():
@@ -126,3 +205,5 @@ space = parts("5_modules.py")
 check_workers(space)
 with tempfile.TemporaryDirectory() as folder:
     check_saving(space, folder)
+with tempfile.TemporaryDirectory() as folder:
+    check_after_steps(parts("1_event_file.py", "7_after_steps.py"), folder)
