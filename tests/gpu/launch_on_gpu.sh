@@ -31,8 +31,8 @@ for value in 0 "$uuid" 7 ""; do
   CUDA_VISIBLE_DEVICES=$value "$cufit" run -- python -c 'print("started")' || echo "exit $?"
 done
 echo "== asked, once and again (a multi-process server may be there)"
-time CUDA_MPS_PIPE_DIRECTORY=/nowhere "$cufit" run -q -- true
-time CUDA_MPS_PIPE_DIRECTORY=/nowhere "$cufit" run -- true
+CUDA_MPS_PIPE_DIRECTORY=/nowhere python3 -c "$loop" 1 "$cufit" run -q -- true
+CUDA_MPS_PIPE_DIRECTORY=/nowhere python3 -c "$loop" 1 "$cufit" run -- true
 ls "$XDG_CACHE_HOME/cufit/gpus" | sed 's/^/kept answer: /'
 echo "== cost"
 python3 -c "$loop" 200 true
