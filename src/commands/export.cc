@@ -199,13 +199,14 @@ int run_export(const Arguments& arguments) {
   if (!files) return give_up(files.error());
   const std::string output = arguments.get("output");
   const bool json = arguments.has("json");
-  if (output.empty()) {
-    if (json) return print(report::export_json(*view, *files), k_ok);
-    if (files->size() == 1) return print(files->front().text, k_ok);
+  if (output.empty() && json) return print(report::export_json(*view, *files), k_ok);
+  if (output.empty() && files->size() == 1) return print(files->front().text, k_ok);
+  std::error_code ignored;
+  const bool is_file = fs::exists(output, ignored) && !fs::is_directory(output, ignored);
+  if (output.empty() || (files->size() > 1 && is_file))
     return give_up(fail(Code::usage, format("`--to {}` makes {} files: name a folder, `-o DIR`, or "
                                             "take them as `--json`",
                                             view->to, files->size())));
-  }
   const std::vector<std::string> paths = places(output, *files);
   if (Result<void> written = write_files(*files, paths, arguments.has("force")); !written)
     return give_up(written.error());
