@@ -239,7 +239,7 @@ Result<LaunchChoice> choose_class(const FoundLock& found, const std::string& ask
     out.index = out.routing.chosen;
   }
   if (!forbidden.empty()) {
-    out.refusal = LaunchRefusal{"policy", {{"file", policy.file}}, {}, {}, ""};
+    out.refusal = LaunchRefusal{"policy", {{"file", policy.file}}, {}, {}, "cufit resolve"};
     for (resolve::Reason& reason : forbidden)
       out.refusal->reasons.emplace_back("", std::move(reason));
     return out;

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/format.h"
+#include "base/shell_word.h"
 #include "checks/doctor.h"
 #include "checks/torch_env.h"
 #include "commands/launch_choice.h"
@@ -291,6 +292,8 @@ int run_preflight(const Arguments& arguments) {
   const checks::Report report = checks::examine(facts, knowledge);
   if (!view.forbidden.empty()) {
     view.answer = Answer::not_ready;
+    view.next = "cufit resolve";  // what the policy leaves for this machine
+    if (arguments.has("policy")) view.next += " --policy " + shell_word(arguments.get("policy"));
     return say(view, arguments);
   }
   const About about = without_gpu ? About::without_gpu : About::all;
