@@ -29,8 +29,8 @@ uint64_t product(std::initializer_list<uint64_t> numbers) {
 uint64_t blocks(uint64_t value, uint64_t of) { return (value + of - 1) / of; }
 
 // Of the memory-efficient kernel: blocks of the queries' gradient in fp32, each with 16 bytes of
-// locks; from heads of more than 128 on those of keys and values, too, where the type is narrower; a
-// value per row. To the byte what it asked for on an H200 in 337 of 342 combinations; in the five
+// locks; from heads of more than 128 on those of keys and values, too, where the type is narrower;
+// a value per row. To the byte what it asked for on an H200 in 337 of 342 combinations; in the five
 // others, with heads of more than 128 and many keys, it takes less.
 uint64_t efficient_workspace(uint64_t bytes, uint64_t pairs, uint64_t queries, uint64_t keys,
                              uint64_t size) {
@@ -40,8 +40,7 @@ uint64_t efficient_workspace(uint64_t bytes, uint64_t pairs, uint64_t queries, u
   const uint64_t block = rows * columns * k_fp32 + 16;
   uint64_t own = product({pairs, blocks(queries, rows), blocks(size, columns), block}) +
                  product({pairs, queries, k_fp32});
-  if (narrow && size > 128)
-    own += product({2, pairs, up_to(keys, 64), up_to(size, 128), k_fp32});
+  if (narrow && size > 128) own += product({2, pairs, up_to(keys, 64), up_to(size, 128), k_fp32});
   return own;
 }
 

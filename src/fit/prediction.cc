@@ -78,10 +78,10 @@ void fill_breakdown(const StepProgram& program, const std::vector<SizeAt>& sizes
 }
 
 bool calls(const StepProgram& program, std::string_view op) {
-  return std::any_of(
-      program.calls.begin(), program.calls.end(), [&program, op](const StepCall& called) {
-        return starts_with(program.text(program.sites[called.site].op), op);
-      });
+  return std::any_of(program.calls.begin(), program.calls.end(),
+                     [&program, op](const StepCall& called) {
+                       return starts_with(program.text(program.sites[called.site].op), op);
+                     });
 }
 
 std::vector<std::string> warnings_of(const StepProgram& program, uint64_t batch, bool traced,
@@ -119,8 +119,8 @@ void fill_upper(const Requests& requests, const Setup& setup, const knowledge::K
                 Prediction& out) {
   // Which block cuDNN asks for is known least.
   const bool cudnn = calls(requests.program, "conv") || calls(requests.program, "rnn");
-  const uint64_t unseen = unseen_requests(
-      knowledge, cudnn ? "reserved_with_cudnn" : "reserved", out.peak_reserved);
+  const uint64_t unseen =
+      unseen_requests(knowledge, cudnn ? "reserved_with_cudnn" : "reserved", out.peak_reserved);
   Setup less = setup;
   if (setup.capacity != 0) less.capacity = setup.capacity > unseen ? setup.capacity - unseen : 1;
   // Larger workspaces can mean less reserved memory: what they leave serves other requests.

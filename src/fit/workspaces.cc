@@ -66,7 +66,8 @@ constexpr uint64_t k_most_left = 1ull << 56;  // bytes: no sum overflows
 // several results makes them all before its kernel runs, and some of what it keeps after.
 uint32_t event_after_results(const StepProgram& program, size_t call, size_t before) {
   size_t first = call;
-  while (first < program.events.size() && program.events[first].kind == StepEventKind::call) ++first;
+  while (first < program.events.size() && program.events[first].kind == StepEventKind::call)
+    ++first;
   size_t end = first;
   while (end < program.events.size() && program.events[end].kind == StepEventKind::alloc &&
          program.events[end].site == program.events[first].site)
@@ -140,8 +141,8 @@ class Model {
     return numbers_;
   }
 
-  // Forward: from before what is kept for backward until that is made. Backward: after the gradients
-  // of the states, and after those of the weights.
+  // Forward: from before what is kept for backward until that is made. Backward: after the
+  // gradients of the states, and after those of the weights.
   void recur(uint32_t event, const StepCall& called) {
     const std::span<const uint64_t> numbers = numbers_of(called);
     const SizeAt bytes = rnn_workspace(numbers, setup_, knowledge_);
@@ -168,8 +169,9 @@ class Model {
     add(bytes, event_of(program_, event), false);
   }
 
-  // Three batches were traced (src/host/fit/tracer/7_after_steps.py), these are the others. Numbers:
-  // samples in all, of a batch, bytes that one leaves; joined: 0 after the second, 1 after the third.
+  // Three batches were traced (src/host/fit/tracer/7_after_steps.py), these are the others.
+  // Numbers: samples in all, of a batch, bytes that one leaves; joined: 0 after the second, 1 after
+  // the third.
   void validate(uint32_t event, const StepCall& called) {
     const std::span<const uint64_t> numbers = numbers_of(called);
     const bool joined = called.count == 4;
@@ -186,9 +188,7 @@ class Model {
     const uint64_t all = count * bytes - (count * numbers[1] - numbers[0]) * bytes / numbers[1];
     if (joined && numbers[3] == 1) return hold(all);
     for (uint64_t i = k_traced_batches; i < count; ++i)
-      hold(joined           ? i * bytes
-           : i + 1 == count ? bytes - (count * bytes - all)
-                            : bytes);
+      hold(joined ? i * bytes : i + 1 == count ? bytes - (count * bytes - all) : bytes);
   }
 
   void add(const SizeAt& bytes, uint32_t event, bool kept) {

@@ -5,8 +5,10 @@
 // most 64 bit and 10 bytes; a text is named by its number.
 //
 //   1 text      length, bytes of UTF-8; texts, sites and storages are numbered 0, 1, 2 ..
-//   2 site      op text, module text, source text ("train.py:57" or ""), byte: TracePhase + 8 x stream
-//               (0: the default one; 1 to 15 the others, in the order in which they were made, then again)
+//   2 site      op text, module text, source text ("train.py:57" or ""), byte: TracePhase + 8 x
+//   stream
+//               (0: the default one; 1 to 15 the others, in the order in which they were made, then
+//               again)
 //   3 alloc     bytes of the storage, not rounded; site
 //   4 free      distance: storages so far - 1 - its number
 //   5 mark      byte: TraceMark
@@ -15,13 +17,14 @@
 //   8 note      kind text, detail text, source text: what could not be followed or was assumed
 //   9 fact      key text, value text
 //   10 end      byte: TraceEnd; nothing after it
-//   12 convolution  what cuDNN said of one: compute capability as 10 x major + minor; pass (0 forward,
-//               1 gradient of the data, 2 of the weights); n, the n numbers of its call with the batch
-//               size 0; m, and m times seven: batch size, bytes of the workspace of the engine that
-//               comes first, most bytes over all engines (0: not asked), TILE_SIZE + 1, 32 times the
-//               thread blocks of a cluster down the result and those across (each 0: no such knob;
-//               below 32: all of them), 1 where the engine may divide its sums, its number among
-//               cuDNN's engines of this pass
+//   12 convolution  what cuDNN said of one: compute capability as 10 x major + minor; pass (0
+//   forward,
+//               1 gradient of the data, 2 of the weights); n, the n numbers of its call with the
+//               batch size 0; m, and m times seven: batch size, bytes of the workspace of the
+//               engine that comes first, most bytes over all engines (0: not asked), TILE_SIZE + 1,
+//               32 times the thread blocks of a cluster down the result and those across (each 0:
+//               no such knob; below 32: all of them), 1 where the engine may divide its sums, its
+//               number among cuDNN's engines of this pass
 #pragma once
 
 #include <cstdint>

@@ -22,6 +22,8 @@ namespace {
 using namespace nvml;
 
 constexpr timespec k_interval{0, 250'000'000};
+constexpr double k_seconds = 10;  // that samples say something of the end
+constexpr size_t k_kept = 48;     // a little more than these seconds
 constexpr uint32_t k_most_gpus = 64;
 constexpr size_t k_most_bytes = 64u << 10;  // of one sample
 
@@ -113,6 +115,20 @@ MemorySampler::~MemorySampler() {
   }
 }
 
+const MemorySample* fullest_of(const std::deque<MemorySample>& samples, double end) {
+  const auto used = [](const MemorySample& sample) {
+    uint64_t sum = 0;
+    for (const GpuMemory& gpu : sample.gpus) sum += gpu.used_bytes;
+    return sum;
+  };
+  const MemorySample* out = nullptr;
+  for (const MemorySample& sample : samples) {
+    if (sample.seconds < end - k_seconds) continue;
+    if (out == nullptr || used(sample) >= used(*out)) out = &sample;
+  }
+  return out;
+}
+
 void MemorySampler::read_some() {
   char bytes[4096];
   while (pipe_ >= 0) {
@@ -128,8 +144,8 @@ void MemorySampler::read_some() {
     for (size_t end; (end = buffer_.find('\n')) != std::string::npos; buffer_.erase(0, end + 1)) {
       const std::string_view line = std::string_view(buffer_).substr(0, end);
       if (line == "end") {
-        last_ = std::move(current_);
-        last_seconds_ = DriverCalls::now();
+        samples_.push_back({DriverCalls::now(), std::move(current_)});
+        if (samples_.size() > k_kept) samples_.pop_front();
         current_.clear();
       } else if (!take_line(line, current_)) {
         current_.clear();

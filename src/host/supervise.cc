@@ -257,9 +257,10 @@ void Supervision::reap() {
   result_.kills_after = read_memory_kills(host_);
   if (!sampler_) return;
   sampler_->read_some();
-  result_.memory = sampler_->last();
-  result_.memory_age_seconds = ended_ - sampler_->last_seconds();
-  if (sampler_->last_seconds() == 0) result_.memory.clear();
+  if (const MemorySample* fullest = fullest_of(sampler_->samples(), ended_)) {
+    result_.memory = fullest->gpus;
+    result_.memory_age_seconds = ended_ - fullest->seconds;
+  }
   sampler_.reset();
 }
 

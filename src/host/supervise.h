@@ -37,7 +37,7 @@ struct Supervised {
   double seconds = 0;
   std::string tail;               // of stdout and stderr as they came, from a line's begin on
   uint64_t output_bytes = 0;      // of all of it
-  std::vector<GpuMemory> memory;  // the last sample
+  std::vector<GpuMemory> memory;  // the fullest of the last ten seconds
   double memory_age_seconds = 0;  // before the end
   MemoryKills kills_before, kills_after;
   std::optional<HostMemory> host_memory;  // the last sample of four a second

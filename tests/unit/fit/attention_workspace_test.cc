@@ -39,13 +39,14 @@ TEST(AttentionWorkspace, IsWhatTheMemoryEfficientKernelAskedFor) {
         Seen{16, 1, 1, 257, 512, 80, 196656}, Seen{32, 1, 1, 130, 63, 72, 131136},
         Seen{32, 1, 1, 257, 64, 160, 295056}, Seen{16, 1, 1, 63, 128, 192, 360496},
         Seen{16, 1, 1, 64, 257, 256, 786496}}) {
-    const std::array<uint64_t, 8> numbers{9,           seen.bits, seen.batch, seen.heads,
-                                          seen.queries, seen.keys, seen.size,  seen.heads};
+    const std::array<uint64_t, 8> numbers{
+        9, seen.bits, seen.batch, seen.heads, seen.queries, seen.keys, seen.size, seen.heads};
     EXPECT_EQ(attention_workspace(numbers).point,
               seen.bytes + 4 * seen.batch * seen.heads * seen.queries)
         << seen.size << " " << seen.bits;
   }
-  const std::array<uint64_t, 8> fp32{9, 32, 5, 5, 128, 512, 8, 5}, half{9, 16, 5, 5, 128, 512, 8, 5};
+  const std::array<uint64_t, 8> fp32{9, 32, 5, 5, 128, 512, 8, 5},
+      half{9, 16, 5, 5, 128, 512, 8, 5};
   EXPECT_EQ(attention_product(fp32).point, 102400u);
   EXPECT_EQ(attention_product(half).point, 0u);
 }

@@ -117,7 +117,8 @@ TEST(Align, SaysWhereTracesPartAndExtrapolatesNothing) {
   EXPECT_EQ(where.trace, 1u);
   EXPECT_EQ(where.batch, 2u);
   EXPECT_EQ(where.other_batch, 4u);
-  // They part in what is freed before the state is made; frees have the place of what stands before.
+  // They part in what is freed before the state is made; frees have the place of what stands
+  // before.
   EXPECT_EQ(where.other_op, "mm");
   EXPECT_EQ(where.other_source, "train.py:12");
   EXPECT_FALSE(program.extrapolates());
