@@ -125,6 +125,20 @@ def check_after_steps(space, folder):
     assert ended(validation)
     assert calls == [("kept_of_each_batch", [40, 8, 512]), ("joined_batches", [40, 8, 1024, 0]), ("joined_batches", [40, 8, 1024, 1])], calls
 
+    class Small(Loader):
+        _cufit_samples, drop_last = 3, False
+
+    few = Iterator()
+    few._sampler_iter = iter([[0, 1, 2, 0, 1, 2, 0, 1]])
+    after.made(few, Small())
+    assert next(few._sampler_iter) == [0, 1, 2], "a batch of what is there"
+    Small.drop_last = True
+    none = Iterator()
+    none._sampler_iter = iter([[0, 1, 2, 0, 1, 2, 0, 1]])
+    whole = Small()
+    after.made(none, whole)
+    assert ended(none), "less than a batch is dropped"
+
     with open(os.path.join(folder, "..", "cufit-never-made"), "w") as out:
         out.write("made up")
     os.makedirs("/cufit-never-made/a")

@@ -37,6 +37,7 @@ class AfterSteps:
         if self.began:
             self.join_last()
             self.own[iterator] = Seen(self.forwards)
+            self.keep_small(iterator, loader)
             self.restarted = True
             batch = getattr(loader, "_cufit_made", (None, ""))
             if self.tracer.wanted["BATCH"] and batch[0] not in (None, self.tracer.trained_with):
@@ -44,6 +45,17 @@ class AfterSteps:
                                       "with `--batch-arg` the program sets both" % batch[0], batch[1])
             if self.tracer.phase == FORWARD:  # of a training step that no optimizer ends
                 self.rest()
+
+    # Data that would not fill a batch was repeated for the steps' sake (5_modules.py).
+    def keep_small(self, iterator, loader):
+        samples, batch = getattr(loader, "_cufit_samples", None), getattr(loader, "_cufit_batch", None)
+        if not samples or not batch or samples >= batch or not hasattr(iterator, "_sampler_iter"):
+            return
+        if getattr(loader, "drop_last", False):
+            self.own[iterator].over = True
+        else:
+            whole = iterator._sampler_iter
+            iterator._sampler_iter = (indices[:samples] if isinstance(indices, list) else indices for indices in whole)
 
     def next(self, iterator, real_next):
         if self.began:
@@ -92,7 +104,7 @@ class AfterSteps:
         source = tracer.source()
 
         def tell(op, *numbers):
-            tracer.file.call(tracer.file.site(op, "", source, VALIDATION), [samples, batch, *numbers])
+            tracer.file.call(tracer.file.site(op, "", source, VALIDATION), [samples, min(samples, batch), *numbers])
 
         first, second = tracer.there(starts[0], starts[1]), tracer.there(starts[1], starts[2])
         for size in first.values():
