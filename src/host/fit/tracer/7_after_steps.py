@@ -9,7 +9,7 @@ class AfterSteps:
     MORE_STEPS = 3  # over batches that the program had fetched before
     WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
     CHANGES = frozenset(("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.chown", "os.utime",
-                         "os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.kill", "os.putenv", "pty.spawn",
+                         "os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.kill", "pty.spawn",
                          "shutil.copyfile", "shutil.copytree", "shutil.move", "shutil.rmtree", "subprocess.Popen", "sqlite3.connect",
                          "socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg", "webbrowser.open"))
 
@@ -200,8 +200,8 @@ class AfterSteps:
         real_open, real_mkdir, real_makedirs = builtins.open, os.mkdir, os.makedirs
         moved = {}
 
-        def elsewhere(path):
-            return isinstance(path, (str, bytes, os.PathLike)) and not within(os.path.abspath(os.fsdecode(path)), scratch)
+        def elsewhere(path):  # than where torch.compile keeps its own
+            return not self.tracer.compiling and isinstance(path, (str, bytes, os.PathLike)) and not within(os.path.abspath(os.fsdecode(path)), scratch)
 
         def opened(file, mode="r", *args, **kwargs):
             if elsewhere(file) and isinstance(mode, str):
