@@ -59,8 +59,10 @@ uint32_t event_of(const StepProgram& program, size_t call) {
 }
 
 constexpr uint64_t k_traced_batches = 3;  // of validation
-constexpr uint64_t k_most_batches = 1u << 20;
-constexpr uint64_t k_most_left = 1ull << 56;  // bytes: no sum overflows
+constexpr uint64_t k_most_batches = 1u << 30;
+constexpr uint64_t k_most_blocks = 4096;     // of one call
+constexpr uint64_t k_most_held = 1u << 20;   // of all calls
+constexpr uint64_t k_most_left = 1ull << 56;  // bytes, samples: no sum overflows
 
 // The last of the allocs side by side after a call, `before` of them left out: an operator with
 // several results makes them all before its kernel runs, and some of what it keeps after.
@@ -175,20 +177,28 @@ class Model {
   void validate(uint32_t event, const StepCall& called) {
     const std::span<const uint64_t> numbers = numbers_of(called);
     const bool joined = called.count == 4;
-    if (called.count < 3 || numbers[1] == 0 || numbers[2] == 0) return;
+    if (called.count < 3 || numbers[1] == 0) return;
+    if (std::max(numbers[0], numbers[1]) > k_most_left) return;
     const uint64_t count = numbers[0] / numbers[1] + (numbers[0] % numbers[1] != 0 ? 1 : 0);
     const uint64_t bytes = numbers[2];
     if (count > k_most_batches || bytes > k_most_left / std::max<uint64_t>(count, 1)) return;
+    const uint64_t lacking = count * numbers[1] - numbers[0];  // samples, of the last batch
+    const auto share = static_cast<double>(lacking) / static_cast<double>(numbers[1]);
+    const uint64_t all =
+        count * bytes - static_cast<uint64_t>(share * static_cast<double>(bytes) + 0.5);
     const auto hold = [&](uint64_t size) {
+      if (size == 0 || ++held_ > k_most_held) return;
       add({size, size}, event, !joined);
       out_.back().by_program = true;
       out_.back().replaces = joined;
     };
-    // The last batch is what is left.
-    const uint64_t all = count * bytes - (count * numbers[1] - numbers[0]) * bytes / numbers[1];
     if (joined && numbers[3] == 1) return hold(all);
-    for (uint64_t i = k_traced_batches; i < count; ++i)
-      hold(joined ? i * bytes : i + 1 == count ? bytes - (count * bytes - all) : bytes);
+    const uint64_t stride = 1 + count / k_most_blocks;  // of more batches several are one block
+    if (joined)
+      for (uint64_t i = k_traced_batches; i < count; i += stride) hold(i * bytes);
+    else
+      for (uint64_t at = k_traced_batches * bytes; at < all && bytes != 0; at += stride * bytes)
+        hold(std::min(all - at, stride * bytes));
   }
 
   void add(const SizeAt& bytes, uint32_t event, bool kept) {
@@ -202,6 +212,7 @@ class Model {
   const SizeAt cublas_, cublaslt_;
   std::array<bool, 2> has_cublas_{}, has_cublaslt_{};
   std::vector<uint64_t> numbers_;
+  uint64_t held_ = 0;  // blocks of batches that were not traced
   std::array<std::set<std::vector<uint64_t>>, 3> tried_;  // by pass
   std::vector<Workspace> out_;
 };

@@ -17,9 +17,8 @@
 //   8 note      kind text, detail text, source text: what could not be followed or was assumed
 //   9 fact      key text, value text
 //   10 end      byte: TraceEnd; nothing after it
-//   12 convolution  what cuDNN said of one: compute capability as 10 x major + minor; pass (0
-//   forward,
-//               1 gradient of the data, 2 of the weights); n, the n numbers of its call with the
+//   12 convolution  what cuDNN said of one: compute capability as 10 x major + minor; pass (0: forward,
+//               1: gradient of the data, 2: of the weights); n, the n numbers of its call with the
 //               batch size 0; m, and m times seven: batch size, bytes of the workspace of the
 //               engine that comes first, most bytes over all engines (0: not asked), TILE_SIZE + 1,
 //               32 times the thread blocks of a cluster down the result and those across (each 0:

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "fit/conv_workspace.h"
+#include "fit/replayed_steps.h"
 #include "unit/fit/fit_fixture.h"
 
 namespace cufit::fit {
@@ -114,6 +115,52 @@ TEST(Workspaces, OfConvolutionsThatNobodyMeasuredHaveABoundOnly) {
   EXPECT_EQ(at({8, 0}).point, 0u);
   numbers[1] = 0;  // an empty batch
   EXPECT_EQ(at({8, 0}).upper, 0u);
+}
+
+std::vector<uint64_t> points(const std::vector<Workspace>& workspaces) {
+  std::vector<uint64_t> out;
+  for (const Workspace& one : workspaces) out.push_back(one.point);
+  return out;
+}
+
+// Three batches of a validation are in the trace.
+TEST(Workspaces, OfBatchesThatWereNotTracedAreWhatEachLeaves) {
+  TraceWriter out(8);
+  out.alloc(512, out.site("empty", TracePhase::setup));
+  const uint32_t kept = out.site("kept_of_each_batch", TracePhase::validation);
+  const uint32_t joined = out.site("joined_batches", TracePhase::validation);
+  out.call(kept, {44, 8, 1000});  // six batches, the last of four
+  out.call(joined, {44, 8, 1000, 0});
+  out.call(joined, {44, 8, 1000, 1});
+  const std::vector<Workspace> got = of(out);
+  EXPECT_EQ(points(got), (std::vector<uint64_t>{1000, 1000, 500, 3000, 4000, 5000, 5500}));
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_TRUE(got[i].by_program);
+    EXPECT_EQ(got[i].kept, i < 3);
+    EXPECT_EQ(got[i].replaces, i >= 3);
+  }
+  // Joined anew, the last but one is there beside the last.
+  const StepProgram program = aligned({out}).value();
+  const std::vector<SizeAt> sizes = sizes_at(program, 8).value();
+  const ReplayedSteps run = replay_steps({program, sizes, got}, {}, Values::point, {});
+  EXPECT_EQ(run.peak_by_program, 2u * 1024 + 512 + 5120 + 5632);
+}
+
+TEST(Workspaces, OfBatchesNeedNumbersThatCanBe) {
+  const auto held = [](std::initializer_list<uint64_t> numbers) {
+    TraceWriter out(8);
+    out.alloc(512, out.site("empty", TracePhase::setup));
+    out.call(out.site("joined_batches", TracePhase::validation), numbers);
+    return of(out);
+  };
+  EXPECT_TRUE(held({0, 8, 1000, 1}).empty());
+  EXPECT_TRUE(held({44, 0, 1000, 1}).empty());
+  EXPECT_TRUE(held({44, 8, 0, 1}).empty());
+  EXPECT_TRUE(held({1, 1u << 30, 1, 1}).empty());
+  EXPECT_TRUE(held({44, 8}).empty());
+  EXPECT_EQ(held({8, 8, 1000, 1}).size(), 1u);
+  // A million batches are some thousand blocks.
+  EXPECT_LE(held({8u << 20, 8, 1000, 0}).size(), 4096u);
 }
 
 TEST(Workspaces, IgnoreNumbersThatAreNoConvolution) {
