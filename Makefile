@@ -32,7 +32,7 @@ doctor: build
 test: setup
 	@cmake -S . -B $(BUILD) -G Ninja >/dev/null
 	@ninja -C $(BUILD) -j$(JOBS) --quiet
-	@cd $(BUILD) && ctest --output-on-failure -LE wheels
+	@cd $(BUILD) && ctest -j$(JOBS) --output-on-failure -LE wheels
 	@echo "skipped: the tests that download real wheels (about 7 GB): make test-wheels"
 
 test-wheels: setup
@@ -60,17 +60,19 @@ corpus: build
 docs: build
 	@$(BUILD)/cufit self causes >docs/causes.md
 
+# One build serves both: the tests under the sanitizers, and the harnesses.
+CMAKE_ASAN = cmake -S . -B $(BUILD)-asan -G Ninja -DCUFIT_FUZZ=ON -DCUFIT_BENCH=OFF \
+  -DCMAKE_C_COMPILER=clang-14 -DCMAKE_CXX_COMPILER=clang++-14
 sanitize: setup
-	@cmake -S . -B $(BUILD)-asan -G Ninja -DCUFIT_SANITIZE=address,undefined -DCUFIT_BENCH=OFF >/dev/null
+	@$(CMAKE_ASAN) >/dev/null
 	@ninja -C $(BUILD)-asan -j$(JOBS) --quiet
-	@cd $(BUILD)-asan && ctest --output-on-failure -LE wheels
+	@cd $(BUILD)-asan && ctest -j$(JOBS) --output-on-failure -LE wheels
 
 FUZZ_SECONDS ?= 20
 fuzz: setup
-	@cmake -S . -B $(BUILD)-fuzz -G Ninja -DCUFIT_FUZZ=ON -DCMAKE_C_COMPILER=clang-14 \
-	  -DCMAKE_CXX_COMPILER=clang++-14 >/dev/null
-	@ninja -C $(BUILD)-fuzz -j$(JOBS) --quiet
-	@tools/fuzz-all $(BUILD)-fuzz $(FUZZ_SECONDS)
+	@$(CMAKE_ASAN) >/dev/null
+	@ninja -C $(BUILD)-asan -j$(JOBS) --quiet fuzz/all
+	@tools/fuzz-all $(BUILD)-asan $(FUZZ_SECONDS)
 
 check:
 	@tools/check-layers
@@ -81,4 +83,4 @@ install: build
 	@tools/install $(BUILD)/cufit $(DESTDIR)$(PREFIX)
 
 clean:
-	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-fuzz
+	@rm -rf $(BUILD) $(BUILD)-asan
