@@ -114,13 +114,25 @@ uint64_t unseen_requests(const knowledge::Knowledge& knowledge, std::string_view
   return 0;
 }
 
+uint64_t unseen_reserved(const StepProgram& program, const knowledge::Knowledge& knowledge,
+                         uint64_t point) {
+  uint64_t out = unseen_requests(knowledge, "reserved", point);
+  const auto also = [&](bool holds, std::string_view of) {
+    if (holds) out = std::max(out, unseen_requests(knowledge, of, point));
+  };
+  // Which block cuDNN asks for is known least.
+  also(calls(program, "conv") || calls(program, "rnn"), "reserved_with_cudnn");
+  also(program.fact("compiled") == "1", "reserved_compiled");
+  also(std::any_of(program.notes.begin(), program.notes.end(),
+                   [&](const Note& note) { return program.text(note.kind) == "sizes_vary"; }),
+       "reserved_of_varying_sizes");
+  return out;
+}
+
 // The upper values: what nobody sees comes off the capacity, so that what fits has room for it.
 void fill_upper(const Requests& requests, const Setup& setup, const knowledge::Knowledge& knowledge,
                 Prediction& out) {
-  // Which block cuDNN asks for is known least.
-  const bool cudnn = calls(requests.program, "conv") || calls(requests.program, "rnn");
-  const uint64_t unseen =
-      unseen_requests(knowledge, cudnn ? "reserved_with_cudnn" : "reserved", out.peak_reserved);
+  const uint64_t unseen = unseen_reserved(requests.program, knowledge, out.peak_reserved);
   Setup less = setup;
   if (setup.capacity != 0) less.capacity = setup.capacity > unseen ? setup.capacity - unseen : 1;
   // Larger workspaces can mean less reserved memory: what they leave serves other requests.

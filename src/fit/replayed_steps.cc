@@ -62,7 +62,10 @@ class Run {
         if (blocks_[event.index]) allocator_.free(blocks_[event.index]);
         return true;
       case StepEventKind::call:
+        return true;
       case StepEventKind::mark:
+        // What validation collected is gone where a program trains on.
+        if (event.index == static_cast<uint32_t>(formats::TraceMark::step_begins)) drop_collected();
         return true;
     }
     return true;
@@ -99,6 +102,7 @@ class Run {
       (next_->by_program ? by_program_ : workspaces_) += taken;
       note_peak(number);
       if (next_->replaces) replace_joined(block, taken);
+      if (next_->by_program && next_->kept) collected_.push_back({block, taken});
       if (next_->kept || next_->replaces) continue;
       if (next_->until > number) {
         if (held_) drop_held();
@@ -118,6 +122,15 @@ class Run {
     by_program_ -= joined_bytes_;
     joined_ = block;
     joined_bytes_ = bytes;
+  }
+
+  void drop_collected() {
+    for (const auto& [block, bytes] : collected_) {
+      allocator_.free(block);
+      by_program_ -= bytes;
+    }
+    collected_.clear();
+    if (joined_) replace_joined({}, 0);
   }
 
   void drop_held() {
@@ -154,6 +167,7 @@ class Run {
   BlockHandle held_;  // of a library, while it makes what it keeps
   uint64_t held_bytes_ = 0;
   uint32_t held_until_ = 0;
+  std::vector<std::pair<BlockHandle, uint64_t>> collected_;  // and their bytes
   BlockHandle joined_;
   uint64_t joined_bytes_ = 0;
   uint64_t workspaces_ = 0, by_program_ = 0;

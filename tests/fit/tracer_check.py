@@ -68,7 +68,7 @@ def check_after_steps(space, folder):
     calls, marks, ends, there = [], [], [], {}
     file = types.SimpleNamespace(storages=0, mark=marks.append, site=lambda op, *rest: op, call=lambda site, numbers: calls.append((site, numbers)),
                                  note=lambda *args: None)
-    tracer = types.SimpleNamespace(file=file, allocated=0, by_function=False, variant=None, began=time.monotonic(), phase=space["FORWARD"],
+    tracer = types.SimpleNamespace(file=file, allocated=0, steps=3, by_function=False, variant=None, began=time.monotonic(), phase=space["FORWARD"],
                                    compiling=False, trained_with=4, source=lambda: "here:1", finish=ends.append, drop=there.pop,
                                    there=lambda first, end: {number: size for number, size in there.items() if first <= number < end},
                                    wanted={"BATCH": None, "DEADLINE": None, "SCRATCH": folder})
@@ -150,8 +150,125 @@ def check_after_steps(space, folder):
     builtins.open, os.mkdir, os.makedirs = before
     import io
     io.open = before[0]
-    after.forward(model, True)  # the next epoch
+    again = Iterator()
+    after.made(again, loader)
+    assert following(again) == "batch"
+    del marks[:]
+    after.forward(model, True)  # the next epoch: a step of it
+    assert not ends and marks == [space["STEP_BEGINS"]] and tracer.phase == space["FORWARD"]
+    after.forward(model, True)  # another module
+    assert not ends and len(marks) == 1
+    assert not after.begin(), "the trace ends behind that step"
+    tracer.phase = space["OTHER"]
+    after.forward(model, True)
     assert ends == [space["SEEN"]], ends
+
+
+# The trace ends while the program stands in the first line of the loop in `train`, in its second round.
+PROGRAM = """
+class Model:
+    def eval(self):
+        log.append("eval")
+
+class Trained:
+    def step(self):
+        pass
+    backward = step
+
+class Run:
+    def check(self):
+        model.eval()
+
+def evaluate():
+    model.eval()
+
+def validate():
+    return evaluate()
+
+def penalty():
+    model.eval()
+    Trained().backward()
+
+def train(epoch, batches):
+    for step, batch in enumerate(batches, 1):
+        if (step + 1) % 2 == 0:
+            Trained().step()
+            if step % every == 0:
+                log.append(("nested", step, epoch))
+                evaluate()
+        if step % 100 == 0:
+            log.append("prints")
+        if step > 0 and step % int(every) == 0:
+            validate()
+            if step < 100:
+                break
+            log.append("behind a break")
+        if debug and step % every == 0:
+            log.append("switched off")
+            evaluate()
+        if step % 16 == 0:
+            penalty()
+        if step % 17 == 0:
+            run.check()
+            return
+        if step % 7 == 0:
+            model.eval()
+            log.append(undefined)
+        if wanted() and step % 9 == 0:
+            log.append("asked the program")
+            evaluate()
+        if step == 7:
+            log.append("once")
+            evaluate()
+        for other in range(0):
+            if other % 2 == 0:
+                log.append("of another loop")
+                evaluate()
+
+log, every, debug, model, run, asked = [], 500, False, Model(), Run(), []
+wanted = lambda: asked.append(1) or True
+
+def main(batches):
+    for epoch in range(3):
+        train(epoch, batches)
+        if epoch % 5 == 4:
+            log.append("each fifth epoch")
+            evaluate()
+        if epoch % 1 == 0:
+            log.append("comes by itself")
+            evaluate()
+"""
+
+
+def check_within_epoch(space, folder):
+    path = os.path.join(folder, "program.py")
+    with open(path, "w") as out:
+        out.write(PROGRAM)
+    told, failed, names = [], [], {"__name__": "program"}
+
+    class Stop(Exception):
+        pass
+
+    class Batches:
+        def __iter__(self):
+            yield 1
+            names["asked"].clear()  # the round so far was the program's own
+            del names["log"][:]
+            space["evaluate_within"](sys._getframe(1), lambda line: told.append(int(line.rpartition(":")[2])), lambda why, line: failed.append(why))
+            raise Stop
+
+    exec(compile(PROGRAM, path, "exec"), names)
+    try:
+        names["main"](Batches())
+        assert False, "the loop was left"
+    except Stop:
+        pass
+    lines = PROGRAM.split("\n")
+    assert [lines[number - 1].strip() for number in told] == [
+        "if step % every == 0:", "if step > 0 and step % int(every) == 0:", "if step % 17 == 0:", "if step % 7 == 0:", "if epoch % 5 == 4:"], told
+    assert names["log"] == [("nested", 1, 0), "eval", "eval", "eval", "eval", "each fifth epoch", "eval"], names["log"]
+    assert failed == ["NameError: name 'undefined' is not defined"], failed
+    assert not names["asked"], "a condition of the program's was called"
 
 
 def stand_in():
@@ -220,4 +337,6 @@ check_workers(space)
 with tempfile.TemporaryDirectory() as folder:
     check_saving(space, folder)
 with tempfile.TemporaryDirectory() as folder:
-    check_after_steps(parts("1_event_file.py", "7_after_steps.py"), folder)
+    check_after_steps(parts("1_event_file.py", "7_after_steps.py", "7_within_epoch.py"), folder)
+with tempfile.TemporaryDirectory() as folder:
+    check_within_epoch(parts("1_event_file.py", "7_within_epoch.py"), folder)

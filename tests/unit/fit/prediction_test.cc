@@ -39,6 +39,30 @@ TEST(Prediction, AddsUpAtThePeak) {
   }
 }
 
+// Later batches of other sizes come in an order that no trace has, and torch.compile leaves more.
+TEST(Prediction, LeavesMoreRoomWhereLessIsKnown) {
+  const StepProgram plain = aligned({small_program(64)}).value();
+  const auto room = [](const StepProgram& program) {
+    const Prediction got = predict(program, 64, {}).value();
+    return got.peak_reserved_upper - got.peak_reserved;
+  };
+  const auto with = [&plain](std::string_view key, std::string_view value, bool note) {
+    StepProgram out = plain;
+    const auto number = static_cast<uint32_t>(out.texts.size());
+    out.texts.insert(out.texts.end(), {std::string(key), std::string(value)});
+    if (note) out.notes.push_back({number, number + 1, number + 1});
+    if (!note) out.facts.push_back({number, number + 1});
+    return out;
+  };
+  const StepProgram varying = with("sizes_vary", "64 x 100, 64 x 120", true);
+  const StepProgram compiled = with("compiled", "1", false);
+  const StepProgram not_compiled = with("compiled", "0", false);
+  EXPECT_GE(room(varying), predict(plain, 64, {}).value().peak_reserved / 20);
+  EXPECT_GT(room(varying), room(plain));
+  EXPECT_EQ(room(compiled), room(varying));
+  EXPECT_EQ(room(not_compiled), room(plain));
+}
+
 TEST(Prediction, SaysWhenAndWhereThePeakIs) {
   const StepProgram program = aligned({small_program(2), small_program(4)}).value();
   const Prediction small = predict(program, 2, {}).value();

@@ -146,6 +146,23 @@ TEST(Workspaces, OfBatchesThatWereNotTracedAreWhatEachLeaves) {
   EXPECT_EQ(run.peak_by_program, 2u * 1024 + 512 + 5120 + 5632);
 }
 
+TEST(Workspaces, OfBatchesAreGoneWhereTheProgramTrainsOn) {
+  const auto peak = [](bool trains_on) {
+    TraceWriter out(8);
+    out.alloc(512, out.site("empty", TracePhase::setup));
+    out.call(out.site("kept_of_each_batch", TracePhase::validation), {44, 8, 2 * k_mib});
+    out.call(out.site("joined_batches", TracePhase::validation), {44, 8, k_mib, 1});
+    out.mark(trains_on ? TraceMark::step_begins : TraceMark::step_ends);
+    out.alloc(8 * k_mib, out.site("empty", TracePhase::forward));
+    const StepProgram program = aligned({out}).value();
+    const std::vector<SizeAt> sizes = sizes_at(program, 8).value();
+    return replay_steps({program, sizes, of(out)}, {}, Values::point, {}).peak_allocated;
+  };
+  // 2 + 2 + 1 of the last three batches, and 5.5 of all six.
+  EXPECT_EQ(peak(false), 512 + 8 * k_mib + 5 * k_mib + 11 * k_mib / 2);
+  EXPECT_EQ(peak(true), 512 + 5 * k_mib + 11 * k_mib / 2);
+}
+
 TEST(Workspaces, OfBatchesNeedNumbersThatCanBe) {
   const auto held = [](std::initializer_list<uint64_t> numbers) {
     TraceWriter out(8);

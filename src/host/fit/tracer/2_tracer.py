@@ -32,6 +32,7 @@ class Tracer:
         self.by_function = False
         self.variant = None
         self.compiling = False  # within torch.compile, which allocates nothing
+        self.compiled = False  # it has compiled something
         self.counting = False  # what the operators of a step move
         self.valid = False  # within a check that raises where a value is not what it has to be
         self.dropout_state = None
@@ -320,6 +321,7 @@ class Tracer:
         torch = self.torch
         self.file.fact("cudnn_benchmark", int(torch.backends.cudnn.benchmark))
         self.file.fact("allow_tf32", int(asked_tf32(torch.backends.cuda.matmul)))
+        self.file.fact("compiled", int(self.compiled))
         if self.wanted["SEQ"] and not self.sequences and not self.by_function:
             self.file.note("assumed", "--seq %d: no DataLoader gave rows of tokens, so their length was left as it is" % self.wanted["SEQ"], "")
         unseen = [made for made in self.unreached.values() if self.trained_with is not None and made[0] > self.trained_with]

@@ -188,6 +188,7 @@ class Listening:
     def __enter__(self):
         tracer = self.tracer
         self.compiling, tracer.compiling = tracer.compiling, not self.wanted
+        tracer.compiled = tracer.compiled or not self.wanted
         self.change = self.compiler.listens() != self.wanted
         if self.change:
             self.turn(self.wanted)

@@ -1,9 +1,10 @@
 # ---- what follows the steps: validation -------------------------------------------------------------------------------------
 
 # When enough training steps were seen, the DataLoaders that feed them give no more batches, so that the program comes to what it
-# does after an epoch. That is followed for three batches of each DataLoader, and until the next training step, the program's end, an
-# error, or the first thing that would change something outside of it: a process, a connection, a file renamed or removed. Files that
-# the program makes go to the scratch folder.
+# does after an epoch. That is followed for three batches of each DataLoader, and to the end of the first training step behind it (its
+# blocks come to lie among what validation left; a later epoch may train more), the program's end, an error, or the first thing that
+# would change something outside of it: a process, a connection, a file renamed or removed. Files that the program makes go to the
+# scratch folder.
 class AfterSteps:
     BATCHES = 3
     MORE_STEPS = 3  # over batches that the program had fetched before
@@ -23,8 +24,10 @@ class AfterSteps:
         self.left = False  # the trace ends; nothing of that is the program's doing
         self.live = weakref.WeakKeyDictionary()  # iterators that gave a batch and have more: the order in which their loaders were made
         self.own = weakref.WeakKeyDictionary()  # those made after the steps
-        self.restarted = False
+        self.restarted = self.within = self.again = False
+        self.given = None  # the iterator that gave the last batch
         self.more = 0
+        self.batches = self.per_step = self.extra = 0  # of training: so far, for a step, that may still be given
         self.most = self.until = 0
         self.forwards = 0
         self.joins = set()  # storages that an operator made which joins tensors
@@ -60,8 +63,14 @@ class AfterSteps:
     def next(self, iterator, real_next):
         if self.began:
             seen = self.own.get(iterator)
-            if seen is None or seen.over:
+            if seen is None and self.evaluate_within(iterator):
+                self.extra = self.per_step
+            if self.extra and (seen is None or seen.trains):
+                self.extra -= 1
+                return real_next(iterator)
+            if seen is None or seen.over or seen.trains:
                 raise StopIteration
+            self.given = seen
             loader = iterator._cufit_loader()
             # Some loaders fetch a batch before the last one is used.
             if seen.at and seen.forwards == self.forwards:
@@ -78,9 +87,29 @@ class AfterSteps:
         except BaseException:
             self.live.pop(iterator, None)
             raise
+        self.batches += not self.began
         loader = iterator._cufit_loader() if hasattr(iterator, "_cufit_loader") else None
         self.live[iterator] = getattr(loader, "_cufit_order", 0)
         return batch
+
+    # Where the loop over the batches of training ends, before it does (7_within_epoch.py).
+    def evaluate_within(self, iterator):
+        if self.within or iterator not in self.live or threading.current_thread() is not threading.main_thread():
+            return False
+        self.within = True
+        file, restarted, lines = self.tracer.file, self.restarted, []
+
+        def told(line):
+            lines.append(line)
+            file.note("assumed", "the evaluation that comes every so many steps was followed after the traced steps", line)
+
+        evaluate_within(
+            sys._getframe(3), told,
+            lambda why, line: file.note("assumed", "an evaluation that comes every so many steps was not followed to its end: " + why, line))
+        self.join_last()
+        self.restarted = restarted  # the loop goes on for a step
+        self.tracer.phase = OTHER
+        return bool(lines)
 
     # The loader of the steps: of those whose batches are on the way, the one made first.
     def training_loader(self):
@@ -136,13 +165,14 @@ class AfterSteps:
     def begin(self):
         tracer = self.tracer
         if self.began:
-            if self.restarted or self.more >= self.MORE_STEPS:
+            if self.again or self.restarted or self.more >= self.MORE_STEPS:
                 return False
             self.rest()
             return True
         if tracer.by_function or tracer.variant is not None or not self.live:
             return False
         self.began = True
+        self.per_step = max(1, -(-self.batches // max(tracer.steps, 1)))
         now = time.monotonic()
         self.until = now + 20 + 3 * (now - tracer.began)
         if tracer.wanted["DEADLINE"]:
@@ -162,16 +192,21 @@ class AfterSteps:
     def forward(self, module, trains):
         tracer = self.tracer
         self.forwards += 1
-        if time.monotonic() > self.until or tracer.file.storages > self.most:
+        starts = trains and tracer.phase in (OTHER, VALIDATION)  # not a module of a step under way
+        late = time.monotonic() > self.until or tracer.file.storages > self.most
+        if late and not self.again and not (starts and self.restarted):
             tracer.file.note("assumed", "what follows the traced steps was not seen to its end; what it takes later is not in the answer", tracer.source())
+        if late or starts and self.again:
             self.leave()
-        if tracer.phase not in (OTHER, VALIDATION):  # of a step
-            return
-        if not trains:
+        if not trains and tracer.phase == OTHER:
             tracer.phase = VALIDATION
-        else:
+        if starts:
             if self.restarted:
-                self.leave()
+                self.join_last()
+                self.again, self.restarted = True, False
+                self.extra = max(self.BATCHES, self.per_step)
+                if self.given is not None:
+                    self.given.trains = True
             self.more += 1
             tracer.file.mark(STEP_BEGINS)
             tracer.phase = FORWARD
@@ -248,7 +283,7 @@ class Seen:
         self.at = []  # before each batch: bytes allocated, storages so far
         self.forwards = forwards
         self.first = {}  # what the first batch left until the second, by number
-        self.ahead = self.over = False
+        self.ahead = self.over = self.trains = False
 
 
 # The Trainer and Lightning count steps or batches until they evaluate; here they do so at once.
