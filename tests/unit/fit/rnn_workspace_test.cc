@@ -12,7 +12,7 @@ namespace {
 
 const knowledge::Knowledge& builtin() { return knowledge::Knowledge::builtin(); }
 
-constexpr LibrarySetup k_hopper{{9, 0}};
+const LibrarySetup k_hopper{{9, 0}};
 
 // unseen-rnn.pkl.gz, the first two steps: 27 rows of length 149, 37 of 136; an H200.
 TEST(RnnWorkspace, IsWhatTheRecordingTook) {
