@@ -10,8 +10,8 @@
 
 #include "base/format.h"
 #include "base/sha256.h"
+#include "commands/lock_index.h"
 #include "commands/settings.h"
-#include "formats/wheel_name.h"
 #include "host/python_prefix.h"
 #include "host/whole_file.h"
 #include "report/lock.h"
@@ -81,8 +81,7 @@ Result<Targets> read_all_targets(const LockJob& job) {
   return out;
 }
 
-resolve::Plan plan_for(const LockJob& job, const Targets& targets) {
-  resolve::Request request;
+resolve::Plan plan_for(const LockJob& job, const Targets& targets, resolve::Request request) {
   request.requirements = job.inputs.requirements;
   request.policy = job.policy;
   request.default_index_only = job.default_index_only;
@@ -96,73 +95,66 @@ resolve::Plan plan_for(const LockJob& job, const Targets& targets) {
   return resolve::plan_classes(targets.all, request, Knowledge::builtin());
 }
 
-std::string why_of(const resolve::Plan& plan, const resolve::Class& one) {
+std::string why_of(const resolve::Plan& plan, const resolve::Class& one, bool of_index) {
   std::vector<std::string> labels;
   for (const size_t index : one.targets) labels.push_back(plan.targets[index].label);
-  std::string out = one.targets.size() == 1 ? "the newest torch for " : "one wheel for ";
+  std::string out = one.targets.size() > 1 ? "one wheel for "
+                    : of_index             ? "the newest torch of the index for "
+                                           : "the newest torch for ";
   out += join(labels, "; ");
   if (one.choice.verdict.fit != resolve::Fit::works)
     out += format(" ({})", resolve::to_string(one.choice.verdict.fit));
   return out;
 }
 
-// What the indexes that are configured have of this wheel; an index that nobody configured is the
-// installer's matter.
-Result<void> ask_indexes(const LockJob& job, const resolve::Class& one, const std::string& platform,
-                         host::Interrupts& interrupts) {
+std::string platform_of(const resolve::Plan& plan, const resolve::Class& one) {
+  std::vector<Version> glibcs;
+  for (const size_t index : one.targets)
+    if (plan.targets[index].glibc) glibcs.push_back(*plan.targets[index].glibc);
+  return uv_platform(one.choice.wheel.platform, glibcs, one.choice.wheel.glibc);
+}
+
+std::string name_of(const resolve::Class& one) {
   const resolve::Wheel& wheel = one.choice.wheel;
-  const bool by_given = !wheel.on_default_index;
-  std::vector<formats::IndexUrl> indexes = job.given;
-  bool default_known = by_given && !job.given.empty();
-  if (!by_given)
-    for (const formats::IndexUrl& index : job.configured.indexes) {
-      if (index.is_explicit) continue;
-      indexes.push_back(index);
-      default_known = default_known || index.is_default;
-    }
-  if (!default_known) return {};
-  const size_t dash = platform.find("-manylinux_");
-  std::string glibc = platform.substr(dash + 11);
-  std::replace(glibc.begin(), glibc.end(), '_', '.');
-  std::vector<std::string> others;
-  size_t heard = 0;
-  for (const formats::IndexUrl& index : indexes) {
-    host::IndexOptions options;
-    options.offline = job.index.offline;
-    const Result<host::IndexAnswer> answer =
-        host::ask_index(host::RealHost(), index.url, "torch", options, interrupts);
-    if (!answer) {
-      if (answer.error().code == Code::cancelled) return answer.error();
-      if (answer.error().code == Code::not_found && !options.offline)
-        ++heard;
-      else
-        complain(answer.error().text() + "; going on, the installer will tell");
-      continue;
-    }
-    ++heard;
-    if (answer->how == host::IndexAnswer::How::stale)
-      complain(format("using what the index said earlier: {}", answer->problem));
-    for (const formats::IndexFile& file : answer->page.files) {
-      const auto name = formats::parse_wheel_name(file.filename);
-      if (!name || file.yanked ||
-          !formats::fits(*name, one.choice.python, platform.substr(0, dash), *parse_version(glibc)))
-        continue;
-      const size_t plus = name->version.find('+');
-      const std::string local = plus == std::string::npos ? "" : name->version.substr(plus + 1);
-      if (name->version.substr(0, plus) == wheel.torch &&
-          (local.empty() ? !by_given : local == wheel.tag))
-        return {};
-      others.push_back(name->version);
-    }
+  return format("{} ({}), Python {}", wheel.torch, wheel.tag, one.choice.python);
+}
+
+bool was_there(const resolve::Plan& plan, const resolve::Wheel& wheel) {
+  return std::any_of(plan.classes.begin(), plan.classes.end(), [&](const resolve::Class& one) {
+    return one.choice.wheel.torch == wheel.torch && one.choice.wheel.tag == wheel.tag;
+  });
+}
+
+// Where the indexes lack a wheel of the plan: the best plan of what they have, said in a line. The
+// plan stays, and Error{not_found} is returned, where what they have serves nobody.
+Result<void> fit_to_indexes(const LockJob& job, const Targets& targets, resolve::Plan& plan,
+                            bool& other, host::Interrupts& interrupts) {
+  std::optional<IndexLack> lack;  // the first
+  resolve::Request request;
+  for (resolve::Class& one : plan.classes) {
+    CUFIT_TRY(found, index_lack(job, one, platform_of(plan, one), interrupts));
+    if (!found)
+      request.beside_index.push_back(one.choice.wheel);
+    else if (!lack)
+      lack = std::move(found);
   }
-  if (heard < indexes.size()) return {};  // one that did not answer may have it
-  std::sort(others.begin(), others.end());
-  others.erase(std::unique(others.begin(), others.end()), others.end());
-  if (others.size() > 8) others.erase(others.begin(), others.end() - 8);
-  return fail(Code::not_found,
-              format("class {}: no configured index has torch {}{} for Python {} on {}{}", one.name,
-                     wheel.torch, by_given ? "+" + wheel.tag : "", one.choice.python, platform,
-                     others.empty() ? "" : "; it has " + join(others, ", ")));
+  if (!lack) return {};
+  request.index = lack->page;
+  resolve::Plan next = plan_for(job, targets, std::move(request));
+  if (!next.failed.empty() || next.classes.empty()) return lack->error;
+  std::vector<std::string> taken;
+  for (resolve::Class& one : next.classes) {
+    CUFIT_TRY(again, index_lack(job, one, platform_of(next, one), interrupts));
+    if (again) return lack->error;
+    if (!was_there(plan, one.choice.wheel)) taken.push_back(name_of(one));
+  }
+  if (taken.empty())  // the same for another Python
+    for (const resolve::Class& one : next.classes) taken.push_back(name_of(one));
+  complain(format("{}; taking the next best that it has: {}",
+                  formats::without_credentials(lack->error.text()), join(taken, "; ")));
+  plan = std::move(next);
+  other = true;
+  return {};
 }
 
 struct Made {
@@ -171,28 +163,25 @@ struct Made {
   std::vector<uint64_t> unsized;   // of each class, packages of unknown size
 };
 
-Result<Made> resolve_all(const LockJob& job, const Targets& targets, const resolve::Plan& plan,
+Result<Made> resolve_all(const LockJob& job, const Targets& targets, resolve::Plan& plan,
                          bool upgrade, host::Interrupts& interrupts) {
   Made out;
+  bool of_index = false;  // not the best that is known, but the best that the index has
   out.lock.created_by = format("cufit {}", CUFIT_VERSION);
   out.lock.requirements = job.inputs.texts;
   out.lock.targets = targets.labels;
   out.lock.asked = job.asked;
   CUFIT_TRY(uv, host::find_uv(host::RealHost(), interrupts));
+  if (Result<void> fitted = fit_to_indexes(job, targets, plan, of_index, interrupts); !fitted)
+    return fitted.error();
   for (const resolve::Class& one : plan.classes) {
-    std::vector<Version> glibcs;
-    for (const size_t index : one.targets)
-      if (plan.targets[index].glibc) glibcs.push_back(*plan.targets[index].glibc);
-    const std::string platform =
-        uv_platform(one.choice.wheel.platform, glibcs, one.choice.wheel.glibc);
-    if (Result<void> asked = ask_indexes(job, one, platform, interrupts); !asked)
-      return asked.error();
+    const std::string platform = platform_of(plan, one);
     resolve::LockClass row;
     row.name = one.name;
     row.file = format("pylock.{}.toml", one.name);
     row.wheel = one.choice.wheel;
     row.python = one.choice.python;
-    row.why = why_of(plan, one);
+    row.why = why_of(plan, one, of_index);
     for (const size_t index : one.targets) row.serves.push_back(plan.targets[index].label);
     const std::string output = format("{}/pylock.{}-cufit-{}.toml", job.folder, one.name, getpid());
     std::error_code error;
@@ -248,7 +237,7 @@ int made_lock(const Arguments& arguments) {
   Result<Targets> targets = read_all_targets(*job);
   if (!targets) return give_up(targets.error());
   const Knowledge& knowledge = Knowledge::builtin();
-  const resolve::Plan plan = plan_for(*job, *targets);
+  resolve::Plan plan = plan_for(*job, *targets, {});
   const bool json = arguments.has("json");
   const report::Style style = style_for(arguments);
   if (!plan.failed.empty() || plan.classes.empty()) {

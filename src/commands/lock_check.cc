@@ -99,6 +99,10 @@ Result<void> check_resolutions(const LockJob& job, const std::vector<ReadClass>&
     for (const resolve::Wheel& known : resolve::known_wheels(knowledge, wheel.platform))
       if (known.torch == wheel.torch && known.tag == wheel.tag)
         wheel.on_default_index = known.on_default_index;
+    // Locked from an index that has it under the variant's name only.
+    const formats::PylockPackage* torch = formats::find_package(each.pylock, "torch");
+    if (!job.given.empty() && torch != nullptr && contains(torch->version, "+"))
+      wheel.on_default_index = false;
     std::vector<Version> glibcs;
     std::vector<ComputeCapability> ccs;
     for (const std::string& label : one.serves)

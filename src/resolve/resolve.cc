@@ -271,9 +271,17 @@ bool served(const Answer& answer) {
 Answer resolve(const Target& target, const Request& request, const Knowledge& knowledge) {
   std::vector<Wheel> wheels = known_wheels(knowledge, target.platform);
   std::vector<size_t> absent;
-  if (request.index)
+  if (request.index) {
     absent = match_available(available_of(*request.index, target.platform, target.glibc),
                              target.platform, wheels);
+    const auto beside = [&](size_t place) {
+      return std::any_of(request.beside_index.begin(), request.beside_index.end(),
+                         [&](const Wheel& one) {
+                           return one.torch == wheels[place].torch && one.tag == wheels[place].tag;
+                         });
+    };
+    absent.erase(std::remove_if(absent.begin(), absent.end(), beside), absent.end());
+  }
   std::vector<Disagreement> disagreements =
       believe_files(request.installed, knowledge, wheels);
   const World world{knowledge, Pythons(knowledge), std::set<size_t>(absent.begin(), absent.end())};
@@ -283,6 +291,9 @@ Answer resolve(const Target& target, const Request& request, const Knowledge& kn
   if (!answer.usable.empty()) return answer;
   if (target.gpus.size() > 1)
     answer.groups = resolve_groups(target, request, wheels, world);
+  // What ends for an old card ends for its group, not for the machine.
+  for (Answer& group : answer.groups)
+    group.last_for_gpus = last_for(group.target, wheels, knowledge);
   answer.conflict = smallest_conflict(answer);
   return answer;
 }

@@ -29,6 +29,7 @@ struct Request {
   Policy policy;
   bool default_index_only = false;  // no wheel from PyTorch's own index
   std::optional<formats::IndexPage> index;  // only what this index has
+  std::vector<Wheel> beside_index;  // and these, from elsewhere
   std::vector<Installed> installed;  // goes before the table's rows
 };
 
@@ -52,7 +53,7 @@ struct Answer {
   // is usable.
   std::vector<std::string> conflict;
   // The newest torch that runs on these GPUs with any driver, where the newest of all does not:
-  // "the last one for your card". nullptr-like: torch empty.
+  // "the last one for your card". nullptr-like: torch empty. Said of a group of GPUs, too.
   Wheel last_for_gpus;
   std::vector<Disagreement> disagreements;  // of the table with installed files
 };

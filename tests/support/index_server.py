@@ -9,6 +9,7 @@
 /huge/torch/     more than any page
 /private/torch/  wants user "me", password "secret"
 /moved/torch/    redirects to /simple/torch/
+/variants/torch/ 2.8.0 for Python 3.12 alone; 2.7.1, 2.7.0 and 2.0.1 in several variants, as a mirror of PyTorch's own has them
 FILE (argument): one line per request: path, status, If-None-Match
 """
 import base64
@@ -27,6 +28,15 @@ PAGE = {
         {"filename": "torch-2.11.0-cp311-cp311-manylinux_2_28_x86_64.whl", "url": "torch-2.11.0.whl",
          "hashes": {"sha256": "00"}, "size": 1000, "yanked": "broken"},
     ],
+}
+VARIANTS = {
+    "meta": {"api-version": "1.1"},
+    "name": "torch",
+    "files": [{"filename": f"torch-{version}-{python}-{python}-{platform}_x86_64.whl", "url": "x.whl", "hashes": {"sha256": "00"}}
+              for version, python, platform in (
+                  ("2.8.0+cu128", "cp312", "manylinux_2_28"), ("2.7.1+cu118", "cp311", "manylinux_2_28"),
+                  ("2.7.1+cu126", "cp311", "manylinux_2_28"), ("2.7.0+cu128", "cp311", "manylinux_2_28"),
+                  ("2.0.1+cu117", "cp311", "manylinux1"), ("2.0.1+cu118", "cp311", "manylinux1"))],
 }
 
 
@@ -52,6 +62,8 @@ class Index(http.server.BaseHTTPRequestHandler):
             self.answer(304, json_type, b"", ETag=ETAG)
         elif where == "simple":
             self.answer(200, json_type, page, ETag=ETAG)
+        elif where == "variants":
+            self.answer(200, json_type, json.dumps(VARIANTS).encode())
         elif where == "html":
             self.answer(200, "text/html", b"<!DOCTYPE html>")
         elif where == "garbage":

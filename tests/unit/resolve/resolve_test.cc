@@ -159,6 +159,34 @@ TEST(Resolve, OnlyWhatTheIndexHas) {
   EXPECT_EQ(unknown->verdict.reasons.front().id, "code_unknown");
 }
 
+// A wheel that comes from elsewhere stays a choice beside what the index has.
+TEST(Resolve, WhatComesFromElsewhereStaysBesideTheIndex) {
+  Request own;
+  own.index = page({"torch-2.9.1-cp312-cp312-manylinux_2_28_x86_64.whl"});
+  EXPECT_EQ(best(resolve(target("GTX 1080,580"), own, world())), "");
+  Wheel beside;
+  beside.torch = "2.14.1";
+  beside.tag = "cu126";
+  own.beside_index = {beside};
+  const Answer answer = resolve(target("GTX 1080,580"), own, world());
+  EXPECT_EQ(best(answer), "2.14.1 cu126");
+  EXPECT_EQ(answer.usable.size(), 1u);
+}
+
+// The last release for an old card is the last for its group: the other cards of the machine go on.
+TEST(Resolve, EachGroupHasItsOwnLastTorch) {
+  const Answer answer = resolve(target("GTX 1080 + V100 + RTX 5090,580"), {}, world());
+  EXPECT_EQ(answer.last_for_gpus.torch, "");
+  ASSERT_EQ(answer.groups.size(), 2u);
+  for (const Answer& group : answer.groups) {
+    const bool old = group.target.gpus.front().cc < *parse_compute_capability("7.5");
+    const Answer alone = resolve(group.target, {}, world());
+    EXPECT_EQ(group.last_for_gpus.torch, alone.last_for_gpus.torch);
+    EXPECT_EQ(group.last_for_gpus.released, alone.last_for_gpus.released);
+    EXPECT_EQ(group.last_for_gpus.torch.empty(), !old) << group.target.label;
+  }
+}
+
 // Whoever takes one demand of a conflict back gets an answer, and fewer demands never conflict.
 TEST(Resolve, ConflictIsTheSmallest) {
   const Answer answer = resolve(target("RTX 3090,520,glibc=2.17"),
