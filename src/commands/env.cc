@@ -123,6 +123,8 @@ report::EnvRow env_row(const host::EnvironmentPaths& paths, const resolve::LockC
   return row;
 }
 
+void leave_user_site() { ::setenv("PYTHONNOUSERSITE", "1", 1); }
+
 std::vector<checks::Finding> examine_environment(const resolve::LockClass& one,
                                                  const formats::Pylock& lock,
                                                  const std::string& folder,
@@ -193,6 +195,7 @@ int run_env_check(const Arguments& arguments) {
     }
     host::Facts facts;
     if (row.state != "absent") {
+      leave_user_site();
       host::ProbeOptions options;
       options.env_dirs = {paths->folder};
       facts = host::collect(host::RealHost(), options);

@@ -43,6 +43,10 @@ Result<formats::Pylock> read_pylock(const FoundLock& found, const resolve::LockC
 
 report::EnvRow env_row(const host::EnvironmentPaths& paths, const resolve::LockClass& one);
 
+// Whatever the user's own site holds is not in an environment: a venv shuts it out, for conda's
+// `cufit run` sets PYTHONNOUSERSITE. The same for what is read and started from here on.
+void leave_user_site();
+
 // What the files of an environment say against the lock, and what `doctor` says of it (errors and
 // warnings about this environment only). `facts` are of collect with the environment's folder.
 std::vector<checks::Finding> examine_environment(const resolve::LockClass& one,

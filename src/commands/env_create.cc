@@ -12,6 +12,7 @@
 #include "commands/settings.h"
 #include "commands/targets.h"
 #include "formats/index_config.h"
+#include "formats/toml_text.h"
 #include "host/index_client.h"
 #include "host/installer.h"
 #include "host/probe.h"
@@ -28,12 +29,14 @@ constexpr Option k_options[] = {
     {"CLASS", "", "", true, ""},      {"--lock", "DIR", "", false, ""},
     {"--force", "", "", false, ""},   {"--index", "URL", "", true, ""},
     {"--offline", "", "", false, ""}, {"--policy", "FILE", "", false, ""},
-    {"--json", "", "", false, ""},
+    {"--json", "", "", false, ""},    {"--installer", "TOOL", "", false, "uv pip conda pixi"},
 };
 
 struct Job {
   const FoundLock& found;
-  host::Installer installer;
+  host::Installer installer;               // of the packages
+  std::optional<host::Installer> maker;    // conda or pixi, where it makes the environment
+  bool has_installer = false;
   host::IndexChoice index;
   resolve::Policy policy;
   bool show = false;
@@ -81,10 +84,15 @@ Result<report::EnvRow> create(const Job& job, const resolve::LockClass& one,
   request.pylock = job.found.folder + "/" + one.file;
   request.index = job.index;
   request.show = job.show;
-  if (Result<void> done = host::make_environment(job.installer, request, interrupts); !done)
-    return done.error();
+  request.in_conda = job.maker.has_value();
+  const bool with_pip = job.installer.kind == host::Installer::Kind::pip;
+  const Result<void> empty =
+      job.maker ? host::make_conda_environment(*job.maker, request, with_pip, interrupts)
+                : host::make_environment(job.installer, request, interrupts);
+  if (!empty) return empty.error();
   if (Result<void> done = host::install(job.installer, request, lock, interrupts); !done)
     return done.error();
+  leave_user_site();
   host::ProbeOptions options;
   options.env_dirs = {paths.partial};
   options.driver_calls = false;  // files only: what the machine's GPU says is `env check`'s matter
@@ -106,7 +114,8 @@ Result<report::EnvRow> create(const Job& job, const resolve::LockClass& one,
   record.pylock = one.file;
   record.pylock_sha256 = one.sha256;
   record.created = host::utc_now();
-  record.installer = job.installer.name();
+  record.installer =
+      (job.maker ? job.maker->name() + ", " : std::string()) + job.installer.name();
   if (!facts.envs.empty()) {
     record.python = facts.envs.front().python.value_or(one.python);
     record.torch = facts.envs.front().torch.version.value_or("");
@@ -133,8 +142,61 @@ host::IndexChoice index_choice(const Arguments& arguments) {
   return out;
 }
 
+bool is_pixi_project(const std::string& path) {
+  const Result<std::string> text = host::RealHost().read_file(path, 1u << 20);
+  const Result<formats::TomlDocument> document =
+      text ? formats::parse_toml(*text, path) : Result<formats::TomlDocument>(text.error());
+  if (!document) return false;
+  const formats::TomlValue* tool = document->root.find("tool");
+  return tool != nullptr && tool->find("pixi") != nullptr;
+}
+
+// The tool that `--installer` names, else the one whose project file stands beside the lock; `file`
+// says which. Empty: uv, and pip where there is no uv.
+std::string tool_asked(const Arguments& arguments, const std::string& folder, std::string& file) {
+  if (arguments.has("installer")) return arguments.get("installer");
+  const host::RealHost here;
+  const auto is_there = [&](const char* name) {
+    file = folder + "/" + name;
+    return here.exists(file);
+  };
+  if (is_there("pixi.toml")) return "pixi";
+  if (is_there("pyproject.toml") && is_pixi_project(file)) return "pixi";
+  if (is_there("environment.yml") || is_there("environment.yaml")) return "conda";
+  file.clear();
+  return {};
+}
+
+Result<void> find_tools(const Arguments& arguments, Job& job, host::Interrupts& interrupts) {
+  const host::RealHost here;
+  std::string file;
+  const std::string tool = tool_asked(arguments, job.found.folder, file);
+  using Kind = host::Installer::Kind;
+  if (tool == "conda" || tool == "pixi") {
+    Result<host::Installer> maker = tool == "conda" ? host::find_conda(here, interrupts)
+                                                    : host::find_pixi(here, interrupts);
+    if (!maker) return file.empty() ? maker.error() : std::move(maker.error()).in(file);
+    job.maker = std::move(*maker);
+    if (!file.empty())
+      complain(format("the environments' Python comes from {}, as `{}` is there; `--installer uv` "
+                      "makes them without",
+                      tool, file));
+  }
+  Result<host::Installer> installer = tool == "pip"  ? host::find_pip(here, "", interrupts)
+                                      : tool.empty() ? host::find_installer(here, "", interrupts)
+                                                     : host::find_uv(here, interrupts);
+  const bool absent = !installer && installer.error().code == Code::not_found;
+  if (job.maker && absent && !here.variable("CUFIT_UV"))
+    installer = host::Installer{Kind::pip, {"pip"}, "", ""};  // its own, asked for with it
+  if (!installer) return installer.error();
+  job.installer = std::move(*installer);
+  job.has_installer = true;
+  if (job.installer.kind == Kind::uv) job.cache = host::cache_folder(job.installer, interrupts);
+  return {};
+}
+
 int failed(const Error& error, const resolve::LockClass& one, const host::EnvironmentPaths& paths,
-           const FoundLock& found) {
+           const FoundLock& found, const Arguments& arguments) {
   if (error.code == Code::cancelled)
     complain(format("interrupted while making {}", one.name));
   else
@@ -142,14 +204,16 @@ int failed(const Error& error, const resolve::LockClass& one, const host::Enviro
   complain(host::RealHost().exists(paths.folder) ? format("`{}` is as it was before", paths.folder)
                                                  : format("nothing is left of `{}`", paths.folder));
   complain(
-      format("to try again: cufit env create --lock {} {}", shell_word(found.folder), one.name));
+      format("to try again: cufit env create --lock {}{} {}", shell_word(found.folder),
+             arguments.has("installer") ? " --installer " + arguments.get("installer") : "",
+             one.name));
   return error.code == Code::cancelled ? k_interrupted : k_failed;
 }
 
 int create_all(const Arguments& arguments, const FoundLock& found,
                const std::vector<size_t>& chosen) {
   host::Interrupts interrupts;
-  Job job{found, {}, index_choice(arguments), {}, false, {}};
+  Job job{found, {}, {}, false, index_choice(arguments), {}, false, {}};
   Result<resolve::Policy> policy = read_policy(arguments, found.folder);
   if (!policy) return give_up(policy.error());
   job.policy = std::move(*policy);
@@ -183,15 +247,11 @@ int create_all(const Arguments& arguments, const FoundLock& found,
       view.rows.push_back(std::move(row));
       continue;
     }
-    if (job.installer.version.empty()) {
-      Result<host::Installer> installer = host::find_installer(host::RealHost(), "", interrupts);
-      if (!installer) return failed(installer.error(), one, *paths, found);
-      job.installer = std::move(*installer);
-      if (job.installer.kind == host::Installer::Kind::uv)
-        job.cache = host::cache_folder(job.installer, interrupts);
-    }
+    if (!job.has_installer)
+      if (Result<void> found_tools = find_tools(arguments, job, interrupts); !found_tools)
+        return failed(found_tools.error(), one, *paths, found, arguments);
     Result<report::EnvRow> made = create(job, one, *paths, interrupts);
-    if (!made) return failed(made.error(), one, *paths, found);
+    if (!made) return failed(made.error(), one, *paths, found, arguments);
     view.rows.push_back(std::move(*made));
   }
   return print(

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/installer.h"
 
+#include "host/installer_run.h"
+
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -22,49 +24,24 @@ namespace fs = std::filesystem;
 
 constexpr double k_version_seconds = 30;  // a cold interpreter on a network file system
 constexpr size_t k_quoted_lines = 30;
+constexpr const char* k_programs[] = {"uv", "pip", "conda", "pixi"};  // as Installer::Kind
 
 const Version k_oldest_uv = *parse_version("0.7");  // the first that writes and installs a pylock
 
 // "uv 0.13.9 (x86_64-...)", "pip 25.1 from ..." -> the number; empty = it does not answer so.
 std::string version_in(std::string_view text, std::string_view program) {
   const std::vector<std::string_view> words = split(trim(text.substr(0, text.find('\n'))), ' ');
-  if (words.size() < 2 || words[0] != program || !parse_version(words[1])) return {};
+  // micromamba and mamba 2 say the number alone, mamba 1 its own name.
+  if (program == "conda" && words.size() == 1 && parse_version(words[0]))
+    return std::string(words[0]);
+  const bool named = !words.empty() && (words[0] == program ||
+                                        (program == "conda" && words[0] == "mamba"));
+  if (words.size() < 2 || !named || !parse_version(words[1])) return {};
   return std::string(words[1]);
-}
-
-// nullopt-like: version empty where it cannot be run; `why` tells.
-Installer ask(Installer::Kind kind, std::vector<std::string> command, Interrupts& interrupts,
-              std::string& why) {
-  Installer out{kind, std::move(command), {}};
-  ChildOptions options;
-  options.command = out.command;
-  options.command.push_back("--version");
-  options.seconds = k_version_seconds;
-  const Result<ChildOutcome> answer = run_child(options, interrupts);
-  if (!answer) {
-    why = answer.error().text();
-    return out;
-  }
-  out.version = version_in(answer->out, kind == Installer::Kind::uv ? "uv" : "pip");
-  if (out.version.empty())
-    why = answer->timed_out ? format("`{}` did not answer within {} s", out.command[0],
-                                     static_cast<int>(k_version_seconds))
-                            : format("`{}` does not say a version", join(options.command, " "));
-  return out;
 }
 
 bool is_program(const std::string& path) {
   return ::access(path.c_str(), X_OK) == 0 && fs::is_regular_file(path);
-}
-
-std::string in_path(const Host& host, const std::string& name) {
-  const std::string path = host.variable("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
-  for (const std::string_view folder : split(path, ':')) {
-    if (folder.empty()) continue;
-    std::string program = std::string(folder) + "/" + name;
-    if (is_program(program)) return program;
-  }
-  return {};
 }
 
 std::string last_lines(const std::string& text) {
@@ -114,14 +91,6 @@ ChildOptions command_of(const Installer& installer, const std::vector<std::strin
   return out;
 }
 
-Result<ChildOutcome> run_installer(const Installer& installer, ChildOptions options,
-                                   const std::string& doing, Interrupts& interrupts) {
-  Result<ChildOutcome> outcome = run_child(options, interrupts);
-  if (!outcome) return outcome;
-  if (outcome->code != 0) return failed(installer, doing, *outcome, options.show);
-  return outcome;
-}
-
 // pip writes the environment's path into every script: they are made in one place and moved.
 Result<void> rewrite_scripts(const std::string& folder, const std::string& from,
                              const std::string& to) {
@@ -155,8 +124,48 @@ std::string machine() {
 
 }  // namespace
 
+Installer ask_installer(Installer::Kind kind, std::vector<std::string> command, Interrupts& interrupts,
+              std::string& why) {
+  Installer out{kind, std::move(command), {}, {}};
+  ChildOptions options;
+  options.command = out.command;
+  options.command.push_back("--version");
+  options.seconds = k_version_seconds;
+  const Result<ChildOutcome> answer = run_child(options, interrupts);
+  if (!answer) {
+    why = answer.error().text();
+    return out;
+  }
+  const std::string program = k_programs[static_cast<int>(kind)];
+  out.version = version_in(answer->out, program);
+  if (out.version.empty())
+    why = answer->timed_out ? format("`{}` did not answer within {} s", out.command[0],
+                                     static_cast<int>(k_version_seconds))
+                            : format("`{}` does not say a version", join(options.command, " "));
+  return out;
+}
+
+std::string program_in_path(const Host& host, const std::string& name) {
+  const std::string path = host.variable("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
+  for (const std::string_view folder : split(path, ':')) {
+    if (folder.empty()) continue;
+    std::string program = std::string(folder) + "/" + name;
+    if (is_program(program)) return program;
+  }
+  return {};
+}
+
+Result<ChildOutcome> run_installer(const Installer& installer, ChildOptions options,
+                                   const std::string& doing, Interrupts& interrupts) {
+  Result<ChildOutcome> outcome = run_child(options, interrupts);
+  if (!outcome) return outcome;
+  if (outcome->code != 0) return failed(installer, doing, *outcome, options.show);
+  return outcome;
+}
+
 std::string Installer::name() const {
-  return std::string(kind == Kind::uv ? "uv " : "pip ") + version;
+  const std::string called = program.empty() ? k_programs[static_cast<int>(kind)] : program;
+  return version.empty() ? called : called + " " + version;
 }
 
 Result<Installer> find_uv(const Host& host, Interrupts& interrupts) {
@@ -167,13 +176,13 @@ Result<Installer> find_uv(const Host& host, Interrupts& interrupts) {
     places.push_back({given});
   } else {
     const std::string active = host.variable("VIRTUAL_ENV").value_or("");
-    if (std::string found = in_path(host, "uv"); !found.empty()) places.push_back({found});
+    if (std::string found = program_in_path(host, "uv"); !found.empty()) places.push_back({found});
     if (!active.empty() && is_program(active + "/bin/uv")) places.push_back({active + "/bin/uv"});
-    if (std::string python = in_path(host, "python3"); !python.empty())
+    if (std::string python = program_in_path(host, "python3"); !python.empty())
       places.push_back({python, "-m", "uv"});
   }
   for (std::vector<std::string>& place : places) {
-    Installer uv = ask(Installer::Kind::uv, std::move(place), interrupts, why);
+    Installer uv = ask_installer(Installer::Kind::uv, std::move(place), interrupts, why);
     if (interrupts.caught() != 0) return fail(Code::cancelled, why);
     if (uv.version.empty()) continue;
     if (*parse_version(uv.version) < k_oldest_uv)
@@ -192,14 +201,19 @@ Result<Installer> find_installer(const Host& host, const std::string& python,
                                  Interrupts& interrupts) {
   Result<Installer> uv = find_uv(host, interrupts);
   if (uv || uv.error().code != Code::not_found || host.variable("CUFIT_UV")) return uv;
-  const std::string interpreter = python.empty() ? in_path(host, "python3") : python;
-  std::string why;
-  if (!interpreter.empty()) {
-    Installer pip = ask(Installer::Kind::pip, {interpreter, "-m", "pip"}, interrupts, why);
-    if (!pip.version.empty()) return pip;
-  }
+  if (Result<Installer> pip = find_pip(host, python, interrupts)) return pip;
   return fail(Code::not_found,
               "neither uv nor pip is found: `python3 -m pip install uv`, or name uv by CUFIT_UV");
+}
+
+Result<Installer> find_pip(const Host& host, const std::string& python, Interrupts& interrupts) {
+  const std::string interpreter = python.empty() ? program_in_path(host, "python3") : python;
+  std::string why;
+  if (!interpreter.empty()) {
+    Installer pip = ask_installer(Installer::Kind::pip, {interpreter, "-m", "pip"}, interrupts, why);
+    if (!pip.version.empty()) return pip;
+  }
+  return fail(Code::not_found, "pip is not found: `python3 -m ensurepip`, or `--installer uv`");
 }
 
 Result<void> compile(const Installer& uv, const CompileRequest& request, Interrupts& interrupts) {
@@ -266,10 +280,11 @@ Result<void> install(const Installer& installer, const InstallRequest& request,
   const std::string interpreter = interpreter_of(request.folder);
   ChildOptions options;
   if (installer.kind == Installer::Kind::uv) {
-    options = command_of(
-        installer,
-        {"pip", "sync", request.pylock, "--python", interpreter, "--strict", "--color", "never"},
-        request.index);
+    std::vector<std::string> words = {"pip", "sync", request.pylock};
+    if (request.in_conda) words = {"pip", "install", "--no-deps", "-r", request.pylock};
+    for (const char* word : {"--python", interpreter.c_str(), "--strict", "--color", "never"})
+      words.emplace_back(word);
+    options = command_of(installer, words, request.index);
   } else {
     CUFIT_TRY(text, pip_requirements(lock, request.python, machine()));
     const std::string file = request.folder + "/cufit-requirements.txt";
@@ -282,11 +297,13 @@ Result<void> install(const Installer& installer, const InstallRequest& request,
     options = command_of(inside, {"install", "--no-deps", "--require-hashes", "-r", file}, {});
     if (request.index.offline) options.command.push_back("--no-index");
   }
+  // A package of the user's own site would pass for an installed one: only a venv shuts it out.
+  if (request.in_conda) options.variables.emplace_back("PYTHONNOUSERSITE", "1");
   options.show = request.show;
   const Result<ChildOutcome> outcome =
       run_installer(installer, options, "installing the packages", interrupts);
   if (!outcome) return outcome.error();
-  if (installer.kind == Installer::Kind::pip)
+  if (installer.kind == Installer::Kind::pip || request.in_conda)
     return rewrite_scripts(request.folder, request.folder, request.final_folder);
   return {};
 }

@@ -15,9 +15,10 @@
 namespace cufit::host {
 
 struct Installer {
-  enum class Kind { uv, pip } kind = Kind::uv;
+  enum class Kind { uv, pip, conda, pixi } kind = Kind::uv;
   std::vector<std::string> command;  // {"/usr/bin/uv"}; {"/usr/bin/python3", "-m", "pip"}
-  std::string version;               // "0.13.9"
+  std::string version;               // "0.13.9"; empty = a pip that comes with the environment
+  std::string program = {};          // of kind conda: "conda", "mamba", "micromamba"
   std::string name() const;          // "uv 0.13.9"
 };
 
@@ -27,6 +28,13 @@ Result<Installer> find_uv(const Host& host, Interrupts& interrupts);
 // uv, else the pip of `python` (empty: python3 of PATH).
 Result<Installer> find_installer(const Host& host, const std::string& python,
                                  Interrupts& interrupts);
+
+// The pip of `python` (empty: python3 of PATH), and no uv.
+Result<Installer> find_pip(const Host& host, const std::string& python, Interrupts& interrupts);
+// conda: CUFIT_CONDA, CONDA_EXE (a shell where conda is a function), conda, mamba or micromamba of
+// PATH, MAMBA_EXE. pixi: CUFIT_PIXI, then PATH. Error{not_found} says how to go on.
+Result<Installer> find_conda(const Host& host, Interrupts& interrupts);
+Result<Installer> find_pixi(const Host& host, Interrupts& interrupts);
 
 // Where packages come from, beside what the installer's own configuration says. URLs go to the
 // child in its environment: they may hold passwords, and everybody can read a command line.
@@ -58,6 +66,7 @@ struct InstallRequest {
   std::string final_folder;  // where `folder` will be moved to
   IndexChoice index;
   bool show = false;  // the installer's progress goes to the terminal
+  bool in_conda = false;  // the environment is conda's: what it put there stays
 };
 
 // The interpreter inside an environment.
@@ -65,6 +74,15 @@ std::string interpreter_of(const std::string& folder);
 // An environment without packages. It can be moved (uv), or is written for `final_folder` (pip).
 Result<void> make_environment(const Installer& installer, const InstallRequest& request,
                               Interrupts& interrupts);
+// Python (and pip, where `with_pip`) from conda-forge, and nothing else: the packages come from the
+// lock. Made at `folder` and written for `final_folder`; nothing beside it is changed but the
+// tool's own cache. Error{unsupported} where the tool cannot do what is asked.
+Result<void> make_conda_environment(const Installer& tool, const InstallRequest& request,
+                                    bool with_pip, Interrupts& interrupts);
+// A conda environment holds its path in texts and in programs (up to a zero byte, which leaves room
+// for a shorter one): `from` becomes `to`, which must not be longer. Byte code that holds it is
+// removed; Python makes it again.
+Result<void> relocate(const std::string& folder, const std::string& from, const std::string& to);
 // Exactly the packages of the pylock, each by its hash.
 Result<void> install(const Installer& installer, const InstallRequest& request,
                      const formats::Pylock& lock, Interrupts& interrupts);

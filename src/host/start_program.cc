@@ -84,15 +84,28 @@ std::vector<std::string> activated_variables(const Host& host, const std::string
                                              const std::string& class_name) {
   std::vector<std::string> out;
   std::string path = k_default_path;
+  const bool conda = host.exists(env + "/conda-meta");
+  const auto replaced = [&](const std::string& name) {
+    for (const char* one :
+         {"PATH", "VIRTUAL_ENV", "PYTHONHOME", "VIRTUAL_ENV_PROMPT", "CUFIT_CLASS"})
+      if (name == one) return true;
+    return conda && (name == "CONDA_PREFIX" || name == "CONDA_DEFAULT_ENV" ||
+                     name == "CONDA_PROMPT_MODIFIER" || name == "PYTHONNOUSERSITE");
+  };
   for (const auto& [name, value] : host.variables()) {
     if (name == "PATH") path = value;
-    const bool replaced = name == "PATH" || name == "VIRTUAL_ENV" || name == "PYTHONHOME" ||
-                          name == "VIRTUAL_ENV_PROMPT" || name == "CUFIT_CLASS";
-    if (!replaced) out.push_back(name + "=" + value);
+    if (!replaced(name)) out.push_back(name + "=" + value);
   }
   out.push_back("PATH=" + env + "/bin" + (path.empty() ? "" : ":" + path));
-  out.push_back("VIRTUAL_ENV=" + env);
-  out.push_back("VIRTUAL_ENV_PROMPT=" + class_name);
+  if (conda) {
+    out.push_back("CONDA_PREFIX=" + env);
+    out.push_back("CONDA_DEFAULT_ENV=" + env);
+    // The user's own packages would come before those of the lock; a venv shuts them out.
+    out.push_back("PYTHONNOUSERSITE=1");
+  } else {
+    out.push_back("VIRTUAL_ENV=" + env);
+    out.push_back("VIRTUAL_ENV_PROMPT=" + class_name);
+  }
   out.push_back("CUFIT_CLASS=" + class_name);
   return out;
 }

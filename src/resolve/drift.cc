@@ -165,7 +165,8 @@ std::vector<PackageChange> changes_between(const formats::Pylock& lock, const ho
   const std::map<std::string, Locked> wanted = packages_of(lock, python, machine);
   std::map<std::string, std::string> have;
   for (const host::Distribution& one : env.distributions.value_or({}))
-    if (one.kind != "leftover") have[formats::normalize_name(one.name)] = one.version;
+    // What conda put there beside Python is no package of the lock's: libraries, compilers.
+    if (one.kind != "leftover" && one.kind != "conda-meta") have[formats::normalize_name(one.name)] = one.version;
   std::vector<PackageChange> out;
   for (const auto& [name, one] : wanted) {
     const auto there = have.find(name);

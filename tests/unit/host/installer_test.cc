@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -131,6 +134,95 @@ TEST_F(InstallerTest, ASignalEndsItAndIsRemembered) {
   EXPECT_EQ(interrupts_.caught(), SIGTERM);
   const auto next = compile(uv, {}, interrupts_);  // nothing more is begun
   EXPECT_EQ(next.error().code, Code::cancelled);
+}
+
+TEST_F(InstallerTest, CondaIsFoundUnderItsNames) {
+  program("/bin/micromamba", "echo 2.3.3");
+  program("/bin/pixi", "echo pixi 0.72.0");
+  EXPECT_EQ(find_conda(host({}), interrupts_)->name(), "micromamba 2.3.3");
+  EXPECT_EQ(find_pixi(host({}), interrupts_)->name(), "pixi 0.72.0");
+  program("/bin/mamba", "echo mamba 1.5.8; echo conda 24.1.2");
+  EXPECT_EQ(find_conda(host({}), interrupts_)->name(), "mamba 1.5.8");
+  program("/bin/conda", "echo conda 25.5.1");
+  EXPECT_EQ(find_conda(host({}), interrupts_)->name(), "conda 25.5.1");
+  // A shell that set conda up knows it as a function, and the program by this variable.
+  const std::string other = program("/opt/conda", "echo conda 4.14.0");
+  EXPECT_EQ(find_conda(host({{"CONDA_EXE", other}}), interrupts_)->version, "4.14.0");
+  EXPECT_FALSE(find_conda(host({{"CUFIT_CONDA", "/no/such"}}), interrupts_));
+  const auto none = find_conda(host({{"PATH", "/nowhere"}}), interrupts_);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, Code::not_found);
+}
+
+TEST_F(InstallerTest, CondaGivesPythonAndPipWhereThereIsNoUv) {
+  const std::string log_to = " >>" + root_.at("/log");
+  Installer conda{Installer::Kind::conda,
+                  {program("/bin/conda", "echo \"$@\"" + log_to + "; mkdir -p " +
+                                             root_.at("/envs/.a.partial-1"))},
+                  "25.5.1",
+                  "conda"};
+  InstallRequest request;
+  request.folder = root_.at("/envs/.a.partial-1");
+  request.final_folder = root_.at("/envs/a");
+  request.python = "3.11";
+  request.index.offline = true;
+  const auto made = make_conda_environment(conda, request, true, interrupts_);
+  EXPECT_TRUE(made) << made.error().text();
+  EXPECT_EQ(log(), "create --yes --prefix " + request.folder +
+                       " --override-channels --channel conda-forge --no-default-packages --offline "
+                       "python=3.11 pip\n");
+  request.python = "3.13t";
+  const auto threads = make_conda_environment(conda, request, true, interrupts_);
+  ASSERT_FALSE(threads);
+  EXPECT_EQ(threads.error().code, Code::unsupported);
+}
+
+// In an environment that is conda's, what conda put there is not taken away.
+TEST_F(InstallerTest, SyncsOnlyEnvironmentsOfItsOwn) {
+  InstallRequest request;
+  request.folder = root_.at("/envs/.a.partial-1");
+  request.final_folder = root_.at("/envs/a");
+  request.pylock = "pylock.a.toml";
+  const Installer tool = uv("echo \"$1 $2 $3 site $PYTHONNOUSERSITE\" >>" + root_.at("/log"));
+  ASSERT_TRUE(install(tool, request, {}, interrupts_));
+  request.in_conda = true;
+  root_.file("/envs/.a.partial-1/bin/tool", "#!" + request.folder + "/bin/python\n");
+  ASSERT_TRUE(install(tool, request, {}, interrupts_));
+  EXPECT_EQ(log(), "pip sync pylock.a.toml site \npip install --no-deps site 1\n");
+  std::ifstream in(root_.at("/envs/.a.partial-1/bin/tool"));
+  std::string line;
+  std::getline(in, line);
+  EXPECT_EQ(line, "#!" + request.final_folder + "/bin/python");
+}
+
+TEST(Relocate, KeepsEveryOffsetOfAProgramAndNoOldPath) {
+  test::FakeRoot root;
+  const std::string from = root.at("/envs/.a.partial-1"), to = root.at("/envs/a");
+  const auto read = [&](const std::string& path) {
+    std::ifstream in(root.at(path), std::ios::binary);
+    return std::string((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  };
+  using namespace std::string_literals;
+  const std::string program = "\x7f"s + "ELF\0"s + from + "/a:" + from + "/b\0next\0"s + from;
+  const std::string script = "#!" + from + "/bin/python\n# " + from + "\n";
+  root.file("/p/program", program).file("/p/script", script).file("/p/byte.pyc", "\0"s + from);
+  root.file("/p/other", "nothing of it").mode("/p/script", 0755);
+  // A file with another link, as the cache of packages has them.
+  std::filesystem::create_hard_link(root.at("/p/script"), root.at("/cached"));
+  ASSERT_TRUE(relocate(root.at("/p"), from, to));
+  const std::string moved = read("/p/program");
+  ASSERT_EQ(moved.size(), program.size());
+  const size_t first = 5;
+  EXPECT_EQ(std::string(moved.c_str() + first), to + "/a:" + to + "/b");
+  EXPECT_EQ(moved.find("next"), program.find("next"));
+  EXPECT_EQ(std::string(moved.c_str() + program.find("next") + 5), to);
+  EXPECT_EQ(read("/p/script"), "#!" + to + "/bin/python\n# " + to + "\n");
+  EXPECT_EQ(std::filesystem::status(root.at("/p/script")).permissions(),
+            static_cast<std::filesystem::perms>(0755));
+  EXPECT_EQ(read("/cached"), script);
+  EXPECT_EQ(read("/p/other"), "nothing of it");
+  EXPECT_FALSE(std::filesystem::exists(root.at("/p/byte.pyc")));
+  EXPECT_FALSE(relocate(root.at("/p"), to, from));
 }
 
 TEST(PipRequirements, NameEachFileByItsHash) {
