@@ -205,6 +205,7 @@ class CudnnAnswers:
             device = cudnn.device(properties)
             left = [(key, self.batches(traced), {}) for key, traced in self.wanted.items()]
             out = {key: row for key, _, row in left}
+            refused = {key: [] for key in out}
             while left and time.monotonic() < deadline:
                 going = []
                 for key, batches, row in left:
@@ -218,9 +219,13 @@ class CudnnAnswers:
                         answer = cudnn.ask(device, self.benchmark, doing, Cudnn.TYPES[kind], x, w, y, *rest, *self.rules)
                         if answer is not None:
                             row[batch] = (batch, *answer)
+                        elif batch in self.wanted[key]:
+                            refused[key].append(batch)
                 left = going
-            for (way, _, numbers), row in out.items():
-                if row:
+            for key, row in out.items():
+                way, _, numbers = key
+                # What it says of larger batches is no answer for one of which it says nothing.
+                if row and min(row) < min(refused[key], default=1 << 62):
                     yield capability, way, numbers, sorted(row.values())
 
     # Asked in a process of its own: what happens there happens to no trace, and a driver that this one has begun to use knows
