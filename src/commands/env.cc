@@ -123,7 +123,21 @@ report::EnvRow env_row(const host::EnvironmentPaths& paths, const resolve::LockC
   return row;
 }
 
-void leave_user_site() { ::setenv("PYTHONNOUSERSITE", "1", 1); }
+namespace {
+constexpr const char* k_no_user_site = "PYTHONNOUSERSITE";
+}
+
+WithoutUserSite::WithoutUserSite() {
+  if (const char* value = std::getenv(k_no_user_site)) before_ = value;
+  ::setenv(k_no_user_site, "1", 1);
+}
+
+WithoutUserSite::~WithoutUserSite() {
+  if (before_)
+    ::setenv(k_no_user_site, before_->c_str(), 1);
+  else
+    ::unsetenv(k_no_user_site);
+}
 
 std::vector<checks::Finding> examine_environment(const resolve::LockClass& one,
                                                  const formats::Pylock& lock,
@@ -195,7 +209,7 @@ int run_env_check(const Arguments& arguments) {
     }
     host::Facts facts;
     if (row.state != "absent") {
-      leave_user_site();
+      const WithoutUserSite apart;
       host::ProbeOptions options;
       options.env_dirs = {paths->folder};
       facts = host::collect(host::RealHost(), options);

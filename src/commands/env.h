@@ -3,6 +3,7 @@
 // DIR/.cufit/envs. host/environments keeps them whole, host/installer fills them.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,8 +45,18 @@ Result<formats::Pylock> read_pylock(const FoundLock& found, const resolve::LockC
 report::EnvRow env_row(const host::EnvironmentPaths& paths, const resolve::LockClass& one);
 
 // Whatever the user's own site holds is not in an environment: a venv shuts it out, for conda's
-// `cufit run` sets PYTHONNOUSERSITE. The same for what is read and started from here on.
-void leave_user_site();
+// `cufit run` sets PYTHONNOUSERSITE. The same for what is read while this lives; an installer may
+// itself be in that site.
+class WithoutUserSite {
+ public:
+  WithoutUserSite();
+  ~WithoutUserSite();
+  WithoutUserSite(const WithoutUserSite&) = delete;
+  WithoutUserSite& operator=(const WithoutUserSite&) = delete;
+
+ private:
+  std::optional<std::string> before_;
+};
 
 // What the files of an environment say against the lock, and what `doctor` says of it (errors and
 // warnings about this environment only). `facts` are of collect with the environment's folder.

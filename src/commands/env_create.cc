@@ -34,8 +34,8 @@ constexpr Option k_options[] = {
 
 struct Job {
   const FoundLock& found;
-  host::Installer installer;               // of the packages
-  std::optional<host::Installer> maker;    // conda or pixi, where it makes the environment
+  host::Installer installer;             // of the packages
+  std::optional<host::Installer> maker;  // conda or pixi, where it makes the environment
   bool has_installer = false;
   host::IndexChoice index;
   resolve::Policy policy;
@@ -92,11 +92,13 @@ Result<report::EnvRow> create(const Job& job, const resolve::LockClass& one,
   if (!empty) return empty.error();
   if (Result<void> done = host::install(job.installer, request, lock, interrupts); !done)
     return done.error();
-  leave_user_site();
   host::ProbeOptions options;
   options.env_dirs = {paths.partial};
   options.driver_calls = false;  // files only: what the machine's GPU says is `env check`'s matter
-  const host::Facts facts = host::collect(host::RealHost(), options);
+  const host::Facts facts = [&] {
+    const WithoutUserSite apart;
+    return host::collect(host::RealHost(), options);
+  }();
   for (const checks::Finding& finding :
        examine_environment(one, lock, paths.partial, facts, job.policy, false)) {
     const Knowledge& knowledge = Knowledge::builtin();
@@ -114,8 +116,7 @@ Result<report::EnvRow> create(const Job& job, const resolve::LockClass& one,
   record.pylock = one.file;
   record.pylock_sha256 = one.sha256;
   record.created = host::utc_now();
-  record.installer =
-      (job.maker ? job.maker->name() + ", " : std::string()) + job.installer.name();
+  record.installer = (job.maker ? job.maker->name() + ", " : std::string()) + job.installer.name();
   if (!facts.envs.empty()) {
     record.python = facts.envs.front().python.value_or(one.python);
     record.torch = facts.envs.front().torch.version.value_or("");
@@ -173,18 +174,26 @@ Result<void> find_tools(const Arguments& arguments, Job& job, host::Interrupts& 
   const std::string tool = tool_asked(arguments, job.found.folder, file);
   using Kind = host::Installer::Kind;
   if (tool == "conda" || tool == "pixi") {
-    Result<host::Installer> maker = tool == "conda" ? host::find_conda(here, interrupts)
-                                                    : host::find_pixi(here, interrupts);
-    if (!maker) return file.empty() ? maker.error() : std::move(maker.error()).in(file);
-    job.maker = std::move(*maker);
-    if (!file.empty())
-      complain(format("the environments' Python comes from {}, as `{}` is there; `--installer uv` "
-                      "makes them without",
+    Result<host::Installer> maker =
+        tool == "conda" ? host::find_conda(here, interrupts) : host::find_pixi(here, interrupts);
+    const bool absent = !maker && maker.error().code == Code::not_found;
+    const bool given = here.variable(tool == "conda" ? "CUFIT_CONDA" : "CUFIT_PIXI").has_value();
+    if (!maker && (file.empty() || given || !absent))
+      return file.empty() ? maker.error() : std::move(maker.error()).in(file);
+    if (maker) job.maker = std::move(*maker);
+    if (!maker)
+      complain(format("{} is not found, though `{}` is there: the environments are made without it",
                       tool, file));
+    else if (!file.empty())
+      complain(
+          format("the environments' Python comes from {}, as `{}` is there; `--installer uv` "
+                 "makes them without",
+                 tool, file));
   }
-  Result<host::Installer> installer = tool == "pip"  ? host::find_pip(here, "", interrupts)
-                                      : tool.empty() ? host::find_installer(here, "", interrupts)
-                                                     : host::find_uv(here, interrupts);
+  Result<host::Installer> installer = tool == "pip" ? host::find_pip(here, "", interrupts)
+                                      : tool.empty() || (!job.maker && tool != "uv")
+                                          ? host::find_installer(here, "", interrupts)
+                                          : host::find_uv(here, interrupts);
   const bool absent = !installer && installer.error().code == Code::not_found;
   if (job.maker && absent && !here.variable("CUFIT_UV"))
     installer = host::Installer{Kind::pip, {"pip"}, "", ""};  // its own, asked for with it
@@ -203,10 +212,9 @@ int failed(const Error& error, const resolve::LockClass& one, const host::Enviro
     complain(format("{}: {}", one.name, formats::without_credentials(error.text())));
   complain(host::RealHost().exists(paths.folder) ? format("`{}` is as it was before", paths.folder)
                                                  : format("nothing is left of `{}`", paths.folder));
-  complain(
-      format("to try again: cufit env create --lock {}{} {}", shell_word(found.folder),
-             arguments.has("installer") ? " --installer " + arguments.get("installer") : "",
-             one.name));
+  complain(format("to try again: cufit env create --lock {}{} {}", shell_word(found.folder),
+                  arguments.has("installer") ? " --installer " + arguments.get("installer") : "",
+                  one.name));
   return error.code == Code::cancelled ? k_interrupted : k_failed;
 }
 

@@ -92,10 +92,10 @@ Result<std::optional<IndexLack>> index_lack(const LockJob& job, resolve::Class& 
   if (others.size() > 8) others.erase(others.begin(), others.end() - 8);
   const std::string torch = wheel.torch + (wheel.on_default_index ? "" : "+" + wheel.tag);
   IndexLack out;
-  out.error = fail(Code::not_found,
-                   format("class {}: no configured index has torch {} for Python {} on {}{}",
-                          one.name, torch, one.choice.python, platform,
-                          others.empty() ? "" : "; it has " + join(others, ", ")));
+  out.error = fail(
+      Code::not_found,
+      format("class {}: no configured index has torch {} for Python {} on {}{}", one.name, torch,
+             one.choice.python, platform, others.empty() ? "" : "; it has " + join(others, ", ")));
   out.page = std::move(heard.page);
   return std::optional<IndexLack>(std::move(out));
 }

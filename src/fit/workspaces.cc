@@ -60,8 +60,8 @@ uint32_t event_of(const StepProgram& program, size_t call) {
 
 constexpr uint64_t k_traced_batches = 3;  // of validation
 constexpr uint64_t k_most_batches = 1u << 30;
-constexpr uint64_t k_most_blocks = 4096;     // of one call
-constexpr uint64_t k_most_held = 1u << 20;   // of all calls
+constexpr uint64_t k_most_blocks = 4096;      // of one call
+constexpr uint64_t k_most_held = 1u << 20;    // of all calls
 constexpr uint64_t k_most_left = 1ull << 56;  // bytes, samples: no sum overflows
 
 // The last of the allocs side by side after a call, `before` of them left out: an operator with
@@ -184,8 +184,9 @@ class Model {
     if (count > k_most_batches || bytes > k_most_left / std::max<uint64_t>(count, 1)) return;
     const uint64_t lacking = count * numbers[1] - numbers[0];  // samples, of the last batch
     const auto share = static_cast<double>(lacking) / static_cast<double>(numbers[1]);
-    const uint64_t all =
-        count * bytes - static_cast<uint64_t>(share * static_cast<double>(bytes) + 0.5);
+    const uint64_t less =
+        std::min(static_cast<uint64_t>(share * static_cast<double>(bytes) + 0.5), bytes);
+    const uint64_t all = count * bytes - less;
     const auto hold = [&](uint64_t size) {
       if (size == 0 || ++held_ > k_most_held) return;
       add({size, size}, event, !joined);
@@ -197,7 +198,8 @@ class Model {
     if (joined)
       for (uint64_t i = k_traced_batches; i < count; i += stride) hold(i * bytes);
     else
-      for (uint64_t at = k_traced_batches * bytes; at < all && bytes != 0; at += stride * bytes)
+      for (uint64_t at = k_traced_batches * bytes; at < all && bytes != 0 && held_ <= k_most_held;
+           at += stride * bytes)
         hold(std::min(all - at, stride * bytes));
   }
 
@@ -212,7 +214,7 @@ class Model {
   const SizeAt cublas_, cublaslt_;
   std::array<bool, 2> has_cublas_{}, has_cublaslt_{};
   std::vector<uint64_t> numbers_;
-  uint64_t held_ = 0;  // blocks of batches that were not traced
+  uint64_t held_ = 0;                                     // blocks of batches that were not traced
   std::array<std::set<std::vector<uint64_t>>, 3> tried_;  // by pass
   std::vector<Workspace> out_;
 };

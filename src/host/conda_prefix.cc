@@ -5,6 +5,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -27,9 +28,10 @@ constexpr const char* k_channel = "conda-forge";
 // "3.11" of the lock; its free-threaded builds are packages of another name.
 Result<void> usual_python(const Installer& tool, const InstallRequest& request) {
   if (request.python.empty() || request.python.back() != 't') return {};
-  return fail(Code::unsupported,
-              format("{} has no Python {} that cufit can ask for: `cufit env create --installer uv`",
-                     tool.name(), request.python));
+  return fail(
+      Code::unsupported,
+      format("{} has no Python {} that cufit can ask for: `cufit env create --installer uv`",
+             tool.name(), request.python));
 }
 
 Result<void> write_file(const std::string& path, const std::string& text) {
@@ -56,9 +58,8 @@ Result<void> run_conda(const Installer& tool, const InstallRequest& request, boo
   // Else conda would note the folder in the user's ~/.conda/environments.txt.
   options.variables.emplace_back("CONDA_REGISTER_ENVS", "false");
   options.show = request.show;
-  const Result<ChildOutcome> outcome =
-      run_installer(tool, options, format("making an environment for Python {}", request.python),
-                    interrupts);
+  const Result<ChildOutcome> outcome = run_installer(
+      tool, options, format("making an environment for Python {}", request.python), interrupts);
   if (!outcome) return outcome.error();
   return relocate(request.folder, request.folder, request.final_folder);
 }
@@ -68,8 +69,9 @@ Result<void> run_conda(const Installer& tool, const InstallRequest& request, boo
 Result<void> run_pixi(const Installer& tool, const InstallRequest& request, bool with_pip,
                       Interrupts& interrupts) {
   if (request.index.offline)
-    return fail(Code::unsupported, "pixi cannot work offline: leave `--offline` out, or "
-                                   "`cufit env create --installer uv`");
+    return fail(Code::unsupported,
+                "pixi cannot work offline: leave `--offline` out, or "
+                "`cufit env create --installer uv`");
   utsname machine{};
   const bool arm = uname(&machine) == 0 && std::strcmp(machine.machine, "aarch64") == 0;
   const std::string workspace = request.folder + ".pixi";
@@ -94,13 +96,12 @@ Result<void> run_pixi(const Installer& tool, const InstallRequest& request, bool
   for (const char* word : {"install", "--manifest-path", path.c_str(), "--color", "never"})
     options.command.emplace_back(word);
   // Of a `pixi run` or `pixi shell` around this one; they say how another workspace is meant.
-  for (const char* name : {"PIXI_FROZEN", "PIXI_LOCKED", "PIXI_PROJECT_MANIFEST",
-                           "PIXI_ENVIRONMENT_NAME"})
+  for (const char* name :
+       {"PIXI_FROZEN", "PIXI_LOCKED", "PIXI_PROJECT_MANIFEST", "PIXI_ENVIRONMENT_NAME"})
     options.variables.emplace_back(name, std::nullopt);
   options.show = request.show;
-  const Result<ChildOutcome> outcome =
-      run_installer(tool, options, format("making an environment for Python {}", request.python),
-                    interrupts);
+  const Result<ChildOutcome> outcome = run_installer(
+      tool, options, format("making an environment for Python {}", request.python), interrupts);
   if (!outcome) return outcome.error();
   const std::string made = workspace + "/.pixi/envs/default";
   if (rename(made.c_str(), request.folder.c_str()) != 0)
@@ -136,7 +137,8 @@ Result<void> relocate_file(const fs::path& path, const std::string& from, const 
   if (bytes.find('\0') != std::string::npos) {
     replace_padded(bytes, from, to);
   } else {
-    for (size_t at = bytes.find(from); at != std::string::npos; at = bytes.find(from, at + to.size()))
+    for (size_t at = bytes.find(from); at != std::string::npos;
+         at = bytes.find(from, at + to.size()))
       bytes.replace(at, from.size(), to);
   }
   // A new file: another link of the old one may lie in the tool's cache.
@@ -172,6 +174,7 @@ Result<Installer> find_conda(const Host& host, Interrupts& interrupts) {
     if (!tool.version.empty()) return tool;
   }
   if (!given.empty()) return fail(Code::not_found, format("CUFIT_CONDA: {}", why));
+  if (!why.empty()) return fail(Code::io, format("conda cannot be used: {}", why));
   return fail(Code::not_found,
               "conda is not found: install it, name it by CUFIT_CONDA, or make the environments by "
               "uv: `cufit env create --installer uv`");
@@ -187,6 +190,7 @@ Result<Installer> find_pixi(const Host& host, Interrupts& interrupts) {
     if (!tool.version.empty()) return tool;
   }
   if (!given.empty()) return fail(Code::not_found, format("CUFIT_PIXI: {}", why));
+  if (!why.empty()) return fail(Code::io, format("pixi cannot be used: {}", why));
   return fail(Code::not_found,
               "pixi is not found: install it, name it by CUFIT_PIXI, or make the environments by "
               "uv: `cufit env create --installer uv`");
@@ -200,8 +204,7 @@ Result<void> make_conda_environment(const Installer& tool, const InstallRequest&
 }
 
 Result<void> relocate(const std::string& folder, const std::string& from, const std::string& to) {
-  if (to.size() > from.size())
-    return fail(Code::io, format("`{}` is longer than `{}`", to, from));
+  if (to.size() > from.size()) return fail(Code::io, format("`{}` is longer than `{}`", to, from));
   std::vector<fs::path> files;
   std::error_code error;
   for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;

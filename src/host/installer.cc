@@ -34,8 +34,8 @@ std::string version_in(std::string_view text, std::string_view program) {
   // micromamba and mamba 2 say the number alone, mamba 1 its own name.
   if (program == "conda" && words.size() == 1 && parse_version(words[0]))
     return std::string(words[0]);
-  const bool named = !words.empty() && (words[0] == program ||
-                                        (program == "conda" && words[0] == "mamba"));
+  const bool named =
+      !words.empty() && (words[0] == program || (program == "conda" && words[0] == "mamba"));
   if (words.size() < 2 || !named || !parse_version(words[1])) return {};
   return std::string(words[1]);
 }
@@ -124,8 +124,8 @@ std::string machine() {
 
 }  // namespace
 
-Installer ask_installer(Installer::Kind kind, std::vector<std::string> command, Interrupts& interrupts,
-              std::string& why) {
+Installer ask_installer(Installer::Kind kind, std::vector<std::string> command,
+                        Interrupts& interrupts, std::string& why) {
   Installer out{kind, std::move(command), {}, {}};
   ChildOptions options;
   options.command = out.command;
@@ -210,7 +210,8 @@ Result<Installer> find_pip(const Host& host, const std::string& python, Interrup
   const std::string interpreter = python.empty() ? program_in_path(host, "python3") : python;
   std::string why;
   if (!interpreter.empty()) {
-    Installer pip = ask_installer(Installer::Kind::pip, {interpreter, "-m", "pip"}, interrupts, why);
+    Installer pip =
+        ask_installer(Installer::Kind::pip, {interpreter, "-m", "pip"}, interrupts, why);
     if (!pip.version.empty()) return pip;
   }
   return fail(Code::not_found, "pip is not found: `python3 -m ensurepip`, or `--installer uv`");

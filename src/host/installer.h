@@ -65,7 +65,7 @@ struct InstallRequest {
   std::string pylock;        // path
   std::string final_folder;  // where `folder` will be moved to
   IndexChoice index;
-  bool show = false;  // the installer's progress goes to the terminal
+  bool show = false;      // the installer's progress goes to the terminal
   bool in_conda = false;  // the environment is conda's: what it put there stays
 };
 

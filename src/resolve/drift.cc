@@ -164,9 +164,14 @@ std::vector<PackageChange> changes_between(const formats::Pylock& lock, const ho
                                            const std::string& python, const std::string& machine) {
   const std::map<std::string, Locked> wanted = packages_of(lock, python, machine);
   std::map<std::string, std::string> have;
-  for (const host::Distribution& one : env.distributions.value_or({}))
-    // What conda put there beside Python is no package of the lock's: libraries, compilers.
-    if (one.kind != "leftover" && one.kind != "conda-meta") have[formats::normalize_name(one.name)] = one.version;
+  // What conda put there beside Python is no package of the lock's: libraries, what its pip needs.
+  std::set<std::string> by_conda;
+  for (const host::Distribution& one : env.distributions.value_or({})) {
+    const std::string name = formats::normalize_name(one.name);
+    const bool record = one.kind == "conda-meta";
+    if (record || one.installer == "conda") by_conda.insert(name);
+    if (!record && one.kind != "leftover") have[name] = one.version;
+  }
   std::vector<PackageChange> out;
   for (const auto& [name, one] : wanted) {
     const auto there = have.find(name);
@@ -176,7 +181,8 @@ std::vector<PackageChange> changes_between(const formats::Pylock& lock, const ho
       out.push_back({name, one.version, there->second});
   }
   for (const auto& [name, version] : have)
-    if (wanted.count(name) == 0 && !is_installer(name)) out.push_back({name, "", version});
+    if (wanted.count(name) == 0 && by_conda.count(name) == 0 && !is_installer(name))
+      out.push_back({name, "", version});
   return out;
 }
 

@@ -164,11 +164,18 @@ def check_after_steps(space, folder):
     assert ends == [space["SEEN"]], ends
 
 
-# The trace ends while the program stands in the first line of the loop in `train`, in its second round.
+# Whether `train` of PROGRAM stands in its loop and the lines below `if` are in it: what of them would be run.
 PROGRAM = """
-class Model:
+import contextlib
+
+class Module:
+    training = True
+
     def eval(self):
         log.append("eval")
+
+    def train(self):
+        log.append("train")
 
 class Trained:
     def step(self):
@@ -177,98 +184,250 @@ class Trained:
 
 class Run:
     def check(self):
+        self.inner()
+
+    def inner(self):
         model.eval()
 
-def evaluate():
+    def fit(self):
+        model.eval()
+        self.back()
+
+    def back(self):
+        Trained().backward()
+
+def no_grad():
+    return contextlib.nullcontext()
+
+torch = type("torch", (), {"no_grad": staticmethod(no_grad)})
+
+def evaluate(value=1):
     model.eval()
+    model.train()
+    return value
 
 def validate():
     return evaluate()
+
+def without_gradients(function):
+    def decorate_context():
+        return function()
+    decorate_context.__wrapped__ = function
+    return decorate_context
+
+@without_gradients
+def sample():
+    log.append("sample")
+
+@without_gradients
+def trains():
+    Trained().backward()
 
 def penalty():
     model.eval()
     Trained().backward()
 
-def train(epoch, batches):
+log, every, off, debug, model, run = [], 500, 0, False, Module(), Run()
+
+def train(batches):
     for step, batch in enumerate(batches, 1):
-        if (step + 1) % 2 == 0:
-            Trained().step()
-            if step % every == 0:
-                log.append(("nested", step, epoch))
-                evaluate()
-        if step % 100 == 0:
-            log.append("prints")
-        if step > 0 and step % int(every) == 0:
-            validate()
-            if step < 100:
-                break
-            log.append("behind a break")
-        if debug and step % every == 0:
-            log.append("switched off")
-            evaluate()
-        if step % 16 == 0:
-            penalty()
-        if step % 17 == 0:
-            run.check()
-            return
-        if step % 7 == 0:
-            model.eval()
-            log.append(undefined)
-        if wanted() and step % 9 == 0:
-            log.append("asked the program")
-            evaluate()
-        if step == 7:
-            log.append("once")
-            evaluate()
-        for other in range(0):
-            if other % 2 == 0:
-                log.append("of another loop")
-                evaluate()
+        BLOCK
 
-log, every, debug, model, run, asked = [], 500, False, Model(), Run(), []
-wanted = lambda: asked.append(1) or True
+def batches_of(batches):
+    for batch in batches:
+        yield batch
 
-def main(batches):
-    for epoch in range(3):
-        train(epoch, batches)
-        if epoch % 5 == 4:
-            log.append("each fifth epoch")
-            evaluate()
-        if epoch % 1 == 0:
-            log.append("comes by itself")
-            evaluate()
+def cycle(batches):
+    for step, batch in enumerate(batches_of(batches), 1):
+        BLOCK
 """
+EVALUATED = ["eval", "train"]
+BLOCKS = [  # lines; what is run: None: nothing, else the log
+    ("if step % every == 0: evaluate()", EVALUATED),
+    ("if step % every == 0 and step > 0: validate()", EVALUATED),
+    ("if step % every == 0 and step > 100: validate()", EVALUATED),
+    ("if step % every == 0: sample()", ["sample"]),
+    ("if step % every == 0: trains()", None),
+    ("if off > 0 and step % off == 0: evaluate()", None),
+    ("if every != 500 and step % every == 0: evaluate()", None),
+    ("if step % int(every) == 0: run.check()", ["eval"]),
+    ("if step % every == 0: run.fit()", None),
+    ("if step % every == 0: penalty()", None),
+    ("if step % every == 0: model.eval(); penalty()", None),
+    ("if step % every == 0: Trained().backward(); evaluate()", None),
+    ("if step % every == 0: log.append('prints')", None),
+    ("if step == 7: evaluate()", None),
+    ("if 'ab%d' % step == 'ab500': evaluate()", None),
+    ("if debug:\n            if step % every == 0: evaluate()", None),
+    ("if not debug:\n            if step % every == 0: evaluate()", EVALUATED),
+    ("if debug: pass\n        else:\n            if step % every == 0: evaluate()", EVALUATED),
+    ("if log.append('asked'):\n            if step % every == 0: evaluate()", None),
+    ("if log.append('asked') or step % every == 0: evaluate()", EVALUATED),
+    ("if step % every == 0:\n            log.append('before'); log.append(evaluate('in')); log.append('behind')", ["before", "eval", "train"]),
+    ("if step % every == 0:\n            best = evaluate()\n            if best: break", EVALUATED),
+    ("if step % every == 0: return evaluate()", EVALUATED),
+    ("if step % every == 0:\n            with torch.no_grad(): return log.append('inner')", None),
+    ("if step % every == 0:\n            model.eval()\n            for i in range(2):\n                if i: break\n                log.append(i)\n"
+     "            model.train()\n            log.append('behind')", ["eval", 0, "train"]),
+    ("if step % every == 0:\n            with torch.no_grad(): log.append('in')\n            model.train(); log.append('behind')", ["in", "train"]),
+    ("if step % 2 == 0:\n            Trained().step()\n            if step % every == 0: evaluate()", EVALUATED),
+    ("for other in range(0):\n            if other % 2 == 0: evaluate()", None),
+    ("if step % every == 0: model.eval(); undefined()", ["eval"]),
+    ("if step % every == 0:\n            with torch.no_grad(): undefined()", "NameError: name 'undefined' is not defined"),
+]
 
 
 def check_within_epoch(space, folder):
     path = os.path.join(folder, "program.py")
-    with open(path, "w") as out:
-        out.write(PROGRAM)
-    told, failed, names = [], [], {"__name__": "program"}
 
     class Stop(Exception):
         pass
 
-    class Batches:
-        def __iter__(self):
-            yield 1
-            names["asked"].clear()  # the round so far was the program's own
-            del names["log"][:]
-            space["evaluate_within"](sys._getframe(1), lambda line: told.append(int(line.rpartition(":")[2])), lambda why, line: failed.append(why))
-            raise Stop
+    def run(function, block, changed=""):
+        import linecache
+        text = PROGRAM.replace("BLOCK", block)
+        with open(path, "w") as out:
+            out.write(text.replace("every == 0", "every == 1") if changed else text)
+        linecache.clearcache()
+        out, names = [], {"__name__": "program"}
 
-    exec(compile(PROGRAM, path, "exec"), names)
-    try:
-        names["main"](Batches())
-        assert False, "the loop was left"
-    except Stop:
+        class Batches:
+            def __iter__(self):
+                yield 1
+                names["log"].clear()  # the round so far was the program's own
+                for line, lines in space["evaluations_within"](sys._getframe(1)):
+                    assert text.split("\n")[int(line.rpartition(":")[2]) - 1].strip().startswith("if "), line
+                    try:
+                        out.append(lines())
+                    except NameError as error:
+                        out.append(str(error))
+                raise Stop
+
+        exec(compile(text, path, "exec"), names)
+        try:
+            names[function](Batches())
+            assert False, "the loop was left"
+        except Stop:
+            pass
+        return names["log"], out
+
+    for block, wanted in BLOCKS:
+        for function in ("train", "cycle"):
+            log, out = run(function, block)
+            if isinstance(wanted, str):
+                assert not out or "NameError: " + out[0] == wanted, (block, out)
+            else:
+                assert log == (wanted or []) and len(out) == (wanted is not None), (block, function, log, out)
+    _, out = run("train", "if step % every == 0: found = evaluate(3)")
+    assert out == [{"found": 3}], out
+    assert run("train", BLOCKS[0][0], changed="yes")[1] == [], "the file is another than the code's"
+
+
+# Two epochs of a program with an evaluation every 50 steps and one behind each epoch: in which order what is come to.
+LOOP = """
+def evaluate(name):
+    for batch in Batches(name):
+        model.eval()
+        forward(name)
+    return 1
+
+def hidden():
+    model.eval()
+    forward("train")
+
+def main(accumulate):
+    for epoch in range(2):
+        for i, batch in enumerate(Batches("train"), 1):
+            forward("train")
+            if i % accumulate == 0:
+                step()
+            if i % 50 == 0:
+                kept = evaluate("within")
+            if i % 70 == 0:
+                hidden()
+        evaluate("epoch")
+"""
+
+
+def check_loop(space, folder):
+    path = os.path.join(folder, "loop.py")
+    with open(path, "w") as out:
+        out.write(LOOP)
+    space["evaluate_soon"] = lambda: None
+    space["tensors_within"] = lambda torch, value: [value] if value == 1 and keeps else []
+
+    class Done(BaseException):
         pass
-    lines = PROGRAM.split("\n")
-    assert [lines[number - 1].strip() for number in told] == [
-        "if step % every == 0:", "if step > 0 and step % int(every) == 0:", "if step % 17 == 0:", "if step % 7 == 0:", "if epoch % 5 == 4:"], told
-    assert names["log"] == [("nested", 1, 0), "eval", "eval", "eval", "eval", "each fifth epoch", "eval"], names["log"]
-    assert failed == ["NameError: name 'undefined' is not defined"], failed
-    assert not names["asked"], "a condition of the program's was called"
+
+    class Loader:
+        _cufit_made = (8, "here:1")
+
+    def go(accumulate):
+        log, notes = [], []
+        file = types.SimpleNamespace(storages=0, mark=lambda mark: log.append("<%d>" % mark), note=lambda kind, what, line: notes.append((what, line)))
+        tracer = types.SimpleNamespace(file=file, allocated=0, steps=0, by_function=False, variant=None, began=time.monotonic(), phase=space["OTHER"], torch=None,
+                                       compiling=False, trained_with=8, source=lambda: "here:1", modules=[], outermost=set(),
+                                       wanted={"BATCH": None, "DEADLINE": None, "SCRATCH": ""})
+
+        def finish(reason):
+            raise Done
+
+        tracer.finish = finish
+        after = tracer.after = space["AfterSteps"](tracer)
+        after.keep_files_apart = lambda: None
+
+        class Batches:
+            def __init__(self, name):
+                self.left, self.loader = 40, Loader()
+                after.made(self, self.loader)
+
+            def __iter__(self):
+                return self
+
+            def give(self):
+                self.left -= 1
+                if self.left < 0:
+                    raise StopIteration
+                return 1
+
+            def __next__(self):
+                return after.next(self, lambda one: one.give())
+
+        def forward(name):
+            if after.began:
+                after.forward(None, name == "train")
+            log.append(name)
+
+        def step():
+            tracer.steps += 1
+            if tracer.steps >= 3 and not after.begin():
+                raise Done
+
+        class Model:
+            def eval(self):
+                pass
+
+        names = {"__name__": "loop", "Batches": Batches, "forward": forward, "step": step, "model": Model()}
+        exec(compile(LOOP, path, "exec"), names)
+        try:
+            names["main"](accumulate)
+            assert False, "the program came to its end"
+        except Done:
+            pass
+        return log, notes
+
+    audit, sys.addaudithook = sys.addaudithook, lambda hook: None
+    try:
+        for accumulate in (1, 4):
+            for keeps in (False, True):
+                train = ["train"] * accumulate
+                log, notes = go(accumulate)
+                more = ["within"] * 3 + ["<0>"] + train + ["<3>"]
+                assert log == train * 3 + ["<3>"] + more * (1 + keeps) + ["epoch"] * 3 + ["<0>"] + train, (accumulate, keeps, log)
+                assert notes == [("the evaluation that comes every so many steps was followed after the traced steps", os.path.relpath(path) + ":18"),
+                                 ("an evaluation that comes every so many steps was not followed to its end: it trains", os.path.relpath(path) + ":20")], notes
+    finally:
+        sys.addaudithook = audit
 
 
 def stand_in():
@@ -340,3 +499,5 @@ with tempfile.TemporaryDirectory() as folder:
     check_after_steps(parts("1_event_file.py", "7_after_steps.py", "7_within_epoch.py"), folder)
 with tempfile.TemporaryDirectory() as folder:
     check_within_epoch(parts("1_event_file.py", "7_within_epoch.py"), folder)
+with tempfile.TemporaryDirectory() as folder:
+    check_loop(parts("1_event_file.py", "7_after_steps.py", "7_within_epoch.py"), folder)

@@ -146,13 +146,14 @@ TEST(Workspaces, OfBatchesThatWereNotTracedAreWhatEachLeaves) {
   EXPECT_EQ(run.peak_by_program, 2u * 1024 + 512 + 5120 + 5632);
 }
 
-TEST(Workspaces, OfBatchesAreGoneWhereTheProgramTrainsOn) {
-  const auto peak = [](bool trains_on) {
+TEST(Workspaces, OfBatchesAreThereUntilTheTraceSaysThatTheyAreGone) {
+  const auto peak = [](bool gone) {
     TraceWriter out(8);
     out.alloc(512, out.site("empty", TracePhase::setup));
     out.call(out.site("kept_of_each_batch", TracePhase::validation), {44, 8, 2 * k_mib});
     out.call(out.site("joined_batches", TracePhase::validation), {44, 8, k_mib, 1});
-    out.mark(trains_on ? TraceMark::step_begins : TraceMark::step_ends);
+    if (gone) out.call(out.site("collected_gone", TracePhase::validation), {});
+    out.mark(TraceMark::step_begins);
     out.alloc(8 * k_mib, out.site("empty", TracePhase::forward));
     const StepProgram program = aligned({out}).value();
     const std::vector<SizeAt> sizes = sizes_at(program, 8).value();
@@ -175,6 +176,9 @@ TEST(Workspaces, OfBatchesNeedNumbersThatCanBe) {
   EXPECT_TRUE(held({44, 8, 0, 1}).empty());
   EXPECT_TRUE(held({1, 1u << 30, 1, 1}).empty());
   EXPECT_TRUE(held({44, 8}).empty());
+  // A batch that lacks nearly all of its samples leaves nothing, whatever it rounds to.
+  EXPECT_LE(held({1, uint64_t{1} << 56, (uint64_t{1} << 53) + 3, 1}).size(), 1u);
+  EXPECT_TRUE(held({1, uint64_t{1} << 56, (uint64_t{1} << 53) + 3}).empty());
   EXPECT_EQ(held({8, 8, 1000, 1}).size(), 1u);
   // A million batches are some thousand blocks.
   EXPECT_LE(held({8u << 20, 8, 1000, 0}).size(), 4096u);

@@ -19,6 +19,7 @@ class Tracer:
         self.shapes = {}  # the same, those of all steps
         self.shown = 0  # how deep the module stands whose arguments were taken
         self.modules = []  # names of those whose forward runs
+        self.outermost = weakref.WeakSet()  # modules that no other calls
         self.module_names = {}
         self.known = {}  # id of a module whose parameters were told
         self.inputs = set()  # numbers of the storages that hold batches
@@ -227,6 +228,8 @@ class Tracer:
     # A training step is over when each optimizer that takes part has stepped; with several (a GAN), which take part shows when
     # one steps for the second time.
     def optimizer_steps(self, number):
+        if self.after.running:
+            raise BlockEnds("it trains")
         if self.by_function:
             return
         if self.optimizers == 1:

@@ -86,6 +86,7 @@ def patch_modules(tracer):
 
     def before(module, args):
         if not tracer.modules:
+            tracer.outermost.add(module)
             if id(module) not in tracer.known:
                 tell_parameters(module)
             if tracer.steps and not module.training:

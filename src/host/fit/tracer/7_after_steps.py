@@ -24,12 +24,14 @@ class AfterSteps:
         self.left = False  # the trace ends; nothing of that is the program's doing
         self.live = weakref.WeakKeyDictionary()  # iterators that gave a batch and have more: the order in which their loaders were made
         self.own = weakref.WeakKeyDictionary()  # those made after the steps
-        self.restarted = self.within = self.again = False
+        self.restarted = self.again = False
+        self.within, self.running, self.bound = 0, False, []  # lines of the loop: how often they were run, are, what they bound
         self.given = None  # the iterator that gave the last batch
         self.more = 0
         self.batches = self.per_step = self.extra = 0  # of training: so far, for a step, that may still be given
         self.most = self.until = 0
         self.forwards = 0
+        self.told, self.kept = False, set()  # growth; the storages of the second batch by which it was seen
         self.joins = set()  # storages that an operator made which joins tensors
         self.joined = None  # of a tensor that grows with each batch: from which storage on, bytes, how to tell of the last
 
@@ -63,7 +65,7 @@ class AfterSteps:
     def next(self, iterator, real_next):
         if self.began:
             seen = self.own.get(iterator)
-            if seen is None and self.evaluate_within(iterator):
+            if seen is None and not self.extra and self.evaluate_within(iterator):
                 self.extra = self.per_step
             if self.extra and (seen is None or seen.trains):
                 self.extra -= 1
@@ -92,24 +94,43 @@ class AfterSteps:
         self.live[iterator] = getattr(loader, "_cufit_order", 0)
         return batch
 
-    # Where the loop over the batches of training ends, before it does (7_within_epoch.py).
+    # Where the loop over the batches of training ends, before it does: what comes every so many steps (7_within_epoch.py), and then a
+    # step. What those lines bound stays for that step; where these are tensors, the lines are run beside them a second time.
     def evaluate_within(self, iterator):
-        if self.within or iterator not in self.live or threading.current_thread() is not threading.main_thread():
+        if self.within > 1 or iterator not in self.live or threading.current_thread() is not threading.main_thread():
             return False
-        self.within = True
-        file, restarted, lines = self.tracer.file, self.restarted, []
-
-        def told(line):
-            lines.append(line)
-            file.note("assumed", "the evaluation that comes every so many steps was followed after the traced steps", line)
-
-        evaluate_within(
-            sys._getframe(3), told,
-            lambda why, line: file.note("assumed", "an evaluation that comes every so many steps was not followed to its end: " + why, line))
+        again, self.within = self.within == 1, self.within + 1
+        if again and not self.bound:
+            return False
+        file, restarted, seen = self.tracer.file, self.restarted, self.forwards
+        for line, run in evaluations_within(sys._getframe(3)):
+            before, problem = self.forwards, ""
+            modes = [(module, module.training) for root in list(self.tracer.outermost) for module in root.modules()]
+            depth = len(self.tracer.modules)
+            self.running = True
+            try:
+                bound = run()
+                if any(tensors_within(self.tracer.torch, value) for value in bound.values()):
+                    self.bound.append(bound)
+            except BlockEnds as end:
+                problem = str(end)
+            except (Exception, SystemExit) as error:
+                problem = "%s: %s" % (type(error).__name__, error)
+            finally:
+                self.running = False
+                del self.tracer.modules[depth:]
+            for module, training in modes:
+                module.training = training
+            if again:
+                continue
+            if problem:
+                file.note("assumed", "an evaluation that comes every so many steps was not followed to its end: " + problem, line)
+            elif self.forwards > before:
+                file.note("assumed", "the evaluation that comes every so many steps was followed after the traced steps", line)
         self.join_last()
         self.restarted = restarted  # the loop goes on for a step
         self.tracer.phase = OTHER
-        return bool(lines)
+        return self.forwards > seen
 
     # The loader of the steps: of those whose batches are on the way, the one made first.
     def training_loader(self):
@@ -140,12 +161,15 @@ class AfterSteps:
             alike = next((number for number, other in second.items() if other == size), None)
             if alike is not None:
                 tell("kept_of_each_batch", second.pop(alike))
+                self.told = True
+                self.kept.add(alike)
         gone = [size for number, size in seen.first.items() if number not in first]
         grown = {number: size - max(old for old in gone if old < size) for number, size in second.items()
                  if number in self.joins and any(old < size <= 4 * old for old in gone)}
         if grown and seen.at[2][0] - seen.at[1][0] >= max(grown.values()) // 2:
             number = max(grown, key=grown.get)
             tell("joined_batches", grown[number], 0)
+            self.told = True
             tracer.drop(number)
             self.joined = starts[2], second[number], lambda: tell("joined_batches", grown[number], 1)
 
@@ -158,6 +182,14 @@ class AfterSteps:
             if number is not None and third[number] > least:
                 self.tracer.drop(number)
             tell()
+
+    # Where the program trains on, what the batches left may be gone; else it is beside the steps.
+    def tell_gone(self):
+        tracer = self.tracer
+        if self.told and not any(tracer.there(number, number + 1) for number in self.kept):
+            tracer.file.call(tracer.file.site("collected_gone", "", tracer.source(), VALIDATION), [])
+            self.told = False
+            self.kept.clear()
 
     # -- beginning and end
 
@@ -196,6 +228,8 @@ class AfterSteps:
         late = time.monotonic() > self.until or tracer.file.storages > self.most
         if late and not self.again and not (starts and self.restarted):
             tracer.file.note("assumed", "what follows the traced steps was not seen to its end; what it takes later is not in the answer", tracer.source())
+        if self.running and starts:
+            raise BlockEnds("it trains")
         if late or starts and self.again:
             self.leave()
         if not trains and tracer.phase == OTHER:
@@ -208,6 +242,7 @@ class AfterSteps:
                 if self.given is not None:
                     self.given.trains = True
             self.more += 1
+            self.tell_gone()
             tracer.file.mark(STEP_BEGINS)
             tracer.phase = FORWARD
 
@@ -217,6 +252,8 @@ class AfterSteps:
         if event == "os.mkdir" and len(args) > 1 and args[1] == 0o700 and within(os.path.abspath(os.fsdecode(args[0])), tempfile.gettempdir()):
             return  # tempfile.mkdtemp
         if event in self.CHANGES or event == "open" and self.writes(*args):
+            if self.running:
+                raise BlockEnds("it would change something outside (%s)" % event)
             self.leave()
 
     def writes(self, path, mode, flags):

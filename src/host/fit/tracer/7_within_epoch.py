@@ -1,164 +1,202 @@
 # ---- an evaluation every so many steps ---------------------------------------------------------------------------------------
 
 # `if step % 500 == 0: evaluate(model)` in the loop over the batches is not come to by a few steps. Where the loop ends for the trace,
-# the lines under such a condition are run as the program would run them at a later step, with the names that the loop has: those that
-# switch modules to evaluation or gradients off, themselves or in what they call, and that train nothing. So is a condition of the
-# loops around it (`if epoch % 5 == 0`) that does not hold in this round; one that holds is come to anyway.
-def evaluate_within(frame, told, failed):
-    innermost = True
+# the lines under such a condition that evaluate are run as the program would run them at a later step, with the names that the loop
+# has. Not those behind them (a checkpoint is saved, a value is logged), nothing that trains, and nothing under a condition that does
+# not hold: what decides stands in the source, and is read there. The source must be that of the code that runs.
+class BlockEnds(BaseException):  # programs catch Exception
+    pass
+
+
+# Yields the place of each, what it is about to run as a function, which answers with the names that it bound.
+def evaluations_within(frame):
     while frame is not None:
-        file = frame.f_code.co_filename
-        loop = loop_at(file, frame.f_lineno) if users_file(file) else None
-        if loop is not None:
-            names = {**frame.f_globals, **frame.f_locals}
-            for condition in conditions_within(loop):
-                if not (comes_later(condition.test, names, innermost) and evaluates(condition.body, names)):
-                    continue
-                source = "%s:%d" % (users_file(file), condition.lineno)
-                try:
-                    lines = compile(as_loop(condition), file, "exec", dont_inherit=True)
-                except SyntaxError:
-                    continue
-                told(source)
-                try:
-                    exec(lines, names)
-                except (Exception, SystemExit) as error:
-                    failed("%s: %s" % (type(error).__name__, error), source)
-            innermost = False
+        code = frame.f_code
+        if users_file(code.co_filename) and (code.co_name == "<module>" or not code.co_name.startswith("<")):
+            statements = loop_at(code, frame.f_lineno)
+            if statements is not None:
+                names = {**frame.f_globals, **frame.f_locals}
+                for condition in reached_later(statements, names):
+                    lines = lines_that_count(condition.body, names)
+                    if lines is not None:
+                        yield "%s:%d" % (users_file(code.co_filename), condition.lineno), block_of(lines, code.co_filename, names)
+            if not code.co_flags & 0x20:  # not a generator that hands batches on
+                return
         frame = frame.f_back
 
 
-# The innermost loop around a line, by the source as it is on disk.
-def loop_at(file, line):
+def block_of(lines, file, names):
+    import ast
+    module = ast.fix_missing_locations(ast.Module(lines, []))
+
+    def run():
+        space = dict(names)
+        exec(compile(module, file, "exec", dont_inherit=True), space)
+        return {name: value for name, value in space.items() if name != "__builtins__" and (name not in names or names[name] is not value)}
+
+    return run
+
+
+# The statements of the innermost loop around a line. None: there is none, or the file has changed since the code was read from it.
+def loop_at(code, line):
     import ast
     import linecache
     try:
-        tree = ast.parse("".join(linecache.getlines(file)))
+        text = "".join(linecache.getlines(code.co_filename))
+        tree, compiled = ast.parse(text), compile(text, code.co_filename, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError):
         return None
-    around, open_nodes = None, [tree]
-    while open_nodes:
-        node = open_nodes.pop()
-        for child in ast.iter_child_nodes(node):
+    if not any(one.co_firstlineno == code.co_firstlineno and one.co_name == code.co_name and one.co_code == code.co_code and
+               one.co_names == code.co_names for one in codes_of(compiled)):
+        return None
+    around, waiting = None, [tree]
+    while waiting:
+        for child in ast.iter_child_nodes(waiting.pop()):
             if getattr(child, "lineno", line) <= line <= getattr(child, "end_lineno", line):
                 if isinstance(child, (ast.For, ast.While)):
-                    around = child
+                    around = child.body
                 elif isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
                     around = None
-                open_nodes.append(child)
+                waiting.append(child)
     return around
 
 
-# `if`s of one round of a loop, those within others too; those of loops and functions within it are not.
-def conditions_within(loop):
+def codes_of(code):
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, type(code)):
+            yield from codes_of(constant)
+
+
+# The `if`s of a round whose condition has a remainder and else holds, under conditions that hold or have one.
+def reached_later(statements, names):
     import ast
-    waiting = list(loop.body)
-    while waiting:
-        node = waiting.pop(0)
+    for node in statements:
         if isinstance(node, ast.If):
-            yield node
-        if isinstance(node, (ast.If, ast.With, ast.Try)):
-            waiting[:0] = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
+            if counts(node.test):
+                if comes_later(node.test, names):
+                    yield node
+                    yield from reached_later(node.body, names)
+                yield from reached_later(node.orelse, names)
+            else:
+                holds = value_of(node.test, names)
+                if holds is not None:
+                    yield from reached_later(node.body if holds else node.orelse, names)
+        elif isinstance(node, (ast.With, ast.Try)):
+            yield from reached_later(node.body, names)
 
 
-# Whether a condition counts (has a remainder) and its other parts hold; `now`: though the whole may hold, too.
-def comes_later(test, names, now):
+def counts(test):
     import ast
+    return any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod) and not isinstance(part.left, (ast.Constant, ast.JoinedStr))
+               for part in ast.walk(test))
 
-    def counts(node):
-        return any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod) for part in ast.walk(node))
 
-    # Reading names changes nothing; a call may.
-    def holds(node):
-        if any(isinstance(part, (ast.Await, ast.NamedExpr)) or isinstance(part, ast.Call) and getattr(part.func, "id", "") not in ("len", "int", "min", "max", "round")
-               for part in ast.walk(node)):
-            return False
-        try:
-            return bool(eval(compile(ast.Expression(node), "<condition>", "eval", dont_inherit=True), dict(names)))
-        except Exception:
-            return False
-
-    if not counts(test):
-        return False
+# `step % 100 == 0 and step > 0 and debug`: the parts that count will hold, `step` will be greater; the others must hold now.
+def comes_later(test, names):
+    import ast
     parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
-    return all(counts(part) or compares_counts(part) or holds(part) for part in parts) and (now or not holds(test))
+    counted = {ast.dump(name) for part in ast.walk(test) if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod)
+               for name in ast.walk(part.left) if isinstance(name, (ast.Name, ast.Attribute))}
+    return all(counts(part) or isinstance(part, ast.Compare) and isinstance(part.ops[0], (ast.Gt, ast.GtE, ast.NotEq)) and
+               ast.dump(part.left) in counted or value_of(part, names) for part in parts)
 
 
-# `step > 0`, `step >= args.start`: of a counter that goes on.
-def compares_counts(part):
+# None: not to be known without calling something of the program's.
+def value_of(node, names):
     import ast
-    return (isinstance(part, ast.Compare) and len(part.ops) == 1 and isinstance(part.left, (ast.Name, ast.Attribute)) and
-            isinstance(part.ops[0], (ast.Gt, ast.GtE, ast.NotEq)))
-
-
-def evaluates(statements, names):
-    import ast
-    calls = [node for statement in statements for node in ast.walk(statement) if isinstance(node, ast.Call)]
-    methods = {call.func.attr for call in calls if isinstance(call.func, ast.Attribute)}
-    if methods & {"backward", "step"}:
-        return False
-    if "eval" in methods:
-        return True
-    used = [names_used(called(call.func, names), 3, set()) for call in calls]
-    return not any("backward" in one for one in used) and any(one & {"eval", "no_grad", "inference_mode", "decorate_context"} for one in used)
-
-
-# What `evaluate`, `self.trainer.evaluate` stand for; None: unknown.
-def called(node, names):
-    import ast
-    path = []
-    while isinstance(node, ast.Attribute):
-        path.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name) or node.id not in names:
+    known = (ast.Call, ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.expr_context, ast.cmpop, ast.boolop,
+             ast.unaryop, ast.operator, ast.Expression)
+    for part in ast.walk(node):
+        if not isinstance(part, known) or isinstance(part, ast.Call) and getattr(part.func, "id", "") not in ("len", "int", "min", "max"):
+            return None
+    try:
+        return bool(eval(compile(ast.Expression(node), "<condition>", "eval", dont_inherit=True), dict(names)))
+    except Exception:
         return None
-    found = names[node.id]
+
+
+# Up to the last statement that evaluates, and those behind it that switch back to training. None: none does, or something trains.
+def lines_that_count(statements, names):
+    import ast
+    import copy
+    statements = [statement for statement in statements if not (isinstance(statement, ast.If) and counts(statement.test))]  # a case of its own
+    marks = {id(call): used_by(call, names) for statement in statements for call in ast.walk(statement) if isinstance(call, ast.Call)}
+    if any("backward" in used for used in marks.values()):
+        return None
+    lines, end, evaluating = [], 0, False
+    for statement in statements:
+        found = [node for node in ast.walk(statement) if marks.get(id(node), set()) & {"eval", "no_grad", "inference_mode"}]
+        method = getattr(getattr(getattr(statement, "value", None), "func", None), "attr", "") if isinstance(statement, ast.Expr) else ""
+        simple = isinstance(statement, (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return))
+        if found and not simple and any(isinstance(node, (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.Await)) for node in own_nodes(statement)):
+            return None
+        if method == "train" and end:
+            lines[end:] = lines[end:] if evaluating else []  # between `model.eval()` and `model.train()`
+        if found and simple and getattr(statement, "value", None) not in found or isinstance(statement, ast.Return) and found:
+            # `log.info("%f", evaluate(model))`: the call alone.
+            lines.append(ast.copy_location(ast.Expr(copy.deepcopy(found[0])), statement))
+        else:
+            lines.append(copy.deepcopy(statement))
+        if found or method == "train" and end:
+            end = len(lines)
+            evaluating = method == "eval"
+    return lines[:end] or None
+
+
+# Of loops within the statement, `break` and `continue` are their own.
+def own_nodes(statement):
+    import ast
+    yield statement
+    for child in ast.iter_child_nodes(statement):
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            continue
+        inner = own_nodes(child)
+        loop = isinstance(statement, (ast.For, ast.While))
+        yield from (node for node in inner if not loop or not isinstance(node, (ast.Break, ast.Continue)))
+
+
+# The names of attributes and globals that a call's function uses, and the functions of the user's that it calls.
+def used_by(call, names):
+    import ast
+    function = call.func
+    out = {function.attr} if isinstance(function, ast.Attribute) else set()
+    path = []
+    while isinstance(function, ast.Attribute):
+        path.append(function.attr)
+        function = function.value
+    if not isinstance(function, ast.Name) or function.id not in names:
+        return out
+    found = names[function.id]
     for attribute in reversed(path):
         try:
             found = getattr(found, attribute, None)
         except Exception:
-            return None
-    return found
+            return out
+    return out | names_used(found, 4, set())
 
 
-# By a function of the user's and by those that it calls; of a library's, only whether it switches gradients off.
 def names_used(function, depth, seen):
+    import dis
+    import types
+    owner, out = getattr(function, "__self__", None), set()
     function = getattr(function, "__func__", function)
+    while getattr(getattr(function, "__code__", None), "co_name", "") == "decorate_context" and hasattr(function, "__wrapped__"):
+        out.add("no_grad")
+        function = function.__wrapped__
     code = getattr(function, "__code__", None)
-    if code is None or id(code) in seen:
-        return set()
+    if code is None or id(code) in seen or not users_file(code.co_filename):
+        return out
     seen.add(id(code))
-    if code.co_name == "decorate_context":
-        return {code.co_name}
-    if not users_file(code.co_filename):
-        return set()
-    waiting, used = [code], set()
-    while waiting:
-        one = waiting.pop()
-        used.update(one.co_names)
-        waiting += [constant for constant in one.co_consts if isinstance(constant, type(code))]
-    if depth:
-        space = getattr(function, "__globals__", {})
-        for name in list(used):
-            used |= names_used(space.get(name), depth - 1, seen)
-    return used
-
-
-# So that `break` and `continue` end the lines; so does `return`.
-def as_loop(condition):
-    import ast
-    import copy
-
-    class Ends(ast.NodeTransformer):
-        def visit_Return(self, node):
-            return ast.copy_location(ast.Break(), node)
-
-        def as_is(self, node):
-            return node
-
-        visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = as_is
-
-    body = [Ends().visit(copy.deepcopy(statement)) for statement in condition.body]
-    once = ast.For(ast.Name("_cufit_once", ast.Store()), ast.Tuple([ast.Constant(0)], ast.Load()), body, [], None)
-    ast.copy_location(once, condition)
-    return ast.fix_missing_locations(ast.Module([once], []))
+    space = getattr(function, "__globals__", {})
+    for one in codes_of(code):
+        out.update(one.co_names)
+        for instruction in dis.get_instructions(one) if depth else ():
+            used = None
+            if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                used = space.get(instruction.argval)
+            elif instruction.opname in ("LOAD_METHOD", "LOAD_ATTR") and owner is not None and not isinstance(owner, types.ModuleType):
+                used = getattr(type(owner), str(instruction.argval), None)
+                used = types.MethodType(used, owner) if callable(used) and hasattr(used, "__code__") else None
+            out |= names_used(used, depth - 1, seen)
+    return out
