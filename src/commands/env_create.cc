@@ -120,8 +120,8 @@ Result<report::EnvRow> create(const Job& job, const resolve::LockClass& one,
   if (!facts.envs.empty()) {
     record.python = facts.envs.front().python.value_or(one.python);
     record.torch = facts.envs.front().torch.version.value_or("");
-    if (facts.envs.front().distributions)
-      record.packages = facts.envs.front().distributions->size();
+    for (const host::Distribution& installed : facts.envs.front().distributions.value_or({}))
+      if (installed.kind != "conda-meta" && installed.installer != "conda") ++record.packages;
   }
   record.bytes = usage.bytes;
   record.shared_bytes = usage.shared_bytes;
