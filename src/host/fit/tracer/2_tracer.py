@@ -338,6 +338,7 @@ class Tracer:
     def finish(self, reason):
         if reason == ENDED and self.steps >= self.wanted["STEPS"]:
             reason = SEEN
+        self.after.left = True  # what follows is none of the program's doing
         self.file.end(reason)
         sys.stdout.flush()
         sys.stderr.flush()

@@ -198,6 +198,7 @@ class AfterSteps:
         tracer = self.tracer
         if self.began:
             if self.again or self.restarted or self.more >= self.MORE_STEPS:
+                self.left = True
                 return False
             self.rest()
             return True
