@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/version.h"
 #include "commands/settings.h"
 #include "formats/wheel_name.h"
 
@@ -52,6 +53,9 @@ std::vector<std::string> versions_for(const formats::IndexPage& page, const std:
   }
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
+  std::stable_sort(out.begin(), out.end(), [](const std::string& left, const std::string& right) {
+    return parse_version(left) < parse_version(right);  // 2.9 before 2.11
+  });
   return out;
 }
 

@@ -338,6 +338,7 @@ def hidden():
 
 def main(accumulate):
     for epoch in range(2):
+        model.train()
         for i, batch in enumerate(Batches("train"), 1):
             forward("train")
             if i % accumulate == 0:
@@ -397,6 +398,7 @@ def check_loop(space, folder):
         def forward(name):
             if after.began:
                 after.forward(None, name == "train")
+            assert model.training == (name == "train"), "an evaluation that was run ends as it began"
             log.append(name)
 
         def step():
@@ -406,10 +408,21 @@ def check_loop(space, folder):
                 raise Done
 
         class Model:
-            def eval(self):
-                pass
+            training = True
 
-        names = {"__name__": "loop", "Batches": Batches, "forward": forward, "step": step, "model": Model()}
+            def modules(self):
+                return [self]
+
+            def eval(self):
+                self.training = False
+
+            def train(self):
+                self.training = True
+
+        model = Model()
+        tracer.outermost.add(model)
+
+        names = {"__name__": "loop", "Batches": Batches, "forward": forward, "step": step, "model": model}
         exec(compile(LOOP, path, "exec"), names)
         try:
             names["main"](accumulate)
@@ -426,8 +439,8 @@ def check_loop(space, folder):
                 log, notes = go(accumulate)
                 more = ["within"] * 3 + ["<0>"] + train + ["<3>"]
                 assert log == train * 3 + ["<3>"] + more * (1 + keeps) + ["epoch"] * 3 + ["<0>"] + train, (accumulate, keeps, log)
-                assert notes == [("the evaluation that comes every so many steps was followed after the traced steps", os.path.relpath(path) + ":18"),
-                                 ("an evaluation that comes every so many steps was not followed to its end: it trains", os.path.relpath(path) + ":20")], notes
+                assert notes == [("the evaluation that comes every so many steps was followed after the traced steps", os.path.relpath(path) + ":19"),
+                                 ("an evaluation that comes every so many steps was not followed to its end: it trains", os.path.relpath(path) + ":21")], notes
     finally:
         sys.addaudithook = audit
 

@@ -9,7 +9,8 @@
 /huge/torch/     more than any page
 /private/torch/  wants user "me", password "secret"
 /moved/torch/    redirects to /simple/torch/
-/variants/torch/ 2.8.0 for Python 3.12 alone; 2.7.1, 2.7.0 and 2.0.1 in several variants, as a mirror of PyTorch's own has them
+/variants/torch/ 2.8.0 for Python 3.12 alone; 2.7.1, 2.7.0 and 2.0.1 in several variants, as a mirror of PyTorch's own has them, and a
+                 2.10.0 that nobody knows
 FILE (argument): one line per request: path, status, If-None-Match
 """
 import base64
@@ -35,7 +36,7 @@ VARIANTS = {
     "files": [{"filename": f"torch-{version}-{python}-{python}-{platform}_x86_64.whl", "url": "x.whl", "hashes": {"sha256": "00"}}
               for version, python, platform in (
                   ("2.8.0+cu128", "cp312", "manylinux_2_28"), ("2.7.1+cu118", "cp311", "manylinux_2_28"),
-                  ("2.7.1+cu126", "cp311", "manylinux_2_28"), ("2.7.0+cu128", "cp311", "manylinux_2_28"),
+                  ("2.10.0+local", "cp311", "manylinux_2_28"), ("2.7.1+cu126", "cp311", "manylinux_2_28"), ("2.7.0+cu128", "cp311", "manylinux_2_28"),
                   ("2.0.1+cu117", "cp311", "manylinux1"), ("2.0.1+cu118", "cp311", "manylinux1"))],
 }
 

@@ -26,7 +26,7 @@ class AfterSteps:
         self.own = weakref.WeakKeyDictionary()  # those made after the steps
         self.restarted = self.again = False
         self.within, self.running, self.bound = 0, False, []  # lines of the loop: how often they were run, are, what they bound
-        self.given = None  # the iterator that gave the last batch
+        self.given = None  # what is known (Seen) of the iterator that gave the last batch
         self.more = 0
         self.batches = self.per_step = self.extra = 0  # of training: so far, for a step, that may still be given
         self.most = self.until = 0

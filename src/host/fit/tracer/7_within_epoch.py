@@ -176,6 +176,8 @@ def used_by(call, names):
     return out | names_used(found, 4, set())
 
 
+# So far as the source shows: globals that are called, methods of the same object. A function under `@torch.no_grad()` is wrapped by
+# one of torch's that has this name.
 def names_used(function, depth, seen):
     import dis
     import types
