@@ -15,7 +15,7 @@ def evaluations_within(frame):
         if users_file(code.co_filename) and (code.co_name == "<module>" or not code.co_name.startswith("<")):
             statements = loop_at(code, frame.f_lineno)
             if statements is not None:
-                names = {**frame.f_globals, **frame.f_locals}
+                names = names_of(frame)
                 for condition in reached_later(statements, names):
                     lines = lines_that_count(condition.body, names)
                     if lines is not None:
@@ -23,6 +23,15 @@ def evaluations_within(frame):
             if not code.co_flags & 0x20:  # not a generator that hands batches on
                 return
         frame = frame.f_back
+
+
+# Before Python 3.13 a frame keeps the dictionary made of its variables, and with it the values that they had.
+def names_of(frame):
+    local = frame.f_locals
+    names = {**frame.f_globals, **local}
+    if frame.f_code.co_flags & 0x1 and sys.version_info < (3, 13):
+        local.clear()
+    return names
 
 
 def block_of(lines, file, names):
