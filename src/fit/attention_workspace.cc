@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fit/attention_workspace.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace cufit::fit {
@@ -8,6 +9,7 @@ namespace {
 
 constexpr uint64_t k_most = uint64_t{1} << 48;
 constexpr uint64_t k_fp32 = 4;
+constexpr uint64_t k_keys = 64, k_parts_of_all = 200;
 
 // What the tracer writes: the kernel, 8 more in backward.
 enum Kernel : uint64_t { k_flash = 8, k_efficient = 9, k_cudnn = 10 };
@@ -29,9 +31,11 @@ uint64_t product(std::initializer_list<uint64_t> numbers) {
 uint64_t blocks(uint64_t value, uint64_t of) { return (value + of - 1) / of; }
 
 // Of the memory-efficient kernel: blocks of the queries' gradient in fp32, each with 16 bytes of
-// locks; from heads of more than 128 on those of keys and values, too, where the type is narrower;
-// a value per row. To the byte what it asked for on an H200 in 337 of 342 combinations; in the five
-// others, with heads of more than 128 and many keys, it takes less.
+// locks; from heads of more than 128 on those of keys and values, too, where the type is narrower,
+// of 64 keys for each part that the keys are divided in (attention_backward.cu makes at most 200
+// parts of all pairs); a value per row. To the byte what it asked for on an H200 in 337 of 342
+// combinations; the five others have heads of more than 128 and keys that are divided, of which
+// another run there, 13 x 1 heads of 640 and 6,007 keys, is told to the byte.
 uint64_t efficient_workspace(uint64_t bytes, uint64_t pairs, uint64_t queries, uint64_t keys,
                              uint64_t size) {
   const bool narrow = bytes < k_fp32;
@@ -40,7 +44,11 @@ uint64_t efficient_workspace(uint64_t bytes, uint64_t pairs, uint64_t queries, u
   const uint64_t block = rows * columns * k_fp32 + 16;
   uint64_t own = product({pairs, blocks(queries, rows), blocks(size, columns), block}) +
                  product({pairs, queries, k_fp32});
-  if (narrow && size > 128) own += product({2, pairs, up_to(keys, 64), up_to(size, 128), k_fp32});
+  if (narrow && size > 128) {
+    const uint64_t parts = std::min(
+        blocks(keys, k_keys), std::max<uint64_t>(k_parts_of_all / std::max<uint64_t>(pairs, 1), 1));
+    own += product({2, pairs, parts * k_keys, up_to(size, 128), k_fp32});
+  }
   return own;
 }
 

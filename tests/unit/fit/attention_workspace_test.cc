@@ -38,7 +38,7 @@ TEST(AttentionWorkspace, IsWhatTheMemoryEfficientKernelAskedFor) {
         Seen{16, 5, 10, 65, 100, 56, 1640000}, Seen{16, 2, 12, 1000, 257, 56, 6297600},
         Seen{16, 1, 1, 257, 512, 80, 196656}, Seen{32, 1, 1, 130, 63, 72, 131136},
         Seen{32, 1, 1, 257, 64, 160, 295056}, Seen{16, 1, 1, 63, 128, 192, 360496},
-        Seen{16, 1, 1, 64, 257, 256, 786496}}) {
+        Seen{16, 1, 1, 64, 257, 256, 786496}, Seen{16, 13, 1, 250, 6007, 640, 72421440}}) {
     const std::array<uint64_t, 8> numbers{
         9, seen.bits, seen.batch, seen.heads, seen.queries, seen.keys, seen.size, seen.heads};
     EXPECT_EQ(attention_workspace(numbers).point,
