@@ -113,6 +113,8 @@ Result<Programs> programs_of(FitTraces& traces, std::vector<FitWarning>& warning
     }
   }
   if (!out.many.differences.empty()) warnings.push_back(difference_of(out.many));
+  if (out.many.later_steps != 0)
+    warnings.push_back({"later_batches", {{"detail", std::to_string(out.many.later_steps)}}, {}});
   if (out.many.extrapolates() && all_constant(out.many)) {
     // What was changed was not the batch size of what is trained.
     warnings.push_back({"batch_without_effect", {}, std::string(out.many.fact("batch_from"))});
@@ -320,8 +322,8 @@ int run_fit(const Arguments& arguments) {
   if (calibrates(arguments))
     if (const Result<uint64_t> batch = calibrated_batch(arguments); !batch)
       return give_up(batch.error());
-  Result<FitTraces> traces = fit_traces(
-      arguments, {pretended(card, knowledge), cudnn_devices(card, *gpus, knowledge)});
+  Result<FitTraces> traces =
+      fit_traces(arguments, {pretended(card, knowledge), cudnn_devices(card, *gpus, knowledge)});
   if (!traces && traces.error().code == Code::cancelled) return k_interrupted;
   if (!traces) return give_up(traces.error());
   if (traces->failure) return tell_failure(*traces->failure, arguments);

@@ -10,6 +10,7 @@
 
 #include "base/format.h"
 #include "base/number.h"
+#include "fit/later_batches.h"
 #include "fit/size_rules.h"
 #include "fit/trace_parts.h"
 
@@ -291,9 +292,7 @@ std::optional<StepProgram> align_steps(std::vector<Traced> traces) {
   return out;
 }
 
-}  // namespace
-
-Result<StepProgram> align(std::span<const TraceEvents> traces) {
+Result<StepProgram> align_all(std::span<const TraceEvents> traces) {
   CUFIT_TRY(sorted, sorted_traces(traces));
   std::vector<Difference> differences = differences_of(sorted);
   CudnnAnswers cudnn;
@@ -315,6 +314,17 @@ Result<StepProgram> align(std::span<const TraceEvents> traces) {
   StepProgram out = apart.back();
   out.differences = std::move(differences);
   out.apart = std::move(apart);
+  return out;
+}
+
+}  // namespace
+
+Result<StepProgram> align(std::span<const TraceEvents> traces) {
+  const std::optional<LaterSteps> later = with_later_batches(traces);
+  if (!later) return align_all(traces);
+  CUFIT_TRY(out, align_all(later->traces));
+  out.later_steps = later->steps;
+  for (StepProgram& program : out.apart) program.later_steps = later->steps;
   return out;
 }
 

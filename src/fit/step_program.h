@@ -91,14 +91,15 @@ struct StepProgram {
   std::vector<Site> sites;
   std::vector<Size> sizes;  // each once
   std::vector<StepCall> calls;
-  std::vector<uint32_t> call_numbers;                  // of sizes
-  std::vector<uint64_t> traced_sizes;                  // batches.size() for each Size
-  std::vector<Note> notes;                             // of all traces, each once
-  std::vector<formats::TraceFact> facts;               // of the first trace
-  CudnnAnswers cudnn;                                  // of all traces
-  uint32_t steps = 0;                                  // that ended
-  bool complete = false;                               // all traces have their end
-  bool after_steps_left_out = false;  // what follows the steps was not the same in the traces
+  std::vector<uint32_t> call_numbers;     // of sizes
+  std::vector<uint64_t> traced_sizes;     // batches.size() for each Size
+  std::vector<Note> notes;                // of all traces, each once
+  std::vector<formats::TraceFact> facts;  // of the first trace
+  CudnnAnswers cudnn;                     // of all traces
+  uint32_t steps = 0;                     // that ended
+  uint32_t later_steps = 0;               // of them, that were not traced
+  bool complete = false;                  // all traces have their end
+  bool after_steps_left_out = false;      // what follows the steps was not the same in the traces
   formats::TraceEnd end = formats::TraceEnd::cut_off;  // the worst of the traces
   // Not empty: the traces are of different programs or of one that does different things at
   // different batch sizes. Then `apart` has one program per trace, each for its own batch size, and
@@ -107,6 +108,7 @@ struct StepProgram {
   std::vector<StepProgram> apart;
 
   std::string_view text(uint32_t number) const { return texts[number]; }
+  uint32_t traced_steps() const { return steps - later_steps; }
   std::string_view fact(std::string_view key) const;  // empty: not said
   bool is_traced(uint64_t batch) const;
   // Whether batch sizes that were not traced can be answered.

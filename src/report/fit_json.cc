@@ -62,7 +62,7 @@ MemJson traced_json(const FitView& view) {
   out["batches"] = view.batch == 0 || view.recorded != nullptr
                        ? MemJson::array()
                        : MemJson(traced_batches(view.traced));
-  out["steps"] = view.traced.steps;
+  out["steps"] = view.traced.traced_steps();
   out["found_batch"] = size_or_null(view.found);
   out["batch_from"] = text_or_null(std::string(view.traced.fact("batch_from")));
   out["extrapolates"] = view.traced.extrapolates();

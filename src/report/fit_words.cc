@@ -162,7 +162,7 @@ std::string fit_traced_text(const FitView& view, const std::string& lang) {
     batches += (batches.empty() ? "" : label(view.knowledge, lang, "list")) + thousands(batch);
   return label(view.knowledge, lang, view.batch == 0 ? "fit.traced_once" : "fit.traced",
                {{"batches", batches},
-                {"steps", std::to_string(view.traced.steps)},
+                {"steps", std::to_string(view.traced.traced_steps())},
                 {"torch", printable(view.traced.fact("torch"))},
                 {"settings", view.settings.empty() ? label(view.knowledge, lang, "mem.default")
                                                    : printable(view.settings)}});
@@ -193,9 +193,9 @@ std::string fit_when_text(const FitView& view, const std::string& lang) {
     return label(view.knowledge, lang, key, args);
   };
   const fit::Moment& peak = view.prediction.peak;
-  std::string out = say(when_of(peak),
-                        {{"step", thousands(peak.step)},
-                         {"phase", say(format("fit.phase.{}", phase_name(peak.phase)), {})}});
+  std::string out =
+      say(when_of(peak), {{"step", thousands(peak.step)},
+                          {"phase", say(format("fit.phase.{}", phase_name(peak.phase)), {})}});
   if (!peak.op.empty()) out += say("colon", {}) + format("`{}`", printable(peak.op));
   if (!peak.module.empty()) out += say("fit.in_module", {{"module", printable(peak.module)}});
   if (!peak.source.empty()) out += say("fit.at", {{"source", printable(peak.source)}});

@@ -511,8 +511,8 @@ check_workers(space)
 with tempfile.TemporaryDirectory() as folder:
     check_saving(space, folder)
 with tempfile.TemporaryDirectory() as folder:
-    check_after_steps(parts("1_event_file.py", "7_after_steps.py", "7_within_epoch.py"), folder)
+    check_after_steps(parts("1_event_file.py", "7_after_steps.py", "7_later_batches.py", "7_within_epoch.py"), folder)
 with tempfile.TemporaryDirectory() as folder:
     check_within_epoch(parts("1_event_file.py", "7_within_epoch.py"), folder)
 with tempfile.TemporaryDirectory() as folder:
-    check_loop(parts("1_event_file.py", "7_after_steps.py", "7_within_epoch.py"), folder)
+    check_loop(parts("1_event_file.py", "7_after_steps.py", "7_later_batches.py", "7_within_epoch.py"), folder)

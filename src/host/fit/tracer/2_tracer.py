@@ -11,6 +11,7 @@ class Tracer:
         self.wanted = wanted
         self.gpu_name, self.capability, self.total = wanted["GPU"]
         self.file = EventFile(wanted["OUT"])
+        self.draws = Draws(torch)
         self.phase = SETUP
         self.steps = 0
         self.enough = wanted["STEPS"]  # an answer can rest on these

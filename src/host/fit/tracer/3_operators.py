@@ -224,9 +224,12 @@ def make_mode(tracer):
                     if count >= tracer.FAKE_EMPTY_ELEMENTS:
                         with fake:
                             return func(*args, **dict(kwargs, pin_memory=False) if kwargs.get("pin_memory") else kwargs)
+                tracer.draws.real(func)
                 return real_call(func, args, kwargs)
             if func is aten._local_scalar_dense.default:
                 return value_of(func, args[0])
+            if tensors and tracer.draws.seeded in func.tags:
+                tracer.draws.skipped(func, tensors[0], kwargs.get("generator"))
             if func in own:
                 with self, torch.no_grad():
                     return own[func](*args, **kwargs)

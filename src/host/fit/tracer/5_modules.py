@@ -67,8 +67,11 @@ def patch_modules(tracer):
     for name in dir(torch.nn.init):
         function = getattr(torch.nn.init, name)
         if name.endswith("_") and not name.startswith("_") and callable(function):
-            def skip(tensor, *args, _function=function, **kwargs):
-                return tensor if isinstance(tensor, tracer.FakeTensor) else _function(tensor, *args, **kwargs)
+            def skip(tensor, *args, _function=function, _name=name, **kwargs):
+                if not isinstance(tensor, tracer.FakeTensor):
+                    return _function(tensor, *args, **kwargs)
+                tracer.draws.skipped(_name, tensor, kwargs.get("generator"))
+                return tensor
             setattr(torch.nn.init, name, skip)
 
     def tell_parameters(module):
@@ -260,7 +263,11 @@ def patch_loaders(tracer):
         if batch_sampler is None and batch_size is not None:
             enough = batch_size * (tracer.wanted["STEPS"] + 1) * 16
             if sampler is None and not isinstance(dataset, data.IterableDataset) and 0 < length(dataset) < enough:
-                dataset = Repeated(dataset, (enough // len(dataset) + 1) * len(dataset))
+                times = enough // len(dataset) + 1
+                if shuffle is True:  # in the order of the program's own epochs
+                    sampler, shuffle = Cycled(data.RandomSampler(dataset, generator=kwargs.get("generator")), times), None
+                else:
+                    dataset = Repeated(dataset, times * len(dataset))
             elif isinstance(sampler, data.Sampler) and 0 < length(sampler) < enough:
                 sampler = Cycled(sampler, enough // len(sampler) + 1)
         for key in ("pin_memory", "persistent_workers"):

@@ -27,11 +27,13 @@ class AfterSteps:
         self.restarted = self.again = False
         self.within, self.running, self.bound = 0, False, []  # lines of the loop: how often they were run, are, what they bound
         self.given = None  # what is known (Seen) of the iterator that gave the last batch
+        self.trained = None  # the iterator behind validation
         self.more = 0
         self.batches = self.per_step = self.extra = 0  # of training: so far, for a step, that may still be given
         self.most = self.until = 0
         self.forwards = 0
         self.told, self.kept = False, set()  # growth; the storages of the second batch by which it was seen
+        self.later = LaterBatches(tracer)
         self.joins = set()  # storages that an operator made which joins tensors
         self.joined = None  # of a tensor that grows with each batch: from which storage on, bytes, how to tell of the last
 
@@ -69,7 +71,11 @@ class AfterSteps:
                 self.extra = self.per_step
             if self.extra and (seen is None or seen.trains):
                 self.extra -= 1
-                return real_next(iterator)
+                kept = self.later.left()
+                batch = real_next(iterator) if kept is None else kept
+                if seen is not None:
+                    self.later.saw(iterator, batch)
+                return batch
             if seen is None or seen.over or seen.trains:
                 raise StopIteration
             self.given = seen
@@ -92,6 +98,7 @@ class AfterSteps:
         self.batches += not self.began
         loader = iterator._cufit_loader() if hasattr(iterator, "_cufit_loader") else None
         self.live[iterator] = getattr(loader, "_cufit_order", 0)
+        self.later.saw(iterator, batch)
         return batch
 
     # Where the loop over the batches of training ends, before it does: what comes every so many steps (7_within_epoch.py), and then a
@@ -198,20 +205,22 @@ class AfterSteps:
         tracer = self.tracer
         if self.began:
             if self.again or self.restarted or self.more >= self.MORE_STEPS:
+                self.later.tell_next(self.trained, self.fetch)
                 self.left = True
                 return False
             self.rest()
             return True
         if tracer.by_function or tracer.variant is not None or not self.live:
             return False
-        self.began = True
         self.per_step = max(1, -(-self.batches // max(tracer.steps, 1)))
+        self.rest()
+        self.later.tell(list(self.live), self.per_step, self.fetch)
+        self.began = True
         now = time.monotonic()
         self.until = now + 20 + 3 * (now - tracer.began)
         if tracer.wanted["DEADLINE"]:
             self.until = min(self.until, float(tracer.wanted["DEADLINE"]) - 5)
         self.most = tracer.file.storages + max(20000, 20 * tracer.file.storages)
-        self.rest()
         evaluate_soon()
         self.keep_files_apart()
         sys.addaudithook(self.happens)
@@ -242,6 +251,7 @@ class AfterSteps:
                 self.extra = max(self.BATCHES, self.per_step)
                 if self.given is not None:
                     self.given.trains = True
+                    self.trained = next((iterator for iterator, seen in self.own.items() if seen is self.given), None)
             self.more += 1
             self.tell_gone()
             tracer.file.mark(STEP_BEGINS)
@@ -351,6 +361,7 @@ def patch_after_steps(tracer):
         real_init(self, of)
         tracer.after.made(self, of)
 
+    tracer.after.fetch = real_next
     loader.__init__ = init
     loader.__next__ = lambda self: tracer.after.next(self, real_next)
 

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fit/later_batches.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/format.h"
+#include "fit/size_by_shape.h"
+
+namespace cufit::fit {
+namespace {
+
+using formats::TraceCall;
+using formats::TraceEvent;
+using formats::TraceEventKind;
+using formats::TraceEvents;
+using formats::TraceMark;
+
+constexpr std::string_view k_given = "batch_given", k_to_come = "batch_to_come";
+constexpr size_t k_least_samples = 4;
+constexpr size_t k_most_columns = 24, k_most_sizes = 1024;  // of a step's batches
+constexpr size_t k_most_events = 400000;                    // of all steps that are added
+constexpr uint64_t k_most_step_bytes = uint64_t{1} << 44;
+// Of a step's bytes so many per mille may follow nothing.
+constexpr double k_unclear_per_mille = 20;
+
+bool is_mark(const TraceEvent& event, TraceMark mark) {
+  return event.kind == TraceEventKind::mark && event.index == static_cast<uint32_t>(mark);
+}
+
+// What an event of a step frees: the storage that was made as the so-manieth of the same step, of
+// the one before, or anything older.
+struct Freed {
+  enum class Of : uint8_t { step, step_before, older } of = Of::older;
+  uint32_t number = 0;
+  bool operator==(const Freed&) const = default;
+};
+
+struct Step {
+  size_t first = 0, last = 0;  // of events: behind its beginning, up to its end
+  uint32_t storages = 0;       // made before it
+};
+
+// One trace, what it says of batches, and its steps.
+class Trace {
+ public:
+  explicit Trace(const TraceEvents& trace) : trace_(trace) {
+    uint32_t storages = 0;
+    for (size_t i = 0; i < trace.events.size(); ++i) {
+      const TraceEvent& event = trace.events[i];
+      if (event.kind == TraceEventKind::alloc) ++storages;
+      if (event.kind == TraceEventKind::call) add_batch(trace.calls[event.index]);
+      if (is_mark(event, TraceMark::after_steps) || is_mark(event, TraceMark::micro_batch))
+        behind_ = true;
+      if (behind_) continue;
+      if (is_mark(event, TraceMark::step_begins)) begins_ = {i + 1, i + 1, storages};
+      if (!is_mark(event, TraceMark::step_ends) || begins_.first == 0) continue;
+      begins_.last = i;
+      steps_.push_back(begins_);
+      begins_ = {};
+    }
+  }
+
+  bool tells() const { return !given_.empty(); }
+
+  // Finds what the steps have in common; false: nothing is added.
+  bool learn() {
+    if (steps_.size() < k_least_samples + 1 || given_.empty()) return false;
+    const size_t each = given_.size() / steps_.size();
+    const size_t sizes = given_.front().size();
+    // More may be fetched than was trained on, but less than a step's.
+    if (each == 0 || given_.size() - each * steps_.size() > 2 || sizes * each > k_most_sizes)
+      return false;
+    std::vector<Shape> all = given_;
+    all.insert(all.end(), later_.begin(), later_.end());
+    std::vector<Shape> shapes;  // of steps
+    for (size_t i = 0; i + each <= all.size(); i += each) {
+      Shape shape;
+      for (size_t j = i; j < i + each; ++j) {
+        if (all[j].size() != sizes) return false;
+        shape.insert(shape.end(), all[j].begin(), all[j].end());
+      }
+      shapes.push_back(std::move(shape));
+    }
+    const size_t last = steps_.size() - 1;
+    std::vector<Shape> seen;
+    for (size_t i = 1; i <= last; ++i) {
+      if (!alike(i, last)) continue;
+      samples_.push_back(i);
+      seen.push_back(shapes[i]);
+    }
+    if (samples_.size() < k_least_samples || samples_[samples_.size() - 2] != last - 1 ||
+        !repeats(last))
+      return false;
+    columns_.emplace(seen, sizes);
+    if (columns_->count() == 0 || columns_->count() > k_most_columns) return false;
+    for (size_t i = steps_.size(); i < shapes.size(); ++i)
+      if (columns_->covers(shapes[i])) more_.push_back(std::move(shapes[i]));
+    return !more_.empty() && follows();
+  }
+
+  size_t more() const {
+    return std::min(more_.size(), k_most_events / std::max<size_t>(1, length()));
+  }
+
+  // Without what is told of batches, and with the first `count` of the later steps.
+  TraceEvents extended(size_t count) {
+    TraceEvents out = trace_;
+    out.events.clear();
+    out.calls.clear();
+    out.categories.clear();
+    const size_t end = steps_.empty() ? 0 : steps_.back().last + 1;
+    const uint32_t at = count == 0 ? UINT32_MAX : steps_.back().storages;
+    const auto made = count == 0 ? 0 : static_cast<uint32_t>(positions_.size());
+    const auto added = made * static_cast<uint32_t>(count);
+    for (size_t i = 0; i < trace_.events.size(); ++i) {
+      if (i == end)
+        for (size_t step = 0; step < count; ++step) add_step(more_[step], out);
+      TraceEvent event = trace_.events[i];
+      switch (event.kind) {
+        case TraceEventKind::call:
+          if (is_told(trace_.calls[event.index])) continue;
+          out.calls.push_back(trace_.calls[event.index]);
+          event.index = static_cast<uint32_t>(out.calls.size() - 1);
+          break;
+        case TraceEventKind::alloc:
+          out.categories.push_back(trace_.categories[event.index]);
+          if (i >= end) event.index += added;
+          break;
+        case TraceEventKind::free:
+          if (i >= end && event.index >= at) event.index += added;
+          break;
+        case TraceEventKind::mark:
+          break;
+      }
+      out.events.push_back(event);
+    }
+    if (end == trace_.events.size())
+      for (size_t step = 0; step < count; ++step) add_step(more_[step], out);
+    return out;
+  }
+
+ private:
+  std::string_view op_of(const TraceCall& call) const {
+    return trace_.texts[trace_.sites[call.site].op];
+  }
+  bool is_told(const TraceCall& call) const {
+    const std::string_view op = op_of(call);
+    return op == k_given || op == k_to_come;
+  }
+  void add_batch(const TraceCall& call) {
+    if (!is_told(call)) return;
+    const auto numbers = trace_.numbers_of(call);
+    (op_of(call) == k_given ? given_ : later_).emplace_back(numbers.begin(), numbers.end());
+  }
+
+  Freed freed(size_t step, const TraceEvent& event) const {
+    if (event.index >= steps_[step].storages)
+      return {Freed::Of::step, event.index - steps_[step].storages};
+    if (step > 0 && event.index >= steps_[step - 1].storages)
+      return {Freed::Of::step_before, event.index - steps_[step - 1].storages};
+    return {};
+  }
+
+  bool alike(size_t a, size_t b) const {
+    const Step &x = steps_[a], &y = steps_[b];
+    if (x.last - x.first != y.last - y.first) return false;
+    for (size_t i = 0; i < x.last - x.first; ++i) {
+      const TraceEvent &one = trace_.events[x.first + i], &other = trace_.events[y.first + i];
+      if (one.kind != other.kind) return false;
+      switch (one.kind) {
+        case TraceEventKind::alloc:
+          if (one.site != other.site) return false;
+          break;
+        case TraceEventKind::call:
+          if (one.site != other.site ||
+              trace_.calls[one.index].count != trace_.calls[other.index].count)
+            return false;
+          break;
+        case TraceEventKind::free:
+          // Whatever the first steps leave behind is freed once.
+          if (freed(a, one) != freed(b, other)) return false;
+          break;
+        case TraceEventKind::mark:
+          if (one.index != other.index) return false;
+          break;
+      }
+    }
+    return true;
+  }
+
+  // Whether a step as this one can follow itself.
+  bool repeats(size_t step) {
+    uint64_t bytes = 0;
+    for (size_t i = steps_[step].first; i < steps_[step].last; ++i) {
+      const TraceEvent& event = trace_.events[i];
+      if (event.kind == TraceEventKind::free && freed(step, event).of == Freed::Of::older)
+        return false;
+      if (event.kind != TraceEventKind::alloc) continue;
+      positions_.push_back(i);
+      bytes += std::min(event.bytes, k_most_step_bytes);
+      if (bytes > k_most_step_bytes) return false;
+    }
+    return true;
+  }
+
+  size_t length() const { return steps_.back().last - steps_.back().first; }
+
+  const TraceEvent& of_sample(size_t sample, size_t offset) const {
+    return trace_.events[steps_[samples_[sample]].first + offset];
+  }
+
+  const ShapeRule& rule_of(const std::vector<uint64_t>& numbers) {
+    const auto found = rules_.find(numbers);
+    if (found != rules_.end()) return found->second;
+    return rules_.emplace(numbers, shape_rule(*columns_, numbers)).first->second;
+  }
+
+  std::vector<uint64_t> bytes_at(size_t offset) const {
+    std::vector<uint64_t> out;
+    for (size_t i = 0; i < samples_.size(); ++i) out.push_back(of_sample(i, offset).bytes);
+    return out;
+  }
+
+  std::vector<uint64_t> numbers_at(size_t offset, uint32_t number) const {
+    std::vector<uint64_t> out;
+    for (size_t i = 0; i < samples_.size(); ++i)
+      out.push_back(trace_.numbers[trace_.calls[of_sample(i, offset).index].first + number]);
+    return out;
+  }
+
+  // Whether most of what the steps make follows their batches.
+  bool follows() {
+    double all = 0, unclear = 0;
+    for (const size_t position : positions_) {
+      const auto bytes = static_cast<double>(trace_.events[position].bytes);
+      all += bytes;
+      if (rule_of(bytes_at(position - steps_.back().first)).kind == ShapeRule::Kind::nearest)
+        unclear += bytes;
+    }
+    return unclear * 1000 <= all * k_unclear_per_mille;
+  }
+
+  void add_step(const Shape& shape, TraceEvents& out) {
+    const Step& from = steps_.back();
+    const auto before = static_cast<uint32_t>(out.categories.size());
+    const auto made = static_cast<uint32_t>(positions_.size());
+    const size_t nearest = columns_->nearest(shape);
+    out.events.push_back(
+        {0, static_cast<uint32_t>(TraceMark::step_begins), 0, TraceEventKind::mark});
+    for (size_t offset = 0; offset < length(); ++offset) {
+      TraceEvent event = trace_.events[from.first + offset];
+      switch (event.kind) {
+        case TraceEventKind::alloc: {
+          const std::vector<uint64_t> samples = bytes_at(offset);
+          out.categories.push_back(trace_.categories[event.index]);
+          event.bytes = rule_of(samples).at(*columns_, samples, shape);
+          event.index = static_cast<uint32_t>(out.categories.size() - 1);
+          break;
+        }
+        case TraceEventKind::free: {
+          const Freed what = freed(steps_.size() - 1, event);
+          event.index = (what.of == Freed::Of::step ? before : before - made) + what.number;
+          break;
+        }
+        case TraceEventKind::call:
+          event.index = add_call(offset, nearest, shape, out);
+          break;
+        case TraceEventKind::mark:
+          break;
+      }
+      out.events.push_back(event);
+    }
+    out.events.push_back({0, static_cast<uint32_t>(TraceMark::step_ends), 0, TraceEventKind::mark});
+  }
+
+  // cuDNN was asked about the convolutions of the traced steps alone.
+  uint32_t add_call(size_t offset, size_t nearest, const Shape& shape, TraceEvents& out) {
+    TraceCall call = trace_.calls[of_sample(nearest, offset).index];
+    const std::string_view op = op_of(call);
+    bool follow = !starts_with(op, "conv") && !starts_with(op, "rnn");
+    std::vector<uint64_t> numbers;
+    for (uint32_t i = 0; follow && i < call.count; ++i) {
+      const std::vector<uint64_t> samples = numbers_at(offset, i);
+      const ShapeRule& rule = rule_of(samples);
+      follow = rule.kind != ShapeRule::Kind::nearest;
+      numbers.push_back(rule.at(*columns_, samples, shape));
+    }
+    if (follow) {
+      call.first = static_cast<uint32_t>(out.numbers.size());
+      out.numbers.insert(out.numbers.end(), numbers.begin(), numbers.end());
+    }
+    out.calls.push_back(call);
+    return static_cast<uint32_t>(out.calls.size() - 1);
+  }
+
+  const TraceEvents& trace_;
+  std::vector<Shape> given_, later_;
+  std::vector<Step> steps_;
+  Step begins_;
+  bool behind_ = false;
+  std::vector<size_t> samples_;    // steps that are alike
+  std::vector<size_t> positions_;  // events of the last step that make storages
+  std::optional<ShapeColumns> columns_;
+  std::vector<Shape> more_;
+  std::map<std::vector<uint64_t>, ShapeRule> rules_;
+};
+
+}  // namespace
+
+std::optional<LaterSteps> with_later_batches(std::span<const TraceEvents> traces) {
+  std::vector<Trace> all;
+  bool tells = false;
+  for (const TraceEvents& trace : traces) {
+    all.emplace_back(trace);
+    tells = tells || all.back().tells();
+  }
+  if (!tells) return std::nullopt;
+  size_t more = SIZE_MAX;
+  for (Trace& trace : all) more = std::min(more, trace.learn() ? trace.more() : 0);
+  LaterSteps out;
+  out.steps = static_cast<uint32_t>(more);
+  for (Trace& trace : all) out.traces.push_back(trace.extended(more));
+  return out;
+}
+
+}  // namespace cufit::fit

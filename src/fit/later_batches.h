@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps over batches that the trace fetched and did not train on (7_later_batches.py). Where the
+// sizes of batches differ from step to step, what is reserved grows with each that no kept block
+// serves, over many more steps than are traced. Used by step_program.cc.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "formats/trace_events.h"
+
+namespace cufit::fit {
+
+struct LaterSteps {
+  std::vector<formats::TraceEvents> traces;  // in the order given
+  uint32_t steps = 0;                        // more than were traced, in each
+};
+
+// The same traces without what they tell of batches, and, where the sizes of all traced steps
+// follow those of their batches, with the steps behind the last traced one that the later batches
+// make: each the events of that one with the sizes that its own batches give. Nothing where no
+// trace tells of batches.
+std::optional<LaterSteps> with_later_batches(std::span<const formats::TraceEvents> traces);
+
+}  // namespace cufit::fit
