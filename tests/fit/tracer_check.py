@@ -68,11 +68,11 @@ def check_after_steps(space, folder):
     calls, marks, ends, there = [], [], [], {}
     file = types.SimpleNamespace(storages=0, mark=marks.append, site=lambda op, *rest: op, call=lambda site, numbers: calls.append((site, numbers)),
                                  note=lambda *args: None)
-    tracer = types.SimpleNamespace(file=file, allocated=0, steps=3, by_function=False, variant=None, began=time.monotonic(), phase=space["FORWARD"],
+    tracer = types.SimpleNamespace(file=file, allocated=0, steps=3, by_function=False, variant=None, began=time.monotonic(), phase=space["FORWARD"], torch=types.SimpleNamespace(Tensor=FakeTensor),
                                    compiling=False, trained_with=4, source=lambda: "here:1", finish=ends.append, drop=there.pop,
                                    there=lambda first, end: {number: size for number, size in there.items() if first <= number < end},
                                    wanted={"BATCH": None, "DEADLINE": None, "SCRATCH": folder})
-    after = space["AfterSteps"](tracer)
+    after = tracer.after = space["AfterSteps"](tracer)
 
     def make(number, size):
         assert number == file.storages
@@ -96,7 +96,9 @@ def check_after_steps(space, folder):
             return True
         return False
 
-    assert not after.begin(), "without a loader the trace ends with its steps"
+    tracer.by_function = True
+    assert not after.begin(), "a function's steps are followed by nothing"
+    tracer.by_function = False
     training, loader = Iterator(), Loader()
     after.made(training, loader)
     assert following(training) == "batch" and after.training_loader() is loader
@@ -278,6 +280,60 @@ BLOCKS = [  # lines; what is run: None: nothing, else the log
 ]
 
 
+# What stands behind loops that no DataLoader feeds, here and in the functions that called.
+BY_HAND = """
+def step():
+    here()
+    log.append("of the step")
+
+def train():
+    for i in range(2):
+        step()
+        log.append("of the loop")
+        if i % 7 == 0:
+            evaluate("counted")
+    evaluate("behind")
+
+def main():
+    for epoch in range(3):
+        train()
+        for part in range(2):
+            evaluate(part)
+        if epoch % 5 == 0:
+            evaluate("now and then")
+        Trained().step()
+    evaluate("end")
+    Trained().backward()
+"""
+
+
+def check_by_hand(space, folder):
+    path = os.path.join(folder, "by_hand.py")
+    text = PROGRAM[:PROGRAM.index("def train(batches)")] + BY_HAND
+    with open(path, "w") as out:
+        out.write(text)
+
+    class Stop(Exception):
+        pass
+
+    def here():
+        for line, run in space["evaluations_within"](sys._getframe(1), behind=True):
+            if not line.startswith(os.path.relpath(path)):  # of this file, which calls
+                break
+            lines.append(text.split("\n")[int(line.rpartition(":")[2]) - 1].strip())
+            run()
+        raise Stop
+
+    names, lines = {"__name__": "by_hand", "here": here}, []
+    exec(compile(text, path, "exec"), names)
+    try:
+        names["main"]()
+    except Stop:
+        pass
+    assert lines == ["if i % 7 == 0:", 'evaluate("behind")', "for part in range(2):", "if epoch % 5 == 0:"], lines
+    assert names["log"] == ["eval", "train"] * 5, names["log"]
+
+
 def check_within_epoch(space, folder):
     path = os.path.join(folder, "program.py")
 
@@ -367,7 +423,7 @@ def check_loop(space, folder):
     def go(accumulate):
         log, notes = [], []
         file = types.SimpleNamespace(storages=0, mark=lambda mark: log.append("<%d>" % mark), note=lambda kind, what, line: notes.append((what, line)))
-        tracer = types.SimpleNamespace(file=file, allocated=0, steps=0, by_function=False, variant=None, began=time.monotonic(), phase=space["OTHER"], torch=None,
+        tracer = types.SimpleNamespace(file=file, allocated=0, steps=0, by_function=False, variant=None, began=time.monotonic(), phase=space["OTHER"], torch=types.SimpleNamespace(Tensor=FakeTensor),
                                        compiling=False, trained_with=8, source=lambda: "here:1", modules=[], outermost=set(),
                                        wanted={"BATCH": None, "DEADLINE": None, "SCRATCH": ""})
 
@@ -514,5 +570,6 @@ with tempfile.TemporaryDirectory() as folder:
     check_after_steps(parts("1_event_file.py", "7_after_steps.py", "7_later_batches.py", "7_within_epoch.py"), folder)
 with tempfile.TemporaryDirectory() as folder:
     check_within_epoch(parts("1_event_file.py", "7_within_epoch.py"), folder)
+    check_by_hand(parts("1_event_file.py", "7_within_epoch.py"), folder)
 with tempfile.TemporaryDirectory() as folder:
     check_loop(parts("1_event_file.py", "7_after_steps.py", "7_later_batches.py", "7_within_epoch.py"), folder)

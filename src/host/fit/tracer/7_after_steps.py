@@ -21,6 +21,7 @@ class AfterSteps:
     def __init__(self, tracer):
         self.tracer = tracer
         self.began = False
+        self.by_hand = False  # no DataLoader feeds the steps: where the next would begin, the lines that evaluate are run
         self.left = False  # the trace ends; nothing of that is the program's doing
         self.live = weakref.WeakKeyDictionary()  # iterators that gave a batch and have more: the order in which their loaders were made
         self.own = weakref.WeakKeyDictionary()  # those made after the steps
@@ -28,6 +29,7 @@ class AfterSteps:
         self.within, self.running, self.bound = 0, False, []  # lines of the loop: how often they were run, are, what they bound
         self.given = None  # what is known (Seen) of the iterator that gave the last batch
         self.trained = None  # the iterator behind validation
+        self.fetch = None  # a batch, as PyTorch does
         self.more = 0
         self.batches = self.per_step = self.extra = 0  # of training: so far, for a step, that may still be given
         self.most = self.until = 0
@@ -109,8 +111,17 @@ class AfterSteps:
         again, self.within = self.within == 1, self.within + 1
         if again and not self.bound:
             return False
-        file, restarted, seen = self.tracer.file, self.restarted, self.forwards
-        for line, run in evaluations_within(sys._getframe(3)):
+        restarted, seen = self.restarted, self.forwards
+        self.run_lines(evaluations_within(sys._getframe(3)), again)
+        self.join_last()
+        self.restarted = restarted  # the loop goes on for a step
+        self.tracer.phase = OTHER
+        return self.forwards > seen
+
+    # `again`: beside what they left the first time.
+    def run_lines(self, lines, again):
+        file = self.tracer.file
+        for line, run in lines:
             before, problem = self.forwards, ""
             modes = [(module, module.training) for root in list(self.tracer.outermost) for module in root.modules()]
             depth = len(self.tracer.modules)
@@ -134,10 +145,6 @@ class AfterSteps:
                 file.note("assumed", "an evaluation that comes every so many steps was not followed to its end: " + problem, line)
             elif self.forwards > before:
                 file.note("assumed", "the evaluation that comes every so many steps was followed after the traced steps", line)
-        self.join_last()
-        self.restarted = restarted  # the loop goes on for a step
-        self.tracer.phase = OTHER
-        return self.forwards > seen
 
     # The loader of the steps: of those whose batches are on the way, the one made first.
     def training_loader(self):
@@ -210,14 +217,15 @@ class AfterSteps:
                 return False
             self.rest()
             return True
-        if tracer.by_function or tracer.variant is not None or not self.live:
+        if tracer.by_function or tracer.variant is not None or not self.live and self.batches:
             return False
+        self.by_hand = not self.live
         self.per_step = max(1, -(-self.batches // max(tracer.steps, 1)))
         self.rest()
         self.later.tell(list(self.live), self.per_step, self.fetch)
         self.began = True
         now = time.monotonic()
-        self.until = now + 20 + 3 * (now - tracer.began)
+        self.until = now + (5 if self.by_hand else 20) + 3 * (now - tracer.began)
         if tracer.wanted["DEADLINE"]:
             self.until = min(self.until, float(tracer.wanted["DEADLINE"]) - 5)
         self.most = tracer.file.storages + max(20000, 20 * tracer.file.storages)
@@ -240,6 +248,9 @@ class AfterSteps:
             tracer.file.note("assumed", "what follows the traced steps was not seen to its end; what it takes later is not in the answer", tracer.source())
         if self.running and starts:
             raise BlockEnds("it trains")
+        if starts and self.by_hand:
+            self.run_lines(evaluations_within(sys._getframe(1), behind=True), False)
+            self.leave()
         if late or starts and self.again:
             self.leave()
         if not trains and tracer.phase == OTHER:

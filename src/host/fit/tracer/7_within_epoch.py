@@ -8,20 +8,29 @@ class BlockEnds(BaseException):  # programs catch Exception
     pass
 
 
-# Yields the place of each, what it is about to run as a function, which answers with the names that it bound.
-def evaluations_within(frame):
+# Yields the place of each, what it is about to run as a function, which answers with the names that it bound. `behind`: what stands
+# behind the loop and behind those around it, too, also in the functions that called.
+def evaluations_within(frame, behind=False):
+    inside = False  # of a loop, in a frame before
     while frame is not None:
         code = frame.f_code
         if users_file(code.co_filename) and (code.co_name == "<module>" or not code.co_name.startswith("<")):
-            statements = loop_at(code, frame.f_lineno)
-            if statements is not None:
+            body, tails = around(code, frame.f_lineno, inside)
+            if body is not None or inside and tails:
                 names = names_of(frame)
-                for condition in reached_later(statements, names):
-                    lines = lines_that_count(condition.body, names)
-                    if lines is not None:
-                        yield "%s:%d" % (users_file(code.co_filename), condition.lineno), block_of(lines, code.co_filename, names)
-            if not code.co_flags & 0x20:  # not a generator that hands batches on
+                for statements in ([body] if body is not None and not inside else []) + (tails if behind else []):
+                    if statements is not body:
+                        lines = lines_that_count(statements, names)
+                        if lines is not None:
+                            yield "%s:%d" % (users_file(code.co_filename), lines[0].lineno), block_of(lines, code.co_filename, names)
+                    for condition in reached_later(statements, names):
+                        lines = lines_that_count(condition.body, names)
+                        if lines is not None:
+                            yield "%s:%d" % (users_file(code.co_filename), condition.lineno), block_of(lines, code.co_filename, names)
+            hands_on = code.co_flags & 0x20  # a generator of batches
+            if not behind and not hands_on:
                 return
+            inside = inside or body is not None and not hands_on
         frame = frame.f_back
 
 
@@ -46,28 +55,37 @@ def block_of(lines, file, names):
     return run
 
 
-# The statements of the innermost loop around a line. None: there is none, or the file has changed since the code was read from it.
-def loop_at(code, line):
+# The statements of the innermost loop around a line, and what stands behind that and what is around it; `inside`: behind the line's
+# own statement. None, and nothing: there is no loop, or the file has changed since the code was read from it.
+def around(code, line, inside):
     import ast
     import linecache
     try:
         text = "".join(linecache.getlines(code.co_filename))
         tree, compiled = ast.parse(text), compile(text, code.co_filename, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError):
-        return None
+        return None, []
     if not any(one.co_firstlineno == code.co_firstlineno and one.co_name == code.co_name and one.co_code == code.co_code and
                one.co_names == code.co_names for one in codes_of(compiled)):
-        return None
-    around, waiting = None, [tree]
-    while waiting:
-        for child in ast.iter_child_nodes(waiting.pop()):
-            if getattr(child, "lineno", line) <= line <= getattr(child, "end_lineno", line):
-                if isinstance(child, (ast.For, ast.While)):
-                    around = child.body
-                elif isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-                    around = None
-                waiting.append(child)
-    return around
+        return None, []
+    body, tails, node = None, [], tree
+    while node is not None:
+        lists = [value for _, value in ast.iter_fields(node) if isinstance(value, list) and value and isinstance(value[0], (ast.stmt, ast.ExceptHandler))]
+        found = next(((statements, at) for statements in lists for at, child in enumerate(statements) if child.lineno <= line <= child.end_lineno), None)
+        if found is None:
+            break
+        statements, at = found
+        node = statements[at]
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            body, tails = None, []
+            continue
+        if statements[at + 1:]:
+            tails.insert(0, statements[at + 1:])
+        if isinstance(node, (ast.For, ast.While)):
+            body, outside = node.body, len(tails)
+    if not inside:
+        tails = tails[len(tails) - outside:] if body is not None else []
+    return body, tails
 
 
 def codes_of(code):
