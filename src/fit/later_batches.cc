@@ -28,18 +28,14 @@ bool is_mark(const TraceEvent& event, TraceMark mark) {
   return event.kind == TraceEventKind::mark && event.index == static_cast<uint32_t>(mark);
 }
 
-// What an event of a step frees: the storage that was made as the so-manieth of the same step, of
-// the one before, or anything older.
-struct Freed {
-  enum class Of : uint8_t { step, step_before, older } of = Of::older;
-  uint32_t number = 0;
-  bool operator==(const Freed&) const = default;
-};
-
 struct Step {
   size_t first = 0, last = 0;  // of events: behind its beginning, up to its end
   uint32_t storages = 0;       // made before it
+  std::vector<size_t> acts;    // its events that free nothing
 };
+
+// When what a step makes is freed, as the last traced one shows.
+enum class FreedBy : uint8_t { nobody, step, next_step };
 
 // One trace, what it says of batches, and its steps.
 class Trace {
@@ -53,11 +49,15 @@ class Trace {
       if (is_mark(event, TraceMark::after_steps) || is_mark(event, TraceMark::micro_batch))
         behind_ = true;
       if (behind_) continue;
-      if (is_mark(event, TraceMark::step_begins)) begins_ = {i + 1, i + 1, storages};
-      if (!is_mark(event, TraceMark::step_ends) || begins_.first == 0) continue;
-      begins_.last = i;
-      steps_.push_back(begins_);
-      begins_ = {};
+      if (is_mark(event, TraceMark::step_begins)) {
+        begins_ = {i + 1, i + 1, storages, {}};
+      } else if (is_mark(event, TraceMark::step_ends) && begins_.first != 0) {
+        begins_.last = i;
+        steps_.push_back(std::move(begins_));
+        begins_ = {};
+      } else if (begins_.first != 0 && event.kind != TraceEventKind::free) {
+        begins_.acts.push_back(i);
+      }
     }
   }
 
@@ -82,21 +82,15 @@ class Trace {
       }
       shapes.push_back(std::move(shape));
     }
-    const size_t last = steps_.size() - 1;
+    if (!choose_step() || !look_at_frees()) return false;
     std::vector<Shape> seen;
-    for (size_t i = 1; i <= last; ++i) {
-      if (!alike(i, last)) continue;
-      samples_.push_back(i);
-      seen.push_back(shapes[i]);
-    }
-    if (samples_.size() < k_least_samples || samples_[samples_.size() - 2] != last - 1 ||
-        !repeats(last))
-      return false;
+    for (const size_t sample : samples_) seen.push_back(shapes[sample]);
     columns_.emplace(seen, sizes);
     if (columns_->count() == 0 || columns_->count() > k_most_columns) return false;
-    for (size_t i = steps_.size(); i < shapes.size(); ++i)
+    // In the order of the batches: traced steps behind the repeated one are repeated, too.
+    for (size_t i = step_ + 1; i < shapes.size(); ++i)
       if (columns_->covers(shapes[i])) more_.push_back(std::move(shapes[i]));
-    return !more_.empty() && follows();
+    return more_.size() >= steps_.size() - step_ && follows();
   }
 
   size_t more() const {
@@ -109,9 +103,9 @@ class Trace {
     out.events.clear();
     out.calls.clear();
     out.categories.clear();
-    const size_t end = steps_.empty() ? 0 : steps_.back().last + 1;
-    const uint32_t at = count == 0 ? UINT32_MAX : steps_.back().storages;
-    const auto made = count == 0 ? 0 : static_cast<uint32_t>(positions_.size());
+    const size_t end = count == 0 ? SIZE_MAX : steps_[step_].last + 1;
+    const uint32_t at = count == 0 ? UINT32_MAX : steps_[step_].storages;
+    const auto made = count == 0 ? 0 : static_cast<uint32_t>(made_.size());
     const auto added = made * static_cast<uint32_t>(count);
     for (size_t i = 0; i < trace_.events.size(); ++i) {
       if (i == end)
@@ -135,7 +129,7 @@ class Trace {
       }
       out.events.push_back(event);
     }
-    if (end == trace_.events.size())
+    if (end == trace_.events.size())  // nothing follows the step
       for (size_t step = 0; step < count; ++step) add_step(more_[step], out);
     return out;
   }
@@ -154,60 +148,66 @@ class Trace {
     (op_of(call) == k_given ? given_ : later_).emplace_back(numbers.begin(), numbers.end());
   }
 
-  Freed freed(size_t step, const TraceEvent& event) const {
-    if (event.index >= steps_[step].storages)
-      return {Freed::Of::step, event.index - steps_[step].storages};
-    if (step > 0 && event.index >= steps_[step - 1].storages)
-      return {Freed::Of::step_before, event.index - steps_[step - 1].storages};
-    return {};
-  }
-
+  // Whether two steps do the same; when they free what they made may differ from step to step.
   bool alike(size_t a, size_t b) const {
     const Step &x = steps_[a], &y = steps_[b];
-    if (x.last - x.first != y.last - y.first) return false;
-    for (size_t i = 0; i < x.last - x.first; ++i) {
-      const TraceEvent &one = trace_.events[x.first + i], &other = trace_.events[y.first + i];
+    if (x.acts.size() != y.acts.size()) return false;
+    for (size_t i = 0; i < x.acts.size(); ++i) {
+      const TraceEvent &one = trace_.events[x.acts[i]], &other = trace_.events[y.acts[i]];
       if (one.kind != other.kind) return false;
-      switch (one.kind) {
-        case TraceEventKind::alloc:
-          if (one.site != other.site) return false;
-          break;
-        case TraceEventKind::call:
-          if (one.site != other.site ||
-              trace_.calls[one.index].count != trace_.calls[other.index].count)
-            return false;
-          break;
-        case TraceEventKind::free:
-          // Whatever the first steps leave behind is freed once.
-          if (freed(a, one) != freed(b, other)) return false;
-          break;
-        case TraceEventKind::mark:
-          if (one.index != other.index) return false;
-          break;
-      }
+      const bool same =
+          one.kind == TraceEventKind::mark ? one.index == other.index : one.site == other.site;
+      if (!same || (one.kind == TraceEventKind::call &&
+                    trace_.calls[one.index].count != trace_.calls[other.index].count))
+        return false;
     }
     return true;
   }
 
-  // Whether a step as this one can follow itself.
-  bool repeats(size_t step) {
+  // The step that the later ones repeat: the last one like the one before it, so that it can follow
+  // itself.
+  bool choose_step() {
+    for (step_ = steps_.size() - 1; step_ > 1; --step_) {
+      if (!alike(step_ - 1, step_)) continue;
+      samples_.clear();
+      for (size_t i = 1; i < steps_.size(); ++i)
+        if (alike(i, step_)) samples_.push_back(i);
+      if (samples_.size() >= k_least_samples) return true;
+    }
+    return false;
+  }
+
+  bool look_at_frees() {
+    const Step &step = steps_[step_], &before = steps_[step_ - 1];
     uint64_t bytes = 0;
-    for (size_t i = steps_[step].first; i < steps_[step].last; ++i) {
-      const TraceEvent& event = trace_.events[i];
-      if (event.kind == TraceEventKind::free && freed(step, event).of == Freed::Of::older)
-        return false;
+    for (size_t i = 0; i < step.acts.size(); ++i) {
+      const TraceEvent& event = trace_.events[step.acts[i]];
       if (event.kind != TraceEventKind::alloc) continue;
-      positions_.push_back(i);
+      made_.push_back(i);
       bytes += std::min(event.bytes, k_most_step_bytes);
       if (bytes > k_most_step_bytes) return false;
     }
+    freed_.assign(made_.size(), FreedBy::nobody);
+    for (size_t i = step.first; i < step.last; ++i) {
+      const TraceEvent& event = trace_.events[i];
+      if (event.kind == TraceEventKind::free && event.index >= step.storages)
+        freed_[event.index - step.storages] = FreedBy::step;
+    }
+    for (size_t i = step.first; i < step.last; ++i) {
+      const TraceEvent& event = trace_.events[i];
+      if (event.kind != TraceEventKind::free || event.index >= step.storages ||
+          event.index < before.storages)
+        continue;
+      FreedBy& by = freed_[event.index - before.storages];
+      if (by == FreedBy::nobody) by = FreedBy::next_step;
+    }
     return true;
   }
 
-  size_t length() const { return steps_.back().last - steps_.back().first; }
+  size_t length() const { return steps_[step_].last - steps_[step_].first; }
 
-  const TraceEvent& of_sample(size_t sample, size_t offset) const {
-    return trace_.events[steps_[samples_[sample]].first + offset];
+  const TraceEvent& of_sample(size_t sample, size_t act) const {
+    return trace_.events[steps_[samples_[sample]].acts[act]];
   }
 
   const ShapeRule& rule_of(const std::vector<uint64_t>& numbers) {
@@ -216,72 +216,82 @@ class Trace {
     return rules_.emplace(numbers, shape_rule(*columns_, numbers)).first->second;
   }
 
-  std::vector<uint64_t> bytes_at(size_t offset) const {
+  std::vector<uint64_t> bytes_at(size_t act) const {
     std::vector<uint64_t> out;
-    for (size_t i = 0; i < samples_.size(); ++i) out.push_back(of_sample(i, offset).bytes);
+    for (size_t i = 0; i < samples_.size(); ++i) out.push_back(of_sample(i, act).bytes);
     return out;
   }
 
-  std::vector<uint64_t> numbers_at(size_t offset, uint32_t number) const {
+  std::vector<uint64_t> numbers_at(size_t act, uint32_t number) const {
     std::vector<uint64_t> out;
     for (size_t i = 0; i < samples_.size(); ++i)
-      out.push_back(trace_.numbers[trace_.calls[of_sample(i, offset).index].first + number]);
+      out.push_back(trace_.numbers[trace_.calls[of_sample(i, act).index].first + number]);
     return out;
   }
 
   // Whether most of what the steps make follows their batches.
   bool follows() {
     double all = 0, unclear = 0;
-    for (const size_t position : positions_) {
-      const auto bytes = static_cast<double>(trace_.events[position].bytes);
+    for (const size_t act : made_) {
+      const auto bytes = static_cast<double>(trace_.events[steps_[step_].acts[act]].bytes);
       all += bytes;
-      if (rule_of(bytes_at(position - steps_.back().first)).kind == ShapeRule::Kind::nearest)
-        unclear += bytes;
+      if (rule_of(bytes_at(act)).kind == ShapeRule::Kind::nearest) unclear += bytes;
     }
     return unclear * 1000 <= all * k_unclear_per_mille;
   }
 
   void add_step(const Shape& shape, TraceEvents& out) {
-    const Step& from = steps_.back();
+    const Step& from = steps_[step_];
     const auto before = static_cast<uint32_t>(out.categories.size());
-    const auto made = static_cast<uint32_t>(positions_.size());
+    const auto made = static_cast<uint32_t>(made_.size());
     const size_t nearest = columns_->nearest(shape);
+    size_t act = 0;
     out.events.push_back(
         {0, static_cast<uint32_t>(TraceMark::step_begins), 0, TraceEventKind::mark});
-    for (size_t offset = 0; offset < length(); ++offset) {
-      TraceEvent event = trace_.events[from.first + offset];
+    for (size_t i = from.first; i < from.last; ++i) {
+      TraceEvent event = trace_.events[i];
       switch (event.kind) {
         case TraceEventKind::alloc: {
-          const std::vector<uint64_t> samples = bytes_at(offset);
+          const std::vector<uint64_t> samples = bytes_at(act++);
           out.categories.push_back(trace_.categories[event.index]);
           event.bytes = rule_of(samples).at(*columns_, samples, shape);
           event.index = static_cast<uint32_t>(out.categories.size() - 1);
           break;
         }
         case TraceEventKind::free: {
-          const Freed what = freed(steps_.size() - 1, event);
-          event.index = (what.of == Freed::Of::step ? before : before - made) + what.number;
+          const bool own = event.index >= from.storages;
+          const uint32_t base = own ? from.storages : steps_[step_ - 1].storages;
+          // What is older is freed once.
+          if (event.index < base) continue;
+          const uint32_t number = event.index - base;
+          if (!own && (number >= made || freed_[number] != FreedBy::next_step)) continue;
+          event.index = (own ? before : before - made) + number;
           break;
         }
         case TraceEventKind::call:
-          event.index = add_call(offset, nearest, shape, out);
+          event.index = add_call(act++, nearest, shape, out);
           break;
         case TraceEventKind::mark:
+          ++act;
           break;
       }
       out.events.push_back(event);
     }
+    // What other steps free at another time.
+    for (uint32_t number = 0; number < made; ++number)
+      if (freed_[number] == FreedBy::nobody)
+        out.events.push_back({0, before - made + number, 0, TraceEventKind::free});
     out.events.push_back({0, static_cast<uint32_t>(TraceMark::step_ends), 0, TraceEventKind::mark});
   }
 
   // cuDNN was asked about the convolutions of the traced steps alone.
-  uint32_t add_call(size_t offset, size_t nearest, const Shape& shape, TraceEvents& out) {
-    TraceCall call = trace_.calls[of_sample(nearest, offset).index];
+  uint32_t add_call(size_t act, size_t nearest, const Shape& shape, TraceEvents& out) {
+    TraceCall call = trace_.calls[of_sample(nearest, act).index];
     const std::string_view op = op_of(call);
     bool follow = !starts_with(op, "conv") && !starts_with(op, "rnn");
     std::vector<uint64_t> numbers;
     for (uint32_t i = 0; follow && i < call.count; ++i) {
-      const std::vector<uint64_t> samples = numbers_at(offset, i);
+      const std::vector<uint64_t> samples = numbers_at(act, i);
       const ShapeRule& rule = rule_of(samples);
       follow = rule.kind != ShapeRule::Kind::nearest;
       numbers.push_back(rule.at(*columns_, samples, shape));
@@ -299,8 +309,10 @@ class Trace {
   std::vector<Step> steps_;
   Step begins_;
   bool behind_ = false;
-  std::vector<size_t> samples_;    // steps that are alike
-  std::vector<size_t> positions_;  // events of the last step that make storages
+  std::vector<size_t> samples_;  // steps that are alike
+  size_t step_ = 0;              // one of them, which the later ones repeat
+  std::vector<size_t> made_;     // acts of the last step that make storages
+  std::vector<FreedBy> freed_;   // by storage of a step
   std::optional<ShapeColumns> columns_;
   std::vector<Shape> more_;
   std::map<std::vector<uint64_t>, ShapeRule> rules_;
