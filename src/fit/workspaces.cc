@@ -9,6 +9,7 @@
 #include "fit/attention_workspace.h"
 #include "fit/conv_workspace.h"
 #include "fit/cudnn_workspace.h"
+#include "fit/fft_workspace.h"
 #include "fit/reduction_workspace.h"
 #include "fit/rnn_workspace.h"
 
@@ -107,6 +108,8 @@ class Model {
     if (op == "conv") return convolve(event, called, ConvPass::forward);
     if (op == "conv_dgrad") return convolve(event, called, ConvPass::data_gradient);
     if (op == "rnn") return recur(event, called);
+    if (op == "fft")
+      return add(fft_workspace(numbers_of(called)), event_of(program_, event), false);
     if (op == "reduce_rows")
       return add(reduction_workspace(numbers_of(called), setup_.multiprocessors),
                  event_of(program_, event), false);

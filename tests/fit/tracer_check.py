@@ -404,6 +404,8 @@ def main(accumulate):
             if i % 70 == 0:
                 hidden()
         evaluate("epoch")
+        if epoch % 3 == 2:
+            evaluate("seldom")
 """
 
 
@@ -494,9 +496,10 @@ def check_loop(space, folder):
                 train = ["train"] * accumulate
                 log, notes = go(accumulate)
                 more = ["within"] * 3 + ["<0>"] + train + ["<3>"]
-                assert log == train * 3 + ["<3>"] + more * (1 + keeps) + ["epoch"] * 3 + ["<0>"] + train, (accumulate, keeps, log)
+                assert log == train * 3 + ["<3>"] + more * (1 + keeps) + ["epoch"] * 3 + ["seldom"] * 3 + ["<0>"] + train, (accumulate, keeps, log)
                 assert notes == [("the evaluation that comes every so many steps was followed after the traced steps", os.path.relpath(path) + ":19"),
-                                 ("an evaluation that comes every so many steps was not followed to its end: it trains", os.path.relpath(path) + ":21")], notes
+                                 ("an evaluation that comes every so many steps was not followed to its end: it trains", os.path.relpath(path) + ":21"),
+                                 ("the evaluation that comes every so many steps was followed after the traced steps", os.path.relpath(path) + ":24")], notes
     finally:
         sys.addaudithook = audit
 

@@ -197,6 +197,8 @@ def make_mode(tracer):
             operands, together = args[:1], ()
         elif func is aten.native_layer_norm_backward.default:
             operands, together = args[:2], ()
+        elif func._schema.name in FFTS:
+            return fft_copies(func._schema.name, args)
         else:
             return []
         wanted = torch.contiguous_format

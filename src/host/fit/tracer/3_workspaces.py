@@ -15,6 +15,8 @@ def tell_call(tracer, func, args, kwargs, out, site):
         numbers = rows_and_columns(args[0], args[1])
         if numbers:
             tracer.file.call(tracer.file.site("reduce_rows", "", tracer.source(), tracer.phase), numbers)
+    elif name in FFTS:
+        fft(tracer, FFTS[name], args, out)
     elif name == "aten::logsumexp":  # its input less the greatest, and those
         sizes = args[0].numel(), out.numel()
         tracer.file.call(tracer.file.site("temporary", "", tracer.source(), tracer.phase), [sum(sizes) * args[0].element_size()])
@@ -38,6 +40,33 @@ def tell_call(tracer, func, args, kwargs, out, site):
             with_bias = name == "aten::addmm" and args[0].dim() == 1
             tracer.file.call(tracer.file.site("matmul_bias" if with_bias else "matmul", "", tracer.source(), tracer.phase),
                              [a.element_size() * 8, tf32, batch, a.shape[-2], b.shape[-1], a.shape[-1]])
+
+
+FFTS = {"aten::_fft_r2c": 0, "aten::_fft_c2r": 1, "aten::_fft_c2c": 2}
+
+
+def fft(tracer, kind, args, out):
+    real = out if kind == 1 else args[0]  # of the transform's whole length
+    lengths = [int(real.shape[dimension]) for dimension in args[1]]
+    count = 1
+    for length in lengths:
+        count *= length
+    bits = (out if kind == 1 else args[0]).element_size() * (4 if kind == 2 else 8)
+    if count:
+        tracer.file.call(tracer.file.site("fft", "", tracer.source(), tracer.phase), [kind, bits, int(real.numel()) // count, *lengths])
+
+
+# What a transform copies before it begins: values that are no single run of transforms, and what goes to real ones, whose values it
+# destroys (aten/src/ATen/native/cuda/SpectralOps.cpp).
+def fft_copies(name, args):
+    x = args[0]
+    bytes = x.numel() * x.element_size()
+    if FFTS[name] == 1:
+        return [bytes]
+    over = {int(dimension) % max(x.dim(), 1) for dimension in args[1]}
+    rest = sorted((d for d in range(x.dim()) if d not in over and x.shape[d] > 1), key=x.stride, reverse=True)
+    together = all(x.stride(a) == x.stride(b) * x.shape[b] for a, b in zip(rest, rest[1:]))
+    return [] if together else [bytes]
 
 
 # Beside the gradient of an embedding, which sorts its indices and sums the rows of each in parts of ten

@@ -258,6 +258,11 @@ class AfterSteps:
         if starts:
             if self.restarted:
                 self.join_last()
+                if not self.again:  # what comes every so many epochs
+                    given = self.given
+                    self.run_lines(evaluations_within(sys._getframe(1), behind=True, counted=True), False)
+                    self.join_last()
+                    self.given, tracer.phase = given, OTHER
                 self.again, self.restarted = True, False
                 self.extra = max(self.BATCHES, self.per_step)
                 if self.given is not None:

@@ -9,8 +9,8 @@ class BlockEnds(BaseException):  # programs catch Exception
 
 
 # Yields the place of each, what it is about to run as a function, which answers with the names that it bound. `behind`: what stands
-# behind the loop and behind those around it, too, also in the functions that called.
-def evaluations_within(frame, behind=False):
+# behind the loop and behind those around it, too, also in the functions that called; of that, with `counted`, what comes now and then.
+def evaluations_within(frame, behind=False, counted=False):
     inside = False  # of a loop, in a frame before
     while frame is not None:
         code = frame.f_code
@@ -18,8 +18,8 @@ def evaluations_within(frame, behind=False):
             body, tails = around(code, frame.f_lineno, inside)
             if body is not None or inside and tails:
                 names = names_of(frame)
-                for statements in ([body] if body is not None and not inside else []) + (tails if behind else []):
-                    if statements is not body:
+                for statements in ([body] if body is not None and not inside and not counted else []) + (tails if behind else []):
+                    if statements is not body and not counted:
                         lines = lines_that_count(statements, names)
                         if lines is not None:
                             yield "%s:%d" % (users_file(code.co_filename), lines[0].lineno), block_of(lines, code.co_filename, names)
