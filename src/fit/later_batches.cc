@@ -18,9 +18,12 @@ using formats::TraceMark;
 
 constexpr std::string_view k_given = "batch_given", k_to_come = "batch_to_come";
 constexpr size_t k_least_samples = 4;
+constexpr size_t k_most_samples = 64, k_most_steps = 512;
 constexpr size_t k_most_columns = 24, k_most_sizes = 1024;  // of a step's batches
 constexpr size_t k_most_events = 400000;                    // of all steps that are added
-constexpr uint64_t k_most_step_bytes = uint64_t{1} << 44;
+// A size may grow by k_furthest * k_furthest (size_by_shape.h): far below what the reader lets
+// live.
+constexpr uint64_t k_most_step_bytes = uint64_t{1} << 42;
 // Of a step's bytes so many per mille may follow nothing.
 constexpr double k_unclear_per_mille = 20;
 
@@ -74,7 +77,8 @@ class Trace {
     std::vector<Shape> all = given_;
     all.insert(all.end(), later_.begin(), later_.end());
     std::vector<Shape> shapes;  // of steps
-    for (size_t i = 0; i + each <= all.size(); i += each) {
+    for (size_t i = 0; i + each <= all.size() && shapes.size() < steps_.size() + k_most_steps;
+         i += each) {
       Shape shape;
       for (size_t j = i; j < i + each; ++j) {
         if (all[j].size() != sizes) return false;
@@ -85,7 +89,7 @@ class Trace {
     if (!choose_step() || !look_at_frees()) return false;
     std::vector<Shape> seen;
     for (const size_t sample : samples_) seen.push_back(shapes[sample]);
-    columns_.emplace(seen, sizes);
+    columns_.emplace(seen, sizes, k_most_columns);
     if (columns_->count() == 0 || columns_->count() > k_most_columns) return false;
     // In the order of the batches: traced steps behind the repeated one are repeated, too.
     for (size_t i = step_ + 1; i < shapes.size(); ++i)
@@ -167,10 +171,13 @@ class Trace {
   // The step that the later ones repeat: the last one like the one before it, so that it can follow
   // itself.
   bool choose_step() {
-    for (step_ = steps_.size() - 1; step_ > 1; --step_) {
+    const size_t last = steps_.size() - 1,
+                 least = last > k_most_samples ? last - k_most_samples : 1;
+    for (step_ = last; step_ > least; --step_) {
       if (!alike(step_ - 1, step_)) continue;
       samples_.clear();
-      for (size_t i = 1; i < steps_.size(); ++i)
+      const size_t first = std::max<size_t>(step_, k_most_samples) - k_most_samples;
+      for (size_t i = std::max<size_t>(first, 1); i <= step_; ++i)
         if (alike(i, step_)) samples_.push_back(i);
       if (samples_.size() >= k_least_samples) return true;
     }
@@ -190,7 +197,8 @@ class Trace {
     freed_.assign(made_.size(), FreedBy::nobody);
     for (size_t i = step.first; i < step.last; ++i) {
       const TraceEvent& event = trace_.events[i];
-      if (event.kind == TraceEventKind::free && event.index >= step.storages)
+      if (event.kind == TraceEventKind::free && event.index >= step.storages &&
+          event.index - step.storages < freed_.size())
         freed_[event.index - step.storages] = FreedBy::step;
     }
     for (size_t i = step.first; i < step.last; ++i) {
@@ -198,7 +206,9 @@ class Trace {
       if (event.kind != TraceEventKind::free || event.index >= step.storages ||
           event.index < before.storages)
         continue;
-      FreedBy& by = freed_[event.index - before.storages];
+      const size_t number = event.index - before.storages;
+      if (number >= freed_.size()) continue;  // made between the two
+      FreedBy& by = freed_[number];
       if (by == FreedBy::nobody) by = FreedBy::next_step;
     }
     return true;
@@ -214,6 +224,12 @@ class Trace {
     const auto found = rules_.find(numbers);
     if (found != rules_.end()) return found->second;
     return rules_.emplace(numbers, shape_rule(*columns_, numbers)).first->second;
+  }
+  // Of a call's: dimensions, flags, kinds.
+  const ShapeRule& exact_rule_of(const std::vector<uint64_t>& numbers) {
+    const auto found = exact_rules_.find(numbers);
+    if (found != exact_rules_.end()) return found->second;
+    return exact_rules_.emplace(numbers, exact_shape_rule(*columns_, numbers)).first->second;
   }
 
   std::vector<uint64_t> bytes_at(size_t act) const {
@@ -264,7 +280,8 @@ class Trace {
           // What is older is freed once.
           if (event.index < base) continue;
           const uint32_t number = event.index - base;
-          if (!own && (number >= made || freed_[number] != FreedBy::next_step)) continue;
+          if (number >= made || freed_[number] != (own ? FreedBy::step : FreedBy::next_step))
+            continue;
           event.index = (own ? before : before - made) + number;
           break;
         }
@@ -292,7 +309,7 @@ class Trace {
     std::vector<uint64_t> numbers;
     for (uint32_t i = 0; follow && i < call.count; ++i) {
       const std::vector<uint64_t> samples = numbers_at(act, i);
-      const ShapeRule& rule = rule_of(samples);
+      const ShapeRule& rule = exact_rule_of(samples);
       follow = rule.kind != ShapeRule::Kind::nearest;
       numbers.push_back(rule.at(*columns_, samples, shape));
     }
@@ -315,7 +332,7 @@ class Trace {
   std::vector<FreedBy> freed_;   // by storage of a step
   std::optional<ShapeColumns> columns_;
   std::vector<Shape> more_;
-  std::map<std::vector<uint64_t>, ShapeRule> rules_;
+  std::map<std::vector<uint64_t>, ShapeRule> rules_, exact_rules_;  // by what the samples have
 };
 
 }  // namespace

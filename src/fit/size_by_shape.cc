@@ -11,7 +11,8 @@ namespace {
 // Sizes that are rounded up lie so near a line.
 constexpr double k_near = 0.01, k_near_bytes = 512;
 constexpr double k_exact = 1e-9;
-constexpr double k_most = 0x1p48;
+constexpr double k_most = 0x1p46;
+constexpr size_t k_most_terms = 60;  // of which planes are tried
 
 struct Fit {
   double constant = 0, slope = 0, slope2 = 0;
@@ -81,14 +82,23 @@ ShapeRule of(const Fit& fit, const ShapeColumns::Term& term, const ShapeColumns:
 
 }  // namespace
 
-ShapeColumns::ShapeColumns(std::span<const Shape> shapes, size_t per_batch)
+ShapeColumns::ShapeColumns(std::span<const Shape> shapes, size_t per_batch, size_t most)
     : shapes_(shapes.begin(), shapes.end()) {
   for (size_t at = 0; !shapes_.empty() && at < shapes_.front().size(); ++at) {
     std::vector<uint64_t> values;
     for (const Shape& shape : shapes_) values.push_back(shape[at]);
     const bool varies =
         std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) != values.end();
-    if (!varies || std::find(values_.begin(), values_.end(), values) != values_.end()) continue;
+    if (!varies) {
+      constant_.push_back(at);
+      continue;
+    }
+    const auto equal = std::find(values_.begin(), values_.end(), values);
+    if (equal != values_.end()) {
+      same_.emplace_back(at, columns_[static_cast<size_t>(equal - values_.begin())]);
+      continue;
+    }
+    if (columns_.size() > most) return;
     columns_.push_back(at);
     values_.push_back(std::move(values));
   }
@@ -110,11 +120,13 @@ double ShapeColumns::value(const Term& term, size_t sample) const {
 
 bool ShapeColumns::covers(const Shape& shape) const {
   if (shapes_.empty() || shape.size() != shapes_.front().size()) return false;
-  for (size_t at = 0; at < shape.size(); ++at) {
-    const bool equal = std::all_of(shapes_.begin(), shapes_.end(), [&](const Shape& other) {
-      return other[at] == shapes_.front()[at];
-    });
-    if (equal && shape[at] != shapes_.front()[at]) return false;
+  for (const size_t at : constant_)
+    if (shape[at] != shapes_.front()[at]) return false;
+  for (const auto& [at, column] : same_)
+    if (shape[at] != shape[column]) return false;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    const uint64_t most = *std::max_element(values_[i].begin(), values_[i].end());
+    if (shape[columns_[i]] / k_furthest_shape > most) return false;
   }
   return true;
 }
@@ -145,9 +157,27 @@ uint64_t ShapeRule::at(const ShapeColumns& columns, std::span<const uint64_t> sa
   return static_cast<uint64_t>(std::clamp(std::round(out), 0.0, k_most));
 }
 
+namespace {
+
+bool are_equal(std::span<const uint64_t> samples) {
+  return std::adjacent_find(samples.begin(), samples.end(), std::not_equal_to<>()) == samples.end();
+}
+
+constexpr ShapeRule k_constant{ShapeRule::Kind::constant, 0, 0, 0, {}, {}};
+
+}  // namespace
+
+ShapeRule exact_shape_rule(const ShapeColumns& columns, std::span<const uint64_t> samples) {
+  if (are_equal(samples)) return k_constant;
+  for (const ShapeColumns::Term& term : columns.terms()) {
+    const std::optional<Fit> fit = line(columns, term, samples);
+    if (fit && fit->error < k_exact) return of(*fit, term, {});
+  }
+  return {};
+}
+
 ShapeRule shape_rule(const ShapeColumns& columns, std::span<const uint64_t> samples) {
-  if (std::adjacent_find(samples.begin(), samples.end(), std::not_equal_to<>()) == samples.end())
-    return {ShapeRule::Kind::constant, 0, 0, 0, {}, {}};
+  if (are_equal(samples)) return k_constant;
   const auto& terms = columns.terms();
   ShapeRule best;
   double least = 1;  // beyond which a number follows nothing
@@ -158,9 +188,10 @@ ShapeRule shape_rule(const ShapeColumns& columns, std::span<const uint64_t> samp
     least = fit->error;
     if (least < k_exact) return best;
   }
+  // A plane goes through any three.
+  if (samples.size() < 6 || terms.size() > k_most_terms) return best;
   for (size_t i = 0; i < terms.size(); ++i)
     for (size_t j = i + 1; j < terms.size(); ++j) {
-      if (samples.size() < 5) break;  // a plane goes through any three
       const std::optional<Fit> fit = plane(columns, terms[i], terms[j], samples);
       if (!fit || fit->error >= least / 4) continue;  // the simpler one where it is as good
       best = of(*fit, terms[i], terms[j]);

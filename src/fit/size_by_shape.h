@@ -12,15 +12,20 @@ namespace cufit::fit {
 // Of a step: the sizes of its batches' tensors, one batch after the other.
 using Shape = std::vector<uint64_t>;
 
+// No size is followed further than so many times the largest of the given steps.
+constexpr uint64_t k_furthest_shape = 4;
+
 // Sizes that differ between the given steps, each once.
 class ShapeColumns {
  public:
-  // All of one length, of which each batch has `per_batch`.
-  ShapeColumns(std::span<const Shape> shapes, size_t per_batch);
+  // All of one length, of which each batch has `per_batch`. Looks no further than one more than
+  // `most` of them.
+  ShapeColumns(std::span<const Shape> shapes, size_t per_batch, size_t most);
 
   size_t count() const { return columns_.size(); }
   size_t samples() const { return count() == 0 ? 0 : values_.front().size(); }
-  // Whether all that is equal in the given steps is the same here.
+  // Whether all that is equal in the given steps, or to another of their sizes, is so here, and
+  // nothing is much larger.
   bool covers(const Shape& shape) const;
   // Of the given steps the one whose sizes are nearest.
   size_t nearest(const Shape& shape) const;
@@ -35,7 +40,10 @@ class ShapeColumns {
 
  private:
   std::vector<Shape> shapes_;
-  std::vector<size_t> columns_;                // of a Shape
+  std::vector<size_t> columns_;   // of a Shape
+  std::vector<size_t> constant_;  // of a Shape
+  std::vector<std::pair<size_t, size_t>>
+      same_;                                   // of a Shape: a size, and the column that it equals
   std::vector<std::vector<uint64_t>> values_;  // by column, by sample
   std::vector<Term> terms_;
 };
@@ -52,7 +60,9 @@ struct ShapeRule {
               const Shape& shape) const;
 };
 
-// One number per given step.
+// One number per given step: bytes, which may be rounded up (1 %).
 ShapeRule shape_rule(const ShapeColumns& columns, std::span<const uint64_t> samples);
+// The same of numbers that a line gives as they are, or nothing does.
+ShapeRule exact_shape_rule(const ShapeColumns& columns, std::span<const uint64_t> samples);
 
 }  // namespace cufit::fit

@@ -6,6 +6,7 @@ What is on the CPU stays real (data loaders, tokenizers, random crops); what goe
 type and a storage that holds nothing. Small tensors that began as real data keep their values in a shadow on the CPU, so that
 a mask or a length can be read; any other value that the program reads is made up, and the event file says where.
 Needs torch 2.4 or later, built with CUDA or without, and nothing else."""
+import collections.abc
 import io
 import os
 import sys

@@ -231,7 +231,7 @@ def make_mode(tracer):
             if func is aten._local_scalar_dense.default:
                 return value_of(func, args[0])
             if tensors and tracer.draws.seeded in func.tags:
-                tracer.draws.skipped(func, tensors[0], kwargs.get("generator"))
+                tracer.draws.skipped(func, tensors[0], generator=kwargs.get("generator"))
             if func in own:
                 with self, torch.no_grad():
                     return own[func](*args, **kwargs)

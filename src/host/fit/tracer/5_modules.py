@@ -70,7 +70,7 @@ def patch_modules(tracer):
             def skip(tensor, *args, _function=function, _name=name, **kwargs):
                 if not isinstance(tensor, tracer.FakeTensor):
                     return _function(tensor, *args, **kwargs)
-                tracer.draws.skipped(_name, tensor, kwargs.get("generator"))
+                tracer.draws.skipped(_name, tensor, *args, **kwargs)
                 return tensor
             setattr(torch.nn.init, name, skip)
 
@@ -207,8 +207,8 @@ def patch_loaders(tracer):
     class Cycled:
         """A sampler over and over, which goes by the length that the data set had when it was made. Passes for one of its kind."""
 
-        def __init__(self, sampler, times):
-            self._sampler, self._times = sampler, times
+        def __init__(self, sampler, times, between=None):
+            self._sampler, self._times, self._between = sampler, times, between
 
         @property
         def __class__(self):
@@ -218,11 +218,13 @@ def patch_loaders(tracer):
             return self._times * len(self._sampler)
 
         def __iter__(self):
-            for _ in range(self._times):
+            for time in range(self._times):
+                if time and self._between:
+                    self._between()
                 yield from self._sampler
 
         def __getattr__(self, name):
-            if name in ("_sampler", "_times"):
+            if name in ("_sampler", "_times", "_between"):
                 raise AttributeError(name)
             return getattr(self._sampler, name)
 
@@ -263,11 +265,13 @@ def patch_loaders(tracer):
         if batch_sampler is None and batch_size is not None:
             enough = batch_size * (tracer.wanted["STEPS"] + 1) * 16
             if sampler is None and not isinstance(dataset, data.IterableDataset) and 0 < length(dataset) < enough:
+                whole, generator = dataset, kwargs.get("generator")
                 times = enough // len(dataset) + 1
-                if shuffle is True:  # in the order of the program's own epochs
-                    sampler, shuffle = Cycled(data.RandomSampler(dataset, generator=kwargs.get("generator")), times), None
-                else:
-                    dataset = Repeated(dataset, times * len(dataset))
+                dataset = Repeated(dataset, times * len(dataset))
+                if shuffle is True:  # in the order of the program's own epochs, for each of which the loader draws a seed, too
+                    draw = lambda: tracer.torch.empty((), dtype=tracer.torch.int64).random_(generator=generator)
+                    sampler, shuffle = Cycled(data.RandomSampler(whole, generator=generator), times, draw), None
+                    sampler.data_source = dataset  # who makes a sampler of this one (accelerate) goes by that
             elif isinstance(sampler, data.Sampler) and 0 < length(sampler) < enough:
                 sampler = Cycled(sampler, enough // len(sampler) + 1)
         for key in ("pin_memory", "persistent_workers"):

@@ -43,6 +43,7 @@ class AfterSteps:
 
     def made(self, iterator, loader):
         iterator._cufit_loader = weakref.ref(loader)
+        iterator._cufit_from = tuple(getattr(loader, name, None) for name in ("_cufit_order", "_cufit_samples", "_cufit_batch"))
         if self.began:
             self.join_last()
             self.own[iterator] = Seen(self.forwards)
@@ -73,10 +74,10 @@ class AfterSteps:
                 self.extra = self.per_step
             if self.extra and (seen is None or seen.trains):
                 self.extra -= 1
-                kept = self.later.left()
+                kept = self.later.left(iterator)
                 batch = real_next(iterator) if kept is None else kept
                 if seen is not None:
-                    self.later.saw(iterator, batch)
+                    self.later.safely(self.later.saw, iterator, batch)
                 return batch
             if seen is None or seen.over or seen.trains:
                 raise StopIteration
@@ -100,7 +101,7 @@ class AfterSteps:
         self.batches += not self.began
         loader = iterator._cufit_loader() if hasattr(iterator, "_cufit_loader") else None
         self.live[iterator] = getattr(loader, "_cufit_order", 0)
-        self.later.saw(iterator, batch)
+        self.later.safely(self.later.saw, iterator, batch)
         return batch
 
     # Where the loop over the batches of training ends, before it does: what comes every so many steps (7_within_epoch.py), and then a
@@ -212,7 +213,7 @@ class AfterSteps:
         tracer = self.tracer
         if self.began:
             if self.again or self.restarted or self.more >= self.MORE_STEPS:
-                self.later.tell_next(self.trained, self.fetch)
+                self.later.safely(self.later.tell_next, self.trained, self.fetch)
                 self.left = True
                 return False
             self.rest()
@@ -222,7 +223,7 @@ class AfterSteps:
         self.by_hand = not self.live
         self.per_step = max(1, -(-self.batches // max(tracer.steps, 1)))
         self.rest()
-        self.later.tell(list(self.live), self.per_step, self.fetch)
+        self.later.safely(self.later.tell, list(self.live), self.per_step, self.fetch)
         self.began = True
         now = time.monotonic()
         self.until = now + (5 if self.by_hand else 20) + 3 * (now - tracer.began)
