@@ -16,6 +16,9 @@ def make_mode(tracer):
     joining = {aten.cat.default, aten.stack.default, aten.full.default, aten.new_full.default, aten.new_zeros.default}
     own = unfaked(tracer)
 
+    import operator
+    compares = {getattr(aten, name).Scalar: getattr(operator, name) for name in ("lt", "le", "gt", "ge")}
+
     def shadow_of(tensor):
         if isinstance(tensor, FakeTensor):
             return shadows.get(tensor)
@@ -293,12 +296,14 @@ def make_mode(tracer):
                 pair(out, values)
             elif func in verdicts and isinstance(out, FakeTensor):
                 out._cufit_verdict = bool(verdicts[func])
+            elif func in itself and isinstance(out, FakeTensor) and args[0] is args[1]:  # is it a number
+                out._cufit_verdict = itself[func]
+            elif func in compares and isinstance(out, FakeTensor) and out.numel() == 1 and getattr(args[0], "_cufit_verdict", None) is None:
+                out._cufit_verdict = compares[func](1, args[1])  # what is given where the value is read
             elif tensors and isinstance(out, FakeTensor) and out.dtype == torch.bool and out.numel() == 1:
                 hint = getattr(tensors[0], "_cufit_verdict", None)
                 if hint is not None:
                     out._cufit_verdict = (not hint) if func is aten.logical_not.default else hint
-            elif func in itself and isinstance(out, FakeTensor) and args[0] is args[1]:  # is it a number
-                out._cufit_verdict = itself[func]
             name = func.__name__ if hasattr(func, "__name__") else str(func)
             site = tracer.file.site(name.split(".")[0], tracer.modules[-1] if tracer.modules else "", tracer.source(), tracer.phase)
             if func is aten._cudnn_rnn_backward.default:
