@@ -269,6 +269,8 @@ BLOCKS = [  # lines; what is run: None: nothing, else the log
     ("if step % every == 0:\n            log.append('before'); log.append(evaluate('in')); log.append('behind')", ["before", "eval", "train"]),
     ("if step % every == 0:\n            best = evaluate()\n            if best: break", EVALUATED),
     ("if step % every == 0: return evaluate()", EVALUATED),
+    ("if step % every == 0:\n            kept = evaluate()\n            log.append('used')\n            del kept", EVALUATED),
+    ("if step % every == 0:\n            evaluate()\n            other = 1\n            del other", EVALUATED),
     ("if step % every == 0:\n            with torch.no_grad(): return log.append('inner')", None),
     ("if step % every == 0:\n            model.eval()\n            for i in range(2):\n                if i: break\n                log.append(i)\n"
      "            model.train()\n            log.append('behind')", ["eval", 0, "train"]),
@@ -377,6 +379,8 @@ def check_within_epoch(space, folder):
                 assert log == (wanted or []) and len(out) == (wanted is not None), (block, function, log, out)
     _, out = run("train", "if step % every == 0: found = evaluate(3)")
     assert out == [{"found": 3}], out
+    _, out = run("train", "if step % every == 0:\n            found = evaluate(3)\n            more = 7\n            del found")
+    assert out == [{}], out
     assert run("train", BLOCKS[0][0], changed="yes")[1] == [], "the file is another than the code's"
 
 

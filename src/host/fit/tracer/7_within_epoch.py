@@ -143,7 +143,7 @@ def value_of(node, names):
         return None
 
 
-# Up to the last statement that evaluates, and those behind it that switch back to training. None: none does, or something trains.
+# Up to the last statement that evaluates, and those behind it that switch back to training or delete what these made. None: none does, or something trains.
 def lines_that_count(statements, names):
     import ast
     import copy
@@ -153,6 +153,12 @@ def lines_that_count(statements, names):
         return None
     lines, end, evaluating = [], 0, False
     for statement in statements:
+        if isinstance(statement, ast.Delete) and end:  # of what they made
+            made = {node.id for line in lines[:end] for node in ast.walk(line) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+            if all(isinstance(target, ast.Name) and target.id in made for target in statement.targets):
+                lines[end:] = [copy.deepcopy(statement)]
+                end = len(lines)
+            continue
         found = [node for node in ast.walk(statement) if marks.get(id(node), set()) & {"eval", "no_grad", "inference_mode"}]
         method = getattr(getattr(getattr(statement, "value", None), "func", None), "attr", "") if isinstance(statement, ast.Expr) else ""
         simple = isinstance(statement, (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return))
