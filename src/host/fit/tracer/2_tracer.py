@@ -3,6 +3,7 @@
 class Tracer:
     SHADOW_ELEMENTS = 1 << 20
     SHADOW_FLOATS = 1 << 16
+    MOST_COMPARED = 200
     FAKE_EMPTY_ELEMENTS = 4096  # uninitialised CPU tensors of this size and more hold nothing worth keeping
 
     def __init__(self, torch, wanted):
@@ -44,6 +45,7 @@ class Tracer:
         self.sequences = None  # shortest and longest of the batches
         self.after = AfterSteps(self)
         self.dropped = set()
+        self.compared = {}  # by line: how often in this step a value that nobody has was compared
         self.evaluated = False  # a model that does not train ran after training began
 
     # The user's own line: the innermost frame that is in no library.
@@ -249,6 +251,7 @@ class Tracer:
 
     def step_ends(self):
         self.file.mark(STEP_ENDS)
+        self.compared.clear()
         self.steps += 1
         if self.steps == 1:
             self.tell_training_loader()

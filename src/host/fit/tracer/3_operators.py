@@ -82,6 +82,12 @@ def make_mode(tracer):
         if value is not None and value.numel() == 1:
             return func(value)
         hint = getattr(tensor, "_cufit_verdict", None)
+        if hint is not None and getattr(tensor, "_cufit_compared", False):
+            # A loop that waits for it would wait for ever.
+            place = tracer.source()
+            tracer.compared[place] = tracer.compared.get(place, 0) + 1
+            hint = hint if tracer.compared[place] <= tracer.MOST_COMPARED else not hint
+            tracer.file.note("data_dependent", "%s value read; %s was given" % (str(tensor.dtype)[6:], hint), place)
         if hint is not None:
             return hint
         if tracer.valid and tensor.dtype == torch.bool:
@@ -299,7 +305,8 @@ def make_mode(tracer):
             elif func in itself and isinstance(out, FakeTensor) and args[0] is args[1]:  # is it a number
                 out._cufit_verdict = itself[func]
             elif func in compares and isinstance(out, FakeTensor) and out.numel() == 1 and getattr(args[0], "_cufit_verdict", None) is None:
-                out._cufit_verdict = compares[func](1, args[1])  # what is given where the value is read
+                # What is given where the value is read.
+                out._cufit_verdict, out._cufit_compared = compares[func](1, args[1]), True
             elif tensors and isinstance(out, FakeTensor) and out.dtype == torch.bool and out.numel() == 1:
                 hint = getattr(tensors[0], "_cufit_verdict", None)
                 if hint is not None:
