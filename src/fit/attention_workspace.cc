@@ -34,8 +34,8 @@ uint64_t blocks(uint64_t value, uint64_t of) { return (value + of - 1) / of; }
 // locks; from heads of more than 128 on those of keys and values, too, where the type is narrower,
 // of 64 keys for each part that the keys are divided in (attention_backward.cu makes at most 200
 // parts of all pairs); a value per row. To the byte what it asked for on an H200 in 337 of 342
-// combinations; the five others have heads of more than 128 and keys that are divided, of which
-// another run there, 13 x 1 heads of 640 and 6,007 keys, is told to the byte.
+// combinations, before the parts were reckoned; the five others had heads of more than 128 and many
+// keys, and took less. Since then 13 x 1 heads of 640 and 6,007 keys, to the byte.
 uint64_t efficient_workspace(uint64_t bytes, uint64_t pairs, uint64_t queries, uint64_t keys,
                              uint64_t size) {
   const bool narrow = bytes < k_fp32;

@@ -21,8 +21,7 @@ constexpr size_t k_least_samples = 4;
 constexpr size_t k_most_samples = 64, k_most_steps = 512;
 constexpr size_t k_most_columns = 24, k_most_sizes = 1024;  // of a step's batches
 constexpr size_t k_most_events = 400000;                    // of all steps that are added
-// A size may grow by k_furthest * k_furthest (size_by_shape.h): far below what the reader lets
-// live.
+// A size may grow by the square of k_furthest_shape: far below what the reader lets live.
 constexpr uint64_t k_most_step_bytes = uint64_t{1} << 42;
 // Of a step's bytes so many per mille may follow nothing.
 constexpr double k_unclear_per_mille = 20;
@@ -37,7 +36,7 @@ struct Step {
   std::vector<size_t> acts;    // its events that free nothing
 };
 
-// When what a step makes is freed, as the last traced one shows.
+// When what a step makes is freed, as the one that is repeated shows.
 enum class FreedBy : uint8_t { nobody, step, next_step };
 
 // One trace, what it says of batches, and its steps.

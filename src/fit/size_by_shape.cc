@@ -16,7 +16,7 @@ constexpr size_t k_most_terms = 60;  // of which planes are tried
 
 struct Fit {
   double constant = 0, slope = 0, slope2 = 0;
-  double error = 0;  // the largest, as a share of what is allowed: 1 + k_near * size
+  double error = 0;  // the largest, as a share of k_near_bytes + k_near * size
 };
 
 double off(double is, double should) {

@@ -501,9 +501,9 @@ def check_loop(space, folder):
                 log, notes = go(accumulate)
                 more = ["within"] * 3 + ["<0>"] + train + ["<3>"]
                 assert log == train * 3 + ["<3>"] + more * (1 + keeps) + ["epoch"] * 3 + ["seldom"] * 3 + ["<0>"] + train, (accumulate, keeps, log)
-                assert notes == [("the evaluation that comes every so many steps was followed after the traced steps", os.path.relpath(path) + ":19"),
-                                 ("an evaluation that comes every so many steps was not followed to its end: it trains", os.path.relpath(path) + ":21"),
-                                 ("the evaluation that comes every so many steps was followed after the traced steps", os.path.relpath(path) + ":24")], notes
+                assert notes == [("the evaluation that comes later was followed after the traced steps", os.path.relpath(path) + ":19"),
+                                 ("an evaluation that comes later was not followed to its end: it trains", os.path.relpath(path) + ":21"),
+                                 ("the evaluation that comes later was followed after the traced steps", os.path.relpath(path) + ":24")], notes
     finally:
         sys.addaudithook = audit
 
@@ -569,8 +569,98 @@ def check_saving(space, folder):
     assert files == ["kept"], files
 
 
+# How many numbers are drawn for what is not initialised, and when.
+def check_draws(space):
+    import contextlib
+    drawn, seeded, float64 = [], object(), object()
+
+    class Made:
+        def __init__(self, count):
+            self.random_ = lambda: drawn.append(count)
+            self.normal_ = lambda: drawn.append("%d normal" % count)
+
+    class Operator:
+        tags = [seeded]
+
+    uniform, normal = Operator(), Operator()
+    random = types.SimpleNamespace(**{name: lambda *args: None for name in ("manual_seed", "seed", "set_rng_state", "get_rng_state")})
+    torch = types.SimpleNamespace(
+        random=random, manual_seed=random.manual_seed, float64=float64, uint8=None, Generator=Dataset, empty=lambda count, **kwargs: Made(count),
+        Tag=types.SimpleNamespace(nondeterministic_seeded=seeded),
+        ops=types.SimpleNamespace(aten=types.SimpleNamespace(uniform_=types.SimpleNamespace(default=uniform), normal_=types.SimpleNamespace(default=normal))),
+        utils=types.SimpleNamespace(_python_dispatch=types.SimpleNamespace(_disable_current_modes=contextlib.nullcontext)))
+    draws = space["Draws"](torch)
+
+    def weight(count, kind=None, device="cpu"):
+        return types.SimpleNamespace(numel=lambda: count, dtype=kind, device=types.SimpleNamespace(type=device))
+
+    for what, tensor, args, count in (("kaiming_uniform_", weight(100), (5,), 100), ("normal_", weight(100), (), 116), (normal, weight(4096), (), 4096),
+                                      (uniform, weight(100, float64), (), 200), ("orthogonal_", weight(32, float64), (), 64), ("zeros_", weight(100), (), 0),
+                                      ("uniform_", weight(100, device="cuda"), (), 0), ("uniform_", weight(100), (0, 1, Dataset()), 0)):
+        draws.left = 0
+        draws.skipped(what, tensor, *args)
+        assert draws.left == count, (what, draws.left)
+    draws.left = 7
+    draws.real(types.SimpleNamespace(tags=[]))
+    assert not drawn, "only before a number that counts"
+    draws.real(uniform)
+    assert drawn == [7] and draws.left == 0
+    draws.left = draws.AT_ONCE + 3
+    draws.skipped("normal_", weight(9))
+    assert drawn[1:] == [draws.AT_ONCE, 3, "9 normal"], "in the order of the program"
+    draws.left = 5
+    torch.manual_seed(1)
+    assert draws.left == 0 and len(drawn) == 4, "a seed begins anew"
+    draws.left, draws.seconds = 5, 0
+    random.get_rng_state()
+    assert draws.left == 0 and len(drawn) == 4, "there is an end to it"
+
+
+# Which batches are fetched and told of.
+def check_later_batches(space):
+    class Tensor:
+        def __init__(self, *shape):
+            self.shape = shape
+
+    class Iterator:
+        def __init__(self, samples, lengths):
+            self._cufit_from, self.left = (0, samples, 4), [Tensor(4, length) for length in lengths]
+
+    class OnGpu(Tensor, FakeTensor):
+        pass
+
+    def run(samples, lengths, steps, first=None, second=()):
+        calls = []
+        file = types.SimpleNamespace(site=lambda op, *rest: op, call=lambda op, numbers: calls.append((op.split("_")[1], *numbers)))
+        tracer = types.SimpleNamespace(torch=types.SimpleNamespace(Tensor=Tensor), FakeTensor=FakeTensor, file=file, phase=0, wanted={"DEADLINE": None},
+                                       after=types.SimpleNamespace(began=False))
+        later, give = space["LaterBatches"](tracer), lambda iterator: iterator.left.pop(0)
+        one = Iterator(samples, lengths)
+        for _ in range(steps):
+            later.safely(later.saw, one, first(*give(one).shape) if first else give(one))
+        later.safely(later.tell, [one], 1, give)
+        tracer.after.began = True
+        kept = later.left(Iterator(samples, [])), later.left(one), later.left(one)
+        other = Iterator(samples, second)
+        if second:
+            later.safely(later.saw, other, give(other))
+        later.safely(later.tell_next, other if second else None, give)
+        return calls, kept
+
+    calls, kept = run(22, [7, 9, 8, 6, 5, 3, 2], 2, second=[11, 12, 13, 14, 15, 16])
+    assert calls == [("given", 4, 7), ("given", 4, 9), ("to", 4, 8), ("to", 4, 6), ("to", 4, 5), ("to", 4, 11), ("to", 4, 12), ("to", 4, 13), ("to", 4, 14),
+                     ("to", 4, 15)], calls  # of two epochs what fills a batch
+    assert kept[0] is None and kept[1].shape == (4, 8) and kept[2] is None, "one for a step more, of the same iterator"
+    assert run(22, [7, 7, 8, 6, 5], 2)[0] == [], "all traced ones are of one size"
+    assert run(None, [7, 9, 8, 6, 5], 2)[0] == [("given", 4, 7), ("given", 4, 9)], "data without a length waits, perhaps"
+    assert run(22, [7, 9, 8], 2, first=OnGpu)[0] == [], "on the GPU"
+    assert run(22, [7, 9, 8], 2, first=lambda batch, length: [[Tensor(length)] * 40])[0] == [], "too many to tell what decides"
+
+
 space = parts("5_modules.py")
 check_workers(space)
+check_draws(parts("1_event_file.py", "3_draws.py"))
+check_later_batches(parts("1_event_file.py", "2_tracer.py", "7_later_batches.py"))
 with tempfile.TemporaryDirectory() as folder:
     check_saving(space, folder)
 with tempfile.TemporaryDirectory() as folder:

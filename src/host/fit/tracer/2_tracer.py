@@ -3,7 +3,7 @@
 class Tracer:
     SHADOW_ELEMENTS = 1 << 20
     SHADOW_FLOATS = 1 << 16
-    MOST_COMPARED = 200
+    MOST_COMPARED = 200  # reads of one comparison in a step, after which it is answered the other way
     FAKE_EMPTY_ELEMENTS = 4096  # uninitialised CPU tensors of this size and more hold nothing worth keeping
 
     def __init__(self, torch, wanted):
@@ -365,13 +365,13 @@ def lines_that_evaluate():
     return found[:4]
 
 
-def tensors_within(torch, value):
+def tensors_within(torch, value, deep=8):
     if isinstance(value, torch.Tensor):
         return [value]
-    if isinstance(value, dict):
+    if isinstance(value, collections.abc.Mapping):  # collections.UserDict, too
         value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        return [tensor for item in value for tensor in tensors_within(torch, item)]
+    if isinstance(value, (list, tuple)) and deep:
+        return [tensor for item in value for tensor in tensors_within(torch, item, deep - 1)]
     return []
 
 

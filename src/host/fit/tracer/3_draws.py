@@ -5,7 +5,7 @@
 # counts. Measured with torch 2.11: 32 bits for each value, 64 for one of float64; normal_ draws its last 16 again unless they fill a
 # block of 16, and takes another way below 16 values. Other ways to draw (sparse_, bernoulli_) are not reckoned.
 class Draws:
-    AT_ONCE, SECONDS = 1 << 24, 6
+    AT_ONCE, SECONDS = 1 << 24, 6  # the seconds are those of the whole program; beyond them the order is another
     UNIFORM = frozenset(("uniform_", "xavier_uniform_", "kaiming_uniform_", "trunc_normal_"))
     NORMAL = frozenset(("normal_", "xavier_normal_", "kaiming_normal_", "orthogonal_"))
 
@@ -37,7 +37,8 @@ class Draws:
     # A function of torch.nn.init that was not run, or an operator. `tensor`: without contents.
     def skipped(self, what, tensor, *args, generator=None, **kwargs):
         normal = what is self.normal or what in self.NORMAL
-        if generator is not None or any(isinstance(arg, self.torch.Generator) for arg in args) or tensor.device.type != "cpu" or not (normal or what is self.uniform or what in self.UNIFORM):
+        own = generator is not None or any(isinstance(arg, self.torch.Generator) for arg in args)
+        if own or tensor.device.type != "cpu" or not (normal or what is self.uniform or what in self.UNIFORM):
             return
         count = tensor.numel()
         if normal and 0 < count < 16:
@@ -55,11 +56,11 @@ class Draws:
             self.draw()
 
     def draw(self):
-        began = time.monotonic()
         while self.left and self.seconds > 0:
-            count, self.left = min(self.left, self.AT_ONCE), max(0, self.left - self.AT_ONCE)
+            began = time.monotonic()
+            count = min(self.left, self.AT_ONCE)
             with self.torch.utils._python_dispatch._disable_current_modes():
                 self.torch.empty(count, dtype=self.torch.uint8, device="cpu").random_()
-            now = time.monotonic()
-            began, self.seconds = now, self.seconds - (now - began)
+            self.left -= count
+            self.seconds -= time.monotonic() - began
         self.left = 0

@@ -143,9 +143,9 @@ class AfterSteps:
             if again:
                 continue
             if problem:
-                file.note("assumed", "an evaluation that comes every so many steps was not followed to its end: " + problem, line)
+                file.note("assumed", "an evaluation that comes later was not followed to its end: " + problem, line)
             elif self.forwards > before:
-                file.note("assumed", "the evaluation that comes every so many steps was followed after the traced steps", line)
+                file.note("assumed", "the evaluation that comes later was followed after the traced steps", line)
 
     # The loader of the steps: of those whose batches are on the way, the one made first.
     def training_loader(self):

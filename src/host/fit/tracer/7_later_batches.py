@@ -5,7 +5,7 @@
 # (src/fit/later_batches.cc): to the end of the epoch, and of the one behind validation, up to a number and a time each. Not of data
 # without a length, which may wait for the program, nor where batches are made on the GPU, which fetching them would fill.
 class LaterBatches:
-    MOST, SECONDS, SIZES, DEEP = 200, 10, 32, 8
+    MOST, SECONDS, SIZES = 200, 10, 32
 
     def __init__(self, tracer):
         self.tracer = tracer
@@ -16,7 +16,7 @@ class LaterBatches:
 
     # None: too many tensors to tell what decides, or one on the GPU.
     def sizes(self, batch):
-        tensors = tensors_of_batch(self.tracer.torch, batch, self.DEEP)
+        tensors = tensors_within(self.tracer.torch, batch)
         if any(isinstance(tensor, self.tracer.FakeTensor) for tensor in tensors):
             return None
         out = [int(size) for tensor in tensors for size in tensor.shape]
@@ -91,12 +91,3 @@ class LaterBatches:
 def loader_of(iterator):
     return getattr(iterator, "_cufit_from", (None, None, None))
 
-
-def tensors_of_batch(torch, value, deep):
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, collections.abc.Mapping):  # collections.UserDict, too
-        value = list(value.values())
-    if isinstance(value, (list, tuple)) and deep:
-        return [tensor for item in value for tensor in tensors_of_batch(torch, item, deep - 1)]
-    return []

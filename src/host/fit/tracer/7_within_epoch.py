@@ -18,15 +18,13 @@ def evaluations_within(frame, behind=False, counted=False):
             body, tails = around(code, frame.f_lineno, inside)
             if body is not None or inside and tails:
                 names = names_of(frame)
-                for statements in ([body] if body is not None and not inside and not counted else []) + (tails if behind else []):
-                    if statements is not body and not counted:
-                        lines = lines_that_count(statements, names)
+                for statements in ([] if body is None or inside or counted else [body]) + (tails if behind else []):
+                    blocks = [] if counted or statements is body else [(statements[0].lineno, statements)]
+                    blocks += [(condition.lineno, condition.body) for condition in reached_later(statements, names)]
+                    for line, block in blocks:
+                        lines = lines_that_count(block, names)
                         if lines is not None:
-                            yield "%s:%d" % (users_file(code.co_filename), lines[0].lineno), block_of(lines, code.co_filename, names)
-                    for condition in reached_later(statements, names):
-                        lines = lines_that_count(condition.body, names)
-                        if lines is not None:
-                            yield "%s:%d" % (users_file(code.co_filename), condition.lineno), block_of(lines, code.co_filename, names)
+                            yield "%s:%d" % (users_file(code.co_filename), line), block_of(lines, code.co_filename, names)
             hands_on = code.co_flags & 0x20  # a generator of batches
             if not behind and not hands_on:
                 return
@@ -143,7 +141,8 @@ def value_of(node, names):
         return None
 
 
-# Up to the last statement that evaluates, and those behind it that switch back to training or delete what these made. None: none does, or something trains.
+# Up to the last statement that evaluates, and those behind it that switch back to training or delete what these made. None: none
+# does, or something trains.
 def lines_that_count(statements, names):
     import ast
     import copy
