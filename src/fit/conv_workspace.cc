@@ -55,6 +55,7 @@ std::optional<ConvShape> conv_shape(std::span<const uint64_t> numbers) {
   out.out_pixels = *to;
   out.kernel_pixels = *kernel;
   out.pointwise = *kernel == 1 && all_one(part(3));
+  out.of_volumes = dimensions == 3;
   if (d == 2 && part(2)[0] == 3 && part(2)[1] == 3 && all_one(part(3)) && all_one(part(5)))
     out.winograd_tiles = (part(1)[0] + 3) / 4 * ((part(1)[1] + 3) / 4);
   // Each tensor alone within bounds: no sum or product of a few of them overflows.

@@ -14,7 +14,7 @@ namespace cufit::fit {
 // The numbers of a call of `conv`, `conv_dgrad` or `conv_wgrad`.
 struct ConvShape {
   uint64_t bits = 0, batch = 0, channels = 0, outputs = 0, groups = 0;
-  bool transposed = false, channels_last = false, pointwise = false;
+  bool transposed = false, channels_last = false, pointwise = false, of_volumes = false;
   uint64_t in_pixels = 0, out_pixels = 0, kernel_pixels = 0;
   // 4 x 4 pixels of one result of a convolution of 3 x 3 with stride and dilation 1; 0: another.
   uint64_t winograd_tiles = 0;

@@ -44,6 +44,7 @@ class Tracer:
         self.cudnn = None
         self.sequences = None  # shortest and longest of the batches
         self.after = AfterSteps(self)
+        self.repeats = Repeats(self)
         self.dropped = set()
         self.compared = {}  # by line: how often in this step a value that nobody has was compared
         self.evaluated = False  # a model that does not train ran after training began
@@ -84,6 +85,7 @@ class Tracer:
         self.storages = WeakIdKeyDictionary()
         self.shadows = WeakIdKeyDictionary()
         self.sums = GradientSums(self)
+        self.formulas = Formulas(self)
         built = torch.version.cuda
         pretend_cuda(self)
         patch_modules(self)
@@ -101,6 +103,9 @@ class Tracer:
         patch_compile(self)
         patch_saving(self)
         patch_distributed(self)
+        patch_subclasses(self)
+        patch_addresses(self)
+        patch_triton(self)
         patch_variants(self)
         for key, value in (("torch", torch.__version__), ("python", sys.version.split()[0]), ("cuda", built or "none: built for the CPU"),
                            ("steps", self.wanted["STEPS"]), ("method", "fake cuda"),
@@ -112,6 +117,7 @@ class Tracer:
         self.file.before_end += self.tell_settings, self.tell_lengths
         self.mode = make_mode(self)
         self.mode.__enter__()
+        patch_threads(self)
 
     # -- allocations
 

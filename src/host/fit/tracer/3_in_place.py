@@ -40,7 +40,7 @@ class GradientSums:
         if not isinstance(into, self.FakeTensor) or not isinstance(more, self.FakeTensor) or into.shape != more.shape:
             return False
         try:
-            caller = sys._getframe(2).f_code
+            caller = sys._getframe(3).f_code
         except ValueError:  # a thread of autograd's own
             caller = None
         holders = into._use_count(), self.torch._C._storage_Use_Count(into.untyped_storage()._cdata), caller

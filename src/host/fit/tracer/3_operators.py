@@ -221,9 +221,15 @@ def make_mode(tracer):
         half_last = last_first(x) and x.dtype != torch.float32
         return groups == x.shape[1] > 1 and w.shape[1] == 1 and not transposed and not half_last
 
+    import threading
+    one_by_one = threading.RLock()  # of the program's threads
+
     class Mode(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            kwargs = kwargs or {}
+            with one_by_one:
+                return self.run(func, args, kwargs or {})
+
+        def run(self, func, args, kwargs):
             tensors = [value for value in pytree.tree_leaves((args, kwargs)) if isinstance(value, torch.Tensor)]
             device = kwargs.get("device")
             any_fake = any(isinstance(tensor, FakeTensor) for tensor in tensors)
@@ -253,7 +259,9 @@ def make_mode(tracer):
                 if tracer.counting:
                     tell_work(tracer, func, args, kwargs, tensors, args[0])
                 return args[0]
-            if func is aten.add.Tensor and tracer.adds_bias and len(args) == 2 and isinstance(args[0], FakeTensor) and args[1].dim() == 1:
+            bias = func is aten.add.Tensor and tracer.adds_bias and len(args) == 2 and isinstance(args[0], FakeTensor) and args[1].dim() == 1
+            if bias or tracer.formulas.in_place(func, args):
+                forget(aten.add_.Tensor, args, kwargs)
                 if tracer.counting:
                     tell_work(tracer, func, args, kwargs, tensors, args[0])
                 with fake:
@@ -311,6 +319,7 @@ def make_mode(tracer):
                 hint = getattr(tensors[0], "_cufit_verdict", None)
                 if hint is not None:
                     out._cufit_verdict = (not hint) if func is aten.logical_not.default else hint
+            tracer.formulas.saw(func, out)
             name = func.__name__ if hasattr(func, "__name__") else str(func)
             site = tracer.file.site(name.split(".")[0], tracer.modules[-1] if tracer.modules else "", tracer.source(), tracer.phase)
             if func is aten._cudnn_rnn_backward.default:

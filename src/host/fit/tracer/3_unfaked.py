@@ -57,6 +57,16 @@ def unfaked(tracer):
         x = torch.addmm(b2, x, w2.t()).view(before.shape).add_(before)
         return x if norm_first else norm(x, norm_2, shift_2)
 
+    # Whose kernel is put together of others (aten/src/ATen/native/Loss.cpp).
+    def cross_entropy_of_logits(x, target, weight=None, pos_weight=None, reduction=1):
+        log = torch.ops.aten.log_sigmoid_forward(x)[0]
+        if pos_weight is not None:
+            log.mul_((pos_weight - 1).mul(target).add_(1))
+        loss = (1 - target).mul_(x).sub_(log)
+        if weight is not None:
+            loss.mul_(weight)
+        return loss if reduction == 0 else loss.mean() if reduction == 1 else loss.sum()
+
     found = {
         "_thnn_fused_gru_cell": gru_cell, "_thnn_fused_gru_cell_backward": gru_cell_backward,
         "cudnn_grid_sampler": lambda x, grid: x.new_empty(*x.shape[:2], *grid.shape[1:-1]),
@@ -67,7 +77,7 @@ def unfaked(tracer):
         "_fake_quantize_learnable_per_tensor_affine_backward": learnable_backward,
         "_fake_quantize_learnable_per_channel_affine_backward": learnable_backward,
         "geqrf": lambda a: (like(a), a.new_empty(*a.shape[:-2], min(a.shape[-2:]))), "equal": equal, "bincount": bincount,
-        "_transformer_encoder_layer_fwd": encoder_layer,
+        "_transformer_encoder_layer_fwd": encoder_layer, "binary_cross_entropy_with_logits": cross_entropy_of_logits,
         # Whether padding is at the end decides if TransformerEncoder leaves it out in evaluation: reckoned with it.
         "_nested_tensor_from_mask_left_aligned": lambda *args: False,
     }

@@ -92,11 +92,16 @@ def patch_modules(tracer):
             tracer.outermost.add(module)
             if id(module) not in tracer.known:
                 tell_parameters(module)
-            if tracer.steps and not module.training:
+            if not module.training and tracer.steps:
+                tracer.evaluated = True
+            elif not module.training and not torch.is_grad_enabled():
+                tracer.repeats.evaluates(module)
+            elif module.training and module in tracer.repeats.watched:
                 tracer.evaluated = True
             if tracer.after.began:
                 tracer.after.forward(module, torch.is_grad_enabled() and module.training and any(p.requires_grad for p in module.parameters()))
         if torch.is_grad_enabled():
+            tracer.repeats.trains()
             tracer.step_begins()
             tracer.shows(module, args)
         tracer.modules.append(tracer.module_names.get(id(module), type(module).__name__))

@@ -50,7 +50,7 @@ class AfterSteps:
             self.keep_small(iterator, loader)
             self.restarted = True
             batch = getattr(loader, "_cufit_made", (None, ""))
-            if self.tracer.wanted["BATCH"] and batch[0] not in (None, self.tracer.trained_with):
+            if batch[0] and self.tracer.wanted["BATCH"] not in (None, getattr(loader, "_cufit_batch", None)):
                 self.tracer.file.note("assumed", "after the steps batches of %d are loaded, whatever the batch size of the steps is; "
                                       "with `--batch-arg` the program sets both" % batch[0], batch[1])
             if self.tracer.phase == FORWARD:  # of a training step that no optimizer ends
