@@ -662,7 +662,7 @@ check_workers(space)
 check_draws(parts("1_event_file.py", "3_draws.py"))
 check_later_batches(parts("1_event_file.py", "2_tracer.py", "7_later_batches.py"))
 with tempfile.TemporaryDirectory() as folder:
-    check_saving(space, folder)
+    check_saving(parts("5_saving.py"), folder)
 with tempfile.TemporaryDirectory() as folder:
     check_after_steps(parts("1_event_file.py", "7_after_steps.py", "7_later_batches.py", "7_within_epoch.py"), folder)
 with tempfile.TemporaryDirectory() as folder:

@@ -4,6 +4,7 @@ class Tracer:
     SHADOW_ELEMENTS = 1 << 20
     SHADOW_FLOATS = 1 << 16
     MOST_COMPARED = 200  # reads of one comparison in a step, after which it is answered the other way
+    MOST_AGAIN, SECONDS_AGAIN = 20, 60  # steps of some optimizers while another has not stepped
     FAKE_EMPTY_ELEMENTS = 4096  # uninitialised CPU tensors of this size and more hold nothing worth keeping
 
     def __init__(self, torch, wanted):
@@ -31,10 +32,13 @@ class Tracer:
         self.batch_found = None  # of the DataLoader made first, then of the one that trains
         self.unreached, self.trained_with = {}, None  # DataLoaders, by the batch size and the line that made them
         self.optimizers = 0
+        self.made = weakref.WeakSet()  # optimizers
         self.first_round, self.round, self.stepped = [], None, set()
+        self.again = 0  # steps in the first round of optimizers that had stepped
         self.by_function = False
         self.variant = None
         self.compiling = False  # within torch.compile, which allocates nothing
+        self.capturing = False  # into a CUDA graph
         self.compiled = False  # it has compiled something
         self.counting = False  # what the operators of a step move
         self.valid = False  # within a check that raises where a value is not what it has to be
@@ -103,6 +107,8 @@ class Tracer:
         patch_compile(self)
         patch_saving(self)
         patch_distributed(self)
+        patch_older_names(self)
+        patch_graphs(self)
         patch_subclasses(self)
         patch_addresses(self)
         patch_triton(self)
@@ -127,6 +133,8 @@ class Tracer:
             if isinstance(value, self.FakeTensor) and value.fake_device.type == "cuda":
                 if value.layout is torch.sparse_coo:
                     self.tell((value._indices(), value._values()), site)
+                elif value.layout is torch.sparse_csr:
+                    self.tell((value.crow_indices(), value.col_indices(), value.values()), site)
                 else:
                     self.tell_storage(value.untyped_storage(), site)
         elif isinstance(value, (list, tuple)):
@@ -235,7 +243,7 @@ class Tracer:
             self.phase = FORWARD
 
     # A training step is over when each optimizer that takes part has stepped; with several (a GAN), which take part shows when
-    # one steps for the second time.
+    # one steps for the second time, or some more times where another is there that has not stepped yet.
     def optimizer_steps(self, number):
         if self.after.running:
             raise BlockEnds("it trains")
@@ -248,12 +256,18 @@ class Tracer:
             self.first_round.append(number)
             return
         if self.round is None:
+            self.again += 1
+            if self.one_never_stepped() and self.again < self.MOST_AGAIN and time.monotonic() < (self.began or 0) + self.SECONDS_AGAIN:
+                return
             self.round = set(self.first_round)
             self.step_ends()
         self.stepped.add(number)
         if self.stepped >= self.round:
             self.stepped.clear()
             self.step_ends()
+
+    def one_never_stepped(self):
+        return any(id(optimizer) not in self.first_round for optimizer in list(self.made))
 
     def step_ends(self):
         self.file.mark(STEP_ENDS)
@@ -341,6 +355,9 @@ class Tracer:
         if self.steps and not self.evaluated and not self.by_function and not unseen:
             for line in lines_that_evaluate():
                 self.file.note("assumed", "the trace did not come to an evaluation: what that takes is not in the answer, and can be more", line)
+        if self.round is not None and self.one_never_stepped():
+            self.file.note("assumed", "an optimizer that the program made did not step in the trace: what its steps take is not in the answer, "
+                           "and can be more", "")
         for batch, source in unseen:
             self.file.note("assumed", "batches of %d are loaded, too, after the traced steps: what validation takes with them is not in the "
                            "answer, and can be more" % batch, source)

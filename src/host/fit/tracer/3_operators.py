@@ -15,6 +15,7 @@ def make_mode(tracer):
     itself = {aten.eq.Tensor: True, aten.ne.Tensor: False}
     joining = {aten.cat.default, aten.stack.default, aten.full.default, aten.new_full.default, aten.new_zeros.default}
     own = unfaked(tracer)
+    products = {aten.mm.default, aten.addmm.default}  # of sparse tensors
 
     import operator
     compares = {getattr(aten, name).Scalar: getattr(operator, name) for name in ("lt", "le", "gt", "ge")}
@@ -247,9 +248,12 @@ def make_mode(tracer):
                 return value_of(func, args[0])
             if tensors and tracer.draws.seeded in func.tags:
                 tracer.draws.skipped(func, tensors[0], generator=kwargs.get("generator"))
-            if func in own:
+            if func in own and (func not in products or any(t.layout is not torch.strided for t in tensors)):
                 with self, torch.no_grad():
                     return own[func](*args, **kwargs)
+            if func is aten._to_copy.default and args[0].layout is not torch.strided and not any_fake:
+                with self, torch.no_grad():
+                    return sparse_on_gpu(torch, args[0], kwargs.get("dtype"))
             if func is aten.is_pinned.default:
                 return False
             if func is aten._pin_memory.default:

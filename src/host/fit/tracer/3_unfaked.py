@@ -85,6 +85,7 @@ def unfaked(tracer):
                  "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams"):
         found[name] = lambda a, *args, **kwargs: (like(a), like(a, dtype=torch.bool))
     found.update(sequences_unfaked(tracer))
+    found.update(sparse_unfaked(tracer))
     aten = torch.ops.aten
     return {getattr(aten, name).default: function for name, function in found.items() if hasattr(aten, name)}
 

@@ -85,7 +85,7 @@ def pretend_cuda(tracer):
         def __getattr__(self, name):
             if name.startswith("__"):
                 raise AttributeError(name)
-            return lambda *args, **kwargs: True if name == "query" else None
+            return lambda *args, **kwargs: True if name == "query" else args[0] if args and name == "record_event" else Event() if name == "record_event" else None
 
         def __enter__(self):
             current.append(self)
@@ -209,6 +209,10 @@ def pretend_cuda(tracer):
     torch._C._cuda_exchangeDevice = lambda *a: 0
     torch._C._cuda_maybeExchangeDevice = lambda *a: 0
     torch.Tensor.pin_memory = lambda self, *a, **k: self
+    torch.Tensor.share_memory_ = lambda self, _real=torch.Tensor.share_memory_: self if isinstance(self, tracer.FakeTensor) else _real(self)
+    real_format = torch.Tensor.__format__
+    torch.Tensor.__format__ = lambda self, form: (self.item().__format__(form) if isinstance(self, tracer.FakeTensor) and self.dim() == 0
+                                                  else real_format(self, form))
     torch.Tensor.record_stream = nothing
     try:
         import torch.cuda.amp.common as common

@@ -70,7 +70,12 @@ def patch_modules(tracer):
             def skip(tensor, *args, _function=function, _name=name, **kwargs):
                 if not isinstance(tensor, tracer.FakeTensor):
                     return _function(tensor, *args, **kwargs)
-                tracer.draws.skipped(_name, tensor, *args, **kwargs)
+                value = tracer.shadows.get(tensor)
+                if value is not None:
+                    with torch.no_grad():
+                        _function(value, *args, **kwargs)
+                else:
+                    tracer.draws.skipped(_name, tensor, *args, **kwargs)
                 return tensor
             setattr(torch.nn.init, name, skip)
 
@@ -174,6 +179,7 @@ def patch_optimizers(tracer):
 
     def init(self, *args, **kwargs):
         tracer.optimizers += 1
+        tracer.made.add(self)
         real_init(self, *args, **kwargs)
 
     optimizer.Optimizer.__init__ = init
@@ -184,6 +190,8 @@ def patch_optimizers(tracer):
 
 
 def patch_loaders(tracer):
+    import inspect
+
     data = tracer.torch.utils.data
     real = data.DataLoader.__init__
     real_sampler = data.BatchSampler.__init__
@@ -253,12 +261,29 @@ def patch_loaders(tracer):
             return batch_size
         return tracer.wanted["BATCH"] or batch_size
 
+    # Some loaders keep one iterator for all epochs and ask it for each batch from a generator, which may not end by StopIteration.
+    def end_generator(kind):
+        real = kind.__dict__.get("__iter__")
+        if not inspect.isgeneratorfunction(real):
+            return
+
+        def iterate(self):
+            try:
+                yield from real(self)
+            except RuntimeError as error:
+                if not (tracer.after.began and isinstance(error.__cause__, StopIteration)):
+                    raise
+
+        kind.__iter__ = iterate
+
     # Which loaders the trace reached.
     def iterate(self):
         tracer.unreached.pop(id(getattr(self, "_cufit_made", None)), None)
         return real_iterate(self)
 
     def init(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0, *args, **kwargs):
+        for kind in type(self).__mro__:
+            end_generator(kind)
         self._cufit_order = tracer.loaders
         if isinstance(batch_size, int) and batch_sampler is None:
             self._cufit_made = (batch_size, tracer.source())
@@ -353,71 +378,5 @@ def patch_inference_mode(tracer):
         torch._C._set_grad_enabled(self._cufit_before)
 
     torch.inference_mode.__enter__, torch.inference_mode.__exit__ = enter, leave
-
-
-def patch_saving(tracer):
-    torch = tracer.torch
-
-    def save(obj, target, *args, **kwargs):
-        tracer.file.note("scratch", "torch.save(%s) was not done" % (target if isinstance(target, str) else type(target).__name__), tracer.source())
-
-    torch.save = save
-    if "numpy" in sys.modules:
-        keep_arrays(tracer, sys.modules["numpy"])
-    else:
-        _cufit_on_import("numpy", lambda numpy: keep_arrays(tracer, numpy))
-
-
-# `save_file` of tensors without contents is not done; what only wants the bytes, to make a hash of them, is given zeros.
-def patch_safetensors(tracer, module):
-    torch = tracer.torch
-    real_save, real_save_file = module.save, module.save_file
-    empty = lambda value: isinstance(value, tracer.FakeTensor)
-
-    def save(tensors, *args, **kwargs):
-        return real_save({name: torch.zeros(tuple(value.shape), dtype=value.dtype) if empty(value) else value
-                          for name, value in tensors.items()}, *args, **kwargs)
-
-    def save_file(tensors, filename, *args, **kwargs):
-        if not any(empty(value) for value in tensors.values()):
-            return real_save_file(tensors, filename, *args, **kwargs)
-        tracer.file.note("scratch", "safetensors.torch.save_file(%s) was not done" % filename, tracer.source())
-
-    module.save, module.save_file = save, save_file
-
-
-# Programs keep what a frozen model makes of their data (sd-scripts: latents) in files beside it, and a later run trusts them. Once
-# an array has come out of a tensor without contents, what numpy saves stays in memory, and numpy finds it there again.
-def keep_arrays(tracer, numpy):
-    import io
-
-    kept = {}
-
-    def place(file):
-        return os.path.abspath(os.fspath(file)) if isinstance(file, (str, os.PathLike)) else None
-
-    def saver(name, suffix):
-        real = getattr(numpy, name)
-
-        def save(file, *args, **kwargs):
-            path = place(file)
-            if path is None or not tracer.made_up:
-                return real(file, *args, **kwargs)
-            into = io.BytesIO()
-            real(into, *args, **kwargs)
-            kept[path if path.endswith(suffix) else path + suffix] = into.getvalue()
-            tracer.file.note("scratch", "what numpy.%s was given, which came from tensors without values" % name, tracer.source())
-
-        setattr(numpy, name, save)
-
-    for name, suffix in (("save", ".npy"), ("savez", ".npz"), ("savez_compressed", ".npz")):
-        saver(name, suffix)
-    real_load = numpy.load
-
-    def load(file, mmap_mode=None, *args, **kwargs):
-        data = kept.get(place(file))
-        return real_load(file, mmap_mode, *args, **kwargs) if data is None else real_load(io.BytesIO(data), None, *args, **kwargs)
-
-    numpy.load = load
 
 

@@ -25,6 +25,7 @@ class AfterSteps:
         self.left = False  # the trace ends; nothing of that is the program's doing
         self.live = weakref.WeakKeyDictionary()  # iterators that gave a batch and have more: the order in which their loaders were made
         self.own = weakref.WeakKeyDictionary()  # those made after the steps
+        self.ended = weakref.WeakSet()  # those that were given no more
         self.restarted = self.again = False
         self.within, self.running, self.bound = 0, False, []  # lines of the loop: how often they were run, are, what they bound
         self.given = None  # what is known (Seen) of the iterator that gave the last batch
@@ -79,7 +80,10 @@ class AfterSteps:
                 if seen is not None:
                     self.later.safely(self.later.saw, iterator, batch)
                 return batch
+            if seen is None and self.restarted and iterator in self.ended:  # one for all epochs: the next has begun
+                seen = self.own[iterator] = Seen(self.forwards)
             if seen is None or seen.over or seen.trains:
+                self.ended.add(iterator)
                 raise StopIteration
             self.given = seen
             loader = iterator._cufit_loader()
@@ -243,6 +247,8 @@ class AfterSteps:
     def forward(self, module, trains):
         tracer = self.tracer
         self.forwards += 1
+        if tracer.capturing:
+            return
         starts = trains and tracer.phase in (OTHER, VALIDATION)  # not a module of a step under way
         late = time.monotonic() > self.until or tracer.file.storages > self.most
         if late and not self.again and not (starts and self.restarted):

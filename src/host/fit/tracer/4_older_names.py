@@ -1,0 +1,101 @@
+# ---- older ways to say `cuda` ---------------------------------------------------------------------------------------------------
+
+# torch.cuda.FloatTensor and its like, as types of `x.type(...)` and isinstance, as functions that make tensors, and as the default.
+def patch_older_names(tracer):
+    torch = tracer.torch
+
+    class Kind:
+        is_cuda, layout = True, torch.strided
+
+        def __init__(self, name, dtype):
+            self.__name__, self.dtype = name, dtype
+
+        def __call__(self, *given):
+            if len(given) == 1 and not isinstance(given[0], (int, torch.Size)):
+                return torch.as_tensor(given[0], dtype=self.dtype).to("cuda")
+            return torch.empty(*given or (0,), dtype=self.dtype, device="cuda")
+
+        def __instancecheck__(self, value):
+            return isinstance(value, torch.Tensor) and value.is_cuda and value.dtype == self.dtype
+
+        def __repr__(self):
+            return "<class 'torch.cuda.%s'>" % self.__name__
+
+    kinds = {}
+    for name, dtype in (("Float", "float32"), ("Double", "float64"), ("Half", "float16"), ("BFloat16", "bfloat16"), ("Long", "int64"), ("Int", "int32"),
+                        ("Short", "int16"), ("Char", "int8"), ("Byte", "uint8"), ("Bool", "bool")):
+        kind = Kind(name + "Tensor", getattr(torch, dtype))
+        kinds["torch.cuda.%sTensor" % name] = kind
+        setattr(torch.cuda, name + "Tensor", kind)
+    real_type, real_default = torch.Tensor.type, torch.set_default_tensor_type
+
+    def type_of(self, dtype=None, non_blocking=False, **kwargs):
+        wanted = kinds.get(dtype, dtype) if isinstance(dtype, str) else dtype
+        if isinstance(wanted, Kind):
+            return self.to("cuda", wanted.dtype)
+        return real_type(self, **kwargs) if dtype is None else real_type(self, dtype, non_blocking, **kwargs)
+
+    def set_default(kind):
+        wanted = kinds.get(kind, kind) if isinstance(kind, str) else kind
+        if not isinstance(wanted, Kind):
+            return real_default(kind)
+        torch.set_default_dtype(wanted.dtype)
+        torch.set_default_device("cuda")
+
+    torch.Tensor.type, torch.set_default_tensor_type = type_of, set_default
+
+    # A list of single values on the GPU is read, one after the other.
+    def read(value):
+        if isinstance(value, (list, tuple)):
+            return [read(item) for item in value]
+        return value.item() if isinstance(value, tracer.FakeTensor) and value.numel() == 1 else value
+
+    for name in ("tensor", "as_tensor"):
+        def make(data, *args, _real=getattr(torch, name), **kwargs):
+            lists = isinstance(data, (list, tuple)) and len(data) <= 4096 and any(isinstance(item, (list, tuple, tracer.FakeTensor)) for item in data)
+            return _real(read(data) if lists else data, *args, **kwargs)
+        setattr(torch, name, make)
+
+
+# ---- CUDA graphs ----------------------------------------------------------------------------------------------------------------
+
+# What is captured runs once, as it stands. The graph's pool keeps what the capture took at most: it is held as a block of that size.
+def patch_graphs(tracer):
+    torch = tracer.torch
+
+    class CUDAGraph:
+        def __init__(self, *args, **kwargs):
+            self.held = None
+
+        def capture_begin(self, *args, **kwargs):
+            tracer.capturing = True
+            self.before, tracer.peak = tracer.peak, tracer.allocated
+            tracer.file.note("assumed", "a CUDA graph's own pool is taken for a block of the size that the capture needed", tracer.source())
+
+        def capture_end(self):
+            tracer.capturing = False
+            lacking = tracer.peak - tracer.allocated
+            tracer.peak = max(tracer.peak, self.before)
+            if lacking > 0:
+                self.held = torch.empty(lacking, dtype=torch.uint8, device="cuda")
+
+        def replay(self):
+            if tracer.after.began and not tracer.after.running:
+                tracer.after.leave()
+
+        def reset(self):
+            self.held = None
+
+        def pool(self):
+            return 0, 1
+
+        def __getattr__(self, name):
+            if name.startswith("__"):
+                raise AttributeError(name)
+            return lambda *args, **kwargs: None
+
+    graphs = torch.cuda.graphs
+    torch.cuda.CUDAGraph = graphs.CUDAGraph = CUDAGraph
+    torch.cuda.graph_pool_handle = graphs.graph_pool_handle = lambda: (0, 1)
+
+
