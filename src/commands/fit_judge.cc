@@ -75,6 +75,10 @@ std::string next_of(const TraceEvents& events, const FitFailure& failure) {
   // What FakeTensor says of layers that make tensors of an own kind, and of operators that want
   // addresses.
   if (contains(failure.detail, "Creating a new Tensor subclass")) return "own_tensor";
+  if (contains(failure.detail, "FSDP is not traced")) return "sharded";
+  // What went past the tracer and asked CUDA itself.
+  for (const char* past : {"Found no NVIDIA driver", "driver version is insufficient"})
+    if (contains(failure.detail, past)) return "past_tracer";
   for (const char* compiled : {"data pointer", "data is not allocated"})
     if (contains(failure.detail, compiled)) return "custom_op";
   if (noted(events, "no_fake_kernel")) return "custom_op";
@@ -92,15 +96,16 @@ uint64_t steps_of(const TraceEvents& events) {
 }
 
 std::vector<FitWarning> warnings_of(const TraceEvents& events) {
-  static constexpr std::string_view k_kinds[] = {"data_dependent", "no_fake_kernel", "assumed",
-                                                 "sizes_vary", "scratch", "several_processes"};
+  static constexpr std::string_view k_kinds[] = {
+      "data_dependent", "no_fake_kernel", "assumed", "sizes_vary", "scratch", "several_processes"};
   std::vector<FitWarning> warnings;
   std::vector<size_t> lines;  // by warning
   for (const TraceNote& note : events.notes) {
     const std::string& kind = text(events, note.kind);
     // Parts of how the trace ended.
     if (kind == "error" || kind == "timed_out" || fit::is_model_stop(kind)) continue;
-    const bool known = fit::is_model_note(kind) || std::find(std::begin(k_kinds), std::end(k_kinds), kind) != std::end(k_kinds);
+    const bool known = fit::is_model_note(kind) ||
+                       std::find(std::begin(k_kinds), std::end(k_kinds), kind) != std::end(k_kinds);
     FitWarning warning{known ? kind : "note", {{"detail", text(events, note.detail)}}, ""};
     if (!known) warning.args["kind"] = kind;
     if (kind == "data_dependent") warning.args.clear();  // each value has words of its own

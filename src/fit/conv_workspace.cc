@@ -29,7 +29,8 @@ std::string_view kind_of(const ConvShape& shape, ConvPass pass, const LibrarySet
   const bool has_tensor_cores =
       shape.bits == 16 || (shape.bits == 32 && setup.cc >= k_first_with_tf32);
   const bool of_weights = pass == ConvPass::weight_gradient;
-  if (is_depthwise(shape)) return shape.channels_last && of_weights ? "nhwc_depthwise_wgrad" : "depthwise";
+  if (is_depthwise(shape))
+    return shape.channels_last && of_weights ? "nhwc_depthwise_wgrad" : "depthwise";
   if (!has_tensor_cores) return "other";
   if (shape.groups > 1 && !shape.channels_last) return of_weights ? "grouped_wgrad" : "grouped";
   if (shape.channels_last) return shape.groups > 1 ? "nhwc_grouped" : "nhwc";

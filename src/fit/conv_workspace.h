@@ -25,8 +25,8 @@ std::optional<ConvShape> conv_shape(std::span<const uint64_t> numbers);
 
 // PyTorch runs most convolutions of one channel per group with kernels of its own.
 bool is_depthwise(const ConvShape& shape);
-// Channels last, 16 bit, gradient of the weights: in 8 parts per sample, in fp32 and for 32 channels
-// at a time. 69 of 75 measured, to the byte.
+// Channels last, 16 bit, gradient of the weights: in 8 parts per sample, in fp32 and for 32
+// channels at a time. 69 of 75 measured, to the byte.
 uint64_t depthwise_sums(const ConvShape& shape);
 uint64_t bytes_of_input_and_output(const ConvShape& shape);
 uint64_t bytes_of_weights(const ConvShape& shape);

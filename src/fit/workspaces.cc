@@ -9,6 +9,7 @@
 #include "fit/attention_workspace.h"
 #include "fit/conv_workspace.h"
 #include "fit/cudnn_workspace.h"
+#include "fit/embedding_workspace.h"
 #include "fit/fft_workspace.h"
 #include "fit/reduction_workspace.h"
 #include "fit/rnn_workspace.h"
@@ -110,6 +111,8 @@ class Model {
     if (op == "rnn") return recur(event, called);
     if (op == "fft")
       return add(fft_workspace(numbers_of(called)), event_of(program_, event), false);
+    if (op == "embedding")
+      return add(embedding_workspace(numbers_of(called)), event_of(program_, event), false);
     if (op == "reduce_rows")
       return add(reduction_workspace(numbers_of(called), setup_.multiprocessors),
                  event_of(program_, event), false);

@@ -135,10 +135,20 @@ LIBRARIES = tuple({os.path.dirname(os.path.abspath(os.__file__)) + os.sep, os.pa
                    os.path.join(sys.base_prefix, "bin") + os.sep, OWN + os.sep})
 
 
+# Libraries write code into the folder for temporary files (torch_geometric), under another name in each run.
+def generated(path):
+    folder = tempfile.gettempdir() + os.sep
+    if not path.startswith(folder):
+        return False
+    program = os.path.abspath(sys.argv[0]) if getattr(sys, "argv", None) else ""
+    beside = os.path.dirname(program) + os.sep
+    return path != program and not (beside.startswith(folder) and beside != folder and path.startswith(beside))
+
+
 # Its path from here; empty for what is installed.
 def users_file(name):
     path = os.path.abspath(name)
-    if name.startswith("<") or path.startswith(LIBRARIES) or "/site-packages/" in path or "/dist-packages/" in path:
+    if name.startswith("<") or path.startswith(LIBRARIES) or "/site-packages/" in path or "/dist-packages/" in path or generated(path):
         return ""
     return os.path.relpath(path)
 

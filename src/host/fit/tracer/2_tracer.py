@@ -26,6 +26,7 @@ class Tracer:
         self.module_names = {}
         self.known = {}  # id of a module whose parameters were told
         self.inputs = set()  # numbers of the storages that hold batches
+        self.weights = set()  # the same of parameters
         self.allocated = self.peak = 0
         self.loaders = 0
         self.made_up = False  # an array has come out of a tensor without contents
@@ -34,6 +35,8 @@ class Tracer:
         self.optimizers = 0
         self.made = weakref.WeakSet()  # optimizers
         self.first_round, self.round, self.stepped = [], None, set()
+        self.by_hand = None  # without optimizers of PyTorch: weights have gradients (False), and were written to since (True)
+        self.has_stepped = False  # an optimizer
         self.again = 0  # steps in the first round of optimizers that had stepped
         self.by_function = False
         self.variant = None
@@ -177,8 +180,8 @@ class Tracer:
             number = self.storages.get(tensor.untyped_storage())
             if number is not None:
                 self.file.category(number, category)
-                if category == INPUT:
-                    self.inputs.add(number)
+                if category in (INPUT, PARAMETER):
+                    (self.inputs if category == INPUT else self.weights).add(number)
 
     def is_input(self, tensor):
         strided = isinstance(tensor, self.FakeTensor) and tensor.layout is self.torch.strided
@@ -245,6 +248,7 @@ class Tracer:
     # A training step is over when each optimizer that takes part has stepped; with several (a GAN), which take part shows when
     # one steps for the second time, or some more times where another is there that has not stepped yet.
     def optimizer_steps(self, number):
+        self.by_hand = None
         if self.after.running:
             raise BlockEnds("it trains")
         if self.by_function:
@@ -265,6 +269,12 @@ class Tracer:
         if self.stepped >= self.round:
             self.stepped.clear()
             self.step_ends()
+
+    # A program may step itself (fastai does): that is over where the next forward begins.
+    def written(self, tensor):
+        strided = isinstance(tensor, self.FakeTensor) and tensor.layout is self.torch.strided
+        if strided and self.storages.get(tensor.untyped_storage()) in self.weights:
+            self.by_hand = True
 
     def one_never_stepped(self):
         return any(id(optimizer) not in self.first_round for optimizer in list(self.made))

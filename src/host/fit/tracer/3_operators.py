@@ -280,6 +280,8 @@ def make_mode(tracer):
                     values = shadow_call(func, args, kwargs, tensors)
             if written and values is None:
                 forget(func, args, kwargs)
+            if written and tracer.by_hand is False:
+                tracer.written(args[0][0] if isinstance(args[0], (list, tuple)) and args[0] else args[0])
             if func is aten._to_copy.default and not any_fake:  # else torch before 2.5 copies it first
                 args = (fake.from_tensor(args[0]),) + args[1:]
             try:

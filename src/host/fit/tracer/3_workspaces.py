@@ -21,9 +21,8 @@ def tell_call(tracer, func, args, kwargs, out, site):
         sizes = args[0].numel(), out.numel()
         tracer.file.call(tracer.file.site("temporary", "", tracer.source(), tracer.phase), [sum(sizes) * args[0].element_size()])
     elif name == "aten::embedding_dense_backward":
-        bytes = embedding_sums(args[0], args[1].numel(), args[2])
-        if bytes:
-            tracer.file.call(tracer.file.site("temporary", "", tracer.source(), tracer.phase), [bytes])
+        tracer.file.call(tracer.file.site("embedding", "", tracer.source(), tracer.phase),
+                         [args[1].numel(), args[2], args[0].shape[-1], max(args[0].element_size(), 4)])
     elif name == "aten::_safe_softmax":  # which rows are masked whole
         tracer.file.call(tracer.file.site("temporary", "", tracer.source(), tracer.phase), [args[0].numel()])
     elif name == "aten::_softmax_backward_data":  # gradient times output
@@ -67,16 +66,6 @@ def fft_copies(name, args):
     rest = sorted((d for d in range(x.dim()) if d not in over and x.shape[d] > 1), key=x.stride, reverse=True)
     together = all(x.stride(a) == x.stride(b) * x.shape[b] for a, b in zip(rest, rest[1:]))
     return [] if together else [bytes]
-
-
-# Beside the gradient of an embedding, which sorts its indices and sums the rows of each in parts of ten
-# (aten/src/ATen/native/cuda/EmbeddingBackwardKernel.cu): three numbers per index, as many per part, and the sum of each part.
-def embedding_sums(grad, count, rows):
-    if count <= 3072:
-        return 0
-    distinct = min(count, rows)
-    parts = count // 10 + distinct
-    return 8 * (3 * count + 2 * distinct + parts) + parts * grad.shape[-1] * max(grad.element_size(), 4)
 
 
 # Of a sum over dimensions other than the innermost in memory; None for another.

@@ -106,6 +106,9 @@ def patch_modules(tracer):
             if tracer.after.began:
                 tracer.after.forward(module, torch.is_grad_enabled() and module.training and any(p.requires_grad for p in module.parameters()))
         if torch.is_grad_enabled():
+            if tracer.by_hand and not tracer.modules and module.training:
+                tracer.by_hand = None
+                tracer.step_ends()
             tracer.repeats.trains()
             tracer.step_begins()
             tracer.shows(module, args)
@@ -137,6 +140,8 @@ def patch_optimizers(tracer):
             return real_backward(*args, **kwargs)
         finally:
             tracer.phase = before
+            if not tracer.has_stepped and tracer.by_hand is None:
+                tracer.by_hand = False
 
     torch.autograd.backward = backward
 
@@ -172,7 +177,7 @@ def patch_optimizers(tracer):
             for value in state.values() if isinstance(state, dict) else ():
                 if isinstance(value, torch.Tensor):
                     tracer.categorise(value, OPTIMIZER_STATE)
-        tracer.phase = FORWARD
+        tracer.phase, tracer.has_stepped = FORWARD, True
         tracer.optimizer_steps(id(self))
 
     real_init = optimizer.Optimizer.__init__
@@ -195,10 +200,9 @@ def patch_loaders(tracer):
     data = tracer.torch.utils.data
     real = data.DataLoader.__init__
     real_sampler = data.BatchSampler.__init__
-    real_iterate = data.DataLoader.__iter__
     real_iterator = data.DataLoader._get_iterator
     worker = data._utils.worker
-    inside = []
+    inside, ended = [], set()
 
     class Repeated(data.Dataset):
         """A data set over and over: enough for the steps at a greater batch size."""
@@ -264,8 +268,9 @@ def patch_loaders(tracer):
     # Some loaders keep one iterator for all epochs and ask it for each batch from a generator, which may not end by StopIteration.
     def end_generator(kind):
         real = kind.__dict__.get("__iter__")
-        if not inspect.isgeneratorfunction(real):
+        if not inspect.isgeneratorfunction(real) or kind in ended:
             return
+        ended.add(kind)
 
         def iterate(self):
             try:
@@ -275,11 +280,6 @@ def patch_loaders(tracer):
                     raise
 
         kind.__iter__ = iterate
-
-    # Which loaders the trace reached.
-    def iterate(self):
-        tracer.unreached.pop(id(getattr(self, "_cufit_made", None)), None)
-        return real_iterate(self)
 
     def init(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0, *args, **kwargs):
         for kind in type(self).__mro__:
@@ -330,6 +330,7 @@ def patch_loaders(tracer):
     # Where the program has workers, this process is the one worker while it loads: some data sets are only found through what
     # a worker is told (sd-scripts), or are opened where a worker begins.
     def iterator(self):
+        tracer.unreached.pop(id(getattr(self, "_cufit_made", None)), None)
         workers, self.num_workers = self.num_workers, 0
         try:
             if not workers:
@@ -361,7 +362,6 @@ def patch_loaders(tracer):
         real_sampler(self, sampler, batch_size, drop_last, *args, **kwargs)
 
     data.DataLoader.__init__ = init
-    data.DataLoader.__iter__ = iterate
     data.DataLoader._get_iterator = iterator
     data.BatchSampler.__init__ = sampler_init
 

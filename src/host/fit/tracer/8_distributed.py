@@ -56,6 +56,20 @@ def patch_distributed(tracer):
         for module in (c10d, dist):
             setattr(module, name, function)
     patch_parallel(tracer)
+    if "torch.distributed.fsdp" in sys.modules:
+        refuse_sharding(sys.modules["torch.distributed.fsdp"])
+    else:
+        _cufit_on_import("torch.distributed.fsdp", refuse_sharding)
+
+
+# Its tensors are spread over GPUs, and what each holds is not seen here: better no answer than one without them.
+def refuse_sharding(module):
+    def refused(*args, **kwargs):
+        raise RuntimeError("FSDP is not traced")
+
+    for name in ("fully_shard", "FullyShardedDataParallel"):
+        if hasattr(module, name):
+            setattr(module, name, refused)
 
 
 # DistributedDataParallel's reducer measures itself with the driver's events. In its place stand the buckets that it keeps: at
