@@ -67,7 +67,8 @@ std::string next_of(const TraceEvents& events, const FitFailure& failure) {
   if (noted(events, "several_processes")) return "one_process";
   if (failure.kind == "no_storage") return "device";
   if (failure.kind == "no_step") return "step";
-  for (const char* missing : {"FileNotFoundError", "ModuleNotFoundError", "ImportError"})
+  for (const char* missing : {"FileNotFoundError", "ModuleNotFoundError", "ImportError",
+                              "LocalEntryNotFoundError", "OfflineModeIsEnabled"})
     if (starts_with(failure.detail, missing)) return "missing";
   // What FakeTensor says of results whose number only values tell.
   for (const char* unknown : {"DynamicOutputShape", "DataDependentOutput"})

@@ -51,7 +51,7 @@ class FakeTensor:
 def tracer_on(torch):
     notes = []
     file = types.SimpleNamespace(fact=lambda *args: None, note=lambda kind, detail, source: notes.append(detail))
-    return types.SimpleNamespace(torch=torch, file=file, notes=notes, wanted={"BATCH": None, "BATCH_WAS": None, "STEPS": 3}, loaders=0, unreached={}, made_up=False,
+    return types.SimpleNamespace(torch=torch, file=file, notes=notes, wanted={"BATCH": None, "BATCH_WAS": None, "STEPS": 3}, loaders=0, unreached={}, made_up=False, capturing=False, evaluates=lambda: False,
                                  trained_with=None, source=lambda: "here:1", lengths=lambda place: lambda batch: batch, FakeTensor=FakeTensor)
 
 
@@ -69,7 +69,7 @@ def check_after_steps(space, folder):
     file = types.SimpleNamespace(storages=0, mark=marks.append, site=lambda op, *rest: op, call=lambda site, numbers: calls.append((site, numbers)),
                                  note=lambda *args: None)
     tracer = types.SimpleNamespace(file=file, allocated=0, steps=3, by_function=False, variant=None, began=time.monotonic(), phase=space["FORWARD"], torch=types.SimpleNamespace(Tensor=FakeTensor),
-                                   compiling=False, trained_with=4, source=lambda: "here:1", finish=ends.append, drop=there.pop,
+                                   compiling=False, capturing=False, evaluates=lambda: False, trained_with=4, source=lambda: "here:1", finish=ends.append, drop=there.pop,
                                    there=lambda first, end: {number: size for number, size in there.items() if first <= number < end},
                                    wanted={"BATCH": None, "DEADLINE": None, "SCRATCH": folder})
     after = tracer.after = space["AfterSteps"](tracer)
@@ -430,7 +430,7 @@ def check_loop(space, folder):
         log, notes = [], []
         file = types.SimpleNamespace(storages=0, mark=lambda mark: log.append("<%d>" % mark), note=lambda kind, what, line: notes.append((what, line)))
         tracer = types.SimpleNamespace(file=file, allocated=0, steps=0, by_function=False, variant=None, began=time.monotonic(), phase=space["OTHER"], torch=types.SimpleNamespace(Tensor=FakeTensor),
-                                       compiling=False, trained_with=8, source=lambda: "here:1", modules=[], outermost=set(),
+                                       compiling=False, capturing=False, evaluates=lambda: False, trained_with=8, source=lambda: "here:1", modules=[], outermost=set(),
                                        wanted={"BATCH": None, "DEADLINE": None, "SCRATCH": ""})
 
         def finish(reason):
@@ -657,8 +657,84 @@ def check_later_batches(space):
     assert run(22, [7, 9, 8], 2, first=lambda batch, length: [[Tensor(length)] * 40])[0] == [], "too many to tell what decides"
 
 
+# Which optimizers make a step, by the order in which they step.
+def check_rounds(space):
+    class Tracer(space["Tracer"]):
+        def __init__(self, optimizers):
+            self.made, self.optimizers = optimizers, len(optimizers)
+            self.first_round, self.round, self.stepped, self.again = [], None, set(), 0
+            self.after, self.by_function, self.by_hand, self.began = types.SimpleNamespace(running=False), False, None, time.monotonic()
+            self.ended = 0
+
+        def step_ends(self):
+            self.ended += 1
+
+    critic, generator, idle = object(), object(), object()
+    gan = Tracer([critic, generator])
+    ends = []
+    for step in range(1, 16):  # the generator's at every fifth
+        gan.optimizer_steps(id(critic))
+        if step % 5 == 0:
+            gan.optimizer_steps(id(generator))
+        ends.append(gan.ended)
+    assert ends == [0] * 5 + [1] * 4 + [2] * 5 + [3], ends
+    lonely = Tracer([critic, idle])
+    for _ in range(lonely.MOST_AGAIN):
+        lonely.optimizer_steps(id(critic))
+    assert lonely.ended == 0 and lonely.one_never_stepped()
+    lonely.optimizer_steps(id(critic))
+    assert lonely.ended >= 1, "one that never steps is not waited for"
+
+
+# An iterator over validation gives what the program has; one that is kept for all epochs goes on behind validation.
+def check_samples(space, folder):
+    file = types.SimpleNamespace(storages=0, mark=lambda *args: None, site=lambda *args: 0, call=lambda *args: None, note=lambda *args: None)
+    evaluates = [True]
+    tracer = types.SimpleNamespace(file=file, allocated=0, steps=3, by_function=False, variant=None, began=time.monotonic(), phase=space["FORWARD"], torch=types.SimpleNamespace(Tensor=FakeTensor),
+                                   compiling=False, capturing=False, evaluates=lambda: evaluates[0], trained_with=4, source=lambda: "here:1", finish=lambda *args: None,
+                                   drop=None, there=lambda *args: {}, wanted={"BATCH": None, "DEADLINE": None, "SCRATCH": ""})
+    space["evaluate_soon"] = lambda: None
+    after = tracer.after = space["AfterSteps"](tracer)
+
+    class Iterator:
+        def __init__(self):
+            self._sampler_iter = iter([list(range(at, at + 8)) for at in range(0, 800, 8)])
+
+    class Loader:
+        _cufit_order, _cufit_samples, _cufit_batch, drop_last = 0, 20, 8, False
+
+    kept, loader = Iterator(), Loader()
+    after.made(kept, loader)
+    assert [len(indices) for indices in kept._sampler_iter] == [8, 8, 4]
+    loader.drop_last = True
+    kept = Iterator()
+    after.made(kept, loader)
+    assert [len(indices) for indices in kept._sampler_iter] == [8, 8]
+    evaluates[0] = False
+    training = Iterator()
+    after.made(training, loader)
+    assert len(list(training._sampler_iter)) == 100, "training is given enough for its steps"
+
+    def ended(iterator):
+        try:
+            after.next(iterator, lambda _: "batch")
+        except StopIteration:
+            return True
+        return False
+
+    assert not ended(training)
+    after.begin()
+    assert ended(training) and ended(training)
+    validation = Iterator()
+    after.made(validation, Loader())
+    assert not ended(validation) and not ended(training), "its next epoch"
+
+
 space = parts("5_modules.py")
 check_workers(space)
+check_rounds(parts("1_event_file.py", "2_tracer.py"))
+with tempfile.TemporaryDirectory() as folder:
+    check_samples(parts("1_event_file.py", "7_after_steps.py", "7_later_batches.py", "7_within_epoch.py"), folder)
 check_draws(parts("1_event_file.py", "3_draws.py"))
 check_later_batches(parts("1_event_file.py", "2_tracer.py", "7_later_batches.py"))
 with tempfile.TemporaryDirectory() as folder:

@@ -137,12 +137,8 @@ LIBRARIES = tuple({os.path.dirname(os.path.abspath(os.__file__)) + os.sep, os.pa
 
 # Libraries write code into the folder for temporary files (torch_geometric), under another name in each run.
 def generated(path):
-    folder = tempfile.gettempdir() + os.sep
-    if not path.startswith(folder):
-        return False
     program = os.path.abspath(sys.argv[0]) if getattr(sys, "argv", None) else ""
-    beside = os.path.dirname(program) + os.sep
-    return path != program and not (beside.startswith(folder) and beside != folder and path.startswith(beside))
+    return os.path.dirname(path) == tempfile.gettempdir() != os.path.dirname(program)
 
 
 # Its path from here; empty for what is installed.

@@ -23,6 +23,7 @@ class Tracer:
         self.shown = 0  # how deep the module stands whose arguments were taken
         self.modules = []  # names of those whose forward runs
         self.outermost = weakref.WeakSet()  # modules that no other calls
+        self.told = weakref.WeakSet()  # whether to train
         self.module_names = {}
         self.known = {}  # id of a module whose parameters were told
         self.inputs = set()  # numbers of the storages that hold batches
@@ -275,6 +276,11 @@ class Tracer:
         strided = isinstance(tensor, self.FakeTensor) and tensor.layout is self.torch.strided
         if strided and self.storages.get(tensor.untyped_storage()) in self.weights:
             self.by_hand = True
+
+    # Whether what runs now is no training: no gradients are wanted, or the models that could train do not.
+    def evaluates(self):
+        models = [module for module in list(self.outermost) + list(self.told) if any(p.requires_grad for p in module.parameters())]
+        return not self.torch.is_grad_enabled() or bool(models) and not any(module.training for module in models)
 
     def one_never_stepped(self):
         return any(id(optimizer) not in self.first_round for optimizer in list(self.made))

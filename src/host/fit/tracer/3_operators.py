@@ -63,6 +63,18 @@ def make_mode(tracer):
         except Exception:
             return None
 
+    # What is true or something is true, what is false and something is false.
+    settling = {getattr(aten, name).Tensor if name.startswith("bitwise") else getattr(aten, name).default: name.endswith("or")
+                for name in ("bitwise_or", "bitwise_and", "logical_or", "logical_and")}
+
+    def settled(func, args, out):
+        settles = settling[func]
+        for operand in args[:2]:
+            value = shadow_of(operand) if isinstance(operand, torch.Tensor) else None
+            if value is not None and value.numel() and (value.dtype == torch.bool or not settles) and bool((value != 0).all() if settles else (value == 0).all()):
+                return torch.full(tuple(out.shape), settles, dtype=out.dtype)
+        return None
+
     def pair(out, values):
         flat, flat_values = pytree.tree_leaves(out), pytree.tree_leaves(values)
         if len(flat) != len(flat_values):
@@ -312,6 +324,8 @@ def make_mode(tracer):
                 values = func(torch.empty(args[0].shape, dtype=args[0].dtype), *args[1:], **without_device(kwargs))
             if func is aten.eq.Scalar and values is None and isinstance(out, FakeTensor):
                 out._cufit_equals = weakref.ref(args[0]), args[1]
+            if values is None and func in settling and isinstance(out, FakeTensor) and out.numel() <= tracer.SHADOW_ELEMENTS:
+                values = settled(func, args, out)
             if values is not None:
                 pair(out, values)
             elif func in verdicts and isinstance(out, FakeTensor):

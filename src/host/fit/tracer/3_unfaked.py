@@ -87,6 +87,17 @@ def unfaked(tracer):
     found.update(sequences_unfaked(tracer))
     found.update(sparse_unfaked(tracer))
     aten = torch.ops.aten
-    return {getattr(aten, name).default: function for name, function in found.items() if hasattr(aten, name)}
+    found = {getattr(aten, name).default: function for name, function in found.items() if hasattr(aten, name)}
+
+    # Products with a type of their own, which PyTorch 2.11 takes apart wrongly.
+    def product(*args, out=None, **kwargs):
+        a, b, dtype = args[-3:]
+        return a.new_empty(*a.shape[:-1], b.shape[-1], dtype=dtype) if out is None else out
+
+    for name in ("mm", "bmm", "addmm", "baddbmm"):
+        for overload in ("dtype", "dtype_out"):
+            if hasattr(getattr(aten, name), overload):
+                found[getattr(getattr(aten, name), overload)] = product
+    return found
 
 

@@ -50,11 +50,16 @@ def patch_older_names(tracer):
             return [read(item) for item in value]
         return value.item() if isinstance(value, tracer.FakeTensor) and value.numel() == 1 else value
 
-    for name in ("tensor", "as_tensor"):
-        def make(data, *args, _real=getattr(torch, name), **kwargs):
-            lists = isinstance(data, (list, tuple)) and len(data) <= 4096 and any(isinstance(item, (list, tuple, tracer.FakeTensor)) for item in data)
-            return _real(read(data) if lists else data, *args, **kwargs)
-        setattr(torch, name, make)
+    def values(data):
+        lists = isinstance(data, (list, tuple)) and len(data) <= 4096 and any(isinstance(item, (list, tuple, tracer.FakeTensor)) for item in data)
+        return read(data) if lists else data
+
+    def make(data, *args, _real=torch.tensor, pin_memory=False, **kwargs):
+        return _real(values(data), *args, **kwargs)
+
+    torch.tensor = make
+    torch.as_tensor = lambda data, *args, _real=torch.as_tensor, **kwargs: _real(values(data), *args, **kwargs)
+    torch.Tensor.new_tensor = lambda self, data, *args, _real=torch.Tensor.new_tensor, **kwargs: _real(self, values(data), *args, **kwargs)
 
 
 # ---- CUDA graphs ----------------------------------------------------------------------------------------------------------------

@@ -166,7 +166,7 @@ def pretend_cuda(tracer):
                             "current_device_index": lambda: 0, "current_device_idx": lambda: 0, "set_device_index": nothing,
                             "set_device_idx": nothing, "current_stream": lambda *a, **k: current[-1], "set_stream": set_stream, "synchronize": nothing, "empty_cache": nothing, "memory_allocated": lambda *a, **k: tracer.allocated,
                             "max_memory_allocated": lambda *a, **k: tracer.peak, "reset_peak_memory_stats": nothing,
-                            "memory_reserved": lambda *a, **k: tracer.allocated, "max_memory_reserved": lambda *a, **k: tracer.peak}.items():
+                            "memory_reserved": lambda *a, **k: tracer.peak, "max_memory_reserved": lambda *a, **k: tracer.peak}.items():
             if hasattr(torch.accelerator, name):
                 setattr(torch.accelerator, name, value)
     for name in ("_record_memory_history", "_dump_snapshot", "_set_allocator_settings"):
@@ -190,8 +190,8 @@ def pretend_cuda(tracer):
         "is_bf16_supported": lambda *a, **k: tracer.capability >= (8, 0), "is_tf32_supported": lambda *a, **k: tracer.capability >= (8, 0),
         "mem_get_info": lambda *a, **k: (tracer.total - tracer.allocated, tracer.total),
         "memory_allocated": lambda *a, **k: tracer.allocated, "max_memory_allocated": lambda *a, **k: tracer.peak,
-        "memory_reserved": lambda *a, **k: tracer.allocated, "max_memory_reserved": lambda *a, **k: tracer.peak,
-        "memory_cached": lambda *a, **k: tracer.allocated, "memory_stats": stats, "memory_summary": lambda *a, **k: "",
+        "memory_reserved": lambda *a, **k: tracer.peak, "max_memory_reserved": lambda *a, **k: tracer.peak,
+        "memory_cached": lambda *a, **k: tracer.peak, "memory_stats": stats, "memory_summary": lambda *a, **k: "",
         "empty_cache": nothing, "reset_peak_memory_stats": nothing, "reset_max_memory_allocated": nothing,
         "set_per_process_memory_fraction": nothing, "utilization": lambda *a, **k: 0,
         "manual_seed": nothing, "manual_seed_all": nothing, "seed": nothing, "seed_all": nothing, "initial_seed": lambda: 0,

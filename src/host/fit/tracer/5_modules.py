@@ -50,6 +50,18 @@ def patch_modules(tracer):
         return self
 
     Module._apply = apply
+    real_train, deep = Module.train, []
+
+    def train(self, mode=True):
+        if not deep:
+            tracer.told.add(self)
+        deep.append(1)
+        try:
+            return real_train(self, mode)
+        finally:
+            deep.pop()
+
+    Module.train = train
 
     # cuDNN wants the weights of a layer side by side.
     def flatten(self):

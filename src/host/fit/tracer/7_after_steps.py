@@ -45,6 +45,8 @@ class AfterSteps:
     def made(self, iterator, loader):
         iterator._cufit_loader = weakref.ref(loader)
         iterator._cufit_from = tuple(getattr(loader, name, None) for name in ("_cufit_order", "_cufit_samples", "_cufit_batch"))
+        if not self.began and self.tracer.evaluates():
+            self.keep_samples(iterator, loader)
         if self.began:
             self.join_last()
             self.own[iterator] = Seen(self.forwards)
@@ -67,6 +69,25 @@ class AfterSteps:
         else:
             whole = iterator._sampler_iter
             iterator._sampler_iter = (indices[:samples] if isinstance(indices, list) else indices for indices in whole)
+
+    # The same of data that was repeated for steps and feeds none: so many batches as the program has.
+    def keep_samples(self, iterator, loader):
+        samples, batch = getattr(loader, "_cufit_samples", None), getattr(loader, "_cufit_batch", None)
+        if not samples or not batch or not hasattr(iterator, "_sampler_iter"):
+            return
+        whole = iterator._sampler_iter
+
+        def kept():
+            left = samples
+            for indices in whole:
+                if not isinstance(indices, list) or left < len(indices) and getattr(loader, "drop_last", False):
+                    return
+                yield indices[:left]
+                left -= len(indices)
+                if left <= 0:
+                    return
+
+        iterator._sampler_iter = kept()
 
     def next(self, iterator, real_next):
         if self.began:

@@ -67,9 +67,9 @@ def refuse_sharding(module):
     def refused(*args, **kwargs):
         raise RuntimeError("FSDP is not traced")
 
-    for name in ("fully_shard", "FullyShardedDataParallel"):
-        if hasattr(module, name):
-            setattr(module, name, refused)
+    module.FullyShardedDataParallel.__init__ = refused  # libraries ask what is an instance of it
+    if hasattr(module, "fully_shard"):
+        module.fully_shard = refused
 
 
 # DistributedDataParallel's reducer measures itself with the driver's events. In its place stand the buckets that it keeps: at
