@@ -19,12 +19,18 @@ def patch_subclasses(tracer):
         fakes = {key: held for key, held in attributes.__get__(self).items() if key in self._cufit_keys}
         attributes.__set__(self, {**value, **fakes})
 
+    # Between the two stands what such a class finds where it asks for torch's own way.
+    class Between(FakeTensor):
+        pass
+
+    Between.__torch_function__ = inspect.getattr_static(torch.Tensor, "__torch_function__")
+
     def both(cls, like):
         if cls not in made:
-            function = inspect.getattr_static(cls, "__torch_function__")
-            made[cls] = type(cls.__name__, (cls, FakeTensor), {
-                "__torch_function__": function, "__module__": cls.__module__, "__dict__": property(attributes.__get__, assign),
-                "_cufit_keys": frozenset(vars(like)), "_cufit_of": cls})
+            base = next(kind for kind in cls.__bases__ if issubclass(kind, torch.Tensor))
+            made[cls] = type(cls.__name__, (cls, Between if base is torch.Tensor else both(base, like)), {
+                "__module__": cls.__module__, "__dict__": property(attributes.__get__, assign), "_cufit_keys": frozenset(vars(like)), "_cufit_of": cls})
+            made[cls].__torch_function__ = inspect.getattr_static(cls, "__torch_function__")  # its making switches torch's own off
         return made[cls]
 
     def as_subclass(self, cls):
