@@ -32,6 +32,8 @@ class CudnnAnswers {
  public:
   void add(const formats::TraceEvents& trace);
   bool empty() const { return rows_.empty(); }
+  // Whether it answered for any convolution on such a GPU.
+  bool answer_for(ComputeCapability cc) const;
   // `numbers`: of the call, the second of them the batch size. nullopt: not asked.
   std::optional<CudnnAnswer> at(ComputeCapability cc, ConvPass pass,
                                 std::span<const uint64_t> numbers) const;

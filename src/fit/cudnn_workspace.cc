@@ -173,6 +173,10 @@ SizeAt pointwise(const ConvShape& shape, ConvPass pass, const CudnnAnswer& answe
 
 }  // namespace
 
+SizeAt unnamed_workspace(const ConvShape& shape) {
+  return {0, 2 * bytes_of_weights(shape) + k_between};
+}
+
 SizeAt cudnn_workspace(const ConvShape& shape, ConvPass pass, const CudnnAnswer& answer,
                        const LibrarySetup& setup, const knowledge::Knowledge& knowledge) {
   if (shape.batch == 0 || shape.bits < 8) return {};

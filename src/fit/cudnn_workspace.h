@@ -13,4 +13,8 @@ namespace cufit::fit {
 SizeAt cudnn_workspace(const ConvShape& shape, ConvPass pass, const CudnnAnswer& answer,
                        const LibrarySetup& setup, const knowledge::Knowledge& knowledge);
 
+// Where it answered for others and named no engine for this one, of volumes in 16 bit, channels
+// first: of 430 random ones on an H200 415 took nothing and none more than the upper value.
+SizeAt unnamed_workspace(const ConvShape& shape);
+
 }  // namespace cufit::fit

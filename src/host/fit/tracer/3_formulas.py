@@ -16,24 +16,27 @@ class Formulas:
         self.node = getattr(torch._C, "_current_autograd_node", lambda: None)
         self.writing = {getattr(packet, overload): tuple(name + "Backward" for name in nodes)
                         for packet, nodes in ((getattr(aten, name), nodes) for name, nodes in WRITING.items()) for overload in packet.overloads()}
-        self.of_logits = {aten.sub.Tensor: True, aten.mul.Tensor: True, aten.sigmoid.default: False, aten.add.Tensor: False}
-        self.made = None  # the storage of what the formula of LOGITS has just made
+        self.of_logits = {aten.sub.Tensor: True, aten.mul.Tensor: True, aten.sigmoid.default: False, aten.add.Tensor: False, aten.add.Scalar: False}
+        self.made = collections.deque(maxlen=2)  # the storages of what the formula of LOGITS has made last, and writes into
         self.patch_products()
 
     # Whether the operator writes into its first operand.
     def in_place(self, func, args):
         if func in self.writing:
-            node = self.node()
-            return node is not None and node.name().startswith(self.writing[func])
+            return self.within(self.writing[func])
         if self.of_logits.get(func):
-            node = self.node()
-            return node is not None and node.name().startswith(LOGITS) and args[0].untyped_storage()._cdata == self.made
+            return self.within(LOGITS) and not self.torch.is_grad_enabled() and args[0].untyped_storage()._cdata in self.made
         return False
 
     def saw(self, func, out):
-        if func in self.of_logits and isinstance(out, self.torch.Tensor):
-            node = self.node()
-            self.made = out.untyped_storage()._cdata if node is not None and node.name().startswith(LOGITS) else None
+        if self.of_logits.get(func) is False and isinstance(out, self.torch.Tensor) and self.within(LOGITS):
+            self.made.append(out.untyped_storage()._cdata)
+
+    # Nodes of PyTorch's own end in a number, those of a program's functions in none.
+    def within(self, names):
+        node = self.node()
+        name = node.name() if node is not None else ""
+        return name.startswith(names) and name[-1:].isdigit()
 
     # Of products along a dimension, of which no factor is taken for zero; the formula for a tracer takes a step for each factor.
     def patch_products(self):

@@ -37,6 +37,8 @@ def start():
                     place = "%s:%d" % (own, last.tb_lineno)
                 last = last.tb_next
             if tracer.after.began:
+                if not tracer.after.left:
+                    tracer.file.note("assumed", "what follows the traced steps was not seen to its end: %s: %s" % (kind.__name__, str(error)[:200]), place)
                 tracer.after.leave()
             if tracer.ending() == FAILED:
                 tracer.file.note("error", "%s: %s" % (kind.__name__, error) if str(error) else kind.__name__, place)
