@@ -392,7 +392,7 @@ class Tracer:
 def lines_that_evaluate():
     found = []
     for module in list(sys.modules.values())[:5000]:
-        file = getattr(module, "__file__", None)
+        file = getattr(module, "__file__", None) or (sys.argv[0] if getattr(module, "__name__", "") == "__main__" else None)
         own = users_file(file) if isinstance(file, str) and file.endswith(".py") else ""
         if own and len(found) < 4:
             try:

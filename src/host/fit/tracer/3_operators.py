@@ -239,10 +239,7 @@ def make_mode(tracer):
 
     class Mode(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            with one_by_one:
-                return self.run(func, args, kwargs or {})
-
-        def run(self, func, args, kwargs):
+            kwargs = kwargs or {}
             tensors = [value for value in pytree.tree_leaves((args, kwargs)) if isinstance(value, torch.Tensor)]
             device = kwargs.get("device")
             any_fake = any(isinstance(tensor, FakeTensor) for tensor in tensors)
@@ -252,10 +249,14 @@ def make_mode(tracer):
                     for size in args[0]:
                         count *= size
                     if count >= tracer.FAKE_EMPTY_ELEMENTS:
-                        with fake:
+                        with one_by_one, fake:
                             return func(*args, **dict(kwargs, pin_memory=False) if kwargs.get("pin_memory") else kwargs)
                 tracer.draws.real(func)
                 return real_call(func, args, kwargs)
+            with one_by_one:
+                return self.run(func, args, kwargs, tensors, device, any_fake)
+
+        def run(self, func, args, kwargs, tensors, device, any_fake):
             if func is aten._local_scalar_dense.default:
                 return value_of(func, args[0])
             if tensors and tracer.draws.seeded in func.tags:

@@ -38,6 +38,7 @@ def patch_older_names(tracer):
     def set_default(kind):
         wanted = kinds.get(kind, kind) if isinstance(kind, str) else kind
         if not isinstance(wanted, Kind):
+            torch.set_default_device(None)
             return real_default(kind)
         torch.set_default_dtype(wanted.dtype)
         torch.set_default_device("cuda")

@@ -21,8 +21,12 @@ class Repeats:
     def trains(self):
         if not self.done:
             self.done = True
-            for repeated in list(self.watched.values()):
-                repeated.leave()
+            self.leave()
+
+    # As they were, for good.
+    def leave(self):
+        for repeated in list(self.watched.values()):
+            repeated.leave()
 
 
 class Repeated:
@@ -31,7 +35,8 @@ class Repeated:
     def __init__(self, repeats, module):
         self.repeats, self.module = repeats, weakref.ref(module)
         self.own = module.__dict__.get("forward")
-        self.forward = module.forward
+        self.forward = self.__wrapped__ = module.forward  # who asks for its signature is told that one
+        self.grows = False  # it keeps more than it gives
         self.seen = {}  # by the shapes that were given: how often, what came out the last time
         module.__dict__["forward"] = self
 
@@ -49,19 +54,22 @@ class Repeated:
     def __call__(self, *args, **kwargs):
         tracer, torch = self.repeats.tracer, self.repeats.tracer.torch
         module = self.module()
-        if self.repeats.done or torch.is_grad_enabled() or module is None or module.training or tracer.compiling:
+        if self.grows or self.repeats.done or torch.is_grad_enabled() or module is None or module.training or tracer.compiling:
             return self.forward(*args, **kwargs)
         import torch.utils._pytree as pytree
         given, form = pytree.tree_flatten((args, kwargs))
         if not all(type(value) in Repeats.PLAIN or type(value) is tracer.FakeTensor for value in given):
             return self.forward(*args, **kwargs)
-        key = str(form), torch.is_autocast_enabled("cuda"), tuple(self.shape(value) for value in given)
+        plain = tuple(value for part in module.modules() for value in vars(part).values() if type(value) in Repeats.PLAIN)
+        key = str(form), torch.is_autocast_enabled("cuda"), plain, tuple(self.shape(value) for value in given)
         times, last, out_form = self.seen.get(key, (0, None, None))
         if times >= Repeats.TIMES and last is not None:
             return pytree.tree_unflatten([self.again(value) for value in last], out_form)
-        first = tracer.file.storages
+        first, before = tracer.file.storages, tracer.allocated
         out = self.forward(*args, **kwargs)
         flat, out_form = pytree.tree_flatten(out)
+        gives = sum(value.numel() * value.element_size() for value in flat if isinstance(value, torch.Tensor))
+        self.grows = times > 0 and tracer.allocated - before > gives
         self.seen[key] = times + 1, [self.shape(value) for value in flat] if self.alone(flat, first) else None, out_form
         return out
 

@@ -1,46 +1,88 @@
 # ---- what programs save and load ------------------------------------------------------------------------------------------------
 
-# Tensors have no contents to save. What `torch.save` was given is kept in mind instead, and `torch.load` makes the like of it anew.
+# Tensors have no contents to save. What `torch.save` was given is pickled into memory with a place for each tensor, and `torch.load`
+# makes the like of it anew.
 def patch_saving(tracer):
     torch = tracer.torch
-    import copy
-    import torch.utils._pytree as pytree
+    import pickle
 
     kept, buffers = {}, weakref.WeakKeyDictionary()
     real_load = torch.load
 
     class Saved:
         def __init__(self, tensor):
-            self.shape, self.dtype, self.device, self.grad = tuple(tensor.shape), tensor.dtype, tensor.device, tensor.requires_grad
-            self.value = None if isinstance(tensor, tracer.FakeTensor) else tensor.detach().clone()
+            self.parameter, self.grad = isinstance(tensor, torch.nn.Parameter), tensor.requires_grad
+            self.dtype, self.device = tensor.dtype, tensor.device
+            self.value = self.storage = None
+            if not isinstance(tensor, tracer.FakeTensor) or tensor.layout is not torch.strided:
+                self.value = tensor.detach()
+                return
+            self.storage, self.bytes = tensor.untyped_storage()._cdata, tensor.untyped_storage().nbytes()
+            self.place = tuple(tensor.shape), tensor.stride(), tensor.storage_offset()
 
-        def make(self, device):
-            device = self.device if device is None else device
-            out = torch.empty(self.shape, dtype=self.dtype, device=device) if self.value is None else self.value.to(device)
-            return out.requires_grad_(self.grad) if self.grad else out
+        # `storages`: those that are there already, since tensors that shared one do so again.
+        def make(self, device, storages):
+            if self.storage is None:
+                out = self.value.to(device)
+            else:
+                key = self.storage, self.dtype
+                if key not in storages:
+                    storages[key] = torch.empty(self.bytes // self.dtype.itemsize, dtype=self.dtype, device=device)
+                out = storages[key].as_strided(*self.place)
+            return torch.nn.Parameter(out, self.grad) if self.parameter else out.requires_grad_() if self.grad else out
+
+    class Pickler(pickle.Pickler):
+        def __init__(self, out):
+            super().__init__(out, 2)
+            self.tensors, self.numbers = [], {}
+
+        def persistent_id(self, value):
+            if not isinstance(value, torch.Tensor):
+                return None
+            if id(value) not in self.numbers:
+                self.numbers[id(value)] = len(self.tensors)
+                self.tensors.append(Saved(value))
+            return self.numbers[id(value)]
 
     def place(file):
         return os.path.abspath(os.fsdecode(file)) if isinstance(file, (str, bytes, os.PathLike)) else getattr(file, "name", None)
 
     def save(obj, target, *args, **kwargs):
         tracer.file.note("scratch", "torch.save(%s) was not done" % (target if isinstance(target, str) else type(target).__name__), tracer.source())
-        flat, form = pytree.tree_flatten(obj)
-        held = [Saved(value) if isinstance(value, torch.Tensor) else value for value in flat], form
+        tracer.repeats.leave()
+        out = io.BytesIO()
+        pickler = Pickler(out)
+        with torch.no_grad():
+            pickler.dump(obj)
         path = place(target)
         if isinstance(path, str):
-            kept[path] = held
+            kept[path] = out.getvalue(), pickler.tensors
         else:
-            buffers[target] = held
+            buffers[target] = out.getvalue(), pickler.tensors
+
+    def device_for(saved, wanted):
+        if isinstance(wanted, dict):
+            wanted = wanted.get(str(saved), wanted.get(saved.type, saved))
+        elif callable(wanted):
+            wanted = getattr(wanted(torch.empty(0).untyped_storage(), str(saved)), "device", saved)
+        return saved if wanted is None else torch.device(wanted)
 
     def load(file, map_location=None, *args, **kwargs):
         path = place(file)
         held = kept.get(path) if isinstance(path, str) else buffers.get(file)
         if held is None:
             return real_load(file, map_location, *args, **kwargs)
-        device = map_location if isinstance(map_location, (str, torch.device)) else None
-        flat, form = held
-        flat = [value.make(device) if isinstance(value, Saved) else copy.deepcopy(value) if isinstance(value, torch.nn.Module) else value for value in flat]
-        return pytree.tree_unflatten(flat, form)
+        storages, made = {}, {}
+
+        def again(number):
+            if number not in made:
+                saved = held[1][number]
+                made[number] = saved.make(device_for(saved.device, map_location), storages)
+            return made[number]
+
+        unpickler = pickle.Unpickler(io.BytesIO(held[0]))
+        unpickler.persistent_load = again
+        return unpickler.load()
 
     torch.save, torch.load = save, load
     if "numpy" in sys.modules:

@@ -48,16 +48,19 @@ class AfterSteps:
         if not self.began and self.tracer.evaluates():
             self.keep_samples(iterator, loader)
         if self.began:
-            self.join_last()
-            self.own[iterator] = Seen(self.forwards)
-            self.keep_small(iterator, loader)
-            self.restarted = True
+            self.begins(iterator)
             batch = getattr(loader, "_cufit_made", (None, ""))
             if batch[0] and self.tracer.wanted["BATCH"] not in (None, getattr(loader, "_cufit_batch", None)):
                 self.tracer.file.note("assumed", "after the steps batches of %d are loaded, whatever the batch size of the steps is; "
                                       "with `--batch-arg` the program sets both" % batch[0], batch[1])
             if self.tracer.phase == FORWARD:  # of a training step that no optimizer ends
                 self.rest()
+
+    def begins(self, iterator):
+        self.join_last()
+        self.own[iterator] = Seen(self.forwards)
+        self.keep_small(iterator, iterator._cufit_loader())
+        self.restarted = True
 
     # Data that would not fill a batch was repeated for the steps' sake (5_modules.py).
     def keep_small(self, iterator, loader):
@@ -92,6 +95,9 @@ class AfterSteps:
     def next(self, iterator, real_next):
         if self.began:
             seen = self.own.get(iterator)
+            if seen is None and iterator not in self.live and iterator not in self.ended:  # made before the steps, not used for them
+                self.begins(iterator)
+                seen = self.own[iterator]
             if seen is None and not self.extra and self.evaluate_within(iterator):
                 self.extra = self.per_step
             if self.extra and (seen is None or seen.trains):
