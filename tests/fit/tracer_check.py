@@ -669,7 +669,12 @@ def check_rounds(space):
         def step_ends(self):
             self.ended += 1
 
-    critic, generator, idle = object(), object(), object()
+    class Optimizer:
+        def __init__(self, *parameters):
+            self.param_groups = [{"params": parameters}]
+
+    a, b = object(), object()
+    critic, generator, idle, outer = Optimizer(a), Optimizer(b), Optimizer(b), Optimizer(a)
     gan = Tracer([critic, generator])
     ends = []
     for step in range(1, 16):  # the generator's at every fifth
@@ -683,7 +688,13 @@ def check_rounds(space):
         lonely.optimizer_steps(id(critic))
     assert lonely.ended == 0 and lonely.one_never_stepped()
     lonely.optimizer_steps(id(critic))
-    assert lonely.ended >= 1, "one that never steps is not waited for"
+    assert lonely.ended == 1, "one that never steps is not waited for, and no step is empty"
+    lonely.optimizer_steps(id(critic))
+    assert lonely.ended == 2
+    handing_on = Tracer([outer, critic])
+    for _ in range(3):
+        handing_on.optimizer_steps(id(critic))
+    assert handing_on.ended == 2 and not handing_on.one_never_stepped(), "the outer one has the same parameters"
 
 
 # An iterator over validation gives what the program has; one that is kept for all epochs goes on behind validation.

@@ -24,8 +24,7 @@ class Tracer:
         self.modules = []  # names of those whose forward runs
         self.outermost = weakref.WeakSet()  # modules that no other calls
         self.told = weakref.WeakSet()  # whether to train
-        self.module_names = {}
-        self.known = {}  # id of a module whose parameters were told
+        self.names = weakref.WeakKeyDictionary()  # of modules whose parameters were told
         self.inputs = set()  # numbers of the storages that hold batches
         self.weights = set()  # the same of parameters
         self.allocated = self.peak = 0
@@ -36,8 +35,7 @@ class Tracer:
         self.optimizers = 0
         self.made = weakref.WeakSet()  # optimizers
         self.first_round, self.round, self.stepped = [], None, set()
-        self.by_hand = None  # without optimizers of PyTorch: weights have gradients (False), and were written to since (True)
-        self.has_stepped = False  # an optimizer
+        self.by_hand = None  # where PyTorch has no optimizer: weights have gradients (False), and were written to since (True)
         self.again = 0  # steps in the first round of optimizers that had stepped
         self.by_function = False
         self.variant = None
@@ -265,7 +263,9 @@ class Tracer:
             if self.one_never_stepped() and self.again < self.MOST_AGAIN and time.monotonic() < (self.began or 0) + self.SECONDS_AGAIN:
                 return
             self.round = set(self.first_round)
-            self.step_ends()
+            if len(self.round) > 1:
+                self.stepped.add(number)
+            return self.step_ends()
         self.stepped.add(number)
         if self.stepped >= self.round:
             self.stepped.clear()
@@ -282,8 +282,12 @@ class Tracer:
         models = [module for module in list(self.outermost) + list(self.told) if any(p.requires_grad for p in module.parameters())]
         return not self.torch.is_grad_enabled() or bool(models) and not any(module.training for module in models)
 
+    # One that only hands on to another (SAM) has the other's parameters.
     def one_never_stepped(self):
-        return any(id(optimizer) not in self.first_round for optimizer in list(self.made))
+        of = lambda optimizer: {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+        made = list(self.made)
+        stepped = set().union(*(of(optimizer) for optimizer in made if id(optimizer) in self.first_round))
+        return any(id(optimizer) not in self.first_round and not of(optimizer) <= stepped for optimizer in made)
 
     def step_ends(self):
         self.file.mark(STEP_ENDS)

@@ -58,9 +58,12 @@ def patch_older_names(tracer):
     def make(data, *args, _real=torch.tensor, pin_memory=False, **kwargs):
         return _real(values(data), *args, **kwargs)
 
-    torch.tensor = make
-    torch.as_tensor = lambda data, *args, _real=torch.as_tensor, **kwargs: _real(values(data), *args, **kwargs)
-    torch.Tensor.new_tensor = lambda self, data, *args, _real=torch.Tensor.new_tensor, **kwargs: _real(self, values(data), *args, **kwargs)
+    def make_as(data, *args, _real=torch.as_tensor, **kwargs):
+        return _real(values(data), *args, **kwargs)
+
+    as_builtin(torch, make, "aten::tensor")
+    as_builtin(torch, make_as, "aten::as_tensor")
+    torch.tensor, torch.as_tensor = make, make_as
 
 
 # ---- CUDA graphs ----------------------------------------------------------------------------------------------------------------

@@ -92,11 +92,10 @@ def patch_modules(tracer):
             setattr(torch.nn.init, name, skip)
 
     def tell_parameters(module):
-        if id(module) in tracer.known:
+        if module in tracer.names:
             return
         for name, child in module.named_modules():
-            tracer.module_names.setdefault(id(child), name or type(child).__name__)
-            tracer.known[id(child)] = child
+            tracer.names.setdefault(child, name or type(child).__name__)
         for parameter in module.parameters():
             tracer.categorise(parameter.data, PARAMETER)
         for buffer in module.buffers():
@@ -107,7 +106,7 @@ def patch_modules(tracer):
     def before(module, args):
         if not tracer.modules:
             tracer.outermost.add(module)
-            if id(module) not in tracer.known:
+            if module not in tracer.names:
                 tell_parameters(module)
             if not module.training and tracer.steps:
                 tracer.evaluated = True
@@ -124,7 +123,7 @@ def patch_modules(tracer):
             tracer.repeats.trains()
             tracer.step_begins()
             tracer.shows(module, args)
-        tracer.modules.append(tracer.module_names.get(id(module), type(module).__name__))
+        tracer.modules.append(tracer.names.get(module, type(module).__name__))
 
     def after(module, args, out):
         if tracer.modules:
@@ -152,7 +151,7 @@ def patch_optimizers(tracer):
             return real_backward(*args, **kwargs)
         finally:
             tracer.phase = before
-            if not tracer.has_stepped and tracer.by_hand is None:
+            if tracer.by_hand is None and not tracer.made:
                 tracer.by_hand = False
 
     torch.autograd.backward = backward
@@ -189,7 +188,7 @@ def patch_optimizers(tracer):
             for value in state.values() if isinstance(state, dict) else ():
                 if isinstance(value, torch.Tensor):
                     tracer.categorise(value, OPTIMIZER_STATE)
-        tracer.phase, tracer.has_stepped = FORWARD, True
+        tracer.phase = FORWARD
         tracer.optimizer_steps(id(self))
 
     real_init = optimizer.Optimizer.__init__

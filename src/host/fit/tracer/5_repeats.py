@@ -8,7 +8,7 @@ class Repeats:
 
     def __init__(self, tracer):
         self.tracer = tracer
-        self.watched = weakref.WeakKeyDictionary()  # module: its Repeated
+        self.watched = weakref.WeakKeyDictionary()  # module: its ForwardAgain
         self.done = False
 
     # Before a module's forward that no other calls, where no gradients are wanted.
@@ -16,7 +16,7 @@ class Repeats:
         if self.done or module in self.watched or type(module).__module__.startswith("torch._dynamo"):
             return
         if not any(part._forward_hooks or part._forward_pre_hooks for part in module.modules()):
-            self.watched[module] = Repeated(self, module)
+            self.watched[module] = ForwardAgain(self, module)
 
     def trains(self):
         if not self.done:
@@ -29,7 +29,7 @@ class Repeats:
             repeated.leave()
 
 
-class Repeated:
+class ForwardAgain:
     """The forward of a module from its second call on."""
 
     def __init__(self, repeats, module):

@@ -233,7 +233,7 @@ def eight_bit_step(tracer):
                 loss = closure()
         whole = set()
         if tracer.variant.framework() == "trainer":
-            whole = {id(module.weight) for module in tracer.known.values() if isinstance(module, torch.nn.Embedding)}
+            whole = {id(module.weight) for module in list(tracer.names) if isinstance(module, torch.nn.Embedding)}
         with torch.no_grad():
             for parameter in (p for group in self.param_groups for p in group["params"] if p.grad is not None):
                 state = self.state[parameter]
