@@ -135,8 +135,6 @@ class Tracer:
             if isinstance(value, self.FakeTensor) and value.fake_device.type == "cuda":
                 if value.layout is torch.sparse_coo:
                     self.tell((value._indices(), value._values()), site)
-                elif value.layout is torch.sparse_csr:
-                    self.tell((value.crow_indices(), value.col_indices(), value.values()), site)
                 else:
                     self.tell_storage(value.untyped_storage(), site)
         elif isinstance(value, (list, tuple)):

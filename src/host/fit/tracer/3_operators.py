@@ -264,7 +264,7 @@ def make_mode(tracer):
             if func in own and (func not in products or any(t.layout is not torch.strided for t in tensors)):
                 with self, torch.no_grad():
                     return own[func](*args, **kwargs)
-            if func is aten._to_copy.default and args[0].layout is not torch.strided and not any_fake:
+            if func is aten._to_copy.default and args[0].layout is torch.sparse_coo and not any_fake:
                 with self, torch.no_grad():
                     return sparse_on_gpu(torch, args[0], kwargs.get("dtype"))
             if func is aten.is_pinned.default:

@@ -18,9 +18,8 @@ def sparse_unfaked(tracer):
 
     # Rows and columns as 32-bit numbers, and the product column by column.
     def product(sparse, dense):
-        if sparse.layout is torch.sparse_coo:
-            sparse = coalesce(sparse)
-            temporary(4 * (sparse.shape[0] + 1 + sparse._nnz()) + sparse.shape[0] * dense.shape[1] * dense.element_size())
+        sparse = coalesce(sparse)
+        temporary(4 * (sparse.shape[0] + 1 + sparse._nnz()) + sparse.shape[0] * dense.shape[1] * dense.element_size())
         return dense.new_empty(sparse.shape[0], dense.shape[1])
 
     def multiplied(into, sparse, dense, beta=1, alpha=1):
@@ -32,8 +31,6 @@ def sparse_unfaked(tracer):
 # A sparse tensor of the CPU, on the GPU.
 def sparse_on_gpu(torch, x, dtype):
     place = lambda part, dtype=None: torch.ops.aten._to_copy.default(part, device=torch.device("cuda"), dtype=dtype)
-    if x.layout is torch.sparse_coo:
-        return torch.sparse_coo_tensor(place(x._indices()), place(x._values(), dtype), x.shape, is_coalesced=x.is_coalesced(), check_invariants=False)
-    return torch.sparse_csr_tensor(place(x.crow_indices()), place(x.col_indices()), place(x.values(), dtype), x.shape, check_invariants=False)
+    return torch.sparse_coo_tensor(place(x._indices()), place(x._values(), dtype), x.shape, is_coalesced=x.is_coalesced(), check_invariants=False)
 
 

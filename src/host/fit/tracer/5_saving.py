@@ -45,20 +45,21 @@ def patch_saving(tracer):
             return self.numbers[id(value)]
 
     def place(file):
-        return os.path.abspath(os.fsdecode(file)) if isinstance(file, (str, bytes, os.PathLike)) else getattr(file, "name", None)
+        path = file if isinstance(file, (str, bytes, os.PathLike)) else getattr(file, "name", None)
+        return os.path.abspath(os.fsdecode(path)) if isinstance(path, (str, bytes, os.PathLike)) else None
 
     def save(obj, target, *args, **kwargs):
         tracer.file.note("scratch", "torch.save(%s) was not done" % (target if isinstance(target, str) else type(target).__name__), tracer.source())
         tracer.repeats.leave()
         out = io.BytesIO()
         pickler = Pickler(out)
-        with torch.no_grad():
-            pickler.dump(obj)
         path = place(target)
-        if isinstance(path, str):
-            kept[path] = out.getvalue(), pickler.tensors
-        else:
-            buffers[target] = out.getvalue(), pickler.tensors
+        try:
+            with torch.no_grad():
+                pickler.dump(obj)
+            (buffers if path is None else kept)[path or target] = out.getvalue(), pickler.tensors
+        except Exception:  # it would not come back
+            kept.pop(path, None)
 
     def device_for(saved, wanted):
         if isinstance(wanted, dict):
@@ -69,7 +70,7 @@ def patch_saving(tracer):
 
     def load(file, map_location=None, *args, **kwargs):
         path = place(file)
-        held = kept.get(path) if isinstance(path, str) else buffers.get(file)
+        held = kept.get(path) if path is not None else buffers.get(file)
         if held is None:
             return real_load(file, map_location, *args, **kwargs)
         storages, made = {}, {}
