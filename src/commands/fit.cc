@@ -161,7 +161,7 @@ void answer(FitGpu& card, const Programs& programs, const Question& question) {
   card.largest = fit::largest_batch(programs.many, setup);
   if (card.largest.batch == 0) return;
   if (Result<fit::Prediction> got = fit::predict(programs.many, card.largest.batch, setup))
-    card.largest_retries = std::max(got->alloc_retries, got->upper_alloc_retries);
+    card.largest_retries = got->alloc_retries;
 }
 
 // Cards that differ in name only are asked once: of `--gpu all` that is every second one.

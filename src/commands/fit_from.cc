@@ -120,7 +120,7 @@ void answer_card(FitGpu& card, const fit::RecordedPrograms& programs, uint64_t b
   card.largest = fit::largest_batch(programs, setup);
   if (card.largest.batch == 0) return;
   if (Result<fit::Prediction> got = fit::predict(programs, card.largest.batch, setup))
-    card.largest_retries = std::max(got->alloc_retries, got->upper_alloc_retries);
+    card.largest_retries = got->alloc_retries;
 }
 
 // Cards of one size are asked once.

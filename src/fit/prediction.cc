@@ -143,7 +143,6 @@ void fill_upper(const Requests& requests, const Setup& setup, const knowledge::K
     const ReplayedSteps run = replay_steps(requests, less, Values::upper, order);
     allocated = std::max(allocated, run.peak_allocated);
     reserved = std::max(reserved, run.peak_reserved);
-    out.upper_alloc_retries = std::max(out.upper_alloc_retries, run.retries);
     if (run.oom && !out.upper_oom) out.upper_oom = oom_of(requests.program, run);
   }
   out.peak_allocated_upper =

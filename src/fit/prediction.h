@@ -76,10 +76,8 @@ struct Prediction {
   Breakdown breakdown;
   std::vector<ModuleBytes> activations_by_module;  // most first
   Moment peak;
-  // Cached memory was given back to serve a request, at the point and at the upper values; each
-  // costs time.
-  uint64_t alloc_retries = 0, upper_alloc_retries = 0;
-  bool traced = false;  // a trace of this very batch size
+  uint64_t alloc_retries = 0;  // cached memory was given back to serve a request; each costs time
+  bool traced = false;         // a trace of this very batch size
   // Bytes at the peak whose size follows no proved rule at this batch size.
   uint64_t unproved_bytes = 0;
   // Ids of warnings that the report words, "fit.warning.<id>": "batch_one" (programs often do other

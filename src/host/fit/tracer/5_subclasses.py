@@ -5,6 +5,7 @@
 # takes over what operators do (weights of 4 bit) is none of these.
 def patch_subclasses(tracer):
     import inspect
+    from torch.utils._python_dispatch import _disable_current_modes
 
     torch = tracer.torch
     FakeTensor = tracer.FakeTensor
@@ -35,7 +36,8 @@ def patch_subclasses(tracer):
 
     def as_subclass(self, cls):
         if not isinstance(self, FakeTensor):
-            return real(self, getattr(cls, "_cufit_of", cls))
+            with _disable_current_modes():  # older torch asks the mode for another name of it, which then has a class already
+                return real(self, getattr(cls, "_cufit_of", cls))
         if inspect.getattr_static(cls, "__torch_dispatch__", None) not in plain:
             return real(self, cls)
         with torch._C.DisableTorchFunctionSubclass():
