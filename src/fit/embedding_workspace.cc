@@ -15,10 +15,10 @@ constexpr uint64_t k_most = uint64_t{1} << 40, k_most_row = uint64_t{1} << 16;
 
 }  // namespace
 
-SizeAt embedding_workspace(std::span<const uint64_t> numbers) {
+SizeAt embedding_workspace(std::span<const uint64_t> numbers, bool of_bags) {
   if (numbers.size() != 4) return {};
   const uint64_t count = numbers[0], rows = numbers[1], width = numbers[2], bytes = numbers[3];
-  if (count <= k_few || count > k_most || width > k_most_row || bytes > k_number) return {};
+  if ((count <= k_few && !of_bags) || count > k_most || width > k_most_row || bytes > k_number) return {};
   const uint64_t distinct = std::min(count, rows);
   const uint64_t parts = count / k_rows_of_a_part + distinct;
   // Three numbers per index, two per row that is met, one per part; the sum of each part.

@@ -13,6 +13,7 @@ constexpr uint64_t k_threads_per_multiprocessor = 2048;
 constexpr uint64_t k_least_values = 16;  // per thread, worth another block
 constexpr uint64_t k_most_values = 256;
 constexpr uint64_t k_sum_bytes = 4;  // fp32, also of 16-bit types
+constexpr uint64_t k_most_bytes = 16;
 constexpr uint64_t k_most = uint64_t{1} << 40;
 
 uint64_t last_power_of_two(uint64_t value) {
@@ -26,9 +27,11 @@ uint64_t div_up(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 }  // namespace
 
 SizeAt reduction_workspace(std::span<const uint64_t> numbers, uint64_t multiprocessors) {
-  if (numbers.size() != 2 || numbers[0] > k_most || numbers[1] > k_most) return {};
+  if (numbers.size() < 2 || numbers.size() > 3 || numbers[0] > k_most || numbers[1] > k_most)
+    return {};
   const uint64_t rows = numbers[0], columns = numbers[1];
-  if (rows == 0 || columns == 0 || rows > k_most / columns) return {};
+  const uint64_t each = numbers.size() == 3 ? numbers[2] : k_sum_bytes;
+  if (rows == 0 || columns == 0 || rows > k_most / columns || each > k_most_bytes) return {};
   uint64_t vector = 4;  // outputs of one thread
   while (columns % vector != 0) vector /= 2;
   const uint64_t outputs = columns / vector, most = k_most_threads / vector;
@@ -48,7 +51,7 @@ SizeAt reduction_workspace(std::span<const uint64_t> numbers, uint64_t multiproc
       std::max(std::min(div_up(wanted, grid), div_up(values, k_least_values)),
                div_up(values, k_most_values));
   if (blocks <= 1) return {};
-  const uint64_t bytes = k_sum_bytes * columns * blocks * width * vector;
+  const uint64_t bytes = each * columns * blocks * width * vector;
   return {bytes, bytes};
 }
 

@@ -111,8 +111,9 @@ class Model {
     if (op == "rnn") return recur(event, called);
     if (op == "fft")
       return add(fft_workspace(numbers_of(called)), event_of(program_, event), false);
-    if (op == "embedding")
-      return add(embedding_workspace(numbers_of(called)), event_of(program_, event), false);
+    if (op == "embedding" || op == "embedding_bag")
+      return add(embedding_workspace(numbers_of(called), op == "embedding_bag"),
+                 event_of(program_, event), false);
     if (op == "reduce_rows")
       return add(reduction_workspace(numbers_of(called), setup_.multiprocessors),
                  event_of(program_, event), false);

@@ -28,6 +28,13 @@ TEST(ReductionWorkspace, IsWhatWasAskedFor) {
   EXPECT_EQ(of(9456, 1536), 116391936u);
 }
 
+TEST(ReductionWorkspace, KeepsAValueWithItsPlace) {
+  const std::array<uint64_t, 3> wide{16384, 1024, 16}, narrow{4096, 768, 16}, hostile{4096, 768, 17};
+  EXPECT_EQ(reduction_workspace(wide, 132).point, 536870912u);
+  EXPECT_EQ(reduction_workspace(narrow, 132).point, 100663296u);
+  EXPECT_EQ(reduction_workspace(hostile, 132).point, 0u);
+}
+
 TEST(ReductionWorkspace, FewRowsNeedNone) {
   EXPECT_EQ(of(8, 768), 0u);
   EXPECT_EQ(of(0, 768), 0u);

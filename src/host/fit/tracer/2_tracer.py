@@ -102,6 +102,7 @@ class Tracer:
         patch_after_steps(self)
         patch_inference_mode(self)
         patch_linear(self)
+        patch_one_hot(self)
         leave_scripts_unfused(torch)
         patch_attention(self)
         patch_recurrent(self)

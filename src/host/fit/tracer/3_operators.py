@@ -15,6 +15,7 @@ def make_mode(tracer):
     itself = {aten.eq.Tensor: True, aten.ne.Tensor: False}
     joining = {aten.cat.default, aten.stack.default, aten.full.default, aten.new_full.default, aten.new_zeros.default}
     own = unfaked(tracer)
+    blocks = Blocks(tracer)
     products = {aten.mm.default, aten.addmm.default}  # of sparse tensors
 
     import operator
@@ -183,10 +184,7 @@ def make_mode(tracer):
             at += w.numel()
         return torch.empty_like(x), torch.empty_like(hx), torch.empty_like(cx) if cx is not None else torch.empty(0, device="cuda"), parts
 
-    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
-
-    def last_first(tensor):
-        return tensor.dim() in formats and tensor.is_contiguous(memory_format=formats[tensor.dim()]) and not tensor.is_contiguous()
+    formats, last_first = blocks.formats, blocks.last_first
 
     # First the gradients of the input and the states, then those of the weights; for each the operands in one piece.
     def tell_recurrent_backward(args, out, site):
@@ -206,27 +204,6 @@ def make_mode(tracer):
         with fake:
             again = lambda t: t if t is None or t.dim() != x.dim() else torch.empty_like(t, memory_format=formats[x.dim()])
             return again(out) if isinstance(out, torch.Tensor) else tuple(again(t) for t in out)
-
-    # Bytes that an operator takes for as long as it runs, to have its operands in one piece and in one memory format.
-    def copied(func, args):
-        if func is aten.convolution.default:
-            operands, together = args[:2], args[:2]
-        elif func is aten.convolution_backward.default:
-            operands, together = args[:3], args[1:3]
-        elif func is aten._cudnn_rnn.default:
-            operands, together = args[:1], ()
-        elif func is aten.native_layer_norm.default or func is aten.embedding_dense_backward.default:
-            operands, together = args[:1], ()
-        elif func is aten.native_layer_norm_backward.default:
-            operands, together = args[:2], ()
-        elif func._schema.name in FFTS:
-            return fft_copies(func._schema.name, args)
-        else:
-            return []
-        wanted = torch.contiguous_format
-        if any(last_first(t) for t in together):
-            wanted = formats[together[0].dim()]
-        return [t.numel() * t.element_size() for t in operands if t is not None and t.numel() and not t.is_contiguous(memory_format=wanted)]
 
     # Which PyTorch runs without cuDNN.
     def own_kernel(args):
@@ -281,6 +258,7 @@ def make_mode(tracer):
                 forget(aten.add_.Tensor, args, kwargs)
                 if tracer.counting:
                     tell_work(tracer, func, args, kwargs, tensors, args[0])
+                blocks.tell(blocks.after(func, args, args[0]))
                 with fake:
                     return aten.alias.default(args[0])
             values = None
@@ -321,6 +299,7 @@ def make_mode(tracer):
                 out = as_cudnn_has_it(func, args, out)
             if func is aten._cudnn_rnn.default and kwargs.get("train", args[12] if len(args) > 12 else True):
                 out = with_reserve(args, out)
+            out = blocks.as_made(func, args, kwargs, out)
             if values is None and func in alike and isinstance(out, FakeTensor) and not out.dtype.is_floating_point and out.numel() <= tracer.SHADOW_ELEMENTS:
                 values = func(torch.empty(args[0].shape, dtype=args[0].dtype), *args[1:], **without_device(kwargs))
             if func is aten.eq.Scalar and values is None and isinstance(out, FakeTensor):
@@ -346,7 +325,7 @@ def make_mode(tracer):
             if func is aten._cudnn_rnn_backward.default:
                 tell_recurrent_backward(args, out, site)
                 return out
-            copies = [tracer.file.alloc(size, site) for size in copied(func, args)]
+            copies = [tracer.file.alloc(size, site) for size in blocks.before(func, args, out)]
             tell_call(tracer, func, args, kwargs, out, site)
             if tracer.counting:
                 tell_work(tracer, func, args, kwargs, tensors, out)
@@ -356,6 +335,7 @@ def make_mode(tracer):
             if tracer.after.began and func in joining and isinstance(out, FakeTensor):
                 tracer.after.joins.add(tracer.file.storages)
             tracer.tell(out, site)
+            blocks.tell(blocks.after(func, args, out))
             for storage in copies:
                 tracer.file.free(storage)
             if device is not None and tensors and not isinstance(tensors[0], FakeTensor):

@@ -11,10 +11,13 @@ def tell_call(tracer, func, args, kwargs, out, site):
         for kind, wanted in ((1, mask[0]), (2, mask[1])):
             if wanted:
                 conv(tracer, site, kind, x, w, grad, stride, padding, dilation, transposed, groups)
-    elif name in ("aten::sum", "aten::mean") and len(args) > 1 and args[1]:
-        numbers = rows_and_columns(args[0], args[1])
+    elif name in REDUCTIONS and len(args) > REDUCTIONS[name][0]:
+        at, each = REDUCTIONS[name]
+        over = args[at]
+        numbers = rows_and_columns(args[0], [over] if type(over) is int else over) if over is not None and not isinstance(over, tracer.torch.Tensor) else None
         if numbers:
-            tracer.file.call(tracer.file.site("reduce_rows", "", tracer.source(), tracer.phase), numbers)
+            each = each or max(first_of(out).element_size(), 4 if args[0].dtype.is_floating_point else 1)
+            tracer.file.call(tracer.file.site("reduce_rows", "", tracer.source(), tracer.phase), numbers + ([each] if each != 4 else []))
     elif name in FFTS:
         fft(tracer, FFTS[name], args, out)
     elif name == "aten::logsumexp":  # its input less the greatest, and those
@@ -23,6 +26,9 @@ def tell_call(tracer, func, args, kwargs, out, site):
     elif name == "aten::embedding_dense_backward":
         tracer.file.call(tracer.file.site("embedding", "", tracer.source(), tracer.phase),
                          [args[1].numel(), args[2], args[0].shape[-1], max(args[0].element_size(), 4)])
+    elif name == "aten::_embedding_bag_backward" and not args[9] and args[8] != 2:
+        tracer.file.call(tracer.file.site("embedding_bag", "", tracer.source(), tracer.phase),
+                         [args[1].numel(), args[6], args[0].shape[-1], max(args[0].element_size(), 4)])
     elif name == "aten::_safe_softmax":  # which rows are masked whole
         tracer.file.call(tracer.file.site("temporary", "", tracer.source(), tracer.phase), [args[0].numel()])
     elif name == "aten::_softmax_backward_data":  # gradient times output
@@ -39,6 +45,17 @@ def tell_call(tracer, func, args, kwargs, out, site):
             with_bias = name == "aten::addmm" and args[0].dim() == 1
             tracer.file.call(tracer.file.site("matmul_bias" if with_bias else "matmul", "", tracer.source(), tracer.phase),
                              [a.element_size() * 8, tf32, batch, a.shape[-2], b.shape[-1], a.shape[-1]])
+
+
+# Over which dimensions, and bytes of what a thread keeps: of None those of its sum, of a value with its place 16, of a mean with
+# its variance and count 16.
+REDUCTIONS = {"aten::sum": (1, None), "aten::mean": (1, None), "aten::nansum": (1, None), "aten::prod": (1, None), "aten::linalg_vector_norm": (2, None),
+              "aten::max": (1, 16), "aten::min": (1, 16), "aten::argmax": (1, 16), "aten::argmin": (1, 16),
+              "aten::var": (1, 16), "aten::std": (1, 16), "aten::var_mean": (1, 16), "aten::std_mean": (1, 16), "aten::any": (1, 1), "aten::all": (1, 1)}
+
+
+def first_of(out):
+    return out[0] if isinstance(out, (tuple, list)) else out
 
 
 FFTS = {"aten::_fft_r2c": 0, "aten::_fft_c2r": 1, "aten::_fft_c2c": 2}

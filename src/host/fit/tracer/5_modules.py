@@ -142,7 +142,7 @@ def patch_optimizers(tracer):
 
     optimizer._foreach_supported_types.append(tracer.FakeTensor)
     optimizer._get_foreach_kernels_supported_devices = lambda: ["cuda"]
-    real_backward = torch.autograd.backward
+    real_backward, real_grad = torch.autograd.backward, torch.autograd.grad
 
     def backward(*args, **kwargs):
         tracer.sums.learn()
@@ -154,7 +154,17 @@ def patch_optimizers(tracer):
             if tracer.by_hand is None and not tracer.made:
                 tracer.by_hand = False
 
-    torch.autograd.backward = backward
+    def grad(*args, **kwargs):
+        tracer.sums.learn()
+        before, tracer.phase = tracer.phase, BACKWARD if tracer.phase == FORWARD and not tracer.compiling else tracer.phase
+        try:
+            return real_grad(*args, **kwargs)
+        finally:
+            tracer.phase = before
+            # Autograd's thread lets go of the last gradient when it gets Python's lock, else at any time.
+            time.sleep(0.0002)
+
+    torch.autograd.backward, torch.autograd.grad = backward, grad
 
     def step_before(self, args, kwargs):
         for group in self.param_groups:

@@ -72,7 +72,7 @@ def patch_attention(tracer):
                 tracer.file.note("assumed", "what the memory-efficient attention kernel takes to add up the gradients of grouped heads is not counted", tracer.source())
             mask = bias()
             if mask is not None:
-                if mask.shape[-1] % (8 if half else 4):
+                if mask.shape[-1] % 8:
                     mask = torch.nn.functional.pad(mask, (0, 8 - mask.shape[-1] % 8))[..., :attn_mask.shape[-1]]
                 mask = mask.expand(query.shape[0], query.shape[1], query.shape[2], key.shape[2])
             attention_call(tracer, query, key, 1)

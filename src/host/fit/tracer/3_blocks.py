@@ -1,0 +1,175 @@
+# ---- what kernels take beside their results -----------------------------------------------------------------------------------
+
+# PyTorch's own kernels ask for memory that no dispatcher sees: operands in one piece, in another type, sums in parts, keys that are
+# sorted. The rules below are what an H200 with torch 2.11 allocated in 5,902 samples of operators, each forward and backward (2,506
+# at sizes of training, the others of torch.testing's op_db); what stays below a few KiB is left out.
+class Blocks:
+    SORTED_BY_PARTS = 4096  # longest row that sort() keeps in a thread block (aten/src/ATen/native/cuda/Sort.cpp)
+    FEW_ROWS = 128  # fewer of them are sorted with two more copies
+    AVERAGED = ("aten::mse_loss", "aten::smooth_l1_loss", "aten::binary_cross_entropy", "aten::soft_margin_loss")
+    MULTIPLIED = {"aten::mm": 0, "aten::bmm": 0, "aten::addmm": 1, "aten::baddbmm": 1}  # the first of the two factors
+    ADDED = ("aten::sum", "aten::mean", "aten::prod", "aten::nansum")
+    SCANNED = ("aten::cumsum", "aten::cumprod")
+    IN_ONE_PIECE = {"aten::_softmax": 1, "aten::_log_softmax": 1, "aten::_log_softmax_backward_data": 2, "aten::upsample_bicubic2d_backward": 1,
+                    "aten::_upsample_bilinear2d_aa": 1, "aten::_upsample_bilinear2d_aa_backward": 1}  # so many operands, behind the result
+    PUTS = ("aten::index_put", "aten::index_put_", "aten::_index_put_impl_", "aten::_unsafe_index_put")
+
+    def __init__(self, tracer):
+        self.tracer = tracer
+        torch = self.torch = tracer.torch
+        self.formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+
+    def last_first(self, tensor):
+        return tensor.dim() in self.formats and tensor.is_contiguous(memory_format=self.formats[tensor.dim()]) and not tensor.is_contiguous()
+
+    # All of them at once, for as long as nothing else happens.
+    def tell(self, sizes):
+        if sizes:
+            tracer = self.tracer
+            site = tracer.file.site("temporary", tracer.modules[-1] if tracer.modules else "", tracer.source(), tracer.phase)
+            for storage in [tracer.file.alloc(size, site) for size in sizes]:
+                tracer.file.free(storage)
+
+    # Bytes that an operator takes before its result, for as long as it runs.
+    def before(self, func, args, out):
+        aten = self.torch.ops.aten
+        name = func._schema.name
+        wanted = self.torch.contiguous_format
+        together = ()
+        if func is aten.convolution.default:
+            operands, together = args[:2], args[:2]
+        elif func is aten.convolution_backward.default:
+            operands, together = args[:3], args[1:3]
+        elif func in (aten._cudnn_rnn.default, aten.native_layer_norm.default, aten.embedding_dense_backward.default):
+            operands = args[:1]
+        elif func is aten.native_layer_norm_backward.default:
+            operands = args[:2]
+        elif name in FFTS:
+            return fft_copies(name, args)
+        elif name in self.MULTIPLIED:
+            first = self.MULTIPLIED[name]
+            return [size_of(factor) for factor in args[first:first + 2] if factor.numel() and not multiplies(factor)]
+        elif func is aten.roll.default:
+            return [size_of(out)] if len(args) > 2 and len(args[2]) > 1 and out.numel() else []
+        elif name == "aten::huber_loss":
+            return [largest(args[:2]) * out.element_size()] if reduced(args, 2) else []
+        elif name == "aten::count_nonzero":
+            return [args[0].numel()] if args[0].numel() else []
+        elif name in ("aten::im2col", "aten::col2im"):
+            return [size_of(args[0])] if size_of(args[0]) < size_of(out) else []
+        else:
+            return []
+        if any(self.last_first(t) for t in together):
+            wanted = self.formats[together[0].dim()]
+        return [size_of(t) for t in operands if t is not None and t.numel() and not t.is_contiguous(memory_format=wanted)]
+
+    # Bytes that it takes when its result is there.
+    def after(self, func, args, out):
+        name = func._schema.name
+        x = args[0] if args and isinstance(args[0], self.torch.Tensor) else None
+        if x is None or not x.numel():
+            return []
+        if name in self.ADDED or name in self.SCANNED:
+            fused = name in self.ADDED and x.dtype in (self.torch.float16, self.torch.bfloat16) and out.dtype == self.torch.float32
+            return [x.numel() * out.element_size()] if x.dtype != out.dtype and not fused else []
+        if name == "aten::count_nonzero":
+            return [x.numel() * 8]
+        if name in ("aten::mse_loss", "aten::smooth_l1_loss"):
+            return [largest(args[:2]) * out.element_size()] if reduced(args, 2) else []
+        if name in self.IN_ONE_PIECE:
+            return [size_of(t) for t in args[:self.IN_ONE_PIECE[name]] if not t.is_contiguous()]
+        if name in self.PUTS:
+            return self.of_sums_by_index(args)
+        if name == "aten::sort":
+            return self.of_sort(x, args)
+        if name == "aten::multinomial":
+            return [size_of(x)] * (3 if len(args) > 2 and args[2] else 1)
+        if name == "aten::abs" and x.is_complex():
+            return [size_of(x)]
+        if name in ("aten::adaptive_max_pool2d", "aten::adaptive_max_pool2d_backward") and not args[-1 if name.endswith("backward") else 0].is_contiguous():
+            return [size_of(t) for t in (x, *(out if isinstance(out, tuple) else (out, args[-1])))]
+        if name == "aten::_cdist_backward":
+            return [args[1].numel() * args[2].shape[-2] * x.element_size()] if args[3] else []
+        if name == "aten::_pdist_backward":
+            return [args[1].numel() * (args[1].shape[0] - 1) * x.element_size()]
+        if name in ("torchvision::deform_conv2d", "torchvision::_deform_conv2d_backward"):
+            return self.of_deformed(args if name.endswith("2d") else args[1:], out)
+        return []
+
+    # Gradients that meet in the same places are sorted by them: six numbers for each (aten/src/ATen/native/cuda/Indexing.cu).
+    def of_sums_by_index(self, args):
+        indices = [index for index in args[1] if index is not None]
+        if len(args) < 4 or not args[3] or any(index.dtype in (self.torch.bool, self.torch.uint8) for index in indices):
+            return []
+        count = self.torch.broadcast_shapes(*(index.shape for index in indices)).numel()
+        return [count * 8] * 6 if count else []
+
+    def of_sort(self, x, args):
+        dim = next((value for value in args[1:] if type(value) is int), -1)
+        length = x.shape[dim] if x.dim() else 1
+        if length <= self.SORTED_BY_PARTS:
+            return []
+        rows, each = x.numel() // length, x.element_size()
+        more = [x.numel() * 8, size_of(x)] if 1 < rows < self.FEW_ROWS else []
+        return [x.numel() * 8, x.numel() * (each + 8), *more]
+
+    # What the kernel reads of its input for each place of its output, of at most 32 pictures at once.
+    def of_deformed(self, args, out):
+        x, weight, offset = args[:3]
+        pictures = next(count for count in range(min(32, x.shape[0]), 0, -1) if x.shape[0] % count == 0)
+        columns = x.shape[1] * weight.shape[2] * weight.shape[3] * pictures * offset.shape[2] * offset.shape[3] * x.element_size()
+        return [columns] + [size_of(out)] * 2 if isinstance(out, self.torch.Tensor) else [columns]
+
+    # A mean is made in the storage of what it is the mean of, what is folded in one that has the size of what it is made of.
+    def as_made(self, func, args, kwargs, out):
+        name = func._schema.name
+        if name in self.AVERAGED:
+            reduction_at = 3 if name == "aten::binary_cross_entropy" else 2
+            size = largest(args[:2]) if reduced(args, reduction_at) and "reduction" not in kwargs else 0
+        elif name in ("aten::im2col", "aten::col2im"):
+            size = args[0].numel() if args[0].dtype == out.dtype else 0
+        else:
+            return out
+        if size <= out.numel():
+            return out
+        with self.tracer.fake:
+            return self.torch.empty(size, dtype=out.dtype, device="cuda").as_strided(out.shape, out.stride())
+
+
+def size_of(tensor):
+    return tensor.numel() * tensor.element_size()
+
+
+def largest(tensors):
+    return max(t.numel() for t in tensors)
+
+
+def reduced(args, at):
+    return len(args) <= at or args[at] != 0
+
+
+# cuBLAS takes a matrix whose rows or columns are each in one piece; another one is copied (prepare_matrix_for_cublas).
+def multiplies(tensor):
+    if tensor.is_contiguous():
+        return True
+    rows, columns = tensor.shape[-2:]
+    across, along = tensor.stride()[-2:]
+    return along == 1 and across >= max(1, columns) or across == 1 and along >= max(1, rows)
+
+
+# Not as for tracers, whose way compares with all classes at once (aten/src/ATen/native/Onehot.cpp).
+def patch_one_hot(tracer):
+    torch = tracer.torch
+    real = torch.nn.functional.one_hot
+
+    def one_hot(tensor, num_classes=-1):
+        if tracer.compiling or num_classes <= 0 or tensor.device.type != "cuda":
+            return real(tensor, num_classes)
+        out = torch.zeros((*tensor.shape, num_classes), dtype=torch.int64, device="cuda")
+        return out.scatter_(-1, tensor.unsqueeze(-1), 1)
+
+    as_builtin(torch, one_hot, "aten::one_hot")
+    torch.nn.functional.one_hot = one_hot
+    torch._C._nn.one_hot = one_hot
+
+

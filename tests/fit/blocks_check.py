@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the tracer of `cufit fit` says that kernels take beside their results, on stand-ins for tensors; the bytes are those that an
+# NVIDIA H200 with torch 2.11 allocated. Run by tests/unit/host/fit_tracer_test.cc from the top folder; says what is wrong and ends
+# with 1.
+import types
+
+BYTES = {"bool": 1, "int64": 8, "float32": 4, "bfloat16": 2, "float16": 2, "complex64": 8, "uint8": 1}
+
+
+class Size(tuple):
+    def numel(self):
+        count = 1
+        for length in self:
+            count *= length
+        return count
+
+
+class Tensor:
+    def __init__(self, shape, dtype="float32", strides=None):
+        self.shape, self.dtype = Size(shape), dtype
+        plain, step = [], 1
+        for length in reversed(shape):
+            plain.insert(0, step)
+            step *= length
+        self.strides, self.plain = tuple(strides or plain), tuple(plain)
+        self.last = len(shape) == 4 and self.strides == (shape[1] * shape[2] * shape[3], 1, shape[3] * shape[1], shape[1])
+
+    numel = lambda self: self.shape.numel()
+    dim = lambda self: len(self.shape)
+    stride = lambda self: self.strides
+    element_size = lambda self: BYTES[self.dtype]
+    is_complex = lambda self: self.dtype == "complex64"
+
+    def is_contiguous(self, memory_format=None):
+        return self.last if memory_format == "channels_last" else self.strides == self.plain
+
+    def as_strided(self, shape, strides):
+        self.shape = Size(shape)
+        return self
+
+
+def last_first(*shape, dtype="float32"):
+    n, c, h, w = shape
+    return Tensor(shape, dtype, (c * h * w, 1, w * c, c))
+
+
+def blocks():
+    aten = types.SimpleNamespace(**{name: types.SimpleNamespace(default=object()) for name in (
+        "convolution", "convolution_backward", "_cudnn_rnn", "native_layer_norm", "embedding_dense_backward", "native_layer_norm_backward", "roll")})
+    aten.roll.default = of("aten::roll")
+    torch = types.SimpleNamespace(
+        Tensor=Tensor, bool="bool", uint8="uint8", float16="float16", bfloat16="bfloat16", float32="float32", channels_last="channels_last",
+        channels_last_3d="channels_last_3d", contiguous_format="contiguous", ops=types.SimpleNamespace(aten=aten),
+        empty=lambda size, dtype, device: Tensor((size,), dtype), broadcast_shapes=lambda *shapes: max(shapes, key=lambda shape: shape.numel()))
+
+    class Fake:
+        __enter__ = lambda self: None
+        __exit__ = lambda self, *args: None
+
+    space = {"FFTS": {}}
+    with open("src/host/fit/tracer/3_blocks.py") as text:
+        exec(compile(text.read(), "3_blocks.py", "exec"), space)
+    return space["Blocks"](types.SimpleNamespace(torch=torch, fake=Fake())), space
+
+
+class Operator:
+    def __init__(self, name):
+        self._schema = types.SimpleNamespace(name=name)
+
+
+operators = {}
+
+
+def of(name):
+    return operators.setdefault(name, Operator(name))
+
+
+made, space = blocks()
+
+
+def after(name, args, out=None):
+    return sum(made.after(of(name), args, out if out is not None else args[0]))
+
+
+def before(name, args, out=None):
+    return sum(made.before(of(name), args, out if out is not None else args[0]))
+
+
+def near(bytes, measured, less=32768):
+    assert measured - less <= bytes <= measured, (bytes, measured)
+
+
+def check_sums():
+    mask, count = Tensor((3, 1000000), "bool"), Tensor((), "int64")
+    assert after("aten::sum", (mask,), count) == 24000000
+    assert after("aten::sum", (Tensor((9,)),), Tensor(())) == 0
+    assert after("aten::sum", (Tensor((9,), "bfloat16"),), Tensor(())) == 0  # summed as it is read
+    assert before("aten::count_nonzero", (Tensor((3, 1000000)),), count) == 3000000 and after("aten::count_nonzero", (Tensor((3, 1000000)),), count) == 24000000
+    assert after("aten::cumsum", (Tensor((4, 70), "bool"), -1), Tensor((4, 70), "int64")) == 4 * 70 * 8
+
+
+def check_losses():
+    x, loss = Tensor((8, 64, 56, 56)), Tensor(())
+    assert after("aten::mse_loss", (x, x), loss) == 6422528
+    assert made.as_made(of("aten::mse_loss"), (x, x), {}, Tensor(())).strides == (1,)  # a storage of its own
+    assert after("aten::mse_loss", (x, x, 0), x) == 0 and made.as_made(of("aten::mse_loss"), (x, x, 0), {}, x) is x
+    assert before("aten::huber_loss", (x, x), loss) == 6422528
+    assert made.as_made(of("aten::binary_cross_entropy"), (x, x, None, 0), {}, x) is x
+    seen = []
+    real, made.torch.empty = made.torch.empty, lambda size, **kwargs: seen.append(size) or Tensor((size,))
+    made.as_made(of("aten::binary_cross_entropy"), (x, x), {}, Tensor(()))
+    made.as_made(of("aten::col2im"), (Tensor((8, 576, 3136)),), {}, x)
+    made.torch.empty = real
+    assert seen == [x.numel(), 8 * 576 * 3136], seen
+    assert before("aten::im2col", (x,), Tensor((8, 576, 3136))) == 6422528
+
+
+def check_orders():
+    near(after("aten::sort", (Tensor((300, 4097)),)), 9832800 + 14749695)
+    near(after("aten::sort", (Tensor((5000,)),)), 40000 + 70143)
+    near(after("aten::sort", (Tensor((4, 70000)), -1)), 2240000 * 2 + 1120000 + 3422975, 80000)
+    near(after("aten::sort", (Tensor((6, 100000), "float16"), -1)), 4800000 * 2 + 1200000 + 6114303, 120000)
+    assert after("aten::sort", (Tensor((4000, 1000)), None, -1)) == 0
+    places = Tensor((8, 512, 16), "int64")
+    near(after("aten::index_put", (Tensor((8, 2048, 64)), [Tensor((8, 1, 1), "int64"), places], None, True)), 3165696)
+    assert after("aten::index_put", (Tensor((8, 2048, 64)), [places], None)) == 0
+    assert after("aten::multinomial", (Tensor((64, 5000)), 10)) == 1280000 and after("aten::multinomial", (Tensor((64, 5000)), 10, True)) == 3 * 1280000
+
+
+def check_copies():
+    x = last_first(8, 64, 56, 56)
+    assert after("aten::_log_softmax", (x, 1, False)) == 6422528 and after("aten::_log_softmax", (Tensor((8, 64, 56, 56)), 1, False)) == 0
+    small = last_first(8, 64, 3, 3)
+    assert after("aten::adaptive_max_pool2d", (x, [3, 3]), (small, Tensor((8, 64, 3, 3), "int64"))) == 18432 + 36864 + 6422528
+    assert before("aten::roll", (Tensor((64, 50, 50)), (3, 3), (1, 2))) == 640000 and before("aten::roll", (Tensor((64, 50, 50)), (3,), (1,))) == 0
+    assert after("aten::abs", (Tensor((64, 500), "complex64"),), Tensor((64, 500))) == 256000 and after("aten::abs", (Tensor((64, 500)),)) == 0
+    near(after("aten::_cdist_backward", (Tensor((500, 700)), Tensor((500, 64)), Tensor((700, 64)), 1.0)), 89600000, 0)
+    near(after("aten::_pdist_backward", (Tensor((124750,)), Tensor((500, 64)), 2.0)), 63872000, 0)
+    columns = after("torchvision::deform_conv2d", (Tensor((2, 64, 50, 50)), Tensor((32, 64, 3, 3)), Tensor((2, 18, 50, 50))), Tensor((2, 32, 50, 50)))
+    near(columns, 11520000 + 2 * 640000, 0)
+
+
+def check_factors():
+    fits = space["multiplies"]
+    assert fits(Tensor((4, 20, 30))) and fits(Tensor((4, 30, 20), strides=(600, 1, 30)))  # rows in one piece, columns
+    assert fits(Tensor((4, 20, 30), strides=(1000, 50, 1)))
+    assert not fits(Tensor((20, 30), strides=(0, 0))) and not fits(Tensor((400, 4, 16), strides=(1, 6400, 400)))
+    picture = Tensor((400, 16, 24), "complex64", (1, 9600, 400))
+    assert before("aten::bmm", (Tensor((400, 4, 16), "complex64", (1, 6400, 400)), picture)) == 204800 + 1228800
+    assert before("aten::addmm", (Tensor((5,)), Tensor((3, 4)), Tensor((4, 5)))) == 0
+
+
+check_sums()
+check_losses()
+check_orders()
+check_copies()
+check_factors()
