@@ -81,8 +81,8 @@ struct Prediction {
   // Bytes at the peak whose size follows no proved rule at this batch size.
   uint64_t unproved_bytes = 0;
   // Ids of warnings that the report words, "fit.warning.<id>": "batch_one" (programs often do other
-  // things with a batch of one), "sizes_rounded", "sizes_unclear", "cudnn_benchmark" (no bound is
-  // known of what cuDNN tries out), "after_steps_left_out" (StepProgram::after_steps_left_out).
+  // things with a batch of one), "sizes_rounded", "sizes_unclear", "cudnn_benchmark" (what cuDNN
+  // tries out is reckoned as one GPU took it), "after_steps_left_out" (StepProgram::after_steps_left_out).
   std::vector<std::string> warnings;
 };
 

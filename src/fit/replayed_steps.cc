@@ -62,13 +62,17 @@ class Run {
         if (blocks_[event.index]) allocator_.free(blocks_[event.index]);
         return true;
       case StepEventKind::call:
-        // Behind a validation, where what it collected is gone (7_after_steps.py).
-        if (program_.text(program_.sites[program_.calls[event.index].site].op) == "collected_gone")
-          drop_collected();
-        return true;
+        return called(program_.text(program_.sites[program_.calls[event.index].site].op));
       case StepEventKind::mark:
         return true;
     }
+    return true;
+  }
+
+  bool called(std::string_view op) {
+    // Behind a validation, where what it collected is gone (7_after_steps.py).
+    if (op == "collected_gone") drop_collected();
+    if (op == k_empty_cache) allocator_.empty_cache();
     return true;
   }
 
@@ -114,6 +118,7 @@ class Run {
       }
       allocator_.free(block);
       workspaces_ -= taken;
+      if (next_->empties_cache) allocator_.empty_cache();
     }
     return true;
   }

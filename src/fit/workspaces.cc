@@ -13,6 +13,7 @@
 #include "fit/fft_workspace.h"
 #include "fit/reduction_workspace.h"
 #include "fit/rnn_workspace.h"
+#include "fit/tried_workspace.h"
 
 namespace cufit::fit {
 namespace {
@@ -47,10 +48,14 @@ SizeAt cublaslt_workspace(const LibrarySetup& setup, const knowledge::Knowledge&
 // The result of an operator is made after the call is noted and before its kernel runs: of several
 // calls side by side (the gradients of one convolution) the first allocs that follow, in order.
 uint32_t event_of(const StepProgram& program, size_t call) {
+  const auto of_library = [&](size_t i) {
+    const StepEvent& event = program.events[i];
+    return event.kind == StepEventKind::call &&
+           program.text(program.sites[program.calls[event.index].site].op) != k_empty_cache;
+  };
   size_t first = call, last = call;
-  while (first > 0 && program.events[first - 1].kind == StepEventKind::call) --first;
-  while (last + 1 < program.events.size() && program.events[last + 1].kind == StepEventKind::call)
-    ++last;
+  while (first > 0 && of_library(first - 1)) --first;
+  while (last + 1 < program.events.size() && of_library(last + 1)) ++last;
   size_t out = last;
   const size_t wanted = last + 1 + (call - first);
   for (size_t i = last + 1; i <= wanted && i < program.events.size(); ++i) {
@@ -172,10 +177,17 @@ class Model {
     const bool asked = answer || program_.cudnn.answer_for(setup_.cc);
     if (!answer && asked && shape->of_volumes && shape->bits == 16 && !shape->channels_last)
       bytes = unnamed_workspace(*shape);
-    // Before it chooses, PyTorch tries all engines with a block for the one that asks for most.
+    // Before it chooses, PyTorch tries all engines with a block for the one that asks for most, and
+    // gives back what is cached (aten/src/ATen/native/cudnn/Conv_v8.cpp).
     if (answer && setup_.cudnn_benchmark) {
       const std::vector<uint64_t> key(numbers.begin(), numbers.end());
-      if (tried_[static_cast<size_t>(pass)].insert(key).second) bytes.point = answer->most;
+      if (tried_[static_cast<size_t>(pass)].insert(key).second) {
+        const SizeAt engines = tried_workspace(numbers, pass);
+        const SizeAt most{std::max(answer->most, engines.point),
+                          std::max({answer->most, engines.upper, bytes.upper})};
+        add(most, event_of(program_, event), false);
+        if (most.upper > 0) out_.back().empties_cache = true;
+      }
       bytes.upper = std::max({bytes.upper, bytes.point, answer->most});
     }
     add(bytes, event_of(program_, event), false);

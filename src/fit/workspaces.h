@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is asked for and no trace on a pretended GPU sees. By libraries while they run an operator:
 // cuBLAS's workspace, kept for ever by each thread that multiplies matrices; cuDNN's for a
-// convolution, freed at once. By the program: what batches of validation that were not traced leave.
-// Sizes from data/workspaces.toml, in bytes.
+// convolution, freed at once. By the program: what batches of validation that were not traced
+// leave. Sizes from data/workspaces.toml, in bytes.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,9 @@
 
 namespace cufit::fit {
 
+// The operator of a call by which the program gives back what no block holds.
+inline constexpr std::string_view k_empty_cache = "empty_cache";
+
 struct LibrarySetup {
   ComputeCapability cc{9, 0};
   uint32_t torch_major = 2, torch_minor = 11;
@@ -30,9 +33,10 @@ struct Workspace {
   uint64_t upper = 0;
   // Of StepProgram::events: asked for after this one, the call or the alloc of its result.
   uint32_t event = 0;
-  bool kept = false;        // for ever
-  bool by_program = false;  // what it holds, not a library
-  bool replaces = false;    // asked for beside the last one of these, which is freed then
+  bool kept = false;           // for ever
+  bool by_program = false;     // what it holds, not a library
+  bool replaces = false;       // asked for beside the last one of these, which is freed then
+  bool empties_cache = false;  // what no block holds is given back when it is freed
   // Freed after this event; where it is not later than `event`, before anything else happens.
   uint32_t until = 0;
 };

@@ -57,7 +57,7 @@ def blocks():
         __enter__ = lambda self: None
         __exit__ = lambda self, *args: None
 
-    space = {"FFTS": {}}
+    space = {"FFTS": {}, "UNIQUE": {}}
     with open("src/host/fit/tracer/3_blocks.py") as text:
         exec(compile(text.read(), "3_blocks.py", "exec"), space)
     return space["Blocks"](types.SimpleNamespace(torch=torch, fake=Fake())), space
@@ -136,6 +136,11 @@ def check_copies():
     assert after("aten::abs", (Tensor((64, 500), "complex64"),), Tensor((64, 500))) == 256000 and after("aten::abs", (Tensor((64, 500)),)) == 0
     near(after("aten::_cdist_backward", (Tensor((500, 700)), Tensor((500, 64)), Tensor((700, 64)), 1.0)), 89600000, 0)
     near(after("aten::_pdist_backward", (Tensor((124750,)), Tensor((500, 64)), 2.0)), 63872000, 0)
+    mask = Tensor((1048576,), "bool")
+    assert after("aten::masked_scatter", (Tensor((1048576,)), mask, Tensor((1048576,)))) == 8388608
+    assert before("aten::masked_scatter_backward", (Tensor((16, 256, 256)), mask, [1048576]), Tensor((1048576,))) == 25165824
+    table = Tensor((200000, 64))
+    assert after("aten::scatter_reduce", (table, 0, None, None, "mean"), table) == 51200000 * 2 + 12800000 and after("aten::scatter_reduce", (table, 0, None, None, "sum"), table) == 0
     columns = after("torchvision::deform_conv2d", (Tensor((2, 64, 50, 50)), Tensor((32, 64, 3, 3)), Tensor((2, 18, 50, 50))), Tensor((2, 32, 50, 50)))
     near(columns, 11520000 + 2 * 640000, 0)
 

@@ -104,7 +104,7 @@ def check_after_steps(space, folder):
     assert following(training) == "batch" and after.training_loader() is loader
     space["evaluate_soon"] = lambda: None
     import builtins
-    before = builtins.open, os.mkdir, os.makedirs
+    before = builtins.open, os.mkdir, os.makedirs, os.listdir
     assert after.begin() and marks == [space["AFTER_STEPS"]] and tracer.phase == space["OTHER"]
     assert ended(training), "training would go on"
 
@@ -144,12 +144,13 @@ def check_after_steps(space, folder):
     with open(os.path.join(folder, "..", "cufit-never-made"), "w") as out:
         out.write("made up")
     os.makedirs("/cufit-never-made/a")
+    assert os.listdir("/cufit-never-made/a") == []  # the Trainer looks what a checkpoint has
     with open(os.path.join(folder, "..", "cufit-never-made")) as again:
         assert again.read() == "made up"
     assert not os.path.exists("/cufit-never-made")
     assert not ends and not os.path.exists(os.path.join(folder, "..", "cufit-never-made"))
     assert [name for name in os.listdir(folder) if name.startswith("written-")] == ["written-0"]
-    builtins.open, os.mkdir, os.makedirs = before
+    builtins.open, os.mkdir, os.makedirs, os.listdir = before
     import io
     io.open = before[0]
     again = Iterator()

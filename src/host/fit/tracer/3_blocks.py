@@ -57,6 +57,8 @@ class Blocks:
             return [args[0].numel()] if args[0].numel() else []
         elif name in ("aten::im2col", "aten::col2im"):
             return [size_of(args[0])] if size_of(args[0]) < size_of(out) else []
+        elif name == "aten::masked_scatter_backward":  # where the mask holds, as often as there are values
+            return [out.numel() * args[0].dim() * 8] if out.numel() else []
         else:
             return []
         if any(self.last_first(t) for t in together):
@@ -82,6 +84,12 @@ class Blocks:
             return self.of_sums_by_index(args)
         if name == "aten::sort":
             return self.of_sort(x, args)
+        if name == "aten::masked_scatter":  # how many of the mask hold before each
+            return [out.numel() * 8]
+        if name == "aten::scatter_reduce" and args[4] == "mean":
+            return [size_of(out), size_of(out), out.numel()]
+        if name in UNIQUE:  # sorted, and once more with where they came from
+            return [size_of(x)] * (4 if out[1].numel() else 2)
         if name == "aten::multinomial":
             return [size_of(x)] * (3 if len(args) > 2 and args[2] else 1)
         if name == "aten::abs" and x.is_complex():

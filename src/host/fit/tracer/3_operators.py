@@ -16,7 +16,11 @@ def make_mode(tracer):
     joining = {aten.cat.default, aten.stack.default, aten.full.default, aten.new_full.default, aten.new_zeros.default}
     own = unfaked(tracer)
     blocks = Blocks(tracer)
-    products = {aten.mm.default, aten.addmm.default}  # of sparse tensors
+    # When the fake kernel does not do.
+    sparse = lambda tensors: any(t.layout is not torch.strided for t in tensors)
+    when = {aten.mm.default: sparse, aten.addmm.default: sparse}
+    if hasattr(aten, "_grouped_mm"):
+        when[aten._grouped_mm.default] = lambda tensors: tensors[0].dtype != torch.bfloat16
 
     import operator
     compares = {getattr(aten, name).Scalar: getattr(operator, name) for name in ("lt", "le", "gt", "ge")}
@@ -151,6 +155,10 @@ def make_mode(tracer):
             count = len(places(func, args[1])) * whole // max(args[1].numel(), 1)
             with fake:
                 return torch.empty(count, dtype=args[0].dtype, device="cuda")
+        if func._schema.name in UNIQUE:
+            tell_kept(func)
+            with fake:
+                return all_distinct(torch, func._schema.name, *args, **kwargs)
         if func is aten.index.Tensor:
             indices = []
             for index in args[1]:
@@ -238,7 +246,7 @@ def make_mode(tracer):
                 return value_of(func, args[0])
             if tensors and tracer.draws.seeded in func.tags:
                 tracer.draws.skipped(func, tensors[0], generator=kwargs.get("generator"))
-            if func in own and (func not in products or any(t.layout is not torch.strided for t in tensors)):
+            if func in own and (func not in when or when[func](tensors)):
                 with self, torch.no_grad():
                     return own[func](*args, **kwargs)
             if func is aten._to_copy.default and args[0].layout is torch.sparse_coo and not any_fake:

@@ -67,8 +67,17 @@ def unfaked(tracer):
             loss.mul_(weight)
         return loss if reduction == 0 else loss.mean() if reduction == 1 else loss.sum()
 
+    # Of 32-bit values and fp16 an own product for each group, into rows of whole 16 bytes; the fake kernel wants bf16.
+    def grouped_products(a, b, offs=None, bias=None, out_dtype=None):
+        each = [tensor.shape[0] for tensor in (a, b) if tensor.dim() == 3]
+        lead = [] if len(each) == 1 else [each[0] if each else offs.shape[0]]
+        dtype = out_dtype or a.dtype
+        rows, columns, whole = a.shape[-2], b.shape[-1], 16 // dtype.itemsize
+        padded = (columns + whole - 1) // whole * whole
+        return a.new_empty_strided((*lead, rows, columns), (*[rows * padded for _ in lead], padded, 1), dtype=dtype)
+
     found = {
-        "_thnn_fused_gru_cell": gru_cell, "_thnn_fused_gru_cell_backward": gru_cell_backward,
+        "_grouped_mm": grouped_products, "_thnn_fused_gru_cell": gru_cell, "_thnn_fused_gru_cell_backward": gru_cell_backward,
         "cudnn_grid_sampler": lambda x, grid: x.new_empty(*x.shape[:2], *grid.shape[1:-1]),
         "cudnn_grid_sampler_backward": lambda x, grid, grad: (like(x), like(grid)),
         "_standard_gamma": first, "_standard_gamma_grad": first, "_dirichlet_grad": first, "_sample_dirichlet": dirichlet, "binomial": first,
@@ -101,3 +110,17 @@ def unfaked(tracer):
     return found
 
 
+# The values that differ, where they came from and how many there are of each, if all differ. By operator: where it is told whether
+# the last two are wanted.
+UNIQUE = {"aten::_unique2": (2, 3), "aten::unique_dim": (3, 4), "aten::unique_consecutive": (1, 2), "aten::_unique": (2, None)}
+
+
+def all_distinct(torch, name, x, *args, **kwargs):
+    given = (x, *args)
+    flat = name != "aten::unique_dim" and not (name == "aten::unique_consecutive" and len(given) > 3 and given[3] is not None)
+    count = x.numel() if flat else x.shape[given[1] if name == "aten::unique_dim" else given[3]]
+    wanted = [at is not None and (kwargs.get(key, False) or len(given) > at and bool(given[at])) for at, key in zip(UNIQUE[name], ("return_inverse", "return_counts"))]
+    values = x.new_empty(count if flat else x.shape)
+    places = x.new_empty((x.shape if flat else (count,)) if wanted[0] else 0, dtype=torch.int64)
+    counts = x.new_empty(count if wanted[1] else 0, dtype=torch.int64)
+    return (values, places) if name == "aten::_unique" else (values, places, counts)

@@ -43,6 +43,9 @@ def pretend_cuda(tracer):
     cuda = torch.cuda
     nothing = lambda *args, **kwargs: None
 
+    def empty_cache(*args, **kwargs):
+        tracer.file.call(tracer.file.site("empty_cache", "", tracer.source(), tracer.phase), [])
+
     class Properties:
         name = tracer.gpu_name
         major, minor = tracer.capability
@@ -167,7 +170,7 @@ def pretend_cuda(tracer):
     if hasattr(torch, "accelerator"):
         for name, value in {"is_available": lambda: True, "device_count": lambda: 1, "current_accelerator": lambda *a, **k: torch.device("cuda"),
                             "current_device_index": lambda: 0, "current_device_idx": lambda: 0, "set_device_index": nothing,
-                            "set_device_idx": nothing, "current_stream": lambda *a, **k: current[-1], "set_stream": set_stream, "synchronize": nothing, "empty_cache": nothing, "memory_allocated": lambda *a, **k: tracer.allocated,
+                            "set_device_idx": nothing, "current_stream": lambda *a, **k: current[-1], "set_stream": set_stream, "synchronize": nothing, "empty_cache": empty_cache, "memory_allocated": lambda *a, **k: tracer.allocated,
                             "max_memory_allocated": lambda *a, **k: tracer.peak, "reset_peak_memory_stats": nothing,
                             "memory_reserved": lambda *a, **k: tracer.peak, "max_memory_reserved": lambda *a, **k: tracer.peak}.items():
             if hasattr(torch.accelerator, name):
@@ -195,7 +198,7 @@ def pretend_cuda(tracer):
         "memory_allocated": lambda *a, **k: tracer.allocated, "max_memory_allocated": lambda *a, **k: tracer.peak,
         "memory_reserved": lambda *a, **k: tracer.peak, "max_memory_reserved": lambda *a, **k: tracer.peak,
         "memory_cached": lambda *a, **k: tracer.peak, "memory_stats": stats, "memory_summary": lambda *a, **k: "",
-        "empty_cache": nothing, "reset_peak_memory_stats": nothing, "reset_max_memory_allocated": nothing,
+        "empty_cache": empty_cache, "reset_peak_memory_stats": nothing, "reset_max_memory_allocated": nothing,
         "set_per_process_memory_fraction": nothing, "utilization": lambda *a, **k: 0,
         "manual_seed": nothing, "manual_seed_all": nothing, "seed": nothing, "seed_all": nothing, "initial_seed": lambda: 0,
         "get_rng_state": state, "set_rng_state": nothing, "get_rng_state_all": lambda: [state()], "set_rng_state_all": nothing,

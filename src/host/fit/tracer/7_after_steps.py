@@ -324,14 +324,14 @@ class AfterSteps:
         return not (os.sep + "__pycache__" + os.sep in path or path == os.devnull or within(path, self.tracer.wanted["SCRATCH"]) or
                     flags & os.O_EXCL and within(path, tempfile.gettempdir()))
 
-    # What is opened to be written is made in the scratch folder, and found there again; folders are not made.
+    # What is opened to be written is made in the scratch folder, and found there again; folders are not made, and are empty.
     def keep_files_apart(self):
         scratch = self.tracer.wanted["SCRATCH"]
         if not scratch:
             return
         import builtins
-        real_open, real_mkdir, real_makedirs = builtins.open, os.mkdir, os.makedirs
-        moved = {}
+        real_open, real_mkdir, real_makedirs, real_listdir = builtins.open, os.mkdir, os.makedirs, os.listdir
+        moved, folders = {}, set()
 
         def elsewhere(path):  # than where torch.compile keeps its own
             return not self.tracer.compiling and isinstance(path, (str, bytes, os.PathLike)) and not within(os.path.abspath(os.fsdecode(path)), scratch)
@@ -348,14 +348,21 @@ class AfterSteps:
         def mkdir(path, mode=0o777, *args, **kwargs):
             apart = elsewhere(path) and not within(os.path.abspath(os.fsdecode(path)), tempfile.gettempdir())
             if not apart or os.path.exists(path):
-                real_mkdir(path, mode, *args, **kwargs)
+                return real_mkdir(path, mode, *args, **kwargs)
+            folders.add(os.path.abspath(os.fsdecode(path)))
 
         def makedirs(name, mode=0o777, exist_ok=False):
             if not elsewhere(name) or os.path.exists(name):
-                real_makedirs(name, mode, exist_ok)
+                return real_makedirs(name, mode, exist_ok)
+            folders.add(os.path.abspath(os.fsdecode(name)))
+
+        def listdir(path="."):
+            if isinstance(path, (str, bytes, os.PathLike)) and os.path.abspath(os.fsdecode(path)) in folders and not os.path.exists(path):
+                return []
+            return real_listdir(path)
 
         builtins.open = io.open = opened
-        os.mkdir, os.makedirs = mkdir, makedirs
+        os.mkdir, os.makedirs, os.listdir = mkdir, makedirs, listdir
         for module, name in self.WRITERS:
             if hasattr(sys.modules.get(module), name):
                 setattr(sys.modules[module], name, lambda *args, **kwargs: self.leave())
