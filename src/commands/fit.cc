@@ -268,6 +268,8 @@ int answer_all(const Arguments& arguments, std::vector<FitGpu> gpus, const FitGp
   warn_of_other_kernels(gpus, card, traces.warnings);
   for (const std::string& id : prediction->warnings)
     if (programs->batch_known || id != "batch_one") traces.warnings.push_back({id, {}, ""});
+  if (prediction->growth_per_step != 0)
+    traces.warnings.push_back({"grows", {{"bytes", format_bytes(prediction->growth_per_step)}}, ""});
   answer_cards(gpus, *programs, question);
   std::vector<fit::CurvePoint> curve;
   if (programs->many.extrapolates())

@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "fit/replayed_steps.h"
+#include "fit/step_growth.h"
 
 namespace cufit::fit {
 namespace {
@@ -180,6 +181,7 @@ Result<Prediction> predict(const StepProgram& whole, uint64_t batch, const Setup
   out.peak = moment_at(program, point.peak_event);
   fill_breakdown(program, sizes, point, out.traced, out);
   out.warnings = warnings_of(program, batch, out.traced, setup.libraries);
+  out.growth_per_step = growth_per_step(program, sizes);
   fill_upper(requests, setup, knowledge, out);
   return out;
 }

@@ -80,6 +80,7 @@ struct Prediction {
   bool traced = false;         // a trace of this very batch size
   // Bytes at the peak whose size follows no proved rule at this batch size.
   uint64_t unproved_bytes = 0;
+  uint64_t growth_per_step = 0;  // src/fit/step_growth.h
   // Ids of warnings that the report words, "fit.warning.<id>": "batch_one" (programs often do other
   // things with a batch of one), "sizes_rounded", "sizes_unclear", "cudnn_benchmark" (what cuDNN
   // tries out is reckoned as one GPU took it), "after_steps_left_out" (StepProgram::after_steps_left_out).

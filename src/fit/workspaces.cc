@@ -177,6 +177,8 @@ class Model {
     const bool asked = answer || program_.cudnn.answer_for(setup_.cc);
     if (!answer && asked && shape->of_volumes && shape->bits == 16 && !shape->channels_last)
       bytes = unnamed_workspace(*shape);
+    if (pass == ConvPass::forward && has_no_other_engine(numbers))
+      bytes = tried_workspace(numbers, pass);
     // Before it chooses, PyTorch tries all engines with a block for the one that asks for most, and
     // gives back what is cached (aten/src/ATen/native/cudnn/Conv_v8.cpp).
     if (answer && setup_.cudnn_benchmark) {

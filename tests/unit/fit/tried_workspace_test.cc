@@ -42,6 +42,22 @@ TEST(TriedWorkspace, TakesTwiceForGradientsOfSmallPictures) {
   EXPECT_EQ(tried_workspace(conv(2, 192, 192, 14, 3), ConvPass::weight_gradient).point, 163774464u);
 }
 
+TEST(TriedWorkspace, IsChosenForKernelsAsLargeAsPictures) {
+  std::vector<uint64_t> numbers = conv(128, 1, 128, 128, 128);
+  numbers[16] = numbers[17] = 1;
+  EXPECT_TRUE(has_no_other_engine(numbers));
+  EXPECT_NEAR(static_cast<double>(of(numbers).point) / 8665432064, 1.0, 0.02);
+  numbers = conv(64, 1, 64, 100, 96);
+  numbers[16] = numbers[17] = 0;
+  EXPECT_TRUE(has_no_other_engine(numbers));
+  EXPECT_NEAR(static_cast<double>(of(numbers).point) / 547618816, 1.0, 0.03);
+  EXPECT_FALSE(has_no_other_engine(conv(128, 256, 256, 64, 3)));
+  numbers = conv(32, 1, 32, 112, 112);
+  numbers[16] = numbers[17] = 1;
+  EXPECT_FALSE(has_no_other_engine(numbers));
+  EXPECT_FALSE(has_no_other_engine({}));
+}
+
 TEST(TriedWorkspace, TakesNoOther) {
   EXPECT_EQ(of(conv(64, 64, 64, 300, 3)).upper, 0u);    // larger than a transform
   EXPECT_EQ(of(conv(8, 64, 64, 56, 3, 64)).upper, 0u);  // one channel per group

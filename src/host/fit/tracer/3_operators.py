@@ -171,6 +171,13 @@ def make_mode(tracer):
     # What cuDNN keeps of a recurrent layer for its backward, of which the fake kernel knows nothing: so many values per element
     # of the output, and between layers a bit per element and direction where it drops out, rounded up to 32 bytes. Equal to what
     # torch 2.11 with cuDNN 9.19 kept on an H100 for 42 LSTM and GRU layers of seven shapes, to the byte.
+    # Weights that are in no single piece are copied into one, which is kept for backward.
+    def with_weights(args, out):
+        if args[3] is not None:
+            return out
+        with fake:
+            return out[:4] + (torch.empty(sum(w.numel() for w in args[1]), dtype=args[0].dtype, device="cuda"),)
+
     def with_reserve(args, out):
         x, mode, hidden, layers, dropout, both = args[0], args[6], args[7], args[9], args[11], args[13]
         each = {2: 5, 3: 6}.get(mode, 1) * layers + layers - 1
@@ -305,8 +312,10 @@ def make_mode(tracer):
                 out = None
             if func in (aten.convolution.default, aten.convolution_backward.default):
                 out = as_cudnn_has_it(func, args, out)
-            if func is aten._cudnn_rnn.default and kwargs.get("train", args[12] if len(args) > 12 else True):
-                out = with_reserve(args, out)
+            if func is aten._cudnn_rnn.default:
+                out = with_weights(args, out)
+                if kwargs.get("train", args[12] if len(args) > 12 else True):
+                    out = with_reserve(args, out)
             out = blocks.as_made(func, args, kwargs, out)
             if values is None and func in alike and isinstance(out, FakeTensor) and not out.dtype.is_floating_point and out.numel() <= tracer.SHADOW_ELEMENTS:
                 values = func(torch.empty(args[0].shape, dtype=args[0].dtype), *args[1:], **without_device(kwargs))
@@ -340,6 +349,8 @@ def make_mode(tracer):
             # The mask is made first; the gradient of weights of one channel per group, which PyTorch's own kernels make.
             if func is aten.native_dropout.default or func is aten.convolution_backward.default and own_kernel(args):
                 tracer.tell(out[1], site)
+            if func is aten._cudnn_rnn.default:
+                tracer.tell(out[4], site)
             if tracer.after.began and func in joining and isinstance(out, FakeTensor):
                 tracer.after.joins.add(tracer.file.storages)
             tracer.tell(out, site)

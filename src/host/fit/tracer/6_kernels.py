@@ -107,7 +107,8 @@ def patch_recurrent(tracer):
                 data, hidden, weights, bias, layers, dropout, train, both, first = args
                 sizes = []
             hx, cx = hidden if mode == 2 else (hidden, None)
-            if torch.is_autocast_enabled("cuda"):
+            autocast = torch.is_autocast_enabled("cuda")
+            if autocast:
                 dtype = torch.get_autocast_dtype("cuda")
                 data, hx, cx = (t if t is None else t.to(dtype) for t in (data, hx, cx))
                 flat = torch.cat([w.to(dtype).reshape(-1) for w in weights])
@@ -125,7 +126,8 @@ def patch_recurrent(tracer):
                 state = tracer.dropout_state
             with torch.no_grad():
                 total = sum(w.numel() for w in weights)
-                whole = torch.as_strided(weights[0].detach(), (total,), (1,), 0) if len({w.untyped_storage()._cdata for w in weights}) == 1 \
+                # PyTorch puts no weights of bf16 side by side (torch.backends.cudnn.is_acceptable), but those that autocast made.
+                whole = None if data.dtype == torch.bfloat16 and not autocast else torch.as_strided(weights[0].detach(), (total,), (1,), 0) if len({w.untyped_storage()._cdata for w in weights}) == 1 \
                     else torch.empty(total, dtype=data.dtype, device="cuda")
             with torch.autocast("cuda", enabled=False):
                 turned = data.transpose(0, 1) if first and not packed else data  # cuDNN has the sequence first
