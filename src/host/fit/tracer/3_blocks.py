@@ -170,10 +170,12 @@ def patch_one_hot(tracer):
     torch = tracer.torch
     real = torch.nn.functional.one_hot
 
-    def one_hot(tensor, num_classes=-1):
-        if tracer.compiling or num_classes <= 0 or tensor.device.type != "cuda":
-            return real(tensor, num_classes)
-        out = torch.zeros((*tensor.shape, num_classes), dtype=torch.int64, device="cuda")
+    def one_hot(*args, **kwargs):
+        tensor = args[0] if args else kwargs.get("input", kwargs.get("self"))
+        classes = args[1] if len(args) > 1 else kwargs.get("num_classes", -1)
+        if tracer.compiling or type(classes) is not int or classes <= 0 or getattr(tensor, "fake_mode", None) is not tracer.fake:
+            return real(*args, **kwargs)
+        out = torch.zeros((*tensor.shape, classes), dtype=torch.int64, device="cuda")
         return out.scatter_(-1, tensor.unsqueeze(-1), 1)
 
     as_builtin(torch, one_hot, "aten::one_hot")

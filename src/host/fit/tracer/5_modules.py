@@ -164,6 +164,7 @@ def patch_optimizers(tracer):
             # Autograd's thread lets go of the last gradient when it gets Python's lock, else at any time.
             time.sleep(0.0002)
 
+    as_builtin(torch, grad, "aten::grad")
     torch.autograd.backward, torch.autograd.grad = backward, grad
 
     def step_before(self, args, kwargs):
