@@ -25,11 +25,6 @@ double bytes_of(double weights, double pictures, double share, double each) {
 
 }  // namespace
 
-// By Fourier transforms in fp32, of each pair of channels' weights and of each picture, as large as
-// a padded picture, in powers of two. Of 520 random convolutions that were tried
-// on an H200 (cuDNN 9.19), the greatest block of 152 forward passes in fp32 without stride comes
-// out at 0.97 to 1.24 times its size for half of them, 0.91 for one in twenty; the others' greatest
-// block cuDNN names without a GPU.
 bool has_no_other_engine(std::span<const uint64_t> numbers) {
   if (numbers.size() != k_numbers || tried_workspace(numbers, ConvPass::data_gradient).point == 0)
     return false;
@@ -38,6 +33,11 @@ bool has_no_other_engine(std::span<const uint64_t> numbers) {
          numbers[12] >= k_large_kernel && numbers[13] >= k_large_kernel;
 }
 
+// By Fourier transforms in fp32, of each pair of channels' weights and of each picture, as large as
+// a padded picture, in powers of two. Of 520 random convolutions that were tried
+// on an H200 (cuDNN 9.19), the greatest block of 152 forward passes in fp32 without stride comes
+// out at 0.97 to 1.24 times its size for half of them, 0.91 for one in twenty; the others' greatest
+// block cuDNN names without a GPU.
 SizeAt tried_workspace(std::span<const uint64_t> numbers, ConvPass pass) {
   const std::optional<ConvShape> shape = conv_shape(numbers);
   if (!shape || numbers.size() != k_numbers || shape->bits != 32 || shape->transposed) return {};

@@ -78,8 +78,8 @@ def of(name):
 made, space = blocks()
 
 
-def after(name, args, out=None):
-    return sum(made.after(of(name), args, out if out is not None else args[0]))
+def after(name, args, out=None, **kwargs):
+    return sum(made.after(of(name), args, kwargs, out if out is not None else args[0]))
 
 
 def before(name, args, out=None):
@@ -120,7 +120,8 @@ def check_orders():
     near(after("aten::sort", (Tensor((5000,)),)), 40000 + 70143)
     near(after("aten::sort", (Tensor((4, 70000)), -1)), 2240000 * 2 + 1120000 + 3422975, 80000)
     near(after("aten::sort", (Tensor((6, 100000), "float16"), -1)), 4800000 * 2 + 1200000 + 6114303, 120000)
-    assert after("aten::sort", (Tensor((4000, 1000)), None, -1)) == 0
+    assert after("aten::sort", (Tensor((4000, 1000)), -1)) == 0
+    assert after("aten::sort", (Tensor((5000, 64)),), stable=True, dim=1) == 0 < after("aten::sort", (Tensor((5000, 64)),), stable=True, dim=0)
     places = Tensor((8, 512, 16), "int64")
     near(after("aten::index_put", (Tensor((8, 2048, 64)), [Tensor((8, 1, 1), "int64"), places], None, True)), 3165696)
     assert after("aten::index_put", (Tensor((8, 2048, 64)), [places], None)) == 0

@@ -66,7 +66,7 @@ class Blocks:
         return [size_of(t) for t in operands if t is not None and t.numel() and not t.is_contiguous(memory_format=wanted)]
 
     # Bytes that it takes when its result is there.
-    def after(self, func, args, out):
+    def after(self, func, args, kwargs, out):
         name = func._schema.name
         x = args[0] if args and isinstance(args[0], self.torch.Tensor) else None
         if x is None or not x.numel():
@@ -83,8 +83,8 @@ class Blocks:
         if name in self.PUTS:
             return self.of_sums_by_index(args)
         if name == "aten::sort":
-            return self.of_sort(x, args)
-        if name == "aten::masked_scatter":  # how many of the mask hold before each
+            return self.of_sort(x, args, kwargs)
+        if name in ("aten::masked_scatter", "aten::masked_scatter_"):  # how many of the mask hold before each
             return [out.numel() * 8]
         if name == "aten::scatter_reduce" and args[4] == "mean":
             return [size_of(out), size_of(out), out.numel()]
@@ -112,8 +112,8 @@ class Blocks:
         count = self.torch.broadcast_shapes(*(index.shape for index in indices)).numel()
         return [count * 8] * 6 if count else []
 
-    def of_sort(self, x, args):
-        dim = next((value for value in args[1:] if type(value) is int), -1)
+    def of_sort(self, x, args, kwargs):
+        dim = kwargs.get("dim", next((value for value in args[1:] if type(value) is int), -1))
         length = x.shape[dim] if x.dim() else 1
         if length <= self.SORTED_BY_PARTS:
             return []
@@ -173,7 +173,7 @@ def patch_one_hot(tracer):
     def one_hot(*args, **kwargs):
         tensor = args[0] if args else kwargs.get("input", kwargs.get("self"))
         classes = args[1] if len(args) > 1 else kwargs.get("num_classes", -1)
-        if tracer.compiling or type(classes) is not int or classes <= 0 or getattr(tensor, "fake_mode", None) is not tracer.fake:
+        if tracer.compiling or type(classes) is not int or classes <= 0 or getattr(tensor, "fake_mode", None) is not tracer.fake or tensor.dtype != torch.int64:
             return real(*args, **kwargs)
         out = torch.zeros((*tensor.shape, classes), dtype=torch.int64, device="cuda")
         return out.scatter_(-1, tensor.unsqueeze(-1), 1)

@@ -168,9 +168,6 @@ def make_mode(tracer):
                 return func(args[0], [fake.from_tensor(index).to("cuda") if type(index) is torch.Tensor else index for index in indices])
         return None
 
-    # What cuDNN keeps of a recurrent layer for its backward, of which the fake kernel knows nothing: so many values per element
-    # of the output, and between layers a bit per element and direction where it drops out, rounded up to 32 bytes. Equal to what
-    # torch 2.11 with cuDNN 9.19 kept on an H100 for 42 LSTM and GRU layers of seven shapes, to the byte.
     # Weights that are in no single piece are copied into one, which is kept for backward.
     def with_weights(args, out):
         if args[3] is not None:
@@ -178,6 +175,9 @@ def make_mode(tracer):
         with fake:
             return out[:4] + (torch.empty(sum(w.numel() for w in args[1]), dtype=args[0].dtype, device="cuda"),)
 
+    # What cuDNN keeps of a recurrent layer for its backward, of which the fake kernel knows nothing: so many values per element
+    # of the output, and between layers a bit per element and direction where it drops out, rounded up to 32 bytes. Equal to what
+    # torch 2.11 with cuDNN 9.19 kept on an H100 for 42 LSTM and GRU layers of seven shapes, to the byte.
     def with_reserve(args, out):
         x, mode, hidden, layers, dropout, both = args[0], args[6], args[7], args[9], args[11], args[13]
         each = {2: 5, 3: 6}.get(mode, 1) * layers + layers - 1
@@ -273,7 +273,7 @@ def make_mode(tracer):
                 forget(aten.add_.Tensor, args, kwargs)
                 if tracer.counting:
                     tell_work(tracer, func, args, kwargs, tensors, args[0])
-                blocks.tell(blocks.after(func, args, args[0]))
+                blocks.tell(blocks.after(func, args, kwargs, args[0]))
                 with fake:
                     return aten.alias.default(args[0])
             values = None
@@ -354,7 +354,7 @@ def make_mode(tracer):
             if tracer.after.began and func in joining and isinstance(out, FakeTensor):
                 tracer.after.joins.add(tracer.file.storages)
             tracer.tell(out, site)
-            blocks.tell(blocks.after(func, args, out))
+            blocks.tell(blocks.after(func, args, kwargs, out))
             for storage in copies:
                 tracer.file.free(storage)
             if device is not None and tensors and not isinstance(tensors[0], FakeTensor):
