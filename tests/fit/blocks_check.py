@@ -26,6 +26,7 @@ class Tensor:
         self.last = len(shape) == 4 and self.strides == (shape[1] * shape[2] * shape[3], 1, shape[3] * shape[1], shape[1])
 
     numel = lambda self: self.shape.numel()
+    __len__ = lambda self: self.shape[0]
     dim = lambda self: len(self.shape)
     stride = lambda self: self.strides
     element_size = lambda self: BYTES[self.dtype]
@@ -146,6 +147,14 @@ def check_copies():
     near(columns, 11520000 + 2 * 640000, 0)
 
 
+def check_softmax():
+    x = Tensor((16384, 1024))
+    assert after("aten::_softmax_backward_data", (x, x, -1), x) == 67108864
+    assert after("aten::logsumexp", (Tensor((3, 1000000)), [0, 1]), Tensor((1,))) == 12000004
+    assert after("aten::_safe_softmax", (Tensor((64, 500)), -1)) == 32000
+    assert after("torchvision::nms", (Tensor((2000, 4)), Tensor((2000,)), 0.5), Tensor((2000,), "int64")) == 512000
+
+
 def check_factors():
     fits = space["multiplies"]
     assert fits(Tensor((4, 20, 30))) and fits(Tensor((4, 30, 20), strides=(600, 1, 30)))  # rows in one piece, columns
@@ -160,4 +169,5 @@ check_sums()
 check_losses()
 check_orders()
 check_copies()
+check_softmax()
 check_factors()

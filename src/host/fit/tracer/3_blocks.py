@@ -90,6 +90,14 @@ class Blocks:
             return [size_of(out), size_of(out), out.numel()]
         if name in UNIQUE:  # sorted, and once more with where they came from
             return [size_of(x)] * (4 if out[1].numel() else 2)
+        if name == "aten::logsumexp":  # its input less the greatest, and those
+            return [size_of(x) + size_of(out)]
+        if name == "aten::_safe_softmax":  # which rows are masked whole
+            return [x.numel()]
+        if name == "aten::_softmax_backward_data":  # gradient times output
+            return [size_of(x)]
+        if name == "torchvision::nms":  # which boxes overlap, a bit for each two
+            return [len(x) * ((len(x) + 63) // 64) * 8]
         if name == "aten::multinomial":
             return [size_of(x)] * (3 if len(args) > 2 and args[2] else 1)
         if name == "aten::abs" and x.is_complex():

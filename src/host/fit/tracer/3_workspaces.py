@@ -20,19 +20,12 @@ def tell_call(tracer, func, args, kwargs, out, site):
             tracer.file.call(tracer.file.site("reduce_rows", "", tracer.source(), tracer.phase), numbers + ([each] if each != 4 else []))
     elif name in FFTS:
         fft(tracer, FFTS[name], args, out)
-    elif name == "aten::logsumexp":  # its input less the greatest, and those
-        sizes = args[0].numel(), out.numel()
-        tracer.file.call(tracer.file.site("temporary", "", tracer.source(), tracer.phase), [sum(sizes) * args[0].element_size()])
     elif name == "aten::embedding_dense_backward":
         tracer.file.call(tracer.file.site("embedding", "", tracer.source(), tracer.phase),
                          [args[1].numel(), args[2], args[0].shape[-1], max(args[0].element_size(), 4)])
     elif name == "aten::_embedding_bag_backward" and not args[9] and args[8] != 2:
         tracer.file.call(tracer.file.site("embedding_bag", "", tracer.source(), tracer.phase),
                          [args[1].numel(), args[6], args[0].shape[-1], max(args[0].element_size(), 4)])
-    elif name == "aten::_safe_softmax":  # which rows are masked whole
-        tracer.file.call(tracer.file.site("temporary", "", tracer.source(), tracer.phase), [args[0].numel()])
-    elif name == "aten::_softmax_backward_data":  # gradient times output
-        tracer.file.call(tracer.file.site("temporary", "", tracer.source(), tracer.phase), [args[0].numel() * args[0].element_size()])
     elif name in ATTENTION_BACKWARD:
         attention_call(tracer, args[1], args[2], 8 + ATTENTION_BACKWARD[name])
     elif name == "aten::_cudnn_rnn":
