@@ -2,12 +2,14 @@
 #include "fit/conv_choice.h"
 
 #include <algorithm>
+#include <charconv>
 #include <string_view>
 
 namespace cufit::fit {
 namespace {
 
 constexpr uint64_t k_vector = 8, k_wide_vector = 16;
+constexpr uint64_t k_most_parts = 1024;
 constexpr double k_most_per_mille = 1e15;  // fits a whole number, and is beyond every question
 
 std::string_view name_of(ConvPass pass) {
@@ -38,6 +40,7 @@ uint64_t feature_of(std::string_view name, const ConvShape& shape, const CudnnAn
     return static_cast<uint64_t>(std::min(1000 * sums / io, k_most_per_mille));
   }
   if (name == "positions") return shape.batch * shape.in_pixels;
+  if (name == "weights") return shape.channels * shape.outputs;
   if (name == "groups") return shape.groups;
   if (name == "tile") return answer.tile;
   if (name == "cluster") return answer.cluster;
@@ -52,9 +55,9 @@ ConvChoice choice_of(std::string_view takes) {
   return takes == "perhaps" ? ConvChoice::perhaps_winograd : ConvChoice::own;
 }
 
-// Asks the questions of the rows of this name.
-ConvChoice ask(std::string_view name, const ConvShape& shape, const CudnnAnswer& answer,
-               const knowledge::Knowledge& knowledge) {
+// Asks the questions of the rows of this name; empty where they lead nowhere.
+std::string_view ask(std::string_view name, const ConvShape& shape, const CudnnAnswer& answer,
+                     const knowledge::Knowledge& knowledge) {
   const auto& rows = knowledge.conv_choices;
   const auto first =
       std::find_if(rows.begin(), rows.end(),
@@ -65,22 +68,30 @@ ConvChoice ask(std::string_view name, const ConvShape& shape, const CudnnAnswer&
     const auto most = static_cast<uint64_t>(rows[at].most);
     const auto other = static_cast<size_t>(rows[at].other);
     const size_t next = feature_of(rows[at].feature, shape, answer) <= most ? at + 1 : other;
-    if (next <= at) return ConvChoice::own;
+    if (next <= at) return {};
     at = next;
   }
-  return at < rows.size() ? choice_of(rows[at].takes) : ConvChoice::own;
+  return at < rows.size() ? rows[at].takes : std::string_view{};
 }
 
 }  // namespace
 
 ConvChoice pointwise_choice(const ConvShape& shape, ConvPass pass, const CudnnAnswer& answer,
                             const knowledge::Knowledge& knowledge) {
-  return ask(name_of(pass), shape, answer, knowledge);
+  return choice_of(ask(name_of(pass), shape, answer, knowledge));
 }
 
 ConvChoice winograd_choice(const ConvShape& shape, const CudnnAnswer& answer,
                            const knowledge::Knowledge& knowledge) {
-  return ask("winograd", shape, answer, knowledge);
+  return choice_of(ask("winograd", shape, answer, knowledge));
+}
+
+uint64_t parts_of_sums(const ConvShape& shape, const knowledge::Knowledge& knowledge) {
+  const std::string_view takes =
+      ask(shape.bits == 32 ? "parts_32" : "parts_16", shape, {}, knowledge);
+  uint64_t out = 0;
+  std::from_chars(takes.data(), takes.data() + takes.size(), out);
+  return std::min(out, k_most_parts);
 }
 
 }  // namespace cufit::fit

@@ -24,4 +24,7 @@ ConvChoice pointwise_choice(const ConvShape& shape, ConvPass pass, const CudnnAn
 ConvChoice winograd_choice(const ConvShape& shape, const CudnnAnswer& answer,
                            const knowledge::Knowledge& knowledge);
 
+// Into how many parts cuBLAS divides the sums of a gradient of weights of 1 x 1, channels last.
+uint64_t parts_of_sums(const ConvShape& shape, const knowledge::Knowledge& knowledge);
+
 }  // namespace cufit::fit

@@ -65,17 +65,29 @@ bool CudnnAnswers::answer_for(ComputeCapability cc) const {
   return first != rows_.end() && first->first.front() == wanted;
 }
 
-std::optional<CudnnAnswer> CudnnAnswers::at(ComputeCapability cc, ConvPass pass,
-                                            std::span<const uint64_t> numbers) const {
-  if (rows_.empty() || numbers.size() <= k_batch) return std::nullopt;
+const std::vector<TraceWorkspace>* CudnnAnswers::rows_of(ComputeCapability cc, ConvPass pass,
+                                                         std::span<const uint64_t> numbers) const {
+  if (rows_.empty() || numbers.size() <= k_batch) return nullptr;
   Key key{static_cast<uint64_t>(cc.major) * 10 + static_cast<uint64_t>(cc.minor),
           static_cast<uint64_t>(pass)};
   key.insert(key.end(), numbers.begin(), numbers.end());
-  const uint64_t batch = key[2 + k_batch];
   key[2 + k_batch] = 0;
   const auto found = rows_.find(key);
-  if (found == rows_.end() || found->second.empty()) return std::nullopt;
-  const std::vector<TraceWorkspace>& rows = found->second;
+  return found == rows_.end() ? nullptr : &found->second;
+}
+
+bool CudnnAnswers::refused(ComputeCapability cc, ConvPass pass,
+                           std::span<const uint64_t> numbers) const {
+  const std::vector<TraceWorkspace>* rows = rows_of(cc, pass, numbers);
+  return rows != nullptr && rows->empty();
+}
+
+std::optional<CudnnAnswer> CudnnAnswers::at(ComputeCapability cc, ConvPass pass,
+                                            std::span<const uint64_t> numbers) const {
+  const std::vector<TraceWorkspace>* of_shape = rows_of(cc, pass, numbers);
+  if (of_shape == nullptr || of_shape->empty()) return std::nullopt;
+  const std::vector<TraceWorkspace>& rows = *of_shape;
+  const uint64_t batch = numbers[k_batch];
   const auto above = std::lower_bound(
       rows.begin(), rows.end(), batch,
       [](const TraceWorkspace& row, uint64_t wanted) { return row.batch < wanted; });

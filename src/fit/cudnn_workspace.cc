@@ -10,15 +10,14 @@ namespace {
 
 // The numbers below come from random convolutions on an H100 (tests/gpu/conv_choices.py), those of
 // divided sums from the 39,887 of data/workspaces.toml.
-constexpr uint64_t k_wide_vector = 16;
 constexpr uint64_t k_cublas_leaves = 400;  // bytes that its engines ask for
 // Before this engine stands one with a product per sample where volumes are of fp32, not where they
 // are of 16 bit: 18 of 19 of random ones. Other engines run themselves, 8 of 13.
 constexpr uint32_t k_engine_after_samples = 40;
 // A product per sample takes at most so many times input, output and four times the weights.
 constexpr uint64_t k_many_times = 16;
-// Of cuBLAS's sums in parts, channels last.
-constexpr uint64_t k_parts = 14, k_parts_most = 4u << 20, k_parts_upper = 32;
+// Of cuBLAS's sums in parts, channels last: what stands before them, and of the upper value.
+constexpr uint64_t k_before_parts = 272, k_parts_upper = 32;
 // A tile of fp32 of 128 x 256 for each multiprocessor, and what stands between.
 constexpr uint64_t k_largest_tile = 131072, k_between = 1u << 20;
 // Of cuBLAS's parts no more than so many such tiles were seen on each multiprocessor.
@@ -28,6 +27,11 @@ constexpr uint64_t k_blocks_without_gpu = 18;
 constexpr uint64_t k_most_tiles = 1u << 20, k_most_rounds = 1u << 30;
 constexpr uint64_t k_round_bytes = 128;  // of a row that a block multiplies at once
 constexpr double k_most_bytes = 1ull << 48;
+// Engines of convolutions of few channels, channels first, in 16 bit, and of depthwise ones.
+constexpr uint32_t k_engine_of_few_channels = 63, k_engine_of_one_channel = 47;
+constexpr uint32_t k_engine_of_depthwise_data = 40;
+constexpr uint64_t k_padded_to = 4, k_pads_to = 8, k_parts_of_few = 128, k_weights_at_once = 256;
+constexpr uint64_t k_wide = 25;                   // pixels of a kernel
 constexpr uint64_t k_winograd_bytes = 6 * 6 * 4;  // of 4 x 4 results, before they are put together
 
 uint64_t divided(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
@@ -148,9 +152,9 @@ SizeAt pointwise(const ConvShape& shape, ConvPass pass, const CudnnAnswer& answe
   const bool of_weights = pass == ConvPass::weight_gradient;
   if (shape.channels_last) {
     if (!of_weights) return {k_cublas_leaves, answer.upper};
-    const bool parts = answer.bytes != 0 && shape.in_pixels * bytes % k_wide_vector == 0;
+    const uint64_t parts = parts_of_sums(shape, knowledge);
     const uint64_t turns = shape.bits == 32 ? k_turns_fp32 : k_turns;
-    return {parts ? std::min(k_parts * sums, k_parts_most) : 0,
+    return {parts != 0 ? parts * sums + k_before_parts : 0,
             std::max(answer.upper, std::min(std::max(io, k_parts_upper * sums),
                                             turns * setup.multiprocessors * k_largest_tile))};
   }
@@ -171,10 +175,45 @@ SizeAt pointwise(const ConvShape& shape, ConvPass pass, const CudnnAnswer& answe
   return {point, std::max({answer.upper, samples, io + weights})};
 }
 
+// Of one channel per group, channels last: without a GPU cuDNN does not know the kernels that it
+// has for them, which take nothing for the gradient of the data (14 of 14 measured where it names
+// engine 40) and sums for that of the weights, but where it names none of its own for a wide kernel
+// (7 of 7).
+SizeAt depthwise(const ConvShape& shape, ConvPass pass, const CudnnAnswer& answer) {
+  SizeAt out{answer.bytes, answer.upper};
+  if (shape.bits != 16) return out;
+  if (pass == ConvPass::data_gradient && answer.engine == k_engine_of_depthwise_data) out.point = 0;
+  if (pass == ConvPass::weight_gradient && (answer.engine != 0 || shape.kernel_pixels < k_wide))
+    out.point = depthwise_sums(shape);
+  return out;
+}
+
+// Of few channels, channels first, in 16 bit: the first convolution of most networks for pictures.
+// The engine that cuDNN names without a GPU pads the input to four channels, the one that runs to
+// eight, and its gradient of the weights is summed in parts, each for 256 of the weights of an
+// output at a time. On an H200 8 of 8 forward to the byte, 8 of 8 gradients to 0.6 MiB.
+uint64_t of_few_channels(const ConvShape& shape, ConvPass pass, const CudnnAnswer& answer,
+                         uint64_t otherwise) {
+  if (pass == ConvPass::forward && shape.channels == 1 && answer.engine == k_engine_of_one_channel)
+    return 0;
+  if (pass == ConvPass::data_gradient || answer.engine != k_engine_of_few_channels)
+    return otherwise;
+  const uint64_t more = (k_pads_to - k_padded_to) * 2;
+  const uint64_t padded = otherwise + shape.batch * shape.in_pixels * more;
+  if (pass == ConvPass::forward) return padded + shape.outputs * shape.kernel_pixels * more;
+  const uint64_t weights = shape.kernel_pixels * k_pads_to;
+  const uint64_t parts =
+      k_parts_of_few / std::min(divided(weights, k_weights_at_once), k_parts_of_few);
+  return padded + parts * shape.outputs * weights * 4;
+}
+
 }  // namespace
 
-SizeAt unnamed_workspace(const ConvShape& shape) {
-  return {0, 2 * bytes_of_weights(shape) + k_between};
+SizeAt unnamed_workspace(const ConvShape& shape, ConvPass pass, const SizeAt& other) {
+  const uint64_t in_fp32 = 2 * bytes_of_weights(shape);
+  const bool sums = pass == ConvPass::weight_gradient && shape.bits == 16 && shape.groups == 1 &&
+                    !shape.of_volumes;
+  return {sums ? in_fp32 : 0, std::max(in_fp32 + k_between, other.upper)};
 }
 
 SizeAt cudnn_workspace(const ConvShape& shape, ConvPass pass, const CudnnAnswer& answer,
@@ -182,15 +221,18 @@ SizeAt cudnn_workspace(const ConvShape& shape, ConvPass pass, const CudnnAnswer&
   if (shape.batch == 0 || shape.bits < 8) return {};
   SizeAt out;
   if (is_depthwise(shape)) {
-    out = {answer.bytes, answer.upper};
-    // The engine for 16 bit, which is not in the answer.
-    if (shape.bits == 16 && pass == ConvPass::weight_gradient) out.point = depthwise_sums(shape);
+    out = depthwise(shape, pass, answer);
   } else if (shape.pointwise && shape.groups == 1 && !shape.transposed) {
     out = pointwise(shape, pass, answer, setup, knowledge);
   } else {
     out = {with_partial_sums(shape, pass, answer, setup, knowledge), answer.upper};
+    if (shape.bits == 16 && !shape.channels_last && shape.groups == 1 && !shape.transposed &&
+        shape.channels <= k_padded_to)
+      out.point = of_few_channels(shape, pass, answer, out.point);
     const bool gradient = pass == ConvPass::weight_gradient && !shape.transposed;
-    if (gradient && shape.bits == 32 && !shape.channels_last && shape.winograd_tiles != 0) {
+    // Never of groups: none of 46 measured on an H200.
+    if (gradient && shape.bits == 32 && !shape.channels_last && shape.groups == 1 &&
+        shape.winograd_tiles != 0) {
       const SizeAt other = winograd(shape, answer, knowledge);
       if (other.point != 0) out.point = other.point;
       out.upper = std::max(out.upper, other.upper);

@@ -174,9 +174,8 @@ class Model {
     const std::optional<CudnnAnswer> answer = program_.cudnn.at(setup_.cc, pass, numbers);
     SizeAt bytes = answer ? cudnn_workspace(*shape, pass, *answer, setup_, knowledge_)
                           : conv_workspace(*shape, pass, setup_, knowledge_);
-    const bool asked = answer || program_.cudnn.answer_for(setup_.cc);
-    if (!answer && asked && shape->of_volumes && shape->bits == 16 && !shape->channels_last)
-      bytes = unnamed_workspace(*shape);
+    if (program_.cudnn.refused(setup_.cc, pass, numbers))
+      bytes = unnamed_workspace(*shape, pass, bytes);
     if (pass == ConvPass::forward && has_no_other_engine(numbers))
       bytes = tried_workspace(numbers, pass);
     // Before it chooses, PyTorch tries all engines with a block for the one that asks for most, and

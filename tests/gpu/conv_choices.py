@@ -5,9 +5,10 @@
 `conv_choices.py measure OUT.jsonl SECONDS SEED [pointwise]`: on a GPU, what random convolutions and their gradients take.
 `conv_choices.py ask TRACER.py DEVICE.json MEASURED.jsonl OUT.jsonl`: without a GPU (CUDA_VISIBLE_DEVICES empty), what cuDNN
 says of them; TRACER.py are the parts of src/host/fit/tracer in one file, DEVICE.json what `cufit fit` sets CUFIT_FIT_CUDNN to.
-`conv_choices.py learn ASKED.jsonl...`: the rows of the table, with how often they are right for a quarter held out: of kernels and
-strides of 1, channels first, which engine runs each pass; of gradients of 3 x 3 weights in fp32, which are computed by Winograd's
-way (a leaf where 2 % or more but not most are takes "perhaps"). Needs scikit-learn.
+`conv_choices.py learn FIRST ASKED.jsonl...`: the rows of the table, the first of them its row FIRST, with how often they are right
+for a quarter held out: of kernels and strides of 1, channels first, which engine runs each pass; of gradients of 3 x 3 weights in
+fp32, which are computed by Winograd's way (a leaf where 2 % or more but not most are takes "perhaps"); of the gradients of weights,
+channels last, in how many parts cuBLAS sums. Needs scikit-learn.
 """
 import ctypes
 import json
@@ -22,9 +23,10 @@ BATCHES = [2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 56, 64, 80, 96, 128]
 SIDES = [7, 7, 8, 10, 12, 14, 14, 16, 20, 24, 28, 28, 32, 40, 48, 56, 56, 64, 80, 96, 112, 128, 150, 192, 224]
 PASSES = ["forward", "data_gradient", "weight_gradient"]
 FEATURES = ("bytes batch channels outputs narrower wider pixels row8 row16 channels16 outputs16 sums_per_mille positions tile cluster "
-            "engine groups").split()
+            "engine groups weights").split()
+PARTS = [FEATURES.index(name) for name in "batch channels outputs narrower wider positions weights".split()]
 TAKES = ["cublas", "samples", "own"]
-LEAVES = {"forward": 400, "data_gradient": 400, "weight_gradient": 400, "winograd": 48}
+LEAVES = {"forward": 400, "data_gradient": 400, "weight_gradient": 400, "winograd": 48, "parts_16": 80, "parts_32": 80}
 LEAST_SHARE = 0.02  # of a leaf from which on the upper value holds Winograd's way possible
 ROW = '  {pass = "%s", feature = "%s", most = %d, other = %d, takes = "%s"},'
 
@@ -117,16 +119,17 @@ def ask(tracer, device, measured, out):
 def sizes_of(row):
     """Bytes of a value, of input and output, of a product per sample, of Winograd's 36 values for 4 x 4 results."""
     size, c, k = 4 if row["kind"] == "float32" else 2, row["channels"], row["outputs"]
-    return (size, row["batch"] * (c + k) * row["side"] ** 2 * size, row["batch"] * c * k * 4,
-            144 * ((c + k) * row["batch"] * (-(-row["out"] // 4)) ** 2 + c * k // row["groups"]))
+    high, wide = row.get("results", [row["out"]] * 2)  # those of programs are not all square
+    return (size, row["batch"] * (c + k) * row.get("pixels", row["side"] ** 2) * size, row["batch"] * c * k * 4,
+            144 * ((c + k) * row["batch"] * -(-high // 4) * -(-wide // 4) + c * k // row["groups"]))
 
 
 def features_of(row, said):
     size, io, samples, _ = sizes_of(row)
-    batch, c, k, pixels = row["batch"], row["channels"], row["outputs"], row["side"] ** 2
+    batch, c, k, pixels = row["batch"], row["channels"], row["outputs"], row.get("pixels", row["side"] ** 2)
     blocks = max(said[3] // 32, 1) * (said[3] % 32)
     return [size, batch, c, k, min(c, k), max(c, k), pixels, int(pixels * size % 8 == 0), int(pixels * size % 16 == 0), int(c * size % 16 == 0),
-            int(k * size % 16 == 0), 1000 * samples // io, batch * pixels, said[2], blocks, said[5], row["groups"]]
+            int(k * size % 16 == 0), 1000 * samples // io, batch * pixels, said[2], blocks, said[5], row["groups"], c * k]
 
 
 # What a pass took, of TAKES, and how much is at stake.
@@ -139,12 +142,12 @@ def pointwise_choice(row, said, way):
 
 
 # A tree of scikit-learn as what its leaves take, or (feature, most, where it is at most that, where it is more).
-def questions(tree, takes, node=0):
+def questions(tree, takes, names, node=0):
     left, right = tree.children_left[node], tree.children_right[node]
     if left < 0:
         return takes(tree.value[node][0])
-    a, b = (questions(tree, takes, to) for to in (left, right))
-    return a if isinstance(a, str) and a == b else (FEATURES[tree.feature[node]], int(tree.threshold[node] // 1), a, b)
+    a, b = (questions(tree, takes, names, to) for to in (left, right))
+    return a if isinstance(a, str) and a == b else (names[tree.feature[node]], int(tree.threshold[node] // 1), a, b)
 
 
 # The same as rows of the table, after those of `out`.
@@ -160,7 +163,23 @@ def add_rows(out, name, part):
     out[at] = name, part[0], part[1], other, ""
 
 
-def learn(paths):
+# How often four bytes of each weight are kept: as many products of a part of the pixels are summed.
+def learn_parts(out, name, rows):
+    import numpy as np
+    from sklearn.tree import DecisionTreeRegressor
+    x, sums, took = (np.array(part, float) for part in zip(*rows))
+    kept = np.random.default_rng(1).random(len(took)) < 0.75
+    make = lambda: DecisionTreeRegressor(max_leaf_nodes=LEAVES[name], min_samples_leaf=6, criterion="absolute_error", random_state=0)
+    fit = lambda of: make().fit(x[of][:, PARTS], np.log2(took / sums + 0.3)[of], sample_weight=np.sqrt(sums[of]))
+    parts = lambda value: round(2 ** value - 0.3)
+    off = np.abs(np.array([parts(value) for value in fit(kept).predict(x[~kept][:, PARTS])]) * sums[~kept] - took[~kept]) / 2 ** 20
+    print("# %s: of %d a quarter held out, off by %.2f MiB on average, %.1f %% by more than 1 MiB" % (name, len(took), off.mean(), 100 * (off > 1).mean()))
+    tree = fit(kept | ~kept).tree_
+    renamed = {at: FEATURES[column] for at, column in enumerate(PARTS)}
+    add_rows(out, name, questions(tree, lambda value: str(parts(value[0])), renamed))
+
+
+def learn(first, paths):
     import numpy as np
     from sklearn.tree import DecisionTreeClassifier
     known = {name: [] for name in LEAVES}
@@ -169,14 +188,22 @@ def learn(paths):
             for row in map(json.loads, file):
                 pointwise = (row["last"], row["kernel"], row["stride"]) == (0, 1, 1)
                 for way, name in enumerate(PASSES if pointwise else ()):
+                    if row["took"][way] is None:
+                        continue
                     said = row["said"][way] or [0] * 6
                     known[name].append((features_of(row, said), *pointwise_choice(row, said, way)))
-                said = row["said"][2]
+                said = row["said"][2] if row["took"][2] is not None else None
+                if said and (row["last"], row["kernel"], row["stride"]) == (1, 1, 1):
+                    name = "parts_32" if row["kind"] == "float32" else "parts_16"
+                    known[name].append((features_of(row, said), 4 * row["channels"] * row["outputs"], row["took"][2]))
                 if said and (row["kind"], row["last"], row["kernel"], row["stride"], row["dilation"]) == ("float32", 0, 3, 1, 1):
                     known["winograd"].append((features_of(row, said), abs(row["took"][2] - sizes_of(row)[3]) <= 1024, 1))
     out = []
     for name, rows in known.items():
         if not rows:
+            continue
+        if name.startswith("parts"):
+            learn_parts(out, name, rows)
             continue
         x, y, weight = (np.array(part) for part in zip(*rows))
         make = lambda: DecisionTreeClassifier(max_leaf_nodes=LEAVES[name], min_samples_leaf=8, random_state=0)
@@ -189,9 +216,9 @@ def learn(paths):
             share = held.predict_proba(x[~kept])[:, 1]
             print("#   neither told nor held possible: %d of %d" % ((y[~kept] & (share < LEAST_SHARE)).sum(), y[~kept].sum()))
             takes = lambda shares: "winograd" if shares[1] > 0.5 * shares.sum() else "perhaps" if shares[1] >= LEAST_SHARE * shares.sum() else "own"
-        add_rows(out, name, questions(tree.tree_, takes))
-    for row in out:
-        print(ROW % row)
+        add_rows(out, name, questions(tree.tree_, takes, FEATURES))
+    for name, feature, most, other, takes in out:
+        print(ROW % (name, feature, most, other and other + first, takes))
 
 
 if __name__ == "__main__":
@@ -199,7 +226,7 @@ if __name__ == "__main__":
         measure(sys.argv[2], float(sys.argv[3]), int(sys.argv[4]), sys.argv[5:] == ["pointwise"])
     elif sys.argv[1:2] == ["ask"] and len(sys.argv) == 6:
         ask(*sys.argv[2:])
-    elif sys.argv[1:2] == ["learn"] and len(sys.argv) > 2:
-        learn(sys.argv[2:])
+    elif sys.argv[1:2] == ["learn"] and len(sys.argv) > 3:
+        learn(int(sys.argv[2]), sys.argv[3:])
     else:
         sys.exit(__doc__)

@@ -183,6 +183,74 @@ TEST(CudnnWorkspace, OfPointwiseConvolutionsIsThatOfTheEngineThatRuns) {
   });
 }
 
+// The rows below were measured on an H200, of convolutions of real programs and random ones.
+TEST(CudnnWorkspace, FewChannelsArePaddedToEight) {
+  const auto three = [](uint64_t batch, uint64_t pixels, uint64_t kernel) {
+    return conv_of(16, batch, 3, 64, 1, false, pixels, pixels / 2, kernel, 2, kernel / 2);
+  };
+  const auto said = [](uint64_t bytes) { return answer(bytes, 0, 0, 0, false, 63); };
+  expect_measured({
+      {three(24, 224, 7), ConvPass::forward, said(48194064), 57852944},
+      {three(128, 160, 7), ConvPass::forward, said(131097104), 157336592},
+      // A picture of one channel takes nothing.
+      {conv_of(16, 16, 1, 32, 1, false, 128, 3, 128, 1, 1), ConvPass::forward,
+       answer(1057808, 3, 0, 0, false, 47), 0},
+  });
+  const Row gradients[] = {
+      {three(6, 224, 3), ConvPass::weight_gradient, said(12083967), 16837776},
+      {three(48, 224, 7), ConvPass::weight_gradient, said(96564111), 121676944},
+      {three(128, 160, 7), ConvPass::weight_gradient, said(131499119), 163458192},
+  };
+  for (const Row& row : gradients) {
+    const SizeAt got = bytes_of(row.numbers, row.pass, row.answer);
+    EXPECT_NEAR(static_cast<double>(got.point), static_cast<double>(row.real), 0.7 * (1 << 20));
+    EXPECT_GE(got.upper, row.real);
+  }
+  // In fp32, channels last and of more channels it is as cuDNN says.
+  const auto point = [&](const std::vector<uint64_t>& numbers) {
+    return bytes_of(numbers, ConvPass::forward, said(48194064)).point;
+  };
+  EXPECT_EQ(point(conv_of(32, 24, 3, 64, 1, false, 224, 112, 7, 2, 3)), 48194064u);
+  EXPECT_EQ(point(conv_of(16, 24, 3, 64, 1, true, 224, 112, 7, 2, 3)), 48194064u);
+  EXPECT_EQ(point(conv_of(16, 24, 8, 64, 1, false, 224, 112, 7, 2, 3)), 48194064u);
+}
+
+TEST(CudnnWorkspace, OfDepthwiseConvolutionsChannelsLast) {
+  expect_measured({
+      {conv_of(16, 10, 664, 664, 664, true, 14, 14, 7, 1, 3), ConvPass::data_gradient,
+       answer(21864208, 6, 0, 0, false, 40), 0},
+      {conv_of(16, 8, 768, 768, 768, true, 7, 7, 7, 1, 3), ConvPass::weight_gradient, answer(0), 0},
+      {conv_of(16, 4, 128, 128, 128, true, 128, 128, 3, 1, 1), ConvPass::weight_gradient, answer(0),
+       147456},
+  });
+}
+
+TEST(CudnnWorkspace, SumsOfPointwiseGradientsChannelsLastAreKeptInParts) {
+  const auto last = [](uint64_t bits, uint64_t batch, uint64_t channels, uint64_t outputs,
+                       uint64_t pixels) {
+    return conv(bits, batch, channels, outputs, pixels, 1, true);
+  };
+  expect_measured({
+      {last(16, 24, 1024, 16, 28), ConvPass::weight_gradient, answer(983168, 6, 0, 0, false, 49),
+       917776},
+      {last(16, 16, 640, 1280, 64), ConvPass::weight_gradient, answer(524483, 2, 2, 2, true, 65),
+       42598688},
+      {last(32, 24, 896, 448, 7), ConvPass::weight_gradient, answer(262331, 2, 1, 2, true, 68),
+       14450944},
+      {last(32, 20, 320, 80, 20), ConvPass::weight_gradient, answer(590055, 2, 1, 2, true, 68),
+       3379456},
+      {last(16, 20, 128, 512, 14), ConvPass::weight_gradient, answer(0, 9, 0, 0, false, 9), 0},
+  });
+}
+
+TEST(CudnnWorkspace, GroupsNeverGoWinogradsWay) {
+  // Of a generator whose batch is in its channels.
+  EXPECT_EQ(bytes_of(conv_of(32, 1, 4096, 4096, 8, false, 8, 8, 3, 1, 1), ConvPass::weight_gradient,
+                     answer(147456, 7, 0, 0, false, 1))
+                .point,
+            147456u);
+}
+
 TEST(CudnnWorkspace, TheChoiceEndsWhateverTheTableSays) {
   const knowledge::ConvChoiceRow circle[] = {{"forward", "batch", 8, 0, ""},
                                              {"forward", "batch", 1, 0, ""}};
@@ -191,7 +259,13 @@ TEST(CudnnWorkspace, TheChoiceEndsWhateverTheTableSays) {
   const ConvShape shape = conv_shape(conv(32, 16, 64, 64, 56, 1)).value();
   EXPECT_EQ(pointwise_choice(shape, ConvPass::forward, {}, table), ConvChoice::own);
   EXPECT_EQ(pointwise_choice(shape, ConvPass::weight_gradient, {}, table), ConvChoice::own);
+  const knowledge::ConvChoiceRow parts[] = {{"parts_16", "", 0, 0, "no number"},
+                                            {"parts_32", "", 0, 0, "99999999"}};
+  table.conv_choices = parts;
+  EXPECT_EQ(parts_of_sums(conv_shape(conv(16, 16, 64, 64, 56, 1, true)).value(), table), 0u);
+  EXPECT_LE(parts_of_sums(conv_shape(conv(32, 16, 64, 64, 56, 1, true)).value(), table), 1024u);
 }
+
 TEST(CudnnWorkspace, StaysWithinBoundsAtAnySize) {
   const uint64_t most = uint64_t{1} << 48;
   for (const uint64_t batch : {uint64_t{1}, uint64_t{1} << 20, uint64_t{1} << 44})
@@ -233,6 +307,33 @@ TEST(CudnnAnswers, AreFoundByCardPassAndShape) {
   EXPECT_FALSE(answers.at(hopper, ConvPass::forward, conv(32, 8, 64, 64, 56, 3)));
   const auto between = answers.at(hopper, ConvPass::forward, conv(16, 20, 64, 64, 56, 3));
   EXPECT_EQ(between->upper, 400u);
+}
+
+TEST(CudnnAnswers, ThatItNamesNoEngineIsOne) {
+  const std::vector<uint64_t> numbers = conv(16, 8, 64, 64, 56, 3);
+  std::vector<uint64_t> key = numbers;
+  key[1] = 0;
+  TraceWriter out(8);
+  out.convolution(90, 0, key, {});
+  out.convolution(90, 2, key, {});
+  const uint32_t made = out.site("convolution", TracePhase::forward);
+  for (const char* name : {"conv", "conv_dgrad", "conv_wgrad"}) {
+    out.call(out.site(name, TracePhase::forward), numbers);
+    out.alloc(512, made);
+  }
+  const StepProgram program = aligned({out}).value();
+  EXPECT_TRUE(program.cudnn.refused({9, 0}, ConvPass::forward, numbers));
+  EXPECT_FALSE(program.cudnn.refused({9, 0}, ConvPass::data_gradient, numbers));  // not asked
+  EXPECT_FALSE(program.cudnn.refused({8, 6}, ConvPass::forward, numbers));
+  EXPECT_FALSE(program.cudnn.at({9, 0}, ConvPass::forward, numbers));
+  const auto sizes = sizes_at(program, 8).value();
+  std::vector<uint64_t> points;
+  for (const Workspace& each : workspaces_at(program, sizes, {}, builtin()))
+    points.push_back(each.point);
+  ASSERT_FALSE(points.empty());
+  // PyTorch falls back: nothing forward, and the weights in fp32 for their gradient.
+  EXPECT_EQ(points.front(), 0u);
+  EXPECT_EQ(points.back(), 64u * 64 * 9 * 4);
 }
 
 TEST(Workspaces, OfAConvolutionAreWhatCudnnSaid) {

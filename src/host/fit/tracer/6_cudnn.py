@@ -224,8 +224,10 @@ class CudnnAnswers:
                 left = going
             for key, row in out.items():
                 way, _, numbers = key
-                # What it says of larger batches is no answer for one of which it says nothing.
-                if row and min(row) < min(refused[key], default=1 << 62):
+                # That it names no engine for the largest traced batch is an answer, too, whatever it says of others.
+                if max(self.wanted[key]) in refused[key]:
+                    yield capability, way, numbers, []
+                elif row:
                     yield capability, way, numbers, sorted(row.values())
 
     # Asked in a process of its own: what happens there happens to no trace, and a driver that this one has begun to use knows
