@@ -164,6 +164,90 @@ def check_factors():
     assert before("aten::bmm", (Tensor((400, 4, 16), "complex64", (1, 6400, 400)), picture)) == 204800 + 1228800
     assert before("aten::addmm", (Tensor((5,)), Tensor((3, 4)), Tensor((4, 5)))) == 0
 
+# What is told in which order: numbers are bytes that are taken, negative ones given back, words are calls and results.
+def in_order(function):
+    told = []
+    file = types.SimpleNamespace(alloc=lambda size, site: told.append(size) or size, free=lambda storage: told.append(-storage),
+                                 call=lambda place, numbers: told.append((place, *numbers)), site=lambda op, *rest: op)
+    made.tracer.file, made.tracer.source, made.tracer.phase = file, lambda: "", 1
+    made.tracer.tell = lambda value, site: told.append("result")
+    space["tell_forward"] = lambda *args: told.append("conv")
+    space["tell_gradient"] = lambda tracer, args, kind, site: told.append(("", "conv_dgrad", "conv_wgrad")[kind])
+    space["tell_sum_of_bias"] = lambda *args: told.append("sum of bias")
+    function()
+    return told
+
+
+def check_convolutions():
+    func, back = made.torch.ops.aten.convolution.default, made.torch.ops.aten.convolution_backward.default
+    x, w, y = last_first(2, 8, 4, 4), Tensor((16, 8, 2, 2)), last_first(2, 16, 2, 2)
+    copy = 16 * 8 * 4 * 4
+    forward = lambda x, w: in_order(lambda: made.convolve(func, (x, w, None, [2, 2], [0, 0], [1, 1], False, [0, 0], 1), y, ""))
+    # The weights are copied when the result is there.
+    assert forward(x, w) == ["result", copy, "conv", -copy]
+    assert forward(x, last_first(16, 8, 2, 2)) == []  # left to others
+    assert forward(Tensor((2, 8, 4, 4)), Tensor((16, 8, 2, 2))) == []
+    assert forward(Tensor((2, 8, 4, 4)), last_first(16, 8, 2, 2)) == [2 * 8 * 16 * 4, "conv", "result", -2 * 8 * 16 * 4]
+    backward = lambda grad, x, w, mask: in_order(lambda: made.convolve(
+        back, (grad, x, w, None, [2, 2], [0, 0], [1, 1], False, [0, 0], 1, mask), (x, w, Tensor((16,))), ""))
+    # For the gradient of the data alone; the gradient of the results for as long as cuDNN runs.
+    assert backward(y, x, w, [True, True, True]) == ["result", copy, "conv_dgrad", -copy, "conv_wgrad", "result", "sum of bias"]
+    assert backward(y, x, w, [False, True, False]) == []
+    grad = Tensor((2, 16, 2, 2))
+    size = 2 * 16 * 4 * 4
+    assert backward(grad, x, w, [False, True, True]) == [size, "conv_wgrad", "result", -size, "sum of bias"]
+    # PyTorch's own kernels for one channel per group.
+    depthwise = (last_first(2, 8, 4, 4), Tensor((8, 1, 3, 3)), None, [1, 1], [1, 1], [1, 1], False, [0, 0], 8)
+    assert made.own_kernel(func, depthwise) and in_order(lambda: made.convolve(func, depthwise, x, "")) == []
+
+
+def check_norms():
+    name, out = of("aten::native_layer_norm_backward"), (Tensor((87808, 96)), Tensor((96,)), Tensor((96,)))
+    tell = lambda rows, columns, out: in_order(lambda: made.sum_of_norm(name, (None, Tensor((rows, columns)), [columns]), out, ""))
+    # 28 pictures of 56 by 56: 2,744 parts of 32 rows, and a sum of these.
+    assert tell(87808, 96, out) == [1053696, 1053696, ("reduce_rows", 2744, 96), 384, -384, ("reduce_rows", 2744, 96), 384, -384, -1053696, -1053696]
+    assert tell(65536, 96, out) == [] and tell(87808, 66 * 32, out) == [] and tell(87808, 96, (out[0], None, None)) == []
+    assert tell(4000000, 96, out)[0] == 32768 // 3 * 384  # no more parts than that
+    assert in_order(lambda: made.sum_of_norm(of("aten::add"), (), out, "")) == []
+
+
+def check_formats():
+    grad, x = last_first(2, 8, 4, 4), Tensor((2, 8, 8, 8))
+    assert after("aten::max_pool2d_with_indices_backward", (grad, x), x) == 2 * 8 * 16 * 4
+    assert after("aten::max_pool2d_with_indices_backward", (grad, last_first(2, 8, 8, 8)), x) == 0
+    assert after("aten::_adaptive_avg_pool2d_backward", (grad, x), x) == 2 * 8 * 16 * 4
+    assert before("aten::cudnn_batch_norm_backward", (x, last_first(2, 8, 8, 8))) == 2 * 8 * 64 * 4
+    assert before("aten::cudnn_batch_norm_backward", (x, x)) == 0
+
+
+def check_layouts():
+    names = "convolution convolution_backward native_layer_norm_backward native_batch_norm_backward hardswish_backward _cudnn_rnn".split()
+    aten = types.SimpleNamespace(**{name: types.SimpleNamespace(default=of(name)) for name in names})
+
+    def empty_like(t, dtype, memory_format="preserve"):
+        if memory_format == "channels_last":
+            return last_first(*t.shape, dtype=dtype)
+        return Tensor(t.shape, dtype, t.strides if memory_format == "preserve" else None)
+
+    Tensor.new_empty = lambda self, shape: Tensor(shape, self.dtype)
+    Tensor.transpose = lambda self, a, b: Tensor((self.shape[1], self.shape[0], *self.shape[2:]), self.dtype, (self.strides[1], self.strides[0], *self.strides[2:]))
+    torch = types.SimpleNamespace(**{**made.torch.__dict__, "ops": types.SimpleNamespace(aten=aten), "empty_like": empty_like, "float64": "float64"})
+    known = {}
+    with open("src/host/fit/tracer/3_layouts.py") as text:
+        exec(compile(text.read(), "3_layouts.py", "exec"), known)
+    laid = known["Layouts"](types.SimpleNamespace(torch=torch, FakeTensor=Tensor), made.tracer.fake, made).as_gpu_does
+    plain, last = Tensor((2, 8, 4, 4)), last_first(2, 8, 4, 4)
+    # As an H200 lays them out.
+    turned = Tensor((2, 7, 7, 8), strides=(392, 7, 1, 49))
+    assert laid(of("native_layer_norm_backward"), (turned,), (turned, None, None))[0].is_contiguous()
+    assert laid(of("native_batch_norm_backward"), (plain, last), (plain, None, None))[0].last
+    assert not laid(of("native_batch_norm_backward"), (last, plain), (last, None, None))[0].last
+    assert laid(of("hardswish_backward"), (plain, last), last).is_contiguous()
+    assert laid(of("convolution"), (last, Tensor((16, 8, 2, 2))), Tensor((2, 16, 2, 2))).last
+    assert laid(of("convolution"), (plain, Tensor((16, 8, 2, 2))), plain) is plain and laid(of("add"), (), plain) is plain
+    steps = lambda first, packed=(): laid(of("_cudnn_rnn"), (None,) * 10 + (first, 0, True, False, list(packed)), (Tensor((64, 32, 96)), None))[0].strides
+    assert steps(True) == (96, 6144, 1) and steps(False) == (3072, 96, 1) and steps(True, [3]) == (3072, 96, 1)
+
 
 check_sums()
 check_losses()
@@ -171,3 +255,7 @@ check_orders()
 check_copies()
 check_softmax()
 check_factors()
+check_convolutions()
+check_norms()
+check_formats()
+check_layouts()

@@ -12,6 +12,10 @@ class Blocks:
     SCANNED = ("aten::cumsum", "aten::cumprod")
     IN_ONE_PIECE = {"aten::_softmax": 1, "aten::_log_softmax": 1, "aten::_log_softmax_backward_data": 2, "aten::upsample_bicubic2d_backward": 1,
                     "aten::_upsample_bilinear2d_aa": 1, "aten::_upsample_bilinear2d_aa_backward": 1}  # so many operands, behind the result
+    # The gradient, and of the first the input, in the format of the input; behind the result.
+    AS_THE_INPUT = {"aten::max_pool2d_with_indices_backward": 2, "aten::avg_pool2d_backward": 2, "aten::_adaptive_avg_pool2d_backward": 1}
+    NORMS = ("aten::native_layer_norm_backward", "aten::_fused_rms_norm_backward")
+    MANY_ROWS, MOST_PARTS, HALF_THE_MULTIPROCESSORS = 65536, 32768, 66  # the last of an H100
     PUTS = ("aten::index_put", "aten::index_put_", "aten::_index_put_impl_", "aten::_unsafe_index_put")
 
     def __init__(self, tracer):
@@ -37,13 +41,15 @@ class Blocks:
         wanted = self.torch.contiguous_format
         together = ()
         if func is aten.convolution.default:
-            operands, together = args[:2], args[:2]
+            operands, together = args[:2] if self.own_kernel(func, args) else (), args[:2]
         elif func is aten.convolution_backward.default:
-            operands, together = args[:3], args[1:3]
+            operands, together = args[:3] if self.own_kernel(func, args) else (), args[1:3]
         elif func in (aten._cudnn_rnn.default, aten.native_layer_norm.default, aten.embedding_dense_backward.default):
             operands = args[:1]
         elif func is aten.native_layer_norm_backward.default:
             operands = args[:2]
+        elif name == "aten::cudnn_batch_norm_backward":
+            operands, together = args[1:2], args[:1]
         elif name in FFTS:
             return fft_copies(name, args)
         elif name in self.MULTIPLIED:
@@ -65,6 +71,68 @@ class Blocks:
             wanted = self.formats[together[0].dim()]
         return [size_of(t) for t in operands if t is not None and t.numel() and not t.is_contiguous(memory_format=wanted)]
 
+    # Gradients of a norm's weights over many short rows are summed in parts, 32 rows each, and then again
+    # (aten/src/ATen/native/cuda/layer_norm_kernel.cu); to the byte on an H200.
+    def sum_of_norm(self, func, args, out, site):
+        tracer, name = self.tracer, func._schema.name
+        if name not in self.NORMS:
+            return
+        x, shape, weights = args[1], args[2], [t for t in out[1:] if t is not None and t.numel()]
+        columns = 1
+        for length in shape:
+            columns *= int(length)
+        rows = x.numel() // max(columns, 1)
+        if not weights or rows <= self.MANY_ROWS or columns // 32 >= self.HALF_THE_MULTIPROCESSORS:
+            return
+        parts = min(-(-rows // 32), self.MOST_PARTS // -(-columns // 32))
+        storages = [tracer.file.alloc(parts * size_of(t), site) for t in weights]
+        for t in weights:
+            tracer.file.call(tracer.file.site("reduce_rows", "", tracer.source(), tracer.phase), [parts, columns])
+            tracer.file.free(tracer.file.alloc(size_of(t), site))
+        for storage in storages:
+            tracer.file.free(storage)
+
+    # Of one channel per group, which PyTorch's own kernels make.
+    def own_kernel(self, func, args):
+        at = 0 if func is self.torch.ops.aten.convolution.default else 1
+        x, w, transposed, groups = args[at], args[at + 1], args[at + 6], args[at + 8]
+        half_last = self.last_first(x) and x.dtype != self.torch.float32
+        return groups == x.shape[1] > 1 and w.shape[1] == 1 and not transposed and not half_last
+
+    # A convolution of cuDNN that copies operands, in the order of aten/src/ATen/native/Convolution.cpp and cudnn/ConvShared.cpp: the
+    # input and the gradient before, the weights behind the result and for that alone; the gradient of the bias is a sum when all
+    # of these are gone. False: nothing to copy, or another kernel.
+    def convolve(self, func, args, out, site):
+        aten, tracer = self.torch.ops.aten, self.tracer
+        forward = func is aten.convolution.default
+        if not forward and func is not aten.convolution_backward.default or self.own_kernel(func, args):
+            return False
+        x, weights = args[:2] if forward else args[1:3]
+        last = any(map(self.last_first, (x, weights)))
+        in_place = lambda t: not t.numel() or t.is_contiguous(memory_format=self.formats[x.dim()] if last else self.torch.contiguous_format)
+        wants = (True, False, False) if forward else args[10]
+        sources = [x] if forward else ([x] if wants[1] else []) + [args[0]]
+        if all(map(in_place, sources)) and (in_place(weights) or not wants[0]):
+            return False
+        copies = [tracer.file.alloc(size_of(t), site) for t in sources if not in_place(t)]
+        tell = lambda: tell_forward(tracer, args, out, site) if forward else tell_gradient(tracer, args, 1, site)
+        if wants[0] and in_place(weights):
+            tell()
+        if wants[0]:
+            tracer.tell(out if forward else out[0], site)
+        if wants[0] and not in_place(weights):
+            copy = tracer.file.alloc(size_of(weights), site)
+            tell()
+            tracer.file.free(copy)
+        if wants[1]:
+            tell_gradient(tracer, args, 2, site)
+            tracer.tell(out[1], site)
+        for storage in copies:
+            tracer.file.free(storage)
+        if wants[2]:
+            tell_sum_of_bias(tracer, args)
+        return True
+
     # Bytes that it takes when its result is there.
     def after(self, func, args, kwargs, out):
         name = func._schema.name
@@ -78,6 +146,9 @@ class Blocks:
             return [x.numel() * 8]
         if name in ("aten::mse_loss", "aten::smooth_l1_loss"):
             return [largest(args[:2]) * out.element_size()] if reduced(args, 2) else []
+        if name in self.AS_THE_INPUT and len(args) > 1:
+            wanted = self.formats[args[1].dim()] if self.last_first(args[1]) else self.torch.contiguous_format
+            return [size_of(t) for t in args[:self.AS_THE_INPUT[name]] if not t.is_contiguous(memory_format=wanted)]
         if name in self.IN_ONE_PIECE:
             return [size_of(t) for t in args[:self.IN_ONE_PIECE[name]] if not t.is_contiguous()]
         if name in self.PUTS:

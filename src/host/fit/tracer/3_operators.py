@@ -16,6 +16,7 @@ def make_mode(tracer):
     joining = {aten.cat.default, aten.stack.default, aten.full.default, aten.new_full.default, aten.new_zeros.default}
     own = unfaked(tracer)
     blocks = Blocks(tracer)
+    layouts = Layouts(tracer, fake, blocks)
     # When the fake kernel does not do.
     sparse = lambda tensors: any(t.layout is not torch.strided for t in tensors)
     when = {aten.mm.default: sparse, aten.addmm.default: sparse}
@@ -197,8 +198,6 @@ def make_mode(tracer):
             at += w.numel()
         return torch.empty_like(x), torch.empty_like(hx), torch.empty_like(cx) if cx is not None else torch.empty(0, device="cuda"), parts
 
-    formats, last_first = blocks.formats, blocks.last_first
-
     # First the gradients of the input and the states, then those of the weights; for each the operands in one piece.
     def tell_recurrent_backward(args, out, site):
         copied_bytes = [0 if t is None or t.is_contiguous() else t.numel() * t.element_size() for t in (args[0], args[7])]
@@ -208,21 +207,6 @@ def make_mode(tracer):
             tracer.tell(results, site)
             for storage in copies:
                 tracer.file.free(storage)
-
-    # The fake kernel takes the format of the backend that torch would choose without a GPU.
-    def as_cudnn_has_it(func, args, out):
-        x, w = args[:2] if func is aten.convolution.default else args[1:3]
-        if not (last_first(x) or last_first(w)) or x.dtype == torch.float64:
-            return out
-        with fake:
-            again = lambda t: t if t is None or t.dim() != x.dim() else torch.empty_like(t, memory_format=formats[x.dim()])
-            return again(out) if isinstance(out, torch.Tensor) else tuple(again(t) for t in out)
-
-    # Which PyTorch runs without cuDNN.
-    def own_kernel(args):
-        x, w, transposed, groups = args[1], args[2], args[7], args[9]
-        half_last = last_first(x) and x.dtype != torch.float32
-        return groups == x.shape[1] > 1 and w.shape[1] == 1 and not transposed and not half_last
 
     import threading
     one_by_one = threading.RLock()  # of the program's threads
@@ -308,8 +292,7 @@ def make_mode(tracer):
                     tracer.file.note("no_fake_kernel", str(func), tracer.source())
                     raise
                 out = None
-            if func in (aten.convolution.default, aten.convolution_backward.default):
-                out = as_cudnn_has_it(func, args, out)
+            out = layouts.as_gpu_does(func, args, out)
             if func is aten._cudnn_rnn.default:
                 out = with_weights(args, out)
                 if kwargs.get("train", args[12] if len(args) > 12 else True):
@@ -341,17 +324,19 @@ def make_mode(tracer):
                 tell_recurrent_backward(args, out, site)
                 return out
             copies = [tracer.file.alloc(size, site) for size in blocks.before(func, args, out)]
-            tell_call(tracer, func, args, kwargs, out, site)
+            if not blocks.convolve(func, args, out, site):
+                tell_call(tracer, func, args, kwargs, out, site)
             if tracer.counting:
                 tell_work(tracer, func, args, kwargs, tensors, out)
             # The mask is made first; the gradient of weights of one channel per group, which PyTorch's own kernels make.
-            if func is aten.native_dropout.default or func is aten.convolution_backward.default and own_kernel(args):
+            if func is aten.native_dropout.default or func is aten.convolution_backward.default and blocks.own_kernel(func, args):
                 tracer.tell(out[1], site)
             if func is aten._cudnn_rnn.default:
                 tracer.tell(out[4], site)
             if tracer.after.began and func in joining and isinstance(out, FakeTensor):
                 tracer.after.joins.add(tracer.file.storages)
             tracer.tell(out, site)
+            blocks.sum_of_norm(func, args, out, site)
             blocks.tell(blocks.after(func, args, kwargs, out))
             for storage in copies:
                 tracer.file.free(storage)

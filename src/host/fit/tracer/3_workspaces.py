@@ -4,13 +4,13 @@
 def tell_call(tracer, func, args, kwargs, out, site):
     name = func._schema.name
     if name == "aten::convolution":
-        x, w, _, stride, padding, dilation, transposed, _, groups = args[:9]
-        conv(tracer, site, 0, x, w, out, stride, padding, dilation, transposed, groups)
+        tell_forward(tracer, args, out, site)
     elif name == "aten::convolution_backward":
-        grad, x, w, _, stride, padding, dilation, transposed, _, groups, mask = args[:11]
-        for kind, wanted in ((1, mask[0]), (2, mask[1])):
-            if wanted:
-                conv(tracer, site, kind, x, w, grad, stride, padding, dilation, transposed, groups)
+        for kind in (1, 2):
+            if args[10][kind - 1]:
+                tell_gradient(tracer, args, kind, site)
+        if args[10][2]:
+            tell_sum_of_bias(tracer, args)
     elif name in REDUCTIONS and len(args) > REDUCTIONS[name][0]:
         at, each = REDUCTIONS[name]
         over = args[at]
@@ -38,6 +38,23 @@ def tell_call(tracer, func, args, kwargs, out, site):
             with_bias = name == "aten::addmm" and args[0].dim() == 1
             tracer.file.call(tracer.file.site("matmul_bias" if with_bias else "matmul", "", tracer.source(), tracer.phase),
                              [a.element_size() * 8, tf32, batch, a.shape[-2], b.shape[-1], a.shape[-1]])
+
+
+def tell_forward(tracer, args, out, site):
+    x, w, _, stride, padding, dilation, transposed, _, groups = args[:9]
+    conv(tracer, site, 0, x, w, out, stride, padding, dilation, transposed, groups)
+
+
+# Of the data (1), of the weights (2).
+def tell_gradient(tracer, args, kind, site):
+    grad, x, w, _, stride, padding, dilation, transposed, _, groups = args[:10]
+    conv(tracer, site, kind, x, w, grad, stride, padding, dilation, transposed, groups)
+
+
+def tell_sum_of_bias(tracer, args):
+    numbers = rows_and_columns(args[0], [0, *range(2, args[0].dim())])
+    if numbers:
+        tracer.file.call(tracer.file.site("reduce_rows", "", tracer.source(), tracer.phase), numbers)
 
 
 # Over which dimensions, and bytes of what a thread keeps: of None those of its sum, of a value with its place 16, of a mean with
