@@ -277,7 +277,8 @@ def main(spec):
                  "rmsprop": lambda: optim.RMSprop(trained), "adagrad": lambda: optim.Adagrad(trained), "adafactor": lambda: optim.Adafactor(trained),
                  "lion8": lambda: lion8(torch)(trained)}[spec.get("opt", "adamw")]()
     amp = {"bf16amp": torch.bfloat16, "fp16amp": torch.float16}.get(precision)
-    scaler = torch.amp.GradScaler("cuda", enabled=precision == "fp16amp")
+    # With the usual 65536 gradients of random weights overflow: as few steps as are run here would all be skipped.
+    scaler = torch.amp.GradScaler("cuda", init_scale=256.0, enabled=precision == "fp16amp")
     run = torch.compile(model) if spec.get("compile") else model
     for _ in range(spec.get("steps", STEPS)):
         for _ in range(spec.get("accum", 1)):
