@@ -120,7 +120,10 @@ std::vector<Switches> variants_worth(const std::vector<TraceEvents>& base, const
 report::FitPlans fit_plans(FitTraces& traces, const PlansAsked& asked, const report::FitGpu& card,
                            const std::vector<report::FitGpu>& gpus) {
   report::FitPlans out;
-  if (asked.batch == 0) return out;  // another warning says why
+  if (asked.batch == 0) {
+    traces.warnings.push_back({"plan_no_batch", {}, ""});
+    return out;
+  }
   if (traces.whole.empty() || traces.whole.front().fact("micro_batches").empty()) {
     traces.warnings.push_back({"plan_untold", {}, ""});
     return out;
