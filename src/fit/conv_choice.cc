@@ -9,7 +9,7 @@ namespace cufit::fit {
 namespace {
 
 constexpr uint64_t k_vector = 8, k_wide_vector = 16;
-constexpr uint64_t k_most_parts = 1024;
+constexpr uint64_t k_most_parts = 4096;    // beyond those of the table
 constexpr double k_most_per_mille = 1e15;  // fits a whole number, and is beyond every question
 
 std::string_view name_of(ConvPass pass) {

@@ -59,12 +59,6 @@ void CudnnAnswers::add(const formats::TraceEvents& trace) {
   }
 }
 
-bool CudnnAnswers::answer_for(ComputeCapability cc) const {
-  const uint64_t wanted = static_cast<uint64_t>(cc.major) * 10 + static_cast<uint64_t>(cc.minor);
-  const auto first = rows_.lower_bound(Key{wanted});
-  return first != rows_.end() && first->first.front() == wanted;
-}
-
 const std::vector<TraceWorkspace>* CudnnAnswers::rows_of(ComputeCapability cc, ConvPass pass,
                                                          std::span<const uint64_t> numbers) const {
   if (rows_.empty() || numbers.size() <= k_batch) return nullptr;

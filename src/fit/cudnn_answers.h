@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cuDNN itself said while a program was traced: the workspace of each convolution on a GPU that
-// is not there (src/host/fit/tracer/6_cudnn.py). Used by conv_workspace.h. All sizes in bytes.
+// What cuDNN itself said while a program was traced: the workspace of each convolution on a GPU
+// that is not there (src/host/fit/tracer/6_cudnn.py). Used by conv_workspace.h. All sizes in bytes.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ enum class ConvPass : uint8_t { forward, data_gradient, weight_gradient };
 // Of the engine that its heuristics put first.
 struct CudnnAnswer {
   uint64_t bytes = 0;
-  uint64_t upper = 0;  // greater where the batch size stands between two that were asked
-  uint64_t most = 0;   // over all engines; 0: not asked
-  uint32_t tile = 0;   // TILE_SIZE + 1; 0: no such knob
+  uint64_t upper = 0;    // greater where the batch size stands between two that were asked
+  uint64_t most = 0;     // over all engines; 0: not asked
+  uint32_t tile = 0;     // TILE_SIZE + 1; 0: no such knob
   uint32_t cluster = 0;  // thread blocks of one, and how many of them lie side by side
   uint32_t cluster_across = 0;
   uint32_t engine = 0;
@@ -32,8 +32,6 @@ class CudnnAnswers {
  public:
   void add(const formats::TraceEvents& trace);
   bool empty() const { return rows_.empty(); }
-  // Whether it answered for any convolution on such a GPU.
-  bool answer_for(ComputeCapability cc) const;
   // `numbers`: of the call, the second of them the batch size. nullopt: not asked.
   std::optional<CudnnAnswer> at(ComputeCapability cc, ConvPass pass,
                                 std::span<const uint64_t> numbers) const;

@@ -8,8 +8,8 @@
 namespace cufit::fit {
 namespace {
 
-// The numbers below come from random convolutions on an H100 (tests/gpu/conv_choices.py), those of
-// divided sums from the 39,887 of data/workspaces.toml.
+// The numbers below come from random convolutions on an H100 and an H200
+// (tests/gpu/conv_choices.py), those of divided sums from the 39,887 of data/workspaces.toml.
 constexpr uint64_t k_cublas_leaves = 400;  // bytes that its engines ask for
 // Before this engine stands one with a product per sample where volumes are of fp32, not where they
 // are of 16 bit: 18 of 19 of random ones. Other engines run themselves, 8 of 13.
@@ -227,7 +227,7 @@ SizeAt cudnn_workspace(const ConvShape& shape, ConvPass pass, const CudnnAnswer&
   } else {
     out = {with_partial_sums(shape, pass, answer, setup, knowledge), answer.upper};
     if (shape.bits == 16 && !shape.channels_last && shape.groups == 1 && !shape.transposed &&
-        shape.channels <= k_padded_to)
+        shape.channels != 0 && shape.channels <= k_padded_to)
       out.point = of_few_channels(shape, pass, answer, out.point);
     const bool gradient = pass == ConvPass::weight_gradient && !shape.transposed;
     // Never of groups: none of 46 measured on an H200.

@@ -4,7 +4,7 @@
 # with 1.
 import types
 
-BYTES = {"bool": 1, "int64": 8, "float32": 4, "bfloat16": 2, "float16": 2, "complex64": 8, "uint8": 1}
+BYTES = {"bool": 1, "int64": 8, "float64": 8, "float32": 4, "bfloat16": 2, "float16": 2, "complex64": 8, "uint8": 1}
 
 
 class Size(tuple):
@@ -48,9 +48,10 @@ def last_first(*shape, dtype="float32"):
 def blocks():
     aten = types.SimpleNamespace(**{name: types.SimpleNamespace(default=object()) for name in (
         "convolution", "convolution_backward", "_cudnn_rnn", "native_layer_norm", "embedding_dense_backward", "native_layer_norm_backward", "roll")})
-    aten.roll.default = of("aten::roll")
+    for name in ("roll", "convolution", "convolution_backward"):
+        getattr(aten, name).default = of("aten::" + name)
     torch = types.SimpleNamespace(
-        Tensor=Tensor, bool="bool", uint8="uint8", float16="float16", bfloat16="bfloat16", float32="float32", channels_last="channels_last",
+        Tensor=Tensor, bool="bool", uint8="uint8", float16="float16", bfloat16="bfloat16", float32="float32", float64="float64", channels_last="channels_last",
         channels_last_3d="channels_last_3d", contiguous_format="contiguous", ops=types.SimpleNamespace(aten=aten),
         empty=lambda size, dtype, device: Tensor((size,), dtype), broadcast_shapes=lambda *shapes: max(shapes, key=lambda shape: shape.numel()))
 
@@ -196,9 +197,24 @@ def check_convolutions():
     grad = Tensor((2, 16, 2, 2))
     size = 2 * 16 * 4 * 4
     assert backward(grad, x, w, [False, True, True]) == [size, "conv_wgrad", "result", -size, "sum of bias"]
-    # PyTorch's own kernels for one channel per group.
+    # A part of a larger gradient, of the same format: by each pass for itself. The input is copied for that of the weights alone.
+    part, whole = Tensor((2, 16, 2, 2), strides=(256, 4, 2, 1)), Tensor((2, 8, 4, 4))
+    assert backward(part, whole, w, [True, True, False]) == ["result", size, "conv_dgrad", -size, size, "conv_wgrad", "result", -size]
+    inner = Tensor((2, 8, 4, 4), strides=(512, 16, 4, 1))
+    assert backward(Tensor((2, 16, 2, 2)), inner, w, [True, False, False]) == []
+    assert backward(Tensor((2, 16, 2, 2)), inner, w, [True, True, False]) == [1024, "conv_dgrad", "result", "conv_wgrad", "result", -1024]
+    # Weights of 1 x 1 are channels last by their strides, and contiguous as well; doubles never are.
+    point = Tensor((16, 8, 1, 1), strides=(8, 1, 8, 8))
+    assert space["suggests_last"](point) and not space["suggests_last"](Tensor((16, 8, 1, 1))) and not space["suggests_last"](Tensor((2, 1, 4, 4)))
+    double = Tensor((2, 8, 4, 4), "float64", x.strides) if "float64" in BYTES else None
+    assert double is not None and made.format_of(double, w) == "contiguous" and made.format_of(x, w) == "channels_last"
+    # PyTorch's own kernels for one channel per group: one way and the other.
     depthwise = (last_first(2, 8, 4, 4), Tensor((8, 1, 3, 3)), None, [1, 1], [1, 1], [1, 1], False, [0, 0], 8)
     assert made.own_kernel(func, depthwise) and in_order(lambda: made.convolve(func, depthwise, x, "")) == []
+    assert made.own_kernel(back, (x, *depthwise, [True, True, False])) and not made.own_kernel(func, (x, w, *depthwise[2:8], 1))
+    half = (last_first(2, 8, 4, 4, dtype="float16"), *depthwise[1:])
+    assert not made.own_kernel(func, half) and not made.own_kernel(func, (*depthwise[:6], True, *depthwise[7:]))
+    assert made.before(func, depthwise, x) == [8 * 9 * 4] and made.before(func, (inner, w, *depthwise[2:8], 1), x) == []
 
 
 def check_norms():
@@ -215,13 +231,17 @@ def check_formats():
     grad, x = last_first(2, 8, 4, 4), Tensor((2, 8, 8, 8))
     assert after("aten::max_pool2d_with_indices_backward", (grad, x), x) == 2 * 8 * 16 * 4
     assert after("aten::max_pool2d_with_indices_backward", (grad, last_first(2, 8, 8, 8)), x) == 0
+    inner = Tensor((2, 8, 8, 8), strides=(1024, 64, 8, 1))
+    assert after("aten::avg_pool2d_backward", (grad, inner), x) == 2 * 8 * (16 + 64) * 4
     assert after("aten::_adaptive_avg_pool2d_backward", (grad, x), x) == 2 * 8 * 16 * 4
+    assert after("aten::_adaptive_avg_pool2d_backward", (Tensor((2, 8, 4, 4)), last_first(2, 8, 8, 8)), x) == 0
+    assert before("aten::_fused_rms_norm", (inner,)) == 2 * 8 * 64 * 4 and before("aten::_fused_rms_norm_backward", (None, inner)) == 2 * 8 * 64 * 4
     assert before("aten::cudnn_batch_norm_backward", (x, last_first(2, 8, 8, 8))) == 2 * 8 * 64 * 4
     assert before("aten::cudnn_batch_norm_backward", (x, x)) == 0
 
 
 def check_layouts():
-    names = "convolution convolution_backward native_layer_norm_backward native_batch_norm_backward hardswish_backward _cudnn_rnn".split()
+    names = "convolution convolution_backward native_layer_norm_backward native_batch_norm_backward hardswish_backward".split()
     aten = types.SimpleNamespace(**{name: types.SimpleNamespace(default=of(name)) for name in names})
 
     def empty_like(t, dtype, memory_format="preserve"):
@@ -229,9 +249,7 @@ def check_layouts():
             return last_first(*t.shape, dtype=dtype)
         return Tensor(t.shape, dtype, t.strides if memory_format == "preserve" else None)
 
-    Tensor.new_empty = lambda self, shape: Tensor(shape, self.dtype)
-    Tensor.transpose = lambda self, a, b: Tensor((self.shape[1], self.shape[0], *self.shape[2:]), self.dtype, (self.strides[1], self.strides[0], *self.strides[2:]))
-    torch = types.SimpleNamespace(**{**made.torch.__dict__, "ops": types.SimpleNamespace(aten=aten), "empty_like": empty_like, "float64": "float64"})
+    torch = types.SimpleNamespace(**{**made.torch.__dict__, "ops": types.SimpleNamespace(aten=aten), "empty_like": empty_like})
     known = {}
     with open("src/host/fit/tracer/3_layouts.py") as text:
         exec(compile(text.read(), "3_layouts.py", "exec"), known)
@@ -244,9 +262,9 @@ def check_layouts():
     assert not laid(of("native_batch_norm_backward"), (last, plain), (last, None, None))[0].last
     assert laid(of("hardswish_backward"), (plain, last), last).is_contiguous()
     assert laid(of("convolution"), (last, Tensor((16, 8, 2, 2))), Tensor((2, 16, 2, 2))).last
+    assert laid(of("convolution"), (plain, last_first(16, 8, 2, 2)), Tensor((2, 16, 2, 2))).last
+    assert not laid(of("convolution"), (Tensor((2, 8, 4, 4), "float64", last.strides), Tensor((16, 8, 2, 2))), Tensor((2, 16, 2, 2))).last
     assert laid(of("convolution"), (plain, Tensor((16, 8, 2, 2))), plain) is plain and laid(of("add"), (), plain) is plain
-    steps = lambda first, packed=(): laid(of("_cudnn_rnn"), (None,) * 10 + (first, 0, True, False, list(packed)), (Tensor((64, 32, 96)), None))[0].strides
-    assert steps(True) == (96, 6144, 1) and steps(False) == (3072, 96, 1) and steps(True, [3]) == (3072, 96, 1)
 
 
 check_sums()

@@ -12,8 +12,8 @@ class Blocks:
     SCANNED = ("aten::cumsum", "aten::cumprod")
     IN_ONE_PIECE = {"aten::_softmax": 1, "aten::_log_softmax": 1, "aten::_log_softmax_backward_data": 2, "aten::upsample_bicubic2d_backward": 1,
                     "aten::_upsample_bilinear2d_aa": 1, "aten::_upsample_bilinear2d_aa_backward": 1}  # so many operands, behind the result
-    # The gradient, and of the first the input, in the format of the input; behind the result.
-    AS_THE_INPUT = {"aten::max_pool2d_with_indices_backward": 2, "aten::avg_pool2d_backward": 2, "aten::_adaptive_avg_pool2d_backward": 1}
+    # The gradient and the input in the format of the input; behind the result.
+    AS_THE_INPUT = ("aten::max_pool2d_with_indices_backward", "aten::avg_pool2d_backward")
     NORMS = ("aten::native_layer_norm_backward", "aten::_fused_rms_norm_backward")
     MANY_ROWS, MOST_PARTS, HALF_THE_MULTIPROCESSORS = 65536, 32768, 66  # the last of an H100
     PUTS = ("aten::index_put", "aten::index_put_", "aten::_index_put_impl_", "aten::_unsafe_index_put")
@@ -24,7 +24,11 @@ class Blocks:
         self.formats = {4: torch.channels_last, 5: torch.channels_last_3d}
 
     def last_first(self, tensor):
-        return tensor.dim() in self.formats and tensor.is_contiguous(memory_format=self.formats[tensor.dim()]) and not tensor.is_contiguous()
+        return tensor.dim() in self.formats and suggests_last(tensor)
+
+    # That of cuDNN for a convolution of these, which knows no channels last of doubles.
+    def format_of(self, x, weights):
+        return self.formats[x.dim()] if runs_last(self.torch, x, weights) else self.torch.contiguous_format
 
     # All of them at once, for as long as nothing else happens.
     def tell(self, sizes):
@@ -48,6 +52,8 @@ class Blocks:
             operands = args[:1]
         elif func is aten.native_layer_norm_backward.default:
             operands = args[:2]
+        elif name in ("aten::_fused_rms_norm", "aten::_fused_rms_norm_backward"):
+            operands = args[:1] if name == "aten::_fused_rms_norm" else args[1:2]
         elif name == "aten::cudnn_batch_norm_backward":
             operands, together = args[1:2], args[:1]
         elif name in FFTS:
@@ -67,7 +73,9 @@ class Blocks:
             return [out.numel() * args[0].dim() * 8] if out.numel() else []
         else:
             return []
-        if any(self.last_first(t) for t in together):
+        if len(together) == 2:
+            wanted = self.format_of(*together)
+        elif together and self.last_first(together[0]):
             wanted = self.formats[together[0].dim()]
         return [size_of(t) for t in operands if t is not None and t.numel() and not t.is_contiguous(memory_format=wanted)]
 
@@ -100,35 +108,45 @@ class Blocks:
         return groups == x.shape[1] > 1 and w.shape[1] == 1 and not transposed and not half_last
 
     # A convolution of cuDNN that copies operands, in the order of aten/src/ATen/native/Convolution.cpp and cudnn/ConvShared.cpp: the
-    # input and the gradient before, the weights behind the result and for that alone; the gradient of the bias is a sum when all
-    # of these are gone. False: nothing to copy, or another kernel.
+    # input before, the weights behind the result; the gradient before where it is of another format, else, where it is a part of a
+    # larger one, by each pass for itself; that of the bias is a sum when all of these are gone. False: nothing to copy, or another kernel.
     def convolve(self, func, args, out, site):
         aten, tracer = self.torch.ops.aten, self.tracer
         forward = func is aten.convolution.default
         if not forward and func is not aten.convolution_backward.default or self.own_kernel(func, args):
             return False
-        x, weights = args[:2] if forward else args[1:3]
-        last = any(map(self.last_first, (x, weights)))
-        in_place = lambda t: not t.numel() or t.is_contiguous(memory_format=self.formats[x.dim()] if last else self.torch.contiguous_format)
+        grad, x, weights = (None, *args[:2]) if forward else args[:3]
         wants = (True, False, False) if forward else args[10]
-        sources = [x] if forward else ([x] if wants[1] else []) + [args[0]]
-        if all(map(in_place, sources)) and (in_place(weights) or not wants[0]):
+        wanted = self.format_of(x, weights)
+        aside = lambda t: t is not None and t.numel() > 0 and not t.is_contiguous(memory_format=wanted)
+        x_aside, grad_aside, weights_aside = aside(x) and (forward or wants[1]), aside(grad), aside(weights) and wants[0]
+        if not (x_aside or grad_aside or weights_aside):
             return False
-        copies = [tracer.file.alloc(size_of(t), site) for t in sources if not in_place(t)]
-        tell = lambda: tell_forward(tracer, args, out, site) if forward else tell_gradient(tracer, args, 1, site)
-        if wants[0] and in_place(weights):
-            tell()
+        other_format = grad_aside and (args[7] or self.last_first(grad) != (self.last_first(x) if not x_aside else wanted != self.torch.contiguous_format))
+        take = lambda *tensors: [tracer.file.alloc(size_of(t), site) for t in tensors]
+        held = take(*[t for t, is_aside in ((x, x_aside), (grad, other_format)) if is_aside])
+        each = [grad] if grad_aside and not other_format else []
+
+        def release(storages):
+            for storage in storages:
+                tracer.file.free(storage)
+
         if wants[0]:
+            behind = [*([weights] if weights_aside else []), *each]
+            tell = lambda: tell_forward(tracer, args, out, site) if forward else tell_gradient(tracer, args, 1, site)
+            if not behind:  # the call then names what follows it
+                tell()
             tracer.tell(out if forward else out[0], site)
-        if wants[0] and not in_place(weights):
-            copy = tracer.file.alloc(size_of(weights), site)
-            tell()
-            tracer.file.free(copy)
+            copies = take(*behind)
+            if behind:
+                tell()
+            release(copies)
         if wants[1]:
+            copies = take(*each)
             tell_gradient(tracer, args, 2, site)
             tracer.tell(out[1], site)
-        for storage in copies:
-            tracer.file.free(storage)
+            release(copies)
+        release(held)
         if wants[2]:
             tell_sum_of_bias(tracer, args)
         return True
@@ -148,7 +166,9 @@ class Blocks:
             return [largest(args[:2]) * out.element_size()] if reduced(args, 2) else []
         if name in self.AS_THE_INPUT and len(args) > 1:
             wanted = self.formats[args[1].dim()] if self.last_first(args[1]) else self.torch.contiguous_format
-            return [size_of(t) for t in args[:self.AS_THE_INPUT[name]] if not t.is_contiguous(memory_format=wanted)]
+            return [size_of(t) for t in args[:2] if not t.is_contiguous(memory_format=wanted)]
+        if name == "aten::_adaptive_avg_pool2d_backward":  # by strides where the input is channels last
+            return [] if self.last_first(args[1]) or args[0].is_contiguous() else [size_of(args[0])]
         if name in self.IN_ONE_PIECE:
             return [size_of(t) for t in args[:self.IN_ONE_PIECE[name]] if not t.is_contiguous()]
         if name in self.PUTS:
@@ -221,6 +241,23 @@ class Blocks:
             return out
         with self.tracer.fake:
             return self.torch.empty(size, dtype=out.dtype, device="cuda").as_strided(out.shape, out.stride())
+
+
+# Whether PyTorch takes a picture or a volume for channels last: by its strides, whatever has a length of 1 (c10/core/MemoryFormat.h).
+def suggests_last(tensor):
+    strides, least = tensor.stride(), 0
+    if strides[1] == 0:
+        return False
+    for at in (1, *range(tensor.dim() - 1, 1, -1), 0):
+        size, stride = int(tensor.shape[at]), int(strides[at])
+        if size == 0 or stride < least or (at == 0 and least == strides[1]):
+            return False
+        least = stride * size
+    return True
+
+
+def runs_last(torch, x, weights):
+    return x.dim() in (4, 5) and x.dtype != torch.float64 and (suggests_last(x) or suggests_last(weights))
 
 
 def size_of(tensor):

@@ -10,8 +10,7 @@ class Layouts:
         self.laid_out = {aten.convolution.default: self.as_cudnn_has_it, aten.convolution_backward.default: self.as_cudnn_has_it,
                          aten.native_layer_norm_backward.default: lambda func, args, out: self.first(out, memory_format=self.torch.contiguous_format),
                          aten.native_batch_norm_backward.default: lambda func, args, out: self.first(out, like=args[1]),
-                         aten.hardswish_backward.default: lambda func, args, out: self.again(out, like=args[0]),
-                         aten._cudnn_rnn.default: self.steps_first}
+                         aten.hardswish_backward.default: lambda func, args, out: self.again(out, like=args[0])}
 
     def as_gpu_does(self, func, args, out):
         how = self.laid_out.get(func)
@@ -30,18 +29,9 @@ class Layouts:
     # The fake kernel takes the format of the backend that torch would choose without a GPU.
     def as_cudnn_has_it(self, func, args, out):
         x, w = args[:2] if func is self.torch.ops.aten.convolution.default else args[1:3]
-        if not (self.blocks.last_first(x) or self.blocks.last_first(w)) or x.dtype == self.torch.float64:
+        wanted = self.blocks.format_of(x, w)
+        if wanted == self.torch.contiguous_format:
             return out
-        formats = self.blocks.formats
-        again = lambda t: t if t is None or t.dim() != x.dim() else self.again(t, memory_format=formats[x.dim()])
+        again = lambda t: t if t is None or t.dim() != x.dim() else self.again(t, memory_format=wanted)
         return again(out) if isinstance(out, self.torch.Tensor) else tuple(again(t) for t in out)
-
-    # cuDNN's recurrent layers go through a batch step by step.
-    def steps_first(self, func, args, out):
-        batch_first, packed = args[10], args[14]
-        if not batch_first or packed or out[0].dim() != 3 or not isinstance(out[0], self.FakeTensor):
-            return out
-        with self.fake:
-            batch, steps, values = out[0].shape
-            return (out[0].new_empty((steps, batch, values)).transpose(0, 1), *out[1:])
 

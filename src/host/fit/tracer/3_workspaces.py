@@ -136,8 +136,7 @@ MATMULS = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_addm
 def conv(tracer, site, kind, x, w, y, stride, padding, dilation, transposed, groups):
     spatial = x.dim() - 2
     each = lambda value: [int(v) for v in (list(value) * spatial if len(value) == 1 else value)]
-    formats = {2: tracer.torch.channels_last, 3: tracer.torch.channels_last_3d}
-    last = int(spatial in formats and any(t.is_contiguous(memory_format=formats[spatial]) and not t.is_contiguous() for t in (x, w)))
+    last = int(runs_last(tracer.torch, x, w))
     name = ("conv", "conv_dgrad", "conv_wgrad")[kind]
     place = tracer.file.site(name, tracer.modules[-1] if tracer.modules else "", tracer.source(), tracer.phase)
     numbers = [x.element_size() * 8, x.shape[0], x.shape[1], y.shape[1], groups, int(transposed), last, spatial]
