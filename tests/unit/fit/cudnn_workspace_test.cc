@@ -280,8 +280,10 @@ TEST(CudnnWorkspace, StaysWithinBoundsAtAnySize) {
             bytes_of(conv(16, batch, 1, 1, 1, kernel), pass, answer(most, 6, 1, 3, true));
         EXPECT_LT(got.upper, uint64_t{1} << 56);
       }
-  // No channels, and outputs and pixels beyond any machine: the engine that pads them.
-  std::vector<uint64_t> none = conv(16, uint64_t{1} << 40, 0, uint64_t{1} << 40, 1 << 20, 7);
+  // No channels, so that nothing bounds outputs and kernel together: the engine that pads channels.
+  const uint64_t outputs = uint64_t{1} << 28, pixels = 1 << 20, kernel = 1 << 15;
+  const std::vector<uint64_t> none = {16, 1, 0,      outputs, 1, 0, 0, 2, pixels, pixels,
+                                      1,  1, kernel, kernel,  1, 1, 0, 0, 1,      1};
   for (const ConvPass pass : {ConvPass::forward, ConvPass::weight_gradient}) {
     const auto shape = conv_shape(none);
     ASSERT_TRUE(shape.has_value());
