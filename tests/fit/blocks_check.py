@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the tracer of `cufit fit` says that kernels take beside their results, on stand-ins for tensors; the bytes are those that an
+# What the tracer of `cufit fit` says that kernels take beside their results, on stand-ins for tensors and cuDNN; the bytes are those that an
 # NVIDIA H200 with torch 2.11 allocated. Run by tests/unit/host/fit_tracer_test.cc from the top folder; says what is wrong and ends
 # with 1.
 import types
@@ -198,16 +198,16 @@ def check_convolutions():
     size = 2 * 16 * 4 * 4
     assert backward(grad, x, w, [False, True, True]) == [size, "conv_wgrad", "result", -size, "sum of bias"]
     # A part of a larger gradient, of the same format: by each pass for itself. The input is copied for that of the weights alone.
-    part, whole = Tensor((2, 16, 2, 2), strides=(256, 4, 2, 1)), Tensor((2, 8, 4, 4))
-    assert backward(part, whole, w, [True, True, False]) == ["result", size, "conv_dgrad", -size, size, "conv_wgrad", "result", -size]
+    part = Tensor((2, 16, 2, 2), strides=(256, 4, 2, 1))
+    assert backward(part, Tensor((2, 8, 4, 4)), w, [True, True, False]) == ["result", size, "conv_dgrad", -size, size, "conv_wgrad", "result", -size]
     inner = Tensor((2, 8, 4, 4), strides=(512, 16, 4, 1))
     assert backward(Tensor((2, 16, 2, 2)), inner, w, [True, False, False]) == []
     assert backward(Tensor((2, 16, 2, 2)), inner, w, [True, True, False]) == [1024, "conv_dgrad", "result", "conv_wgrad", "result", -1024]
     # Weights of 1 x 1 are channels last by their strides, and contiguous as well; doubles never are.
     point = Tensor((16, 8, 1, 1), strides=(8, 1, 8, 8))
     assert space["suggests_last"](point) and not space["suggests_last"](Tensor((16, 8, 1, 1))) and not space["suggests_last"](Tensor((2, 1, 4, 4)))
-    double = Tensor((2, 8, 4, 4), "float64", x.strides) if "float64" in BYTES else None
-    assert double is not None and made.format_of(double, w) == "contiguous" and made.format_of(x, w) == "channels_last"
+    double = Tensor((2, 8, 4, 4), "float64", x.strides)
+    assert made.format_of(double, w) == "contiguous" and made.format_of(x, w) == "channels_last"
     # PyTorch's own kernels for one channel per group: one way and the other.
     depthwise = (last_first(2, 8, 4, 4), Tensor((8, 1, 3, 3)), None, [1, 1], [1, 1], [1, 1], False, [0, 0], 8)
     assert made.own_kernel(func, depthwise) and in_order(lambda: made.convolve(func, depthwise, x, "")) == []
@@ -267,6 +267,28 @@ def check_layouts():
     assert laid(of("convolution"), (plain, Tensor((16, 8, 2, 2))), plain) is plain and laid(of("add"), (), plain) is plain
 
 
+# What cuDNN says, and that it says nothing, of the largest batch that was traced.
+def check_refusals():
+    known = {}
+    with open("src/host/fit/tracer/6_cudnn.py") as text:
+        exec(compile(text.read(), "6_cudnn.py", "exec"), known)
+    numbers = [16, 8, 3, 64, 1, 0, 0, 2, 32, 32, 16, 16, 2, 2, 2, 2, 0, 0, 1, 1]
+
+    def rows(traced, refuses):
+        answers = known["CudnnAnswers"]([(90, {})], True, False, False)
+        for batch in traced:
+            answers.saw(0, "float16", [16, batch, *numbers[2:]])
+        ask = lambda device, benchmark, way, kind, x, *rest: None if refuses(x[0]) else (x[0] * 100, 0, 5, 0, 0, 1)
+        cudnn = types.SimpleNamespace(device=lambda properties: None, ask=ask)
+        return [(len(row), row[:1]) for _, _, _, row in answers.rows(cudnn, float("inf"))]
+
+    assert rows([8], lambda batch: False)[0][0] > 3
+    assert rows([8], lambda batch: batch == 8) == [(0, [])]  # whatever it says of others
+    assert rows([8, 32], lambda batch: batch == 32) == [(0, [])]
+    assert rows([8, 32], lambda batch: batch == 8)[0][0] > 3
+    assert rows([8], lambda batch: batch == 16)[0][1] == [(1, 100, 0, 5, 0, 0, 1)]
+
+
 check_sums()
 check_losses()
 check_orders()
@@ -277,3 +299,4 @@ check_convolutions()
 check_norms()
 check_formats()
 check_layouts()
+check_refusals()

@@ -2,7 +2,7 @@
 
 # Where a kernel of the GPU lays out its result otherwise than the fake one does, so that what comes after copies it or does not. On
 # an H200 every operator of the training steps of some 50 networks, channels first and last, was compared with its fake kernel: beside
-# convolutions, whose format cuDNN decides, these were all.
+# convolutions, whose format cuDNN decides, and recurrent layers, which 6_kernels.py asks for step by step, these were all.
 class Layouts:
     def __init__(self, tracer, fake, blocks):
         self.torch, self.fake, self.blocks, self.FakeTensor = tracer.torch, fake, blocks, tracer.FakeTensor
