@@ -32,7 +32,7 @@ constexpr double k_vote_few = 0.01;
 
 // What is left of the words' vote for a cause that the text's numbers or names make doubtful
 // (`doubted` and `sure` of data/findings).
-constexpr double k_vote_doubted = 0.4;
+constexpr double k_vote_doubted = 0.2;
 
 constexpr double k_close = 0.15;  // scores by signs that differ less say the same
 // What the text of a dead run must hold of a cause: at least one sign.

@@ -145,5 +145,42 @@ TEST(OomClues, MallocAsyncPrintsTheWholeCardAsLimit) {
   EXPECT_TRUE(clues(said + "10.00 GiB").count("oom_allowed_limit"));
 }
 
+TEST(OomClues, ARequestThatNoCardServes) {
+  EXPECT_TRUE(
+      clues("CUDA out of memory. Tried to allocate 1263.35 GiB.").count("oom_tried_over_capacity"));
+  EXPECT_FALSE(
+      clues("CUDA out of memory. Tried to allocate 260.00 GiB.").count("oom_tried_over_capacity"));
+  // It says more than another message of the same text, whatever numbers that has.
+  EXPECT_TRUE(clues("CUDA out of memory. Tried to allocate 1024.00 GiB.\n" +
+                    message("20.00 MiB", "24.00 GiB", "22.00 GiB", "10.00 MiB", "22.01 GiB"))
+                  .count("oom_tried_over_capacity"));
+}
+
+TEST(OomClues, PlentyThatIsFree) {
+  EXPECT_TRUE(clues(message("108.00 MiB", "24.00 GiB", "7.00 GiB", "15.34 GiB", "7.50 GiB"))
+                  .count("oom_free_plenty"));
+  // Less than a tenth of the card, less than four requests.
+  EXPECT_FALSE(clues(message("108.00 MiB", "24.00 GiB", "20.00 GiB", "2.30 GiB", "20.50 GiB"))
+                   .count("oom_free_plenty"));
+  EXPECT_FALSE(clues(message("4.00 GiB", "24.00 GiB", "7.00 GiB", "15.34 GiB", "7.50 GiB"))
+                   .count("oom_free_plenty"));
+}
+
+TEST(OomClues, PrivatePools) {
+  const auto text = [](const char* pools) {
+    return std::string(
+               "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity "
+               "of 31.51 GiB of which 196.06 MiB is free. Including non-PyTorch memory, "
+               "this process has 31.31 GiB memory in use. Of the allocated memory 28.34 "
+               "GiB is allocated by PyTorch, with ") +
+           pools +
+           " allocated in private pools (e.g., CUDA Graphs), and 2.63 GiB is reserved by PyTorch "
+           "but unallocated.";
+  };
+  EXPECT_TRUE(clues(text("19.83 GiB")).count("oom_pools_half"));
+  EXPECT_FALSE(clues(text("12.10 GiB")).count("oom_pools_half"));
+  EXPECT_TRUE(clues(text("12.10 GiB")).count("oom_private_pools"));
+}
+
 }  // namespace
 }  // namespace cufit::explain
