@@ -91,6 +91,12 @@ class PickleSink {
     (void)values;
     return PickleValue();
   }
+  // Whether a list of these very items is this value whenever it comes again, so that it need not
+  // be appended again.
+  virtual bool is_for_good(std::span<const PickleValue> items, const PickleValue& made) {
+    (void)items, (void)made;
+    return false;
+  }
 };
 
 struct PickleLimits {

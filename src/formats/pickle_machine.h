@@ -10,6 +10,7 @@
 
 #include "base/format.h"
 #include "formats/pickle.h"
+#include "formats/pickle_lists.h"
 #include "formats/pickle_memory.h"
 #include "formats/pickle_opcodes.h"
 #include "formats/pickle_rows.h"
@@ -128,7 +129,10 @@ class PickleMachine {
     filled->memo = container.memo;
     bool changed = filled->kind != container.kind || filled->bits != container.bits ||
                    filled->tag != container.tag;
-    if (changed && container.memo != 0) memo_.update(container.memo - 1, *filled);
+    if (changed && container.memo != 0) {
+      memo_.update(container.memo - 1, *filled);
+      if (container.kind == PickleValue::Kind::object) lists_.forget();  // may be an item of one
+    }
     container = *filled;
     return true;
   }
@@ -154,6 +158,7 @@ class PickleMachine {
   PickleRowKeys row_;
   std::array<PickleValue, k_row_keys> row_values_;
   std::vector<PickleValue> row_items_;
+  PickleLists lists_;
   std::optional<Error> error_;
   uint64_t offset_ = 0;  // of the opcode at work, for messages
   unsigned protocol_ = 0;

@@ -110,6 +110,18 @@ PickleMachine::Rows PickleMachine::row_list(const unsigned char*& at, const unsi
   memo_.push({Kind::empty_list, 0, 0, 0});
   const auto entry = static_cast<uint32_t>(memo_.size());
   at += 3;
+  const unsigned char* const first = at;
+  const unsigned char* behind = at;
+  while (behind < end && is_get(behind)) behind += get_size(behind);
+  const bool is_whole = behind < end && *behind == 'e';
+  const PickleLists::Bytes items(first, is_whole ? static_cast<size_t>(behind - first) : 0);
+  if (const PickleValue* known = lists_.find(items)) {
+    out = *known;
+    out.memo = entry;
+    memo_.update(entry - 1, out);
+    at = behind + 1;
+    return Rows::done;
+  }
   PickleValue item;
   while (at < end && is_get(at) && row_items_.size() < k_row_items) {
     if (!memo_.get(get_index(at), item)) return Rows::left;
@@ -124,6 +136,7 @@ PickleMachine::Rows PickleMachine::row_list(const unsigned char*& at, const unsi
     stop(filled.error().code, filled.error().what);
     return Rows::failed;
   }
+  if (sink_.is_for_good(row_items_, *filled)) lists_.keep(items, *filled);
   filled->memo = entry;
   memo_.update(entry - 1, *filled);
   out = *filled;

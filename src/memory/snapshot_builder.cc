@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/snapshot_builder.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 
 namespace cufit::memory {
@@ -293,6 +295,12 @@ Result<formats::PickleValue> SnapshotBuilder::append_frames(Value to, Items item
   CUFIT_TRY(affordable, afford((snapshot_.stacks.frames_kept() - before) * sizeof(uint32_t)));
   (void)affordable;
   return Value::object(stack, number);
+}
+
+// A stack of frames that are whole; a dict may become another one.
+bool SnapshotBuilder::is_for_good(Items items, const Value& made) {
+  return made.is_object(stack) &&
+         std::all_of(items.begin(), items.end(), [](const Value& v) { return v.is_object(frame); });
 }
 
 Result<formats::PickleValue> SnapshotBuilder::make_tuple(Items items) {

@@ -33,6 +33,7 @@ class SnapshotBuilder final : public formats::PickleSink {
   bool is_row(const Value& first_key) override { return is(first_key, Word::action); }
   bool row_keys(Items keys) override;
   Result<Value> set_row(Items values) override;
+  bool is_for_good(Items items, const Value& made) override;
 
   formats::TextPool& texts() { return snapshot_.texts; }
   // What the pickle as a whole is; the builder is used up.

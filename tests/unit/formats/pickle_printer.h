@@ -64,6 +64,12 @@ class Printer : public PickleSink {
     return "?";
   }
 
+ protected:
+  PickleValue copy_of(const PickleValue& value) {
+    made_.push_back(std::string(made_.at(value.number())));
+    return PickleValue::object(static_cast<uint8_t>(made_.size() % 13), made_.size() - 1);
+  }
+
  private:
   std::string& open(PickleValue& to, const char* empty) {
     if (to.kind != Kind::object) {

@@ -4,6 +4,7 @@
 // many forms, cut off, changed, and in small pieces.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "pickle_printer.h"
@@ -13,7 +14,7 @@ namespace {
 
 using namespace std::string_literals;
 
-// Takes dicts that begin with the key "action" as rows.
+// Takes dicts that begin with the key "action" as rows, and a list of texts for good.
 class RowPrinter final : public Printer {
  public:
   explicit RowPrinter(const TextPool& texts) : Printer(texts) {}
@@ -30,7 +31,18 @@ class RowPrinter final : public Printer {
       pairs.push_back(keys_[i]), pairs.push_back(values[i]);
     return set_items({Kind::empty_dict, 0, 0, 0}, pairs);
   }
-  size_t rows = 0;
+  bool is_for_good(std::span<const PickleValue> items, const PickleValue& made) override {
+    ++lists;
+    return made.kind == Kind::object &&
+           std::all_of(items.begin(), items.end(),
+                       [](const PickleValue& item) { return item.kind == Kind::text; });
+  }
+  // Two lists may be one value here: what goes to the end of one makes another.
+  Result<PickleValue> append(PickleValue to, std::span<const PickleValue> items) override {
+    if (to.kind != Kind::object) return Printer::append(to, items);
+    return Printer::append(copy_of(to), items);
+  }
+  size_t rows = 0, lists = 0;
 
  private:
   std::vector<PickleValue> keys_;
@@ -38,13 +50,15 @@ class RowPrinter final : public Printer {
 
 template <typename Sink>
 std::string read_with(const std::string& bytes, size_t piece, const PickleLimits& limits,
-                      size_t* rows = nullptr) {
+                      size_t* rows = nullptr, size_t* lists = nullptr) {
   Pieces input(bytes, piece);
   TextPool texts;
   Sink sink(texts);
   Result<PickleResult> result = read_pickle(input, texts, sink, limits);
   if constexpr (std::is_same_v<Sink, RowPrinter>)
     if (rows != nullptr) *rows = sink.rows;
+  if constexpr (std::is_same_v<Sink, RowPrinter>)
+    if (lists != nullptr) *lists = sink.lists;
   return result ? sink.show(result->value) : result.error().what;
 }
 
@@ -130,6 +144,21 @@ TEST(PickleRows, AreTakenByTheirValues) {
   EXPECT_EQ(shown, read_with<Printer>(bytes, 1 << 20, {}));
   EXPECT_NE(shown.find("'action': "), std::string::npos);
   EXPECT_GT(rows, 200u);
+}
+
+TEST(PickleRows, AListIsMadeOnceForTheSameItems) {
+  std::string bytes =
+      "\x80\x04(" + text("action") + text("frames") + text("a") + text("b") + "]\x94(";
+  const auto row = [](const std::string& items) {
+    return "}\x94(" + get(0) + "K\x01" + get(1) + "]\x94(" + items + "e" + "u";
+  };
+  for (int i = 0; i < 50; ++i) bytes += row(get(2) + get(3)) + row(get(3) + get(2)) + row(get(2));
+  bytes += "et.";
+  size_t rows = 0, lists = 0;
+  const std::string shown = read_with<RowPrinter>(bytes, 1 << 20, {}, &rows, &lists);
+  EXPECT_EQ(shown, read_with<Printer>(bytes, 1 << 20, {}));
+  EXPECT_GT(rows, 140u);
+  EXPECT_EQ(lists, 3u);
 }
 
 TEST(PickleRows, InPiecesTheyAreTheSame) {
