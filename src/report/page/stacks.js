@@ -57,7 +57,7 @@ function frameText(frame) { return `${frame.name} ${baseName(frame.file)}:${fram
 function isInstalled(frame) { return /(^|\/)(site|dist)-packages\//.test(frame.file); }
 
 function isOwn(frame) {
-  return /(^|\/)torch\//.test(frame.file) || /\.(cpp|h|cu|cuh)$/.test(frame.file) || frame.file === "??" || frame.file === "";
+  return /(^|\/)torch\//.test(frame.file) || /\.(cpp|cc|cxx|c|cu|cuh|h|hpp|hxx|inl|inc|tcc|S|so)$|\.so\.[^/]*$/.test(frame.file) || frame.file === "??" || frame.file === "";
 }
 
 // Which rows a search has found.
