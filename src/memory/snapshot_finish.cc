@@ -61,8 +61,9 @@ Result<Snapshot> SnapshotBuilder::finish(const Value& whole) {
   return std::move(snapshot_);
 }
 
-// Torch puts Python frames between those of C++, innermost first; where the interpreter runs several
-// Python functions in one frame of its own, the rest follow at the end, still in their order.
+// Torch puts Python frames between those of C++, innermost first; where the interpreter runs
+// several Python functions in one frame of its own, the rest follow at the end, still in their
+// order.
 Result<bool> SnapshotBuilder::find_python_stacks() {
   Stacks& stacks = snapshot_.stacks;
   std::vector<bool> native;

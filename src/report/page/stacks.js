@@ -56,8 +56,11 @@ function frameText(frame) { return `${frame.name} ${baseName(frame.file)}:${fram
 
 function isInstalled(frame) { return /(^|\/)(site|dist)-packages\//.test(frame.file); }
 
-function isOwn(frame) {
-  return /(^|\/)torch\//.test(frame.file) || /\.(cpp|cc|cxx|c|cu|cuh|h|hpp|hxx|inl|inc|tcc|S|so)$|\.so\.[^/]*$/.test(frame.file) || frame.file === "??" || frame.file === "";
+function isOwn(frame) { return /(^|\/)torch\//.test(frame.file) || isNative(frame); }
+
+// As memory/snapshot_finish.cc tells them.
+function isNative(frame) {
+  return /\.(cpp|cc|cxx|c|cu|cuh|h|hpp|hxx|inl|inc|tcc|S|so)$|\.so\.[^/]*$/.test(frame.file) || frame.file === "??" || frame.file === "";
 }
 
 // Which rows a search has found.
