@@ -20,12 +20,12 @@ class Stacks {
     return out;
   }
 
-  // The innermost frame that is not torch's own, else the innermost.
+  // The innermost frame that is not torch's own, else the innermost of Python; null where there is none.
   best(stack) { return this.named(stack)[0] || null; }
 
-  // Frames that say where a block comes from: not torch's own, if there are such.
+  // Frames that say where a block comes from: Python's, and not torch's own if there are others.
   named(stack) {
-    const frames = this.framesOf(stack), foreign = frames.filter((frame) => !isOwn(frame));
+    const frames = this.framesOf(stack).filter((frame) => !isNative(frame)), foreign = frames.filter((frame) => !isOwn(frame));
     return foreign.length ? foreign : frames;
   }
 
