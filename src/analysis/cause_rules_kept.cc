@@ -23,7 +23,7 @@ std::string evaluating_frame(const Case& facts, uint32_t stack) {
   constexpr std::array<std::string_view, 6> k_words = {"valid",   "eval",  "test",
                                                        "predict", "infer", "generate"};
   if (stack == memory::k_no_stack) return "";
-  for (const uint32_t number : facts.snapshot.stacks[stack]) {
+  for (const uint32_t number : facts.snapshot.python_frames(stack)) {
     const memory::Frame& frame = facts.snapshot.stacks.frame(number);
     const std::string_view name = facts.snapshot.text(frame.name);
     const std::string_view file = facts.snapshot.text(frame.filename);

@@ -16,7 +16,7 @@ bool contains(std::string_view text, std::string_view part) {
 bool in_attention(const Case& facts, uint32_t stack) {
   if (stack == memory::k_no_stack) return false;
   constexpr size_t k_innermost = 3;
-  const auto frames = facts.snapshot.stacks[stack];
+  const auto frames = facts.snapshot.python_frames(stack);
   for (size_t i = 0; i < std::min(frames.size(), k_innermost); ++i) {
     const memory::Frame& frame = facts.snapshot.stacks.frame(frames[i]);
     const std::string_view name = facts.snapshot.text(frame.name);
@@ -29,7 +29,7 @@ bool in_attention(const Case& facts, uint32_t stack) {
 
 bool in_convolution(const Case& facts, uint32_t stack) {
   if (stack == memory::k_no_stack) return false;
-  const auto frames = facts.snapshot.stacks[stack];
+  const auto frames = facts.snapshot.python_frames(stack);
   if (frames.empty()) return false;
   const memory::Frame& frame = facts.snapshot.stacks.frame(frames.front());
   return contains(facts.snapshot.text(frame.filename), "torch/nn/modules/conv.py");

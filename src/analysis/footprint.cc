@@ -60,7 +60,7 @@ std::vector<uint64_t> allocated_over_time(const Lifetimes& lifetimes) {
 Place place_of(const Snapshot& snapshot, uint32_t stack) {
   Place place;
   if (stack == memory::k_no_stack) return place;
-  const auto frames = snapshot.stacks[stack];
+  const auto frames = snapshot.python_frames(stack);
   if (frames.empty()) return {k_not_python, k_no_frame};
   place.frame = frames.front();
   bool told = false;

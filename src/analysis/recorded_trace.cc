@@ -190,7 +190,7 @@ class Converter {
     if (!is_new) return place->second;
     std::string op, module, source;
     if (row(i).stack != memory::k_no_stack)
-      for (const uint32_t number : snapshot_.stacks[row(i).stack]) {
+      for (const uint32_t number : snapshot_.python_frames(row(i).stack)) {
         const memory::Frame& frame = snapshot_.stacks.frame(number);
         if (op.empty()) op = snapshot_.text(frame.name);
         const std::string_view file = snapshot_.text(frame.filename);

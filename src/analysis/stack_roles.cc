@@ -50,6 +50,12 @@ StackRoles::StackRoles(const Snapshot& snapshot) {
     for (const uint32_t frame : snapshot.stacks[i])
       if (says_more(frames[frame], roles_[i])) roles_[i] = frames[frame];
   roles_[memory::k_empty_stack] = StackRole::no_python;
+  // Frames of C++ tell no role; a stack of them alone is that of a thread without Python.
+  for (uint32_t i = 0; i < roles_.size(); ++i) {
+    const uint32_t python = snapshot.python_stack(i);
+    if (python == memory::k_empty_stack) roles_[i] = StackRole::no_python;
+    any_ = any_ || python != memory::k_empty_stack;
+  }
 }
 
 }  // namespace cufit::analysis

@@ -12,7 +12,7 @@ namespace cufit::analysis {
 
 enum class StackRole : uint8_t {
   not_recorded,
-  no_python,  // recorded and empty: the autograd thread, or C++ alone
+  no_python,  // recorded, and empty or C++ alone: the autograd thread
   optimizer,  // inside an optimizer's step
   zero_grad,
   module_move,  // Module.to, cuda, half ...: parameters and buffers on their way
@@ -26,10 +26,11 @@ class StackRoles {
   StackRole operator[](uint32_t stack) const {
     return stack == memory::k_no_stack ? StackRole::not_recorded : roles_[stack];
   }
-  bool any() const { return roles_.size() > 1; }  // a stack that is not empty
+  bool any() const { return any_; }  // a stack with Python in it
 
  private:
   std::vector<StackRole> roles_;
+  bool any_ = false;
 };
 
 }  // namespace cufit::analysis

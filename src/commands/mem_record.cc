@@ -52,7 +52,8 @@ Result<host::RecordOptions> options_of(const Arguments& arguments) {
   return options;
 }
 
-void tell(const host::RecordOutcome& outcome, const Arguments& arguments) {
+void tell(const host::RecordOutcome& outcome, const host::RecordOptions& options,
+          const Arguments& arguments) {
   const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
   const auto say = [&](std::string_view key, std::map<std::string, std::string> args) {
     const std::string text =
@@ -67,6 +68,7 @@ void tell(const host::RecordOutcome& outcome, const Arguments& arguments) {
   if (outcome.snapshots.empty()) {
     const char* why = outcome.pythons == 0     ? "no_python"
                       : outcome.recording == 0 ? "no_cuda"
+                      : options.at_exit        ? "no_end"
                                                : "no_oom";
     if (outcome.failures.empty() && outcome.unwritten.empty())
       say(why, {{"processes", std::to_string(outcome.recording)}});
@@ -87,7 +89,7 @@ int run_mem_record(const Arguments& arguments) {
   if (!options) return give_up(options.error());
   const Result<host::RecordOutcome> outcome = host::record_run(*options);
   if (!outcome) return give_up(outcome.error());
-  tell(*outcome, arguments);
+  tell(*outcome, *options, arguments);
   return outcome->exit_code;
 }
 

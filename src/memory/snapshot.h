@@ -136,6 +136,7 @@ struct Snapshot {
   Chunked<TraceEvent> events;
   std::vector<EventContext> contexts;
   Stacks stacks;
+  std::vector<uint32_t> python_stacks;  // by stack, up to the last that has frames of C++
   formats::TextPool texts;
   std::optional<AllocatorSettings> settings;
   std::vector<Annotation> annotations;
@@ -148,6 +149,14 @@ struct Snapshot {
   const EventContext& context(const TraceEvent& event) const { return contexts[event.context]; }
   std::string_view text(uint32_t number) const {
     return number == k_no_text ? std::string_view() : texts[number];
+  }
+  // The same stack without its frames of C++, which torch records by default (stacks="all") and
+  // which name no place in the program. Not for k_no_stack.
+  uint32_t python_stack(uint32_t stack) const {
+    return stack < python_stacks.size() ? python_stacks[stack] : stack;
+  }
+  std::span<const uint32_t> python_frames(uint32_t stack) const {
+    return stacks[python_stack(stack)];
   }
 };
 

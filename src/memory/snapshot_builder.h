@@ -102,6 +102,7 @@ class SnapshotBuilder final : public formats::PickleSink {
   uint32_t add_list();
 
   // After the last byte (snapshot_finish.cc).
+  Result<bool> find_python_stacks();
   Result<std::vector<Segment>> take_segments(const Value& value);
   Result<std::vector<Block>> take_blocks(const Segment& of, const Value& value);
   Result<std::vector<Trace>> take_traces(const Value& value);

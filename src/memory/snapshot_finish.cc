@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // After the last byte of the pickle: rows are put together, and what is no snapshot is described.
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <string_view>
 
 #include "base/format.h"
 #include "memory/snapshot_builder.h"
@@ -18,6 +20,17 @@ void sort_by_address(std::vector<Row>& rows) {
   if (!std::is_sorted(rows.begin(), rows.end(), before)) {
     std::stable_sort(rows.begin(), rows.end(), before);
   }
+}
+
+// What torch's symbolizers write for C++: no file, a source of C or C++, or the library it lies in.
+bool is_native_file(std::string_view file) {
+  if (file.empty() || file == "??") return true;
+  file = file.substr(file.find_last_of('/') + 1);
+  if (file.find(".so.") != std::string_view::npos) return true;
+  constexpr std::string_view k_ends[] = {".cpp", ".cc",  ".cxx", ".c",   ".cu",  ".cuh", ".h",
+                                         ".hpp", ".hxx", ".inl", ".inc", ".tcc", ".S",   ".so"};
+  return std::any_of(std::begin(k_ends), std::end(k_ends),
+                     [&](std::string_view end) { return file.ends_with(end); });
 }
 
 }  // namespace
@@ -43,7 +56,38 @@ Result<Snapshot> SnapshotBuilder::finish(const Value& whole) {
   snapshot_.host_traces = std::move(host_traces);
   take_annotations(parts.annotations);
   take_settings(parts.settings);
+  CUFIT_TRY(python, find_python_stacks());
+  (void)python;
   return std::move(snapshot_);
+}
+
+// Torch puts Python frames between those of C++, innermost first; where the interpreter runs
+// several Python functions in one frame of its own, the rest follow at the end, still in their
+// order.
+Result<bool> SnapshotBuilder::find_python_stacks() {
+  Stacks& stacks = snapshot_.stacks;
+  std::vector<bool> native;
+  bool any = false;
+  for (uint32_t i = 0; i < stacks.frame_count(); ++i) {
+    native.push_back(is_native_file(snapshot_.text(stacks.frame(i).filename)));
+    any = any || native.back();
+  }
+  if (!any) return true;
+  const auto recorded = static_cast<uint32_t>(stacks.size());
+  CUFIT_TRY(affordable, afford(recorded * sizeof(uint32_t)));
+  (void)affordable;
+  for (uint32_t i = 0; i < recorded; ++i) {
+    scratch_.clear();
+    const std::span<const uint32_t> frames = stacks[i];
+    std::copy_if(frames.begin(), frames.end(), std::back_inserter(scratch_),
+                 [&](uint32_t frame) { return !native[frame]; });
+    const uint64_t before = stacks.frames_kept();
+    snapshot_.python_stacks.push_back(scratch_.size() == frames.size() ? i
+                                                                       : stacks.intern(scratch_));
+    CUFIT_TRY(kept, afford((stacks.frames_kept() - before) * sizeof(uint32_t)));
+    (void)kept;
+  }
+  return true;
 }
 
 Result<std::vector<Segment>> SnapshotBuilder::take_segments(const Value& value) {

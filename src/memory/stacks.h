@@ -19,7 +19,7 @@ struct Frame {
 };
 
 constexpr uint32_t k_no_stack = UINT32_MAX;  // the entry has no `frames` at all
-constexpr uint32_t k_empty_stack = 0;        // it has an empty list: recorded, but no Python below
+constexpr uint32_t k_empty_stack = 0;        // it has an empty list: recorded, but no frame
 
 class Stacks {
  public:

@@ -250,6 +250,28 @@ def check_hostile(check, browser, cufit, folder):
     browser.picture(os.path.join(folder, "hostile.png"))
 
 
+def check_native(check, browser, cufit, folder):
+    """Frames of C++ are shown, and name no place: torch puts its own first on every stack."""
+    native = [{"name": "torch::unwind::unwind()", "filename": "??", "line": 0}, {"name": "malloc", "filename": "CUDACachingAllocator.cpp", "line": 0}]
+    python = [{"name": "run", "filename": "train.py", "line": 13}]
+    trace = [{"action": "segment_alloc", "addr": 1 << 40, "size": 2 << 20, "stream": 0},
+             {"action": "alloc", "addr": 1 << 40, "size": 512, "stream": 0, "frames": native + python},
+             {"action": "alloc", "addr": (1 << 40) + 512, "size": 512, "stream": 0, "frames": native}]
+    file, page = os.path.join(folder, "native.pickle"), os.path.join(folder, "native.html")
+    with open(file, "wb") as out:
+        pickle.dump({"segments": [], "device_traces": [trace]}, out, protocol=4)
+    write_page(cufit, file, page)
+    browser.open(page)
+    for row, title, best in ((0, "run train.py:13", ["run"]), (1, "no Python frame (backward pass or C++ thread)", [])):
+        browser.evaluate(f"cufit.setMoment(2); cufit.choose({row})")
+        browser.frame()
+        check.equal("native: the place", browser.evaluate(f"cufit.stacks.title(cufit.rows.stack[{row}])"), title)
+        check.equal("native: every frame is shown", browser.evaluate("document.querySelectorAll('#block .stack li').length"), 3 - row)
+        check.equal("native: the one that counts", browser.evaluate("[...document.querySelectorAll('#block .stack li.best b')].map(b => b.textContent)"), best)
+    check.equal("native: errors", browser.errors, [])
+    browser.errors.clear()
+
+
 def check_small(check, browser, cufit, folder):
     """Runs with next to nothing in them, without times, without stacks."""
     alloc = {"action": "alloc", "addr": 1 << 40, "size": 700, "stream": 0}
@@ -311,6 +333,7 @@ def main():
         for name in TRACES:
             check_trace(check, browser, cufit, folder, name)
         check_small(check, browser, cufit, folder)
+        check_native(check, browser, cufit, folder)
         check_hostile(check, browser, cufit, folder)
         if events:
             check_large(check, browser, cufit, folder, events)

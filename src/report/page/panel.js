@@ -112,7 +112,7 @@ class Panel {
     if (frames.length === 0) return element("p", {class: "note"}, Words.say(number === 0 ? "stack.unrecorded" : "stack.empty"));
     const best = stacks.best(number), list = element("ol", {class: "stack"});
     frames.forEach((frame) => {
-      const own = frame.name === best.name && frame.file === best.file && frame.line === best.line;
+      const own = best !== null && frame.name === best.name && frame.file === best.file && frame.line === best.line;
       list.append(element("li", {class: own ? "best" : "", title: `${frame.file}:${frame.line}`},
         element("b", {}, frame.name), ` ${baseName(frame.file)}:${frame.line}`));
     });

@@ -20,12 +20,12 @@ class Stacks {
     return out;
   }
 
-  // The innermost frame that is not torch's own, else the innermost.
+  // The innermost frame that is not torch's own, else the innermost of Python; null where there is none.
   best(stack) { return this.named(stack)[0] || null; }
 
-  // Frames that say where a block comes from: not torch's own, if there are such.
+  // Frames that say where a block comes from: Python's, and not torch's own if there are others.
   named(stack) {
-    const frames = this.framesOf(stack), foreign = frames.filter((frame) => !isOwn(frame));
+    const frames = this.framesOf(stack).filter((frame) => !isNative(frame)), foreign = frames.filter((frame) => !isOwn(frame));
     return foreign.length ? foreign : frames;
   }
 
@@ -56,8 +56,11 @@ function frameText(frame) { return `${frame.name} ${baseName(frame.file)}:${fram
 
 function isInstalled(frame) { return /(^|\/)(site|dist)-packages\//.test(frame.file); }
 
-function isOwn(frame) {
-  return /(^|\/)torch\//.test(frame.file) || /\.(cpp|h|cu|cuh)$/.test(frame.file) || frame.file === "??" || frame.file === "";
+function isOwn(frame) { return /(^|\/)torch\//.test(frame.file) || isNative(frame); }
+
+// As memory/snapshot_finish.cc tells them.
+function isNative(frame) {
+  return /\.(cpp|cc|cxx|c|cu|cuh|h|hpp|hxx|inl|inc|tcc|S|so)$|\.so\.[^/]*$/.test(frame.file) || frame.file === "??" || frame.file === "";
 }
 
 // Which rows a search has found.

@@ -23,8 +23,8 @@ std::string error_of(const std::string& bytes) {
   return snapshot ? "no error" : snapshot.error().what;
 }
 
-std::string frame(std::string_view name, int64_t line) {
-  return dict({{"name", text(name)}, {"filename", text("train.py")}, {"line", number(line)}});
+std::string frame(std::string_view name, int64_t line, std::string_view file = "train.py") {
+  return dict({{"name", text(name)}, {"filename", text(file)}, {"line", number(line)}});
 }
 // An entry as torch 2.11 writes it.
 std::string entry(std::string_view action, int64_t address, int64_t size, const Pairs& more = {}) {
@@ -98,6 +98,28 @@ TEST(Snapshot, ReadsSegmentsAndBlocks) {
   EXPECT_EQ(got->text(got->stacks.frame(stack[1]).name), "g");
   EXPECT_EQ(got->text(got->stacks.frame(stack[1]).filename), "train.py");
   EXPECT_EQ(got->stacks.frame(stack[1]).line, 9u);
+}
+
+// As torch's own default, stacks="all", mixes them.
+TEST(Snapshot, TellsPythonFramesFromThoseOfCpp) {
+  const std::string mixed = list(
+      {frame("torch::unwind::unwind()", 0, "??"), frame("malloc", 12, "CUDACachingAllocator.cpp"),
+       frame("reset_", 0, ""), frame("f", 3), frame("eval", 0, "/usr/lib/libpython3.12.so.1.0"),
+       frame("g", 9, "<string>"), frame("_start", 0, "/lib/libc.so"), frame("h", 5, "kernel.cu"),
+       frame("main", 1, "/home/u/x.sort.py")});
+  const std::string native = list({frame("unwind", 0, "??"), frame("start", 0, "Engine.h")});
+  const std::string python = list({frame("f", 3), frame("g", 9, "<string>")});
+  auto got = read(snapshot({}, {list({entry("alloc", 0x7000, 100, {{"frames", mixed}}),
+                                      entry("alloc", 0x8000, 100, {{"frames", native}}),
+                                      entry("alloc", 0x9000, 100, {{"frames", python}})})}));
+  ASSERT_TRUE(got) << got.error().what;
+  std::vector<std::string> names;
+  for (const uint32_t number : got->python_frames(got->events[0].stack))
+    names.emplace_back(got->text(got->stacks.frame(number).name));
+  EXPECT_EQ(names, (std::vector<std::string>{"f", "g", "main"}));
+  EXPECT_EQ(got->stacks[got->events[0].stack].size(), 9u);  // the page shows them all
+  EXPECT_EQ(got->python_stack(got->events[1].stack), k_empty_stack);
+  EXPECT_EQ(got->python_stack(got->events[2].stack), got->events[2].stack);
 }
 
 TEST(Snapshot, ReadsTracesPerDevice) {
