@@ -80,7 +80,7 @@ Result<bool> SnapshotBuilder::find_python_stacks() {
     scratch_.clear();
     const std::span<const uint32_t> frames = stacks[i];
     std::copy_if(frames.begin(), frames.end(), std::back_inserter(scratch_),
-                 [&](uint32_t frame) { return !native[frame]; });
+                 [&](uint32_t number) { return !native[number]; });
     const uint64_t before = stacks.frames_kept();
     snapshot_.python_stacks.push_back(scratch_.size() == frames.size() ? i
                                                                        : stacks.intern(scratch_));
