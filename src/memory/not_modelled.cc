@@ -56,6 +56,7 @@ std::vector<std::string> not_modelled(const Program& program, const ReplayOption
                                       const std::function<ReplayResult(const Variation&)>& again) {
   std::vector<std::string> reasons;
   add_settings(program, options.allocator.settings, reasons);
+  if (program.settings_unread) reasons.push_back("settings_unread");
   if (program.contradictions > 0) reasons.push_back("skipped_actions");
   if (result.workspace_refused || result.served_caught_failure)
     reasons.push_back("cudnn_workspace");

@@ -104,8 +104,9 @@ void derive_pools(Recording& recording) {
   }
 }
 
-// What the fields say where there is no text.
-Settings from_fields(const AllocatorSettings& fields) {
+}  // namespace
+
+Settings settings_of_fields(const AllocatorSettings& fields) {
   Settings settings;
   settings.max_split_size = fields.max_split_size.value_or(k_no_max_split);
   settings.garbage_collection_threshold = fields.garbage_collection_threshold.value_or(0);
@@ -119,12 +120,10 @@ Settings from_fields(const AllocatorSettings& fields) {
   return settings;
 }
 
-}  // namespace
-
 Result<Settings> recorded_settings(const Snapshot& snapshot, const VersionProfile& version) {
   if (!snapshot.settings) return Settings();
   if (!snapshot.settings->conf || snapshot.settings->conf->empty())
-    return from_fields(*snapshot.settings);
+    return settings_of_fields(*snapshot.settings);
   Result<Settings> settings = parse_allocator_settings(*snapshot.settings->conf, version);
   if (!settings) return std::move(settings.error()).in("the snapshot's allocator settings");
   return settings;

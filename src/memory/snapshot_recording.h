@@ -11,6 +11,8 @@ namespace cufit::memory {
 
 // The settings that the snapshot says were in force (torch 2.3 on), or the defaults.
 Result<Settings> recorded_settings(const Snapshot& snapshot, const VersionProfile& version);
+// The part of them that the file holds as fields of its own, beside the text.
+Settings settings_of_fields(const AllocatorSettings& fields);
 
 // `device` is an index of Snapshot::traces. Snapshots do not name their torch; the caller does, as
 // far as it is known. Private pools are numbered from 1 in the order of their first appearance;

@@ -32,6 +32,7 @@ struct Reading {
   Settings settings;
   Verification verification;
   std::vector<uint64_t> block_bytes;  // by number of the allocation
+  bool settings_unread = false;       // the settings are only those that the file holds as fields
   // Exactness first, then how far it goes.
   auto key() const {
     return std::tuple(verification.exact(), verification.segment_events_matched,
@@ -59,7 +60,7 @@ Reading read_as(const Program& program, const VersionProfile& version, Settings 
 }
 
 // The version that was asked for, or the newest that fits the file and repeats it exactly, or the
-// nearest.
+// nearest. A text of settings that no version reads is of a torch to come.
 Result<Reading> best_reading(const Snapshot& snapshot, const Program& program,
                              const std::optional<VersionProfile>& version) {
   if (version) {
@@ -87,8 +88,12 @@ Result<Reading> best_reading(const Snapshot& snapshot, const Program& program,
     tried.push_back(read_as(program, profile, std::move(*settings)));
     if (!best || tried.back().key() > tried[*best].key()) best = tried.size() - 1;
   }
-  if (!best) return *refused;
-  return std::move(tried[*best]);
+  if (best) return std::move(tried[*best]);
+  if (!snapshot.settings) return *refused;
+  Reading reading =
+      read_as(program, version_profile(2, newest), settings_of_fields(*snapshot.settings));
+  reading.settings_unread = true;
+  return reading;
 }
 
 std::optional<RecordedLimit> recorded_limit(const Snapshot& snapshot, const Study& study) {
@@ -177,7 +182,9 @@ Result<Study> study_of(const Snapshot& snapshot, uint32_t device,
   study.verification = std::move(reading.verification);
   study.block_bytes = std::move(reading.block_bytes);
   study.settings = settings_text(study.recording.settings);
-  if (snapshot.settings && snapshot.settings->conf && !snapshot.settings->conf->empty())
+  study.program.settings_unread = reading.settings_unread;
+  if (snapshot.settings && snapshot.settings->conf && !snapshot.settings->conf->empty() &&
+      !reading.settings_unread)
     study.settings = *snapshot.settings->conf;
   study.limit = recorded_limit(snapshot, study);
   return study;

@@ -3,6 +3,7 @@
 // answers do not depend on how many are asked at once.
 #include "memory/what_if.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -42,6 +43,29 @@ TEST(WhatIf, RepeatsEveryProgramThatDied) {
     ++files;
   }
   EXPECT_GE(files, 16u);
+}
+
+TEST(WhatIf, SettingsOfATorchToComeAreTakenFromTheFields) {
+  Snapshot snapshot = load("varlen-expandable");
+  ASSERT_TRUE(snapshot.settings && snapshot.settings->conf);
+  const Result<Study> before = study_of(snapshot, 0, {});
+  snapshot.settings->conf = *snapshot.settings->conf + ",key_to_come:7";
+  const Result<Study> study = study_of(snapshot, 0, {});
+  ASSERT_TRUE(study) << study.error().text();
+  EXPECT_TRUE(study->recording.settings.expandable_segments);
+  EXPECT_EQ(study->verification.segment_events_matched,
+            before->verification.segment_events_matched);
+  Question question;
+  question.settings = study->settings;
+  for (const Study* one : {&*before, &*study}) {
+    const auto answers = ask(*one, std::span(&question, 1));
+    ASSERT_TRUE(answers);
+    const std::vector<std::string>& reasons = (*answers)[0].result.not_modelled;
+    EXPECT_EQ(std::count(reasons.begin(), reasons.end(), "settings_unread"),
+              one == &*study ? 1 : 0);
+  }
+  // Who names a version is told that it does not know the key.
+  EXPECT_FALSE(study_of(snapshot, 0, version_profile(2, 11)));
 }
 
 TEST(WhatIf, TheDeviceThatRanOutComesFirst) {
