@@ -94,7 +94,14 @@ Result<formats::Pylock> read_pylock(const FoundLock& found, const resolve::LockC
                 format("`{}` is not what was locked (its SHA-256 differs from cufit.lock): `cufit "
                        "lock --check -o {}` says more",
                        path, shell_word(found.folder)));
-  return formats::parse_pylock(bytes, path);
+  CUFIT_TRY(lock, formats::parse_pylock(bytes, path));
+  // Said before gigabytes are installed that could only be thrown away.
+  if (const std::string other = resolve::other_torch(one, lock); !other.empty())
+    return fail(Code::malformed,
+                format("`{}` holds torch {}, cufit.lock says {}+{}: one of them was edited; `cufit "
+                       "lock -o {}` makes both again",
+                       path, other, one.wheel.torch, one.wheel.tag, shell_word(found.folder)));
+  return lock;
 }
 
 report::EnvRow env_row(const host::EnvironmentPaths& paths, const resolve::LockClass& one) {

@@ -53,10 +53,10 @@ Result<void> check_space(const Job& job, const resolve::LockClass& one,
   const bool linked = cache && cache->device == here->device;
   if (here->free_bytes >= one.download_bytes) return {};
   const std::string text =
-      format("class {}: {} to download, {} free in `{}`", one.name, report::gib(one.download_bytes),
+      format("{} to download, {} free in `{}`", report::gib(one.download_bytes),
              report::gib(here->free_bytes), paths.envs);
   if (!linked) return fail(Code::io, text + "; nothing was begun");
-  complain(text + "; it will do only where most of it is in the installer's cache already");
+  complain(format("class {}: ", one.name) + text + "; it will do only where most of it is in the installer's cache already");
   return {};
 }
 

@@ -178,7 +178,8 @@ Result<void> write_files(const std::vector<report::ExportFile>& files,
           Code::usage, format("`{}` exists; `--force` replaces it; nothing was written", path)));
   for (size_t i = 0; i < files.size(); ++i) {
     const fs::path folder = fs::path(paths[i]).parent_path();
-    if (!folder.empty()) fs::create_directories(folder, failed);
+    if (!folder.empty() && !fs::create_directories(folder, failed) && failed)
+      return tl::unexpected(fail(Code::io, format("`{}`: {}", folder.string(), failed.message())));
     if (Result<void> written = write_whole_file(paths[i], files[i].text); !written) return written;
     if (files[i].executable)
       fs::permissions(paths[i],

@@ -230,6 +230,27 @@ Result<void> write_all(const LockJob& job, const Made& made, bool& unchanged) {
   return {};
 }
 
+// A folder that was made for a lock goes again where there is none; one that holds anything stays.
+class NewFolder {
+ public:
+  Result<void> make(const std::string& folder) {
+    std::error_code error;
+    for (fs::path at = fs::absolute(folder, error).lexically_normal();
+         !at.empty() && !fs::exists(at, error) && at != at.parent_path(); at = at.parent_path())
+      if (at.has_filename()) made_.push_back(at);
+    fs::create_directories(folder, error);
+    if (error) return fail(Code::io, format("`{}`: {}", folder, error.message()));
+    return {};
+  }
+  void keep() { made_.clear(); }
+  ~NewFolder() {
+    for (const fs::path& one : made_) ::rmdir(one.c_str());
+  }
+
+ private:
+  std::vector<fs::path> made_;  // the deepest first
+};
+
 int made_lock(const Arguments& arguments) {
   Result<LockJob> job = read_lock_job(arguments, false);
   if (!job) return give_up(job.error());
@@ -244,9 +265,8 @@ int made_lock(const Arguments& arguments) {
     const report::LockFailureView view{plan.failed, knowledge};
     return print(json ? lock_failure_json(view) : lock_failure_text(view, style), k_findings);
   }
-  std::error_code error;
-  fs::create_directories(job->folder, error);
-  if (error) return give_up(fail(Code::io, format("`{}`: {}", job->folder, error.message())));
+  NewFolder folder;
+  if (Result<void> done = folder.make(job->folder); !done) return give_up(done.error());
   host::Interrupts interrupts;
   const Result<Made> made = resolve_all(*job, *targets, plan, arguments.has("upgrade"), interrupts);
   if (!made && made.error().code == Code::cancelled) {
@@ -260,6 +280,7 @@ int made_lock(const Arguments& arguments) {
   }
   bool unchanged = false;
   if (Result<void> done = write_all(*job, *made, unchanged); !done) return give_up(done.error());
+  folder.keep();
   std::vector<resolve::Fit> fits;
   for (const resolve::Class& one : plan.classes) fits.push_back(one.choice.verdict.fit);
   const report::LockView view{made->lock,      job->folder,   unchanged,

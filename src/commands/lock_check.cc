@@ -84,7 +84,9 @@ std::vector<ReadClass> check_files(const LockJob& job, std::vector<Finding>& fin
                                         bytes ? "" : bytes.error().what));
     if (!bytes) continue;
     Result<formats::Pylock> pylock = formats::parse_pylock(*bytes, path);
-    if (pylock) out.push_back({&one, std::move(*pylock)});
+    if (!pylock) continue;
+    add(findings, resolve::check_row(one, path, *pylock));
+    out.push_back({&one, std::move(*pylock)});
   }
   return out;
 }

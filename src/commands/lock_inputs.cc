@@ -19,7 +19,8 @@ constexpr int k_deepest = 16;  // requirements files that name each other
 
 class Inputs {
  public:
-  Inputs(LockInputs& out, const std::string& python) : out_(out), environment_{python, "x86_64"} {}
+  // Which machine a marker is about differs from target to target: resolve() judges that.
+  Inputs(LockInputs& out, const std::string& python) : out_(out), environment_{python, ""} {}
 
   Result<void> add_file(const std::string& path, bool constraints, int depth) {
     if (depth > k_deepest) return fail(Code::malformed, format("{}: nested too deeply", path));

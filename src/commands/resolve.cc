@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/resolve.h"
 
+#include "base/format.h"
 #include "base/nearest.h"
 #include "checks/doctor.h"
 #include "checks/evidence.h"
@@ -43,15 +44,20 @@ Result<std::optional<formats::IndexPage>> read_index(const Arguments& arguments)
   return all;
 }
 
-// What keeps torch from running there at all, whichever it is: the first error of doctor's that is
-// about the machine and not about an environment. Descriptions have none.
+// What keeps torch from a GPU there, whichever torch it is: the first error of doctor's that is about
+// the machine, its container or its only GPU, and not about an environment. A machine that has no
+// GPU lacks nothing; one whose container or WSL hides it does. Descriptions have none.
 std::string obstacle_of(const AskedTarget& asked, const std::string& lang) {
   const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
-  if (asked.target.gpus.empty() && asked.target.unknown_gpus.empty()) return {};
   if (asked.facts.cufit_version.empty() && asked.facts.envs.empty()) return {};
-  for (const checks::Finding& one : checks::examine(asked.facts, knowledge).findings)
-    if (one.severity == checks::Severity::error && one.subject == checks::k_machine)
+  size_t gpus = asked.target.unknown_gpus.size();
+  for (const resolve::TargetGpu& gpu : asked.target.gpus) gpus += gpu.count;
+  for (const checks::Finding& one : checks::examine(asked.facts, knowledge).findings) {
+    const bool whole = one.subject == checks::k_machine || one.subject == "container" ||
+                       (gpus == 1 && starts_with(one.subject, "GPU "));
+    if (one.severity == checks::Severity::error && whole && one.id != "no_nvidia_gpu")
       return report::finding_text(one, "title", lang, knowledge);
+  }
   return {};
 }
 

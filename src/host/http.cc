@@ -146,7 +146,7 @@ void set_options(Easy& easy, const HttpRequest& request, Transfer& transfer, cha
   easy.set(CURLOPT_NETRC, long{CURL_NETRC_OPTIONAL});
   easy.set(CURLOPT_ACCEPT_ENCODING, "");  // whatever this libcurl can unpack
   easy.set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request.stall_seconds * 1000));
-  easy.set(CURLOPT_LOW_SPEED_LIMIT, 1L);
+  easy.set(CURLOPT_LOW_SPEED_LIMIT, 100L);  // bytes a second: a trickle is a stall, too
   easy.set(CURLOPT_LOW_SPEED_TIME,
            request.stall_seconds < 1 ? 1L : static_cast<long>(request.stall_seconds));
   easy.set(CURLOPT_TIMEOUT_MS, static_cast<long>(request.seconds * 1000));

@@ -288,6 +288,11 @@ Result<void> install(const Installer& installer, const InstallRequest& request,
     options = command_of(installer, words, request.index);
   } else {
     CUFIT_TRY(text, pip_requirements(lock, request.python, machine()));
+    // pip fetches what is named by address whatever its options say; --no-index is about names.
+    if (request.index.offline && contains(text, " @ http"))
+      return fail(Code::unsupported,
+                  "pip cannot install a lock offline: leave `--offline` out, or "
+                  "`cufit env create --installer uv`");
     const std::string file = request.folder + "/cufit-requirements.txt";
     std::ofstream out(file, std::ios::binary);
     out << text;

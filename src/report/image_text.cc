@@ -47,13 +47,19 @@ class ImagePainter : private Screen {
   void headline() {
     const bool torch = !audit_.torches.empty();
     const bool defects = audit_.has_defects();
-    const LinkState state = defects ? LinkState::broken
-                            : torch ? LinkState::ok
-                                    : LinkState::limited;
+    // Not a word of praise for what could not be looked at.
+    const bool unread = std::any_of(
+        audit_.torches.begin(), audit_.torches.end(),
+        [](const resolve::ImageTorch& one) { return one.wheel.cuda && !one.code_known; });
+    const LinkState state = defects  ? LinkState::broken
+                            : !torch ? LinkState::limited
+                            : unread ? LinkState::unknown
+                                     : LinkState::ok;
     const std::string code = std::string("1;") + colour_of(state);
     flow_at(words(defects ? "head.defects"
-                  : torch ? "head.good"
-                          : "head.no_torch"),
+                  : !torch ? "head.no_torch"
+                  : unread ? "head.unread"
+                           : "head.good"),
             coloured(std::string(mark(state)) + " ", code), 2, "  ", code.c_str());
   }
 

@@ -56,10 +56,11 @@ class LockPainter : private Screen {
     for (const resolve::Answer& answer : view.failed) {
       flow(words("failed", {{"target", printable(answer.target.label)}}), "", "  ", "1");
       if (!answer.conflict.empty()) {
-        flow(words("conflict"), "  ", "  ");
+        const bool one = answer.conflict.size() == 1;
+        flow(words(one ? "conflict_one" : "conflict"), "  ", "  ");
         for (const std::string& demand : demand_texts(answer.conflict, style_.lang, knowledge_))
           flow(printable(demand), "  - ", "    ");
-        flow(words("conflict_way_out"), "  ", "  ", "2");
+        if (!one) flow(words("conflict_way_out"), "  ", "  ", "2");
       } else if (!answer.rejected.empty() && !answer.rejected.front().verdict.reasons.empty()) {
         const resolve::Choice& first = answer.rejected.front();
         flow(words("newest", {{"torch", first.wheel.torch + "+" + first.wheel.tag}}) +

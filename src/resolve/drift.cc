@@ -220,6 +220,34 @@ std::vector<Finding> check_pylock(const LockClass& one, const std::string& path,
   return out;
 }
 
+std::string other_torch(const LockClass& one, const formats::Pylock& pylock) {
+  for (const formats::PylockPackage& package : pylock.packages) {
+    if (package.name != "torch" || package.version.empty() ||
+        !formats::applies(package, one.python, machine_of(one)))
+      continue;
+    const size_t plus = package.version.find('+');
+    const bool same =
+        same_version(package.version.substr(0, plus), one.wheel.torch) &&
+        (plus == std::string::npos || package.version.substr(plus + 1) == one.wheel.tag);
+    return same ? "" : package.version;
+  }
+  return {};
+}
+
+std::vector<Finding> check_row(const LockClass& one, const std::string& path,
+                               const formats::Pylock& pylock) {
+  const std::string other = other_torch(one, pylock);
+  if (other.empty()) return {};
+  std::vector<Finding> out = {
+      found("lock_edited", Severity::error, "class " + one.name,
+            {{"file", path},
+             {"class", one.name},
+             {"have", other},
+             {"want", one.wheel.torch + "+" + one.wheel.tag}})};
+  out.back().variant = "row";
+  return out;
+}
+
 std::vector<Finding> check_requirements(const LockFile& lock, const std::vector<std::string>& now) {
   const std::set<std::string> before(lock.requirements.begin(), lock.requirements.end()),
       after(now.begin(), now.end());

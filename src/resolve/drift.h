@@ -36,6 +36,11 @@ std::string machine_of(const LockClass& one);
 // The class's pylock as it lies on the disk (`bytes` nullptr: it cannot be read, `why` tells).
 std::vector<checks::Finding> check_pylock(const LockClass& one, const std::string& path,
                                           const std::string* bytes, const std::string& why);
+// The pylock's torch where it is another than the class's: cufit.lock itself was edited, which no sum
+// covers. Empty where they agree.
+std::string other_torch(const LockClass& one, const formats::Pylock& pylock);
+std::vector<checks::Finding> check_row(const LockClass& one, const std::string& path,
+                                       const formats::Pylock& pylock);
 // What the requirements name now against what the lock says it was made from.
 std::vector<checks::Finding> check_requirements(const LockFile& lock,
                                                 const std::vector<std::string>& now);

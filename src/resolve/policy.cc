@@ -28,6 +28,14 @@ bool contains_word(const std::vector<std::string>& list, const std::string& word
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
+// "12.6" would name no wheel: a rule that forbids it would forbid nothing. Numbers that no table has
+// may come to be.
+bool is_variant(const std::string& entry) {
+  if (entry == "cpu") return true;
+  return entry.size() > 3 && starts_with(entry, "cu") &&
+         entry.find_first_not_of("0123456789", 2) == std::string::npos;
+}
+
 // "2.9.1" alone means "==2.9.1".
 std::vector<formats::VersionClause> clauses_of(const std::string& entry) {
   const bool bare = !entry.empty() && entry[0] >= '0' && entry[0] <= '9';
@@ -85,6 +93,9 @@ Result<Policy> parse_policy(std::string_view text, const std::string& file) {
     for (const formats::TomlValue& item : value.items) {
       if (known->versions && clauses_of(item.text).empty())
         return document.wrong(item, format("`{}` is not a version specifier", item.text));
+      if (starts_with(key, "cuda") && !is_variant(item.text))
+        return document.wrong(item, format("`{}` is not a CUDA variant, as \"cu126\" or \"cpu\"",
+                                           item.text));
       (policy.*(known->list)).push_back(item.text);
     }
   }

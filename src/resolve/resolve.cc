@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "formats/marker.h"
 #include "resolve/conflict.h"
 
 namespace cufit::resolve {
@@ -98,7 +99,20 @@ const Companion* find_companion(const Choice& choice, const std::string& package
   return nullptr;
 }
 
+// A marker is asked of the Python and the machine that this choice would have: "torch==2.4.0;
+// python_version < '3.12'" says nothing about a wheel that is taken for 3.13.
+bool applies(const formats::Requirement& requirement, const Wheel& wheel,
+             const std::string& python) {
+  if (requirement.marker.empty()) return true;
+  const std::string machine = wheel.platform.substr(wheel.platform.find('_') + 1);
+  const std::string minor = free_threaded(python) ? python.substr(0, python.size() - 1) : python;
+  return formats::requirement_that_applies(requirement.name + "; " + requirement.marker,
+                                           {minor, machine})
+      .has_value();
+}
+
 void apply_requirement(const formats::Requirement& requirement, Choice& choice) {
+  if (!applies(requirement, choice.wheel, choice.python)) return;
   if (requirement.name == "torch") {
     const std::string version = choice.wheel.torch + "+" + choice.wheel.tag;
     if (!formats::satisfies(requirement.clauses, version))
@@ -130,10 +144,12 @@ bool offered(const Choice& choice) {
 }
 
 // "torch==2.8.0+cpu" asks for the processor where a GPU is.
-bool asks_for_cpu(const Request& request) {
+bool asks_for_cpu(const Request& request, const Wheel& wheel) {
   for (const formats::Requirement& requirement : request.requirements)
     for (const formats::VersionClause& clause : requirement.clauses)
-      if (requirement.name == "torch" && contains(clause.version, "+cpu")) return true;
+      if (requirement.name == "torch" && contains(clause.version, "+cpu") &&
+          applies(requirement, wheel, request.python))
+        return true;
   return false;
 }
 
@@ -144,7 +160,7 @@ Choice choose(const Wheel& wheel, const Target& target, const Request& request,
   choice.wheel = wheel;
   Target machine = target;
   if (!request.python.empty()) machine.python = request.python;
-  if (wheel.is_cpu() && asks_for_cpu(request)) {
+  if (wheel.is_cpu() && asks_for_cpu(request, wheel)) {
     machine.gpus.clear();
     machine.unknown_gpus.clear();
   }

@@ -88,6 +88,19 @@ TEST(Drift, OfALockWithItsFileRequirementsAndPolicy) {
   EXPECT_EQ(ids(check_policy(lock, {})), "");
 }
 
+TEST(Drift, OfARowAndItsPylock) {
+  const LockClass one = cu126();
+  for (const char* same : {"2.7.1", "2.7.1+cu126", ""})
+    EXPECT_EQ(other_torch(one, lock_of({package("torch", same)})), "") << same;
+  for (const char* other : {"2.9.9", "2.7.1+cu128", "2.7"}) {
+    const formats::Pylock pylock = lock_of({package("numpy", "1.0"), package("torch", other)});
+    const std::vector<checks::Finding> found = check_row(one, "p/pylock.cu126.toml", pylock);
+    ASSERT_EQ(found.size(), 1u) << other;
+    EXPECT_EQ(found[0].args.at("have"), other);
+    EXPECT_EQ(found[0].args.at("want"), "2.7.1+cu126");
+  }
+}
+
 TEST(Drift, OfAnEnvironmentThatIsWhatWasLocked) {
   const LockClass one = cu126();
   const auto lock = lock_of({package("numpy", "2.0"), package("torch", "2.7.1")});

@@ -9,6 +9,7 @@
 
 #include "host/facts_json.h"
 #include "resolve/conflict.h"
+#include "resolve/policy.h"
 
 namespace cufit::resolve {
 namespace {
@@ -78,6 +79,33 @@ TEST(Resolve, RequirementsRuleOut) {
   // A CPU build for a machine with a GPU only where it is asked for by name.
   EXPECT_EQ(best(resolve(target("RTX 4090,580"), request({"torch==2.8.0+cpu"}), world())),
             "2.8.0 cpu");
+}
+
+TEST(Resolve, MarkersAreAskedOfTheChoice) {
+  const Request by_python =
+      request({"torch==2.4.0; python_version < '3.12'", "torch==2.8.0; python_version >= '3.12'"});
+  const Answer any = resolve(target("RTX 4090,550"), by_python, world());
+  EXPECT_EQ(best(any), "2.8.0 cu128");
+  EXPECT_EQ(any.usable.front().python, "3.12");
+  Request old = by_python;
+  old.python = "3.11";
+  EXPECT_EQ(best(resolve(target("RTX 4090,550"), old, world())), "2.4.0 cu121");
+  const Request by_machine = request({"torch==2.2.2; sys_platform == 'darwin'",
+                                      "torch<2.14; platform_machine == 'aarch64'"});
+  EXPECT_EQ(best(resolve(target("RTX 4090,580.65.06"), by_machine, world())), "2.15.0 cu132");
+  EXPECT_EQ(best(resolve(target("GB10,580.65.06,arch=aarch64"), by_machine, world())),
+            "2.13.0 cu130");
+}
+
+TEST(Policy, VariantsThatNameNoWheelAreRefused) {
+  for (const char* wrong : {"12.6", "cu12.6", "CU126", "cu", "CUDA 12.6", ""}) {
+    for (const char* key : {"cuda", "cuda_denied"}) {
+      const auto made =
+          parse_policy("[policy]\n" + std::string(key) + " = [\"" + wrong + "\"]\n", "cufit.toml");
+      EXPECT_FALSE(made) << key << " " << wrong;
+    }
+  }
+  EXPECT_TRUE(parse_policy("[policy]\ncuda = [\"cu126\", \"cpu\", \"cu140\"]\n", "cufit.toml"));
 }
 
 TEST(Resolve, PythonIsNeitherTooNewNorMissing) {
