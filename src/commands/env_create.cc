@@ -56,7 +56,8 @@ Result<void> check_space(const Job& job, const resolve::LockClass& one,
       format("{} to download, {} free in `{}`", report::gib(one.download_bytes),
              report::gib(here->free_bytes), paths.envs);
   if (!linked) return fail(Code::io, text + "; nothing was begun");
-  complain(format("class {}: ", one.name) + text + "; it will do only where most of it is in the installer's cache already");
+  complain(format("class {}: ", one.name) + text +
+           "; it will do only where most of it is in the installer's cache already");
   return {};
 }
 

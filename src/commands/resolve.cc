@@ -34,8 +34,7 @@ Result<std::optional<formats::IndexPage>> read_index(const Arguments& arguments)
     host::IndexOptions options;
     options.offline = arguments.has("offline");
     const formats::IndexUrl index = formats::parse_index_word(word, "--index");
-    CUFIT_TRY(answer,
-              host::ask_index(host::RealHost(), index.url, "torch", options, interrupts));
+    CUFIT_TRY(answer, host::ask_index(host::RealHost(), index.url, "torch", options, interrupts));
     if (answer.how == host::IndexAnswer::How::stale)
       complain("using what the index said earlier: " + answer.problem);
     if (!all) all.emplace();
@@ -44,9 +43,9 @@ Result<std::optional<formats::IndexPage>> read_index(const Arguments& arguments)
   return all;
 }
 
-// What keeps torch from a GPU there, whichever torch it is: the first error of doctor's that is about
-// the machine, its container or its only GPU, and not about an environment. A machine that has no
-// GPU lacks nothing; one whose container or WSL hides it does. Descriptions have none.
+// What keeps torch from a GPU there, whichever torch it is: the first error of doctor's that is
+// about the machine, its container or its only GPU, and not about an environment. A machine that
+// has no GPU lacks nothing; one whose container or WSL hides it does. Descriptions have none.
 std::string obstacle_of(const AskedTarget& asked, const std::string& lang) {
   const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
   if (asked.facts.cufit_version.empty() && asked.facts.envs.empty()) return {};
@@ -62,9 +61,8 @@ std::string obstacle_of(const AskedTarget& asked, const std::string& lang) {
 }
 
 void name_ignored(report::ResolveView& view) {
-  static const std::vector<std::string> k_known = {"torch",    "torchvision", "torchaudio",
-                                                   "triton",   "xformers",    "flash-attn",
-                                                   "bitsandbytes"};
+  static const std::vector<std::string> k_known = {
+      "torch", "torchvision", "torchaudio", "triton", "xformers", "flash-attn", "bitsandbytes"};
   for (const formats::Requirement& one : view.request.requirements) {
     if (resolve::is_judged(one)) continue;
     view.ignored.push_back(one.text);
@@ -103,8 +101,7 @@ int run_resolve(const Arguments& arguments) {
   for (const AskedTarget& asked : *targets)
     view.obstacles.push_back(obstacle_of(asked, json ? "en" : language(arguments)));
   name_ignored(view);
-  return print(json ? report::resolve_json(view)
-                                     : report::resolve_text(view, style_for(arguments)),
+  return print(json ? report::resolve_json(view) : report::resolve_text(view, style_for(arguments)),
                all ? k_ok : k_findings);
 }
 

@@ -238,12 +238,11 @@ std::vector<Finding> check_row(const LockClass& one, const std::string& path,
                                const formats::Pylock& pylock) {
   const std::string other = other_torch(one, pylock);
   if (other.empty()) return {};
-  std::vector<Finding> out = {
-      found("lock_edited", Severity::error, "class " + one.name,
-            {{"file", path},
-             {"class", one.name},
-             {"have", other},
-             {"want", one.wheel.torch + "+" + one.wheel.tag}})};
+  std::vector<Finding> out = {found("lock_edited", Severity::error, "class " + one.name,
+                                    {{"file", path},
+                                     {"class", one.name},
+                                     {"have", other},
+                                     {"want", one.wheel.torch + "+" + one.wheel.tag}})};
   out.back().variant = "row";
   return out;
 }

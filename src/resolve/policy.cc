@@ -18,18 +18,22 @@ struct ListKey {
   bool versions;  // entries are PEP 440 specifiers
 };
 constexpr ListKey k_lists[] = {
-    {"torch", &Policy::torch, true},         {"torch_denied", &Policy::torch_denied, true},
-    {"cuda", &Policy::cuda, false},          {"cuda_denied", &Policy::cuda_denied, false},
-    {"python", &Policy::python, true},       {"gpus", &Policy::gpus, false},
-    {"gpus_denied", &Policy::gpus_denied, false}, {"owners", &Policy::owners, false},
+    {"torch", &Policy::torch, true},
+    {"torch_denied", &Policy::torch_denied, true},
+    {"cuda", &Policy::cuda, false},
+    {"cuda_denied", &Policy::cuda_denied, false},
+    {"python", &Policy::python, true},
+    {"gpus", &Policy::gpus, false},
+    {"gpus_denied", &Policy::gpus_denied, false},
+    {"owners", &Policy::owners, false},
 };
 
 bool contains_word(const std::vector<std::string>& list, const std::string& word) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
-// "12.6" would name no wheel: a rule that forbids it would forbid nothing. Numbers that no table has
-// may come to be.
+// "12.6" would name no wheel: a rule that forbids it would forbid nothing. Numbers that no table
+// has may come to be.
 bool is_variant(const std::string& entry) {
   if (entry == "cpu") return true;
   return entry.size() > 3 && starts_with(entry, "cu") &&
@@ -94,8 +98,8 @@ Result<Policy> parse_policy(std::string_view text, const std::string& file) {
       if (known->versions && clauses_of(item.text).empty())
         return document.wrong(item, format("`{}` is not a version specifier", item.text));
       if (starts_with(key, "cuda") && !is_variant(item.text))
-        return document.wrong(item, format("`{}` is not a CUDA variant, as \"cu126\" or \"cpu\"",
-                                           item.text));
+        return document.wrong(
+            item, format("`{}` is not a CUDA variant, as \"cu126\" or \"cpu\"", item.text));
       (policy.*(known->list)).push_back(item.text);
     }
   }
@@ -122,7 +126,8 @@ std::vector<Reason> forbids(const Policy& policy, const Target& target,
   std::vector<Reason> found;
   const auto need = parse_version(policy.driver_min);
   if (need && target.driver && !checks::at_least(*target.driver, *need))
-    found.push_back(forbidden(policy, "driver_min", driver_text(*target.driver), policy.driver_min));
+    found.push_back(
+        forbidden(policy, "driver_min", driver_text(*target.driver), policy.driver_min));
   for (const TargetGpu& gpu : target.gpus) {
     const auto named = [&](const std::string& entry) { return names_gpu(entry, gpu, knowledge); };
     if (!policy.gpus.empty() && std::none_of(policy.gpus.begin(), policy.gpus.end(), named))

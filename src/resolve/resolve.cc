@@ -298,15 +298,13 @@ Answer resolve(const Target& target, const Request& request, const Knowledge& kn
     };
     absent.erase(std::remove_if(absent.begin(), absent.end(), beside), absent.end());
   }
-  std::vector<Disagreement> disagreements =
-      believe_files(request.installed, knowledge, wheels);
+  std::vector<Disagreement> disagreements = believe_files(request.installed, knowledge, wheels);
   const World world{knowledge, Pythons(knowledge), std::set<size_t>(absent.begin(), absent.end())};
   Answer answer = resolve_together(target, request, wheels, world);
   answer.disagreements = std::move(disagreements);
   answer.last_for_gpus = last_for(target, wheels, knowledge);
   if (!answer.usable.empty()) return answer;
-  if (target.gpus.size() > 1)
-    answer.groups = resolve_groups(target, request, wheels, world);
+  if (target.gpus.size() > 1) answer.groups = resolve_groups(target, request, wheels, world);
   // What ends for an old card ends for its group, not for the machine.
   for (Answer& group : answer.groups)
     group.last_for_gpus = last_for(group.target, wheels, knowledge);
