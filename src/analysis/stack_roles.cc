@@ -47,10 +47,10 @@ StackRoles::StackRoles(const Snapshot& snapshot) {
     frames[i] = role_of(snapshot, snapshot.stacks.frame(i));
   roles_.assign(snapshot.stacks.size(), StackRole::other);
   for (uint32_t i = 0; i < roles_.size(); ++i)
-    for (const uint32_t frame : snapshot.stacks[i])
+    for (const uint32_t frame : snapshot.python_frames(i))
       if (says_more(frames[frame], roles_[i])) roles_[i] = frames[frame];
   roles_[memory::k_empty_stack] = StackRole::no_python;
-  // Frames of C++ tell no role; a stack of them alone is that of a thread without Python.
+  // A stack of C++ alone is that of a thread without Python.
   for (uint32_t i = 0; i < roles_.size(); ++i) {
     const uint32_t python = snapshot.python_stack(i);
     if (python == memory::k_empty_stack) roles_[i] = StackRole::no_python;

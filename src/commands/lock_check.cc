@@ -80,12 +80,15 @@ std::vector<ReadClass> check_files(const LockJob& job, std::vector<Finding>& fin
   for (const resolve::LockClass& one : job.old->classes) {
     const std::string path = job.folder + "/" + one.file;
     const Result<std::string> bytes = host::RealHost().read_file(path, k_most_bytes);
-    add(findings, resolve::check_pylock(one, path, bytes ? &*bytes : nullptr,
-                                        bytes ? "" : bytes.error().what));
+    std::vector<Finding> sums = resolve::check_pylock(one, path, bytes ? &*bytes : nullptr,
+                                                      bytes ? "" : bytes.error().what);
+    const bool agrees = sums.empty();
+    add(findings, std::move(sums));
     if (!bytes) continue;
     Result<formats::Pylock> pylock = formats::parse_pylock(*bytes, path);
     if (!pylock) continue;
-    add(findings, resolve::check_row(one, path, *pylock));
+    // Of a file that was edited itself its row says nothing.
+    if (agrees) add(findings, resolve::check_row(one, path, *pylock));
     out.push_back({&one, std::move(*pylock)});
   }
   return out;

@@ -21,8 +21,8 @@ constexpr uint64_t k_rounding = 10 * k_mib;
 // The driver serves from a free list of its own: a few MiB more free than asked for are no proof
 // that the request would fit (25 MiB free and 20 MiB refused is common on a full card).
 constexpr uint64_t k_free_margin = 128 * k_mib;
-// No card has more (B300: 288 GB), so that a larger request fits none, whichever it is.
-constexpr uint64_t k_largest_card = 288'000'000'000;
+// Far more than any card has (some 300 GB in 2026): such a request fits none, whichever it is.
+constexpr uint64_t k_beyond_all_cards = 512 * k_gib;
 
 int count_of(const OomMessage& m) {
   return int{m.tried.has_value()} + m.total.has_value() + m.free.has_value() +
@@ -85,7 +85,7 @@ class Clues {
     // Ten times the largest card (288 GB) is less, so the card need not be named.
     if (tried >= 4 * k_tib || (m_.total && tried / 10 > *m_.total))
       add("oom_tried_absurd", "asked for " + gib(tried));
-    if (!m_.total && tried > k_largest_card)
+    if (!m_.total && tried > k_beyond_all_cards)
       add("oom_tried_over_capacity", format("asked for {}, no card has that", gib(tried)));
     if (!is_free()) return;
     add("oom_free_enough", format("{} were free, {} were asked for", gib(*m_.free), gib(tried)));
@@ -143,7 +143,7 @@ class Clues {
   void size_of_things() {
     if (m_.pools && m_.allocated && *m_.pools >= *m_.allocated / 5)
       add("oom_private_pools", gib(*m_.pools) + " in private pools");
-    if (m_.pools && m_.allocated && *m_.pools >= *m_.allocated / 2)
+    if (m_.pools && m_.allocated && *m_.pools > 0 && *m_.pools >= *m_.allocated / 2)
       add("oom_pools_half",
           format("{} of {} in private pools", gib(*m_.pools), gib(*m_.allocated)));
     const uint64_t most = std::max(m_.allocated.value_or(0), m_.reserved.value_or(0));
@@ -192,7 +192,7 @@ class Clues {
 std::optional<OomMessage> main_message(std::span<const OomMessage> messages) {
   // A request that no card could serve says more than the numbers of any other message.
   const auto rank = [](const OomMessage& message) {
-    const bool unservable = message.tried && *message.tried > k_largest_card;
+    const bool unservable = message.tried && *message.tried > k_beyond_all_cards;
     return std::pair(unservable, count_of(message));
   };
   const OomMessage* best = nullptr;

@@ -92,7 +92,8 @@ class PickleSink {
     return PickleValue();
   }
   // Whether a list of these very items is this value whenever it comes again, so that it need not
-  // be appended again.
+  // be appended again. Only where no item can become another value later: no empty container, no
+  // object of the sink's that set_items or append changes.
   virtual bool is_for_good(std::span<const PickleValue> items, const PickleValue& made) {
     (void)items, (void)made;
     return false;

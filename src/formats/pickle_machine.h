@@ -129,10 +129,7 @@ class PickleMachine {
     filled->memo = container.memo;
     bool changed = filled->kind != container.kind || filled->bits != container.bits ||
                    filled->tag != container.tag;
-    if (changed && container.memo != 0) {
-      memo_.update(container.memo - 1, *filled);
-      if (container.kind == PickleValue::Kind::object) lists_.forget();  // may be an item of one
-    }
+    if (changed && container.memo != 0) memo_.update(container.memo - 1, *filled);
     container = *filled;
     return true;
   }

@@ -297,7 +297,7 @@ Result<formats::PickleValue> SnapshotBuilder::append_frames(Value to, Items item
   return Value::object(stack, number);
 }
 
-// A stack of frames that are whole; a dict may become another one.
+// A stack of whole frames, which nothing changes any more; a dict may become another one.
 bool SnapshotBuilder::is_for_good(Items items, const Value& made) {
   return made.is_object(stack) &&
          std::all_of(items.begin(), items.end(), [](const Value& v) { return v.is_object(frame); });

@@ -27,6 +27,10 @@ bool is_native_file(std::string_view file) {
   if (file.empty() || file == "??") return true;
   file = file.substr(file.find_last_of('/') + 1);
   if (file.find(".so.") != std::string_view::npos) return true;
+  // The interpreter itself where it is linked statically, as conda's and uv's are: python3.12.
+  if (file.substr(0, 6) == "python" &&
+      file.find_first_not_of("0123456789.", 6) == std::string_view::npos)
+    return true;
   constexpr std::string_view k_ends[] = {".cpp", ".cc",  ".cxx", ".c",   ".cu",  ".cuh", ".h",
                                          ".hpp", ".hxx", ".inl", ".inc", ".tcc", ".S",   ".so"};
   return std::any_of(std::begin(k_ends), std::end(k_ends),

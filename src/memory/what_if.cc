@@ -60,7 +60,8 @@ Reading read_as(const Program& program, const VersionProfile& version, Settings 
 }
 
 // The version that was asked for, or the newest that fits the file and repeats it exactly, or the
-// nearest. A text of settings that no version reads is of a torch to come.
+// nearest. A text of settings that no version reads is damaged or of a torch
+// to come.
 Result<Reading> best_reading(const Snapshot& snapshot, const Program& program,
                              const std::optional<VersionProfile>& version) {
   if (version) {

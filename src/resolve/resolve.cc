@@ -144,11 +144,11 @@ bool offered(const Choice& choice) {
 }
 
 // "torch==2.8.0+cpu" asks for the processor where a GPU is.
-bool asks_for_cpu(const Request& request, const Wheel& wheel) {
+bool asks_for_cpu(const Request& request, const Wheel& wheel, const std::string& python) {
   for (const formats::Requirement& requirement : request.requirements)
     for (const formats::VersionClause& clause : requirement.clauses)
       if (requirement.name == "torch" && contains(clause.version, "+cpu") &&
-          applies(requirement, wheel, request.python))
+          applies(requirement, wheel, python))
         return true;
   return false;
 }
@@ -160,12 +160,12 @@ Choice choose(const Wheel& wheel, const Target& target, const Request& request,
   choice.wheel = wheel;
   Target machine = target;
   if (!request.python.empty()) machine.python = request.python;
-  if (wheel.is_cpu() && asks_for_cpu(request, wheel)) {
+  choice.python = pick_python(wheel, machine, request, world);
+  if (wheel.is_cpu() && asks_for_cpu(request, wheel, choice.python)) {
     machine.gpus.clear();
     machine.unknown_gpus.clear();
   }
   choice.verdict = judge(wheel, machine, knowledge);
-  choice.python = pick_python(wheel, machine, request, world);
   // Of a wheel that falls anyway nobody asks what goes with it.
   if (offered(choice)) {
     std::vector<ComputeCapability> ccs;

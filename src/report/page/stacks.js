@@ -60,7 +60,7 @@ function isOwn(frame) { return /(^|\/)torch\//.test(frame.file) || isNative(fram
 
 // As memory/snapshot_finish.cc tells them.
 function isNative(frame) {
-  return /\.(cpp|cc|cxx|c|cu|cuh|h|hpp|hxx|inl|inc|tcc|S|so)$|\.so\.[^/]*$/.test(frame.file) || frame.file === "??" || frame.file === "";
+  return /\.(cpp|cc|cxx|c|cu|cuh|h|hpp|hxx|inl|inc|tcc|S|so)$|\.so\.[^/]*$|(^|\/)python[0-9.]*$/.test(frame.file) || frame.file === "??" || frame.file === "";
 }
 
 // Which rows a search has found.

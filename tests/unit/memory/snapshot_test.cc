@@ -106,7 +106,8 @@ TEST(Snapshot, TellsPythonFramesFromThoseOfCpp) {
       {frame("torch::unwind::unwind()", 0, "??"), frame("malloc", 12, "CUDACachingAllocator.cpp"),
        frame("reset_", 0, ""), frame("f", 3), frame("eval", 0, "/usr/lib/libpython3.12.so.1.0"),
        frame("g", 9, "<string>"), frame("_start", 0, "/lib/libc.so"), frame("h", 5, "kernel.cu"),
-       frame("main", 1, "/home/u/x.sort.py")});
+       frame("_PyEval_EvalFrameDefault", 0, "/opt/conda/bin/python3.12"),
+       frame("main", 1, "/home/u/x.sort.py"), frame("k", 2, "/home/u/python3.py")});
   const std::string native = list({frame("unwind", 0, "??"), frame("start", 0, "Engine.h")});
   const std::string python = list({frame("f", 3), frame("g", 9, "<string>")});
   auto got = read(snapshot({}, {list({entry("alloc", 0x7000, 100, {{"frames", mixed}}),
@@ -116,8 +117,8 @@ TEST(Snapshot, TellsPythonFramesFromThoseOfCpp) {
   std::vector<std::string> names;
   for (const uint32_t number : got->python_frames(got->events[0].stack))
     names.emplace_back(got->text(got->stacks.frame(number).name));
-  EXPECT_EQ(names, (std::vector<std::string>{"f", "g", "main"}));
-  EXPECT_EQ(got->stacks[got->events[0].stack].size(), 9u);  // the page shows them all
+  EXPECT_EQ(names, (std::vector<std::string>{"f", "g", "main", "k"}));
+  EXPECT_EQ(got->stacks[got->events[0].stack].size(), 11u);  // the page shows them all
   EXPECT_EQ(got->python_stack(got->events[1].stack), k_empty_stack);
   EXPECT_EQ(got->python_stack(got->events[2].stack), got->events[2].stack);
 }

@@ -49,6 +49,7 @@ TEST(WhatIf, SettingsOfATorchToComeAreTakenFromTheFields) {
   Snapshot snapshot = load("varlen-expandable");
   ASSERT_TRUE(snapshot.settings && snapshot.settings->conf);
   const Result<Study> before = study_of(snapshot, 0, {});
+  ASSERT_TRUE(before) << before.error().text();
   snapshot.settings->conf = *snapshot.settings->conf + ",key_to_come:7";
   const Result<Study> study = study_of(snapshot, 0, {});
   ASSERT_TRUE(study) << study.error().text();

@@ -56,8 +56,9 @@ TEST(Target, Descriptions) {
 
 TEST(Target, WrongDescriptionsNameTheWord) {
   const std::pair<const char*, const char*> wrong[] = {
-      {"RTX 4091,535", "RTX 4090"},   {"", "empty"},           {"RTX 4090,,535", "empty word"},
-      {"RTX 4090,535,550", "second"}, {"RTX 4090,cuda=12", "glibc="}, {"0x A100", "64"},
+      {"RTX 4091,535", "RTX 4090"},    {"", "empty"},
+      {"RTX 4090,,535", "empty word"}, {"RTX 4090,535,550", "second"},
+      {"RTX 4090,cuda=12", "glibc="},  {"0x A100", "64"},
       {"RTX 4090,python=3", "python"}, {"A100 + ,535", "missing"}};
   for (const auto& [text, part] : wrong) {
     const auto made = described_target(text, world());
@@ -72,8 +73,7 @@ TEST(Resolve, RequirementsRuleOut) {
   EXPECT_EQ(best(resolve(target("RTX 4090,580"), request({"torch==2.7.1+cu118"}), world())),
             "2.7.1 cu118");
   // The newest torch that flash-attn has a file for.
-  EXPECT_EQ(best(resolve(target("RTX 4090,580"), request({"flash-attn"}), world())),
-            "2.8.0 cu128");
+  EXPECT_EQ(best(resolve(target("RTX 4090,580"), request({"flash-attn"}), world())), "2.8.0 cu128");
   // xformers left Volta after torch 2.7.0.
   EXPECT_EQ(best(resolve(target("V100,580"), request({"xformers"}), world())), "2.7.0 cu126");
   // A CPU build for a machine with a GPU only where it is asked for by name.
@@ -90,11 +90,14 @@ TEST(Resolve, MarkersAreAskedOfTheChoice) {
   Request old = by_python;
   old.python = "3.11";
   EXPECT_EQ(best(resolve(target("RTX 4090,550"), old, world())), "2.4.0 cu121");
-  const Request by_machine = request({"torch==2.2.2; sys_platform == 'darwin'",
-                                      "torch<2.14; platform_machine == 'aarch64'"});
+  const Request by_machine = request(
+      {"torch==2.2.2; sys_platform == 'darwin'", "torch<2.14; platform_machine == 'aarch64'"});
   EXPECT_EQ(best(resolve(target("RTX 4090,580.65.06"), by_machine, world())), "2.15.0 cu132");
   EXPECT_EQ(best(resolve(target("GB10,580.65.06,arch=aarch64"), by_machine, world())),
             "2.13.0 cu130");
+  // A demand for the processor that is not about this Python leaves the GPU its wheel.
+  const Request cpu = request({"torch==2.8.0+cpu; python_version < '3.9'"});
+  EXPECT_EQ(best(resolve(target("RTX 4090,580.65.06"), cpu, world())), "2.15.0 cu132");
 }
 
 TEST(Policy, VariantsThatNameNoWheelAreRefused) {
@@ -132,9 +135,8 @@ TEST(Resolve, CudaCompatComesLastAndOnlyWhereItMay) {
     return one.verdict.fit == Fit::needs_compat;
   });
   ASSERT_NE(compat, a800.usable.end());
-  EXPECT_TRUE(std::all_of(compat, a800.usable.end(), [](const Choice& one) {
-    return one.verdict.fit == Fit::needs_compat;
-  }));
+  EXPECT_TRUE(std::all_of(compat, a800.usable.end(),
+                          [](const Choice& one) { return one.verdict.fit == Fit::needs_compat; }));
   for (const Choice& one : resolve(target("RTX 3090,470"), {}, world()).usable)
     EXPECT_NE(one.verdict.fit, Fit::needs_compat) << one.wheel.torch;
 }
@@ -142,7 +144,9 @@ TEST(Resolve, CudaCompatComesLastAndOnlyWhereItMay) {
 TEST(Resolve, InstalledFilesGoBeforeTheTable) {
   Request with_file;
   // The table says that 2.15.0+cu132 has no code for Volta; this file has.
-  with_file.installed = {{"2.15.0", "cu132", "/env/libtorch_cuda.so",
+  with_file.installed = {{"2.15.0",
+                          "cu132",
+                          "/env/libtorch_cuda.so",
                           {{formats::CodeKind::cubin, "70", "", 900, true},
                            {formats::CodeKind::cubin, "80", "", 900, true}}}};
   const Answer answer = resolve(target("V100,580"), with_file, world());
@@ -217,8 +221,8 @@ TEST(Resolve, EachGroupHasItsOwnLastTorch) {
 
 // Whoever takes one demand of a conflict back gets an answer, and fewer demands never conflict.
 TEST(Resolve, ConflictIsTheSmallest) {
-  const Answer answer = resolve(target("RTX 3090,520,glibc=2.17"),
-                                request({"torch>=2.8", "xformers"}), world());
+  const Answer answer =
+      resolve(target("RTX 3090,520,glibc=2.17"), request({"torch>=2.8", "xformers"}), world());
   EXPECT_TRUE(answer.usable.empty());
   EXPECT_EQ(answer.conflict.size(), 2u);
   const Answer pair = resolve(target("RTX 3090,520"), request({"torch>=2.8"}), world());
@@ -230,8 +234,8 @@ TEST(Resolve, ConflictIsTheSmallest) {
 // flash-attn has releases, and the card has wheels: only together they have none.
 TEST(Resolve, ConflictOfTwoThatWouldDoAlone) {
   const Answer answer = resolve(target("RTX 2080 Ti,580"), request({"flash-attn"}), world());
-  EXPECT_EQ(answer.conflict, (std::vector<std::string>{
-                                 "flash-attn", "NVIDIA GeForce RTX 2080 Ti (7.5)"}));
+  EXPECT_EQ(answer.conflict,
+            (std::vector<std::string>{"flash-attn", "NVIDIA GeForce RTX 2080 Ti (7.5)"}));
 }
 
 TEST(Resolve, OldGpuHasALastDriver) {
