@@ -32,6 +32,8 @@ constexpr double k_vote_few = 0.01;
 
 // What is left of the words' vote for a cause that the text's numbers or names make doubtful
 // (`doubted` and `sure` of data/findings).
+// Of 283 reports that the words had not seen, as many are named right by 0.07 as by 0.4 (222 or 223
+// of them): it is so low because numbers are facts and words are not.
 constexpr double k_vote_doubted = 0.2;
 
 constexpr double k_close = 0.15;  // scores by signs that differ less say the same

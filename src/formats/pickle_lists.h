@@ -13,7 +13,7 @@
 
 namespace cufit::formats {
 
-// Keeps what it can find again cheaply, and forgets the rest: 4096 lists of 8 MiB at most.
+// Keeps what it can find again cheaply, and forgets the rest: 4096 lists, 8 MiB of bytes together.
 class PickleLists {
  public:
   using Bytes = std::span<const unsigned char>;
@@ -35,17 +35,16 @@ class PickleLists {
     bytes_.insert(bytes_.end(), items.begin(), items.end());
   }
 
-  void forget() {
-    slots_.clear();
-    bytes_.clear();
-  }
-
  private:
   static constexpr size_t k_slots = 4096, k_bytes = 8u << 20;
   struct Slot {
     uint32_t begin = 0, size = 0;  // in bytes_; 0: free
     PickleValue value;
   };
+  void forget() {
+    slots_.clear();
+    bytes_.clear();
+  }
   static size_t place_of(Bytes items) {
     return (hash_bytes(items.data(), items.size()) >> 20) % k_slots;
   }

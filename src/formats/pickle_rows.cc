@@ -110,6 +110,8 @@ PickleMachine::Rows PickleMachine::row_list(const unsigned char*& at, const unsi
   memo_.push({Kind::empty_list, 0, 0, 0});
   const auto entry = static_cast<uint32_t>(memo_.size());
   at += 3;
+  // What stands between MARK and APPENDS as bytes: the same bytes get the same items from the memo,
+  // since no entry of it is written twice here (row_.off).
   const unsigned char* const first = at;
   const unsigned char* behind = at;
   while (behind < end && is_get(behind)) behind += get_size(behind);

@@ -60,8 +60,7 @@ Reading read_as(const Program& program, const VersionProfile& version, Settings 
 }
 
 // The version that was asked for, or the newest that fits the file and repeats it exactly, or the
-// nearest. A text of settings that no version reads is damaged or of a torch
-// to come.
+// nearest. A text of settings that no version reads is damaged or of a later torch.
 Result<Reading> best_reading(const Snapshot& snapshot, const Program& program,
                              const std::optional<VersionProfile>& version) {
   if (version) {
