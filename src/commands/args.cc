@@ -40,14 +40,21 @@ std::vector<std::string> words(std::string_view text) {
 // CLI11 names an unknown option in its own words; ours adds the nearest one.
 Error unknown_argument(const Command& command, const std::string& typed) {
   std::vector<std::string> names;
+  bool starts_program = false;
   for (const Option* option : options_of(command)) {
     if (!is_positional(*option)) names.push_back("--" + option_name(*option));
+    starts_program = starts_program || option->flags == "COMMAND";
   }
   std::string head = typed.substr(0, typed.find('='));
   std::vector<std::string> close = nearest(head, names, 1);
   std::string message = format("`cufit {}` does not take `{}`", command.name, typed);
-  message += close.empty() ? format("; see `cufit {} --help`", command.name)
-                           : format("; did you mean `{}`?", close[0]);
+  if (close.empty() && starts_program)
+    message += format("; options of a program come after `--`: `cufit {} -- PROGRAM {}`",
+                      command.name, typed);
+  else if (close.empty())
+    message += format("; see `cufit {} --help`", command.name);
+  else
+    message += format("; did you mean `{}`?", close[0]);
   return fail(Code::usage, message);
 }
 

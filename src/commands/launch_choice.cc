@@ -35,7 +35,14 @@ Result<FoundLock> load_lock(const std::string& path) {
   CUFIT_TRY(real, files.real_path(path));
   CUFIT_TRY(text, files.read_file(real, size_t{4} << 20));
   CUFIT_TRY(lock, resolve::parse_lock(text, path));
-  return FoundLock{std::filesystem::path(real).parent_path().string(), std::move(lock)};
+  const std::string folder = std::filesystem::path(real).parent_path().string();
+  // What an edited row says of hardware may be anything: nothing is chosen or made by it.
+  if (lock.edited)
+    return fail(Code::malformed,
+                format("`{}` is not as `cufit lock` wrote it (its own SHA-256 differs); `cufit lock "
+                       "-o {}` makes it again",
+                       path, shell_word(folder)));
+  return FoundLock{folder, std::move(lock)};
 }
 
 // Classes that the policy allows take part; the others have its reasons for a verdict.

@@ -150,6 +150,7 @@ int check_lock(const Arguments& arguments) {
   Result<LockJob> job = read_lock_job(arguments, true);
   if (!job) return give_up(job.error());
   std::vector<Finding> findings;
+  add(findings, resolve::check_sum(*job->old));
   const std::vector<ReadClass> classes = check_files(*job, findings);
   add(findings, resolve::check_requirements(*job->old, job->inputs.texts));
   add(findings, resolve::check_policy(*job->old, job->policy));

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/format.h"
+#include "commands/settings.h"
 #include "host/probe.h"
 #include "host/recording.h"
 
@@ -65,7 +66,11 @@ Result<resolve::Policy> read_policy(const Arguments& arguments, const std::strin
   const std::string path = named.empty() ? find_upwards(folder, "cufit.toml") : named;
   if (path.empty()) return resolve::Policy();
   CUFIT_TRY(text, host::RealHost().read_file(path, size_t{1} << 20));
-  return resolve::parse_policy(text, path);
+  CUFIT_TRY(policy, resolve::parse_policy(text, path));
+  for (const std::string& entry : resolve::unknown_gpus(policy, Knowledge::builtin()))
+    complain(format("`{}`: the policy's `{}` names no GPU that cufit knows: no GPU is meant by it",
+                    path, entry));
+  return policy;
 }
 
 Result<resolve::Request> read_request(const Arguments& arguments) {

@@ -220,6 +220,14 @@ std::vector<Finding> check_pylock(const LockClass& one, const std::string& path,
   return out;
 }
 
+std::vector<Finding> check_sum(const LockFile& lock) {
+  if (!lock.edited) return {};
+  std::vector<Finding> out = {
+      found("lock_edited", Severity::error, "cufit.lock", {{"file", lock.path}})};
+  out.back().variant = "index";
+  return out;
+}
+
 std::string other_torch(const LockClass& one, const formats::Pylock& pylock) {
   for (const formats::PylockPackage& package : pylock.packages) {
     if (package.name != "torch" || package.version.empty() ||

@@ -36,6 +36,8 @@ std::string machine_of(const LockClass& one);
 // The class's pylock as it lies on the disk (`bytes` nullptr: it cannot be read, `why` tells).
 std::vector<checks::Finding> check_pylock(const LockClass& one, const std::string& path,
                                           const std::string* bytes, const std::string& why);
+// cufit.lock itself against its own sum.
+std::vector<checks::Finding> check_sum(const LockFile& lock);
 // The pylock's torch where it is another than the class's: cufit.lock itself was edited, which no sum
 // covers. Empty where they agree.
 std::string other_torch(const LockClass& one, const formats::Pylock& pylock);

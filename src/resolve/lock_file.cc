@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/sha256.h"
 #include "formats/toml_text.h"
 
 namespace cufit::resolve {
@@ -11,6 +12,7 @@ namespace {
 
 constexpr const char* k_schema = "cufit.lock/1";
 constexpr size_t k_most_classes = 256;
+constexpr std::string_view k_sum_table = "\n[sum]\n";
 
 // Reads the keys of one table; the first wrong one is kept.
 class Keys {
@@ -165,6 +167,18 @@ std::string code_text(const Wheel& wheel) {
   return out;
 }
 
+// Whether the text above the table of the sum is another than the one that was written.
+Result<bool> is_edited(const formats::TomlDocument& document, std::string_view text) {
+  const formats::TomlValue* table = document.find("sum");
+  if (table == nullptr) return false;
+  if (!table->is_table()) return document.wrong(*table, "`sum` must be a table");
+  Keys keys(document, *table);
+  const std::string wanted = keys.text("sha256", true);
+  if (keys.error()) return *keys.error();
+  const size_t at = text.rfind(k_sum_table);
+  return at == std::string_view::npos || sha256(text.substr(0, at)) != wanted;
+}
+
 }  // namespace
 
 Result<LockFile> parse_lock(std::string_view text, const std::string& path) {
@@ -177,6 +191,8 @@ Result<LockFile> parse_lock(std::string_view text, const std::string& path) {
   if (schema != k_schema)
     return fail(Code::unsupported,
                 format("{}: schema `{}`; this cufit reads `{}`", path, schema, k_schema));
+  CUFIT_TRY(edited, is_edited(document, text));
+  lock.edited = edited;
   lock.created_by = keys.text("created-by", false);
   lock.requirements = keys.texts("requirements");
   lock.targets = keys.texts("targets");
@@ -225,7 +241,7 @@ std::string lock_text(const LockFile& lock) {
     out += "serves = " + list_of(one.serves) + "\n";
     put(out, "why", one.why);
   }
-  return out;
+  return out + std::string(k_sum_table) + "sha256 = " + formats::toml_quoted(sha256(out)) + "\n";
 }
 
 Routing route(const LockFile& lock, const Target& target, const knowledge::Knowledge& knowledge) {

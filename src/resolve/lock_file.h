@@ -27,6 +27,9 @@
 //   download-bytes = 3141592653
 //   serves = ["RTX 4090,535"]
 //   why = "newest torch for ..."      # one line, English
+//
+//   [sum]                             # last; locks made before it was written have none
+//   sha256 = "..."                    # of all bytes above this table
 #pragma once
 
 #include <cstdint>
@@ -56,6 +59,7 @@ struct LockFile {
   // and requirements of the command line: what `cufit lock` without them takes up again.
   std::vector<std::string> asked;
   std::vector<LockClass> classes;  // best first
+  bool edited = false;             // read: it is not what its own sum was taken of; not written
 };
 
 // Error{malformed} names the file and the line. Unknown keys are left alone; another schema is

@@ -138,6 +138,22 @@ std::vector<Reason> forbids(const Policy& policy, const Target& target,
   return found;
 }
 
+std::vector<std::string> unknown_gpus(const Policy& policy, const Knowledge& knowledge) {
+  std::vector<std::string> out;
+  for (const auto* list : {&policy.gpus, &policy.gpus_denied})
+    for (const std::string& entry : *list) {
+      if (parse_compute_capability(entry) || knowledge.find_gpu(entry) != nullptr) continue;
+      const std::string want = lower(entry);
+      const bool part = !want.empty() &&
+                        std::any_of(knowledge.gpus.begin(), knowledge.gpus.end(),
+                                    [&](const knowledge::Gpu& gpu) {
+                                      return contains(lower(std::string(gpu.name)), want);
+                                    });
+      if (!part) out.push_back(entry);
+    }
+  return out;
+}
+
 std::vector<Reason> forbids_owner(const Policy& policy, const std::string& package,
                                   const std::string& owner) {
   if (policy.owners.empty() || owner.empty() || contains_word(policy.owners, owner)) return {};

@@ -41,6 +41,10 @@ std::vector<Reason> forbids(const Policy& policy, const Target& target,
                             const knowledge::Knowledge& knowledge);
 std::vector<Reason> forbids_owner(const Policy& policy, const std::string& package,
                                   const std::string& owner);
+// Entries of `gpus` and `gpus_denied` that are no compute capability and part of no known GPU's
+// name: a slip of the pen forbids nothing, or everything.
+std::vector<std::string> unknown_gpus(const Policy& policy,
+                                      const knowledge::Knowledge& knowledge);
 std::vector<Reason> forbids_python(const Policy& policy, const std::string& python);
 
 }  // namespace cufit::resolve

@@ -14,6 +14,8 @@ namespace {
 
 using knowledge::Knowledge;
 
+constexpr size_t k_most_kinds = 10;  // of GPUs, of which parts are tried
+
 bool has(const std::vector<std::string>& list, const std::string& word) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
@@ -216,38 +218,70 @@ Answer resolve_together(const Target& target, const Request& request,
   return answer;
 }
 
-// Distinct GPUs into the fewest groups, each of which some wheel serves.
+// Which wheels serve this part of the machine, a flag a wheel.
+std::vector<bool> served_by(const Target& target, const Request& request,
+                            const std::vector<Wheel>& wheels, const World& world) {
+  std::vector<bool> out;
+  if (!forbids(request.policy, target, world.knowledge).empty())
+    return std::vector<bool>(wheels.size());
+  for (size_t place = 0; place < wheels.size(); ++place)
+    out.push_back(world.absent.count(place) == 0 &&
+                  offered(choose(wheels[place], target, request, world)));
+  return out;
+}
+
+bool any_serves_all(const std::vector<std::vector<bool>>& alone, uint32_t mask) {
+  for (size_t place = 0; place < alone.front().size(); ++place) {
+    bool all = true;
+    for (size_t i = 0; i < alone.size() && all; ++i)
+      all = (mask >> i & 1u) == 0 || alone[i][place];
+    if (all) return true;
+  }
+  return false;
+}
+
+// Distinct GPUs, none of whose wheels serves them all, into the fewest groups, each of which some
+// wheel serves.
 std::vector<Answer> resolve_groups(const Target& target, const Request& request,
                                    const std::vector<Wheel>& wheels, const World& world) {
   std::vector<Answer> groups;
   std::vector<TargetGpu> left = target.gpus;
+  // A wheel that serves several GPUs serves each of them alone: parts of which that is not so need
+  // not be asked about, which is nearly all of them.
+  std::vector<std::vector<bool>> alone;
+  if (left.size() <= k_most_kinds)
+    for (const TargetGpu& gpu : left)
+      alone.push_back(served_by(with_gpus(target, {gpu}), request, wheels, world));
   while (!left.empty()) {
     // The largest part of what is left that one wheel serves together; parts by size, so that the
     // first hit is the largest. Machines hold few kinds of GPUs: 2^n is small.
-    if (left.size() > 10) return {};
+    if (left.size() > k_most_kinds) return {};
     std::optional<Answer> found;
-    std::vector<TargetGpu> rest;
+    uint32_t taken = 0;
     for (size_t size = left.size(); size > 0 && !found; --size) {
+      if (size == target.gpus.size()) continue;  // all together: asked already
       for (uint32_t mask = 1; mask < (uint32_t{1} << left.size()) && !found; ++mask) {
-        std::vector<TargetGpu> part, other;
+        std::vector<TargetGpu> part;
         for (size_t i = 0; i < left.size(); ++i)
-          ((mask >> i & 1u) != 0 ? part : other).push_back(left[i]);
-        if (part.size() != size) continue;
+          if ((mask >> i & 1u) != 0) part.push_back(left[i]);
+        if (part.size() != size || !any_serves_all(alone, mask)) continue;
         Answer answer = resolve_together(with_gpus(target, part), request, wheels, world);
         if (answer.usable.empty()) continue;
         found = std::move(answer);
-        rest = std::move(other);
+        taken = mask;
       }
     }
     if (!found) {  // a GPU that nothing serves, alone
-      Answer alone = resolve_together(with_gpus(target, {left.front()}), request, wheels, world);
-      alone.conflict = smallest_conflict(alone);
-      groups.push_back(std::move(alone));
-      left.erase(left.begin());
-      continue;
+      found = resolve_together(with_gpus(target, {left.front()}), request, wheels, world);
+      found->conflict = smallest_conflict(*found);
+      taken = 1;
     }
     groups.push_back(std::move(*found));
-    left = std::move(rest);
+    for (size_t i = left.size(); i-- > 0;) {
+      if ((taken >> i & 1u) == 0) continue;
+      left.erase(left.begin() + static_cast<std::ptrdiff_t>(i));
+      alone.erase(alone.begin() + static_cast<std::ptrdiff_t>(i));
+    }
   }
   const bool any = std::any_of(groups.begin(), groups.end(),
                                [](const Answer& group) { return !group.usable.empty(); });

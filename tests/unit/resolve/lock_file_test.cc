@@ -52,6 +52,23 @@ TEST(LockFile, RoutesAsTheTableWould) {
   }
 }
 
+TEST(LockFile, AnyEditedByteIsSeen) {
+  const std::string good = lock_text(sample());
+  ASSERT_FALSE(parse_lock(good, "cufit.lock")->edited);
+  for (const auto& [from, to] :
+       {std::pair("driver-min = \"5", "driver-min = \"4"), std::pair("\"90\", ", ""),
+        std::pair("because", "Because"), std::pair("[sum]", "# mine\n[sum]")}) {
+    std::string text = good;
+    ASSERT_NE(text.find(from), std::string::npos) << from;
+    text.replace(text.find(from), std::string(from).size(), to);
+    const auto read = parse_lock(text, "cufit.lock");
+    ASSERT_TRUE(read) << read.error().text();
+    EXPECT_TRUE(read->edited) << from;
+  }
+  // Before there was a sum.
+  EXPECT_FALSE(parse_lock(good.substr(0, good.find("\n[sum]\n")), "cufit.lock")->edited);
+}
+
 TEST(LockFile, WrongOnesNameFileAndLine) {
   const std::string good = lock_text(sample());
   const auto changed = [&](const std::string& from, const std::string& to) {
@@ -100,6 +117,14 @@ TEST(Policy, RulesAreObeyedAndNamed) {
   }
   EXPECT_TRUE(forbids_owner(*policy, "torch", "uv").empty());
   EXPECT_EQ(forbids_owner(*policy, "torch", "conda").size(), 1u);
+}
+
+TEST(Policy, SlipsInNamesOfGpusAreTold) {
+  const auto policy = parse_policy(
+      "[policy]\ngpus = ['A800', '8.0', 'RTX 4090', 'RTX 40900']\ngpus_denied = ['GTX', 'GXT 1080']\n",
+      "cufit.toml");
+  ASSERT_TRUE(policy) << policy.error().text();
+  EXPECT_EQ(unknown_gpus(*policy, world()), (std::vector<std::string>{"RTX 40900", "GXT 1080"}));
 }
 
 TEST(Policy, WrongOnesNameFileAndLine) {
