@@ -32,6 +32,7 @@ struct Opened {
   memory::VersionProfile version;
   std::string settings;
   memory::Settings recorded_settings;
+  bool settings_unread = false;
 };
 
 Result<Opened> open_recording(const std::string& path, uint64_t batch, const Arguments& arguments) {
@@ -51,6 +52,7 @@ Result<Opened> open_recording(const std::string& path, uint64_t batch, const Arg
   out.version = study->recording.version;
   out.settings = study->settings;
   out.recorded_settings = study->recording.settings;
+  out.settings_unread = study->program.settings_unread;
   return out;
 }
 
@@ -89,6 +91,7 @@ void add_warnings(const std::vector<Opened>& opened, std::vector<FitWarning>& to
   if (trace.several_streams) to.push_back({"recorded_streams", {}, ""});
   if (trace.private_pools) to.push_back({"recorded_pools", {}, ""});
   if (trace.ran_short) to.push_back({"recorded_short", {}, ""});
+  if (opened.back().settings_unread) to.push_back({"recorded_settings", {}, ""});
   if (trace.empties_cache) to.push_back({"recorded_empty_cache", {}, ""});
 }
 
