@@ -13,13 +13,14 @@ namespace cufit::checks {
 namespace {
 
 // Where the described facts come from, and why the machine's own ones are gone.
-struct WhyForgotten : Source {
-  std::string note;
+struct WhyForgotten {
+  SourceKind kind;
+  const char *detail, *note;
 };
-const WhyForgotten k_gpu_option{{SourceKind::assumed, "--gpu"}, "replaced by --gpu"};
-const WhyForgotten k_driver_option{{SourceKind::assumed, "--driver"}, "replaced by --driver"};
+constexpr WhyForgotten k_gpu_option{SourceKind::assumed, "--gpu", "replaced by --gpu"};
+constexpr WhyForgotten k_driver_option{SourceKind::assumed, "--driver", "replaced by --driver"};
 // --gpu describes a machine and nobody said which driver it has.
-const WhyForgotten k_no_driver{{SourceKind::assumed, "--driver"}, "not given"};
+constexpr WhyForgotten k_no_driver{SourceKind::assumed, "--driver", "not given"};
 
 template <class T>
 void forget(Fact<T>& fact, const WhyForgotten& option) {
