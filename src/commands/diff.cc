@@ -4,6 +4,8 @@
 #include <filesystem>
 
 #include "base/format.h"
+#include "base/sha256.h"
+#include "base/shell_word.h"
 #include "commands/settings.h"
 #include "formats/pylock.h"
 #include "host/probe.h"
@@ -13,6 +15,8 @@
 
 namespace cufit::commands {
 namespace {
+
+constexpr size_t k_most_pylock_bytes = size_t{64} << 20;
 
 constexpr Option k_options[] = {
     {"A", "", "", false, "", true},
@@ -93,7 +97,7 @@ Result<resolve::LockFile> read_lock(const host::Host& machine, const Operand& op
 }
 
 Result<formats::Pylock> read_pylock(const host::Host& machine, const std::string& path) {
-  CUFIT_TRY(text, machine.read_file(path, 64u << 20));
+  CUFIT_TRY(text, machine.read_file(path, k_most_pylock_bytes));
   return formats::parse_pylock(text, path);
 }
 
@@ -102,7 +106,14 @@ resolve::ClassPackages class_packages(const host::Host& machine, const resolve::
   resolve::ClassPackages out;
   const std::filesystem::path folder = std::filesystem::path(lock.path).parent_path();
   for (const resolve::LockClass& one : lock.classes) {
-    const Result<formats::Pylock> pylock = read_pylock(machine, (folder / one.file).string());
+    const std::string path = (folder / one.file).string();
+    const Result<std::string> bytes = machine.read_file(path, k_most_pylock_bytes);
+    if (bytes && sha256(*bytes) != one.sha256)
+      complain(format("`{}` is not what was locked (its SHA-256 differs from cufit.lock): `cufit "
+                      "lock --check -o {}` says more",
+                      path, shell_word(folder.string())));
+    const Result<formats::Pylock> pylock =
+        bytes ? formats::parse_pylock(*bytes, path) : Result<formats::Pylock>(bytes.error());
     out.push_back(pylock ? resolve::packages_of(*pylock) : std::vector<resolve::PackageVersion>());
   }
   return out;
@@ -120,8 +131,10 @@ int diff_locks(const host::Host& machine, const Operand& a, const Operand& b,
   if (!left) return give_up(left.error());
   const Result<resolve::LockFile> right = read_lock(machine, b);
   if (!right) return give_up(right.error());
-  const resolve::LockDifference difference = resolve::compare_locks(
-      *left, *right, class_packages(machine, *left), class_packages(machine, *right));
+  const resolve::ClassPackages of_left = class_packages(machine, *left),
+                               of_right = class_packages(machine, *right);
+  const resolve::LockDifference difference =
+      resolve::compare_locks(*left, *right, of_left, of_right);
   return print_lock_difference({*left, *right, difference, knowledge::Knowledge::builtin()},
                                arguments);
 }

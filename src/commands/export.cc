@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/nearest.h"
 #include "base/sha256.h"
+#include "base/shell_word.h"
 #include "commands/settings.h"
 #include "commands/targets.h"
 #include "commands/write_file.h"
@@ -189,6 +190,41 @@ Result<void> write_files(const std::vector<report::ExportFile>& files,
   return {};
 }
 
+// The lock and its pylock files are what was exported from: never what is written over.
+Result<void> spare_lock(const std::vector<std::string>& paths, const report::ExportView& view) {
+  std::error_code failed;
+  const fs::path folder = fs::path(view.lock.path).parent_path();
+  std::vector<fs::path> sources{view.lock.path};
+  for (const resolve::LockClass& one : view.lock.classes) sources.push_back(folder / one.file);
+  for (const std::string& path : paths)
+    for (const fs::path& source : sources)
+      if (fs::exists(path, failed) && fs::equivalent(path, source, failed))
+        return tl::unexpected(
+            fail(Code::usage, format("`{}` belongs to the lock that is exported; nothing was "
+                                     "written",
+                                     path)));
+  return {};
+}
+
+// What the build of an image copies lies in the lock's folder, perhaps not beside the file written.
+void tell_where_sources_are(const report::ExportView& view, const std::string& written) {
+  if (view.to != "dockerfile" && view.to != "apptainer") return;
+  const auto folder_of = [](const std::string& path) {
+    const fs::path folder = fs::path(path).parent_path();
+    return folder.empty() ? fs::path(".") : folder;
+  };
+  const fs::path from = folder_of(view.lock.path), to = folder_of(written);
+  std::error_code failed;
+  if (fs::equivalent(from, to, failed)) return;
+  std::string command = "cp";
+  if (view.classes.size() == view.lock.classes.size())
+    command += " " + shell_word(view.lock.path);
+  for (const report::ExportClass& one : view.classes)
+    command += " " + shell_word((from / one.lock.file).string());
+  complain(format("the image is built from files of the lock's folder: `{} {}`", command,
+                  shell_word(to.string())));
+}
+
 }  // namespace
 
 std::span<const Option> export_options() { return k_options; }
@@ -204,13 +240,18 @@ int run_export(const Arguments& arguments) {
   if (output.empty() && files->size() == 1) return print(files->front().text, k_ok);
   std::error_code ignored;
   const bool is_file = fs::exists(output, ignored) && !fs::is_directory(output, ignored);
-  if (output.empty() || (files->size() > 1 && is_file))
+  // `-o Dockerfile` for two files would be a folder of that name.
+  const bool is_name = files->size() > 1 && !fs::is_directory(output, ignored) &&
+                       fs::path(output).filename() == fs::path(files->front().path).filename();
+  if (output.empty() || is_name || (files->size() > 1 && is_file))
     return give_up(fail(Code::usage, format("`--to {}` makes {} files: name a folder, `-o DIR`, or "
                                             "take them as `--json`",
                                             view->to, files->size())));
   const std::vector<std::string> paths = places(output, *files);
+  if (Result<void> spared = spare_lock(paths, *view); !spared) return give_up(spared.error());
   if (Result<void> written = write_files(*files, paths, arguments.has("force")); !written)
     return give_up(written.error());
+  tell_where_sources_are(*view, paths.front());
   return print(json ? report::export_json(*view, *files) : join(paths, "\n") + "\n", k_ok);
 }
 

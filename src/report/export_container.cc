@@ -59,6 +59,8 @@ Scope image_scope(const ExportView& view) {
   scope.values["lock_file"] = all_classes(view) ? "cufit.lock" : k_image_lock;
   scope.values["glibc"] = least_glibc(view);
   scope.values["pylocks"] = join(pylocks, " ");
+  scope.values["kind"] = view.knowledge.message(
+      view.classes.size() > 1 ? "export.docker.several" : "export.docker.single", view.lang);
   // The base image's own Python serves one version; others are uv's.
   scope.values["downloads"] = one_python(view) ? "never" : "automatic";
   scope.values["require"] = required_cuda(view);
@@ -83,8 +85,9 @@ Json devcontainer_json(const ExportView& view, bool gpu, const std::string& up) 
   out["build"] = {{"dockerfile", up + "/Dockerfile"}, {"context", up}};
   Json arguments = Json::array();
   if (gpu) {
-    // hostRequirements only chooses among hosted machines; --gpus does the work locally.
-    out["hostRequirements"] = {{"gpu", "optional"}};
+    // hostRequirements only chooses among hosted machines; --gpus does the work locally, and without
+    // a GPU the container does not start: "optional" would be untrue.
+    out["hostRequirements"] = {{"gpu", true}};
     arguments = {"--gpus", view.gpus == 0 ? std::string("all") : std::to_string(view.gpus)};
   }
   for (const char* word : {"--shm-size=8g", "--ulimit", "memlock=-1"}) arguments.push_back(word);

@@ -2,6 +2,7 @@
 // Two lists of packages side by side: what came, what went, what changed its version.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace cufit::resolve {
 struct PackageVersion {
   std::string name;     // normalised (PEP 503)
   std::string version;  // several copies: "1.26.4, 2.1.0"; conda's build string in brackets
+  std::map<std::string, std::string> files;  // of a lock: name -> SHA-256
 };
 
 struct PackageChange {
@@ -27,9 +29,10 @@ std::vector<PackageVersion> packages_of(const host::PythonEnv& env);
 std::vector<PackageVersion> packages_of(const formats::Pylock& lock);
 
 // Sorted: torch and its companions, NVIDIA's, then the others, each by name. Both lists in any
-// order.
-std::vector<PackageChange> compare_packages(std::vector<PackageVersion> a,
-                                            std::vector<PackageVersion> b);
+// order. Of one version with other files behind the same names the change tells the first file's
+// sum: "2.8.0 sha256 0f1e2d3c4b5a".
+std::vector<PackageChange> compare_packages(const std::vector<PackageVersion>& a,
+                                            const std::vector<PackageVersion>& b);
 
 // NVIDIA's own ("nvidia-cudnn-cu12", "cuda-bindings"), and torch with what is built for one torch.
 bool is_nvidia_package(const std::string& name);
