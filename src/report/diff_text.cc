@@ -64,6 +64,7 @@ class DiffPainter : private Screen {
                       [](const resolve::FindingChange& change) { return !is_note(change); }));
     std::string key = diff_.worse == Worse::a   ? "a_worse"
                       : diff_.worse == Worse::b ? "b_worse"
+                      : diff_.unranked && diff_.differs ? "unranked"
                       : told > 0                ? "findings"
                       : diff_.differs           ? "facts"
                                                 : "same";

@@ -109,7 +109,11 @@ class Builder {
     forget_untold();
     out_.facts = compare_facts(fact_side(a_, out_.env_compared), fact_side(b_, out_.env_compared),
                                out_.packages);
-    const int worse = badness(b_.report.verdict) - badness(a_.report.verdict);
+    for (const MachineSide* side : {&a_, &b_})
+      out_.unranked = out_.unranked || (!is_complete(*side) &&
+                                        side->report.verdict == checks::LinkState::unknown);
+    const int worse =
+        out_.unranked ? 0 : badness(b_.report.verdict) - badness(a_.report.verdict);
     out_.worse = worse > 0   ? MachineDifference::Worse::b
                  : worse < 0 ? MachineDifference::Worse::a
                              : MachineDifference::Worse::neither;

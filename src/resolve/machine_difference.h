@@ -32,6 +32,8 @@ struct FindingChange {
 struct MachineDifference {
   // Which side is judged worse; neither where both are judged alike.
   enum class Worse { neither, a, b } worse = Worse::neither;
+  // Of a pasted text that does not say whether PyTorch runs nobody can tell: worse is neither then.
+  bool unranked = false;
   std::vector<FindingChange> findings;  // the likely culprit first: errors of the worse side
   // Both have them, one of them perhaps as what follows from another finding: no reason for a
   // difference.
