@@ -308,7 +308,8 @@ class DiffPainter : private Screen {
     if (!diff_.env_compared &&
         (!view_.a.machine.facts.envs.empty() || !view_.b.machine.facts.envs.empty()))
       lines.push_back(words("no_env"));
-    if (hidden > 0) lines.push_back(words("hidden", {{"count", std::to_string(hidden)}}));
+    if (hidden == 1) lines.push_back(words("hidden_one"));
+    if (hidden > 1) lines.push_back(words("hidden", {{"count", std::to_string(hidden)}}));
     if (!lines.empty()) out_ += "\n";
     for (const std::string& line : lines) flow(line, "", "", "2");
   }
