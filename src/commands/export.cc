@@ -143,6 +143,11 @@ Result<report::ExportView> read_view(const Arguments& arguments) {
   const host::RealHost machine;
   CUFIT_TRY(text, machine.read_file(path, k_most_lock));
   CUFIT_TRY(lock, resolve::parse_lock(text, path));
+  if (lock.edited)
+    return fail(Code::malformed,
+                format("`{}` is not as `cufit lock` wrote it (its own SHA-256 differs); `cufit lock "
+                       "-o {}` makes it again",
+                       path, shell_word(fs::absolute(path).parent_path().string())));
   CUFIT_TRY(classes, chosen_classes(lock, arguments));
   report::ExportView view{arguments.get("to"),
                           std::move(lock),
