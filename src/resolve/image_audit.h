@@ -84,10 +84,4 @@ std::vector<std::string> gpu_capabilities(const Wheel& wheel, const knowledge::K
 // Of its PTX, without the one for a single capability ("90a").
 std::vector<std::string> gpu_ptx(const Wheel& wheel);
 
-// Whether the container runtime starts a container of these variables on that machine, as
-// NVIDIA_REQUIRE_* ask ("cuda>=12.6 brand=tesla,driver>=535": a space is "or", a comma "and").
-// The variable that forbids it, "NAME=VALUE"; empty = it starts, or a fact is missing.
-std::string refused_by_require(const std::vector<std::pair<std::string, std::string>>& variables,
-                               const Target& target);
-
 }  // namespace cufit::resolve

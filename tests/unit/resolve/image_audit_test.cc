@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "resolve/image_require.h"
+
 namespace cufit::resolve {
 namespace {
 
