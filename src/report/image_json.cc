@@ -76,8 +76,8 @@ Json torch_json(const ImageView& view, const resolve::ImageTorch& torch) {
   out["glibc"] = or_null(wheel.glibc);
   out["device_code_known"] = torch.code_known;
   out["device_code"] = code_json(wheel.code);
-  out["capabilities"] = resolve::capabilities_of(wheel, formats::CodeKind::cubin);
-  out["ptx"] = resolve::capabilities_of(wheel, formats::CodeKind::ptx);
+  out["capabilities"] = resolve::gpu_capabilities(wheel, view.knowledge);
+  out["ptx"] = resolve::gpu_ptx(wheel);
   out["targets"] = Json::array();
   for (size_t i = 0; i < torch.verdicts.size(); ++i) {
     Json reasons = Json::array();
@@ -89,7 +89,7 @@ Json torch_json(const ImageView& view, const resolve::ImageTorch& torch) {
                               {"fit", to_string(torch.verdicts[i].fit)},
                               {"own_compat", bool(torch.by_own_compat[i])},
                               {"broken_by", torch.broken_by == resolve::ImageTorch::npos
-                                                ? Json()
+                                                ? or_null(torch.blocked_by[i].id)
                                                 : Json(view.audit.findings[torch.broken_by].id)},
                               {"reasons", std::move(reasons)}});
   }
@@ -149,6 +149,15 @@ std::string image_json(const ImageView& view) {
   out["torch"] = Json::array();
   for (const resolve::ImageTorch& torch : audit.torches)
     out["torch"].push_back(torch_json(view, torch));
+  out["targets"] = Json::array();
+  for (size_t i = 0; i < audit.targets.size(); ++i) {
+    Json served_by = Json::array();
+    for (const size_t one : audit.served_by(i))
+      served_by.push_back(view.facts.envs[audit.torches[one].env].path);
+    out["targets"].push_back({{"target", audit.targets[i].label},
+                              {"served", audit.serves(i)},
+                              {"served_by", std::move(served_by)}});
+  }
   out["libraries"] = Json::array();
   for (const resolve::ImageFile& file : audit.libraries)
     out["libraries"].push_back(file_json(file));
@@ -167,7 +176,10 @@ std::string image_json(const ImageView& view) {
     Json files = Json::array();
     for (const resolve::ImageFile& file : group.files) files.push_back(file_json(file));
     out["copies"].push_back(
-        {{"name", group.name}, {"extra_bytes", group.extra_bytes}, {"files", std::move(files)}});
+        {{"name", group.name},
+         {"extra_bytes", group.extra_bytes},
+         {"in_base", group.in_base},
+         {"files", std::move(files)}});
   }
   out["hidden_bytes"] = audit.hidden_bytes;
   out["hidden"] = Json::array();

@@ -92,9 +92,13 @@ class ImagePainter : private Screen {
 
   // "8.0 8.6 9.0, PTX 9.0" as the file says.
   std::string code_of(const resolve::Wheel& wheel) const {
-    const std::string cubins = join(resolve::capabilities_of(wheel, formats::CodeKind::cubin), " ");
-    const std::string ptx = join(resolve::capabilities_of(wheel, formats::CodeKind::ptx), " ");
-    return cubins + (ptx.empty() ? "" : say("comma") + "PTX " + ptx);
+    const std::string cubins = join(resolve::gpu_capabilities(wheel, knowledge_), " ");
+    const std::string ptx = join(resolve::gpu_ptx(wheel), " ");
+    if (!ptx.empty()) return cubins + (cubins.empty() ? "" : say("comma")) + "PTX " + ptx;
+    // Nothing but PTX for one capability: better as the file says it than not at all.
+    if (cubins.empty())
+      return "PTX " + join(resolve::capabilities_of(wheel, formats::CodeKind::ptx), " ");
+    return cubins;
   }
 
   void torches() {
@@ -148,39 +152,69 @@ class ImagePainter : private Screen {
       if (audit_.torches.empty())
         row(LinkState::broken,
             printable(audit_.targets[i].label) + say("colon") + words("no_torch"));
-      for (const resolve::ImageTorch& torch : audit_.torches) {
-        const resolve::Verdict& verdict = torch.verdicts[i];
-        std::string text = printable(audit_.targets[i].label);
-        if (audit_.torches.size() > 1) text += " (torch " + printable(torch.wheel.torch) + ")";
-        text += say("colon") + words("fit." + std::string(torch.by_own_compat[i] ? "own_compat"
+      if (audit_.torches.size() > 1) served(i);
+      for (const resolve::ImageTorch& torch : audit_.torches) target(i, torch);
+    }
+  }
+
+  // Of several environments one that serves the target is enough.
+  void served(size_t i) {
+    const std::vector<size_t> by = audit_.served_by(i);
+    std::vector<std::string> names;
+    LinkState state = by.empty() ? LinkState::broken : LinkState::limited;
+    for (const size_t one : by) {
+      names.push_back(printable(audit_.torches[one].label));
+      if (audit_.torches[one].verdicts[i].fit == resolve::Fit::works) state = LinkState::ok;
+    }
+    // One that is not certain does not let the rest say that nothing serves it.
+    const bool not_certain = std::any_of(
+        audit_.torches.begin(), audit_.torches.end(), [i](const resolve::ImageTorch& torch) {
+          return torch.broken_by == resolve::ImageTorch::npos &&
+                 torch.verdicts[i].fit == resolve::Fit::unknown;
+        });
+    if (by.empty() && not_certain) state = LinkState::unknown;
+    row(state, printable(audit_.targets[i].label) + say("colon") +
+                   (!by.empty()   ? words("served_by", {{"envs", join(names, say("list"))}})
+                    : not_certain ? words("fit.unknown")
+                                  : words("not_served")));
+  }
+
+  void target(size_t i, const resolve::ImageTorch& torch) {
+    const resolve::Verdict& verdict = torch.verdicts[i];
+    const std::string label =
+        printable(audit_.targets[i].label) +
+        (audit_.torches.size() > 1 ? " (" + printable(torch.label) + ")" : "") + say("colon");
+    const resolve::Reason& blocked = torch.blocked_by[i];
+    // Code that fits a GPU is of no use where torch does not even load.
+    if (torch.broken_by != resolve::ImageTorch::npos &&
+        (verdict.fit != resolve::Fit::no || !blocked.id.empty())) {
+      const std::string why =
+          finding_text(audit_.findings[torch.broken_by], "title", style_.lang, knowledge_);
+      row(LinkState::broken, label + words("broken", {{"why", printable(why)}}));
+      return;
+    }
+    if (!blocked.id.empty()) {
+      Args args;
+      for (const auto& [key, value] : blocked.args) args[key] = printable(value);
+      row(LinkState::broken, label + words("blocked." + blocked.id, args));
+      return;
+    }
+    std::string text = label + words("fit." + std::string(torch.by_own_compat[i] ? "own_compat"
                                                           : audit_.targets[i].gpus.empty() &&
                                                                   verdict.fit == resolve::Fit::works
                                                               ? "cpu"
                                                               : to_string(verdict.fit)));
-        // Code that fits a GPU is of no use where torch does not even load.
-        if (torch.broken_by != resolve::ImageTorch::npos && verdict.fit != resolve::Fit::no) {
-          const std::string why =
-              finding_text(audit_.findings[torch.broken_by], "title", style_.lang, knowledge_);
-          row(LinkState::broken,
-              printable(audit_.targets[i].label) +
-                  (audit_.torches.size() > 1 ? " (torch " + printable(torch.wheel.torch) + ")"
-                                             : "") +
-                  say("colon") + words("broken", {{"why", printable(why)}}));
-          continue;
-        }
-        std::vector<std::string> reasons;
-        for (const resolve::Reason& reason : verdict.reasons)
-          if (style_.verbose || reasons.empty() || verdict.fit == resolve::Fit::no)
-            reasons.push_back(printable(reason_text(reason, style_.lang, knowledge_)));
-        if (!reasons.empty()) text += say("semicolon") + join(reasons, say("semicolon"));
-        row(verdict.fit == resolve::Fit::works          ? LinkState::ok
-            : resolve::usable(verdict.fit)              ? LinkState::limited
-            : verdict.fit == resolve::Fit::no           ? LinkState::broken
-            : verdict.fit == resolve::Fit::needs_compat ? LinkState::limited
-                                                        : LinkState::unknown,
-            text);
-      }
-    }
+    std::vector<std::string> reasons;
+    for (const resolve::Reason& reason : verdict.reasons)
+      if (style_.verbose || reasons.empty() || verdict.fit == resolve::Fit::no)
+        reasons.push_back(printable(reason_text(reason, style_.lang, knowledge_)));
+    if (!reasons.empty()) text += say("semicolon") + join(reasons, say("semicolon"));
+    row(verdict.fit == resolve::Fit::works          ? LinkState::ok
+        : resolve::usable(verdict.fit)              ? LinkState::limited
+        : verdict.fit == resolve::Fit::no           ? LinkState::broken
+        : verdict.fit == resolve::Fit::needs_compat ? LinkState::limited
+                                                    : LinkState::unknown,
+        text);
   }
 
   void row(LinkState state, const std::string& text) {
@@ -246,9 +280,14 @@ class ImagePainter : private Screen {
     flow_at(words("defect." + defect.id + ".title", args), coloured(left, "1;" + code),
             columns(left), "  ", "1");
     flow(words("defect." + defect.id + ".why", args), "  ", "  ");
-    if (defect.id == "copies")
-      for (size_t i = 0; i < audit_.copies.size() && (style_.verbose || i < k_shown); ++i)
+    if (defect.id == "copies" || defect.id == "copies_inside") {
+      size_t shown = 0;
+      for (size_t i = 0; i < audit_.copies.size() && (style_.verbose || shown < k_shown); ++i) {
+        if (audit_.copies[i].in_base != (defect.id == "copies")) continue;
         copies(i);
+        ++shown;
+      }
+    }
     if (defect.id == "driver_copied" && style_.verbose)
       for (const resolve::ImageFile& one : audit_.driver) file(one);
     if (defect.id == "hidden") {

@@ -2,12 +2,15 @@
 #include "resolve/image_audit.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/format.h"
+#include "checks/code_match.h"
 #include "checks/doctor.h"
 #include "checks/fact_view.h"
 #include "checks/torch_env.h"
+#include "resolve/image_require.h"
 
 namespace cufit::resolve {
 namespace {
@@ -80,6 +83,29 @@ Loaded loaded_files(const host::Facts& facts, const host::ImageTree& tree) {
   return out;
 }
 
+// Names that hold no version but what the ABI was called when it was made: CUDA 11.7's runtime is
+// libcudart.so.11.0 as well.
+bool is_abi_name(const std::string& file) {
+  return ends_with(file, "/libcudart.so.11.0") || ends_with(file, "/libnvrtc.so.11.2");
+}
+
+// "11.7.99" of "nvidia-cuda-runtime-cu11 11.7.99": packages of NVIDIA's libraries have the
+// library's version, others that bring a copy along (torch 2.6.0) do not.
+std::string library_version(const std::string& package) {
+  const size_t space = package.rfind(' ');
+  if (space == std::string::npos) return {};
+  for (const char* start : {"nvidia-", "cuda-", "cudnn ", "nccl ", "libcu", "libnv"})
+    if (starts_with(package, start)) return package.substr(space + 1);
+  return {};
+}
+
+// "9.1.0" and "9.1.0.70": one is the other, told to fewer places.
+bool same_version(const std::string& a, const std::string& b) {
+  const std::string& longer = a.size() < b.size() ? b : a;
+  const std::string& shorter = a.size() < b.size() ? a : b;
+  return longer == shorter || starts_with(longer, shorter + ".");
+}
+
 void name_owner(const host::Facts& facts, const Loaded& loaded, ImageFile& file) {
   if (const auto found = loaded.find(file.path); found != loaded.end()) {
     file.package = found->second->package;
@@ -88,6 +114,10 @@ void name_owner(const host::Facts& facts, const Loaded& loaded, ImageFile& file)
     file.package = owner->name + " " + owner->version;
     if (file.version.empty()) file.version = owner->version;
   }
+  const std::string packaged = library_version(file.package);
+  const bool abi_only = std::count(file.version.begin(), file.version.end(), '.') < 2;
+  if (!packaged.empty() && abi_only) file.version = packaged;
+  if (packaged.empty() && is_abi_name(file.path)) file.version.clear();
 }
 
 // Stubs are for linking; cuda-compat's copy has a place of its own.
@@ -149,19 +179,61 @@ class Auditor {
                      [](const ImageFile& a, const ImageFile& b) { return a.name < b.name; });
   }
 
+  // Where a file lies: an environment's folders, or those of the system.
+  static constexpr size_t k_system = SIZE_MAX, k_elsewhere = SIZE_MAX - 1;
+  size_t place_of(const std::string& path) const {
+    size_t place = k_elsewhere, longest = 0;
+    const auto consider = [&](size_t env, std::string folder) {
+      if (folder.empty() || tree_.find(folder) == nullptr) return;
+      if (!starts_with(path, folder + "/") || folder.size() <= longest) return;
+      place = env;
+      longest = folder.size();
+    };
+    for (size_t i = 0; i < facts_.envs.size(); ++i) {
+      const host::PythonEnv& env = facts_.envs[i];
+      // A Python of the system has "/usr" for a folder, with all that is in it.
+      if (env.kind == "venv" || env.kind == "conda") consider(i, env.path);
+      for (const std::string& site : env.site_packages)
+        consider(i, starts_with(site, "/") ? site : env.path + "/" + site);
+    }
+    if (place != k_elsewhere) return place;
+    for (const char* folder : {"/usr/", "/lib/", "/lib64/", "/opt/"})
+      if (starts_with(path, folder)) return k_system;
+    return k_elsewhere;
+  }
+
+  static bool same_library(const ImageFile& a, const ImageFile& b) {
+    if (a.name != b.name) return false;
+    if (a.version.empty() || b.version.empty()) return a.size_bytes == b.size_bytes;
+    return same_version(a.version, b.version);
+  }
+
   void copies() {
-    for (size_t i = 0; i < out_.libraries.size();) {
-      size_t end = i + 1;
-      while (end < out_.libraries.size() && out_.libraries[end].name == out_.libraries[i].name)
-        ++end;
-      ImageCopies group{out_.libraries[i].name, {}, 0};
-      uint64_t largest = 0;
-      for (; i < end; ++i) {
-        group.extra_bytes += out_.libraries[i].size_bytes;
-        largest = std::max(largest, out_.libraries[i].size_bytes);
-        group.files.push_back(out_.libraries[i]);
+    std::vector<bool> done(out_.libraries.size());
+    for (size_t i = 0; i < out_.libraries.size(); ++i) {
+      if (done[i]) continue;
+      std::map<size_t, std::vector<const ImageFile*>> places;
+      for (size_t k = i; k < out_.libraries.size(); ++k) {
+        const ImageFile& file = out_.libraries[k];
+        if (done[k] || !same_library(out_.libraries[i], file)) continue;
+        done[k] = true;
+        const size_t place = place_of(file.path);
+        if (place != k_elsewhere) places[place].push_back(&file);
       }
-      group.extra_bytes -= largest;
+      ImageCopies group{out_.libraries[i].name, {}, 0, places.count(k_system) > 0};
+      if (group.in_base && places.size() == 1) continue;  // nothing of an environment
+      for (const auto& [place, files] : places) {
+        // An environment keeps its own file; the system's is one more beside an environment's.
+        const bool none_stays = place == k_system;
+        if (files.size() < 2 && !group.in_base) continue;
+        uint64_t largest = 0;
+        for (const ImageFile* file : files) {
+          group.files.push_back(*file);
+          group.extra_bytes += file->size_bytes;
+          largest = std::max(largest, file->size_bytes);
+        }
+        if (!none_stays) group.extra_bytes -= largest;
+      }
       if (group.files.size() > 1) out_.copies.push_back(std::move(group));
     }
     std::stable_sort(
@@ -200,9 +272,81 @@ class Auditor {
         torch.by_own_compat.push_back(verdict.fit == Fit::needs_compat &&
                                       has_compat(torch.wheel, target));
         torch.verdicts.push_back(std::move(verdict));
+        block(env, target, torch);
       }
       out_.torches.push_back(std::move(torch));
     }
+    label_torches();
+  }
+
+  // By version where that tells them apart, else by the last part of the folder, else by all of it.
+  void label_torches() {
+    const auto all_differ = [&](auto text) {
+      std::set<std::string> seen;
+      for (const ImageTorch& torch : out_.torches) seen.insert(text(torch));
+      return seen.size() == out_.torches.size();
+    };
+    const auto version = [](const ImageTorch& torch) { return "torch " + torch.wheel.torch; };
+    const auto folder = [&](const ImageTorch& torch) { return facts_.envs[torch.env].path; };
+    const auto last_part = [&](const ImageTorch& torch) {
+      const std::string path = folder(torch);
+      return path.substr(path.rfind('/') + 1);
+    };
+    const bool by_version = all_differ(version), by_last_part = all_differ(last_part);
+    for (ImageTorch& torch : out_.torches)
+      torch.label = by_version     ? version(torch)
+                    : by_last_part ? last_part(torch)
+                                   : folder(torch);
+  }
+
+  // What stands in the way on the target though torch's own files would do.
+  void block(const host::PythonEnv& env, const Target& target, ImageTorch& torch) const {
+    Reason why;
+    if (std::string link = dangling_python(env); !link.empty()) {
+      why = {"no_python", {{"link", link}}};
+    } else if (!target.gpus.empty() || !target.unknown_gpus.empty()) {
+      const std::string refused = refused_by_require(image_.config.variables, target);
+      if (!refused.empty())
+        why = {"require_cuda",
+               {{"variable", refused.size() > 90 ? refused.substr(0, refused.rfind(' ', 80)) + " ..."
+                                                 : refused}}};
+      else if (leaves_out_compute())
+        why = {"capabilities", {{"value", variable("NVIDIA_DRIVER_CAPABILITIES")}}};
+    }
+    Verdict& verdict = torch.verdicts.back();
+    if (why.id.empty() || (verdict.fit == Fit::no && why.id != "no_python")) {
+      torch.blocked_by.emplace_back();
+      return;
+    }
+    verdict.fit = Fit::no;
+    verdict.reasons.insert(verdict.reasons.begin(), {"image_" + why.id, why.args});
+    torch.by_own_compat.back() = false;
+    torch.blocked_by.push_back(std::move(why));
+  }
+
+  // A build in stages that copies an environment without its Python: "bin/python -> /usr/bin/..."
+  std::string dangling_python(const host::PythonEnv& env) const {
+    if (env.interpreter || env.kind == "folder") return {};
+    for (const char* name : {"/bin/python", "/bin/python3"}) {
+      std::string link = env.path + name, end = link;
+      const host::ImageTree::Node* node = tree_.find(link, false);
+      if (node != nullptr && node->type == formats::TarType::symlink &&
+          tree_.find(end) == nullptr)
+        return link + " -> " + last_link(link, *node);
+    }
+    return {};
+  }
+
+  // Where a chain of links ends: bin/python -> python3 -> /usr/bin/python3.
+  std::string last_link(std::string link, const host::ImageTree::Node& first) const {
+    std::string to = first.file.link;
+    for (int i = 0; i < 8 && !starts_with(to, "/"); ++i) {
+      link = link.substr(0, link.rfind('/') + 1) + to;
+      const host::ImageTree::Node* node = tree_.find(link, false);
+      if (node == nullptr || node->type != formats::TarType::symlink) break;
+      to = node->file.link;
+    }
+    return to;
   }
 
   // A cuda-compat in the image that knows torch's CUDA and may be put on the target's driver.
@@ -236,18 +380,34 @@ class Auditor {
 
   void defects() {
     driver_defect();
+    for (const ImageTorch& torch : out_.torches)
+      if (const std::string link = dangling_python(facts_.envs[torch.env]); !link.empty())
+        defect("no_python", Severity::error,
+               {{"path", facts_.envs[torch.env].path},
+                {"link", link},
+                {"python", link.substr(link.find(" -> ") + 4)}});
     if (!out_.driver.empty() && out_.torches.empty()) return;
     if (out_.torches.size() > 1)
       defect("two_torch", Severity::note, {{"count", std::to_string(out_.torches.size())}});
     require_cuda();
     capabilities();
-    uint64_t extra = 0;
-    for (const ImageCopies& group : out_.copies) extra += group.extra_bytes;
-    if (extra >= k_copies_worth)
-      defect("copies", Severity::note,
-             {{"count", std::to_string(out_.copies.size())}, {"bytes", format_bytes(extra)}});
+    copies_defect("copies", true);
+    copies_defect("copies_inside", false);
     if (out_.hidden_bytes >= k_hidden_worth)
       defect("hidden", Severity::note, {{"bytes", format_bytes(out_.hidden_bytes)}});
+  }
+
+  void copies_defect(const char* id, bool in_base) {
+    uint64_t extra = 0;
+    size_t count = 0;
+    for (const ImageCopies& group : out_.copies) {
+      if (group.in_base != in_base) continue;
+      extra += group.extra_bytes;
+      ++count;
+    }
+    if (extra >= k_copies_worth)
+      defect(id, Severity::note,
+             {{"count", std::to_string(count)}, {"bytes", format_bytes(extra)}});
   }
 
   void defect(std::string id, Severity severity, std::map<std::string, std::string> args) {
@@ -296,12 +456,17 @@ class Auditor {
     }
   }
 
-  void capabilities() {
+  bool leaves_out_compute() const {
     const std::string said = variable("NVIDIA_DRIVER_CAPABILITIES");
-    if (said.empty() || out_.torches.empty()) return;
+    if (said.empty()) return false;
     for (const std::string_view one : split(said, ','))
-      if (trim(one) == "all" || trim(one) == "compute") return;
-    defect("capabilities", Severity::error, {{"value", said}});
+      if (trim(one) == "all" || trim(one) == "compute") return false;
+    return true;
+  }
+
+  void capabilities() {
+    if (leaves_out_compute() && !out_.torches.empty())
+      defect("capabilities", Severity::error, {{"value", variable("NVIDIA_DRIVER_CAPABILITIES")}});
   }
 
   const host::OpenedImage& image_;
@@ -337,13 +502,39 @@ Wheel installed_wheel(const host::Facts& facts, const host::PythonEnv& env,
   return wheel;
 }
 
-bool ImageAudit::serves(size_t target) const {
-  for (const ImageTorch& torch : torches)
-    if (torch.broken_by == ImageTorch::npos &&
-        (usable(torch.verdicts[target].fit) || torch.by_own_compat[target]))
-      return true;
-  return false;
+std::vector<std::string> gpu_capabilities(const Wheel& wheel,
+                                          const knowledge::Knowledge& knowledge) {
+  std::vector<std::string> out;
+  for (const std::string& text : capabilities_of(wheel, formats::CodeKind::cubin)) {
+    const std::string plain = text.substr(0, text.find_first_not_of("0123456789."));
+    if (std::find(out.begin(), out.end(), plain) != out.end()) continue;
+    const std::optional<ComputeCapability> gpu = parse_compute_capability(plain);
+    if (plain != text && (!gpu || checks::match_code(wheel.code, *gpu, std::nullopt, knowledge)
+                                          .match != checks::Match::cubin))
+      continue;
+    out.push_back(plain);
+  }
+  return out;
 }
+
+std::vector<std::string> gpu_ptx(const Wheel& wheel) {
+  std::vector<std::string> out = capabilities_of(wheel, formats::CodeKind::ptx);
+  std::erase_if(out, [](const std::string& one) {
+    return one.find_first_not_of("0123456789.") != std::string::npos;
+  });
+  return out;
+}
+
+std::vector<size_t> ImageAudit::served_by(size_t target) const {
+  std::vector<size_t> out;
+  for (size_t i = 0; i < torches.size(); ++i)
+    if (torches[i].broken_by == ImageTorch::npos &&
+        (usable(torches[i].verdicts[target].fit) || torches[i].by_own_compat[target]))
+      out.push_back(i);
+  return out;
+}
+
+bool ImageAudit::serves(size_t target) const { return !served_by(target).empty(); }
 
 bool ImageAudit::has_defects() const {
   for (const ImageDefect& defect : defects)

@@ -22,15 +22,18 @@ struct ImageFile {
   size_t layer = 0;
 };
 
-// Several files that the loader knows by one name.
+// One library of one version more than once: within one environment, or in an environment and in
+// the system's folders. What two environments hold is no copy: each loads its own.
 struct ImageCopies {
   std::string name;
   std::vector<ImageFile> files;
-  uint64_t extra_bytes = 0;  // all but the largest
+  uint64_t extra_bytes = 0;  // what goes when each environment keeps one file
+  bool in_base = false;      // one of them lies in a folder of the system
 };
 
 struct ImageTorch {
-  size_t env = 0;  // of facts.envs
+  size_t env = 0;     // of facts.envs
+  std::string label;  // among the image's other torch: "torch 2.14.1", or "cu126" of its folder
   Wheel wheel;     // as its files say
   bool code_known = false;
   std::vector<Verdict> verdicts;  // one for each target
@@ -39,6 +42,9 @@ struct ImageTorch {
   // Of ImageAudit::findings, the first that says that this environment cannot work; npos = none.
   static constexpr size_t npos = SIZE_MAX;
   size_t broken_by = npos;
+  // One for each target: what of the image itself, not of torch, stands in the way there, as an id
+  // of messages "report.image.blocked" with its arguments; empty id = nothing. The verdict is `no`.
+  std::vector<Reason> blocked_by;
 };
 
 // Text: messages "report.image.defect.<id>" and "...<id>_next", filled with args.
@@ -61,6 +67,7 @@ struct ImageAudit {
   std::vector<Target> targets;
   bool has_defects() const;  // a warning or an error, or a target that no torch serves
   bool serves(size_t target) const;
+  std::vector<size_t> served_by(size_t target) const;  // of torches
 };
 
 ImageAudit audit_image(const host::OpenedImage& image, const host::ImageTree& tree,
@@ -70,5 +77,11 @@ ImageAudit audit_image(const host::OpenedImage& image, const host::ImageTree& tr
 // A wheel as the installed files of an environment tell it.
 Wheel installed_wheel(const host::Facts& facts, const host::PythonEnv& env,
                       const knowledge::Knowledge& knowledge);
+
+// "8.0", "9.0" of the GPUs that its machine code is for. Code that only one capability takes
+// ("90a") is no GPU of its own, and counts only where it serves that GPU.
+std::vector<std::string> gpu_capabilities(const Wheel& wheel, const knowledge::Knowledge& knowledge);
+// Of its PTX, without the one for a single capability ("90a").
+std::vector<std::string> gpu_ptx(const Wheel& wheel);
 
 }  // namespace cufit::resolve
