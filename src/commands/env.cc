@@ -119,7 +119,9 @@ report::EnvRow env_row(const host::EnvironmentPaths& paths, const resolve::LockC
     row.state = "foreign";
     return row;
   }
-  row.state = record->pylock_sha256 == one.sha256 ? "current" : "outdated";
+  // Without its interpreter it is made again: `run` refuses it, too.
+  const bool whole = host::RealHost().exists(paths.folder + "/bin/python");
+  row.state = whole && record->pylock_sha256 == one.sha256 ? "current" : "outdated";
   row.python = record->python;
   row.torch = record->torch;
   row.installer = record->installer;

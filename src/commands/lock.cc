@@ -259,6 +259,11 @@ int made_lock(const Arguments& arguments) {
   if (!targets) return give_up(targets.error());
   const Knowledge& knowledge = Knowledge::builtin();
   resolve::Plan plan = plan_for(*job, *targets, {});
+  if (plan.over_limit > 0)
+    return give_up(fail(Code::usage,
+                        format("{} machines, groups of mixed ones counted: one lock is made for {} "
+                               "at most; name one machine of each kind",
+                               plan.over_limit, resolve::k_most_targets)));
   const bool json = arguments.has("json");
   const report::Style style = style_for(arguments);
   if (!plan.failed.empty() || plan.classes.empty()) {

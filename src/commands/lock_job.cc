@@ -43,7 +43,8 @@ std::vector<std::string> recorded(const resolve::LockFile& lock, const std::stri
 
 std::string seen_from(const std::string& file, const std::string& folder) {
   std::error_code error;
-  const fs::path out = fs::relative(file, folder, error);
+  // Of a folder that is yet to be made, relative() would know no place.
+  const fs::path out = fs::relative(fs::absolute(file), fs::absolute(folder), error);
   return error || out.empty() ? file : out.string();
 }
 

@@ -68,7 +68,8 @@ Result<resolve::Policy> read_policy(const Arguments& arguments, const std::strin
   CUFIT_TRY(text, host::RealHost().read_file(path, size_t{1} << 20));
   CUFIT_TRY(policy, resolve::parse_policy(text, path));
   for (const std::string& entry : resolve::unknown_gpus(policy, Knowledge::builtin()))
-    complain(format("`{}`: the policy's `{}` names no GPU that cufit knows: no GPU is meant by it",
+    complain(format("`{}`: the policy's `{}` is no GPU of cufit's table: only a GPU whose name holds "
+                    "these very words is meant by it",
                     path, entry));
   return policy;
 }

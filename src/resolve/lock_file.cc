@@ -167,6 +167,10 @@ std::string code_text(const Wheel& wheel) {
   return out;
 }
 
+std::string sum_table(const std::string& sum) {
+  return std::string(k_sum_table) + "sha256 = " + formats::toml_quoted(sum) + "\n";
+}
+
 // Whether the text above the table of the sum is another than the one that was written.
 Result<bool> is_edited(const formats::TomlDocument& document, std::string_view text) {
   const formats::TomlValue* table = document.find("sum");
@@ -175,8 +179,14 @@ Result<bool> is_edited(const formats::TomlDocument& document, std::string_view t
   Keys keys(document, *table);
   const std::string wanted = keys.text("sha256", true);
   if (keys.error()) return *keys.error();
-  const size_t at = text.rfind(k_sum_table);
-  return at == std::string_view::npos || sha256(text.substr(0, at)) != wanted;
+  // Version control may have given the lines other ends: that is no edit.
+  std::string plain(text);
+  plain.erase(std::remove(plain.begin(), plain.end(), '\r'), plain.end());
+  if (starts_with(plain, "\xEF\xBB\xBF")) plain.erase(0, 3);
+  const size_t at = plain.rfind(k_sum_table);
+  if (at == std::string::npos) return true;
+  // Nothing follows the sum, for which it would not speak.
+  return sha256(plain.substr(0, at)) != wanted || plain.substr(at) != sum_table(wanted);
 }
 
 }  // namespace
@@ -241,7 +251,7 @@ std::string lock_text(const LockFile& lock) {
     out += "serves = " + list_of(one.serves) + "\n";
     put(out, "why", one.why);
   }
-  return out + std::string(k_sum_table) + "sha256 = " + formats::toml_quoted(sha256(out)) + "\n";
+  return out + sum_table(sha256(out));
 }
 
 Routing route(const LockFile& lock, const Target& target, const knowledge::Knowledge& knowledge) {

@@ -12,8 +12,6 @@ namespace {
 
 using knowledge::Knowledge;
 
-constexpr size_t k_most_targets = 64;
-
 // A wheel, the targets that it serves, and how far it is from the best for each of them.
 struct Candidate {
   const Choice* choice = nullptr;
@@ -161,7 +159,8 @@ Plan plan_classes(const std::vector<Target>& targets, const Request& request,
     }
     if (answer.groups.empty()) plan.failed.push_back(std::move(answer));
   }
-  if (answers.size() > k_most_targets) answers.resize(k_most_targets);
+  plan.over_limit = answers.size() > k_most_targets ? answers.size() : 0;
+  if (plan.over_limit > 0) return plan;
   for (const Answer& answer : answers) plan.targets.push_back(answer.target);
   if (answers.empty()) return plan;
   const std::vector<Candidate> candidates = best_of_each_set(candidates_of(answers));

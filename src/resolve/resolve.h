@@ -80,7 +80,9 @@ struct Plan {
   std::vector<Target> targets;  // as asked for, mixed ones split into their groups
   std::vector<Class> classes;   // best first
   std::vector<Answer> failed;   // targets that nothing serves
+  size_t over_limit = 0;        // more targets than are planned for together: how many; no classes then
 };
+constexpr size_t k_most_targets = 64;  // groups of mixed machines counted
 // The fewest classes that serve all targets; of equal numbers the one with the newest torch.
 Plan plan_classes(const std::vector<Target>& targets, const Request& request,
                   const knowledge::Knowledge& knowledge);

@@ -65,6 +65,13 @@ TEST(LockFile, AnyEditedByteIsSeen) {
     ASSERT_TRUE(read) << read.error().text();
     EXPECT_TRUE(read->edited) << from;
   }
+  // What stands below the sum is not covered by it.
+  EXPECT_TRUE(parse_lock(good + "[other]\nkey = 1\n", "cufit.lock")->edited);
+  std::string windows = "\xEF\xBB\xBF";
+  for (char c : good) windows += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  const auto checked_out = parse_lock(windows, "cufit.lock");
+  ASSERT_TRUE(checked_out) << checked_out.error().text();
+  EXPECT_FALSE(checked_out->edited);
   // Before there was a sum.
   EXPECT_FALSE(parse_lock(good.substr(0, good.find("\n[sum]\n")), "cufit.lock")->edited);
 }
