@@ -12,13 +12,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto source = std::make_shared<MemorySource>(
       "fuzz", std::string(reinterpret_cast<const char*>(data), size));
   host::LayerLimits limits;
-  limits.library_bytes = 1u << 20;
   limits.text_bytes = 1u << 16;
-  limits.kept_bytes = 4u << 20;
+  limits.held_bytes = 4u << 20;
   limits.expanded_bytes = 8u << 20;
   std::vector<std::string> problems;
   for (const bool again : {true, false}) {
-    Result<host::ImageLayer> layer = host::read_layer(source, again, {}, problems, limits);
+    uint64_t held = 0;
+    Result<host::ImageLayer> layer =
+        host::read_layer(source, again, {}, problems, held, limits);
     if (!layer) continue;
     const host::ImageTree tree({*layer, *layer});
     const host::ImageHost host(tree, {}, "x86_64");

@@ -62,6 +62,11 @@ struct CompressedInput::State {
                                         to_string(compression), position(), what));
   }
 
+  Error not_read(std::string_view kind) const {
+    return fail(Code::unsupported,
+                format("{}: compressed by {}, which cufit does not read", source->name(), kind));
+  }
+
   Result<bool> fill() {  // false at the end of the file
     Result<size_t> got = source->read(offset, piece);
     if (!got) return got.error();
@@ -80,7 +85,15 @@ struct CompressedInput::State {
       compression = Compression::gzip;
       gzip_ready = inflateInit2(&gzip, 15 + 16) == Z_OK;  // window of 32 KiB, gzip header
       if (!gzip_ready) return fail(Code::io, "zlib did not start");
-    } else if (byte(0) == 0x28 && byte(1) == 0xb5 && byte(2) == 0x2f && byte(3) == 0xfd) {
+    } else if (byte(0) == 'B' && byte(1) == 'Z' && byte(2) == 'h' && byte(3) >= '1' &&
+               byte(3) <= '9' && byte(4) == 0x31 && byte(5) == 0x41) {
+      return not_read("bzip2");
+    } else if (byte(0) == 0xfd && byte(1) == '7' && byte(2) == 'z' && byte(3) == 'X' &&
+               byte(4) == 'Z' && byte(5) == 0) {
+      return not_read("xz");
+    } else if ((byte(0) == 0x28 && byte(1) == 0xb5 && byte(2) == 0x2f && byte(3) == 0xfd) ||
+               ((byte(0) & 0x1f0u) == 0x50 && byte(1) == 0x2a && byte(2) == 0x4d &&
+                byte(3) == 0x18)) {  // a skippable frame may come first; the library passes over it
       compression = Compression::zstd;
       zstd = ZSTD_createDStream();
       if (!zstd) return fail(Code::io, "zstd did not start");

@@ -41,6 +41,7 @@ class ImageArchive {
   };
   using Layers = std::map<std::string, ImageLayer>;
 
+  Result<bool> verify(const std::string& name, const ImageLayer& layer) const;
   Error missing(const std::string& name) const;
   Result<const Member*> find(std::string name) const;
   Result<uint64_t> size_of(const std::string& name) const;
@@ -57,6 +58,7 @@ class ImageArchive {
   bool folder_ = false, compressed_ = false;
   std::shared_ptr<const ByteSource> archive_;
   std::map<std::string, Member> members_;
+  uint64_t held_ = 0;  // bytes of compressed layers in memory
 };
 
 }  // namespace cufit::host

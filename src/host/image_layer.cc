@@ -2,6 +2,7 @@
 #include "host/image_layer.h"
 
 #include <algorithm>
+#include <new>
 #include <set>
 
 #include "base/format.h"
@@ -60,12 +61,13 @@ bool is_wanted_text(const std::string& path) {
 class LayerReader {
  public:
   LayerReader(std::shared_ptr<const ByteSource> source, bool again, const LayerProgress& progress,
-              std::vector<std::string>& problems, const LayerLimits& limits)
+              std::vector<std::string>& problems, uint64_t& held, const LayerLimits& limits)
       : source_(std::move(source)),
         again_(again),
         progress_(progress),
         problems_(problems),
-        limits_(limits) {}
+        limits_(limits),
+        kept_(held) {}
 
   Result<ImageLayer> read() {
     layer_.name = source_->name();
@@ -87,11 +89,28 @@ class LayerReader {
       (void)added;
       if (progress_) progress_(plain_ ? tar.position() : counted->done());
     }
+    if (tar.position() == 0)  // an empty layer is two blocks of zeros
+      return fail(Code::malformed, format("{}: holds no bytes: no layer", layer_.name));
     layer_.expanded_bytes = tar.position();
+    if (!plain_) {
+      CUFIT_TRY(drained, drain(input));
+      (void)drained;
+      if (progress_) progress_(counted->done());
+      layer_.sha256 = counted->sha256();
+    }
     return std::move(layer_);
   }
 
  private:
+  // Checksums stand behind the end of the tar archive.
+  static Result<bool> drain(formats::CompressedInput& input) {
+    std::vector<std::byte> piece(64u << 10);
+    while (true) {
+      CUFIT_TRY(got, input.read(piece));
+      if (got == 0) return true;
+    }
+  }
+
   Result<bool> add(const TarEntry& entry, formats::TarReader& tar) {
     LayerFile file;
     file.path = image_path(entry.path);
@@ -124,13 +143,18 @@ class LayerReader {
     const bool library = formats::is_shared_object_name(file.path);
     const bool text = !library && is_wanted_text(file.path);
     if (!library && !text) return Content();
-    if (entry.size_bytes > (library ? limits_.library_bytes : limits_.text_bytes) ||
-        kept_ > limits_.kept_bytes) {
-      complain(format("{}: `{}` ({}) is over what is kept of a compressed layer", layer_.name,
-                      file.path, format_bytes(entry.size_bytes)));
+    if ((text && entry.size_bytes > limits_.text_bytes) || !fits(entry.size_bytes)) {
+      not_read(file);
       return Content();
     }
-    CUFIT_TRY(bytes, whole(entry.size_bytes, tar));
+    std::string bytes;
+    try {
+      CUFIT_TRY(all, whole(entry.size_bytes, tar));
+      bytes = std::move(all);
+    } catch (const std::bad_alloc&) {  // under `ulimit -v`; the tar reader skips what is left
+      not_read(file);
+      return Content();
+    }
     const bool small = bytes.size() <= k_whole_library;
     // Names of libraries whose texts are searched as a whole (host/system_libraries.cc).
     const bool searched = starts_with(file_name(file.path), "libc.so.6") ||
@@ -140,11 +164,21 @@ class LayerReader {
       kept_ += bytes.size();
       return Content(std::make_shared<MemorySource>(file.path, std::move(bytes)));
     }
-    return pages_of(file.path, std::move(bytes));
+    return pages_of(file, std::move(bytes));
+  }
+
+  bool fits(uint64_t size) const {
+    return kept_ <= limits_.held_bytes && size <= limits_.held_bytes - kept_;
+  }
+
+  void not_read(const LayerFile& file) {
+    complain(format("{}: `{}` ({}) is not read: it is over what is kept of compressed layers",
+                    layer_.name, formats::printable(file.path, 200),
+                    format_bytes(file.size_bytes)));
   }
 
   // Grows with what really comes, whatever the header says.
-  static Result<std::string> whole(uint64_t size, formats::TarReader& tar) {
+  Result<std::string> whole(uint64_t size, formats::TarReader& tar) const {
     std::string out;
     while (out.size() < size) {
       const size_t had = out.size();
@@ -157,7 +191,9 @@ class LayerReader {
       while (done < step) {
         CUFIT_TRY(
             got, tar.read(std::as_writable_bytes(std::span(out.data() + had + done, step - done))));
-        if (got == 0) return fail(Code::malformed, "the archive ends before its contents do");
+        if (got == 0)
+          return fail(Code::malformed,
+                      format("{}: the archive ends before its contents do", layer_.name));
         done += got;
       }
     }
@@ -165,7 +201,9 @@ class LayerReader {
   }
 
   // Reads the library as the probes will and keeps what they read.
-  Result<Content> pages_of(const std::string& path, std::string bytes) {
+  Result<Content> pages_of(const LayerFile& file, std::string bytes) {
+    const std::string& path = file.path;
+    const uint64_t size = bytes.size();
     auto noted = std::make_shared<NotedSource>(path, std::move(bytes));
     noted->note(0, k_page);
     if (!formats::is_elf(*noted)) return Content(noted->kept(kept_));
@@ -177,6 +215,10 @@ class LayerReader {
     std::vector<formats::Damage> damage;
     const Result<formats::ElfImage> image = formats::ElfImage::open(*noted, damage);
     if (image && !of_nvidia) note_symbols(*image, *noted);
+    if (!fits(size + noted->noted_bytes())) {  // both are in memory while the pages are copied
+      not_read(file);
+      return Content();
+    }
     return Content(noted->kept(kept_));
   }
 
@@ -208,7 +250,7 @@ class LayerReader {
   const LayerProgress& progress_;
   std::vector<std::string>& problems_;
   const LayerLimits& limits_;
-  uint64_t kept_ = 0;
+  uint64_t& kept_;
   ImageLayer layer_;
 };
 
@@ -216,8 +258,8 @@ class LayerReader {
 
 Result<ImageLayer> read_layer(std::shared_ptr<const ByteSource> source, bool again,
                               const LayerProgress& progress, std::vector<std::string>& problems,
-                              const LayerLimits& limits) {
-  return LayerReader(std::move(source), again, progress, problems, limits).read();
+                              uint64_t& held, const LayerLimits& limits) {
+  return LayerReader(std::move(source), again, progress, problems, held, limits).read();
 }
 
 }  // namespace cufit::host

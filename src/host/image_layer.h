@@ -5,7 +5,12 @@
 // Of a plain layer every file can be read later, where it lies. Of a compressed one that would mean
 // to expand it again, so what cufit's readers look at is kept while it passes: small texts whole,
 // and of a shared object the pages that its headers, tables and fatbin entry headers lie in. One
-// shared object at a time is in memory as a whole: the largest (cuBLASLt: 0.7 GB) bounds the need.
+// shared object at a time is in memory as a whole (cuBLASLt: 0.7 GB, libtorch_cuda: up to 1.6 GB).
+// What is held of all compressed layers of an image, that one with it, stays below 2 GiB; a file
+// that does not fit is listed and not read, and a problem names it and its layer.
+//
+// A compressed layer is read to the end of its stream, past the end of the tar archive in it: only
+// there its checksums are verified. Its bytes are hashed on the way.
 #pragma once
 
 #include <functional>
@@ -16,18 +21,17 @@
 namespace cufit::host {
 
 struct LayerLimits {
-  uint64_t library_bytes = 4ull << 30;  // a larger shared object is listed and not read
   uint64_t text_bytes = 32u << 20;
-  uint64_t kept_bytes = 2ull << 30;  // of one layer
+  uint64_t held_bytes = 2ull << 30;  // of all layers read with one `held`
   uint64_t expanded_bytes = 1ull << 40;
 };
 
 using LayerProgress = std::function<void(uint64_t done_bytes)>;  // of the layer as stored
 
 // `again`: the source can be read at any place, also later. Problems are about single files; an
-// Error is about the layer and names its byte.
+// Error is about the layer and names its byte. `held`: bytes that the layers so far hold in memory.
 Result<ImageLayer> read_layer(std::shared_ptr<const ByteSource> source, bool again,
                               const LayerProgress& progress, std::vector<std::string>& problems,
-                              const LayerLimits& limits = {});
+                              uint64_t& held, const LayerLimits& limits = {});
 
 }  // namespace cufit::host

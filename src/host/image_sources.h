@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/format.h"
+#include "base/sha256.h"
 
 namespace cufit::host {
 
@@ -92,6 +93,9 @@ class NotedSource final : public ByteSource {
     for (uint64_t page = offset / k_page; page <= last / k_page; ++page)
       read_[static_cast<size_t>(page)] = true;
   }
+  uint64_t noted_bytes() const {
+    return static_cast<uint64_t>(std::count(read_.begin(), read_.end(), true)) * k_page;
+  }
   std::shared_ptr<const PageSource> kept(uint64_t& bytes) const {
     auto out = std::make_shared<PageSource>(name_, bytes_.size());
     for (size_t page = 0; page < read_.size(); ++page) {
@@ -129,7 +133,8 @@ class SourceStream final : public ByteStream {
   uint64_t at_ = 0;
 };
 
-// The furthest byte that was read: how much of a compressed layer is behind.
+// The furthest byte that was read: how much of a compressed layer is behind. Bytes that come one
+// after the other are hashed.
 class CountedSource final : public ByteSource {
  public:
   explicit CountedSource(std::shared_ptr<const ByteSource> from) : from_(std::move(from)) {}
@@ -137,14 +142,22 @@ class CountedSource final : public ByteSource {
   const std::string& name() const override { return from_->name(); }
   Result<size_t> read(uint64_t offset, std::span<std::byte> out) const override {
     Result<size_t> got = from_->read(offset, out);
-    if (got) done_ = std::max<uint64_t>(done_, offset + *got);
+    if (!got) return got;
+    if (offset == hashed_) {
+      sum_.add({reinterpret_cast<const char*>(out.data()), *got});
+      hashed_ += *got;
+    }
+    done_ = std::max<uint64_t>(done_, offset + *got);
     return got;
   }
   uint64_t done() const { return done_; }
+  // Once, at the end; empty where not every byte was read.
+  std::string sha256() const { return hashed_ == size_bytes() ? sum_.hex() : std::string(); }
 
  private:
   std::shared_ptr<const ByteSource> from_;
-  mutable uint64_t done_ = 0;
+  mutable Sha256 sum_;
+  mutable uint64_t done_ = 0, hashed_ = 0;
 };
 
 }  // namespace cufit::host

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/image_store.h"
 
+#include <new>
 #include <set>
 
 #include "base/format.h"
@@ -91,6 +92,11 @@ class Opener {
 
   Result<bool> manifest(const std::string& text, const std::string& name) {
     CUFIT_TRY(parsed, formats::parse_image_manifest(text, store_.inside(name)));
+    for (const ImageBlob& layer : parsed.layers) {
+      if (ends_with(layer.media_type, "+encrypted"))
+        return fail(Code::unsupported, format("{}: encrypted, which cufit does not read",
+                                              store_.inside(formats::blob_path(layer.digest))));
+    }
     for (const ImageBlob& layer : parsed.layers) names_.push_back(formats::blob_path(layer.digest));
     return config(formats::blob_path(parsed.config.digest));
   }
@@ -132,7 +138,11 @@ class Opener {
 
 Result<OpenedImage> open_image(const Host& host, const std::string& path,
                                const ImageOptions& options) {
-  return Opener(host, path, options).open();
+  try {
+    return Opener(host, path, options).open();
+  } catch (const std::bad_alloc&) {  // an archive may claim much; no exception crosses the folder
+    return fail(Code::io, format("`{}`: memory does not suffice to read it", path));
+  }
 }
 
 }  // namespace cufit::host

@@ -3,8 +3,8 @@
 // or an OCI layout inside a tar; plain or compressed as a whole) or a folder in OCI layout. Finds
 // the image for the wanted platform and reads its layers.
 //
-// The digests of descriptions (indexes, manifests, configurations) are verified. Those of layers
-// are not: of a plain layer most bytes are never read. The report says so.
+// The digests of descriptions (indexes, manifests, configurations) and of compressed layers are
+// verified. Those of plain layers are not: most of their bytes are never read.
 #pragma once
 
 #include <string>

@@ -31,6 +31,7 @@ struct ImageLayer {
   std::string name;           // of the blob or member: "blobs/sha256/..."
   uint64_t stored_bytes = 0;  // as it lies in the image
   uint64_t expanded_bytes = 0;
+  std::string sha256;  // of the stored bytes; empty where not all of them were read
   std::vector<LayerFile> files;
 };
 

@@ -225,8 +225,8 @@ TEST_F(SavedImage, ErrorsNameFileAndPlace) {
   save_docker({gzip(layer).substr(0, 900)});
   auto cut = open("/image.tar");
   ASSERT_FALSE(cut);
-  EXPECT_NE(cut.error().text().find("reading layer `0/layer.tar` in"), std::string::npos)
-      << cut.error().text();
+  EXPECT_EQ(cut.error().text().find("`0/layer.tar` in"), 0u) << cut.error().text();
+  EXPECT_EQ(cut.error().text().rfind("`0/layer.tar` in"), 0u) << cut.error().text();
   save_docker({layer});
   std::filesystem::resize_file(tree.at("/image.tar"), 200'000);
   EXPECT_EQ(open("/image.tar").error().code, Code::malformed);
@@ -257,8 +257,9 @@ TEST_F(SavedImage, APlatformThatIsNotThereIsAUsageError) {
 
 ImageLayer layer_of(const std::vector<TarFile>& files) {
   std::vector<std::string> problems;
+  uint64_t held = 0;
   auto layer =
-      read_layer(std::make_shared<MemorySource>("l", build_tar(files)), true, {}, problems);
+      read_layer(std::make_shared<MemorySource>("l", build_tar(files)), true, {}, problems, held);
   EXPECT_TRUE(layer);
   return layer ? std::move(*layer) : ImageLayer{};
 }
@@ -326,8 +327,76 @@ TEST(ImageTree, LinksStayInsideTheImage) {
   EXPECT_EQ(host.variable("PATH").value_or(""), "/bin");
 }
 
+TEST_F(SavedImage, ALayerThatIsDamagedBehindItsTarIsAnError) {
+  const std::string layer = build_tar(torch_layer());
+  std::string wrong_sum = gzip(layer), wrong_length = wrong_sum;
+  wrong_sum[wrong_sum.size() - 8] ^= 1;
+  wrong_length.back() ^= 1;
+  const std::string whole = gzip(layer);
+  std::vector<std::string> damaged = {wrong_sum, wrong_length, whole + "garbage", ""};
+  for (size_t cut = 1; cut <= 9; ++cut) damaged.push_back(whole.substr(0, whole.size() - cut));
+  ZSTD_CCtx* context = ZSTD_createCCtx();
+  ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+  std::string summed(ZSTD_compressBound(layer.size()), 0);
+  summed.resize(
+      ZSTD_compress2(context, summed.data(), summed.size(), layer.data(), layer.size()));
+  ZSTD_freeCCtx(context);
+  save_docker({summed});
+  EXPECT_TRUE(open("/image.tar"));
+  summed.back() ^= 1;
+  damaged.push_back(summed);
+  for (const std::string& bytes : damaged) {
+    for (const bool compressed : {false, true}) {
+      save_docker({bytes}, compressed);
+      auto image = open("/image.tar");
+      ASSERT_FALSE(image) << bytes.size() << " of " << whole.size();
+      EXPECT_NE(image.error().what.find("`0/layer.tar` in"), std::string::npos);
+    }
+  }
+}
+
+TEST_F(SavedImage, ACompressedBlobOfAnotherDigestIsAnError) {
+  const std::string layer = gzip(build_tar(torch_layer()));
+  save_oci({layer});
+  EXPECT_TRUE(open("/oci"));
+  tree.write("/oci/blobs/sha256/" + sha256(layer), gzip(build_tar({{"x", "other"}})));
+  auto image = open("/oci");
+  ASSERT_FALSE(image);
+  EXPECT_NE(image.error().what.find("do not have the digest"), std::string::npos);
+}
+
+TEST_F(SavedImage, NamesCompressionsThatAreNotRead) {
+  save_docker({std::string("\xfd" "7zXZ\0\0\4", 8)});
+  EXPECT_NE(open("/image.tar").error().what.find("compressed by xz"), std::string::npos);
+  save_docker({"BZh91AY&SY"});
+  EXPECT_NE(open("/image.tar").error().what.find("compressed by bzip2"), std::string::npos);
+  save_docker({std::string("\x50\x2a\x4d\x18\3\0\0\0abc", 11) + zstd(build_tar(torch_layer()))});
+  auto image = open("/image.tar");
+  ASSERT_TRUE(image) << image.error().text();
+  expect_torch(*image);
+}
+
+TEST(ImageLayer, WhatIsTooLargeToHoldIsNamedAndNotRead) {
+  std::vector<std::string> problems;
+  uint64_t held = 0;
+  LayerLimits limits;
+  limits.held_bytes = 1u << 20;
+  auto layer = read_layer(
+      std::make_shared<MemorySource>(
+          "l", gzip(build_tar({{"lib/libbig.so", std::string(2u << 20, 0)},
+                               {"lib/liba.so", std::string(200'000, 'a')}}))),
+      true, {}, problems, held, limits);
+  ASSERT_TRUE(layer);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_NE(problems[0].find("l: `/lib/libbig.so`"), std::string::npos) << problems[0];
+  EXPECT_EQ(layer->files[0].content, nullptr);
+  EXPECT_NE(layer->files[1].content, nullptr);
+  EXPECT_EQ(held, 200'000u);
+}
+
 TEST(ImageLayer, WhatWasNotKeptIsAnErrorAndNotZeros) {
   std::vector<std::string> problems;
+  uint64_t held = 0;
   std::string bytes(4'000'000, 'z');
   tests::ElfSpec spec;
   spec.sections = {{".text", bytes}};
@@ -335,7 +404,7 @@ TEST(ImageLayer, WhatWasNotKeptIsAnErrorAndNotZeros) {
   auto layer =
       read_layer(std::make_shared<MemorySource>(
                      "l", gzip(build_tar({{"lib/libx.so", library}, {"photo.jpg", bytes}}))),
-                 true, {}, problems);
+                 true, {}, problems, held);
   ASSERT_TRUE(layer);
   const ImageTree tree({*layer});
   const ImageHost host(tree, {}, "x86_64");
