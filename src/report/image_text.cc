@@ -18,6 +18,18 @@ namespace {
 
 constexpr size_t k_shown = 6;
 
+// Names and paths of an image must not begin a line of their own in the report.
+std::string one_line(std::string_view text) {
+  std::string out;
+  for (const char c : printable(text)) {
+    if (c == '\n')
+      out += "\\x0a";
+    else
+      out += c;
+  }
+  return out;
+}
+
 class ImagePainter : private Screen {
  public:
   ImagePainter(const ImageView& view, const Style& style)
@@ -51,14 +63,16 @@ class ImagePainter : private Screen {
     const bool unread = std::any_of(
         audit_.torches.begin(), audit_.torches.end(),
         [](const resolve::ImageTorch& one) { return one.wheel.cuda && !one.code_known; });
-    const LinkState state = defects  ? LinkState::broken
-                            : !torch ? LinkState::limited
-                            : unread ? LinkState::unknown
-                                     : LinkState::ok;
+    const bool partly = !view_.image.problems.empty();
+    const LinkState state = defects            ? LinkState::broken
+                            : !torch           ? LinkState::limited
+                            : unread || partly ? LinkState::unknown
+                                               : LinkState::ok;
     const std::string code = std::string("1;") + colour_of(state);
     flow_at(words(defects ? "head.defects"
                   : !torch ? "head.no_torch"
                   : unread ? "head.unread"
+                  : partly ? "head.partly"
                            : "head.good"),
             coloured(std::string(mark(state)) + " ", code), 2, "  ", code.c_str());
   }
@@ -69,23 +83,23 @@ class ImagePainter : private Screen {
         words("layout." + std::string(image.layout == "docker archive" ? "docker"
                                       : image.layout == "OCI archive"  ? "oci_archive"
                                                                        : "oci"))};
-    if (!image.tags.empty()) parts.push_back(printable(image.tags[0]));
-    parts.push_back(printable(image.config.os + "/" + image.config.architecture));
+    if (!image.tags.empty()) parts.push_back(one_line(image.tags[0]));
+    parts.push_back(one_line(image.config.os + "/" + image.config.architecture));
     parts.push_back(words("layers", {{"count", std::to_string(image.layers.size())},
                                      {"files", std::to_string(audit_.files)},
                                      {"bytes", format_bytes(audit_.file_bytes)}}));
-    flow("`" + printable(image.path) + "`" + say("colon") + join(parts, say("comma")), "  ", "  ");
+    flow("`" + one_line(image.path) + "`" + say("colon") + join(parts, say("comma")), "  ", "  ");
     std::vector<std::string> system;
     if (view_.facts.system.distribution)
-      system.push_back(printable(*view_.facts.system.distribution));
-    if (view_.facts.system.glibc) system.push_back("glibc " + printable(*view_.facts.system.glibc));
+      system.push_back(one_line(*view_.facts.system.distribution));
+    if (view_.facts.system.glibc) system.push_back("glibc " + one_line(*view_.facts.system.glibc));
     for (const host::Toolkit& toolkit : view_.facts.toolkits)
       if (toolkit.version)
-        system.push_back(words("toolkit", {{"path", printable(toolkit.path)},
-                                           {"version", printable(*toolkit.version)}}));
+        system.push_back(words("toolkit", {{"path", one_line(toolkit.path)},
+                                           {"version", one_line(*toolkit.version)}}));
     if (!system.empty()) flow(join(system, say("comma")), "  ", "  ", "2");
     if (!image.platforms.empty())
-      flow(words("platforms", {{"platforms", printable(join(image.platforms, ", "))}}), "  ", "  ");
+      flow(words("platforms", {{"platforms", one_line(join(image.platforms, ", "))}}), "  ", "  ");
     if (image.other_images > 0)
       flow(words("others", {{"count", std::to_string(image.other_images)}}), "  ", "  ");
   }
@@ -106,9 +120,9 @@ class ImagePainter : private Screen {
     if (audit_.torches.empty()) flow(words("no_torch"), "  ", "  ");
     for (const resolve::ImageTorch& torch : audit_.torches) {
       const host::PythonEnv& env = view_.facts.envs[torch.env];
-      flow(words("torch", {{"version", env.torch.version ? printable(*env.torch.version) : "?"},
-                           {"python", env.python ? printable(*env.python) : "?"},
-                           {"path", printable(env.path)}}),
+      flow(words("torch", {{"version", env.torch.version ? one_line(*env.torch.version) : "?"},
+                           {"python", env.python ? one_line(*env.python) : "?"},
+                           {"path", one_line(env.path)}}),
            "  ", "    ");
       const resolve::Wheel& wheel = torch.wheel;
       if (!wheel.cuda) {
@@ -118,7 +132,7 @@ class ImagePainter : private Screen {
       if (!torch.code_known || wheel.code.empty())
         flow(words("code_unknown"), "    ", "      ");
       else
-        flow(words("runs_on", {{"code", code_of(wheel)}, {"file", printable(wheel.source)}}),
+        flow(words("runs_on", {{"code", code_of(wheel)}, {"file", one_line(wheel.source)}}),
              "    ", "      ");
       if (wheel.driver_min)
         flow(words(wheel.driver_full ? "driver_both" : "driver_min",
@@ -140,7 +154,7 @@ class ImagePainter : private Screen {
     for (const auto& [package, all] : code) {
       resolve::Wheel wheel;
       wheel.code = all;
-      flow(words("extension", {{"package", printable(package)}, {"code", code_of(wheel)}}), "    ",
+      flow(words("extension", {{"package", one_line(package)}, {"code", code_of(wheel)}}), "    ",
            "      ");
     }
   }
@@ -151,7 +165,7 @@ class ImagePainter : private Screen {
     for (size_t i = 0; i < audit_.targets.size(); ++i) {
       if (audit_.torches.empty())
         row(LinkState::broken,
-            printable(audit_.targets[i].label) + say("colon") + words("no_torch"));
+            one_line(audit_.targets[i].label) + say("colon") + words("no_torch"));
       if (audit_.torches.size() > 1) served(i);
       for (const resolve::ImageTorch& torch : audit_.torches) target(i, torch);
     }
@@ -163,7 +177,7 @@ class ImagePainter : private Screen {
     std::vector<std::string> names;
     LinkState state = by.empty() ? LinkState::broken : LinkState::limited;
     for (const size_t one : by) {
-      names.push_back(printable(audit_.torches[one].label));
+      names.push_back(one_line(audit_.torches[one].label));
       if (audit_.torches[one].verdicts[i].fit == resolve::Fit::works) state = LinkState::ok;
     }
     // One that is not certain does not let the rest say that nothing serves it.
@@ -173,7 +187,7 @@ class ImagePainter : private Screen {
                  torch.verdicts[i].fit == resolve::Fit::unknown;
         });
     if (by.empty() && not_certain) state = LinkState::unknown;
-    row(state, printable(audit_.targets[i].label) + say("colon") +
+    row(state, one_line(audit_.targets[i].label) + say("colon") +
                    (!by.empty()   ? words("served_by", {{"envs", join(names, say("list"))}})
                     : not_certain ? words("fit.unknown")
                                   : words("not_served")));
@@ -182,20 +196,20 @@ class ImagePainter : private Screen {
   void target(size_t i, const resolve::ImageTorch& torch) {
     const resolve::Verdict& verdict = torch.verdicts[i];
     const std::string label =
-        printable(audit_.targets[i].label) +
-        (audit_.torches.size() > 1 ? " (" + printable(torch.label) + ")" : "") + say("colon");
+        one_line(audit_.targets[i].label) +
+        (audit_.torches.size() > 1 ? " (" + one_line(torch.label) + ")" : "") + say("colon");
     const resolve::Reason& blocked = torch.blocked_by[i];
     // Code that fits a GPU is of no use where torch does not even load.
     if (torch.broken_by != resolve::ImageTorch::npos &&
         (verdict.fit != resolve::Fit::no || !blocked.id.empty())) {
       const std::string why =
           finding_text(audit_.findings[torch.broken_by], "title", style_.lang, knowledge_);
-      row(LinkState::broken, label + words("broken", {{"why", printable(why)}}));
+      row(LinkState::broken, label + words("broken", {{"why", one_line(why)}}));
       return;
     }
     if (!blocked.id.empty()) {
       Args args;
-      for (const auto& [key, value] : blocked.args) args[key] = printable(value);
+      for (const auto& [key, value] : blocked.args) args[key] = one_line(value);
       row(LinkState::broken, label + words("blocked." + blocked.id, args));
       return;
     }
@@ -207,7 +221,7 @@ class ImagePainter : private Screen {
     std::vector<std::string> reasons;
     for (const resolve::Reason& reason : verdict.reasons)
       if (style_.verbose || reasons.empty() || verdict.fit == resolve::Fit::no)
-        reasons.push_back(printable(reason_text(reason, style_.lang, knowledge_)));
+        reasons.push_back(one_line(reason_text(reason, style_.lang, knowledge_)));
     if (!reasons.empty()) text += say("semicolon") + join(reasons, say("semicolon"));
     row(verdict.fit == resolve::Fit::works          ? LinkState::ok
         : resolve::usable(verdict.fit)              ? LinkState::limited
@@ -232,24 +246,24 @@ class ImagePainter : private Screen {
       for (; i < audit_.libraries.size() && audit_.libraries[i].name == name; ++i) {
         const resolve::ImageFile& one = audit_.libraries[i];
         const std::string text =
-            one.version.empty() ? words("version_unknown") : printable(one.version);
+            one.version.empty() ? words("version_unknown") : one_line(one.version);
         if (std::find(versions.begin(), versions.end(), text) == versions.end())
           versions.push_back(text);
       }
       const auto unknown = std::find(versions.begin(), versions.end(), words("version_unknown"));
       if (versions.size() > 1 && unknown != versions.end()) versions.erase(unknown);
       if (!style_.verbose && starts_with(name, "libcudnn_")) continue;  // parts of libcudnn
-      out_ += "  " + printable(name) + "  " + join(versions, say("list")) + "\n";
+      out_ += "  " + one_line(name) + "  " + join(versions, say("list")) + "\n";
       if (!style_.verbose) continue;
       for (size_t at = first; at < i; ++at) file(audit_.libraries[at]);
     }
   }
 
   void file(const resolve::ImageFile& one) {
-    flow(words("file", {{"path", printable(one.path)},
+    flow(words("file", {{"path", one_line(one.path)},
                         {"bytes", format_bytes(one.size_bytes)},
                         {"layer", std::to_string(one.layer + 1)}}) +
-             (one.package.empty() ? "" : say("comma") + printable(one.package)),
+             (one.package.empty() ? "" : say("comma") + one_line(one.package)),
          "    ", "      ", "2");
   }
 
@@ -259,10 +273,10 @@ class ImagePainter : private Screen {
       if (one.origin == "compat" && one.soname == "libcuda.so.1")
         compat.push_back(words(
             one.compat_drivers.empty() ? "compat_bare" : "compat",
-            {{"path", printable(one.path)},
-             {"cuda", one.compat_cuda.empty() ? std::string("?") : printable(one.compat_cuda)},
-             {"version", one.version.empty() ? std::string("?") : printable(one.version)},
-             {"drivers", printable(join(one.compat_drivers, ", "))}}));
+            {{"path", one_line(one.path)},
+             {"cuda", one.compat_cuda.empty() ? std::string("?") : one_line(one.compat_cuda)},
+             {"version", one.version.empty() ? std::string("?") : one_line(one.version)},
+             {"drivers", one_line(join(one.compat_drivers, ", "))}}));
     if (compat.empty()) return;
     heading(words("heading.compat"));
     for (const std::string& line : compat) flow(line, "  ", "    ");
@@ -275,7 +289,7 @@ class ImagePainter : private Screen {
                              say(std::string("severity.") + to_string(defect.severity)) +
                              say("colon");
     Args args;
-    for (const auto& [key, value] : defect.args) args[key] = printable(value);
+    for (const auto& [key, value] : defect.args) args[key] = one_line(value);
     out_ += "\n";
     flow_at(words("defect." + defect.id + ".title", args), coloured(left, "1;" + code),
             columns(left), "  ", "1");
@@ -293,7 +307,7 @@ class ImagePainter : private Screen {
     if (defect.id == "hidden") {
       const size_t shown = style_.verbose ? std::min<size_t>(audit_.hidden.size(), 100) : k_shown;
       for (size_t i = 0; i < std::min(shown, audit_.hidden.size()); ++i)
-        flow(words("file", {{"path", printable(audit_.hidden[i].path)},
+        flow(words("file", {{"path", one_line(audit_.hidden[i].path)},
                             {"bytes", format_bytes(audit_.hidden[i].size_bytes)},
                             {"layer", std::to_string(audit_.hidden[i].layer + 1)}}),
              "  - ", "    ", "2");
@@ -305,10 +319,10 @@ class ImagePainter : private Screen {
     const resolve::ImageCopies& group = audit_.copies[i];
     std::vector<std::string> paths;
     for (const resolve::ImageFile& one : group.files)
-      paths.push_back(words("file", {{"path", printable(one.path)},
+      paths.push_back(words("file", {{"path", one_line(one.path)},
                                      {"bytes", format_bytes(one.size_bytes)},
                                      {"layer", std::to_string(one.layer + 1)}}));
-    flow(printable(group.name) + say("colon") + join(paths, say("semicolon")), "  - ", "    ", "2");
+    flow(one_line(group.name) + say("colon") + join(paths, say("semicolon")), "  - ", "    ", "2");
   }
 
   // The engine's findings look as doctor shows them.
@@ -339,15 +353,15 @@ class ImagePainter : private Screen {
       const bool nvidia = starts_with(name, "NVIDIA_") || name == "LD_LIBRARY_PATH" ||
                           starts_with(name, "CUDA_") || name == "LD_PRELOAD";
       if (!nvidia) continue;
-      std::string text = printable(value);
+      std::string text = one_line(value);
       if (!style_.verbose && text.size() > 100) text = text.substr(0, text.find(' ', 60)) + " ...";
-      lines.push_back(printable(name) + "=" + text);
+      lines.push_back(one_line(name) + "=" + text);
     }
     const formats::ImageConfig& config = view_.image.config;
     if (!config.entrypoint.empty())
-      lines.push_back(words("entrypoint", {{"text", printable(join(config.entrypoint, " "))}}));
+      lines.push_back(words("entrypoint", {{"text", one_line(join(config.entrypoint, " "))}}));
     if (!config.command.empty())
-      lines.push_back(words("command", {{"text", printable(join(config.command, " "))}}));
+      lines.push_back(words("command", {{"text", one_line(join(config.command, " "))}}));
     if (lines.empty()) return;
     heading(words("heading.settings"));
     for (const std::string& line : lines) flow(line, "  ", "    ");
@@ -362,10 +376,10 @@ class ImagePainter : private Screen {
       std::string text = words("layer", {{"number", std::to_string(i + 1)},
                                          {"stored", format_bytes(layer.stored_bytes)},
                                          {"bytes", format_bytes(layer.expanded_bytes)},
-                                         {"name", printable(layer.name)}});
+                                         {"name", one_line(layer.name)}});
       flow(text, "  ", "    ");
       if (made_by.size() == view_.image.layers.size() && !made_by[i].empty())
-        flow(printable(made_by[i]), "    ", "      ", "2");
+        flow(one_line(made_by[i]), "    ", "      ", "2");
     }
     flow(words("not_verified"), "  ", "  ", "2");
   }
@@ -377,7 +391,7 @@ class ImagePainter : private Screen {
     heading(say("heading.problems"));
     const size_t shown = style_.verbose ? all.size() : std::min<size_t>(all.size(), 3);
     for (size_t i = 0; i < shown; ++i)
-      flow(printable(said(all[i], style_.lang, knowledge_)), "  - ", "    ");
+      flow(one_line(said(all[i], style_.lang, knowledge_)), "  - ", "    ");
     if (shown < all.size())
       flow(say("part.more", {{"count", std::to_string(all.size() - shown)}}), "  - ", "    ", "2");
   }
