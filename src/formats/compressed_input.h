@@ -3,7 +3,8 @@
 // several members one after the other) or zstd (28 b5 2f fd; RFC 8878, frames one after the other).
 // A zstd file may begin with a skippable frame (5x 2a 4d 18). bzip2 and xz are told from their
 // first bytes and refused by name. Anything else comes through unchanged. Checksums are verified
-// where a member ends: who must know that the file is whole reads to its end. zlib's and zstd's headers are included in the .cc only.
+// where a member ends: who must know that the file is whole reads to its end. zlib's and zstd's
+// headers are included in the .cc only.
 //
 // What a small file expands to is unknown in advance: a bomb ends at a total, or at a ratio that
 // no snapshot reaches (gzip gives 12 to 14 on allocation traces, zstd's best level about 30).

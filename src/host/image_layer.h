@@ -10,7 +10,7 @@
 // that does not fit is listed and not read, and a problem names it and its layer.
 //
 // A compressed layer is read to the end of its stream, past the end of the tar archive in it: only
-// there its checksums are verified. Its bytes are hashed on the way.
+// there its checksums are verified. The bytes of a small one are hashed on the way.
 #pragma once
 
 #include <functional>
