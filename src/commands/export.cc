@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/export.h"
+#include "commands/launch_choice.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -143,11 +144,8 @@ Result<report::ExportView> read_view(const Arguments& arguments) {
   const host::RealHost machine;
   CUFIT_TRY(text, machine.read_file(path, k_most_lock));
   CUFIT_TRY(lock, resolve::parse_lock(text, path));
-  if (lock.edited)
-    return fail(Code::malformed,
-                format("`{}` is not as `cufit lock` wrote it (its own SHA-256 differs); `cufit lock "
-                       "-o {}` makes it again",
-                       path, shell_word(fs::absolute(path).parent_path().string())));
+  const std::string home = fs::absolute(path).parent_path().string();
+  if (Result<void> same = as_written(lock, path, home); !same) return same.error();
   CUFIT_TRY(classes, chosen_classes(lock, arguments));
   report::ExportView view{arguments.get("to"),
                           std::move(lock),
@@ -222,8 +220,7 @@ void tell_where_sources_are(const report::ExportView& view, const std::string& w
   std::error_code failed;
   if (fs::equivalent(from, to, failed)) return;
   std::string command = "cp";
-  if (view.classes.size() == view.lock.classes.size())
-    command += " " + shell_word(view.lock.path);
+  if (view.classes.size() == view.lock.classes.size()) command += " " + shell_word(view.lock.path);
   for (const report::ExportClass& one : view.classes)
     command += " " + shell_word((from / one.lock.file).string());
   complain(format("the image is built from files of the lock's folder: `{} {}`", command,

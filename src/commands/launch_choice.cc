@@ -30,18 +30,26 @@ std::string process_variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+}  // namespace
+
+// What an edited row says of hardware may be anything: nothing is chosen or made by it.
+Result<void> as_written(const LockFile& lock, const std::string& path, const std::string& folder) {
+  if (!lock.edited) return {};
+  return fail(Code::malformed,
+              format("`{}` is not as `cufit lock` wrote it (its own SHA-256 differs); `cufit lock "
+                     "-o {}` makes it again",
+                     path, shell_word(folder)));
+}
+
+namespace {
+
 Result<FoundLock> load_lock(const std::string& path) {
   const host::RealHost files;
   CUFIT_TRY(real, files.real_path(path));
   CUFIT_TRY(text, files.read_file(real, size_t{4} << 20));
   CUFIT_TRY(lock, resolve::parse_lock(text, path));
   const std::string folder = std::filesystem::path(real).parent_path().string();
-  // What an edited row says of hardware may be anything: nothing is chosen or made by it.
-  if (lock.edited)
-    return fail(Code::malformed,
-                format("`{}` is not as `cufit lock` wrote it (its own SHA-256 differs); `cufit lock "
-                       "-o {}` makes it again",
-                       path, shell_word(folder)));
+  if (Result<void> same = as_written(lock, path, folder); !same) return same.error();
   return FoundLock{folder, std::move(lock)};
 }
 

@@ -20,6 +20,10 @@ struct FoundLock {
   std::string folder;  // absolute
   resolve::LockFile lock;
 };
+// An error where the lock at `path` is another text than `cufit lock` wrote into the folder.
+Result<void> as_written(const resolve::LockFile& lock, const std::string& path,
+                        const std::string& folder);
+
 // --lock (a folder or the file), else CUFIT_LOCK, else cufit.lock in the working directory or one
 // of its parents; nullopt = none of these names one.
 Result<std::optional<FoundLock>> find_lock(const Arguments& arguments);

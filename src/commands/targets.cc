@@ -68,9 +68,10 @@ Result<resolve::Policy> read_policy(const Arguments& arguments, const std::strin
   CUFIT_TRY(text, host::RealHost().read_file(path, size_t{1} << 20));
   CUFIT_TRY(policy, resolve::parse_policy(text, path));
   for (const std::string& entry : resolve::unknown_gpus(policy, Knowledge::builtin()))
-    complain(format("`{}`: the policy's `{}` is no GPU of cufit's table: only a GPU whose name holds "
-                    "these very words is meant by it",
-                    path, entry));
+    complain(
+        format("`{}`: the policy's `{}` is no GPU of cufit's table: only a GPU whose name holds "
+               "these very words is meant by it",
+               path, entry));
   return policy;
 }
 
@@ -83,7 +84,8 @@ Result<resolve::Request> read_request(const Arguments& arguments) {
     }
     if (requirement->name == "torch" && !requirement->url.empty())
       return fail(Code::usage, format("`{}`: what a file at a URL runs on is not known; `cufit "
-                                      "inspect` reads a downloaded wheel", text));
+                                      "inspect` reads a downloaded wheel",
+                                      text));
     request.requirements.push_back(std::move(*requirement));
   }
   const std::string python = arguments.get("python");
@@ -101,7 +103,9 @@ std::string find_upwards(const std::string& folder, const std::string& name) {
   fs::path at = fs::path(folder).lexically_normal();
   for (;;) {
     const fs::path candidate = at / name;
-    if (is_file(candidate.string())) return candidate.string();
+    // A link that leads nowhere was meant to be read: what reads it says so.
+    std::error_code failed;
+    if (is_file(candidate.string()) || fs::is_symlink(candidate, failed)) return candidate.string();
     const fs::path parent = at.parent_path();
     if (parent == at || parent.empty()) return {};
     at = parent;

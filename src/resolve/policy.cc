@@ -55,9 +55,25 @@ Reason forbidden(const Policy& policy, const char* rule, std::string value, std:
            {"entry", std::move(entry)}}};
 }
 
-// "A800", "NVIDIA A800 80GB PCIe" and "8.0" name a GPU; "8.0" all of that capability.
+// "8.0" and "sm_80".
+std::optional<ComputeCapability> capability_of(const std::string& entry) {
+  if (!starts_with(lower(entry), "sm_")) return parse_compute_capability(entry);
+  const std::string digits = entry.substr(3);
+  if (digits.size() < 2 || digits.find_first_not_of("0123456789") != std::string::npos) return {};
+  return parse_compute_capability(digits.substr(0, digits.size() - 1) + "." + digits.back());
+}
+
+// "80" would mean each card of 80 GB, "8" and "a" nearly all cards: no name of a GPU ("4090" is
+// one).
+bool says_too_little(const std::string& entry) {
+  return entry.size() < 2 ||
+         (entry.size() == 2 && entry.find_first_not_of("0123456789") == std::string::npos);
+}
+
+// "A800", "NVIDIA A800 80GB PCIe", "8.0" and "sm_80" name a GPU; the last two all of that
+// capability.
 bool names_gpu(const std::string& entry, const TargetGpu& gpu, const Knowledge& knowledge) {
-  if (const auto cc = parse_compute_capability(entry)) return *cc == gpu.cc;
+  if (const auto cc = capability_of(entry)) return *cc == gpu.cc;
   const std::string have = lower(gpu.name), want = lower(entry);
   if (!want.empty() && have.find(want) != std::string::npos) {
     // "rtx 4090" must not name "RTX 4090 D": the word has to end there or be one the table knows.
@@ -77,7 +93,10 @@ Result<Policy> parse_policy(std::string_view text, const std::string& file) {
   policy.file = file;
   CUFIT_TRY(document, formats::parse_toml(text, file));
   const formats::TomlValue* table = document.find("policy");
-  if (table == nullptr) return policy;
+  // A slip in the heading would forbid nothing, and nobody would see it.
+  if (table == nullptr)
+    return fail(Code::malformed,
+                format("`{}` has no `[policy]` table: nothing in it would be obeyed", file));
   if (!table->is_table()) return document.wrong(*table, "`policy` must be a table");
   for (const formats::TomlMember& member : table->members) {
     const std::string& key = member.name;
@@ -100,6 +119,11 @@ Result<Policy> parse_policy(std::string_view text, const std::string& file) {
       if (starts_with(key, "cuda") && !is_variant(item.text))
         return document.wrong(
             item, format("`{}` is not a CUDA variant, as \"cu126\" or \"cpu\"", item.text));
+      if (starts_with(key, "gpus") && says_too_little(item.text))
+        return document.wrong(
+            item, format("`{}` names no GPU; its name is written as \"A800\", its compute "
+                         "capability as \"8.0\"",
+                         item.text));
       (policy.*(known->list)).push_back(item.text);
     }
   }
@@ -142,13 +166,13 @@ std::vector<std::string> unknown_gpus(const Policy& policy, const Knowledge& kno
   std::vector<std::string> out;
   for (const auto* list : {&policy.gpus, &policy.gpus_denied})
     for (const std::string& entry : *list) {
-      if (parse_compute_capability(entry) || knowledge.find_gpu(entry) != nullptr) continue;
+      if (capability_of(entry) || knowledge.find_gpu(entry) != nullptr) continue;
       const std::string want = lower(entry);
-      const bool part = !want.empty() &&
-                        std::any_of(knowledge.gpus.begin(), knowledge.gpus.end(),
-                                    [&](const knowledge::Gpu& gpu) {
-                                      return contains(lower(std::string(gpu.name)), want);
-                                    });
+      const bool part =
+          !want.empty() &&
+          std::any_of(knowledge.gpus.begin(), knowledge.gpus.end(), [&](const knowledge::Gpu& gpu) {
+            return contains(lower(std::string(gpu.name)), want);
+          });
       if (!part) out.push_back(entry);
     }
   return out;
