@@ -81,11 +81,15 @@ class Reading {
     mixed_.assign(rows_ * width, 0);
     in_parallel(weights_.heads, k_threads, [&](size_t head) {
       const float* begin = asked.data() + head * size;
-      std::vector<float> share(rows_);
+      constexpr size_t k_wide = EncoderKernels::k_wide;
+      const size_t padded = (rows_ + k_wide - 1) / k_wide * k_wide;
+      std::vector<float> share(padded), keys(size * padded);
       for (size_t row = 0; row < rows_; ++row) {
-        const float* query = begin + row * stride;
-        kernels_.attend(query, begin + width, begin + 2 * width, rows_, stride, size, by,
-                        share.data(), mixed_.data() + row * width + head * size);
+        for (size_t i = 0; i < size; ++i) keys[i * padded + row] = begin[row * stride + width + i];
+      }
+      for (size_t row = 0; row < rows_; ++row) {
+        kernels_.attend(begin + row * stride, keys.data(), begin + 2 * width, rows_, stride, size,
+                        by, share.data(), mixed_.data() + row * width + head * size);
       }
     });
   }

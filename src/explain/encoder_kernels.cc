@@ -128,22 +128,40 @@ void normalize(float* values, size_t size, const float* scale, const float* shif
   for (size_t i = 0; i < size; ++i) values[i] = values[i] * by * scale[i] + shift[i];
 }
 
+// sums[4 * 8] = the sum over `count` of times[i] * values[i * stride]: four registers, for an
+// addition waits for the one before.
+void add_up(const float* times, const float* values, size_t count, size_t stride, float* sums) {
+  Eight a = {}, b = {}, c = {}, d = {};
+  for (size_t i = 0; i < count; ++i) {
+    const float* value = values + i * stride;
+    a += times[i] * eight(value);
+    b += times[i] * eight(value + k_parts);
+    c += times[i] * eight(value + 2 * k_parts);
+    d += times[i] * eight(value + 3 * k_parts);
+  }
+  for (size_t k = 0; k < k_parts; ++k) {
+    sums[k] = a[k];
+    sums[k_parts + k] = b[k];
+    sums[2 * k_parts + k] = c[k];
+    sums[3 * k_parts + k] = d[k];
+  }
+}
+
 void attend(const float* query, const float* keys, const float* values, size_t rows, size_t stride,
             size_t size, float times, float* shares, float* out) {
+  constexpr size_t k_wide = EncoderKernels::k_wide;
+  const size_t padded = (rows + k_wide - 1) / k_wide * k_wide;
+  for (size_t begin = 0; begin < padded; begin += k_wide)
+    add_up(query, keys + begin, size, padded, shares + begin);
   float most = -1e30f;
-  for (size_t row = 0; row < rows; ++row) {
-    shares[row] = times * dot(query, keys + row * stride, size);
-    most = shares[row] > most ? shares[row] : most;
-  }
+  for (size_t row = 0; row < rows; ++row) most = shares[row] > most ? shares[row] : most;
+  for (size_t row = 0; row < rows; ++row) shares[row] = exponent(times * (shares[row] - most));
   float sum = 0;
-  for (size_t row = 0; row < rows; ++row) shares[row] = exponent(shares[row] - most);
   for (size_t row = 0; row < rows; ++row) sum += shares[row];
-  for (size_t begin = 0; begin < size; begin += k_parts) {
-    Eight sums = {};
-    for (size_t row = 0; row < rows; ++row)
-      sums += shares[row] * eight(values + row * stride + begin);
-    sums /= sum;
-    for (size_t k = 0; k < k_parts; ++k) out[begin + k] = sums[k];
+  const float by = 1.0f / sum;
+  for (size_t begin = 0; begin < size; begin += k_wide) {
+    add_up(shares, values + begin, rows, stride, out + begin);
+    for (size_t k = 0; k < k_wide; ++k) out[begin + k] *= by;
   }
 }
 

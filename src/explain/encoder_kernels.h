@@ -12,6 +12,7 @@ namespace cufit::explain {
 struct EncoderKernels {
   static constexpr size_t k_group = 32;  // columns that share a multiplier
   static constexpr size_t k_tile = 4;    // rows of a matrix at a time
+  static constexpr size_t k_wide = 32;   // floats of an attention's row at a time
 
   // A row of a matrix (see encoder_weights.h) as whole numbers: `groups` * 32 of them.
   void (*unpack)(const uint8_t* times, const uint8_t* fours, size_t groups, int16_t* out);
@@ -24,7 +25,8 @@ struct EncoderKernels {
   void (*gelu)(float* values, size_t size);                                       // in place
   void (*normalize)(float* values, size_t size, const float* scale, const float* shift);
   // Attention of one head for one row: out[size] = the others' values, each by its share, which is
-  // softmax(times * query . key). Keys and values begin `stride` apart; `shares`: room for `rows`.
+  // softmax(times * query . key), times > 0; `size`: a multiple of 32. `keys`: [size][rows, rounded
+  // up to 32]; values begin `stride` apart; `shares`: room for as many as a row of keys.
   void (*attend)(const float* query, const float* keys, const float* values, size_t rows,
                  size_t stride, size_t size, float times, float* shares, float* out);
   void (*add)(float* sum, const float* values, size_t size);  // sum += values

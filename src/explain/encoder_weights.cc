@@ -120,9 +120,9 @@ Result<EncoderWeights> read_encoder_weights(std::string_view bytes) {
       version == k_version && layers <= k_most_layers && out.hidden > 0 &&
       out.hidden <= k_most_width && out.hidden % EncoderKernels::k_group == 0 && out.inner > 0 &&
       out.inner <= k_most_width && out.inner % EncoderKernels::k_group == 0 && out.heads > 0 &&
-      out.hidden % out.heads == 0 && out.positions >= 2 && out.positions <= k_most_width &&
-      pieces <= k_most_rows && causes <= k_most_width && unknown < pieces && out.begin < pieces &&
-      out.end < pieces;
+      out.hidden % (out.heads * EncoderKernels::k_wide) == 0 && out.positions >= 2 &&
+      out.positions <= k_most_width && pieces <= k_most_rows && causes <= k_most_width &&
+      unknown < pieces && out.begin < pieces && out.end < pieces;
   if (!sane || reader.failed()) return malformed(reader.at());
   out.pieces = reader.table(pieces);
   out.pieces.unknown = unknown;

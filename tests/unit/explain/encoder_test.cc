@@ -93,7 +93,7 @@ TEST(EncoderKernels, AreTheSameForEachMachine) {
   std::vector<float> values(3 * k_rows * k_size);
   for (float& value : values) value = any(random);
   const auto all = [&](const EncoderKernels& kernels) {
-    std::vector<float> out = values, shares(k_rows), mixed(k_size);
+    std::vector<float> out = values, shares(32), mixed(k_size);
     kernels.gelu(out.data(), k_size);
     kernels.normalize(out.data() + k_size, k_size, values.data(), values.data() + k_size);
     kernels.add(out.data() + 2 * k_size, values.data(), k_size);
