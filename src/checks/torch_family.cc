@@ -74,6 +74,13 @@ void judge_tag(const host::PythonEnv& env, const host::Distribution& partner,
   findings.push_back(std::move(made));
 }
 
+// The torch that a partner's release came out with, by the table; empty: not in it.
+std::string torch_of(const Input& input, const Partner& row, std::string_view partner) {
+  for (const knowledge::TorchRelease& release : input.knowledge.torch_releases)
+    if (same_release(release.*row.column, partner)) return std::string(release.version);
+  return {};
+}
+
 bool judge_version(const Input& input, const host::PythonEnv& env,
                    const host::Distribution& partner, const Partner& row, const TorchBuild& build,
                    std::vector<Finding>& findings) {
@@ -91,10 +98,13 @@ bool judge_version(const Input& input, const host::PythonEnv& env,
   // Another patch release has the same interfaces in practice; another minor release does not.
   Finding made = mismatch(env, partner, build.release, minor ? Severity::note : Severity::error,
                           minor ? "patch" : "");
-  made.args["wants"] = wanted_torch.empty() ? "?" : wanted_torch;
+  const std::string wants =
+      wanted_torch.empty() ? torch_of(input, row, partner.version) : wanted_torch;
+  made.args["wants"] = wants;
   made.args["need"] = need.empty() ? "?" : need;
   made.args["command"] = install_command(env, build.release, build.tag);
-  if (need.empty() || wanted_torch.empty()) made.variant = need.empty() ? "pin" : made.variant;
+  if (need.empty()) made.variant = "pin";
+  if (wants.empty()) made.variant = "other";
   if (!wanted_torch.empty())
     made.evidence.push_back({"file", partner.location + "/METADATA", "torch==" + wanted_torch});
   else
