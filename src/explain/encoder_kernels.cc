@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled with CUFIT_KERNELS=plain, and =avx2 with -mavx2. Nothing that another file may share is
-// used here (no inline function of a library): the linker keeps one of each, and the machine may
-// not have AVX2. Sums of floats are kept in parts of eight, so their order is the same in both.
+// Compiled with CUFIT_KERNELS=plain and, with the compiler's flags of these, =avx2 and =avx512.
+// Nothing that another file may share is used here (no inline function of a library): the linker
+// keeps one of each, and the machine may not have them. Sums of floats are kept in parts of eight,
+// so their order is the same in all.
 #include "explain/encoder_kernels.h"
 
 namespace cufit::explain::CUFIT_KERNELS {
@@ -31,7 +32,7 @@ void unpack(const uint8_t* times, const uint8_t* fours, size_t groups, int16_t* 
   }
 }
 
-// The compiler makes pmaddwd of it.
+// The compiler makes pmaddwd or vpdpwssd of it.
 void tile(const int16_t* weights, const int16_t* a, const int16_t* b, size_t columns,
           int32_t* out) {
   const int16_t *w0 = weights, *w1 = w0 + columns, *w2 = w1 + columns, *w3 = w2 + columns;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops in which the encoder spends its time. encoder_kernels.cc is compiled once for every
-// machine and, on x86-64, once more for those with AVX2; both give the same numbers. Counts of
-// floats are multiples of eight.
+// machine and, on x86-64, once more for those with AVX2 and for those with the products of whole
+// numbers of AVX-512; all give the same numbers. Counts of floats are multiples of eight.
 #pragma once
 
 #include <cstddef>
@@ -39,6 +39,9 @@ namespace plain {
 extern const EncoderKernels k_kernels;
 }
 namespace avx2 {
+extern const EncoderKernels k_kernels;
+}
+namespace avx512 {
 extern const EncoderKernels k_kernels;
 }
 

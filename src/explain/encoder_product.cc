@@ -74,6 +74,10 @@ void multiply(const Matrix& matrix, const float* in, size_t rows, float* out, si
 
 const EncoderKernels& encoder_kernels() {
 #if defined(__x86_64__)
+  static const bool wider = __builtin_cpu_supports("avx512vnni") &&
+                            __builtin_cpu_supports("avx512bw") &&
+                            __builtin_cpu_supports("avx512vl");
+  if (wider) return avx512::k_kernels;
   static const bool wide = __builtin_cpu_supports("avx2");
   if (wide) return avx2::k_kernels;
 #endif

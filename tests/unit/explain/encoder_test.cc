@@ -116,6 +116,9 @@ TEST(EncoderKernels, AreTheSameForEachMachine) {
     return out;
   };
   EXPECT_EQ(all(plain::k_kernels), all(avx2::k_kernels));
+  if (&encoder_kernels() == &avx512::k_kernels) {
+    EXPECT_EQ(all(plain::k_kernels), all(avx512::k_kernels));
+  }
 }
 #endif
 
