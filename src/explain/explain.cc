@@ -18,6 +18,7 @@
 #include "explain/text_clues.h"
 #include "explain/texts.h"
 #include "explain/vocabulary.h"
+#include "formats/nvidia_smi.h"
 #include "host/text_facts.h"
 
 namespace cufit::explain {
@@ -108,7 +109,9 @@ Explanation Explainer::finish(const Options& options) {
   std::future<void> facts = std::async(std::launch::async | std::launch::deferred, read_facts);
   std::vector<formats::TextLine> said;
   for (const formats::TextLine& line : lines)
-    said.push_back({line.number, formats::without_hint(line.text)});
+    said.push_back({line.number, formats::is_smi_heading(line.text)
+                                     ? std::string()
+                                     : formats::without_hint(line.text)});
   const TextEvidence evidence = read_evidence(state_->knowledge, state_->patterns, said, [&] {
     facts.get();
     return computed;

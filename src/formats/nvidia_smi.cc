@@ -435,4 +435,14 @@ class Reader {
 
 NvidiaSmi parse_nvidia_smi(std::span<const TextLine> lines) { return Reader().read(lines); }
 
+bool is_smi_heading(std::string_view line) {
+  line = trim(line);
+  if (!starts_with(line, "|")) return false;
+  // (Newer drivers write "Processes:" and "GPU Memory", older ones "GPU-Util" in the same places.)
+  for (std::string_view name : {"Volatile Uncorr. ECC", "GPU-Util  Compute M.", "MIG M. |",
+                                "Process name", "GI   CI", "ID   ID"})
+    if (contains(line, name)) return true;
+  return false;
+}
+
 }  // namespace cufit::formats

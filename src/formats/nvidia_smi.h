@@ -66,4 +66,8 @@ struct NvidiaSmi {
 
 NvidiaSmi parse_nvidia_smi(std::span<const TextLine> lines);
 
+// A row of the table that names its columns ("| GPU  Name ... Volatile Uncorr. ECC |"): the same on
+// every machine, so that its words say nothing of this one.
+bool is_smi_heading(std::string_view line);
+
 }  // namespace cufit::formats

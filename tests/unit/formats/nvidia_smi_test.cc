@@ -201,4 +201,15 @@ TEST(GpuWords, OtherWordsAreNoBoards) {
 }
 
 }  // namespace
+TEST(NvidiaSmi, HeadingsAreNoRows) {
+  EXPECT_TRUE(is_smi_heading(
+      "| GPU  Name                 Persistence-M | Bus-Id  Disp.A | Volatile Uncorr. ECC |"));
+  EXPECT_TRUE(is_smi_heading(
+      "| Fan  Temp   Perf    Pwr:Usage/Cap |   Memory-Usage | GPU-Util  Compute M. |"));
+  EXPECT_TRUE(is_smi_heading("|                                   |                | MIG M. |"));
+  EXPECT_TRUE(is_smi_heading("|  GPU   GI   CI      PID   Type   Process name      GPU Memory |"));
+  EXPECT_FALSE(is_smi_heading("|   0  Tesla T4   Off | 00000000:00:1E.0 Off |  2 |"));
+  EXPECT_FALSE(is_smi_heading("nvidia-smi: Volatile Uncorr. ECC 12"));
+}
+
 }  // namespace cufit::formats
