@@ -83,6 +83,7 @@ Result<Targets> read_all_targets(const LockJob& job) {
 
 resolve::Plan plan_for(const LockJob& job, const Targets& targets, resolve::Request request) {
   request.requirements = job.inputs.requirements;
+  request.pythons = job.inputs.pythons;
   request.policy = job.policy;
   request.default_index_only = job.default_index_only;
   request.python = job.python;

@@ -152,7 +152,7 @@ int check_lock(const Arguments& arguments) {
   std::vector<Finding> findings;
   add(findings, resolve::check_sum(*job->old));
   const std::vector<ReadClass> classes = check_files(*job, findings);
-  add(findings, resolve::check_requirements(*job->old, job->inputs.texts));
+  add(findings, resolve::check_requirements(*job->old, job->inputs.texts, job->inputs.pythons));
   add(findings, resolve::check_policy(*job->old, job->policy));
   for (const std::string& target : job->targets) add(findings, check_target(*job, target));
   std::string not_asked;

@@ -10,6 +10,7 @@
 #include "checks/gpu_code.h"
 #include "formats/python_metadata.h"
 #include "formats/requirement.h"
+#include "resolve/python_choice.h"
 
 namespace cufit::resolve {
 namespace {
@@ -255,7 +256,8 @@ std::vector<Finding> check_row(const LockClass& one, const std::string& path,
   return out;
 }
 
-std::vector<Finding> check_requirements(const LockFile& lock, const std::vector<std::string>& now) {
+std::vector<Finding> check_requirements(const LockFile& lock, const std::vector<std::string>& now,
+                                        const std::vector<PythonDemand>& pythons) {
   const std::set<std::string> before(lock.requirements.begin(), lock.requirements.end()),
       after(now.begin(), now.end());
   std::vector<std::string> changes;
@@ -263,6 +265,11 @@ std::vector<Finding> check_requirements(const LockFile& lock, const std::vector<
     if (after.count(text) == 0) changes.push_back("- " + text);
   for (const std::string& text : after)
     if (before.count(text) == 0) changes.push_back("+ " + text);
+  for (const PythonDemand& demand : pythons)
+    for (const LockClass& one : lock.classes)
+      if (!meets(demand, one.python))
+        changes.push_back(
+            format("Python {} ({}) -> requires-python {}", one.python, one.name, demand.text));
   if (changes.empty()) return {};
   return {found("lock_requirements_changed", Severity::error, "cufit.lock",
                 {{"changes", join(changes, "; ")}})};

@@ -2,12 +2,12 @@
 #include "resolve/resolve.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "base/format.h"
 #include "formats/marker.h"
 #include "resolve/conflict.h"
+#include "resolve/python_choice.h"
 
 namespace cufit::resolve {
 namespace {
@@ -22,72 +22,12 @@ bool has(const std::vector<std::string>& list, const std::string& word) {
 
 bool free_threaded(const std::string& python) { return !python.empty() && python.back() == 't'; }
 
-// Days since an arbitrary day, good enough for "about a year before".
-std::optional<int> day_number(const std::string& date) {
-  const auto parsed = parse_version(date.size() == 10 ? date.substr(0, 4) : "");
-  if (!parsed) return std::nullopt;
-  const auto two = [&](size_t at) { return (date[at] - '0') * 10 + (date[at + 1] - '0'); };
-  return static_cast<int>(parsed->part(0)) * 365 + two(5) * 30 + two(8);
-}
-
-// A Python whose first torch came out less than ten months before a wheel is still new to most
-// packages: it is taken only where nothing older is left.
-class Pythons {
- public:
-  explicit Pythons(const Knowledge& knowledge) {
-    for (const knowledge::TorchRelease& release : knowledge.torch_releases) {
-      const std::optional<int> day = day_number(std::string(release.date));
-      if (!day) continue;
-      newest_ = std::max(newest_, *day);
-      for (std::string_view python : split(release.python, ' ')) {
-        const auto known = first_.find(python);
-        if (known == first_.end())
-          first_.emplace(std::string(python), *day);
-        else
-          known->second = std::min(known->second, *day);
-      }
-    }
-  }
-  bool settled(const std::string& python, const Wheel& wheel) const {
-    constexpr int k_new_days = 300;
-    const auto first = first_.find(python);
-    return first != first_.end() &&
-           day_number(wheel.released).value_or(newest_) - first->second >= k_new_days;
-  }
-
- private:
-  std::map<std::string, int, std::less<>> first_;
-  int newest_ = 0;
-};
-
 // What every wheel of one question is judged with.
 struct World {
   const Knowledge& knowledge;
   Pythons pythons;
   std::set<size_t> absent;  // places of the wheels that the index does not have
 };
-
-std::string pick_python(const Wheel& wheel, const Target& target, const Request& request,
-                        const World& world) {
-  const std::string& wanted = request.python.empty() ? target.python : request.python;
-  if (!wanted.empty()) return has(wheel.pythons, wanted) ? wanted : "";
-  if (has(wheel.pythons, target.preferred_python) &&
-      forbids_python(request.policy, target.preferred_python).empty())
-    return target.preferred_python;
-  std::string best;
-  bool best_settled = false;
-  for (const std::string& python : wheel.pythons) {
-    if (free_threaded(python) || !forbids_python(request.policy, python).empty()) continue;
-    const bool settled = world.pythons.settled(python, wheel);
-    const auto mine = parse_version(python), theirs = parse_version(best);
-    if (best.empty() || (settled && !best_settled) ||
-        (settled == best_settled && mine && theirs && *mine > *theirs)) {
-      best = python;
-      best_settled = settled;
-    }
-  }
-  return best;
-}
 
 void reject(Choice& choice, Reason reason) {
   if (choice.verdict.fit != Fit::no) choice.verdict.reasons.clear();
@@ -162,7 +102,7 @@ Choice choose(const Wheel& wheel, const Target& target, const Request& request,
   choice.wheel = wheel;
   Target machine = target;
   if (!request.python.empty()) machine.python = request.python;
-  choice.python = pick_python(wheel, machine, request, world);
+  choice.python = pick_python(wheel, machine, request, world.pythons);
   if (wheel.is_cpu() && asks_for_cpu(request, wheel, choice.python)) {
     machine.gpus.clear();
     machine.unknown_gpus.clear();
@@ -177,12 +117,8 @@ Choice choose(const Wheel& wheel, const Target& target, const Request& request,
   for (const formats::Requirement& requirement : request.requirements)
     apply_requirement(requirement, choice);
   for (Reason& reason : forbids(request.policy, wheel)) reject(choice, std::move(reason));
-  if (choice.python.empty() && machine.python.empty() && !wheel.pythons.empty())
-    for (Reason& reason : forbids_python(request.policy, wheel.pythons.back()))
-      reject(choice, std::move(reason));
-  if (!machine.python.empty())
-    for (Reason& reason : forbids_python(request.policy, machine.python))
-      reject(choice, std::move(reason));
+  for (Reason& reason : python_reasons(wheel, choice.python, machine.python, request))
+    reject(choice, std::move(reason));
   if (request.default_index_only && !wheel.on_default_index)
     reject(choice, {"default_index", {{"tag", wheel.tag}}});
   return choice;

@@ -122,6 +122,34 @@ TEST(Resolve, PythonIsNeitherTooNewNorMissing) {
   EXPECT_EQ(with_39.usable.front().python, "3.9");
 }
 
+PythonDemand project(const char* text) { return {"p.toml", text, *formats::parse_clauses(text)}; }
+
+TEST(Resolve, PythonMeetsWhatTheProjectsRequire) {
+  Request own;
+  own.pythons = {project(">=3.9.4,<3.13")};
+  EXPECT_EQ(resolve(target("RTX 4090,580"), own, world()).usable.front().python, "3.12");
+  own.pythons.push_back(project("<3.10"));  // 3.9.4 and later: torch 2.8.0 was the last with it
+  const Answer old = resolve(target("RTX 4090,580"), own, world());
+  EXPECT_EQ(best(old), "2.8.0 cu128");
+  EXPECT_EQ(old.usable.front().python, "3.9");
+  const auto conflict = [](const Request& request) {
+    std::string out;
+    for (const std::string& one : resolve(target("RTX 4090,580"), request, world()).conflict)
+      out += one + "|";
+    return out;
+  };
+  own.pythons = {project(">=3.20")};
+  EXPECT_EQ(conflict(own), "requires-python >=3.20|");
+  own.pythons = {project(">=3.12")};
+  own.python = "3.11";
+  EXPECT_EQ(conflict(own), "requires-python >=3.12|Python 3.11|");
+  own.python.clear();
+  own.policy.python = {"<3.12"};
+  EXPECT_EQ(conflict(own), "policy python|requires-python >=3.12|");
+  own.policy.python = {"<3.0"};
+  EXPECT_EQ(conflict(own), "policy python|");
+}
+
 TEST(Resolve, DriverNotToldIsACondition) {
   const Answer answer = resolve(target("RTX 4090"), {}, world());
   ASSERT_FALSE(answer.usable.empty());
