@@ -135,6 +135,28 @@ bool better(const Choice& a, const Choice& b) {
   return a.wheel.cuda && b.wheel.cuda && *a.wheel.cuda > *b.wheel.cuda;
 }
 
+// Of a wheel that falls anyway nobody asked what goes with it; a conflict counts that in, or it
+// would call what no wheel has satisfiable.
+void judge_companions(Answer& answer, const Request& request, const Knowledge& knowledge) {
+  std::vector<ComputeCapability> ccs;
+  for (const TargetGpu& gpu : answer.target.gpus) ccs.push_back(gpu.cc);
+  for (Choice& choice : answer.rejected) {
+    if (!choice.companions.empty()) continue;
+    choice.companions = companions_of(choice.wheel, choice.python, ccs, knowledge);
+    for (const formats::Requirement& requirement : request.requirements)
+      if (requirement.name != "torch") apply_requirement(requirement, choice);
+    choice.companions.clear();
+  }
+}
+
+std::vector<std::string> conflict_of(Answer answer, const Request& request,
+                                     const Knowledge& knowledge) {
+  const auto companion = [](const formats::Requirement& one) { return one.name != "torch"; };
+  if (std::any_of(request.requirements.begin(), request.requirements.end(), companion))
+    judge_companions(answer, request, knowledge);
+  return smallest_conflict(answer);
+}
+
 Answer resolve_together(const Target& target, const Request& request,
                         const std::vector<Wheel>& wheels, const World& world) {
   Answer answer;
@@ -278,7 +300,7 @@ Answer resolve(const Target& target, const Request& request, const Knowledge& kn
   // What ends for an old card ends for its group, not for the machine.
   for (Answer& group : answer.groups)
     group.last_for_gpus = last_for(group.target, wheels, knowledge);
-  answer.conflict = smallest_conflict(answer);
+  answer.conflict = conflict_of(answer, request, knowledge);
   return answer;
 }
 

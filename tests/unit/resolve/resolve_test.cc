@@ -266,6 +266,12 @@ TEST(Resolve, ConflictOfTwoThatWouldDoAlone) {
             (std::vector<std::string>{"flash-attn", "NVIDIA GeForce RTX 2080 Ti (7.5)"}));
 }
 
+// What rules out a wheel that falls anyway counts, too: no GPU has a flash-attn 9.
+TEST(Resolve, ConflictKnowsThePackagesOfWheelsThatFall) {
+  const Answer answer = resolve(target("RTX 4090,580"), request({"flash-attn==9"}), world());
+  EXPECT_EQ(answer.conflict, std::vector<std::string>{"flash-attn==9"});
+}
+
 TEST(Resolve, OldGpuHasALastDriver) {
   const Answer answer = resolve(target("GTX 1080"), {}, world());
   ASSERT_FALSE(answer.usable.empty());
