@@ -14,12 +14,6 @@ namespace {
 
 using knowledge::Knowledge;
 
-constexpr size_t k_most_kinds = 10;  // of GPUs, of which parts are tried
-
-bool has(const std::vector<std::string>& list, const std::string& word) {
-  return std::find(list.begin(), list.end(), word) != list.end();
-}
-
 bool free_threaded(const std::string& python) { return !python.empty() && python.back() == 't'; }
 
 // What every wheel of one question is judged with.
@@ -188,55 +182,57 @@ std::vector<bool> served_by(const Target& target, const Request& request,
   return out;
 }
 
-bool any_serves_all(const std::vector<std::vector<bool>>& alone, uint32_t mask) {
+// The parts of `left` that some wheel serves, GPU by GPU; the largest first. A part is one flag a
+// GPU, the last GPU first, so that of equal ones that with the older GPUs comes first.
+std::vector<std::vector<bool>> parts_of(const std::vector<std::vector<bool>>& alone) {
+  std::set<std::vector<bool>> parts;
   for (size_t place = 0; place < alone.front().size(); ++place) {
-    bool all = true;
-    for (size_t i = 0; i < alone.size() && all; ++i)
-      all = (mask >> i & 1u) == 0 || alone[i][place];
-    if (all) return true;
+    std::vector<bool> part;
+    for (size_t i = alone.size(); i-- > 0;) part.push_back(alone[i][place]);
+    parts.insert(std::move(part));
   }
-  return false;
+  std::vector<std::vector<bool>> out(parts.begin(), parts.end());
+  const auto size = [](const std::vector<bool>& part) {
+    return std::count(part.begin(), part.end(), true);
+  };
+  std::stable_sort(out.begin(), out.end(),
+                   [&](const auto& a, const auto& b) { return size(a) > size(b); });
+  return out;
 }
 
-// Distinct GPUs, none of whose wheels serves them all, into the fewest groups, each of which some
-// wheel serves.
+// Distinct GPUs, none of whose wheels serves them all, into few groups, each of which some wheel
+// serves: the largest part of what is left, again and again.
 std::vector<Answer> resolve_groups(const Target& target, const Request& request,
                                    const std::vector<Wheel>& wheels, const World& world) {
   std::vector<Answer> groups;
   std::vector<TargetGpu> left = target.gpus;
-  // A wheel that serves several GPUs serves each of them alone: parts of which that is not so need
-  // not be asked about, which is nearly all of them.
+  // A wheel that serves several GPUs serves each of them alone, so no larger part is missed.
   std::vector<std::vector<bool>> alone;
-  if (left.size() <= k_most_kinds)
-    for (const TargetGpu& gpu : left)
-      alone.push_back(served_by(with_gpus(target, {gpu}), request, wheels, world));
+  for (const TargetGpu& gpu : left)
+    alone.push_back(served_by(with_gpus(target, {gpu}), request, wheels, world));
   while (!left.empty()) {
-    // The largest part of what is left that one wheel serves together; parts by size, so that the
-    // first hit is the largest. Machines hold few kinds of GPUs: 2^n is small.
-    if (left.size() > k_most_kinds) return {};
     std::optional<Answer> found;
-    uint32_t taken = 0;
-    for (size_t size = left.size(); size > 0 && !found; --size) {
-      if (size == target.gpus.size()) continue;  // all together: asked already
-      for (uint32_t mask = 1; mask < (uint32_t{1} << left.size()) && !found; ++mask) {
-        std::vector<TargetGpu> part;
-        for (size_t i = 0; i < left.size(); ++i)
-          if ((mask >> i & 1u) != 0) part.push_back(left[i]);
-        if (part.size() != size || !any_serves_all(alone, mask)) continue;
-        Answer answer = resolve_together(with_gpus(target, part), request, wheels, world);
-        if (answer.usable.empty()) continue;
-        found = std::move(answer);
-        taken = mask;
-      }
+    std::vector<bool> taken(left.size());
+    for (std::vector<bool>& part : parts_of(alone)) {
+      std::reverse(part.begin(), part.end());
+      std::vector<TargetGpu> gpus;
+      for (size_t i = 0; i < left.size(); ++i)
+        if (part[i]) gpus.push_back(left[i]);
+      if (gpus.empty() || gpus.size() == target.gpus.size()) continue;  // together: asked already
+      Answer answer = resolve_together(with_gpus(target, gpus), request, wheels, world);
+      if (answer.usable.empty()) continue;
+      found = std::move(answer);
+      taken = std::move(part);
+      break;
     }
     if (!found) {  // a GPU that nothing serves, alone
       found = resolve_together(with_gpus(target, {left.front()}), request, wheels, world);
-      found->conflict = smallest_conflict(*found);
-      taken = 1;
+      found->conflict = conflict_of(*found, request, world.knowledge);
+      taken[0] = true;
     }
     groups.push_back(std::move(*found));
     for (size_t i = left.size(); i-- > 0;) {
-      if ((taken >> i & 1u) == 0) continue;
+      if (!taken[i]) continue;
       left.erase(left.begin() + static_cast<std::ptrdiff_t>(i));
       alone.erase(alone.begin() + static_cast<std::ptrdiff_t>(i));
     }

@@ -309,6 +309,20 @@ TEST(Resolve, MixedMachineInGroups) {
   EXPECT_EQ(gpus, 3u);
 }
 
+TEST(Resolve, ManyKindsInGroupsToo) {
+  const Answer answer = resolve(
+      target("GTX 1080 + GTX 1080 Ti + GTX 1070 + Tesla P40 + V100 + T4 + RTX 2080 Ti + A100 "
+             "+ RTX 3090 + A10 + RTX 4090 + H100 + RTX 5090,580"),
+      {}, world());
+  EXPECT_TRUE(served(answer));
+  size_t gpus = 0;
+  for (const Answer& group : answer.groups) gpus += group.target.gpus.size();
+  EXPECT_EQ(gpus, 13u);
+  ASSERT_EQ(answer.groups.size(), 2u);
+  EXPECT_EQ(answer.groups[0].target.gpus.size(), 12u);
+  EXPECT_EQ(answer.groups[1].target.gpus[0].name, "NVIDIA GeForce RTX 5090");
+}
+
 TEST(Plan, FewestClasses) {
   const std::vector<Target> targets = {target("RTX 4090,535"), target("A800,535"),
                                        target("GTX 1080,580"), target("RTX 5090,580"),
