@@ -108,15 +108,16 @@ report::EnvRow env_row(const host::EnvironmentPaths& paths, const resolve::LockC
   report::EnvRow row;
   row.name = one.name;
   row.folder = paths.folder;
-  std::string why;
   const bool there = host::RealHost().exists(paths.folder);
-  const std::optional<formats::EnvRecord> record = host::read_record(paths, why);
+  const Result<formats::EnvRecord> record = host::read_record(paths);
   if (!there) {
     row.state = "absent";
     return row;
   }
   if (!record) {
-    row.state = "foreign";
+    const bool foreign = record.error().code == Code::not_found;
+    row.state = foreign ? "foreign" : "damaged";
+    if (!foreign) row.why = record.error().text();
     return row;
   }
   // Without its interpreter it is made again: `run` refuses it, too.
@@ -187,6 +188,11 @@ int run_env_list(const Arguments& arguments) {
     view.rows.push_back(env_row(*paths, one));
     if (view.rows.back().state != "current") view.next = "env.next_create";
   }
+  for (const report::EnvRow& row : view.rows)  // before the others: `create` stops at it
+    if (row.state == "damaged") {
+      view.at = " --force " + row.name + lock_option(arguments);
+      break;
+    }
   return print(
       arguments.has("json") ? env_list_json(view) : env_list_text(view, style_for(arguments)),
       k_ok);
@@ -215,6 +221,14 @@ int run_env_check(const Arguments& arguments) {
       old.args = {{"class", one.name}, {"created", row.created}};
       findings.push_back(std::move(old));
       continue;  // it differs from the new lock, of course
+    }
+    if (row.state == "damaged") {
+      checks::Finding damaged;
+      damaged.id = "env_record_damaged";
+      damaged.severity = checks::Severity::error;
+      damaged.subject = "env " + one.name;
+      damaged.args = {{"class", one.name}, {"why", row.why}};
+      findings.push_back(std::move(damaged));
     }
     host::Facts facts;
     if (row.state != "absent") {

@@ -174,15 +174,15 @@ Result<std::optional<LaunchRefusal>> environment_of(const FoundLock& found, cons
   LaunchRefusal out;
   out.args = {{"class", one.name}, {"env", folder}};
   out.next = create_command(found.folder, one.name);
-  std::string why;
   if (!std::filesystem::exists(folder)) {
     out.id = "env_missing";
     return std::optional<LaunchRefusal>(std::move(out));
   }
-  const std::optional<formats::EnvRecord> record = host::read_record(paths, why);
+  const Result<formats::EnvRecord> record = host::read_record(paths);
   if (!record || ::access((folder + "/bin/python").c_str(), X_OK) != 0) {
     out.id = "env_broken";
-    out.args["why"] = record ? "bin/python" : why;
+    out.args["why"] = record ? "bin/python" : record.error().text();
+    if (!record && record.error().code != Code::not_found) out.next += " --force";
     return std::optional<LaunchRefusal>(std::move(out));
   }
   if (record->pylock_sha256 == one.sha256) return std::optional<LaunchRefusal>();

@@ -107,6 +107,8 @@ std::string env_list_json(const EnvListView& view) {
                                    {"packages", row.packages},
                                    {"bytes", row.bytes},
                                    {"shared_bytes", row.shared_bytes}});
+  for (size_t i = 0; i < view.rows.size(); ++i)
+    if (!view.rows[i].why.empty()) out["environments"][i]["why"] = view.rows[i].why;
   return text_of(out);
 }
 

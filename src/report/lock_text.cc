@@ -7,6 +7,7 @@
 #include "report/marks.h"
 #include "report/mem_words.h"
 #include "report/resolve.h"
+#include "report/said.h"
 #include "report/screen.h"
 #include "report/width.h"
 
@@ -92,7 +93,9 @@ class LockPainter : private Screen {
     int width = 0;
     for (const EnvRow& row : view.rows) width = std::max(width, columns(row.name));
     for (const EnvRow& row : view.rows) {
-      std::string line = env("state." + row.state, {{"created", row.created}});
+      std::string line =
+          env("state." + row.state,
+              {{"created", row.created}, {"why", said(row.why, style_.lang, knowledge_)}});
       flow(line, "  " + pad(row.name, width) + "  ", blanks(width + 4),
            row.state == "current" || row.state == "made" ? "32" : "");
       if (!row.torch.empty())
