@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/nearest.h"
 #include "formats/requirement.h"
 #include "formats/toml_text.h"
 
@@ -84,6 +85,14 @@ bool names_gpu(const std::string& entry, const TargetGpu& gpu, const Knowledge& 
   return row != nullptr && knowledge.find_gpu(gpu.name) == row;
 }
 
+// A slip in a heading, or a rule before the heading: it would forbid nothing, and nobody would see.
+bool meant_for_policy(const std::string& name) {
+  if (name == "policy") return false;
+  return name == "driver_min" || !nearest(name, {"policy"}, 1).empty() ||
+         std::any_of(std::begin(k_lists), std::end(k_lists),
+                     [&](const ListKey& row) { return row.name == name; });
+}
+
 std::string joined(const std::vector<std::string>& list) { return join(list, ", "); }
 
 }  // namespace
@@ -98,6 +107,11 @@ Result<Policy> parse_policy(std::string_view text, const std::string& file) {
     return fail(Code::malformed,
                 format("`{}` has no `[policy]` table: nothing in it would be obeyed", file));
   if (!table->is_table()) return document.wrong(*table, "`policy` must be a table");
+  for (const formats::TomlMember& member : document.root.members)
+    if (meant_for_policy(member.name))
+      return document.wrong(
+          member.value,
+          format("`{}` stands outside of `[policy]`: it would not be obeyed", member.name));
   for (const formats::TomlMember& member : table->members) {
     const std::string& key = member.name;
     const formats::TomlValue& value = member.value;
