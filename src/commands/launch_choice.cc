@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "base/nearest.h"
 #include "base/shell_word.h"
+#include "commands/settings.h"
 #include "commands/targets.h"
 #include "host/environments.h"
 
@@ -39,6 +40,14 @@ Result<void> as_written(const LockFile& lock, const std::string& path, const std
               format("`{}` is not as `cufit lock` wrote it (its own SHA-256 differs); `cufit lock "
                      "-o {}` makes it again",
                      path, shell_word(folder)));
+}
+
+void tell_without_sum(const LockFile& lock, const std::string& path, const std::string& folder) {
+  if (lock.summed) return;
+  complain(
+      format("`{}` has no sum of its own, so whether it was edited cannot be told; `cufit lock -o "
+             "{}` writes one",
+             path, shell_word(folder)));
 }
 
 namespace {
@@ -214,6 +223,7 @@ Result<std::optional<FoundLock>> find_lock(const Arguments& arguments) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) path += std::string("/") + k_lock_name;
   CUFIT_TRY(found, load_lock(path));
+  if (!arguments.has("quiet")) tell_without_sum(found.lock, path, found.folder);
   return std::optional<FoundLock>(std::move(found));
 }
 

@@ -158,7 +158,7 @@ int check_lock(const Arguments& arguments) {
   std::string not_asked;
   if (job->index.offline) {
     not_asked = "lock.check.offline";
-  } else if (!findings.empty()) {
+  } else if (worst(findings) != k_ok) {
     not_asked = "lock.check.not_resolved";  // it would say the same once more
   } else {
     for (const std::string& note : job->notes) complain(note);

@@ -41,6 +41,7 @@ struct FindingsView {
   const std::vector<checks::Finding>& findings;
   const knowledge::Knowledge& knowledge;
 };
+bool only_notes(const FindingsView& view);  // or nothing at all
 std::string findings_text(const FindingsView& view, const Style& style);
 std::string findings_json(const FindingsView& view);
 

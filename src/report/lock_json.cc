@@ -76,7 +76,7 @@ std::string lock_failure_json(const LockFailureView& view) {
 
 std::string findings_json(const FindingsView& view) {
   Json out = head(view.schema);
-  out["verdict"] = view.findings.empty() ? "good" : "differs";
+  out["verdict"] = only_notes(view) ? "good" : "differs";
   out["asked_installer"] = view.not_asked.empty();
   out["findings"] = Json::array();
   for (const checks::Finding& finding : view.findings) {

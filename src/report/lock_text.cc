@@ -78,8 +78,9 @@ class LockPainter : private Screen {
   }
 
   std::string findings(const FindingsView& view) {
-    if (view.findings.empty()) flow(say_plain(view.good), "", "  ", "1");
-    bool first = true;
+    const bool good = only_notes(view);
+    if (good) flow(say_plain(view.good), "", "  ", "1");
+    bool first = !good;
     for (const checks::Finding& one : view.findings) {
       if (!first) out_ += "\n";
       first = false;
@@ -156,6 +157,12 @@ class LockPainter : private Screen {
 };
 
 }  // namespace
+
+bool only_notes(const FindingsView& view) {
+  return std::all_of(view.findings.begin(), view.findings.end(), [](const checks::Finding& one) {
+    return one.severity == checks::Severity::note || one.severity == checks::Severity::ok;
+  });
+}
 
 std::string lock_report_text(const LockView& view, const Style& style) {
   return LockPainter(view.knowledge, style).lock(view);

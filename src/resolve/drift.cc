@@ -222,6 +222,8 @@ std::vector<Finding> check_pylock(const LockClass& one, const std::string& path,
 }
 
 std::vector<Finding> check_sum(const LockFile& lock) {
+  if (!lock.summed)
+    return {found("lock_without_sum", Severity::note, "cufit.lock", {{"file", lock.path}})};
   if (!lock.edited) return {};
   std::vector<Finding> out = {
       found("lock_edited", Severity::error, "cufit.lock", {{"file", lock.path}})};

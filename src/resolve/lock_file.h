@@ -60,6 +60,7 @@ struct LockFile {
   std::vector<std::string> asked;
   std::vector<LockClass> classes;  // best first
   bool edited = false;             // read: it is not what its own sum was taken of; not written
+  bool summed = true;              // read: it has a sum; without, nobody can tell
 };
 
 // Error{malformed} names the file and the line. Unknown keys are left alone; another schema is
