@@ -200,6 +200,18 @@ int say(const report::PreflightView& view, const Arguments& arguments) {
   return print(report::preflight_text(view, language(arguments)), code);
 }
 
+// Refused before anything could be judged. Who asked for JSON reads no other stream.
+int refuse(const Error& error, const Arguments& arguments) {
+  if (!arguments.has("json")) return give_up(error);
+  report::PreflightView view;
+  view.knowledge = &Knowledge::builtin();
+  view.machine_only = arguments.has("machine");
+  view.said_id = "not_judged";
+  view.said = error.text();
+  const int code = give_up(error);
+  return print(report::preflight_json(view), code);
+}
+
 std::string machine_text(const host::Facts& facts, const std::string& lang) {
   const Knowledge& knowledge = Knowledge::builtin();
   const resolve::Target target = resolve::target_of(facts, knowledge, "");
@@ -230,9 +242,10 @@ void take_cause(const checks::Report& report, Severity severity, About about,
 int judge_machine(const Arguments& arguments, const host::Host& machine, const std::string& lang) {
   for (const char* option : {"env", "lock", "policy"})
     if (arguments.has(option))
-      return give_up(fail(Code::usage, format("`--machine` judges no environment: `--{}` has no "
-                                              "place beside it",
-                                              option)));
+      return refuse(fail(Code::usage, format("`--machine` judges no environment: `--{}` has no "
+                                             "place beside it",
+                                             option)),
+                    arguments);
   report::PreflightView view;
   view.knowledge = &Knowledge::builtin();
   view.machine_only = true;
@@ -261,7 +274,7 @@ int run_preflight(const Arguments& arguments) {
   const host::RealHost machine = machine_to_launch_on();
   if (arguments.has("machine")) return judge_machine(arguments, machine, lang);
   const Result<Subject> subject = find_subject(arguments, machine);
-  if (!subject) return give_up(subject.error());
+  if (!subject) return refuse(subject.error(), arguments);
   report::PreflightView view;
   view.knowledge = &knowledge;
   view.env = subject->env;
@@ -276,7 +289,7 @@ int run_preflight(const Arguments& arguments) {
   }
   const Result<resolve::Policy> policy = read_policy(
       arguments, subject->lock_folder.empty() ? working_folder() : subject->lock_folder);
-  if (!policy) return give_up(policy.error());
+  if (!policy) return refuse(policy.error(), arguments);
   const host::Facts facts = read_facts(machine, *subject);
   const checks::Input input = checks::make_input(facts, knowledge);
   const host::PythonEnv* env = checks::main_env(facts);
