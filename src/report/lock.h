@@ -20,6 +20,7 @@ struct LockView {
   bool unchanged = false;          // every byte is what was there before
   std::vector<resolve::Fit> fits;  // of each class, for the targets that it serves
   std::vector<uint64_t> unsized;   // of each class, packages whose size the index does not give
+  std::vector<std::vector<std::string>> built;  // of each class, packages without a wheel for it
   const knowledge::Knowledge& knowledge;
 };
 std::string lock_report_text(const LockView& view, const Style& style);

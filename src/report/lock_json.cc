@@ -46,6 +46,7 @@ std::string lock_report_json(const LockView& view) {
   for (size_t i = 0; i < view.lock.classes.size(); ++i) {
     out["classes"].push_back(
         class_json(view.lock.classes[i], i < view.unsized.size() ? view.unsized[i] : 0));
+    if (i < view.built.size()) out["classes"].back()["built_from_source"] = view.built[i];
     if (i < view.fits.size()) out["classes"].back()["fit"] = resolve::to_string(view.fits[i]);
   }
   return text_of(out);

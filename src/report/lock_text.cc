@@ -46,6 +46,9 @@ class LockPainter : private Screen {
            "  " + pad(one.name, width) + "  ", blanks(width + 4));
       flow(words("serves", {{"targets", printable(join(one.serves, "; "))}}), blanks(width + 4),
            blanks(width + 6));
+      if (i < view.built.size() && !view.built[i].empty())
+        flow(words("built", {{"packages", printable(join(view.built[i], ", "))}}),
+             blanks(width + 4), blanks(width + 6), "33");
       const std::string fit = i < view.fits.size() ? resolve::to_string(view.fits[i]) : "works";
       if (fit != "works") flow(words("fit." + fit), blanks(width + 4), blanks(width + 6));
     }
