@@ -22,6 +22,7 @@
 
 #include "base/format.h"
 #include "host/driver_calls.h"
+#include "host/file_limit.h"
 
 namespace cufit::host {
 namespace {
@@ -125,6 +126,7 @@ class Supervision {
   Supervised result_;
   double begin_ = 0, ended_ = 0, last_output_ = 0, sampled_ = 0;
   void (*pipe_before_)(int) = SIG_DFL;
+  FileLimit limit_;  // output that is passed on to a file
 };
 
 Supervision::~Supervision() {
@@ -142,6 +144,7 @@ void Supervision::become_program(int report) {
   // Without cufit nobody would read what it writes.
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   signal(SIGPIPE, pipe_before_);
+  limit_.set_back();
   sigprocmask(SIG_SETMASK, &before_, nullptr);
   const int err = err_.program >= 0 ? err_.program : out_.program;
   int number = 0;
