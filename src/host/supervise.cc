@@ -256,13 +256,14 @@ void Supervision::reap() {
   result_.seconds = ended_ - begin_;
   result_.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   result_.exit_code = result_.signal != 0 ? 128 + result_.signal : WEXITSTATUS(status);
-  result_.host_memory_age_seconds = ended_ - sampled_;
+  result_.host_memory_age_seconds = std::max(0.0, ended_ - sampled_);
   result_.kills_after = read_memory_kills(host_);
   if (!sampler_) return;
   sampler_->read_some();
   if (const MemorySample* fullest = fullest_of(sampler_->samples(), ended_)) {
     result_.memory = fullest->gpus;
-    result_.memory_age_seconds = ended_ - fullest->seconds;
+    // A sample under way when it ended may be stamped a moment later.
+    result_.memory_age_seconds = std::max(0.0, ended_ - fullest->seconds);
   }
   sampler_.reset();
 }
