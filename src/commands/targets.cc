@@ -96,12 +96,9 @@ Result<resolve::Request> read_request(const Arguments& arguments) {
   }
   const std::string python = arguments.get("python");
   if (python.empty()) return request;
-  const auto version = parse_version(python);
-  const bool digits = python.find_first_not_of("0123456789.t") == std::string::npos;
-  if (!version || !digits || version->parts.size() < 2)
+  request.python = resolve::minor_python(python);
+  if (request.python.empty())
     return fail(Code::usage, format("`--python {}`: a version as 3.12 is expected", python));
-  request.python = std::to_string(version->part(0)) + "." + std::to_string(version->part(1)) +
-                   (python.back() == 't' ? "t" : "");
   return request;
 }
 

@@ -54,6 +54,26 @@ TEST(Target, Descriptions) {
   EXPECT_EQ(target("cpu").driver_state, Target::Driver::absent);
 }
 
+TEST(Target, CountsStandBeforeOrBehind) {
+  for (const char* text : {"2x A100", "2 x A100", "A100 x2", "A100 x 2", "A100 X2", "2*A100",
+                           "A100*2", "A100 * 2", "2xA100"})
+    EXPECT_EQ(target(text).gpus[0].count, 2u) << text;
+  EXPECT_EQ(target("RTX 4090 x2 + A100,580").gpus[1].count, 2u);
+  EXPECT_EQ(target("4090x2,580").gpus[0].count, 2u);
+  EXPECT_EQ(target("2x4090,580").gpus[0].name, "NVIDIA GeForce RTX 4090");
+  EXPECT_NE(described_target("MX450", world()).error().text().find("`MX450`"), std::string::npos);
+  for (const char* wrong : {"A100 x0", "A100 x65", "A100 x99999999999999999999"})
+    EXPECT_NE(described_target(wrong, world()).error().text().find("64 GPUs"), std::string::npos);
+}
+
+TEST(Target, WordsOfADescription) {
+  EXPECT_EQ(target("RTX 4090,580,python=3.13t").python, "3.13t");
+  EXPECT_FALSE(described_target("RTX 4090,580,python=3.13tx", world()));
+  EXPECT_EQ(driver_text(*target("RTX 4090, driver 580.65.06").driver), "580.65.06");
+  const std::string two = described_target("A100 + RTX 4091,535", world()).error().text();
+  EXPECT_NE(two.find("`RTX 4091`"), std::string::npos) << two;
+}
+
 TEST(Target, WrongDescriptionsNameTheWord) {
   const std::pair<const char*, const char*> wrong[] = {
       {"RTX 4091,535", "RTX 4090"},    {"", "empty"},
