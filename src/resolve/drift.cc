@@ -259,7 +259,8 @@ std::vector<Finding> check_row(const LockClass& one, const std::string& path,
 }
 
 std::vector<Finding> check_requirements(const LockFile& lock, const std::vector<std::string>& now,
-                                        const std::vector<PythonDemand>& pythons) {
+                                        const std::vector<PythonDemand>& pythons,
+                                        const std::string& python) {
   const std::set<std::string> before(lock.requirements.begin(), lock.requirements.end()),
       after(now.begin(), now.end());
   std::vector<std::string> changes;
@@ -267,6 +268,9 @@ std::vector<Finding> check_requirements(const LockFile& lock, const std::vector<
     if (after.count(text) == 0) changes.push_back("- " + text);
   for (const std::string& text : after)
     if (before.count(text) == 0) changes.push_back("+ " + text);
+  for (const LockClass& one : lock.classes)
+    if (!python.empty() && python != one.python)
+      changes.push_back(format("Python {} -> {} ({})", one.python, python, one.name));
   for (const PythonDemand& demand : pythons)
     for (const LockClass& one : lock.classes)
       if (!meets(demand, one.python))
