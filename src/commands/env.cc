@@ -122,7 +122,7 @@ report::EnvRow env_row(const host::EnvironmentPaths& paths, const resolve::LockC
   }
   // Without its interpreter it is made again: `run` refuses it, too.
   const bool whole = host::RealHost().exists(paths.folder + "/bin/python");
-  row.state = whole && record->pylock_sha256 == one.sha256 ? "current" : "outdated";
+  row.state = !whole ? "broken" : record->pylock_sha256 == one.sha256 ? "current" : "outdated";
   row.python = record->python;
   row.torch = record->torch;
   row.installer = record->installer;
@@ -186,7 +186,8 @@ int run_env_list(const Arguments& arguments) {
     const Result<host::EnvironmentPaths> paths = host::environment_paths(found->folder, one.name);
     if (!paths) return give_up(paths.error());
     view.rows.push_back(env_row(*paths, one));
-    if (view.rows.back().state != "current") view.next = "env.next_create";
+    const std::string& state = view.rows.back().state;
+    if (state != "current" && state != "foreign") view.next = "env.next_create";
   }
   for (const report::EnvRow& row : view.rows)  // before the others: `create` stops at it
     if (row.state == "damaged") {
@@ -222,13 +223,24 @@ int run_env_check(const Arguments& arguments) {
       findings.push_back(std::move(old));
       continue;  // it differs from the new lock, of course
     }
-    if (row.state == "damaged") {
-      checks::Finding damaged;
-      damaged.id = "env_record_damaged";
-      damaged.severity = checks::Severity::error;
-      damaged.subject = "env " + one.name;
-      damaged.args = {{"class", one.name}, {"why", row.why}};
-      findings.push_back(std::move(damaged));
+    if (row.state == "damaged" || row.state == "foreign") {
+      checks::Finding unknown;
+      unknown.id = "env_record_damaged";
+      unknown.severity = checks::Severity::error;
+      unknown.subject = "env " + one.name;
+      unknown.args = {{"class", one.name}, {"folder", paths->folder}, {"why", row.why}};
+      if (row.state == "foreign") unknown.variant = "foreign";
+      findings.push_back(std::move(unknown));
+    }
+    if (row.state == "broken") {
+      checks::Finding broken;
+      broken.id = "env_missing";
+      broken.variant = "interpreter";
+      broken.severity = checks::Severity::error;
+      broken.subject = "env " + one.name;
+      broken.args = {{"class", one.name}, {"folder", paths->folder}};
+      findings.push_back(std::move(broken));
+      continue;
     }
     host::Facts facts;
     if (row.state != "absent") {

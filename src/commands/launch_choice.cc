@@ -191,7 +191,11 @@ Result<std::optional<LaunchRefusal>> environment_of(const FoundLock& found, cons
   if (!record || ::access((folder + "/bin/python").c_str(), X_OK) != 0) {
     out.id = "env_broken";
     out.args["why"] = record ? "bin/python" : record.error().text();
-    if (!record && record.error().code != Code::not_found) out.next += " --force";
+    const bool foreign = !record && record.error().code == Code::not_found;
+    if (!record && !foreign) out.next += " --force";
+    if (foreign)  // `create` does not touch what it did not make
+      out.next =
+          format("mv {} {} && {}", shell_word(folder), shell_word(folder + ".old"), out.next);
     return std::optional<LaunchRefusal>(std::move(out));
   }
   if (record->pylock_sha256 == one.sha256) return std::optional<LaunchRefusal>();

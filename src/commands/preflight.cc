@@ -225,7 +225,8 @@ std::string machine_text(const host::Facts& facts, const std::string& lang) {
 // A class of a lock is made anew; of any other environment, what suits this machine is said.
 std::string way_to_torch(const Subject& subject) {
   if (subject.class_name.empty() || subject.lock_folder.empty()) return "cufit resolve torch";
-  return create_command(subject.lock_folder, subject.class_name);
+  // What its record calls up to date is made anew only by force.
+  return create_command(subject.lock_folder, subject.class_name) + " --force";
 }
 
 // The finding that decides, and how many more of its kind there are.

@@ -49,7 +49,7 @@ std::string findings_json(const FindingsView& view);
 struct EnvRow {
   std::string name;   // of the class
   std::string state;  // "current", "outdated", "absent", "foreign", "damaged",
-                      // "made", "removed", "kept"
+                      // "broken", "made", "removed", "kept"
   std::string folder, python, torch, installer, created;
   uint64_t packages = 0, bytes = 0, shared_bytes = 0;
   std::string why;  // it cannot be read what cufit wrote of it (damaged)
