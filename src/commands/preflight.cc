@@ -180,8 +180,7 @@ std::vector<resolve::Reason> forbidden_by(const resolve::Policy& policy, const h
   }
   if (env->python) {
     const auto version = parse_version(*env->python);
-    if (version && version->parts.size() >= 2)
-      add(resolve::forbids_python(policy, format("{}.{}", version->part(0), version->part(1))));
+    if (version && version->parts.size() >= 2) add(resolve::forbids_python(policy, *env->python));
   }
   if (env->distributions)
     for (const host::Distribution& each : *env->distributions)

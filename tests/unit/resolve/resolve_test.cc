@@ -131,6 +131,25 @@ TEST(Policy, VariantsThatNameNoWheelAreRefused) {
   EXPECT_TRUE(parse_policy("[policy]\ncuda = [\"cu126\", \"cpu\", \"cu140\"]\n", "cufit.toml"));
 }
 
+TEST(Policy, VersionsAreAlternativesSpecifiersAllHold) {
+  Policy policy;
+  policy.torch = {"2.8.0", "==2.9.*", "!=2.9.0"};
+  Wheel wheel;
+  const std::pair<const char*, bool> cases[] = {
+      {"2.8.0", true}, {"2.9.1", true}, {"2.9.0", false}, {"2.10.0", false}};
+  for (const auto& [torch, allowed] : cases) {
+    wheel.torch = torch;
+    EXPECT_EQ(forbids(policy, wheel).empty(), allowed) << torch;
+  }
+  EXPECT_EQ(forbids(policy, wheel)[0].args.at("entry"), "2.8.0, ==2.9.*");
+  policy.python = {"3.11", "3.12", ">=3.11.4"};
+  const std::pair<const char*, bool> pythons[] = {
+      {"3.11", true},   {"3.12", true},   {"3.13", false}, {"3.11.2", false},
+      {"3.11.9", true}, {"3.12.1", true}, {"3.12t", true}, {"3.10.14", false}};
+  for (const auto& [python, allowed] : pythons)
+    EXPECT_EQ(forbids_python(policy, python).empty(), allowed) << python;
+}
+
 TEST(Resolve, PythonIsNeitherTooNewNorMissing) {
   const Answer answer = resolve(target("RTX 4090,580"), {}, world());
   // 3.15 came with torch 2.13, four months before: still new to most packages.
