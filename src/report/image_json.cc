@@ -51,6 +51,7 @@ Json image_part(const ImageView& view) {
   out["platforms"] = image.platforms;
   out["other_images"] = image.other_images;
   out["layer_digests_verified"] =
+      !image.layers.empty() &&
       std::all_of(image.layers.begin(), image.layers.end(),
                   [](const host::ImageLayer& layer) { return layer.verified; });
   out["layers"] = Json::array();

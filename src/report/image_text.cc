@@ -382,6 +382,7 @@ class ImagePainter : private Screen {
         flow(one_line(made_by[i]), "    ", "      ", "2");
     }
     const auto& all = view_.image.layers;
+    if (all.empty()) return;
     const auto verified = std::count_if(
         all.begin(), all.end(), [](const host::ImageLayer& layer) { return layer.verified; });
     flow(words(static_cast<size_t>(verified) == all.size() ? "verified" : "verified_some",

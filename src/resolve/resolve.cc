@@ -163,8 +163,12 @@ Answer resolve_together(const Target& target, const Request& request,
     choice.age = age;
     if (world.absent.count(place) > 0) reject(choice, {"not_on_index", {}});
     for (const Reason& reason : machine_forbidden) reject(choice, reason);
-    std::vector<Choice>& list = offered(choice) ? answer.usable : answer.rejected;
-    list.push_back(std::move(choice));
+    const bool fits = offered(choice);
+    // A rule that nothing can be held against yet is a condition.
+    if (fits && !request.policy.driver_min.empty() && !target.driver && !target.gpus.empty())
+      choice.verdict.reasons.push_back(
+          {"driver_policy", {{"need", request.policy.driver_min}, {"file", request.policy.file}}});
+    (fits ? answer.usable : answer.rejected).push_back(std::move(choice));
   }
   std::stable_sort(answer.usable.begin(), answer.usable.end(), better);
   return answer;
