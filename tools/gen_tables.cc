@@ -108,7 +108,6 @@ const std::vector<TableSpec>& specs() {
         {"cuda"},
         {"cudart_soname"},
         {"linux_min"},
-        {"linux_full", Kind::text, false},
         {"first_torch"},
         {"last_torch"}}},
       {"extension",

@@ -54,7 +54,7 @@ Fit judge(const Input& input, const TorchBuild& build, const std::optional<Versi
     return Fit::minor;
   }
   if (!by_number) return Fit::unknown;
-  auto full = build.cuda_exact ? input.knowledge.full_driver(cuda) : std::nullopt;
+  auto full = build.cuda_exact ? input.knowledge.ptx_driver(cuda) : std::nullopt;
   return full && !at_least(*input.driver, *full) ? Fit::minor : Fit::ok;
 }
 
@@ -67,7 +67,7 @@ std::string driver_text(const Input& input) {
 
 void fill(const Input& input, const host::PythonEnv& env, const TorchBuild& build,
           const std::optional<Version>& floor, Finding& made) {
-  auto full = build.cuda_exact ? input.knowledge.full_driver(*build.cuda) : std::nullopt;
+  auto full = build.cuda_exact ? input.knowledge.ptx_driver(*build.cuda) : std::nullopt;
   std::string major = std::to_string(build.cuda->part(0));
   std::optional<WheelPick> pick = pick_wheel_for_machine(input, &env);
   made.args = {{"have", driver_text(input)},

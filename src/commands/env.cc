@@ -108,20 +108,21 @@ report::EnvRow env_row(const host::EnvironmentPaths& paths, const resolve::LockC
   report::EnvRow row;
   row.name = one.name;
   row.folder = paths.folder;
-  std::string why;
   const bool there = host::RealHost().exists(paths.folder);
-  const std::optional<formats::EnvRecord> record = host::read_record(paths, why);
+  const Result<formats::EnvRecord> record = host::read_record(paths);
   if (!there) {
     row.state = "absent";
     return row;
   }
   if (!record) {
-    row.state = "foreign";
+    const bool foreign = record.error().code == Code::not_found;
+    row.state = foreign ? "foreign" : "damaged";
+    if (!foreign) row.why = record.error().text();
     return row;
   }
   // Without its interpreter it is made again: `run` refuses it, too.
   const bool whole = host::RealHost().exists(paths.folder + "/bin/python");
-  row.state = whole && record->pylock_sha256 == one.sha256 ? "current" : "outdated";
+  row.state = !whole ? "broken" : record->pylock_sha256 == one.sha256 ? "current" : "outdated";
   row.python = record->python;
   row.torch = record->torch;
   row.installer = record->installer;
@@ -185,8 +186,14 @@ int run_env_list(const Arguments& arguments) {
     const Result<host::EnvironmentPaths> paths = host::environment_paths(found->folder, one.name);
     if (!paths) return give_up(paths.error());
     view.rows.push_back(env_row(*paths, one));
-    if (view.rows.back().state != "current") view.next = "env.next_create";
+    const std::string& state = view.rows.back().state;
+    if (state != "current" && state != "foreign") view.next = "env.next_create";
   }
+  for (const report::EnvRow& row : view.rows)  // before the others: `create` stops at it
+    if (row.state == "damaged") {
+      view.at = " --force " + row.name + lock_option(arguments);
+      break;
+    }
   return print(
       arguments.has("json") ? env_list_json(view) : env_list_text(view, style_for(arguments)),
       k_ok);
@@ -215,6 +222,25 @@ int run_env_check(const Arguments& arguments) {
       old.args = {{"class", one.name}, {"created", row.created}};
       findings.push_back(std::move(old));
       continue;  // it differs from the new lock, of course
+    }
+    if (row.state == "damaged" || row.state == "foreign") {
+      checks::Finding unknown;
+      unknown.id = "env_record_damaged";
+      unknown.severity = checks::Severity::error;
+      unknown.subject = "env " + one.name;
+      unknown.args = {{"class", one.name}, {"folder", paths->folder}, {"why", row.why}};
+      if (row.state == "foreign") unknown.variant = "foreign";
+      findings.push_back(std::move(unknown));
+    }
+    if (row.state == "broken") {
+      checks::Finding broken;
+      broken.id = "env_missing";
+      broken.variant = "interpreter";
+      broken.severity = checks::Severity::error;
+      broken.subject = "env " + one.name;
+      broken.args = {{"class", one.name}, {"folder", paths->folder}};
+      findings.push_back(std::move(broken));
+      continue;
     }
     host::Facts facts;
     if (row.state != "absent") {

@@ -246,6 +246,12 @@ int create_all(const Arguments& arguments, const FoundLock& found,
     if (row.state == "foreign")
       return give_up(fail(Code::usage,
                           format("`{}` was not made by cufit: move it away first", paths->folder)));
+    if (row.state == "damaged" && !arguments.has("force"))
+      return give_up(fail(
+          Code::malformed,
+          format("{}; the environment beside it cannot be told from another lock's; to make it "
+                 "anew: cufit env create --force {}{}",
+                 row.why, one.name, lock_option(arguments))));
     for (const auto& reasons :
          {resolve::forbids(job.policy, one.wheel), resolve::forbids_python(job.policy, one.python)})
       if (!reasons.empty())

@@ -146,6 +146,7 @@ Result<report::ExportView> read_view(const Arguments& arguments) {
   CUFIT_TRY(lock, resolve::parse_lock(text, path));
   const std::string home = fs::absolute(path).parent_path().string();
   if (Result<void> same = as_written(lock, path, home); !same) return same.error();
+  tell_without_sum(lock, path, home);
   CUFIT_TRY(classes, chosen_classes(lock, arguments));
   report::ExportView view{arguments.get("to"),
                           std::move(lock),

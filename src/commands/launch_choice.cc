@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "base/nearest.h"
 #include "base/shell_word.h"
+#include "commands/settings.h"
 #include "commands/targets.h"
 #include "host/environments.h"
 
@@ -39,6 +40,14 @@ Result<void> as_written(const LockFile& lock, const std::string& path, const std
               format("`{}` is not as `cufit lock` wrote it (its own SHA-256 differs); `cufit lock "
                      "-o {}` makes it again",
                      path, shell_word(folder)));
+}
+
+void tell_without_sum(const LockFile& lock, const std::string& path, const std::string& folder) {
+  if (lock.summed) return;
+  complain(
+      format("`{}` has no sum of its own, so whether it was edited cannot be told; `cufit lock -o "
+             "{}` writes one",
+             path, shell_word(folder)));
 }
 
 namespace {
@@ -174,15 +183,19 @@ Result<std::optional<LaunchRefusal>> environment_of(const FoundLock& found, cons
   LaunchRefusal out;
   out.args = {{"class", one.name}, {"env", folder}};
   out.next = create_command(found.folder, one.name);
-  std::string why;
   if (!std::filesystem::exists(folder)) {
     out.id = "env_missing";
     return std::optional<LaunchRefusal>(std::move(out));
   }
-  const std::optional<formats::EnvRecord> record = host::read_record(paths, why);
+  const Result<formats::EnvRecord> record = host::read_record(paths);
   if (!record || ::access((folder + "/bin/python").c_str(), X_OK) != 0) {
     out.id = "env_broken";
-    out.args["why"] = record ? "bin/python" : why;
+    out.args["why"] = record ? "bin/python" : record.error().text();
+    const bool foreign = !record && record.error().code == Code::not_found;
+    if (!record && !foreign) out.next += " --force";
+    if (foreign)  // `create` does not touch what it did not make
+      out.next =
+          format("mv {} {} && {}", shell_word(folder), shell_word(folder + ".old"), out.next);
     return std::optional<LaunchRefusal>(std::move(out));
   }
   if (record->pylock_sha256 == one.sha256) return std::optional<LaunchRefusal>();
@@ -214,6 +227,7 @@ Result<std::optional<FoundLock>> find_lock(const Arguments& arguments) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) path += std::string("/") + k_lock_name;
   CUFIT_TRY(found, load_lock(path));
+  if (!arguments.has("quiet")) tell_without_sum(found.lock, path, found.folder);
   return std::optional<FoundLock>(std::move(found));
 }
 

@@ -23,6 +23,9 @@ struct FoundLock {
 // An error where the lock at `path` is another text than `cufit lock` wrote into the folder.
 Result<void> as_written(const resolve::LockFile& lock, const std::string& path,
                         const std::string& folder);
+// On stderr, of a lock that was made before `cufit lock` wrote its sum, or that lost it.
+void tell_without_sum(const resolve::LockFile& lock, const std::string& path,
+                      const std::string& folder);
 
 // --lock (a folder or the file), else CUFIT_LOCK, else cufit.lock in the working directory or one
 // of its parents; nullopt = none of these names one.

@@ -16,6 +16,7 @@
 #include "commands/settings.h"
 #include "commands/write_file.h"
 #include "explain/explain.h"
+#include "host/file_limit.h"
 #include "host/probe.h"
 #include "report/death.h"
 #include "report/said.h"
@@ -195,6 +196,7 @@ void explain_death(const SupervisedLaunch& launch, const host::Supervised& run,
                    const host::Host& machine, const std::string& report,
                    const Arguments& arguments) {
   const Knowledge& knowledge = Knowledge::builtin();
+  const host::FileLimit limit;  // the program's exit code is worth more than what is said of it
   const std::string time = utc("%Y-%m-%dT%H:%M:%SZ");
   const host::Facts after = facts_after(machine, launch.env);
   const explain::Explanation explanation = explain_end(launch, run, after);

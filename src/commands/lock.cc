@@ -83,6 +83,7 @@ Result<Targets> read_all_targets(const LockJob& job) {
 
 resolve::Plan plan_for(const LockJob& job, const Targets& targets, resolve::Request request) {
   request.requirements = job.inputs.requirements;
+  request.pythons = job.inputs.pythons;
   request.policy = job.policy;
   request.default_index_only = job.default_index_only;
   request.python = job.python;
@@ -112,6 +113,13 @@ std::string platform_of(const resolve::Plan& plan, const resolve::Class& one) {
   for (const size_t index : one.targets)
     if (plan.targets[index].glibc) glibcs.push_back(*plan.targets[index].glibc);
   return uv_platform(one.choice.wheel.platform, glibcs, one.choice.wheel.glibc);
+}
+
+// Of "x86_64-manylinux_2_28".
+Version glibc_of(std::string platform) {
+  platform.erase(0, platform.rfind("manylinux_") + 10);
+  std::replace(platform.begin(), platform.end(), '_', '.');
+  return parse_version(platform).value_or(Version{{2, 17}});
 }
 
 std::string name_of(const resolve::Class& one) {
@@ -161,6 +169,7 @@ struct Made {
   resolve::LockFile lock;
   std::vector<std::string> bytes;  // of each class's pylock
   std::vector<uint64_t> unsized;   // of each class, packages of unknown size
+  std::vector<std::vector<std::string>> built;  // of each class, packages without a wheel for it
 };
 
 Result<Made> resolve_all(const LockJob& job, const Targets& targets, resolve::Plan& plan,
@@ -196,6 +205,8 @@ Result<Made> resolve_all(const LockJob& job, const Targets& targets, resolve::Pl
     uint64_t unsized = 0;
     row.download_bytes = formats::download_bytes(done->pylock, row.python, machine, &unsized);
     out.unsized.push_back(unsized);
+    out.built.push_back(
+        formats::built_from_source(done->pylock, row.python, machine, glibc_of(platform)));
     out.lock.classes.push_back(std::move(row));
     out.bytes.push_back(std::move(done->bytes));
   }
@@ -288,8 +299,8 @@ int made_lock(const Arguments& arguments) {
   folder.keep();
   std::vector<resolve::Fit> fits;
   for (const resolve::Class& one : plan.classes) fits.push_back(one.choice.verdict.fit);
-  const report::LockView view{made->lock,      job->folder,   unchanged,
-                              std::move(fits), made->unsized, knowledge};
+  const report::LockView view{made->lock,    job->folder, unchanged, std::move(fits),
+                              made->unsized, made->built, knowledge};
   return print(json ? lock_report_json(view) : lock_report_text(view, style), k_ok);
 }
 

@@ -38,8 +38,14 @@ Finding unserved(const std::string& target, const std::string& why) {
   return out;
 }
 
+bool was_target(const LockJob& job, const std::string& label) {
+  const std::vector<std::string>& targets = job.old->targets;
+  return std::find(targets.begin(), targets.end(), label) != targets.end();
+}
+
 // Judged anew: a machine of the lock may have another driver now, the policy other rules.
-std::vector<Finding> check_target(const LockJob& job, const std::string& label) {
+std::vector<Finding> check_target(const LockJob& job, const std::string& label,
+                                  const std::string& lang) {
   const Knowledge& knowledge = Knowledge::builtin();
   const Result<AskedTarget> asked = read_target(label);
   if (!asked) {
@@ -51,7 +57,7 @@ std::vector<Finding> check_target(const LockJob& job, const std::string& label) 
   const std::vector<resolve::Reason> forbidden =
       resolve::forbids(job.policy, asked->target, knowledge);
   if (!forbidden.empty())
-    return {unserved(label, report::reason_text(forbidden.front(), "en", knowledge))};
+    return {unserved(label, report::reason_text(forbidden.front(), lang, knowledge))};
   const resolve::Routing routing = resolve::route(*job.old, asked->target, knowledge);
   if (routing.chosen != resolve::Routing::npos) return {};
   // A machine with several generations of GPUs is served by one class per group.
@@ -65,7 +71,7 @@ std::vector<Finding> check_target(const LockJob& job, const std::string& label) 
   for (size_t i = 0; i < routing.verdicts.size(); ++i)
     if (!routing.verdicts[i].reasons.empty())
       reasons.push_back(job.old->classes[i].name + ": " +
-                        report::reason_text(routing.verdicts[i].reasons.front(), "en", knowledge));
+                        report::reason_text(routing.verdicts[i].reasons.front(), lang, knowledge));
   return {unserved(label, join(reasons, "; "))};
 }
 
@@ -136,6 +142,25 @@ Result<void> check_resolutions(const LockJob& job, const std::vector<ReadClass>&
   return {};
 }
 
+// Without what was asked for here, the lock would be made again for what it has.
+std::string asked_words(const Arguments& arguments) {
+  std::string out;
+  for (const std::string& file : arguments.all("requirements")) out += " -r " + shell_word(file);
+  for (const std::string& name : arguments.all("extra")) out += " --extra " + shell_word(name);
+  if (arguments.has("python")) out += " --python " + shell_word(arguments.get("python"));
+  for (const std::string& text : arguments.all("REQUIREMENT")) out += " " + shell_word(text);
+  return out;
+}
+
+std::string target_words(const LockJob& job) {
+  std::string out;
+  std::vector<std::string> targets = job.old->targets;
+  for (const std::string& asked : job.targets)
+    if (!was_target(job, asked)) targets.push_back(asked);
+  for (const std::string& target : targets) out += " --for " + shell_word(target);
+  return out;
+}
+
 int worst(const std::vector<Finding>& findings) {
   for (const Finding& one : findings)
     if (one.severity == Severity::error || one.severity == Severity::warning ||
@@ -152,13 +177,19 @@ int check_lock(const Arguments& arguments) {
   std::vector<Finding> findings;
   add(findings, resolve::check_sum(*job->old));
   const std::vector<ReadClass> classes = check_files(*job, findings);
-  add(findings, resolve::check_requirements(*job->old, job->inputs.texts));
+  add(findings,
+      resolve::check_requirements(*job->old, job->inputs.texts, job->inputs.pythons, job->python));
   add(findings, resolve::check_policy(*job->old, job->policy));
-  for (const std::string& target : job->targets) add(findings, check_target(*job, target));
+  const std::string lang = arguments.has("json") ? "en" : language(arguments);
+  for (const std::string& target : job->targets)
+    for (Finding& one : check_target(*job, target, lang)) {
+      if (!was_target(*job, target)) one.variant = "asked";
+      findings.push_back(std::move(one));
+    }
   std::string not_asked;
   if (job->index.offline) {
     not_asked = "lock.check.offline";
-  } else if (!findings.empty()) {
+  } else if (worst(findings) != k_ok) {
     not_asked = "lock.check.not_resolved";  // it would say the same once more
   } else {
     for (const std::string& note : job->notes) complain(note);
@@ -168,7 +199,10 @@ int check_lock(const Arguments& arguments) {
     if (!done) return give_up(done.error());
   }
   const std::string at = job->folder == "." ? "" : " -o " + shell_word(job->folder);
-  for (Finding& one : findings) one.args["at"] = at;
+  for (Finding& one : findings)
+    one.args["at"] = at + (one.id == "lock_requirements_changed" ? asked_words(arguments)
+                           : one.variant == "asked"              ? target_words(*job)
+                                                                 : "");
   const report::FindingsView view{"cufit.lock.check/1", "lock.check.good", not_asked, findings,
                                   Knowledge::builtin()};
   return print(

@@ -80,6 +80,12 @@ class Inputs {
     const formats::TomlValue* project = document.find("project");
     if (project == nullptr)
       return fail(Code::usage, format("{}: no [project] with dependencies", path));
+    if (const formats::TomlValue* python = project->find("requires-python")) {
+      if (!python->is_text()) return document.wrong(*python, "`requires-python` must be a text");
+      Result<std::vector<formats::VersionClause>> clauses = formats::parse_clauses(python->text);
+      if (!clauses) return document.wrong(*python, clauses.error().what);
+      out_.pythons.push_back({path, std::string(trim(python->text)), std::move(*clauses)});
+    }
     if (Result<void> done = add_list(document, project->find("dependencies")); !done) return done;
     const formats::TomlValue* optional = project->find("optional-dependencies");
     for (const std::string& extra : out_.extras) {

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "formats/requirement.h"
+#include "resolve/resolve.h"
 
 namespace cufit::commands {
 
@@ -20,6 +21,7 @@ struct LockInputs {
   // nested files and constraints counted in.
   std::vector<formats::Requirement> requirements;
   std::vector<std::string> texts;  // the direct ones as written, in order, for cufit.lock
+  std::vector<resolve::PythonDemand> pythons;  // `requires-python` of each pyproject.toml
 };
 
 // Error{usage} where a file does not exist or is neither; Error{malformed} with file and line.

@@ -180,8 +180,7 @@ std::vector<resolve::Reason> forbidden_by(const resolve::Policy& policy, const h
   }
   if (env->python) {
     const auto version = parse_version(*env->python);
-    if (version && version->parts.size() >= 2)
-      add(resolve::forbids_python(policy, format("{}.{}", version->part(0), version->part(1))));
+    if (version && version->parts.size() >= 2) add(resolve::forbids_python(policy, *env->python));
   }
   if (env->distributions)
     for (const host::Distribution& each : *env->distributions)
@@ -200,6 +199,18 @@ int say(const report::PreflightView& view, const Arguments& arguments) {
   return print(report::preflight_text(view, language(arguments)), code);
 }
 
+// Refused before anything could be judged. Who asked for JSON reads no other stream.
+int refuse(const Error& error, const Arguments& arguments) {
+  if (!arguments.has("json")) return give_up(error);
+  report::PreflightView view;
+  view.knowledge = &Knowledge::builtin();
+  view.machine_only = arguments.has("machine");
+  view.said_id = "not_judged";
+  view.said = error.text();
+  const int code = give_up(error);
+  return print(report::preflight_json(view), code);
+}
+
 std::string machine_text(const host::Facts& facts, const std::string& lang) {
   const Knowledge& knowledge = Knowledge::builtin();
   const resolve::Target target = resolve::target_of(facts, knowledge, "");
@@ -213,7 +224,8 @@ std::string machine_text(const host::Facts& facts, const std::string& lang) {
 // A class of a lock is made anew; of any other environment, what suits this machine is said.
 std::string way_to_torch(const Subject& subject) {
   if (subject.class_name.empty() || subject.lock_folder.empty()) return "cufit resolve torch";
-  return create_command(subject.lock_folder, subject.class_name);
+  // What its record calls up to date is made anew only by force.
+  return create_command(subject.lock_folder, subject.class_name) + " --force";
 }
 
 // The finding that decides, and how many more of its kind there are.
@@ -230,9 +242,10 @@ void take_cause(const checks::Report& report, Severity severity, About about,
 int judge_machine(const Arguments& arguments, const host::Host& machine, const std::string& lang) {
   for (const char* option : {"env", "lock", "policy"})
     if (arguments.has(option))
-      return give_up(fail(Code::usage, format("`--machine` judges no environment: `--{}` has no "
-                                              "place beside it",
-                                              option)));
+      return refuse(fail(Code::usage, format("`--machine` judges no environment: `--{}` has no "
+                                             "place beside it",
+                                             option)),
+                    arguments);
   report::PreflightView view;
   view.knowledge = &Knowledge::builtin();
   view.machine_only = true;
@@ -261,7 +274,7 @@ int run_preflight(const Arguments& arguments) {
   const host::RealHost machine = machine_to_launch_on();
   if (arguments.has("machine")) return judge_machine(arguments, machine, lang);
   const Result<Subject> subject = find_subject(arguments, machine);
-  if (!subject) return give_up(subject.error());
+  if (!subject) return refuse(subject.error(), arguments);
   report::PreflightView view;
   view.knowledge = &knowledge;
   view.env = subject->env;
@@ -276,7 +289,7 @@ int run_preflight(const Arguments& arguments) {
   }
   const Result<resolve::Policy> policy = read_policy(
       arguments, subject->lock_folder.empty() ? working_folder() : subject->lock_folder);
-  if (!policy) return give_up(policy.error());
+  if (!policy) return refuse(policy.error(), arguments);
   const host::Facts facts = read_facts(machine, *subject);
   const checks::Input input = checks::make_input(facts, knowledge);
   const host::PythonEnv* env = checks::main_env(facts);

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "base/format.h"
+#include "host/file_limit.h"
 #include "knowledge/knowledge.h"
 #include "report/said.h"
 
@@ -73,6 +74,7 @@ std::vector<std::string> env_folders(const Arguments& arguments) {
 }
 
 int print(const std::string& text, int exit_code) {
+  const host::FileLimit limit;
   bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (std::fflush(stdout) != 0) written = false;
   if (!written) {
@@ -86,9 +88,13 @@ void complain(const std::string& message) {
   tell(report::said(message, spoken(), knowledge::Knowledge::builtin()));
 }
 
-void tell(const std::string& message) { std::fprintf(stderr, "cufit: %s\n", message.c_str()); }
+void tell(const std::string& message) {
+  const host::FileLimit limit;  // a full log must not keep `run` from its program
+  std::fprintf(stderr, "cufit: %s\n", message.c_str());
+}
 
 int give_up(const Error& error) {
+  const host::FileLimit limit;  // a full log must not keep `run` from its program
   complain(error.text());
   return error.code == Code::usage ? k_usage : k_failed;
 }

@@ -65,6 +65,12 @@ Result<resolve::Policy> read_policy(const Arguments& arguments, const std::strin
   const std::string named = arguments.get("policy");
   const std::string path = named.empty() ? find_upwards(folder, "cufit.toml") : named;
   if (path.empty()) return resolve::Policy();
+  std::error_code ignored;
+  if (named.empty() && !fs::exists(path, ignored))
+    return fail(Code::not_found,
+                format("`{}` is a link that leads nowhere: a policy was meant, and none can be "
+                       "obeyed; mend the link or remove it",
+                       path));
   CUFIT_TRY(text, host::RealHost().read_file(path, size_t{1} << 20));
   CUFIT_TRY(policy, resolve::parse_policy(text, path));
   for (const std::string& entry : resolve::unknown_gpus(policy, Knowledge::builtin()))
@@ -90,12 +96,9 @@ Result<resolve::Request> read_request(const Arguments& arguments) {
   }
   const std::string python = arguments.get("python");
   if (python.empty()) return request;
-  const auto version = parse_version(python);
-  const bool digits = python.find_first_not_of("0123456789.t") == std::string::npos;
-  if (!version || !digits || version->parts.size() < 2)
+  request.python = resolve::minor_python(python);
+  if (request.python.empty())
     return fail(Code::usage, format("`--python {}`: a version as 3.12 is expected", python));
-  request.python = std::to_string(version->part(0)) + "." + std::to_string(version->part(1)) +
-                   (python.back() == 't' ? "t" : "");
   return request;
 }
 
@@ -103,9 +106,9 @@ std::string find_upwards(const std::string& folder, const std::string& name) {
   fs::path at = fs::path(folder).lexically_normal();
   for (;;) {
     const fs::path candidate = at / name;
-    // A link that leads nowhere was meant to be read: what reads it says so.
+    // A link that leads nowhere, or a folder, was meant to be read: what reads it says so.
     std::error_code failed;
-    if (is_file(candidate.string()) || fs::is_symlink(candidate, failed)) return candidate.string();
+    if (fs::exists(fs::symlink_status(candidate, failed))) return candidate.string();
     const fs::path parent = at.parent_path();
     if (parent == at || parent.empty()) return {};
     at = parent;

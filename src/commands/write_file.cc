@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/format.h"
+#include "host/file_limit.h"
 
 namespace cufit::commands {
 namespace {
@@ -52,6 +53,7 @@ Result<void> write_directly(const std::string& path, std::string_view bytes) {
 }  // namespace
 
 Result<void> write_whole_file(const std::string& path, std::string_view bytes) {
+  const host::FileLimit limit;
   struct stat status {};
   mode_t mode = default_mode();
   if (::stat(path.c_str(), &status) == 0) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "formats/damaged_json.h"
 #include "formats/printable.h"
 
 namespace cufit::formats {
@@ -28,7 +29,9 @@ uint64_t number_at(const Json& object, const char* key) {
 
 Result<EnvRecord> parse_env_record(std::string_view text, const std::string& file) {
   const Json root = Json::parse(text.begin(), text.end(), nullptr, false);
-  if (!root.is_object()) return fail(Code::malformed, format("`{}`: no JSON object", file));
+  if (!root.is_object())
+    return fail(Code::malformed,
+                format("`{}` is damaged: no JSON object (byte {})", file, damaged_byte(text)));
   if (const std::string schema = text_at(root, "schema"); schema != k_schema)
     return fail(Code::unsupported, format("`{}`: schema `{}`, not {}", file, schema, k_schema));
   EnvRecord out;
@@ -43,7 +46,7 @@ Result<EnvRecord> parse_env_record(std::string_view text, const std::string& fil
   out.bytes = number_at(root, "bytes");
   out.shared_bytes = number_at(root, "shared_bytes");
   if (out.name.empty() || out.pylock_sha256.empty())
-    return fail(Code::malformed, format("`{}`: no `class` or no `pylock_sha256`", file));
+    return fail(Code::malformed, format("`{}` is damaged: no `class` or no `pylock_sha256`", file));
   return out;
 }
 

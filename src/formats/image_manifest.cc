@@ -152,6 +152,12 @@ Result<ImageConfig> parse_image_config(std::string_view text, const std::string&
     out.user = text_of(*config, "User");
     out.folder = text_of(*config, "WorkingDir");
   }
+  const json* rootfs = member(root, "rootfs");
+  const json* sums = rootfs == nullptr ? nullptr : member(*rootfs, "diff_ids");
+  if (sums != nullptr && sums->is_array())
+    for (const json& sum : *sums)
+      if (out.diff_ids.size() < k_most)
+        out.diff_ids.push_back(sum.is_string() ? sum.get<std::string>() : std::string());
   const json* history = member(root, "history");
   if (history != nullptr && history->is_array())
     for (const json& step : *history) {

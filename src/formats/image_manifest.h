@@ -48,6 +48,8 @@ struct ImageConfig {
   std::string user, folder;  // WorkingDir
   // What made each layer ("RUN pip install ..."), layers only; empty where the image does not say.
   std::vector<std::string> made_by;
+  // "sha256:..." of each layer's bytes when expanded, the base first.
+  std::vector<std::string> diff_ids;
 };
 Result<ImageConfig> parse_image_config(std::string_view text, const std::string& name);
 

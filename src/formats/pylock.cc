@@ -8,6 +8,7 @@
 #include "formats/printable.h"
 #include "formats/python_metadata.h"
 #include "formats/toml_text.h"
+#include "formats/wheel_name.h"
 
 namespace cufit::formats {
 namespace {
@@ -166,6 +167,25 @@ uint64_t download_bytes(const Pylock& lock, const std::string& python, const std
     if (!largest && unsized != nullptr) ++*unsized;
   }
   return sum;
+}
+
+std::vector<std::string> built_from_source(const Pylock& lock, const std::string& python,
+                                           const std::string& machine, const Version& glibc) {
+  // What nobody can read is no reason to say that something is missing.
+  const auto can_take = [&](const PylockFile& file) {
+    const std::optional<WheelName> wheel = parse_wheel_name(file.name);
+    return !wheel || fits(*wheel, python, machine, glibc);
+  };
+  std::vector<std::string> out;
+  for (const PylockPackage& package : lock.packages) {
+    if (!applies(package, python, machine)) continue;
+    const bool archive = package.archive && !ends_with(package.archive->name, ".whl");
+    const bool source =
+        package.sdist || archive || !package.vcs.empty() || !package.directory.empty();
+    if (source && std::none_of(package.wheels.begin(), package.wheels.end(), can_take))
+      out.push_back(package.name + (package.version.empty() ? "" : " " + package.version));
+  }
+  return out;
 }
 
 }  // namespace cufit::formats

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/version.h"
 
 namespace cufit::formats {
 
@@ -53,5 +54,10 @@ bool applies(const PylockPackage& package, const std::string& python, const std:
 // not written count as nothing; `unsized` gets their number.
 uint64_t download_bytes(const Pylock& lock, const std::string& python, const std::string& machine,
                         uint64_t* unsized = nullptr);
+
+// "flash-attn 2.8.3": packages with no wheel for CPython of this minor on Linux with this machine
+// and glibc. The installer builds them from their source where the environment is made.
+std::vector<std::string> built_from_source(const Pylock& lock, const std::string& python,
+                                           const std::string& machine, const Version& glibc);
 
 }  // namespace cufit::formats

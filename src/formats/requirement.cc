@@ -230,6 +230,20 @@ bool satisfies(const std::vector<VersionClause>& clauses, std::string_view versi
   });
 }
 
+bool some_patch_satisfies(const std::vector<VersionClause>& clauses, std::string_view minor) {
+  // Between the numbers that the clauses name nothing changes: each, the next, and both ends.
+  std::vector<uint64_t> patches = {0, 1, 99};
+  for (const VersionClause& clause : clauses) {
+    const std::optional<PythonVersion> named = parse_python_version(clause.version);
+    if (!named || named->release.size() < 3 || named->release[2] > 1000) continue;
+    patches.push_back(named->release[2]);
+    patches.push_back(named->release[2] + 1);
+  }
+  return std::any_of(patches.begin(), patches.end(), [&](uint64_t patch) {
+    return satisfies(clauses, std::string(minor) + "." + std::to_string(patch));
+  });
+}
+
 Result<RequirementsFile> parse_requirements_file(std::string_view text, const std::string& path) {
   RequirementsFile file;
   size_t number = 0, at = 0;

@@ -47,6 +47,8 @@ Result<Requirement> parse_requirement(std::string_view line);
 Result<std::vector<VersionClause>> parse_clauses(std::string_view text);
 // All clauses hold. Local parts count only where the clause has one ("==2.7.1" takes 2.7.1+cu126).
 bool satisfies(const std::vector<VersionClause>& clauses, std::string_view version);
+// Of a minor version ("3.11"): some patch release of it does.
+bool some_patch_satisfies(const std::vector<VersionClause>& clauses, std::string_view minor);
 
 // The requirements of a requirements.txt: comments, continuations and blank lines removed. Options
 // (-r, --index-url, ...) are returned apart, as written; a line that is neither is an error with its

@@ -63,7 +63,8 @@ std::string only_version(std::string_view text) {
   return version ? version->text() : std::string();
 }
 
-// Position of the first wrong byte, for the message.
+}  // namespace
+
 size_t damaged_byte(std::string_view text) {
   try {
     json parsed = json::parse(text.begin(), text.end());
@@ -74,8 +75,6 @@ size_t damaged_byte(std::string_view text) {
   }
   return 0;
 }
-
-}  // namespace
 
 std::string parse_toolkit_json(std::string_view text) {
   json root = parse_quietly(text);

@@ -62,24 +62,30 @@ bool fits(const WheelName& wheel, const std::string& python, const std::string& 
   for (const std::string& tag : wheel.platforms)
     platform = platform || platform_fits(tag, machine, glibc);
   if (!platform) return false;
-  const std::vector<std::string_view> numbers = split(python, '.');
+  const bool free_threaded = !python.empty() && python.back() == 't';
+  const std::string minor_text = free_threaded ? python.substr(0, python.size() - 1) : python;
+  const std::vector<std::string_view> numbers = split(minor_text, '.');
   if (numbers.size() < 2) return false;
-  const std::string digits = std::string(numbers[0]) + std::string(numbers[1]);  // "311"
-  const std::string own = "cp" + digits;
+  const std::optional<uint64_t> minor = parse_uint(numbers[1]);
+  const std::string own = "cp" + std::string(numbers[0]) + std::string(numbers[1]);  // "cp311"
+  // "py3" and "py37" of an older minor: installers take both.
+  const auto is_older = [&](const std::string& tag, std::string_view start) {
+    if (!starts_with(tag, start)) return false;
+    const std::optional<uint64_t> since = parse_uint(std::string_view(tag).substr(start.size()));
+    return minor && since && *since <= *minor;
+  };
   if (has(wheel.abis, "none"))
     for (const std::string& tag : wheel.pythons)
-      if (tag == "py3" || tag == "py" + digits || tag == own ||
+      if (tag == "py3" || is_older(tag, "py3") || tag == own ||
           tag == "cp" + std::string(numbers[0]))
         return true;
+  if (free_threaded)  // abi3 is for the builds with a lock
+    return has(wheel.pythons, own) && has(wheel.abis, own + "t");
   if (has(wheel.pythons, own)) return has(wheel.abis, own) || has(wheel.abis, "abi3");
   if (!has(wheel.abis, "abi3")) return false;
   // The stable ABI of an older minor serves every newer one.
-  const std::optional<uint64_t> minor = parse_uint(numbers[1]);
-  for (const std::string& tag : wheel.pythons) {
-    if (!starts_with(tag, "cp3")) continue;
-    const std::optional<uint64_t> since = parse_uint(std::string_view(tag).substr(3));
-    if (minor && since && *since <= *minor) return true;
-  }
+  for (const std::string& tag : wheel.pythons)
+    if (is_older(tag, "cp3")) return true;
   return false;
 }
 

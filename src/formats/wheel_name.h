@@ -21,7 +21,7 @@ struct WheelName {
 // nullopt: no wheel's name. "%2B" is read as "+".
 std::optional<WheelName> parse_wheel_name(std::string_view file_name);
 
-// `python` "3.11", `machine` "x86_64", `glibc` the newest that the target has.
+// `python` "3.11" or "3.13t", `machine` "x86_64", `glibc` the newest that the target has.
 bool fits(const WheelName& wheel, const std::string& python, const std::string& machine,
           const Version& glibc);
 

@@ -15,6 +15,7 @@
 #include "base/format.h"
 #include "base/number.h"
 #include "formats/printable.h"
+#include "host/file_limit.h"
 
 namespace cufit::host {
 namespace {
@@ -226,6 +227,7 @@ Result<void> AnswerCache::save(const std::string& key, uint64_t seconds, const F
     return fail(Code::io, format("`{}` cannot be used", folder_));
   thin_out(folder_);
   const std::string path = file_of(key);
+  const FileLimit limit;
   std::string beside = folder_ + "/.new-XXXXXX";
   const int file = ::mkostemp(beside.data(), O_CLOEXEC);  // mode 0600
   if (file < 0) return fail(Code::io, format("`{}`: {}", folder_, std::strerror(errno)));

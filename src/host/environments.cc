@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "base/format.h"
+#include "host/host.h"
 #include "host/whole_file.h"
 
 namespace cufit::host {
@@ -137,28 +138,24 @@ Result<void> swap_in(const EnvironmentPaths& paths, const formats::EnvRecord& re
   return {};
 }
 
-std::optional<formats::EnvRecord> read_record(const EnvironmentPaths& paths, std::string& why) {
-  std::ifstream in(paths.record, std::ios::binary);
-  if (!in) {
-    why = "no record of cufit";
-    return std::nullopt;
-  }
-  constexpr size_t k_most = 64 << 10;
-  std::string text(k_most, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(in.gcount()));
-  const Result<formats::EnvRecord> record = formats::parse_env_record(text, paths.record);
-  if (!record) {
-    why = record.error().text();
-    return std::nullopt;
-  }
-  return *record;
+Result<formats::EnvRecord> read_record(const EnvironmentPaths& paths) {
+  Result<std::string> text = RealHost().read_file(paths.record, 64u << 10);
+  if (!text && text.error().code == Code::not_found)
+    return fail(Code::not_found, "no record of cufit");
+  if (!text) return text.error();
+  return formats::parse_env_record(*text, paths.record);
 }
 
 Result<void> remove_environment(const EnvironmentPaths& paths) {
-  std::string why;
-  if (!read_record(paths, why))
-    return fail(Code::usage, format("`{}` is left alone: {}", paths.folder, why));
+  if (const auto record = read_record(paths); !record) {
+    const std::string why = record.error().text();
+    return record.error().code == Code::not_found
+               ? fail(Code::usage, format("`{}` is left alone: {}", paths.folder, why))
+               : fail(Code::malformed,
+                      format("`{}` is left alone: {}; `cufit env create --force` makes both anew, "
+                             "or remove them by hand",
+                             paths.folder, why));
+  }
   std::error_code error;
   const fs::file_status status = fs::symlink_status(paths.folder, error);
   if (fs::is_symlink(status))

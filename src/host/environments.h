@@ -47,8 +47,9 @@ size_t remove_leftovers(const std::string& envs);
 // end, and put back where anything fails.
 Result<void> swap_in(const EnvironmentPaths& paths, const formats::EnvRecord& record);
 
-// nullopt: not made by cufit, or damaged (`why`).
-std::optional<formats::EnvRecord> read_record(const EnvironmentPaths& paths, std::string& why);
+// Error{not_found}: not made by cufit. Any other error names the file: damaged, of another cufit's
+// schema, or not to be read.
+Result<formats::EnvRecord> read_record(const EnvironmentPaths& paths);
 
 // Only what has a record and is a folder itself, no link.
 Result<void> remove_environment(const EnvironmentPaths& paths);

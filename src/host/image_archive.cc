@@ -169,11 +169,11 @@ Result<std::vector<ImageLayer>> ImageArchive::layers(const std::vector<std::stri
 }
 
 // A blob is called by the sum of its bytes; of a plain layer most of them are never read.
-Result<bool> ImageArchive::verify(const std::string& name, const ImageLayer& layer) const {
+Result<bool> ImageArchive::verify(const std::string& name, ImageLayer& layer) const {
   constexpr std::string_view k_blobs = "blobs/sha256/";
-  if (layer.sha256.empty() || !starts_with(name, k_blobs) ||
-      layer.sha256 == name.substr(k_blobs.size()))
-    return true;
+  if (layer.sha256.empty() || !starts_with(name, k_blobs)) return true;
+  layer.verified = layer.sha256 == name.substr(k_blobs.size());
+  if (layer.verified) return true;
   return fail(Code::malformed, format("{}: its bytes do not have the digest that names it: the "
                                       "image is damaged",
                                       inside(name)));

@@ -41,7 +41,7 @@ class ImageArchive {
   };
   using Layers = std::map<std::string, ImageLayer>;
 
-  Result<bool> verify(const std::string& name, const ImageLayer& layer) const;
+  Result<bool> verify(const std::string& name, ImageLayer& layer) const;
   Error missing(const std::string& name) const;
   Result<const Member*> find(std::string name) const;
   Result<uint64_t> size_of(const std::string& name) const;

@@ -77,7 +77,8 @@ class LayerReader {
     expand.ratio = 20'000;  // layers hold files of zeros; the total is what bounds them
     const auto counted = std::make_shared<CountedSource>(source_);
     CUFIT_TRY(input, formats::CompressedInput::open(counted, expand));
-    plain_ = input.compression() == formats::Compression::none && again_;
+    layer_.plain = input.compression() == formats::Compression::none;
+    plain_ = layer_.plain && again_;
     SourceStream direct(source_);
     const auto jump = [&direct](uint64_t size) { return direct.jump(size); };
     formats::TarReader tar =
@@ -92,7 +93,10 @@ class LayerReader {
     if (tar.position() == 0)  // an empty layer is two blocks of zeros
       return fail(Code::malformed, format("{}: holds no bytes: no layer", layer_.name));
     layer_.expanded_bytes = tar.position();
-    if (!plain_) {
+    if (plain_) {
+      CUFIT_TRY(sum, sum_of_plain());
+      layer_.sha256 = std::move(sum);
+    } else {
       CUFIT_TRY(drained, drain(input));
       (void)drained;
       if (progress_) progress_(counted->done());
@@ -109,6 +113,18 @@ class LayerReader {
       CUFIT_TRY(got, input.read(piece));
       if (got == 0) return true;
     }
+  }
+
+  // Most bytes of a plain layer are never read; those of a small one are, for its digest alone.
+  Result<std::string> sum_of_plain() const {
+    if (source_->size_bytes() > k_most_hashed) return std::string();
+    const CountedSource counted(source_);
+    std::vector<std::byte> piece(256u << 10);
+    while (counted.done() < counted.size_bytes()) {
+      CUFIT_TRY(got, counted.read(counted.done(), piece));
+      if (got == 0) break;  // shorter than it said: no digest
+    }
+    return counted.sha256();
   }
 
   Result<bool> add(const TarEntry& entry, formats::TarReader& tar) {

@@ -10,7 +10,8 @@
 // that does not fit is listed and not read, and a problem names it and its layer.
 //
 // A compressed layer is read to the end of its stream, past the end of the tar archive in it: only
-// there its checksums are verified. The bytes of a small one are hashed on the way.
+// there its checksums are verified. The bytes of a small one are hashed on the way; those of a
+// small plain one afterwards.
 #pragma once
 
 #include <functional>

@@ -133,6 +133,8 @@ class SourceStream final : public ByteStream {
   uint64_t at_ = 0;
 };
 
+constexpr uint64_t k_most_hashed = 64u << 20;  // bytes of a layer whose digest is taken
+
 // The furthest byte that was read: how much of a compressed layer is behind. Bytes that come one
 // after the other are hashed, of small layers: summing gigabytes takes longer than expanding them
 // (107 MB/s by Mbed TLS on one core), and gzip's own checksum covers them.
@@ -156,8 +158,6 @@ class CountedSource final : public ByteSource {
   std::string sha256() const { return hashed_ == size_bytes() ? sum_.hex() : std::string(); }
 
  private:
-  static constexpr uint64_t k_most_hashed = 64u << 20;
-
   std::shared_ptr<const ByteSource> from_;
   mutable Sha256 sum_;
   mutable uint64_t done_ = 0, hashed_ = 0;

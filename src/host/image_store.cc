@@ -29,16 +29,44 @@ class Opener {
     image_.compressed = store_.is_compressed();
     CUFIT_TRY(layers, store_.layers(names_, image_.problems));
     image_.layers = std::move(layers);
+    if (Result<bool> same = check_plain(); !same) return same.error();
     return std::move(image_);
   }
 
  private:
+  // Of "blobs/sha256/DIGEST" and of docker's "DIGEST.json"; empty for another name.
+  static std::string digest_in(const std::string& name) {
+    constexpr std::string_view k_blobs = "blobs/sha256/", k_json = ".json";
+    constexpr size_t k_digits = 64;
+    if (starts_with(name, k_blobs)) return name.substr(k_blobs.size());
+    if (name.size() != k_digits + k_json.size() || !ends_with(name, k_json)) return {};
+    const std::string digits = name.substr(0, k_digits);
+    return digits.find_first_not_of("0123456789abcdef") == std::string::npos ? digits : "";
+  }
+
+  // Docker's own layout names layers by anything; the configuration has the sums of their contents.
+  Result<bool> check_plain() {
+    const std::vector<std::string>& sums = image_.config.diff_ids;
+    if (sums.size() != image_.layers.size()) return true;
+    for (size_t i = 0; i < sums.size(); ++i) {
+      ImageLayer& layer = image_.layers[i];
+      if (!layer.plain || layer.sha256.empty() || !starts_with(sums[i], "sha256:")) continue;
+      if (sums[i] != "sha256:" + layer.sha256)
+        return fail(Code::malformed,
+                    format("{}: its bytes do not have the digest that the image's configuration "
+                           "has for them: the image is damaged",
+                           store_.inside(names_[i])));
+      layer.verified = true;
+    }
+    return true;
+  }
+
   // A blob is called by the sum of its bytes.
   Result<std::string> description(const std::string& name) {
     CUFIT_TRY(text, store_.text(name));
-    constexpr std::string_view k_blobs = "blobs/sha256/";
-    if (!starts_with(name, k_blobs)) return text;
-    if (sha256(text) != name.substr(k_blobs.size()))
+    const std::string named = digest_in(name);
+    if (named.empty()) return text;
+    if (sha256(text) != named)
       return fail(Code::malformed, format("{}: its bytes do not have the digest that names it: the "
                                           "image is damaged",
                                           store_.inside(name)));

@@ -3,8 +3,10 @@
 // or an OCI layout inside a tar; plain or compressed as a whole) or a folder in OCI layout. Finds
 // the image for the wanted platform and reads its layers.
 //
-// The digests of descriptions (indexes, manifests, configurations) and of compressed layers are
-// verified. Those of plain layers are not: most of their bytes are never read.
+// The digests of descriptions (indexes, manifests, configurations) and of layers of at most
+// 64 MiB are verified: by their name in an OCI layout, of plain ones by what the configuration has
+// for their contents too. Of larger ones gzip's and zstd's checksums are; of larger
+// plain ones nothing is, as most of their bytes are never read.
 #pragma once
 
 #include <string>

@@ -32,6 +32,8 @@ struct ImageLayer {
   uint64_t stored_bytes = 0;  // as it lies in the image
   uint64_t expanded_bytes = 0;
   std::string sha256;  // of the stored bytes; empty where not all of them were read
+  bool plain = false;  // stored as it is, so that the stored bytes are the expanded ones
+  bool verified = false;  // against the digest that names it or that the configuration has
   std::vector<LayerFile> files;
 };
 

@@ -22,6 +22,7 @@
 
 #include "base/format.h"
 #include "host/driver_calls.h"
+#include "host/file_limit.h"
 
 namespace cufit::host {
 namespace {
@@ -125,6 +126,7 @@ class Supervision {
   Supervised result_;
   double begin_ = 0, ended_ = 0, last_output_ = 0, sampled_ = 0;
   void (*pipe_before_)(int) = SIG_DFL;
+  FileLimit limit_;  // output that is passed on to a file
 };
 
 Supervision::~Supervision() {
@@ -142,6 +144,7 @@ void Supervision::become_program(int report) {
   // Without cufit nobody would read what it writes.
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   signal(SIGPIPE, pipe_before_);
+  limit_.set_back();
   sigprocmask(SIG_SETMASK, &before_, nullptr);
   const int err = err_.program >= 0 ? err_.program : out_.program;
   int number = 0;
@@ -253,13 +256,14 @@ void Supervision::reap() {
   result_.seconds = ended_ - begin_;
   result_.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   result_.exit_code = result_.signal != 0 ? 128 + result_.signal : WEXITSTATUS(status);
-  result_.host_memory_age_seconds = ended_ - sampled_;
+  result_.host_memory_age_seconds = std::max(0.0, ended_ - sampled_);
   result_.kills_after = read_memory_kills(host_);
   if (!sampler_) return;
   sampler_->read_some();
   if (const MemorySample* fullest = fullest_of(sampler_->samples(), ended_)) {
     result_.memory = fullest->gpus;
-    result_.memory_age_seconds = ended_ - fullest->seconds;
+    // A sample under way when it ended may be stamped a moment later.
+    result_.memory_age_seconds = std::max(0.0, ended_ - fullest->seconds);
   }
   sampler_.reset();
 }

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/format.h"
+#include "host/file_limit.h"
 
 namespace cufit::host {
 namespace {
@@ -32,6 +33,7 @@ bool write_all(int file, std::string_view bytes) {
 }  // namespace
 
 Result<void> write_synced(const std::string& path, std::string_view bytes) {
+  const FileLimit limit;
   std::string beside = path + ".XXXXXX";
   const int file = mkostemp(beside.data(), O_CLOEXEC);
   if (file < 0) return failed(path);

@@ -65,7 +65,7 @@ struct TorchRelease {
   std::string_view version, date, torchvision, torchaudio, triton, python, default_linux_x86_64;
 };
 struct CudaTag {
-  std::string_view tag, cuda, cudart_soname, linux_min, linux_full, first_torch, last_torch;
+  std::string_view tag, cuda, cudart_soname, linux_min, first_torch, last_torch;
 };
 // A package built against one torch (data/extensions.toml).
 struct ExtensionRow {
@@ -330,6 +330,12 @@ struct Knowledge {
   std::optional<Version> family_floor(uint32_t cuda_major) const;
   std::optional<Version> full_driver(
       const Version& cuda) const;  // driver of that toolkit's release ("12.8")
+  // The first driver that compiles PTX of this CUDA and has its calls: that of the minor's first
+  // release. Updates ("12.8.1") come with newer drivers, but neither with another PTX ISA nor with
+  // other calls.
+  std::optional<Version> ptx_driver(const Version& cuda) const {
+    return full_driver(Version{{cuda.part(0), cuda.part(1)}});
+  }
   // CUDA version that a driver reports: by its branch. nullopt for a branch older than the table.
   std::optional<Version> driver_cuda(const Version& driver) const;
   const DriverWindow* find_window(ComputeCapability cc) const;

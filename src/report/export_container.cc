@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dockerfile, compose.yaml, devcontainer.json, Apptainer definition: the image that holds every
 // environment, and how it is started.
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
 #include "report/export_values.h"
 #include "report/report.h"
+#include "resolve/drift.h"
 
 namespace cufit::report {
 namespace {
@@ -37,6 +40,18 @@ std::string least_glibc(const ExportView& view) {
   return least ? least->text() : std::string();
 }
 
+// "flash-attn 2.8.3": what no wheel of the lock fits in a Debian of these years, each once.
+std::vector<std::string> built_in_image(const ExportView& view) {
+  const Version glibc{{2, 36}};
+  std::vector<std::string> out;
+  for (const ExportClass& one : view.classes)
+    for (std::string& package : formats::built_from_source(one.pylock, one.lock.python,
+                                                           resolve::machine_of(one.lock), glibc))
+      if (std::find(out.begin(), out.end(), package) == out.end())
+        out.push_back(std::move(package));
+  return out;
+}
+
 // "python:3.12-slim@sha256:..." without its tag, and "python:3.12-slim" where it has one:
 // registries are asked by digest, and containers/image, on which Apptainer was built for long,
 // refuses both.
@@ -58,6 +73,9 @@ Scope image_scope(const ExportView& view) {
   scope.values["gpus_flag"] = has_gpu(view) ? "--gpus all " : "";
   scope.values["lock_file"] = all_classes(view) ? "cufit.lock" : k_image_lock;
   scope.values["glibc"] = least_glibc(view);
+  scope.values["built"] = join(built_in_image(view), ", ");
+  scope.values["no_built"] = scope.values["built"].empty() ? "yes" : "";
+  if (!view.base.empty()) scope.values["built"].clear();  // whoever names a base knows what it has
   scope.values["pylocks"] = join(pylocks, " ");
   scope.values["kind"] = view.knowledge.message(
       view.classes.size() > 1 ? "export.docker.several" : "export.docker.single", view.lang);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schema cufit.image.audit/1. Texts are English. Members may be added within the schema's version,
 // none is renamed or removed.
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
@@ -48,7 +50,10 @@ Json image_part(const ImageView& view) {
                      {"architecture", or_null(image.config.architecture)}};
   out["platforms"] = image.platforms;
   out["other_images"] = image.other_images;
-  out["layer_digests_verified"] = false;
+  out["layer_digests_verified"] =
+      !image.layers.empty() &&
+      std::all_of(image.layers.begin(), image.layers.end(),
+                  [](const host::ImageLayer& layer) { return layer.verified; });
   out["layers"] = Json::array();
   const auto& made_by = image.config.made_by;
   for (size_t i = 0; i < image.layers.size(); ++i) {
@@ -57,6 +62,7 @@ Json image_part(const ImageView& view) {
         {{"name", layer.name},
          {"stored_bytes", layer.stored_bytes},
          {"expanded_bytes", layer.expanded_bytes},
+         {"digest_verified", layer.verified},
          {"made_by", made_by.size() == image.layers.size() ? or_null(made_by[i]) : Json()}});
   }
   return out;

@@ -381,7 +381,13 @@ class ImagePainter : private Screen {
       if (made_by.size() == view_.image.layers.size() && !made_by[i].empty())
         flow(one_line(made_by[i]), "    ", "      ", "2");
     }
-    flow(words("not_verified"), "  ", "  ", "2");
+    const auto& all = view_.image.layers;
+    if (all.empty()) return;
+    const auto verified = std::count_if(
+        all.begin(), all.end(), [](const host::ImageLayer& layer) { return layer.verified; });
+    flow(words(static_cast<size_t>(verified) == all.size() ? "verified" : "verified_some",
+               {{"count", std::to_string(verified)}, {"total", std::to_string(all.size())}}),
+         "  ", "  ", "2");
   }
 
   void problems() {

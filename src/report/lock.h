@@ -20,6 +20,7 @@ struct LockView {
   bool unchanged = false;          // every byte is what was there before
   std::vector<resolve::Fit> fits;  // of each class, for the targets that it serves
   std::vector<uint64_t> unsized;   // of each class, packages whose size the index does not give
+  std::vector<std::vector<std::string>> built;  // of each class, packages without a wheel for it
   const knowledge::Knowledge& knowledge;
 };
 std::string lock_report_text(const LockView& view, const Style& style);
@@ -41,14 +42,17 @@ struct FindingsView {
   const std::vector<checks::Finding>& findings;
   const knowledge::Knowledge& knowledge;
 };
+bool only_notes(const FindingsView& view);  // or nothing at all
 std::string findings_text(const FindingsView& view, const Style& style);
 std::string findings_json(const FindingsView& view);
 
 struct EnvRow {
   std::string name;   // of the class
-  std::string state;  // "current", "outdated", "absent", "foreign", "made", "removed", "kept"
+  std::string state;  // "current", "outdated", "absent", "foreign", "damaged",
+                      // "broken", "made", "removed", "kept"
   std::string folder, python, torch, installer, created;
   uint64_t packages = 0, bytes = 0, shared_bytes = 0;
+  std::string why;  // it cannot be read what cufit wrote of it (damaged)
 };
 struct EnvListView {
   std::string schema;

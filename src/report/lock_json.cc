@@ -46,6 +46,7 @@ std::string lock_report_json(const LockView& view) {
   for (size_t i = 0; i < view.lock.classes.size(); ++i) {
     out["classes"].push_back(
         class_json(view.lock.classes[i], i < view.unsized.size() ? view.unsized[i] : 0));
+    if (i < view.built.size()) out["classes"].back()["built_from_source"] = view.built[i];
     if (i < view.fits.size()) out["classes"].back()["fit"] = resolve::to_string(view.fits[i]);
   }
   return text_of(out);
@@ -76,7 +77,7 @@ std::string lock_failure_json(const LockFailureView& view) {
 
 std::string findings_json(const FindingsView& view) {
   Json out = head(view.schema);
-  out["verdict"] = view.findings.empty() ? "good" : "differs";
+  out["verdict"] = only_notes(view) ? "good" : "differs";
   out["asked_installer"] = view.not_asked.empty();
   out["findings"] = Json::array();
   for (const checks::Finding& finding : view.findings) {
@@ -107,6 +108,8 @@ std::string env_list_json(const EnvListView& view) {
                                    {"packages", row.packages},
                                    {"bytes", row.bytes},
                                    {"shared_bytes", row.shared_bytes}});
+  for (size_t i = 0; i < view.rows.size(); ++i)
+    if (!view.rows[i].why.empty()) out["environments"][i]["why"] = view.rows[i].why;
   return text_of(out);
 }
 

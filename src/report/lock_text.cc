@@ -7,6 +7,7 @@
 #include "report/marks.h"
 #include "report/mem_words.h"
 #include "report/resolve.h"
+#include "report/said.h"
 #include "report/screen.h"
 #include "report/width.h"
 
@@ -45,6 +46,9 @@ class LockPainter : private Screen {
            "  " + pad(one.name, width) + "  ", blanks(width + 4));
       flow(words("serves", {{"targets", printable(join(one.serves, "; "))}}), blanks(width + 4),
            blanks(width + 6));
+      if (i < view.built.size() && !view.built[i].empty())
+        flow(words("built", {{"packages", printable(join(view.built[i], ", "))}}),
+             blanks(width + 4), blanks(width + 6), "33");
       const std::string fit = i < view.fits.size() ? resolve::to_string(view.fits[i]) : "works";
       if (fit != "works") flow(words("fit." + fit), blanks(width + 4), blanks(width + 6));
     }
@@ -77,8 +81,9 @@ class LockPainter : private Screen {
   }
 
   std::string findings(const FindingsView& view) {
-    if (view.findings.empty()) flow(say_plain(view.good), "", "  ", "1");
-    bool first = true;
+    const bool good = only_notes(view);
+    if (good) flow(say_plain(view.good), "", "  ", "1");
+    bool first = !good;
     for (const checks::Finding& one : view.findings) {
       if (!first) out_ += "\n";
       first = false;
@@ -92,7 +97,9 @@ class LockPainter : private Screen {
     int width = 0;
     for (const EnvRow& row : view.rows) width = std::max(width, columns(row.name));
     for (const EnvRow& row : view.rows) {
-      std::string line = env("state." + row.state, {{"created", row.created}});
+      std::string line =
+          env("state." + row.state,
+              {{"created", row.created}, {"why", said(row.why, style_.lang, knowledge_)}});
       flow(line, "  " + pad(row.name, width) + "  ", blanks(width + 4),
            row.state == "current" || row.state == "made" ? "32" : "");
       if (!row.torch.empty())
@@ -153,6 +160,12 @@ class LockPainter : private Screen {
 };
 
 }  // namespace
+
+bool only_notes(const FindingsView& view) {
+  return std::all_of(view.findings.begin(), view.findings.end(), [](const checks::Finding& one) {
+    return one.severity == checks::Severity::note || one.severity == checks::Severity::ok;
+  });
+}
 
 std::string lock_report_text(const LockView& view, const Style& style) {
   return LockPainter(view.knowledge, style).lock(view);

@@ -88,7 +88,7 @@ class ResolvePainter : private Screen {
                {{"demands", printable(join(demands(answer), " + "))}}),
            "  ", "  ");
     if (answer.groups.empty()) return;
-    flow(say("resolve.groups"), "  ", "  ");
+    flow(say(apart ? "resolve.groups" : "resolve.groups_some"), "  ", "  ");
     for (const Answer& group : answer.groups) {
       out_ += "\n";
       show(group, true, none_);

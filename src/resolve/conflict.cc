@@ -27,7 +27,17 @@ std::vector<std::string> demands_of(const Reason& reason, const Target& target) 
       return {arg(reason, "requirement"), gpu_demand(target.gpus.front())};
     return {arg(reason, "requirement")};
   }
-  if (id == "policy") return {"policy " + arg(reason, "rule")};
+  if (id == "policy") {
+    std::vector<std::string> out = {"policy " + arg(reason, "rule")};
+    // Of the Pythons that this leaves the rule forbids all.
+    if (reason.args.count("requirement") > 0) out.push_back(arg(reason, "requirement"));
+    return out;
+  }
+  if (id == "requires_python") {
+    std::vector<std::string> out = {arg(reason, "requirement")};
+    if (reason.args.count("python") > 0) out.push_back("Python " + arg(reason, "python"));
+    return out;
+  }
   if (id == "not_on_index") return {"the index"};
   if (id == "default_index") return {"default index only"};
   if (id == "python") return {"Python " + arg(reason, "have")};

@@ -10,6 +10,7 @@
 #include "checks/gpu_code.h"
 #include "formats/python_metadata.h"
 #include "formats/requirement.h"
+#include "resolve/python_choice.h"
 
 namespace cufit::resolve {
 namespace {
@@ -221,6 +222,8 @@ std::vector<Finding> check_pylock(const LockClass& one, const std::string& path,
 }
 
 std::vector<Finding> check_sum(const LockFile& lock) {
+  if (!lock.summed)
+    return {found("lock_without_sum", Severity::note, "cufit.lock", {{"file", lock.path}})};
   if (!lock.edited) return {};
   std::vector<Finding> out = {
       found("lock_edited", Severity::error, "cufit.lock", {{"file", lock.path}})};
@@ -255,7 +258,9 @@ std::vector<Finding> check_row(const LockClass& one, const std::string& path,
   return out;
 }
 
-std::vector<Finding> check_requirements(const LockFile& lock, const std::vector<std::string>& now) {
+std::vector<Finding> check_requirements(const LockFile& lock, const std::vector<std::string>& now,
+                                        const std::vector<PythonDemand>& pythons,
+                                        const std::string& python) {
   const std::set<std::string> before(lock.requirements.begin(), lock.requirements.end()),
       after(now.begin(), now.end());
   std::vector<std::string> changes;
@@ -263,6 +268,14 @@ std::vector<Finding> check_requirements(const LockFile& lock, const std::vector<
     if (after.count(text) == 0) changes.push_back("- " + text);
   for (const std::string& text : after)
     if (before.count(text) == 0) changes.push_back("+ " + text);
+  for (const LockClass& one : lock.classes)
+    if (!python.empty() && python != one.python)
+      changes.push_back(format("Python {} -> {} ({})", one.python, python, one.name));
+  for (const PythonDemand& demand : pythons)
+    for (const LockClass& one : lock.classes)
+      if (!meets(demand, one.python))
+        changes.push_back(
+            format("Python {} ({}) -> requires-python {}", one.python, one.name, demand.text));
   if (changes.empty()) return {};
   return {found("lock_requirements_changed", Severity::error, "cufit.lock",
                 {{"changes", join(changes, "; ")}})};

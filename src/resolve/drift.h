@@ -11,6 +11,7 @@
 #include "host/facts.h"
 #include "resolve/lock_file.h"
 #include "resolve/policy.h"
+#include "resolve/resolve.h"
 
 namespace cufit::resolve {
 
@@ -43,9 +44,13 @@ std::vector<checks::Finding> check_sum(const LockFile& lock);
 std::string other_torch(const LockClass& one, const formats::Pylock& pylock);
 std::vector<checks::Finding> check_row(const LockClass& one, const std::string& path,
                                        const formats::Pylock& pylock);
-// What the requirements name now against what the lock says it was made from.
+// What the requirements name now against what the lock says it was made from, and
+// Pythons that a project has come to refuse; `python`: the
+// one asked for, empty = any.
 std::vector<checks::Finding> check_requirements(const LockFile& lock,
-                                                const std::vector<std::string>& now);
+                                                const std::vector<std::string>& now,
+                                                const std::vector<PythonDemand>& pythons,
+                                                const std::string& python);
 std::vector<checks::Finding> check_policy(const LockFile& lock, const Policy& policy);
 // `relocked` is what the installer would write today.
 std::vector<checks::Finding> check_resolution(const LockClass& one, const formats::Pylock& locked,

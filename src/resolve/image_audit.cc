@@ -486,9 +486,11 @@ Wheel installed_wheel(const host::Facts& facts, const host::PythonEnv& env,
   wheel.platform = "linux_" + facts.system.architecture.value_or("x86_64");
   if (env.torch.cuda) wheel.cuda = parse_version(*env.torch.cuda);
   if (wheel.cuda) wheel.driver_min = knowledge.family_floor(wheel.cuda->part(0));
+  if (wheel.cuda) wheel.driver_full = knowledge.ptx_driver(*wheel.cuda);
   if (const knowledge::CudaTag* tag = knowledge.find_cuda_tag(wheel.tag)) {
     wheel.driver_min = parse_version(tag->linux_min);
-    wheel.driver_full = parse_version(tag->linux_full);
+    if (const auto cuda = parse_version(tag->cuda); cuda && !wheel.driver_full)
+      wheel.driver_full = knowledge.ptx_driver(*cuda);
   }
   if (const host::Binary* main = checks::torch_main_library(env)) {
     wheel.code = main->device_code;

@@ -172,8 +172,11 @@ void judge_driver(const Wheel& wheel, const Target& target, const Knowledge& kno
     case Level::full:
       return;
     case Level::minor:
+      // Of the minor: its updates need no newer driver for PTX.
       return found.add(Fit::works_minor, "driver_minor",
-                       {{"have", have}, {"full", full}, {"cuda", cuda}});
+                       {{"have", have},
+                        {"full", full},
+                        {"cuda", format("{}.{}", wheel.cuda->part(0), wheel.cuda->part(1))}});
     case Level::old:
       break;
   }

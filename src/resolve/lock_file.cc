@@ -203,6 +203,7 @@ Result<LockFile> parse_lock(std::string_view text, const std::string& path) {
                 format("{}: schema `{}`; this cufit reads `{}`", path, schema, k_schema));
   CUFIT_TRY(edited, is_edited(document, text));
   lock.edited = edited;
+  lock.summed = document.find("sum") != nullptr;
   lock.created_by = keys.text("created-by", false);
   lock.requirements = keys.texts("requirements");
   lock.targets = keys.texts("targets");

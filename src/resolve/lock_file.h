@@ -19,7 +19,7 @@
 //   python = "3.12"
 //   platform = "linux_x86_64"
 //   driver-min = "525.60.13"
-//   driver-full = "560.35.05"
+//   driver-full = "560.28.03"
 //   cubins = ["50", "60", "70", "75", "80", "86", "90"]
 //   ptx = [{ arch = "120", isa = "9.0" }]
 //   glibc = "2.28"
@@ -60,6 +60,7 @@ struct LockFile {
   std::vector<std::string> asked;
   std::vector<LockClass> classes;  // best first
   bool edited = false;             // read: it is not what its own sum was taken of; not written
+  bool summed = true;              // read: it has a sum; without, nobody can tell
 };
 
 // Error{malformed} names the file and the line. Unknown keys are left alone; another schema is

@@ -28,6 +28,34 @@ FactSide fact_side(const MachineSide& side, bool with_env) {
   return out;
 }
 
+// "12.1" and "12.1.105" are one version, told more or less exactly.
+bool same_as_far_as_told(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  return b == a || (starts_with(b, a) && b[a.size()] == '.');
+}
+
+// A text tells a toolkit's version and not where it lies: it is the one whose nvcc is in PATH, or
+// the only one, and beside several it is known of neither side which they are.
+void place_claimed_toolkit(FactSide& text, const FactSide& other) {
+  const auto is_toolkit = [](const ListedFact& fact) { return fact.field == "toolkits[]"; };
+  const auto count = std::count_if(other.facts.begin(), other.facts.end(), is_toolkit);
+  for (ListedFact& fact : text.facts) {
+    if (!is_toolkit(fact) || fact.key != "(claimed)" || count == 0) continue;
+    const auto there =
+        std::find_if(other.facts.begin(), other.facts.end(), [&](const ListedFact& one) {
+          return is_toolkit(one) && (count == 1 || contains(one.value, ", its nvcc"));
+        });
+    if (there == other.facts.end()) {
+      fact.of_list = false;
+      continue;
+    }
+    fact.key = there->key;
+    const size_t comma = std::min(there->value.find(','), there->value.size());
+    const bool same = same_as_far_as_told(fact.value, there->value.substr(0, comma));
+    fact.value = same ? there->value : fact.value + there->value.substr(comma);
+  }
+}
+
 // Environments lie elsewhere on another machine: the compared ones are one subject.
 std::string subject_of(const Finding& finding, const MachineSide& side) {
   const host::PythonEnv* env = side.env();
@@ -107,8 +135,10 @@ class Builder {
     if (out_.env_compared && a_.env()->distributions && b_.env()->distributions)
       out_.packages = compare_packages(packages_of(*a_.env()), packages_of(*b_.env()));
     forget_untold();
-    out_.facts = compare_facts(fact_side(a_, out_.env_compared), fact_side(b_, out_.env_compared),
-                               out_.packages);
+    FactSide a = fact_side(a_, out_.env_compared), b = fact_side(b_, out_.env_compared);
+    if (!a.complete && b.complete) place_claimed_toolkit(a, b);
+    if (!b.complete && a.complete) place_claimed_toolkit(b, a);
+    out_.facts = compare_facts(a, b, out_.packages);
     for (const MachineSide* side : {&a_, &b_})
       out_.unranked = out_.unranked || (!is_complete(*side) &&
                                         side->report.verdict == checks::LinkState::unknown);

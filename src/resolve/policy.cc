@@ -2,8 +2,10 @@
 #include "resolve/policy.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/format.h"
+#include "base/nearest.h"
 #include "formats/requirement.h"
 #include "formats/toml_text.h"
 
@@ -47,6 +49,47 @@ std::vector<formats::VersionClause> clauses_of(const std::string& entry) {
   return clauses ? *clauses : std::vector<formats::VersionClause>();
 }
 
+// A white list may name versions: any one of them will do. Everything else in it has to hold.
+bool is_version(const std::string& entry) {
+  return (!entry.empty() && entry[0] >= '0' && entry[0] <= '9') ||
+         (starts_with(entry, "==") && !contains(entry, ","));
+}
+
+// What of a white list stands against it: each as it is to be shown.
+std::vector<std::string> unmet_entries(const std::vector<std::string>& list,
+                                       const std::function<bool(const std::string&)>& holds) {
+  std::vector<std::string> out, versions;
+  bool any = false;
+  for (const std::string& entry : list) {
+    const bool good = holds(entry);
+    if (is_version(entry)) {
+      versions.push_back(entry);
+      any = any || good;
+    } else if (!good) {
+      out.push_back(entry);
+    }
+  }
+  if (!versions.empty() && !any) out.push_back(join(versions, ", "));
+  return out;
+}
+
+// `python` is a minor ("3.11", "3.13t"), which a patch release of it may satisfy, or a whole
+// version, which then counts where a clause goes as far as that.
+bool holds_for_python(const std::string& entry, std::string python) {
+  if (!python.empty() && python.back() == 't') python.pop_back();
+  const std::vector<formats::VersionClause> clauses = clauses_of(entry);
+  const auto parts = [](const std::string& version) {
+    const auto parsed = formats::parse_python_version(version);
+    return parsed ? parsed->release.size() : 0;
+  };
+  if (parts(python) < 3) return formats::some_patch_satisfies(clauses, python);
+  const std::string minor = python.substr(0, python.find('.', python.find('.') + 1));
+  return std::all_of(clauses.begin(), clauses.end(), [&](const formats::VersionClause& clause) {
+    return parts(clause.version) >= 3 ? formats::satisfies({clause}, python)
+                                      : formats::some_patch_satisfies({clause}, minor);
+  });
+}
+
 Reason forbidden(const Policy& policy, const char* rule, std::string value, std::string entry) {
   return {"policy",
           {{"file", policy.file},
@@ -84,6 +127,14 @@ bool names_gpu(const std::string& entry, const TargetGpu& gpu, const Knowledge& 
   return row != nullptr && knowledge.find_gpu(gpu.name) == row;
 }
 
+// A slip in a heading, or a rule before the heading: it would forbid nothing, and nobody would see.
+bool meant_for_policy(const std::string& name) {
+  if (name == "policy") return false;
+  return name == "driver_min" || !nearest(name, {"policy"}, 1).empty() ||
+         std::any_of(std::begin(k_lists), std::end(k_lists),
+                     [&](const ListKey& row) { return row.name == name; });
+}
+
 std::string joined(const std::vector<std::string>& list) { return join(list, ", "); }
 
 }  // namespace
@@ -98,6 +149,11 @@ Result<Policy> parse_policy(std::string_view text, const std::string& file) {
     return fail(Code::malformed,
                 format("`{}` has no `[policy]` table: nothing in it would be obeyed", file));
   if (!table->is_table()) return document.wrong(*table, "`policy` must be a table");
+  for (const formats::TomlMember& member : document.root.members)
+    if (meant_for_policy(member.name))
+      return document.wrong(
+          member.value,
+          format("`{}` stands outside of `[policy]`: it would not be obeyed", member.name));
   for (const formats::TomlMember& member : table->members) {
     const std::string& key = member.name;
     const formats::TomlValue& value = member.value;
@@ -132,9 +188,10 @@ Result<Policy> parse_policy(std::string_view text, const std::string& file) {
 
 std::vector<Reason> forbids(const Policy& policy, const Wheel& wheel) {
   std::vector<Reason> found;
-  for (const std::string& entry : policy.torch)
-    if (!formats::satisfies(clauses_of(entry), wheel.torch))
-      found.push_back(forbidden(policy, "torch", wheel.torch, entry));
+  for (const std::string& entry : unmet_entries(policy.torch, [&](const std::string& one) {
+         return formats::satisfies(clauses_of(one), wheel.torch);
+       }))
+    found.push_back(forbidden(policy, "torch", wheel.torch, entry));
   for (const std::string& entry : policy.torch_denied)
     if (formats::satisfies(clauses_of(entry), wheel.torch))
       found.push_back(forbidden(policy, "torch_denied", wheel.torch, entry));
@@ -188,9 +245,9 @@ std::vector<Reason> forbids_owner(const Policy& policy, const std::string& packa
 
 std::vector<Reason> forbids_python(const Policy& policy, const std::string& python) {
   std::vector<Reason> found;
-  for (const std::string& entry : policy.python)
-    if (!formats::satisfies(clauses_of(entry), python))
-      found.push_back(forbidden(policy, "python", python, entry));
+  for (const std::string& entry : unmet_entries(
+           policy.python, [&](const std::string& one) { return holds_for_python(one, python); }))
+    found.push_back(forbidden(policy, "python", python, entry));
   return found;
 }
 

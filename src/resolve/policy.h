@@ -2,7 +2,7 @@
 // A team's white list: the table [policy] of cufit.toml. Everything absent is allowed.
 //
 //   [policy]
-//   torch = [">=2.4", "!=2.6.0"]      # PEP 440 specifiers, all must hold
+//   torch = [">=2.4", "!=2.6.0"]      # PEP 440 specifiers, all must hold; or versions, one of them
 //   torch_denied = ["2.9.1"]          # specifiers or versions, none may hold
 //   cuda = ["cu126", "cu130", "cpu"]  # variants
 //   cuda_denied = ["cu118"]
@@ -45,6 +45,7 @@ std::vector<Reason> forbids_owner(const Policy& policy, const std::string& packa
 // name: a slip of the pen forbids nothing, or everything.
 std::vector<std::string> unknown_gpus(const Policy& policy,
                                       const knowledge::Knowledge& knowledge);
+// "3.11", of which a patch release may be meant, or a whole version ("3.11.2").
 std::vector<Reason> forbids_python(const Policy& policy, const std::string& python);
 
 }  // namespace cufit::resolve

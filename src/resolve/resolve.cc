@@ -2,63 +2,19 @@
 #include "resolve/resolve.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "base/format.h"
 #include "formats/marker.h"
 #include "resolve/conflict.h"
+#include "resolve/python_choice.h"
 
 namespace cufit::resolve {
 namespace {
 
 using knowledge::Knowledge;
 
-constexpr size_t k_most_kinds = 10;  // of GPUs, of which parts are tried
-
-bool has(const std::vector<std::string>& list, const std::string& word) {
-  return std::find(list.begin(), list.end(), word) != list.end();
-}
-
 bool free_threaded(const std::string& python) { return !python.empty() && python.back() == 't'; }
-
-// Days since an arbitrary day, good enough for "about a year before".
-std::optional<int> day_number(const std::string& date) {
-  const auto parsed = parse_version(date.size() == 10 ? date.substr(0, 4) : "");
-  if (!parsed) return std::nullopt;
-  const auto two = [&](size_t at) { return (date[at] - '0') * 10 + (date[at + 1] - '0'); };
-  return static_cast<int>(parsed->part(0)) * 365 + two(5) * 30 + two(8);
-}
-
-// A Python whose first torch came out less than ten months before a wheel is still new to most
-// packages: it is taken only where nothing older is left.
-class Pythons {
- public:
-  explicit Pythons(const Knowledge& knowledge) {
-    for (const knowledge::TorchRelease& release : knowledge.torch_releases) {
-      const std::optional<int> day = day_number(std::string(release.date));
-      if (!day) continue;
-      newest_ = std::max(newest_, *day);
-      for (std::string_view python : split(release.python, ' ')) {
-        const auto known = first_.find(python);
-        if (known == first_.end())
-          first_.emplace(std::string(python), *day);
-        else
-          known->second = std::min(known->second, *day);
-      }
-    }
-  }
-  bool settled(const std::string& python, const Wheel& wheel) const {
-    constexpr int k_new_days = 300;
-    const auto first = first_.find(python);
-    return first != first_.end() &&
-           day_number(wheel.released).value_or(newest_) - first->second >= k_new_days;
-  }
-
- private:
-  std::map<std::string, int, std::less<>> first_;
-  int newest_ = 0;
-};
 
 // What every wheel of one question is judged with.
 struct World {
@@ -66,28 +22,6 @@ struct World {
   Pythons pythons;
   std::set<size_t> absent;  // places of the wheels that the index does not have
 };
-
-std::string pick_python(const Wheel& wheel, const Target& target, const Request& request,
-                        const World& world) {
-  const std::string& wanted = request.python.empty() ? target.python : request.python;
-  if (!wanted.empty()) return has(wheel.pythons, wanted) ? wanted : "";
-  if (has(wheel.pythons, target.preferred_python) &&
-      forbids_python(request.policy, target.preferred_python).empty())
-    return target.preferred_python;
-  std::string best;
-  bool best_settled = false;
-  for (const std::string& python : wheel.pythons) {
-    if (free_threaded(python) || !forbids_python(request.policy, python).empty()) continue;
-    const bool settled = world.pythons.settled(python, wheel);
-    const auto mine = parse_version(python), theirs = parse_version(best);
-    if (best.empty() || (settled && !best_settled) ||
-        (settled == best_settled && mine && theirs && *mine > *theirs)) {
-      best = python;
-      best_settled = settled;
-    }
-  }
-  return best;
-}
 
 void reject(Choice& choice, Reason reason) {
   if (choice.verdict.fit != Fit::no) choice.verdict.reasons.clear();
@@ -162,7 +96,7 @@ Choice choose(const Wheel& wheel, const Target& target, const Request& request,
   choice.wheel = wheel;
   Target machine = target;
   if (!request.python.empty()) machine.python = request.python;
-  choice.python = pick_python(wheel, machine, request, world);
+  choice.python = pick_python(wheel, machine, request, world.pythons);
   if (wheel.is_cpu() && asks_for_cpu(request, wheel, choice.python)) {
     machine.gpus.clear();
     machine.unknown_gpus.clear();
@@ -177,12 +111,8 @@ Choice choose(const Wheel& wheel, const Target& target, const Request& request,
   for (const formats::Requirement& requirement : request.requirements)
     apply_requirement(requirement, choice);
   for (Reason& reason : forbids(request.policy, wheel)) reject(choice, std::move(reason));
-  if (choice.python.empty() && machine.python.empty() && !wheel.pythons.empty())
-    for (Reason& reason : forbids_python(request.policy, wheel.pythons.back()))
-      reject(choice, std::move(reason));
-  if (!machine.python.empty())
-    for (Reason& reason : forbids_python(request.policy, machine.python))
-      reject(choice, std::move(reason));
+  for (Reason& reason : python_reasons(wheel, choice.python, machine.python, request))
+    reject(choice, std::move(reason));
   if (request.default_index_only && !wheel.on_default_index)
     reject(choice, {"default_index", {{"tag", wheel.tag}}});
   return choice;
@@ -199,6 +129,28 @@ bool better(const Choice& a, const Choice& b) {
   return a.wheel.cuda && b.wheel.cuda && *a.wheel.cuda > *b.wheel.cuda;
 }
 
+// Of a wheel that falls anyway nobody asked what goes with it; a conflict counts that in, or it
+// would call what no wheel has satisfiable.
+void judge_companions(Answer& answer, const Request& request, const Knowledge& knowledge) {
+  std::vector<ComputeCapability> ccs;
+  for (const TargetGpu& gpu : answer.target.gpus) ccs.push_back(gpu.cc);
+  for (Choice& choice : answer.rejected) {
+    if (!choice.companions.empty()) continue;
+    choice.companions = companions_of(choice.wheel, choice.python, ccs, knowledge);
+    for (const formats::Requirement& requirement : request.requirements)
+      if (requirement.name != "torch") apply_requirement(requirement, choice);
+    choice.companions.clear();
+  }
+}
+
+std::vector<std::string> conflict_of(Answer answer, const Request& request,
+                                     const Knowledge& knowledge) {
+  const auto companion = [](const formats::Requirement& one) { return one.name != "torch"; };
+  if (std::any_of(request.requirements.begin(), request.requirements.end(), companion))
+    judge_companions(answer, request, knowledge);
+  return smallest_conflict(answer);
+}
+
 Answer resolve_together(const Target& target, const Request& request,
                         const std::vector<Wheel>& wheels, const World& world) {
   Answer answer;
@@ -211,8 +163,12 @@ Answer resolve_together(const Target& target, const Request& request,
     choice.age = age;
     if (world.absent.count(place) > 0) reject(choice, {"not_on_index", {}});
     for (const Reason& reason : machine_forbidden) reject(choice, reason);
-    std::vector<Choice>& list = offered(choice) ? answer.usable : answer.rejected;
-    list.push_back(std::move(choice));
+    const bool fits = offered(choice);
+    // A rule that nothing can be held against yet is a condition.
+    if (fits && !request.policy.driver_min.empty() && !target.driver && !target.gpus.empty())
+      choice.verdict.reasons.push_back(
+          {"driver_policy", {{"need", request.policy.driver_min}, {"file", request.policy.file}}});
+    (fits ? answer.usable : answer.rejected).push_back(std::move(choice));
   }
   std::stable_sort(answer.usable.begin(), answer.usable.end(), better);
   return answer;
@@ -230,55 +186,57 @@ std::vector<bool> served_by(const Target& target, const Request& request,
   return out;
 }
 
-bool any_serves_all(const std::vector<std::vector<bool>>& alone, uint32_t mask) {
+// The parts of `left` that some wheel serves, GPU by GPU; the largest first. A part is one flag a
+// GPU, the last GPU first, so that of equal ones that with the older GPUs comes first.
+std::vector<std::vector<bool>> parts_of(const std::vector<std::vector<bool>>& alone) {
+  std::set<std::vector<bool>> parts;
   for (size_t place = 0; place < alone.front().size(); ++place) {
-    bool all = true;
-    for (size_t i = 0; i < alone.size() && all; ++i)
-      all = (mask >> i & 1u) == 0 || alone[i][place];
-    if (all) return true;
+    std::vector<bool> part;
+    for (size_t i = alone.size(); i-- > 0;) part.push_back(alone[i][place]);
+    parts.insert(std::move(part));
   }
-  return false;
+  std::vector<std::vector<bool>> out(parts.begin(), parts.end());
+  const auto size = [](const std::vector<bool>& part) {
+    return std::count(part.begin(), part.end(), true);
+  };
+  std::stable_sort(out.begin(), out.end(),
+                   [&](const auto& a, const auto& b) { return size(a) > size(b); });
+  return out;
 }
 
-// Distinct GPUs, none of whose wheels serves them all, into the fewest groups, each of which some
-// wheel serves.
+// Distinct GPUs, none of whose wheels serves them all, into few groups, each of which some wheel
+// serves: the largest part of what is left, again and again.
 std::vector<Answer> resolve_groups(const Target& target, const Request& request,
                                    const std::vector<Wheel>& wheels, const World& world) {
   std::vector<Answer> groups;
   std::vector<TargetGpu> left = target.gpus;
-  // A wheel that serves several GPUs serves each of them alone: parts of which that is not so need
-  // not be asked about, which is nearly all of them.
+  // A wheel that serves several GPUs serves each of them alone, so no larger part is missed.
   std::vector<std::vector<bool>> alone;
-  if (left.size() <= k_most_kinds)
-    for (const TargetGpu& gpu : left)
-      alone.push_back(served_by(with_gpus(target, {gpu}), request, wheels, world));
+  for (const TargetGpu& gpu : left)
+    alone.push_back(served_by(with_gpus(target, {gpu}), request, wheels, world));
   while (!left.empty()) {
-    // The largest part of what is left that one wheel serves together; parts by size, so that the
-    // first hit is the largest. Machines hold few kinds of GPUs: 2^n is small.
-    if (left.size() > k_most_kinds) return {};
     std::optional<Answer> found;
-    uint32_t taken = 0;
-    for (size_t size = left.size(); size > 0 && !found; --size) {
-      if (size == target.gpus.size()) continue;  // all together: asked already
-      for (uint32_t mask = 1; mask < (uint32_t{1} << left.size()) && !found; ++mask) {
-        std::vector<TargetGpu> part;
-        for (size_t i = 0; i < left.size(); ++i)
-          if ((mask >> i & 1u) != 0) part.push_back(left[i]);
-        if (part.size() != size || !any_serves_all(alone, mask)) continue;
-        Answer answer = resolve_together(with_gpus(target, part), request, wheels, world);
-        if (answer.usable.empty()) continue;
-        found = std::move(answer);
-        taken = mask;
-      }
+    std::vector<bool> taken(left.size());
+    for (std::vector<bool>& part : parts_of(alone)) {
+      std::reverse(part.begin(), part.end());
+      std::vector<TargetGpu> gpus;
+      for (size_t i = 0; i < left.size(); ++i)
+        if (part[i]) gpus.push_back(left[i]);
+      if (gpus.empty() || gpus.size() == target.gpus.size()) continue;  // together: asked already
+      Answer answer = resolve_together(with_gpus(target, gpus), request, wheels, world);
+      if (answer.usable.empty()) continue;
+      found = std::move(answer);
+      taken = std::move(part);
+      break;
     }
     if (!found) {  // a GPU that nothing serves, alone
       found = resolve_together(with_gpus(target, {left.front()}), request, wheels, world);
-      found->conflict = smallest_conflict(*found);
-      taken = 1;
+      found->conflict = conflict_of(*found, request, world.knowledge);
+      taken[0] = true;
     }
     groups.push_back(std::move(*found));
     for (size_t i = left.size(); i-- > 0;) {
-      if ((taken >> i & 1u) == 0) continue;
+      if (!taken[i]) continue;
       left.erase(left.begin() + static_cast<std::ptrdiff_t>(i));
       alone.erase(alone.begin() + static_cast<std::ptrdiff_t>(i));
     }
@@ -342,7 +300,7 @@ Answer resolve(const Target& target, const Request& request, const Knowledge& kn
   // What ends for an old card ends for its group, not for the machine.
   for (Answer& group : answer.groups)
     group.last_for_gpus = last_for(group.target, wheels, knowledge);
-  answer.conflict = smallest_conflict(answer);
+  answer.conflict = conflict_of(answer, request, knowledge);
   return answer;
 }
 

@@ -23,9 +23,16 @@ struct Companion {
   std::string why_not;
 };
 
+// `requires-python` of a project that is asked for.
+struct PythonDemand {
+  std::string file, text;  // "pyproject.toml", ">=3.10,<3.13"
+  std::vector<formats::VersionClause> clauses;
+};
+
 struct Request {
   std::vector<formats::Requirement> requirements;  // of torch and its companions; others are ignored
   std::string python;                              // "3.12"; empty = the target's or any
+  std::vector<PythonDemand> pythons;               // whatever Python is chosen meets all of them
   Policy policy;
   bool default_index_only = false;  // no wheel from PyTorch's own index
   std::optional<formats::IndexPage> index;  // only what this index has

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/number.h"
 #include "checks/doctor.h"
 
 namespace cufit::resolve {
@@ -34,18 +35,41 @@ bool says_none(const Fact<std::string>& fact) {
   return !fact && fact.why == WhyNot::not_present;
 }
 
-// "2x A800" -> 2; at most 64: nobody has more in one machine.
-Result<uint32_t> take_count(std::string_view& word) {
+bool is_times(char c) { return c == 'x' || c == 'X' || c == '*'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// "2x A800", "2 x A800", "A800 x2", "A800 x 2" and with "*": the name alone and the digits. A name
+// may end in x and digits of its own ("MX450"): a count behind one stands apart.
+std::pair<std::string_view, std::string_view> split_count(std::string_view word) {
   size_t digits = 0;
-  uint32_t count = 0;
-  while (digits < word.size() && digits < 3 && word[digits] >= '0' && word[digits] <= '9')
-    count = count * 10 + static_cast<uint32_t>(word[digits++] - '0');
-  std::string_view rest = trimmed(word.substr(digits));
-  if (digits == 0 || rest.empty() || (rest[0] != 'x' && rest[0] != 'X')) return 1u;
-  if (count == 0 || count > 64)
+  while (digits < word.size() && is_digit(word[digits])) ++digits;
+  const std::string_view rest = trimmed(word.substr(digits));
+  if (digits > 0 && !rest.empty() && is_times(rest[0])) {
+    const std::string_view after = trimmed(rest.substr(1));
+    // "4090x2": as many cards are in no machine, and no card is called "2".
+    const bool behind = digits > 2 && !after.empty() && after.size() <= 2 &&
+                        after.find_first_not_of("0123456789") == std::string_view::npos;
+    if (behind) return {word.substr(0, digits), after};
+    return {after, word.substr(0, digits)};
+  }
+  size_t end = word.size();
+  while (end > 0 && is_digit(word[end - 1])) --end;
+  const std::string_view head = trimmed(word.substr(0, end));
+  if (end == word.size() || head.size() < 2 || !is_times(head.back())) return {word, {}};
+  const std::string_view name = head.substr(0, head.size() - 1);
+  if (name.back() != ' ' && head.back() != '*') return {word, {}};
+  return {trimmed(name), word.substr(end)};
+}
+
+// At most 64: nobody has more in one machine.
+Result<uint32_t> take_count(std::string_view& word) {
+  const auto [name, digits] = split_count(word);
+  if (digits.empty()) return 1u;
+  const std::optional<uint64_t> count = parse_uint(digits);
+  if (!count || *count == 0 || *count > 64)
     return fail(Code::usage, format("`{}`: between 1 and 64 GPUs", std::string(word)));
-  word = trimmed(rest.substr(1));
-  return count;
+  word = name;
+  return static_cast<uint32_t>(*count);
 }
 
 // Boards that sit beside an Arm processor and nowhere else.
@@ -76,11 +100,8 @@ Result<void> take_setting(std::string_view word, Target& target) {
     target.glibc = parse_version(value);
     if (target.glibc) return {};
   } else if (key == "python") {
-    const auto version = parse_version(value);
-    if (version && version->parts.size() >= 2) {
-      target.python = std::to_string(version->part(0)) + "." + std::to_string(version->part(1));
-      return {};
-    }
+    target.python = minor_python(value);
+    if (!target.python.empty()) return {};
   } else if (key == "arch") {
     if (value == "x86_64" || value == "aarch64") {
       target.platform = "linux_" + value;
@@ -95,6 +116,16 @@ Result<void> take_setting(std::string_view word, Target& target) {
 }
 
 }  // namespace
+
+std::string minor_python(const std::string& text) {
+  const bool free_threaded = !text.empty() && text.back() == 't';
+  const std::string plain = free_threaded ? text.substr(0, text.size() - 1) : text;
+  const auto version = parse_version(plain);
+  if (!version || version->parts.size() < 2 ||
+      plain.find_first_not_of("0123456789.") != std::string::npos)
+    return {};
+  return format("{}.{}{}", version->part(0), version->part(1), free_threaded ? "t" : "");
+}
 
 Target target_of(const host::Facts& facts, const knowledge::Knowledge& knowledge,
                  std::string label) {
@@ -147,7 +178,7 @@ Result<Target> described_target(std::string_view text, const knowledge::Knowledg
       what_if.gpus = std::move(gpus);
       continue;
     }
-    if (word.substr(0, 7) == "driver=") {
+    if (word.substr(0, 7) == "driver=" || word.substr(0, 7) == "driver ") {
       what_if.driver = std::string(trimmed(word.substr(7)));
     } else if (word.find('=') != std::string_view::npos) {
       if (auto taken = take_setting(word, settings); !taken) return std::move(taken.error());
@@ -166,7 +197,13 @@ Result<Target> described_target(std::string_view text, const knowledge::Knowledg
       // The table's answer names doctor's options; here the text is all there is.
       Error error = std::move(assumed.error());
       const size_t option = error.what.rfind("--", 0) == 0 ? error.what.find(": ") : std::string::npos;
+      const std::string named = option == std::string::npos ? "" : error.what.substr(0, option);
       if (option != std::string::npos) error.what = error.what.substr(option + 2);
+      // `--gpu "NAME"`: of several, which one it is.
+      const size_t quote = named.find('"');
+      if (what_if.gpus.size() > 1 && quote != std::string::npos)
+        error =
+            std::move(error).in(format("`{}`", named.substr(quote + 1, named.size() - quote - 2)));
       return std::move(error).in(format("`{}`", std::string(text)));
     }
     facts = std::move(*assumed);

@@ -42,9 +42,13 @@ struct Target {
 Target target_of(const host::Facts& facts, const knowledge::Knowledge& knowledge,
                  std::string label);
 
-// "RTX 4090,535", "2x A800 + GTX 1080,580.65", "8.9,535.183", "cpu"; further comma-separated
-// words: glibc=2.17, python=3.10, arch=aarch64. Error{usage} names the word, with near GPU names.
+// "RTX 4090,535", "2x A800 + GTX 1080,580.65" (or "A800 x2"), "8.9,535.183", "cpu"; further
+// comma-separated words: glibc=2.17, python=3.10, arch=aarch64. Error{usage} names the word, with
+// near GPU names.
 Result<Target> described_target(std::string_view text, const knowledge::Knowledge& knowledge);
+
+// "3.13" of "3.13.1", "3.13t" of a free-threaded one; empty where it is no version of Python.
+std::string minor_python(const std::string& text);
 
 // "2x NVIDIA A800 80GB PCIe (8.0), NVIDIA GeForce GTX 1080 (6.1)"; empty where there is none.
 std::string gpus_text(const Target& target);

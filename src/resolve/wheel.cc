@@ -33,7 +33,7 @@ Wheel wheel_of(const Knowledge& knowledge, std::string_view platform, const Torc
   if (const knowledge::CudaTag* tag = knowledge.find_cuda_tag(variant.tag)) {
     wheel.cuda = parse_version(tag->cuda);
     wheel.driver_min = parse_version(tag->linux_min);
-    wheel.driver_full = parse_version(tag->linux_full);
+    if (wheel.cuda) wheel.driver_full = knowledge.ptx_driver(*wheel.cuda);
   }
   wheel.code = checks::wheel_code(knowledge, platform, variant);
   return wheel;

@@ -79,12 +79,18 @@ std::vector<std::string> all_formats() {
   return out;
 }
 
+// What is changed in it would be refused for its sum alone.
+std::string lock_without_sum() {
+  const std::string text = read_text(k_lock / "cufit.lock");
+  return text.substr(0, text.find("\n[sum]"));
+}
+
 // The fixture with texts that end comments, strings and lines in one format or another.
 void make_hostile_lock(const fs::path& folder) {
   fs::create_directory(folder);
   for (const auto& entry : fs::directory_iterator(k_lock))
     fs::copy(entry.path(), folder / entry.path().filename());
-  std::string text = read_text(k_lock / "cufit.lock");
+  std::string text = lock_without_sum();
   const std::string evil =
       R"(x\nRUN evil-marker\n\\\n, \u0085evil: 1 \u2028evil: 2 \u2029evil: 3 \r\nevil: 4 \" ' $(id) `id` *)"
       R"(/ --> \u001b[31m @name@ {file} %post)";
@@ -146,7 +152,7 @@ TEST(Export, RefusesValuesThatAreNotWhatTheyShouldBe) {
     for (const auto& entry : fs::directory_iterator(k_lock))
       fs::copy(entry.path(), lock / entry.path().filename());
     fs::copy(k_lock / "pylock.cu130.toml", lock / "pylock cu130.toml");
-    std::string text = read_text(k_lock / "cufit.lock");
+    std::string text = lock_without_sum();
     text.replace(text.find(from), from.size(), to);
     std::ofstream(lock / "cufit.lock", std::ios::binary) << text;
     const std::string line = std::string(CUFIT_PROGRAM) + " export --to dockerfile --lock " +
@@ -341,7 +347,7 @@ TEST(Export, RefusesClassNamesThatPixiDoesNotTake) {
     fs::create_directory(lock);
     for (const auto& entry : fs::directory_iterator(k_lock))
       fs::copy(entry.path(), lock / entry.path().filename());
-    std::string text = read_text(k_lock / "cufit.lock");
+    std::string text = lock_without_sum();
     const std::string was = "name = \"cu130\"";
     text.replace(text.find(was), was.size(), "name = \"" + std::string(name) + "\"");
     std::ofstream(lock / "cufit.lock", std::ios::binary) << text;

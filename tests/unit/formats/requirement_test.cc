@@ -106,5 +106,23 @@ TEST(RequirementsFile, LinesOptionsAndHashes) {
   EXPECT_NE(wrong.error().text().find("r.txt, line 3"), std::string::npos) << wrong.error().text();
 }
 
+TEST(Requirement, MinorVersionsByTheirPatches) {
+  const struct {
+    const char *clauses, *minor;
+    bool holds;
+  } cases[] = {
+      {">=3.10.4", "3.10", true},        {"==3.11.*", "3.11", true},  {"==3.11.7", "3.11", true},
+      {">3.10.2,<3.10.4", "3.10", true}, {"<3.10", "3.10", false},    {"<=3.10", "3.10", true},
+      {">3.10", "3.10", true},           {"!=3.10.*", "3.10", false}, {"!=3.10.0", "3.10", true},
+      {"~=3.9", "3.13", true},           {"~=3.9.2", "3.10", false},  {"", "3.10", true}};
+  for (const auto& one : cases) {
+    const auto clauses = parse_clauses(one.clauses);
+    if (*one.clauses != 0) ASSERT_TRUE(clauses) << one.clauses;
+    EXPECT_EQ(some_patch_satisfies(clauses ? *clauses : std::vector<VersionClause>(), one.minor),
+              one.holds)
+        << one.clauses << " " << one.minor;
+  }
+}
+
 }  // namespace
 }  // namespace cufit::formats

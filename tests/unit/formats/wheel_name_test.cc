@@ -35,6 +35,8 @@ TEST(WheelName, FitsWhatPipWouldTake) {
       {"a-1-py3-none-any.whl", true},
       {"a-1-py2.py3-none-any.whl", true},
       {"a-1-py2-none-any.whl", false},
+      {"a-1-py37-none-any.whl", true},
+      {"a-1-py312-none-any.whl", false},
       {"a-1-cp311-none-musllinux_1_2_x86_64.whl", false},
       {"a-1-cp311-none-win_amd64.whl", false},
   };
@@ -43,6 +45,17 @@ TEST(WheelName, FitsWhatPipWouldTake) {
     ASSERT_TRUE(wheel) << one.name;
     EXPECT_EQ(fits(*wheel, "3.11", "x86_64", *parse_version("2.28")), one.fits) << one.name;
   }
+}
+
+TEST(WheelName, OfAFreeThreadedPython) {
+  const std::pair<const char*, bool> cases[] = {
+      {"a-1-cp313-cp313t-manylinux_2_28_x86_64.whl", true},
+      {"a-1-cp313-cp313-manylinux_2_28_x86_64.whl", false},
+      {"a-1-cp38-abi3-manylinux_2_28_x86_64.whl", false},
+      {"a-1-py3-none-any.whl", true}};
+  for (const auto& [name, expected] : cases)
+    EXPECT_EQ(fits(*parse_wheel_name(name), "3.13t", "x86_64", *parse_version("2.28")), expected)
+        << name;
 }
 
 }  // namespace

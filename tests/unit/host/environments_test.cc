@@ -48,8 +48,7 @@ TEST_F(Environments, AreSwappedInWhole) {
   make_partial("two");
   ASSERT_TRUE(swap_in(paths_, record("2")));
   EXPECT_EQ(what(), "two");
-  std::string why;
-  EXPECT_EQ(read_record(paths_, why)->pylock_sha256, "2");
+  EXPECT_EQ(read_record(paths_)->pylock_sha256, "2");
   EXPECT_EQ(entries(), 2u);  // the folder and its record, nothing beside
 }
 
@@ -80,6 +79,11 @@ TEST_F(Environments, OnlyThoseOfCufitAreRemoved) {
   fs::create_directories(paths_.folder);
   const auto foreign = remove_environment(paths_);
   ASSERT_FALSE(foreign);
+  EXPECT_TRUE(fs::exists(paths_.folder));
+  EXPECT_EQ(read_record(paths_).error().code, Code::not_found);
+  std::ofstream(paths_.record) << "{ \"schema\": \"cufit.env/1\", \"cla";
+  EXPECT_EQ(read_record(paths_).error().code, Code::malformed);  // made by cufit, and damaged
+  EXPECT_FALSE(remove_environment(paths_));
   EXPECT_TRUE(fs::exists(paths_.folder));
   std::ofstream(paths_.record) << formats::env_record_text(record("1"));
   fs::remove(paths_.folder);

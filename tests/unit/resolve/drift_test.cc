@@ -79,8 +79,14 @@ TEST(Drift, OfALockWithItsFileRequirementsAndPolicy) {
   LockFile lock;
   lock.requirements = {"torch", "numpy"};
   lock.classes = {one};
-  EXPECT_EQ(ids(check_requirements(lock, {"numpy", "torch"})), "");
-  EXPECT_EQ(check_requirements(lock, {"torch", "scipy"})[0].args.at("changes"), "- numpy; + scipy");
+  EXPECT_EQ(ids(check_requirements(lock, {"numpy", "torch"}, {}, "3.11")), "");
+  EXPECT_EQ(check_requirements(lock, {"torch", "scipy"}, {}, "")[0].args.at("changes"),
+            "- numpy; + scipy");
+  const PythonDemand demand{"pyproject.toml", ">=3.13", *formats::parse_clauses(">=3.13")};
+  EXPECT_EQ(check_requirements(lock, {"numpy", "torch"}, {demand}, "")[0].args.at("changes"),
+            "Python 3.11 (cu126) -> requires-python >=3.13");
+  EXPECT_EQ(check_requirements(lock, {"numpy", "torch"}, {}, "3.9")[0].args.at("changes"),
+            "Python 3.11 -> 3.9 (cu126)");
   Policy policy;
   policy.cuda_denied = {"cu126"};
   policy.python = {">=3.12"};

@@ -35,7 +35,7 @@ TEST(LockFile, RoundTrip) {
   EXPECT_EQ(lock_text(*read), text);
   ASSERT_EQ(read->classes.size(), 3u);
   EXPECT_EQ(read->classes[1].wheel.code.size(), lock.classes[1].wheel.code.size());
-  EXPECT_EQ(driver_text(*read->classes[1].wheel.driver_full), "560.35.05");
+  EXPECT_EQ(driver_text(*read->classes[1].wheel.driver_full), "560.28.03");
 }
 
 TEST(LockFile, RoutesAsTheTableWould) {
@@ -55,6 +55,8 @@ TEST(LockFile, RoutesAsTheTableWould) {
 TEST(LockFile, AnyEditedByteIsSeen) {
   const std::string good = lock_text(sample());
   ASSERT_FALSE(parse_lock(good, "cufit.lock")->edited);
+  EXPECT_TRUE(parse_lock(good, "cufit.lock")->summed);
+  EXPECT_FALSE(parse_lock(good.substr(0, good.find("\n[sum]")), "cufit.lock")->summed);
   for (const auto& [from, to] :
        {std::pair("driver-min = \"5", "driver-min = \"4"), std::pair("\"90\", ", ""),
         std::pair("because", "Because"), std::pair("[sum]", "# mine\n[sum]")}) {

@@ -54,6 +54,26 @@ TEST(Target, Descriptions) {
   EXPECT_EQ(target("cpu").driver_state, Target::Driver::absent);
 }
 
+TEST(Target, CountsStandBeforeOrBehind) {
+  for (const char* text : {"2x A100", "2 x A100", "A100 x2", "A100 x 2", "A100 X2", "2*A100",
+                           "A100*2", "A100 * 2", "2xA100"})
+    EXPECT_EQ(target(text).gpus[0].count, 2u) << text;
+  EXPECT_EQ(target("RTX 4090 x2 + A100,580").gpus[1].count, 2u);
+  EXPECT_EQ(target("4090x2,580").gpus[0].count, 2u);
+  EXPECT_EQ(target("2x4090,580").gpus[0].name, "NVIDIA GeForce RTX 4090");
+  EXPECT_NE(described_target("MX450", world()).error().text().find("`MX450`"), std::string::npos);
+  for (const char* wrong : {"A100 x0", "A100 x65", "A100 x99999999999999999999"})
+    EXPECT_NE(described_target(wrong, world()).error().text().find("64 GPUs"), std::string::npos);
+}
+
+TEST(Target, WordsOfADescription) {
+  EXPECT_EQ(target("RTX 4090,580,python=3.13t").python, "3.13t");
+  EXPECT_FALSE(described_target("RTX 4090,580,python=3.13tx", world()));
+  EXPECT_EQ(driver_text(*target("RTX 4090, driver 580.65.06").driver), "580.65.06");
+  const std::string two = described_target("A100 + RTX 4091,535", world()).error().text();
+  EXPECT_NE(two.find("`RTX 4091`"), std::string::npos) << two;
+}
+
 TEST(Target, WrongDescriptionsNameTheWord) {
   const std::pair<const char*, const char*> wrong[] = {
       {"RTX 4091,535", "RTX 4090"},    {"", "empty"},
@@ -111,6 +131,25 @@ TEST(Policy, VariantsThatNameNoWheelAreRefused) {
   EXPECT_TRUE(parse_policy("[policy]\ncuda = [\"cu126\", \"cpu\", \"cu140\"]\n", "cufit.toml"));
 }
 
+TEST(Policy, VersionsAreAlternativesSpecifiersAllHold) {
+  Policy policy;
+  policy.torch = {"2.8.0", "==2.9.*", "!=2.9.0"};
+  Wheel wheel;
+  const std::pair<const char*, bool> cases[] = {
+      {"2.8.0", true}, {"2.9.1", true}, {"2.9.0", false}, {"2.10.0", false}};
+  for (const auto& [torch, allowed] : cases) {
+    wheel.torch = torch;
+    EXPECT_EQ(forbids(policy, wheel).empty(), allowed) << torch;
+  }
+  EXPECT_EQ(forbids(policy, wheel)[0].args.at("entry"), "2.8.0, ==2.9.*");
+  policy.python = {"3.11", "3.12", ">=3.11.4"};
+  const std::pair<const char*, bool> pythons[] = {
+      {"3.11", true},   {"3.12", true},   {"3.13", false}, {"3.11.2", false},
+      {"3.11.9", true}, {"3.12.1", true}, {"3.12t", true}, {"3.10.14", false}};
+  for (const auto& [python, allowed] : pythons)
+    EXPECT_EQ(forbids_python(policy, python).empty(), allowed) << python;
+}
+
 TEST(Resolve, PythonIsNeitherTooNewNorMissing) {
   const Answer answer = resolve(target("RTX 4090,580"), {}, world());
   // 3.15 came with torch 2.13, four months before: still new to most packages.
@@ -120,6 +159,34 @@ TEST(Resolve, PythonIsNeitherTooNewNorMissing) {
   const Answer with_39 = resolve(target("RTX 4090,580"), old, world());
   EXPECT_EQ(best(with_39), "2.8.0 cu128");
   EXPECT_EQ(with_39.usable.front().python, "3.9");
+}
+
+PythonDemand project(const char* text) { return {"p.toml", text, *formats::parse_clauses(text)}; }
+
+TEST(Resolve, PythonMeetsWhatTheProjectsRequire) {
+  Request own;
+  own.pythons = {project(">=3.9.4,<3.13")};
+  EXPECT_EQ(resolve(target("RTX 4090,580"), own, world()).usable.front().python, "3.12");
+  own.pythons.push_back(project("<3.10"));  // 3.9.4 and later: torch 2.8.0 was the last with it
+  const Answer old = resolve(target("RTX 4090,580"), own, world());
+  EXPECT_EQ(best(old), "2.8.0 cu128");
+  EXPECT_EQ(old.usable.front().python, "3.9");
+  const auto conflict = [](const Request& request) {
+    std::string out;
+    for (const std::string& one : resolve(target("RTX 4090,580"), request, world()).conflict)
+      out += one + "|";
+    return out;
+  };
+  own.pythons = {project(">=3.20")};
+  EXPECT_EQ(conflict(own), "requires-python >=3.20|");
+  own.pythons = {project(">=3.12")};
+  own.python = "3.11";
+  EXPECT_EQ(conflict(own), "requires-python >=3.12|Python 3.11|");
+  own.python.clear();
+  own.policy.python = {"<3.12"};
+  EXPECT_EQ(conflict(own), "policy python|requires-python >=3.12|");
+  own.policy.python = {"<3.0"};
+  EXPECT_EQ(conflict(own), "policy python|");
 }
 
 TEST(Resolve, DriverNotToldIsACondition) {
@@ -238,6 +305,12 @@ TEST(Resolve, ConflictOfTwoThatWouldDoAlone) {
             (std::vector<std::string>{"flash-attn", "NVIDIA GeForce RTX 2080 Ti (7.5)"}));
 }
 
+// What rules out a wheel that falls anyway counts, too: no GPU has a flash-attn 9.
+TEST(Resolve, ConflictKnowsThePackagesOfWheelsThatFall) {
+  const Answer answer = resolve(target("RTX 4090,580"), request({"flash-attn==9"}), world());
+  EXPECT_EQ(answer.conflict, std::vector<std::string>{"flash-attn==9"});
+}
+
 TEST(Resolve, OldGpuHasALastDriver) {
   const Answer answer = resolve(target("GTX 1080"), {}, world());
   ASSERT_FALSE(answer.usable.empty());
@@ -273,6 +346,20 @@ TEST(Resolve, MixedMachineInGroups) {
     gpus += group.target.gpus.size();
   }
   EXPECT_EQ(gpus, 3u);
+}
+
+TEST(Resolve, ManyKindsInGroupsToo) {
+  const Answer answer = resolve(
+      target("GTX 1080 + GTX 1080 Ti + GTX 1070 + Tesla P40 + V100 + T4 + RTX 2080 Ti + A100 "
+             "+ RTX 3090 + A10 + RTX 4090 + H100 + RTX 5090,580"),
+      {}, world());
+  EXPECT_TRUE(served(answer));
+  size_t gpus = 0;
+  for (const Answer& group : answer.groups) gpus += group.target.gpus.size();
+  EXPECT_EQ(gpus, 13u);
+  ASSERT_EQ(answer.groups.size(), 2u);
+  EXPECT_EQ(answer.groups[0].target.gpus.size(), 12u);
+  EXPECT_EQ(answer.groups[1].target.gpus[0].name, "NVIDIA GeForce RTX 5090");
 }
 
 TEST(Plan, FewestClasses) {
