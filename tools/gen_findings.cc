@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // data/findings/<id>.toml and data/clues/*.toml: texts, signatures and clues; see data/README.md.
+#include <re2/re2.h>
+
 #include <algorithm>
 
 #include "gen_tables.h"
@@ -200,6 +202,10 @@ std::string captures_array(const toml::table& root, const std::string& id, const
     }
     const std::string pattern = (*capture)["pattern"].value_or(std::string());
     const std::vector<std::string> with = strings(*capture, "with", file);
+    std::string blanks = pattern;  // as explain/captures.cc reads them
+    RE2::GlobalReplace(&blanks, " ", R"(\\s+)");
+    const RE2 compiled(blanks, RE2::Quiet);
+    if (!compiled.ok()) report(file, capture->source(), "`" + pattern + "`: " + compiled.error());
     if (pattern.empty() && with.empty())
       report(file, capture->source(), "a capture needs `pattern` or `with`");
     if (pattern.find("(?P<") == std::string::npos && !capture->contains("variant"))

@@ -250,6 +250,17 @@ TEST(NextStep, NamesTheRightTool) {
        {"nvidia-driver-580"}});
 }
 
+TEST(NextStep, OfAComposeFile) {
+  expect(
+      {"services:\n  app:\n    image: pytorch/pytorch:2.4.0-cuda12.4-cudnn9-runtime\n$ docker "
+       "compose up\n"
+       "RuntimeError: Found no NVIDIA driver on your system.\n$ nvidia-smi   # on the host\n"
+       "| NVIDIA-SMI 550.54.15   Driver Version: 550.54.15   CUDA Version: 12.4     |\n",
+       "container_no_gpu_requested",
+       {"deploy.resources.reservations.devices", "capabilities: [gpu]"},
+       {"--gpus all"}});
+}
+
 TEST(NextStep, WindowsShellsGetNoLinuxSyntax) {
   const Step step = step_of(
       "C:\\Users\\me> pip install flash-attn\n  Building wheel for flash-attn (setup.py) ... "
