@@ -121,6 +121,7 @@ bool gpu_is_older(const std::vector<DeviceCode>& code, ComputeCapability cc) {
 void fill(const Case& c, const GpuGroup& group, Finding& made) {
   std::optional<WheelPick> pick = pick_wheel_for_machine(c.input, &c.env);
   if (!pick) pick = pick_wheel(c.input, {group.cc}, &c.env);
+  if (pick && driver_precedes_gpu(c.input, {group.cc})) pick->needs_newer_driver = true;
   made.args = {{"gpu", group.text()},
                {"cc", group.cc.text()},
                {"sm", group.cc.sm()},

@@ -204,6 +204,14 @@ std::optional<WheelPick> pick_wheel_for_any(const Input& input, const host::Pyth
   return best_wheel(input, {}, env);
 }
 
+bool driver_precedes_gpu(const Input& input, const std::vector<ComputeCapability>& ccs) {
+  if (!input.driver || is_jetson(input.facts)) return false;
+  return std::any_of(ccs.begin(), ccs.end(), [&](ComputeCapability cc) {
+    const knowledge::DriverWindow* window = input.knowledge.find_window(cc);
+    return window != nullptr && input.driver->part(0) < window->first_branch;
+  });
+}
+
 std::optional<WheelPick> pick_wheel_for_machine(const Input& input, const host::PythonEnv* env) {
   std::vector<ComputeCapability> ccs;
   for (const GpuView& gpu : input.gpus)

@@ -31,6 +31,8 @@ std::optional<WheelPick> pick_wheel_for_machine(const Input& input,
 // For a machine whose GPU nobody named: the newest that its driver and Python take.
 std::optional<WheelPick> pick_wheel_for_any(const Input& input,
                                             const host::PythonEnv* env = nullptr);
+// The driver is older than the first that drives one of these GPUs, whatever CUDA it speaks.
+bool driver_precedes_gpu(const Input& input, const std::vector<ComputeCapability>& ccs);
 // A Python that this release has wheels for, "3.11"; empty: the tables do not know the release.
 std::string python_for(const knowledge::Knowledge& knowledge, std::string_view torch);
 // The command; where no wheel fits the environment's Python, into a new one with another.

@@ -49,9 +49,9 @@ class TorchStep {
                                    [](const checks::GpuView& gpu) { return gpu.cc.has_value(); });
     std::vector<ComputeCapability> ccs = named ? capabilities() : implied_gpus(cause.id);
     imply_driver(cause.id, named, input);
-    const std::optional<checks::WheelPick> pick = ccs.empty()
-                                                      ? checks::pick_wheel_for_any(input, &env_)
-                                                      : checks::pick_wheel(input, ccs, &env_);
+    std::optional<checks::WheelPick> pick = ccs.empty() ? checks::pick_wheel_for_any(input, &env_)
+                                                        : checks::pick_wheel(input, ccs, &env_);
+    if (pick && checks::driver_precedes_gpu(input, ccs)) pick->needs_newer_driver = true;
     std::map<std::string, std::string>& args = cause.finding.args;
     args["gpu"] = names();
     args["have_python"] = env_.python.value_or("");

@@ -101,6 +101,15 @@ TEST(NextStep, SaysWhatKeepsAWheelFromFitting) {
        {"cu126"}});
 }
 
+TEST(NextStep, ADriverOlderThanTheGpuGoesFirst) {
+  const Step step = step_of(
+      "RTX 5090, driver 535.54.03, Python 3.11\nNVIDIA GeForce RTX 5090 with CUDA capability "
+      "sm_120 "
+      "is not compatible with the current PyTorch installation.\n");
+  EXPECT_EQ(step.cause, "arch_gpu_too_new");
+  EXPECT_EQ(step.en.find("Update the NVIDIA driver first"), 0u) << step.en;
+}
+
 TEST(NextStep, CarriesTheNumbersOfTheMessage) {
   expect({"error: #error -- unsupported GNU version! gcc versions later than 11 are not supported!",
           "host_compiler_unsupported",
