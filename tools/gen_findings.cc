@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // data/findings/<id>.toml and data/clues/*.toml: texts, signatures and clues; see data/README.md.
+#include <re2/re2.h>
+
 #include <algorithm>
 
 #include "gen_tables.h"
@@ -181,6 +183,42 @@ std::string signs_array(const toml::table& root, const std::string& id, const st
   return "k_signs_" + id;
 }
 
+// [[capture]] tables of one finding: returns the name of their array, or "{}".
+std::string captures_array(const toml::table& root, const std::string& id, const std::string& file,
+                           Output& out) {
+  static const std::set<std::string> known = {"pattern", "with", "variant", "note"};
+  const toml::array* captures = root.get_as<toml::array>("capture");
+  if (!captures) return "{}";
+  std::string rows;
+  for (size_t i = 0; i < captures->size(); ++i) {
+    const toml::table* capture = (*captures)[i].as_table();
+    if (!capture) {
+      report(file, (*captures)[i].source(), "`capture` is no table");
+      continue;
+    }
+    for (const auto& [key, value] : *capture) {
+      if (!known.count(std::string(key.str())))
+        report(file, value.source(), "unknown key `" + std::string(key.str()) + "` in `capture`");
+    }
+    const std::string pattern = (*capture)["pattern"].value_or(std::string());
+    const std::vector<std::string> with = strings(*capture, "with", file);
+    std::string blanks = pattern;  // as explain/captures.cc reads them
+    RE2::GlobalReplace(&blanks, " ", R"(\\s+)");
+    const RE2 compiled(blanks, RE2::Quiet);
+    if (!compiled.ok()) report(file, capture->source(), "`" + pattern + "`: " + compiled.error());
+    if (pattern.empty() && with.empty())
+      report(file, capture->source(), "a capture needs `pattern` or `with`");
+    if (pattern.find("(?P<") == std::string::npos && !capture->contains("variant"))
+      report(file, capture->source(), "a capture needs a named group or `variant`");
+    use(out, file, *capture, with);
+    rows += "  {" + quote(pattern) + ", " +
+            names_array(with, "k_capture_with_" + id + "_" + std::to_string(i), out.arrays) + ", " +
+            quote((*capture)["variant"].value_or(std::string())) + "},\n";
+  }
+  out.arrays += "constexpr CaptureRow k_captures_" + id + "[] = {\n" + rows + "};\n";
+  return "k_captures_" + id;
+}
+
 // A list of lists of clues: returns the name of its array, or "{}".
 std::string clue_lists(const toml::table& root, const char* key, const std::string& id,
                        const std::string& file, Output& out) {
@@ -208,9 +246,9 @@ std::string clue_lists(const toml::table& root, const char* key, const std::stri
 void read_finding(const fs::path& path, Output& out) {
   std::optional<toml::table> root = parse(path);
   if (!root) return;
-  static const std::set<std::string> known = {"id",   "layer",   "action",   "source",
-                                              "args", "against", "explains", "doubted",
-                                              "sure", "en",      "zh",       "sign"};
+  static const std::set<std::string> known = {"id",      "layer",    "action",  "source", "args",
+                                              "against", "explains", "doubted", "sure",   "en",
+                                              "zh",      "sign",     "capture"};
   const std::string file = path.string(), id = path.stem().string();
   for (const auto& [key, value] : *root) {
     if (!known.count(std::string(key.str())))
@@ -243,7 +281,8 @@ void read_finding(const fs::path& path, Output& out) {
               names_array(strings(*root, "explains", file), "k_explains_" + id, out.arrays) + ", " +
               quote((*root)["source"].value_or(std::string())) + ", " +
               clue_lists(*root, "doubted", id, file, out) + ", " +
-              clue_lists(*root, "sure", id, file, out) + "},\n";
+              clue_lists(*root, "sure", id, file, out) + ", " +
+              captures_array(*root, id, file, out) + "},\n";
 }
 
 void read_clues(const fs::path& path, std::set<std::string>& names, Output& out) {

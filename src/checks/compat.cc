@@ -45,7 +45,7 @@ void add_old_driver(const Input& input, Finding& made) {
   if (!pick || pick->needs_newer_driver) return;
   made.variant = "old_driver";
   made.args["cuda"] = build.cuda->text();
-  made.args["install"] = install_text(*env, pick);
+  made.args["install"] = install_text(input, *env, pick);
 }
 
 std::vector<Finding> judge_compat(const Input& input, const host::DriverLibrary* compat) {

@@ -59,7 +59,7 @@ const host::LoadedLibrary* own_partner(const host::PythonEnv& env, const std::st
 
 std::string stem(std::string_view name) { return std::string(name.substr(0, name.find(".so"))); }
 
-void not_found(const host::PythonEnv& env, const TorchBuild& build,
+void not_found(const Input& input, const host::PythonEnv& env, const TorchBuild& build,
                std::vector<Finding>& findings) {
   std::vector<std::string> names, asked;
   Finding made = finding("cuda_lib_not_found", Severity::error, subject_of(env));
@@ -92,7 +92,7 @@ void not_found(const host::PythonEnv& env, const TorchBuild& build,
   if (starts_with(names.front(), "libcudnn") && cudnn != nullptr)
     package = "nvidia-cudnn-cu" + major;
   made.args["package"] = package.empty() ? "torch" : package + " " + cudnn->version;
-  made.args["command"] = install_command(env, build.release, build.tag);
+  made.args["command"] = install_command(input, env, build.release, build.tag);
   if (!package.empty()) {
     made.args["command"] = install_command(env, package);
     const host::Distribution* torch = find_distribution(env, "torch");
@@ -167,7 +167,7 @@ std::vector<Finding> check_cuda_libraries(const Input& input) {
   for (const host::PythonEnv* env : torch_envs(input.facts)) {
     const TorchBuild build = torch_build_of(input, *env);
     if (build.kind != "cuda") continue;
-    not_found(*env, build, findings);
+    not_found(input, *env, build, findings);
     shadowed(*env, build, findings);
   }
   return findings;

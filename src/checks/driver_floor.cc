@@ -3,6 +3,7 @@
 // of the family's floor or newer runs every release of that CUDA major; only PTX compilation and
 // newer calls need the driver of the toolkit itself. Comparing "CUDA Version" of nvidia-smi with
 // the wheel's CUDA is the popular wrong rule.
+#include <algorithm>
 #include <cstdio>
 
 #include "base/format.h"
@@ -62,7 +63,22 @@ std::string driver_text(const Input& input) {
   for (const Fact<std::string>* fact :
        {&input.facts.kernel.version, &input.facts.nvml.driver_version})
     if (*fact) return **fact;
-  return input.driver ? driver_number(*input.driver) : "";
+  if (input.driver) return driver_number(*input.driver);
+  // torch said which CUDA the driver speaks; its branch follows.
+  for (const knowledge::BranchRow& row : input.knowledge.branches)
+    if (input.driver_cuda && parse_version(row.cuda) == input.driver_cuda)
+      return format("{} (CUDA {})", row.branch, row.cuda);
+  return {};
+}
+
+// No driver as new as `floor` drives these GPUs any more.
+bool gpu_left_behind(const Input& input, const std::optional<Version>& floor) {
+  return floor && std::any_of(input.gpus.begin(), input.gpus.end(), [&](const GpuView& gpu) {
+           const knowledge::DriverWindow* window =
+               gpu.cc ? input.knowledge.find_window(*gpu.cc) : nullptr;
+           return window != nullptr && window->last_branch != 0 &&
+                  window->last_branch < floor->part(0);
+         });
 }
 
 void fill(const Input& input, const host::PythonEnv& env, const TorchBuild& build,
@@ -70,6 +86,10 @@ void fill(const Input& input, const host::PythonEnv& env, const TorchBuild& buil
   auto full = build.cuda_exact ? input.knowledge.ptx_driver(*build.cuda) : std::nullopt;
   std::string major = std::to_string(build.cuda->part(0));
   std::optional<WheelPick> pick = pick_wheel_for_machine(input, &env);
+  // A text that names no GPU: what the driver runs, it runs on all that this driver drives.
+  const bool gpu_known = std::any_of(input.gpus.begin(), input.gpus.end(),
+                                     [](const GpuView& gpu) { return gpu.cc.has_value(); });
+  if (!pick && !gpu_known && input.facts.origin == "text") pick = pick_wheel_for_any(input, &env);
   made.args = {{"have", driver_text(input)},
                {"need", floor ? driver_number(*floor) : ""},
                {"full", full ? driver_number(*full) : ""},
@@ -78,7 +98,7 @@ void fill(const Input& input, const host::PythonEnv& env, const TorchBuild& buil
                {"driver_cuda", input.driver_cuda ? input.driver_cuda->text() : ""},
                {"torch", build.release},
                {"tag", build.tag},
-               {"install", pick && !pick->needs_newer_driver ? install_text(env, pick) : ""},
+               {"install", pick && !pick->needs_newer_driver ? install_text(input, env, pick) : ""},
                {"install_torch", pick ? pick->torch + "+" + pick->tag : ""}};
   if (input.driver) made.evidence.push_back(seen(input.driver_source, driver_text(input)));
   if (input.driver_cuda)
@@ -90,11 +110,20 @@ void fill(const Input& input, const host::PythonEnv& env, const TorchBuild& buil
   }
 }
 
+// cuda-compat brings a newer driver's user-mode half, which has dropped old GPUs as that driver
+// has.
+bool compat_drives(const Input& input, const GpuView& gpu, const Version& cuda) {
+  const knowledge::DriverWindow* window = gpu.cc ? input.knowledge.find_window(*gpu.cc) : nullptr;
+  const auto driver = input.knowledge.full_driver(cuda);
+  return window == nullptr || window->last_branch == 0 || !driver ||
+         driver->part(0) <= window->last_branch;
+}
+
 // cuda-compat would lift this driver: a data-centre GPU and a base branch that the package lists.
 bool forward_compat_helps(const Input& input, const Version& cuda) {
   if (!input.driver || input.gpus.empty()) return false;
   for (const GpuView& gpu : input.gpus)
-    if (compat_gpu(gpu) != CompatGpu::eligible) return false;
+    if (compat_gpu(gpu) != CompatGpu::eligible || !compat_drives(input, gpu, cuda)) return false;
   for (const knowledge::ForwardCompat& row : input.knowledge.forward_compat) {
     auto row_cuda = parse_version(row.cuda);
     if (!row_cuda || *row_cuda != cuda) continue;
@@ -145,10 +174,15 @@ std::vector<Finding> check_driver_floor(const Input& input) {
     fill(input, *env, build, floor, made);
     if (old && is_wsl(input.facts))
       made.variant = "wsl";
+    else if (old && gpu_left_behind(input, floor))
+      made.variant = made.args["install"].empty() ? "last_driver_none" : "last_driver";
     else if (old && build.cuda_exact && forward_compat_helps(input, *build.cuda))
       made.variant = made.args["install"].empty() ? "compat_only" : "compat";
     else if (old && made.args["install"].empty())
       made.variant = "no_wheel";
+    const bool may_update = made.variant != "last_driver" && made.variant != "last_driver_none";
+    if (old && may_update && !is_wsl(input.facts) && in_container(input.facts))
+      made.variant += made.variant.empty() ? "container" : ".container";
     made.evidence.push_back(
         rule_says(old ? "minor-version compatibility starts at the family's floor"
                       : "minor-version compatibility within one CUDA major; not for PTX"));

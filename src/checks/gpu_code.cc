@@ -121,6 +121,7 @@ bool gpu_is_older(const std::vector<DeviceCode>& code, ComputeCapability cc) {
 void fill(const Case& c, const GpuGroup& group, Finding& made) {
   std::optional<WheelPick> pick = pick_wheel_for_machine(c.input, &c.env);
   if (!pick) pick = pick_wheel(c.input, {group.cc}, &c.env);
+  if (pick && driver_precedes_gpu(c.input, {group.cc})) pick->needs_newer_driver = true;
   made.args = {{"gpu", group.text()},
                {"cc", group.cc.text()},
                {"sm", group.cc.sm()},
@@ -130,7 +131,9 @@ void fill(const Case& c, const GpuGroup& group, Finding& made) {
                {"driver_cuda", c.input.driver_cuda ? c.input.driver_cuda->text() : ""},
                {"last_torch", pick ? pick->torch : ""},
                {"last_tag", pick ? pick->tag : ""},
-               {"install", install_text(c.env, pick)}};
+               {"python", pick ? pick->python : ""},
+               {"have_python", c.env.python.value_or("")},
+               {"install", install_text(c.input, c.env, pick)}};
   made.evidence.push_back(seen(group.gpus[0]->cc_source, group.cc.text()));
   made.evidence.push_back(
       {c.code.from_table ? "table" : "file", c.code.where, list_archs(c.code.code)});
@@ -139,6 +142,10 @@ void fill(const Case& c, const GpuGroup& group, Finding& made) {
     made.variant = "no_wheel";
   else if (pick->needs_newer_driver)
     made.variant = "driver_too";
+  else if (!pick->python.empty())
+    made.variant = "python_too";
+  else if (replaces_conda_torch(c.env))
+    made.variant = "conda";
   else if (c.code.from_table)
     made.variant = "table";
 }

@@ -3,8 +3,11 @@
 // poetry, or a line of a Dockerfile. Copyable as it stands: words are quoted for a shell, versions
 // carry their +tag, because `torch==2.14.1` alone is already satisfied by an installed 2.14.1 of
 // another variant.
+#include <algorithm>
+
 #include "base/format.h"
 #include "checks/torch_env.h"
+#include "checks/wheel_platform.h"
 
 namespace cufit::checks {
 
@@ -23,12 +26,28 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
+}  // namespace
+
+bool replaces_conda_torch(const host::PythonEnv& env) {
+  if (env.installer != "conda" || !starts_with(env.path, "(")) return false;
+  // (`pip list` shows conda's torch as well: the record of conda says whose it is.)
+  if (!env.distributions) return true;
+  const std::vector<host::Distribution>& all = *env.distributions;
+  const bool of_conda = std::any_of(all.begin(), all.end(), [](const host::Distribution& one) {
+    return (one.name == "torch" || one.name == "pytorch") && one.kind == "conda-meta";
+  });
+  return of_conda || find_distribution(env, "torch") == nullptr;
+}
+
+namespace {
+
 // A pip torch inside a conda environment must be replaced by pip: conda would add a second copy
 // beside it.
-std::string installer_of(const host::PythonEnv& env) {
+std::string installer_of(const host::PythonEnv& env, bool of_torch = true) {
   if (env.kind == "image") return "image";
   const host::Distribution* torch = find_distribution(env, "torch");
   bool conda = env.installer == "conda" || env.installer == "pixi";
+  if (of_torch && replaces_conda_torch(env)) return "pip";
   if (conda && torch != nullptr && torch->kind != "conda-meta")
     return torch->installer == "uv" ? "uv" : "pip";
   return env.installer;
@@ -67,6 +86,13 @@ bool is_aarch64(const host::PythonEnv& env) {
   return torch != nullptr && contains(torch->tag, "aarch64");
 }
 
+// The platform is one for which the default index holds CUDA builds. (An image says what it is.)
+bool has_cuda_index(const Input& input, const host::PythonEnv& env) {
+  if (env.kind == "image") return true;
+  const WheelPlatform platform = wheel_platform(input.facts);
+  return platform == WheelPlatform::linux_x86_64 || platform == WheelPlatform::linux_aarch64;
+}
+
 const TorchRelease* newest_release() {
   const TorchRelease* newest = nullptr;
   for (const TorchRelease& row : Knowledge::builtin().torch_releases) {
@@ -78,9 +104,10 @@ const TorchRelease* newest_release() {
 
 // The default Python index has this variant for this release (x86-64), and pip would not take the
 // installed torch for it: an installed 2.14.1+cu126 satisfies `torch==2.14.1`.
-bool default_index_has(const host::PythonEnv& env, const TorchRelease* release,
+bool default_index_has(const Input& input, const host::PythonEnv& env, const TorchRelease* release,
                        const std::string& tag) {
   if (tag.empty()) return true;
+  if (!has_cuda_index(input, env)) return false;
   if (release == nullptr || is_aarch64(env) || release->default_linux_x86_64 != tag) return false;
   const host::Distribution* installed = find_distribution(env, "torch");
   return installed == nullptr ||
@@ -96,7 +123,8 @@ std::vector<std::string> torch_words(const host::PythonEnv& env, const std::stri
       {"torchvision", release ? release->torchvision : ""},
       {"torchaudio", release ? release->torchaudio : ""}};
   for (const auto& [name, version] : partners) {
-    if (find_distribution(env, name) == nullptr) continue;
+    const bool along = replaces_conda_torch(env) && std::string_view(name) == "torchvision";
+    if (find_distribution(env, name) == nullptr && !along) continue;
     if (version.empty())
       words.push_back(name);
     else
@@ -105,29 +133,33 @@ std::vector<std::string> torch_words(const host::PythonEnv& env, const std::stri
   return words;
 }
 
-std::string conda_install(const host::PythonEnv& env, const std::string& torch,
-                          const std::string& tag) {
-  // conda-forge does not build every patch release: the minor is what matters.
+// conda-forge does not build every patch release: the minor is what matters.
+std::string conda_pins(const std::string& torch, const std::string& tag) {
   std::vector<std::string_view> parts = split(torch, '.');
   std::string wanted = "pytorch-gpu";
   if (parts.size() >= 2) wanted += "=" + std::string(parts[0]) + "." + std::string(parts[1]);
-  std::string cuda = cuda_of_tag(tag);
-  std::string pins = wanted + (cuda.empty() ? "" : " cuda-version=" + cuda);
+  const std::string cuda = cuda_of_tag(tag);
+  return wanted + (cuda.empty() ? "" : " cuda-version=" + cuda);
+}
+
+std::string conda_install(const host::PythonEnv& env, const std::string& torch,
+                          const std::string& tag) {
+  const std::string pins = conda_pins(torch, tag);
   if (env.installer == "pixi") return "pixi add " + pins;
   return "conda install -p " + quoted(env.path) + " -c conda-forge " + pins;
 }
 
 }  // namespace
 
-std::string install_command(const host::PythonEnv& env, const std::string& torch,
-                            const std::string& tag) {
+std::string install_command(const Input& input, const host::PythonEnv& env,
+                            const std::string& torch, const std::string& tag) {
   std::string installer = installer_of(env);
   if (installer == "conda" || installer == "pixi") return conda_install(env, torch, tag);
   const TorchRelease* release =
       torch.empty() ? newest_release() : Knowledge::builtin().find_torch(torch);
   std::string version =
       torch.empty() && release != nullptr && !tag.empty() ? std::string(release->version) : torch;
-  bool plain = default_index_has(env, release, tag);
+  bool plain = default_index_has(input, env, release, tag);
   std::string local = plain || version.empty() ? "" : "+" + tag;
   std::vector<std::string> words = torch_words(env, version, release, local);
   if (version.empty()) words.insert(words.begin(), "--upgrade");
@@ -142,8 +174,41 @@ std::string install_command(const host::PythonEnv& env, const std::string& torch
   return pip_like(env, installer, join(words, " "));
 }
 
+std::string install_in_new(const Input& input, const host::PythonEnv& env, const std::string& torch,
+                           const std::string& tag, const std::string& python) {
+  const std::string installer = installer_of(env), name = "torch-env";
+  if (installer == "image") return install_command(input, env, torch, tag);
+  if (installer == "poetry")
+    return "poetry env use " + python + " && " + install_command(input, env, torch, tag);
+  if (installer == "pixi") return "pixi add python=" + python + " " + conda_pins(torch, tag);
+  if (installer == "conda")
+    return "conda create -n " + name + " -c conda-forge python=" + python + " " +
+           conda_pins(torch, tag);
+  host::PythonEnv fresh = env;
+  fresh.kind = "venv";
+  fresh.path = name;
+  fresh.interpreter = {};
+  if (fresh.distributions) {  // the partners come along, the old torch stays behind
+    std::erase_if(*fresh.distributions.value, [](const host::Distribution& one) {
+      return one.name == "torch" || one.name == "pytorch";
+    });
+  }
+  if (installer == "uv")
+    return "uv venv --python " + python + " " + name + " && " +
+           install_command(input, fresh, torch, tag);
+  fresh.installer = "pip";
+  // One command that cmd and PowerShell both take.
+  if (wheel_platform(input.facts) == WheelPlatform::windows) {
+    fresh.interpreter = known<std::string>("py", SourceKind::assumed, "");
+    std::string command = install_command(input, fresh, torch, tag);
+    return command.insert(2, " -" + python);  // "py -3.12 -m pip install"
+  }
+  return "python" + python + " -m venv " + name + " && " +
+         install_command(input, fresh, torch, tag);
+}
+
 std::string install_command(const host::PythonEnv& env, const std::string& requirement) {
-  std::string installer = installer_of(env);
+  std::string installer = installer_of(env, false);
   if (installer == "poetry") return "poetry add " + quoted(requirement);
   if (installer != "conda" && installer != "pixi")
     return pip_like(env, installer, quoted(requirement));
@@ -151,7 +216,9 @@ std::string install_command(const host::PythonEnv& env, const std::string& requi
   size_t equals = spec.find("==");
   if (equals != std::string::npos) spec.erase(equals, 1);
   if (installer == "pixi") return "pixi add " + quoted(spec);
-  return "conda install -p " + quoted(env.path) + " -c conda-forge " + quoted(spec);
+  // "(claimed)": a text that names no path; whoever reads the command has activated it.
+  const std::string where = starts_with(env.path, "(") ? "" : "-p " + quoted(env.path) + " ";
+  return "conda install " + where + "-c conda-forge " + quoted(spec);
 }
 
 std::string reinstall(std::string command) {

@@ -89,8 +89,8 @@ void fill(const Input& input, const host::PythonEnv& env, const std::vector<GpuG
                {"gpus_b", gpus_text(shares[1])},
                {"indices_a", indices(shares[0])},
                {"indices_b", indices(shares[1])},
-               {"install_a", install_text(env, shares[0].pick)},
-               {"install_b", install_text(env, shares[1].pick)}};
+               {"install_a", install_text(input, env, shares[0].pick)},
+               {"install_b", install_text(input, env, shares[1].pick)}};
   if (modules_conflict(input, groups)) made.variant = "kernel_module";
   for (const GpuGroup& group : groups)
     made.evidence.push_back(

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is there a torch, and was it built for CUDA? Everything above the driver hangs on this.
+#include <algorithm>
+
 #include "base/format.h"
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
@@ -11,9 +13,27 @@ namespace cufit::checks {
 
 namespace {
 
-std::string install_hint(const Input& input, const host::PythonEnv& env) {
-  std::optional<WheelPick> pick = pick_wheel_for_machine(input, &env);
-  return pick ? install_text(env, pick) : install_command(env, "", "");
+// `made` is without a torch that uses the GPU: the wheel that fits, or what keeps all from fitting.
+void add_install(const Input& input, const host::PythonEnv& env, Finding& made) {
+  const std::optional<WheelPick> pick = pick_wheel_for_machine(input, &env);
+  const bool capability_known = std::any_of(input.gpus.begin(), input.gpus.end(),
+                                            [](const GpuView& gpu) { return gpu.cc.has_value(); });
+  made.args["install"] =
+      pick ? install_text(input, env, pick) : install_command(input, env, "", "");
+  made.args["have_python"] = env.python.value_or("");
+  made.args["last_torch"] = pick ? pick->torch : "";
+  made.args["last_tag"] = pick ? pick->tag : "";
+  const char* blocked = !pick && capability_known   ? "no_wheel"
+                        : !pick                     ? ""
+                        : pick->needs_newer_driver  ? "driver_too"
+                        : !pick->python.empty()     ? "python_too"
+                        : replaces_conda_torch(env) ? "conda"
+                                                    : "";
+  if (*blocked == 0) return;
+  std::vector<std::string> names;
+  for (const GpuView& gpu : input.gpus) names.push_back(gpu.name);
+  made.args["gpu"] = join(names, ", ");
+  made.variant = made.variant.empty() ? blocked : made.variant + "." + blocked;
 }
 
 void add_build_evidence(const host::PythonEnv& env, const TorchBuild& build, Finding& made) {
@@ -53,8 +73,8 @@ std::vector<Finding> check_torch_build(const Input& input) {
     Finding made =
         finding("torch_not_installed", Severity::warning, main ? subject_of(*main) : k_machine);
     made.args["envs"] = std::to_string(input.facts.envs.size());
-    if (main) made.args["install"] = install_hint(input, *main);
     made.variant = main ? "" : "no_env";
+    if (main) add_install(input, *main, made);
     for (const host::PythonEnv& env : input.facts.envs)
       made.evidence.push_back({"file", env.path, "no torch"});
     found.push_back(std::move(made));
@@ -74,8 +94,8 @@ std::vector<Finding> check_torch_build(const Input& input) {
     if (input.gpus.empty()) continue;
     Finding made = finding("torch_not_cuda_build", Severity::error, subject_of(*env));
     made.variant = build.kind;
-    made.args = {
-        {"torch", build.release}, {"build", build.kind}, {"install", install_hint(input, *env)}};
+    made.args = {{"torch", build.release}, {"build", build.kind}};
+    add_install(input, *env, made);
     add_build_evidence(*env, build, made);
     found.push_back(std::move(made));
   }

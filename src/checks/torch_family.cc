@@ -58,7 +58,7 @@ uint32_t tag_major(std::string_view tag) {
   return starts_with(tag, "cu") && tag.size() >= 4 ? major_of(tag.substr(2, tag.size() - 3)) : 0;
 }
 
-void judge_tag(const host::PythonEnv& env, const host::Distribution& partner,
+void judge_tag(const Input& input, const host::PythonEnv& env, const host::Distribution& partner,
                const TorchBuild& build, std::vector<Finding>& findings) {
   const std::string tag(local_version(partner.version));
   if (tag.empty() || build.tag.empty() || tag == build.tag) return;
@@ -70,7 +70,7 @@ void judge_tag(const host::PythonEnv& env, const host::Distribution& partner,
   Finding made = mismatch(env, partner, build.release + "+" + build.tag, Severity::error,
                           cpu ? "cpu" : "cuda");
   made.args["need"] = std::string(public_version(partner.version)) + "+" + build.tag;
-  made.args["command"] = install_command(env, build.release, build.tag);
+  made.args["command"] = install_command(input, env, build.release, build.tag);
   findings.push_back(std::move(made));
 }
 
@@ -102,7 +102,7 @@ bool judge_version(const Input& input, const host::PythonEnv& env,
       wanted_torch.empty() ? torch_of(input, row, partner.version) : wanted_torch;
   made.args["wants"] = wants;
   made.args["need"] = need.empty() ? "?" : need;
-  made.args["command"] = install_command(env, build.release, build.tag);
+  made.args["command"] = install_command(input, env, build.release, build.tag);
   if (need.empty()) made.variant = "pin";
   if (wants.empty()) made.variant = "other";
   if (!wanted_torch.empty())
@@ -146,7 +146,7 @@ std::vector<Finding> check_torch_family(const Input& input) {
       const host::Distribution* partner = find_distribution(*env, row.name);
       if (partner == nullptr) continue;
       if (!judge_version(input, *env, *partner, row, build, findings))
-        judge_tag(*env, *partner, build, findings);
+        judge_tag(input, *env, *partner, build, findings);
     }
     judge_triton(*env, build, findings);
   }

@@ -33,14 +33,15 @@ bool leftover_of(const host::Distribution& distribution, std::string_view packag
          starts_with(std::string_view(name).substr(1), package.substr(1));
 }
 
-Finding broken(const host::PythonEnv& env, const char* variant, const host::Distribution& first) {
+Finding broken(const Input& input, const host::PythonEnv& env, const char* variant,
+               const host::Distribution& first) {
   Finding made = finding("torch_install_broken", Severity::error, subject_of(env));
   made.variant = variant;
   made.args["env"] = env.path;
   made.args["version"] = first.version;
   made.args["location"] = first.location;
   made.args["command"] = reinstall(
-      install_command(env, std::string(public_version(first.version)), env.torch.variant));
+      install_command(input, env, std::string(public_version(first.version)), env.torch.variant));
   return made;
 }
 
@@ -54,7 +55,7 @@ void two_records(const Input& input, const host::PythonEnv& env, std::vector<Fin
     for (const host::Distribution* torch : find_distributions(env, name)) conda.push_back(torch);
   }
   if (!wheels.empty() && !conda.empty()) {
-    Finding made = broken(env, "conda_and_pip", *wheels.front());
+    Finding made = broken(input, env, "conda_and_pip", *wheels.front());
     made.args["other"] = conda.front()->name + " " + conda.front()->version;
     made.evidence.push_back({"file", wheels.front()->location, wheels.front()->version});
     made.evidence.push_back({"file", conda.front()->location, conda.front()->version});
@@ -65,20 +66,19 @@ void two_records(const Input& input, const host::PythonEnv& env, std::vector<Fin
   // In one directory the files of both are mixed; in two directories the first of sys.path hides
   // the other.
   const bool same = folder_of(wheels[0]->location) == folder_of(wheels[1]->location);
-  Finding made = broken(env, same ? "two_records" : "two_directories", *wheels[0]);
+  Finding made = broken(input, env, same ? "two_records" : "two_directories", *wheels[0]);
   if (!same) made.severity = Severity::warning;
   made.args["other"] = wheels[1]->version;
   made.args["other_location"] = wheels[1]->location;
   for (const host::Distribution* torch : wheels)
     made.evidence.push_back({"file", torch->location, torch->version});
   findings.push_back(std::move(made));
-  (void)input;
 }
 
-void damaged(const host::PythonEnv& env, std::vector<Finding>& findings) {
+void damaged(const Input& input, const host::PythonEnv& env, std::vector<Finding>& findings) {
   for (const host::Distribution& distribution : *env.distributions) {
     if (leftover_of(distribution, "torch")) {
-      Finding made = broken(env, "leftover", distribution);
+      Finding made = broken(input, env, "leftover", distribution);
       made.severity = find_distributions(env, "torch").size() > 1 || has_torch(env)
                           ? Severity::warning
                           : Severity::error;
@@ -88,7 +88,7 @@ void damaged(const host::PythonEnv& env, std::vector<Finding>& findings) {
     }
     if (distribution.name != "torch" || is_leftover(distribution)) continue;
     if (distribution.files_missing > 0) {
-      Finding made = broken(env, "missing_files", distribution);
+      Finding made = broken(input, env, "missing_files", distribution);
       made.args["missing"] = std::to_string(distribution.files_missing);
       made.args["recorded"] = std::to_string(distribution.files_recorded);
       made.args["first"] = distribution.first_missing;
@@ -100,7 +100,7 @@ void damaged(const host::PythonEnv& env, std::vector<Finding>& findings) {
                (distribution.installer == "pip" || distribution.installer == "uv")) {
       // pip can neither upgrade nor remove it; distribution packages (Debian, conda) have no RECORD
       // by design.
-      Finding made = broken(env, "no_record", distribution);
+      Finding made = broken(input, env, "no_record", distribution);
       made.severity = Severity::warning;
       made.evidence.push_back({"file", distribution.location + "/RECORD", "not_present"});
       findings.push_back(std::move(made));
@@ -110,13 +110,14 @@ void damaged(const host::PythonEnv& env, std::vector<Finding>& findings) {
 
 // version.py and the installer's record name two releases: one was written over the other, or
 // somebody edited a file.
-void versions_differ(const host::PythonEnv& env, std::vector<Finding>& findings) {
+void versions_differ(const Input& input, const host::PythonEnv& env,
+                     std::vector<Finding>& findings) {
   const std::vector<const host::Distribution*> records = find_distributions(env, "torch");
   if (records.size() != 1 || !env.torch.version || records[0]->kind != "dist-info" ||
       is_leftover(*records[0]))
     return;
   if (public_version(records[0]->version) == public_version(*env.torch.version)) return;
-  Finding made = broken(env, "versions_differ", *records[0]);
+  Finding made = broken(input, env, "versions_differ", *records[0]);
   made.severity = Severity::warning;
   made.args["other"] = *env.torch.version;
   made.args["other_location"] = env.torch.version.source.detail;
@@ -133,7 +134,7 @@ bool is_cut(const host::Binary& binary) {
                      [&](const formats::Damage& one) { return one.offset >= binary.size_bytes; });
 }
 
-void damaged_files(const host::PythonEnv& env, const std::string& release,
+void damaged_files(const Input& input, const host::PythonEnv& env, const std::string& release,
                    std::vector<Finding>& findings) {
   Finding torch = finding("torch_install_broken", Severity::warning, subject_of(env));
   Finding other = finding("package_file_damaged", Severity::warning, subject_of(env));
@@ -158,7 +159,7 @@ void damaged_files(const host::PythonEnv& env, const std::string& release,
   if (!torch.evidence.empty()) {
     torch.variant = "damaged_file";
     torch.args["version"] = release;
-    torch.args["command"] = reinstall(install_command(env, release, env.torch.variant));
+    torch.args["command"] = reinstall(install_command(input, env, release, env.torch.variant));
     findings.push_back(std::move(torch));
   }
   if (other.evidence.empty()) return;
@@ -199,7 +200,7 @@ void pip_over_conda(const host::PythonEnv& env, std::vector<Finding>& findings) 
 std::vector<Finding> check_torch_install(const Input& input) {
   std::vector<Finding> findings;
   for (const host::PythonEnv& env : input.facts.envs) {
-    damaged_files(env, torch_build_of(input, env).release, findings);
+    damaged_files(input, env, torch_build_of(input, env).release, findings);
     if (!env.distributions) {
       if (failed(env.distributions) && has_torch(env))
         findings.push_back(
@@ -207,8 +208,8 @@ std::vector<Finding> check_torch_install(const Input& input) {
       continue;
     }
     two_records(input, env, findings);
-    damaged(env, findings);
-    versions_differ(env, findings);
+    damaged(input, env, findings);
+    versions_differ(input, env, findings);
     pip_over_conda(env, findings);
   }
   return findings;

@@ -6,29 +6,30 @@
 #include "base/format.h"
 #include "checks/code_match.h"
 #include "checks/torch_env.h"
+#include "checks/wheel_platform.h"
 
 namespace cufit::checks {
 
 namespace {
 
 std::string_view platform_of(const Input& input) {
-  bool arm = input.facts.system.architecture && *input.facts.system.architecture == "aarch64";
-  return arm ? "linux_aarch64" : "linux_x86_64";
+  return platform_name(wheel_platform(input.facts));
 }
 
 const knowledge::ArchSet* arch_set_of(const knowledge::Knowledge& knowledge,
                                       std::string_view platform,
                                       const knowledge::WheelVariant& wheel) {
-  // The variant row names the x86-64 set; the aarch64 build of the same tag has its own, found by
-  // its tag.
+  // The variant row names the set of Linux on x86-64. Other platforms' builds of the same tag have
+  // their own: "cu130" is in "a-cu13", "cu126" in "a-cu126"; "l-cu128-28" is "w-cu128" on Windows.
   const knowledge::ArchSet* fallback = nullptr;
+  const std::string_view set_name = wheel.arch_set.size() > 2 ? wheel.arch_set.substr(2) : "";
   for (const knowledge::ArchSet& set : knowledge.arch_sets) {
     if (set.platform != platform) continue;
     if (set.id == wheel.arch_set) return &set;
-    // "cu130" -> "a-cu13", "cu126" -> "a-cu126"
-    std::string_view name = set.id.size() > 2 ? set.id.substr(2) : "";
-    if (platform == "linux_aarch64" && !name.empty() && starts_with(wheel.tag, name))
-      fallback = &set;
+    const std::string_view name = set.id.size() > 2 ? set.id.substr(2) : "";
+    if (name.empty()) continue;
+    if (platform == "linux_aarch64" && starts_with(wheel.tag, name)) fallback = &set;
+    if (platform == "windows_amd64" && starts_with(set_name, name)) fallback = &set;
   }
   return fallback;
 }
@@ -81,6 +82,22 @@ bool python_fits(const Input& input, const knowledge::WheelVariant& wheel,
   return false;
 }
 
+// torchaudio ended with torch 2.11, and its last release goes with no later torch.
+bool partners_fit(const Input& input, const knowledge::WheelVariant& wheel,
+                  const host::PythonEnv* env) {
+  const knowledge::TorchRelease* release = input.knowledge.find_torch(wheel.torch);
+  return env == nullptr || release == nullptr || !release->torchaudio.empty() ||
+         find_distribution(*env, "torchaudio") == nullptr;
+}
+
+// The wheel asks for no newer C library than is there; one that is not known is no reason.
+bool glibc_fits(const Input& input, const knowledge::WheelVariant& wheel) {
+  auto have = parse_version(input.facts.system.glibc.value_or("")),
+       need = parse_version(wheel.glibc);
+  if (wheel_platform(input.facts) == WheelPlatform::windows) return true;
+  return !have || !need || *have >= *need;
+}
+
 }  // namespace
 
 std::vector<formats::DeviceCode> wheel_code(const knowledge::Knowledge& knowledge,
@@ -107,11 +124,44 @@ bool wheel_serves(const Input& input, const knowledge::WheelVariant& wheel, Comp
   return false;
 }
 
-std::optional<WheelPick> pick_wheel(const Input& input, const std::vector<ComputeCapability>& ccs,
+std::string python_for(const knowledge::Knowledge& knowledge, std::string_view torch) {
+  const knowledge::TorchRelease* release = knowledge.find_torch(torch);
+  if (release == nullptr) return {};
+  // The newest is the one that most other packages lack wheels for; 3.12 is served by all.
+  const Version settled{{3, 12}};
+  std::optional<Version> best;
+  for (std::string_view one : split(release->python, ' ')) {
+    const std::optional<Version> version = parse_version(one);
+    if (!version || one.empty() || one.back() == 't') continue;  // "3.13t": free-threaded
+    const bool is_settled = *version <= settled;
+    if (!best ||
+        (is_settled ? *best > settled || *version > *best : *best > settled && *version < *best))
+      best = version;
+  }
+  return best ? best->text() : std::string();
+}
+
+namespace {
+
+// Of this release only what the default Python index has for Linux is known: whether PyTorch's own
+// index has it for another platform is not.
+bool seen_on_default_index_alone(const Input& input, const knowledge::WheelVariant& wheel) {
+  const knowledge::TorchRelease* release = input.knowledge.find_torch(wheel.torch);
+  return release != nullptr && release->default_linux_x86_64 == wheel.tag &&
+         input.knowledge.wheels_of(wheel.torch).size() == 1;
+}
+
+// Of the wheels with machine code for all of `ccs`; none of them: of all.
+std::optional<WheelPick> best_wheel(const Input& input, const std::vector<ComputeCapability>& ccs,
                                     const host::PythonEnv* env) {
   const knowledge::WheelVariant* best = nullptr;
   bool best_runs = false;
-  int best_fit = 0;  // 2: this driver runs it, 1: it exists for this Python
+  // 8: the C library is new enough, 4: this driver runs it, 2: it exists for this Python, 1: so do
+  // the partners that are installed. What is missing is the easier to change, the smaller its
+  // number.
+  int best_fit = 0;
+  const WheelPlatform platform = wheel_platform(input.facts);
+  const bool needs_index = platform == WheelPlatform::windows || platform == WheelPlatform::unknown;
   auto better = [&](const knowledge::WheelVariant& wheel, int fit) {
     if (best == nullptr || fit != best_fit) return best == nullptr || fit > best_fit;
     auto mine = parse_version(wheel.torch), theirs = parse_version(best->torch);
@@ -126,16 +176,40 @@ std::optional<WheelPick> pick_wheel(const Input& input, const std::vector<Comput
   for (const knowledge::WheelVariant& wheel : input.knowledge.wheel_variants) {
     bool serves = std::all_of(ccs.begin(), ccs.end(),
                               [&](ComputeCapability cc) { return wheel_serves(input, wheel, cc); });
-    if (!serves || ccs.empty()) continue;
+    if (!serves || (needs_index && seen_on_default_index_alone(input, wheel))) continue;
     bool runs = driver_runs(input, wheel);
-    int fit = (runs ? 2 : 0) + (python_fits(input, wheel, env) ? 1 : 0);
+    const int fit = (glibc_fits(input, wheel) ? 8 : 0) + (runs ? 4 : 0) +
+                    (python_fits(input, wheel, env) ? 2 : 0) +
+                    (partners_fit(input, wheel, env) ? 1 : 0);
     if (!better(wheel, fit)) continue;
     best = &wheel;
     best_runs = runs;
     best_fit = fit;
   }
   if (best == nullptr) return std::nullopt;
-  return WheelPick{std::string(best->torch), std::string(best->tag), !best_runs};
+  WheelPick pick{std::string(best->torch), std::string(best->tag), !best_runs, {}};
+  if ((best_fit & 2) == 0) pick.python = python_for(input.knowledge, pick.torch);
+  return pick;
+}
+
+}  // namespace
+
+std::optional<WheelPick> pick_wheel(const Input& input, const std::vector<ComputeCapability>& ccs,
+                                    const host::PythonEnv* env) {
+  if (ccs.empty()) return std::nullopt;
+  return best_wheel(input, ccs, env);
+}
+
+std::optional<WheelPick> pick_wheel_for_any(const Input& input, const host::PythonEnv* env) {
+  return best_wheel(input, {}, env);
+}
+
+bool driver_precedes_gpu(const Input& input, const std::vector<ComputeCapability>& ccs) {
+  if (!input.driver || is_jetson(input.facts)) return false;
+  return std::any_of(ccs.begin(), ccs.end(), [&](ComputeCapability cc) {
+    const knowledge::DriverWindow* window = input.knowledge.find_window(cc);
+    return window != nullptr && input.driver->part(0) < window->first_branch;
+  });
 }
 
 std::optional<WheelPick> pick_wheel_for_machine(const Input& input, const host::PythonEnv* env) {
@@ -145,8 +219,11 @@ std::optional<WheelPick> pick_wheel_for_machine(const Input& input, const host::
   return pick_wheel(input, ccs, env);
 }
 
-std::string install_text(const host::PythonEnv& env, const std::optional<WheelPick>& pick) {
-  return pick ? install_command(env, pick->torch, pick->tag) : std::string();
+std::string install_text(const Input& input, const host::PythonEnv& env,
+                         const std::optional<WheelPick>& pick) {
+  if (!pick) return {};
+  if (pick->python.empty()) return install_command(input, env, pick->torch, pick->tag);
+  return install_in_new(input, env, pick->torch, pick->tag, pick->python);
 }
 
 std::vector<formats::DeviceCode> table_code(const Input& input, const std::string& release,

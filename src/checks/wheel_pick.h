@@ -17,6 +17,8 @@ struct WheelPick {
   std::string torch;                // "2.14.1"
   std::string tag;                  // "cu126"
   bool needs_newer_driver = false;  // serves the GPUs, but not with the driver that is here
+  // "3.12": it does not exist for the environment's Python, but for this one; else empty.
+  std::string python = {};
 };
 // Newest release with machine code for all of `ccs`; where there is one, a release that this driver
 // runs and that exists for the environment's Python.
@@ -26,7 +28,16 @@ std::optional<WheelPick> pick_wheel(const Input& input, const std::vector<Comput
 // where none does.
 std::optional<WheelPick> pick_wheel_for_machine(const Input& input,
                                                 const host::PythonEnv* env = nullptr);
-std::string install_text(const host::PythonEnv& env, const std::optional<WheelPick>& pick);
+// For a machine whose GPU nobody named: the newest that its driver and Python take.
+std::optional<WheelPick> pick_wheel_for_any(const Input& input,
+                                            const host::PythonEnv* env = nullptr);
+// The driver is older than the first that drives one of these GPUs, whatever CUDA it speaks.
+bool driver_precedes_gpu(const Input& input, const std::vector<ComputeCapability>& ccs);
+// A Python that this release has wheels for, "3.11"; empty: the tables do not know the release.
+std::string python_for(const knowledge::Knowledge& knowledge, std::string_view torch);
+// The command; where no wheel fits the environment's Python, into a new one with another.
+std::string install_text(const Input& input, const host::PythonEnv& env,
+                         const std::optional<WheelPick>& pick);
 
 // What the table says of a wheel's device code on a platform ("linux_x86_64", "linux_aarch64").
 std::vector<formats::DeviceCode> wheel_code(const knowledge::Knowledge& knowledge,

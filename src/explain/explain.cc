@@ -6,6 +6,8 @@
 #include <set>
 
 #include "checks/doctor.h"
+#include "checks/wheel_platform.h"
+#include "explain/captures.h"
 #include "explain/default_wheel.h"
 #include "explain/evidence.h"
 #include "explain/intake.h"
@@ -17,6 +19,7 @@
 #include "explain/scores.h"
 #include "explain/text_clues.h"
 #include "explain/texts.h"
+#include "explain/torch_step.h"
 #include "explain/vocabulary.h"
 #include "formats/nvidia_smi.h"
 #include "host/text_facts.h"
@@ -130,8 +133,12 @@ Explanation Explainer::finish(const Options& options) {
   out.clues.assign(clues.begin(), clues.end());
   out.files = state_->texts.size();
   for (Cause& cause : out.causes) show_words(cause, part, state_->knowledge);
+  fill_torch_steps(out.causes, out.facts, state_->knowledge);
+  fill_captures(out.causes, said, clues, out.facts, state_->knowledge);
   name_packages(out.causes, said, state_->knowledge);
+  const bool windows = checks::wheel_platform(out.facts) == checks::WheelPlatform::windows;
   for (Cause& cause : out.causes) {
+    cause.for_windows = windows;
     for (EvidenceLine& line : cause.evidence) {
       quote(line, lines);
       state_->texts.place(line);

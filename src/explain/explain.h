@@ -45,6 +45,7 @@ struct Cause {
   std::vector<EvidenceLine> evidence;  // strongest first
   // The finding's text "decide" is worth asking: it is not certain, or has rivals.
   bool would_decide = false;
+  bool for_windows = false;  // its commands are for PowerShell or cmd
 };
 
 struct Ignored {

@@ -47,6 +47,9 @@ void fill_gaps(T& claimed, const T& machine) {
 }  // namespace
 
 host::Facts join(host::Facts claimed, const host::Facts& machine) {
+  // "Linux" is what paths imply; a machine says more.
+  if (claimed.system.distribution.value == "Linux" && machine.system.distribution)
+    claimed.system.distribution = machine.system.distribution;
   fill_gaps(claimed.system, machine.system);
   const bool names_gpus = !claimed.nvml.gpus.empty() || !claimed.cuda.devices.empty() ||
                           (claimed.pci && !claimed.pci->empty());

@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "formats/gpu_words.h"
+#include "formats/platform_words.h"
 #include "formats/text_words.h"
 
 namespace cufit::formats {
@@ -73,6 +74,7 @@ class Reader {
     if (has("glibc")) numbered(MachineWord::glibc, "glibc", 12);
     gpus();
     if (has("driver") || has("nvidia")) driver();
+    for (std::string_view number : chinese_driver_numbers(line_)) add(MachineWord::driver, number);
     if (has("cuda") || has("release ") || has("nvcc")) cuda();
     if (has("gcc") || has("g++")) gcc();
     images();
@@ -173,8 +175,8 @@ class Reader {
       }
       if (system.word == "windows server") break;
     }
-    if (line_.find(":\\") != npos && (has("c:\\") || has("d:\\") || has("e:\\")))
-      add(MachineWord::system, "Windows", true);
+    const std::string_view implied = implied_system(line_);
+    if (!implied.empty()) add(MachineWord::system, implied, true);
   }
   size_t find_word_fast(std::string_view word) const {
     for (size_t at = low_.find(word); at != npos; at = low_.find(word, at + 1)) {

@@ -49,6 +49,9 @@ struct DriverWindow {                  // which branches drive which capability
   uint32_t first_branch, last_branch;  // 0 = open end
   std::string_view kernel_module;      // "either", "open", "proprietary"
 };
+struct NvccArch {  // "120": from which toolkit on, and up to which, nvcc makes code for it
+  std::string_view arch, first, last;  // "12.8"; empty = open end
+};
 struct PtxIsaRow {
   std::string_view isa, cuda;
 };  // "8.8" -> "12.9"
@@ -162,9 +165,10 @@ struct ConvChoiceRow {
 struct GpuPropertiesRow {
   std::string_view cc;
   int64_t multiprocessors;
-  int64_t shared_kib, reserved_shared;  // of a block: KiB that it may ask for, bytes that CUDA takes
-  int64_t blocks, threads;              // of a multiprocessor
-  int64_t clock, memory_clock;          // kHz
+  int64_t shared_kib,
+      reserved_shared;          // of a block: KiB that it may ask for, bytes that CUDA takes
+  int64_t blocks, threads;      // of a multiprocessor
+  int64_t clock, memory_clock;  // kHz
   int64_t l2_kib;
 };
 // What cuDNN needs to run a recurrent layer: src/fit/rnn_workspace.cc has the sum.
@@ -234,6 +238,14 @@ struct SignRow {
   std::string_view variant = {};  // of the cause's texts: "mkl" for "next.text.mkl"
 };
 
+// What a text fills into a cause's texts (explain/captures.h): the named groups of the pattern
+// become arguments, and `variant` chooses the texts. No pattern: the clues decide alone.
+struct CaptureRow {
+  std::string_view pattern;
+  std::span<const std::string_view> with;  // clues that must be there ("!x": must not)
+  std::string_view variant = {};           // of the cause's texts: "gcc" for "next.text.gcc"
+};
+
 // Which words and clues speak for which cause, learned from labelled reports
 // (tools/learn_vocabulary.py): the log-odds of a cause are its bias plus the sum of weight /
 // weight_scale over the words of a text, each by its rarity; the rarities of a text's words are
@@ -267,6 +279,7 @@ struct FindingTexts {
   // Lists of clues ("!x": not x). Where all of one hold, the words of the text count less for this
   // cause, or for all causes but those that are sure, too.
   std::span<const std::span<const std::string_view>> doubted = {}, sure = {};
+  std::span<const CaptureRow> captures = {};  // those that go first stand first
 };
 
 // All tables. `builtin()` is the compiled copy; the struct exists so that tests can pass a smaller
@@ -278,6 +291,7 @@ struct Knowledge {
   std::span<const BranchRow> branches;
   std::span<const FamilyFloor> floors;
   std::span<const DriverWindow> windows;
+  std::span<const NvccArch> nvcc_archs = {};
   std::span<const PtxIsaRow> ptx_isas;
   std::span<const ArchSet> arch_sets;
   std::span<const WheelVariant> wheel_variants;

@@ -91,6 +91,11 @@ class CausesPage {
     out.id = id;
     out.finding.id = id;
     out.finding.variant = "text";
+    // What explain works out for the GPU, driver, Python and platform of a text.
+    const std::string install =
+        "python -m pip install torch==VERSION+cuNNN "
+        "--index-url https://download.pytorch.org/whl/cuNNN";
+    out.finding.args = {{"install", install}, {"family", install}, {"reinstall", install}};
     return out;
   }
   std::string text(std::string_view id, std::string_view part, std::string_view lang) const {

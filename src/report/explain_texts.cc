@@ -2,6 +2,7 @@
 #include "base/format.h"
 #include "report/explain.h"
 #include "report/said.h"
+#include "report/windows_commands.h"
 
 namespace cufit::report {
 namespace {
@@ -35,7 +36,8 @@ size_t sentence_end(std::string_view text, size_t at) {
 
 std::string cause_text(const explain::Cause& cause, std::string_view part, std::string_view lang,
                        const knowledge::Knowledge& knowledge) {
-  const std::string text = finding_text(cause.finding, part, lang, knowledge);
+  std::string text = finding_text(cause.finding, part, lang, knowledge);
+  if (cause.for_windows && (part == "next" || part == "decide")) text = for_windows(text, lang);
   if (!has_placeholder(text)) return text;
   std::string out;
   for (size_t at = 0; at < text.size();) {

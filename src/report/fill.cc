@@ -107,8 +107,11 @@ std::string finding_text(const checks::Finding& finding, std::string_view part,
   if (texts) {
     if (!finding.variant.empty())
       pair = find_text(*texts, std::string(part) + "." + finding.variant);
-    // "text.mkl": what else is known of a pasted text serves it too.
+    // "text.mkl": what else is known of a pasted text serves it too. "cpu.driver_too" is both: the
+    // step of the second half goes with the reason of the first.
     const size_t dot = finding.variant.find('.');
+    if (!pair && dot != std::string::npos && finding.variant.compare(0, dot, "text") != 0)
+      pair = find_text(*texts, std::string(part) + finding.variant.substr(dot));
     if (!pair && dot != std::string::npos)
       pair = find_text(*texts, std::string(part) + "." + finding.variant.substr(0, dot));
     if (!pair) pair = find_text(*texts, part);

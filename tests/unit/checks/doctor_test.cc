@@ -5,6 +5,7 @@
 
 #include "checks/evidence.h"
 #include "checks/parts.h"
+#include "checks/wheel_pick.h"
 #include "unit/checks/world.h"
 
 namespace cufit::checks {
@@ -206,6 +207,12 @@ TEST(Assume, AMachineWithoutDriverStaysUnknownNotBroken) {
   EXPECT_EQ(checks::examine(*facts, Knowledge::builtin()).verdict, LinkState::unknown);
 }
 
+// On a Linux machine, or where `facts` say.
+std::string command(const host::PythonEnv& env, const char* torch, const char* tag,
+                    const host::Facts& facts = World().facts) {
+  return install_command(make_input(facts, Knowledge::builtin()), env, torch, tag);
+}
+
 TEST(InstallCommand, InTheEnvironmentsOwnWay) {
   struct Case {
     const char* installer;
@@ -236,12 +243,12 @@ TEST(InstallCommand, InTheEnvironmentsOwnWay) {
     host::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {}, "/my env");
     env.installer = one.installer;
     env.kind = one.kind;
-    EXPECT_EQ(install_command(env, one.torch, one.tag), want) << one.installer << " " << one.kind;
+    EXPECT_EQ(command(env, one.torch, one.tag), want) << one.installer << " " << one.kind;
   }
   host::PythonEnv conda = torch_env("2.11.0", "cu130", "13.0", {}, "/opt/conda");
   conda.installer = "conda";
   (*conda.distributions.value)[0].kind = "conda-meta";
-  EXPECT_EQ(install_command(conda, "2.14.1", "cu126"),
+  EXPECT_EQ(command(conda, "2.14.1", "cu126"),
             "conda install -p /opt/conda -c conda-forge pytorch-gpu=2.14 cuda-version=12.6");
   EXPECT_EQ(install_command(conda, "numpy==1.26.4"),
             "conda install -p /opt/conda -c conda-forge numpy=1.26.4");
@@ -292,12 +299,83 @@ TEST(InstallCommand, ABuildFromSourceGoesIntoTheEnvironment) {
   EXPECT_EQ(pip_install_of(env), "/env/bin/python -m pip install");
 }
 
+// The default Python index holds CPU builds for Windows; a text that names no system may be of it.
+TEST(InstallCommand, NamesTheIndexWhereTheDefaultOneIsNotForCuda) {
+  host::PythonEnv env = torch_env("2.3.0", "cpu", "", {}, "(claimed)");
+  const std::string plain = "python -m pip install torch==2.7.1";
+  const std::string named = plain + "+cu126 --index-url https://download.pytorch.org/whl/cu126";
+  host::Facts facts;
+  facts.origin = "text";
+  EXPECT_EQ(command(env, "2.7.1", "cu126", facts), named);
+  facts.system.distribution = known<std::string>("Windows 11", SourceKind::claimed, "t:1");
+  EXPECT_EQ(command(env, "2.7.1", "cu126", facts), named);
+  facts.system.distribution = known<std::string>("Ubuntu 22.04", SourceKind::claimed, "t:1");
+  EXPECT_EQ(command(env, "2.7.1", "cu126", facts), plain);
+  facts.system.distribution = known<std::string>("Windows 11", SourceKind::claimed, "t:1");
+  facts.system.wsl = known<std::string>("2", SourceKind::claimed, "t:1");
+  EXPECT_EQ(command(env, "2.7.1", "cu126", facts), plain);
+}
+
+TEST(InstallCommand, ANewEnvironmentWhereThePythonHasNoWheel) {
+  World w;
+  host::PythonEnv env = torch_env("2.4.1", "cu121", "12.1", {});
+  const auto fresh = [&] {
+    return install_in_new(make_input(w.facts, Knowledge::builtin()), env, "2.11.0", "cu128",
+                          "3.12");
+  };
+  const std::string words =
+      "torch==2.11.0+cu128 --index-url https://download.pytorch.org/whl/cu128";
+  EXPECT_EQ(fresh(),
+            "python3.12 -m venv torch-env && torch-env/bin/python -m pip install " + words);
+  env.installer = "uv";
+  EXPECT_EQ(fresh(),
+            "uv venv --python 3.12 torch-env && uv pip install --python "
+            "torch-env/bin/python " +
+                words);
+  env.installer = "conda";
+  (*env.distributions.value)[0].kind = "conda-meta";
+  EXPECT_EQ(fresh(),
+            "conda create -n torch-env -c conda-forge python=3.12 pytorch-gpu=2.11 "
+            "cuda-version=12.8");
+  env.installer = "pip";
+  (*env.distributions.value)[0].kind = "dist-info";
+  w.facts.system.distribution = known<std::string>("Windows 11", SourceKind::claimed, "t:1");
+  EXPECT_EQ(fresh(), "py -3.12 -m pip install " + words);
+}
+
+// torchaudio ended with torch 2.11: where it is installed, a release that it goes with is taken.
+TEST(InstallCommand, AReleaseForThePartnersThatAreThere) {
+  World w;
+  w.gpu("NVIDIA GeForce RTX 3090", "8.6").driver("580.95.05");
+  host::PythonEnv env = torch_env("2.3.0", "cpu", "", {});
+  const Input input = make_input(w.facts, Knowledge::builtin());
+  EXPECT_EQ(pick_wheel_for_machine(input, &env)->torch, "2.15.0");
+  host::Distribution audio;
+  audio.name = "torchaudio";
+  env.distributions.value->push_back(audio);
+  EXPECT_EQ(pick_wheel_for_machine(input, &env)->torch, "2.11.0");
+}
+
+// What conda installed beside torch stays conda's; a text names no path of the environment.
+TEST(InstallCommand, CondasTorchOfATextIsReplacedByPipAndNothingElse) {
+  host::PythonEnv env = torch_env("2.4.0", "cpu", "", {}, "(claimed)");
+  env.installer = "conda";
+  (*env.distributions.value)[0].kind = "conda-meta";
+  EXPECT_TRUE(replaces_conda_torch(env));
+  EXPECT_EQ(command(env, "2.14.1", "cu126"),
+            "python -m pip install torch==2.14.1+cu126 torchvision==0.29.1+cu126 --index-url "
+            "https://download.pytorch.org/whl/cu126");
+  EXPECT_EQ(install_command(env, "mkl==2024.0"), "conda install -c conda-forge mkl=2024.0");
+  env.path = "/opt/conda";
+  EXPECT_FALSE(replaces_conda_torch(env));
+}
+
 TEST(InstallCommand, PartnersComeAlong) {
   host::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {});
   host::Distribution vision;
   vision.name = "torchvision";
   env.distributions.value->push_back(vision);
-  EXPECT_EQ(install_command(env, "2.14.1", "cu126"),
+  EXPECT_EQ(command(env, "2.14.1", "cu126"),
             "/env/bin/python -m pip install torch==2.14.1+cu126 torchvision==0.29.1+cu126 "
             "--index-url https://download.pytorch.org/whl/cu126");
 }

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "explain/captured_args.h"
+
+#include <cmath>
+#include <cstdlib>
+
+#include "base/format.h"
+#include "base/version.h"
+#include "checks/wheel_pick.h"
+
+namespace cufit::explain {
+namespace {
+
+using Args = std::map<std::string, std::string>;
+
+std::string value(const Args& args, const char* name) {
+  const auto found = args.find(name);
+  return found == args.end() ? std::string() : found->second;
+}
+
+// Two digits, rounded down and one less: what is free changes until the engine asks again, and the
+// message rounds both numbers.
+void add_share(Args& args) {
+  const double free = std::strtod(value(args, "free").c_str(), nullptr);
+  const double whole = std::strtod(value(args, "whole").c_str(), nullptr);
+  if (!(free > 0) || !(whole >= free)) return;
+  const int percent = static_cast<int>(std::floor(free / whole * 100)) - 1;
+  if (percent < 1 || percent > 99) return;
+  args.emplace("share", format("0.{}{}", percent / 10, percent % 10));
+}
+
+// torch names the first gcc that is too new ("<13.0").
+void add_gcc(Args& args) {
+  const int below = std::atoi(value(args, "gcc_below").c_str());
+  if (below > 1 && below < 100) args.emplace("gcc", std::to_string(below - 1));
+}
+
+void add_toolkit(Args& args, const knowledge::Knowledge& knowledge) {
+  std::string arch;
+  for (char c : value(args, "sm"))
+    if (c >= '0' && c <= '9') arch += c;
+  for (const knowledge::NvccArch& row : knowledge.nvcc_archs) {
+    if (row.arch != arch) continue;
+    if (!row.last.empty())
+      args.emplace("last_toolkit", row.last);
+    else if (!row.first.empty())
+      args.emplace("toolkit", row.first);
+  }
+}
+
+// The release has wheels, and none for the Python that the text names.
+void add_python(Args& args, const host::Facts& facts, const knowledge::Knowledge& knowledge) {
+  const std::string wanted = value(args, "wanted_torch");
+  if (wanted.empty()) return;
+  std::string release = wanted.substr(0, wanted.find('+'));
+  const knowledge::TorchRelease* row = knowledge.find_torch(release);
+  if (!row) row = knowledge.find_torch(release += ".0");
+  if (!row) return;
+  for (const host::PythonEnv& env : facts.envs) {
+    const auto have = env.python ? parse_version(*env.python) : std::nullopt;
+    if (!have) continue;
+    const std::string minor = format("{}.{}", have->part(0), have->part(1));
+    for (std::string_view one : split(row->python, ' '))
+      if (one == minor) return;  // something else is in the way
+    args.emplace("have_python", minor);
+  }
+  args.emplace("python", checks::python_for(knowledge, row->version));
+  std::vector<std::string> pythons;
+  for (std::string_view one : split(row->python, ' '))
+    if (!one.empty() && one.back() != 't') pythons.emplace_back(one);
+  args.emplace("pythons", join(pythons, ", "));
+}
+
+// The release of xformers that was built against this torch.
+void add_xformers(Args& args, const knowledge::Knowledge& knowledge) {
+  const std::string torch = value(args, "xformers_torch");
+  if (torch.empty()) return;
+  for (const knowledge::ExtensionRow& row : knowledge.extensions) {
+    if (row.package == "xformers" && row.torch == "==" + torch)
+      args.emplace("xformers", row.version);
+  }
+}
+
+// Who asks for cuDNN 8 beside a torch whose wheels pin cuDNN 9?
+void add_cudnn(Args& args, const host::Facts& facts, const knowledge::Knowledge& knowledge) {
+  if (value(args, "cudnn_wanted") != "8") return;
+  for (const host::PythonEnv& env : facts.envs) {
+    if (!env.torch.version) continue;
+    const std::string release = env.torch.version->substr(0, env.torch.version->find('+'));
+    for (const knowledge::WheelVariant* wheel : knowledge.wheels_of(release)) {
+      if (starts_with(wheel->cudnn, "9.")) args.emplace("cudnn9_torch", release);
+    }
+  }
+  if (value(args, "cudnn9_torch").empty()) args.erase("asker");
+}
+
+}  // namespace
+
+void add_captured_args(Args& args, const host::Facts& facts,
+                       const knowledge::Knowledge& knowledge) {
+  add_share(args);
+  add_gcc(args);
+  add_toolkit(args, knowledge);
+  add_python(args, facts, knowledge);
+  add_xformers(args, knowledge);
+  add_cudnn(args, facts, knowledge);
+  const std::string cpython = value(args, "cpython");  // "310"
+  if (cpython.size() >= 2) args.emplace("python", cpython.substr(0, 1) + "." + cpython.substr(1));
+}
+
+}  // namespace cufit::explain

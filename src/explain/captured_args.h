@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What follows from numbers that a text gave: the share of a card that is free, the toolkit that
+// knows an architecture, the Python that a release of torch has wheels for.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "host/facts.h"
+#include "knowledge/knowledge.h"
+
+namespace cufit::explain {
+
+// Adds to `args` what follows from those that are there, under other names:
+//   free, whole            share     0.42: a little less than free / whole
+//   gcc_below ("13")       gcc       "12"
+//   sm ("120", "12.0")     toolkit   "12.8": the first that makes code for it
+//                          last_toolkit "11.8": the last that did, where it was dropped
+//   wanted_torch           python    "3.11": one that the release has wheels for, and `pythons`:
+//   all
+//                                    of them; nothing where the text's Python is among them
+//   xformers_torch         xformers  "0.0.23.post1", built against it
+//   cudnn_wanted ("8")     cudnn9_torch  the torch of the text, where its wheels bring cuDNN 9
+//   cpython ("310")        python    "3.10"
+void add_captured_args(std::map<std::string, std::string>& args, const host::Facts& facts,
+                       const knowledge::Knowledge& knowledge);
+
+}  // namespace cufit::explain

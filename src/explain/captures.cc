@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "explain/captures.h"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "base/format.h"
+#include "explain/captured_args.h"
+
+namespace cufit::explain {
+namespace {
+
+using knowledge::CaptureRow;
+
+constexpr size_t k_longest_value = 60, k_longest_line = 4096;
+
+// What may stand in a command without quotes, and cannot be an option.
+bool is_plain(std::string_view value) {
+  const std::string_view safe =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-";
+  return !value.empty() && value.size() <= k_longest_value && value[0] != '-' &&
+         value.find_first_not_of(safe) == value.npos;
+}
+
+// As in signs, a blank stands for any white space.
+std::string with_any_blank(std::string_view pattern) {
+  std::string out;
+  for (char c : pattern) out += c == ' ' ? std::string("\\s+") : std::string(1, c);
+  return out;
+}
+
+class Filler {
+ public:
+  Filler(std::span<const formats::TextLine> lines, std::span<const std::string_view> clues,
+         const host::Facts& facts, const knowledge::Knowledge& knowledge)
+      : lines_(lines), clues_(clues.begin(), clues.end()), facts_(facts), knowledge_(knowledge) {}
+
+  void fill(Cause& cause) {
+    const knowledge::FindingTexts* texts = knowledge_.find_texts(cause.id);
+    if (!texts || texts->captures.empty()) return;
+    std::vector<std::string_view> variants;
+    for (const CaptureRow& row : texts->captures) {
+      if (!holds(row) || !matches(row, cause)) continue;
+      if (!row.variant.empty()) variants.push_back(row.variant);
+    }
+    add_captured_args(cause.finding.args, facts_, knowledge_);
+    for (std::string_view variant : variants) {
+      if (take(*texts, variant, cause.finding)) break;
+    }
+  }
+
+ private:
+  bool holds(const CaptureRow& row) const {
+    return std::all_of(row.with.begin(), row.with.end(), [&](std::string_view clue) {
+      return clue.substr(0, 1) == "!" ? !clues_.count(clue.substr(1)) : clues_.count(clue) > 0;
+    });
+  }
+
+  // The lines that show the cause speak before others; a message may go over two lines.
+  bool matches(const CaptureRow& row, Cause& cause) {
+    if (row.pattern.empty()) return true;
+    RE2::Options options;
+    options.set_case_sensitive(false);
+    options.set_log_errors(false);
+    const RE2 pattern(with_any_blank(row.pattern), options);
+    if (!pattern.ok()) return false;
+    std::set<uint64_t> shown;
+    for (const EvidenceLine& line : cause.evidence) shown.insert(line.line);
+    for (const bool of_evidence : {true, false}) {
+      for (size_t i = 0; i < lines_.size(); ++i) {
+        const bool near = shown.count(lines_[i].number) || shown.count(lines_[i].number + 1);
+        if (near == of_evidence && match(pattern, i, cause)) return true;
+      }
+    }
+    return false;
+  }
+
+  bool match(const RE2& pattern, size_t at, Cause& cause) {
+    const std::string_view line = std::string_view(lines_[at].text).substr(0, k_longest_line);
+    if (take_groups(pattern, std::string(line), cause)) return true;
+    if (at + 1 >= lines_.size()) return false;
+    const std::string_view next = std::string_view(lines_[at + 1].text).substr(0, k_longest_line);
+    return take_groups(pattern, std::string(line) + "\n" + std::string(next), cause);
+  }
+
+  static bool take_groups(const RE2& pattern, const std::string& text, Cause& cause) {
+    std::vector<re2::StringPiece> groups(1 +
+                                         static_cast<size_t>(pattern.NumberOfCapturingGroups()));
+    if (!pattern.Match(text, 0, text.size(), RE2::UNANCHORED, groups.data(),
+                       static_cast<int>(groups.size())))
+      return false;
+    std::map<std::string, std::string> found;
+    for (const auto& [name, number] : pattern.NamedCapturingGroups()) {
+      const re2::StringPiece& group = groups[static_cast<size_t>(number)];
+      if (group.data() == nullptr || group.empty()) continue;  // of another alternative
+      const std::string value(group.data(), group.size());
+      if (!is_plain(value)) return false;
+      found[name] = value;
+    }
+    cause.finding.args.insert(found.begin(), found.end());
+    return true;
+  }
+
+  static const knowledge::TextPair* text_of(const knowledge::FindingTexts& texts,
+                                            const std::string& key) {
+    for (const knowledge::TextPair& pair : texts.texts)
+      if (pair.key == key) return &pair;
+    return nullptr;
+  }
+
+  // {name} that no argument fills.
+  static bool is_filled(std::string_view text, const std::map<std::string, std::string>& args) {
+    static const RE2 placeholder(R"(\{([a-z0-9_]+)\})");
+    re2::StringPiece rest(text.data(), text.size());
+    std::string name;
+    while (RE2::FindAndConsume(&rest, placeholder, &name)) {
+      const auto found = args.find(name);
+      if (found == args.end() || found->second.empty()) return false;
+    }
+    return true;
+  }
+
+  static bool take(const knowledge::FindingTexts& texts, std::string_view variant,
+                   checks::Finding& finding) {
+    const std::string wanted = finding.variant.empty()
+                                   ? std::string(variant)
+                                   : finding.variant + "." + std::string(variant);
+    const knowledge::TextPair* next = text_of(texts, "next." + wanted);
+    if (!next || !is_filled(next->en, finding.args)) return false;
+    finding.variant = wanted;
+    return true;
+  }
+
+  std::span<const formats::TextLine> lines_;
+  std::set<std::string_view> clues_;
+  const host::Facts& facts_;
+  const knowledge::Knowledge& knowledge_;
+};
+
+}  // namespace
+
+void fill_captures(std::vector<Cause>& causes, std::span<const formats::TextLine> lines,
+                   std::span<const std::string_view> clues, const host::Facts& facts,
+                   const knowledge::Knowledge& knowledge) {
+  Filler filler(lines, clues, facts, knowledge);
+  for (Cause& cause : causes) filler.fill(cause);
+}
+
+}  // namespace cufit::explain

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "explain/torch_step.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/format.h"
+#include "checks/check.h"
+#include "checks/torch_env.h"
+#include "checks/wheel_pick.h"
+
+namespace cufit::explain {
+namespace {
+
+const knowledge::TextPair* text_of(const knowledge::FindingTexts& texts, const std::string& key) {
+  for (const knowledge::TextPair& pair : texts.texts)
+    if (pair.key == key) return &pair;
+  return nullptr;
+}
+
+// What a cause says of a GPU or driver that the text does not name: a wheel for all of these fits.
+std::vector<ComputeCapability> implied_gpus(std::string_view cause) {
+  if (cause == "arch_gpu_too_new") return {{12, 0}};
+  if (cause == "arch_gpu_too_old") return {{5, 0}, {6, 0}, {7, 0}};
+  return {};
+}
+
+bool asks_for_torch(std::string_view text) {
+  return contains(text, "{install}") || contains(text, "{family}") ||
+         contains(text, "{reinstall}") || contains(text, "{patched}");
+}
+
+class TorchStep {
+ public:
+  TorchStep(const host::Facts& facts, const knowledge::Knowledge& knowledge)
+      : knowledge_(knowledge), input_(checks::make_input(facts, knowledge)) {
+    if (const host::PythonEnv* env = checks::main_env(facts)) {
+      env_ = *env;
+    } else {
+      env_.path = "(claimed)";
+      env_.kind = "claimed";
+      env_.installer = "pip";
+    }
+  }
+
+  void fill(Cause& cause) {
+    checks::Input input = input_;
+    const bool named = std::any_of(input.gpus.begin(), input.gpus.end(),
+                                   [](const checks::GpuView& gpu) { return gpu.cc.has_value(); });
+    std::vector<ComputeCapability> ccs = named ? capabilities() : implied_gpus(cause.id);
+    imply_driver(cause.id, named, input);
+    std::optional<checks::WheelPick> pick = ccs.empty() ? checks::pick_wheel_for_any(input, &env_)
+                                                        : checks::pick_wheel(input, ccs, &env_);
+    if (pick && checks::driver_precedes_gpu(input, ccs)) pick->needs_newer_driver = true;
+    std::map<std::string, std::string>& args = cause.finding.args;
+    args["gpu"] = names();
+    args["have_python"] = env_.python.value_or("");
+    if (pick) {
+      args["install"] = checks::install_text(input, env_, pick);
+      args["last_torch"] = pick->torch;
+      args["last_tag"] = pick->tag;
+      args["python"] = pick->python;
+    }
+    const auto add = [&](const char* name, const std::string& text) {
+      if (!text.empty()) args[name] = text;
+    };
+    add("family", family(pick));
+    add("reinstall", reinstalled(pick));
+    add("patched", patched());
+    const knowledge::FindingTexts& texts = *knowledge_.find_texts(cause.id);
+    const char* blocked = !pick                                ? "no_wheel"
+                          : pick->needs_newer_driver           ? "driver_too"
+                          : !pick->python.empty()              ? "python_too"
+                          : checks::replaces_conda_torch(env_) ? "conda"
+                                                               : "";
+    if (*blocked != 0 && cause.finding.variant == "text" &&
+        text_of(texts, "next.text." + std::string(blocked)))
+      cause.finding.variant += "." + std::string(blocked);
+  }
+
+ private:
+  // torch with its partners, whether or not the text names them: the release that is there, where
+  // the tables know it, else the one that fits.
+  std::string family(const std::optional<checks::WheelPick>& pick) const {
+    host::PythonEnv env = env_;
+    std::vector<host::Distribution> known_ones;
+    if (env.distributions) known_ones = *env.distributions;
+    for (const char* partner : {"torchvision", "torchaudio"}) {
+      if (checks::find_distribution(env, partner)) continue;
+      if (std::string_view(partner) == "torchaudio" && !has_torchaudio(pick)) continue;
+      known_ones.emplace_back();
+      known_ones.back().name = partner;
+    }
+    env.distributions = known(std::move(known_ones), SourceKind::assumed, "");
+    const checks::TorchBuild build = checks::torch_build_of(input_, env);
+    const bool stays = build.kind == "cuda" && !build.tag.empty() &&
+                       knowledge_.find_torch(build.release) != nullptr;
+    if (stays) return checks::install_command(input_, env, build.release, build.tag);
+    return checks::install_text(input_, env, pick);
+  }
+
+  bool has_torchaudio(const std::optional<checks::WheelPick>& pick) const {
+    const checks::TorchBuild build = checks::torch_build_of(input_, env_);
+    const knowledge::TorchRelease* row = knowledge_.find_torch(build.release);
+    if (row == nullptr && pick) row = knowledge_.find_torch(pick->torch);
+    return row != nullptr && !row->torchaudio.empty();
+  }
+
+  std::string reinstalled(const std::optional<checks::WheelPick>& pick) const {
+    const checks::TorchBuild build = checks::torch_build_of(input_, env_);
+    if (build.kind == "cuda" && !build.tag.empty() && !build.release.empty())
+      return checks::reinstall(checks::install_command(input_, env_, build.release, build.tag));
+    return checks::install_text(input_, env_, pick);
+  }
+
+  // The newest patch of the release that is there, in its variant; empty: there is none, or the
+  // variant is not known.
+  std::string patched() const {
+    const checks::TorchBuild build = checks::torch_build_of(input_, env_);
+    const std::optional<Version> have = parse_version(build.release);
+    if (!have || build.tag.empty()) return {};
+    std::string best;
+    for (const knowledge::WheelVariant& wheel : knowledge_.wheel_variants) {
+      const std::optional<Version> other = parse_version(wheel.torch);
+      if (wheel.tag == build.tag && other && other->part(0) == have->part(0) &&
+          other->part(1) == have->part(1) && *other > *have)
+        best = wheel.torch;
+    }
+    return best.empty() ? best : checks::install_command(input_, env_, best, build.tag);
+  }
+
+  std::vector<ComputeCapability> capabilities() const {
+    std::vector<ComputeCapability> out;
+    for (const checks::GpuView& gpu : input_.gpus)
+      if (gpu.cc) out.push_back(*gpu.cc);
+    return out;
+  }
+  std::string names() const {
+    std::vector<std::string> out;
+    for (const checks::GpuView& gpu : input_.gpus) {
+      const std::string name = gpu.cc ? format("{} ({})", gpu.name, gpu.cc->text()) : gpu.name;
+      if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
+    }
+    return join(out, ", ");
+  }
+
+  // A driver that is too old for torch is of an older CUDA major than torch's; one of which nothing
+  // is known is not taken for the newest.
+  void imply_driver(std::string_view cause, bool gpu_named, checks::Input& input) const {
+    if (input.driver || input.driver_cuda) return;
+    const checks::TorchBuild build = checks::torch_build_of(input, env_);
+    if (cause == "driver_too_old") {
+      const uint32_t major = build.cuda ? build.cuda->part(0) : 12;
+      input.driver_cuda = Version{{major > 11 ? major - 1 : 11, 0}};
+    } else if (!gpu_named) {
+      input.driver_cuda = Version{{12, 0}};
+    }
+  }
+
+  const knowledge::Knowledge& knowledge_;
+  const checks::Input input_;
+  host::PythonEnv env_;
+};
+
+}  // namespace
+
+void fill_torch_steps(std::vector<Cause>& causes, const host::Facts& facts,
+                      const knowledge::Knowledge& knowledge) {
+  std::optional<TorchStep> step;
+  for (Cause& cause : causes) {
+    if (!starts_with(cause.finding.variant, "text")) continue;
+    const knowledge::FindingTexts* texts = knowledge.find_texts(cause.id);
+    const bool asks =
+        texts &&
+        std::any_of(texts->texts.begin(), texts->texts.end(), [](const knowledge::TextPair& pair) {
+          return starts_with(pair.key, "next.text") && asks_for_torch(pair.en);
+        });
+    if (!asks) continue;
+    if (!step) step.emplace(facts, knowledge);
+    step->fill(cause);
+  }
+}
+
+}  // namespace cufit::explain
