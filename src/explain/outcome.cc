@@ -111,18 +111,18 @@ bool is_chinese(std::string_view text) {
 bool is_trouble(std::string_view text) {
   if (starts_with(trim(text), "#") || contains(text, "一切正常")) return false;
   constexpr std::string_view k_parts[] = {
-      "error",     "fail",        "fatal",        "exception",    "abort",   "cannot",
-      "can't",     "could not",   "unable",       "not ",         "n't",     "killed",
-      "crash",     "oom",         "out of",       "outofmemory",  "missing", "xid",
-      "wrong",     "warning",     "slow",         "leak",         "invalid", "incompatible",
-      "conflict",  "unsupported", "undefined",    "hang",         "stuck",   "freez",
-      "nan",       "refus",       "denied",       "mismatch",     "too old", "too small",
-      "too large", "too much",    "insufficient", "exceed",       "?",       "no cuda",
-      "no gpu",    "false",       "none",         "never",        "grow",    "increas",
-      "rises",     "climb",       "full",         "problem",      "issue",   "help",
-      "why",       "lost",        "terminated",   "segmentation", "dumped",  "exit",
-      "status",    "panic",       "stop",         "disappear",    "gone",    "spike",
-      "jump",      "runs out",    "fragment"};
+      "error",     "fail",        "fatal",     "exception",    "abort",      "cannot",
+      "can't",     "could not",   "unable",    "not ",         "n't",        "killed",
+      "crash",     "oom",         "out of",    "outofmemory",  "missing",    "xid",
+      "wrong",     "warning",     "slow",      "leak",         "invalid",    "incompatible",
+      "conflict",  "unsupported", "undefined", "hang",         "stuck",      "freeze",
+      "froze",     "nan",         "refus",     "denied",       "mismatch",   "too old",
+      "too small", "too large",   "too much",  "insufficient", "exceed",     "?",
+      "no cuda",   "no gpu",      "false",     "none",         "never",      "grow",
+      "increase",  "increasing",  "rises",     "climb",        "full",       "problem",
+      "issue",     "help",        "why",       "lost",         "terminated", "segmentation",
+      "dumped",    "exit",        "status",    "panic",        "stop",       "disappear",
+      "gone",      "spike",       "jump",      "runs out",     "fragment"};
   if (holds_one(text, k_parts)) return true;
   return is_chinese(text);
 }
