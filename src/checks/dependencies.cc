@@ -83,6 +83,8 @@ void judge_bitsandbytes(const Input& input, const host::PythonEnv& env, const To
     same_major = same_major || cuda / 10 == wanted / 10;
     have.push_back(std::to_string(cuda / 10) + "." + std::to_string(cuda % 10));
   }
+  // A list of packages says nothing of their libraries.
+  if (env.binaries.empty()) return;
   // 0.50 falls back to another library of the same CUDA major (its cextension.py); earlier releases
   // want the exact one.
   const std::optional<Version> version = parse_version(package->version);

@@ -35,6 +35,7 @@ class EvidenceReader {
     for (const ComputedClue& clue : computed()) add_computed(clue);
     match_signs();
     add_codes();
+    out_.outcome = read_outcome(lines_);
     return std::move(out_);
   }
 
@@ -82,6 +83,9 @@ class EvidenceReader {
       const auto& [f, sign] = signs[i];
       if (!sign->any.empty() && matches[i].empty()) continue;
       SignHit hit{sign, as_evidence(matches[i])};
+      hit.printed =
+          matches[i].empty() || std::any_of(matches[i].begin(), matches[i].end(),
+                                            [](const Match& match) { return match.printed; });
       for (std::string_view clue : sign->with) add_clue(clue, hit.lines);
       out_.signs[f].push_back(std::move(hit));
     }

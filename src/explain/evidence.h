@@ -11,6 +11,7 @@
 
 #include "explain/explain.h"
 #include "explain/oom_clues.h"
+#include "explain/outcome.h"
 #include "explain/pattern_search.h"
 
 namespace cufit::explain {
@@ -18,11 +19,14 @@ namespace cufit::explain {
 struct SignHit {
   const knowledge::SignRow* sign;
   std::vector<EvidenceLine> lines;
+  bool printed = true;    // one of its lines at least is a program's own
+  size_t own = SIZE_MAX;  // the first of the lines are its patterns'; the others its clues'
 };
 
 struct TextEvidence {
   std::map<std::string_view, std::vector<EvidenceLine>> clues;  // those that are there
   std::vector<std::vector<SignHit>> signs;                      // by index of the finding
+  Outcome outcome;
 
   bool has(std::string_view clue) const { return clues.count(clue) != 0; }
 };

@@ -105,7 +105,9 @@ Explanation Explainer::finish(const Options& options) {
     for (ComputedClue& clue : text_clues(lines)) computed.push_back(std::move(clue));
     out.facts = host::facts_from_text(lines, options.name);
     assume_default_wheels(out.facts, state_->knowledge);
-    if (options.beside) out.facts = join(std::move(out.facts), *options.beside);
+    if (options.beside) out.conflicts = conflicts(out.facts, *options.beside);
+    if (options.beside && out.conflicts.empty())
+      out.facts = join(std::move(out.facts), *options.beside);
     findings = checks::examine(out.facts, state_->knowledge).findings;
   };
   // (By this policy a process that may start no thread reads them when they are asked for.)
@@ -126,8 +128,9 @@ Explanation Explainer::finish(const Options& options) {
   if (options.dead) out.program_error = read_program_error(lines);
   const bool ordinary =
       out.program_error && out.program_error->kind != ProgramError::Kind::other_exception;
-  Ranking ranking = rank_causes(state_->knowledge, evidence, findings, !options.beside, votes,
-                                options.dead ? &*options.dead : nullptr, ordinary);
+  Ranking ranking =
+      rank_causes(state_->knowledge, evidence, findings, !options.beside || !out.conflicts.empty(),
+                  votes, options.dead ? &*options.dead : nullptr, ordinary);
   out.causes = std::move(ranking.causes);
   out.ignored = std::move(ranking.ignored);
   out.clues.assign(clues.begin(), clues.end());

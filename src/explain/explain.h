@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "checks/finding.h"
+#include "explain/join.h"
 #include "explain/program_error.h"
 #include "formats/oom_message.h"
 #include "host/facts.h"
@@ -58,6 +59,8 @@ struct Explanation {
   std::vector<Cause> causes;  // best first; empty = nothing known
   std::vector<Ignored> ignored;
   host::Facts facts;  // claimed by the text, joined with those beside it
+  // Where the machine beside is not the text's: then nothing was joined.
+  std::vector<Conflict> conflicts;
   std::optional<formats::OomMessage> oom;
   std::optional<ProgramError> program_error;  // with Options::dead
   std::vector<std::string> clues;             // what the text says, by the names of data/clues

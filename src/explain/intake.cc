@@ -16,6 +16,9 @@ constexpr size_t k_head_bytes = 256 << 10;  // kept in full
 constexpr size_t k_tail_bytes = 256 << 10;  // kept in full
 constexpr size_t k_kept_bytes = 2 << 20;    // of the middle
 constexpr size_t k_longest_line = 16 << 10;
+constexpr size_t k_cut_back = 256;
+// More control characters than this (of 256 bytes) has no text; random bytes have 27.
+constexpr size_t k_control_share = 10;
 constexpr uint16_t k_places_per_word =
     8;  // in the middle: what comes a ninth time is the log's own vocabulary
 constexpr int k_lines_before = 6, k_lines_after = 12;  // a traceback above, a table below
@@ -69,9 +72,13 @@ void Intake::break_long_lines(size_t from) {
     const size_t stop = end ? static_cast<size_t>(end - block_.data()) : block_.size();
     while (line_bytes_ + (stop - at) > k_longest_line) {
       const size_t fits = k_longest_line - std::min(k_longest_line, line_bytes_);
-      broken.append(block_, done, at + fits - done);
+      // At a blank where one is near, so that no word of a message is cut in two.
+      size_t cut = at + fits;
+      while (cut > at && at + fits - cut < k_cut_back && block_[cut - 1] != ' ') --cut;
+      if (cut == at || block_[cut - 1] != ' ') cut = at + fits;
+      broken.append(block_, done, cut - done);
       broken += '\v';
-      at = done = at + fits;
+      at = done = cut;
       line_bytes_ = 0;
     }
     line_bytes_ = end ? 0 : line_bytes_ + (stop - at);
@@ -91,25 +98,23 @@ uint64_t Intake::begin_text() {
 }
 
 // Lines [begin, end) of the block into kept_, pieces of overlong lines included.
-void Intake::keep(std::string_view block, uint64_t first_number, size_t begin, size_t end) {
+void Intake::keep(std::string_view block, uint64_t first_number, uint64_t offset, size_t begin,
+                  size_t end) {
   uint64_t number = first_number + count_lines(block.substr(0, begin));
-  uint32_t piece = 0;
-  // Pieces of one line count from the line's beginning, also when only its rest is kept.
-  for (size_t at = begin; at > 0 && block[at - 1] == '\v'; at = line_begin(block, at - 1)) ++piece;
   while (begin < end) {
     size_t stop = begin;
     while (stop < end && !ends_line(block[stop])) ++stop;
     for (size_t from = begin; from == begin || from < stop; from += k_longest_line) {
       std::string_view text = block.substr(from, std::min(k_longest_line, stop - from));
       if (text.empty() && from != begin) break;
-      auto [place, is_new] = kept_.try_emplace({number, piece++});
+      auto [place, is_new] = kept_.try_emplace({number, offset + from});
       if (is_new) {
         const std::optional<std::string> chinese = formats::utf8_of_gbk(text);
         place->second = formats::printable(chinese ? *chinese : text, k_longest_line);
         kept_bytes_ += place->second.size() + 64;
       }
     }
-    if (stop < end && block[stop] == '\n') ++number, piece = 0;
+    if (stop < end && block[stop] == '\n') ++number;
     begin = stop + 1;
   }
 }
@@ -127,9 +132,24 @@ void Intake::search(std::string_view block, uint64_t first_number) {
     if (begin < counted) counted = 0, number = first_number;
     number += count_lines(block.substr(counted, begin - counted));
     counted = begin;
-    keep(block.substr(begin, end - begin), number, 0, end - begin);
+    keep(block.substr(begin, end - begin), number, block_offset_ + begin, 0, end - begin);
     return next;  // one hit is enough to keep a line
   });
+}
+
+// What is mostly not printable has words by accident only. Asked of a block's beginning and end.
+bool Intake::is_text(std::string_view block) {
+  const auto controls = [](std::string_view part) {
+    return static_cast<size_t>(std::count_if(part.begin(), part.end(), [](char c) {
+      const auto byte = static_cast<unsigned char>(c);
+      return byte < 0x20 && byte != '\n' && byte != '\r' && byte != '\t' && byte != '\b' &&
+             byte != '\v' && byte != '\f' && byte != 0x1B;
+    }));
+  };
+  const std::string_view head = block.substr(0, k_sample_bytes);
+  const std::string_view tail = block.substr(block.size() - head.size());
+  return controls(head) * 256 <= head.size() * k_control_share ||
+         controls(tail) * 256 <= tail.size() * k_control_share;
 }
 
 void Intake::take_block(bool last) {
@@ -140,11 +160,14 @@ void Intake::take_block(bool last) {
     if (cut == carried_) cut = block_.size();
   }
   const std::string_view block(block_.data(), cut);
-  if (taken_bytes_ == 0 && last) {
-    keep(block, block_number_, 0, block.size());
+  if (!is_text(block)) {
+    thinned_ = thinned_ || !last || taken_bytes_ != 0;
+  } else if (taken_bytes_ == 0 && last) {
+    keep(block, block_number_, block_offset_, 0, block.size());
   } else {
     if (taken_bytes_ == 0)
-      keep(block, block_number_, 0, line_end(block, std::min(k_head_bytes, block.size())));
+      keep(block, block_number_, block_offset_, 0,
+           line_end(block, std::min(k_head_bytes, block.size())));
     kept_bytes_ = taken_bytes_ == 0 ? 0 : kept_bytes_;
     thinned_ = true;
     if (kept_bytes_ < k_kept_bytes) search(block, block_number_);
@@ -166,6 +189,8 @@ void Intake::take_block(bool last) {
   previous_ = std::move(block_);
   previous_.resize(cut);
   previous_number_ = block_number_;
+  previous_offset_ = block_offset_;
+  block_offset_ += carry;
   block_ = std::move(next);
   block_number_ = carry_number;
   carried_ = cut - carry;
@@ -174,16 +199,18 @@ void Intake::take_block(bool last) {
 std::vector<formats::TextLine> Intake::finish() {
   decoder_.finish(block_);
   std::string before_last = std::move(previous_);
-  const uint64_t before_number = previous_number_;
+  const uint64_t before_number = previous_number_, before_offset = previous_offset_;
   const size_t last_bytes = block_.size();
   take_block(true);
   if (thinned_) {
-    auto keep_end = [&](const std::string& block, uint64_t number, size_t bytes) {
+    auto keep_end = [&](const std::string& block, uint64_t number, uint64_t offset, size_t bytes) {
+      if (!is_text(block)) return;
       const size_t begin = block.size() > bytes ? line_begin(block, block.size() - bytes) : 0;
-      keep(block, number, begin, block.size());
+      keep(block, number, offset, begin, block.size());
     };
-    keep_end(previous_, previous_number_, k_tail_bytes);
-    if (last_bytes < k_tail_bytes) keep_end(before_last, before_number, k_tail_bytes - last_bytes);
+    keep_end(previous_, previous_number_, previous_offset_, k_tail_bytes);
+    if (last_bytes < k_tail_bytes)
+      keep_end(before_last, before_number, before_offset, k_tail_bytes - last_bytes);
   }
   std::vector<formats::TextLine> out;
   out.reserve(kept_.size());

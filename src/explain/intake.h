@@ -32,8 +32,11 @@ class Intake {
  private:
   void take_block(bool last);
   void break_long_lines(size_t from);
-  void keep(std::string_view block, uint64_t first_number, size_t begin, size_t end);
+  // `offset`: of the block in the whole decoded input.
+  void keep(std::string_view block, uint64_t first_number, uint64_t offset, size_t begin,
+            size_t end);
   void search(std::string_view block, uint64_t first_number);
+  bool is_text(std::string_view block);
 
   LiteralSearch words_;  // those that may still be looked for
   formats::TextDecoder decoder_;
@@ -41,14 +44,16 @@ class Intake {
   uint64_t block_number_ = 1;  // of its first line
   std::string previous_;       // the block before, for the end of the text
   uint64_t previous_number_ = 1;
-  size_t line_bytes_ = 0;  // of the last line of block_
-  size_t carried_ = 0;     // bytes at the beginning of block_ that were taken before
+  uint64_t block_offset_ = 0, previous_offset_ = 0;  // in the decoded input
+  size_t line_bytes_ = 0;                            // of the last line of block_
+  size_t carried_ = 0;  // bytes at the beginning of block_ that were taken before
   uint64_t taken_bytes_ = 0, kept_bytes_ = 0, lines_ = 0;
   bool thinned_ = false;
   std::vector<uint16_t> seen_;  // places per word
   std::vector<bool> enough_;    // words that were seen often enough
   bool words_changed_ = false;
-  std::map<std::pair<uint64_t, uint32_t>, std::string> kept_;  // by line number and piece
+  // By line number and place in the input: a long line comes in pieces, over several blocks.
+  std::map<std::pair<uint64_t, uint64_t>, std::string> kept_;
 };
 
 }  // namespace cufit::explain

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/format.h"
 #include "host/facts_fields.h"
 
 namespace cufit::explain {
@@ -44,7 +45,66 @@ void fill_gaps(T& claimed, const T& machine) {
   host::visit_fields(fill, claimed);
 }
 
+// "NVIDIA GeForce RTX 3090" -> "rtx3090"
+std::string plain_gpu(const std::string& name) {
+  const std::string small = lower(name);
+  std::string out;
+  for (std::string_view word : split(small, ' ')) {
+    if (word != "nvidia" && word != "geforce") out += word;
+  }
+  return out;
+}
+// "2.3.1+cu121" -> "2.3.1"
+std::string release(const std::string& version) { return version.substr(0, version.find('+')); }
+std::string as_it_is(const std::string& value) { return value; }
+
+using Names = std::vector<std::string>;
+
+Names gpus_of(const host::Facts& facts) {
+  Names out;
+  for (const host::NvmlGpu& gpu : facts.nvml.gpus) {
+    if (gpu.name) out.push_back(*gpu.name);
+  }
+  for (const host::CudaDevice& device : facts.cuda.devices) {
+    if (device.name) out.push_back(*device.name);
+  }
+  return out;
+}
+Names drivers_of(const host::Facts& facts) {
+  if (facts.kernel.version) return {*facts.kernel.version};
+  if (facts.nvml.driver_version) return {*facts.nvml.driver_version};
+  return {};
+}
+Names torches_of(const host::Facts& facts) {
+  Names out;
+  for (const host::PythonEnv& env : facts.envs) {
+    if (env.torch.version) out.push_back(*env.torch.version);
+  }
+  return out;
+}
+
+// Both name some, and none of the one is among the other. A text may shorten a name.
+void compare(const char* what, const Names& text, const Names& machine,
+             std::string (*plain)(const std::string&), std::vector<Conflict>& out) {
+  if (text.empty() || machine.empty()) return;
+  for (const std::string& one : text) {
+    for (const std::string& other : machine) {
+      const std::string a = plain(one), b = plain(other);
+      if (starts_with(a, b) || starts_with(b, a)) return;
+    }
+  }
+  out.push_back({what, text[0], machine[0]});
+}
+
 }  // namespace
+
+std::vector<Conflict> conflicts(const host::Facts& claimed, const host::Facts& machine) {
+  std::vector<Conflict> out;
+  compare("gpu", gpus_of(claimed), gpus_of(machine), plain_gpu, out);
+  compare("driver", drivers_of(claimed), drivers_of(machine), as_it_is, out);
+  compare("torch", torches_of(claimed), torches_of(machine), release, out);
+  return out;
+}
 
 host::Facts join(host::Facts claimed, const host::Facts& machine) {
   // "Linux" is what paths imply; a machine says more.

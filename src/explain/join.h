@@ -3,9 +3,20 @@
 // run that failed, so its word goes first, and the machine fills what it leaves out.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "host/facts.h"
 
 namespace cufit::explain {
+
+// What the text says of the run that failed, where the machine beside it is another one.
+struct Conflict {
+  std::string what;  // "gpu", "driver", "torch"
+  std::string text, beside;
+};
+// Of two machines nothing can be joined: each fact would be true and their sum of neither.
+std::vector<Conflict> conflicts(const host::Facts& claimed, const host::Facts& machine);
 
 host::Facts join(host::Facts claimed, const host::Facts& machine);
 

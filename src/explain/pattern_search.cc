@@ -13,6 +13,7 @@
 
 #include "base/format.h"
 #include "base/parallel.h"
+#include "explain/provenance.h"
 #include "explain/window.h"
 
 namespace cufit::explain {
@@ -297,12 +298,13 @@ class TextSearch::Pass {
     last_line_[number] = static_cast<uint32_t>(index);
     const formats::TextLine& line = search_.lines_[index];
     const size_t place = index == line_ ? column : *found - begin;
+    const bool printed = is_program_output(line.text, place);
     for (uint32_t group : groups_of(number)) {
       std::vector<Match>& matches = found_[group];
       const bool known = std::any_of(matches.begin(), matches.end(),
                                      [&](const Match& one) { return one.line == line.number; });
       if (known || matches.size() >= k_matches_per_group) continue;
-      matches.push_back({line.number, shortened(line.text, place)});
+      matches.push_back({line.number, shortened(line.text, place), printed});
     }
   }
 

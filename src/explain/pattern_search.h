@@ -21,7 +21,8 @@ namespace cufit::explain {
 
 struct Match {
   uint64_t line = 0;
-  std::string text;  // the line in which the match begins, shortened around it
+  std::string text;     // the line in which the match begins, shortened around it
+  bool printed = true;  // by a program, not told by somebody (provenance.h)
 };
 
 // A line as evidence shows it: at most 240 bytes around `at`, whole characters, "..." where cut.

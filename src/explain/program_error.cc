@@ -58,10 +58,6 @@ std::string_view exception_name(std::string_view line) {
   return line.substr(0, end);
 }
 
-bool is_ordinary(std::string_view name) {
-  return std::find(std::begin(k_ordinary), std::end(k_ordinary), name) != std::end(k_ordinary);
-}
-
 // "No module named 'torch.nn'" -> "torch"
 std::string missing_module(std::string_view line) {
   constexpr std::string_view k_words = "No module named '";
@@ -74,8 +70,8 @@ std::string missing_module(std::string_view line) {
 ProgramError of_exception(std::string_view line, std::string_view name) {
   ProgramError out;
   out.line = shortened(line, 0);
-  out.kind =
-      is_ordinary(name) ? ProgramError::Kind::exception : ProgramError::Kind::other_exception;
+  out.kind = is_ordinary_exception(name) ? ProgramError::Kind::exception
+                                         : ProgramError::Kind::other_exception;
   if (name == "ModuleNotFoundError") {
     out.module = missing_module(line);
     if (!out.module.empty()) out.kind = ProgramError::Kind::module;
@@ -84,6 +80,10 @@ ProgramError of_exception(std::string_view line, std::string_view name) {
 }
 
 }  // namespace
+
+bool is_ordinary_exception(std::string_view name) {
+  return std::find(std::begin(k_ordinary), std::end(k_ordinary), name) != std::end(k_ordinary);
+}
 
 std::optional<ProgramError> read_program_error(std::span<const formats::TextLine> lines) {
   size_t begin = lines.size();
@@ -103,7 +103,7 @@ std::optional<ProgramError> read_program_error(std::span<const formats::TextLine
   const std::string_view last = lines[end - 1].text;
   // A file that Python cannot parse has no traceback; `python -m` names a missing module bare.
   const std::string_view name = exception_name(last);
-  if (is_ordinary(name) && name.size() < last.size()) return of_exception(last, name);
+  if (is_ordinary_exception(name) && name.size() < last.size()) return of_exception(last, name);
   for (size_t i = end > k_end_lines ? end - k_end_lines : 0; i < end; ++i) {
     if (starts_with(lower(lines[i].text), "usage: "))
       return ProgramError{ProgramError::Kind::usage, shortened(last, 0), {}};

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "formats/text_lines.h"
 
@@ -20,6 +21,9 @@ struct ProgramError {
   std::string line;    // as it stands, shortened
   std::string module;  // of Kind::module, its first part: "torch"
 };
+
+// One that a program's own logic raises: ValueError, KeyError, ...
+bool is_ordinary_exception(std::string_view name);
 
 // Of the last traceback or the last lines; nullopt = nothing of that kind.
 std::optional<ProgramError> read_program_error(std::span<const formats::TextLine> lines);

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/format.h"
+#include "explain/standing.h"
 
 namespace cufit::explain {
 namespace {
@@ -47,7 +48,11 @@ constexpr size_t k_causes = 8, k_evidence_lines = 6;
 struct Candidate {
   double doubt = 1.0;  // product of (1 - weight)
   bool certain = false, named_by_text = false;
-  int strongest = 0;
+  bool told = false;                      // what would prove it is told by somebody, not printed
+  Confidence most = Confidence::certain;  // how sure it can be, by what follows in the text
+  uint64_t other_failure = 0;             // the line of a later one that is not its own
+  bool memory = false;
+  int strongest = 0, strongest_printed = 0;
   std::string_view variant;  // of the strongest sign
   std::vector<std::pair<int, EvidenceLine>> lines;
   const checks::Finding* finding = nullptr;
@@ -112,10 +117,13 @@ class Ranker {
       Candidate& candidate = candidates_[i];
       for (const SignHit& hit : evidence_.signs[i]) {
         candidate.doubt *= 1.0 - hit.sign->weight / 100.0;
-        candidate.certain = candidate.certain || hit.sign->certain;
+        candidate.certain = candidate.certain || (hit.sign->certain && hit.printed);
+        candidate.told = candidate.told || hit.sign->certain;
         candidate.named_by_text = true;
         if (hit.sign->weight > candidate.strongest) candidate.variant = hit.sign->variant;
         candidate.strongest = std::max(candidate.strongest, hit.sign->weight);
+        if (hit.printed)
+          candidate.strongest_printed = std::max(candidate.strongest_printed, hit.sign->weight);
         for (const EvidenceLine& line : hit.lines)
           candidate.lines.emplace_back(hit.sign->weight, line);
       }
@@ -145,7 +153,8 @@ class Ranker {
         // The facts may be true and the failure still another one, which its own message names.
         const bool fits_best = candidate.score() >= best_by_signs - k_close;
         candidate.doubt *= 1.0 - (shows ? k_check_shown : error ? k_check_error : k_check_warning);
-        if (shows && fits_best && is_claimed(finding)) candidate.certain = true;
+        if (shows && candidate.strongest_printed >= 40 && fits_best && is_claimed(finding))
+          candidate.certain = true;
         for (const checks::Evidence& item : finding.evidence) {
           // A check that quotes the text's own line says nothing more than the sign did.
           const bool quoted =
@@ -195,6 +204,7 @@ class Ranker {
         if (knowledge_.findings[i].id != vote.cause || !is_cause(knowledge_.findings[i])) continue;
         if (!is_spoken_of(i)) continue;
         candidates_[i].vote = vote.probability;
+        candidates_[i].memory = vote.memory;
         candidates_[i].vote_order = (vote.memory ? k_vote_weight_memory : k_vote_weight) *
                                     vote.kind * std::sqrt(vote.of_kind);
         const knowledge::FindingTexts& texts = knowledge_.findings[i];
@@ -207,7 +217,10 @@ class Ranker {
   Ranking result() {
     Ranking out;
     drop_contradicted(out.ignored);
-    push_down_echoes();
+    weigh_outcome(out.ignored);
+    drop_without_trouble();
+    const std::vector<size_t> owners = owners_of_failures();
+    push_down_echoes(owners);
     std::vector<size_t> order;
     for (size_t i = 0; i < candidates_.size(); ++i) {
       if (candidates_[i].is_named() || candidates_[i].vote >= k_vote_few) order.push_back(i);
@@ -215,6 +228,7 @@ class Ranker {
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
       const Candidate &x = candidates_[a], &y = candidates_[b];
       if (x.certain != y.certain) return x.certain;
+      if ((a == last_owner_) != (b == last_owner_)) return a == last_owner_;
       return x.order() > y.order();
     });
     for (size_t k = order.size(); k > k_few; --k) {
@@ -222,8 +236,10 @@ class Ranker {
     }
     // Beside what the text proves, only what it points to is worth a look.
     if (!order.empty() && candidates_[order[0]].certain) {
-      std::erase_if(
-          order, [&](size_t i) { return !candidates_[i].certain && !is_likely(candidates_[i]); });
+      std::erase_if(order, [&](size_t i) {
+        const bool owns = std::find(owners.begin(), owners.end(), i) != owners.end();
+        return !candidates_[i].certain && !is_likely(candidates_[i]) && !owns;
+      });
     }
     if (order.size() > k_causes) order.resize(k_causes);
     for (size_t i : order) {
@@ -276,17 +292,82 @@ class Ranker {
     }
   }
 
-  void push_down(std::string_view effect, bool by_certain) {
+  // What follows in the text: another failure, or success.
+  void weigh_outcome(std::vector<Ignored>& ignored) {
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      Candidate& candidate = candidates_[i];
+      const bool by_facts =
+          candidate.finding && candidate.finding->severity == checks::Severity::error;
+      const bool sure = candidate.certain || candidate.told;
+      const Standing standing = standing_of(knowledge_, evidence_, i, sure);
+      if (standing.refuted_by && !by_facts) {
+        if (candidate.is_named() && candidate.named_by_text) {
+          const Success& success = *standing.refuted_by;
+          ignored.push_back({std::string(knowledge_.findings[i].id), "came_through",
+                             EvidenceLine{success.line, success.text, {}}});
+        }
+        candidate = Candidate();
+        came_through_ = came_through_ || sure;
+        continue;
+      }
+      candidate.most = standing.most;
+      if (sure) candidate.other_failure = standing.other_failure;
+      if (sure && standing.most != Confidence::certain) {
+        candidate.certain = false;
+        last_failure_ = std::max(last_failure_, standing.other_failure);
+      }
+    }
+  }
+
+  // The words of a text whose run succeeded, or that speaks of no trouble, name nothing.
+  void drop_without_trouble() {
+    const Outcome& outcome = evidence_.outcome;
+    const bool well = outcome.failures.empty() && came_through_ && !outcome.reports_error;
+    const bool nothing = outcome.last_trouble == 0 && !outcome.told;
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      Candidate& candidate = candidates_[i];
+      const bool by_facts =
+          candidate.finding && candidate.finding->severity == checks::Severity::error;
+      if (candidate.certain || by_facts) continue;
+      const bool weak = candidate.score() < k_likely;
+      if (weak && (well || nothing || outcome.interrupted)) candidate = Candidate();
+    }
+  }
+
+  // The best cause of each failure's own message.
+  std::vector<size_t> owners_of_failures() {
+    std::vector<size_t> out;
+    for (const Failure& failure : evidence_.outcome.failures) {
+      size_t best = SIZE_MAX;
+      for (size_t i = 0; i < candidates_.size(); ++i) {
+        const Candidate& candidate = candidates_[i];
+        if (!candidate.is_named() || candidate.other_failure == failure.line) continue;
+        if (!speaks_of(evidence_, i, failure.line) && !(failure.memory && candidate.memory))
+          continue;
+        if (best == SIZE_MAX || candidate.order() > candidates_[best].order()) best = i;
+      }
+      if (best == SIZE_MAX) continue;
+      out.push_back(best);
+      if (failure.line == last_failure_ && is_likely(candidates_[best])) last_owner_ = best;
+    }
+    return out;
+  }
+
+  void push_down(std::string_view effect, bool by_certain, const std::vector<size_t>& owners) {
     for (size_t i = 0; i < candidates_.size(); ++i) {
       Candidate& candidate = candidates_[i];
       if (knowledge_.findings[i].id != effect || candidate.score() == 0) continue;
       if (candidate.certain && !by_certain) continue;
+      // What one GPU's failure explains is not another GPU's.
+      if (evidence_.outcome.several_gpus &&
+          std::find(owners.begin(), owners.end(), i) != owners.end())
+        continue;
       candidate.doubt = 1.0 - candidate.score() * k_echo;
       candidate.certain = false;
     }
   }
 
-  void push_down_echoes() {
+  void push_down_echoes(const std::vector<size_t>& owners) {
     // Judged before any is pushed down, so that the order of the files does not matter.
     std::vector<std::pair<std::string_view, bool>> effects;
     for (size_t i = 0; i < candidates_.size(); ++i) {
@@ -300,13 +381,14 @@ class Ranker {
     for (auto it = effects.rbegin(); it != effects.rend(); ++it) {  // certain ones first
       if (it->first == last) continue;
       last = it->first;
-      push_down(it->first, it->second);
+      push_down(it->first, it->second, owners);
     }
   }
 
   // Signs that the words of the text do not bear out need to be many: of causes with such signs
   // from k_likely on 66 % were right, of all others 95 %, from k_surely on 84 %.
   bool is_likely(const Candidate& candidate) const {
+    if (candidate.most == Confidence::possible) return false;
     if (dead_ && is_kill(candidate) && candidate.strongest < k_names_killer) return false;
     return candidate.score() >=
            (words_count_ && candidate.vote < k_vote_bears ? k_surely : k_likely);
@@ -365,6 +447,9 @@ class Ranker {
   const bool ordinary_error_;
   std::vector<std::string> echoes_;
   bool words_count_ = false;
+  bool came_through_ = false;     // success rules out a cause
+  uint64_t last_failure_ = 0;     // which keeps a cause from being certain
+  size_t last_owner_ = SIZE_MAX;  // the cause of that failure
 };
 
 }  // namespace

@@ -141,7 +141,7 @@ class TorchStep {
       const std::string name = gpu.cc ? format("{} ({})", gpu.name, gpu.cc->text()) : gpu.name;
       if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
     }
-    return join(out, ", ");
+    return cufit::join(out, ", ");
   }
 
   // A driver that is too old for torch is of an older CUDA major than torch's; one of which nothing

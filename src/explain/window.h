@@ -41,7 +41,7 @@ class Window {
   };
   Place find(std::string_view text, size_t from) const;
   size_t match_at(size_t at, std::string_view text) const;  // its end; npos = it does not
-  bool has_run(const char* bytes) const;  // three bytes
+  bool has_run(const char* bytes) const;                    // three bytes
   // Whether each part of a shape may be here, wherever.
   bool may_fit(std::string_view shape) const;
 

@@ -105,6 +105,11 @@ std::string explain_json(const ExplainView& view) {
     out["ignored"].push_back(
         {{"id", ignored.id}, {"contradicted_by", contradiction(ignored, view.knowledge)}});
   }
+  if (!explanation.conflicts.empty()) {
+    out["conflicts"] = Json::array();
+    for (const explain::Conflict& one : explanation.conflicts)
+      out["conflicts"].push_back({{"what", one.what}, {"text", one.text}, {"beside", one.beside}});
+  }
   out["oom"] = explanation.oom ? oom_json(*explanation.oom) : Json(nullptr);
   out["lines"] = explanation.lines;
   out["thinned"] = explanation.thinned;

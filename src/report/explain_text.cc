@@ -69,6 +69,7 @@ class ExplainPainter : private Screen {
       others();
     }
     ignored();
+    conflicts();
     if (style_.verbose) {
       oom();
       all_facts();
@@ -189,6 +190,16 @@ class ExplainPainter : private Screen {
         out_ += blanks(beside ? left_columns : indent) + lines[i] + "\n";
       }
     }
+  }
+
+  void conflicts() {
+    if (!explanation_.conflicts.empty()) out_ += '\n';
+    for (const explain::Conflict& one : explanation_.conflicts) {
+      flow(words("conflict." + one.what,
+                 {{"text", printable(one.text)}, {"beside", printable(one.beside)}}),
+           "  - ", "    ");
+    }
+    if (!explanation_.conflicts.empty()) flow(words("conflict.apart"), "  ", "  ", "2");
   }
 
   void others() {

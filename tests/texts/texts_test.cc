@@ -110,6 +110,42 @@ TEST(TextSet, CoversEveryCauseOfTheTaxonomies) {
   }
 }
 
+// Quoted, commented, of another day, followed by a failure of another kind or by success.
+TEST(TextSet, TakesNothingToldForProof) {
+  const std::string xid = "NVRM: Xid (PCI:0000:65:00): 79, pid=7, GPU has fallen off the bus.\n";
+  const std::string nvcc = "nvcc fatal   : Unsupported gpu architecture 'compute_90'";
+  const std::string texts[] = {
+      "In May the log had \"" + xid.substr(0, xid.size() - 1) + "\"\nKeyError: 'labels'\n",
+      xid + "my job on another node:\nValueError: could not convert string to float\n",
+      "> " + nvcc + "\nthat is your problem, not mine\n",
+      "# " + nvcc + "\nFROM ubuntu:22.04\n",
+      "**Q: I get `" + nvcc + "`.** Update CUDA.\n",
+      "my build says: " + nvcc + "\n",
+      nvcc + "\nCMake Warning: skipping optional target foo\n",
+  };
+  for (const std::string& text : texts) {
+    for (const Cause& cause : explain(text).causes)
+      EXPECT_NE(cause.confidence, Confidence::certain) << text << cause.id;
+  }
+  for (const std::string& text : {xid, nvcc, "#15 3.1 " + nvcc, "[rank1]: " + nvcc,
+                                  nvcc + "\nRuntimeError: Error compiling objects\n"})
+    EXPECT_EQ(explain(text).causes.at(0).confidence, Confidence::certain) << text;
+}
+
+// A failure beside what is proved has an answer of its own.
+TEST(TextSet, AnswersASecondFailure) {
+  const Explanation answer = explain(
+      "NVRM: Xid (PCI:0000:65:00): 63, pid=7, Row Remapper: New row marked for remapping\n"
+      "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total "
+      "capacity of 79.15 GiB of which 1.00 GiB is free. Including non-PyTorch memory, this process "
+      "has 78.00 GiB memory in use. Of the allocated memory 77.00 GiB is allocated by PyTorch, and "
+      "300.00 MiB is reserved by PyTorch but unallocated.\n");
+  std::set<std::string> ids;
+  for (const Cause& cause : answer.causes) ids.insert(cause.id);
+  EXPECT_TRUE(ids.count("gpu_memory_ecc")) << shown(answer);
+  EXPECT_TRUE(ids.count("weights_exceed_capacity")) << shown(answer);
+}
+
 // What explains a text must not depend on where its pieces were cut.
 TEST(TextSet, SaysTheSameOfPiecesOfAnySize) {
   size_t number = 0;

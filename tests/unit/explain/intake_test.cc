@@ -115,5 +115,28 @@ TEST(Intake, CutsALineWithoutEnd) {
   for (const formats::TextLine& line : kept) EXPECT_LE(line.text.size(), 16384u);
 }
 
+TEST(Intake, FindsAPlaceAnywhereInALineWithoutEnd) {
+  for (size_t at : {1500u << 10, 2500u << 10, 4000u << 10}) {
+    std::string text(5u << 20, 'x');
+    for (size_t i = 0; i < text.size(); i += 50) text[i] = ' ';
+    text.replace(at, 8, " needle ");
+    size_t found = 0;
+    for (const formats::TextLine& line : read(text, 1 << 16))
+      found += line.text.find("needle") != std::string::npos;
+    EXPECT_EQ(found, 1u) << at;
+  }
+}
+
+TEST(Intake, ReadsNothingFromWhatIsNoText) {
+  for (size_t size : {10u << 10, 3u << 20}) {
+    std::string bytes;
+    for (uint32_t state = 1; bytes.size() < size;) {
+      state = state * 1664525 + 1013904223;
+      bytes += static_cast<char>(state >> 24);
+    }
+    EXPECT_TRUE(read(bytes + " needle ").empty()) << size;
+  }
+}
+
 }  // namespace
 }  // namespace cufit::explain

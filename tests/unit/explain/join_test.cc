@@ -37,6 +37,23 @@ TEST(Join, KeepsTheTextsDriver) {
   EXPECT_EQ(*both.nvml.gpus.at(0).name, "NVIDIA RTX A6000");
 }
 
+TEST(Conflicts, AreWhatNoMachineHasTogether) {
+  host::Facts text;
+  host::NvmlGpu claimed;
+  claimed.name = known<std::string>("RTX A6000", SourceKind::claimed, "stdin:3");
+  text.nvml.gpus.push_back(claimed);
+  EXPECT_TRUE(conflicts(text, machine()).empty());
+  EXPECT_TRUE(conflicts({}, machine()).empty());
+  text.nvml.gpus[0].name =
+      known<std::string>("NVIDIA GeForce RTX 5090", SourceKind::claimed, "x:1");
+  text.kernel.version = known<std::string>("580.65.06", SourceKind::claimed, "stdin:1");
+  const std::vector<Conflict> found = conflicts(text, machine());
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].what, "gpu");
+  EXPECT_EQ(found[1].text, "580.65.06");
+  EXPECT_EQ(found[1].beside, "535.183.01");
+}
+
 host::Facts with_torch(const std::string& version) {
   host::Facts out;
   host::PythonEnv env;
