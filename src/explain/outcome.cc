@@ -127,6 +127,14 @@ bool is_trouble(std::string_view text) {
   return is_chinese(text);
 }
 
+// What programs print while all is well, in words that elsewhere speak of trouble ("This may lead
+// to unexpected consequences ...", "If you are running out of memory, consider ..."). In lower
+// case.
+bool is_routine(std::string_view text) {
+  return starts_with(text, "info") || contains(text, " info ") || contains(text, "[info]") ||
+         contains(text, "running pip as the 'root' user");
+}
+
 // Four plain words in a row, or Chinese. Comments of scripts are not asked.
 bool is_prose(std::string_view text) {
   if (starts_with(trim(text), "#")) return false;
@@ -161,11 +169,11 @@ class Reader {
     if (holds_one(small, k_coped)) {
       out_.coped.push_back(line.number);
     } else if (holds_one(small, k_error) && !starts_with(trim(small), "#") &&
-               !contains(small, "一切正常")) {
+               !contains(small, "一切正常") && !is_routine(small)) {
       out_.reports_error = true;
     }
-    out_.told = out_.told || is_prose(text);
-    if (formats::has_word(small, "cpu")) out_.on_cpu = true;
+    out_.told = out_.told || (!is_routine(small) && is_prose(text));
+    if (formats::has_word(small, "cpu") && !contains(small, "cpu blocks")) out_.on_cpu = true;
     if (is_listed_gpu(small)) succeed(line, Success::Kind::listed);
     if ((contains(small, "is_available") && formats::has_word(small, "true")) ||
         (contains(before_, "is_available") && trim(text) == "True"))
@@ -212,7 +220,8 @@ Outcome read_outcome(std::span<const formats::TextLine> lines) {
   for (const formats::TextLine& line : lines) reader.read(line);
   Outcome out = reader.take();
   for (size_t i = lines.size(); i-- > 0 && out.last_trouble == 0;) {
-    if (is_trouble(lower(lines[i].text))) out.last_trouble = lines[i].number;
+    const std::string small = lower(lines[i].text);
+    if (!is_routine(small) && is_trouble(small)) out.last_trouble = lines[i].number;
   }
   return out;
 }

@@ -109,7 +109,9 @@ class Judge {
     // What only points to a cause may show in words of its own kind: such a text must be all well.
     if (!certain_ && outcome.reports_error) return nullptr;
     for (const Success& success : outcome.successes) {
-      if (success.line <= last_ || success.line < outcome.last_trouble) continue;
+      // (One line may say both: "Uvicorn running on ... (Press CTRL+C to quit)".)
+      if (success.line < last_ || success.line < outcome.last_trouble) continue;
+      if (success.line == last_ && certain_) continue;
       if (success.kind != Success::Kind::run &&
           knowledge_.findings[index_].category != "kernel-driver")
         continue;
