@@ -202,7 +202,7 @@ std::string captures_array(const toml::table& root, const std::string& id, const
     }
     const std::string pattern = (*capture)["pattern"].value_or(std::string());
     const std::vector<std::string> with = strings(*capture, "with", file);
-    std::string blanks = pattern;  // as explain/captures.cc reads them
+    std::string blanks = pattern;  // a blank stands for any white space, as in signs
     RE2::GlobalReplace(&blanks, " ", R"(\\s+)");
     const RE2 compiled(blanks, RE2::Quiet);
     if (!compiled.ok()) report(file, capture->source(), "`" + pattern + "`: " + compiled.error());
@@ -211,7 +211,7 @@ std::string captures_array(const toml::table& root, const std::string& id, const
     if (pattern.find("(?P<") == std::string::npos && !capture->contains("variant"))
       report(file, capture->source(), "a capture needs a named group or `variant`");
     use(out, file, *capture, with);
-    rows += "  {" + quote(pattern) + ", " +
+    rows += "  {" + quote(blanks) + ", " +
             names_array(with, "k_capture_with_" + id + "_" + std::to_string(i), out.arrays) + ", " +
             quote((*capture)["variant"].value_or(std::string())) + "},\n";
   }

@@ -16,9 +16,9 @@ namespace cufit::explain {
 //   gcc_below ("13")       gcc       "12"
 //   sm ("120", "12.0")     toolkit   "12.8": the first that makes code for it
 //                          last_toolkit "11.8": the last that did, where it was dropped
-//   wanted_torch           python    "3.11": one that the release has wheels for, and `pythons`:
-//   all
-//                                    of them; nothing where the text's Python is among them
+//   wanted_torch           python    "3.11": one that the release has wheels for; nothing
+//                                    where the text's Python is among them
+//                          pythons   all of them: "3.8, 3.9, 3.10, 3.11"
 //   xformers_torch         xformers  "0.0.23.post1", built against it
 //   cudnn_wanted ("8")     cudnn9_torch  the torch of the text, where its wheels bring cuDNN 9
 //   cpython ("310")        python    "3.10"

@@ -26,13 +26,6 @@ bool is_plain(std::string_view value) {
          value.find_first_not_of(safe) == value.npos;
 }
 
-// As in signs, a blank stands for any white space.
-std::string with_any_blank(std::string_view pattern) {
-  std::string out;
-  for (char c : pattern) out += c == ' ' ? std::string("\\s+") : std::string(1, c);
-  return out;
-}
-
 class Filler {
  public:
   Filler(std::span<const formats::TextLine> lines, std::span<const std::string_view> clues,
@@ -66,7 +59,7 @@ class Filler {
     RE2::Options options;
     options.set_case_sensitive(false);
     options.set_log_errors(false);
-    const RE2 pattern(with_any_blank(row.pattern), options);
+    const RE2 pattern(re2::StringPiece(row.pattern.data(), row.pattern.size()), options);
     if (!pattern.ok()) return false;
     std::set<uint64_t> shown;
     for (const EvidenceLine& line : cause.evidence) shown.insert(line.line);

@@ -54,8 +54,6 @@ std::string plain_gpu(const std::string& name) {
   }
   return out;
 }
-// "2.3.1+cu121" -> "2.3.1"
-std::string release(const std::string& version) { return version.substr(0, version.find('+')); }
 std::string as_it_is(const std::string& value) { return value; }
 
 using Names = std::vector<std::string>;
@@ -74,13 +72,6 @@ Names drivers_of(const host::Facts& facts) {
   if (facts.kernel.version) return {*facts.kernel.version};
   if (facts.nvml.driver_version) return {*facts.nvml.driver_version};
   return {};
-}
-Names torches_of(const host::Facts& facts) {
-  Names out;
-  for (const host::PythonEnv& env : facts.envs) {
-    if (env.torch.version) out.push_back(*env.torch.version);
-  }
-  return out;
 }
 
 // Both name some, and none of the one is among the other. A text may shorten a name.
@@ -102,7 +93,6 @@ std::vector<Conflict> conflicts(const host::Facts& claimed, const host::Facts& m
   std::vector<Conflict> out;
   compare("gpu", gpus_of(claimed), gpus_of(machine), plain_gpu, out);
   compare("driver", drivers_of(claimed), drivers_of(machine), as_it_is, out);
-  compare("torch", torches_of(claimed), torches_of(machine), release, out);
   return out;
 }
 

@@ -10,9 +10,10 @@
 
 namespace cufit::explain {
 
-// What the text says of the run that failed, where the machine beside it is another one.
+// What the text says of the run that failed, where the machine beside it is another one. (Another
+// torch is none: a machine has several, and join() keeps the text's.)
 struct Conflict {
-  std::string what;  // "gpu", "driver", "torch"
+  std::string what;  // "gpu", "driver"
   std::string text, beside;
 };
 // Of two machines nothing can be joined: each fact would be true and their sum of neither.

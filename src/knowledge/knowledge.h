@@ -241,7 +241,7 @@ struct SignRow {
 // What a text fills into a cause's texts (explain/captures.h): the named groups of the pattern
 // become arguments, and `variant` chooses the texts. No pattern: the clues decide alone.
 struct CaptureRow {
-  std::string_view pattern;
+  std::string_view pattern;                // RE2, ready to use: a blank of the file is white space
   std::span<const std::string_view> with;  // clues that must be there ("!x": must not)
   std::string_view variant = {};           // of the cause's texts: "gcc" for "next.text.gcc"
 };

@@ -17,8 +17,8 @@ constexpr knowledge::TextPair k_texts[] = {{"title", "t", "t"},
                                            {"next.text.clue", "clue", "clue"}};
 constexpr std::string_view k_clue[] = {"dnf"}, k_no_clue[] = {"!dnf", "apt"};
 constexpr knowledge::CaptureRow k_rows[] = {
-    {"later than (?P<gcc>\\S+) are", {}, "both"},  // asks for more than the text gives
-    {"later than (?P<gcc>\\S+) are", {}, "gcc"},
+    {"later\\s+than\\s+(?P<gcc>\\S+)\\s+are", {}, "both"},  // asks for more than the text gives
+    {"later\\s+than\\s+(?P<gcc>\\S+)\\s+are", {}, "gcc"},
     {"", k_clue, "clue"},
     {"", k_no_clue, "missing_text"}};
 

@@ -62,6 +62,16 @@ host::Facts with_torch(const std::string& version) {
   return out;
 }
 
+TEST(Conflicts, AnotherTorchIsNone) {
+  host::Facts there = machine();
+  there.envs = with_torch("2.3.1+cu121").envs;
+  EXPECT_TRUE(conflicts(with_torch("2.11.0+cu130"), there).empty());
+  const host::Facts both = join(with_torch("2.11.0+cu130"), there);
+  ASSERT_EQ(both.envs.size(), 1u);
+  EXPECT_EQ(*both.envs[0].torch.version, "2.11.0+cu130");
+  EXPECT_EQ(*both.kernel.version, "535.183.01");
+}
+
 std::string assumed_cuda(host::Facts facts) {
   assume_default_wheels(facts, knowledge::Knowledge::builtin());
   const Fact<std::string>& cuda = facts.envs.at(0).torch.cuda;
