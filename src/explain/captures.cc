@@ -10,6 +10,7 @@
 
 #include "base/format.h"
 #include "explain/captured_args.h"
+#include "knowledge/finding_text.h"
 
 namespace cufit::explain {
 namespace {
@@ -98,13 +99,6 @@ class Filler {
     return true;
   }
 
-  static const knowledge::TextPair* text_of(const knowledge::FindingTexts& texts,
-                                            const std::string& key) {
-    for (const knowledge::TextPair& pair : texts.texts)
-      if (pair.key == key) return &pair;
-    return nullptr;
-  }
-
   // {name} that no argument fills.
   static bool is_filled(std::string_view text, const std::map<std::string, std::string>& args) {
     static const RE2 placeholder(R"(\{([a-z0-9_]+)\})");
@@ -122,7 +116,7 @@ class Filler {
     const std::string wanted = finding.variant.empty()
                                    ? std::string(variant)
                                    : finding.variant + "." + std::string(variant);
-    const knowledge::TextPair* next = text_of(texts, "next." + wanted);
+    const knowledge::TextPair* next = knowledge::find_text(texts, "next." + wanted);
     if (!next || !is_filled(next->en, finding.args)) return false;
     finding.variant = wanted;
     return true;

@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "explain/standing.h"
+#include "knowledge/finding_text.h"
 
 namespace cufit::explain {
 namespace {
@@ -65,8 +66,7 @@ struct Candidate {
 };
 
 bool is_cause(const knowledge::FindingTexts& texts) {
-  return std::any_of(texts.texts.begin(), texts.texts.end(),
-                     [](const knowledge::TextPair& pair) { return pair.key == "decide"; });
+  return knowledge::find_text(texts, "decide") != nullptr;
 }
 
 // "train.log:12" -> 12; 0 where the source is no line of the text.

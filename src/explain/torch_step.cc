@@ -8,15 +8,10 @@
 #include "checks/check.h"
 #include "checks/torch_env.h"
 #include "checks/wheel_pick.h"
+#include "knowledge/finding_text.h"
 
 namespace cufit::explain {
 namespace {
-
-const knowledge::TextPair* text_of(const knowledge::FindingTexts& texts, const std::string& key) {
-  for (const knowledge::TextPair& pair : texts.texts)
-    if (pair.key == key) return &pair;
-  return nullptr;
-}
 
 // What a cause says of a GPU or driver that the text does not name: a wheel for all of these fits.
 std::vector<ComputeCapability> implied_gpus(std::string_view cause) {
@@ -74,7 +69,7 @@ class TorchStep {
                           : checks::replaces_conda_torch(env_) ? "conda"
                                                                : "";
     if (*blocked != 0 && cause.finding.variant == "text" &&
-        text_of(texts, "next.text." + std::string(blocked)))
+        knowledge::find_text(texts, "next.text." + std::string(blocked)))
       cause.finding.variant += "." + std::string(blocked);
   }
 

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Look-ups of user-visible texts; report/ fills their placeholders.
-#include "knowledge/knowledge.h"
+#include "knowledge/finding_text.h"
 
 namespace cufit::knowledge {
 
 const FindingTexts* Knowledge::find_texts(std::string_view id) const {
   for (const FindingTexts& row : findings) {
     if (row.id == id) return &row;
+  }
+  return nullptr;
+}
+
+const TextPair* find_text(const FindingTexts& texts, std::string_view key) {
+  for (const TextPair& pair : texts.texts) {
+    if (pair.key == key) return &pair;
   }
   return nullptr;
 }

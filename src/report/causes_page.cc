@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "knowledge/finding_text.h"
 #include "report/explain.h"
 #include "report/pattern_text.h"
 
@@ -28,8 +29,7 @@ constexpr std::string_view k_layers[] = {
 constexpr std::string_view k_languages[] = {"en", "zh"};
 
 bool has_text(const FindingTexts& finding, std::string_view key) {
-  return std::any_of(finding.texts.begin(), finding.texts.end(),
-                     [&](const knowledge::TextPair& pair) { return pair.key == key; });
+  return knowledge::find_text(finding, key) != nullptr;
 }
 
 // Outside of `code` the characters that Markdown would take for its own.

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "knowledge/finding_text.h"
 #include "report/report.h"
 #include "report/said.h"
 
@@ -9,13 +10,6 @@ namespace cufit::report {
 namespace {
 
 bool name_character(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
-
-// The text of a key in the language, in English where a translation is missing, or nothing.
-const knowledge::TextPair* find_text(const knowledge::FindingTexts& texts, std::string_view key) {
-  for (const knowledge::TextPair& pair : texts.texts)
-    if (pair.key == key) return &pair;
-  return nullptr;
-}
 
 }  // namespace
 
@@ -106,15 +100,15 @@ std::string finding_text(const checks::Finding& finding, std::string_view part,
   const knowledge::TextPair* pair = nullptr;
   if (texts) {
     if (!finding.variant.empty())
-      pair = find_text(*texts, std::string(part) + "." + finding.variant);
+      pair = knowledge::find_text(*texts, std::string(part) + "." + finding.variant);
     // "text.mkl": what else is known of a pasted text serves it too. "cpu.driver_too" is both: the
     // step of the second half goes with the reason of the first.
     const size_t dot = finding.variant.find('.');
     if (!pair && dot != std::string::npos && finding.variant.compare(0, dot, "text") != 0)
-      pair = find_text(*texts, std::string(part) + finding.variant.substr(dot));
+      pair = knowledge::find_text(*texts, std::string(part) + finding.variant.substr(dot));
     if (!pair && dot != std::string::npos)
-      pair = find_text(*texts, std::string(part) + "." + finding.variant.substr(0, dot));
-    if (!pair) pair = find_text(*texts, part);
+      pair = knowledge::find_text(*texts, std::string(part) + "." + finding.variant.substr(0, dot));
+    if (!pair) pair = knowledge::find_text(*texts, part);
   }
   if (!pair)
     return part == "title" ? finding.id : std::string();  // an id is better than an empty headline
