@@ -33,23 +33,31 @@ Question question_of(const std::string& settings) {
   return question;
 }
 
-Result<bool> survives_below(const Study& study, const std::string& settings, bool card_full,
-                            uint64_t bound) {
-  Question question = question_of(settings);
+// One settings string, as the user may set it, of the whole program or of what does not grow.
+struct Candidate {
+  const Study& study;
+  const Advice& advice;
+  const std::vector<bool>* left_out;
+};
+
+Result<bool> survives_below(const Candidate& candidate, bool card_full, uint64_t bound) {
+  Question question = question_of(candidate.advice.settings);
   (card_full ? question.capacity : question.allowed) = bound;
   question.with_reasons = false;
-  CUFIT_TRY(answers, memory::ask(study, std::span(&question, 1)));
+  question.left_out = candidate.left_out;
+  CUFIT_TRY(answers, memory::ask(candidate.study, std::span(&question, 1)));
   return answers[0].survives();
 }
 
 // Halves the range between what fails and what survives.
-Result<uint64_t> smallest_limit(const Study& study, const Advice& advice, const Limits& limits) {
+Result<uint64_t> smallest_limit(const Candidate& candidate, const Limits& limits) {
+  const Advice& advice = candidate.advice;
   uint64_t survives = advice.peak_reserved_bytes;
   uint64_t fails = std::min(advice.peak_allocated_bytes, survives);
-  if (study.program.ops.size() > k_search_ops) return survives;
+  if (candidate.study.program.ops.size() > k_search_ops) return survives;
   for (int round = 0; round < k_search_rounds && survives - fails > k_search_step; ++round) {
     const uint64_t middle = fails + (survives - fails) / 2;
-    CUFIT_TRY(alive, survives_below(study, advice.settings, limits.card_full, middle));
+    CUFIT_TRY(alive, survives_below(candidate, limits.card_full, middle));
     (alive ? survives : fails) = middle;
   }
   return survives;
@@ -63,25 +71,6 @@ std::vector<std::string> settings_to_try(const Study& study) {
   for (const std::string_view settings : k_settings) add(settings);
   add(k_defaults);
   return out;
-}
-
-// The recorded program less what grows.
-Study without_growth(const Study& study, const History& history) {
-  Study changed;
-  changed.device = study.device;
-  changed.recording.settings = study.recording.settings;
-  changed.recording.version = study.recording.version;
-  changed.settings = study.settings;
-  changed.program = study.program;
-  auto& ops = changed.program.ops;
-  ops.erase(std::remove_if(ops.begin(), ops.end(),
-                           [&](const memory::Op& op) {
-                             const bool has_block = op.kind != memory::OpKind::empty_cache &&
-                                                    op.kind != memory::OpKind::failed;
-                             return has_block && history.grows[op.block];
-                           }),
-            ops.end());
-  return changed;
 }
 
 Advice advice_of(Remedy remedy, const Answer& free, uint64_t recorded) {
@@ -99,23 +88,26 @@ Advice advice_of(Remedy remedy, const Answer& free, uint64_t recorded) {
 
 // Under the least and the most that the limit can have been. A limit that reserved bytes never
 // reach changes nothing, but for garbage collection, which looks at it.
-Result<std::optional<bool>> meets_limits(const Study& study, const Advice& advice,
-                                         const Limits& limits) {
+Result<std::optional<bool>> meets_limits(const Candidate& candidate, const Limits& limits) {
+  const Advice& advice = candidate.advice;
   const bool collects = advice.settings.find("garbage_collection") != std::string::npos;
   if (!collects && advice.peak_reserved_bytes <= limits.at_least) return std::optional<bool>(true);
-  CUFIT_TRY(least, survives_below(study, advice.settings, limits.card_full, limits.at_least));
+  CUFIT_TRY(least, survives_below(candidate, limits.card_full, limits.at_least));
   if (least) return std::optional<bool>(true);
   if (limits.at_most == limits.at_least) return std::optional<bool>(false);
-  CUFIT_TRY(most, survives_below(study, advice.settings, limits.card_full, limits.at_most));
+  CUFIT_TRY(most, survives_below(candidate, limits.card_full, limits.at_most));
   return most ? std::optional<bool>() : std::optional<bool>(false);
 }
 
-Result<Advice> limited(const Study& study, Advice advice, const Limits& limits) {
-  CUFIT_TRY(survives, meets_limits(study, advice, limits));
+Result<Advice> limited(const Study& study, Advice advice, const std::vector<bool>* left_out,
+                       const Limits& limits) {
+  const Candidate candidate{study, advice, left_out};
+  CUFIT_TRY(survives, meets_limits(candidate, limits));
+  if (advice.remedy == Remedy::settings) {
+    CUFIT_TRY(smallest, smallest_limit(candidate, limits));
+    advice.smallest_limit_bytes = smallest;
+  }
   advice.survives = survives;
-  if (advice.remedy == Remedy::without_growth) return advice;
-  CUFIT_TRY(smallest, smallest_limit(study, advice, limits));
-  advice.smallest_limit_bytes = smallest;
   return advice;
 }
 
@@ -124,7 +116,7 @@ Result<std::vector<Advice>> all_limited(const Study& study, const std::vector<Ad
                                         const Limits& limits) {
   std::vector<std::optional<Result<Advice>>> results(advice.size());
   in_parallel(advice.size(), study.program.ops.size() * advice.size() / k_ops_per_thread,
-              [&](size_t i) { results[i].emplace(limited(study, advice[i], limits)); });
+              [&](size_t i) { results[i].emplace(limited(study, advice[i], nullptr, limits)); });
   std::vector<Advice> out;
   for (std::optional<Result<Advice>>& result : results) {
     CUFIT_TRY(one, std::move(*result));
@@ -139,15 +131,27 @@ const char* to_string(Remedy remedy) {
   return remedy == Remedy::settings ? "settings" : "without_growth";
 }
 
-Result<std::vector<Advice>> advice_for(const Study& study, const History& history,
-                                       const std::optional<Limits>& limits) {
+Result<std::vector<Answer>> try_settings(const Study& study) {
   std::vector<Question> questions;
   for (const std::string& settings : settings_to_try(study))
     questions.push_back(question_of(settings));
-  CUFIT_TRY(answers, memory::ask(study, questions));
+  return memory::ask(study, questions);
+}
+
+Result<std::optional<Answer>> try_without_growth(const Study& study, const History& history) {
+  if (history.trend != Trend::growing) return std::optional<Answer>();
+  Question question = question_of(study.settings);
+  question.left_out = &history.grows;
+  CUFIT_TRY(answers, memory::ask(study, std::span(&question, 1)));
+  return std::optional(std::move(answers[0]));
+}
+
+Result<std::vector<Advice>> advice_for(const Study& study, const Trials& trials,
+                                       const std::optional<Limits>& limits) {
   std::vector<Advice> out;
-  const uint64_t recorded = answers[0].result.stats.reserved_bytes.peak;
-  for (const Answer& answer : answers) out.push_back(advice_of(Remedy::settings, answer, recorded));
+  const uint64_t recorded = trials.settings[0].result.stats.reserved_bytes.peak;
+  for (const Answer& answer : trials.settings)
+    out.push_back(advice_of(Remedy::settings, answer, recorded));
   if (limits) {
     CUFIT_TRY(with_limits, all_limited(study, out, *limits));
     out = std::move(with_limits);
@@ -155,13 +159,11 @@ Result<std::vector<Advice>> advice_for(const Study& study, const History& histor
   std::stable_sort(out.begin() + 1, out.end(), [](const Advice& a, const Advice& b) {
     return a.peak_reserved_bytes < b.peak_reserved_bytes;
   });
-  if (history.trend == Trend::growing) {
-    const Study changed = without_growth(study, history);
-    const Question question = question_of(study.settings);
-    CUFIT_TRY(without, memory::ask(changed, std::span(&question, 1)));
-    Advice advice = advice_of(Remedy::without_growth, without[0], recorded);
+  if (const std::optional<Answer>& without = trials.without_growth) {
+    Advice advice = advice_of(Remedy::without_growth, *without, recorded);
     if (limits) {
-      CUFIT_TRY(with_limits, limited(changed, std::move(advice), *limits));
+      CUFIT_TRY(with_limits,
+                limited(study, std::move(advice), without->question.left_out, *limits));
       advice = std::move(with_limits);
     }
     out.push_back(std::move(advice));

@@ -28,8 +28,18 @@ struct Advice {
   std::vector<std::string> not_modelled;
 };
 
-// The recorded settings first, then the others, lowest peak first.
-Result<std::vector<Advice>> advice_for(const memory::Study& study, const History& history,
+// The replays without a limit, which depend on nothing that is observed but for the last one.
+struct Trials {
+  std::vector<memory::Answer> settings;  // the recorded ones first
+  std::optional<memory::Answer> without_growth;
+};
+Result<std::vector<memory::Answer>> try_settings(const memory::Study& study);
+// Empty unless memory grows. `history` is referred to.
+Result<std::optional<memory::Answer>> try_without_growth(const memory::Study& study,
+                                                         const History& history);
+
+// The recorded settings first, then the others, lowest peak first; without what grows last.
+Result<std::vector<Advice>> advice_for(const memory::Study& study, const Trials& trials,
                                        const std::optional<Limits>& limits);
 
 // Of an advice with the settings that rescue most often (or the defaults, where those were on).

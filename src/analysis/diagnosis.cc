@@ -4,12 +4,15 @@
 #include <algorithm>
 
 #include "analysis/oom_moment.h"
+#include "base/parallel.h"
 
 namespace cufit::analysis {
 namespace {
 
 using memory::Snapshot;
 using memory::Study;
+
+constexpr size_t k_events_per_thread = 25'000;  // a thread costs more than a short replay
 
 Instant instant_at(const Snapshot& snapshot, const Study& study, const Observation& so_far,
                    uint32_t event) {
@@ -143,14 +146,40 @@ Observation observe(const Snapshot& snapshot, const Study& study, std::optional<
   return out;
 }
 
+namespace {
+
+// What was and what would have been, side by side where there are processors: neither needs the
+// other, but that memory grows is to be seen before it can be left out.
+Result<Trials> observe_and_try(const Snapshot& snapshot, const Study& study,
+                               std::optional<uint64_t> limit, Observation& observation) {
+  std::optional<Result<std::vector<memory::Answer>>> settings;
+  std::optional<Result<std::optional<memory::Answer>>> without_growth;
+  in_parallel(2, study.event_count() / k_events_per_thread, [&](size_t i) {
+    if (i == 1) {
+      settings.emplace(try_settings(study));
+      return;
+    }
+    observation = observe(snapshot, study, limit);
+    without_growth.emplace(try_without_growth(study, observation.history));
+  });
+  Trials trials;
+  CUFIT_TRY(settings_tried, std::move(*settings));
+  trials.settings = std::move(settings_tried);
+  CUFIT_TRY(growth_tried, std::move(*without_growth));
+  trials.without_growth = std::move(growth_tried);
+  return trials;
+}
+
+}  // namespace
+
 Result<Diagnosis> diagnose(const Snapshot& snapshot, const Study& study,
                            std::optional<uint64_t> limit) {
   Diagnosis out;
-  static_cast<Observation&>(out) = observe(snapshot, study, limit);
+  CUFIT_TRY(trials, observe_and_try(snapshot, study, limit, out));
   if (limit) out.limits = given_limits(*limit);
   if (out.oom) out.limits = out.oom->limits;
   const std::optional<Limits>& limits = out.limits;
-  CUFIT_TRY(advice, advice_for(study, out.history, limits));
+  CUFIT_TRY(advice, advice_for(study, trials, limits));
   out.advice = std::move(advice);
   for (const Advice& one : out.advice)
     for (const std::string& reason : one.not_modelled)

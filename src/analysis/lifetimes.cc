@@ -98,9 +98,9 @@ class Builder {
 
   // An op of kind `free` stands for two events that only calls of segments can part.
   uint32_t completion(const Op& op) const {
-    if (recording_.events[op.event].action == RecordedAction::free_completed) return op.event;
+    if (recording_.events.action(op.event) == RecordedAction::free_completed) return op.event;
     uint32_t at = op.event + 1;
-    while (at + 1 < out_.events && recording_.events[at].action != RecordedAction::free_completed)
+    while (at + 1 < out_.events && recording_.events.action(at) != RecordedAction::free_completed)
       ++at;
     return at < out_.events ? at : op.event;
   }
@@ -116,18 +116,15 @@ class Builder {
 
   // A program that goes on after an out-of-memory has caught it.
   uint32_t find_work_end() const {
-    uint32_t last_alloc = 0, last_oom = 0, allocs_after_oom = 0;
-    for (uint32_t i = 0; i < out_.events; ++i) {
-      const RecordedAction action = recording_.events[i].action;
-      if (action == RecordedAction::oom) {
-        last_oom = i;
-        allocs_after_oom = 0;
-      }
-      if (action != RecordedAction::alloc) continue;
-      last_alloc = i;
-      ++allocs_after_oom;
+    uint32_t last_alloc = 0, allocs_after_oom = 0;
+    for (size_t i = program_.ops.size(); i-- > 0;) {
+      const Op& op = program_.ops[i];
+      if (op.kind == OpKind::failed && op.event != 0) return op.event;
+      if (op.kind != OpKind::malloc) continue;
+      if (allocs_after_oom == 0) last_alloc = op.event;
+      if (++allocs_after_oom > k_allocs_of_an_end) break;
     }
-    return last_oom != 0 && allocs_after_oom <= k_allocs_of_an_end ? last_oom : last_alloc;
+    return last_alloc;
   }
 
   // Only blocks that are there at the end can tell who made them before the trace began.

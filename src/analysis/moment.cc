@@ -46,8 +46,9 @@ Ranges ranges_after(const memory::Study& study, uint32_t event) {
   Ranges ranges;
   for (const memory::SegmentView& segment : study.program.initial)
     ranges[segment.address] = {segment.size, segment.pool, segment.is_expandable};
-  for (uint32_t i = 0; i <= event && i < study.recording.events.size(); ++i) {
-    const RecordedEvent& e = study.recording.events[i];
+  for (const uint32_t i : study.program.call_events) {
+    if (i > event) break;
+    const RecordedEvent e = study.recording.events[i];
     switch (e.action) {
       case RecordedAction::segment_alloc:
       case RecordedAction::segment_map:

@@ -77,7 +77,7 @@ OomMoment oom_moment_at(const memory::Recording& recording, uint32_t event,
                         const Lifetimes& lifetimes, std::span<const SegmentRange> segments) {
   OomMoment out;
   out.event = event;
-  const memory::RecordedEvent& request = recording.events[event];
+  const memory::RecordedEvent request = recording.events[event];
   out.rounded_bytes = request.size;
   out.segment_bytes =
       memory::get_allocation_size(request.size, recording.settings.large_segment_size);
@@ -100,7 +100,7 @@ std::vector<OomMoment> oom_moments(const memory::Snapshot& snapshot, uint32_t de
   std::vector<OomMoment> out;
   const size_t first = snapshot.traces[device].first;
   for (uint32_t e = 0; e < recording.events.size() && out.size() < limit; ++e) {
-    if (recording.events[e].action != memory::RecordedAction::oom) continue;
+    if (recording.events.action(e) != memory::RecordedAction::oom) continue;
     out.push_back(oom_moment_at(recording, e, lifetimes, segments));
     const uint64_t device_free = snapshot.events[first + e].address;  // oom: not an address
     if (device_free != memory::k_absent) out.back().device_free = device_free;

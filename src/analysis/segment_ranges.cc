@@ -19,7 +19,8 @@ using memory::SegmentView;
 
 class Ranges {
  public:
-  Ranges(const Recording& recording, const Program& program) : recording_(recording) {
+  Ranges(const Recording& recording, const Program& program)
+      : recording_(recording), call_events_(program.call_events) {
     for (const SegmentView& segment : program.initial) {
       SegmentRange range;
       range.address = segment.address;
@@ -33,8 +34,8 @@ class Ranges {
   }
 
   std::vector<SegmentRange> build() {
-    for (uint32_t e = 0; e < recording_.events.size(); ++e) {
-      const RecordedEvent& event = recording_.events[e];
+    for (const uint32_t e : call_events_) {
+      const RecordedEvent event = recording_.events[e];
       if (event.action == RecordedAction::segment_alloc) add(range_of(event, e, false));
       if (event.action == RecordedAction::segment_map) add(range_of(event, e, true));
       if (event.action == RecordedAction::segment_free ||
@@ -105,6 +106,7 @@ class Ranges {
   }
 
   const Recording& recording_;
+  const std::vector<uint32_t>& call_events_;
   std::vector<SegmentRange> out_;
   std::map<uint64_t, uint32_t> live_;  // by address
 };
@@ -139,22 +141,13 @@ std::vector<SegmentRange> segment_ranges(const Recording& recording, const Progr
   return Ranges(recording, program).build();
 }
 
-StepSeries reserved_bytes(const Recording& recording, const Program& program) {
+StepSeries reserved_bytes(const Program& program) {
   Reserved reserved(program);
-  for (uint32_t e = 0; e < recording.events.size(); ++e) {
-    const RecordedEvent& event = recording.events[e];
-    switch (event.action) {
-      case RecordedAction::segment_alloc:
-      case RecordedAction::segment_map:
-        reserved.change(e, event.size, true);
-        break;
-      case RecordedAction::segment_free:
-      case RecordedAction::segment_unmap:
-        reserved.change(e, event.size, false);
-        break;
-      default:
-        break;
-    }
+  for (size_t i = 0; i < program.segment_calls.size(); ++i) {
+    const memory::RecordedCall& call = program.segment_calls[i];
+    using Kind = memory::RecordedCall::Kind;
+    const bool more = call.kind == Kind::segment_alloc || call.kind == Kind::segment_map;
+    reserved.change(program.call_events[i], call.size, more);
   }
   return reserved.take();
 }

@@ -36,7 +36,7 @@ struct StepSeries {
   std::vector<uint64_t> bytes;
 };
 
-StepSeries reserved_bytes(const memory::Recording& recording, const memory::Program& program);
+StepSeries reserved_bytes(const memory::Program& program);
 StepSeries reserved_bytes(std::span<const memory::SegmentEvent> log,
                           const memory::Program& program);
 

@@ -36,7 +36,7 @@ View view_of(const memory::Snapshot& snapshot, const memory::Study& study) {
   out.lifetimes = lifetimes_of(snapshot, study);
   out.steps = steps_of(snapshot, study.device, out.lifetimes);
   out.segments = segment_ranges(recording, program);
-  out.reserved = reserved_bytes(recording, program);
+  out.reserved = reserved_bytes(program);
   out.kinds = kinds_of(categories_of(snapshot, study.device, out.lifetimes, out.steps));
   out.by_kind =
       timeline_of(out.lifetimes, out.kinds.of_row, static_cast<uint32_t>(out.kinds.keys.size()));

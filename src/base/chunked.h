@@ -19,6 +19,9 @@ class Chunked {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
 
  public:
+  Chunked() = default;
+  Chunked(Chunked&&) noexcept = default;  // not copied by accident
+  Chunked& operator=(Chunked&&) noexcept = default;
   static constexpr size_t k_chunk = size_t{1} << k_chunk_bits;
 
   size_t size() const { return size_; }
@@ -30,12 +33,28 @@ class Chunked {
   T& push_back(const T& value) {
     // Raw bytes: pages of a chunk cost nothing before a row is written there.
     if ((size_ & (k_chunk - 1)) == 0) {
-      chunks_.emplace_back(static_cast<T*>(::operator new(k_chunk * sizeof(T))));
+      chunks_.emplace_back(static_cast<T*>(::operator new(k_chunk * sizeof(T))),
+                           [](T* rows) { ::operator delete(rows); });
     }
     T& row = chunks_.back()[size_ & (k_chunk - 1)];
     row = value;
     ++size_;
     return row;
+  }
+
+  // The rows there are now, without a copy of them: they live as long as one of the two does.
+  class Shared {
+   public:
+    const T& operator[](size_t at) const { return chunks_[at >> k_chunk_bits][at & (k_chunk - 1)]; }
+
+   private:
+    friend class Chunked;
+    std::vector<std::shared_ptr<T[]>> chunks_;
+  };
+  Shared shared() const {
+    Shared same;
+    same.chunks_ = chunks_;
+    return same;
   }
 
   // The longest run of rows from `first` on that lie side by side, `count` at most: loops over
@@ -48,10 +67,7 @@ class Chunked {
   }
 
  private:
-  struct Free {
-    void operator()(T* rows) const { ::operator delete(rows); }
-  };
-  std::vector<std::unique_ptr<T[], Free>> chunks_;
+  std::vector<std::shared_ptr<T[]>> chunks_;
   size_t size_ = 0;
 };
 

@@ -67,8 +67,10 @@ std::optional<uint64_t> RecordedMemory::released_next() const {
   return call->address;
 }
 
-bool RecordedMemory::fails() const {
-  return upcoming() == nullptr ? ends_in_oom_ : released_next().has_value();
+bool RecordedMemory::fails() {
+  const bool failed = upcoming() == nullptr ? ends_in_oom_ : released_next().has_value();
+  has_failed_ = has_failed_ || failed;
+  return failed;
 }
 
 void RecordedMemory::differ() {

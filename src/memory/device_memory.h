@@ -82,6 +82,7 @@ class RecordedMemory : public DeviceMemory {
   size_t matched() const { return matched_; }
   size_t differing() const { return differing_; }
   std::optional<size_t> first_difference() const { return first_difference_; }
+  bool has_failed() const { return has_failed_; }  // a call, as in the recorded run
 
   std::optional<uint64_t> cuda_malloc(uint64_t size) override;
   void cuda_free(uint64_t address, uint64_t size) override;
@@ -93,7 +94,7 @@ class RecordedMemory : public DeviceMemory {
  private:
   const RecordedCall* upcoming() const;
   const RecordedCall* upcoming(RecordedCall::Kind kind) const;
-  bool fails() const;
+  bool fails();
   uint64_t spare(uint64_t size);
   bool consume(RecordedCall::Kind kind, uint64_t address, uint64_t size);
   void differ();
@@ -102,6 +103,7 @@ class RecordedMemory : public DeviceMemory {
   size_t next_ = 0;
   size_t window_ = 0;
   bool ends_in_oom_ = false;
+  bool has_failed_ = false;
   size_t matched_ = 0;
   size_t differing_ = 0;
   std::optional<size_t> first_difference_;

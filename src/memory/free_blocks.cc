@@ -2,6 +2,7 @@
 #include "memory/free_blocks.h"
 
 #include <cstring>
+#include <utility>
 
 namespace cufit::memory {
 namespace {
@@ -12,35 +13,57 @@ bool before(const FreeBlocks::Entry& a, const FreeBlocks::Entry& b) {
   return a.block < b.block;
 }
 
-// First of `count` entries that is not before `entry`. The search by size takes no jump that
-// depends on what it finds, since nothing can foretell those; few have the same size.
-size_t first_not_before(const FreeBlocks::Entry* entries, size_t count,
-                        const FreeBlocks::Entry& entry) {
-  if (count == 0) return 0;
-  const FreeBlocks::Entry* from = entries;
-  const FreeBlocks::Entry* const end = entries + count;
-  const uint64_t size = entry.size;
-  while (count > 1) {
-    const FreeBlocks::Entry* const middle = from + count / 2;
-    from = middle[-1].size < size ? middle : from;
-    count -= count / 2;
-  }
-  from += from->size < size ? 1 : 0;
-  while (from != end && before(*from, entry)) ++from;
-  return static_cast<size_t>(from - entries);
+// How many of eight numbers, `stride` apart, are smaller: sums, since nothing can foretell jumps.
+template <size_t stride>
+uint32_t smaller_of_eight(const uint64_t* numbers, uint64_t than) {
+  uint32_t count = 0;
+  for (size_t i = 0; i < 8; ++i) count += numbers[i * stride] < than ? 1 : 0;
+  return count;
 }
 
 }  // namespace
 
+uint32_t FreeBlocks::Chunk::find(const Entry& entry) const {
+  static_assert(k_capacity == 64);
+  const uint32_t eights = smaller_of_eight<8>(sizes.data() + 7, entry.size);
+  if (eights == 8) return k_capacity;
+  uint32_t slot = 8 * eights + smaller_of_eight<1>(sizes.data() + 8 * eights, entry.size);
+  while (slot < count && before(at(slot), entry)) ++slot;  // few have the same size
+  return slot;
+}
+
+void FreeBlocks::Chunk::insert(uint32_t slot, const Entry& entry) {
+  std::memmove(&sizes[slot + 1], &sizes[slot], (count - slot) * sizeof(uint64_t));
+  std::memmove(&places[slot + 1], &places[slot], (count - slot) * sizeof(Place));
+  sizes[slot] = entry.size;
+  places[slot] = {entry.address, entry.block};
+  ++count;
+}
+
+void FreeBlocks::Chunk::erase(uint32_t slot) {
+  --count;
+  std::memmove(&sizes[slot], &sizes[slot + 1], (count - slot) * sizeof(uint64_t));
+  std::memmove(&places[slot], &places[slot + 1], (count - slot) * sizeof(Place));
+  sizes[count] = UINT64_MAX;
+}
+
+// The first chunk whose last entry is not before the entry; the number of chunks if none is.
 size_t FreeBlocks::find_chunk(const Entry& entry) const {
-  return first_not_before(last_.data(), last_.size(), entry);
+  size_t from = 0, count = chunks_.size();
+  while (count > 0) {
+    const size_t half = count / 2;
+    const Chunk& middle = *chunks_[from + half];
+    const bool is_before = before(middle.at(middle.count - 1), entry);
+    from = is_before ? from + half + 1 : from;
+    count = is_before ? count - half - 1 : half;
+  }
+  return from;
 }
 
 FreeBlocks::Position FreeBlocks::find(const Entry& entry) const {
   const size_t chunk = find_chunk(entry);
   if (chunk == chunks_.size()) return {chunk, 0};
-  const Chunk& in = *chunks_[chunk];
-  return {chunk, static_cast<uint32_t>(first_not_before(in.entries.data(), in.count, entry))};
+  return {chunk, chunks_[chunk]->find(entry)};
 }
 
 FreeBlocks::Position FreeBlocks::next(Position position) const {
@@ -60,10 +83,6 @@ bool FreeBlocks::step_back(Position& position) const {
   return true;
 }
 
-void FreeBlocks::set_last(size_t chunk) {
-  last_[chunk] = chunks_[chunk]->entries[chunks_[chunk]->count - 1];
-}
-
 std::unique_ptr<FreeBlocks::Chunk> FreeBlocks::new_chunk() {
   if (spare_) return std::move(spare_);
   return std::make_unique<Chunk>();
@@ -73,49 +92,37 @@ void FreeBlocks::split_chunk(size_t chunk) {
   std::unique_ptr<Chunk> upper = new_chunk();
   Chunk& lower = *chunks_[chunk];
   constexpr uint32_t half = k_capacity / 2;
-  std::memcpy(upper->entries.data(), lower.entries.data() + half, half * sizeof(Entry));
+  for (uint32_t i = 0; i < half; ++i) {
+    upper->sizes[i] = std::exchange(lower.sizes[half + i], UINT64_MAX);
+    upper->places[i] = lower.places[half + i];
+  }
   lower.count = upper->count = half;
-  const auto after = static_cast<ptrdiff_t>(chunk) + 1;
-  chunks_.insert(chunks_.begin() + after, std::move(upper));
-  last_.insert(last_.begin() + after, last_[chunk]);
-  set_last(chunk);
+  chunks_.insert(chunks_.begin() + static_cast<ptrdiff_t>(chunk) + 1, std::move(upper));
 }
 
 void FreeBlocks::insert(uint64_t size, uint64_t address, BlockIndex block) {
   const Entry entry{size, address, block};
   ++count_;
-  if (chunks_.empty()) {
-    chunks_.push_back(new_chunk());
-    last_.push_back(entry);
-  }
-  size_t chunk = find_chunk(entry);
-  if (chunk == chunks_.size()) --chunk;  // beyond the last entry: append to the last chunk
+  if (chunks_.empty()) chunks_.push_back(new_chunk());
+  // Beyond the last entry: the last chunk.
+  size_t chunk = chunks_.size() == 1 ? 0 : find_chunk(entry);
+  if (chunk == chunks_.size()) --chunk;
   if (chunks_[chunk]->count == k_capacity) {
     split_chunk(chunk);
-    if (before(last_[chunk], entry)) ++chunk;
+    const Chunk& lower = *chunks_[chunk];
+    if (before(lower.at(lower.count - 1), entry)) ++chunk;
   }
   Chunk& in = *chunks_[chunk];
-  const size_t slot = first_not_before(in.entries.data(), in.count, entry);
-  Entry* place = in.entries.data() + slot;
-  std::memmove(place + 1, place, (in.count - slot) * sizeof(Entry));
-  *place = entry;
-  ++in.count;
-  if (slot + 1 == in.count) last_[chunk] = entry;
+  in.insert(in.find(entry), entry);
 }
 
 void FreeBlocks::erase(Position position) {
   --count_;
-  Chunk& entries = *chunks_[position.chunk];
-  Entry* place = entries.entries.data() + position.slot;
-  --entries.count;
-  std::memmove(place, place + 1, (entries.count - position.slot) * sizeof(Entry));
-  if (entries.count == 0) {
-    spare_ = std::move(chunks_[position.chunk]);
-    chunks_.erase(chunks_.begin() + static_cast<ptrdiff_t>(position.chunk));
-    last_.erase(last_.begin() + static_cast<ptrdiff_t>(position.chunk));
-  } else if (position.slot == entries.count) {
-    set_last(position.chunk);
-  }
+  Chunk& in = *chunks_[position.chunk];
+  in.erase(position.slot);
+  if (in.count > 0) return;
+  spare_ = std::move(chunks_[position.chunk]);
+  chunks_.erase(chunks_.begin() + static_cast<ptrdiff_t>(position.chunk));
 }
 
 }  // namespace cufit::memory

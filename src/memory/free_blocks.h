@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The free blocks of one pool and stream, ordered by size, then address: PyTorch's std::set with
 // BlockComparatorSize as sorted chunks of at most 64 entries. (Blocks come last in the order: a
-// recording that contradicts itself may put two at one address.) Finding one is two binary
-// searches, and inserting moves at most 1.5 KiB, however many blocks there are.
+// recording that contradicts itself may put two at one address.) Real pools hold 5 to 300, so that
+// one or two chunks are all, and what counts is the search within one: the sizes lie side by side
+// and are compared without a jump.
 #pragma once
 
 #include <array>
@@ -30,8 +31,9 @@ class FreeBlocks {
   bool empty() const { return chunks_.empty(); }
   size_t size() const { return count_; }
   bool at_end(Position position) const { return position.chunk == chunks_.size(); }
-  const Entry& at(Position position) const {
-    return chunks_[position.chunk]->entries[position.slot];
+  Entry at(Position position) const { return chunks_[position.chunk]->at(position.slot); }
+  BlockIndex block_at(Position position) const {
+    return chunks_[position.chunk]->places[position.slot].block;
   }
   Position begin() const { return {0, 0}; }
   Position next(Position position) const;  // of a position that is not the end
@@ -48,19 +50,31 @@ class FreeBlocks {
 
  private:
   static constexpr uint32_t k_capacity = 64;
+  struct Place {
+    uint64_t address;
+    BlockIndex block;
+  };
   struct Chunk {
+    Chunk() { sizes.fill(UINT64_MAX); }
+    Entry at(uint32_t slot) const {
+      return {sizes[slot], places[slot].address, places[slot].block};
+    }
+    // The first slot that is not before the entry; `count` if none is.
+    uint32_t find(const Entry& entry) const;
+    void insert(uint32_t slot, const Entry& entry);
+    void erase(uint32_t slot);
+
+    std::array<uint64_t, k_capacity> sizes;  // UINT64_MAX beyond `count`
+    std::array<Place, k_capacity> places;
     uint32_t count = 0;
-    std::array<Entry, k_capacity> entries;
   };
 
   Position find(const Entry& entry) const;
   size_t find_chunk(const Entry& entry) const;
   std::unique_ptr<Chunk> new_chunk();
   void split_chunk(size_t chunk);
-  void set_last(size_t chunk);
 
   std::vector<std::unique_ptr<Chunk>> chunks_;  // none is empty
-  std::vector<Entry> last_;                     // the last entry of each chunk, side by side
   std::unique_ptr<Chunk> spare_;                // the last chunk that became empty
   size_t count_ = 0;
 };

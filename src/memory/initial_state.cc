@@ -76,7 +76,7 @@ void add_range(Ranges& ranges, SegmentView range) {
   ranges[range.address] = std::move(range);
 }
 
-Ranges ranges_at_start(const Recording& recording) {
+Ranges ranges_at_start(const Recording& recording, const std::vector<uint32_t>& call_events) {
   Ranges ranges;
   for (const SegmentView& segment : recording.final_segments) {
     if (!is_sound(segment.address, segment.size)) continue;
@@ -84,8 +84,8 @@ Ranges ranges_at_start(const Recording& recording) {
     range.blocks.clear();
     ranges[range.address] = std::move(range);
   }
-  for (size_t i = recording.events.size(); i-- > 0;) {
-    const RecordedEvent& event = recording.events[i];
+  for (size_t i = call_events.size(); i-- > 0;) {
+    const RecordedEvent event = recording.events[call_events[i]];
     if (!is_sound(event.address, event.size)) continue;
     switch (event.action) {
       case RecordedAction::segment_alloc:
@@ -139,7 +139,7 @@ void bound_by_later_allocs(const Recording& recording, Ranges& ranges,
     return value < block.address;
   };
   for (uint32_t i = 0; i < recording.events.size(); ++i) {
-    const RecordedEvent& event = recording.events[i];
+    const RecordedEvent event = recording.events[i];
     if (event.action != RecordedAction::alloc) continue;
     auto block = std::upper_bound(live.begin(), live.end(), event.address, after);
     if (block == live.begin()) continue;
@@ -158,10 +158,11 @@ void bound_by_later_allocs(const Recording& recording, Ranges& ranges,
 }  // namespace
 
 std::vector<SegmentView> initial_segments(const Recording& recording,
+                                          const std::vector<uint32_t>& call_events,
                                           std::vector<InitialBlock> live) {
   std::sort(live.begin(), live.end(),
             [](const InitialBlock& a, const InitialBlock& b) { return a.address < b.address; });
-  Ranges ranges = ranges_at_start(recording);
+  Ranges ranges = ranges_at_start(recording, call_events);
   if (!live.empty()) bound_by_later_allocs(recording, ranges, live);
   std::vector<SegmentView> segments;
   for (auto& [address, range] : ranges) {

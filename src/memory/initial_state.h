@@ -21,7 +21,9 @@ struct InitialBlock {
 // Segments by address with blocks side by side; a block of `live` that lies in none is dropped. The
 // size of a block that is gone at the end is its rounded size, and the rest up to its neighbour if
 // no free block could be so small, or up to the first block that is cut from behind it.
+// `call_events`: those of the recording's events that are calls of segments.
 std::vector<SegmentView> initial_segments(const Recording& recording,
+                                          const std::vector<uint32_t>& call_events,
                                           std::vector<InitialBlock> live);
 
 }  // namespace cufit::memory

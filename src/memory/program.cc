@@ -2,18 +2,13 @@
 #include "memory/program.h"
 
 #include <algorithm>
-#include <unordered_map>
 
+#include "memory/address_map.h"
 #include "memory/initial_state.h"
 #include "memory/program_notes.h"
 
 namespace cufit::memory {
 namespace {
-
-struct LiveBlock {
-  uint32_t number;
-  bool requested;  // free_requested was seen
-};
 
 class Compiler {
  public:
@@ -25,12 +20,12 @@ class Compiler {
   void add(const RecordedEvent& event, uint32_t index);
   void add_malloc(const RecordedEvent& event, uint32_t index);
   void add_free(const RecordedEvent& event, uint32_t index);
-  void add_segment_call(const RecordedEvent& event);
+  void add_segment_call(const RecordedEvent& event, uint32_t index);
   void add_empty_cache(const RecordedEvent& event, uint32_t index);
   bool only_released() const;
   void find_peak_reserved();
   void split_off_empty_cache(const RecordedEvent& event, uint32_t index);
-  void close_window() { close_window_at(program_.segment_calls.size()); }
+  void close_window() { close_window_at(calls_); }
   void close_window_at(size_t end);
   void push(Op op, const RecordedEvent& event, uint32_t index);
   uint16_t stream_of(uint64_t value);
@@ -38,13 +33,23 @@ class Compiler {
 
   const Recording& recording_;
   Program program_;
-  std::unordered_map<uint64_t, LiveBlock> live_;
-  size_t window_begin_ = 0;  // of segment_calls
+  AddressMap live_;          // number of the allocation; the mark says that free_requested was seen
+  size_t calls_ = 0;         // of segment_calls, so far
+  size_t window_begin_ = 0;  // the first of them that belongs to no op yet
   uint64_t reserved_ = 0;    // before them
   uint64_t peak_reserved_ = 0;
   uint64_t last_stream_ = 0;
   uint16_t last_index_ = UINT16_MAX;
 };
+
+bool is_segment_call(RecordedAction action) {
+  return action >= RecordedAction::segment_alloc && action <= RecordedAction::segment_unmap;
+}
+
+bool is_release(const RecordedCall& call) {
+  return call.kind == RecordedCall::Kind::segment_free ||
+         call.kind == RecordedCall::Kind::segment_unmap;
+}
 
 uint16_t Compiler::stream_of(uint64_t value) {
   if (last_index_ != UINT16_MAX && value == last_stream_) return last_index_;
@@ -61,32 +66,35 @@ uint16_t Compiler::stream_of(uint64_t value) {
 }
 
 // Live at the start is what is freed without an alloc before, and what lives at the end without
-// one.
+// one. The calls of segments are gathered on the way.
 void Compiler::find_initial_blocks() {
   std::vector<InitialBlock> blocks;
-  std::unordered_map<uint64_t, bool> born;  // address -> lives now, of those with an alloc
-  born.reserve(recording_.events.size() / 4);
+  AddressMap seen;
   for (uint32_t i = 0; i < recording_.events.size(); ++i) {
-    const RecordedEvent& event = recording_.events[i];
+    const RecordedEvent event = recording_.events[i];
+    bool is_new = false;
     if (event.action == RecordedAction::alloc) {
-      born[event.address] = true;
+      seen.find_or_add(event.address, is_new);
     } else if (event.action == RecordedAction::free_completed) {
-      const auto [at, is_new] = born.try_emplace(event.address, false);
+      seen.find_or_add(event.address, is_new);
       if (is_new) blocks.push_back({event.address, event.size, 0, i});
-      at->second = false;
+    } else if (is_segment_call(event.action)) {
+      add_segment_call(event, i);
     }
   }
   for (const SegmentView& segment : recording_.final_segments)
     for (const BlockView& block : segment.blocks)
-      if (block.state != BlockUse::inactive && born.find(block.address) == born.end())
+      if (block.state != BlockUse::inactive && seen.find(block.address) == nullptr)
         blocks.push_back({block.address, block.requested_size, block.size});
-  program_.initial = initial_segments(recording_, std::move(blocks));
+  program_.initial = initial_segments(recording_, program_.call_events, std::move(blocks));
   for (SegmentView& segment : program_.initial) {
     segment.pool = pool_of(segment.pool);
     for (BlockView& block : segment.blocks) {
       if (block.state == BlockUse::inactive) continue;
       const auto number = static_cast<uint32_t>(program_.addresses.size());
-      live_[block.address] = {number, false};
+      bool is_new = false;
+      AddressMap::Entry& entry = live_.find_or_add(block.address, is_new);
+      entry.value = number;
       program_.addresses.push_back(block.address);
       program_.initial_blocks.push_back(block.address);
     }
@@ -113,32 +121,32 @@ void Compiler::add_malloc(const RecordedEvent& event, uint32_t index) {
   Op op;
   op.size = event.size;
   op.block = static_cast<uint32_t>(program_.addresses.size());
-  const auto [at, is_new] = live_.try_emplace(event.address, LiveBlock{op.block, false});
-  if (!is_new) {
-    ++program_.contradictions;
-    at->second = {op.block, false};
-  }
+  bool is_new = false;
+  AddressMap::Entry& entry = live_.find_or_add(event.address, is_new);
+  if (!is_new) ++program_.contradictions;
+  entry.value = op.block;
+  entry.mark = false;
   program_.addresses.push_back(event.address);
   push(op, event, index);
 }
 
 void Compiler::add_free(const RecordedEvent& event, uint32_t index) {
-  const auto found = live_.find(event.address);
-  const bool again = found != live_.end() && found->second.requested &&
-                     event.action == RecordedAction::free_requested;
-  if (found == live_.end() || again) {
+  AddressMap::Entry* const found = live_.find(event.address);
+  const bool again =
+      found != nullptr && found->mark && event.action == RecordedAction::free_requested;
+  if (found == nullptr || again) {
     ++program_.contradictions;
     return;
   }
   Op op;
-  op.block = found->second.number;
+  op.block = found->value;
   if (event.action == RecordedAction::free_requested) {
     op.kind = OpKind::free_requested;
-    found->second.requested = true;
+    found->mark = true;
     push(op, event, index);
     return;
   }
-  const bool requested = found->second.requested;
+  const bool requested = found->mark;
   live_.erase(found);
   Op* before = program_.ops.empty() ? nullptr : &program_.ops.back();
   if (before != nullptr && before->kind == OpKind::free_requested && before->block == op.block) {
@@ -149,10 +157,11 @@ void Compiler::add_free(const RecordedEvent& event, uint32_t index) {
   push(op, event, index);
 }
 
-void Compiler::add_segment_call(const RecordedEvent& event) {
+void Compiler::add_segment_call(const RecordedEvent& event, uint32_t index) {
   const auto kind = static_cast<RecordedCall::Kind>(
       static_cast<uint8_t>(event.action) - static_cast<uint8_t>(RecordedAction::segment_alloc));
   program_.segment_calls.push_back({kind, event.address, event.size});
+  program_.call_events.push_back(index);
 }
 
 void Compiler::add(const RecordedEvent& event, uint32_t index) {
@@ -182,32 +191,21 @@ void Compiler::add_empty_cache(const RecordedEvent& event, uint32_t index) {
   push(op, event, index);
 }
 
-bool is_segment_call(RecordedAction action) {
-  return action >= RecordedAction::segment_alloc && action <= RecordedAction::segment_unmap;
-}
-
 // Segments went back and no new one came.
 bool Compiler::only_released() const {
-  if (window_begin_ == program_.segment_calls.size()) return false;
-  const RecordedCall::Kind last = program_.segment_calls.back().kind;
-  return last == RecordedCall::Kind::segment_free || last == RecordedCall::Kind::segment_unmap;
-}
-
-bool is_release(const RecordedCall& call) {
-  return call.kind == RecordedCall::Kind::segment_free ||
-         call.kind == RecordedCall::Kind::segment_unmap;
+  return window_begin_ != calls_ && is_release(program_.segment_calls[calls_ - 1]);
 }
 
 // Segments went back and then new ones came for a request. It was empty_cache and not the request
 // if all of it together would have fitted: the run held as much at another time.
 void Compiler::split_off_empty_cache(const RecordedEvent& event, uint32_t index) {
-  std::vector<RecordedCall>& calls = program_.segment_calls;
+  const std::vector<RecordedCall>& calls = program_.segment_calls;
   size_t released = window_begin_;
-  while (released < calls.size() && is_release(calls[released])) ++released;
-  if (released == window_begin_ || released == calls.size()) return;
+  while (released < calls_ && is_release(calls[released])) ++released;
+  if (released == window_begin_ || released == calls_) return;
   if (recording_.settings.garbage_collection_threshold > 0) return;  // releases without need
   uint64_t held = reserved_;
-  for (size_t i = window_begin_; i < calls.size(); ++i) {
+  for (size_t i = window_begin_; i < calls_; ++i) {
     if (is_release(calls[i]) != (i < released)) return;
     held += is_release(calls[i]) ? 0 : calls[i].size;
   }
@@ -231,12 +229,9 @@ void Compiler::close_window_at(size_t end) {
 void Compiler::find_peak_reserved() {
   for (const SegmentView& segment : program_.initial) reserved_ += segment.size;
   uint64_t reserved = peak_reserved_ = reserved_;
-  for (const RecordedEvent& event : recording_.events) {
-    if (!is_segment_call(event.action)) continue;
-    const bool more = event.action == RecordedAction::segment_alloc ||
-                      event.action == RecordedAction::segment_map;
-    reserved += more ? event.size : -event.size;
-    if (more) peak_reserved_ = std::max(peak_reserved_, reserved);
+  for (const RecordedCall& call : program_.segment_calls) {
+    reserved += is_release(call) ? -call.size : call.size;
+    if (!is_release(call)) peak_reserved_ = std::max(peak_reserved_, reserved);
   }
 }
 
@@ -245,10 +240,10 @@ Program Compiler::compile() {
   find_peak_reserved();
   program_.ops.reserve(recording_.events.size() * 2 / 3);
   for (size_t i = 0; i < recording_.events.size(); ++i) {
-    const RecordedEvent& event = recording_.events[i];
+    const RecordedEvent event = recording_.events[i];
     const auto index = static_cast<uint32_t>(i);
     if (is_segment_call(event.action)) {
-      add_segment_call(event);
+      ++calls_;
       continue;
     }
     // Segment calls precede the alloc or oom that they were made for. If the last of them gave
@@ -262,8 +257,9 @@ Program Compiler::compile() {
     if (event.action == RecordedAction::alloc || event.action == RecordedAction::oom)
       close_window();
   }
-  if (window_begin_ < program_.segment_calls.size()) {
-    add_empty_cache(recording_.events.back(), static_cast<uint32_t>(recording_.events.size() - 1));
+  if (window_begin_ < calls_) {
+    const size_t last = recording_.events.size() - 1;
+    add_empty_cache(recording_.events[last], static_cast<uint32_t>(last));
     close_window();
   }
   program_.recorded_peak = peak_reserved_;

@@ -49,6 +49,7 @@ struct Program {
   std::vector<uint64_t> initial_blocks;  // addresses of the first allocations by number
   std::vector<uint64_t> addresses;       // recorded, by number of the allocation
   std::vector<RecordedCall> segment_calls;
+  std::vector<uint32_t> call_events;   // of Recording::events, one for each of them
   std::vector<SegmentWindow> windows;  // by op
   Placement placement;                 // what the driver did between them
   uint32_t pools = 0;                  // highest number
@@ -57,6 +58,7 @@ struct Program {
   bool has_workspaces = false;
   bool waits_for_events = false;  // some frees completed after later requests
   uint64_t recorded_peak = 0;     // of reserved bytes
+  uint64_t largest_request = 0;   // of all that asked, the failed ones too
   // Frees of addresses that were never seen, more streams or pools than k_max_streams or
   // k_max_pools, allocs of addresses that still live: not 0 says that the trace leaves events out
   // (skip_actions) or is damaged.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/program_notes.h"
 
+#include <algorithm>
+
 #include "memory/rounding.h"
 
 namespace cufit::memory {
@@ -18,6 +20,12 @@ void note_workspaces(Program& program) {
     op.freed_at_once = true;
     if (op.size % 4 != 0) program.has_workspaces = true;
   }
+}
+
+void note_largest_request(Program& program) {
+  for (const Op& op : program.ops)
+    if (op.kind == OpKind::malloc || op.kind == OpKind::failed)
+      program.largest_request = std::max(program.largest_request, op.size);
 }
 
 // After a failure that ends a program it only frees. A library that has another way asks again at
@@ -52,6 +60,7 @@ Placement placement_of(const Program& program) {
 }  // namespace
 
 void note_program(Program& program) {
+  note_largest_request(program);
   note_workspaces(program);
   note_failures(program);
   program.placement = placement_of(program);

@@ -116,6 +116,11 @@ std::vector<uint64_t> initial_block_bytes(const Program& program) {
 
 namespace {
 
+bool is_left_out(const Op& op, const std::vector<bool>* left_out) {
+  return left_out != nullptr && op.kind != OpKind::empty_cache && op.kind != OpKind::failed &&
+         (*left_out)[op.block];
+}
+
 ReplayResult replay_once(const Program& program, const ReplayOptions& options,
                          const Variation& variation, std::vector<SegmentEvent>* log) {
   SyntheticMemory memory(options.capacity, variation.order);
@@ -126,6 +131,7 @@ ReplayResult replay_once(const Program& program, const ReplayOptions& options,
   auto next = program.placement.steps.begin();
   const auto last = program.placement.steps.end();
   for (Op op : program.ops) {
+    if (is_left_out(op, options.left_out)) continue;
     for (; next != last && next->event <= op.event; ++next) apply(*next, memory.space());
     if (variation.events_pass_at_once) {
       if (op.kind == OpKind::free_completed) continue;
@@ -158,6 +164,7 @@ Verification verify(const Program& program, const ReplayOptions& options,
   Run run(program, options, memory, nullptr, false);
   if (block_bytes != nullptr) *block_bytes = initial_block_bytes(program);
   auto window = program.windows.begin();
+  bool empties = false;
   for (size_t i = 0; i < program.ops.size(); ++i) {
     const Op& op = program.ops[i];
     const size_t differences = memory.differing();
@@ -167,8 +174,10 @@ Verification verify(const Program& program, const ReplayOptions& options,
     // Segments were given back that this request would not have released: empty_cache came first.
     const std::optional<uint64_t> released = memory.released_next();
     if (op.kind == OpKind::malloc && released &&
-        !run.allocator().would_release_first(*released, op.size, run.stream(op.stream), op.pool))
+        !run.allocator().would_release_first(*released, op.size, run.stream(op.stream), op.pool)) {
       run.allocator().empty_cache();
+      empties = true;
+    }
     const bool served = run.step(op);
     memory.close_window();
     bool differs = memory.differing() != differences;
@@ -186,6 +195,7 @@ Verification verify(const Program& program, const ReplayOptions& options,
   }
   check.segment_events = program.segment_calls.size();
   check.segment_events_matched = memory.matched();
+  check.is_plain = !empties && !memory.has_failed();
   check.result = run.finish();
   return check;
 }

@@ -22,6 +22,8 @@ struct ReplayOptions {
   bool stop_at_oom = true;
   // Whether ReplayResult::not_modelled is wanted; to find it may take three runs more.
   bool with_reasons = true;
+  // Allocations, by number, that the program is without; for replay() only.
+  const std::vector<bool>* left_out = nullptr;
 };
 
 struct ReplayResult {
@@ -47,6 +49,9 @@ struct Verification {
   size_t allocations = 0, addresses_matched = 0;
   // The event at which model and recording part for the first time.
   std::optional<uint32_t> first_difference;
+  // No call of the driver failed and nothing was done that the program does not name: whoever
+  // replays the program with these settings and without a limit does this very run.
+  bool is_plain = false;
   bool exact() const { return !first_difference; }
 };
 

@@ -25,29 +25,6 @@ class PoolNumbers {
 
 uint64_t present(uint64_t value) { return value == k_absent ? 0 : value; }
 
-RecordedAction recorded_action(Action action) {
-  switch (action) {
-    case Action::alloc:
-      return RecordedAction::alloc;
-    case Action::free_requested:
-      return RecordedAction::free_requested;
-    case Action::free_completed:
-      return RecordedAction::free_completed;
-    case Action::segment_alloc:
-      return RecordedAction::segment_alloc;
-    case Action::segment_free:
-      return RecordedAction::segment_free;
-    case Action::segment_map:
-      return RecordedAction::segment_map;
-    case Action::segment_unmap:
-      return RecordedAction::segment_unmap;
-    case Action::oom:
-      return RecordedAction::oom;
-    default:
-      return RecordedAction::other;
-  }
-}
-
 BlockUse block_use(BlockState state) {
   if (state == BlockState::active_allocated) return BlockUse::allocated;
   return state == BlockState::inactive ? BlockUse::inactive : BlockUse::pending_free;
@@ -72,36 +49,13 @@ SegmentView segment_view(const Segment& segment, PoolNumbers& pools) {
   return view;
 }
 
-// Gives each event the pool of the final segment that it lies in, from the event that made the
-// segment on.
-void derive_pools(Recording& recording) {
-  struct Range {
-    uint64_t address, size;
-    uint32_t pool;
-    size_t since;
-  };
-  std::vector<Range> ranges;
-  for (const SegmentView& segment : recording.final_segments)
+// An event lies in the pool of the final segment that holds its address, from the event that made
+// the segment on.
+std::vector<RecordedEvents::PoolRange> pool_ranges(const std::vector<SegmentView>& segments) {
+  std::vector<RecordedEvents::PoolRange> ranges;
+  for (const SegmentView& segment : segments)
     if (segment.pool != 0) ranges.push_back({segment.address, segment.size, segment.pool, 0});
-  if (ranges.empty()) return;
-  const auto range_of = [&](uint64_t address) -> Range* {
-    auto after = std::upper_bound(ranges.begin(), ranges.end(), address,
-                                  [](uint64_t value, const Range& r) { return value < r.address; });
-    if (after == ranges.begin()) return nullptr;
-    --after;
-    return address - after->address < after->size ? &*after : nullptr;
-  };
-  for (size_t i = 0; i < recording.events.size(); ++i) {
-    const RecordedEvent& event = recording.events[i];
-    Range* range = range_of(event.address);
-    if (range != nullptr && event.action == RecordedAction::segment_alloc) range->since = i;
-  }
-  for (size_t i = 0; i < recording.events.size(); ++i) {
-    RecordedEvent& event = recording.events[i];
-    if (event.action == RecordedAction::oom) continue;
-    const Range* range = range_of(event.address);
-    if (range != nullptr && i >= range->since) event.pool = range->pool;
-  }
+  return ranges;
 }
 
 }  // namespace
@@ -139,25 +93,15 @@ Result<Recording> recorded_events(const Snapshot& snapshot, uint32_t device) {
   PoolNumbers pools;
   for (const Segment& segment : snapshot.segments)
     if (segment.device == device) recording.final_segments.push_back(segment_view(segment, pools));
-  // Few contexts stand for all events.
-  std::vector<uint32_t> pool_of_context;
+  std::vector<RecordedEvents::Context> contexts;
   bool named = false;
   for (const EventContext& context : snapshot.contexts) {
-    pool_of_context.push_back(pools.number(context.pool));
+    contexts.push_back({context.stream, pools.number(context.pool)});
     named = named || context.pool.has_value();
   }
-  recording.events.reserve(trace.count);
-  for (size_t i = 0; i < trace.count; ++i) {
-    const TraceEvent& row = snapshot.events[trace.first + i];
-    RecordedEvent event;
-    event.action = recorded_action(row.action);
-    event.address = event.action == RecordedAction::oom ? 0 : present(row.address);
-    event.size = present(row.size);
-    event.stream = snapshot.context(row).stream;
-    event.pool = pool_of_context[row.context];
-    recording.events.push_back(event);
-  }
-  if (!named) derive_pools(recording);
+  recording.events = RecordedEvents(
+      snapshot, trace, std::move(contexts),
+      named ? std::vector<RecordedEvents::PoolRange>() : pool_ranges(recording.final_segments));
   return recording;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A snapshot's trace of one device as a Recording: what replay needs of it and nothing else.
+// A snapshot's trace of one device as a Recording: what replay needs of it and nothing else. It
+// shares the snapshot's rows and outlives it.
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "base/parallel.h"
+#include "memory/shortcuts.h"
 
 namespace cufit::memory {
 namespace {
@@ -120,29 +121,11 @@ ReplayOptions options_of(const Study& study, const Question& question, const Set
   options.capacity = question.capacity.value_or(0);
   if (question.total_memory) options.allocator.total_memory = *question.total_memory;
   options.with_reasons = question.with_reasons;
+  options.left_out = question.left_out;
   // Garbage is collected below a limit only.
   if (!question.allowed && !settings.per_process_memory_fraction)
     options.allocator.settings.garbage_collection_threshold = 0;
   return options;
-}
-
-// Of one study: the version is the same.
-bool same_run(const ReplayOptions& a, const ReplayOptions& b) {
-  return a.allocator.settings == b.allocator.settings &&
-         a.allocator.allowed_memory_maximum == b.allocator.allowed_memory_maximum &&
-         a.allocator.total_memory == b.allocator.total_memory && a.capacity == b.capacity &&
-         a.with_reasons == b.with_reasons;
-}
-
-// For each the first that gives the same result: itself or one before.
-std::vector<size_t> first_alike(const std::vector<ReplayOptions>& options) {
-  std::vector<size_t> first;
-  for (size_t i = 0; i < options.size(); ++i) {
-    size_t alike = 0;
-    while (!same_run(options[alike], options[i])) ++alike;
-    first.push_back(alike);
-  }
-  return first;
 }
 
 }  // namespace
@@ -199,6 +182,7 @@ Result<std::vector<Answer>> ask(const Study& study, std::span<const Question> qu
         parse_allocator_settings(question.settings, study.recording.version);
     if (!settings) return std::move(settings.error()).in(format("`{}`", question.settings));
     options.push_back(options_of(study, question, *settings));
+    drop_idle_settings(study.program, options.back().allocator.settings);
     answers.push_back({question, {}});
   }
   const std::vector<size_t> first = first_alike(options);
@@ -206,7 +190,7 @@ Result<std::vector<Answer>> ask(const Study& study, std::span<const Question> qu
   std::mutex telling;
   in_parallel(answers.size(), study.program.ops.size() * questions.size() / k_ops_per_thread,
               [&](size_t i) {
-                if (first[i] == i) answers[i].result = replay(study.program, options[i]);
+                if (first[i] == i) answers[i].result = result_of(study, options[i]);
                 const std::lock_guard lock(telling);
                 ++done;
                 if (progress) progress(done);

@@ -54,11 +54,12 @@ std::string settings_text(const Settings& settings);
 std::string settings_from_option(std::string_view text);
 
 struct Question {
-  std::string settings;                  // in PyTorch's form
-  std::optional<uint64_t> allowed;       // set_per_process_memory_fraction, as bytes
-  std::optional<uint64_t> capacity;      // of the card, as far as this process can have it
-  std::optional<uint64_t> total_memory;  // of the card: sizes expandable segments
-  bool with_reasons = true;              // ReplayOptions::with_reasons
+  std::string settings;                         // in PyTorch's form
+  std::optional<uint64_t> allowed;              // set_per_process_memory_fraction, as bytes
+  std::optional<uint64_t> capacity;             // of the card, as far as this process can have it
+  std::optional<uint64_t> total_memory;         // of the card: sizes expandable segments
+  bool with_reasons = true;                     // as of ReplayOptions
+  const std::vector<bool>* left_out = nullptr;  // the same
 };
 
 struct Answer {

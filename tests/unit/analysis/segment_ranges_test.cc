@@ -14,10 +14,12 @@ namespace {
 using memory::RecordedAction;
 using memory::RecordedEvent;
 
-memory::Recording recording_of(std::vector<RecordedEvent> events) {
+std::vector<SegmentRange> ranges_of(std::vector<RecordedEvent> events) {
   memory::Recording recording;
-  recording.events = std::move(events);
-  return recording;
+  recording.events = memory::RecordedEvents(std::move(events));
+  memory::Program program = memory::compile_program(recording);
+  program.initial.clear();  // nothing was there before
+  return segment_ranges(recording, program);
 }
 
 RecordedEvent call(RecordedAction action, uint64_t address, uint64_t size) {
@@ -39,12 +41,10 @@ std::map<uint64_t, uint64_t> held_at(const std::vector<SegmentRange>& ranges, ui
 constexpr uint64_t k_page = 20u << 20;
 
 TEST(SegmentRanges, SplitsWhatIsUnmappedInTheMiddle) {
-  const auto ranges =
-      segment_ranges(recording_of({call(RecordedAction::segment_map, 10 * k_page, 4 * k_page),
-                                   call(RecordedAction::segment_unmap, 11 * k_page, 2 * k_page),
-                                   call(RecordedAction::segment_map, 11 * k_page, k_page),
-                                   call(RecordedAction::segment_unmap, 10 * k_page, 4 * k_page)}),
-                     {});
+  const auto ranges = ranges_of({call(RecordedAction::segment_map, 10 * k_page, 4 * k_page),
+                                 call(RecordedAction::segment_unmap, 11 * k_page, 2 * k_page),
+                                 call(RecordedAction::segment_map, 11 * k_page, k_page),
+                                 call(RecordedAction::segment_unmap, 10 * k_page, 4 * k_page)});
   using Held = std::map<uint64_t, uint64_t>;
   EXPECT_EQ(held_at(ranges, 0), (Held{{10 * k_page, 4 * k_page}}));
   EXPECT_EQ(held_at(ranges, 1), (Held{{10 * k_page, k_page}, {13 * k_page, k_page}}));
@@ -54,10 +54,9 @@ TEST(SegmentRanges, SplitsWhatIsUnmappedInTheMiddle) {
 }
 
 TEST(SegmentRanges, LeavesOutWhatCannotBeARange) {
-  EXPECT_TRUE(segment_ranges(recording_of({call(RecordedAction::segment_alloc, UINT64_MAX, 512),
-                                           call(RecordedAction::segment_alloc, 512, 0),
-                                           call(RecordedAction::segment_free, 0, UINT64_MAX)}),
-                             {})
+  EXPECT_TRUE(ranges_of({call(RecordedAction::segment_alloc, UINT64_MAX, 512),
+                         call(RecordedAction::segment_alloc, 512, 0),
+                         call(RecordedAction::segment_free, 0, UINT64_MAX)})
                   .empty());
 }
 
@@ -68,7 +67,7 @@ TEST(SegmentRanges, AgreeWithReservedBytesAndTheEnd) {
     SCOPED_TRACE(name);
     const TestTrace& trace = real_trace(name);
     const auto ranges = segment_ranges(trace.study.recording, trace.study.program);
-    const StepSeries reserved = reserved_bytes(trace.study.recording, trace.study.program);
+    const StepSeries reserved = reserved_bytes(trace.study.program);
     ASSERT_EQ(reserved.events.size(), reserved.bytes.size());
     EXPECT_EQ(reserved.events.front(), 0u);
     for (size_t i = 0; i < reserved.events.size(); ++i) {
@@ -77,7 +76,8 @@ TEST(SegmentRanges, AgreeWithReservedBytesAndTheEnd) {
       EXPECT_EQ(sum, reserved.bytes[i]) << "event " << reserved.events[i];
     }
     uint64_t end = 0;
-    for (const memory::SegmentView& segment : trace.study.recording.final_segments) end += segment.size;
+    for (const memory::SegmentView& segment : trace.study.recording.final_segments)
+      end += segment.size;
     EXPECT_EQ(reserved.bytes.back(), end);
   }
 }
@@ -85,7 +85,8 @@ TEST(SegmentRanges, AgreeWithReservedBytesAndTheEnd) {
 TEST(OomMoment, BlocksAndFreePiecesFillWhatIsReserved) {
   const TestTrace& trace = real_trace("oom-varlen");
   const auto ranges = segment_ranges(trace.study.recording, trace.study.program);
-  const auto ooms = oom_moments(trace.snapshot, 0, trace.study.recording, trace.lifetimes, ranges, 8);
+  const auto ooms =
+      oom_moments(trace.snapshot, 0, trace.study.recording, trace.lifetimes, ranges, 8);
   ASSERT_EQ(ooms.size(), 1u);
   const OomMoment& oom = ooms.front();
   EXPECT_EQ(trace.study.recording.events[oom.event].action, RecordedAction::oom);

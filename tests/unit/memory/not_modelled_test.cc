@@ -159,7 +159,12 @@ TEST(NotModelled, SettingsThatAreAcceptedButNotFollowed) {
   EXPECT_EQ(script.run("backend:cudaMallocAsync").not_modelled, Reasons{"cuda_malloc_async"});
   const char* reuse = "graph_capture_record_stream_reuse:True";
   EXPECT_EQ(script.run(reuse).not_modelled, Reasons());  // no capture in the recording
-  for (RecordedEvent& event : script.recording.events) event.pool = 1;
+  RecordedEvents in_a_pool;
+  for (RecordedEvent event : script.recording.events) {
+    event.pool = 1;
+    in_a_pool.push_back(event);
+  }
+  script.recording.events = in_a_pool;
   EXPECT_EQ(script.run(reuse).not_modelled, Reasons{"graph_capture_reuse"});
 }
 

@@ -63,8 +63,7 @@ TEST(RecordedRuns, WithoutTheirBeginning) {
   for (const char* name : {"trace-resnet", "trace-varlen", "trace-gpt2-stacks", "oom-varlen"})
     for (const size_t part : {2, 4, 8, 64}) {
       Recording cut = recording(name);
-      const size_t kept = cut.events.size() / part;
-      cut.events.erase(cut.events.begin(), cut.events.end() - static_cast<std::ptrdiff_t>(kept));
+      cut.events.keep_last(cut.events.size() / part);
       const Verification check = verify(compile_program(cut), options_for(cut));
       EXPECT_TRUE(check.exact()) << name << " 1/" << part << ", event " << *check.first_difference;
       EXPECT_EQ(check.segment_events, check.segment_events_matched) << name;

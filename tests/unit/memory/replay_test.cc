@@ -127,8 +127,7 @@ TEST(Verify, WithoutItsBeginning) {
     for (const uint64_t skipped : {500, 2000, 5000}) {
       Recorder recorder(settings, 0, 9);
       Recording recording = recorder.record(4000);
-      recording.events.erase(recording.events.begin(),
-                             recording.events.begin() + static_cast<std::ptrdiff_t>(skipped));
+      recording.events.keep_last(recording.events.size() - skipped);
       const Program program = compile_program(recording);
       EXPECT_FALSE(program.initial.empty());
       expect_exact(verify(program, recorder.options()), settings + std::to_string(skipped));

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The events of one device's trace as a replay reads them: the rows of a snapshot where they lie,
+// which are most of what a large file takes, or rows of its own (tests, fuzzing). Either way an
+// event is made when it is asked for and handed out by value.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+#include "memory/snapshot.h"
+
+namespace cufit::memory {
+
+enum class RecordedAction : uint8_t {
+  alloc,  // size as requested
+  free_requested,
+  free_completed,
+  segment_alloc,
+  segment_free,
+  segment_map,
+  segment_unmap,
+  oom,    // size: the rounded request; no address
+  other,  // snapshot, annotate: nothing that the allocator does
+};
+
+struct RecordedEvent {
+  uint64_t address = 0;
+  uint64_t size = 0;
+  uint64_t stream = 0;
+  uint32_t pool = 0;  // 0: the default pool, else numbers of the caller's choice from 1
+  RecordedAction action = RecordedAction::other;
+};
+
+class RecordedEvents {
+ public:
+  // What a context of the snapshot says of its events.
+  struct Context {
+    uint64_t stream = 0;
+    uint32_t pool = 0;
+  };
+  // Addresses that belong to a pool from an event on.
+  struct PoolRange {
+    uint64_t address = 0, size = 0;
+    uint32_t pool = 0;
+    size_t since = 0;
+  };
+
+  RecordedEvents() = default;
+  RecordedEvents(std::initializer_list<RecordedEvent> own) : own_(own) {}
+  explicit RecordedEvents(std::vector<RecordedEvent> own) : own_(std::move(own)) {}
+  // Shares the snapshot's rows. `pools`, by address, where the events do not name theirs.
+  RecordedEvents(const Snapshot& snapshot, const Trace& trace, std::vector<Context> contexts,
+                 std::vector<PoolRange> pools);
+
+  size_t size() const { return own_.empty() ? count_ : own_.size(); }
+  bool empty() const { return size() == 0; }
+  RecordedEvent operator[](size_t i) const {
+    return own_.empty() ? of_row(rows_[first_ + i], i) : own_[i];
+  }
+  RecordedAction action(size_t i) const {
+    return own_.empty() ? action_of(rows_[first_ + i].action) : own_[i].action;
+  }
+
+  void push_back(const RecordedEvent& event) { own_.push_back(event); }  // of own rows
+  // As if the ring had held no more than the last `count`.
+  void keep_last(size_t count);
+
+  class Iterator {
+   public:
+    Iterator(const RecordedEvents& of, size_t at) : of_(of), at_(at) {}
+    RecordedEvent operator*() const { return of_[at_]; }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const { return at_ != other.at_; }
+
+   private:
+    const RecordedEvents& of_;
+    size_t at_;
+  };
+  Iterator begin() const { return {*this, 0}; }
+  Iterator end() const { return {*this, size()}; }
+
+ private:
+  static RecordedAction action_of(Action action);
+  RecordedEvent of_row(const TraceEvent& row, size_t i) const {
+    RecordedEvent event;
+    event.action = action_of(row.action);
+    const bool has_address = event.action != RecordedAction::oom && row.address != k_absent;
+    event.address = has_address ? row.address : 0;
+    event.size = row.size == k_absent ? 0 : row.size;
+    const Context& context = contexts_[row.context];
+    event.stream = context.stream;
+    event.pool = context.pool;
+    if (!pools_.empty() && event.action != RecordedAction::oom)
+      event.pool = pool_at(event.address, i, event.pool);
+    return event;
+  }
+  uint32_t pool_at(uint64_t address, size_t event, uint32_t otherwise) const;
+
+  std::vector<RecordedEvent> own_;
+  Chunked<TraceEvent>::Shared rows_;
+  size_t first_ = 0, count_ = 0;
+  std::vector<Context> contexts_;
+  std::vector<PoolRange> pools_;
+};
+
+// Both name what PyTorch's entries name, in the same order up to segment_unmap.
+inline RecordedAction RecordedEvents::action_of(Action action) {
+  static_assert(static_cast<int>(Action::segment_unmap) ==
+                static_cast<int>(RecordedAction::segment_unmap));
+  if (action <= Action::segment_unmap) return static_cast<RecordedAction>(action);
+  return action == Action::oom ? RecordedAction::oom : RecordedAction::other;
+}
+
+}  // namespace cufit::memory

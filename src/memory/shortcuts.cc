@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/shortcuts.h"
+
+#include <algorithm>
+
+#include "memory/not_modelled.h"
+#include "memory/rounding.h"
+
+namespace cufit::memory {
+namespace {
+
+// Of one study: the version is the same.
+bool same_run(const ReplayOptions& a, const ReplayOptions& b) {
+  return a.allocator.settings == b.allocator.settings &&
+         a.allocator.allowed_memory_maximum == b.allocator.allowed_memory_maximum &&
+         a.allocator.total_memory == b.allocator.total_memory && a.capacity == b.capacity &&
+         a.with_reasons == b.with_reasons && a.left_out == b.left_out;
+}
+
+bool is_verified(const Study& study, const ReplayOptions& options) {
+  ReplayOptions unbounded;
+  unbounded.allocator.settings = study.recording.settings;
+  unbounded.with_reasons = options.with_reasons;
+  drop_idle_settings(study.program, unbounded.allocator.settings);
+  const Settings& settings = unbounded.allocator.settings;
+  return study.verification.exact() && study.verification.is_plain &&
+         study.program.contradictions == 0 && settings.garbage_collection_threshold == 0 &&
+         !settings.per_process_memory_fraction && same_run(options, unbounded);
+}
+
+}  // namespace
+
+// Blocks grow by joining only inside a segment. One of another kind than now is made may be there
+// from the start.
+void drop_idle_settings(const Program& program, Settings& settings) {
+  if (settings.expandable_segments) return;
+  uint64_t largest =
+      get_allocation_size(round_size(program.largest_request, settings.roundup_power2_divisions),
+                          settings.large_segment_size);
+  largest = std::max(largest, settings.large_segment_size);
+  for (const SegmentView& segment : program.initial) largest = std::max(largest, segment.size);
+  if (largest < settings.max_split_size) settings.max_split_size = k_no_max_split;
+}
+
+std::vector<size_t> first_alike(const std::vector<ReplayOptions>& options) {
+  std::vector<size_t> first;
+  for (size_t i = 0; i < options.size(); ++i) {
+    size_t alike = 0;
+    while (!same_run(options[alike], options[i])) ++alike;
+    first.push_back(alike);
+  }
+  return first;
+}
+
+ReplayResult result_of(const Study& study, const ReplayOptions& options) {
+  if (!is_verified(study, options)) return replay(study.program, options);
+  ReplayResult result = study.verification.result;
+  if (!options.with_reasons) return result;
+  std::vector<SegmentEvent> log;
+  for (const RecordedCall& call : study.program.segment_calls)
+    log.push_back({static_cast<SegmentAction>(call.kind), call.address, call.size, 0, 0});
+  result.not_modelled =
+      not_modelled(study.program, options, result, log, [&](const Variation&) { return result; });
+  return result;
+}
+
+}  // namespace cufit::memory

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// A shortcut is right where the replay that it saves says the same, in everything.
+#include "memory/shortcuts.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+namespace cufit::memory {
+namespace {
+
+namespace fs = std::filesystem;
+
+Study study_of_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream bytes;
+  bytes << file.rdbuf();
+  const Snapshot snapshot =
+      *read_snapshot(std::make_shared<MemorySource>(path.filename().string(), bytes.str()));
+  return *study_of(snapshot, busiest_device(snapshot), {});  // outlives the snapshot
+}
+
+std::vector<fs::path> traces() {
+  std::vector<fs::path> out;
+  for (const auto& entry :
+       fs::recursive_directory_iterator(std::string(CUFIT_SOURCE_DIR) + "/tests/traces"))
+    if (entry.path().extension() == ".gz" && entry.path().parent_path().filename() != "pairs")
+      out.push_back(entry.path());
+  return out;
+}
+
+void expect_same(const ReplayResult& a, const ReplayResult& b) {
+  EXPECT_EQ(a.stats.allocated_bytes.peak, b.stats.allocated_bytes.peak);
+  EXPECT_EQ(a.stats.reserved_bytes.peak, b.stats.reserved_bytes.peak);
+  EXPECT_EQ(a.stats.reserved_bytes.current, b.stats.reserved_bytes.current);
+  EXPECT_EQ(a.stats.segments.peak, b.stats.segments.peak);
+  EXPECT_EQ(a.stats.cuda_mallocs, b.stats.cuda_mallocs);
+  EXPECT_EQ(a.stats.cuda_frees, b.stats.cuda_frees);
+  EXPECT_EQ(a.stats.maps, b.stats.maps);
+  EXPECT_EQ(a.stats.unmaps, b.stats.unmaps);
+  EXPECT_EQ(a.stats.num_alloc_retries, b.stats.num_alloc_retries);
+  EXPECT_EQ(a.oom.has_value(), b.oom.has_value());
+  if (a.oom && b.oom) {
+    EXPECT_EQ(a.oom->event, b.oom->event);
+  }
+  EXPECT_EQ(a.survived_recorded_oom, b.survived_recorded_oom);
+  EXPECT_EQ(a.not_modelled, b.not_modelled);
+}
+
+TEST(Shortcuts, TheVerifiedRunIsTheReplay) {
+  size_t plain = 0, all = 0;
+  for (const fs::path& path : traces()) {
+    SCOPED_TRACE(path.filename());
+    const Study study = study_of_file(path);
+    ReplayOptions options;
+    options.allocator.settings = study.recording.settings;
+    options.allocator.version = study.recording.version;
+    options.allocator.settings.garbage_collection_threshold = 0;
+    expect_same(result_of(study, options), replay(study.program, options));
+    plain += study.verification.is_plain ? 1 : 0;
+    ++all;
+  }
+  EXPECT_GE(all, 40u);
+  EXPECT_GE(plain, 20u);
+  EXPECT_LT(plain, all);  // in some the driver had nothing left
+}
+
+TEST(Shortcuts, AnIdleSettingChangesNothing) {
+  size_t idle = 0, all = 0;
+  for (const fs::path& path : traces()) {
+    const Study study = study_of_file(path);
+    for (const char* text : {"max_split_size_mb:21", "max_split_size_mb:64",
+                             "max_split_size_mb:128,roundup_power2_divisions:4",
+                             "max_split_size_mb:64,expandable_segments:True"}) {
+      SCOPED_TRACE(path.filename().string() + " " + text);
+      ReplayOptions options, shorter;
+      options.allocator.settings = *parse_allocator_settings(text, study.recording.version);
+      options.allocator.version = study.recording.version;
+      shorter = options;
+      drop_idle_settings(study.program, shorter.allocator.settings);
+      ++all;
+      if (shorter.allocator.settings == options.allocator.settings) continue;
+      ++idle;
+      expect_same(replay(study.program, shorter), replay(study.program, options));
+      const uint64_t peak = study.verification.result.stats.reserved_bytes.peak;
+      options.allocator.allowed_memory_maximum = shorter.allocator.allowed_memory_maximum =
+          peak - peak / 8;
+      expect_same(replay(study.program, shorter), replay(study.program, options));
+    }
+  }
+  EXPECT_GE(idle, 10u);
+  EXPECT_GE(all, idle + 50);
+}
+
+}  // namespace
+}  // namespace cufit::memory
