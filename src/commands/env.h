@@ -58,12 +58,21 @@ class WithoutUserSite {
   std::optional<std::string> before_;
 };
 
+// By class: whether its torch can run on the GPUs that a process here sees. A lock of one class is
+// for here; so are all where the GPUs cannot be told.
+std::vector<bool> classes_for_here(const resolve::LockFile& lock, const host::Host& machine);
+
+// What the files of an environment say, apart from the machine that it lies on.
+host::Facts without_gpu(host::Facts facts);
+
+// A file that is cut off or missing: so on every machine.
+bool is_damage(const checks::Finding& finding);
+
 // What the files of an environment say against the lock, and what `doctor` says of it (errors and
-// warnings about this environment only). `facts` are of collect with the environment's folder.
-std::vector<checks::Finding> examine_environment(const resolve::LockClass& one,
-                                                 const formats::Pylock& lock,
-                                                 const std::string& folder,
-                                                 const host::Facts& facts,
-                                                 const resolve::Policy& policy, bool with_doctor);
+// warnings about this environment only; where it is not looked at for this machine, of damage
+// alone). `facts` are of collect with the environment's folder.
+std::vector<checks::Finding> examine_environment(
+    const resolve::LockClass& one, const formats::Pylock& lock, const std::string& folder,
+    const host::Facts& facts, const resolve::Policy& policy, bool for_this_machine);
 
 }  // namespace cufit::commands

@@ -61,6 +61,18 @@ Result<void> check_space(const Job& job, const resolve::LockClass& one,
   return {};
 }
 
+// The sums were compared when the files came; an installer's cache is not read again when it is
+// linked from, so that a file that was cut off there would be in every environment to come.
+Error damaged(const host::Installer& installer, const std::string& said) {
+  if (installer.kind != host::Installer::Kind::uv)
+    return fail(Code::malformed, format("the new environment is damaged: {}", said));
+  std::string clean;
+  for (const std::string& word : installer.command) clean += shell_word(word) + " ";
+  return fail(Code::malformed,
+              format("the new environment is damaged: {} uv's cache may hold the same file: `{}`",
+                     said, clean + "cache clean torch"));
+}
+
 // Removed unless it was moved into place.
 class Partial {
  public:
@@ -108,6 +120,7 @@ Result<report::EnvRow> create(const Job& job, const resolve::LockClass& one,
       tell(said);
       continue;
     }
+    if (is_damage(finding)) return damaged(job.installer, said);
     return fail(Code::malformed, "the new environment is not what was locked: " + said);
   }
   if (interrupts.caught() != 0) return fail(Code::cancelled, "interrupted");
