@@ -101,11 +101,14 @@ OomInstant oom_instant(const Snapshot& snapshot, const Study& study, const Obser
 
 // The most that ever waited for other streams at once.
 uint64_t highest_pending(const Lifetimes& lifetimes) {
+  // What completes with the next event never waited.
+  const auto waits = [&](const Lifetime& row) {
+    return row.free_requested < lifetimes.events && row.free_completed != row.free_requested + 1;
+  };
+  if (std::none_of(lifetimes.rows.begin(), lifetimes.rows.end(), waits)) return 0;
   std::vector<uint64_t> change(lifetimes.events + 1);  // modulo 2^64
   for (const Lifetime& row : lifetimes.rows) {
-    // What completes with the next event never waited.
-    if (row.free_requested >= lifetimes.events || row.free_completed == row.free_requested + 1)
-      continue;
+    if (!waits(row)) continue;
     change[row.free_requested] += row.block_bytes;
     change[std::min(row.free_completed, lifetimes.events)] -= row.block_bytes;
   }

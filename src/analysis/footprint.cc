@@ -5,6 +5,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/huge_pages.h"
+
 namespace cufit::analysis {
 namespace {
 
@@ -46,7 +48,9 @@ Footprint footprint_at(const Lifetimes& lifetimes, const std::vector<Category>& 
 }
 
 std::vector<uint64_t> allocated_over_time(const Lifetimes& lifetimes) {
-  std::vector<uint64_t> bytes(lifetimes.events);
+  std::vector<uint64_t> bytes;
+  reserve_large(bytes, lifetimes.events);
+  bytes.resize(lifetimes.events);
   if (bytes.empty()) return bytes;
   // Changes, in arithmetic modulo 2^64, then their sums.
   for (const Lifetime& row : lifetimes.rows) {

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/huge_pages.h"
 #include "memory/rounding.h"
 
 namespace cufit::analysis {
@@ -35,6 +36,7 @@ class Builder {
 
   Lifetimes build(const memory::Verification& check, const std::vector<uint64_t>& block_bytes) {
     out_.events = static_cast<uint32_t>(recording_.events.size());
+    reserve_large(out_.rows, program_.addresses.size());
     out_.rows.resize(program_.addresses.size());
     add_initial();
     for (const Op& op : program_.ops) add(op);

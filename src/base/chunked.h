@@ -12,6 +12,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/huge_pages.h"
+
 namespace cufit {
 
 template <class T, unsigned k_chunk_bits = 15>
@@ -31,11 +33,7 @@ class Chunked {
   T& back() { return (*this)[size_ - 1]; }
 
   T& push_back(const T& value) {
-    // Raw bytes: pages of a chunk cost nothing before a row is written there.
-    if ((size_ & (k_chunk - 1)) == 0) {
-      chunks_.emplace_back(static_cast<T*>(::operator new(k_chunk * sizeof(T))),
-                           [](T* rows) { ::operator delete(rows); });
-    }
+    if ((size_ & (k_chunk - 1)) == 0) add_chunk();
     T& row = chunks_.back()[size_ & (k_chunk - 1)];
     row = value;
     ++size_;
@@ -67,6 +65,18 @@ class Chunked {
   }
 
  private:
+  // Raw bytes: pages of a chunk cost nothing before a row is written there. The third chunk and
+  // those after it are worth huge pages where they have the size of one.
+  void add_chunk() {
+    constexpr size_t bytes = k_chunk * sizeof(T);
+    const bool huge = bytes % k_huge_page == 0 && chunks_.size() >= 2;
+    const auto align = std::align_val_t{huge ? k_huge_page : alignof(std::max_align_t)};
+    void* const rows = ::operator new(bytes, align);
+    chunks_.emplace_back(static_cast<T*>(rows),
+                         [align](T* chunk) { ::operator delete(chunk, align); });
+    if (huge) prefer_huge_pages(rows, bytes);
+  }
+
   std::vector<std::shared_ptr<T[]>> chunks_;
   size_t size_ = 0;
 };

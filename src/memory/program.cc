@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/huge_pages.h"
 #include "memory/address_map.h"
 #include "memory/initial_state.h"
 #include "memory/program_notes.h"
@@ -238,7 +239,7 @@ void Compiler::find_peak_reserved() {
 Program Compiler::compile() {
   find_initial_blocks();
   find_peak_reserved();
-  program_.ops.reserve(recording_.events.size() * 2 / 3);
+  reserve_large(program_.ops, recording_.events.size() * 2 / 3);
   for (size_t i = 0; i < recording_.events.size(); ++i) {
     const RecordedEvent event = recording_.events[i];
     const auto index = static_cast<uint32_t>(i);

@@ -102,7 +102,7 @@ class RecordedEvents {
   uint32_t pool_at(uint64_t address, size_t event, uint32_t otherwise) const;
 
   std::vector<RecordedEvent> own_;
-  Chunked<TraceEvent>::Shared rows_;
+  TraceEvents::Shared rows_;
   size_t first_ = 0, count_ = 0;
   std::vector<Context> contexts_;
   std::vector<PoolRange> pools_;

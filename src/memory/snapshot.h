@@ -77,6 +77,7 @@ struct TraceEvent {
   Action action : 8 = Action::other;
 };
 static_assert(sizeof(TraceEvent) == 32);
+using TraceEvents = Chunked<TraceEvent, 16>;  // 2 MiB each: huge pages
 
 enum class BlockState : uint8_t { active_allocated, active_pending_free, inactive };
 const char* to_string(BlockState state);
@@ -133,7 +134,7 @@ struct Snapshot {
   std::vector<Trace> traces;      // per device
   std::vector<Segment> host_segments;
   std::vector<Trace> host_traces;
-  Chunked<TraceEvent> events;
+  TraceEvents events;
   std::vector<EventContext> contexts;
   Stacks stacks;
   std::vector<uint32_t> python_stacks;  // by stack, up to the last that has frames of C++
