@@ -285,8 +285,9 @@ Result<void> install(const Installer& installer, const InstallRequest& request,
     if (request.in_conda) words = {"pip", "install", "--no-deps", "-r", request.pylock};
     for (const char* word : {"--python", interpreter.c_str(), "--strict", "--color", "never"})
       words.emplace_back(word);
-    // A line per file would push the reason of a failure out of the lines that are quoted.
-    if (!request.show) words.emplace_back("--no-progress");
+    // Two lines per file would push the reason of a failure out of the lines that are quoted;
+    // --no-progress of uv 0.13.9 leaves them.
+    if (!request.show) words.emplace_back("--quiet");
     options = command_of(installer, words, request.index);
   } else {
     CUFIT_TRY(text, pip_requirements(lock, request.python, machine()));

@@ -1,11 +1,12 @@
 #!/bin/sh
-# env_on_gpu.sh CUFIT UV: `cufit lock`, `env create`, `env check`, `run` and `env remove` with the real uv and the torch that is
-# installed in python3, on a machine without a network: what is installed is packed into wheels again and served on
-# loopback as the default index (wheelhouse.py). Creates that are killed, stopped or get a changed file come first. A second
-# lock has two classes: the same torch, and a stand-in without code for where there is no GPU.
+# env_on_gpu.sh CUFIT UV [quick]: `cufit lock`, `env create`, `env check`, `run` and `env remove` with the real uv and the
+# torch that is installed in python3, on a machine without a network: what is installed is packed into wheels again and
+# served on loopback as the default index (wheelhouse.py). Creates that are killed, stopped or get a changed file come
+# first. A second lock has two classes: the same torch, and a stand-in without code for where there is no GPU.
+# "quick" leaves out torch.compile, what things cost, and pip.
 # Without a GPU it runs as well, on a described H100 (tests/launch/machine.sh). Needs three times the room of torch in TMPDIR.
 set -e
-cufit=$1
+cufit=$1 quick=${3:-}
 export CUFIT_UV=$2
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
@@ -152,7 +153,7 @@ for device in facts["cuda"].get("devices") or []:
 if [ -n "$gpu" ]; then "$cufit" doctor --env "$env" --deep --color never | head -30; fi
 
 echo "== run"
-timed "first run" "$cufit" run -- python -W ignore "$work/ask.py" compile
+[ -n "$quick" ] || timed "first run" "$cufit" run -- python -W ignore "$work/ask.py" compile
 timed run "$cufit" run -- python -W ignore "$work/ask.py"
 uuid=$(nvidia-smi --query-gpu=uuid --format=csv,noheader 2>/dev/null | head -1 || true)
 for value in 0 $uuid 7 ""; do
@@ -165,13 +166,15 @@ sh "$here/../launch/machine.sh" "$work/gtx" 580.159.04 1b80
 CUFIT_TEST_MACHINE=$work/gtx "$cufit" run -- python -c 'print("started")' || echo "exit $?"
 echo "-- torchrun of the environment"
 "$cufit" run -q -- torchrun --standalone --nproc-per-node 1 "$work/ask.py" 2>&1 | head -4
-echo "-- what it costs"
-median 100 true
-median 100 "$cufit" run -q -- true
-median 5 "$cufit" run -q -- python -c "import torch"
-median 5 "$env/bin/python" -c "import torch"
-median 5 "$cufit" env list
-median 5 "$cufit" env check
+if [ -z "$quick" ]; then
+  echo "-- what it costs"
+  median 100 true
+  median 100 "$cufit" run -q -- true
+  median 5 "$cufit" run -q -- python -c "import torch"
+  median 5 "$env/bin/python" -c "import torch"
+  median 5 "$cufit" env list
+  median 5 "$cufit" env check
+fi
 
 echo "== an environment that somebody changed"
 "$CUFIT_UV" pip uninstall -q --python "$env/bin/python" numpy
@@ -190,13 +193,18 @@ ls -A .cufit/envs
 "$cufit" run -q -- python -c 'import torch; print("started with torch", torch.__version__)'
 timed "create again" "$cufit" env create
 ls -A .cufit/envs
-echo "== a file that was cut off in the cache of uv, and so in the environment that is linked to it"
-truncate -s 300M "$env"/lib/python3*/site-packages/torch/lib/libtorch_cuda.so
+echo "== a file that was cut off in the cache of uv, and so in the environment where it is linked to it"
+stat -f -c "filesystem: %T" "$work"
+stat -c "names of the file: %h" "$env"/lib/python3*/site-packages/torch/lib/libtorch_cuda.so
+cp --reflink=always "$work/ask.py" "$work/reflink" 2>/dev/null && echo "it shares blocks by cp --reflink" || echo "no cp --reflink here"
+find "$UV_CACHE_DIR" -name libtorch_cuda.so -exec truncate -s 300M {} +
 timed check "$cufit" env check
 timed "create --force" "$cufit" env create --force
 "$CUFIT_UV" cache clean -q torch
 timed "create --force, torch fetched anew" "$cufit" env create --force
 timed check "$cufit" env check
+echo "how uv puts a file into an environment:"
+"$CUFIT_UV" pip install --reinstall --no-deps --offline --python "$env/bin/python" "filelock==$(ls "$shelf"/simple/filelock-* | sed 's/.*filelock-//; s/-.*//')" 2>&1 | grep -i -A2 warning || echo "as it means to"
 
 echo "== a lock of two classes, as of PyTorch's own index"
 mkdir "$work/two"
@@ -210,10 +218,12 @@ CUDA_VISIBLE_DEVICES="" "$cufit" run -- python -W ignore -c 'import torch; print
 timed remove "$cufit" env remove cpu
 CUDA_VISIBLE_DEVICES="" "$cufit" run -- python -c 'print("started")' || echo "exit $?"
 
-echo "== made by pip"
-timed create "$cufit" env create --installer pip --force "$(grep -o '^name = "cu[0-9]*' cufit.lock | cut -d'"' -f2)"
-timed check "$cufit" env check "$(grep -o '^name = "cu[0-9]*' cufit.lock | cut -d'"' -f2)"
-timed run "$cufit" run -q -- python -W ignore "$work/ask.py"
+if [ -z "$quick" ]; then
+  echo "== made by pip"
+  timed create "$cufit" env create --installer pip --force "$class"
+  timed check "$cufit" env check "$class"
+  timed run "$cufit" run -q -- python -W ignore "$work/ask.py"
+fi
 
 echo "== remove"
 cd "$work/p"

@@ -177,6 +177,23 @@ TEST_F(InstallerTest, CondaGivesPythonAndPipWhereThereIsNoUv) {
   EXPECT_EQ(threads.error().code, Code::unsupported);
 }
 
+// What is quoted of a failure is the failure; on a terminal uv shows how far it is.
+TEST_F(InstallerTest, IsQuietWhereNobodyWatches) {
+  InstallRequest request;
+  request.folder = root_.at("/envs/.a.partial-1");
+  request.pylock = "pylock.a.toml";
+  const Installer tool =
+      uv("case \"$*\" in *' --quiet'*) ;; *) echo 'Downloading torch (1.1GiB)' >&2;; esac; echo "
+         "'error: Hash mismatch' >&2; exit 1");
+  const auto failed = install(tool, request, {}, interrupts_);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().text(),
+            "uv 0.13.9 failed while installing the packages; it says:\nerror: Hash mismatch");
+  const Installer shown = uv("case \"$*\" in *' --quiet'*) exit 1;; esac");
+  request.show = true;
+  EXPECT_TRUE(install(shown, request, {}, interrupts_));
+}
+
 // In an environment that is conda's, what conda put there is not taken away.
 TEST_F(InstallerTest, SyncsOnlyEnvironmentsOfItsOwn) {
   InstallRequest request;
