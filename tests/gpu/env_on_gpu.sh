@@ -195,16 +195,14 @@ timed "create again" "$cufit" env create
 ls -A .cufit/envs
 echo "== a file that was cut off in the cache of uv, and so in the environment where it is linked to it"
 stat -f -c "filesystem: %T" "$work"
+echo "UV_LINK_MODE: ${UV_LINK_MODE:-not set}"
 stat -c "names of the file: %h" "$env"/lib/python3*/site-packages/torch/lib/libtorch_cuda.so
-cp --reflink=always "$work/ask.py" "$work/reflink" 2>/dev/null && echo "it shares blocks by cp --reflink" || echo "no cp --reflink here"
 find "$UV_CACHE_DIR" -name libtorch_cuda.so -exec truncate -s 300M {} +
 timed check "$cufit" env check
 timed "create --force" "$cufit" env create --force
 "$CUFIT_UV" cache clean -q torch
 timed "create --force, torch fetched anew" "$cufit" env create --force
 timed check "$cufit" env check
-echo "how uv puts a file into an environment:"
-"$CUFIT_UV" pip install --reinstall --no-deps --offline --python "$env/bin/python" "filelock==$(ls "$shelf"/simple/filelock-* | sed 's/.*filelock-//; s/-.*//')" 2>&1 | grep -i -A2 warning || echo "as it means to"
 
 echo "== a lock of two classes, as of PyTorch's own index"
 mkdir "$work/two"
