@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists that came before, by the bytes of their items: of a million stacks in a file some hundred
-// differ, and each is up to a hundred GETs. Used by pickle_machine.h only.
+// differ, and each is up to a hundred GETs. A program does in every step what it did in the step
+// before, so that the list that followed this one last time mostly follows again: then comparing
+// its bytes is all. Used by pickle_machine.h only.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +20,43 @@ class PickleLists {
  public:
   using Bytes = std::span<const unsigned char>;
 
+  struct Known {
+    const PickleValue* value = nullptr;  // null: not known
+    size_t size = 0;                     // of its items, in bytes
+  };
+
+  // The list that is expected, if `text` begins with its items and the opcode `end` behind them.
+  // These are then all of its items: bytes that were items before are the same items again.
+  Known expect(Bytes text, unsigned char end) {
+    if (slots_.empty()) return {};
+    const uint32_t next = slots_[last_].next;
+    const Slot& slot = slots_[next];
+    const bool same = slot.size != 0 && slot.size < text.size() && text[slot.size] == end &&
+                      std::memcmp(bytes_.data() + slot.begin, text.data(), slot.size) == 0;
+    if (!same) return {};
+    last_ = next;
+    return {&slot.value, slot.size};
+  }
+
   const PickleValue* find(Bytes items) {
     if (slots_.empty()) return nullptr;
-    const Slot& slot = slots_[place_of(items)];
+    const size_t place = place_of(items);
+    const Slot& slot = slots_[place];
     const bool same = slot.size == items.size() && slot.size != 0 &&
                       std::memcmp(bytes_.data() + slot.begin, items.data(), items.size()) == 0;
-    return same ? &slot.value : nullptr;
+    if (!same) return nullptr;
+    follow(place);
+    return &slot.value;
   }
 
   void keep(Bytes items, const PickleValue& value) {
     if (items.size() > k_bytes / 16) return;
     if (bytes_.size() + items.size() > k_bytes) forget();
     if (slots_.empty()) slots_.resize(k_slots);
-    slots_[place_of(items)] = {static_cast<uint32_t>(bytes_.size()),
-                               static_cast<uint32_t>(items.size()), value};
+    const size_t place = place_of(items);
+    slots_[place] = {static_cast<uint32_t>(bytes_.size()), static_cast<uint32_t>(items.size()), 0,
+                     value};
+    follow(place);
     bytes_.insert(bytes_.end(), items.begin(), items.end());
   }
 
@@ -39,11 +64,17 @@ class PickleLists {
   static constexpr size_t k_slots = 4096, k_bytes = 8u << 20;
   struct Slot {
     uint32_t begin = 0, size = 0;  // in bytes_; 0: free
+    uint32_t next = 0;             // the slot of the list that came after it
     PickleValue value;
   };
   void forget() {
     slots_.clear();
     bytes_.clear();
+    last_ = 0;
+  }
+  void follow(size_t place) {
+    slots_[last_].next = static_cast<uint32_t>(place);
+    last_ = static_cast<uint32_t>(place);
   }
   static size_t place_of(Bytes items) {
     return (hash_bytes(items.data(), items.size()) >> 20) % k_slots;
@@ -51,6 +82,7 @@ class PickleLists {
 
   std::vector<Slot> slots_;
   std::vector<unsigned char> bytes_;
+  uint32_t last_ = 0;  // the slot of the last list
 };
 
 }  // namespace cufit::formats

@@ -113,17 +113,21 @@ PickleMachine::Rows PickleMachine::row_list(const unsigned char*& at, const unsi
   // What stands between MARK and APPENDS as bytes: the same bytes get the same items from the memo,
   // since no entry of it is written twice here (row_.off).
   const unsigned char* const first = at;
-  const unsigned char* behind = at;
-  while (behind < end && is_get(behind)) behind += get_size(behind);
-  const bool is_whole = behind < end && *behind == 'e';
-  const PickleLists::Bytes items(first, is_whole ? static_cast<size_t>(behind - first) : 0);
-  if (const PickleValue* known = lists_.find(items)) {
-    out = *known;
+  const auto take = [&](const PickleValue& known, const unsigned char* behind) {
+    out = known;
     out.memo = entry;
     memo_.update(entry - 1, out);
     at = behind + 1;
     return Rows::done;
-  }
+  };
+  const size_t left = at < end ? static_cast<size_t>(end - at) : 0;
+  if (const auto known = lists_.expect({first, left}, 'e'); known.value != nullptr)
+    return take(*known.value, first + known.size);
+  const unsigned char* behind = at;
+  while (behind < end && is_get(behind)) behind += get_size(behind);
+  const bool is_whole = behind < end && *behind == 'e';
+  const PickleLists::Bytes items(first, is_whole ? static_cast<size_t>(behind - first) : 0);
+  if (const PickleValue* known = lists_.find(items)) return take(*known, behind);
   PickleValue item;
   while (at < end && is_get(at) && row_items_.size() < k_row_items) {
     if (!memo_.get(get_index(at), item)) return Rows::left;
