@@ -131,11 +131,39 @@ const char* to_string(Remedy remedy) {
   return remedy == Remedy::settings ? "settings" : "without_growth";
 }
 
-Result<std::vector<Answer>> try_settings(const Study& study) {
+EarlyTrials try_early(const Study& unverified) {
+  EarlyTrials out{unverified.recording.version, unverified.recording.settings, {}};
   std::vector<Question> questions;
-  for (const std::string& settings : settings_to_try(study))
+  for (const std::string& settings : settings_to_try(unverified)) {
+    const Question question = question_of(settings);
+    if (!memory::asks_for_recorded(unverified, question)) questions.push_back(question);
+  }
+  Result<std::vector<Answer>> answers = memory::ask(unverified, questions);
+  if (answers) out.answers = std::move(*answers);  // else it is asked again, and the error told
+  return out;
+}
+
+Result<std::vector<Answer>> try_settings(const Study& study, const EarlyTrials& early) {
+  const bool counts = early.version == study.recording.version &&
+                      early.recorded == study.recording.settings && !study.program.settings_unread;
+  std::vector<Answer> out;
+  std::vector<Question> questions;
+  std::vector<size_t> places;
+  for (const std::string& settings : settings_to_try(study)) {
+    const auto known =
+        std::find_if(early.answers.begin(), early.answers.end(),
+                     [&](const Answer& answer) { return answer.question.settings == settings; });
+    if (counts && known != early.answers.end()) {
+      out.push_back(*known);
+      continue;
+    }
+    places.push_back(out.size());
     questions.push_back(question_of(settings));
-  return memory::ask(study, questions);
+    out.emplace_back();
+  }
+  CUFIT_TRY(answers, memory::ask(study, questions));
+  for (size_t i = 0; i < places.size(); ++i) out[places[i]] = std::move(answers[i]);
+  return out;
 }
 
 Result<std::optional<Answer>> try_without_growth(const Study& study, const History& history) {

@@ -33,7 +33,16 @@ struct Trials {
   std::vector<memory::Answer> settings;  // the recorded ones first
   std::optional<memory::Answer> without_growth;
 };
-Result<std::vector<memory::Answer>> try_settings(const memory::Study& study);
+// Of them what a study that is not verified yet can tell: those that are not the recorded run.
+struct EarlyTrials {
+  memory::VersionProfile version;
+  memory::Settings recorded;  // both as the study had them
+  std::vector<memory::Answer> answers;
+};
+EarlyTrials try_early(const memory::Study& unverified);
+// `early`, which may be empty, counts where the study came out as it was then.
+Result<std::vector<memory::Answer>> try_settings(const memory::Study& study,
+                                                 const EarlyTrials& early);
 // Empty unless memory grows. `history` is referred to.
 Result<std::optional<memory::Answer>> try_without_growth(const memory::Study& study,
                                                          const History& history);

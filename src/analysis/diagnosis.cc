@@ -154,12 +154,13 @@ namespace {
 // What was and what would have been, side by side where there are processors: neither needs the
 // other, but that memory grows is to be seen before it can be left out.
 Result<Trials> observe_and_try(const Snapshot& snapshot, const Study& study,
-                               std::optional<uint64_t> limit, Observation& observation) {
+                               std::optional<uint64_t> limit, const EarlyTrials& early,
+                               Observation& observation) {
   std::optional<Result<std::vector<memory::Answer>>> settings;
   std::optional<Result<std::optional<memory::Answer>>> without_growth;
   in_parallel(2, study.event_count() / k_events_per_thread, [&](size_t i) {
     if (i == 1) {
-      settings.emplace(try_settings(study));
+      settings.emplace(try_settings(study, early));
       return;
     }
     observation = observe(snapshot, study, limit);
@@ -176,9 +177,9 @@ Result<Trials> observe_and_try(const Snapshot& snapshot, const Study& study,
 }  // namespace
 
 Result<Diagnosis> diagnose(const Snapshot& snapshot, const Study& study,
-                           std::optional<uint64_t> limit) {
+                           std::optional<uint64_t> limit, const EarlyTrials& early) {
   Diagnosis out;
-  CUFIT_TRY(trials, observe_and_try(snapshot, study, limit, out));
+  CUFIT_TRY(trials, observe_and_try(snapshot, study, limit, early, out));
   if (limit) out.limits = given_limits(*limit);
   if (out.oom) out.limits = out.oom->limits;
   const std::optional<Limits>& limits = out.limits;

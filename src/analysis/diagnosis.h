@@ -57,7 +57,8 @@ Observation observe(const memory::Snapshot& snapshot, const memory::Study& study
                     std::optional<uint64_t> limit);
 
 // `limit`: what the user says the process was allowed, bytes.
+// `early`: replays that were made while the study was verified.
 Result<Diagnosis> diagnose(const memory::Snapshot& snapshot, const memory::Study& study,
-                           std::optional<uint64_t> limit);
+                           std::optional<uint64_t> limit, const EarlyTrials& early = {});
 
 }  // namespace cufit::analysis

@@ -71,7 +71,7 @@ Result<std::optional<memory::VersionProfile>> chosen_torch(const Arguments& argu
   return std::optional(memory::version_profile(version->part(0), version->part(1)));
 }
 
-Result<OpenedStudy> open_study(const Arguments& arguments) {
+Result<OpenedStudy> open_study(const Arguments& arguments, const memory::Meanwhile& meanwhile) {
   OpenedStudy opened;
   opened.path = arguments.get("SNAPSHOT");
   CUFIT_TRY(torch, chosen_torch(arguments));
@@ -79,7 +79,7 @@ Result<OpenedStudy> open_study(const Arguments& arguments) {
   opened.snapshot = std::move(snapshot);
   CUFIT_TRY(device, chosen_device(arguments, opened.snapshot));
   opened.device = device;
-  Result<memory::Study> study = memory::study_of(opened.snapshot, device, torch);
+  Result<memory::Study> study = memory::study_of(opened.snapshot, device, torch, meanwhile);
   if (!study) return std::move(study.error()).in(opened.path);
   opened.study = std::move(*study);
   return opened;

@@ -30,7 +30,8 @@ struct OpenedStudy {
   uint32_t device = 0;
   memory::Study study;
 };
-Result<OpenedStudy> open_study(const Arguments& arguments);
+// `meanwhile`: as of memory::study_of.
+Result<OpenedStudy> open_study(const Arguments& arguments, const memory::Meanwhile& meanwhile = {});
 
 // "17.5" or "17.5GiB" or "800 MiB": bytes, rounded down.
 Result<uint64_t> size_argument(const std::string& option, const std::string& text);

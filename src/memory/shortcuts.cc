@@ -18,14 +18,8 @@ bool same_run(const ReplayOptions& a, const ReplayOptions& b) {
 }
 
 bool is_verified(const Study& study, const ReplayOptions& options) {
-  ReplayOptions unbounded;
-  unbounded.allocator.settings = study.recording.settings;
-  unbounded.with_reasons = options.with_reasons;
-  drop_idle_settings(study.program, unbounded.allocator.settings);
-  const Settings& settings = unbounded.allocator.settings;
   return study.verification.exact() && study.verification.is_plain &&
-         study.program.contradictions == 0 && settings.garbage_collection_threshold == 0 &&
-         !settings.per_process_memory_fraction && same_run(options, unbounded);
+         study.program.contradictions == 0 && is_recorded_run(study, options);
 }
 
 }  // namespace
@@ -50,6 +44,17 @@ std::vector<size_t> first_alike(const std::vector<ReplayOptions>& options) {
     first.push_back(alike);
   }
   return first;
+}
+
+// Garbage collection and a fraction of the card are limits.
+bool is_recorded_run(const Study& study, const ReplayOptions& options) {
+  ReplayOptions unbounded;
+  unbounded.allocator.settings = study.recording.settings;
+  unbounded.with_reasons = options.with_reasons;
+  drop_idle_settings(study.program, unbounded.allocator.settings);
+  const Settings& settings = unbounded.allocator.settings;
+  return settings.garbage_collection_threshold == 0 && !settings.per_process_memory_fraction &&
+         same_run(options, unbounded);
 }
 
 ReplayResult result_of(const Study& study, const ReplayOptions& options) {

@@ -17,6 +17,9 @@ void drop_idle_settings(const Program& program, Settings& settings);
 // For each the first that gives the same result: itself or one before. All of one study.
 std::vector<size_t> first_alike(const std::vector<ReplayOptions>& options);
 
+// The recorded settings, and no limit.
+bool is_recorded_run(const Study& study, const ReplayOptions& options);
+
 // replay(), or what Study::verification found where that is the same run.
 ReplayResult result_of(const Study& study, const ReplayOptions& options);
 

@@ -27,6 +27,7 @@ struct VersionProfile {
   // 2.13: a MemPool in use no longer forbids to release cached blocks, a capture still does.
   bool only_capture_blocks_release = true;
 
+  bool operator==(const VersionProfile&) const = default;
   bool at_least(uint32_t want_major, uint32_t want_minor) const {
     return major > want_major || (major == want_major && minor >= want_minor);
   }

@@ -15,6 +15,7 @@ namespace {
 // One per span of versions in which the model behaves alike, newest first.
 constexpr uint32_t k_spans[] = {14, 12, 11, 10, 8, 4, 0};
 constexpr size_t k_ops_per_thread = 100'000;  // a thread costs more than a short replay
+constexpr size_t k_ops_per_half = 10'000;     // of a verification and all that goes beside it
 
 // The newest minor version that writes such a file. What a version adds to the file is always
 // there from then on, so its absence bounds from above.
@@ -97,6 +98,13 @@ Result<Reading> best_reading(const Snapshot& snapshot, const Program& program,
   return reading;
 }
 
+// The settings' text as the program gave it, where the file has it.
+std::string as_written(const Snapshot& snapshot, const Settings& settings) {
+  const bool has_text =
+      snapshot.settings && snapshot.settings->conf && !snapshot.settings->conf->empty();
+  return has_text ? *snapshot.settings->conf : settings_text(settings);
+}
+
 std::optional<RecordedLimit> recorded_limit(const Snapshot& snapshot, const Study& study) {
   const std::optional<OutOfMemory>& oom = study.verification.result.oom;
   if (!oom) return std::nullopt;
@@ -148,7 +156,7 @@ uint32_t busiest_device(const Snapshot& snapshot) {
 }
 
 Result<Study> study_of(const Snapshot& snapshot, uint32_t device,
-                       const std::optional<VersionProfile>& version) {
+                       const std::optional<VersionProfile>& version, const Meanwhile& meanwhile) {
   if (device >= snapshot.traces.size() || snapshot.traces[device].count == 0)
     return fail(Code::unsupported,
                 format("the snapshot has no trace of device {}: recording was off, or the "
@@ -159,18 +167,38 @@ Result<Study> study_of(const Snapshot& snapshot, uint32_t device,
   CUFIT_TRY(recording, recorded_events(snapshot, device));
   study.recording = std::move(recording);
   study.program = compile_program(study.recording);
-  CUFIT_TRY(reading, best_reading(snapshot, study.program, version));
+  std::optional<Result<Reading>> found;
+  const auto verify_it = [&] { found.emplace(best_reading(snapshot, study.program, version)); };
+  const VersionProfile suggested = version.value_or(version_profile(2, newest_minor(snapshot)));
+  Result<Settings> settings = recorded_settings(snapshot, suggested);
+  if (meanwhile && settings) {
+    study.recording.version = suggested;
+    study.recording.settings = std::move(*settings);
+    study.settings = as_written(snapshot, study.recording.settings);
+    in_parallel(2, study.program.ops.size() / k_ops_per_half,
+                [&](size_t i) { i == 0 ? verify_it() : meanwhile(study); });
+  } else {
+    verify_it();
+  }
+  CUFIT_TRY(reading, std::move(*found));
   study.recording.version = reading.version;
   study.recording.settings = std::move(reading.settings);
   study.verification = std::move(reading.verification);
   study.block_bytes = std::move(reading.block_bytes);
-  study.settings = settings_text(study.recording.settings);
+  study.settings = reading.settings_unread ? settings_text(study.recording.settings)
+                                           : as_written(snapshot, study.recording.settings);
   study.program.settings_unread = reading.settings_unread;
-  if (snapshot.settings && snapshot.settings->conf && !snapshot.settings->conf->empty() &&
-      !reading.settings_unread)
-    study.settings = *snapshot.settings->conf;
   study.limit = recorded_limit(snapshot, study);
   return study;
+}
+
+bool asks_for_recorded(const Study& study, const Question& question) {
+  const Result<Settings> settings =
+      parse_allocator_settings(question.settings, study.recording.version);
+  if (!settings) return false;
+  ReplayOptions options = options_of(study, question, *settings);
+  drop_idle_settings(study.program, options.allocator.settings);
+  return is_recorded_run(study, options);
 }
 
 Result<std::vector<Answer>> ask(const Study& study, std::span<const Question> questions,

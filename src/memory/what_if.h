@@ -45,8 +45,13 @@ uint32_t busiest_device(const Snapshot& snapshot);
 // Snapshots do not name their torch. Without `version`, the newest one whose fields fit and that
 // verifies exactly, else the one that comes nearest. Error{unsupported} where the snapshot has no
 // trace of the device: recording was off, or it was reset.
+// `meanwhile` runs beside the verification, with a study that lacks it, block_bytes and limit:
+// version and settings are those that the file suggests, which nearly always stay. Who keeps what
+// was found out in it compares them.
+using Meanwhile = std::function<void(const Study& unverified)>;
 Result<Study> study_of(const Snapshot& snapshot, uint32_t device,
-                       const std::optional<VersionProfile>& version);
+                       const std::optional<VersionProfile>& version,
+                       const Meanwhile& meanwhile = {});
 
 // "expandable_segments:True,max_split_size_mb:128"; empty for the defaults.
 std::string settings_text(const Settings& settings);
@@ -67,6 +72,9 @@ struct Answer {
   ReplayResult result;
   bool survives() const { return !result.oom; }
 };
+
+// Whether it asks for the recorded run itself: its settings and no limit.
+bool asks_for_recorded(const Study& study, const Question& question);
 
 // Answers in the order of the questions, several at a time where there are processors. A usage
 // error names the settings that PyTorch of this version would refuse.
