@@ -50,7 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   while (bytes.size > 0) {
     RecordedEvent event;
     const uint8_t what = bytes.take();
-    event.action = static_cast<RecordedAction>(what % 9);
+    event.action = static_cast<Action>(what % 9);
     event.stream = what >> 6;
     event.pool = what == 77 ? 100000 : what >> 7;
     event.address = bytes.place();

@@ -33,7 +33,7 @@ Question question_of(const std::string& settings) {
   return question;
 }
 
-// One settings string, as the user may set it, of the whole program or of what does not grow.
+// What is tried under limits: settings, for the whole program or for what does not grow.
 struct Candidate {
   const Study& study;
   const Advice& advice;

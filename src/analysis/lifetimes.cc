@@ -10,12 +10,12 @@
 namespace cufit::analysis {
 namespace {
 
+using memory::Action;
 using memory::BlockUse;
 using memory::BlockView;
 using memory::Op;
 using memory::OpKind;
 using memory::Program;
-using memory::RecordedAction;
 using memory::Recording;
 using memory::SegmentView;
 using memory::Snapshot;
@@ -100,10 +100,9 @@ class Builder {
 
   // An op of kind `free` stands for two events that only calls of segments can part.
   uint32_t completion(const Op& op) const {
-    if (recording_.events.action(op.event) == RecordedAction::free_completed) return op.event;
+    if (recording_.events.action(op.event) == Action::free_completed) return op.event;
     uint32_t at = op.event + 1;
-    while (at + 1 < out_.events && recording_.events.action(at) != RecordedAction::free_completed)
-      ++at;
+    while (at + 1 < out_.events && recording_.events.action(at) != Action::free_completed) ++at;
     return at < out_.events ? at : op.event;
   }
 

@@ -7,7 +7,7 @@
 namespace cufit::analysis {
 namespace {
 
-using memory::RecordedAction;
+using memory::Action;
 using memory::RecordedEvent;
 
 struct Range {
@@ -50,12 +50,12 @@ Ranges ranges_after(const memory::Study& study, uint32_t event) {
     if (i > event) break;
     const RecordedEvent e = study.recording.events[i];
     switch (e.action) {
-      case RecordedAction::segment_alloc:
-      case RecordedAction::segment_map:
-        ranges[e.address] = {e.size, e.pool, e.action == RecordedAction::segment_map};
+      case Action::segment_alloc:
+      case Action::segment_map:
+        ranges[e.address] = {e.size, e.pool, e.action == Action::segment_map};
         break;
-      case RecordedAction::segment_free:
-      case RecordedAction::segment_unmap:
+      case Action::segment_free:
+      case Action::segment_unmap:
         remove(ranges, e.address, e.size);
         break;
       default:

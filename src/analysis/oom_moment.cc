@@ -100,7 +100,7 @@ std::vector<OomMoment> oom_moments(const memory::Snapshot& snapshot, uint32_t de
   std::vector<OomMoment> out;
   const size_t first = snapshot.traces[device].first;
   for (uint32_t e = 0; e < recording.events.size() && out.size() < limit; ++e) {
-    if (recording.events.action(e) != memory::RecordedAction::oom) continue;
+    if (recording.events.action(e) != memory::Action::oom) continue;
     out.push_back(oom_moment_at(recording, e, lifetimes, segments));
     const uint64_t device_free = snapshot.events[first + e].address;  // oom: not an address
     if (device_free != memory::k_absent) out.back().device_free = device_free;

@@ -9,8 +9,8 @@
 namespace cufit::analysis {
 namespace {
 
+using memory::Action;
 using memory::Program;
-using memory::RecordedAction;
 using memory::RecordedEvent;
 using memory::Recording;
 using memory::SegmentAction;
@@ -36,10 +36,9 @@ class Ranges {
   std::vector<SegmentRange> build() {
     for (const uint32_t e : call_events_) {
       const RecordedEvent event = recording_.events[e];
-      if (event.action == RecordedAction::segment_alloc) add(range_of(event, e, false));
-      if (event.action == RecordedAction::segment_map) add(range_of(event, e, true));
-      if (event.action == RecordedAction::segment_free ||
-          event.action == RecordedAction::segment_unmap)
+      if (event.action == Action::segment_alloc) add(range_of(event, e, false));
+      if (event.action == Action::segment_map) add(range_of(event, e, true));
+      if (event.action == Action::segment_free || event.action == Action::segment_unmap)
         remove(event, e);
     }
     return std::move(out_);

@@ -34,15 +34,14 @@ constexpr Option k_check_options[] = {
     {"-v,--verbose", "", "", false, ""},
 };
 
-// Of doctor's findings those that are about this environment and not about the machine; of one that
-// may be made for another machine those alone that its files prove.
-void add_doctor(const host::Facts& facts, const std::string& folder, bool for_this_machine,
+// Of doctor's findings those that are about this environment and not about the machine.
+void add_doctor(const host::Facts& facts, const std::string& folder, bool only_damage,
                 std::vector<checks::Finding>& out) {
   const checks::Report report = checks::examine(facts, Knowledge::builtin());
   for (const checks::Finding& one : report.findings) {
     const bool serious =
         one.severity == checks::Severity::error || one.severity == checks::Severity::warning;
-    if (!for_this_machine && !is_damage(one)) continue;
+    if (only_damage && !is_damage(one)) continue;
     if (serious && (contains(one.subject, folder) || one.id == "compute_check_failed"))
       out.push_back(one);
   }
@@ -155,9 +154,11 @@ WithoutUserSite::~WithoutUserSite() {
     ::unsetenv(k_no_user_site);
 }
 
-std::vector<checks::Finding> examine_environment(
-    const resolve::LockClass& one, const formats::Pylock& lock, const std::string& folder,
-    const host::Facts& facts, const resolve::Policy& policy, bool for_this_machine) {
+std::vector<checks::Finding> examine_environment(const resolve::LockClass& one,
+                                                 const formats::Pylock& lock,
+                                                 const std::string& folder,
+                                                 const host::Facts& facts,
+                                                 const resolve::Policy& policy, bool only_damage) {
   resolve::EnvSubject subject{one, lock, nullptr, nullptr, folder, ""};
   checks::TorchCode code;
   if (!facts.envs.empty()) {
@@ -170,7 +171,7 @@ std::vector<checks::Finding> examine_environment(
     }
   }
   std::vector<checks::Finding> out = resolve::check_environment(subject, policy);
-  if (subject.env != nullptr) add_doctor(facts, folder, for_this_machine, out);
+  if (subject.env != nullptr) add_doctor(facts, folder, only_damage, out);
   return out;
 }
 
@@ -212,7 +213,8 @@ int run_env_check(const Arguments& arguments) {
   if (!policy) return give_up(policy.error());
   std::vector<checks::Finding> findings;
   const bool named = !arguments.all("CLASS").empty();
-  const std::vector<bool> for_here = classes_for_here(found->lock, machine_to_launch_on());
+  const std::vector<bool> for_here = named ? std::vector<bool>(found->lock.classes.size(), true)
+                                           : classes_for_here(found->lock, machine_to_launch_on());
   for (const size_t index : *chosen) {
     const resolve::LockClass& one = found->lock.classes[index];
     const Result<formats::Pylock> lock = read_pylock(*found, one);
@@ -254,14 +256,14 @@ int run_env_check(const Arguments& arguments) {
       host::ProbeOptions options;
       options.env_dirs = {paths->folder};
       facts = host::collect(host::RealHost(), options);
-      if (!named && !for_here[index]) {
+      if (!for_here[index]) {
         facts = without_gpu(std::move(facts));
         tell(format("class {} is for other machines ({}): its files alone were looked at", one.name,
                     join(one.serves, "; ")));
       }
     }
     for (checks::Finding& one_finding :
-         examine_environment(one, *lock, paths->folder, facts, *policy, true)) {
+         examine_environment(one, *lock, paths->folder, facts, *policy, false)) {
       // Not the torch of some index: the one of the lock.
       if (is_damage(one_finding))
         one_finding.args["command"] =

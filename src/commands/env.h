@@ -69,10 +69,12 @@ host::Facts without_gpu(host::Facts facts);
 bool is_damage(const checks::Finding& finding);
 
 // What the files of an environment say against the lock, and what `doctor` says of it (errors and
-// warnings about this environment only; where it is not looked at for this machine, of damage
-// alone). `facts` are of collect with the environment's folder.
-std::vector<checks::Finding> examine_environment(
-    const resolve::LockClass& one, const formats::Pylock& lock, const std::string& folder,
-    const host::Facts& facts, const resolve::Policy& policy, bool for_this_machine);
+// warnings about this environment; `only_damage`: no others than of that). `facts` are of collect
+// with the environment's folder.
+std::vector<checks::Finding> examine_environment(const resolve::LockClass& one,
+                                                 const formats::Pylock& lock,
+                                                 const std::string& folder,
+                                                 const host::Facts& facts,
+                                                 const resolve::Policy& policy, bool only_damage);
 
 }  // namespace cufit::commands

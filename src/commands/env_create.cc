@@ -113,7 +113,7 @@ Result<report::EnvRow> create(const Job& job, const resolve::LockClass& one,
     return host::collect(host::RealHost(), options);
   }();
   for (const checks::Finding& finding :
-       examine_environment(one, lock, paths.partial, facts, job.policy, false)) {
+       examine_environment(one, lock, paths.partial, facts, job.policy, true)) {
     const Knowledge& knowledge = Knowledge::builtin();
     const std::string said = report::finding_text(finding, "why", spoken(), knowledge);
     if (finding.severity != checks::Severity::error) {

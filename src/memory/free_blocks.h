@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The free blocks of one pool and stream, ordered by size, then address: PyTorch's std::set with
 // BlockComparatorSize as sorted chunks of at most 64 entries. (Blocks come last in the order: a
-// recording that contradicts itself may put two at one address.) Real pools hold 5 to 300, so that
-// one or two chunks are all, and what counts is the search within one: the sizes lie side by side
-// and are compared without a jump.
+// recording that contradicts itself may put two at one address.) Real pools hold 5 to 150 on
+// average, so that one to three chunks are all, and what counts is the search within one: the sizes
+// lie side by side and are compared without a jump.
 #pragma once
 
 #include <array>
@@ -32,9 +32,6 @@ class FreeBlocks {
   size_t size() const { return count_; }
   bool at_end(Position position) const { return position.chunk == chunks_.size(); }
   Entry at(Position position) const { return chunks_[position.chunk]->at(position.slot); }
-  BlockIndex block_at(Position position) const {
-    return chunks_[position.chunk]->places[position.slot].block;
-  }
   Position begin() const { return {0, 0}; }
   Position next(Position position) const;  // of a position that is not the end
   // False at the first entry; else steps back. The end may be given.

@@ -45,7 +45,7 @@ SegmentView range_of(const RecordedEvent& event, const Settings& settings) {
   range.size = event.size;
   range.stream = event.stream;
   range.pool = event.pool;
-  range.is_expandable = event.action == RecordedAction::segment_unmap;
+  range.is_expandable = event.action == Action::segment_unmap;
   // Segments of the small pool have 2 MiB and no other has; pages of the large one are multiples
   // of large_segment_size.
   range.is_small = range.is_expandable ? event.size % settings.large_segment_size != 0
@@ -88,12 +88,12 @@ Ranges ranges_at_start(const Recording& recording, const std::vector<uint32_t>& 
     const RecordedEvent event = recording.events[call_events[i]];
     if (!is_sound(event.address, event.size)) continue;
     switch (event.action) {
-      case RecordedAction::segment_alloc:
-      case RecordedAction::segment_map:
+      case Action::segment_alloc:
+      case Action::segment_map:
         remove_range(ranges, event.address, event.size);
         break;
-      case RecordedAction::segment_free:
-      case RecordedAction::segment_unmap:
+      case Action::segment_free:
+      case Action::segment_unmap:
         add_range(ranges, range_of(event, recording.settings));
         break;
       default:
@@ -140,7 +140,7 @@ void bound_by_later_allocs(const Recording& recording, Ranges& ranges,
   };
   for (uint32_t i = 0; i < recording.events.size(); ++i) {
     const RecordedEvent event = recording.events[i];
-    if (event.action != RecordedAction::alloc) continue;
+    if (event.action != Action::alloc) continue;
     auto block = std::upper_bound(live.begin(), live.end(), event.address, after);
     if (block == live.begin()) continue;
     --block;

@@ -43,8 +43,8 @@ class Compiler {
   uint16_t last_index_ = UINT16_MAX;
 };
 
-bool is_segment_call(RecordedAction action) {
-  return action >= RecordedAction::segment_alloc && action <= RecordedAction::segment_unmap;
+bool is_segment_call(Action action) {
+  return action >= Action::segment_alloc && action <= Action::segment_unmap;
 }
 
 bool is_release(const RecordedCall& call) {
@@ -74,9 +74,9 @@ void Compiler::find_initial_blocks() {
   for (uint32_t i = 0; i < recording_.events.size(); ++i) {
     const RecordedEvent event = recording_.events[i];
     bool is_new = false;
-    if (event.action == RecordedAction::alloc) {
+    if (event.action == Action::alloc) {
       seen.find_or_add(event.address, is_new);
-    } else if (event.action == RecordedAction::free_completed) {
+    } else if (event.action == Action::free_completed) {
       seen.find_or_add(event.address, is_new);
       if (is_new) blocks.push_back({event.address, event.size, 0, i});
     } else if (is_segment_call(event.action)) {
@@ -133,15 +133,14 @@ void Compiler::add_malloc(const RecordedEvent& event, uint32_t index) {
 
 void Compiler::add_free(const RecordedEvent& event, uint32_t index) {
   AddressMap::Entry* const found = live_.find(event.address);
-  const bool again =
-      found != nullptr && found->mark && event.action == RecordedAction::free_requested;
+  const bool again = found != nullptr && found->mark && event.action == Action::free_requested;
   if (found == nullptr || again) {
     ++program_.contradictions;
     return;
   }
   Op op;
   op.block = found->value;
-  if (event.action == RecordedAction::free_requested) {
+  if (event.action == Action::free_requested) {
     op.kind = OpKind::free_requested;
     found->mark = true;
     push(op, event, index);
@@ -159,22 +158,22 @@ void Compiler::add_free(const RecordedEvent& event, uint32_t index) {
 }
 
 void Compiler::add_segment_call(const RecordedEvent& event, uint32_t index) {
-  const auto kind = static_cast<RecordedCall::Kind>(
-      static_cast<uint8_t>(event.action) - static_cast<uint8_t>(RecordedAction::segment_alloc));
+  const auto kind = static_cast<RecordedCall::Kind>(static_cast<uint8_t>(event.action) -
+                                                    static_cast<uint8_t>(Action::segment_alloc));
   program_.segment_calls.push_back({kind, event.address, event.size});
   program_.call_events.push_back(index);
 }
 
 void Compiler::add(const RecordedEvent& event, uint32_t index) {
   switch (event.action) {
-    case RecordedAction::alloc:
+    case Action::alloc:
       add_malloc(event, index);
       break;
-    case RecordedAction::free_requested:
-    case RecordedAction::free_completed:
+    case Action::free_requested:
+    case Action::free_completed:
       add_free(event, index);
       break;
-    case RecordedAction::oom: {
+    case Action::oom: {
       Op op;
       op.kind = OpKind::failed;
       op.size = event.size;
@@ -249,14 +248,13 @@ Program Compiler::compile() {
     }
     // Segment calls precede the alloc or oom that they were made for. If the last of them gave
     // memory back and no oom follows, no request was being served: it was empty_cache.
-    if (only_released() && event.action != RecordedAction::oom) {
+    if (only_released() && event.action != Action::oom) {
       add_empty_cache(event, index);
       close_window();
     }
-    if (event.action == RecordedAction::alloc) split_off_empty_cache(event, index);
+    if (event.action == Action::alloc) split_off_empty_cache(event, index);
     add(event, index);
-    if (event.action == RecordedAction::alloc || event.action == RecordedAction::oom)
-      close_window();
+    if (event.action == Action::alloc || event.action == Action::oom) close_window();
   }
   if (window_begin_ < calls_) {
     const size_t last = recording_.events.size() - 1;

@@ -30,7 +30,7 @@ RecordedEvents::RecordedEvents(const Snapshot& snapshot, const Trace& trace,
   if (pools.empty()) return;
   for (size_t i = 0; i < count_; ++i) {
     const RecordedEvent event = (*this)[i];
-    if (event.action != RecordedAction::segment_alloc) continue;
+    if (event.action != Action::segment_alloc) continue;
     const size_t at = range_with(pools, event.address);
     if (at < pools.size()) pools[at].since = i;
   }

@@ -13,24 +13,14 @@
 
 namespace cufit::memory {
 
-enum class RecordedAction : uint8_t {
-  alloc,  // size as requested
-  free_requested,
-  free_completed,
-  segment_alloc,
-  segment_free,
-  segment_map,
-  segment_unmap,
-  oom,    // size: the rounded request; no address
-  other,  // snapshot, annotate: nothing that the allocator does
-};
-
+// As the trace has it, where what is absent is 0: `size` is the requested one, for an oom the
+// rounded request; an oom has no address.
 struct RecordedEvent {
   uint64_t address = 0;
   uint64_t size = 0;
   uint64_t stream = 0;
   uint32_t pool = 0;  // 0: the default pool, else numbers of the caller's choice from 1
-  RecordedAction action = RecordedAction::other;
+  Action action = Action::other;
 };
 
 class RecordedEvents {
@@ -59,9 +49,7 @@ class RecordedEvents {
   RecordedEvent operator[](size_t i) const {
     return own_.empty() ? of_row(rows_[first_ + i], i) : own_[i];
   }
-  RecordedAction action(size_t i) const {
-    return own_.empty() ? action_of(rows_[first_ + i].action) : own_[i].action;
-  }
+  Action action(size_t i) const { return own_.empty() ? rows_[first_ + i].action : own_[i].action; }
 
   void push_back(const RecordedEvent& event) { own_.push_back(event); }  // of own rows
   // As if the ring had held no more than the last `count`.
@@ -85,17 +73,16 @@ class RecordedEvents {
   Iterator end() const { return {*this, size()}; }
 
  private:
-  static RecordedAction action_of(Action action);
   RecordedEvent of_row(const TraceEvent& row, size_t i) const {
     RecordedEvent event;
-    event.action = action_of(row.action);
-    const bool has_address = event.action != RecordedAction::oom && row.address != k_absent;
+    event.action = row.action;
+    const bool has_address = event.action != Action::oom && row.address != k_absent;
     event.address = has_address ? row.address : 0;
     event.size = row.size == k_absent ? 0 : row.size;
     const Context& context = contexts_[row.context];
     event.stream = context.stream;
     event.pool = context.pool;
-    if (!pools_.empty() && event.action != RecordedAction::oom)
+    if (!pools_.empty() && event.action != Action::oom)
       event.pool = pool_at(event.address, i, event.pool);
     return event;
   }
@@ -107,13 +94,5 @@ class RecordedEvents {
   std::vector<Context> contexts_;
   std::vector<PoolRange> pools_;
 };
-
-// Both name what PyTorch's entries name, in the same order up to segment_unmap.
-inline RecordedAction RecordedEvents::action_of(Action action) {
-  static_assert(static_cast<int>(Action::segment_unmap) ==
-                static_cast<int>(RecordedAction::segment_unmap));
-  if (action <= Action::segment_unmap) return static_cast<RecordedAction>(action);
-  return action == Action::oom ? RecordedAction::oom : RecordedAction::other;
-}
 
 }  // namespace cufit::memory

@@ -81,8 +81,9 @@ TEST_F(RealEnvironments, AreLockedMadeAndChosen) {
   EXPECT_EQ(lock["classes"][0]["tag"], "cu130");
   EXPECT_EQ(lock["classes"][1]["tag"], "cu117");
   // An index, or a mirror, may give no sizes.
-  if (lock["classes"][0]["unsized_packages"] == 0)
+  if (lock["classes"][0]["unsized_packages"] == 0) {
     EXPECT_GT(lock["classes"][0]["download_bytes"], uint64_t{1} << 30);
+  }
 
   const Output made = run(format("env create --lock {} --json", folder_));
   ASSERT_EQ(made.status, 0) << made.text;

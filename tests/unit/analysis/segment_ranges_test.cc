@@ -11,7 +11,7 @@
 namespace cufit::analysis {
 namespace {
 
-using memory::RecordedAction;
+using memory::Action;
 using memory::RecordedEvent;
 
 std::vector<SegmentRange> ranges_of(std::vector<RecordedEvent> events) {
@@ -22,7 +22,7 @@ std::vector<SegmentRange> ranges_of(std::vector<RecordedEvent> events) {
   return segment_ranges(recording, program);
 }
 
-RecordedEvent call(RecordedAction action, uint64_t address, uint64_t size) {
+RecordedEvent call(Action action, uint64_t address, uint64_t size) {
   RecordedEvent event;
   event.action = action;
   event.address = address;
@@ -41,10 +41,10 @@ std::map<uint64_t, uint64_t> held_at(const std::vector<SegmentRange>& ranges, ui
 constexpr uint64_t k_page = 20u << 20;
 
 TEST(SegmentRanges, SplitsWhatIsUnmappedInTheMiddle) {
-  const auto ranges = ranges_of({call(RecordedAction::segment_map, 10 * k_page, 4 * k_page),
-                                 call(RecordedAction::segment_unmap, 11 * k_page, 2 * k_page),
-                                 call(RecordedAction::segment_map, 11 * k_page, k_page),
-                                 call(RecordedAction::segment_unmap, 10 * k_page, 4 * k_page)});
+  const auto ranges = ranges_of({call(Action::segment_map, 10 * k_page, 4 * k_page),
+                                 call(Action::segment_unmap, 11 * k_page, 2 * k_page),
+                                 call(Action::segment_map, 11 * k_page, k_page),
+                                 call(Action::segment_unmap, 10 * k_page, 4 * k_page)});
   using Held = std::map<uint64_t, uint64_t>;
   EXPECT_EQ(held_at(ranges, 0), (Held{{10 * k_page, 4 * k_page}}));
   EXPECT_EQ(held_at(ranges, 1), (Held{{10 * k_page, k_page}, {13 * k_page, k_page}}));
@@ -54,10 +54,10 @@ TEST(SegmentRanges, SplitsWhatIsUnmappedInTheMiddle) {
 }
 
 TEST(SegmentRanges, LeavesOutWhatCannotBeARange) {
-  EXPECT_TRUE(ranges_of({call(RecordedAction::segment_alloc, UINT64_MAX, 512),
-                         call(RecordedAction::segment_alloc, 512, 0),
-                         call(RecordedAction::segment_free, 0, UINT64_MAX)})
-                  .empty());
+  EXPECT_TRUE(
+      ranges_of({call(Action::segment_alloc, UINT64_MAX, 512), call(Action::segment_alloc, 512, 0),
+                 call(Action::segment_free, 0, UINT64_MAX)})
+          .empty());
 }
 
 // Ranges, the series of reserved bytes and the segments that the snapshot ends with say the same.
@@ -89,7 +89,7 @@ TEST(OomMoment, BlocksAndFreePiecesFillWhatIsReserved) {
       oom_moments(trace.snapshot, 0, trace.study.recording, trace.lifetimes, ranges, 8);
   ASSERT_EQ(ooms.size(), 1u);
   const OomMoment& oom = ooms.front();
-  EXPECT_EQ(trace.study.recording.events[oom.event].action, RecordedAction::oom);
+  EXPECT_EQ(trace.study.recording.events[oom.event].action, Action::oom);
   EXPECT_EQ(oom.allocated + oom.pending + oom.free.bytes, oom.reserved);
   EXPECT_LE(oom.usable.largest, oom.free.largest);
   EXPECT_LE(oom.usable.bytes, oom.free.bytes);

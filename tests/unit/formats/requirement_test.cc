@@ -117,7 +117,9 @@ TEST(Requirement, MinorVersionsByTheirPatches) {
       {"~=3.9", "3.13", true},           {"~=3.9.2", "3.10", false},  {"", "3.10", true}};
   for (const auto& one : cases) {
     const auto clauses = parse_clauses(one.clauses);
-    if (*one.clauses != 0) ASSERT_TRUE(clauses) << one.clauses;
+    if (*one.clauses != 0) {
+      ASSERT_TRUE(clauses) << one.clauses;
+    }
     EXPECT_EQ(some_patch_satisfies(clauses ? *clauses : std::vector<VersionClause>(), one.minor),
               one.holds)
         << one.clauses << " " << one.minor;

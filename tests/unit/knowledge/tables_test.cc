@@ -158,7 +158,9 @@ TEST(Tables, ATagNeedsTheFloorOfItsFamily) {
     const std::optional<Version> ptx = tables().ptx_driver(*parse_version(tag.cuda));
     ASSERT_TRUE(ptx) << tag.tag;
     EXPECT_GE(*ptx, *floor) << tag.tag;
-    if (tag.tag == "cu117") EXPECT_EQ(*ptx, *parse_version("515.43.04"));
+    if (tag.tag == "cu117") {
+      EXPECT_EQ(*ptx, *parse_version("515.43.04"));
+    }
   }
 }
 

@@ -202,11 +202,11 @@ std::vector<uint32_t> steps_of_varlen(const Recording& recording) {
   size_t frees = 0;
   for (uint32_t i = 0; i < recording.events.size(); ++i) {
     const RecordedEvent& event = recording.events[i];
-    const bool is_batch = event.action == RecordedAction::alloc && event.size % 128 == 0 &&
+    const bool is_batch = event.action == Action::alloc && event.size % 128 == 0 &&
                           event.size >= 80 * 128 && event.size <= 640 * 128;
     if (is_batch && frees > 50) starts.push_back(i);
-    const bool is_free = event.action == RecordedAction::free_requested ||
-                         event.action == RecordedAction::free_completed;
+    const bool is_free =
+        event.action == Action::free_requested || event.action == Action::free_completed;
     frees = is_free ? frees + 1 : 0;
   }
   return starts;

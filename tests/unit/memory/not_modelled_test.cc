@@ -13,21 +13,19 @@ using Reasons = std::vector<std::string>;
 class Script {
  public:
   Script& segment(uint64_t address, uint64_t size) {
-    return add(RecordedAction::segment_alloc, address, size);
+    return add(Action::segment_alloc, address, size);
   }
-  Script& alloc(uint64_t address, uint64_t size) {
-    return add(RecordedAction::alloc, address, size);
-  }
+  Script& alloc(uint64_t address, uint64_t size) { return add(Action::alloc, address, size); }
   Script& free(uint64_t address, uint64_t size) {
     return requested(address, size).completed(address, size);
   }
   Script& requested(uint64_t address, uint64_t size) {
-    return add(RecordedAction::free_requested, address, size);
+    return add(Action::free_requested, address, size);
   }
   Script& completed(uint64_t address, uint64_t size) {
-    return add(RecordedAction::free_completed, address, size);
+    return add(Action::free_completed, address, size);
   }
-  Script& oom(uint64_t size) { return add(RecordedAction::oom, 0, size); }
+  Script& oom(uint64_t size) { return add(Action::oom, 0, size); }
 
   ReplayResult run(const char* settings, uint64_t limit = 0) const {
     ReplayOptions options;
@@ -39,7 +37,7 @@ class Script {
   Recording recording;
 
  private:
-  Script& add(RecordedAction action, uint64_t address, uint64_t size) {
+  Script& add(Action action, uint64_t address, uint64_t size) {
     recording.events.push_back({address, size, 0, 0, action});
     return *this;
   }

@@ -36,7 +36,7 @@ class Recorder {
         take_log();
       } else if (!waiting.empty()) {
         allocator.free_completed(waiting.front());
-        note(RecordedAction::free_completed, allocator.block(waiting.front()));
+        note(Action::free_completed, allocator.block(waiting.front()));
         waiting.erase(waiting.begin());
       }
     }
@@ -49,14 +49,14 @@ class Recorder {
   DeviceStats stats;
 
  private:
-  void note(RecordedAction action, const PoolBlock& block) {
+  void note(Action action, const PoolBlock& block) {
     recording_.events.push_back({block.ptr, block.requested_size, 0, 0, action});
   }
 
   void take_log() {
     for (const SegmentEvent& event : log_) {
-      const auto action = static_cast<RecordedAction>(
-          static_cast<int>(event.action) + static_cast<int>(RecordedAction::segment_alloc));
+      const auto action = static_cast<Action>(static_cast<int>(event.action) +
+                                              static_cast<int>(Action::segment_alloc));
       recording_.events.push_back({event.address, event.size, event.stream, 0, action});
     }
     log_.clear();
@@ -68,9 +68,9 @@ class Recorder {
     take_log();
     if (handle) {
       live.push_back(handle);
-      note(RecordedAction::alloc, allocator.block(handle));
+      note(Action::alloc, allocator.block(handle));
     } else {
-      recording_.events.push_back({0, allocator.last_oom().rounded, 0, 0, RecordedAction::oom});
+      recording_.events.push_back({0, allocator.last_oom().rounded, 0, 0, Action::oom});
     }
   }
 
@@ -80,13 +80,13 @@ class Recorder {
             std::vector<BlockHandle>& waiting, bool wait) {
     const BlockHandle handle = live.back();
     live.pop_back();
-    note(RecordedAction::free_requested, allocator.block(handle));
+    note(Action::free_requested, allocator.block(handle));
     if (wait && !options_.allocator.allowed_memory_maximum && waiting_allowed_) {
       allocator.free_requested(handle);
       waiting.push_back(handle);
       return;
     }
-    note(RecordedAction::free_completed, allocator.block(handle));
+    note(Action::free_completed, allocator.block(handle));
     allocator.free(handle);
   }
 
@@ -156,11 +156,11 @@ TEST(Replay, SameSettingsGiveTheSamePeaks) {
 
 TEST(Replay, ALimitEndsTheRunAndNamesTheEvent) {
   Recording recording;
-  recording.events = {{1000, 30 * k_mib, 0, 0, RecordedAction::alloc},
-                      {0, 5, 0, 0, RecordedAction::other},
-                      {2000, 30 * k_mib, 0, 0, RecordedAction::alloc},
-                      {2000, 30 * k_mib, 0, 0, RecordedAction::free_requested},
-                      {2000, 30 * k_mib, 0, 0, RecordedAction::free_completed}};
+  recording.events = {{1000, 30 * k_mib, 0, 0, Action::alloc},
+                      {0, 5, 0, 0, Action::other},
+                      {2000, 30 * k_mib, 0, 0, Action::alloc},
+                      {2000, 30 * k_mib, 0, 0, Action::free_requested},
+                      {2000, 30 * k_mib, 0, 0, Action::free_completed}};
   const Program program = compile_program(recording);
   ReplayOptions options;
   options.allocator.allowed_memory_maximum = 50 * k_mib;
@@ -174,8 +174,7 @@ TEST(Replay, ALimitEndsTheRunAndNamesTheEvent) {
 
 TEST(Replay, SurvivesWhatTheRecordedRunDidNot) {
   Recording recording;
-  recording.events = {{1000, 30 * k_mib, 0, 0, RecordedAction::alloc},
-                      {0, 30 * k_mib, 0, 0, RecordedAction::oom}};
+  recording.events = {{1000, 30 * k_mib, 0, 0, Action::alloc}, {0, 30 * k_mib, 0, 0, Action::oom}};
   const Program program = compile_program(recording);
   const ReplayResult result = replay(program, {});
   EXPECT_FALSE(result.oom);
