@@ -269,9 +269,15 @@ const char* to_string(PickleValue::Kind kind) {
   return "?";
 }
 
-Result<PickleResult> read_pickle(ByteStream& input, TextPool& texts, PickleSink& sink,
+Result<PickleResult> read_pickle(PickleBlocks& input, TextPool& texts, PickleSink& sink,
                                  const PickleLimits& limits) {
   return PickleMachine(input, texts, sink, limits).run();
+}
+
+Result<PickleResult> read_pickle(ByteStream& input, TextPool& texts, PickleSink& sink,
+                                 const PickleLimits& limits) {
+  PickleBlocks blocks(input, 0);
+  return read_pickle(blocks, texts, sink, limits);
 }
 
 }  // namespace cufit::formats

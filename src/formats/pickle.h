@@ -19,6 +19,7 @@
 // integers beyond 64 bits keep no value.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -66,6 +67,17 @@ struct PickleValue {
 };
 const char* to_string(PickleValue::Kind kind);  // Python's name: "int", "str", "dict"
 
+// Where the value of a key goes in rows that come many at a time.
+enum class PickleRowPlace : uint8_t { first, second, third, list, shared };
+
+struct PickleRow {
+  // Ints from 0 to 2^63 - 1; what no key is for has no value.
+  std::array<uint64_t, 3> numbers;
+  uint32_t list;    // number of the sink's object, or one of the two below
+  uint32_t shared;  // what share_row() made of the others
+  static constexpr uint32_t k_no_list = UINT32_MAX, k_empty_list = UINT32_MAX - 1;
+};
+
 // What the containers become. Called in the order of the file; an error ends the reading and gets
 // the byte added.
 class PickleSink {
@@ -91,6 +103,30 @@ class PickleSink {
     (void)values;
     return PickleValue();
   }
+  // Rows of the keys of the last row_keys() may also come many at a time. `places`, by key, are
+  // where their values shall go; false: they may not.
+  virtual bool row_places(std::span<PickleRowPlace> places) {
+    (void)places;
+    return false;
+  }
+  // From then on for rows of those keys: a number for values that many rows share (None for the
+  // keys of other places); whether a value can be the list of a row; and rows, of which the first
+  // becomes the object that is answered and the others those of the numbers after it. None: they
+  // shall come one by one, and nothing has been done.
+  virtual Result<uint32_t> share_row(std::span<const PickleValue> values) {
+    (void)values;
+    return uint32_t{0};
+  }
+  virtual bool is_row_list(const PickleValue& value) {
+    (void)value;
+    return false;
+  }
+  virtual std::optional<PickleValue> set_rows(std::span<const PickleRow> rows) {
+    (void)rows;
+    return std::nullopt;
+  }
+  // How much of the pickle has been read when the calls after this one come.
+  virtual void has_read(uint64_t bytes) { (void)bytes; }
   // Whether a list of these very items is this value whenever it comes again, so that it need not
   // be appended again. Only where no item can become another value later: no empty container, no
   // object of the sink's that set_items or append changes.
@@ -115,6 +151,10 @@ struct PickleResult {
 };
 
 Result<PickleResult> read_pickle(ByteStream& input, TextPool& texts, PickleSink& sink,
+                                 const PickleLimits& limits = {});
+// The same from blocks that may be read ahead by other threads (pickle_blocks.h).
+class PickleBlocks;
+Result<PickleResult> read_pickle(PickleBlocks& input, TextPool& texts, PickleSink& sink,
                                  const PickleLimits& limits = {});
 
 }  // namespace cufit::formats

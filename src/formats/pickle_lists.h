@@ -2,7 +2,7 @@
 // Lists that came before, by the bytes of their items: of a million stacks in a file some hundred
 // differ, and each is up to a hundred GETs. A program does in every step what it did in the step
 // before, so that the list that followed this one last time mostly follows again: then comparing
-// its bytes is all. Used by pickle_machine.h only.
+// its bytes is all. Used by pickle_machine.h and pickle_row_scan.h only.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,14 @@
 namespace cufit::formats {
 
 // Keeps what it can find again cheaply, and forgets the rest: 4096 lists, 8 MiB of bytes together.
-class PickleLists {
+template <class Value>
+class ListsByBytes {
  public:
   using Bytes = std::span<const unsigned char>;
 
   struct Known {
-    const PickleValue* value = nullptr;  // null: not known
-    size_t size = 0;                     // of its items, in bytes
+    Value* value = nullptr;  // null: not known
+    size_t size = 0;         // of its items, in bytes
   };
 
   // The list that is expected, if `text` begins with its items and the opcode `end` behind them.
@@ -30,7 +31,7 @@ class PickleLists {
   Known expect(Bytes text, unsigned char end) {
     if (slots_.empty()) return {};
     const uint32_t next = slots_[last_].next;
-    const Slot& slot = slots_[next];
+    Slot& slot = slots_[next];
     const bool same = slot.size != 0 && slot.size < text.size() && text[slot.size] == end &&
                       std::memcmp(bytes_.data() + slot.begin, text.data(), slot.size) == 0;
     if (!same) return {};
@@ -38,10 +39,10 @@ class PickleLists {
     return {&slot.value, slot.size};
   }
 
-  const PickleValue* find(Bytes items) {
+  Value* find(Bytes items) {
     if (slots_.empty()) return nullptr;
     const size_t place = place_of(items);
-    const Slot& slot = slots_[place];
+    Slot& slot = slots_[place];
     const bool same = slot.size == items.size() && slot.size != 0 &&
                       std::memcmp(bytes_.data() + slot.begin, items.data(), items.size()) == 0;
     if (!same) return nullptr;
@@ -49,7 +50,7 @@ class PickleLists {
     return &slot.value;
   }
 
-  void keep(Bytes items, const PickleValue& value) {
+  void keep(Bytes items, const Value& value) {
     if (items.size() > k_bytes / 16) return;
     if (bytes_.size() + items.size() > k_bytes) forget();
     if (slots_.empty()) slots_.resize(k_slots);
@@ -65,7 +66,7 @@ class PickleLists {
   struct Slot {
     uint32_t begin = 0, size = 0;  // in bytes_; 0: free
     uint32_t next = 0;             // the slot of the list that came after it
-    PickleValue value;
+    Value value;
   };
   void forget() {
     slots_.clear();
@@ -84,5 +85,7 @@ class PickleLists {
   std::vector<unsigned char> bytes_;
   uint32_t last_ = 0;  // the slot of the last list
 };
+
+using PickleLists = ListsByBytes<PickleValue>;
 
 }  // namespace cufit::formats

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stack machine that a pickle is a program for. Used by pickle.cc and pickle_usual.cc only.
+// The stack machine that a pickle is a program for. Used by pickle.cc, pickle_usual.cc,
+// pickle_rows.cc and pickle_runs.cc only.
 #pragma once
 
 #include <array>
@@ -14,15 +15,16 @@
 #include "formats/pickle_memory.h"
 #include "formats/pickle_opcodes.h"
 #include "formats/pickle_rows.h"
+#include "formats/pickle_runs.h"
 
 namespace cufit::formats {
 
 // One run over one pickle. Functions return false after they left an error.
 class PickleMachine {
  public:
-  PickleMachine(ByteStream& input, TextPool& texts, PickleSink& sink, const PickleLimits& limits)
-      : input_(input), window_(input), texts_(texts), sink_(sink), limits_(limits) {
-    stack_.resize(4096);
+  PickleMachine(PickleBlocks& input, TextPool& texts, PickleSink& sink, const PickleLimits& limits)
+      : input_(input), window_(input, sink), texts_(texts), sink_(sink), limits_(limits) {
+    stack_.resize(4096);  // more than Python puts there of a list at once, 1000
   }
 
   Result<PickleResult> run() {
@@ -50,6 +52,15 @@ class PickleMachine {
   Rows row_list(const unsigned char*& at, const unsigned char* end, PickleValue& out);
   bool learn_row(const unsigned char* at, const unsigned char* end);
   bool leave_row(uint32_t memo, size_t values, bool has_key, bool in_list);
+
+  // Rows that were found ahead (pickle_runs.cc).
+  void publish_form();
+  size_t take_run(const unsigned char*& at, size_t room);
+  bool resolve_run(const PickleBlock& block, const FoundRows::Run& run);
+  bool resolve_list(const PickleBlock& block, uint32_t number);
+  bool resolve_shared(const PickleBlock& block, uint32_t number);
+  bool resolve_get(const FoundMemo* memos, uint64_t end, uint32_t& list);
+  void remember_run(const FoundRows::Run& run, const FoundMemo* memos, PickleValue first);
 
   bool malformed(std::string_view what) { return stop(Code::malformed, what); }
   bool stop(Code code, std::string_view what) {
@@ -142,7 +153,7 @@ class PickleMachine {
     return push(*made);
   }
 
-  ByteStream& input_;
+  PickleBlocks& input_;
   PickleWindow window_;
   TextPool& texts_;
   PickleSink& sink_;
@@ -156,6 +167,7 @@ class PickleMachine {
   std::array<PickleValue, k_row_keys> row_values_;
   std::vector<PickleValue> row_items_;
   PickleLists lists_;
+  PickleRuns runs_;
   std::optional<Error> error_;
   uint64_t offset_ = 0;  // of the opcode at work, for messages
   unsigned protocol_ = 0;

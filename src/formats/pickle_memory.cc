@@ -2,49 +2,68 @@
 #include "formats/pickle_memory.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace cufit::formats {
 namespace {
 
 using Kind = PickleValue::Kind;
 
-constexpr size_t k_window = 256u << 10;  // half of an L2 cache
-constexpr size_t k_zeros = 16;           // the longest fixed argument has 8 bytes
 constexpr size_t k_line = 1u << 20;
 constexpr size_t k_wide_values = 1u << 22;
 constexpr uint64_t k_memo_gap = 1u << 16;
 
 }  // namespace
 
-PickleWindow::PickleWindow(ByteStream& input) : input_(input), buffer_(k_window + k_zeros) {
-  at = end = buffer_.data();
+const unsigned char PickleWindow::k_nothing[k_scan_margin] = {};
+
+void PickleWindow::find_run() {
+  const bool has = block_ != nullptr && block_->form != nullptr && run_ < block_->rows.runs.size();
+  next_run_ = has ? block_->begin + block_->rows.runs[run_].begin : never();
+}
+
+void PickleWindow::pass_runs(const unsigned char* place) {
+  while (next_run_ < place) {
+    ++run_;
+    find_run();
+  }
+}
+
+// Behind what is left, in memory of its own: the rows of the block lie elsewhere then.
+void PickleWindow::join(const PickleBlock& next) {
+  const size_t whole = left() + next.size;
+  if (block_ == nullptr && !joined_.empty()) {
+    joined_.erase(joined_.begin(), joined_.begin() + (at - joined_.data()));
+    joined_.resize(whole - next.size);
+  } else {
+    joined_.assign(at, end);
+  }
+  joined_.insert(joined_.end(), next.begin, next.begin + next.size);
+  joined_.resize(whole + k_scan_margin);
+  at = joined_.data();
+  end = at + whole;
+  block_ = nullptr;
 }
 
 Result<bool> PickleWindow::need(size_t size) {
-  size_t have = left();
-  if (have >= size) return true;
-  if (size + k_zeros > buffer_.size()) {
-    std::vector<unsigned char> larger(std::max(size + k_zeros, 2 * buffer_.size()));
-    std::copy(at, end, larger.begin());
-    buffer_.swap(larger);
-  } else {
-    std::copy(at, end, buffer_.begin());  // towards the front, so an overlap is harmless
-  }
-  at = buffer_.data();
-  while (have < size) {
-    size_t room = buffer_.size() - k_zeros - have;
-    auto got = input_.read({reinterpret_cast<std::byte*>(buffer_.data() + have), room});
-    if (!got) {
-      end = at + have;
-      return got.error();
+  while (left() < size) {
+    CUFIT_TRY(next, input_.next());
+    if (next == nullptr) return false;
+    const size_t have = left();
+    if (have <= PickleBlock::k_headroom && size <= have + next->size) {
+      std::memcpy(next->begin - have, at, have);
+      at = next->begin - have;
+      end = next->begin + next->size;
+      block_ = next;
+    } else {
+      join(*next);
     }
-    if (*got == 0) break;
-    have += *got;
-    end_offset_ += *got;
+    end_offset_ += next->size;
+    sink_.has_read(end_offset_);
+    run_ = 0;
+    find_run();
   }
-  end = at + have;
-  std::fill_n(buffer_.begin() + static_cast<std::ptrdiff_t>(have), k_zeros, 0);
-  return have >= size;
+  return true;
 }
 
 Result<std::optional<std::string_view>> PickleWindow::line() {

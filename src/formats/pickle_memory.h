@@ -9,6 +9,7 @@
 
 #include "base/chunked.h"
 #include "formats/pickle.h"
+#include "formats/pickle_blocks.h"
 
 namespace cufit::formats {
 
@@ -16,21 +17,44 @@ namespace cufit::formats {
 // before its end is checked.
 class PickleWindow {
  public:
-  explicit PickleWindow(ByteStream& input);
+  PickleWindow(PickleBlocks& input, PickleSink& sink) : input_(input), sink_(sink) {
+    at = end = k_nothing;
+  }
 
   const unsigned char* at = nullptr;
   const unsigned char* end = nullptr;
 
   size_t left() const { return static_cast<size_t>(end - at); }
   uint64_t offset() const { return end_offset_ - left(); }
+  uint64_t end_offset() const { return end_offset_; }
   // Brings `size` bytes together if the input has them; false at its end (what there is is there).
   Result<bool> need(size_t size);
   // The bytes up to a newline, which is consumed; nothing when none comes within the limit.
   Result<std::optional<std::string_view>> line();
 
+  // Rows that were found ahead. next_run() is where the next run of them begins, or behind all.
+  const unsigned char* next_run() const { return next_run_; }
+  // Of the run at next_run().
+  const PickleBlock& block() const { return *block_; }
+  const FoundRows::Run& run() const { return block_->rows.runs[run_]; }
+  // Runs that begin before `place` are left out.
+  void pass_runs(const unsigned char* place);
+
  private:
-  ByteStream& input_;
-  std::vector<unsigned char> buffer_;
+  static const unsigned char k_nothing[k_scan_margin];
+  static const unsigned char* never() {
+    return reinterpret_cast<const unsigned char*>(UINTPTR_MAX);
+  }
+  void find_run();
+  void join(const PickleBlock& next);
+
+  PickleBlocks& input_;
+  PickleSink& sink_;  // is told how much has been read
+  PickleBlock* block_ = nullptr;
+  size_t run_ = 0;
+  const unsigned char* next_run_ = never();
+  // What does not fit before a block: a text longer than one.
+  std::vector<unsigned char> joined_;
   uint64_t end_offset_ = 0;
 };
 

@@ -18,6 +18,7 @@ using Kind = PickleValue::Kind;
 
 constexpr unsigned char k_memoize = 0x94;
 constexpr uint32_t k_most_skipped = 4096;
+constexpr size_t k_publish_after = 8;  // rows of a form that nobody looks for
 
 bool is_get(const unsigned char* at) { return *at == 'h' || *at == 'j'; }
 size_t get_size(const unsigned char* at) { return *at == 'h' ? 2 : 5; }
@@ -215,6 +216,12 @@ PickleMachine::Rows PickleMachine::rows(const unsigned char*& at, const unsigned
   size_t rows = 0;
   for (; rows + 1 < room; ++rows) {
     if (at >= end || at[0] != '}' || at[1] != k_memoize || at[2] != '(') break;
+    if (at >= window_.next_run()) {
+      if (const size_t taken = take_run(at, room - rows); taken > 0) {
+        rows += taken - 1;
+        continue;
+      }
+    }
     if (memo_.size() + 2 * k_row_keys > limits_.memo_entries) return Rows::none;
     if (row_.count == 0 || (load_le<uint64_t>(at + 3) & row_.keys[0].mask) != row_.keys[0].bytes) {
       if (!learn_row(at, end)) return Rows::none;
@@ -253,6 +260,7 @@ PickleMachine::Rows PickleMachine::rows(const unsigned char*& at, const unsigned
     made->memo = entry;
     memo_.update(entry - 1, *made);
     stack_[top_++] = *made;
+    if (++runs_.single_rows % k_publish_after == 0) publish_form();
   }
   return rows > 0 ? Rows::done : Rows::none;
 }

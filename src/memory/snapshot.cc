@@ -6,29 +6,11 @@
 
 #include "base/format.h"
 #include "formats/pickle.h"
-#include "formats/read_ahead.h"
+#include "formats/pickle_blocks.h"
 #include "memory/snapshot_builder.h"
 
 namespace cufit::memory {
 namespace {
-
-constexpr uint64_t k_ahead_compressed = 32u << 10, k_ahead_plain = 4u << 20;
-
-class Counted final : public ByteStream {
- public:
-  explicit Counted(ByteStream& input) : input_(input) {}
-  Result<size_t> read(std::span<std::byte> out) override {
-    Result<size_t> got = input_.read(out);
-    if (got) bytes += *got;
-    return got;
-  }
-  const std::string& name() const override { return input_.name(); }
-
-  uint64_t bytes = 0;
-
- private:
-  ByteStream& input_;
-};
 
 // Files that people hand in instead, told by their first bytes: a pickle would only fail later and
 // with words about opcodes.
@@ -68,11 +50,10 @@ const char* another_file(std::span<const std::byte> start) {
 
 // After STOP a compressed file has its checksum to come; a little more is read so that the library
 // compares it. What follows a pickle is nobody's business otherwise.
-Result<bool> check_end(ByteStream& input) {
-  std::vector<std::byte> rest(64u << 10);
-  for (int i = 0; i < 16; ++i) {
-    CUFIT_TRY(got, input.read(rest));
-    if (got == 0) break;
+Result<bool> check_end(formats::PickleBlocks& input) {
+  for (int i = 0; i < 2; ++i) {
+    CUFIT_TRY(block, input.next());
+    if (block == nullptr) break;
   }
   return true;
 }
@@ -90,16 +71,12 @@ Result<Snapshot> read_snapshot(std::shared_ptr<const ByteSource> source,
                        source->name(), what));
   }
   CUFIT_TRY(input, formats::CompressedInput::open(source, limits.expand));
-  std::optional<formats::ReadAhead> ahead;  // a thread costs more than a small file takes
-  bool compressed = input.compression() != formats::Compression::none;
-  if (source->size_bytes() > (compressed ? k_ahead_compressed : k_ahead_plain)) {
-    ahead.emplace(input);
-  }
-  Counted counted(ahead ? static_cast<ByteStream&>(*ahead) : input);
-  SnapshotBuilder builder(limits, counted.bytes);
-  CUFIT_TRY(pickle, formats::read_pickle(counted, builder.texts(), builder));
+  const bool compressed = input.compression() != formats::Compression::none;
+  formats::PickleBlocks blocks(input, formats::pickle_threads(source->size_bytes(), compressed));
+  SnapshotBuilder builder(limits);
+  CUFIT_TRY(pickle, formats::read_pickle(blocks, builder.texts(), builder));
   if (compressed) {
-    CUFIT_TRY(ended, check_end(counted));
+    CUFIT_TRY(ended, check_end(blocks));
     (void)ended;
   }
   Result<Snapshot> snapshot = builder.finish(pickle.value);

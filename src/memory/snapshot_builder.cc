@@ -17,8 +17,7 @@ constexpr uint64_t k_rows = 1u << 28;  // the memo keeps 28 bits of a row's numb
 
 }  // namespace
 
-SnapshotBuilder::SnapshotBuilder(const SnapshotLimits& limits, const uint64_t& read_bytes)
-    : limits_(limits), read_bytes_(read_bytes) {
+SnapshotBuilder::SnapshotBuilder(const SnapshotLimits& limits) : limits_(limits) {
   for (std::string_view word : k_words) snapshot_.texts.intern(word);
   snapshot_.contexts.push_back({});
   context_numbers_.emplace(context_key({}), 0);

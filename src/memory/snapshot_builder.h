@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,9 +24,7 @@ class SnapshotBuilder final : public formats::PickleSink {
   using Value = formats::PickleValue;
   using Items = std::span<const Value>;
 
-  // `read_bytes`: how much of the pickle has been read so far. Rows may not outgrow it: a real
-  // entry takes 73 bytes of the file and 32 here, so what grows faster was made to fill the memory.
-  SnapshotBuilder(const SnapshotLimits& limits, const uint64_t& read_bytes);
+  explicit SnapshotBuilder(const SnapshotLimits& limits);
 
   Result<Value> set_items(Value dict, Items items) override;
   Result<Value> append(Value list, Items items) override;
@@ -33,6 +32,11 @@ class SnapshotBuilder final : public formats::PickleSink {
   bool is_row(const Value& first_key) override { return is(first_key, Word::action); }
   bool row_keys(Items keys) override;
   Result<Value> set_row(Items values) override;
+  bool row_places(std::span<formats::PickleRowPlace> places) override;
+  Result<uint32_t> share_row(Items values) override;
+  bool is_row_list(const Value& value) override { return value.is_object(stack); }
+  std::optional<Value> set_rows(std::span<const formats::PickleRow> rows) override;
+  void has_read(uint64_t bytes) override { read_bytes_ = bytes; }
   bool is_for_good(Items items, const Value& made) override;
 
   formats::TextPool& texts() { return snapshot_.texts; }
@@ -114,7 +118,9 @@ class SnapshotBuilder final : public formats::PickleSink {
   Error no_snapshot(const Value& whole) const;
 
   const SnapshotLimits& limits_;
-  const uint64_t& read_bytes_;
+  // How much of the pickle has been read so far. Rows may not outgrow it: a real entry takes 73
+  // bytes of the file and 32 here, so what grows faster was made to fill the memory.
+  uint64_t read_bytes_ = 0;
   uint64_t kept_bytes_ = 0;
   Snapshot snapshot_;
   Chunked<Block, 10> blocks_;
@@ -141,6 +147,16 @@ class SnapshotBuilder final : public formats::PickleSink {
   size_t row_action_ = 0, row_address_ = 0, row_size_ = 0, row_time_ = 0, row_frames_ = 0;
   bool row_shared_known_ = false;
   uint32_t row_context_ = 0;
+
+  // Of set_rows: its keys, whether they have a time and frames, and what share_row made.
+  struct SharedRow {
+    uint32_t context = 0;
+    Action action = Action::other;
+  };
+  std::vector<Value> rows_keys_;
+  std::vector<formats::PickleRowPlace> rows_places_;
+  bool rows_have_time_ = false, rows_have_frames_ = false;
+  std::vector<SharedRow> shared_rows_;
 };
 
 }  // namespace cufit::memory

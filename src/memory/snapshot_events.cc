@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Entries of traces: nearly all that a snapshot holds, so this is where reading spends its time.
+#include <algorithm>
+
 #include "base/format.h"
 #include "memory/snapshot_builder.h"
 #include "memory/snapshot_fields.h"
@@ -179,6 +181,59 @@ Result<Value> SnapshotBuilder::set_row(Items values) {
   row_context_ = row.context;
   row_shared_known_ = row.action != Action::other;
   return made;
+}
+
+bool SnapshotBuilder::row_places(std::span<formats::PickleRowPlace> places) {
+  using Place = formats::PickleRowPlace;
+  std::fill(places.begin(), places.end(), Place::shared);
+  places[row_address_] = Place::first;
+  places[row_size_] = Place::second;
+  rows_have_time_ = row_time_ != k_missing;
+  rows_have_frames_ = row_frames_ != k_missing;
+  if (rows_have_time_) places[row_time_] = Place::third;
+  if (rows_have_frames_) places[row_frames_] = Place::list;
+  rows_keys_ = row_keys_;
+  rows_places_.assign(places.begin(), places.end());
+  return true;
+}
+
+Result<uint32_t> SnapshotBuilder::share_row(Items values) {
+  std::vector<Value> pairs;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (rows_places_[i] != formats::PickleRowPlace::shared) continue;
+    pairs.push_back(rows_keys_[i]);
+    pairs.push_back(values[i]);
+  }
+  TraceEvent row;
+  CUFIT_TRY(set, set_event(row, pairs));
+  (void)set;
+  CUFIT_TRY(affordable, afford(sizeof(SharedRow)));
+  (void)affordable;
+  shared_rows_.push_back({row.context, row.action});
+  return static_cast<uint32_t>(shared_rows_.size() - 1);
+}
+
+std::optional<Value> SnapshotBuilder::set_rows(std::span<const formats::PickleRow> rows) {
+  const size_t first = snapshot_.events.size();
+  if (first + rows.size() > limits_.events) return std::nullopt;
+  if (const size_t bytes = rows.size() * sizeof(TraceEvent); !afford(bytes)) {
+    kept_bytes_ -= bytes;
+    return std::nullopt;
+  }
+  for (const formats::PickleRow& from : rows) {
+    TraceEvent& row = snapshot_.events.push_back({});
+    row.address = from.numbers[0];
+    row.size = from.numbers[1];
+    if (rows_have_time_) row.time_us = from.numbers[2];
+    if (rows_have_frames_)
+      row.stack = from.list == formats::PickleRow::k_no_list      ? k_no_stack
+                  : from.list == formats::PickleRow::k_empty_list ? k_empty_stack
+                                                                  : from.list;
+    const SharedRow& shared = shared_rows_[from.shared];
+    row.context = shared.context;
+    row.action = shared.action;
+  }
+  return Value::object(event, first);
 }
 
 }  // namespace cufit::memory

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dicts with the keys of the one before are read by their values alone (pickle_rows.cc). Whatever
-// the bytes are, what comes out is what the opcodes say one by one: both are compared on rows of
-// many forms, cut off, changed, and in small pieces.
+// Dicts with the keys of the one before are read by their values alone (pickle_rows.cc), and many
+// at a time where they were found ahead (pickle_runs.cc). Whatever the bytes are, what comes out is
+// what the opcodes say one by one: all are compared on rows of many forms, cut off, changed, in
+// small pieces and in small blocks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 
+#include "formats/pickle_blocks.h"
 #include "pickle_printer.h"
 
 namespace cufit::formats {
@@ -15,7 +17,7 @@ namespace {
 using namespace std::string_literals;
 
 // Takes dicts that begin with the key "action" as rows, and a list of texts for good.
-class RowPrinter final : public Printer {
+class RowPrinter : public Printer {
  public:
   explicit RowPrinter(const TextPool& texts) : Printer(texts) {}
   bool is_row(const PickleValue& key) override { return show(key) == "'action'"; }
@@ -44,8 +46,63 @@ class RowPrinter final : public Printer {
   }
   size_t rows = 0, lists = 0;
 
- private:
+ protected:
   std::vector<PickleValue> keys_;
+};
+
+// Takes them many at a time as well.
+class RunPrinter final : public RowPrinter {
+ public:
+  explicit RunPrinter(const TextPool& texts) : RowPrinter(texts) {}
+  bool row_places(std::span<PickleRowPlace> places) override {
+    std::fill(places.begin(), places.end(), PickleRowPlace::shared);
+    for (size_t i = 0; i < keys_.size(); ++i) {
+      const std::string key = show(keys_[i]);
+      if (key == "'addr'") places[i] = PickleRowPlace::first;
+      if (key == "'size'") places[i] = PickleRowPlace::third;
+      if (key == "'frames'") places[i] = PickleRowPlace::list;
+    }
+    run_keys_ = keys_;
+    places_.assign(places.begin(), places.end());
+    return true;
+  }
+  Result<uint32_t> share_row(std::span<const PickleValue> values) override {
+    shared_.emplace_back(values.begin(), values.end());
+    return static_cast<uint32_t>(shared_.size() - 1);
+  }
+  bool is_row_list(const PickleValue& value) override { return value.kind == Kind::object; }
+  std::optional<PickleValue> set_rows(std::span<const PickleRow> many) override {
+    if (refuses) return std::nullopt;
+    std::optional<PickleValue> first;
+    for (const PickleRow& row : many) {
+      std::vector<PickleValue> pairs;
+      for (size_t i = 0; i < places_.size(); ++i) {
+        const auto number = [&](size_t place) {
+          return PickleValue{Kind::integer, 0, 0, row.numbers[place]};
+        };
+        pairs.push_back(run_keys_[i]);
+        pairs.push_back(shared_.at(row.shared).at(i));
+        if (places_[i] == PickleRowPlace::first) pairs.back() = number(0);
+        if (places_[i] == PickleRowPlace::third) pairs.back() = number(2);
+        if (places_[i] != PickleRowPlace::list) continue;
+        pairs.back() = PickleValue::object(0, row.list);
+        if (row.list == PickleRow::k_empty_list) pairs.back() = {Kind::empty_list, 0, 0, 0};
+        if (row.list == PickleRow::k_no_list) pairs.back() = PickleValue();
+      }
+      const Result<PickleValue> made = set_items({Kind::empty_dict, 0, 0, 0}, pairs);
+      if (!first) first = *made;
+      ++rows;
+      ++in_runs;
+    }
+    return first;
+  }
+  size_t in_runs = 0;
+  bool refuses = false;
+
+ private:
+  std::vector<PickleValue> run_keys_;
+  std::vector<PickleRowPlace> places_;
+  std::vector<std::vector<PickleValue>> shared_;
 };
 
 template <typename Sink>
@@ -62,9 +119,28 @@ std::string read_with(const std::string& bytes, size_t piece, const PickleLimits
   return result ? sink.show(result->value) : result.error().what;
 }
 
+struct Ahead {
+  size_t block = 300;
+  unsigned threads = 0;
+  bool refuses = false;
+};
+std::string read_ahead(const std::string& bytes, size_t piece, const PickleLimits& limits,
+                       const Ahead& ahead, size_t* in_runs = nullptr) {
+  Pieces input(bytes, piece);
+  TextPool texts;
+  RunPrinter sink(texts);
+  sink.refuses = ahead.refuses;
+  PickleBlocks blocks(input, ahead.threads, ahead.block);
+  Result<PickleResult> result = read_pickle(blocks, texts, sink, limits);
+  if (in_runs != nullptr) *in_runs = sink.in_runs;
+  return result ? sink.show(result->value) : result.error().what;
+}
+
 void expect_same(const std::string& bytes, size_t piece = 1 << 20,
                  const PickleLimits& limits = {}) {
-  EXPECT_EQ(read_with<RowPrinter>(bytes, piece, limits), read_with<Printer>(bytes, piece, limits));
+  const std::string plain = read_with<Printer>(bytes, piece, limits);
+  EXPECT_EQ(read_with<RowPrinter>(bytes, piece, limits), plain);
+  EXPECT_EQ(read_ahead(bytes, piece, limits, {}), plain);
 }
 
 std::string text(const std::string& value) {
@@ -144,6 +220,100 @@ TEST(PickleRows, AreTakenByTheirValues) {
   EXPECT_EQ(shown, read_with<Printer>(bytes, 1 << 20, {}));
   EXPECT_NE(shown.find("'action': "), std::string::npos);
   EXPECT_GT(rows, 200u);
+}
+
+// Rows as a trace has them, odd ones among them.
+std::string usual_file(uint32_t seed, size_t rows) {
+  std::mt19937 random(seed);
+  std::string out = "\x80\x04(";
+  const char* k_words[] = {"action", "addr", "size", "frames", "stream", "alloc", "free", "f", "g"};
+  for (const char* word : k_words) out += text(word);
+  out += "]\x94(";
+  unsigned memo = 10;  // entries there are
+  unsigned last_list = 7;
+  for (size_t row = 0; row < rows; ++row) {
+    const bool frees = random() % 2 != 0;
+    out += "}\x94(" + get(0) + get(frees ? 6 : 5);
+    ++memo;
+    if (random() % 60 == 0) out += "\x95" + std::string(8, '\x07');
+    out +=
+        get(1) + "\x8a\x06" + std::string(1, static_cast<char>(random())) + "\x02\x03\x04\x05\x7f";
+    if (random() % 90 == 0) out += "\x95" + std::string(8, '}');
+    out += get(2) + "M" + std::string(2, static_cast<char>(random())) + get(4);
+    if (random() % 3 == 0) {
+      out += "K\x07";
+    } else {
+      const bool is_long = random() % 4 == 0;
+      out += text(is_long ? "a text that is longer" : "N/A");
+      ++memo;
+    }
+    out += get(3);
+    const unsigned kind = random() % 8;
+    if (kind == 0) {
+      out += get(last_list);
+    } else if (kind == 1) {
+      out += "]\x94";
+      last_list = memo++;
+    } else if (kind == 2) {
+      out += "N";
+    } else {
+      out += "]\x94(";
+      for (unsigned i = 0; i < kind; ++i) out += get(random() % 40 == 0 ? 0 : 7 + random() % 2);
+      out += "e";
+      last_list = memo++;
+    }
+    out += "u";
+    if (row % 100 == 99) out += "e(";
+    if (random() % 200 == 0) {
+      out += text("between");
+      ++memo;
+    }
+  }
+  return out + "et.";
+}
+
+TEST(PickleRows, FoundAheadTheyAreTheSame) {
+  for (uint32_t seed = 0; seed < 40; ++seed) {
+    const std::string bytes = usual_file(seed, 700);
+    const std::string plain = read_with<Printer>(bytes, 1 << 20, {});
+    ASSERT_NE(plain.find("'frames': ["), std::string::npos) << plain.substr(0, 200);
+    for (const size_t block : {64u, 300u, 5000u}) {
+      size_t in_runs = 0;
+      const unsigned threads = seed % 4;
+      ASSERT_EQ(read_ahead(bytes, 1 << 20, {}, {block, threads}, &in_runs), plain) << seed;
+      EXPECT_GE(in_runs, block == 64 ? 0u : block == 300 ? 250u : 450u) << seed << " " << block;
+      ASSERT_EQ(read_ahead(bytes, 1 << 20, {}, {block, threads, true}), plain) << seed;
+    }
+  }
+}
+
+TEST(PickleRows, FoundAheadAndChangedTheyReadAlike) {
+  std::mt19937 random(11);
+  const std::string opcodes = "hjKMJN]}(eu.0129aqrst\x94\x8a\x8c\x85\x86\x87\x95";
+  for (int round = 0; round < 3000; ++round) {
+    std::string bytes = usual_file(static_cast<uint32_t>(round % 7), 60);
+    for (unsigned change = 0; change <= random() % 4; ++change) {
+      const char byte =
+          random() % 2 ? opcodes[random() % opcodes.size()] : static_cast<char>(random());
+      bytes[2 + random() % (bytes.size() - 2)] = byte;
+    }
+    if (random() % 8 == 0) bytes.resize(random() % bytes.size());
+    const std::string plain = read_with<Printer>(bytes, 1 << 20, {});
+    ASSERT_EQ(read_ahead(bytes, 1 << 20, {}, {100 + random() % 900, 0}), plain) << round;
+  }
+}
+
+TEST(PickleRows, FoundAheadLimitsHoldAtTheSameByte) {
+  const std::string bytes = usual_file(2, 200);
+  for (uint64_t limit = 8; limit < 700; limit += 13) {
+    for (int which = 0; which < 3; ++which) {
+      PickleLimits limits;
+      if (which == 0) limits.memo_entries = limit;
+      if (which == 1) limits.texts = limit / 20;
+      if (which == 2) limits.marks = limit % 5;
+      expect_same(bytes, 1 << 20, limits);
+    }
+  }
 }
 
 TEST(PickleRows, AListIsMadeOnceForTheSameItems) {
