@@ -54,7 +54,7 @@ Result<uint64_t> smallest_limit(const Candidate& candidate, const Limits& limits
   const Advice& advice = candidate.advice;
   uint64_t survives = advice.peak_reserved_bytes;
   uint64_t fails = std::min(advice.peak_allocated_bytes, survives);
-  if (candidate.study.program.ops.size() > k_search_ops) return survives;
+  if (candidate.study.program->ops.size() > k_search_ops) return survives;
   for (int round = 0; round < k_search_rounds && survives - fails > k_search_step; ++round) {
     const uint64_t middle = fails + (survives - fails) / 2;
     CUFIT_TRY(alive, survives_below(candidate, limits.card_full, middle));
@@ -115,7 +115,7 @@ Result<Advice> limited(const Study& study, Advice advice, const std::vector<bool
 Result<std::vector<Advice>> all_limited(const Study& study, const std::vector<Advice>& advice,
                                         const Limits& limits) {
   std::vector<std::optional<Result<Advice>>> results(advice.size());
-  in_parallel(advice.size(), study.program.ops.size() * advice.size() / k_ops_per_thread,
+  in_parallel(advice.size(), study.program->ops.size() * advice.size() / k_ops_per_thread,
               [&](size_t i) { results[i].emplace(limited(study, advice[i], nullptr, limits)); });
   std::vector<Advice> out;
   for (std::optional<Result<Advice>>& result : results) {
@@ -143,9 +143,17 @@ EarlyTrials try_early(const Study& unverified) {
   return out;
 }
 
+std::future<EarlyTrials> begin_early(const Study& unverified) {
+  const bool is_short = unverified.program->ops.size() < k_ops_per_thread;
+  const auto deferred = std::launch::deferred;
+  // Without a thread to be had they are made when they are asked for.
+  return std::async(is_short ? deferred : std::launch::async | deferred,
+                    [study = unverified] { return try_early(study); });
+}
+
 Result<std::vector<Answer>> try_settings(const Study& study, const EarlyTrials& early) {
   const bool counts = early.version == study.recording.version &&
-                      early.recorded == study.recording.settings && !study.program.settings_unread;
+                      early.recorded == study.recording.settings && !study.settings_unread;
   std::vector<Answer> out;
   std::vector<Question> questions;
   std::vector<size_t> places;

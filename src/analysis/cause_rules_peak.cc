@@ -80,7 +80,7 @@ namespace {
 // In a run that lived: what convolutions took for a moment is the larger part of what it reserved,
 // and no tensor comes near.
 std::optional<Cause> large_workspace(const Case& facts) {
-  if (!facts.study.program.has_workspaces) return std::nullopt;
+  if (!facts.study.program->has_workspaces) return std::nullopt;
   uint64_t workspace = 0, largest = 0;
   for (const Lifetime& row : facts.lifetimes.rows) {
     const bool passing = row.alloc_event != k_before && row.free_requested == row.alloc_event + 1;

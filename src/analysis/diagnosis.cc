@@ -51,22 +51,23 @@ Limits recorded_limits(const Study& study, const OomInstant& oom, uint64_t peak_
 }
 
 bool is_caught(const Study& study, uint64_t event) {
-  return std::any_of(study.program.ops.begin(), study.program.ops.end(), [&](const memory::Op& op) {
-    return op.kind == memory::OpKind::failed && op.event == event && op.caught;
-  });
+  return std::any_of(study.program->ops.begin(), study.program->ops.end(),
+                     [&](const memory::Op& op) {
+                       return op.kind == memory::OpKind::failed && op.event == event && op.caught;
+                     });
 }
 
 // The first failure that nobody caught, else the first.
 std::optional<memory::Op> recorded_failure(const Study& study) {
   std::optional<memory::Op> found;
-  for (const memory::Op& op : study.program.ops)
+  for (const memory::Op& op : study.program->ops)
     if (op.kind == memory::OpKind::failed && (!found || (found->caught && !op.caught))) found = op;
   return found;
 }
 
 memory::OutOfMemory as_recorded(const Study& study, const Observation& so_far,
                                 const memory::Op& op) {
-  const std::vector<SegmentRange> segments = segment_ranges(study.recording, study.program);
+  const std::vector<SegmentRange> segments = segment_ranges(study.recording, *study.program);
   const OomMoment moment = oom_moment_at(study.recording, op.event, so_far.lifetimes, segments);
   memory::OutOfMemory out;
   out.event = op.event;
@@ -92,7 +93,7 @@ OomInstant oom_instant(const Snapshot& snapshot, const Study& study, const Obser
     out.device_free = row.address;
   out.limits =
       limit ? given_limits(*limit) : recorded_limits(study, out, so_far.peak_reserved_bytes);
-  for (const memory::Op& op : study.program.ops) {
+  for (const memory::Op& op : study.program->ops) {
     if (op.event == event && op.kind == memory::OpKind::failed) out.caught = op.caught;
     if (op.event > event && op.kind == memory::OpKind::malloc) ++out.requests_later;
   }
@@ -131,7 +132,7 @@ Observation observe(const Snapshot& snapshot, const Study& study, std::optional<
   out.peak_reserved_bytes = study.verification.result.stats.reserved_bytes.peak;
   out.highest_pending_bytes = highest_pending(out.lifetimes);
   out.ooms = static_cast<uint32_t>(
-      std::count_if(study.program.ops.begin(), study.program.ops.end(),
+      std::count_if(study.program->ops.begin(), study.program->ops.end(),
                     [](const memory::Op& op) { return op.kind == memory::OpKind::failed; }));
   const std::optional<memory::OutOfMemory>& met = study.verification.result.oom;
   const std::optional<memory::Op> failed = recorded_failure(study);
@@ -154,13 +155,13 @@ namespace {
 // What was and what would have been, side by side where there are processors: neither needs the
 // other, but that memory grows is to be seen before it can be left out.
 Result<Trials> observe_and_try(const Snapshot& snapshot, const Study& study,
-                               std::optional<uint64_t> limit, const EarlyTrials& early,
+                               std::optional<uint64_t> limit, std::future<EarlyTrials> early,
                                Observation& observation) {
   std::optional<Result<std::vector<memory::Answer>>> settings;
   std::optional<Result<std::optional<memory::Answer>>> without_growth;
   in_parallel(2, study.event_count() / k_events_per_thread, [&](size_t i) {
     if (i == 1) {
-      settings.emplace(try_settings(study, early));
+      settings.emplace(try_settings(study, early.valid() ? early.get() : EarlyTrials()));
       return;
     }
     observation = observe(snapshot, study, limit);
@@ -177,9 +178,9 @@ Result<Trials> observe_and_try(const Snapshot& snapshot, const Study& study,
 }  // namespace
 
 Result<Diagnosis> diagnose(const Snapshot& snapshot, const Study& study,
-                           std::optional<uint64_t> limit, const EarlyTrials& early) {
+                           std::optional<uint64_t> limit, std::future<EarlyTrials> early) {
   Diagnosis out;
-  CUFIT_TRY(trials, observe_and_try(snapshot, study, limit, early, out));
+  CUFIT_TRY(trials, observe_and_try(snapshot, study, limit, std::move(early), out));
   if (limit) out.limits = given_limits(*limit);
   if (out.oom) out.limits = out.oom->limits;
   const std::optional<Limits>& limits = out.limits;
@@ -219,7 +220,7 @@ Result<Diagnosis> diagnose(const Snapshot& snapshot, const Study& study,
     return cause.id == "eval_without_no_grad" && cause.confidence != Confidence::possible;
   });
   // A recording that the model cannot follow, or that contradicts itself, proves nothing.
-  if (study.verification.exact() && study.program.contradictions == 0) return out;
+  if (study.verification.exact() && study.program->contradictions == 0) return out;
   for (Cause& cause : out.causes)
     if (cause.confidence == Confidence::certain) cause.confidence = Confidence::likely;
   return out;

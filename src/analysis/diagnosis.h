@@ -57,8 +57,8 @@ Observation observe(const memory::Snapshot& snapshot, const memory::Study& study
                     std::optional<uint64_t> limit);
 
 // `limit`: what the user says the process was allowed, bytes.
-// `early`: replays that were made while the study was verified.
+// `early`: replays that may have been made while the study was verified.
 Result<Diagnosis> diagnose(const memory::Snapshot& snapshot, const memory::Study& study,
-                           std::optional<uint64_t> limit, const EarlyTrials& early = {});
+                           std::optional<uint64_t> limit, std::future<EarlyTrials> early = {});
 
 }  // namespace cufit::analysis

@@ -157,7 +157,7 @@ class Builder {
 }  // namespace
 
 Lifetimes lifetimes_of(const Snapshot& snapshot, const memory::Study& study) {
-  return Builder(snapshot, study.device, study.recording, study.program)
+  return Builder(snapshot, study.device, study.recording, *study.program)
       .build(study.verification, study.block_bytes);
 }
 

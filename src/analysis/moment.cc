@@ -44,9 +44,9 @@ void remove(Ranges& ranges, uint64_t address, uint64_t size) {
 
 Ranges ranges_after(const memory::Study& study, uint32_t event) {
   Ranges ranges;
-  for (const memory::SegmentView& segment : study.program.initial)
+  for (const memory::SegmentView& segment : study.program->initial)
     ranges[segment.address] = {segment.size, segment.pool, segment.is_expandable};
-  for (const uint32_t i : study.program.call_events) {
+  for (const uint32_t i : study.program->call_events) {
     if (i > event) break;
     const RecordedEvent e = study.recording.events[i];
     switch (e.action) {

@@ -59,7 +59,7 @@ class Converter {
                   "no training step ended in it, so the peak of a whole step is not known");
     const bool open = steps_.begins.size() > steps_.finished;
     const uint32_t last = open ? steps_.begins[steps_.finished] : lifetimes_.events;
-    for (const memory::Op& op : study_.program.ops) {
+    for (const memory::Op& op : study_.program->ops) {
       if (op.kind != memory::OpKind::failed) continue;
       if (op.event >= last)
         return fail(Code::unsupported,
@@ -73,9 +73,9 @@ class Converter {
     out_.steps = steps_.finished;
     out_.from_start = lifetimes_.initial == 0;
     out_.has_stacks = roles_.any();
-    out_.has_workspaces = study_.program.has_workspaces;
-    out_.several_streams = study_.program.streams.size() > 1;
-    for (const memory::Op& op : study_.program.ops)
+    out_.has_workspaces = study_.program->has_workspaces;
+    out_.several_streams = study_.program->streams.size() > 1;
+    for (const memory::Op& op : study_.program->ops)
       if (op.kind == memory::OpKind::empty_cache && op.event < cut_) out_.empties_cache = true;
     count_weights();
     find_phases();

@@ -29,7 +29,7 @@ uint32_t peak_event(const Timeline& timeline) {
 
 View view_of(const memory::Snapshot& snapshot, const memory::Study& study) {
   const memory::Recording& recording = study.recording;
-  const memory::Program& program = study.program;
+  const memory::Program& program = *study.program;
   View out;
   out.device = study.device;
   out.events = static_cast<uint32_t>(recording.events.size());

@@ -18,6 +18,7 @@ ReplayOptions options_for(const Study& study, const memory::Settings& settings) 
   ReplayOptions options;
   options.allocator.settings = settings;
   options.allocator.version = study.recording.version;
+  options.settings_unread = study.settings_unread;
   return options;
 }
 
@@ -28,7 +29,7 @@ std::optional<bool> survives(const Study& study, ReplayOptions options, uint64_t
   } else {
     options.allocator.allowed_memory_maximum = bytes;
   }
-  const memory::ReplayResult result = memory::replay(study.program, options);
+  const memory::ReplayResult result = memory::replay(*study.program, options);
   if (!result.not_modelled.empty()) return std::nullopt;
   return !result.oom;
 }
@@ -44,8 +45,8 @@ void run(const Study& study, const memory::Settings& settings, WhatIf& out) {
   if (study.limit) out.within_limit = within_limit(study, options);
   options.allocator.settings.per_process_memory_fraction.reset();
   std::vector<SegmentEvent> log;
-  out.result = memory::replay(study.program, options, &log);
-  out.reserved = reserved_bytes(log, study.program);
+  out.result = memory::replay(*study.program, options, &log);
+  out.reserved = reserved_bytes(log, *study.program);
 }
 
 uint64_t peak(const WhatIf& what_if) { return what_if.result.stats.reserved_bytes.peak; }

@@ -73,7 +73,7 @@ Result<std::optional<Calibration>> calibration(const Arguments& arguments,
   fit::Setup as_recorded = setup;
   as_recorded.settings = study->recording.settings;
   CUFIT_TRY(predicted, fit::predict(program, batch, as_recorded));
-  const Calibration found{study->program.recorded_peak, predicted.peak_reserved};
+  const Calibration found{study->program->recorded_peak, predicted.peak_reserved};
   const std::map<std::string, std::string> args = {{"batch", std::to_string(batch)},
                                                    {"recorded", report::gib(found.recorded)},
                                                    {"predicted", report::gib(found.predicted)},

@@ -48,11 +48,11 @@ Result<Opened> open_recording(const std::string& path, uint64_t batch, const Arg
   out.trace.events.name = path;
   const memory::DeviceStats& stats = study->verification.result.stats;
   out.about = {path, batch, out.trace.steps, stats.allocated_bytes.peak,
-               study->program.recorded_peak};
+               study->program->recorded_peak};
   out.version = study->recording.version;
   out.settings = study->settings;
   out.recorded_settings = study->recording.settings;
-  out.settings_unread = study->program.settings_unread;
+  out.settings_unread = study->settings_unread;
   return out;
 }
 

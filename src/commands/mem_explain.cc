@@ -30,12 +30,13 @@ int run_mem_explain(const Arguments& arguments) {
     if (!size) return give_up(size.error());
     limit = *size;
   }
-  analysis::EarlyTrials early;
+  std::future<analysis::EarlyTrials> early;
   const Result<OpenedStudy> opened = open_study(
-      arguments, [&](const memory::Study& study) { early = analysis::try_early(study); });
+      arguments, [&](const memory::Study& study) { early = analysis::begin_early(study); });
   if (!opened) return give_up(opened.error());
   const auto& [path, snapshot, device, study] = *opened;
-  const Result<analysis::Diagnosis> diagnosis = analysis::diagnose(snapshot, study, limit, early);
+  const Result<analysis::Diagnosis> diagnosis =
+      analysis::diagnose(snapshot, study, limit, std::move(early));
   if (!diagnosis) return give_up(Error(diagnosis.error()).in(path));
   const report::MemExplainView view{path, snapshot, study, *diagnosis,
                                     knowledge::Knowledge::builtin()};

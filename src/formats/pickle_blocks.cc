@@ -33,7 +33,8 @@ struct PickleBlocks::State {
   ByteStream& input;
   const size_t block_bytes;
   std::mutex mutex;
-  std::condition_variable changed;
+  // Waking a thread costs as much as looking through some kilobytes: one at a time.
+  std::condition_variable helpers_wait, machine_waits;
   // A ring. Blocks [taken, filled) were read and not handed out. Stages and counters change under
   // the mutex; a block belongs to who made it at_work, a ready one to the reader.
   std::vector<Slot> slots;
@@ -82,7 +83,8 @@ struct PickleBlocks::State {
       into.stage = Stage::unseen;
       ++filled;
     }
-    changed.notify_all();
+    machine_waits.notify_one();
+    helpers_wait.notify_one();
   }
 
   void look_through(size_t number, PickleRowScan& scan, std::unique_lock<std::mutex>& lock) {
@@ -98,7 +100,7 @@ struct PickleBlocks::State {
     lock.lock();
     mine.block.form = std::move(looked_for);
     mine.stage = Stage::ready;
-    changed.notify_all();
+    machine_waits.notify_one();
   }
 
   // Some work that is there; false: there is none.
@@ -115,7 +117,7 @@ struct PickleBlocks::State {
   void help(PickleRowScan& scan) {
     std::unique_lock lock(mutex);
     while (!stop)
-      if (!work(scan, lock)) changed.wait(lock);
+      if (!work(scan, lock)) helpers_wait.wait(lock);
   }
 
   bool next_is_there() {
@@ -140,7 +142,7 @@ PickleBlocks::~PickleBlocks() {
     std::lock_guard lock(state_->mutex);
     state_->stop = true;
   }
-  state_->changed.notify_all();
+  state_->helpers_wait.notify_all();
   for (std::thread& thread : state_->threads) thread.join();
 }
 
@@ -154,18 +156,18 @@ Result<PickleBlock*> PickleBlocks::next() {
       if (s.error) return *s.error;
       return nullptr;
     }
-    if (!s.work(s.scans.back(), lock)) s.changed.wait(lock);
+    if (!s.work(s.scans.back(), lock)) s.machine_waits.wait(lock);
   }
   State::Slot& slot = s.slot(s.taken++);
   slot.stage = State::Stage::ready;
-  s.changed.notify_all();
+  s.helpers_wait.notify_one();
   return &slot.block;
 }
 
 void PickleBlocks::look_for(std::shared_ptr<const PickleRowForm> form) {
   std::lock_guard lock(state_->mutex);
   state_->form = std::move(form);
-  state_->changed.notify_all();
+  state_->helpers_wait.notify_all();
 }
 
 unsigned pickle_threads(uint64_t bytes, bool compressed) {

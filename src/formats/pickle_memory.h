@@ -104,7 +104,7 @@ class PickleMemo {
   uint32_t pack_rare(const PickleValue& value);
   bool get_rare(uint32_t code, PickleValue& out) const;
 
-  Chunked<uint32_t> entries_;
+  Chunked<uint32_t, 19> entries_;  // 2 MiB each: huge pages
   std::vector<PickleValue> wide_;  // what 28 bits cannot say: numbers, which nobody memoizes
 };
 

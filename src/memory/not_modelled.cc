@@ -19,9 +19,7 @@ bool as_recorded(const Program& program, const std::vector<SegmentEvent>& log) {
 // Segments lie where nothing in the recording tells: it has none from cudaMalloc, or they are freed
 // and requested anew, when the driver may give any place that is free.
 bool addresses_are_open(const Program& program, const std::vector<SegmentEvent>& log) {
-  bool open = std::none_of(
-      program.segment_calls.begin(), program.segment_calls.end(),
-      [](const RecordedCall& call) { return call.kind == RecordedCall::Kind::segment_alloc; });
+  bool open = places_are_unknown(program);
   for (const SegmentEvent& event : log) {
     if (event.action == SegmentAction::segment_alloc && open) return true;
     open = open || event.action == SegmentAction::segment_free;
@@ -50,13 +48,19 @@ void add_settings(const Program& program, const Settings& settings,
 
 }  // namespace
 
+bool places_are_unknown(const Program& program) {
+  return std::none_of(
+      program.segment_calls.begin(), program.segment_calls.end(),
+      [](const RecordedCall& call) { return call.kind == RecordedCall::Kind::segment_alloc; });
+}
+
 std::vector<std::string> not_modelled(const Program& program, const ReplayOptions& options,
                                       const ReplayResult& result,
                                       const std::vector<SegmentEvent>& log,
                                       const std::function<ReplayResult(const Variation&)>& again) {
   std::vector<std::string> reasons;
   add_settings(program, options.allocator.settings, reasons);
-  if (program.settings_unread) reasons.push_back("settings_unread");
+  if (options.settings_unread) reasons.push_back("settings_unread");
   if (program.contradictions > 0) reasons.push_back("skipped_actions");
   if (result.workspace_refused || result.served_caught_failure)
     reasons.push_back("cudnn_workspace");

@@ -63,7 +63,6 @@ struct Program {
   // k_max_pools, allocs of addresses that still live: not 0 says that the trace leaves events out
   // (skip_actions) or is damaged.
   uint32_t contradictions = 0;
-  bool settings_unread = false;  // those of the recorded run could not be read
 };
 
 Program compile_program(const Recording& recording);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "memory/caching_allocator.h"
@@ -22,6 +23,9 @@ struct ReplayOptions {
   bool stop_at_oom = true;
   // Whether ReplayResult::not_modelled is wanted; to find it may take three runs more.
   bool with_reasons = true;
+  unsigned processors = std::thread::hardware_concurrency();  // for those runs
+  // Of the recorded run's settings only a part could be read: a reason as well.
+  bool settings_unread = false;
   // Allocations, by number, that the program is without; for replay() only.
   const std::vector<bool>* left_out = nullptr;
 };

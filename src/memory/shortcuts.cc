@@ -19,7 +19,7 @@ bool same_run(const ReplayOptions& a, const ReplayOptions& b) {
 
 bool is_verified(const Study& study, const ReplayOptions& options) {
   return study.verification.exact() && study.verification.is_plain &&
-         study.program.contradictions == 0 && is_recorded_run(study, options);
+         study.program->contradictions == 0 && is_recorded_run(study, options);
 }
 
 }  // namespace
@@ -51,21 +51,21 @@ bool is_recorded_run(const Study& study, const ReplayOptions& options) {
   ReplayOptions unbounded;
   unbounded.allocator.settings = study.recording.settings;
   unbounded.with_reasons = options.with_reasons;
-  drop_idle_settings(study.program, unbounded.allocator.settings);
+  drop_idle_settings(*study.program, unbounded.allocator.settings);
   const Settings& settings = unbounded.allocator.settings;
   return settings.garbage_collection_threshold == 0 && !settings.per_process_memory_fraction &&
          same_run(options, unbounded);
 }
 
 ReplayResult result_of(const Study& study, const ReplayOptions& options) {
-  if (!is_verified(study, options)) return replay(study.program, options);
+  if (!is_verified(study, options)) return replay(*study.program, options);
   ReplayResult result = study.verification.result;
   if (!options.with_reasons) return result;
   std::vector<SegmentEvent> log;
-  for (const RecordedCall& call : study.program.segment_calls)
+  for (const RecordedCall& call : study.program->segment_calls)
     log.push_back({static_cast<SegmentAction>(call.kind), call.address, call.size, 0, 0});
   result.not_modelled =
-      not_modelled(study.program, options, result, log, [&](const Variation&) { return result; });
+      not_modelled(*study.program, options, result, log, [&](const Variation&) { return result; });
   return result;
 }
 

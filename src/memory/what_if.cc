@@ -15,7 +15,6 @@ namespace {
 // One per span of versions in which the model behaves alike, newest first.
 constexpr uint32_t k_spans[] = {14, 12, 11, 10, 8, 4, 0};
 constexpr size_t k_ops_per_thread = 100'000;  // a thread costs more than a short replay
-constexpr size_t k_ops_per_half = 10'000;     // of a verification and all that goes beside it
 
 // The newest minor version that writes such a file. What a version adds to the file is always
 // there from then on, so its absence bounds from above.
@@ -130,6 +129,7 @@ ReplayOptions options_of(const Study& study, const Question& question, const Set
   if (question.total_memory) options.allocator.total_memory = *question.total_memory;
   options.with_reasons = question.with_reasons;
   options.left_out = question.left_out;
+  options.settings_unread = study.settings_unread;
   // Garbage is collected below a limit only.
   if (!question.allowed && !settings.per_process_memory_fraction)
     options.allocator.settings.garbage_collection_threshold = 0;
@@ -166,28 +166,23 @@ Result<Study> study_of(const Snapshot& snapshot, uint32_t device,
   study.device = device;
   CUFIT_TRY(recording, recorded_events(snapshot, device));
   study.recording = std::move(recording);
-  study.program = compile_program(study.recording);
-  std::optional<Result<Reading>> found;
-  const auto verify_it = [&] { found.emplace(best_reading(snapshot, study.program, version)); };
+  study.program = std::make_shared<const Program>(compile_program(study.recording));
   const VersionProfile suggested = version.value_or(version_profile(2, newest_minor(snapshot)));
   Result<Settings> settings = recorded_settings(snapshot, suggested);
   if (meanwhile && settings) {
     study.recording.version = suggested;
     study.recording.settings = std::move(*settings);
     study.settings = as_written(snapshot, study.recording.settings);
-    in_parallel(2, study.program.ops.size() / k_ops_per_half,
-                [&](size_t i) { i == 0 ? verify_it() : meanwhile(study); });
-  } else {
-    verify_it();
+    meanwhile(study);
   }
-  CUFIT_TRY(reading, std::move(*found));
+  CUFIT_TRY(reading, best_reading(snapshot, *study.program, version));
   study.recording.version = reading.version;
   study.recording.settings = std::move(reading.settings);
   study.verification = std::move(reading.verification);
   study.block_bytes = std::move(reading.block_bytes);
   study.settings = reading.settings_unread ? settings_text(study.recording.settings)
                                            : as_written(snapshot, study.recording.settings);
-  study.program.settings_unread = reading.settings_unread;
+  study.settings_unread = reading.settings_unread;
   study.limit = recorded_limit(snapshot, study);
   return study;
 }
@@ -197,7 +192,7 @@ bool asks_for_recorded(const Study& study, const Question& question) {
       parse_allocator_settings(question.settings, study.recording.version);
   if (!settings) return false;
   ReplayOptions options = options_of(study, question, *settings);
-  drop_idle_settings(study.program, options.allocator.settings);
+  drop_idle_settings(*study.program, options.allocator.settings);
   return is_recorded_run(study, options);
 }
 
@@ -210,13 +205,13 @@ Result<std::vector<Answer>> ask(const Study& study, std::span<const Question> qu
         parse_allocator_settings(question.settings, study.recording.version);
     if (!settings) return std::move(settings.error()).in(format("`{}`", question.settings));
     options.push_back(options_of(study, question, *settings));
-    drop_idle_settings(study.program, options.back().allocator.settings);
+    drop_idle_settings(*study.program, options.back().allocator.settings);
     answers.push_back({question, {}});
   }
   const std::vector<size_t> first = first_alike(options);
   size_t done = 0;
   std::mutex telling;
-  in_parallel(answers.size(), study.program.ops.size() * questions.size() / k_ops_per_thread,
+  in_parallel(answers.size(), study.program->ops.size() * questions.size() / k_ops_per_thread,
               [&](size_t i) {
                 if (first[i] == i) answers[i].result = result_of(study, options[i]);
                 const std::lock_guard lock(telling);

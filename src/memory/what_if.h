@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,11 +28,12 @@ struct RecordedLimit {
 struct Study {
   uint32_t device = 0;
   Recording recording;
-  Program program;
+  std::shared_ptr<const Program> program = std::make_shared<const Program>();  // never null
   Verification verification;  // under the recorded settings
   // What each allocation of the program really took; 0 where the model put it elsewhere.
   std::vector<uint64_t> block_bytes;
-  std::string settings;  // the recorded ones as PyTorch writes them; empty: defaults
+  std::string settings;          // the recorded ones as PyTorch writes them; empty: defaults
+  bool settings_unread = false;  // in part: the settings are only those that the file has as fields
   std::optional<RecordedLimit> limit;
 
   size_t event_count() const { return recording.events.size(); }
@@ -45,9 +47,10 @@ uint32_t busiest_device(const Snapshot& snapshot);
 // Snapshots do not name their torch. Without `version`, the newest one whose fields fit and that
 // verifies exactly, else the one that comes nearest. Error{unsupported} where the snapshot has no
 // trace of the device: recording was off, or it was reset.
-// `meanwhile` runs beside the verification, with a study that lacks it, block_bytes and limit:
-// version and settings are those that the file suggests, which nearly always stay. Who keeps what
-// was found out in it compares them.
+// `meanwhile` is called before the verification, with a study that lacks it, block_bytes and limit:
+// version and settings are those that the file suggests, which nearly always stay. It may begin
+// something that goes on beside the verification, with a copy of the study, which is cheap; who
+// keeps what was found out in it compares them.
 using Meanwhile = std::function<void(const Study& unverified)>;
 Result<Study> study_of(const Snapshot& snapshot, uint32_t device,
                        const std::optional<VersionProfile>& version,

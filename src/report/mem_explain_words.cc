@@ -45,7 +45,7 @@ std::optional<uint32_t> step_before_evaluation(const analysis::Diagnosis& diagno
 }
 
 bool contradicts_itself(const MemExplainView& view) {
-  return view.study.program.contradictions > 0 || !view.diagnosis.peak.moment.fits() ||
+  return view.study.program->contradictions > 0 || !view.diagnosis.peak.moment.fits() ||
          (view.diagnosis.oom && !view.diagnosis.oom->instant.moment.fits());
 }
 

@@ -64,7 +64,7 @@ MemJson recorded_json(const memory::Study& study) {
       verification.first_difference ? MemJson(*verification.first_difference) : MemJson(nullptr);
   recorded["events"] = study.event_count();
   recorded["device"] = study.device;
-  recorded["complete"] = study.program.initial.empty();
+  recorded["complete"] = study.program->initial.empty();
   recorded["limit_at_least_bytes"] =
       study.limit ? MemJson(study.limit->at_least) : MemJson(nullptr);
   recorded["limit_below_bytes"] = study.limit ? MemJson(study.limit->below) : MemJson(nullptr);

@@ -62,7 +62,7 @@ class ReplayPainter : private Screen {
         {"event", thousands(check.first_difference.value_or(0))}};
     flow(say(check.exact() ? "mem.exact" : "mem.inexact", counts), "  ", "  ",
          check.exact() ? "" : "33");
-    if (!study_.program.initial.empty()) flow(say("mem.began_late"), "  ", "  ");
+    if (!study_.program->initial.empty()) flow(say("mem.began_late"), "  ", "  ");
     if (study_.limit)
       flow(say(study_.limit->card_full ? "mem.died_full" : "mem.died_limit",
                {{"where", where(check.result.oom->event)},

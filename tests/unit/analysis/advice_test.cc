@@ -57,7 +57,7 @@ TEST(Advice, EarlyTrialsOfAnotherReadingDoNotCount) {
   other.recorded.max_split_size = 1u << 27;
   expect_same(*try_settings(study, other), *try_settings(study, {}));
   memory::Study unread = study;
-  unread.program.settings_unread = true;
+  unread.settings_unread = true;
   EXPECT_NE((*try_settings(unread, early))[at].result.stats.reserved_bytes.peak, 7u);
 }
 

@@ -66,8 +66,8 @@ TEST(SegmentRanges, AgreeWithReservedBytesAndTheEnd) {
        {"trace-varlen", "oom-varlen", "varlen-expandable", "varlen-ring", "streams", "graphs"}) {
     SCOPED_TRACE(name);
     const TestTrace& trace = real_trace(name);
-    const auto ranges = segment_ranges(trace.study.recording, trace.study.program);
-    const StepSeries reserved = reserved_bytes(trace.study.program);
+    const auto ranges = segment_ranges(trace.study.recording, *trace.study.program);
+    const StepSeries reserved = reserved_bytes(*trace.study.program);
     ASSERT_EQ(reserved.events.size(), reserved.bytes.size());
     EXPECT_EQ(reserved.events.front(), 0u);
     for (size_t i = 0; i < reserved.events.size(); ++i) {
@@ -84,7 +84,7 @@ TEST(SegmentRanges, AgreeWithReservedBytesAndTheEnd) {
 
 TEST(OomMoment, BlocksAndFreePiecesFillWhatIsReserved) {
   const TestTrace& trace = real_trace("oom-varlen");
-  const auto ranges = segment_ranges(trace.study.recording, trace.study.program);
+  const auto ranges = segment_ranges(trace.study.recording, *trace.study.program);
   const auto ooms =
       oom_moments(trace.snapshot, 0, trace.study.recording, trace.lifetimes, ranges, 8);
   ASSERT_EQ(ooms.size(), 1u);
@@ -97,7 +97,7 @@ TEST(OomMoment, BlocksAndFreePiecesFillWhatIsReserved) {
   memory::ReplayOptions options;
   options.allocator.settings = trace.study.recording.settings;
   options.allocator.version = trace.study.recording.version;
-  const auto model = memory::verify(trace.study.program, options).result.oom;
+  const auto model = memory::verify(*trace.study.program, options).result.oom;
   ASSERT_TRUE(model);
   EXPECT_EQ(oom.event, model->event);
   EXPECT_EQ(oom.allocated, model->allocated);

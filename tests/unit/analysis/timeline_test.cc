@@ -149,7 +149,7 @@ TEST(Timeline, ReachesTheReplaysPeakOnRealTraces) {
     options.allocator.version = trace.study.recording.version;
     const std::vector<uint64_t>& top = timeline.levels.back().max;
     EXPECT_EQ(*std::max_element(top.begin(), top.end()),
-              memory::verify(trace.study.program, options).result.stats.allocated_bytes.peak);
+              memory::verify(*trace.study.program, options).result.stats.allocated_bytes.peak);
   }
 }
 

@@ -152,7 +152,7 @@ TEST(WhatIf, WithTheSameSettingsAllVersionsRepeatARecordingAlike) {
     for (uint32_t minor = 0; minor <= 14; ++minor) {
       options.allocator.version = version_profile(2, minor);
       std::vector<uint64_t> block_bytes;
-      const Verification check = verify(study.program, options, &block_bytes);
+      const Verification check = verify(*study.program, options, &block_bytes);
       EXPECT_EQ(check.segment_events_matched, study.verification.segment_events_matched) << minor;
       EXPECT_EQ(check.addresses_matched, study.verification.addresses_matched) << minor;
       EXPECT_EQ(check.first_difference, study.verification.first_difference) << minor;
@@ -177,7 +177,7 @@ TEST(WhatIf, GarbageIsCollectedBelowALimitOnly) {
   options.allocator.settings =
       *parse_allocator_settings(questions[1].settings, study.recording.version);
   options.allocator.version = study.recording.version;
-  const ReplayResult alone = replay(study.program, options);
+  const ReplayResult alone = replay(*study.program, options);
   EXPECT_EQ(alone.stats.cuda_frees, frees(1));
   EXPECT_EQ(alone.stats.reserved_bytes.peak, answers[1].result.stats.reserved_bytes.peak);
   EXPECT_EQ(alone.not_modelled, answers[1].result.not_modelled);
