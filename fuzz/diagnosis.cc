@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "analysis/allocated_walk.h"
 #include "analysis/comparison.h"
 #include "bytes.h"
 
@@ -94,18 +95,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!seen) return 0;
   require(std::is_sorted(seen->steps.begins.begin(), seen->steps.begins.end()));
   require(seen->categories.size() == seen->lifetimes.rows.size());
-  const std::vector<uint64_t> allocated = analysis::allocated_over_time(seen->lifetimes);
+  analysis::AllocatedWalk allocated(*study->program, seen->lifetimes);
   for (const uint32_t event : {0u, seen->lifetimes.events / 2, seen->lifetimes.events - 1}) {
+    const uint64_t bytes = allocated.to(event);
     const analysis::Footprint held =
         analysis::footprint_at(seen->lifetimes, seen->categories, event);
-    require(std::accumulate(held.begin(), held.end(), uint64_t{0}) == allocated[event]);
-    require(analysis::moment_at(*study, seen->lifetimes, event).allocated_bytes ==
-            allocated[event]);
+    require(std::accumulate(held.begin(), held.end(), uint64_t{0}) == bytes);
+    require(analysis::moment_at(*study, seen->lifetimes, event).allocated_bytes == bytes);
     uint64_t in_sites = 0;
     for (const analysis::Site& site :
          analysis::sites_at(snapshot, seen->lifetimes, seen->categories, event))
       in_sites += site.bytes;
-    require(in_sites == allocated[event]);
+    require(in_sites == bytes);
   }
   for (const analysis::PlaceChange& change :
        analysis::place_changes(snapshot, *seen, snapshot, *seen))

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "analysis/allocated_walk.h"
 #include "analysis/cause_rules.h"
 #include "analysis/stack_roles.h"
 
@@ -114,11 +115,10 @@ std::optional<Cause> autotune_workspace(const Case& facts) {
 // No training, and the last work needs many times what all before it needed.
 std::optional<Cause> decode_spike(const Case& facts) {
   if (!facts.oom || facts.steps.known()) return std::nullopt;
-  const std::vector<uint64_t> allocated = allocated_over_time(facts.lifetimes);
   const uint32_t end = oom_event(facts);
   const uint32_t late = end - end / 20;
   const uint64_t before =
-      late == 0 ? 0 : *std::max_element(allocated.begin(), allocated.begin() + late);
+      late == 0 ? 0 : AllocatedWalk(*facts.study.program, facts.lifetimes).highest(0, late).bytes;
   if (before == 0 || needed(facts) < 4 * before) return std::nullopt;
   Cause cause{"decode_spike", Confidence::likely, {}, {}};
   cause.evidence.push_back({"late_spike",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/allocated_walk.h"
 #include "analysis/oom_moment.h"
 #include "base/parallel.h"
 
@@ -125,10 +126,9 @@ Observation observe(const Snapshot& snapshot, const Study& study, std::optional<
   out.lifetimes = lifetimes_of(snapshot, study);
   out.steps = steps_of(snapshot, study.device, out.lifetimes);
   out.categories = categories_of(snapshot, study.device, out.lifetimes, out.steps);
-  const std::vector<uint64_t> allocated = allocated_over_time(out.lifetimes);
-  out.history = history_of(out.lifetimes, out.categories, out.steps, allocated);
-  const auto peak = std::max_element(allocated.begin(), allocated.end());
-  out.peak = instant_at(snapshot, study, out, static_cast<uint32_t>(peak - allocated.begin()));
+  out.history = history_of(out.lifetimes, out.categories, out.steps, *study.program);
+  AllocatedWalk allocated(*study.program, out.lifetimes);
+  out.peak = instant_at(snapshot, study, out, allocated.highest(0, out.lifetimes.events).event);
   out.peak_reserved_bytes = study.verification.result.stats.reserved_bytes.peak;
   out.highest_pending_bytes = highest_pending(out.lifetimes);
   out.ooms = static_cast<uint32_t>(

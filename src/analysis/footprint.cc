@@ -5,8 +5,6 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "base/huge_pages.h"
-
 namespace cufit::analysis {
 namespace {
 
@@ -45,20 +43,6 @@ Footprint footprint_at(const Lifetimes& lifetimes, const std::vector<Category>& 
     if (is_allocated(lifetimes.rows[i], event))
       footprint[static_cast<size_t>(categories[i])] += lifetimes.rows[i].block_bytes;
   return footprint;
-}
-
-std::vector<uint64_t> allocated_over_time(const Lifetimes& lifetimes) {
-  std::vector<uint64_t> bytes;
-  reserve_large(bytes, lifetimes.events);
-  bytes.resize(lifetimes.events);
-  if (bytes.empty()) return bytes;
-  // Changes, in arithmetic modulo 2^64, then their sums.
-  for (const Lifetime& row : lifetimes.rows) {
-    bytes[row.alloc_event == k_before ? 0 : row.alloc_event] += row.block_bytes;
-    if (row.free_requested < lifetimes.events) bytes[row.free_requested] -= row.block_bytes;
-  }
-  for (size_t i = 1; i < bytes.size(); ++i) bytes[i] += bytes[i - 1];
-  return bytes;
 }
 
 Place place_of(const Snapshot& snapshot, uint32_t stack) {

@@ -16,9 +16,6 @@ using Footprint = std::array<uint64_t, k_categories>;  // bytes by Category
 Footprint footprint_at(const Lifetimes& lifetimes, const std::vector<Category>& categories,
                        uint32_t event);
 
-// allocated_bytes after each event.
-std::vector<uint64_t> allocated_over_time(const Lifetimes& lifetimes);
-
 // A place in the program that allocates: the innermost frame that is the program's own, or of a
 // library that says more than torch's internals; and the program's own line that led there, where
 // that is another one. Numbers of Stacks::frame.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "analysis/allocated_walk.h"
+
 namespace cufit::analysis {
 namespace {
 
@@ -17,8 +19,9 @@ uint64_t median(std::vector<uint64_t> values) {
 }
 
 std::vector<StepUse> uses_of(const Steps& steps, const Lifetimes& lifetimes,
-                             const std::vector<uint64_t>& allocated) {
+                             const memory::Program& program) {
   std::vector<StepUse> uses;
+  AllocatedWalk allocated(program, lifetimes);
   for (size_t i = 0; i < steps.begins.size(); ++i) {
     StepUse use;
     use.step = steps.first + static_cast<uint32_t>(i);
@@ -26,13 +29,15 @@ std::vector<StepUse> uses_of(const Steps& steps, const Lifetimes& lifetimes,
     use.finished = i < steps.finished;
     const bool last = i + 1 == steps.begins.size();
     use.end = last ? lifetimes.work_end + 1 : steps.begins[i + 1];
-    if (use.begin >= allocated.size()) break;
+    if (use.begin >= lifetimes.events) break;
     use.end = std::min(std::max(use.end, use.begin + 1), lifetimes.events);
-    use.begin_bytes = allocated[use.begin == 0 ? 0 : use.begin - 1];
-    const auto from = allocated.begin() + use.begin, to = allocated.begin() + use.end;
-    const auto peak = std::max_element(from, to);
-    use.peak_event = static_cast<uint32_t>(peak - allocated.begin());
-    use.peak_bytes = *peak;
+    // Of two that begin at one event the walk is past the first's begin.
+    const bool again = !uses.empty() && uses.back().begin == use.begin;
+    use.begin_bytes =
+        again ? uses.back().begin_bytes : allocated.to(use.begin == 0 ? 0 : use.begin - 1);
+    const AllocatedWalk::Peak peak = allocated.highest(use.begin, use.end);
+    use.peak_event = peak.event;
+    use.peak_bytes = peak.bytes;
     uses.push_back(use);
   }
   return uses;
@@ -80,9 +85,9 @@ const char* to_string(Trend trend) {
 }
 
 History history_of(const Lifetimes& lifetimes, const std::vector<Category>& categories,
-                   const Steps& steps, const std::vector<uint64_t>& allocated) {
+                   const Steps& steps, const memory::Program& program) {
   History history;
-  history.steps = uses_of(steps, lifetimes, allocated);
+  history.steps = uses_of(steps, lifetimes, program);
   history.grows.assign(lifetimes.rows.size(), false);
   std::vector<uint64_t> peaks;
   for (const StepUse& use : history.steps) {

@@ -37,6 +37,6 @@ struct History {
 };
 
 History history_of(const Lifetimes& lifetimes, const std::vector<Category>& categories,
-                   const Steps& steps, const std::vector<uint64_t>& allocated);
+                   const Steps& steps, const memory::Program& program);
 
 }  // namespace cufit::analysis

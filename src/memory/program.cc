@@ -238,7 +238,8 @@ void Compiler::find_peak_reserved() {
 Program Compiler::compile() {
   find_initial_blocks();
   find_peak_reserved();
-  reserve_large(program_.ops, recording_.events.size() * 2 / 3);
+  // An alloc and the two events of its free make two ops; a ring that begins among frees a few more.
+  reserve_large(program_.ops, recording_.events.size() * 11 / 16);
   for (size_t i = 0; i < recording_.events.size(); ++i) {
     const RecordedEvent event = recording_.events[i];
     const auto index = static_cast<uint32_t>(i);

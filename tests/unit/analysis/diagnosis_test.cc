@@ -7,6 +7,7 @@
 
 #include <numeric>
 
+#include "analysis/allocated_walk.h"
 #include "traces.h"
 
 namespace cufit::analysis {
@@ -102,14 +103,15 @@ TEST(Diagnosis, CategoriesAddUpAtEveryMoment) {
   for (const char* name : k_all_traces) {
     const TestTrace& trace = real_trace(name);
     const Diagnosis& one = diagnosis(name);
-    const std::vector<uint64_t> allocated = allocated_over_time(one.lifetimes);
+    AllocatedWalk walk(*trace.study.program, one.lifetimes);
     for (uint32_t event = 0; event < one.lifetimes.events;
          event += std::max(1u, one.lifetimes.events / 23)) {
+      const uint64_t allocated = walk.to(event);
       const Footprint held = footprint_at(one.lifetimes, one.categories, event);
       const uint64_t sum = std::accumulate(held.begin(), held.end(), uint64_t{0});
-      EXPECT_EQ(sum, allocated[event]) << name << " event " << event;
+      EXPECT_EQ(sum, allocated) << name << " event " << event;
       const Moment moment = moment_at(trace.study, one.lifetimes, event);
-      EXPECT_EQ(moment.allocated_bytes, allocated[event]) << name << " event " << event;
+      EXPECT_EQ(moment.allocated_bytes, allocated) << name << " event " << event;
       EXPECT_EQ(moment.inactive_split_bytes + moment.releasable_bytes, moment.cached_bytes())
           << name << " event " << event;
       EXPECT_GE(moment.cached_bytes(), moment.largest_free_bytes);
@@ -117,7 +119,7 @@ TEST(Diagnosis, CategoriesAddUpAtEveryMoment) {
           sites_at(trace.snapshot, one.lifetimes, one.categories, event);
       uint64_t in_sites = 0;
       for (const Site& site : sites) in_sites += site.bytes;
-      EXPECT_EQ(in_sites, allocated[event]) << name << " event " << event;
+      EXPECT_EQ(in_sites, allocated) << name << " event " << event;
     }
   }
 }
