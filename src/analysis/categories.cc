@@ -233,7 +233,7 @@ class Sorter {
     const bool died =
         snapshot_.events[trace.first + lifetimes_.work_end].action == memory::Action::oom;
     const uint32_t last = died ? lifetimes_.work_end : events_ - 1;
-    std::vector<int32_t> change(events_ + 1);
+    std::vector<int8_t> change(events_ + 1);  // an event makes or frees one row at most
     for (size_t i = 0; i < rows_.size(); ++i) {
       if (done_[i]) continue;
       ++change[rows_[i].alloc_event];
