@@ -24,7 +24,7 @@ constexpr std::string_view k_defaults;
 // Replays take a tenth of a microsecond for each request; beyond this a search would be felt.
 constexpr size_t k_search_ops = 400'000;
 constexpr int k_search_rounds = 8;
-constexpr size_t k_ops_per_thread = 10'000;   // of the ten replays that a limit asks for
+constexpr size_t k_ops_per_thread = 2'000;    // of the ten replays that a limit asks for
 constexpr uint64_t k_search_step = 2u << 20;  // bytes: no segment is smaller
 
 Question question_of(const std::string& settings) {
@@ -141,14 +141,6 @@ EarlyTrials try_early(const Study& unverified) {
   Result<std::vector<Answer>> answers = memory::ask(unverified, questions);
   if (answers) out.answers = std::move(*answers);  // else it is asked again, and the error told
   return out;
-}
-
-std::future<EarlyTrials> begin_early(const Study& unverified) {
-  const bool is_short = unverified.program->ops.size() < k_ops_per_thread;
-  const auto deferred = std::launch::deferred;
-  // Without a thread to be had they are made when they are asked for.
-  return std::async(is_short ? deferred : std::launch::async | deferred,
-                    [study = unverified] { return try_early(study); });
 }
 
 Result<std::vector<Answer>> try_settings(const Study& study, const EarlyTrials& early) {

@@ -3,7 +3,6 @@
 // estimated; where the limit that ended the run is only known as a range, so is the answer.
 #pragma once
 
-#include <future>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,8 +40,6 @@ struct EarlyTrials {
   std::vector<memory::Answer> answers;
 };
 EarlyTrials try_early(const memory::Study& unverified);
-// The same on a thread of its own where that is worth it, with a copy of the study.
-std::future<EarlyTrials> begin_early(const memory::Study& unverified);
 // `early`, which may be empty, counts where the study came out as it was then.
 Result<std::vector<memory::Answer>> try_settings(const memory::Study& study,
                                                  const EarlyTrials& early);

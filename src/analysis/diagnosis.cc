@@ -14,6 +14,7 @@ using memory::Snapshot;
 using memory::Study;
 
 constexpr size_t k_events_per_thread = 25'000;  // a thread costs more than a short replay
+constexpr size_t k_ops_worth_a_thread = 2'000;
 
 Instant instant_at(const Snapshot& snapshot, const Study& study, const Observation& so_far,
                    uint32_t event) {
@@ -121,11 +122,42 @@ uint64_t highest_pending(const Lifetimes& lifetimes) {
 
 }  // namespace
 
-Observation observe(const Snapshot& snapshot, const Study& study, std::optional<uint64_t> limit) {
+Outline outline_of(const Snapshot& snapshot, const Study& unverified) {
+  Outline out;
+  out.lifetimes = lifetimes_without_sizes(snapshot, unverified);
+  out.steps = steps_of(snapshot, unverified.device, out.lifetimes);
+  out.categories = categories_of(snapshot, unverified.device, out.lifetimes, out.steps);
+  return out;
+}
+
+EarlyWork begin_early(std::shared_ptr<const Snapshot> snapshot, const Study& unverified) {
+  EarlyWork early;
+  if (unverified.program->ops.size() < k_ops_worth_a_thread) return early;
+  // Without a thread to be had it is done when it is asked for.
+  const auto policy = std::launch::async | std::launch::deferred;
+  early.trials = std::async(policy, [study = unverified] { return try_early(study); });
+  early.outline = std::async(policy, [snapshot = std::move(snapshot), study = unverified] {
+    return outline_of(*snapshot, study);
+  });
+  return early;
+}
+
+Observation observe(const Snapshot& snapshot, const Study& study, std::optional<uint64_t> limit,
+                    std::optional<Outline> outline) {
   Observation out;
-  out.lifetimes = lifetimes_of(snapshot, study);
-  out.steps = steps_of(snapshot, study.device, out.lifetimes);
-  out.categories = categories_of(snapshot, study.device, out.lifetimes, out.steps);
+  if (outline) {
+    out.lifetimes = std::move(outline->lifetimes);
+    out.steps = std::move(outline->steps);
+    out.categories = std::move(outline->categories);
+    add_sizes(out.lifetimes, study);
+  } else {
+    out.lifetimes = lifetimes_of(snapshot, study);
+  }
+  // Where no mark of a step was found, sizes tell where the first begins.
+  if (!outline || out.steps.marks.empty()) {
+    out.steps = steps_of(snapshot, study.device, out.lifetimes);
+    out.categories = categories_of(snapshot, study.device, out.lifetimes, out.steps);
+  }
   out.history = history_of(out.lifetimes, out.categories, out.steps, *study.program);
   AllocatedWalk allocated(*study.program, out.lifetimes);
   out.peak = instant_at(snapshot, study, out, allocated.highest(0, out.lifetimes.events).event);
@@ -155,16 +187,19 @@ namespace {
 // What was and what would have been, side by side where there are processors: neither needs the
 // other, but that memory grows is to be seen before it can be left out.
 Result<Trials> observe_and_try(const Snapshot& snapshot, const Study& study,
-                               std::optional<uint64_t> limit, std::future<EarlyTrials> early,
+                               std::optional<uint64_t> limit, EarlyWork early,
                                Observation& observation) {
   std::optional<Result<std::vector<memory::Answer>>> settings;
   std::optional<Result<std::optional<memory::Answer>>> without_growth;
   in_parallel(2, study.event_count() / k_events_per_thread, [&](size_t i) {
     if (i == 1) {
-      settings.emplace(try_settings(study, early.valid() ? early.get() : EarlyTrials()));
+      settings.emplace(
+          try_settings(study, early.trials.valid() ? early.trials.get() : EarlyTrials()));
       return;
     }
-    observation = observe(snapshot, study, limit);
+    std::optional<Outline> outline;
+    if (early.outline.valid()) outline = early.outline.get();
+    observation = observe(snapshot, study, limit, std::move(outline));
     without_growth.emplace(try_without_growth(study, observation.history));
   });
   Trials trials;
@@ -178,7 +213,7 @@ Result<Trials> observe_and_try(const Snapshot& snapshot, const Study& study,
 }  // namespace
 
 Result<Diagnosis> diagnose(const Snapshot& snapshot, const Study& study,
-                           std::optional<uint64_t> limit, std::future<EarlyTrials> early) {
+                           std::optional<uint64_t> limit, EarlyWork early) {
   Diagnosis out;
   CUFIT_TRY(trials, observe_and_try(snapshot, study, limit, std::move(early), out));
   if (limit) out.limits = given_limits(*limit);

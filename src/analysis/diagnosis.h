@@ -2,6 +2,8 @@
 // All that `cufit mem explain` says of one device of a snapshot, as numbers and ids.
 #pragma once
 
+#include <future>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -52,13 +54,29 @@ struct Diagnosis : Observation {
   std::vector<std::string> not_modelled;
 };
 
-// `limit` as below.
+// What an observation begins with and what needs no verification: no sizes yet.
+struct Outline {
+  Lifetimes lifetimes;
+  Steps steps;
+  std::vector<Category> categories;
+};
+Outline outline_of(const memory::Snapshot& snapshot, const memory::Study& unverified);
+
+// `limit` as below. `outline`, if there is one, is of the same snapshot and program.
 Observation observe(const memory::Snapshot& snapshot, const memory::Study& study,
-                    std::optional<uint64_t> limit);
+                    std::optional<uint64_t> limit, std::optional<Outline> outline = {});
+
+// What can be begun before the verification, each on a thread of its own where that is worth it.
+struct EarlyWork {
+  std::future<EarlyTrials> trials;
+  std::future<Outline> outline;
+};
+EarlyWork begin_early(std::shared_ptr<const memory::Snapshot> snapshot,
+                      const memory::Study& unverified);
 
 // `limit`: what the user says the process was allowed, bytes.
-// `early`: replays that may have been made while the study was verified.
+// `early`: what was begun before the study was verified.
 Result<Diagnosis> diagnose(const memory::Snapshot& snapshot, const memory::Study& study,
-                           std::optional<uint64_t> limit, std::future<EarlyTrials> early = {});
+                           std::optional<uint64_t> limit, EarlyWork early = {});
 
 }  // namespace cufit::analysis

@@ -34,14 +34,12 @@ class Builder {
         recording_(recording),
         program_(program) {}
 
-  Lifetimes build(const memory::Verification& check, const std::vector<uint64_t>& block_bytes) {
+  Lifetimes build() {
     out_.events = static_cast<uint32_t>(recording_.events.size());
     reserve_large(out_.rows, program_.addresses.size());
     out_.rows.resize(program_.addresses.size());
     add_initial();
     for (const Op& op : program_.ops) add(op);
-    out_.sizes_are_exact = check.allocations == check.addresses_matched;
-    add_sizes(block_bytes);
     add_final_stacks();
     out_.work_end = find_work_end();
     return std::move(out_);
@@ -106,15 +104,6 @@ class Builder {
     return at < out_.events ? at : op.event;
   }
 
-  void add_sizes(const std::vector<uint64_t>& bytes) {
-    const auto& divisions = recording_.settings.roundup_power2_divisions;
-    for (size_t i = 0; i < out_.rows.size(); ++i) {
-      Lifetime& row = out_.rows[i];
-      row.block_bytes =
-          bytes[i] != 0 ? bytes[i] : memory::round_size(row.requested_bytes, divisions);
-    }
-  }
-
   // A program that goes on after an out-of-memory has caught it.
   uint32_t find_work_end() const {
     uint32_t last_alloc = 0, allocs_after_oom = 0;
@@ -154,11 +143,31 @@ class Builder {
   Lifetimes out_;
 };
 
+void add_sizes(Lifetimes& lifetimes, const memory::Settings& settings,
+               const memory::Verification& check, const std::vector<uint64_t>& bytes) {
+  lifetimes.sizes_are_exact = check.allocations == check.addresses_matched;
+  for (size_t i = 0; i < lifetimes.rows.size(); ++i) {
+    Lifetime& row = lifetimes.rows[i];
+    row.block_bytes =
+        bytes[i] != 0 ? bytes[i]
+                      : memory::round_size(row.requested_bytes, settings.roundup_power2_divisions);
+  }
+}
+
 }  // namespace
 
+Lifetimes lifetimes_without_sizes(const Snapshot& snapshot, const memory::Study& study) {
+  return Builder(snapshot, study.device, study.recording, *study.program).build();
+}
+
+void add_sizes(Lifetimes& lifetimes, const memory::Study& study) {
+  add_sizes(lifetimes, study.recording.settings, study.verification, study.block_bytes);
+}
+
 Lifetimes lifetimes_of(const Snapshot& snapshot, const memory::Study& study) {
-  return Builder(snapshot, study.device, study.recording, *study.program)
-      .build(study.verification, study.block_bytes);
+  Lifetimes lifetimes = lifetimes_without_sizes(snapshot, study);
+  add_sizes(lifetimes, study);
+  return lifetimes;
 }
 
 Lifetimes lifetimes_of(const Snapshot& snapshot, uint32_t device, const Recording& recording,
@@ -168,7 +177,9 @@ Lifetimes lifetimes_of(const Snapshot& snapshot, uint32_t device, const Recordin
   options.allocator.version = recording.version;
   std::vector<uint64_t> block_bytes;
   const memory::Verification check = memory::verify(program, options, &block_bytes);
-  return Builder(snapshot, device, recording, program).build(check, block_bytes);
+  Lifetimes lifetimes = Builder(snapshot, device, recording, program).build();
+  add_sizes(lifetimes, recording.settings, check, block_bytes);
+  return lifetimes;
 }
 
 }  // namespace cufit::analysis

@@ -45,6 +45,10 @@ struct Lifetimes {
   bool sizes_are_exact = false;
 };
 
+// In two parts: all but the sizes needs no verification. Of the parts the second is given the
+// lifetimes that the first made of the same program.
+Lifetimes lifetimes_without_sizes(const memory::Snapshot& snapshot, const memory::Study& study);
+void add_sizes(Lifetimes& lifetimes, const memory::Study& study);
 // Linear in the trace. `study` is of this snapshot; the second form is for those who have none, and
 // asks the model for the sizes of blocks first.
 Lifetimes lifetimes_of(const memory::Snapshot& snapshot, const memory::Study& study);

@@ -30,15 +30,17 @@ int run_mem_explain(const Arguments& arguments) {
     if (!size) return give_up(size.error());
     limit = *size;
   }
-  std::future<analysis::EarlyTrials> early;
-  const Result<OpenedStudy> opened = open_study(
-      arguments, [&](const memory::Study& study) { early = analysis::begin_early(study); });
+  analysis::EarlyWork early;
+  const Result<OpenedStudy> opened =
+      open_study(arguments, [&](const auto& snapshot, const memory::Study& study) {
+        early = analysis::begin_early(snapshot, study);
+      });
   if (!opened) return give_up(opened.error());
   const auto& [path, snapshot, device, study] = *opened;
   const Result<analysis::Diagnosis> diagnosis =
-      analysis::diagnose(snapshot, study, limit, std::move(early));
+      analysis::diagnose(*snapshot, study, limit, std::move(early));
   if (!diagnosis) return give_up(Error(diagnosis.error()).in(path));
-  const report::MemExplainView view{path, snapshot, study, *diagnosis,
+  const report::MemExplainView view{path, *snapshot, study, *diagnosis,
                                     knowledge::Knowledge::builtin()};
   const int code = diagnosis->oom || !diagnosis->causes.empty() ? k_findings : k_ok;
   if (arguments.has("json")) return print(report::mem_explain_json(view), code);

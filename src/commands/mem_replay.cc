@@ -101,7 +101,7 @@ int run_mem_replay(const Arguments& arguments) {
   if (arguments.has("all")) std::stable_sort(grid, answers->end(), memory::better);
   analysis::Steps steps;
   if (died(study, *answers))
-    steps = analysis::steps_of(snapshot, device, analysis::lifetimes_of(snapshot, study));
+    steps = analysis::steps_of(*snapshot, device, analysis::lifetimes_of(*snapshot, study));
   const report::MemReplayView view{path,
                                    study,
                                    *answers,

@@ -71,15 +71,18 @@ Result<std::optional<memory::VersionProfile>> chosen_torch(const Arguments& argu
   return std::optional(memory::version_profile(version->part(0), version->part(1)));
 }
 
-Result<OpenedStudy> open_study(const Arguments& arguments, const memory::Meanwhile& meanwhile) {
+Result<OpenedStudy> open_study(const Arguments& arguments, const MeanwhileOpened& meanwhile) {
   OpenedStudy opened;
   opened.path = arguments.get("SNAPSHOT");
   CUFIT_TRY(torch, chosen_torch(arguments));
   CUFIT_TRY(snapshot, load_snapshot(opened.path));
-  opened.snapshot = std::move(snapshot);
-  CUFIT_TRY(device, chosen_device(arguments, opened.snapshot));
+  opened.snapshot = std::make_shared<const memory::Snapshot>(std::move(snapshot));
+  CUFIT_TRY(device, chosen_device(arguments, *opened.snapshot));
   opened.device = device;
-  Result<memory::Study> study = memory::study_of(opened.snapshot, device, torch, meanwhile);
+  memory::Meanwhile with_snapshot;
+  if (meanwhile)
+    with_snapshot = [&](const memory::Study& study) { meanwhile(opened.snapshot, study); };
+  Result<memory::Study> study = memory::study_of(*opened.snapshot, device, torch, with_snapshot);
   if (!study) return std::move(study.error()).in(opened.path);
   opened.study = std::move(*study);
   return opened;

@@ -3,6 +3,8 @@
 // chosen, the model held against it.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "commands/command.h"
@@ -26,12 +28,14 @@ Result<std::optional<memory::VersionProfile>> chosen_torch(const Arguments& argu
 // A snapshot and the study of one of its devices, by the options SNAPSHOT, --device and --torch.
 struct OpenedStudy {
   std::string path;
-  memory::Snapshot snapshot;
+  std::shared_ptr<const memory::Snapshot> snapshot;
   uint32_t device = 0;
   memory::Study study;
 };
-// `meanwhile`: as of memory::study_of.
-Result<OpenedStudy> open_study(const Arguments& arguments, const memory::Meanwhile& meanwhile = {});
+// `meanwhile`: as of memory::study_of, with the snapshot, which it may keep.
+using MeanwhileOpened = std::function<void(const std::shared_ptr<const memory::Snapshot>& snapshot,
+                                           const memory::Study& unverified)>;
+Result<OpenedStudy> open_study(const Arguments& arguments, const MeanwhileOpened& meanwhile = {});
 
 // "17.5" or "17.5GiB" or "800 MiB": bytes, rounded down.
 Result<uint64_t> size_argument(const std::string& option, const std::string& text);

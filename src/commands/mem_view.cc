@@ -34,9 +34,9 @@ int run_mem_view(const Arguments& arguments) {
   const Result<OpenedStudy> opened = open_study(arguments);
   if (!opened) return give_up(opened.error());
   const auto& [path, snapshot, device, study] = *opened;
-  const analysis::View view = analysis::view_of(snapshot, study);
+  const analysis::View view = analysis::view_of(*snapshot, study);
   // The name alone: a page is passed on, and folders name people and machines.
-  const report::MemView page{view, snapshot, knowledge::Knowledge::builtin(), base_name(path)};
+  const report::MemView page{view, *snapshot, knowledge::Knowledge::builtin(), base_name(path)};
   const Result<void> written =
       write_whole_file(out, report::mem_view_html(page, language(arguments)));
   if (!written) return give_up(written.error());

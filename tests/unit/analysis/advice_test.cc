@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/diagnosis.h"
 #include "unit/analysis/traces.h"
 
 namespace cufit::analysis {
@@ -38,6 +39,37 @@ TEST(Advice, EarlyTrialsAreTheTrials) {
       early_ones += early.answers.size();
     }
   EXPECT_GE(early_ones, 100u);
+}
+
+// What was outlined beside the verification, without sizes, is what is seen after it.
+TEST(Advice, AnEarlyOutlineIsTheOutline) {
+  size_t without_marks = 0, with_marks = 0;
+  for (const auto& names :
+       {std::span<const char* const>(k_all_traces), std::span<const char* const>(k_failures),
+        std::span<const char* const>(k_causes)})
+    for (const char* name : names) {
+      SCOPED_TRACE(name);
+      const memory::Snapshot snapshot = read_trace(name);
+      std::optional<Outline> outline;
+      const memory::Study study = *memory::study_of(
+          snapshot, memory::busiest_device(snapshot), std::nullopt,
+          [&](const memory::Study& unverified) { outline = outline_of(snapshot, unverified); });
+      const Observation late = observe(snapshot, study, std::nullopt);
+      const Observation early = observe(snapshot, study, std::nullopt, std::move(outline));
+      ++(late.steps.marks.empty() ? without_marks : with_marks);
+      EXPECT_EQ(early.steps.begins, late.steps.begins);
+      EXPECT_EQ(early.steps.known_by, late.steps.known_by);
+      EXPECT_EQ(early.categories, late.categories);
+      EXPECT_EQ(early.history.trend, late.history.trend);
+      EXPECT_EQ(early.history.grows, late.history.grows);
+      EXPECT_EQ(early.peak.by_category, late.peak.by_category);
+      EXPECT_EQ(early.lifetimes.sizes_are_exact, late.lifetimes.sizes_are_exact);
+      ASSERT_EQ(early.lifetimes.rows.size(), late.lifetimes.rows.size());
+      for (size_t i = 0; i < early.lifetimes.rows.size(); ++i)
+        ASSERT_EQ(early.lifetimes.rows[i].block_bytes, late.lifetimes.rows[i].block_bytes) << i;
+    }
+  EXPECT_GE(with_marks, 10u);
+  EXPECT_GE(without_marks, 1u);
 }
 
 TEST(Advice, EarlyTrialsOfAnotherReadingDoNotCount) {
