@@ -19,7 +19,9 @@ bool as_recorded(const Program& program, const std::vector<SegmentEvent>& log) {
 // Segments lie where nothing in the recording tells: it has none from cudaMalloc, or they are freed
 // and requested anew, when the driver may give any place that is free.
 bool addresses_are_open(const Program& program, const std::vector<SegmentEvent>& log) {
-  bool open = places_are_unknown(program);
+  bool open = std::none_of(
+      program.segment_calls.begin(), program.segment_calls.end(),
+      [](const RecordedCall& call) { return call.kind == RecordedCall::Kind::segment_alloc; });
   for (const SegmentEvent& event : log) {
     if (event.action == SegmentAction::segment_alloc && open) return true;
     open = open || event.action == SegmentAction::segment_free;
@@ -48,12 +50,6 @@ void add_settings(const Program& program, const Settings& settings,
 
 }  // namespace
 
-bool places_are_unknown(const Program& program) {
-  return std::none_of(
-      program.segment_calls.begin(), program.segment_calls.end(),
-      [](const RecordedCall& call) { return call.kind == RecordedCall::Kind::segment_alloc; });
-}
-
 std::vector<std::string> not_modelled(const Program& program, const ReplayOptions& options,
                                       const ReplayResult& result,
                                       const std::vector<SegmentEvent>& log,
@@ -65,8 +61,10 @@ std::vector<std::string> not_modelled(const Program& program, const ReplayOption
   if (result.workspace_refused || result.served_caught_failure)
     reasons.push_back("cudnn_workspace");
   const bool is_recorded = as_recorded(program, log);
-  if (!is_recorded && !program.initial.empty()) reasons.push_back("ring_overflow");
-  if (!is_recorded && options.order == SyntheticMemory::Order::driver &&
+  const bool began_late = !is_recorded && !program.initial.empty();
+  if (began_late) reasons.push_back("ring_overflow");
+  // What began late says with that already that its memory may lie elsewhere.
+  if (!is_recorded && !began_late && options.order == SyntheticMemory::Order::driver &&
       addresses_are_open(program, log)) {
     using Order = SyntheticMemory::Order;
     if (!same_outcome(result, again({Order::descending, false})) ||

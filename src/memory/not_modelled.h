@@ -19,10 +19,6 @@ struct Variation {
 };
 
 // `log`: the segment calls of this replay. `again`: the replay under a variation.
-// Whether nothing in the recording tells where cudaMalloc places a segment: then other settings are
-// mostly run again with other addresses.
-bool places_are_unknown(const Program& program);
-
 std::vector<std::string> not_modelled(const Program& program, const ReplayOptions& options,
                                       const ReplayResult& result,
                                       const std::vector<SegmentEvent>& log,

@@ -147,45 +147,34 @@ ReplayResult replay_once(const Program& program, const ReplayOptions& options,
 
 using Order = SyntheticMemory::Order;
 
-// The runs with other places of segments that not_modelled() may ask for.
+// The runs with other places of segments that not_modelled() may ask for. Long ones are made both
+// at once where there are processors: mostly neither differs, so that the second is asked for too.
 class OtherOrders {
  public:
   OtherOrders(const Program& program, const ReplayOptions& options)
       : program_(program), options_(options) {}
 
-  // Whether they are likely to be asked for and processors are there that would be idle: some
-  // settings are tried at a time, each with runs of its own.
-  bool are_worth_making_ahead() const {
-    constexpr unsigned k_processors = 8;
-    return options_.with_reasons && options_.order == Order::driver && is_long() &&
-           options_.processors >= k_processors && places_are_unknown(program_);
-  }
-  void make(size_t which) {
-    runs_[which] = replay_once(program_, options_, {k_orders[which], false}, nullptr);
-  }
-  // Both at once where they are long: mostly neither differs, and the second is asked for too.
   const ReplayResult& get(Order order) {
     const size_t which = order == k_orders[0] ? 0 : 1;
     if (runs_[which]) return *runs_[which];
-    if (is_long() && options_.processors > 1) {
-      in_parallel(2, 2, [&](size_t i) {
-        if (!runs_[i]) make(i);
-      });
+    constexpr size_t k_long = 2'000;  // ops; a thread costs 50 microseconds
+    if (program_.ops.size() >= k_long && options_.processors > 1) {
+      in_parallel(k_orders.size(), k_orders.size(), [&](size_t i) { make(i); });
     } else {
       make(which);
     }
     return *runs_[which];
   }
-  static constexpr size_t k_count = 2;
 
  private:
-  static constexpr std::array<Order, k_count> k_orders = {Order::descending, Order::ascending};
-  // A thread costs 50 microseconds.
-  bool is_long() const { return program_.ops.size() >= 2'000; }
+  static constexpr std::array<Order, 2> k_orders = {Order::descending, Order::ascending};
+  void make(size_t which) {
+    runs_[which] = replay_once(program_, options_, {k_orders[which], false}, nullptr);
+  }
 
   const Program& program_;
   const ReplayOptions& options_;
-  std::array<std::optional<ReplayResult>, k_count> runs_;
+  std::array<std::optional<ReplayResult>, k_orders.size()> runs_;
 };
 
 }  // namespace
@@ -194,14 +183,9 @@ ReplayResult replay(const Program& program, const ReplayOptions& options,
                     std::vector<SegmentEvent>* log) {
   std::vector<SegmentEvent> own;
   if (log == nullptr) log = &own;
-  ReplayResult result;
-  OtherOrders others(program, options);
-  const size_t ahead = others.are_worth_making_ahead() ? OtherOrders::k_count : 0;
-  in_parallel(1 + ahead, 1 + ahead, [&](size_t i) {
-    if (i > 0) others.make(i - 1);
-    if (i == 0) result = replay_once(program, options, {options.order, false}, log);
-  });
+  ReplayResult result = replay_once(program, options, {options.order, false}, log);
   if (!options.with_reasons) return result;
+  OtherOrders others(program, options);
   result.not_modelled =
       not_modelled(program, options, result, *log, [&](const Variation& variation) -> ReplayResult {
         if (!variation.events_pass_at_once) return others.get(variation.order);
