@@ -138,9 +138,13 @@ void bound_by_later_allocs(const Recording& recording, Ranges& ranges,
   const auto after = [](uint64_t value, const InitialBlock& block) {
     return value < block.address;
   };
-  for (uint32_t i = 0; i < recording.events.size(); ++i) {
+  uint32_t last = 0;  // at which one of them is freed; most are within the first step
+  for (const InitialBlock& block : live)
+    if (block.size == 0) last = std::max(last, block.freed_at);
+  const size_t behind = std::min<size_t>(size_t{last} + 1, recording.events.size());
+  for (uint32_t i = 0; i < behind; ++i) {
+    if (recording.events.action(i) != Action::alloc) continue;
     const RecordedEvent event = recording.events[i];
-    if (event.action != Action::alloc) continue;
     auto block = std::upper_bound(live.begin(), live.end(), event.address, after);
     if (block == live.begin()) continue;
     --block;
