@@ -2,6 +2,7 @@
 #include "analysis/diagnosis.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "analysis/allocated_walk.h"
 #include "analysis/oom_moment.h"
@@ -15,6 +16,7 @@ using memory::Study;
 
 constexpr size_t k_events_per_thread = 25'000;  // a thread costs more than a short replay
 constexpr size_t k_ops_worth_a_thread = 2'000;
+constexpr unsigned k_processors_of_trials = 3;
 
 Instant instant_at(const Snapshot& snapshot, const Study& study, const Observation& so_far,
                    uint32_t event) {
@@ -136,6 +138,8 @@ EarlyWork begin_early(std::shared_ptr<const Snapshot> snapshot, const Study& unv
   // Without a thread to be had it is done when it is asked for.
   const auto policy = std::launch::async | std::launch::deferred;
   early.trials = std::async(policy, [study = unverified] { return try_early(study); });
+  // Beside the verification and the trials there is a processor for it only where there are more.
+  if (std::thread::hardware_concurrency() <= k_processors_of_trials) return early;
   early.outline = std::async(policy, [snapshot = std::move(snapshot), study = unverified] {
     return outline_of(*snapshot, study);
   });
