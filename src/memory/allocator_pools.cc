@@ -9,7 +9,7 @@
 namespace cufit::memory {
 
 uint32_t CachingAllocator::create_pool(const PoolOptions& options) {
-  auto pool = std::make_unique<PrivatePool>();
+  auto pool = std::make_unique<PrivatePool>(state_.blocks);
   const auto index = static_cast<uint32_t>(state_.pools.size());
   pool->options = options;
   pool->small_blocks.is_small = true;

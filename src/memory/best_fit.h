@@ -10,9 +10,9 @@ namespace cufit::memory {
 
 // The smallest block of the pool and stream that is large enough, at the lowest address; none if
 // that one block is against the rules for oversize blocks, whatever comes after it.
-std::optional<FreeBlocks::Position> best_fit(DeviceState& state, const AllocParams& params);
+FreeBlocks::Position best_fit(DeviceState& state, const AllocParams& params);
 
 // 0 when there is none.
-uint64_t largest_free(const FreeBlocks& blocks);
+uint64_t largest_free(const DeviceState& state, const FreeBlocks& blocks);
 
 }  // namespace cufit::memory

@@ -42,7 +42,7 @@ std::vector<BlockIndex> in_set_order(const BlockPool& pool, const Streams& strea
     if (stream >= pool.blocks.size()) continue;
     const FreeBlocks& blocks = pool.blocks[stream];
     for (auto at = blocks.begin(); !blocks.at_end(at); at = blocks.next(at))
-      order.push_back(blocks.at(at).block);
+      order.push_back(blocks.at(at));
   }
   return order;
 }

@@ -30,6 +30,9 @@ struct UnmappedBlock {
 };
 
 struct BlockPool {
+  explicit BlockPool(const BlockStore& blocks_of_all) : store(&blocks_of_all) {}
+
+  const BlockStore* store;
   bool is_small = false;
   uint32_t owner = 0;  // index of the PrivatePool; 0: the default pool
   uint64_t get_free_blocks_call_count = 0;
@@ -37,7 +40,7 @@ struct BlockPool {
   std::vector<std::vector<UnmappedBlock>> unmapped;  // one per stream, by address
 
   FreeBlocks& free_blocks(StreamIndex stream) {
-    if (stream >= blocks.size()) blocks.resize(stream + 1);
+    while (stream >= blocks.size()) blocks.emplace_back(*store);
     return blocks[stream];
   }
   std::vector<UnmappedBlock>& unmapped_blocks(StreamIndex stream) {
@@ -47,10 +50,15 @@ struct BlockPool {
 
   void insert_into_blocks(PoolBlock& block, BlockIndex index) {
     block.gc_count_base = get_free_blocks_call_count;
-    free_blocks(block.stream).insert(block.size, block.ptr, index);
+    free_blocks(block.stream).insert(index);
+  }
+  // What erase_from_blocks of the block at the position and insert_into_blocks do.
+  void replace_in_blocks(FreeBlocks::Position position, PoolBlock& block, BlockIndex index) {
+    block.gc_count_base = get_free_blocks_call_count;
+    blocks[block.stream].replace(position, index);
   }
   void erase_from_blocks(const PoolBlock& block, BlockIndex index) {
-    blocks[block.stream].erase(block.size, block.ptr, index);
+    blocks[block.stream].erase(index);
   }
   void insert_into_unmapped(const PoolBlock& block, BlockIndex index);
   void erase_from_unmapped(const PoolBlock& block, BlockIndex index);
@@ -67,6 +75,8 @@ struct PoolOptions {
 
 // One pair of pools; number 0 is the default one, the others belong to CUDA graphs or MemPools.
 struct PrivatePool {
+  explicit PrivatePool(const BlockStore& blocks) : small_blocks(blocks), large_blocks(blocks) {}
+
   BlockPool small_blocks;
   BlockPool large_blocks;
   PoolOptions options;

@@ -51,16 +51,16 @@ BlockHandle CachingAllocator::malloc(uint64_t size, StreamIndex stream) {
 }
 
 BlockHandle CachingAllocator::malloc_in_pool(uint64_t size, StreamIndex stream, uint32_t pool) {
-  AllocParams params;
   rejected_ = false;
   if (size >= k_one_exa_bytes) {
+    AllocParams params;
     params.requested = params.size = params.alloc_size = size;
     params.stream = stream;
     params.pool = &state_.pools[pool]->large_blocks;
     note_oom(params, true);
     return {};
   }
-  params = params_for(size, stream, pool);
+  AllocParams params = params_for(size, stream, pool);
   if (!get_free_block(params) && !find_or_make_block(params)) {
     note_oom(params, rejected_);
     return {};
@@ -73,7 +73,7 @@ bool CachingAllocator::would_release_first(uint64_t address, uint64_t size, Stre
   if (size >= k_one_exa_bytes) return false;
   if (state_.collects_garbage()) return true;  // it may take any segment
   const AllocParams params = params_for(size, stream, pool);
-  if (best_fit(state_, params)) return false;
+  if (!params.pool->free_blocks(stream).at_end(best_fit(state_, params))) return false;
   const AvailableBlocks available = available_cached_blocks(state_, params);
   // Otherwise everything goes, in the same order as by empty_cache.
   return available.blocks.empty() || state_.blocks[available.blocks.front()].ptr == address;
@@ -81,11 +81,12 @@ bool CachingAllocator::would_release_first(uint64_t address, uint64_t size, Stre
 
 bool CachingAllocator::get_free_block(AllocParams& params) {
   if (state_.collects_garbage()) ++params.pool->get_free_blocks_call_count;
-  const std::optional<FreeBlocks::Position> found = best_fit(state_, params);
-  if (!found) return false;
-  FreeBlocks& blocks = params.pool->blocks[params.stream];
-  params.block = blocks.at(*found).block;
-  blocks.erase(*found);
+  const FreeBlocks::Position found = best_fit(state_, params);
+  const FreeBlocks& blocks = params.pool->blocks[params.stream];
+  if (blocks.at_end(found)) return false;
+  params.is_from_pool = true;
+  params.place = found;
+  params.block = blocks.at(found);
   return true;
 }
 
@@ -155,7 +156,13 @@ BlockHandle CachingAllocator::alloc_found_block(AllocParams& params) {
   if (should_split(state_, params)) {
     const BlockIndex rest = index;
     index = split_front(state_, rest, params.size);
-    params.pool->insert_into_blocks(state_.blocks[rest], rest);
+    if (params.is_from_pool) {
+      params.pool->replace_in_blocks(params.place, state_.blocks[rest], rest);
+    } else {
+      params.pool->insert_into_blocks(state_.blocks[rest], rest);
+    }
+  } else if (params.is_from_pool) {
+    params.pool->blocks[params.stream].erase(params.place);
   }
   PoolBlock& block = state_.blocks[index];
   block.state = BlockUse::allocated;
@@ -180,13 +187,14 @@ void CachingAllocator::note_oom(AllocParams& params, bool rejected) {
   oom_.reserved = state_.stats.reserved_bytes.current;
   oom_.allowed = state_.allowed_memory_maximum;
   oom_.rejected = rejected;
-  oom_.largest_free_in_pool = largest_free(params.pool->free_blocks(params.stream));
+  oom_.largest_free_in_pool = largest_free(state_, params.pool->free_blocks(params.stream));
   for (const auto& pool : state_.pools)
     for (const BlockPool* half : {&pool->small_blocks, &pool->large_blocks})
       for (const FreeBlocks& blocks : half->blocks)
-        oom_.largest_free = std::max(oom_.largest_free, largest_free(blocks));
+        oom_.largest_free = std::max(oom_.largest_free, largest_free(state_, blocks));
   oom_.cached_block_would_do =
-      params.size < k_one_exa_bytes && best_fit(state_, params).has_value();
+      params.size < k_one_exa_bytes &&
+      !params.pool->free_blocks(params.stream).at_end(best_fit(state_, params));
 }
 
 void CachingAllocator::record_stream(BlockHandle handle, StreamIndex stream) {

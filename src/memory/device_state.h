@@ -98,7 +98,9 @@ struct AllocParams {
   StreamIndex stream = 0;
   BlockPool* pool = nullptr;
   bool expandable_active = false;
-  BlockIndex block = k_none;  // once found; no longer in its pool
+  BlockIndex block = k_none;  // once found
+  bool is_from_pool = false;  // and still there:
+  FreeBlocks::Position place{};
 };
 
 }  // namespace cufit::memory

@@ -52,17 +52,18 @@ AvailableBlocks available_cached_blocks(DeviceState& state, const AllocParams& p
     return !is_expandable(block) && !block.is_split();
   };
   FreeBlocks::Position at = blocks.lower_bound(wanted, 0);
-  if (!blocks.at_end(at) && releasable(state.blocks[blocks.at(at).block])) {
-    available.blocks.push_back(blocks.at(at).block);
+  if (!blocks.at_end(at) && releasable(state.blocks[blocks.at(at)])) {
+    available.blocks.push_back(blocks.at(at));
     available.enough = true;
     return available;
   }
   uint64_t released = 0;  // the largest first, until they suffice
-  while (released < wanted && blocks.step_back(at) && blocks.at(at).size >= max_split) {
-    const PoolBlock& block = state.blocks[blocks.at(at).block];
+  while (released < wanted && blocks.step_back(at) &&
+         state.blocks[blocks.at(at)].size >= max_split) {
+    const PoolBlock& block = state.blocks[blocks.at(at)];
     if (!releasable(block)) continue;
     released += block.size;
-    available.blocks.push_back(blocks.at(at).block);
+    available.blocks.push_back(blocks.at(at));
   }
   available.enough = released >= wanted;
   return available;

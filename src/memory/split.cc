@@ -47,16 +47,12 @@ BlockIndex split_back(DeviceState& state, BlockIndex block, uint64_t size) {
   return back;
 }
 
-void try_merge_blocks(DeviceState& state, BlockIndex dst, BlockIndex src) {
-  if (src == k_none) return;
+namespace {
+
+// A neighbour, in no pool any more, becomes part of the block.
+void join(DeviceState& state, BlockIndex dst, BlockIndex src) {
   PoolBlock& to = state.blocks[dst];
-  PoolBlock& from = state.blocks[src];
-  if (from.state != BlockUse::inactive || from.mapped != to.mapped) return;
-  if (from.mapped) {
-    from.pool->erase_from_blocks(from, src);
-  } else {
-    from.pool->erase_from_unmapped(from, src);
-  }
+  const PoolBlock& from = state.blocks[src];
   if (to.prev == src) {
     to.ptr = from.ptr;
     to.prev = from.prev;
@@ -69,14 +65,42 @@ void try_merge_blocks(DeviceState& state, BlockIndex dst, BlockIndex src) {
   state.blocks.destroy(src);
 }
 
+}  // namespace
+
+void try_merge_blocks(DeviceState& state, BlockIndex dst, BlockIndex src) {
+  if (src == k_none) return;
+  PoolBlock& to = state.blocks[dst];
+  PoolBlock& from = state.blocks[src];
+  if (from.state != BlockUse::inactive || from.mapped != to.mapped) return;
+  if (from.mapped) {
+    from.pool->erase_from_blocks(from, src);
+  } else {
+    from.pool->erase_from_unmapped(from, src);
+  }
+  join(state, dst, src);
+}
+
 void free_block(DeviceState& state, BlockIndex index) {
   PoolBlock& block = state.blocks[index];
   block.state = BlockUse::inactive;
   block.other_streams = false;
   state.stats.active_bytes.decrease(block.size);
-  try_merge_blocks(state, index, block.prev);
-  try_merge_blocks(state, index, block.next);
-  block.pool->insert_into_blocks(block, index);
+  BlockPool& pool = *block.pool;
+  const auto joins = [&](BlockIndex other) {
+    return other != k_none && state.blocks[other].state == BlockUse::inactive &&
+           state.blocks[other].mapped == block.mapped;
+  };
+  const bool joins_next = joins(block.next);
+  // One of the neighbours lends its place among the free blocks.
+  if (joins_next) try_merge_blocks(state, index, block.prev);
+  const BlockIndex lender = joins_next ? block.next : block.prev;
+  if (!joins(lender)) {
+    pool.insert_into_blocks(block, index);
+    return;
+  }
+  const FreeBlocks::Position place = pool.blocks[block.stream].find(lender);
+  join(state, index, lender);
+  pool.replace_in_blocks(place, block, index);
 }
 
 }  // namespace cufit::memory
