@@ -32,7 +32,7 @@ class AddressMap {
 
   // The entry of the address, made if it was not there; `is_new` says which.
   Entry& find_or_add(uint64_t address, bool& is_new) {
-    if (2 * (count_ + 1) > slots_.size()) grow();
+    if (4 * (count_ + 1) > slots_.size()) grow();
     size_t at = home(address);
     for (; slots_[at].used; at = (at + 1) & mask())
       if (slots_[at].address == address) {
@@ -81,7 +81,7 @@ class AddressMap {
     }
   }
 
-  std::vector<Entry> slots_;  // a power of two; at most half of them in use
+  std::vector<Entry> slots_;  // a power of two; at most a quarter of them in use
   size_t count_ = 0;
 };
 

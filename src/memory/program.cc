@@ -21,6 +21,7 @@ class Compiler {
   void add(const RecordedEvent& event, uint32_t index);
   void add_malloc(const RecordedEvent& event, uint32_t index);
   void add_free(const RecordedEvent& event, uint32_t index);
+  bool add_whole_free(const RecordedEvent& event, uint32_t index);
   void add_segment_call(const RecordedEvent& event, uint32_t index);
   void add_empty_cache(const RecordedEvent& event, uint32_t index);
   bool only_released() const;
@@ -157,6 +158,21 @@ void Compiler::add_free(const RecordedEvent& event, uint32_t index) {
   push(op, event, index);
 }
 
+// The usual free: its completion is the next event. False: it is another, and nothing was done.
+bool Compiler::add_whole_free(const RecordedEvent& event, uint32_t index) {
+  if (index + 1 == recording_.events.size()) return false;
+  const RecordedEvent next = recording_.events[index + 1];
+  if (next.action != Action::free_completed || next.address != event.address) return false;
+  const AddressMap::Entry* const found = live_.find(event.address);
+  if (found == nullptr || found->mark) return false;
+  Op op;
+  op.kind = OpKind::free;
+  op.block = found->value;
+  live_.erase(found);
+  push(op, event, index);
+  return true;
+}
+
 void Compiler::add_segment_call(const RecordedEvent& event, uint32_t index) {
   const auto kind = static_cast<RecordedCall::Kind>(static_cast<uint8_t>(event.action) -
                                                     static_cast<uint8_t>(Action::segment_alloc));
@@ -252,6 +268,10 @@ Program Compiler::compile() {
     if (only_released() && event.action != Action::oom) {
       add_empty_cache(event, index);
       close_window();
+    }
+    if (event.action == Action::free_requested && add_whole_free(event, index)) {
+      ++i;
+      continue;
     }
     if (event.action == Action::alloc) split_off_empty_cache(event, index);
     add(event, index);
