@@ -131,29 +131,31 @@ const char* to_string(Remedy remedy) {
   return remedy == Remedy::settings ? "settings" : "without_growth";
 }
 
-EarlyTrials try_early(const Study& unverified) {
+EarlyTrials early_trials(const Study& unverified) {
   EarlyTrials out{unverified.recording.version, unverified.recording.settings, {}};
   std::vector<Question> questions;
   for (const std::string& settings : settings_to_try(unverified)) {
     const Question question = question_of(settings);
     if (!memory::asks_for_recorded(unverified, question)) questions.push_back(question);
   }
-  Result<std::vector<Answer>> answers = memory::ask(unverified, questions);
-  if (answers) out.answers = std::move(*answers);  // else it is asked again, and the error told
+  auto inquiry = memory::Inquiry::make(std::make_shared<const Study>(unverified), questions);
+  if (inquiry) out.inquiry = std::move(*inquiry);  // else it is asked again, and the error told
   return out;
 }
 
 Result<std::vector<Answer>> try_settings(const Study& study, const EarlyTrials& early) {
   const bool counts = early.version == study.recording.version &&
                       early.recorded == study.recording.settings && !study.settings_unread;
+  std::vector<Answer> known_ones;
+  if (counts && early.inquiry) known_ones = early.inquiry->answers();
   std::vector<Answer> out;
   std::vector<Question> questions;
   std::vector<size_t> places;
   for (const std::string& settings : settings_to_try(study)) {
     const auto known =
-        std::find_if(early.answers.begin(), early.answers.end(),
+        std::find_if(known_ones.begin(), known_ones.end(),
                      [&](const Answer& answer) { return answer.question.settings == settings; });
-    if (counts && known != early.answers.end()) {
+    if (known != known_ones.end()) {
       out.push_back(*known);
       continue;
     }

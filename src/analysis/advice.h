@@ -36,10 +36,10 @@ struct Trials {
 // Of them what a study that is not verified yet can tell: those that are not the recorded run.
 struct EarlyTrials {
   memory::VersionProfile version;
-  memory::Settings recorded;  // both as the study had them
-  std::vector<memory::Answer> answers;
+  memory::Settings recorded;                 // both as the study had them
+  std::shared_ptr<memory::Inquiry> inquiry;  // whoever has time works at it; null: nothing to try
 };
-EarlyTrials try_early(const memory::Study& unverified);
+EarlyTrials early_trials(const memory::Study& unverified);
 // `early`, which may be empty, counts where the study came out as it was then.
 Result<std::vector<memory::Answer>> try_settings(const memory::Study& study,
                                                  const EarlyTrials& early);

@@ -16,7 +16,7 @@ using memory::Study;
 
 constexpr size_t k_events_per_thread = 25'000;  // a thread costs more than a short replay
 constexpr size_t k_ops_worth_a_thread = 2'000;
-constexpr unsigned k_processors_of_trials = 3;
+constexpr size_t k_processors_of_trials = 3;
 
 Instant instant_at(const Snapshot& snapshot, const Study& study, const Observation& so_far,
                    uint32_t event) {
@@ -137,9 +137,17 @@ EarlyWork begin_early(std::shared_ptr<const Snapshot> snapshot, const Study& unv
   if (unverified.program->ops.size() < k_ops_worth_a_thread) return early;
   // Without a thread to be had it is done when it is asked for.
   const auto policy = std::launch::async | std::launch::deferred;
-  early.trials = std::async(policy, [study = unverified] { return try_early(study); });
+  early.trials = early_trials(unverified);
+  const size_t processors = std::thread::hardware_concurrency();
+  const size_t replays = early.trials.inquiry ? early.trials.inquiry->replays() : 0;
+  // One processor is left to the verification. Who comes from there helps with the trials that are
+  // left, so that all processors are busy to the end.
+  const size_t workers = std::min(replays, std::max<size_t>(processors, 2) - 1);
+  for (size_t i = 0; i < workers; ++i)
+    early.workers.push_back(
+        std::async(policy, [inquiry = early.trials.inquiry] { inquiry->work(); }));
   // Beside the verification and the trials there is a processor for it only where there are more.
-  if (std::thread::hardware_concurrency() <= k_processors_of_trials) return early;
+  if (processors <= k_processors_of_trials) return early;
   early.outline = std::async(policy, [snapshot = std::move(snapshot), study = unverified] {
     return outline_of(*snapshot, study);
   });
@@ -197,8 +205,7 @@ Result<Trials> observe_and_try(const Snapshot& snapshot, const Study& study,
   std::optional<Result<std::optional<memory::Answer>>> without_growth;
   in_parallel(2, study.event_count() / k_events_per_thread, [&](size_t i) {
     if (i == 1) {
-      settings.emplace(
-          try_settings(study, early.trials.valid() ? early.trials.get() : EarlyTrials()));
+      settings.emplace(try_settings(study, early.trials));
       return;
     }
     std::optional<Outline> outline;

@@ -66,9 +66,10 @@ Outline outline_of(const memory::Snapshot& snapshot, const memory::Study& unveri
 Observation observe(const memory::Snapshot& snapshot, const memory::Study& study,
                     std::optional<uint64_t> limit, std::optional<Outline> outline = {});
 
-// What can be begun before the verification, each on a thread of its own where that is worth it.
+// What can be begun before the verification, on threads of its own where that is worth it.
 struct EarlyWork {
-  std::future<EarlyTrials> trials;
+  EarlyTrials trials;
+  std::vector<std::future<void>> workers;  // at the trials
   std::future<Outline> outline;
 };
 EarlyWork begin_early(std::shared_ptr<const memory::Snapshot> snapshot,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings as text: PyTorch's form, and the list of those that are usually worth a try.
+#include "memory/settings_text.h"
+
 #include "base/format.h"
-#include "memory/what_if.h"
 
 namespace cufit::memory {
 namespace {

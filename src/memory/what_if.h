@@ -1,65 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The questions that `cufit mem` asks of a recording: how well the model follows it, and what other
-// settings, limits and cards would have done. All sizes in bytes.
+// The questions that `cufit mem` asks of a study: what other settings, limits and cards would have
+// done. All sizes in bytes.
 #pragma once
 
+#include <condition_variable>
+#include <exception>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "memory/replay.h"
-#include "memory/snapshot_recording.h"
+#include "memory/settings_text.h"
+#include "memory/study.h"
 
 namespace cufit::memory {
-
-// What the recorded run could get from the driver, from the request that it could not serve: at
-// least `at_least`, and less than `below`. Equal to within a byte where the card was full; a range
-// as wide as the request where a memory fraction ended it.
-struct RecordedLimit {
-  uint64_t at_least = 0;
-  uint64_t below = 0;
-  bool card_full = false;  // cudaMemGetInfo had less left than the request needed
-};
-
-// One device of a snapshot, ready to be asked.
-struct Study {
-  uint32_t device = 0;
-  Recording recording;
-  std::shared_ptr<const Program> program = std::make_shared<const Program>();  // never null
-  Verification verification;  // under the recorded settings
-  // What each allocation of the program really took; 0 where the model put it elsewhere.
-  std::vector<uint64_t> block_bytes;
-  std::string settings;          // the recorded ones as PyTorch writes them; empty: defaults
-  bool settings_unread = false;  // in part: the settings are only those that the file has as fields
-  std::optional<RecordedLimit> limit;
-
-  size_t event_count() const { return recording.events.size(); }
-};
-
-// Whether the trace of a device tells of a request that could not be served.
-bool ran_out(const Snapshot& snapshot, uint32_t device);
-// The device that ran out of memory; of several, or if none did, the one with the longest trace.
-uint32_t busiest_device(const Snapshot& snapshot);
-
-// Snapshots do not name their torch. Without `version`, the newest one whose fields fit and that
-// verifies exactly, else the one that comes nearest. Error{unsupported} where the snapshot has no
-// trace of the device: recording was off, or it was reset.
-// `meanwhile` is called before the verification, with a study that lacks it, block_bytes and limit:
-// version and settings are those that the file suggests, which nearly always stay. It may begin
-// something that goes on beside the verification, with a copy of the study, which is cheap; who
-// keeps what was found out in it compares them.
-using Meanwhile = std::function<void(const Study& unverified)>;
-Result<Study> study_of(const Snapshot& snapshot, uint32_t device,
-                       const std::optional<VersionProfile>& version,
-                       const Meanwhile& meanwhile = {});
-
-// "expandable_segments:True,max_split_size_mb:128"; empty for the defaults.
-std::string settings_text(const Settings& settings);
-// "KEY=VALUE,..." or PyTorch's "KEY:VALUE,..." in PyTorch's form.
-std::string settings_from_option(std::string_view text);
 
 struct Question {
   std::string settings;                         // in PyTorch's form
@@ -76,6 +33,32 @@ struct Answer {
   bool survives() const { return !result.oom; }
 };
 
+// Several questions that threads answer side by side: each takes the next that nobody has begun.
+// Alike ones are answered once.
+class Inquiry {
+ public:
+  // A usage error names the settings that PyTorch of this version would refuse.
+  static Result<std::shared_ptr<Inquiry>> make(std::shared_ptr<const Study> study,
+                                               std::span<const Question> questions);
+
+  // Returns when none is left to begin. `progress` hears how many are done.
+  void work(const std::function<void(size_t done)>& progress = {});
+  // In the order of the questions. Works, then waits for those that others are at.
+  std::vector<Answer> answers();
+  size_t replays() const { return distinct_.size(); }
+
+ private:
+  std::shared_ptr<const Study> study_;
+  std::vector<Answer> answers_;
+  std::vector<ReplayOptions> options_;
+  std::vector<size_t> first_;     // for each the first alike
+  std::vector<size_t> distinct_;  // those that are their own first
+  std::mutex mutex_;
+  std::condition_variable finished_;
+  size_t begun_ = 0, ended_ = 0, done_ = 0;  // of distinct_; done_: with those alike
+  std::exception_ptr failure_;
+};
+
 // Whether it asks for the recorded run itself: its settings and no limit.
 bool asks_for_recorded(const Study& study, const Question& question);
 
@@ -83,10 +66,6 @@ bool asks_for_recorded(const Study& study, const Question& question);
 // error names the settings that PyTorch of this version would refuse.
 Result<std::vector<Answer>> ask(const Study& study, std::span<const Question> questions,
                                 const std::function<void(size_t done)>& progress = {});
-
-// Settings worth trying without knowing the program: each key alone at its usual values, and the
-// pairs that do not exclude each other. Twelve, the defaults among them.
-std::span<const std::string_view> usual_settings();
 
 // Best first: survives, the lowest peak of reserved bytes, the fewest retries, the fewest calls.
 bool better(const Answer& a, const Answer& b);

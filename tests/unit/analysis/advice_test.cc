@@ -34,9 +34,9 @@ TEST(Advice, EarlyTrialsAreTheTrials) {
       EarlyTrials early;
       const memory::Study study = *memory::study_of(
           snapshot, memory::busiest_device(snapshot), std::nullopt,
-          [&](const memory::Study& unverified) { early = try_early(unverified); });
+          [&](const memory::Study& unverified) { early = early_trials(unverified); });
       expect_same(*try_settings(study, early), *try_settings(study, {}));
-      early_ones += early.answers.size();
+      if (early.inquiry) early_ones += early.inquiry->replays();
     }
   EXPECT_GE(early_ones, 100u);
 }
@@ -77,11 +77,17 @@ TEST(Advice, EarlyTrialsOfAnotherReadingDoNotCount) {
   EarlyTrials early;
   const memory::Study study =
       *memory::study_of(snapshot, 0, std::nullopt,
-                        [&](const memory::Study& unverified) { early = try_early(unverified); });
-  ASSERT_FALSE(early.answers.empty());
+                        [&](const memory::Study& unverified) { early = early_trials(unverified); });
+  ASSERT_TRUE(early.inquiry);
+  // Answers of another recording, so that it shows where they count.
   const size_t at = 1;  // the first after the recorded settings
-  early.answers[0].result.stats.reserved_bytes.peak = 7;
-  EXPECT_EQ((*try_settings(study, early))[at].result.stats.reserved_bytes.peak, 7u);
+  const memory::Snapshot other_snapshot = read_trace("cnn");
+  early.inquiry =
+      early_trials(*memory::study_of(other_snapshot, 0, memory::version_profile(2, 11))).inquiry;
+  ASSERT_TRUE(early.inquiry);
+  const uint64_t foreign = early.inquiry->answers()[0].result.stats.reserved_bytes.peak;
+  ASSERT_NE((*try_settings(study, {}))[at].result.stats.reserved_bytes.peak, foreign);
+  EXPECT_EQ((*try_settings(study, early))[at].result.stats.reserved_bytes.peak, foreign);
   EarlyTrials other = early;
   other.version = memory::version_profile(2, 3);
   expect_same(*try_settings(study, other), *try_settings(study, {}));
@@ -90,7 +96,7 @@ TEST(Advice, EarlyTrialsOfAnotherReadingDoNotCount) {
   expect_same(*try_settings(study, other), *try_settings(study, {}));
   memory::Study unread = study;
   unread.settings_unread = true;
-  EXPECT_NE((*try_settings(unread, early))[at].result.stats.reserved_bytes.peak, 7u);
+  EXPECT_NE((*try_settings(unread, early))[at].result.stats.reserved_bytes.peak, foreign);
 }
 
 }  // namespace

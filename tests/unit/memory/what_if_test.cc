@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <sstream>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -143,6 +145,47 @@ TEST(WhatIf, ManyAnswersAreThoseOfOneByOne) {
 }
 
 // study_of tries one version of several that read the same settings.
+TEST(WhatIf, ThreadsThatWorkAtOneInquiryAnswerEachQuestionOnce) {
+  const Snapshot snapshot = load("varlen");
+  const Study study = *study_of(snapshot, 0, {});
+  std::vector<Question> questions;
+  for (const std::string_view settings : usual_settings())
+    for (int twice = 0; twice < 2; ++twice) {
+      questions.emplace_back();
+      questions.back().settings = settings;
+    }
+  const auto inquiry = Inquiry::make(std::make_shared<const Study>(study), questions);
+  ASSERT_TRUE(inquiry);
+  EXPECT_LE((*inquiry)->replays(), questions.size() / 2);
+  std::mutex hearing;
+  std::vector<size_t> heard;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&] {
+      (*inquiry)->work([&](size_t done) {
+        const std::lock_guard lock(hearing);
+        heard.push_back(done);
+      });
+    });
+  const std::vector<Answer> early = (*inquiry)->answers();  // while they are at it
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(heard.size(), (*inquiry)->replays());  // answers() took part
+  EXPECT_TRUE(std::is_sorted(heard.begin(), heard.end()));
+  ASSERT_EQ(early.size(), questions.size());
+  for (size_t i = 0; i < early.size(); ++i) {
+    EXPECT_EQ(early[i].question.settings, questions[i].settings);
+    const auto alone = ask(study, std::span(&questions[i], 1));
+    EXPECT_EQ(early[i].result.stats.reserved_bytes.peak,
+              (*alone)[0].result.stats.reserved_bytes.peak);
+    EXPECT_EQ(early[i].result.not_modelled, (*alone)[0].result.not_modelled);
+  }
+  size_t told = 0;
+  ASSERT_TRUE(ask(study, questions, [&](size_t done) { told = done; }));
+  EXPECT_EQ(told, questions.size());
+  questions.back().settings = "no_such_key:1";
+  EXPECT_FALSE(Inquiry::make(std::make_shared<const Study>(study), questions));
+}
+
 TEST(WhatIf, WithTheSameSettingsAllVersionsRepeatARecordingAlike) {
   for (const char* name : {"varlen-limit1.2", "graphs", "varlen-ring", "oom-varlen"}) {
     const Snapshot snapshot = load(name);

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/study.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/format.h"
+#include "memory/settings_text.h"
+
+namespace cufit::memory {
+namespace {
+
+// One per span of versions in which the model behaves alike, newest first.
+constexpr uint32_t k_spans[] = {14, 12, 11, 10, 8, 4, 0};
+
+// The newest minor version that writes such a file. What a version adds to the file is always
+// there from then on, so its absence bounds from above.
+uint32_t newest_minor(const Snapshot& snapshot) {
+  if (snapshot.only_segments) return 0;
+  const bool pools_named = std::any_of(snapshot.contexts.begin(), snapshot.contexts.end(),
+                                       [](const EventContext& c) { return c.pool.has_value(); });
+  if (pools_named || !snapshot.host_traces.empty()) return 14;
+  if (!snapshot.settings) return 2;
+  return 13;
+}
+
+// What depends on the version: the settings' meaning and the model's rules.
+struct Reading {
+  VersionProfile version;
+  Settings settings;
+  Verification verification;
+  std::vector<uint64_t> block_bytes;  // by number of the allocation
+  bool settings_unread = false;       // the settings are only those that the file holds as fields
+  // Exactness first, then how far it goes.
+  auto key() const {
+    return std::tuple(verification.exact(), verification.segment_events_matched,
+                      verification.addresses_matched);
+  }
+};
+
+// A program names the pool of each request and begins none, so that of all that differs between
+// versions only the meaning of a memory fraction reaches a replay, beside the settings themselves.
+bool behaves_as(const Reading& reading, const VersionProfile& version, const Settings& settings) {
+  return reading.settings == settings &&
+         (!settings.per_process_memory_fraction ||
+          reading.version.fraction_one_is_no_limit == version.fraction_one_is_no_limit);
+}
+
+Reading read_as(const Program& program, const VersionProfile& version, Settings settings) {
+  Reading reading;
+  reading.version = version;
+  reading.settings = std::move(settings);
+  ReplayOptions options;
+  options.allocator.settings = reading.settings;
+  options.allocator.version = version;
+  reading.verification = verify(program, options, &reading.block_bytes);
+  return reading;
+}
+
+// The version that was asked for, or the newest that fits the file and repeats it exactly, or the
+// nearest. A text of settings that no version reads is damaged or of a later torch.
+Result<Reading> best_reading(const Snapshot& snapshot, const Program& program,
+                             const std::optional<VersionProfile>& version) {
+  if (version) {
+    CUFIT_TRY(settings, recorded_settings(snapshot, *version));
+    return read_as(program, *version, std::move(settings));
+  }
+  const uint32_t newest = newest_minor(snapshot);
+  std::vector<Reading> tried;  // no two that behave alike
+  std::optional<size_t> best;
+  std::optional<Error> refused;
+  std::optional<uint32_t> before;
+  for (const uint32_t span : k_spans) {
+    const uint32_t minor = std::min(span, newest);
+    if (minor == before || (best && tried[*best].verification.exact())) continue;
+    before = minor;
+    const VersionProfile profile = version_profile(2, minor);
+    Result<Settings> settings = recorded_settings(snapshot, profile);
+    if (!settings) {
+      if (!refused) refused = settings.error();
+      continue;
+    }
+    if (std::any_of(tried.begin(), tried.end(),
+                    [&](const Reading& r) { return behaves_as(r, profile, *settings); }))
+      continue;
+    tried.push_back(read_as(program, profile, std::move(*settings)));
+    if (!best || tried.back().key() > tried[*best].key()) best = tried.size() - 1;
+  }
+  if (best) return std::move(tried[*best]);
+  if (!snapshot.settings) return *refused;
+  Reading reading =
+      read_as(program, version_profile(2, newest), settings_of_fields(*snapshot.settings));
+  reading.settings_unread = true;
+  return reading;
+}
+
+// The settings' text as the program gave it, where the file has it.
+std::string as_written(const Snapshot& snapshot, const Settings& settings) {
+  const bool has_text =
+      snapshot.settings && snapshot.settings->conf && !snapshot.settings->conf->empty();
+  return has_text ? *snapshot.settings->conf : settings_text(settings);
+}
+
+std::optional<RecordedLimit> recorded_limit(const Snapshot& snapshot, const Study& study) {
+  const std::optional<OutOfMemory>& oom = study.verification.result.oom;
+  if (!oom) return std::nullopt;
+  const Trace& trace = snapshot.traces[study.device];
+  const TraceEvent& row = snapshot.events[trace.first + oom->event];
+  RecordedLimit limit;
+  limit.at_least = std::max(oom->reserved, study.verification.result.stats.reserved_bytes.peak);
+  limit.below = std::max(oom->reserved + oom->tried, limit.at_least + 1);
+  if (row.action == Action::oom && row.address != k_absent && row.address < oom->tried) {
+    limit.card_full = true;
+    limit.at_least = std::max(limit.at_least, oom->reserved + row.address);
+    limit.below = limit.at_least + 1;
+  }
+  return limit;
+}
+
+}  // namespace
+
+bool ran_out(const Snapshot& snapshot, uint32_t device) {
+  const Trace& trace = snapshot.traces[device];
+  for (size_t i = trace.first; i < trace.first + trace.count; ++i)
+    if (snapshot.events[i].action == Action::oom) return true;
+  return false;
+}
+
+uint32_t busiest_device(const Snapshot& snapshot) {
+  const auto key = [&](uint32_t device) {
+    return std::pair(ran_out(snapshot, device), snapshot.traces[device].count);
+  };
+  uint32_t best = 0;
+  for (uint32_t i = 1; i < snapshot.traces.size(); ++i)
+    if (key(i) > key(best)) best = i;
+  return best;
+}
+
+Result<Study> study_of(const Snapshot& snapshot, uint32_t device,
+                       const std::optional<VersionProfile>& version, const Meanwhile& meanwhile) {
+  if (device >= snapshot.traces.size() || snapshot.traces[device].count == 0)
+    return fail(Code::unsupported,
+                format("the snapshot has no trace of device {}: recording was off, or the "
+                       "snapshot was written without it",
+                       device));
+  Study study;
+  study.device = device;
+  CUFIT_TRY(recording, recorded_events(snapshot, device));
+  study.recording = std::move(recording);
+  study.program = std::make_shared<const Program>(compile_program(study.recording));
+  const VersionProfile suggested = version.value_or(version_profile(2, newest_minor(snapshot)));
+  Result<Settings> settings = recorded_settings(snapshot, suggested);
+  if (meanwhile && settings) {
+    study.recording.version = suggested;
+    study.recording.settings = std::move(*settings);
+    study.settings = as_written(snapshot, study.recording.settings);
+    meanwhile(study);
+  }
+  CUFIT_TRY(reading, best_reading(snapshot, *study.program, version));
+  study.recording.version = reading.version;
+  study.recording.settings = std::move(reading.settings);
+  study.verification = std::move(reading.verification);
+  study.block_bytes = std::move(reading.block_bytes);
+  study.settings = reading.settings_unread ? settings_text(study.recording.settings)
+                                           : as_written(snapshot, study.recording.settings);
+  study.settings_unread = reading.settings_unread;
+  study.limit = recorded_limit(snapshot, study);
+  return study;
+}
+
+}  // namespace cufit::memory
