@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/parallel.h"
+#include "memory/rounding.h"
 
 namespace cufit::analysis {
 namespace {
@@ -40,24 +42,38 @@ struct Candidate {
   const std::vector<bool>* left_out;
 };
 
-Result<bool> survives_below(const Candidate& candidate, bool card_full, uint64_t bound) {
+Result<bool> survives_below(const Candidate& candidate, const Limits& limits, uint64_t bound) {
   Question question = question_of(candidate.advice.settings);
-  (card_full ? question.capacity : question.allowed) = bound;
+  (limits.card_full ? question.capacity : question.allowed) = bound;
   question.with_reasons = false;
   question.left_out = candidate.left_out;
   CUFIT_TRY(answers, memory::ask(candidate.study, std::span(&question, 1)));
-  return answers[0].survives();
+  // Who catches a refusal goes on, but without what it asked for.
+  return answers[0].survives() && (!limits.caught || answers[0].result.served_caught_failure);
 }
 
 // Halves the range between what fails and what survives.
 Result<uint64_t> smallest_limit(const Candidate& candidate, const Limits& limits) {
   const Advice& advice = candidate.advice;
+  const memory::Program& program = *candidate.study.program;
   uint64_t survives = advice.peak_reserved_bytes;
   uint64_t fails = std::min(advice.peak_allocated_bytes, survives);
-  if (candidate.study.program->ops.size() > k_search_ops) return survives;
+  // As much as was reserved lets everything pass, but for expandable segments: there the whole
+  // request is compared with the limit, of which a part may be mapped already.
+  if (advice.settings.find("expandable_segments") != std::string::npos) {
+    const uint64_t enough =
+        survives + memory::round_up(program.largest_request, memory::k_large_buffer);
+    bool alive = false;
+    if (program.ops.size() <= k_search_ops) {
+      CUFIT_TRY(lives, survives_below(candidate, limits, survives));
+      alive = lives;
+    }
+    if (!alive) fails = std::exchange(survives, enough);
+  }
+  if (program.ops.size() > k_search_ops) return survives;
   for (int round = 0; round < k_search_rounds && survives - fails > k_search_step; ++round) {
     const uint64_t middle = fails + (survives - fails) / 2;
-    CUFIT_TRY(alive, survives_below(candidate, limits.card_full, middle));
+    CUFIT_TRY(alive, survives_below(candidate, limits, middle));
     (alive ? survives : fails) = middle;
   }
   return survives;
@@ -87,15 +103,17 @@ Advice advice_of(Remedy remedy, const Answer& free, uint64_t recorded) {
 }
 
 // Under the least and the most that the limit can have been. A limit that reserved bytes never
-// reach changes nothing, but for garbage collection, which looks at it.
+// reach changes nothing, but for garbage collection, which looks at it, and expandable segments,
+// where more is compared with it than is then mapped.
 Result<std::optional<bool>> meets_limits(const Candidate& candidate, const Limits& limits) {
   const Advice& advice = candidate.advice;
-  const bool collects = advice.settings.find("garbage_collection") != std::string::npos;
-  if (!collects && advice.peak_reserved_bytes <= limits.at_least) return std::optional<bool>(true);
-  CUFIT_TRY(least, survives_below(candidate, limits.card_full, limits.at_least));
+  const bool looks = advice.settings.find("garbage_collection") != std::string::npos ||
+                     advice.settings.find("expandable_segments") != std::string::npos;
+  if (!looks && advice.peak_reserved_bytes <= limits.at_least) return std::optional<bool>(true);
+  CUFIT_TRY(least, survives_below(candidate, limits, limits.at_least));
   if (least) return std::optional<bool>(true);
   if (limits.at_most == limits.at_least) return std::optional<bool>(false);
-  CUFIT_TRY(most, survives_below(candidate, limits.card_full, limits.at_most));
+  CUFIT_TRY(most, survives_below(candidate, limits, limits.at_most));
   return most ? std::optional<bool>() : std::optional<bool>(false);
 }
 
@@ -145,7 +163,8 @@ EarlyTrials early_trials(const Study& unverified) {
 
 Result<std::vector<Answer>> try_settings(const Study& study, const EarlyTrials& early) {
   const bool counts = early.version == study.recording.version &&
-                      early.recorded == study.recording.settings && !study.settings_unread;
+                      early.recorded == study.recording.settings &&
+                      memory::reasons_of(study).empty();
   std::vector<Answer> known_ones;
   if (counts && early.inquiry) known_ones = early.inquiry->answers();
   std::vector<Answer> out;
@@ -185,6 +204,8 @@ Result<std::vector<Advice>> advice_for(const Study& study, const Trials& trials,
   if (limits) {
     CUFIT_TRY(with_limits, all_limited(study, out, *limits));
     out = std::move(with_limits);
+    // The recorded run itself did not get what it asked for, also where that was caught.
+    if (!limits->given && study.verification.result.oom) out[0].survives = false;
   }
   std::stable_sort(out.begin() + 1, out.end(), [](const Advice& a, const Advice& b) {
     return a.peak_reserved_bytes < b.peak_reserved_bytes;

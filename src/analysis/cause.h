@@ -46,7 +46,8 @@ struct Limits {
   uint64_t at_least = 0;  // certainly
   uint64_t at_most = 0;   // and no more than this
   bool card_full = false;
-  bool given = false;  // by the user
+  bool given = false;   // by the user
+  bool caught = false;  // what was refused: the run went on all the same
 };
 
 // How a replay under other settings meets the recorded end.

@@ -47,7 +47,7 @@ std::optional<uint64_t> share_of_full_card(const Case& facts) {
 
 // The most that it did earlier in the same trace.
 uint64_t share_before(const Case& facts) {
-  uint64_t most = facts.study.verification.result.stats.reserved_bytes.peak;
+  uint64_t most = facts.study.peak_reserved;
   const memory::Trace& trace = facts.snapshot.traces[facts.study.device];
   for (size_t e = 0; e < facts.oom->event; ++e) {
     const memory::TraceEvent& event = facts.snapshot.events[trace.first + e];
@@ -132,7 +132,7 @@ namespace {
 // In a run that lived: memory that nothing could use is the larger part of what it reserved.
 std::optional<Cause> much_waited(const Case& facts) {
   constexpr uint64_t k_much = 256u << 20;
-  const uint64_t reserved = facts.study.verification.result.stats.reserved_bytes.peak;
+  const uint64_t reserved = facts.study.peak_reserved;
   if (facts.highest_pending_bytes < k_much || facts.highest_pending_bytes < reserved / 2)
     return std::nullopt;
   Cause cause{"cross_stream_pending", Confidence::likely, {}, "lived"};

@@ -89,7 +89,7 @@ std::optional<Cause> large_workspace(const Case& facts) {
     uint64_t& kind = passing ? workspace : largest;
     kind = std::max(kind, row.requested_bytes);
   }
-  const uint64_t reserved = facts.study.verification.result.stats.reserved_bytes.peak;
+  const uint64_t reserved = facts.study.peak_reserved;
   if (workspace / 4 < largest || workspace < reserved / 2) return std::nullopt;
   Cause cause{"autotune_workspace", Confidence::likely, {}, {}};
   cause.evidence.push_back(

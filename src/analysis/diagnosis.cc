@@ -101,6 +101,7 @@ OomInstant oom_instant(const Snapshot& snapshot, const Study& study, const Obser
     if (op.event == event && op.kind == memory::OpKind::failed) out.caught = op.caught;
     if (op.event > event && op.kind == memory::OpKind::malloc) ++out.requests_later;
   }
+  out.limits.caught = out.caught;
   return out;
 }
 
@@ -173,7 +174,7 @@ Observation observe(const Snapshot& snapshot, const Study& study, std::optional<
   out.history = history_of(out.lifetimes, out.categories, out.steps, *study.program);
   AllocatedWalk allocated(*study.program, out.lifetimes);
   out.peak = instant_at(snapshot, study, out, allocated.highest(0, out.lifetimes.events).event);
-  out.peak_reserved_bytes = study.verification.result.stats.reserved_bytes.peak;
+  out.peak_reserved_bytes = study.peak_reserved;
   out.highest_pending_bytes = highest_pending(out.lifetimes);
   out.ooms = static_cast<uint32_t>(
       std::count_if(study.program->ops.begin(), study.program->ops.end(),

@@ -76,7 +76,8 @@ class Converter {
     out_.has_workspaces = study_.program->has_workspaces;
     out_.several_streams = study_.program->streams.size() > 1;
     for (const memory::Op& op : study_.program->ops)
-      if (op.kind == memory::OpKind::empty_cache && op.event < cut_) out_.empties_cache = true;
+      if (op.kind == memory::OpKind::empty_cache && !op.doubtful && op.event < cut_)
+        out_.empties_cache = true;
     count_weights();
     find_phases();
     if (Result<void> written = write(); !written) return written.error();

@@ -18,7 +18,8 @@ ReplayOptions options_for(const Study& study, const memory::Settings& settings) 
   ReplayOptions options;
   options.allocator.settings = settings;
   options.allocator.version = study.recording.version;
-  options.settings_unread = study.settings_unread;
+  options.allocator.settings.per_process_memory_fraction.reset();  // of a card that nobody named
+  options.known_reasons = memory::reasons_of(study);
   return options;
 }
 
@@ -43,7 +44,6 @@ Outcome within_limit(const Study& study, const ReplayOptions& options) {
 void run(const Study& study, const memory::Settings& settings, WhatIf& out) {
   ReplayOptions options = options_for(study, settings);
   if (study.limit) out.within_limit = within_limit(study, options);
-  options.allocator.settings.per_process_memory_fraction.reset();
   std::vector<SegmentEvent> log;
   out.result = memory::replay(*study.program, options, &log);
   out.reserved = reserved_bytes(log, *study.program);

@@ -46,9 +46,8 @@ Result<Opened> open_recording(const std::string& path, uint64_t batch, const Arg
   if (!trace) return std::move(trace.error()).in(path);
   out.trace = std::move(*trace);
   out.trace.events.name = path;
-  const memory::DeviceStats& stats = study->verification.result.stats;
-  out.about = {path, batch, out.trace.steps, stats.allocated_bytes.peak,
-               study->program->recorded_peak};
+  out.about = {path, batch, out.trace.steps, study->peak_allocated,
+               study->peak_reserved};
   out.version = study->recording.version;
   out.settings = study->settings;
   out.recorded_settings = study->recording.settings;

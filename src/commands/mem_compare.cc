@@ -37,6 +37,8 @@ Result<report::MemRun> read_run(const Arguments& arguments, const std::string& p
 std::span<const Option> mem_compare_options() { return k_options; }
 
 int run_mem_compare(const Arguments& arguments) {
+  if (arguments.get("A") == "-" && arguments.get("B") == "-")
+    return give_up(fail(Code::usage, "`compare - -`: standard input holds one snapshot"));
   const Result<report::MemRun> a = read_run(arguments, arguments.get("A"));
   if (!a) return give_up(a.error());
   const Result<report::MemRun> b = read_run(arguments, arguments.get("B"));

@@ -31,10 +31,12 @@ int run_mem_explain(const Arguments& arguments) {
     limit = *size;
   }
   analysis::EarlyWork early;
-  const Result<OpenedStudy> opened =
-      open_study(arguments, [&](const auto& snapshot, const memory::Study& study) {
+  const Result<OpenedStudy> opened = open_study(
+      arguments,
+      [&](const auto& snapshot, const memory::Study& study) {
         early = analysis::begin_early(snapshot, study);
-      });
+      },
+      limit);
   if (!opened) return give_up(opened.error());
   const auto& [path, snapshot, device, study] = *opened;
   const Result<analysis::Diagnosis> diagnosis =

@@ -90,7 +90,7 @@ int run_mem_replay(const Arguments& arguments) {
   const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
   const Result<Bounds> bounds = bounds_of(arguments, knowledge);
   if (!bounds) return give_up(bounds.error());
-  const Result<OpenedStudy> opened = open_study(arguments);
+  const Result<OpenedStudy> opened = open_study(arguments, {}, bounds->question.allowed);
   if (!opened) return give_up(opened.error());
   const auto& [path, snapshot, device, study] = *opened;
   const std::vector<memory::Question> questions = questions_of(arguments, study, bounds->question);

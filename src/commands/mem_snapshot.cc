@@ -71,7 +71,8 @@ Result<std::optional<memory::VersionProfile>> chosen_torch(const Arguments& argu
   return std::optional(memory::version_profile(version->part(0), version->part(1)));
 }
 
-Result<OpenedStudy> open_study(const Arguments& arguments, const MeanwhileOpened& meanwhile) {
+Result<OpenedStudy> open_study(const Arguments& arguments, const MeanwhileOpened& meanwhile,
+                               const std::optional<uint64_t>& limit) {
   OpenedStudy opened;
   opened.path = arguments.get("SNAPSHOT");
   CUFIT_TRY(torch, chosen_torch(arguments));
@@ -82,7 +83,8 @@ Result<OpenedStudy> open_study(const Arguments& arguments, const MeanwhileOpened
   memory::Meanwhile with_snapshot;
   if (meanwhile)
     with_snapshot = [&](const memory::Study& study) { meanwhile(opened.snapshot, study); };
-  Result<memory::Study> study = memory::study_of(*opened.snapshot, device, torch, with_snapshot);
+  Result<memory::Study> study =
+      memory::study_of(*opened.snapshot, device, torch, with_snapshot, limit);
   if (!study) return std::move(study.error()).in(opened.path);
   opened.study = std::move(*study);
   return opened;

@@ -32,10 +32,11 @@ struct OpenedStudy {
   uint32_t device = 0;
   memory::Study study;
 };
-// `meanwhile`: as of memory::study_of, with the snapshot, which it may keep.
+// `meanwhile` and `limit`: as of memory::study_of, the first with the snapshot, which it may keep.
 using MeanwhileOpened = std::function<void(const std::shared_ptr<const memory::Snapshot>& snapshot,
                                            const memory::Study& unverified)>;
-Result<OpenedStudy> open_study(const Arguments& arguments, const MeanwhileOpened& meanwhile = {});
+Result<OpenedStudy> open_study(const Arguments& arguments, const MeanwhileOpened& meanwhile = {},
+                               const std::optional<uint64_t>& limit = {});
 
 // "17.5" or "17.5GiB" or "800 MiB": bytes, rounded down.
 Result<uint64_t> size_argument(const std::string& option, const std::string& text);

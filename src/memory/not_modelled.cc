@@ -56,7 +56,7 @@ std::vector<std::string> not_modelled(const Program& program, const ReplayOption
                                       const std::function<ReplayResult(const Variation&)>& again) {
   std::vector<std::string> reasons;
   add_settings(program, options.allocator.settings, reasons);
-  if (options.settings_unread) reasons.push_back("settings_unread");
+  reasons.insert(reasons.end(), options.known_reasons.begin(), options.known_reasons.end());
   if (program.contradictions > 0) reasons.push_back("skipped_actions");
   if (result.workspace_refused || result.served_caught_failure)
     reasons.push_back("cudnn_workspace");
@@ -67,17 +67,17 @@ std::vector<std::string> not_modelled(const Program& program, const ReplayOption
   if (!is_recorded && !began_late && options.order == SyntheticMemory::Order::driver &&
       addresses_are_open(program, log)) {
     using Order = SyntheticMemory::Order;
-    if (!same_outcome(result, again({Order::descending, false})) ||
-        !same_outcome(result, again({Order::ascending, false})))
+    if (!same_outcome(result, again({Order::descending})) ||
+        !same_outcome(result, again({Order::ascending})))
       reasons.push_back("segment_addresses");
   }
   if (!is_recorded && program.waits_for_events &&
       !same_outcome(result, again({options.order, true})))
     reasons.push_back("stream_timing");
+  if (program.has_doubts && !same_outcome(result, again({options.order, false, true})))
+    reasons.push_back("empty_cache");
   // Neither a limit nor the card was named, and the run took far more than the recorded one had.
-  const bool bounded = options.capacity != 0 || options.allocator.allowed_memory_maximum ||
-                       options.allocator.settings.per_process_memory_fraction;
-  if (!bounded && result.stats.reserved_bytes.peak / 3 > program.recorded_peak)
+  if (!options.is_bounded() && result.stats.reserved_bytes.peak / 3 > program.recorded_peak)
     reasons.push_back("capacity_unknown");
   return reasons;
 }

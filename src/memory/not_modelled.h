@@ -16,6 +16,7 @@ namespace cufit::memory {
 struct Variation {
   SyntheticMemory::Order order = SyntheticMemory::Order::driver;
   bool events_pass_at_once = false;  // frees that wait for other streams complete immediately
+  bool other_reading = false;        // of Op::doubtful
 };
 
 // `log`: the segment calls of this replay. `again`: the replay under a variation.

@@ -23,7 +23,7 @@ class Compiler {
   void add_free(const RecordedEvent& event, uint32_t index);
   bool add_whole_free(const RecordedEvent& event, uint32_t index);
   void add_segment_call(const RecordedEvent& event, uint32_t index);
-  void add_empty_cache(const RecordedEvent& event, uint32_t index);
+  void add_empty_cache(const RecordedEvent& event, uint32_t index, bool doubtful = false);
   bool only_released() const;
   void find_peak_reserved();
   void split_off_empty_cache(const RecordedEvent& event, uint32_t index);
@@ -40,6 +40,9 @@ class Compiler {
   size_t window_begin_ = 0;  // the first of them that belongs to no op yet
   uint64_t reserved_ = 0;    // before them
   uint64_t peak_reserved_ = 0;
+  bool has_failures_ = false;             // it ran out of memory
+  bool empties_cache_ = false;            // certainly
+  uint64_t least_doubtful_ = UINT64_MAX;  // bytes that would have been held, of Op::doubtful
   uint64_t last_stream_ = 0;
   uint16_t last_index_ = UINT16_MAX;
 };
@@ -68,7 +71,7 @@ uint16_t Compiler::stream_of(uint64_t value) {
 }
 
 // Live at the start is what is freed without an alloc before, and what lives at the end without
-// one. The calls of segments are gathered on the way.
+// one. The calls of segments and whether there are failures are seen on the way.
 void Compiler::find_initial_blocks() {
   std::vector<InitialBlock> blocks;
   AddressMap seen;
@@ -82,6 +85,8 @@ void Compiler::find_initial_blocks() {
       if (is_new) blocks.push_back({event.address, event.size, 0, i});
     } else if (is_segment_call(event.action)) {
       add_segment_call(event, i);
+    } else if (event.action == Action::oom) {
+      has_failures_ = true;
     }
   }
   for (const SegmentView& segment : recording_.final_segments)
@@ -201,9 +206,12 @@ void Compiler::add(const RecordedEvent& event, uint32_t index) {
   }
 }
 
-void Compiler::add_empty_cache(const RecordedEvent& event, uint32_t index) {
+void Compiler::add_empty_cache(const RecordedEvent& event, uint32_t index, bool doubtful) {
   Op op;
   op.kind = OpKind::empty_cache;
+  op.doubtful = doubtful;
+  program_.has_doubts = program_.has_doubts || doubtful;
+  empties_cache_ = empties_cache_ || !doubtful;
   push(op, event, index);
 }
 
@@ -213,7 +221,9 @@ bool Compiler::only_released() const {
 }
 
 // Segments went back and then new ones came for a request. It was empty_cache and not the request
-// if all of it together would have fitted: the run held as much at another time.
+// if all of it together would have fitted: the run held as much at another time. Else it was the
+// request where the run is known to have had a limit; where it is not, nothing in the recording
+// tells.
 void Compiler::split_off_empty_cache(const RecordedEvent& event, uint32_t index) {
   const std::vector<RecordedCall>& calls = program_.segment_calls;
   size_t released = window_begin_;
@@ -225,9 +235,11 @@ void Compiler::split_off_empty_cache(const RecordedEvent& event, uint32_t index)
     if (is_release(calls[i]) != (i < released)) return;
     held += is_release(calls[i]) ? 0 : calls[i].size;
   }
-  if (held > peak_reserved_) return;
-  add_empty_cache(event, index);
-  close_window_at(released);
+  const bool doubtful = held > peak_reserved_;
+  if (doubtful && has_failures_) return;
+  if (doubtful) least_doubtful_ = std::min(least_doubtful_, held);
+  add_empty_cache(event, index, doubtful);
+  if (!doubtful) close_window_at(released);
 }
 
 // The segment calls since the last window belong to the last op.
@@ -254,7 +266,8 @@ void Compiler::find_peak_reserved() {
 Program Compiler::compile() {
   find_initial_blocks();
   find_peak_reserved();
-  // An alloc and the two events of its free make two ops; a ring that begins among frees a few more.
+  // An alloc and the two events of its free make two ops; a ring that begins among frees a few
+  // more.
   reserve_large(program_.ops, recording_.events.size() * 11 / 16);
   for (size_t i = 0; i < recording_.events.size(); ++i) {
     const RecordedEvent event = recording_.events[i];
@@ -283,6 +296,10 @@ Program Compiler::compile() {
     close_window();
   }
   program_.recorded_peak = peak_reserved_;
+  // A limit lies between what was held at most and what it refused, and a run that meets it comes
+  // close; who calls empty_cache() mostly does so also where nothing is asked for right after it.
+  program_.doubts_are_limits =
+      !empties_cache_ && least_doubtful_ - peak_reserved_ <= peak_reserved_ / 8;
   note_program(program_);
   return std::move(program_);
 }

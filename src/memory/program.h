@@ -31,6 +31,8 @@ struct Op {
   bool freed_at_once = false;
   // A failed request that a library did without: not the end of the run.
   bool caught = false;
+  // An empty_cache that may as well have been the request after it, which could not be served.
+  bool doubtful = false;
 };
 
 // The segment events that the recorded run made while it served one request.
@@ -56,9 +58,11 @@ struct Program {
   // Some of the blocks freed at once have sizes that no tensor of numbers has: convolutions ask for
   // workspaces in this way.
   bool has_workspaces = false;
-  bool waits_for_events = false;  // some frees completed after later requests
-  uint64_t recorded_peak = 0;     // of reserved bytes
-  uint64_t largest_request = 0;   // of all that asked, the failed ones too
+  bool waits_for_events = false;   // some frees completed after later requests
+  bool has_doubts = false;         // some ops are doubtful
+  bool doubts_are_limits = false;  // which of the two is the more likely
+  uint64_t recorded_peak = 0;      // of reserved bytes
+  uint64_t largest_request = 0;    // of all that asked, the failed ones too
   // Frees of addresses that were never seen, more streams or pools than k_max_streams or
   // k_max_pools, allocs of addresses that still live: not 0 says that the trace leaves events out
   // (skip_actions) or is damaged.

@@ -24,10 +24,15 @@ struct ReplayOptions {
   // Whether ReplayResult::not_modelled is wanted; to find it may take three runs more.
   bool with_reasons = true;
   unsigned processors = std::thread::hardware_concurrency();  // for those runs
-  // Of the recorded run's settings only a part could be read: a reason as well.
-  bool settings_unread = false;
+  // Reasons (not_modelled.h) that are known beforehand.
+  std::vector<std::string> known_reasons;
   // Allocations, by number, that the program is without; for replay() only.
   const std::vector<bool>* left_out = nullptr;
+
+  bool is_bounded() const {
+    return capacity != 0 || allocator.allowed_memory_maximum ||
+           allocator.settings.per_process_memory_fraction;
+  }
 };
 
 struct ReplayResult {
@@ -59,10 +64,11 @@ struct Verification {
   bool exact() const { return !first_difference; }
 };
 
-// Feeds the recorded segment addresses and failures back; `options.capacity` and `order` are not
-// used. `block_bytes`, if given, receives what each allocation really took, by its number; 0 where
+// Feeds the recorded segment addresses and failures back; `capacity`, `order` and the settings'
+// memory fraction are not used, a limit as bytes only where garbage is collected below it.
+// `block_bytes`, if given, receives what each allocation really took, by its number; 0 where
 // the model put it elsewhere.
-Verification verify(const Program& program, const ReplayOptions& options,
+Verification verify(const Program& program, const ReplayOptions& recorded,
                     std::vector<uint64_t>* block_bytes = nullptr);
 
 }  // namespace cufit::memory

@@ -14,7 +14,8 @@ bool same_run(const ReplayOptions& a, const ReplayOptions& b) {
   return a.allocator.settings == b.allocator.settings &&
          a.allocator.allowed_memory_maximum == b.allocator.allowed_memory_maximum &&
          a.allocator.total_memory == b.allocator.total_memory && a.capacity == b.capacity &&
-         a.with_reasons == b.with_reasons && a.left_out == b.left_out;
+         a.with_reasons == b.with_reasons && a.left_out == b.left_out &&
+         a.known_reasons == b.known_reasons;
 }
 
 bool is_verified(const Study& study, const ReplayOptions& options) {
@@ -51,6 +52,7 @@ bool is_recorded_run(const Study& study, const ReplayOptions& options) {
   ReplayOptions unbounded;
   unbounded.allocator.settings = study.recording.settings;
   unbounded.with_reasons = options.with_reasons;
+  unbounded.known_reasons = options.known_reasons;
   drop_idle_settings(*study.program, unbounded.allocator.settings);
   const Settings& settings = unbounded.allocator.settings;
   return settings.garbage_collection_threshold == 0 && !settings.per_process_memory_fraction &&

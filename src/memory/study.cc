@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/format.h"
+#include "memory/rounding.h"
 #include "memory/settings_text.h"
 
 namespace cufit::memory {
@@ -38,32 +39,39 @@ struct Reading {
   }
 };
 
-// A program names the pool of each request and begins none, so that of all that differs between
-// versions only the meaning of a memory fraction reaches a replay, beside the settings themselves.
-bool behaves_as(const Reading& reading, const VersionProfile& version, const Settings& settings) {
-  return reading.settings == settings &&
-         (!settings.per_process_memory_fraction ||
-          reading.version.fraction_one_is_no_limit == version.fraction_one_is_no_limit);
-}
-
-Reading read_as(const Program& program, const VersionProfile& version, Settings settings) {
+Reading read_under(const Program& program, const VersionProfile& version, const Settings& settings,
+                   const std::optional<uint64_t>& limit) {
   Reading reading;
   reading.version = version;
-  reading.settings = std::move(settings);
+  reading.settings = settings;
   ReplayOptions options;
-  options.allocator.settings = reading.settings;
+  options.allocator.settings = settings;
   options.allocator.version = version;
+  options.allocator.allowed_memory_maximum = limit;
   reading.verification = verify(program, options, &reading.block_bytes);
   return reading;
+}
+
+// `limit`, in bytes, matters where garbage was collected below it; one that it cannot have been
+// does not stand in the way.
+Reading read_as(const Program& program, const VersionProfile& version, const Settings& settings,
+                const std::optional<uint64_t>& limit) {
+  if (!limit || settings.garbage_collection_threshold == 0)
+    return read_under(program, version, settings, {});
+  Reading below = read_under(program, version, settings, limit);
+  if (below.verification.exact()) return below;
+  Reading without = read_under(program, version, settings, {});
+  return below.key() > without.key() ? below : without;
 }
 
 // The version that was asked for, or the newest that fits the file and repeats it exactly, or the
 // nearest. A text of settings that no version reads is damaged or of a later torch.
 Result<Reading> best_reading(const Snapshot& snapshot, const Program& program,
-                             const std::optional<VersionProfile>& version) {
+                             const std::optional<VersionProfile>& version,
+                             const std::optional<uint64_t>& limit) {
   if (version) {
     CUFIT_TRY(settings, recorded_settings(snapshot, *version));
-    return read_as(program, *version, std::move(settings));
+    return read_as(program, *version, settings, limit);
   }
   const uint32_t newest = newest_minor(snapshot);
   std::vector<Reading> tried;  // no two that behave alike
@@ -80,16 +88,18 @@ Result<Reading> best_reading(const Snapshot& snapshot, const Program& program,
       if (!refused) refused = settings.error();
       continue;
     }
+    // A program names the pool of each request and begins none, so that of all that differs between
+    // versions only the settings' meaning reaches a replay.
     if (std::any_of(tried.begin(), tried.end(),
-                    [&](const Reading& r) { return behaves_as(r, profile, *settings); }))
+                    [&](const Reading& r) { return r.settings == *settings; }))
       continue;
-    tried.push_back(read_as(program, profile, std::move(*settings)));
+    tried.push_back(read_as(program, profile, *settings, limit));
     if (!best || tried.back().key() > tried[*best].key()) best = tried.size() - 1;
   }
   if (best) return std::move(tried[*best]);
   if (!snapshot.settings) return *refused;
   Reading reading =
-      read_as(program, version_profile(2, newest), settings_of_fields(*snapshot.settings));
+      read_as(program, version_profile(2, newest), settings_of_fields(*snapshot.settings), limit);
   reading.settings_unread = true;
   return reading;
 }
@@ -101,13 +111,35 @@ std::string as_written(const Snapshot& snapshot, const Settings& settings) {
   return has_text ? *snapshot.settings->conf : settings_text(settings);
 }
 
+// What the program held at most: the model's figure, and where it did not follow no less than what
+// was asked for.
+uint64_t peak_allocated(const Study& study) {
+  const Program& program = *study.program;
+  const uint64_t by_model = study.verification.result.stats.allocated_bytes.peak;
+  if (study.verification.exact()) return by_model;
+  std::vector<uint64_t> sizes = study.block_bytes;
+  uint64_t now = 0;
+  for (size_t i = 0; i < program.initial_blocks.size(); ++i) now += sizes[i];
+  uint64_t peak = std::max(now, by_model);
+  for (const Op& op : program.ops) {
+    if (op.kind == OpKind::malloc) {
+      if (sizes[op.block] == 0)
+        sizes[op.block] = round_size(op.size, study.recording.settings.roundup_power2_divisions);
+      peak = std::max(peak, now += sizes[op.block]);
+    } else if (op.kind == OpKind::free || op.kind == OpKind::free_requested) {
+      now -= sizes[op.block];
+    }
+  }
+  return peak;
+}
+
 std::optional<RecordedLimit> recorded_limit(const Snapshot& snapshot, const Study& study) {
   const std::optional<OutOfMemory>& oom = study.verification.result.oom;
   if (!oom) return std::nullopt;
   const Trace& trace = snapshot.traces[study.device];
   const TraceEvent& row = snapshot.events[trace.first + oom->event];
   RecordedLimit limit;
-  limit.at_least = std::max(oom->reserved, study.verification.result.stats.reserved_bytes.peak);
+  limit.at_least = std::max(oom->reserved, study.peak_reserved);
   limit.below = std::max(oom->reserved + oom->tried, limit.at_least + 1);
   if (row.action == Action::oom && row.address != k_absent && row.address < oom->tried) {
     limit.card_full = true;
@@ -118,6 +150,14 @@ std::optional<RecordedLimit> recorded_limit(const Snapshot& snapshot, const Stud
 }
 
 }  // namespace
+
+std::vector<std::string> reasons_of(const Study& study) {
+  std::vector<std::string> reasons;
+  if (study.settings_unread) reasons.push_back("settings_unread");
+  if (study.recording.settings.garbage_collection_threshold > 0 && !study.verification.exact())
+    reasons.push_back("garbage_collected");
+  return reasons;
+}
 
 bool ran_out(const Snapshot& snapshot, uint32_t device) {
   const Trace& trace = snapshot.traces[device];
@@ -137,7 +177,8 @@ uint32_t busiest_device(const Snapshot& snapshot) {
 }
 
 Result<Study> study_of(const Snapshot& snapshot, uint32_t device,
-                       const std::optional<VersionProfile>& version, const Meanwhile& meanwhile) {
+                       const std::optional<VersionProfile>& version, const Meanwhile& meanwhile,
+                       const std::optional<uint64_t>& limit) {
   if (device >= snapshot.traces.size() || snapshot.traces[device].count == 0)
     return fail(Code::unsupported,
                 format("the snapshot has no trace of device {}: recording was off, or the "
@@ -147,16 +188,16 @@ Result<Study> study_of(const Snapshot& snapshot, uint32_t device,
   study.device = device;
   CUFIT_TRY(recording, recorded_events(snapshot, device));
   study.recording = std::move(recording);
+  // What the file suggests; requests are told from what the allocator did on its own by it.
+  study.recording.version = version.value_or(version_profile(2, newest_minor(snapshot)));
+  const Result<Settings> settings = recorded_settings(snapshot, study.recording.version);
+  study.recording.settings = settings ? *settings : settings_of_fields(*snapshot.settings);
   study.program = std::make_shared<const Program>(compile_program(study.recording));
-  const VersionProfile suggested = version.value_or(version_profile(2, newest_minor(snapshot)));
-  Result<Settings> settings = recorded_settings(snapshot, suggested);
   if (meanwhile && settings) {
-    study.recording.version = suggested;
-    study.recording.settings = std::move(*settings);
     study.settings = as_written(snapshot, study.recording.settings);
     meanwhile(study);
   }
-  CUFIT_TRY(reading, best_reading(snapshot, *study.program, version));
+  CUFIT_TRY(reading, best_reading(snapshot, *study.program, version, limit));
   study.recording.version = reading.version;
   study.recording.settings = std::move(reading.settings);
   study.verification = std::move(reading.verification);
@@ -164,6 +205,12 @@ Result<Study> study_of(const Snapshot& snapshot, uint32_t device,
   study.settings = reading.settings_unread ? settings_text(study.recording.settings)
                                            : as_written(snapshot, study.recording.settings);
   study.settings_unread = reading.settings_unread;
+  if (study.settings_unread) study.settings_written = snapshot.settings->conf.value_or("");
+  study.peak_allocated = peak_allocated(study);
+  study.peak_reserved = study.program->recorded_peak;
+  // A recording that leaves calls of segments out tells less than was held.
+  if (study.peak_reserved < study.peak_allocated)
+    study.peak_reserved = study.verification.result.stats.reserved_bytes.peak;
   study.limit = recorded_limit(snapshot, study);
   return study;
 }

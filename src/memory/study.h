@@ -31,12 +31,18 @@ struct Study {
   Verification verification;  // under the recorded settings
   // What each allocation of the program really took; 0 where the model put it elsewhere.
   std::vector<uint64_t> block_bytes;
+  // Of the recorded run, bytes: what the program held, and what the allocator held from the driver.
+  uint64_t peak_allocated = 0, peak_reserved = 0;
   std::string settings;          // the recorded ones as PyTorch writes them; empty: defaults
   bool settings_unread = false;  // in part: the settings are only those that the file has as fields
+  std::string settings_written;  // what could not be read then
   std::optional<RecordedLimit> limit;
 
   size_t event_count() const { return recording.events.size(); }
 };
+
+// Why every replay of the study is an estimate: ids of not_modelled.h.
+std::vector<std::string> reasons_of(const Study& study);
 
 // Whether the trace of a device tells of a request that could not be served.
 bool ran_out(const Snapshot& snapshot, uint32_t device);
@@ -50,9 +56,11 @@ uint32_t busiest_device(const Snapshot& snapshot);
 // version and settings are those that the file suggests, which nearly always stay. It may begin
 // something that goes on beside the verification, with a copy of the study, which is cheap; who
 // keeps what was found out in it compares them.
+// `limit`: what the user says the recorded process was allowed, bytes. Only garbage collection
+// asks.
 using Meanwhile = std::function<void(const Study& unverified)>;
 Result<Study> study_of(const Snapshot& snapshot, uint32_t device,
                        const std::optional<VersionProfile>& version,
-                       const Meanwhile& meanwhile = {});
+                       const Meanwhile& meanwhile = {}, const std::optional<uint64_t>& limit = {});
 
 }  // namespace cufit::memory

@@ -18,14 +18,21 @@ ReplayOptions options_of(const Study& study, const Question& question, const Set
   options.allocator.settings = settings;
   options.allocator.version = study.recording.version;
   options.allocator.allowed_memory_maximum = question.allowed;
-  options.capacity = question.capacity.value_or(0);
+  // No bytes left are a bound as well.
+  if (question.capacity) options.capacity = std::max<uint64_t>(1, *question.capacity);
   if (question.total_memory) options.allocator.total_memory = *question.total_memory;
   options.with_reasons = question.with_reasons;
   options.left_out = question.left_out;
-  options.settings_unread = study.settings_unread;
+  options.known_reasons = reasons_of(study);
+  Settings& taken = options.allocator.settings;
+  // A part of a card that nobody named is no limit that could be replayed.
+  if (taken.per_process_memory_fraction && !question.total_memory) {
+    if (!question.allowed) options.known_reasons.push_back("memory_fraction");
+    taken.per_process_memory_fraction.reset();
+  }
   // Garbage is collected below a limit only.
-  if (!question.allowed && !settings.per_process_memory_fraction)
-    options.allocator.settings.garbage_collection_threshold = 0;
+  if (!question.allowed && !taken.per_process_memory_fraction)
+    taken.garbage_collection_threshold = 0;
   return options;
 }
 

@@ -60,8 +60,7 @@ class MemComparePainter : private Screen {
                        {"file", printable(run.file)},
                        {"allocated", gib(peak(run))},
                        {"reserved", gib(run.seen.peak_reserved_bytes)},
-                       {"settings", run.study.settings.empty() ? say("mem.default")
-                                                               : printable(run.study.settings)}}),
+                       {"settings", recorded_settings_words(run.study, knowledge_, style_.lang)}}),
          "  ", "     ");
     if (!run.seen.steps.known()) return;
     flow(words(run.seen.oom ? "run_steps_died" : "run_steps",

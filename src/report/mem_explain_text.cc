@@ -65,10 +65,11 @@ class MemExplainPainter : private Screen {
   }
 
   void source() {
-    flow(words("source", {{"file", printable(view_.file)},
-                          {"device", std::to_string(view_.study.device)},
-                          {"events", thousands(view_.study.event_count())},
-                          {"settings", settings_name(view_.study.settings)}}),
+    flow(words("source",
+               {{"file", printable(view_.file)},
+                {"device", std::to_string(view_.study.device)},
+                {"events", thousands(view_.study.event_count())},
+                {"settings", recorded_settings_words(view_.study, knowledge_, style_.lang)}}),
          "  ", "  ", "2");
     remarks(source_remarks(view_, style_.lang));
   }
@@ -130,7 +131,10 @@ class MemExplainPainter : private Screen {
     const Advice* best = best_saving();
     const double reserved = double(diagnosis_.peak_reserved_bytes) / double(1u << 30);
     if (best != nullptr && !best->settings.empty()) {
-      next(cut_commands(words("next_set", {{"settings", printable(best->settings)}})));
+      const bool estimated = !view_.study.verification.exact() || !best->not_modelled.empty() ||
+                             !diagnosis_.advice[0].not_modelled.empty();
+      next(cut_commands(
+          words(estimated ? "next_try" : "next_set", {{"settings", printable(best->settings)}})));
     } else {
       next(cut_commands(words("next_none", {{"file", printable(view_.file)},
                                             {"limit", format("{:.2f}", reserved * 0.9)}})));
@@ -278,6 +282,7 @@ class MemExplainPainter : private Screen {
   }
 
   void notes() {
+    if (!diagnosis_.not_modelled.empty() && diagnosis_.causes.size() > 1) out_ += "\n";
     for (const std::string& reason : diagnosis_.not_modelled) {
       const std::string key = "mem.not_modelled." + reason;
       const std::string text = say(key);

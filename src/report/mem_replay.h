@@ -17,7 +17,7 @@ struct MemReplayView {
   const std::vector<memory::Answer>& answers;
   const analysis::Steps& steps;  // of the recorded run; not looked for where nothing died
   const std::string& card;       // empty without --gpu
-  bool device_named = false;   // by the user
+  bool device_named = false;     // by the user
   bool card_measured = false;    // its capacity is known from reports, not from its nominal size
   const knowledge::Knowledge& knowledge;
 };

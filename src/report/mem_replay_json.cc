@@ -51,11 +51,11 @@ MemJson size_or_null(const std::optional<uint64_t>& bytes) {
 
 MemJson recorded_json(const memory::Study& study) {
   const memory::Verification& verification = study.verification;
-  const memory::DeviceStats& stats = verification.result.stats;
   MemJson recorded;
   recorded["settings"] = study.settings;
-  recorded["peak_allocated_bytes"] = stats.allocated_bytes.peak;
-  recorded["peak_reserved_bytes"] = stats.reserved_bytes.peak;
+  if (study.settings_unread) recorded["settings_written"] = study.settings_written;
+  recorded["peak_allocated_bytes"] = study.peak_allocated;
+  recorded["peak_reserved_bytes"] = study.peak_reserved;
   recorded["segment_events"] = verification.segment_events;
   recorded["segment_events_matched"] = verification.segment_events_matched;
   recorded["allocations"] = verification.allocations;

@@ -45,14 +45,14 @@ class ReplayPainter : private Screen {
 
   void recorded() {
     const memory::Verification& check = study_.verification;
-    const memory::DeviceStats& stats = check.result.stats;
-    flow(say("mem.recorded", {{"file", printable(view_.file)},
-                              {"device", std::to_string(study_.device)},
-                              {"events", thousands(study_.event_count())},
-                              {"settings", settings_name(study_.settings)}}),
+    flow(say("mem.recorded",
+             {{"file", printable(view_.file)},
+              {"device", std::to_string(study_.device)},
+              {"events", thousands(study_.event_count())},
+              {"settings", recorded_settings_words(study_, knowledge_, style_.lang)}}),
          "", "  ", "1");
-    flow(say("mem.peaks", {{"allocated", gib(stats.allocated_bytes.peak)},
-                           {"reserved", gib(stats.reserved_bytes.peak)}}),
+    flow(say("mem.peaks",
+             {{"allocated", gib(study_.peak_allocated)}, {"reserved", gib(study_.peak_reserved)}}),
          "  ", "  ");
     const std::map<std::string, std::string> counts = {
         {"matched", thousands(check.segment_events_matched)},

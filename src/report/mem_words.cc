@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "report/page.h"
 #include "report/width.h"
 
 namespace cufit::report {
@@ -35,6 +36,15 @@ std::string frame_text(const memory::Snapshot& snapshot, uint32_t frame) {
   if (slash != std::string_view::npos) file.remove_prefix(slash + 1);
   return printable(
       format("{}:{} {}", std::string(file), at.line, std::string(snapshot.text(at.name))));
+}
+
+std::string recorded_settings_words(const memory::Study& study,
+                                    const knowledge::Knowledge& knowledge, std::string_view lang) {
+  const std::string taken =
+      study.settings.empty() ? label(knowledge, lang, "mem.default") : printable(study.settings);
+  if (!study.settings_unread) return taken;
+  return label(knowledge, lang, "mem.unread",
+               {{"written", printable(study.settings_written)}, {"taken", taken}});
 }
 
 }  // namespace cufit::report

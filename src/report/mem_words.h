@@ -4,14 +4,22 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "analysis/footprint.h"
+#include "knowledge/knowledge.h"
+#include "memory/study.h"
 
 namespace cufit::report {
 
 std::string gib(uint64_t bytes);         // "1.89 GiB", "24.8 MiB", "0.5 KiB"
 std::string thousands(uint64_t number);  // "4,428"
 std::string right(const std::string& text, int width);
+
+// The settings that a run was recorded with, "default" for none; where they could not be read, what
+// they are taken for as well.
+std::string recorded_settings_words(const memory::Study& study,
+                                    const knowledge::Knowledge& knowledge, std::string_view lang);
 
 // "modeling_gpt2.py:240 forward".
 std::string frame_text(const memory::Snapshot& snapshot, uint32_t frame);

@@ -41,6 +41,45 @@ TEST(Advice, EarlyTrialsAreTheTrials) {
   EXPECT_GE(early_ones, 100u);
 }
 
+// A refusal that was recorded is a refusal, also where a library or the program caught it.
+TEST(Advice, TheRecordedRunDidNotGetWhatItAskedFor) {
+  size_t caught = 0, others = 0;
+  for (size_t i = 0; i < 2 * std::size(k_failures); ++i) {
+    const char* name = k_failures[i / 2];
+    SCOPED_TRACE(name);
+    memory::Snapshot snapshot = read_trace(name);
+    const uint32_t device = memory::busiest_device(snapshot);
+    const memory::Trace& trace = snapshot.traces[device];
+    if (i % 2 == 1) {  // as if it had asked for something else at once: it was caught
+      size_t at = trace.first;
+      const size_t end = trace.first + trace.count;
+      while (at < end && snapshot.events[at].action != memory::Action::oom) ++at;
+      if (at + 1 >= end) continue;
+      memory::TraceEvent& next = snapshot.events[at + 1];
+      next.action = memory::Action::alloc;
+      next.address = uint64_t{1} << 40;
+      next.size = 512;
+    }
+    const memory::Study study = *memory::study_of(snapshot, device, std::nullopt);
+    const Diagnosis diagnosis = *diagnose(snapshot, study, std::nullopt);
+    if (!diagnosis.oom || diagnosis.oom->served_by_model) continue;
+    ++(diagnosis.oom->caught ? caught : others);
+    EXPECT_EQ(diagnosis.advice[0].survives, false);
+    for (const Advice& one : diagnosis.advice) {
+      if (one.remedy != Remedy::settings || one.survives != true || !diagnosis.oom->caught)
+        continue;
+      memory::Question question;
+      question.settings = one.settings;
+      (diagnosis.limits->card_full ? question.capacity : question.allowed) =
+          diagnosis.limits->at_least;
+      const auto answers = memory::ask(study, std::span(&question, 1));
+      EXPECT_TRUE((*answers)[0].result.served_caught_failure) << one.settings;
+    }
+  }
+  EXPECT_GE(caught, 1u);
+  EXPECT_GE(others, 5u);
+}
+
 // What was outlined beside the verification, without sizes, is what is seen after it.
 TEST(Advice, AnEarlyOutlineIsTheOutline) {
   size_t without_marks = 0, with_marks = 0;

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of a recording before anything is asked: its peaks, its limit, how far the model
+// follows it, and what its replays are unsure of.
+#include "memory/study.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "memory/what_if.h"
+#include "unit/memory/recorder.h"
+
+namespace cufit::memory {
+namespace {
+
+constexpr uint64_t k_gib = uint64_t{1} << 30;
+
+// As a file would hold it, without what stays at its end.
+Snapshot snapshot_of(const Recording& recording, const std::string& conf) {
+  Snapshot snapshot;
+  snapshot.contexts.push_back({});
+  snapshot.settings.emplace();
+  snapshot.settings->conf = conf;
+  for (const RecordedEvent event : recording.events) {
+    TraceEvent row;
+    if (event.action != Action::oom) row.address = event.address;
+    row.size = event.size;
+    row.action = event.action;
+    snapshot.events.push_back(row);
+  }
+  snapshot.traces.push_back({0, recording.events.size()});
+  return snapshot;
+}
+
+class Events {
+ public:
+  // Of its own segment.
+  void alloc(uint64_t address, uint64_t size) {
+    add({address, size, 0, 0, Action::segment_alloc});
+    use(address, size);
+  }
+  // Of a segment that is there.
+  void use(uint64_t address, uint64_t size) { add({address, size, 0, 0, Action::alloc}); }
+  void free(uint64_t address, uint64_t size) {
+    add({address, size, 0, 0, Action::free_requested});
+    add({address, size, 0, 0, Action::free_completed});
+  }
+  void release(uint64_t address, uint64_t size) {
+    add({address, size, 0, 0, Action::segment_free});
+  }
+  void refuse(uint64_t size) { add({0, size, 0, 0, Action::oom}); }
+  Study study(const std::string& conf = "", std::optional<uint64_t> limit = {}) const {
+    return *study_of(snapshot_of(recording_, conf), 0, {}, {}, limit);
+  }
+
+ private:
+  void add(const RecordedEvent& event) { recording_.events.push_back(event); }
+  Recording recording_;
+};
+
+Answer ask_one(const Study& study, const std::string& settings,
+               std::optional<uint64_t> allowed = {}, std::optional<uint64_t> total = {}) {
+  Question question;
+  question.settings = settings;
+  question.allowed = allowed;
+  question.total_memory = total;
+  return (*ask(study, std::span(&question, 1)))[0];
+}
+
+bool has(const Answer& answer, const char* reason) {
+  const std::vector<std::string>& all = answer.result.not_modelled;
+  return std::find(all.begin(), all.end(), reason) != all.end();
+}
+
+// A part of a card that nobody named: 80 GiB are less than half of one card and more of another.
+TEST(Study, AMemoryFractionIsNoLimitUntilTheCardIsKnown) {
+  Events events;
+  for (uint64_t i = 0; i < 10; ++i) events.alloc((i + 1) * 16 * k_gib, 8 * k_gib);
+  const std::string conf = "per_process_memory_fraction:0.5";
+  const Study study = events.study(conf);
+  EXPECT_TRUE(study.verification.exact());
+  EXPECT_FALSE(study.verification.result.oom);
+  EXPECT_FALSE(study.limit);
+  EXPECT_EQ(study.peak_reserved, 80 * k_gib);
+  EXPECT_EQ(study.peak_allocated, 80 * k_gib);
+  const Answer unknown = ask_one(study, conf);
+  EXPECT_TRUE(unknown.survives());
+  EXPECT_TRUE(has(unknown, "memory_fraction"));
+  const Answer large = ask_one(study, conf, {}, 192 * k_gib);
+  EXPECT_TRUE(large.survives());
+  EXPECT_FALSE(has(large, "memory_fraction"));
+  EXPECT_FALSE(ask_one(study, conf, {}, 140 * k_gib).survives());
+  const Answer limited = ask_one(study, conf, 79 * k_gib);
+  EXPECT_FALSE(limited.survives());
+  EXPECT_FALSE(has(limited, "memory_fraction"));
+}
+
+TEST(Study, GarbageIsFollowedBelowTheLimitThatIsGiven) {
+  const std::string conf = "garbage_collection_threshold:0.6";
+  size_t collected = 0;
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    const uint64_t limit = 700 * k_mib;
+    Recorder recorder(conf.c_str(), limit, seed);
+    const Snapshot snapshot = snapshot_of(recorder.record(1500), conf);
+    const Study blind = *study_of(snapshot, 0, {});
+    const Study study = *study_of(snapshot, 0, {}, {}, limit);
+    EXPECT_TRUE(study.verification.exact()) << seed;
+    EXPECT_EQ(study.peak_reserved, recorder.stats.reserved_bytes.peak) << seed;
+    EXPECT_EQ(study.peak_allocated, recorder.stats.allocated_bytes.peak) << seed;
+    EXPECT_TRUE(reasons_of(study).empty());
+    // A limit that it cannot have been does no harm.
+    const Study wrong = *study_of(snapshot, 0, {}, {}, 200 * k_mib);
+    EXPECT_GE(wrong.verification.segment_events_matched, blind.verification.segment_events_matched);
+    if (blind.verification.exact()) continue;
+    ++collected;
+    EXPECT_EQ(reasons_of(blind), std::vector<std::string>{"garbage_collected"}) << seed;
+    EXPECT_EQ(blind.peak_reserved, recorder.stats.reserved_bytes.peak) << seed;
+    EXPECT_TRUE(has(ask_one(blind, ""), "garbage_collected"));
+  }
+  EXPECT_GE(collected, 5u);
+}
+
+// What a recording served is no out-of-memory, whatever the model makes of it.
+TEST(Study, ItRanOutWhereTheRecordingSaysSo) {
+  Events events;
+  events.alloc(1 * k_gib, 100 * k_mib);
+  events.free(1 * k_gib, 100 * k_mib);
+  events.release(1 * k_gib, 100 * k_mib);
+  events.use(2 * k_gib, 50 * k_mib);  // of a segment that nobody recorded
+  const Study study = events.study();
+  EXPECT_FALSE(study.verification.exact());
+  EXPECT_FALSE(study.verification.result.oom);
+  EXPECT_FALSE(study.limit);
+  EXPECT_EQ(study.peak_reserved, 100 * k_mib);
+  EXPECT_EQ(study.peak_allocated, 100 * k_mib);
+  events.refuse(60 * k_mib);
+  EXPECT_TRUE(events.study().verification.result.oom);
+}
+
+// 1 GiB comes back before 1.5 GiB are asked for: torch.cuda.empty_cache(), or a limit between 1.5
+// and 2.5 GiB.
+TEST(Study, WhatWasGivenBackFarBelowWhatWouldHaveBeenHeldIsTheProgramsDoing) {
+  Events events;
+  events.alloc(8 * k_gib, k_gib);
+  events.free(8 * k_gib, k_gib);
+  events.release(8 * k_gib, k_gib);
+  events.alloc(16 * k_gib, k_gib + k_gib / 2);
+  const Study study = events.study();
+  EXPECT_TRUE(study.verification.exact());
+  EXPECT_TRUE(study.program->has_doubts);
+  for (const std::optional<uint64_t> limit :
+       {std::optional<uint64_t>(), std::optional(4 * k_gib)}) {
+    const Answer answer = ask_one(study, "", limit);
+    EXPECT_EQ(answer.result.stats.reserved_bytes.peak, study.peak_reserved);
+    EXPECT_TRUE(has(answer, "empty_cache"));
+  }
+  // Nothing hangs on it where a limit makes it go back in either case, or where it need not.
+  EXPECT_FALSE(has(ask_one(study, "", 2 * k_gib), "empty_cache"));
+  EXPECT_FALSE(has(ask_one(study, "expandable_segments:True"), "empty_cache"));
+  // A run that ran out had a limit.
+  events.refuse(k_gib);
+  const Study died = events.study();
+  EXPECT_FALSE(died.program->has_doubts);
+  EXPECT_EQ(ask_one(died, "").result.stats.reserved_bytes.peak, 5 * k_gib / 2);
+}
+
+// 2 GiB are held, 50 MiB more would have been: a limit, as long as nothing else tells.
+TEST(Study, WhatWasGivenBackCloseToTheMostThatWasHeldIsALimits) {
+  Events events;
+  events.alloc(8 * k_gib, 1900 * k_mib);
+  events.alloc(16 * k_gib, 100 * k_mib);
+  events.free(16 * k_gib, 100 * k_mib);
+  events.release(16 * k_gib, 100 * k_mib);
+  events.alloc(32 * k_gib, 150 * k_mib);
+  const Study study = events.study();
+  const Answer recorded = ask_one(study, "");
+  EXPECT_EQ(recorded.result.stats.reserved_bytes.peak, 2150 * k_mib);
+  EXPECT_TRUE(has(recorded, "empty_cache"));
+  // Who calls empty_cache() once may have called it then, too.
+  events.free(32 * k_gib, 150 * k_mib);
+  events.release(32 * k_gib, 150 * k_mib);
+  events.free(8 * k_gib, 1900 * k_mib);
+  const Answer calls = ask_one(events.study(), "");
+  EXPECT_EQ(calls.result.stats.reserved_bytes.peak, study.peak_reserved);
+  EXPECT_TRUE(has(calls, "empty_cache"));
+}
+
+TEST(Study, ACardWithNothingLeftIsABound) {
+  Events events;
+  events.refuse(k_gib);
+  Question question;
+  question.capacity = 0;
+  EXPECT_FALSE((*ask(events.study(), std::span(&question, 1)))[0].survives());
+}
+
+// As much was held at another time: then no limit made it go back.
+TEST(Study, WhatWouldHaveFittedWasNoLimit) {
+  Events events;
+  events.alloc(8 * k_gib, k_gib);
+  events.free(8 * k_gib, k_gib);
+  events.release(8 * k_gib, k_gib);
+  events.alloc(16 * k_gib, k_gib + k_gib / 2);
+  events.alloc(32 * k_gib, k_gib);
+  const Study study = events.study();
+  EXPECT_FALSE(study.program->has_doubts);
+  const Answer recorded = ask_one(study, "", 4 * k_gib);
+  EXPECT_EQ(recorded.result.stats.reserved_bytes.peak, study.peak_reserved);
+  EXPECT_TRUE(recorded.result.not_modelled.empty());
+}
+
+}  // namespace
+}  // namespace cufit::memory
