@@ -16,12 +16,15 @@ bool as_recorded(const Program& program, const std::vector<SegmentEvent>& log) {
                     log.end(), same);
 }
 
-// Segments lie where nothing in the recording tells: it has none from cudaMalloc, or they are freed
-// and requested anew, when the driver may give any place that is free.
+// Segments lie where nothing in the recording tells: it has none from cudaMalloc, they lie as no
+// driver known here puts them, or they are freed and requested anew, when the driver may give any
+// place that is free.
 bool addresses_are_open(const Program& program, const std::vector<SegmentEvent>& log) {
-  bool open = std::none_of(
-      program.segment_calls.begin(), program.segment_calls.end(),
-      [](const RecordedCall& call) { return call.kind == RecordedCall::Kind::segment_alloc; });
+  bool open = !program.placement.follows_rule();
+  open = open || std::none_of(program.segment_calls.begin(), program.segment_calls.end(),
+                              [](const RecordedCall& call) {
+                                return call.kind == RecordedCall::Kind::segment_alloc;
+                              });
   for (const SegmentEvent& event : log) {
     if (event.action == SegmentAction::segment_alloc && open) return true;
     open = open || event.action == SegmentAction::segment_free;

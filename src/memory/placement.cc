@@ -89,6 +89,8 @@ class Inference {
       return true;
     }
     // Each step brings the rule nearer to the address; three suffice.
+    ++placement_.placed;
+    if (space_.peek(size) != call.address) ++placement_.unforeseen;
     for (int i = 0; i < 4 && space_.peek(size) != call.address; ++i) explain(call.address, size);
     return space_.place(size) == call.address;
   }

@@ -62,6 +62,21 @@ TEST(Placement, TheDriversRuleNeedsNoStep) {
   EXPECT_EQ(placed(placement, run.calls), recorded(run.calls));
 }
 
+TEST(Placement, ALayoutOfAnotherKindIsNoticed) {
+  Calls side_by_side, by_the_rule;
+  AddressSpace space(k_top);
+  uint64_t low = k_top;
+  for (uint64_t i = 0; i < 40; ++i) {
+    const uint64_t size = (i * 7 % 30 + 1) * 2 * k_mib;
+    side_by_side.alloc(low -= size, size);
+    by_the_rule.alloc(space.place(size), size);
+    const bool few = i < 15;
+    EXPECT_EQ(infer_placement(side_by_side.calls, {}).follows_rule(), few) << i;
+    EXPECT_TRUE(infer_placement(by_the_rule.calls, {}).follows_rule());
+  }
+  EXPECT_EQ(infer_placement(by_the_rule.calls, {}).unforeseen, 0u);
+}
+
 TEST(Placement, ADriversOwnAllocationIsTakenAlsoWhereSizesDiffer) {
   Calls run;
   run.alloc(k_top - 128 * k_mib, 100 * k_mib);
