@@ -11,12 +11,14 @@ MIB = 1 << 20
 
 
 class Heap:
-    """First fit over segments of 20 MiB or the request's size; best enough to make plausible addresses."""
+    """First fit over segments of 20 MiB or the request's size; best enough to make plausible addresses. Segments lie
+    as a driver puts them: granules of 32 MiB downwards, and what fits into the rest of one goes there."""
 
     def __init__(self, trace, clock):
         self.trace, self.clock = trace, clock
         self.free = []  # (address, size), by address
         self.next = 0x7F0000000000
+        self.rests = []  # (address, size), by address
         self.segments = []
 
     def take(self, size):
@@ -32,11 +34,22 @@ class Heap:
                     return address, have
                 return address, size
         room = max(20 * MIB, -(-size // (2 * MIB)) * 2 * MIB)
-        self.next -= room + 2 * MIB
-        self.segments.append((self.next, room))
-        self.trace.append(entry("segment_alloc", self.next, room, self.clock(), []))
-        bisect.insort(self.free, (self.next, room))
+        address = self.place(room)
+        self.segments.append((address, room))
+        self.trace.append(entry("segment_alloc", address, room, self.clock(), []))
+        bisect.insort(self.free, (address, room))
         return self.take(size)
+
+    def place(self, room):
+        for i, (address, have) in enumerate(self.rests):
+            if have >= room:
+                self.rests[i:i + 1] = [(address + room, have - room)] if have > room else []
+                return address
+        granules = -(-room // (32 * MIB)) * 32 * MIB
+        self.next -= granules
+        if granules > room:
+            bisect.insort(self.rests, (self.next + room, granules - room))
+        return self.next
 
     def give(self, address, size):
         bisect.insort(self.free, (address, size))

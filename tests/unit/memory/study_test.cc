@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <sstream>
 
 #include "memory/what_if.h"
 #include "unit/memory/recorder.h"
@@ -183,6 +185,43 @@ TEST(Study, WhatWasGivenBackCloseToTheMostThatWasHeldIsALimits) {
   const Answer calls = ask_one(events.study(), "");
   EXPECT_EQ(calls.result.stats.reserved_bytes.peak, study.peak_reserved);
   EXPECT_TRUE(has(calls, "empty_cache"));
+}
+
+Snapshot load(const std::string& name) {
+  std::ifstream file(CUFIT_SOURCE_DIR "/tests/traces/" + name + ".pkl.gz", std::ios::binary);
+  std::stringstream bytes;
+  bytes << file.rdbuf();
+  return read_snapshot(std::make_shared<MemorySource>(name, bytes.str())).value();
+}
+
+// On an H100, below 2.998 GiB.
+TEST(Study, ARealRunThatCollectedGarbage) {
+  const Snapshot snapshot = load("collected-limit2.998");
+  const auto limit = static_cast<uint64_t>(2.998 * double(k_gib));
+  const Study blind = *study_of(snapshot, 0, {});
+  EXPECT_EQ(blind.verification.segment_events_matched, 58u);
+  EXPECT_FALSE(blind.limit);
+  EXPECT_EQ(blind.peak_reserved, 2485125120u);
+  EXPECT_EQ(blind.peak_allocated, 1613394432u);
+  EXPECT_EQ(reasons_of(blind), std::vector<std::string>{"garbage_collected"});
+  const Study study = *study_of(snapshot, 0, {}, {}, limit);
+  EXPECT_TRUE(study.verification.exact());
+  EXPECT_EQ(study.verification.segment_events_matched, 70u);
+  const Answer recorded = ask_one(study, study.settings, limit);
+  EXPECT_EQ(recorded.result.stats.reserved_bytes.peak, 2485125120u);
+  EXPECT_EQ(recorded.result.stats.num_alloc_retries, 0u);
+  EXPECT_TRUE(recorded.result.not_modelled.empty());
+}
+
+// On an H100, below 2.427 GiB: it called empty_cache() and met the limit, three times.
+TEST(Study, ARealRunThatEmptiedItsCacheAndMetALimit) {
+  const Study study = *study_of(load("emptied-limit2.427"), 0, {});
+  EXPECT_TRUE(study.verification.exact());
+  EXPECT_EQ(study.peak_reserved, 2596274176u);
+  EXPECT_TRUE(has(ask_one(study, ""), "empty_cache"));
+  const Answer limited = ask_one(study, "", static_cast<uint64_t>(2.427 * double(k_gib)));
+  EXPECT_EQ(limited.result.stats.reserved_bytes.peak, 2596274176u);
+  EXPECT_TRUE(limited.result.not_modelled.empty());  // the same in either reading
 }
 
 TEST(Study, ACardWithNothingLeftIsABound) {
