@@ -139,14 +139,19 @@ TEST(Study, ItRanOutWhereTheRecordingSaysSo) {
   EXPECT_TRUE(events.study().verification.result.oom);
 }
 
-// 1 GiB comes back before 1.5 GiB are asked for: torch.cuda.empty_cache(), or a limit between 1.5
-// and 2.5 GiB.
-TEST(Study, WhatWasGivenBackFarBelowWhatWouldHaveBeenHeldIsTheProgramsDoing) {
+// 1 GiB comes back before 1.5 GiB are asked for.
+Events given_back() {
   Events events;
   events.alloc(8 * k_gib, k_gib);
   events.free(8 * k_gib, k_gib);
   events.release(8 * k_gib, k_gib);
   events.alloc(16 * k_gib, k_gib + k_gib / 2);
+  return events;
+}
+
+// torch.cuda.empty_cache(), or a limit between 1.5 and 2.5 GiB.
+TEST(Study, WhatWasGivenBackFarBelowWhatWouldHaveBeenHeldIsTheProgramsDoing) {
+  Events events = given_back();
   const Study study = events.study();
   EXPECT_TRUE(study.verification.exact());
   EXPECT_TRUE(study.program->has_doubts);
@@ -234,11 +239,7 @@ TEST(Study, ACardWithNothingLeftIsABound) {
 
 // As much was held at another time: then no limit made it go back.
 TEST(Study, WhatWouldHaveFittedWasNoLimit) {
-  Events events;
-  events.alloc(8 * k_gib, k_gib);
-  events.free(8 * k_gib, k_gib);
-  events.release(8 * k_gib, k_gib);
-  events.alloc(16 * k_gib, k_gib + k_gib / 2);
+  Events events = given_back();
   events.alloc(32 * k_gib, k_gib);
   const Study study = events.study();
   EXPECT_FALSE(study.program->has_doubts);
