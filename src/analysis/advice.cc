@@ -204,8 +204,6 @@ Result<std::vector<Advice>> advice_for(const Study& study, const Trials& trials,
   if (limits) {
     CUFIT_TRY(with_limits, all_limited(study, out, *limits));
     out = std::move(with_limits);
-    // The recorded run itself did not get what it asked for, also where that was caught.
-    if (!limits->given && study.verification.result.oom) out[0].survives = false;
   }
   std::stable_sort(out.begin() + 1, out.end(), [](const Advice& a, const Advice& b) {
     return a.peak_reserved_bytes < b.peak_reserved_bytes;

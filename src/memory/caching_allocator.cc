@@ -73,7 +73,7 @@ bool CachingAllocator::would_release_first(uint64_t address, uint64_t size, Stre
   if (size >= k_one_exa_bytes) return false;
   const AllocParams params = params_for(size, stream, pool);
   if (!params.pool->free_blocks(stream).at_end(best_fit(state_, params))) return false;
-  if (garbage_bytes(state_) > 0) return true;  // it may take any segment
+  if (state_.collects_garbage()) return true;  // it may take any segment
   const AvailableBlocks available = available_cached_blocks(state_, params);
   // Otherwise everything goes, in the same order as by empty_cache.
   return available.blocks.empty() || state_.blocks[available.blocks.front()].ptr == address;

@@ -5,17 +5,11 @@
 
 namespace cufit::memory {
 
-uint64_t garbage_bytes(const DeviceState& state) {
-  if (!state.collects_garbage()) return 0;
+void garbage_collect_cached_blocks(DeviceState& state) {
   const auto threshold = static_cast<uint64_t>(state.settings.garbage_collection_threshold *
                                                static_cast<double>(*state.allowed_memory_maximum));
-  const uint64_t reserved = state.stats.reserved_bytes.current;
-  return reserved > threshold ? reserved - threshold : 0;
-}
-
-void garbage_collect_cached_blocks(DeviceState& state) {
-  const uint64_t target = garbage_bytes(state);
-  if (target == 0) return;
+  if (state.stats.reserved_bytes.current <= threshold) return;
+  const uint64_t target = state.stats.reserved_bytes.current - threshold;
 
   BlockPool& pool = state.pools[0]->large_blocks;
   const auto age = [&](const PoolBlock& block) {

@@ -10,7 +10,4 @@ namespace cufit::memory {
 
 void garbage_collect_cached_blocks(DeviceState& state);
 
-// How much of it would go: what is reserved beyond the threshold.
-uint64_t garbage_bytes(const DeviceState& state);
-
 }  // namespace cufit::memory

@@ -19,8 +19,8 @@ class Recorder {
     recording_.settings = options_.allocator.settings;
   }
 
-  Recording record(int steps) {
-    SyntheticMemory memory;
+  Recording record(int steps, bool empties = true) {
+    SyntheticMemory memory(0, order);
     CachingAllocator allocator(options_.allocator, memory, &log_);
     std::vector<BlockHandle> live, waiting;
     for (int i = 0; i < steps; ++i) {
@@ -30,7 +30,7 @@ class Recorder {
       } else if (dice < 97 && !live.empty()) {
         std::swap(live[random_() % live.size()], live.back());
         free(allocator, live, waiting, dice < 55);
-      } else if (dice == 97) {
+      } else if (dice == 97 && empties) {
         allocator.empty_cache();
         take_log();
       } else if (!waiting.empty()) {
@@ -45,6 +45,7 @@ class Recorder {
   }
 
   const ReplayOptions& options() const { return options_; }
+  SyntheticMemory::Order order = SyntheticMemory::Order::driver;
   DeviceStats stats;
 
  private:
