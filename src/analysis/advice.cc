@@ -63,11 +63,7 @@ Result<uint64_t> smallest_limit(const Candidate& candidate, const Limits& limits
   if (advice.settings.find("expandable_segments") != std::string::npos) {
     const uint64_t enough =
         survives + memory::round_up(program.largest_request, memory::k_large_buffer);
-    bool alive = false;
-    if (program.ops.size() <= k_search_ops) {
-      CUFIT_TRY(lives, survives_below(candidate, limits, survives));
-      alive = lives;
-    }
+    CUFIT_TRY(alive, survives_below(candidate, limits, survives));
     if (!alive) fails = std::exchange(survives, enough);
   }
   if (program.ops.size() > k_search_ops) return survives;

@@ -296,8 +296,9 @@ Program Compiler::compile() {
     close_window();
   }
   program_.recorded_peak = peak_reserved_;
-  // A limit lies between what was held at most and what it refused, and a run that meets it comes
-  // close; who calls empty_cache() mostly does so also where nothing is asked for right after it.
+  // A guess, which the reason `empty_cache` goes with. A limit lies between what was held at most
+  // and what it refused, and a run that meets it comes close (of three real ones two within a
+  // tenth); who calls empty_cache() mostly does so also where nothing is asked for right after it.
   program_.doubts_are_limits =
       !empties_cache_ && least_doubtful_ - peak_reserved_ <= peak_reserved_ / 8;
   note_program(program_);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -192,11 +193,32 @@ TEST(Study, WhatWasGivenBackCloseToTheMostThatWasHeldIsALimits) {
   EXPECT_TRUE(has(calls, "empty_cache"));
 }
 
-Snapshot load(const std::string& name) {
-  std::ifstream file(CUFIT_SOURCE_DIR "/tests/traces/" + name + ".pkl.gz", std::ios::binary);
+Snapshot load_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
   std::stringstream bytes;
   bytes << file.rdbuf();
-  return read_snapshot(std::make_shared<MemorySource>(name, bytes.str())).value();
+  return read_snapshot(std::make_shared<MemorySource>(path.string(), bytes.str())).value();
+}
+
+Snapshot load(const std::string& name) {
+  return load_file(CUFIT_SOURCE_DIR "/tests/traces/" + name + ".pkl.gz");
+}
+
+TEST(Study, RealSegmentsLieByTheDriversRule) {
+  size_t long_ones = 0;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(CUFIT_SOURCE_DIR "/tests/traces")) {
+    if (entry.path().extension() != ".gz") continue;
+    SCOPED_TRACE(entry.path().filename());
+    const Snapshot snapshot = load_file(entry.path());
+    const Study study = *study_of(snapshot, busiest_device(snapshot), {});
+    const Placement& placement = study.program->placement;
+    EXPECT_TRUE(placement.follows_rule());
+    if (placement.placed < 16) continue;
+    ++long_ones;
+    EXPECT_LE(2 * placement.unforeseen, placement.placed);
+  }
+  EXPECT_GE(long_ones, 40u);
 }
 
 // On an H100, below 2.998 GiB.
