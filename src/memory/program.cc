@@ -1,60 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "memory/program.h"
-
 #include <algorithm>
 
 #include "base/huge_pages.h"
-#include "memory/address_map.h"
 #include "memory/initial_state.h"
+#include "memory/program_compiler.h"
 #include "memory/program_notes.h"
 
 namespace cufit::memory {
-namespace {
-
-class Compiler {
- public:
-  explicit Compiler(const Recording& recording) : recording_(recording) {}
-  Program compile();
-
- private:
-  void find_initial_blocks();
-  void add(const RecordedEvent& event, uint32_t index);
-  void add_malloc(const RecordedEvent& event, uint32_t index);
-  void add_free(const RecordedEvent& event, uint32_t index);
-  bool add_whole_free(const RecordedEvent& event, uint32_t index);
-  void add_segment_call(const RecordedEvent& event, uint32_t index);
-  void add_empty_cache(const RecordedEvent& event, uint32_t index, bool doubtful = false);
-  bool only_released() const;
-  void find_peak_reserved();
-  void split_off_empty_cache(const RecordedEvent& event, uint32_t index);
-  void close_window() { close_window_at(calls_); }
-  void close_window_at(size_t end);
-  void push(Op op, const RecordedEvent& event, uint32_t index);
-  uint16_t stream_of(uint64_t value);
-  uint16_t pool_of(uint32_t pool);
-
-  const Recording& recording_;
-  Program program_;
-  AddressMap live_;          // number of the allocation; the mark says that free_requested was seen
-  size_t calls_ = 0;         // of segment_calls, so far
-  size_t window_begin_ = 0;  // the first of them that belongs to no op yet
-  uint64_t reserved_ = 0;    // before them
-  uint64_t peak_reserved_ = 0;
-  bool has_failures_ = false;             // it ran out of memory
-  bool empties_cache_ = false;            // certainly
-  uint64_t least_doubtful_ = UINT64_MAX;  // bytes that would have been held, of Op::doubtful
-  uint64_t last_stream_ = 0;
-  uint16_t last_index_ = UINT16_MAX;
-};
-
-bool is_segment_call(Action action) {
-  return action >= Action::segment_alloc && action <= Action::segment_unmap;
-}
-
-bool is_release(const RecordedCall& call) {
-  return call.kind == RecordedCall::Kind::segment_free ||
-         call.kind == RecordedCall::Kind::segment_unmap;
-}
 
 uint16_t Compiler::stream_of(uint64_t value) {
   if (last_index_ != UINT16_MAX && value == last_stream_) return last_index_;
@@ -178,13 +130,6 @@ bool Compiler::add_whole_free(const RecordedEvent& event, uint32_t index) {
   return true;
 }
 
-void Compiler::add_segment_call(const RecordedEvent& event, uint32_t index) {
-  const auto kind = static_cast<RecordedCall::Kind>(static_cast<uint8_t>(event.action) -
-                                                    static_cast<uint8_t>(Action::segment_alloc));
-  program_.segment_calls.push_back({kind, event.address, event.size});
-  program_.call_events.push_back(index);
-}
-
 void Compiler::add(const RecordedEvent& event, uint32_t index) {
   switch (event.action) {
     case Action::alloc:
@@ -206,73 +151,18 @@ void Compiler::add(const RecordedEvent& event, uint32_t index) {
   }
 }
 
-void Compiler::add_empty_cache(const RecordedEvent& event, uint32_t index, bool doubtful) {
-  Op op;
-  op.kind = OpKind::empty_cache;
-  op.doubtful = doubtful;
-  program_.has_doubts = program_.has_doubts || doubtful;
-  empties_cache_ = empties_cache_ || !doubtful;
-  push(op, event, index);
-}
-
-// Segments went back and no new one came.
-bool Compiler::only_released() const {
-  return window_begin_ != calls_ && is_release(program_.segment_calls[calls_ - 1]);
-}
-
-// Segments went back and then new ones came for a request. It was empty_cache and not the request
-// if all of it together would have fitted: the run held as much at another time. Else it was the
-// request where the run is known to have had a limit; where it is not, nothing in the recording
-// tells.
-void Compiler::split_off_empty_cache(const RecordedEvent& event, uint32_t index) {
-  const std::vector<RecordedCall>& calls = program_.segment_calls;
-  size_t released = window_begin_;
-  while (released < calls_ && is_release(calls[released])) ++released;
-  if (released == window_begin_ || released == calls_) return;
-  if (recording_.settings.garbage_collection_threshold > 0) return;  // releases without need
-  uint64_t held = reserved_;
-  for (size_t i = window_begin_; i < calls_; ++i) {
-    if (is_release(calls[i]) != (i < released)) return;
-    held += is_release(calls[i]) ? 0 : calls[i].size;
-  }
-  const bool doubtful = held > peak_reserved_;
-  if (doubtful && has_failures_) return;
-  if (doubtful) least_doubtful_ = std::min(least_doubtful_, held);
-  add_empty_cache(event, index, doubtful);
-  if (!doubtful) close_window_at(released);
-}
-
-// The segment calls since the last window belong to the last op.
-void Compiler::close_window_at(size_t end) {
-  if (window_begin_ == end) return;
-  for (size_t i = window_begin_; i < end; ++i) {
-    const RecordedCall& call = program_.segment_calls[i];
-    reserved_ += is_release(call) ? -call.size : call.size;
-  }
-  program_.windows.push_back(
-      {static_cast<uint32_t>(program_.ops.size() - 1), static_cast<uint32_t>(end)});
-  window_begin_ = end;
-}
-
-void Compiler::find_peak_reserved() {
-  for (const SegmentView& segment : program_.initial) reserved_ += segment.size;
-  uint64_t reserved = peak_reserved_ = reserved_;
-  for (const RecordedCall& call : program_.segment_calls) {
-    reserved += is_release(call) ? -call.size : call.size;
-    if (!is_release(call)) peak_reserved_ = std::max(peak_reserved_, reserved);
-  }
-}
-
 Program Compiler::compile() {
   find_initial_blocks();
   find_peak_reserved();
   // An alloc and the two events of its free make two ops; a ring that begins among frees a few
   // more.
   reserve_large(program_.ops, recording_.events.size() * 11 / 16);
+  program_.addresses.reserve(program_.addresses.size() + recording_.events.size() * 3 / 8);
   for (size_t i = 0; i < recording_.events.size(); ++i) {
     const RecordedEvent event = recording_.events[i];
     const auto index = static_cast<uint32_t>(i);
     if (is_segment_call(event.action)) {
+      given_back_.see(event);
       ++calls_;
       continue;
     }
@@ -286,9 +176,10 @@ Program Compiler::compile() {
       ++i;
       continue;
     }
-    if (event.action == Action::alloc) split_off_empty_cache(event, index);
+    const bool asks = event.action == Action::alloc || event.action == Action::oom;
+    if (asks) split_off_empty_cache(event, index);
     add(event, index);
-    if (event.action == Action::alloc || event.action == Action::oom) close_window();
+    if (asks) close_window();
   }
   if (window_begin_ < calls_) {
     const size_t last = recording_.events.size() - 1;
@@ -304,8 +195,6 @@ Program Compiler::compile() {
   note_program(program_);
   return std::move(program_);
 }
-
-}  // namespace
 
 Program compile_program(const Recording& recording) { return Compiler(recording).compile(); }
 

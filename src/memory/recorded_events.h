@@ -21,6 +21,7 @@ struct RecordedEvent {
   uint64_t stream = 0;
   uint32_t pool = 0;  // 0: the default pool, else numbers of the caller's choice from 1
   Action action = Action::other;
+  uint32_t stack = k_no_stack;  // of Snapshot::stacks
 };
 
 class RecordedEvents {
@@ -82,6 +83,7 @@ class RecordedEvents {
     const Context& context = contexts_[row.context];
     event.stream = context.stream;
     event.pool = context.pool;
+    event.stack = row.stack;
     if (!pools_.empty() && event.action != Action::oom)
       event.pool = pool_at(event.address, i, event.pool);
     return event;

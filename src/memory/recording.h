@@ -17,6 +17,8 @@ struct Recording {
   std::vector<SegmentView> final_segments;
   Settings settings;  // in force when it was recorded
   VersionProfile version;
+  // Stacks of events that name torch.cuda.empty_cache(), in order.
+  std::vector<uint32_t> emptying_stacks;
 };
 
 }  // namespace cufit::memory

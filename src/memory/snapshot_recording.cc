@@ -58,6 +58,31 @@ std::vector<RecordedEvents::PoolRange> pool_ranges(const std::vector<SegmentView
   return ranges;
 }
 
+// In Python torch/cuda/memory.py or torch/accelerator/memory.py; cuDNN's benchmark calls it in C++.
+bool names_empty_cache(const Snapshot& snapshot, const Frame& frame) {
+  const std::string_view name = snapshot.text(frame.name);
+  if (name.find("emptyCache") != std::string_view::npos) return true;
+  const std::string_view file = snapshot.text(frame.filename);
+  constexpr std::string_view module = "memory.py";
+  return name == "empty_cache" && file.find("torch") != std::string_view::npos &&
+         file.size() >= module.size() && file.substr(file.size() - module.size()) == module;
+}
+
+std::vector<uint32_t> emptying_stacks(const Snapshot& snapshot) {
+  const Stacks& stacks = snapshot.stacks;
+  std::vector<bool> named;
+  for (uint32_t i = 0; i < stacks.frame_count(); ++i)
+    named.push_back(names_empty_cache(snapshot, stacks.frame(i)));
+  std::vector<uint32_t> out;
+  if (std::find(named.begin(), named.end(), true) == named.end()) return out;
+  for (uint32_t i = 0; i < stacks.size(); ++i) {
+    const std::span<const uint32_t> frames = stacks[i];
+    if (std::any_of(frames.begin(), frames.end(), [&](uint32_t frame) { return named[frame]; }))
+      out.push_back(i);
+  }
+  return out;
+}
+
 }  // namespace
 
 Settings settings_of_fields(const AllocatorSettings& fields) {
@@ -102,6 +127,7 @@ Result<Recording> recorded_events(const Snapshot& snapshot, uint32_t device) {
   recording.events = RecordedEvents(
       snapshot, trace, std::move(contexts),
       named ? std::vector<RecordedEvents::PoolRange>() : pool_ranges(recording.final_segments));
+  recording.emptying_stacks = emptying_stacks(snapshot);
   return recording;
 }
 

@@ -212,6 +212,8 @@ Result<Study> study_of(const Snapshot& snapshot, uint32_t device,
   if (study.peak_reserved < study.peak_allocated)
     study.peak_reserved = study.verification.result.stats.reserved_bytes.peak;
   study.limit = recorded_limit(snapshot, study);
+  if (study.verification.exact() && !study.program->has_doubts)
+    study.retries = study.verification.result.stats.num_alloc_retries;
   return study;
 }
 

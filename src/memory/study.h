@@ -37,6 +37,8 @@ struct Study {
   bool settings_unread = false;  // in part: the settings are only those that the file has as fields
   std::string settings_written;  // what could not be read then
   std::optional<RecordedLimit> limit;
+  // PyTorch's num_alloc_retries; absent where the recording does not tell, or the model not follow.
+  std::optional<uint64_t> retries;
 
   size_t event_count() const { return recording.events.size(); }
 };

@@ -74,6 +74,10 @@ std::vector<Remark> source_remarks(const MemExplainView& view, std::string_view 
                           {"event", thousands(verification.first_difference.value_or(0))}}),
                    true});
   }
+  if (met_limit(view.study) && !view.diagnosis.limits)
+    out.push_back(
+        {label(view.knowledge, lang, "mem.met_limit", {{"count", thousands(*view.study.retries)}}),
+         false});
   std::string others;
   for (uint32_t i = 0; i < view.snapshot.traces.size(); ++i) {
     if (i == view.study.device || view.snapshot.traces[i].count == 0) continue;

@@ -56,6 +56,7 @@ MemJson recorded_json(const memory::Study& study) {
   if (study.settings_unread) recorded["settings_written"] = study.settings_written;
   recorded["peak_allocated_bytes"] = study.peak_allocated;
   recorded["peak_reserved_bytes"] = study.peak_reserved;
+  recorded["retries"] = size_or_null(study.retries);
   recorded["segment_events"] = verification.segment_events;
   recorded["segment_events_matched"] = verification.segment_events_matched;
   recorded["allocations"] = verification.allocations;

@@ -70,6 +70,9 @@ class ReplayPainter : private Screen {
                 {"least", gib(study_.limit->at_least)},
                 {"below", gib(study_.limit->below)}}),
            "  ", "  ");
+    const memory::Question& first = view_.answers[0].question;
+    if (met_limit(study_) && !first.allowed && !first.capacity)
+      flow(say("mem.met_limit", {{"count", thousands(*study_.retries)}}), "  ", "  ");
     if (!view_.card.empty())
       flow(say(view_.card_measured ? "mem.card" : "mem.card_nominal",
                {{"card", view_.card},

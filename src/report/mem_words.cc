@@ -38,6 +38,10 @@ std::string frame_text(const memory::Snapshot& snapshot, uint32_t frame) {
       format("{}:{} {}", std::string(file), at.line, std::string(snapshot.text(at.name))));
 }
 
+bool met_limit(const memory::Study& study) {
+  return study.retries && *study.retries > 0 && !study.verification.result.oom;
+}
+
 std::string recorded_settings_words(const memory::Study& study,
                                     const knowledge::Knowledge& knowledge, std::string_view lang) {
   const std::string taken =

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small transformer on sequences of five lengths that evaluates larger batches after every eight steps; `empty`: it
 calls torch.cuda.empty_cache() before each evaluation and once after one, `plain`: never.
-`python3 cleared_workload.py empty|plain SNAPSHOT|- LIMIT_GIB|0` prints the run's peaks, its retries and the step at
+`python3 cleared_workload.py empty|plain SNAPSHOT|- LIMIT_GIB|0 [none|alloc|all]` (whose stacks are recorded) prints the run's peaks, its retries and the step at
 which it ran out of memory; settings as usual by PYTORCH_CUDA_ALLOC_CONF. Only torch is needed."""
 
 import json
@@ -60,11 +60,12 @@ def run(empties, out):
             torch.cuda.empty_cache()
 
 
-def main(kind, snapshot, limit):
+def main(kind, snapshot, limit, context):
     total = torch.cuda.get_device_properties(0).total_memory
     if limit:
         torch.cuda.set_per_process_memory_fraction(limit * 2**30 / total)
-    torch.cuda.memory._record_memory_history(enabled="all", context=None, max_entries=1_000_000)
+    torch.cuda.memory._record_memory_history(context=None if context == "none" else context, stacks="python",
+                                             max_entries=1_000_000)
     random.seed(5)
     torch.manual_seed(0)
     out, died = {}, None
@@ -80,4 +81,4 @@ def main(kind, snapshot, limit):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], float(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], float(sys.argv[3]), sys.argv[4] if len(sys.argv) > 4 else "none")

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "memory/program_compiler.h"
+
+namespace cufit::memory {
+
+void Compiler::add_segment_call(const RecordedEvent& event, uint32_t index) {
+  const auto kind = static_cast<RecordedCall::Kind>(static_cast<uint8_t>(event.action) -
+                                                    static_cast<uint8_t>(Action::segment_alloc));
+  program_.segment_calls.push_back({kind, event.address, event.size});
+  program_.call_events.push_back(index);
+}
+
+void Compiler::add_empty_cache(const RecordedEvent& event, uint32_t index, bool doubtful) {
+  Op op;
+  op.kind = OpKind::empty_cache;
+  op.doubtful = doubtful;
+  program_.has_doubts = program_.has_doubts || doubtful;
+  empties_cache_ = empties_cache_ || !doubtful;
+  push(op, event, index);
+}
+
+// Segments went back and no new one came.
+bool Compiler::only_released() const {
+  return window_begin_ != calls_ && is_release(program_.segment_calls[calls_ - 1]);
+}
+
+// Stacks may tell that what was given back first, or all of it, was not for this request. Answers
+// whose doing the next one was, or the first one if that was the program's.
+GivenBackBy Compiler::split_off_what_is_told(const RecordedEvent& event, uint32_t index,
+                                             size_t released) {
+  const auto by = [&](size_t call) {
+    return given_back_.of(recording_.events[program_.call_events[call]], event);
+  };
+  size_t emptied = window_begin_;
+  while (emptied < released && by(emptied) == GivenBackBy::program) ++emptied;
+  if (emptied > window_begin_) {
+    add_empty_cache(event, index);
+    close_window_at(emptied);
+    return GivenBackBy::program;
+  }
+  for (size_t i = window_begin_; i < released; ++i)
+    if (by(i) == GivenBackBy::request) return GivenBackBy::request;
+  return GivenBackBy::unknown;
+}
+
+// Segments went back and then new ones came for a request, or it failed. Where stacks do not tell,
+// it was empty_cache and not the request if all of it together would have fitted: the run held as
+// much at another time. Else it was the request where the run is known to have had a limit; where
+// it is not, nothing in the recording tells.
+void Compiler::split_off_empty_cache(const RecordedEvent& event, uint32_t index) {
+  const std::vector<RecordedCall>& calls = program_.segment_calls;
+  size_t released = window_begin_;
+  while (released < calls_ && is_release(calls[released])) ++released;
+  if (released == window_begin_) return;
+  if (split_off_what_is_told(event, index, released) != GivenBackBy::unknown) return;
+  if (event.action == Action::oom || released == calls_) return;
+  if (recording_.settings.garbage_collection_threshold > 0) return;  // releases without need
+  uint64_t held = reserved_;
+  for (size_t i = window_begin_; i < calls_; ++i) {
+    if (is_release(calls[i]) != (i < released)) return;
+    held += is_release(calls[i]) ? 0 : calls[i].size;
+  }
+  const bool doubtful = held > peak_reserved_;
+  if (doubtful && has_failures_) return;
+  if (doubtful) least_doubtful_ = std::min(least_doubtful_, held);
+  add_empty_cache(event, index, doubtful);
+  if (!doubtful) close_window_at(released);
+}
+
+// The segment calls since the last window belong to the last op.
+void Compiler::close_window_at(size_t end) {
+  if (window_begin_ == end) return;
+  for (size_t i = window_begin_; i < end; ++i) {
+    const RecordedCall& call = program_.segment_calls[i];
+    reserved_ += is_release(call) ? -call.size : call.size;
+  }
+  program_.windows.push_back(
+      {static_cast<uint32_t>(program_.ops.size() - 1), static_cast<uint32_t>(end)});
+  window_begin_ = end;
+}
+
+void Compiler::find_peak_reserved() {
+  for (const SegmentView& segment : program_.initial) reserved_ += segment.size;
+  uint64_t reserved = peak_reserved_ = reserved_;
+  for (const RecordedCall& call : program_.segment_calls) {
+    reserved += is_release(call) ? -call.size : call.size;
+    if (!is_release(call)) peak_reserved_ = std::max(peak_reserved_, reserved);
+  }
+}
+
+}  // namespace cufit::memory

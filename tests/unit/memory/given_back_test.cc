@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who gave segments back, by the stacks of the events.
+#include "memory/given_back.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "memory/what_if.h"
+
+namespace cufit::memory {
+namespace {
+
+constexpr uint64_t k_gib = uint64_t{1} << 30;
+
+// Stacks by number: 1 and 2 of two requests, 3 of torch.cuda.empty_cache(), 4 of neither.
+constexpr uint32_t k_first = 1, k_second = 2, k_empties = 3, k_other = 4;
+
+class Story {
+ public:
+  Story() { recording_.emptying_stacks = {k_empties}; }
+  Story& alloc(uint64_t address, uint64_t size, uint32_t stack) {
+    add(Action::segment_alloc, address, size, stack);
+    return add(Action::alloc, address, size, stack);
+  }
+  Story& free(uint64_t address, uint64_t size) {
+    add(Action::free_requested, address, size, k_other);
+    return add(Action::free_completed, address, size, k_other);
+  }
+  Story& release(uint64_t address, uint64_t size, uint32_t stack) {
+    return add(Action::segment_free, address, size, stack);
+  }
+  Story& refuse(uint64_t size, uint32_t stack) { return add(Action::oom, 0, size, stack); }
+  Program program() const { return compile_program(recording_); }
+  // Of the program without a limit.
+  uint64_t peak() const { return replay(program(), {}).stats.reserved_bytes.peak; }
+
+ private:
+  Story& add(Action action, uint64_t address, uint64_t size, uint32_t stack) {
+    recording_.events.push_back({address, size, 0, 0, action, stack});
+    return *this;
+  }
+  Recording recording_;
+};
+
+size_t emptied(const Program& program) {
+  return static_cast<size_t>(
+      std::count_if(program.ops.begin(), program.ops.end(),
+                    [](const Op& op) { return op.kind == OpKind::empty_cache && !op.doubtful; }));
+}
+
+// 1 GiB goes back to whoever has `releaser`, then 1.5 GiB are asked for.
+Story given_back(uint32_t releaser, uint32_t requester = k_second) {
+  Story run;
+  run.alloc(8 * k_gib, k_gib, k_first).free(8 * k_gib, k_gib).release(8 * k_gib, k_gib, releaser);
+  return run.alloc(16 * k_gib, k_gib + k_gib / 2, requester);
+}
+
+TEST(GivenBack, ByTheProgram) {
+  for (const uint32_t releaser : {k_empties, k_other}) {
+    const Story run = given_back(releaser);
+    EXPECT_FALSE(run.program().has_doubts);
+    EXPECT_EQ(emptied(run.program()), 1u);
+    EXPECT_EQ(run.peak(), k_gib + k_gib / 2);
+  }
+}
+
+TEST(GivenBack, ForTheRequest) {
+  const Story run = given_back(k_second);
+  EXPECT_FALSE(run.program().has_doubts);
+  EXPECT_EQ(emptied(run.program()), 0u);
+  EXPECT_EQ(run.peak(), 5 * k_gib / 2);
+}
+
+// The segment's own stack, which an older torch writes for any release, or no stack at all.
+TEST(GivenBack, NothingTells) {
+  EXPECT_TRUE(given_back(k_first).program().has_doubts);
+  EXPECT_TRUE(given_back(k_first, k_first).program().has_doubts);
+  EXPECT_TRUE(given_back(k_no_stack).program().has_doubts);
+  EXPECT_TRUE(given_back(k_empty_stack).program().has_doubts);
+  EXPECT_TRUE(given_back(k_second, k_no_stack).program().has_doubts);
+  // empty_cache() names itself, whatever the request has.
+  EXPECT_FALSE(given_back(k_empties, k_no_stack).program().has_doubts);
+}
+
+TEST(GivenBack, FirstByTheProgramThenForTheRequest) {
+  Story run;
+  run.alloc(8 * k_gib, k_gib, k_first).alloc(16 * k_gib, 2 * k_gib, k_first);
+  run.free(8 * k_gib, k_gib).release(8 * k_gib, k_gib, k_empties);
+  run.release(16 * k_gib, 2 * k_gib, k_second);  // another stream's frees may come in between
+  run.alloc(32 * k_gib, 3 * k_gib, k_second);
+  const Program program = run.program();
+  EXPECT_EQ(emptied(program), 1u);
+  EXPECT_FALSE(program.has_doubts);
+  ASSERT_EQ(program.windows.size(), 4u);
+  EXPECT_EQ(program.windows[2].end, 3u);
+  EXPECT_EQ(program.windows[3].end, 5u);
+}
+
+// What the program had given back is not there for a request that then fails.
+TEST(GivenBack, ByTheProgramBeforeAFailure) {
+  Story run;
+  run.alloc(8 * k_gib, k_gib, k_first).free(8 * k_gib, k_gib);
+  run.release(8 * k_gib, k_gib, k_empties).refuse(4 * k_gib, k_second);
+  EXPECT_EQ(emptied(run.program()), 1u);
+  Story other;
+  other.alloc(8 * k_gib, k_gib, k_first).free(8 * k_gib, k_gib);
+  other.release(8 * k_gib, k_gib, k_second).refuse(4 * k_gib, k_second);
+  EXPECT_EQ(emptied(other.program()), 0u);
+}
+
+Study study_of_file(const std::string& name) {
+  const std::string path = CUFIT_SOURCE_DIR "/tests/traces/" + name + ".pkl.gz";
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream bytes;
+  bytes << file.rdbuf();
+  const Snapshot snapshot =
+      read_snapshot(std::make_shared<MemorySource>(path, bytes.str())).value();
+  return *study_of(snapshot, 0, {});
+}
+
+struct Case {
+  const char* file;
+  double limit_gib;
+  uint64_t peak_reserved, without_limit;  // measured
+  uint64_t retries;
+};
+
+// On an H100, recorded below a limit: what the same program takes without one was measured, too.
+TEST(GivenBack, OfRealRunsBelowALimit) {
+  const Case cases[] = {{"emptied-all-limit2.73", 2.73, 2596274176, 3256877056, 3},
+                        {"emptied-alloc-limit2.73", 2.73, 2596274176, 3256877056, 3},
+                        {"plain-all-limit3.073", 3.073, 2732589056, 4024434688, 1}};
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.file);
+    const Study study = study_of_file(one.file);
+    EXPECT_TRUE(study.verification.exact());
+    EXPECT_EQ(study.peak_reserved, one.peak_reserved);
+    EXPECT_FALSE(study.program->has_doubts);
+    Question questions[2];
+    questions[1].allowed = static_cast<uint64_t>(one.limit_gib * double(k_gib));
+    const std::vector<Answer> answers = *ask(study, questions);
+    EXPECT_EQ(answers[0].result.stats.reserved_bytes.peak, one.without_limit);
+    EXPECT_EQ(answers[1].result.stats.reserved_bytes.peak, one.peak_reserved);
+    EXPECT_EQ(answers[1].result.stats.num_alloc_retries, one.retries);
+    EXPECT_FALSE(answers[1].result.oom);
+  }
+}
+
+}  // namespace
+}  // namespace cufit::memory
