@@ -11,7 +11,6 @@
 #include "memory/split.h"
 
 namespace cufit::memory {
-namespace {
 
 std::optional<uint64_t> allowed_memory(const AllocatorOptions& options) {
   if (options.allowed_memory_maximum) return options.allowed_memory_maximum;
@@ -20,8 +19,6 @@ std::optional<uint64_t> allowed_memory(const AllocatorOptions& options) {
     return std::nullopt;
   return static_cast<uint64_t>(*fraction * static_cast<double>(options.total_memory));
 }
-
-}  // namespace
 
 CachingAllocator::CachingAllocator(const AllocatorOptions& options, DeviceMemory& memory,
                                    std::vector<SegmentEvent>* log) {

@@ -23,6 +23,9 @@ struct AllocatorOptions {
   uint64_t total_memory = uint64_t{141} << 30;  // of the card
 };
 
+// What the allocator keeps below, bytes; none where nothing bounds it.
+std::optional<uint64_t> allowed_memory(const AllocatorOptions& options);
+
 struct OutOfMemory {
   uint64_t event = 0;
   uint64_t requested = 0;

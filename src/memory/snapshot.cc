@@ -31,6 +31,9 @@ const char* another_file(std::span<const std::byte> start) {
       {"\xfd"
        "7zXZ",
        "an xz file (gzip and zstd are read)"},
+      {"\x89PNG", "an image (PNG)"},
+      {"\xff\xd8\xff", "an image (JPEG)"},
+      {"%PDF", "a PDF file"},
       {"{", "JSON or another text"},
       {"[", "JSON or another text"},
   };

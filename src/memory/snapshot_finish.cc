@@ -246,6 +246,7 @@ std::string SnapshotBuilder::describe(const Value& value) const {
     return shown ? format("the text `{}`", text) : format("a text of {} bytes", text.size());
   }
   if (value.kind == Kind::integer) return format("the number {}", plain(value));
+  if (value.kind == Kind::huge) return "a number of more than 64 bits";
   if (value.kind != Kind::object) return formats::to_string(value.kind);
   switch (value.tag) {
     case frame:

@@ -36,6 +36,12 @@ ReplayOptions options_of(const Study& study, const Question& question, const Set
   return options;
 }
 
+std::optional<uint64_t> limit_of(const Question& question, const ReplayOptions& options) {
+  const std::optional<uint64_t> allowed = allowed_memory(options.allocator);
+  if (!allowed || !question.capacity) return allowed ? allowed : question.capacity;
+  return std::min(*allowed, *question.capacity);
+}
+
 }  // namespace
 
 bool asks_for_recorded(const Study& study, const Question& question) {
@@ -56,7 +62,7 @@ Result<std::shared_ptr<Inquiry>> Inquiry::make(std::shared_ptr<const Study> stud
     if (!settings) return std::move(settings.error()).in(format("`{}`", question.settings));
     inquiry->options_.push_back(options_of(*study, question, *settings));
     drop_idle_settings(*study->program, inquiry->options_.back().allocator.settings);
-    inquiry->answers_.push_back({question, {}});
+    inquiry->answers_.push_back({question, {}, limit_of(question, inquiry->options_.back())});
   }
   inquiry->first_ = first_alike(inquiry->options_);
   for (size_t i = 0; i < questions.size(); ++i)

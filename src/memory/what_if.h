@@ -30,6 +30,8 @@ struct Question {
 struct Answer {
   Question question;
   ReplayResult result;
+  // The least of what was allowed, of the settings' part of the card and of its capacity.
+  std::optional<uint64_t> limit;
   bool survives() const { return !result.oom; }
 };
 

@@ -24,13 +24,9 @@ MemJson oom_json(const memory::ReplayResult& result, const analysis::Steps& step
 MemJson run_json(const memory::Answer& answer, const analysis::Steps& steps, bool died) {
   const memory::DeviceStats& stats = answer.result.stats;
   const memory::Question& question = answer.question;
-  const std::optional<uint64_t> limit =
-      question.allowed && question.capacity
-          ? std::optional(std::min(*question.allowed, *question.capacity))
-          : (question.allowed ? question.allowed : question.capacity);
   MemJson run;
   run["settings"] = question.settings;
-  run["limit_bytes"] = size_or_null(limit);
+  run["limit_bytes"] = size_or_null(answer.limit);
   run["peak_allocated_bytes"] = stats.allocated_bytes.peak;
   run["peak_reserved_bytes"] = stats.reserved_bytes.peak;
   run["peak_segments"] = stats.segments.peak;

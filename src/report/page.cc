@@ -430,7 +430,7 @@ std::vector<Piece> cut_commands(std::string_view text) {
     bool after_command = !out.empty() && out.back().command;
     for (bool more = after_command; more;) {
       more = false;
-      for (std::string_view stop : {".", ",", ";", "。", "，", "；"}) {
+      for (std::string_view stop : {".", ",", ";", "。", "，", "；", "、"}) {
         if (!starts_with(kept, stop)) continue;
         kept = trim(kept.substr(stop.size()));
         more = true;

@@ -75,6 +75,27 @@ bool has(const Answer& answer, const char* reason) {
   return std::find(all.begin(), all.end(), reason) != all.end();
 }
 
+// The least of what bounds a replay is what it is said to have been made under.
+TEST(Study, AnAnswerNamesTheLimitThatCounts) {
+  Events events;
+  events.alloc(8 * k_gib, k_gib);
+  const Study study = events.study();
+  const auto limit = [&](const char* settings, std::optional<uint64_t> allowed) {
+    Question question;
+    question.settings = settings;
+    question.allowed = allowed;
+    question.total_memory = 24 * k_gib;
+    question.capacity = 23 * k_gib;
+    return (*ask(study, std::span(&question, 1)))[0].limit;
+  };
+  EXPECT_EQ(limit("", {}), 23 * k_gib);
+  EXPECT_EQ(limit("per_process_memory_fraction:0.5", {}), 12 * k_gib);
+  EXPECT_EQ(limit("per_process_memory_fraction:0.5", 14 * k_gib), 14 * k_gib);
+  EXPECT_EQ(limit("", 2 * k_gib), 2 * k_gib);
+  EXPECT_EQ(ask_one(study, "per_process_memory_fraction:0.5").limit, std::nullopt);
+  EXPECT_EQ(ask_one(study, "").limit, std::nullopt);
+}
+
 // A part of a card that nobody named: 80 GiB are less than half of one card and more of another.
 TEST(Study, AMemoryFractionIsNoLimitUntilTheCardIsKnown) {
   Events events;

@@ -194,6 +194,7 @@ TEST(CutCommands, TakesOutOnlyWhatCanBeCopied) {
   EXPECT_EQ(shown("Install it (Ubuntu: `apt x`, Debian: `apt y`), then `a b`"),
             "Install it (Ubuntu: `apt x`, Debian: `apt y`), then|$a b|");
   EXPECT_EQ(shown("安装（Ubuntu：`apt x`），然后 `a b`。"), "安装（Ubuntu：`apt x`），然后|$a b|");
+  EXPECT_EQ(shown("写 `a b`、`c d`、`e`"), "写|$a b|$c d|`e`|");
   EXPECT_EQ(shown("no `closing quote"), "no `closing quote|");
 }
 
