@@ -1,183 +1,182 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/free_blocks.h"
 
-#include <algorithm>
-#include <cstring>
+#include <set>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 namespace cufit::memory {
 namespace {
 
-// How many of eight numbers, `stride` apart, are smaller: sums, since nothing can foretell jumps.
-template <size_t stride, typename Slot>
-uint32_t smaller_of_eight(const Slot* slots, uint64_t than) {
-  uint32_t count = 0;
-  for (size_t i = 0; i < 8; ++i) count += slots[i * stride].order < than ? 1 : 0;
-  return count;
+// Of what an array holds: addresses, as they are compared.
+using Place = std::tuple<uint64_t, uint64_t, BlockIndex>;  // size, address, block
+
+// Arrays up to this one are gone through by a loop: a call of memmove costs more.
+constexpr size_t k_short = 16;
+
+template <typename Slot>
+void erase_slot(std::vector<Slot>& slots, size_t slot) {
+  if (slots.size() > k_short) {
+    slots.erase(slots.begin() + static_cast<std::ptrdiff_t>(slot));
+    return;
+  }
+  for (; slot + 1 < slots.size(); ++slot) slots[slot] = slots[slot + 1];
+  slots.pop_back();
 }
 
 }  // namespace
 
-uint32_t FreeBlocks::Chunk::find(uint64_t order) const {
-  static_assert(k_capacity == 64);
-  const uint32_t eights = smaller_of_eight<8>(slots.data() + 7, order);
-  if (eights == 8) return k_capacity;
-  return 8 * eights + smaller_of_eight<1>(slots.data() + 8 * eights, order);
-}
+struct FreeBlocks::Many {
+  std::set<Place> places;
+  std::unordered_map<BlockIndex, std::set<Place>::iterator> by_block;
 
-void FreeBlocks::Chunk::insert(uint32_t slot, Slot entry) {
-  std::memmove(&slots[slot + 1], &slots[slot], (count - slot) * sizeof(Slot));
-  slots[slot] = entry;
-  ++count;
-}
-
-void FreeBlocks::Chunk::erase(uint32_t slot) {
-  --count;
-  std::memmove(&slots[slot], &slots[slot + 1], (count - slot) * sizeof(Slot));
-  slots[count].order = UINT64_MAX;
-}
-
-uint32_t FreeBlocks::Chunk::move(uint32_t from, Slot entry) {
-  uint32_t to = find(entry.order);
-  if (to <= from) {
-    std::memmove(&slots[to + 1], &slots[to], (from - to) * sizeof(Slot));
-  } else {
-    --to;  // the one that goes was before it
-    std::memmove(&slots[from], &slots[from + 1], (to - from) * sizeof(Slot));
+  void insert(const Entry& entry) {
+    by_block[entry.block] = places.emplace(entry.size, entry.address, entry.block).first;
   }
-  slots[to] = entry;
-  return to;
-}
-
-// The first chunk whose last entry is not before the order; the number of chunks if none is.
-uint32_t FreeBlocks::find_chunk(uint64_t order) const {
-  uint32_t from = 0, count = static_cast<uint32_t>(lasts_.size());
-  while (count > 0) {
-    const uint32_t half = count / 2;
-    const bool is_before = lasts_[from + half] < order;
-    from = is_before ? from + half + 1 : from;
-    count = is_before ? count - half - 1 : half;
+  void erase(BlockIndex block) {
+    places.erase(by_block.at(block));
+    by_block.erase(block);
   }
-  return from;
+};
+
+FreeBlocks::FreeBlocks(const BlockStore& store) : store_(&store) {}
+FreeBlocks::FreeBlocks(FreeBlocks&&) noexcept = default;
+FreeBlocks::~FreeBlocks() = default;
+
+bool FreeBlocks::is_before(BlockIndex block, const Entry& entry) const {
+  const PoolBlock& at = (*store_)[block];
+  return std::tie(at.size, at.ptr, block) < std::tie(entry.size, entry.address, entry.block);
 }
 
-FreeBlocks::Position FreeBlocks::find_order(uint64_t order) const {
-  const uint32_t chunk = find_chunk(order);
-  if (chunk == chunks_.size()) return end();
-  return {chunk, chunks_[chunk]->find(order)};
+// The first that is not before the entry.
+size_t FreeBlocks::slot_for(const std::vector<Slot>& slots, const Entry& entry) const {
+  if (slots.size() > k_short) {
+    const auto before = [&](const Slot& slot) { return is_before(slot, entry); };
+    return static_cast<size_t>(std::partition_point(slots.begin(), slots.end(), before) -
+                               slots.begin());
+  }
+  size_t slot = 0;
+  while (slot < slots.size() && is_before(slots[slot], entry)) ++slot;
+  return slot;
 }
 
-FreeBlocks::Position FreeBlocks::find(const Entry& entry) const {
-  const Position at = find_order(entry.order);
-  return at_end(at) || slot(at).order != entry.order ? at : find_whole(entry);
-}
-
-FreeBlocks::Position FreeBlocks::find(BlockIndex block) const {
-  const Entry entry = entry_of(block);
-  const Position at = find_order(entry.order);
-  return slot(at).block == block ? at : find_whole(entry);
-}
-
-FreeBlocks::Position FreeBlocks::find_whole(const Entry& entry) const {
-  const auto is_before = [&](const Slot& slot) {
-    const Entry other = entry_of(slot.block);
-    return std::tie(other.size, other.address, other.block) <
-           std::tie(entry.size, entry.address, entry.block);
-  };
-  const auto chunk = std::partition_point(
-      chunks_.begin(), chunks_.end(),
-      [&](const std::unique_ptr<Chunk>& one) { return is_before(one->slots[one->count - 1]); });
-  if (chunk == chunks_.end()) return end();
-  const auto first = (*chunk)->slots.begin();
-  const auto slot = std::partition_point(first, first + (*chunk)->count, is_before);
-  return {static_cast<size_t>(chunk - chunks_.begin()), static_cast<uint32_t>(slot - first)};
+FreeBlocks::Position FreeBlocks::first_from(uint32_t number) const {
+  if (!classes_) return number == 0 && !few_.slots.empty() ? Position(0, 0) : end();
+  if (number == k_classes) return end();
+  size_t word = number / 64;
+  uint64_t bits = classes_->filled[word] & ~uint64_t{0} << number % 64;
+  while (bits == 0) {
+    if (++word == classes_->filled.size()) return end();
+    bits = classes_->filled[word];
+  }
+  number = static_cast<uint32_t>(64 * word) + static_cast<uint32_t>(std::countr_zero(bits));
+  const Run& in = classes_->runs[number];
+  return {number, in.many ? std::get<BlockIndex>(*in.many->places.begin()) : 0};
 }
 
 FreeBlocks::Position FreeBlocks::next(Position position) const {
-  if (position.slot() + 1 < chunks_[position.chunk()]->count)
-    return {position.chunk(), position.slot() + 1};
-  return {position.chunk() + 1, 0};
+  const Run& in = run(position.run_);
+  if (in.many) {
+    const auto after = std::next(in.many->by_block.at(position.slot_));
+    if (after != in.many->places.end()) return {position.run_, std::get<BlockIndex>(*after)};
+  } else if (++position.slot_ < in.slots.size()) {
+    return position;
+  }
+  return first_from(position.run_ + 1);
 }
 
 bool FreeBlocks::step_back(Position& position) const {
-  if (position.slot() > 0) {
-    position = {position.chunk(), position.slot() - 1};
-    return true;
+  if (!at_end(position)) {
+    const Run& in = run(position.run_);
+    if (in.many) {
+      const auto at = in.many->by_block.at(position.slot_);
+      if (at != in.many->places.begin())
+        return position.slot_ = std::get<BlockIndex>(*std::prev(at)), true;
+    } else if (position.slot_ > 0) {
+      return --position.slot_, true;
+    }
   }
-  if (position.chunk() == 0) return false;
-  const uint32_t chunk = position.chunk() - 1;
-  position = {chunk, chunks_[chunk]->count - 1};
-  return true;
+  for (uint32_t number = classes_ ? position.run_ : std::min(position.run_, 1u); number-- > 0;) {
+    const Run& in = run(number);
+    if (in.many) return position = {number, std::get<BlockIndex>(*in.many->places.rbegin())}, true;
+    if (!in.slots.empty())
+      return position = {number, static_cast<uint32_t>(in.slots.size()) - 1}, true;
+  }
+  return false;
 }
 
-std::unique_ptr<FreeBlocks::Chunk> FreeBlocks::new_chunk() {
-  if (spare_) return std::move(spare_);
-  return std::make_unique<Chunk>();
+FreeBlocks::Position FreeBlocks::lower_bound(uint64_t size, uint64_t address) const {
+  const uint32_t number = run_of(size);
+  const Run& in = run(number);
+  if (in.many) {
+    const auto found = in.many->places.lower_bound({size, address, 0});
+    if (found != in.many->places.end()) return {number, std::get<BlockIndex>(*found)};
+  } else {
+    const size_t slot = slot_for(in.slots, {order_of(size, address), size, address, 0});
+    if (slot < in.slots.size()) return {number, static_cast<uint32_t>(slot)};
+  }
+  return first_from(number + 1);
 }
 
-void FreeBlocks::split_chunk(uint32_t chunk) {
-  std::unique_ptr<Chunk> upper = new_chunk();
-  Chunk& lower = *chunks_[chunk];
-  constexpr uint32_t half = k_capacity / 2;
-  for (uint32_t i = 0; i < half; ++i)
-    upper->slots[i] = std::exchange(lower.slots[half + i], {UINT64_MAX, k_none});
-  lower.count = upper->count = half;
-  lasts_.insert(lasts_.begin() + chunk, lower.last());
-  chunks_.insert(chunks_.begin() + chunk + 1, std::move(upper));
+FreeBlocks::Position FreeBlocks::find(BlockIndex block) const {
+  const uint32_t number = run_of((*store_)[block].size);
+  const Run& in = run(number);
+  if (in.many) return {number, block};
+  const std::vector<Slot>& slots = in.slots;
+  if (slots.size() > k_short)
+    return {number, static_cast<uint32_t>(slot_for(slots, entry_of(block)))};
+  uint32_t slot = 0;
+  while (slots[slot].block != block) ++slot;
+  return {number, slot};
+}
+
+void FreeBlocks::insert_into(Run& run, const Entry& entry) {
+  if (run.many) return run.many->insert(entry);
+  if (run.slots.size() == k_most_slots) {
+    run.many = std::make_unique<Many>();
+    for (const Slot& slot : std::exchange(run.slots, {})) run.many->insert(entry_of(slot.block));
+    return run.many->insert(entry);
+  }
+  std::vector<Slot>& slots = run.slots;
+  const Slot added{entry.order, entry.block};
+  size_t slot = slots.size();
+  if (slot > k_short) {
+    slots.insert(slots.begin() + static_cast<std::ptrdiff_t>(slot_for(slots, entry)), added);
+    return;
+  }
+  slots.push_back(added);
+  for (; slot > 0 && !is_before(slots[slot - 1], entry); --slot) slots[slot] = slots[slot - 1];
+  slots[slot] = added;
+}
+
+void FreeBlocks::make_classes() {
+  classes_ = std::make_unique<Classes>();
+  count_ = 0;
+  for (const Slot& slot : std::exchange(few_.slots, {})) insert(slot.block);
 }
 
 void FreeBlocks::insert(BlockIndex block) {
   const Entry entry = entry_of(block);
+  if (!classes_ && count_ == k_few) make_classes();
   ++count_;
-  if (chunks_.empty()) {
-    chunks_.push_back(new_chunk());
-    lasts_.push_back(0);
-  }
-  const Position at = find(entry);
-  uint32_t chunk = at.chunk(), slot = at.slot();
-  if (at_end(at)) slot = chunks_[--chunk]->count;
-  if (chunks_[chunk]->count == k_capacity) {
-    split_chunk(chunk);
-    const uint32_t lower = chunks_[chunk]->count;
-    if (slot > lower) ++chunk, slot -= lower;
-  }
-  Chunk& in = *chunks_[chunk];
-  in.insert(slot, {entry.order, block});
-  lasts_[chunk] = in.last();
+  if (!classes_) return insert_into(few_, entry);
+  const uint32_t number = class_of(entry.size);
+  insert_into(classes_->runs[number], entry);
+  classes_->filled[number / 64] |= uint64_t{1} << number % 64;
 }
 
 void FreeBlocks::erase(Position position) {
   --count_;
-  const uint32_t chunk = position.chunk();
-  Chunk& in = *chunks_[chunk];
-  in.erase(position.slot());
-  if (in.count > 0) {
-    lasts_[chunk] = in.last();
-    return;
+  Run& in = classes_ ? classes_->runs[position.run_] : few_;
+  if (in.many) {
+    in.many->erase(position.slot_);
+    if (in.many->places.empty()) in.many.reset();
+  } else {
+    erase_slot(in.slots, position.slot_);
   }
-  spare_ = std::move(chunks_[chunk]);
-  chunks_.erase(chunks_.begin() + chunk);
-  lasts_.erase(lasts_.begin() + chunk);
-}
-
-void FreeBlocks::replace(Position position, BlockIndex block) {
-  const uint64_t order = entry_of(block).order;
-  const uint32_t chunk = position.chunk();
-  Chunk& in = *chunks_[chunk];
-  const bool stays_above = chunk == 0 || order > in.slots[0].order;
-  const bool stays_below = chunk + 1 == chunks_.size() || order < in.last();
-  bool is_alone = stays_above && stays_below && order != UINT64_MAX;
-  if (is_alone) {
-    const uint32_t at = in.move(position.slot(), {order, block});
-    lasts_[chunk] = in.last();
-    is_alone = (at == 0 || in.slots[at - 1].order != order) &&
-               (at + 1 == in.count || in.slots[at + 1].order != order);
-    position = {chunk, at};
-  }
-  if (is_alone) return;
-  erase(position);
-  insert(block);
+  if (classes_ && in.slots.empty() && !in.many)
+    classes_->filled[position.run_ / 64] &= ~(uint64_t{1} << position.run_ % 64);
 }
 
 }  // namespace cufit::memory

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The free blocks of one pool and stream, ordered by size, then address: PyTorch's std::set with
-// BlockComparatorSize as sorted chunks of at most 64 entries. (Blocks come last in the order: a
-// recording that contradicts itself may put two at one address.) Real pools hold 5 to 150 on
-// average, so that one to three chunks are all, and what counts is the search within one: size and
-// address are one number, and numbers are compared without a jump.
+// BlockComparatorSize. (Blocks come last in the order: a recording that contradicts itself may put
+// two at one address.) Real pools hold 30 to 180 on average, and nine of ten that come in are the
+// smallest of their size class, eight of which a doubling has: so each class is a short sorted
+// array, and a bit tells which are not empty. Only where more than k_most_slots are of one class a
+// set holds them. Up to k_few blocks are in one array, since there may be many pools.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,70 +20,81 @@
 namespace cufit::memory {
 
 class FreeBlocks {
-  static constexpr uint32_t k_capacity = 64;
-
  public:
-  // One number: two that are written one by one and read at once make the processor wait.
   class Position {
    public:
     Position() = default;
-    Position(size_t chunk, uint32_t slot)
-        : number_(static_cast<uint32_t>(chunk) * k_capacity + slot) {}
-    uint32_t chunk() const { return number_ / k_capacity; }
-    uint32_t slot() const { return number_ % k_capacity; }
 
    private:
-    uint32_t number_ = 0;
+    friend class FreeBlocks;
+    Position(uint32_t run, uint32_t slot) : run_(run), slot_(slot) {}
+    uint32_t run_ = 0, slot_ = 0;  // where the run is a set, the block
   };
 
   // Reads sizes and addresses of blocks there; they do not change while they are here.
-  explicit FreeBlocks(const BlockStore& store) : store_(&store) {}
+  explicit FreeBlocks(const BlockStore& store);
+  FreeBlocks(FreeBlocks&&) noexcept;
+  ~FreeBlocks();
 
-  bool empty() const { return chunks_.empty(); }
+  bool empty() const { return count_ == 0; }
   size_t size() const { return count_; }
-  bool at_end(Position position) const { return position.chunk() == chunks_.size(); }
-  Position end() const { return {chunks_.size(), 0}; }
-  BlockIndex at(Position position) const { return slot(position).block; }
-  Position begin() const { return {0, 0}; }
+  Position begin() const { return first_from(0); }
+  Position end() const { return {k_classes, 0}; }
+  bool at_end(Position position) const { return position.run_ == k_classes; }
+  BlockIndex at(Position position) const {
+    const Run& in = run(position.run_);
+    return in.many ? position.slot_ : in.slots[position.slot_].block;
+  }
   Position next(Position position) const;  // of a position that is not the end
   // False at the first entry; else steps back. The end may be given.
   bool step_back(Position& position) const;
   // The first entry that is not smaller than (size, address).
-  Position lower_bound(uint64_t size, uint64_t address) const {
-    return find({order_of(size, address), size, address, 0});
-  }
+  Position lower_bound(uint64_t size, uint64_t address) const;
 
   void insert(BlockIndex block);
   void erase(Position position);
   void erase(BlockIndex block) { erase(find(block)); }
   Position find(BlockIndex block) const;  // of one that is here
-  // As erase(position) and insert(block), but that only what lies between the two places moves. The
-  // block may be the one there, with another size or address.
-  void replace(Position position, BlockIndex block);
+  // As erase(position) and insert(block). The block may be the one there, with another size or
+  // address.
+  void replace(Position position, BlockIndex block) {
+    erase(position);
+    insert(block);
+  }
 
  private:
+  // Sizes from 256 GiB on are of the last class.
+  static constexpr uint32_t k_classes = 8 * 27;
+  static constexpr size_t k_few = 16, k_most_slots = 512;
+
+  struct Slot {
+    uint64_t order;
+    BlockIndex block;
+  };
+  // A block, or a place where one could be.
   struct Entry {
     uint64_t order;
     uint64_t size;
     uint64_t address;
     BlockIndex block;
   };
-  struct Slot {
-    uint64_t order;
-    BlockIndex block;
+  struct Many;
+  struct Run {
+    std::vector<Slot> slots;  // sorted
+    std::unique_ptr<Many> many;
   };
-  struct Chunk {
-    Chunk() { slots.fill({UINT64_MAX, k_none}); }
-    uint32_t find(uint64_t order) const;  // the first slot that is not before it; or k_capacity
-    void insert(uint32_t slot, Slot entry);
-    void erase(uint32_t slot);
-    uint32_t move(uint32_t from, Slot entry);  // erases one and inserts another; where it is then
-    uint64_t last() const { return slots[count - 1].order; }
-
-    std::array<Slot, k_capacity> slots;  // beyond `count` the order is UINT64_MAX
-    uint32_t count = 0;
+  struct Classes {
+    std::array<Run, k_classes> runs;
+    std::array<uint64_t, (k_classes + 63) / 64> filled{};  // one bit each
   };
 
+  // How many times the size doubles, and the three bits behind the highest one.
+  static uint32_t class_of(uint64_t size) {
+    const uint64_t number = (size >> 9) + 8;
+    const auto doublings = static_cast<uint32_t>(std::bit_width(number)) - 4;
+    const auto eighth = static_cast<uint32_t>(number >> doublings & 7);
+    return std::min(8 * doublings + eighth, k_classes - 1);
+  }
   // Size and address as one number that never decreases along the order: in units of 512 bytes, 26
   // and 38 bits. Where it is equal they are compared whole: blocks from 32 GiB on, and what is no
   // multiple.
@@ -94,22 +108,22 @@ class FreeBlocks {
     const PoolBlock& at = (*store_)[block];
     return {order_of(at.size, at.ptr), at.size, at.ptr, block};
   }
-
-  const Slot& slot(Position position) const {
-    return chunks_[position.chunk()]->slots[position.slot()];
+  bool is_before(const Slot& slot, const Entry& entry) const {
+    return slot.order != entry.order ? slot.order < entry.order : is_before(slot.block, entry);
   }
-  Position find_order(uint64_t order) const;
-  Position find(const Entry& entry) const;
-  Position find_whole(const Entry& entry) const;
-  uint32_t find_chunk(uint64_t order) const;
-  std::unique_ptr<Chunk> new_chunk();
-  void split_chunk(uint32_t chunk);
+  bool is_before(BlockIndex block, const Entry& entry) const;
+
+  uint32_t run_of(uint64_t size) const { return classes_ ? class_of(size) : 0; }
+  const Run& run(uint32_t number) const { return classes_ ? classes_->runs[number] : few_; }
+  size_t slot_for(const std::vector<Slot>& slots, const Entry& entry) const;
+  Position first_from(uint32_t run) const;
+  void insert_into(Run& run, const Entry& entry);
+  void make_classes();
 
   const BlockStore* store_;
-  std::vector<std::unique_ptr<Chunk>> chunks_;  // none is empty
-  std::vector<uint64_t> lasts_;                 // the last order of each
-  std::unique_ptr<Chunk> spare_;                // the last chunk that became empty
   size_t count_ = 0;
+  Run few_;  // run 0 as long as there are no classes
+  std::unique_ptr<Classes> classes_;
 };
 
 }  // namespace cufit::memory

@@ -93,6 +93,47 @@ TEST(FreeBlocks, UnusualBlocksHaveTheirPlacesToo) {
   }
 }
 
+// Long runs of one class, too: they are there in order, forwards and backwards, and go one by one.
+TEST(FreeBlocks, ManyOfOneSize) {
+  Blocks blocks;
+  std::mt19937 random(11);
+  std::vector<std::pair<uint64_t, BlockIndex>> made;  // by address
+  for (uint64_t i = 0; i < 3000; ++i) made.emplace_back(512 * i, blocks.make(4096, 512 * i));
+  const BlockIndex before = blocks.make(512, 0), after = blocks.make(8192, 0);
+  std::vector<std::pair<uint64_t, BlockIndex>> shuffled = made;
+  std::shuffle(shuffled.begin(), shuffled.end(), random);
+  blocks.free.insert(after);
+  for (const auto& [address, block] : shuffled) blocks.free.insert(block);
+  blocks.free.insert(before);
+  auto at = blocks.free.begin();
+  EXPECT_EQ(blocks.free.at(at), before);
+  for (const auto& [address, block] : made) {
+    at = blocks.free.next(at);
+    ASSERT_EQ(blocks.free.at(at), block);
+    ASSERT_EQ(blocks.free.at(blocks.free.lower_bound(4096, address)), block);
+    ASSERT_EQ(blocks.free.at(blocks.free.find(block)), block);
+  }
+  EXPECT_EQ(blocks.free.at(blocks.free.next(at)), after);
+  at = blocks.free.end();
+  ASSERT_TRUE(blocks.free.step_back(at));
+  EXPECT_EQ(blocks.free.at(at), after);
+  for (size_t i = made.size(); i-- > 0;) {
+    ASSERT_TRUE(blocks.free.step_back(at));
+    ASSERT_EQ(blocks.free.at(at), made[i].second);
+  }
+  ASSERT_TRUE(blocks.free.step_back(at));
+  EXPECT_EQ(blocks.free.at(at), before);
+  EXPECT_FALSE(blocks.free.step_back(at));
+  // One of them gets another size and leaves the run.
+  at = blocks.free.find(made[7].second);
+  blocks.store[made[7].second].size = 1024;
+  blocks.free.replace(at, made[7].second);
+  EXPECT_EQ(blocks.free.at(blocks.free.next(blocks.free.begin())), made[7].second);
+  for (const auto& [address, block] : shuffled) blocks.free.erase(block);
+  EXPECT_EQ(blocks.free.size(), 2u);
+  EXPECT_EQ(blocks.free.at(blocks.free.lower_bound(4096, 0)), after);
+}
+
 TEST(FreeBlocks, AgreesWithASet) {
   using Key = std::tuple<uint64_t, uint64_t, BlockIndex>;
   std::mt19937_64 random(7);
