@@ -185,7 +185,7 @@ const unsigned char* PickleRowScan::list(const unsigned char* at, uint32_t& out)
 
 // The byte behind the row that begins at `at`, or null where it is not of the form or not whole.
 const unsigned char* PickleRowScan::row(const unsigned char* at) {
-  PickleRow row;
+  PickleRow& row = out_->rows.emplace_back();
   row.list = FoundList::k_none;
   out_->memos.emplace_back(FoundMemo::Kind::row, 0);
   at += 3;  // } MEMOIZE (
@@ -218,7 +218,6 @@ const unsigned char* PickleRowScan::row(const unsigned char* at) {
   if (*at == k_frame) at += k_frame_size;
   if (at >= end_ || *at != 'u') return nullptr;
   row.shared = shared_number();
-  out_->rows.push_back(row);
   return at + 1;
 }
 
@@ -246,6 +245,7 @@ void PickleRowScan::run_from(const unsigned char*& at) {
     const unsigned char* const behind = row(at);
     if (behind == nullptr) {
       out_->memos.resize(memos);
+      out_->rows.pop_back();
       break;
     }
     at = behind;

@@ -139,15 +139,16 @@ void FreeBlocks::insert_into(Run& run, const Entry& entry) {
     return run.many->insert(entry);
   }
   std::vector<Slot>& slots = run.slots;
-  const Slot added{entry.order, entry.block};
   size_t slot = slots.size();
   if (slot > k_short) {
-    slots.insert(slots.begin() + static_cast<std::ptrdiff_t>(slot_for(slots, entry)), added);
+    slots.insert(slots.begin() + static_cast<std::ptrdiff_t>(slot_for(slots, entry)),
+                 {entry.order, entry.block});
     return;
   }
-  slots.push_back(added);
+  slots.emplace_back();
   for (; slot > 0 && !is_before(slots[slot - 1], entry); --slot) slots[slot] = slots[slot - 1];
-  slots[slot] = added;
+  slots[slot].order = entry.order;
+  slots[slot].block = entry.block;
 }
 
 void FreeBlocks::make_classes() {

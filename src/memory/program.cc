@@ -69,24 +69,26 @@ uint16_t Compiler::pool_of(uint32_t pool) {
   return static_cast<uint16_t>(pool);
 }
 
-void Compiler::push(Op op, const RecordedEvent& event, uint32_t index) {
+// Written where it stays: one that is made elsewhere and then copied makes the processor wait.
+Op& Compiler::push(OpKind kind, uint32_t block, const RecordedEvent& event, uint32_t index) {
+  Op& op = program_.ops.emplace_back();
+  op.block = block;
   op.event = index;
   op.stream = stream_of(event.stream);
   op.pool = pool_of(event.pool);
-  program_.ops.push_back(op);
+  op.kind = kind;
+  return op;
 }
 
 void Compiler::add_malloc(const RecordedEvent& event, uint32_t index) {
-  Op op;
-  op.size = event.size;
-  op.block = static_cast<uint32_t>(program_.addresses.size());
+  const auto number = static_cast<uint32_t>(program_.addresses.size());
   bool is_new = false;
   AddressMap::Entry& entry = live_.find_or_add(event.address, is_new);
   if (!is_new) ++program_.contradictions;
-  entry.value = op.block;
+  entry.value = number;
   entry.mark = false;
   program_.addresses.push_back(event.address);
-  push(op, event, index);
+  push(OpKind::malloc, number, event, index).size = event.size;
 }
 
 void Compiler::add_free(const RecordedEvent& event, uint32_t index) {
@@ -96,23 +98,20 @@ void Compiler::add_free(const RecordedEvent& event, uint32_t index) {
     ++program_.contradictions;
     return;
   }
-  Op op;
-  op.block = found->value;
+  const uint32_t block = found->value;
   if (event.action == Action::free_requested) {
-    op.kind = OpKind::free_requested;
     found->mark = true;
-    push(op, event, index);
+    push(OpKind::free_requested, block, event, index);
     return;
   }
   const bool requested = found->mark;
   live_.erase(found);
   Op* before = program_.ops.empty() ? nullptr : &program_.ops.back();
-  if (before != nullptr && before->kind == OpKind::free_requested && before->block == op.block) {
+  if (before != nullptr && before->kind == OpKind::free_requested && before->block == block) {
     before->kind = OpKind::free;
     return;
   }
-  op.kind = requested ? OpKind::free_completed : OpKind::free;
-  push(op, event, index);
+  push(requested ? OpKind::free_completed : OpKind::free, block, event, index);
 }
 
 // The usual free: its completion is the next event. False: it is another, and nothing was done.
@@ -122,11 +121,8 @@ bool Compiler::add_whole_free(const RecordedEvent& event, uint32_t index) {
   if (next.action != Action::free_completed || next.address != event.address) return false;
   const AddressMap::Entry* const found = live_.find(event.address);
   if (found == nullptr || found->mark) return false;
-  Op op;
-  op.kind = OpKind::free;
-  op.block = found->value;
+  push(OpKind::free, found->value, event, index);
   live_.erase(found);
-  push(op, event, index);
   return true;
 }
 
@@ -139,13 +135,9 @@ void Compiler::add(const RecordedEvent& event, uint32_t index) {
     case Action::free_completed:
       add_free(event, index);
       break;
-    case Action::oom: {
-      Op op;
-      op.kind = OpKind::failed;
-      op.size = event.size;
-      push(op, event, index);
+    case Action::oom:
+      push(OpKind::failed, 0, event, index).size = event.size;
       break;
-    }
     default:
       break;
   }

@@ -37,7 +37,7 @@ class Compiler {
   GivenBackBy split_off_what_is_told(const RecordedEvent& event, uint32_t index, size_t released);
   void close_window() { close_window_at(calls_); }
   void close_window_at(size_t end);
-  void push(Op op, const RecordedEvent& event, uint32_t index);
+  Op& push(OpKind kind, uint32_t block, const RecordedEvent& event, uint32_t index);
   uint16_t stream_of(uint64_t value);
   uint16_t pool_of(uint32_t pool);
 

@@ -13,12 +13,9 @@ void Compiler::add_segment_call(const RecordedEvent& event, uint32_t index) {
 }
 
 void Compiler::add_empty_cache(const RecordedEvent& event, uint32_t index, bool doubtful) {
-  Op op;
-  op.kind = OpKind::empty_cache;
-  op.doubtful = doubtful;
   program_.has_doubts = program_.has_doubts || doubtful;
   empties_cache_ = empties_cache_ || !doubtful;
-  push(op, event, index);
+  push(OpKind::empty_cache, 0, event, index).doubtful = doubtful;
 }
 
 // Segments went back and no new one came.
