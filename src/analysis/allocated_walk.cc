@@ -7,14 +7,14 @@ using memory::Op;
 using memory::OpKind;
 
 AllocatedWalk::AllocatedWalk(const memory::Program& program, const Lifetimes& lifetimes)
-    : program_(program), lifetimes_(lifetimes) {
+    : program_(program), lifetimes_(lifetimes), numbers_(program) {
   for (uint32_t i = 0; i < lifetimes.initial; ++i) bytes_ += lifetimes.rows[i].block_bytes;
 }
 
 void AllocatedWalk::take(const Op& op) {
-  if (op.kind == OpKind::malloc) bytes_ += lifetimes_.rows[op.block].block_bytes;
+  if (op.kind == OpKind::malloc) bytes_ += lifetimes_.rows[numbers_.of(op)].block_bytes;
   if (op.kind == OpKind::free || op.kind == OpKind::free_requested)
-    bytes_ -= lifetimes_.rows[op.block].block_bytes;
+    bytes_ -= lifetimes_.rows[numbers_.of(op)].block_bytes;
 }
 
 uint64_t AllocatedWalk::to(uint32_t event) {

@@ -30,6 +30,7 @@ class AllocatedWalk {
 
   const memory::Program& program_;
   const Lifetimes& lifetimes_;
+  memory::AllocationNumbers numbers_;
   size_t next_ = 0;     // of the program's ops
   uint64_t bytes_ = 0;  // after those before it
 };

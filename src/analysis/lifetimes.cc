@@ -32,7 +32,8 @@ class Builder {
         device_(device),
         first_(snapshot.traces[device].first),
         recording_(recording),
-        program_(program) {}
+        program_(program),
+        numbers_(program) {}
 
   Lifetimes build() {
     out_.events = static_cast<uint32_t>(recording_.events.size());
@@ -65,12 +66,13 @@ class Builder {
 
   void add(const Op& op) {
     if (op.kind == OpKind::empty_cache || op.kind == OpKind::failed) return;  // about no block
-    Lifetime& row = out_.rows[op.block];
+    const uint32_t number = numbers_.of(op);
+    Lifetime& row = out_.rows[number];
     switch (op.kind) {
       case OpKind::malloc: {
         const TraceEvent& from = event(op.event);
-        row.address = program_.addresses[op.block];
-        row.requested_bytes = op.size;
+        row.address = program_.addresses[number];
+        row.requested_bytes = program_.sizes[number];
         row.alloc_event = op.event;
         row.stack = from.stack;
         row.context = from.context;
@@ -140,6 +142,7 @@ class Builder {
   size_t first_;
   const Recording& recording_;
   const Program& program_;
+  memory::AllocationNumbers numbers_;
   Lifetimes out_;
 };
 

@@ -50,11 +50,10 @@ void Compiler::find_initial_blocks() {
     segment.pool = pool_of(segment.pool);
     for (BlockView& block : segment.blocks) {
       if (block.state == BlockUse::inactive) continue;
-      const auto number = static_cast<uint32_t>(program_.addresses.size());
       bool is_new = false;
-      AddressMap::Entry& entry = live_.find_or_add(block.address, is_new);
-      entry.value = number;
+      live_.find_or_add(block.address, is_new).value = take_slot();
       program_.addresses.push_back(block.address);
+      program_.sizes.push_back(block.requested_size);
       program_.initial_blocks.push_back(block.address);
     }
   }
@@ -70,9 +69,9 @@ uint16_t Compiler::pool_of(uint32_t pool) {
 }
 
 // Written where it stays: one that is made elsewhere and then copied makes the processor wait.
-Op& Compiler::push(OpKind kind, uint32_t block, const RecordedEvent& event, uint32_t index) {
+Op& Compiler::push(OpKind kind, uint32_t slot, const RecordedEvent& event, uint32_t index) {
   Op& op = program_.ops.emplace_back();
-  op.block = block;
+  op.slot = slot;
   op.event = index;
   op.stream = stream_of(event.stream);
   op.pool = pool_of(event.pool);
@@ -80,15 +79,22 @@ Op& Compiler::push(OpKind kind, uint32_t block, const RecordedEvent& event, uint
   return op;
 }
 
+uint32_t Compiler::take_slot() {
+  if (free_slots_.empty()) return program_.slots++;
+  const uint32_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  return slot;
+}
+
 void Compiler::add_malloc(const RecordedEvent& event, uint32_t index) {
-  const auto number = static_cast<uint32_t>(program_.addresses.size());
   bool is_new = false;
   AddressMap::Entry& entry = live_.find_or_add(event.address, is_new);
   if (!is_new) ++program_.contradictions;
-  entry.value = number;
+  entry.value = take_slot();
   entry.mark = false;
   program_.addresses.push_back(event.address);
-  push(OpKind::malloc, number, event, index).size = event.size;
+  program_.sizes.push_back(event.size);
+  push(OpKind::malloc, entry.value, event, index);
 }
 
 void Compiler::add_free(const RecordedEvent& event, uint32_t index) {
@@ -98,20 +104,21 @@ void Compiler::add_free(const RecordedEvent& event, uint32_t index) {
     ++program_.contradictions;
     return;
   }
-  const uint32_t block = found->value;
+  const uint32_t slot = found->value;
   if (event.action == Action::free_requested) {
     found->mark = true;
-    push(OpKind::free_requested, block, event, index);
+    push(OpKind::free_requested, slot, event, index);
     return;
   }
   const bool requested = found->mark;
   live_.erase(found);
+  free_slots_.push_back(slot);
   Op* before = program_.ops.empty() ? nullptr : &program_.ops.back();
-  if (before != nullptr && before->kind == OpKind::free_requested && before->block == block) {
+  if (before != nullptr && before->kind == OpKind::free_requested && before->slot == slot) {
     before->kind = OpKind::free;
     return;
   }
-  push(requested ? OpKind::free_completed : OpKind::free, block, event, index);
+  push(requested ? OpKind::free_completed : OpKind::free, slot, event, index);
 }
 
 // The usual free: its completion is the next event. False: it is another, and nothing was done.
@@ -122,6 +129,7 @@ bool Compiler::add_whole_free(const RecordedEvent& event, uint32_t index) {
   const AddressMap::Entry* const found = live_.find(event.address);
   if (found == nullptr || found->mark) return false;
   push(OpKind::free, found->value, event, index);
+  free_slots_.push_back(found->value);
   live_.erase(found);
   return true;
 }
@@ -136,7 +144,8 @@ void Compiler::add(const RecordedEvent& event, uint32_t index) {
       add_free(event, index);
       break;
     case Action::oom:
-      push(OpKind::failed, 0, event, index).size = event.size;
+      push(OpKind::failed, static_cast<uint32_t>(program_.failed_sizes.size()), event, index);
+      program_.failed_sizes.push_back(event.size);
       break;
     default:
       break;
@@ -149,7 +158,9 @@ Program Compiler::compile() {
   // An alloc and the two events of its free make two ops; a ring that begins among frees a few
   // more.
   reserve_large(program_.ops, recording_.events.size() * 11 / 16);
-  program_.addresses.reserve(program_.addresses.size() + recording_.events.size() * 3 / 8);
+  const size_t allocations = program_.addresses.size() + recording_.events.size() * 3 / 8;
+  reserve_large(program_.addresses, allocations);
+  reserve_large(program_.sizes, allocations);
   for (size_t i = 0; i < recording_.events.size(); ++i) {
     const RecordedEvent event = recording_.events[i];
     const auto index = static_cast<uint32_t>(i);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recording as a list of requests whose blocks are numbered instead of addressed: made once, run
-// under any number of settings without a look-up.
+// A recording as a list of requests that name blocks by numbers instead of addresses: made once,
+// run under any number of settings without a look-up. An op names a slot, which an allocation has
+// while it lives and another may have later, so that a replay's table of blocks is as small as what
+// lives at once. Allocations themselves are numbered in their order, those of the beginning first.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +19,11 @@ enum class OpKind : uint8_t {
   free_requested,  // waits for events of other streams
   free_completed,
   empty_cache,  // segments were given back and no request was being served
-  failed,       // the recorded run was out of memory here; size is the rounded request
+  failed,       // the recorded run was out of memory here
 };
 
 struct Op {
-  uint64_t size = 0;
-  uint32_t block = 0;   // number of the allocation
+  uint32_t slot = 0;    // of the allocation; failed: of Program::failed_sizes
   uint32_t event = 0;   // of Recording::events
   uint16_t stream = 0;  // of Program::streams
   uint16_t pool = 0;
@@ -34,6 +35,7 @@ struct Op {
   // An empty_cache that may as well have been the request after it, which could not be served.
   bool doubtful = false;
 };
+static_assert(sizeof(Op) == 16);
 
 // The segment events that the recorded run made while it served one request.
 struct SegmentWindow {
@@ -50,6 +52,9 @@ struct Program {
   std::vector<SegmentView> initial;      // empty when the recording is complete
   std::vector<uint64_t> initial_blocks;  // addresses of the first allocations by number
   std::vector<uint64_t> addresses;       // recorded, by number of the allocation
+  std::vector<uint64_t> sizes;           // requested, the same
+  std::vector<uint64_t> failed_sizes;    // of the requests that failed, rounded
+  uint32_t slots = 0;
   std::vector<RecordedCall> segment_calls;
   std::vector<uint32_t> call_events;   // of Recording::events, one for each of them
   std::vector<SegmentWindow> windows;  // by op
@@ -70,5 +75,22 @@ struct Program {
 };
 
 Program compile_program(const Recording& recording);
+
+// Which allocation an op is about; asked of all ops in their order, but for those about none.
+class AllocationNumbers {
+ public:
+  explicit AllocationNumbers(const Program& program)
+      : next_(static_cast<uint32_t>(program.initial_blocks.size())), by_slot_(program.slots) {
+    for (uint32_t i = 0; i < next_; ++i) by_slot_[i] = i;
+  }
+  uint32_t of(const Op& op) {
+    if (op.kind == OpKind::malloc) by_slot_[op.slot] = next_++;
+    return by_slot_[op.slot];
+  }
+
+ private:
+  uint32_t next_;
+  std::vector<uint32_t> by_slot_;
+};
 
 }  // namespace cufit::memory

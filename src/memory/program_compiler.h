@@ -37,14 +37,16 @@ class Compiler {
   GivenBackBy split_off_what_is_told(const RecordedEvent& event, uint32_t index, size_t released);
   void close_window() { close_window_at(calls_); }
   void close_window_at(size_t end);
-  Op& push(OpKind kind, uint32_t block, const RecordedEvent& event, uint32_t index);
+  Op& push(OpKind kind, uint32_t slot, const RecordedEvent& event, uint32_t index);
+  uint32_t take_slot();
   uint16_t stream_of(uint64_t value);
   uint16_t pool_of(uint32_t pool);
 
   const Recording& recording_;
   Program program_;
   GivenBack given_back_;
-  AddressMap live_;          // number of the allocation; the mark says that free_requested was seen
+  AddressMap live_;  // slot of the allocation; the mark says that free_requested was seen
+  std::vector<uint32_t> free_slots_;
   size_t calls_ = 0;         // of segment_calls, so far
   size_t window_begin_ = 0;  // the first of them that belongs to no op yet
   uint64_t reserved_ = 0;    // before them

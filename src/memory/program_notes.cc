@@ -12,20 +12,25 @@ namespace {
 // without convolutions none frees a block of 1 MiB or more at once whose size is no multiple of 32;
 // with convolutions 50 to 80 % of the blocks freed at once are no multiple of 4.
 void note_workspaces(Program& program) {
+  size_t number = program.initial_blocks.size();
   for (size_t i = 0; i + 1 < program.ops.size(); ++i) {
     Op& op = program.ops[i];
+    if (op.kind != OpKind::malloc) continue;
+    const uint64_t size = program.sizes[number++];
     const Op& next = program.ops[i + 1];
-    if (op.kind != OpKind::malloc || next.kind != OpKind::free || next.block != op.block) continue;
-    if (op.size < k_mib) continue;
+    if (next.kind != OpKind::free || next.slot != op.slot || size < k_mib) continue;
     op.freed_at_once = true;
-    if (op.size % 4 != 0) program.has_workspaces = true;
+    if (size % 4 != 0) program.has_workspaces = true;
   }
 }
 
 void note_largest_request(Program& program) {
-  for (const Op& op : program.ops)
-    if (op.kind == OpKind::malloc || op.kind == OpKind::failed)
-      program.largest_request = std::max(program.largest_request, op.size);
+  const auto take = [&](uint64_t size) {
+    program.largest_request = std::max(program.largest_request, size);
+  };
+  const auto first = static_cast<std::ptrdiff_t>(program.initial_blocks.size());
+  std::for_each(program.sizes.begin() + first, program.sizes.end(), take);
+  std::for_each(program.failed_sizes.begin(), program.failed_sizes.end(), take);
 }
 
 // After a failure that ends a program it only frees. A library that has another way asks again at

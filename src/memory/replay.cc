@@ -18,25 +18,25 @@ class Run {
       : program_(program), allocator_(options.allocator, memory, log), is_what_if_(is_what_if) {
     for (const uint64_t stream : program.streams) streams_.push_back(allocator_.stream(stream));
     for (uint32_t i = 0; i < program.pools; ++i) allocator_.retain_pool(allocator_.create_pool({}));
-    blocks_.resize(program.addresses.size());
+    blocks_.resize(program.slots);
     adopt_initial_state();
   }
 
-  // False: out of memory.
-  bool step(const Op& op) {
+  // False: out of memory. `number`: of the allocation, if the op makes one.
+  bool step(const Op& op, uint32_t number) {
     allocator_.set_event(op.event);
     if (op.kind != OpKind::failed) attempt_served_ = false;
     switch (op.kind) {
       case OpKind::malloc:
-        return step_malloc(op);
+        return step_malloc(op, program_.sizes[number]);
       case OpKind::free:
-        if (blocks_[op.block]) allocator_.free(blocks_[op.block]);
+        if (blocks_[op.slot]) allocator_.free(blocks_[op.slot]);
         return true;
       case OpKind::free_requested:
-        if (blocks_[op.block]) allocator_.free_requested(blocks_[op.block]);
+        if (blocks_[op.slot]) allocator_.free_requested(blocks_[op.slot]);
         return true;
       case OpKind::free_completed:
-        if (blocks_[op.block]) allocator_.free_completed(blocks_[op.block]);
+        if (blocks_[op.slot]) allocator_.free_completed(blocks_[op.slot]);
         return true;
       case OpKind::empty_cache:
         allocator_.empty_cache();
@@ -48,7 +48,7 @@ class Run {
   }
 
   CachingAllocator& allocator() { return allocator_; }
-  BlockHandle block(uint32_t number) const { return blocks_[number]; }
+  BlockHandle block(const Op& op) const { return blocks_[op.slot]; }
   StreamIndex stream(uint16_t stream) const { return streams_[stream]; }
   ReplayResult finish() {
     result_.stats = allocator_.stats();
@@ -57,23 +57,25 @@ class Run {
 
  private:
   void adopt_initial_state() {
-    uint32_t number = 0;
+    uint32_t slot = 0;
     for (SegmentView segment : program_.initial) {
       allocator_.adopt(segment);
       for (const BlockView& block : segment.blocks)
-        if (block.state != BlockUse::inactive) blocks_[number++] = block.handle;
+        if (block.state != BlockUse::inactive) blocks_[slot++] = block.handle;
     }
   }
 
-  bool step_malloc(const Op& op) {
+  bool step_malloc(const Op& op, uint64_t size) {
     const bool is_workspace = is_what_if_ && op.freed_at_once && program_.has_workspaces;
-    if (is_workspace && !refused_.empty() && refused_.count(op.size) != 0) return true;
-    blocks_[op.block] = allocator_.malloc_in_pool(op.size, streams_[op.stream], op.pool);
+    BlockHandle& block = blocks_[op.slot];
+    block = {};
+    if (is_workspace && !refused_.empty() && refused_.count(size) != 0) return true;
+    block = allocator_.malloc_in_pool(size, streams_[op.stream], op.pool);
     // A recording tells itself where it ran out of memory: what its own requests do not get from
     // the model is a difference.
-    if (!is_what_if_) return static_cast<bool>(blocks_[op.block]);
-    if (!is_workspace || blocks_[op.block]) return noted(blocks_[op.block]);
-    refused_.insert(op.size);
+    if (!is_what_if_) return static_cast<bool>(block);
+    if (!is_workspace || block) return noted(block);
+    refused_.insert(size);
     if (!result_.workspace_refused) result_.workspace_refused = allocator_.last_oom();
     return true;
   }
@@ -88,7 +90,8 @@ class Run {
   // recording says when it would have been freed.
   bool step_failed(const Op& op) {
     if (attempt_served_) return true;  // no further attempt would have been made
-    const BlockHandle handle = allocator_.malloc_in_pool(op.size, streams_[op.stream], op.pool);
+    const BlockHandle handle =
+        allocator_.malloc_in_pool(program_.failed_sizes[op.slot], streams_[op.stream], op.pool);
     if (op.caught && is_what_if_ && !handle) return true;
     attempt_served_ = op.caught && is_what_if_;
     if (!noted(handle)) return false;
@@ -100,7 +103,7 @@ class Run {
   const Program& program_;
   CachingAllocator allocator_;
   std::vector<StreamIndex> streams_;
-  std::vector<BlockHandle> blocks_;  // by number of the allocation; false: out of memory
+  std::vector<BlockHandle> blocks_;  // by slot; false: out of memory
   std::set<uint64_t> refused_;       // sizes of workspaces
   const bool is_what_if_;
   bool attempt_served_ = false;  // of several that a library made in a row
@@ -122,10 +125,21 @@ std::vector<uint64_t> initial_block_bytes(const Program& program) {
 
 namespace {
 
-bool is_left_out(const Op& op, const std::vector<bool>* left_out) {
-  return left_out != nullptr && op.kind != OpKind::empty_cache && op.kind != OpKind::failed &&
-         (*left_out)[op.block];
-}
+// The ops about allocations that the program is without.
+class LeftOut {
+ public:
+  LeftOut(const Program& program, const std::vector<bool>* allocations)
+      : left_out_(allocations), numbers_(program) {}
+  // Asked of all ops in their order.
+  bool has(const Op& op) {
+    return left_out_ != nullptr && op.kind != OpKind::empty_cache && op.kind != OpKind::failed &&
+           (*left_out_)[numbers_.of(op)];
+  }
+
+ private:
+  const std::vector<bool>* left_out_;
+  AllocationNumbers numbers_;
+};
 
 ReplayResult replay_once(const Program& program, const ReplayOptions& options,
                          const Variation& variation, std::vector<SegmentEvent>* log) {
@@ -137,14 +151,17 @@ ReplayResult replay_once(const Program& program, const ReplayOptions& options,
   Run run(program, options, memory, log, true);
   auto next = program.placement.steps.begin();
   const auto last = program.placement.steps.end();
+  LeftOut left_out(program, options.left_out);
+  auto number = static_cast<uint32_t>(program.initial_blocks.size());
   for (Op op : program.ops) {
-    if (is_left_out(op, options.left_out) || (op.doubtful && !empties)) continue;
+    const uint32_t made = op.kind == OpKind::malloc ? number++ : number;
+    if (left_out.has(op) || (op.doubtful && !empties)) continue;
     for (; next != last && next->event <= op.event; ++next) apply(*next, memory.space());
     if (variation.events_pass_at_once) {
       if (op.kind == OpKind::free_completed) continue;
       if (op.kind == OpKind::free_requested) op.kind = OpKind::free;
     }
-    if (!run.step(op) && options.stop_at_oom) break;
+    if (!run.step(op, made) && options.stop_at_oom) break;
   }
   return run.finish();
 }
@@ -210,9 +227,11 @@ Verification verify(const Program& program, const ReplayOptions& recorded,
   if (block_bytes != nullptr) *block_bytes = initial_block_bytes(program);
   auto window = program.windows.begin();
   bool empties = false;
+  auto number = static_cast<uint32_t>(program.initial_blocks.size());
   for (size_t i = 0; i < program.ops.size(); ++i) {
     const Op& op = program.ops[i];
     if (op.doubtful) continue;  // it shows at the request after it
+    const uint32_t made = op.kind == OpKind::malloc ? number++ : number;
     const size_t differences = memory.differing();
     size_t end = memory.consumed();
     if (window != program.windows.end() && window->op == i) end = (window++)->end;
@@ -220,20 +239,21 @@ Verification verify(const Program& program, const ReplayOptions& recorded,
     // Segments were given back that this request would not have released: empty_cache came first.
     const std::optional<uint64_t> released = memory.released_next();
     if (op.kind == OpKind::malloc && released &&
-        !run.allocator().would_release_first(*released, op.size, run.stream(op.stream), op.pool)) {
+        !run.allocator().would_release_first(*released, program.sizes[made], run.stream(op.stream),
+                                             op.pool)) {
       run.allocator().empty_cache();
       empties = true;
     }
-    const bool served = run.step(op);
+    const bool served = run.step(op, made);
     memory.close_window();
     bool differs = memory.differing() != differences;
     if (op.kind == OpKind::malloc) {
       ++check.allocations;
       const bool same =
-          served && run.allocator().block(run.block(op.block)).ptr == program.addresses[op.block];
+          served && run.allocator().block(run.block(op)).ptr == program.addresses[made];
       check.addresses_matched += same ? 1 : 0;
       if (block_bytes != nullptr && same)
-        (*block_bytes)[op.block] = run.allocator().block(run.block(op.block)).size;
+        (*block_bytes)[made] = run.allocator().block(run.block(op)).size;
       differs = differs || !same;
     }
     if (op.kind == OpKind::failed) differs = differs || served;

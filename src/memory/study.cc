@@ -121,13 +121,16 @@ uint64_t peak_allocated(const Study& study) {
   uint64_t now = 0;
   for (size_t i = 0; i < program.initial_blocks.size(); ++i) now += sizes[i];
   uint64_t peak = std::max(now, by_model);
+  AllocationNumbers numbers(program);
   for (const Op& op : program.ops) {
     if (op.kind == OpKind::malloc) {
-      if (sizes[op.block] == 0)
-        sizes[op.block] = round_size(op.size, study.recording.settings.roundup_power2_divisions);
-      peak = std::max(peak, now += sizes[op.block]);
+      const uint32_t number = numbers.of(op);
+      uint64_t& size = sizes[number];
+      if (size == 0)
+        size = round_size(program.sizes[number], study.recording.settings.roundup_power2_divisions);
+      peak = std::max(peak, now += size);
     } else if (op.kind == OpKind::free || op.kind == OpKind::free_requested) {
-      now -= sizes[op.block];
+      now -= sizes[numbers.of(op)];
     }
   }
   return peak;
