@@ -4,27 +4,26 @@
 #include <algorithm>
 
 namespace cufit::memory {
-namespace {
 
-bool is_known(uint32_t stack) { return stack != k_no_stack && stack != k_empty_stack; }
-
-}  // namespace
-
+// An empty stack is one, too: work of the backward pass has no Python frame.
 void GivenBack::see(const RecordedEvent& call) {
-  if (call.action == Action::segment_alloc && is_known(call.stack))
+  if (call.action == Action::segment_alloc && call.stack != k_no_stack)
     requested_by_[call.address] = call.stack;
 }
 
 // What equals the segment's own stack says nothing: it may stand for one that was not recorded.
-GivenBackBy GivenBack::of(const RecordedEvent& release, const RecordedEvent& request) const {
-  if (!is_known(release.stack)) return GivenBackBy::unknown;
+GivenBackBy GivenBack::of(const RecordedEvent& release, const RecordedEvent& request,
+                          bool after_workspace) const {
+  if (release.stack == k_no_stack) return GivenBackBy::unknown;
   const std::vector<uint32_t>& emptying = recording_.emptying_stacks;
   if (std::binary_search(emptying.begin(), emptying.end(), release.stack))
     return GivenBackBy::program;
   const auto own = requested_by_.find(release.address);
   const bool is_callers = own != requested_by_.end() && own->second != release.stack;
-  if (!is_callers || !is_known(request.stack)) return GivenBackBy::unknown;
-  return release.stack == request.stack ? GivenBackBy::request : GivenBackBy::program;
+  if (!is_callers || request.stack == k_no_stack) return GivenBackBy::unknown;
+  if (release.stack != request.stack) return GivenBackBy::program;
+  const bool may_be_cudnn = after_workspace && !recording_.has_native_stacks;
+  return may_be_cudnn ? GivenBackBy::unknown : GivenBackBy::request;
 }
 
 }  // namespace cufit::memory

@@ -5,7 +5,9 @@
 // Torch records the stack of whoever releases a segment (c10/cuda/CUDACachingAllocator.cpp,
 // release_block): a request's own stack, which its alloc or oom has too, or, where frees are
 // recorded with stacks (context="all", the default), that of empty_cache(). Where there is none,
-// and before torch 2.1, it is the stack that the segment was requested with.
+// and before torch 2.1, it is the stack that the segment was requested with. cuDNN's benchmark
+// empties the cache from C++, inside a convolution, right after it freed the workspace that it
+// tried algorithms with: without frames of C++ it has the stack of the request that follows.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +25,11 @@ class GivenBack {
 
   // Segment calls in their order, before of() is asked about a later one.
   void see(const RecordedEvent& call);
-  // `release`: a segment_free or segment_unmap; `request`: the alloc or oom that follows it.
-  GivenBackBy of(const RecordedEvent& release, const RecordedEvent& request) const;
+  // `release`: a segment_free or segment_unmap; `request`: the alloc or oom that follows it;
+  // `after_workspace`: what came before is a block that was freed at once. What holds for one
+  // release holds for those next to it with the same stack.
+  GivenBackBy of(const RecordedEvent& release, const RecordedEvent& request,
+                 bool after_workspace) const;
 
  private:
   const Recording& recording_;

@@ -171,10 +171,7 @@ Program Compiler::compile() {
     }
     // Segment calls precede the alloc or oom that they were made for. If the last of them gave
     // memory back and no oom follows, no request was being served: it was empty_cache.
-    if (only_released() && event.action != Action::oom) {
-      add_empty_cache(event, index);
-      close_window();
-    }
+    if (only_released() && event.action != Action::oom) add_empty_cache(calls_);
     if (event.action == Action::free_requested && add_whole_free(event, index)) {
       ++i;
       continue;
@@ -184,11 +181,7 @@ Program Compiler::compile() {
     add(event, index);
     if (asks) close_window();
   }
-  if (window_begin_ < calls_) {
-    const size_t last = recording_.events.size() - 1;
-    add_empty_cache(recording_.events[last], static_cast<uint32_t>(last));
-    close_window();
-  }
+  if (window_begin_ < calls_) add_empty_cache(calls_);
   program_.recorded_peak = peak_reserved_;
   // A guess, which the reason `empty_cache` goes with. A limit lies between what was held at most
   // and what it refused, and a run that meets it comes close (of three real ones two within a

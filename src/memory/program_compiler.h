@@ -30,11 +30,12 @@ class Compiler {
   void add_free(const RecordedEvent& event, uint32_t index);
   bool add_whole_free(const RecordedEvent& event, uint32_t index);
   void add_segment_call(const RecordedEvent& event, uint32_t index);
-  void add_empty_cache(const RecordedEvent& event, uint32_t index, bool doubtful = false);
+  void add_empty_cache(size_t end);
   bool only_released() const;
+  bool freed_at_once() const;
   void find_peak_reserved();
   void split_off_empty_cache(const RecordedEvent& event, uint32_t index);
-  GivenBackBy split_off_what_is_told(const RecordedEvent& event, uint32_t index, size_t released);
+  GivenBackBy split_off_what_is_told(const RecordedEvent& event, size_t released);
   void close_window() { close_window_at(calls_); }
   void close_window_at(size_t end);
   Op& push(OpKind kind, uint32_t slot, const RecordedEvent& event, uint32_t index);

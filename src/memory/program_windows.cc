@@ -12,10 +12,13 @@ void Compiler::add_segment_call(const RecordedEvent& event, uint32_t index) {
   program_.call_events.push_back(index);
 }
 
-void Compiler::add_empty_cache(const RecordedEvent& event, uint32_t index, bool doubtful) {
-  program_.has_doubts = program_.has_doubts || doubtful;
-  empties_cache_ = empties_cache_ || !doubtful;
-  push(OpKind::empty_cache, 0, event, index).doubtful = doubtful;
+// The calls up to `end` that belong to no op yet were made by empty_cache, at the last of them:
+// what the driver did for the request after it comes later.
+void Compiler::add_empty_cache(size_t end) {
+  const uint32_t index = program_.call_events[end - 1];
+  push(OpKind::empty_cache, 0, recording_.events[index], index);
+  empties_cache_ = true;
+  close_window_at(end);
 }
 
 // Segments went back and no new one came.
@@ -23,22 +26,34 @@ bool Compiler::only_released() const {
   return window_begin_ != calls_ && is_release(program_.segment_calls[calls_ - 1]);
 }
 
+// The last op, the block of the one before it.
+bool Compiler::freed_at_once() const {
+  const std::vector<Op>& ops = program_.ops;
+  if (ops.size() < 2) return false;
+  const Op &made = ops[ops.size() - 2], &freed = ops.back();
+  return made.kind == OpKind::malloc && freed.kind == OpKind::free && made.slot == freed.slot;
+}
+
 // Stacks may tell that what was given back first, or all of it, was not for this request. Answers
 // whose doing the next one was, or the first one if that was the program's.
-GivenBackBy Compiler::split_off_what_is_told(const RecordedEvent& event, uint32_t index,
-                                             size_t released) {
-  const auto by = [&](size_t call) {
-    return given_back_.of(recording_.events[program_.call_events[call]], event);
+GivenBackBy Compiler::split_off_what_is_told(const RecordedEvent& event, size_t released) {
+  const auto release = [&](size_t call) { return recording_.events[program_.call_events[call]]; };
+  // Releases next to each other with one stack are one caller's. Whose doing that was.
+  const auto pass_caller = [&](size_t& at) {
+    const uint32_t stack = release(at).stack;
+    GivenBackBy by = GivenBackBy::unknown;
+    for (; at < released && release(at).stack == stack; ++at)
+      if (by == GivenBackBy::unknown) by = given_back_.of(release(at), event, freed_at_once());
+    return by;
   };
   size_t emptied = window_begin_;
-  while (emptied < released && by(emptied) == GivenBackBy::program) ++emptied;
+  for (size_t at = emptied; at < released && pass_caller(at) == GivenBackBy::program;) emptied = at;
   if (emptied > window_begin_) {
-    add_empty_cache(event, index);
-    close_window_at(emptied);
+    add_empty_cache(emptied);
     return GivenBackBy::program;
   }
-  for (size_t i = window_begin_; i < released; ++i)
-    if (by(i) == GivenBackBy::request) return GivenBackBy::request;
+  for (size_t at = window_begin_; at < released;)
+    if (pass_caller(at) == GivenBackBy::request) return GivenBackBy::request;
   return GivenBackBy::unknown;
 }
 
@@ -51,7 +66,7 @@ void Compiler::split_off_empty_cache(const RecordedEvent& event, uint32_t index)
   size_t released = window_begin_;
   while (released < calls_ && is_release(calls[released])) ++released;
   if (released == window_begin_) return;
-  if (split_off_what_is_told(event, index, released) != GivenBackBy::unknown) return;
+  if (split_off_what_is_told(event, released) != GivenBackBy::unknown) return;
   if (event.action == Action::oom || released == calls_) return;
   if (recording_.settings.garbage_collection_threshold > 0) return;  // releases without need
   uint64_t held = reserved_;
@@ -59,11 +74,10 @@ void Compiler::split_off_empty_cache(const RecordedEvent& event, uint32_t index)
     if (is_release(calls[i]) != (i < released)) return;
     held += is_release(calls[i]) ? 0 : calls[i].size;
   }
-  const bool doubtful = held > peak_reserved_;
-  if (doubtful && has_failures_) return;
-  if (doubtful) least_doubtful_ = std::min(least_doubtful_, held);
-  add_empty_cache(event, index, doubtful);
-  if (!doubtful) close_window_at(released);
+  if (held <= peak_reserved_) return add_empty_cache(released);
+  if (has_failures_) return;
+  least_doubtful_ = std::min(least_doubtful_, held);
+  push(OpKind::empty_cache, 0, event, index).doubtful = program_.has_doubts = true;
 }
 
 // The segment calls since the last window belong to the last op.

@@ -19,6 +19,7 @@ struct Recording {
   VersionProfile version;
   // Stacks of events that name torch.cuda.empty_cache(), in order.
   std::vector<uint32_t> emptying_stacks;
+  bool has_native_stacks = false;  // with frames of C++
 };
 
 }  // namespace cufit::memory

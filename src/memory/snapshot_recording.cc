@@ -128,6 +128,7 @@ Result<Recording> recorded_events(const Snapshot& snapshot, uint32_t device) {
       snapshot, trace, std::move(contexts),
       named ? std::vector<RecordedEvents::PoolRange>() : pool_ranges(recording.final_segments));
   recording.emptying_stacks = emptying_stacks(snapshot);
+  recording.has_native_stacks = !snapshot.python_stacks.empty();
   return recording;
 }
 
