@@ -69,7 +69,7 @@ std::optional<uint64_t> RecordedMemory::released_next() const {
 
 bool RecordedMemory::fails() {
   const bool failed = upcoming() == nullptr ? ends_in_oom_ : released_next().has_value();
-  has_failed_ = has_failed_ || failed;
+  failures_ += failed ? 1 : 0;
   return failed;
 }
 

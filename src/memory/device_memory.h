@@ -82,7 +82,7 @@ class RecordedMemory : public DeviceMemory {
   size_t matched() const { return matched_; }
   size_t differing() const { return differing_; }
   std::optional<size_t> first_difference() const { return first_difference_; }
-  bool has_failed() const { return has_failed_; }  // a call, as in the recorded run
+  size_t failures() const { return failures_; }  // of calls, as in the recorded run
 
   std::optional<uint64_t> cuda_malloc(uint64_t size) override;
   void cuda_free(uint64_t address, uint64_t size) override;
@@ -103,7 +103,7 @@ class RecordedMemory : public DeviceMemory {
   size_t next_ = 0;
   size_t window_ = 0;
   bool ends_in_oom_ = false;
-  bool has_failed_ = false;
+  size_t failures_ = 0;
   size_t matched_ = 0;
   size_t differing_ = 0;
   std::optional<size_t> first_difference_;

@@ -7,6 +7,7 @@
 
 #include "base/parallel.h"
 #include "memory/not_modelled.h"
+#include "memory/rounding.h"
 
 namespace cufit::memory {
 namespace {
@@ -244,8 +245,17 @@ Verification verify(const Program& program, const ReplayOptions& recorded,
       run.allocator().empty_cache();
       empties = true;
     }
+    const size_t failures = memory.failures();
+    const uint64_t reserved = run.allocator().stats().reserved_bytes.current;
     const bool served = run.step(op, made);
     memory.close_window();
+    if (op.kind == OpKind::malloc && memory.failures() > failures) {
+      const Settings& settings = options.allocator.settings;
+      const uint64_t asked =
+          get_allocation_size(round_size(program.sizes[made], settings.roundup_power2_divisions),
+                              settings.large_segment_size);
+      check.refused = std::min(check.refused.value_or(UINT64_MAX), reserved + asked);
+    }
     bool differs = memory.differing() != differences;
     if (op.kind == OpKind::malloc) {
       ++check.allocations;
@@ -261,7 +271,7 @@ Verification verify(const Program& program, const ReplayOptions& recorded,
   }
   check.segment_events = program.segment_calls.size();
   check.segment_events_matched = memory.matched();
-  check.is_plain = !empties && !memory.has_failed();
+  check.is_plain = !empties && memory.failures() == 0;
   check.result = run.finish();
   return check;
 }

@@ -58,6 +58,9 @@ struct Verification {
   size_t allocations = 0, addresses_matched = 0;
   // The event at which model and recording part for the first time.
   std::optional<uint32_t> first_difference;
+  // The least that the run could not have, although its request was served after cached memory had
+  // been given back: reserved bytes with the segment that was asked for.
+  std::optional<uint64_t> refused;
   // No call of the driver failed and nothing was done that the program does not name: whoever
   // replays the program with these settings and without a limit does this very run.
   bool is_plain = false;

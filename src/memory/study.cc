@@ -152,6 +152,14 @@ std::optional<RecordedLimit> recorded_limit(const Snapshot& snapshot, const Stud
   return limit;
 }
 
+// None where it changed on the way: others share the card.
+std::optional<RecordedLimit> limit_of_retries(const Study& study) {
+  const std::optional<uint64_t>& refused = study.verification.refused;
+  const bool lived = study.retries && !study.verification.result.oom;
+  if (!lived || !refused || *refused <= study.peak_reserved) return std::nullopt;
+  return RecordedLimit{study.peak_reserved, *refused, false};
+}
+
 }  // namespace
 
 std::vector<std::string> reasons_of(const Study& study) {
@@ -217,6 +225,7 @@ Result<Study> study_of(const Snapshot& snapshot, uint32_t device,
   study.limit = recorded_limit(snapshot, study);
   if (study.verification.exact() && !study.program->has_doubts)
     study.retries = study.verification.result.stats.num_alloc_retries;
+  study.met_limit = limit_of_retries(study);
   return study;
 }
 

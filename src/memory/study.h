@@ -14,7 +14,7 @@
 
 namespace cufit::memory {
 
-// What the recorded run could get from the driver, from the request that it could not serve: at
+// What the recorded run could get from the driver, from a request that it could not serve: at
 // least `at_least`, and less than `below`. Equal to within a byte where the card was full; a range
 // as wide as the request where a memory fraction ended it.
 struct RecordedLimit {
@@ -37,6 +37,8 @@ struct Study {
   bool settings_unread = false;  // in part: the settings are only those that the file has as fields
   std::string settings_written;  // what could not be read then
   std::optional<RecordedLimit> limit;
+  // The same of a run that met a limit and lived, by giving cached memory back.
+  std::optional<RecordedLimit> met_limit;
   // PyTorch's num_alloc_retries; absent where the recording does not tell, or the model not follow.
   std::optional<uint64_t> retries;
 

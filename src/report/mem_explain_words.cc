@@ -74,10 +74,8 @@ std::vector<Remark> source_remarks(const MemExplainView& view, std::string_view 
                           {"event", thousands(verification.first_difference.value_or(0))}}),
                    true});
   }
-  if (met_limit(view.study) && !view.diagnosis.limits)
-    out.push_back(
-        {label(view.knowledge, lang, "mem.met_limit", {{"count", thousands(*view.study.retries)}}),
-         false});
+  if (view.study.met_limit && !view.diagnosis.limits)
+    out.push_back({met_limit_words(view.study, view.knowledge, lang), false});
   std::string others;
   for (uint32_t i = 0; i < view.snapshot.traces.size(); ++i) {
     if (i == view.study.device || view.snapshot.traces[i].count == 0) continue;

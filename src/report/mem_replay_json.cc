@@ -62,9 +62,9 @@ MemJson recorded_json(const memory::Study& study) {
   recorded["events"] = study.event_count();
   recorded["device"] = study.device;
   recorded["complete"] = study.program->initial.empty();
-  recorded["limit_at_least_bytes"] =
-      study.limit ? MemJson(study.limit->at_least) : MemJson(nullptr);
-  recorded["limit_below_bytes"] = study.limit ? MemJson(study.limit->below) : MemJson(nullptr);
+  const std::optional<memory::RecordedLimit>& limit = study.limit ? study.limit : study.met_limit;
+  recorded["limit_at_least_bytes"] = limit ? MemJson(limit->at_least) : MemJson(nullptr);
+  recorded["limit_below_bytes"] = limit ? MemJson(limit->below) : MemJson(nullptr);
   return recorded;
 }
 

@@ -71,8 +71,8 @@ class ReplayPainter : private Screen {
                 {"below", gib(study_.limit->below)}}),
            "  ", "  ");
     const memory::Question& first = view_.answers[0].question;
-    if (met_limit(study_) && !first.allowed && !first.capacity)
-      flow(say("mem.met_limit", {{"count", thousands(*study_.retries)}}), "  ", "  ");
+    if (study_.met_limit && !first.allowed && !first.capacity)
+      flow(met_limit_words(study_, knowledge_, style_.lang), "  ", "  ");
     if (!view_.card.empty())
       flow(say(view_.card_measured ? "mem.card" : "mem.card_nominal",
                {{"card", view_.card},

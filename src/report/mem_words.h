@@ -21,8 +21,9 @@ std::string right(const std::string& text, int width);
 std::string recorded_settings_words(const memory::Study& study,
                                     const knowledge::Knowledge& knowledge, std::string_view lang);
 
-// It lived, and requests were served only after cached memory had been given back.
-bool met_limit(const memory::Study& study);
+// That it met a limit and lived; of a study with met_limit.
+std::string met_limit_words(const memory::Study& study, const knowledge::Knowledge& knowledge,
+                            std::string_view lang);
 
 // "modeling_gpt2.py:240 forward".
 std::string frame_text(const memory::Snapshot& snapshot, uint32_t frame);

@@ -175,8 +175,13 @@ TEST(GivenBack, OfRealRunsBelowALimit) {
     EXPECT_TRUE(study.verification.exact());
     EXPECT_EQ(study.peak_reserved, one.peak_reserved);
     EXPECT_FALSE(study.program->has_doubts);
+    EXPECT_EQ(study.retries, one.retries);
+    const auto limit = static_cast<uint64_t>(one.limit_gib * double(k_gib));
+    ASSERT_TRUE(study.met_limit);
+    EXPECT_LE(study.met_limit->at_least, limit);
+    EXPECT_GT(study.met_limit->below, limit);
     Question questions[2];
-    questions[1].allowed = static_cast<uint64_t>(one.limit_gib * double(k_gib));
+    questions[1].allowed = limit;
     const std::vector<Answer> answers = *ask(study, questions);
     EXPECT_EQ(answers[0].result.stats.reserved_bytes.peak, one.without_limit);
     EXPECT_EQ(answers[1].result.stats.reserved_bytes.peak, one.peak_reserved);
@@ -193,6 +198,7 @@ TEST(GivenBack, ByTheBenchmarkOfCudnn) {
     const Study study = study_of_file(file);
     EXPECT_TRUE(study.verification.exact());
     EXPECT_EQ(study.retries.value_or(0), 0u);
+    EXPECT_FALSE(study.met_limit);
     const Question recorded;
     const Answer answer = (*ask(study, std::span(&recorded, 1)))[0];
     EXPECT_EQ(answer.result.stats.reserved_bytes.peak, 3642753024u);
