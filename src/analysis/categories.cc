@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <unordered_set>
 
 #include "analysis/initial_model.h"
+#include "analysis/near_search.h"
 #include "analysis/passes.h"
 
 namespace cufit::analysis {
@@ -22,17 +24,6 @@ constexpr std::array<uint64_t, 3> k_workspace_sizes = {8519680, 33554432, 104857
 constexpr std::array<const char*, k_categories> k_names = {
     "parameters",    "gradients", "optimizer_state", "activations", "temporaries", "workspace",
     "private_pools", "kept",      "unknown"};
-
-struct Range {
-  uint32_t begin, end;
-};
-
-bool any_holds(const std::vector<Range>& ranges, uint32_t event) {
-  const auto after =
-      std::upper_bound(ranges.begin(), ranges.end(), event,
-                       [](uint32_t value, const Range& range) { return value < range.begin; });
-  return after != ranges.begin() && event < (after - 1)->end;
-}
 
 class Sorter {
  public:
@@ -52,7 +43,8 @@ class Sorter {
     for (size_t i = 0; i < rows_.size(); ++i)
       if (!done_[i]) sort_by_events(i);
     if (!zero_grad_.empty())
-      share_initial_model(lifetimes_, zero_grad_.back().begin, zero_grad_.back().end, out_);
+      share_initial_model(lifetimes_, zero_grad_[zero_grad_.size() - 1].begin,
+                          zero_grad_[zero_grad_.size() - 1].end, out_);
     find_turning_points();
     for (size_t i = 0; i < rows_.size(); ++i)
       if (!done_[i]) sort_by_passes(i);
@@ -113,7 +105,7 @@ class Sorter {
       const bool kept = is_kept(row, lifetimes_);
       if (kept && (row.alloc_event == k_before || row.alloc_event < setup_end_))
         model_sizes_.insert(row.requested_bytes);
-      if (any_holds(zero_grad_, row.free_requested)) gradient_sizes_.insert(row.requested_bytes);
+      if (zero_grad_.with(row.free_requested)) gradient_sizes_.insert(row.requested_bytes);
     }
     if (optimizer_.empty()) guess_optimizer_ranges();
   }
@@ -129,12 +121,9 @@ class Sorter {
   void guess_optimizer_ranges() {
     std::vector<uint32_t> last(zero_grad_.size(), 0);
     for (const Lifetime& row : rows_) {
-      if (row.alloc_event == k_before || !any_holds(zero_grad_, row.free_requested)) continue;
-      const auto after =
-          std::upper_bound(zero_grad_.begin(), zero_grad_.end(), row.free_requested,
-                           [](uint32_t value, const Range& range) { return value < range.begin; });
-      const auto i = static_cast<size_t>(after - zero_grad_.begin()) - 1;
-      last[i] = std::max(last[i], row.alloc_event);
+      if (row.alloc_event == k_before) continue;
+      if (const std::optional<size_t> i = zero_grad_.with(row.free_requested))
+        last[*i] = std::max(last[*i], row.alloc_event);
     }
     for (size_t i = 0; i < zero_grad_.size(); ++i)
       if (last[i] != 0) optimizer_.push_back({last[i] + 1, zero_grad_[i].begin});
@@ -142,8 +131,10 @@ class Sorter {
 
   // The event at which the step after the next of `event` begins; none if the trace ends before.
   uint32_t two_steps_on(uint32_t event) const {
-    const auto after = std::upper_bound(steps_.begins.begin(), steps_.begins.end(), event);
-    return steps_.begins.end() - after >= 2 ? *(after + 1) : k_never;
+    const std::vector<uint32_t>& begins = steps_.begins;
+    const size_t after =
+        steps_search_.not_greater(begins.size(), event, [&](size_t i) { return begins[i]; });
+    return begins.size() - after >= 2 ? begins[after + 1] : k_never;
   }
   // Beyond the next step, or as far as the trace goes.
   bool stays(const Lifetime& row) const {
@@ -154,19 +145,18 @@ class Sorter {
     const Lifetime& row = rows_[i];
     if (row.pool != 0) return set(i, Category::private_pools);
     const bool kept = is_kept(row, lifetimes_);
-    if (any_holds(zero_grad_, row.free_requested)) return set(i, Category::gradients);
+    if (zero_grad_.with(row.free_requested)) return set(i, Category::gradients);
     if (row.alloc_event == k_before) return sort_initial(i);
     const StackRole role = roles_[row.stack];
     if (role == StackRole::module_move && kept) return set(i, Category::parameters);
     if (!steps_.known()) return sort_without_steps(i, role);
     const bool in_setup = row.alloc_event < setup_end_;
     if (in_setup) return set(i, stays(row) ? Category::parameters : Category::temporaries);
-    if (role == StackRole::optimizer || any_holds(optimizer_, row.alloc_event))
+    if (role == StackRole::optimizer || optimizer_.with(row.alloc_event))
       return set(i, stays(row) ? Category::optimizer_state : Category::temporaries);
     if (kept && take_workspace(row)) return set(i, Category::workspace);
-    if (row.free_requested < two_steps_on(row.alloc_event) ||
-        two_steps_on(row.alloc_event) == k_never)
-      return;
+    const uint32_t two_steps_later = two_steps_on(row.alloc_event);
+    if (row.free_requested < two_steps_later || two_steps_later == k_never) return;
     // zero_grad(set_to_none=False): gradients are made in the first backward pass and stay.
     const bool first = row.alloc_event < first_optimizer_event();
     if (gradient_sizes_.empty() && first && model_sizes_.count(row.requested_bytes) != 0)
@@ -174,9 +164,7 @@ class Sorter {
     set(i, Category::kept);
   }
 
-  uint32_t first_optimizer_event() const {
-    return optimizer_.empty() ? 0 : optimizer_.front().begin;
-  }
+  uint32_t first_optimizer_event() const { return optimizer_.empty() ? 0 : optimizer_[0].begin; }
 
   // One for each thread that calls the library, forward and backward, on each stream; tensors of
   // such a size are more.
@@ -256,13 +244,16 @@ class Sorter {
 
   void sort_by_passes(size_t i) {
     const Lifetime& row = rows_[i];
-    const auto turn = std::lower_bound(turns_.begin(), turns_.end(), row.alloc_event);
+    const size_t turn = row.alloc_event == 0
+                            ? 0
+                            : turns_search_.not_greater(turns_.size(), row.alloc_event - 1,
+                                                        [&](size_t at) { return turns_[at]; });
     // The backward pass runs in a thread of its own, without Python below it.
     const bool backward = roles_.any() && roles_[row.stack] == StackRole::no_python;
-    const bool at_turn = turn != turns_.end() && *turn < row.free_requested;
+    const bool at_turn = turn != turns_.size() && turns_[turn] < row.free_requested;
     if (at_turn && !backward) return set(i, Category::activations);
     const bool under_way = is_kept(row, lifetimes_);
-    const bool after_turn = backward || (!turns_.empty() && turn == turns_.end());
+    const bool after_turn = backward || (!turns_.empty() && turn == turns_.size());
     const auto& sizes = gradient_sizes_.empty() ? model_sizes_ : gradient_sizes_;
     if (under_way && after_turn && sizes.count(row.requested_bytes) != 0)
       return set(i, Category::gradients);
@@ -279,9 +270,11 @@ class Sorter {
   std::vector<bool> done_;
   uint32_t events_ = 0, setup_end_ = 0;
   bool from_start_ = true;
-  std::vector<Range> optimizer_, zero_grad_;
+  EventRanges optimizer_, zero_grad_;
   std::unordered_set<uint64_t> model_sizes_, gradient_sizes_;
   std::vector<uint32_t> turns_;
+  mutable NearSearch steps_search_;
+  NearSearch turns_search_;
   std::map<std::pair<uint64_t, uint32_t>, uint32_t> workspaces_;  // size, context -> seen
 };
 
