@@ -12,6 +12,7 @@ void GivenBack::see(const RecordedEvent& call) {
 }
 
 // What equals the segment's own stack says nothing: it may stand for one that was not recorded.
+// Expandable segments have none of their own.
 GivenBackBy GivenBack::of(const RecordedEvent& release, const RecordedEvent& request,
                           bool after_workspace) const {
   if (release.stack == k_no_stack) return GivenBackBy::unknown;
@@ -19,7 +20,8 @@ GivenBackBy GivenBack::of(const RecordedEvent& release, const RecordedEvent& req
   if (std::binary_search(emptying.begin(), emptying.end(), release.stack))
     return GivenBackBy::program;
   const auto own = requested_by_.find(release.address);
-  const bool is_callers = own != requested_by_.end() && own->second != release.stack;
+  const bool is_callers = release.action == Action::segment_unmap ||
+                          (own != requested_by_.end() && own->second != release.stack);
   if (!is_callers || request.stack == k_no_stack) return GivenBackBy::unknown;
   if (release.stack != request.stack) return GivenBackBy::program;
   const bool may_be_cudnn = after_workspace && !recording_.has_native_stacks;

@@ -35,6 +35,13 @@ class Story {
   Story& release(uint64_t address, uint64_t size, uint32_t stack) {
     return add(Action::segment_free, address, size, stack);
   }
+  Story& map(uint64_t address, uint64_t size, uint32_t stack) {
+    add(Action::segment_map, address, size, stack);
+    return add(Action::alloc, address, size, stack);
+  }
+  Story& unmap(uint64_t address, uint64_t size, uint32_t stack) {
+    return add(Action::segment_unmap, address, size, stack);
+  }
   Story& refuse(uint64_t size, uint32_t stack) { return add(Action::oom, 0, size, stack); }
   Program program() const { return compile_program(recording_); }
   // Of the program without a limit.
@@ -120,6 +127,18 @@ TEST(GivenBack, WhatOneReleaseTellsHoldsForItsNeighbours) {
   EXPECT_EQ(run.peak(), 13 * k_gib / 4);
 }
 
+// Expandable segments have no stack of their own, which a release could have instead of its
+// caller's.
+TEST(GivenBack, OfExpandableSegments) {
+  for (const uint32_t releaser : {k_empties, k_first, k_second}) {
+    Story run;
+    run.map(8 * k_gib, k_gib, k_first).free(8 * k_gib, k_gib).unmap(8 * k_gib, k_gib, releaser);
+    run.map(16 * k_gib, k_gib + k_gib / 2, k_second);
+    EXPECT_EQ(emptied(run.program()), releaser == k_second ? 0u : 1u);
+    EXPECT_FALSE(run.program().has_doubts && releaser != k_second);
+  }
+}
+
 TEST(GivenBack, FirstByTheProgramThenForTheRequest) {
   Story run;
   run.alloc(8 * k_gib, k_gib, k_first).alloc(16 * k_gib, 2 * k_gib, k_first);
@@ -168,6 +187,7 @@ TEST(GivenBack, OfRealRunsBelowALimit) {
   const Case cases[] = {{"emptied-all-limit2.73", 2.73, 2596274176, 3256877056, 3},
                         {"emptied-alloc-limit2.73", 2.73, 2596274176, 3256877056, 3},
                         {"plain-all-limit3.073", 3.073, 2732589056, 4024434688, 1},
+                        {"expandable-all-limit1.629", 1.629, 1749024768, 1881145344, 5},
                         {"convolutions-limit1.479", 1.479, 1491075072, 2269118464, 2}};
   for (const Case& one : cases) {
     SCOPED_TRACE(one.file);
@@ -182,6 +202,7 @@ TEST(GivenBack, OfRealRunsBelowALimit) {
     EXPECT_GT(study.met_limit->below, limit);
     Question questions[2];
     questions[1].allowed = limit;
+    for (Question& question : questions) question.settings = study.settings;
     const std::vector<Answer> answers = *ask(study, questions);
     EXPECT_EQ(answers[0].result.stats.reserved_bytes.peak, one.without_limit);
     EXPECT_EQ(answers[1].result.stats.reserved_bytes.peak, one.peak_reserved);
