@@ -235,9 +235,6 @@ bool PickleMachine::text(Kind kind, uint64_t size) {
 
 bool PickleMachine::refuse(unsigned char opcode) {
   const char* name = opcodes_[opcode].name;
-  constexpr unsigned char k_gzip = 0x1f;
-  if (!name && offset_ == 0 && opcode == k_gzip)
-    return malformed("compressed twice: a gzip file instead of a pickle");
   if (!name) {
     return malformed(offset_ == 0 ? format("not a pickle: first byte 0x{:02x}", opcode)
                                   : format("0x{:02x}, which is no pickle opcode,", opcode));

@@ -170,8 +170,9 @@ Program Compiler::compile() {
       continue;
     }
     // Segment calls precede the alloc or oom that they were made for. If the last of them gave
-    // memory back and no oom follows, no request was being served: it was empty_cache.
-    if (only_released() && event.action != Action::oom) add_empty_cache(calls_);
+    // memory back and no oom follows, no request was being served: it was empty_cache, unless
+    // stacks tell otherwise.
+    if (only_released() && event.action != Action::oom && !is_under_way(i)) add_empty_cache(calls_);
     if (event.action == Action::free_requested && add_whole_free(event, index)) {
       ++i;
       continue;

@@ -32,10 +32,11 @@ class Compiler {
   void add_segment_call(const RecordedEvent& event, uint32_t index);
   void add_empty_cache(size_t end);
   bool only_released() const;
-  bool freed_at_once() const;
+  bool is_under_way(size_t event);
+  GivenBackBy pass_caller(size_t& at, size_t end, const RecordedEvent& request);
   void find_peak_reserved();
   void split_off_empty_cache(const RecordedEvent& event, uint32_t index);
-  GivenBackBy split_off_what_is_told(const RecordedEvent& event, size_t released);
+  GivenBackBy split_off_what_is_told(const RecordedEvent& request, size_t released);
   void close_window() { close_window_at(calls_); }
   void close_window_at(size_t end);
   Op& push(OpKind kind, uint32_t slot, const RecordedEvent& event, uint32_t index);
@@ -49,6 +50,7 @@ class Compiler {
   AddressMap live_;  // slot of the allocation; the mark says that free_requested was seen
   std::vector<uint32_t> free_slots_;
   size_t calls_ = 0;         // of segment_calls, so far
+  size_t next_request_ = 0;  // of the events, for is_under_way()
   size_t window_begin_ = 0;  // the first of them that belongs to no op yet
   uint64_t reserved_ = 0;    // before them
   uint64_t peak_reserved_ = 0;

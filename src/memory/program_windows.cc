@@ -26,34 +26,44 @@ bool Compiler::only_released() const {
   return window_begin_ != calls_ && is_release(program_.segment_calls[calls_ - 1]);
 }
 
-// The last op, the block of the one before it.
-bool Compiler::freed_at_once() const {
-  const std::vector<Op>& ops = program_.ops;
-  if (ops.size() < 2) return false;
-  const Op &made = ops[ops.size() - 2], &freed = ops.back();
-  return made.kind == OpKind::malloc && freed.kind == OpKind::free && made.slot == freed.slot;
+// One caller's releases, which are next to each other and have one stack, from `at` on; whose doing
+// they were. Steps over them.
+GivenBackBy Compiler::pass_caller(size_t& at, size_t end, const RecordedEvent& request) {
+  const auto release = [&](size_t call) { return recording_.events[program_.call_events[call]]; };
+  const uint32_t stack = release(at).stack;
+  GivenBackBy by = GivenBackBy::unknown;
+  for (; at < end && release(at).stack == stack; ++at)
+    if (by == GivenBackBy::unknown) by = given_back_.of(at, release(at), request);
+  return by;
+}
+
+// Segments went back at last, and a request is being served whose alloc or oom is yet to come:
+// blocks that waited for other streams complete meanwhile.
+bool Compiler::is_under_way(size_t event) {
+  for (next_request_ = std::max(next_request_, event); next_request_ < recording_.events.size();
+       ++next_request_) {
+    const Action action = recording_.events.action(next_request_);
+    if (action == Action::alloc || action == Action::oom) break;
+    if (action != Action::free_completed && !is_segment_call(action)) return false;
+  }
+  if (next_request_ == recording_.events.size()) return false;
+  size_t last = calls_ - 1;
+  return pass_caller(last, calls_, recording_.events[next_request_]) == GivenBackBy::request;
 }
 
 // Stacks may tell that what was given back first, or all of it, was not for this request. Answers
 // whose doing the next one was, or the first one if that was the program's.
-GivenBackBy Compiler::split_off_what_is_told(const RecordedEvent& event, size_t released) {
-  const auto release = [&](size_t call) { return recording_.events[program_.call_events[call]]; };
-  // Releases next to each other with one stack are one caller's. Whose doing that was.
-  const auto pass_caller = [&](size_t& at) {
-    const uint32_t stack = release(at).stack;
-    GivenBackBy by = GivenBackBy::unknown;
-    for (; at < released && release(at).stack == stack; ++at)
-      if (by == GivenBackBy::unknown) by = given_back_.of(release(at), event, freed_at_once());
-    return by;
-  };
+GivenBackBy Compiler::split_off_what_is_told(const RecordedEvent& request, size_t released) {
   size_t emptied = window_begin_;
-  for (size_t at = emptied; at < released && pass_caller(at) == GivenBackBy::program;) emptied = at;
+  for (size_t at = emptied;
+       at < released && pass_caller(at, released, request) == GivenBackBy::program;)
+    emptied = at;
   if (emptied > window_begin_) {
     add_empty_cache(emptied);
     return GivenBackBy::program;
   }
   for (size_t at = window_begin_; at < released;)
-    if (pass_caller(at) == GivenBackBy::request) return GivenBackBy::request;
+    if (pass_caller(at, released, request) == GivenBackBy::request) return GivenBackBy::request;
   return GivenBackBy::unknown;
 }
 

@@ -19,7 +19,8 @@ struct Recording {
   VersionProfile version;
   // Stacks of events that name torch.cuda.empty_cache(), in order.
   std::vector<uint32_t> emptying_stacks;
-  bool has_native_stacks = false;  // with frames of C++
+  bool has_native_stacks = false;     // with frames of C++
+  bool releases_have_stacks = false;  // of whoever asked for them: torch 2.3
 };
 
 }  // namespace cufit::memory

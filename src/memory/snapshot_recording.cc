@@ -58,14 +58,18 @@ std::vector<RecordedEvents::PoolRange> pool_ranges(const std::vector<SegmentView
   return ranges;
 }
 
-// In Python torch/cuda/memory.py or torch/accelerator/memory.py; cuDNN's benchmark calls it in C++.
+// cuDNN's benchmark calls it in C++.
 bool names_empty_cache(const Snapshot& snapshot, const Frame& frame) {
   const std::string_view name = snapshot.text(frame.name);
   if (name.find("emptyCache") != std::string_view::npos) return true;
-  const std::string_view file = snapshot.text(frame.filename);
-  constexpr std::string_view module = "memory.py";
-  return name == "empty_cache" && file.find("torch") != std::string_view::npos &&
-         file.size() >= module.size() && file.substr(file.size() - module.size()) == module;
+  if (name != "empty_cache") return false;
+  std::string file(snapshot.text(frame.filename));
+  std::replace(file.begin(), file.end(), '\\', '/');
+  const auto ends_with = [&](std::string_view end) {
+    return file.size() >= end.size() &&
+           file.compare(file.size() - end.size(), end.size(), end) == 0;
+  };
+  return ends_with("/torch/cuda/memory.py") || ends_with("/torch/accelerator/memory.py");
 }
 
 std::vector<uint32_t> emptying_stacks(const Snapshot& snapshot) {
@@ -129,6 +133,7 @@ Result<Recording> recorded_events(const Snapshot& snapshot, uint32_t device) {
       named ? std::vector<RecordedEvents::PoolRange>() : pool_ranges(recording.final_segments));
   recording.emptying_stacks = emptying_stacks(snapshot);
   recording.has_native_stacks = !snapshot.python_stacks.empty();
+  recording.releases_have_stacks = snapshot.settings.has_value();
   return recording;
 }
 

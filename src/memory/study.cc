@@ -223,7 +223,8 @@ Result<Study> study_of(const Snapshot& snapshot, uint32_t device,
   if (study.peak_reserved < study.peak_allocated)
     study.peak_reserved = study.verification.result.stats.reserved_bytes.peak;
   study.limit = recorded_limit(snapshot, study);
-  if (study.verification.exact() && !study.program->has_doubts)
+  const bool may_collect = study.recording.settings.garbage_collection_threshold > 0 && !limit;
+  if (study.verification.exact() && !study.program->has_doubts && !may_collect)
     study.retries = study.verification.result.stats.num_alloc_retries;
   study.met_limit = limit_of_retries(study);
   return study;

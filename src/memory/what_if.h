@@ -30,7 +30,7 @@ struct Question {
 struct Answer {
   Question question;
   ReplayResult result;
-  // The least of what was allowed, of the settings' part of the card and of its capacity.
+  // What was allowed, or else the settings' part of the card; and no more than its capacity.
   std::optional<uint64_t> limit;
   bool survives() const { return !result.oom; }
 };

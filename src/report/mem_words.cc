@@ -41,9 +41,7 @@ std::string frame_text(const memory::Snapshot& snapshot, uint32_t frame) {
 std::string met_limit_words(const memory::Study& study, const knowledge::Knowledge& knowledge,
                             std::string_view lang) {
   return label(knowledge, lang, "mem.met_limit",
-               {{"count", thousands(study.retries.value_or(0))},
-                {"least", gib(study.met_limit->at_least)},
-                {"below", gib(study.met_limit->below)}});
+               {{"least", gib(study.met_limit->at_least)}, {"below", gib(study.met_limit->below)}});
 }
 
 std::string recorded_settings_words(const memory::Study& study,

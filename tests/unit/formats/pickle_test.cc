@@ -167,7 +167,6 @@ TEST(Pickle, SaysWhatIsWrongAndWhere) {
       {"I12", "it ends within an opcode at byte 0"},
       {"hello", "memo entry 101"},
       {"\x1bxyz", "not a pickle: first byte 0x1b"},
-      {"\x1f\x8b\x08", "compressed twice: a gzip file instead of a pickle at byte 0"},
       {"N\xff", "0xff, which is no pickle opcode, at byte 1"},
       {"\x80\x06N.", "pickle protocol 6 (known: 0 to 5) at byte 0"},
       {"NN.", "STOP with 2 values on the stack at byte 2"},

@@ -23,15 +23,22 @@ class Story {
   explicit Story(bool has_native_stacks = false) {
     recording_.emptying_stacks = {k_empties};
     recording_.has_native_stacks = has_native_stacks;
+    recording_.releases_have_stacks = true;
   }
   Story& alloc(uint64_t address, uint64_t size, uint32_t stack) {
     add(Action::segment_alloc, address, size, stack);
     return add(Action::alloc, address, size, stack);
   }
   Story& free(uint64_t address, uint64_t size) {
-    add(Action::free_requested, address, size, k_other);
+    return ask_to_free(address, size).complete(address, size);
+  }
+  Story& ask_to_free(uint64_t address, uint64_t size) {
+    return add(Action::free_requested, address, size, k_other);
+  }
+  Story& complete(uint64_t address, uint64_t size) {
     return add(Action::free_completed, address, size, k_other);
   }
+  void releases_have_stacks(bool they_do) { recording_.releases_have_stacks = they_do; }
   Story& release(uint64_t address, uint64_t size, uint32_t stack) {
     return add(Action::segment_free, address, size, stack);
   }
@@ -93,6 +100,40 @@ TEST(GivenBack, NothingTells) {
   EXPECT_TRUE(given_back(k_second, k_no_stack).program().has_doubts);
   // empty_cache() names itself, whatever the request has.
   EXPECT_FALSE(given_back(k_empties, k_no_stack).program().has_doubts);
+}
+
+// Before torch 2.3 a release has the stack of the segment or of the last block there.
+TEST(GivenBack, OlderTorchesTellNothing) {
+  for (const uint32_t releaser : {k_first, k_second, k_other}) {
+    Story run;
+    run.releases_have_stacks(false);
+    run.alloc(8 * k_gib, k_gib, k_first).free(8 * k_gib, k_gib).release(8 * k_gib, k_gib, releaser);
+    run.alloc(16 * k_gib, k_gib + k_gib / 2, k_second);
+    EXPECT_TRUE(run.program().has_doubts);
+  }
+}
+
+// The driver may give the address that came back to the request that it came back for.
+TEST(GivenBack, TheSameAddressAgain) {
+  Story run;
+  run.alloc(8 * k_gib, k_gib, k_first).alloc(4 * k_gib, k_gib / 4, k_first);
+  run.free(8 * k_gib, k_gib).release(8 * k_gib, k_gib, k_second);
+  run.alloc(8 * k_gib, k_gib + k_gib / 2, k_second);
+  EXPECT_FALSE(run.program().has_doubts);
+  EXPECT_EQ(emptied(run.program()), 0u);
+}
+
+// While memory goes back for a request, blocks that waited for other streams complete.
+TEST(GivenBack, ABlockCompletesMeanwhile) {
+  for (const uint32_t releaser : {k_empties, k_second}) {
+    Story run;
+    run.alloc(8 * k_gib, k_gib, k_first).alloc(4 * k_gib, k_gib / 4, k_first);
+    run.ask_to_free(4 * k_gib, k_gib / 4).free(8 * k_gib, k_gib);
+    run.release(8 * k_gib, k_gib, releaser).complete(4 * k_gib, k_gib / 4);
+    run.alloc(16 * k_gib, k_gib + k_gib / 2, k_second);
+    EXPECT_EQ(emptied(run.program()), releaser == k_empties ? 1u : 0u);
+    EXPECT_FALSE(run.program().has_doubts);
+  }
 }
 
 // Without frames of C++ cuDNN's benchmark has the stack of the request that follows; it comes right
