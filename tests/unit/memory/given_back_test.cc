@@ -228,6 +228,7 @@ TEST(GivenBack, OfRealRunsBelowALimit) {
   const Case cases[] = {{"emptied-all-limit2.73", 2.73, 2596274176, 3256877056, 3},
                         {"emptied-alloc-limit2.73", 2.73, 2596274176, 3256877056, 3},
                         {"plain-all-limit3.073", 3.073, 2732589056, 4024434688, 1},
+                        {"benchmark-all-limit3.053", 3.053, 3221225472, 3642753024, 1},
                         {"expandable-all-limit1.629", 1.629, 1749024768, 1881145344, 5},
                         {"convolutions-limit1.479", 1.479, 1491075072, 2269118464, 2}};
   for (const Case& one : cases) {
