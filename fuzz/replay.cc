@@ -47,8 +47,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     recording.final_segments.push_back(segment);
   }
+  // Without stacks, or with a handful: who released a segment may be told by them.
+  const uint8_t stacks = bytes.take();
+  recording.releases_have_stacks = stacks & 1;
+  recording.has_native_stacks = stacks & 2;
+  recording.emptying_stacks = {3};
   while (bytes.size > 0) {
     RecordedEvent event;
+    if (stacks & 4) event.stack = bytes.take() % 4;
     const uint8_t what = bytes.take();
     event.action = static_cast<Action>(what % 9);
     event.stream = what >> 6;
