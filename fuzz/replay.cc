@@ -19,7 +19,10 @@ const char* const k_settings[] = {"", "expandable_segments:True", "max_split_siz
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Bytes bytes{data, size};
   Recording recording;
-  const VersionProfile version = version_profile(2, bytes.take() % 15);
+  // Without stacks, or with a handful: who released a segment may be told by them.
+  const uint8_t first = bytes.take();
+  const VersionProfile version = version_profile(2, first % 15);
+  const auto stacks = static_cast<uint8_t>(first / 15);
   const VersionProfile newest;
   ReplayOptions options;
   options.allocator.version = version;
@@ -47,8 +50,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     recording.final_segments.push_back(segment);
   }
-  // Without stacks, or with a handful: who released a segment may be told by them.
-  const uint8_t stacks = bytes.take();
   recording.releases_have_stacks = stacks & 1;
   recording.has_native_stacks = stacks & 2;
   recording.emptying_stacks = {3};

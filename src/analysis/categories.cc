@@ -43,8 +43,7 @@ class Sorter {
     for (size_t i = 0; i < rows_.size(); ++i)
       if (!done_[i]) sort_by_events(i);
     if (!zero_grad_.empty())
-      share_initial_model(lifetimes_, zero_grad_[zero_grad_.size() - 1].begin,
-                          zero_grad_[zero_grad_.size() - 1].end, out_);
+      share_initial_model(lifetimes_, zero_grad_.back().begin, zero_grad_.back().end, out_);
     find_turning_points();
     for (size_t i = 0; i < rows_.size(); ++i)
       if (!done_[i]) sort_by_passes(i);

@@ -44,6 +44,7 @@ class EventRanges {
   };
   bool empty() const { return ranges_.empty(); }
   size_t size() const { return ranges_.size(); }
+  const Range& back() const { return ranges_.back(); }
   const Range& operator[](size_t i) const { return ranges_[i]; }
   void push_back(Range range) { ranges_.push_back(range); }
   // The number of the one that holds the event.

@@ -9,8 +9,7 @@
 namespace cufit::memory {
 namespace {
 
-// Of what an array holds: addresses, as they are compared.
-using Place = std::tuple<uint64_t, uint64_t, BlockIndex>;  // size, address, block
+using Place = std::tuple<uint64_t, uint64_t, BlockIndex>;  // size, address, block: the order
 
 // Arrays up to this one are gone through by a loop: a call of memmove costs more.
 constexpr size_t k_short = 16;

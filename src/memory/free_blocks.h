@@ -63,7 +63,7 @@ class FreeBlocks {
   }
 
  private:
-  // Sizes from 256 GiB on are of the last class.
+  // Sizes from 480 GiB on are of the last class.
   static constexpr uint32_t k_classes = 8 * 27;
   static constexpr size_t k_few = 16, k_most_slots = 512;
 

@@ -49,7 +49,12 @@ class Compiler {
   GivenBack given_back_;
   AddressMap live_;  // slot of the allocation; the mark says that free_requested was seen
   std::vector<uint32_t> free_slots_;
-  size_t calls_ = 0;         // of segment_calls, so far
+  size_t calls_ = 0;  // of segment_calls, so far
+  struct UnderWay {   // what is_under_way() found
+    size_t calls = 0, request = 0;
+    bool answer = false;
+  };
+  UnderWay under_way_;
   size_t next_request_ = 0;  // of the events, for is_under_way()
   size_t window_begin_ = 0;  // the first of them that belongs to no op yet
   uint64_t reserved_ = 0;    // before them

@@ -47,8 +47,17 @@ bool Compiler::is_under_way(size_t event) {
     if (action != Action::free_completed && !is_segment_call(action)) return false;
   }
   if (next_request_ == recording_.events.size()) return false;
+  if (under_way_.calls == calls_ && under_way_.request == next_request_) return under_way_.answer;
+  const auto stack = [&](size_t call) {
+    return recording_.events[program_.call_events[call]].stack;
+  };
   size_t last = calls_ - 1;
-  return pass_caller(last, calls_, recording_.events[next_request_]) == GivenBackBy::request;
+  while (last > window_begin_ && is_release(program_.segment_calls[last - 1]) &&
+         stack(last - 1) == stack(last))
+    --last;
+  const RecordedEvent request = recording_.events[next_request_];
+  under_way_ = {calls_, next_request_, pass_caller(last, calls_, request) == GivenBackBy::request};
+  return under_way_.answer;
 }
 
 // Stacks may tell that what was given back first, or all of it, was not for this request. Answers

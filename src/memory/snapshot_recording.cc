@@ -65,11 +65,7 @@ bool names_empty_cache(const Snapshot& snapshot, const Frame& frame) {
   if (name != "empty_cache") return false;
   std::string file(snapshot.text(frame.filename));
   std::replace(file.begin(), file.end(), '\\', '/');
-  const auto ends_with = [&](std::string_view end) {
-    return file.size() >= end.size() &&
-           file.compare(file.size() - end.size(), end.size(), end) == 0;
-  };
-  return ends_with("/torch/cuda/memory.py") || ends_with("/torch/accelerator/memory.py");
+  return file.ends_with("/torch/cuda/memory.py") || file.ends_with("/torch/accelerator/memory.py");
 }
 
 std::vector<uint32_t> emptying_stacks(const Snapshot& snapshot) {

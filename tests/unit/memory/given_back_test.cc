@@ -136,6 +136,18 @@ TEST(GivenBack, ABlockCompletesMeanwhile) {
   }
 }
 
+// The last of several releases may be of a segment that tells nothing.
+TEST(GivenBack, ANeighbourTellsWhatIsUnderWay) {
+  Story run;
+  run.alloc(8 * k_gib, k_gib, k_first).alloc(16 * k_gib, k_gib, k_second);
+  run.alloc(4 * k_gib, k_gib / 4, k_first).ask_to_free(4 * k_gib, k_gib / 4);
+  run.free(8 * k_gib, k_gib).free(16 * k_gib, k_gib);
+  run.release(8 * k_gib, k_gib, k_second).release(16 * k_gib, k_gib, k_second);
+  run.complete(4 * k_gib, k_gib / 4).alloc(32 * k_gib, 3 * k_gib, k_second);
+  EXPECT_EQ(emptied(run.program()), 0u);
+  EXPECT_FALSE(run.program().has_doubts);
+}
+
 // Without frames of C++ cuDNN's benchmark has the stack of the request that follows; it comes right
 // after the workspace that it tried.
 TEST(GivenBack, PerhapsByCudnn) {

@@ -253,11 +253,26 @@ TEST(Snapshot, AnEntryMayStandInTwoTraces) {
   EXPECT_EQ(got->events[got->traces[1].first + 1].address, 1u);
 }
 
+// The first 24 bytes of an image, and a pickle of None that was compressed twice.
+const std::string k_gzipped_png(
+    "\037\213\010\000\000\000\000\000\002\003\353\014\360\163\347\345\222\342\142"
+    "\100\003\000\126\066\134\340\030\000\000\000",
+    30);
+const std::string k_gzipped_gzip(
+    "\037\213\010\000\000\000\000\000\002\003\223\357\346\140\000\001\046\346\317\227"
+    "\231\031\166\327\176\375\314\004\344\001\000\355\223\034\330\026\000\000\000",
+    39);
+
 TEST(Snapshot, SaysWhatItFoundInstead) {
   const std::pair<std::string, std::string> cases[] = {
       {"", "s.pkl: the file is empty"},
       {std::string("PK\x03\x04 and so on"), "found a zip archive"},
       {"<!DOCTYPE html>", "found an HTML page"},
+      {"\x89PNG\r\n\x1a\n", "found an image (PNG)"},
+      {"\xff\xd8\xff\xe0", "found an image (JPEG)"},
+      {"%PDF-1.7", "found a PDF file"},
+      {k_gzipped_png, "found an image (PNG)"},
+      {k_gzipped_gzip, "found a gzip file inside another compressed file"},
       {"{\"segments\": []}", "found JSON"},
       {"Memory snapshots of real runs", "expected a pickle, found a text"},
       {pickle(number(3)),
@@ -278,6 +293,9 @@ TEST(Snapshot, SaysWhatItFoundInstead) {
       {snapshot({}, {list({dict({{"action", text("alloc")}, {"addr", number(1)}})})}),
        "a trace entry `alloc` has no size at byte"},
       {snapshot({}, {list({dict({{"action", text("oom")}})})}), "a trace entry `oom` has no size"},
+      {snapshot({}, {list({dict({{"action", text("alloc")},
+                                 {"addr", std::string("\x8a\x09\0\0\0\0\0\0\0\0\x01", 11)}})})}),
+       "`addr` of a trace entry is a number of more than 64 bits at byte"},
       {snapshot({}, {list({entry("alloc", -1, 2)})}),
        "`addr` of a trace entry is the number -1 at byte"},
       {snapshot({}, {list({dict({{"action", number(1)}})})}), "an `action` that is no text"},
