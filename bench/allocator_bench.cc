@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "memory/caching_allocator.h"
+#include "memory/allocator/caching_allocator.h"
 
 namespace {
 

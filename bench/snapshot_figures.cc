@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "host/host.h"
-#include "memory/snapshot.h"
+#include "host/files/host.h"
+#include "memory/snapshot/snapshot.h"
 
 namespace {
 

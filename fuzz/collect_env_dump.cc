@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "host/dump.h"
+#include "facts/collect_env_facts.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view text(reinterpret_cast<const char*>(data), size);
-  (void)cufit::host::facts_from_dump(text, "fuzz");
+  (void)cufit::facts::facts_from_dump(text, "fuzz");
   return 0;
 }

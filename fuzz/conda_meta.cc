@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/conda_meta.h"
+#include "formats/python/conda_meta.h"
 
 #include <cstddef>
 #include <cstdint>

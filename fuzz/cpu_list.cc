@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "formats/cpu_list.h"
+#include "formats/system/cpu_list.h"
 
 // What is printed reads back as the same list.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

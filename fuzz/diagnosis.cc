@@ -6,8 +6,8 @@
 #include <numeric>
 #include <string>
 
-#include "analysis/allocated_walk.h"
-#include "analysis/comparison.h"
+#include "memory/analysis/allocated_walk.h"
+#include "memory/analysis/comparison.h"
 #include "bytes.h"
 
 namespace {
@@ -89,19 +89,19 @@ void require(bool holds) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Snapshot snapshot = snapshot_of({data, std::min<size_t>(size, 4096)});
-  const auto study = memory::study_of(snapshot, 0, memory::VersionProfile());
-  if (!study) return 0;
-  const auto seen = analysis::diagnose(snapshot, *study, std::nullopt);
+  const auto verified = memory::verify_recording(snapshot, 0, memory::VersionProfile());
+  if (!verified) return 0;
+  const auto seen = analysis::diagnose(snapshot, *verified, std::nullopt);
   if (!seen) return 0;
   require(std::is_sorted(seen->steps.begins.begin(), seen->steps.begins.end()));
   require(seen->categories.size() == seen->lifetimes.rows.size());
-  analysis::AllocatedWalk allocated(*study->program, seen->lifetimes);
+  analysis::AllocatedWalk allocated(*verified->program, seen->lifetimes);
   for (const uint32_t event : {0u, seen->lifetimes.events / 2, seen->lifetimes.events - 1}) {
     const uint64_t bytes = allocated.to(event);
     const analysis::Footprint held =
         analysis::footprint_at(seen->lifetimes, seen->categories, event);
     require(std::accumulate(held.begin(), held.end(), uint64_t{0}) == bytes);
-    require(analysis::moment_at(*study, seen->lifetimes, event).allocated_bytes == bytes);
+    require(analysis::moment_at(*verified, seen->lifetimes, event).allocated_bytes == bytes);
     uint64_t in_sites = 0;
     for (const analysis::Site& site :
          analysis::sites_at(snapshot, seen->lifetimes, seen->categories, event))

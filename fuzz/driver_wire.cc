@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "host/driver_wire.h"
+#include "host/driver/driver_wire.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   cufit::host::ChildAnswers answers;

@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <memory>
 
-#include "formats/elf.h"
-#include "formats/elf_symbols.h"
+#include "formats/binary/elf.h"
+#include "formats/binary/elf_symbols.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cufit;

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "formats/elf_versions.h"
+#include "formats/binary/elf_versions.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   cufit::MemorySource source("input", std::string(reinterpret_cast<const char*>(data), size));

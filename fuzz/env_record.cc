@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/env_record.h"
+#include "formats/python/env_record.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // Any bytes as a fatbin section: entries come in file order and lie inside the section.
 #include <cstdlib>
 
-#include "formats/fatbin.h"
+#include "formats/binary/fatbin.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cufit;

@@ -2,7 +2,7 @@
 // Any bytes as each of the JSON files that describe an image.
 #include <cstdlib>
 
-#include "formats/image_manifest.h"
+#include "formats/archive/image_manifest.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cufit;

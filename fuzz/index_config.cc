@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/index_config.h"
+#include "formats/python/index_config.h"
 
 #include <cstddef>
 #include <cstdint>

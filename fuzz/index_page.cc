@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/index_page.h"
-#include "formats/wheel_name.h"
+#include "formats/python/index_page.h"
+#include "formats/python/wheel_name.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "formats/kernel_log.h"
+#include "formats/system/kernel_log.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view text(reinterpret_cast<const char*>(data), size);

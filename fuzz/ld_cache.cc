@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/ld_cache.h"
+#include "formats/binary/ld_cache.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // cufit.lock and [policy]: any text; what was read as a lock is written and read again unchanged,
 // and routing over it ends.
-#include "resolve/lock_file.h"
+#include "resolve/lock/lock_file.h"
 
 #include <cstdlib>
 
-#include "resolve/policy.h"
+#include "resolve/wheel/policy.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cufit::resolve;

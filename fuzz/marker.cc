@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/marker.h"
+#include "formats/python/marker.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "bytes.h"
-#include "report/mem_view.h"
+#include "report/page/mem_view.h"
 
 namespace {
 
@@ -86,9 +86,9 @@ void check_sums(const analysis::View& view, const analysis::Timeline& timeline) 
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Snapshot snapshot = snapshot_of({data, size});
-  const auto study = memory::study_of(snapshot, 0, std::nullopt);
-  if (!study) return 0;
-  const analysis::View view = analysis::view_of(snapshot, *study);
+  const auto verified = memory::verify_recording(snapshot, 0, std::nullopt);
+  if (!verified) return 0;
+  const analysis::View view = analysis::view_of(snapshot, *verified);
   check_sums(view, view.by_kind);
   check_sums(view, view.by_stack);
   const std::string page =

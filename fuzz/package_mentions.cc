@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "formats/package_mentions.h"
+#include "formats/prose/package_mentions.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cufit::formats;

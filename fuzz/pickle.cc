@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "formats/pickle.h"
-#include "formats/pickle_blocks.h"
+#include "formats/pickle/pickle.h"
+#include "formats/pickle/pickle_blocks.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/platform_words.h"
+#include "formats/prose/platform_words.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/pylock.h"
+#include "formats/python/pylock.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/python_metadata.h"
+#include "formats/python/python_metadata.h"
 
 #include <cstddef>
 #include <cstdint>

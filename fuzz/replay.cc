@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "bytes.h"
-#include "memory/replay.h"
+#include "memory/replay/replay.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requirements, versions and requirements files: any text; the order of two versions must not
 // depend on which is asked first, and a version satisfies what says exactly it.
-#include "formats/requirement.h"
+#include "formats/python/requirement.h"
 
 #include <cstdlib>
 

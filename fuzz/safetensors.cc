@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "fit/model_spec.h"
-#include "formats/safetensors.h"
+#include "formats/model/safetensors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cufit;

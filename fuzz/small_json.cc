@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "formats/daemon_json.h"
-#include "formats/toolkit_version.h"
+#include "formats/system/daemon_json.h"
+#include "formats/system/toolkit_version.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view text(reinterpret_cast<const char*>(data), size);

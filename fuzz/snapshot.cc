@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "memory/snapshot.h"
+#include "memory/snapshot/snapshot.h"
 
 namespace {
 

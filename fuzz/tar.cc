@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <memory>
 
-#include "host/image_host.h"
-#include "host/image_layer.h"
+#include "host/image/image_host.h"
+#include "host/image/image_layer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cufit;
@@ -18,18 +18,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<std::string> problems;
   for (const bool again : {true, false}) {
     uint64_t held = 0;
-    Result<host::ImageLayer> layer =
-        host::read_layer(source, again, {}, problems, held, limits);
+    Result<facts::ImageLayer> layer = host::read_layer(source, again, {}, problems, held, limits);
     if (!layer) continue;
-    const host::ImageTree tree({*layer, *layer});
+    const facts::ImageTree tree({*layer, *layer});
     const host::ImageHost host(tree, {}, "x86_64");
     (void)host.list("/");
-    tree.each_file([&](const std::string& path, const host::ImageTree::Node&) {
+    tree.each_file([&](const std::string& path, const facts::ImageTree::Node&) {
       std::string found = path;
       if (tree.find(found) == nullptr || found != path) std::abort();
       (void)host.read_head(path, 64);
     });
-    for (const host::LayerFile& file : layer->files) (void)host.read_file(file.path, 1u << 16);
+    for (const facts::LayerFile& file : layer->files) (void)host.read_file(file.path, 1u << 16);
   }
   return 0;
 }

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "formats/text_decoder.h"
+#include "formats/prose/text_decoder.h"
 
 // The size of the pieces must not matter.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -5,12 +5,12 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "host/text_facts.h"
+#include "facts/text_facts.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view text(reinterpret_cast<const char*>(data), size);
-  cufit::host::Facts facts =
-      cufit::host::facts_from_text(cufit::formats::plain_text_lines(text), "text");
+  cufit::facts::Facts facts =
+      cufit::facts::facts_from_text(cufit::formats::plain_text_lines(text), "text");
   CUFIT_CHECK(facts.origin == "text" && facts.envs.size() <= 1, "one text, one environment");
   return 0;
 }

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "formats/tool_versions.h"
+#include "formats/system/tool_versions.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cufit::formats;

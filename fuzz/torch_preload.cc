@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/torch_preload.h"
+#include "formats/python/torch_preload.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "fit/prediction.h"
-#include "formats/trace_events.h"
+#include "formats/model/trace_events.h"
 
 namespace {
 

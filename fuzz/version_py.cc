@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/version_py.h"
+#include "formats/python/version_py.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "formats/zip.h"
+#include "formats/archive/zip.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cufit;

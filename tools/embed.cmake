@@ -1,5 +1,5 @@
 # Writes the files of a folder into one C++ file with a look-up by name.
-# cmake -DFOLDER=... -DHEADER=report/page_files.h -DFUNCTION=page_file -DOUT=... -P tools/embed.cmake
+# cmake -DFOLDER=... -DHEADER=report/page/page_files.h -DFUNCTION=page_file -DOUT=... -P tools/embed.cmake
 get_filename_component(folder "${FOLDER}" NAME)
 file(GLOB files "${FOLDER}/*")
 list(SORT files)

@@ -1,5 +1,5 @@
 # Writes a file's bytes into a C++ file as a function that returns them.
-# cmake -DIN=... -DHEADER=host/traced_run.h -DFUNCTION=fit_no_accelerator -DOUT=... -P tools/embed_binary.cmake
+# cmake -DIN=... -DHEADER=host/python/traced_run.h -DFUNCTION=fit_no_accelerator -DOUT=... -P tools/embed_binary.cmake
 get_filename_component(name "${IN}" NAME)
 file(READ "${IN}" hex HEX)
 string(LENGTH "${hex}" digits)

@@ -62,8 +62,8 @@ struct PatternParts {
   std::string plain;
   // Otherwise the literals of every match in their order, a line each: how many bytes are between
   // it and the one before at most, then a tab before each of its alternatives. White space of any
-  // length counts as one blank, '\x01' is any digit, '\b' a word's edge. Empty where that is no more
-  // than `word`.
+  // length counts as one blank, '\x01' is any digit, '\b' a word's edge. Empty where that is no
+  // more than `word`.
   std::string shape;
 };
 // No word: `why` says so, or names what RE2 does not accept.

@@ -23,8 +23,8 @@ Sha256::Sha256() : context_(std::make_unique<mbedtls_sha256_context>()) {
 Sha256::~Sha256() { mbedtls_sha256_free(context_.get()); }
 
 void Sha256::add(std::string_view bytes) {
-  (void)mbedtls_sha256_update(context_.get(),
-                              reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  (void)mbedtls_sha256_update(context_.get(), reinterpret_cast<const unsigned char*>(bytes.data()),
+                              bytes.size());
 }
 
 std::string Sha256::hex() {

@@ -5,7 +5,7 @@
 #include "base/format.h"
 #include "checks/evidence.h"
 #include "checks/gpu_code.h"
-#include "checks/parts.h"
+#include "checks/report_sections.h"
 
 namespace cufit::checks {
 
@@ -16,7 +16,7 @@ struct Ability {
   const char* message_case;
 };
 
-struct Case {
+struct AbilitiesCase {
   ComputeCapability cc;
   std::string_view chip;
   Version torch;  // 0 = unknown
@@ -27,12 +27,12 @@ bool from(const Version& have, uint32_t major, uint32_t minor) {
   return have >= Version{{major, minor}};
 }
 
-Ability tf32(const Case& c) {
+Ability tf32(const AbilitiesCase& c) {
   if (c.cc >= ComputeCapability{8, 0}) return {LinkState::ok, "yes"};
   return {LinkState::broken, "no"};
 }
 
-Ability bf16(const Case& c) {
+Ability bf16(const AbilitiesCase& c) {
   if (c.cc >= ComputeCapability{8, 0}) return {LinkState::ok, "yes"};
   return {c.cc.major == 7 ? LinkState::limited : LinkState::broken,
           c.cc.major == 7 ? "emulated" : "no"};
@@ -40,7 +40,7 @@ Ability bf16(const Case& c) {
 
 // Tensor cores from 7.0 on, but not in TU116 and TU117 (GTX 16xx). Before: 5.3, 6.0 and 6.2 have a
 // fast FP16 rate in the ordinary units, 6.1 and 5.x do not.
-Ability fp16(const Case& c) {
+Ability fp16(const AbilitiesCase& c) {
   bool cut = c.chip == "TU116" || c.chip == "TU117";
   if (c.cc >= ComputeCapability{7, 0} && !cut) return {LinkState::ok, "yes"};
   bool fast = cut || c.cc == ComputeCapability{6, 0} || c.cc == ComputeCapability{6, 2} ||
@@ -49,14 +49,14 @@ Ability fp16(const Case& c) {
 }
 
 // torch._scaled_mm came with 2.1; capability 8.9 needs the cuBLASLt of CUDA 12.1 or newer.
-Ability fp8(const Case& c) {
+Ability fp8(const AbilitiesCase& c) {
   if (c.cc < ComputeCapability{8, 9}) return {LinkState::broken, "no"};
   bool path = from(c.torch, 2, 1) && from(c.cuda, 12, 1);
   return {path ? LinkState::ok : LinkState::limited, path ? "yes" : "not_this_torch"};
 }
 
 // The packed 4-bit float type came with torch 2.8, the matrix products with CUDA 12.8.
-Ability fp4(const Case& c) {
+Ability fp4(const AbilitiesCase& c) {
   if (c.cc < ComputeCapability{10, 0}) return {LinkState::broken, "no"};
   bool path = from(c.torch, 2, 8) && from(c.cuda, 12, 8);
   return {path ? LinkState::ok : LinkState::limited, path ? "yes" : "not_this_torch"};
@@ -64,11 +64,11 @@ Ability fp4(const Case& c) {
 
 struct Row {
   const char* name;
-  Ability (*judge)(const Case& c);
+  Ability (*judge)(const AbilitiesCase& c);
   const char* rule;
 };
 
-const Row k_rows[] = {
+const Row k_abilities_rows[] = {
     {"tf32", tf32, "tf32: capability >= 8.0"},
     {"bf16", bf16, "bf16 tensor cores: capability >= 8.0"},
     {"fp16", fp16, "fp16 tensor cores: capability >= 7.0, except TU116 and TU117"},
@@ -82,7 +82,7 @@ bool torch_runs(const Input& input, const GpuView& gpu, const TorchCode& code) {
   return match == Match::cubin || match == Match::ptx;
 }
 
-Link row_link(const Row& row, const Case& c, const GpuView& gpu, const TorchBuild& build) {
+Link row_link(const Row& row, const AbilitiesCase& c, const GpuView& gpu, const TorchBuild& build) {
   Ability ability = row.judge(c);
   Link link;
   link.name = row.name;
@@ -101,8 +101,8 @@ Link row_link(const Row& row, const Case& c, const GpuView& gpu, const TorchBuil
 
 std::vector<Link> list_abilities(const Input& input) {
   std::vector<Link> rows;
-  const host::PythonEnv* env = main_env(input.facts);
-  std::vector<const host::PythonEnv*> with_torch = torch_envs(input.facts);
+  const facts::PythonEnv* env = main_env(input.facts);
+  std::vector<const facts::PythonEnv*> with_torch = torch_envs(input.facts);
   if (env == nullptr && !with_torch.empty()) env = with_torch[0];
   if (env == nullptr || !has_torch(*env)) return rows;
   TorchBuild build = torch_build_of(input, *env);
@@ -111,9 +111,9 @@ std::vector<Link> list_abilities(const Input& input) {
   Version none{{0}};
   for (const GpuView& gpu : input.gpus) {
     if (!gpu.cc || !torch_runs(input, gpu, code)) continue;
-    Case c{*gpu.cc, gpu.row != nullptr ? gpu.row->chip : std::string_view(),
-           parse_version(build.release).value_or(none), build.cuda.value_or(none)};
-    for (const Row& row : k_rows) rows.push_back(row_link(row, c, gpu, build));
+    AbilitiesCase c{*gpu.cc, gpu.row != nullptr ? gpu.row->chip : std::string_view(),
+                    parse_version(build.release).value_or(none), build.cuda.value_or(none)};
+    for (const Row& row : k_abilities_rows) rows.push_back(row_link(row, c, gpu, build));
   }
   return rows;
 }

@@ -49,9 +49,9 @@ std::optional<ComputeCapability> find_capability(const std::string& text,
   return std::nullopt;
 }
 
-Result<host::NvmlGpu> describe(const std::string& text, uint32_t index,
-                               const knowledge::Knowledge& knowledge) {
-  host::NvmlGpu gpu;
+Result<facts::NvmlGpu> describe(const std::string& text, uint32_t index,
+                                const knowledge::Knowledge& knowledge) {
+  facts::NvmlGpu gpu;
   gpu.index = index;
   std::string wanted = lower(trim(text));
   if (looks_like_capability(wanted) || starts_with(wanted, "sm_")) {
@@ -79,7 +79,7 @@ Result<host::NvmlGpu> describe(const std::string& text, uint32_t index,
 }
 
 // The live driver's answers are about the real GPUs and the real driver.
-void forget_answers(host::Facts& facts, const WhyForgotten& option) {
+void forget_answers(facts::Facts& facts, const WhyForgotten& option) {
   double seconds = facts.cuda.driver_seconds;
   facts.cuda = {};
   facts.cuda.driver_seconds = seconds;
@@ -90,8 +90,8 @@ void forget_answers(host::Facts& facts, const WhyForgotten& option) {
   forget(facts.kernel.log, option);
 }
 
-void forget_kernel_side(host::Facts& facts, const WhyForgotten& option) {
-  host::KernelDriver& kernel = facts.kernel;
+void forget_kernel_side(facts::Facts& facts, const WhyForgotten& option) {
+  facts::KernelDriver& kernel = facts.kernel;
   for (Fact<bool>* fact : {&kernel.nouveau_loaded, &kernel.uvm_loaded, &kernel.uvm_hmm_disabled})
     forget(*fact, option);
   for (Fact<std::string>* fact :
@@ -104,9 +104,9 @@ void forget_kernel_side(host::Facts& facts, const WhyForgotten& option) {
   forget(facts.nvml.cuda_version, option);
 }
 
-Result<bool> replace_gpus(host::Facts& facts, const std::vector<std::string>& names,
+Result<bool> replace_gpus(facts::Facts& facts, const std::vector<std::string>& names,
                           const knowledge::Knowledge& knowledge) {
-  std::vector<host::NvmlGpu> gpus;
+  std::vector<facts::NvmlGpu> gpus;
   for (const std::string& name : names) {
     CUFIT_TRY(gpu, describe(name, uint32_t(gpus.size()), knowledge));
     gpus.push_back(std::move(gpu));
@@ -125,7 +125,7 @@ Result<bool> replace_gpus(host::Facts& facts, const std::vector<std::string>& na
   return true;
 }
 
-Result<bool> replace_driver(host::Facts& facts, const std::string& text,
+Result<bool> replace_driver(facts::Facts& facts, const std::string& text,
                             const knowledge::Knowledge& knowledge) {
   bool shape = !text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) &&
                text.find_first_not_of("0123456789.") == std::string::npos && text.back() != '.' &&
@@ -135,11 +135,11 @@ Result<bool> replace_driver(host::Facts& facts, const std::string& text,
     return fail(Code::usage,
                 "--driver " + text +
                     ": expected a driver version such as 535.183.01, or a branch such as 535");
-  std::vector<host::CudaDevice> devices = facts.cuda.devices;
+  std::vector<facts::CudaDevice> devices = facts.cuda.devices;
   forget_answers(facts, k_driver_option);
   forget_kernel_side(facts, k_driver_option);
   // A GPU that only CUDA showed (Jetson) stays known; what ran on it does not.
-  for (host::CudaDevice& device : devices) {
+  for (facts::CudaDevice& device : devices) {
     forget(device.compute_check, k_driver_option);
     forget(device.compute_code, k_driver_option);
     forget(device.memory_test, k_driver_option);
@@ -155,17 +155,18 @@ Result<bool> replace_driver(host::Facts& facts, const std::string& text,
   // The described driver brings its own libraries; a cuda-compat that lies in front of them stays
   // there.
   auto& libraries = facts.driver_libraries;
-  libraries.erase(
-      std::remove_if(libraries.begin(), libraries.end(),
-                     [](const host::DriverLibrary& library) { return library.origin != "compat"; }),
-      libraries.end());
+  libraries.erase(std::remove_if(libraries.begin(), libraries.end(),
+                                 [](const facts::DriverLibrary& library) {
+                                   return library.origin != "compat";
+                                 }),
+                  libraries.end());
   return true;
 }
 
 }  // namespace
 
-Result<host::Facts> assume(host::Facts facts, const WhatIf& what_if,
-                           const knowledge::Knowledge& knowledge) {
+Result<facts::Facts> assume(facts::Facts facts, const WhatIf& what_if,
+                            const knowledge::Knowledge& knowledge) {
   if (!what_if.gpus.empty()) {
     CUFIT_TRY(done, replace_gpus(facts, what_if.gpus, knowledge));
     (void)done;

@@ -10,11 +10,11 @@
 namespace cufit::checks {
 
 std::vector<Finding> check_build_tools(const Input& input) {
-  const host::PythonEnv* env = main_env(input.facts);
+  const facts::PythonEnv* env = main_env(input.facts);
   // The first toolkit is the one that a build would take (CUDA_HOME, nvcc on PATH,
   // /usr/local/cuda).
   if (env == nullptr || !has_torch(*env) || input.facts.toolkits.empty()) return {};
-  const host::Toolkit& toolkit = input.facts.toolkits.front();
+  const facts::Toolkit& toolkit = input.facts.toolkits.front();
   const TorchBuild build = torch_build_of(input, *env);
   if (build.kind != "cuda" || !build.cuda || !build.cuda_exact || !toolkit.nvcc || !toolkit.version)
     return {};

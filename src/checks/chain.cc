@@ -6,7 +6,7 @@
 
 #include "base/format.h"
 #include "checks/chain_links.h"
-#include "checks/parts.h"
+#include "checks/report_sections.h"
 
 namespace cufit::checks {
 
@@ -155,7 +155,7 @@ Chain build(const LinkCase& c, const std::vector<Finding>& findings) {
 }  // namespace
 
 std::vector<Chain> build_chains(const Input& input, const std::vector<Finding>& all_findings) {
-  std::vector<const host::PythonEnv*> envs = torch_envs(input.facts);
+  std::vector<const facts::PythonEnv*> envs = torch_envs(input.facts);
   if (envs.empty())
     envs.push_back(main_env(input.facts));  // may be null: still says how far the driver gets
   std::vector<const GpuView*> gpus;
@@ -163,7 +163,7 @@ std::vector<Chain> build_chains(const Input& input, const std::vector<Finding>& 
   if (gpus.empty()) gpus.push_back(nullptr);
   std::vector<Chain> chains;
   for (const GpuView* gpu : gpus) {
-    for (const host::PythonEnv* env : envs) {
+    for (const facts::PythonEnv* env : envs) {
       LinkCase c{input, gpu, env, {}, {}};
       if (env != nullptr) {
         c.build = torch_build_of(input, *env);

@@ -35,7 +35,7 @@ bool is_unified(const GpuView& gpu) {
   return gpu.cuda != nullptr && gpu.cuda->integrated.value_or(false);
 }
 
-const Fact<std::string>* driver_fact(const host::Facts& facts) {
+const Fact<std::string>* driver_fact(const facts::Facts& facts) {
   if (facts.kernel.version) return &facts.kernel.version;
   return facts.nvml.driver_version ? &facts.nvml.driver_version : nullptr;
 }
@@ -68,7 +68,7 @@ Link gpu_link(const LinkCase& c) {
 }
 
 Link kernel_driver_link(const LinkCase& c) {
-  const host::Facts& facts = c.input.facts;
+  const facts::Facts& facts = c.input.facts;
   if (const Fact<std::string>* version = driver_fact(facts)) {
     bool wsl = is_wsl(facts) && !facts.kernel.version;
     const char* key = wsl                                           ? "wsl"
@@ -96,8 +96,8 @@ Link kernel_driver_link(const LinkCase& c) {
 }
 
 Link user_driver_link(const LinkCase& c) {
-  const host::Facts& facts = c.input.facts;
-  const host::DriverLibrary* library = loaded_driver_library(facts, "libcuda.so.1");
+  const facts::Facts& facts = c.input.facts;
+  const facts::DriverLibrary* library = loaded_driver_library(facts, "libcuda.so.1");
   std::string path = facts.cuda.library   ? *facts.cuda.library
                      : library != nullptr ? library->path
                                           : "libcuda.so.1";
@@ -145,7 +145,7 @@ Link user_driver_link(const LinkCase& c) {
 }
 
 std::optional<Link> container_link(const LinkCase& c) {
-  const host::Facts& facts = c.input.facts;
+  const facts::Facts& facts = c.input.facts;
   if (!in_container(facts)) return std::nullopt;
   Link link = make_link("container", LinkState::ok, "inside");
   link.args["kind"] = *facts.system.container;

@@ -14,7 +14,7 @@ namespace cufit::checks {
 struct LinkCase {
   const Input& input;
   const GpuView* gpu = nullptr;
-  const host::PythonEnv* env = nullptr;
+  const facts::PythonEnv* env = nullptr;
   TorchBuild build;
   TorchCode code;
 };

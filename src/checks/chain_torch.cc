@@ -39,7 +39,7 @@ std::optional<Link> libraries_link(const LinkCase& c) {
   if (c.env->loads.empty()) return make_link("libraries", LinkState::unknown, "unknown");
   // The driver's own libraries lie outside of every environment by design.
   std::vector<std::string> outside, lost;
-  for (const host::LoadedLibrary& library : c.env->loads) {
+  for (const facts::LoadedLibrary& library : c.env->loads) {
     bool of_driver =
         starts_with(library.name, "libcuda.so") || starts_with(library.name, "libnvidia-");
     if (of_driver) continue;
@@ -128,7 +128,7 @@ Link torch_link(const LinkCase& c) {
 std::optional<Link> extensions_link(const LinkCase& c) {
   if (c.env == nullptr || !has_torch(*c.env)) return std::nullopt;
   std::set<std::string> packages;
-  for (const host::Binary& binary : c.env->binaries) {
+  for (const facts::Binary& binary : c.env->binaries) {
     bool library = starts_with(binary.package, "nvidia-") ||
                    starts_with(binary.package, "triton") || contains(binary.path, "/nvidia/") ||
                    contains(binary.path, "/triton/");

@@ -13,7 +13,7 @@
 
 #include "base/version.h"
 #include "checks/finding.h"
-#include "host/facts.h"
+#include "facts/facts.h"
 #include "knowledge/knowledge.h"
 
 namespace cufit::checks {
@@ -26,14 +26,14 @@ struct GpuView {
   std::string name;   // NVML's or CUDA's name, else the table's by PCI id, else "10de:2204"
   std::optional<ComputeCapability> cc;
   Source cc_source;  // the call that said so, or data/gpus.toml with the PCI id or name
-  const host::NvmlGpu* nvml = nullptr;
-  const host::CudaDevice* cuda = nullptr;
-  const host::PciGpu* pci = nullptr;
+  const facts::NvmlGpu* nvml = nullptr;
+  const facts::CudaDevice* cuda = nullptr;
+  const facts::PciGpu* pci = nullptr;
   const knowledge::Gpu* row = nullptr;  // of the GPU table, by name or PCI id
 };
 
 struct Input {
-  const host::Facts& facts;
+  const facts::Facts& facts;
   const knowledge::Knowledge& knowledge;
   std::vector<GpuView> gpus;
   std::optional<Version> driver;  // of the kernel module, else what NVML says
@@ -44,7 +44,7 @@ struct Input {
   bool what_if = false;  // --gpu or --driver: the facts do not describe the machine as it is
 };
 
-Input make_input(const host::Facts& facts, const knowledge::Knowledge& knowledge);  // input.cc
+Input make_input(const facts::Facts& facts, const knowledge::Knowledge& knowledge);  // input.cc
 
 using Check = std::vector<Finding> (*)(const Input& input);
 struct CheckRow {
@@ -61,21 +61,22 @@ std::vector<Finding> keep_root_causes(std::vector<Finding> findings);
 
 // Commands that install torch into this environment in its own way (pip, uv, conda, container).
 // install_command.cc torch "2.14.1", tag "cu126"; empty torch = newest.
-std::string install_command(const Input& input, const host::PythonEnv& env,
+std::string install_command(const Input& input, const facts::PythonEnv& env,
                             const std::string& torch, const std::string& tag);
 // The same into a new environment with another Python ("3.12"), beside this one.
-std::string install_in_new(const Input& input, const host::PythonEnv& env, const std::string& torch,
-                           const std::string& tag, const std::string& python);
+std::string install_in_new(const Input& input, const facts::PythonEnv& env,
+                           const std::string& torch, const std::string& tag,
+                           const std::string& python);
 // A text shows conda's torch and no path: it is removed first (its channel ended with 2.5), then
 // pip installs torch and torchvision. The command is pip's alone.
-bool replaces_conda_torch(const host::PythonEnv& env);
+bool replaces_conda_torch(const facts::PythonEnv& env);
 // The same for any requirement: "nvidia-cudnn-cu13==9.19.0.56"
-std::string install_command(const host::PythonEnv& env, const std::string& requirement);
+std::string install_command(const facts::PythonEnv& env, const std::string& requirement);
 // The environment's interpreter as a command; "python" where its path is not known.
-std::string python_of(const host::PythonEnv& env);
+std::string python_of(const facts::PythonEnv& env);
 // "/env/bin/python -m pip install", of uv where that is the owner: for a build from source, which
 // conda cannot do.
-std::string pip_install_of(const host::PythonEnv& env);
+std::string pip_install_of(const facts::PythonEnv& env);
 // The same command for a version that is installed already: pip would call it satisfied and leave
 // its damage alone.
 std::string reinstall(std::string install_command);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/version.h"
-#include "formats/device_code.h"
+#include "formats/binary/device_code.h"
 #include "knowledge/knowledge.h"
 
 namespace cufit::checks {

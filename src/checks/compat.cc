@@ -21,7 +21,7 @@ bool answered(const Fact<int>& fact, int code) { return fact && *fact == code; }
 
 std::string module_text(const Input& input) { return input.facts.kernel.version.value_or(""); }
 
-void add_library(const host::DriverLibrary* library, Finding& made) {
+void add_library(const facts::DriverLibrary* library, Finding& made) {
   if (library == nullptr) return;
   made.args["path"] = library->path;
   made.args["have"] = library->version;
@@ -33,7 +33,7 @@ void add_library(const host::DriverLibrary* library, Finding& made) {
 // The compat library hides a second obstacle: taken away, it leaves a driver that is too old for
 // this torch.
 void add_old_driver(const Input& input, Finding& made) {
-  const host::PythonEnv* env = main_env(input.facts);
+  const facts::PythonEnv* env = main_env(input.facts);
   if (env == nullptr || !input.driver || is_wsl(input.facts) || is_jetson(input.facts)) return;
   TorchBuild build = torch_build_of(input, *env);
   if (!build.cuda) return;
@@ -48,7 +48,7 @@ void add_old_driver(const Input& input, Finding& made) {
   made.args["install"] = install_text(input, *env, pick);
 }
 
-std::vector<Finding> judge_compat(const Input& input, const host::DriverLibrary* compat) {
+std::vector<Finding> judge_compat(const Input& input, const facts::DriverLibrary* compat) {
   const Fact<int>& init = input.facts.cuda.init_result;
   bool refused = answered(init, k_cuda_compat_refused);
   if (!refused && (compat == nullptr || init))
@@ -95,7 +95,7 @@ bool same_driver(const std::string& a, const std::string& b) {
 
 bool has_matching_copy(const Input& input) {
   const auto& all = input.facts.driver_libraries;
-  return std::any_of(all.begin(), all.end(), [&](const host::DriverLibrary& library) {
+  return std::any_of(all.begin(), all.end(), [&](const facts::DriverLibrary& library) {
     return library.soname == "libcuda.so.1" && !library.loads && parse_version(library.version) &&
            library.origin != "stub" && same_driver(library.version, module_text(input));
   });
@@ -103,7 +103,7 @@ bool has_matching_copy(const Input& input) {
 
 // Both versions of the host itself: an update without a reboot. Otherwise a foreign library lies in
 // front.
-Finding mismatch(const Input& input, const host::DriverLibrary* library) {
+Finding mismatch(const Input& input, const facts::DriverLibrary* library) {
   bool foreign = in_container(input.facts) || is_wsl(input.facts) || has_matching_copy(input) ||
                  (library != nullptr && library->origin == "compat");
   Finding made =
@@ -114,7 +114,7 @@ Finding mismatch(const Input& input, const host::DriverLibrary* library) {
   return made;
 }
 
-std::optional<Finding> judge_wsl(const Input& input, const host::DriverLibrary& loaded) {
+std::optional<Finding> judge_wsl(const Input& input, const facts::DriverLibrary& loaded) {
   bool own = loaded.origin == "wsl" || contains(loaded.realpath + loaded.path, "/usr/lib/wsl/");
   if (own) return std::nullopt;
   Finding made = finding("libcuda_shadowed", Severity::error, k_machine);
@@ -125,9 +125,9 @@ std::optional<Finding> judge_wsl(const Input& input, const host::DriverLibrary& 
   return made;
 }
 
-std::optional<Finding> judge_library(const Input& input, const host::DriverLibrary* loaded,
+std::optional<Finding> judge_library(const Input& input, const facts::DriverLibrary* loaded,
                                      bool compat_reported) {
-  const host::Facts& facts = input.facts;
+  const facts::Facts& facts = input.facts;
   const Fact<int>& init = facts.cuda.init_result;
   bool stub =
       (loaded != nullptr && loaded->origin == "stub") || answered(init, k_cuda_stub_library);
@@ -142,7 +142,7 @@ std::optional<Finding> judge_library(const Input& input, const host::DriverLibra
   bool said = answered(init, k_cuda_driver_mismatch) ||
               answered(facts.nvml.init_result, k_nvml_lib_rm_mismatch);
   if (said) {
-    const host::DriverLibrary* named = loaded;
+    const facts::DriverLibrary* named = loaded;
     if (!answered(init, k_cuda_driver_mismatch) &&
         (loaded == nullptr || same_driver(loaded->version, module_text(input))))
       named = loaded_driver_library(facts, "libnvidia-ml.so.1");
@@ -173,7 +173,7 @@ std::optional<Finding> judge_library(const Input& input, const host::DriverLibra
 }  // namespace
 
 std::vector<Finding> check_compat(const Input& input) {
-  const host::DriverLibrary* loaded = loaded_driver_library(input.facts, "libcuda.so.1");
+  const facts::DriverLibrary* loaded = loaded_driver_library(input.facts, "libcuda.so.1");
   std::vector<Finding> found = judge_compat(input, active_compat(input));
   // The GPU may forbid compat; its branch list then no longer matters.
   if (auto made = judge_library(input, loaded, !found.empty())) found.push_back(std::move(*made));

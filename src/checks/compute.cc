@@ -12,20 +12,20 @@ namespace {
 constexpr int k_out_of_memory = 2, k_device_unavailable = 46, k_invalid_device = 101,
               k_ecc_uncorrectable = 214;
 
-std::string holders(const host::NvmlGpu* nvml) {
+std::string holders(const facts::NvmlGpu* nvml) {
   if (nvml == nullptr || !nvml->processes) return {};
   std::vector<std::string> names;
-  for (const host::GpuProcess& process : *nvml->processes)
+  for (const facts::GpuProcess& process : *nvml->processes)
     names.push_back(process.name + " (" + std::to_string(process.pid) + ")");
   return join(names, ", ");
 }
 
-bool is_exclusive(const host::NvmlGpu* nvml) {
+bool is_exclusive(const facts::NvmlGpu* nvml) {
   return nvml != nullptr && nvml->compute_mode && *nvml->compute_mode != "default";
 }
 
-Finding failed(const Input& input, const GpuView& gpu) {
-  const host::CudaDevice& cuda = *gpu.cuda;
+Finding failed_check(const Input& input, const GpuView& gpu) {
+  const facts::CudaDevice& cuda = *gpu.cuda;
   int code = cuda.compute_code.value_or(0);
   std::string who = holders(gpu.nvml);
   Finding made = finding("compute_check_failed", Severity::error, subject_of(gpu));
@@ -66,7 +66,7 @@ std::vector<Finding> check_compute(const Input& input) {
   for (const GpuView& gpu : input.gpus) {
     if (gpu.cuda == nullptr) continue;
     const Fact<std::string>& check = gpu.cuda->compute_check;
-    if (check && *check != "ok") found.push_back(failed(input, gpu));
+    if (check && *check != "ok") found.push_back(failed_check(input, gpu));
     if (!check && (check.why == WhyNot::timeout || check.why == WhyNot::crashed)) {
       bool hung = check.why == WhyNot::timeout;
       found.push_back(finding(hung ? "driver_probe_hung" : "driver_probe_crashed", Severity::error,

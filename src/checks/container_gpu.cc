@@ -12,16 +12,16 @@ namespace {
 
 // libcuda that came from the host's driver: neither a toolkit's stub nor the image's compat
 // package.
-const host::DriverLibrary* host_library(const host::Facts& facts, std::string_view soname) {
-  for (const host::DriverLibrary& library : facts.driver_libraries) {
+const facts::DriverLibrary* host_library(const facts::Facts& facts, std::string_view soname) {
+  for (const facts::DriverLibrary& library : facts.driver_libraries) {
     if (library.soname == soname && (library.origin == "driver" || library.origin == "wsl"))
       return &library;
   }
   return nullptr;
 }
 
-bool any_node(const host::Facts& facts) {
-  for (const host::DeviceNode& node : facts.kernel.nodes) {
+bool any_node(const facts::Facts& facts) {
+  for (const facts::DeviceNode& node : facts.kernel.nodes) {
     const bool gpu =
         is_gpu_node(node.path) || node.path == "/dev/nvidiactl" || node.path == "/dev/dxg";
     if (gpu && node.mode) return true;
@@ -43,11 +43,11 @@ std::string run_option(const std::string& container) {
 }  // namespace
 
 std::vector<Finding> check_container_gpu(const Input& input) {
-  const host::Facts& facts = input.facts;
+  const facts::Facts& facts = input.facts;
   if (!in_container(facts) || cuda_works(facts) || !host_has_gpu(input)) return {};
   if (!is_wsl(facts) && !facts.kernel.version && !input.driver)
     return {};  // the host's driver is not loaded
-  const host::DriverLibrary* libcuda = host_library(facts, "libcuda.so.1");
+  const facts::DriverLibrary* libcuda = host_library(facts, "libcuda.so.1");
   const std::string visible = variable(facts, "NVIDIA_VISIBLE_DEVICES");
   if (!any_node(facts)) {
     if (libcuda != nullptr && has_variable(facts, "NVIDIA_VISIBLE_DEVICES") && visible != "void" &&
@@ -75,7 +75,7 @@ std::vector<Finding> check_container_gpu(const Input& input) {
   if (libcuda != nullptr) return {};
   Finding made = finding("container_driver_capabilities", Severity::error, "container");
   const std::string capabilities = variable(facts, "NVIDIA_DRIVER_CAPABILITIES");
-  const host::DriverLibrary* nvml = host_library(facts, "libnvidia-ml.so.1");
+  const facts::DriverLibrary* nvml = host_library(facts, "libnvidia-ml.so.1");
   // Nodes without any library: handed in by hand (--device), not by the NVIDIA toolkit.
   if (nvml == nullptr && !contains(capabilities, "utility")) made.variant = "devices_only";
   made.args["capabilities"] = capabilities.empty() ? "utility" : capabilities;

@@ -16,7 +16,7 @@ constexpr uint64_t k_default_shm_bytes = 64u << 20;
 }  // namespace
 
 std::vector<Finding> check_container_host(const Input& input) {
-  const host::ContainerEngine& engine = input.facts.engine;
+  const facts::ContainerEngine& engine = input.facts.engine;
   if (in_container(input.facts) || !engine.docker || input.gpus.empty()) return {};
   const bool snap = engine.snap_docker.value_or(false);
   if (absent(engine.toolkit)) {
@@ -46,7 +46,7 @@ std::vector<Finding> check_container_host(const Input& input) {
 }
 
 std::vector<Finding> check_container_shm(const Input& input) {
-  const host::Facts& facts = input.facts;
+  const facts::Facts& facts = input.facts;
   if (!in_container(facts) || input.gpus.empty()) return {};
   const Fact<uint64_t>& shm = facts.system.shm_bytes;
   if (failed(shm)) return {cannot_tell("shm_too_small", "container", why_missing(shm))};

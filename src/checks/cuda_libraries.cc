@@ -28,13 +28,13 @@ bool is_cuda_library(std::string_view name) {
 
 // A sub-library that cuDNN opens by name when an operation first needs it: importing torch succeeds
 // without it.
-bool is_sublibrary(const host::LoadedLibrary& library) {
+bool is_sublibrary(const facts::LoadedLibrary& library) {
   return library.by == "dlopen" && starts_with(library.name, "libcudnn_");
 }
 
 // The environment holds a copy of its own, so the foreign one took its place.
-const host::LoadedLibrary* own_copy(const host::PythonEnv& env, const std::string& name) {
-  for (const host::LoadedLibrary& other : env.shadowed) {
+const facts::LoadedLibrary* own_copy(const facts::PythonEnv& env, const std::string& name) {
+  for (const facts::LoadedLibrary& other : env.shadowed) {
     if (other.name == name && other.inside && !other.path.empty()) return &other;
   }
   return nullptr;
@@ -43,28 +43,28 @@ const host::LoadedLibrary* own_copy(const host::PythonEnv& env, const std::strin
 // cuDNN's parts must be of one release. A part that the environment lacks is then taken from the
 // system by name, beside the environment's own libcudnn.so (seen on an H200: LSTM fails with
 // CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH, convolutions run).
-const host::LoadedLibrary* own_cudnn(const host::PythonEnv& env, const std::string& name) {
+const facts::LoadedLibrary* own_cudnn(const facts::PythonEnv& env, const std::string& name) {
   if (!starts_with(name, "libcudnn_")) return nullptr;
-  for (const host::LoadedLibrary& other : env.loads) {
+  for (const facts::LoadedLibrary& other : env.loads) {
     if (starts_with(other.name, "libcudnn.so") && other.inside) return &other;
   }
   return nullptr;
 }
 
 // What the foreign library stands beside or instead of.
-const host::LoadedLibrary* own_partner(const host::PythonEnv& env, const std::string& name) {
-  const host::LoadedLibrary* own = own_copy(env, name);
+const facts::LoadedLibrary* own_partner(const facts::PythonEnv& env, const std::string& name) {
+  const facts::LoadedLibrary* own = own_copy(env, name);
   return own != nullptr ? own : own_cudnn(env, name);
 }
 
 std::string stem(std::string_view name) { return std::string(name.substr(0, name.find(".so"))); }
 
-void not_found(const Input& input, const host::PythonEnv& env, const TorchBuild& build,
+void not_found(const Input& input, const facts::PythonEnv& env, const TorchBuild& build,
                std::vector<Finding>& findings) {
   std::vector<std::string> names, asked;
   Finding made = finding("cuda_lib_not_found", Severity::error, subject_of(env));
   bool import_fails = false;
-  for (const host::LoadedLibrary& library : env.loads) {
+  for (const facts::LoadedLibrary& library : env.loads) {
     if (!library.path.empty() || !is_cuda_library(library.name)) continue;
     names.push_back(library.name);
     asked.emplace_back(file_name(library.asked_by));
@@ -88,14 +88,14 @@ void not_found(const Input& input, const host::PythonEnv& env, const TorchBuild&
   // hold it is enough.
   std::string package;
   const std::string major = build.cuda ? std::to_string(build.cuda->part(0)) : "";
-  const host::Distribution* cudnn = find_distribution(env, "nvidia-cudnn-cu" + major);
+  const facts::Distribution* cudnn = find_distribution(env, "nvidia-cudnn-cu" + major);
   if (starts_with(names.front(), "libcudnn") && cudnn != nullptr)
     package = "nvidia-cudnn-cu" + major;
   made.args["package"] = package.empty() ? "torch" : package + " " + cudnn->version;
   made.args["command"] = install_command(input, env, build.release, build.tag);
   if (!package.empty()) {
     made.args["command"] = install_command(env, package);
-    const host::Distribution* torch = find_distribution(env, "torch");
+    const facts::Distribution* torch = find_distribution(env, "torch");
     for (const std::string& line : torch != nullptr ? torch->needs : std::vector<std::string>{}) {
       if (!starts_with(line, package + "==")) continue;
       const std::string pin = line.substr(0, line.find_first_of("; "));
@@ -117,21 +117,22 @@ std::string rule_variant(const std::string& by) {
 
 // "libcublasLt.so.12 <- libcublas.so.12 (LD_LIBRARY_PATH):
 // /usr/local/cuda-12.1/lib64/libcublasLt.so.12"
-std::string line_of(const host::LoadedLibrary& library) {
+std::string line_of(const facts::LoadedLibrary& library) {
   return format("{} <- {} ({}): {}", library.name, file_name(library.asked_by), library.by,
                 library.path);
 }
 
-void shadowed(const host::PythonEnv& env, const TorchBuild& build, std::vector<Finding>& findings) {
-  std::vector<const host::LoadedLibrary*> foreign;
-  for (const host::LoadedLibrary& library : env.loads) {
+void shadowed(const facts::PythonEnv& env, const TorchBuild& build,
+              std::vector<Finding>& findings) {
+  std::vector<const facts::LoadedLibrary*> foreign;
+  for (const facts::LoadedLibrary& library : env.loads) {
     if (library.path.empty() || !is_cuda_library(library.name)) continue;
     const bool major = build.cuda && !library.cuda_major.empty() &&
                        library.cuda_major != std::to_string(build.cuda->part(0));
     // Inside, but a package of another CUDA major put its files there: nvidia_packages.cc names the
     // packages.
     if (library.inside) continue;
-    const host::LoadedLibrary* own = own_partner(env, library.name);
+    const facts::LoadedLibrary* own = own_partner(env, library.name);
     if (own == nullptr && !major) continue;  // a system or image build without libraries of its own
     foreign.push_back(&library);
   }
@@ -142,10 +143,10 @@ void shadowed(const host::PythonEnv& env, const TorchBuild& build, std::vector<F
   Finding made = finding("cuda_libs_shadowed", Severity::warning, subject_of(env));
   made.variant = rule_variant(foreign.front()->by);
   std::vector<std::string> names;
-  for (const host::LoadedLibrary* library : foreign) {
+  for (const facts::LoadedLibrary* library : foreign) {
     names.push_back(stem(library->name));
     made.evidence.push_back({"file", library->path, line_of(*library)});
-    const host::LoadedLibrary* own = own_partner(env, library->name);
+    const facts::LoadedLibrary* own = own_partner(env, library->name);
     if (own != nullptr) made.evidence.push_back({"file", own->path, own->version});
   }
   const std::string& path = foreign.front()->path;
@@ -154,7 +155,7 @@ void shadowed(const host::PythonEnv& env, const TorchBuild& build, std::vector<F
   made.args["by"] = foreign.front()->by;
   made.args["asked_by"] = std::string(file_name(foreign.front()->asked_by));
   made.args["have"] = foreign.front()->version.empty() ? "?" : foreign.front()->version;
-  const host::LoadedLibrary* own = own_partner(env, foreign.front()->name);
+  const facts::LoadedLibrary* own = own_partner(env, foreign.front()->name);
   made.args["own"] = own != nullptr && !own->version.empty() ? own->version : build.tag;
   made.args["env"] = env.path;
   findings.push_back(std::move(made));
@@ -164,7 +165,7 @@ void shadowed(const host::PythonEnv& env, const TorchBuild& build, std::vector<F
 
 std::vector<Finding> check_cuda_libraries(const Input& input) {
   std::vector<Finding> findings;
-  for (const host::PythonEnv* env : torch_envs(input.facts)) {
+  for (const facts::PythonEnv* env : torch_envs(input.facts)) {
     const TorchBuild build = torch_build_of(input, *env);
     if (build.kind != "cuda") continue;
     not_found(input, *env, build, findings);

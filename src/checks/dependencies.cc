@@ -15,9 +15,9 @@ bool takes_numpy2(const Version& torch) { return torch >= *parse_version("2.3");
 
 namespace {
 
-void judge_numpy(const host::PythonEnv& env, const Version& torch, const std::string& release,
+void judge_numpy(const facts::PythonEnv& env, const Version& torch, const std::string& release,
                  std::vector<Finding>& findings) {
-  const host::Distribution* numpy = find_distribution(env, "numpy");
+  const facts::Distribution* numpy = find_distribution(env, "numpy");
   if (numpy == nullptr || major_of(numpy->version) < 2 || takes_numpy2(torch)) return;
   Finding made = finding("dependency_too_new", Severity::warning, subject_of(env));
   made.args["package"] = "numpy";
@@ -33,13 +33,13 @@ void judge_numpy(const host::PythonEnv& env, const Version& torch, const std::st
 // torch of the project's own conda channel ("py3.11_cuda12.1_cudnn8.9.2_0") links MKL dynamically
 // and needs a symbol that MKL 2024.1 dropped (pytorch issue 123097). conda-forge builds and wheels
 // do not.
-void judge_mkl(const host::PythonEnv& env, const std::string& release,
+void judge_mkl(const facts::PythonEnv& env, const std::string& release,
                std::vector<Finding>& findings) {
-  const host::Distribution* pytorch = nullptr;
-  for (const host::Distribution* found : find_distributions(env, "pytorch")) {
+  const facts::Distribution* pytorch = nullptr;
+  for (const facts::Distribution* found : find_distributions(env, "pytorch")) {
     if (found->kind == "conda-meta" && starts_with(found->tag, "py3.")) pytorch = found;
   }
-  const host::Distribution* mkl = find_distribution(env, "mkl");
+  const facts::Distribution* mkl = find_distribution(env, "mkl");
   if (pytorch == nullptr || mkl == nullptr) return;
   const std::optional<Version> version = parse_version(mkl->version);
   if (!version || *version < *parse_version("2024.1")) return;
@@ -67,16 +67,16 @@ uint32_t cuda_of_library(std::string_view name) {
   return number;
 }
 
-void judge_bitsandbytes(const Input& input, const host::PythonEnv& env, const TorchBuild& build,
+void judge_bitsandbytes(const Input& input, const facts::PythonEnv& env, const TorchBuild& build,
                         std::vector<Finding>& findings) {
-  const host::Distribution* package = find_distribution(env, "bitsandbytes");
+  const facts::Distribution* package = find_distribution(env, "bitsandbytes");
   if (package == nullptr || !build.cuda || !build.cuda_exact) return;
   uint32_t wanted = build.cuda->part(0) * 10 + build.cuda->part(1);
   const std::string forced = variable(input.facts, "BNB_CUDA_VERSION");
   if (!forced.empty()) wanted = parse_version(forced).value_or(Version{{wanted}}).part(0);
   std::vector<std::string> have;
   bool same_major = false;
-  for (const host::Binary& binary : env.binaries) {
+  for (const facts::Binary& binary : env.binaries) {
     const uint32_t cuda = cuda_of_library(file_name(binary.path));
     if (cuda == 0) continue;
     if (cuda == wanted) return;
@@ -109,7 +109,7 @@ void judge_bitsandbytes(const Input& input, const host::PythonEnv& env, const To
 
 std::vector<Finding> check_dependencies(const Input& input) {
   std::vector<Finding> findings;
-  for (const host::PythonEnv* env : torch_envs(input.facts)) {
+  for (const facts::PythonEnv* env : torch_envs(input.facts)) {
     const TorchBuild build = torch_build_of(input, *env);
     const std::optional<Version> release = parse_version(build.release);
     if (release) judge_numpy(*env, *release, build.release, findings);
@@ -120,7 +120,7 @@ std::vector<Finding> check_dependencies(const Input& input) {
 
 std::vector<Finding> check_extension_binaries(const Input& input) {
   std::vector<Finding> findings;
-  for (const host::PythonEnv* env : torch_envs(input.facts)) {
+  for (const facts::PythonEnv* env : torch_envs(input.facts)) {
     const TorchBuild build = torch_build_of(input, *env);
     if (build.kind == "cuda") judge_bitsandbytes(input, *env, build, findings);
   }

@@ -14,23 +14,23 @@
 namespace cufit::checks {
 namespace {
 
-bool open_to_all(const host::DeviceNode& node) {
+bool open_to_all(const facts::DeviceNode& node) {
   return node.mode && node.mode->size() >= 9 && ends_with(*node.mode, "rw-");
 }
 
-Evidence seen_node(const host::DeviceNode& node) {
+Evidence seen_node(const facts::DeviceNode& node) {
   std::string value = node.mode ? *node.mode : std::string(to_string(node.mode.why));
   if (node.mode && !node.usable) value += ", not usable";
   return {"file", node.path, std::move(value)};
 }
 
-std::vector<std::string> missing_nodes(const host::Facts& facts) {
+std::vector<std::string> missing_nodes(const facts::Facts& facts) {
   std::vector<std::string> missing;
   for (const char* path : {"/dev/nvidiactl", "/dev/nvidia-uvm"}) {
     if (!exists(find_node(facts, path))) missing.push_back(path);
   }
   bool any_gpu = false;
-  for (const host::DeviceNode& node : facts.kernel.nodes)
+  for (const facts::DeviceNode& node : facts.kernel.nodes)
     any_gpu = any_gpu || (is_gpu_node(node.path) && node.mode);
   if (!any_gpu) missing.push_back("/dev/nvidia0");
   return missing;
@@ -40,9 +40,9 @@ std::vector<std::string> missing_nodes(const host::Facts& facts) {
 // others is a matter of groups; rw for everybody and still refused is the container's device list
 // (cgroup).
 std::vector<Finding> refused(const Input& input) {
-  const host::Facts& facts = input.facts;
-  std::vector<const host::DeviceNode*> nodes;
-  for (const host::DeviceNode& node : facts.kernel.nodes) {
+  const facts::Facts& facts = input.facts;
+  std::vector<const facts::DeviceNode*> nodes;
+  for (const facts::DeviceNode& node : facts.kernel.nodes) {
     const bool matters =
         is_gpu_node(node.path) || node.path == "/dev/nvidiactl" || node.path == "/dev/nvidia-uvm";
     if (matters && node.mode && !node.usable) nodes.push_back(&node);
@@ -52,7 +52,7 @@ std::vector<Finding> refused(const Input& input) {
   Finding made = finding(device_rules ? "container_cgroup_devices_lost" : "dev_nodes_no_permission",
                          Severity::error, in_container(facts) ? "container" : k_machine);
   std::vector<std::string> paths;
-  for (const host::DeviceNode* node : nodes) {
+  for (const facts::DeviceNode* node : nodes) {
     paths.push_back(node->path);
     made.evidence.push_back(seen_node(*node));
   }
@@ -66,14 +66,14 @@ std::vector<Finding> refused(const Input& input) {
 }  // namespace
 
 std::vector<Finding> check_device_nodes(const Input& input) {
-  const host::Facts& facts = input.facts;
+  const facts::Facts& facts = input.facts;
   if (cuda_works(facts) || is_wsl(facts) || is_jetson(facts)) return {};
   if (!facts.kernel.version || facts.kernel.nodes.empty())
     return {};  // no driver, or a text that lists no nodes
   std::vector<Finding> findings = refused(input);
   if (!findings.empty()) return findings;
 
-  const host::DriverLibrary* libcuda = loaded_driver_library(facts, "libcuda.so.1");
+  const facts::DriverLibrary* libcuda = loaded_driver_library(facts, "libcuda.so.1");
   const std::vector<std::string> missing = missing_nodes(facts);
   if (!missing.empty()) {
     // Without libcuda a container was not given the GPU at all: container_gpu.cc says so.

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <string_view>
 
-#include "checks/parts.h"
+#include "checks/report_sections.h"
 #include "checks/torch_env.h"
 
 namespace cufit::checks {
@@ -29,7 +29,7 @@ LinkState together(const std::vector<LinkState>& states) {
 }
 
 LinkState judge(const Input& input, const Report& report) {
-  const host::PythonEnv* main = main_env(input.facts);
+  const facts::PythonEnv* main = main_env(input.facts);
   std::vector<LinkState> states;
   for (const Chain& chain : report.chains)
     if (main == nullptr || chain.env == main->path) states.push_back(judge_chain(chain));
@@ -59,7 +59,7 @@ void order_by_layer(std::vector<Finding>& findings, const knowledge::Knowledge& 
 
 }  // namespace
 
-Report examine(const host::Facts& facts, const knowledge::Knowledge& knowledge) {
+Report examine(const facts::Facts& facts, const knowledge::Knowledge& knowledge) {
   Input input = make_input(facts, knowledge);
   Report report;
   std::vector<Finding> all;

@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "checks/finding.h"
-#include "host/facts.h"
+#include "facts/facts.h"
 #include "knowledge/knowledge.h"
 
 namespace cufit::checks {
@@ -19,9 +19,9 @@ struct WhatIf {
   std::vector<std::string> gpus;  // "RTX 4090" or "8.9"
   std::string driver;             // "535.183.01" or "535"
 };
-Result<host::Facts> assume(host::Facts facts, const WhatIf& what_if,
-                           const knowledge::Knowledge& knowledge);
+Result<facts::Facts> assume(facts::Facts facts, const WhatIf& what_if,
+                            const knowledge::Knowledge& knowledge);
 
-Report examine(const host::Facts& facts, const knowledge::Knowledge& knowledge);
+Report examine(const facts::Facts& facts, const knowledge::Knowledge& knowledge);
 
 }  // namespace cufit::checks

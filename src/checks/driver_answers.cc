@@ -65,7 +65,7 @@ const std::string* suspend_line(const Input& input) {
 }
 
 Finding name_cause(const Input& input, int code) {
-  const host::KernelDriver& kernel = input.facts.kernel;
+  const facts::KernelDriver& kernel = input.facts.kernel;
   // 3 while nvidia-smi works: nvidia_uvm does not initialise; with HMM on that is its known
   // failure.
   if (code == k_cuda_not_initialized && nvml_works(input) && kernel.uvm_hmm_disabled &&
@@ -123,12 +123,12 @@ void judge_nvml(const Input& input, std::vector<Finding>& found) {
 // The module drives the GPU, and no libcuda.so.1 lies where a process looks for it. In a container
 // and under WSL the libraries come from outside: container_gpu.cc and wsl.cc ask there.
 void judge_libraries(const Input& input, std::vector<Finding>& found) {
-  const host::Facts& facts = input.facts;
+  const facts::Facts& facts = input.facts;
   bool elsewhere = in_container(facts) || is_wsl(facts) || is_jetson(facts);
   if (input.gpus.empty() || !facts.kernel.version || elsewhere || !absent(facts.cuda.library))
     return;
-  const host::DriverLibrary* unfound = nullptr;
-  for (const host::DriverLibrary& library : facts.driver_libraries) {
+  const facts::DriverLibrary* unfound = nullptr;
+  for (const facts::DriverLibrary& library : facts.driver_libraries) {
     if (library.soname != "libcuda.so.1") continue;
     if (library.loads) return;
     if (library.origin == "driver" && library.problem.empty() && unfound == nullptr)

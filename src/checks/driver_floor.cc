@@ -39,7 +39,7 @@ enum class Fit { ok, minor, old, unknown };
 // active cuda-compat are judged by the CUDA version of the user-mode driver.
 bool number_counts(const Input& input) {
   if (!input.driver || is_wsl(input.facts) || is_jetson(input.facts)) return false;
-  const host::DriverLibrary* compat = active_compat(input);
+  const facts::DriverLibrary* compat = active_compat(input);
   return compat == nullptr || !may_use_compat(input, *compat);
 }
 
@@ -81,7 +81,7 @@ bool gpu_left_behind(const Input& input, const std::optional<Version>& floor) {
          });
 }
 
-void fill(const Input& input, const host::PythonEnv& env, const TorchBuild& build,
+void fill(const Input& input, const facts::PythonEnv& env, const TorchBuild& build,
           const std::optional<Version>& floor, Finding& made) {
   auto full = build.cuda_exact ? input.knowledge.ptx_driver(*build.cuda) : std::nullopt;
   std::string major = std::to_string(build.cuda->part(0));
@@ -135,7 +135,7 @@ bool forward_compat_helps(const Input& input, const Version& cuda) {
 
 // No driver at all is another check's finding; here "unknown" means that a driver may be there and
 // was not seen.
-std::optional<Finding> without_driver(const Input& input, const host::PythonEnv& env,
+std::optional<Finding> without_driver(const Input& input, const facts::PythonEnv& env,
                                       const TorchBuild& build,
                                       const std::optional<Version>& floor) {
   const Fact<std::string>& module = input.facts.kernel.version;
@@ -152,7 +152,7 @@ std::optional<Finding> without_driver(const Input& input, const host::PythonEnv&
 
 std::vector<Finding> check_driver_floor(const Input& input) {
   std::vector<Finding> found;
-  for (const host::PythonEnv* env : torch_envs(input.facts)) {
+  for (const facts::PythonEnv* env : torch_envs(input.facts)) {
     TorchBuild build = torch_build_of(input, *env);
     if (build.kind != "cuda") continue;
     if (!build.cuda) {

@@ -26,14 +26,14 @@ bool is_driven(const Input& input, const GpuView& gpu) {
 
 // The kernel's own words about this GPU: "supported through the NVIDIA 580.xx Legacy drivers",
 // "requires use of the NVIDIA open kernel modules".
-const std::string* log_line(const Input& input, std::string_view words) {
+const std::string* window_log_line(const Input& input, std::string_view words) {
   if (!input.facts.kernel.log) return nullptr;
   for (const std::string& line : *input.facts.kernel.log)
     if (contains(line, words)) return &line;
   return nullptr;
 }
 
-std::string driver_text(const Input& input) {
+std::string newest_known_driver(const Input& input) {
   if (input.facts.kernel.version) return *input.facts.kernel.version;
   if (input.facts.nvml.driver_version) return *input.facts.nvml.driver_version;
   return input.driver ? input.driver->text() : "";
@@ -45,7 +45,7 @@ Finding about(const Input& input, const char* id, const GpuView& gpu,
   made.args = {{"gpu", gpu.name},
                {"arch", std::string(window.arch)},
                {"cc", gpu.cc->text()},
-               {"have", driver_text(input)},
+               {"have", newest_known_driver(input)},
                {"first", window.first_branch ? std::to_string(window.first_branch) : ""},
                {"last", window.last_branch ? std::to_string(window.last_branch) : ""},
                {"module", std::string(window.kernel_module)}};
@@ -68,7 +68,7 @@ void check_flavour(const Input& input, const GpuView& gpu, const knowledge::Driv
   made.variant = std::string(window.kernel_module);
   made.args["have_module"] = *flavour;
   made.evidence.push_back(seen(flavour));
-  if (const std::string* line = log_line(input, "open kernel modules"))
+  if (const std::string* line = window_log_line(input, "open kernel modules"))
     made.evidence.push_back({"file", "kernel log", *line});
   found.push_back(std::move(made));
 }
@@ -76,14 +76,15 @@ void check_flavour(const Input& input, const GpuView& gpu, const knowledge::Driv
 // GPUs before Turing are not in the table of PCI ids; then only the kernel's own line tells:
 // "supported through the NVIDIA 580.xx Legacy drivers".
 std::optional<Finding> from_kernel_log(const Input& input, const GpuView& gpu) {
-  const std::string* line = log_line(input, ".xx Legacy drivers");
+  const std::string* line = window_log_line(input, ".xx Legacy drivers");
   if (line == nullptr) return std::nullopt;
   size_t end = line->find(".xx Legacy drivers"), start = end;
   while (start > 0 && std::isdigit(static_cast<unsigned char>((*line)[start - 1]))) --start;
   if (start == end) return std::nullopt;
   Finding made = finding("driver_dropped_gpu", Severity::error, subject_of(gpu));
-  made.args = {
-      {"gpu", gpu.name}, {"have", driver_text(input)}, {"last", line->substr(start, end - start)}};
+  made.args = {{"gpu", gpu.name},
+               {"have", newest_known_driver(input)},
+               {"last", line->substr(start, end - start)}};
   made.evidence = {{"file", "kernel log", *line}};
   return made;
 }
@@ -103,7 +104,7 @@ std::vector<Finding> check_driver_window(const Input& input) {
     uint32_t branch = input.driver->part(0);
     if (window->last_branch != 0 && branch > window->last_branch) {
       Finding made = about(input, "driver_dropped_gpu", gpu, *window);
-      if (const std::string* line = log_line(input, "Legacy drivers"))
+      if (const std::string* line = window_log_line(input, "Legacy drivers"))
         made.evidence.push_back({"file", "kernel log", *line});
       found.push_back(std::move(made));
     } else if (window->first_branch != 0 && branch < window->first_branch) {

@@ -42,6 +42,6 @@ std::string in_sentence(const GpuView& gpu) {
 }
 
 std::string subject_of(const GpuView& gpu) { return "GPU " + std::to_string(gpu.index); }
-std::string subject_of(const host::PythonEnv& env) { return "env " + env.path; }
+std::string subject_of(const facts::PythonEnv& env) { return "env " + env.path; }
 
 }  // namespace cufit::checks

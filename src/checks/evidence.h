@@ -40,8 +40,8 @@ Finding cannot_tell(std::string id, std::string subject, std::string because);
 
 // "GPU 0 (NVIDIA H200, 9.0)", to stand inside a sentence.
 std::string in_sentence(const GpuView& gpu);
-std::string subject_of(const GpuView& gpu);          // "GPU 0"
-std::string subject_of(const host::PythonEnv& env);  // "env /path"
+std::string subject_of(const GpuView& gpu);           // "GPU 0"
+std::string subject_of(const facts::PythonEnv& env);  // "env /path"
 inline const char* const k_machine = "machine";
 
 }  // namespace cufit::checks

@@ -15,16 +15,16 @@ namespace cufit::checks {
 
 namespace {
 
-using host::Binary;
+using facts::Binary;
 
 struct Package {
   std::string name;
   std::vector<const Binary*> files;
 };
 
-struct Case {
+struct ExtensionsCase {
   const Input& input;
-  const host::PythonEnv& env;
+  const facts::PythonEnv& env;
   const TorchBuild& build;
   const Package& package;
 };
@@ -36,7 +36,7 @@ bool is_library_package(const Binary& binary) {
   return contains(binary.path, "/nvidia/") || contains(binary.path, "/triton/");
 }
 
-std::vector<Package> packages_of(const host::PythonEnv& env) {
+std::vector<Package> packages_of(const facts::PythonEnv& env) {
   std::map<std::string, Package> by_name;
   for (const Binary& binary : env.binaries) {
     if (is_torch_binary(env, binary) || is_library_package(binary)) continue;
@@ -78,21 +78,21 @@ uint32_t named_major(const Binary& binary) {
   return number && number->part(0) >= 100 && number->part(0) < 1000 ? number->part(0) / 10 : 0;
 }
 
-uint32_t major_of(const Binary& binary) {
+uint32_t extension_major_of(const Binary& binary) {
   uint32_t linked = cudart_major(binary);
   return linked ? linked : named_major(binary);
 }
 
-std::string path_in(const host::PythonEnv& env, const Binary& binary) {
+std::string path_in(const facts::PythonEnv& env, const Binary& binary) {
   return starts_with(binary.path, "/") ? binary.path : env.path + "/" + binary.path;
 }
 
-std::string version_of(const host::PythonEnv& env, const std::string& package) {
-  const host::Distribution* distribution = find_distribution(env, package);
+std::string version_of(const facts::PythonEnv& env, const std::string& package) {
+  const facts::Distribution* distribution = find_distribution(env, package);
   return distribution != nullptr ? distribution->version : "";
 }
 
-Finding about(const Case& c, const char* id, Severity severity, const Binary& binary) {
+Finding about(const ExtensionsCase& c, const char* id, Severity severity, const Binary& binary) {
   Finding made = finding(id, severity, path_in(c.env, binary));
   made.args = {{"package", c.package.name},
                {"version", version_of(c.env, c.package.name)},
@@ -104,21 +104,21 @@ Finding about(const Case& c, const char* id, Severity severity, const Binary& bi
   return made;
 }
 
-bool is_present(const host::PythonEnv& env, const std::string& soname) {
-  auto there = [&](const host::LoadedLibrary& library) {
+bool is_present(const facts::PythonEnv& env, const std::string& soname) {
+  auto there = [&](const facts::LoadedLibrary& library) {
     return library.name == soname && !library.path.empty();
   };
   return std::any_of(env.loads.begin(), env.loads.end(), there) ||
          std::any_of(env.shadowed.begin(), env.shadowed.end(), there);
 }
 
-void check_major(const Case& c, std::vector<Finding>& found) {
+void check_major(const ExtensionsCase& c, std::vector<Finding>& found) {
   if (!c.build.cuda) return;
   uint32_t torch = c.build.cuda->part(0);
   const Binary* wrong = nullptr;
   std::string soname;
   for (const Binary* binary : c.package.files) {
-    uint32_t major = major_of(*binary);
+    uint32_t major = extension_major_of(*binary);
     if (major == torch) return;  // the package brings a build for this CUDA
     std::string name;
     if (major == 0 || wrong != nullptr || cudart_major(*binary, &name) == 0) continue;
@@ -133,7 +133,7 @@ void check_major(const Case& c, std::vector<Finding>& found) {
   Finding made =
       about(c, "ext_cuda_major_mismatch", loads ? Severity::warning : Severity::error, *wrong);
   made.variant = loads ? "both_present" : "";
-  made.args["have"] = std::to_string(major_of(*wrong));
+  made.args["have"] = std::to_string(extension_major_of(*wrong));
   made.args["need"] = std::to_string(torch);
   made.args["soname"] = soname;
   made.evidence = {{"file", path_in(c.env, *wrong), "NEEDED " + soname},
@@ -142,7 +142,7 @@ void check_major(const Case& c, std::vector<Finding>& found) {
 }
 
 // "3.12" -> "cpython-312"
-std::string python_tag(const host::PythonEnv& env) {
+std::string python_tag(const facts::PythonEnv& env) {
   auto version = env.python ? parse_version(*env.python) : std::nullopt;
   if (!version || version->parts.size() < 2) return {};
   return "cpython-" + std::to_string(version->part(0)) + std::to_string(version->part(1));
@@ -153,7 +153,7 @@ std::string_view stem(const Binary& binary) {
   return name.substr(0, name.find('.'));
 }
 
-void check_python(const Case& c, std::vector<Finding>& found) {
+void check_python(const ExtensionsCase& c, std::vector<Finding>& found) {
   std::string want = python_tag(c.env);
   for (const Binary* binary : c.package.files) {
     if (binary->python_tag.empty() || binary->python_tag == "abi3" || binary->python_tag == want)
@@ -181,13 +181,13 @@ void check_python(const Case& c, std::vector<Finding>& found) {
 }
 
 // torch's own C++11 ABI, as libc10 or another library of torch shows it.
-const Binary* torch_abi(const host::PythonEnv& env) {
+const Binary* torch_abi(const facts::PythonEnv& env) {
   for (const Binary& binary : env.binaries)
     if (is_torch_binary(env, binary) && !binary.cxx11_abi.empty()) return &binary;
   return nullptr;
 }
 
-void check_symbols(const Case& c, std::vector<Finding>& found) {
+void check_symbols(const ExtensionsCase& c, std::vector<Finding>& found) {
   const Binary* torch = torch_abi(c.env);
   const Binary* worst = nullptr;
   bool other_abi = false;
@@ -226,7 +226,7 @@ struct ArchResult {
   bool damaged = false;
 };
 
-ArchResult match_package(const Case& c, const GpuGroup& group) {
+ArchResult match_package(const ExtensionsCase& c, const GpuGroup& group) {
   ArchResult result;
   for (const Binary* binary : c.package.files) {
     uint32_t major = named_major(*binary);
@@ -247,7 +247,7 @@ ArchResult match_package(const Case& c, const GpuGroup& group) {
   return result;
 }
 
-void check_archs(const Case& c, const GpuGroup& group, std::vector<Finding>& found) {
+void check_archs(const ExtensionsCase& c, const GpuGroup& group, std::vector<Finding>& found) {
   ArchResult result = match_package(c, group);
   if (result.ptx_too_new != nullptr && !result.served) {
     Finding made = about(c, "ptx_newer_than_driver", Severity::warning, *result.ptx_too_new);
@@ -285,10 +285,10 @@ void check_archs(const Case& c, const GpuGroup& group, std::vector<Finding>& fou
 std::vector<Finding> check_extensions(const Input& input) {
   std::vector<Finding> found;
   std::vector<GpuGroup> groups = group_gpus(input);
-  for (const host::PythonEnv* env : torch_envs(input.facts)) {
+  for (const facts::PythonEnv* env : torch_envs(input.facts)) {
     TorchBuild build = torch_build_of(input, *env);
     for (const Package& package : packages_of(*env)) {
-      Case c{input, *env, build, package};
+      ExtensionsCase c{input, *env, build, package};
       check_python(c, found);
       check_symbols(c, found);
       if (build.kind != "cuda") continue;

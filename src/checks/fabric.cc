@@ -9,7 +9,7 @@
 namespace cufit::checks {
 
 std::vector<Finding> check_fabric(const Input& input) {
-  const host::Facts& facts = input.facts;
+  const facts::Facts& facts = input.facts;
   if (cuda_works(facts)) return {};
   constexpr int k_system_not_ready = 802;  // CUDA_ERROR_SYSTEM_NOT_READY
   const bool not_ready = facts.cuda.init_result && *facts.cuda.init_result == k_system_not_ready;

@@ -7,17 +7,17 @@
 
 namespace cufit::checks {
 
-std::vector<const host::PciGpu*> pci_gpus(const host::Facts& facts) {
-  std::vector<const host::PciGpu*> found;
+std::vector<const facts::PciGpu*> pci_gpus(const facts::Facts& facts) {
+  std::vector<const facts::PciGpu*> found;
   if (!facts.pci) return found;
-  for (const host::PciGpu& gpu : *facts.pci) {
+  for (const facts::PciGpu& gpu : *facts.pci) {
     if (starts_with(gpu.class_code, "03")) found.push_back(&gpu);
   }
   return found;
 }
 
-const host::DeviceNode* find_node(const host::Facts& facts, std::string_view path) {
-  for (const host::DeviceNode& node : facts.kernel.nodes) {
+const facts::DeviceNode* find_node(const facts::Facts& facts, std::string_view path) {
+  for (const facts::DeviceNode& node : facts.kernel.nodes) {
     if (node.path == path) return &node;
   }
   return nullptr;
@@ -30,9 +30,9 @@ bool is_gpu_node(std::string_view path) {
                      [](char c) { return c >= '0' && c <= '9'; });
 }
 
-bool exists(const host::DeviceNode* node) { return node != nullptr && node->mode; }
+bool exists(const facts::DeviceNode* node) { return node != nullptr && node->mode; }
 
-std::string log_line(const host::Facts& facts, std::initializer_list<std::string_view> texts) {
+std::string log_line(const facts::Facts& facts, std::initializer_list<std::string_view> texts) {
   if (!facts.kernel.log) return {};
   for (const std::string& line : *facts.kernel.log) {
     const std::string small = lower(line);
@@ -43,15 +43,15 @@ std::string log_line(const host::Facts& facts, std::initializer_list<std::string
   return {};
 }
 
-bool cuda_works(const host::Facts& facts) {
+bool cuda_works(const facts::Facts& facts) {
   return facts.cuda.init_result && *facts.cuda.init_result == 0;
 }
 
-std::vector<const host::Distribution*> find_distributions(const host::PythonEnv& env,
-                                                          std::string_view name) {
-  std::vector<const host::Distribution*> found;
+std::vector<const facts::Distribution*> find_distributions(const facts::PythonEnv& env,
+                                                           std::string_view name) {
+  std::vector<const facts::Distribution*> found;
   if (!env.distributions) return found;
-  for (const host::Distribution& distribution : *env.distributions) {
+  for (const facts::Distribution& distribution : *env.distributions) {
     if (distribution.name == name) found.push_back(&distribution);
   }
   return found;

@@ -25,19 +25,19 @@ bool absent(const Fact<T>& fact) {
 }
 
 // NVIDIA functions of display class: GPUs without NVSwitch bridges and audio.
-std::vector<const host::PciGpu*> pci_gpus(const host::Facts& facts);
-const host::DeviceNode* find_node(const host::Facts& facts, std::string_view path);
+std::vector<const facts::PciGpu*> pci_gpus(const facts::Facts& facts);
+const facts::DeviceNode* find_node(const facts::Facts& facts, std::string_view path);
 // A node of a GPU itself: /dev/nvidia0, /dev/nvidia7.
 bool is_gpu_node(std::string_view path);
-bool exists(const host::DeviceNode* node);
+bool exists(const facts::DeviceNode* node);
 // First kernel-log line that holds one of the (lower-case) texts; empty = none, or the log cannot
 // be read.
-std::string log_line(const host::Facts& facts, std::initializer_list<std::string_view> texts);
+std::string log_line(const facts::Facts& facts, std::initializer_list<std::string_view> texts);
 // cuInit succeeded in the child process.
-bool cuda_works(const host::Facts& facts);
+bool cuda_works(const facts::Facts& facts);
 
-std::vector<const host::Distribution*> find_distributions(const host::PythonEnv& env,
-                                                          std::string_view name);
+std::vector<const facts::Distribution*> find_distributions(const facts::PythonEnv& env,
+                                                           std::string_view name);
 // "a, b, c (+4)": at most `limit` parts.
 std::string short_list(const std::vector<std::string>& parts, size_t limit = 6);
 uint32_t major_of(std::string_view version);                // "13.0" -> 13; 0 = unknown

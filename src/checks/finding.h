@@ -13,7 +13,8 @@ namespace cufit::checks {
 
 enum class Severity { ok, note, warning, error, unknown };
 const char* to_string(Severity severity);
-// 0 = ok to 4 = error; what could not be looked at is worse than a note, a warning is worse than it.
+// 0 = ok to 4 = error; what could not be looked at is worse than a note, a warning is worse than
+// it.
 int seriousness(Severity severity);
 
 // kind is the Source's kind ("file", "nvml", "cuda", "env", "claimed", "assumed") or "table" (a row

@@ -17,14 +17,14 @@ namespace cufit::checks {
 using formats::CodeKind;
 using formats::DeviceCode;
 
-TorchCode torch_code_of(const Input& input, const host::PythonEnv& env, const TorchBuild& build) {
+TorchCode torch_code_of(const Input& input, const facts::PythonEnv& env, const TorchBuild& build) {
   TorchCode result;
-  const host::Binary* library = torch_main_library(env);
+  const facts::Binary* library = torch_main_library(env);
   if (library != nullptr) {
     result.where = library->path;
     result.incomplete = !library->damage.empty();
     // Builds of 1.x split the library in two; the pair is one body of code.
-    for (const host::Binary& binary : env.binaries) {
+    for (const facts::Binary& binary : env.binaries) {
       bool half =
           starts_with(file_name(binary.path), "libtorch_cuda_c") && is_torch_binary(env, binary);
       if (&binary != library && !half) continue;
@@ -92,9 +92,9 @@ std::string GpuGroup::text() const {
 
 namespace {
 
-struct Case {
+struct GpuCodeCase {
   const Input& input;
-  const host::PythonEnv& env;
+  const facts::PythonEnv& env;
   const TorchBuild& build;
   const TorchCode& code;
 };
@@ -118,7 +118,7 @@ bool gpu_is_older(const std::vector<DeviceCode>& code, ComputeCapability cc) {
   return cc.major < 10;
 }
 
-void fill(const Case& c, const GpuGroup& group, Finding& made) {
+void fill(const GpuCodeCase& c, const GpuGroup& group, Finding& made) {
   std::optional<WheelPick> pick = pick_wheel_for_machine(c.input, &c.env);
   if (!pick) pick = pick_wheel(c.input, {group.cc}, &c.env);
   if (pick && driver_precedes_gpu(c.input, {group.cc})) pick->needs_newer_driver = true;
@@ -150,7 +150,7 @@ void fill(const Case& c, const GpuGroup& group, Finding& made) {
     made.variant = "table";
 }
 
-Finding nothing_fits(const Case& c, const GpuGroup& group) {
+Finding nothing_fits(const GpuCodeCase& c, const GpuGroup& group) {
   bool older = gpu_is_older(c.code.code, group.cc);
   Finding made =
       finding(older ? "arch_gpu_too_old" : "arch_gpu_too_new", Severity::error, subject_of(c.env));
@@ -166,7 +166,7 @@ Finding nothing_fits(const Case& c, const GpuGroup& group) {
   return made;
 }
 
-Finding only_ptx(const Case& c, const GpuGroup& group, const CodeMatch& match) {
+Finding only_ptx(const GpuCodeCase& c, const GpuGroup& group, const CodeMatch& match) {
   Finding made = finding("ptx_jit_only", Severity::warning, subject_of(c.env));
   fill(c, group, made);
   made.variant.clear();
@@ -194,8 +194,8 @@ Finding only_ptx(const Case& c, const GpuGroup& group, const CodeMatch& match) {
 }
 
 // Official pip wheels only: conda and vendor builds have their own architecture lists.
-std::optional<Finding> compare_with_table(const Case& c) {
-  const host::Distribution* package = find_distribution(c.env, "torch");
+std::optional<Finding> compare_with_table(const GpuCodeCase& c) {
+  const facts::Distribution* package = find_distribution(c.env, "torch");
   bool official = package != nullptr && package->kind == "dist-info" &&
                   package->installer != "conda" && c.env.kind != "image" &&
                   !contains(c.build.release, "a0");
@@ -230,9 +230,10 @@ std::optional<Finding> compare_with_table(const Case& c) {
 // torch's other libraries: libtorch_cuda_linalg.so of some wheels leaves out an architecture that
 // the main library has. Only a library without any entry for the GPU counts; a few special kernels
 // are by design.
-void judge_other_libraries(const Case& c, const GpuGroup& group, std::vector<Finding>& found) {
-  const host::Binary* main = torch_main_library(c.env);
-  for (const host::Binary& binary : c.env.binaries) {
+void judge_other_libraries(const GpuCodeCase& c, const GpuGroup& group,
+                           std::vector<Finding>& found) {
+  const facts::Binary* main = torch_main_library(c.env);
+  for (const facts::Binary& binary : c.env.binaries) {
     bool half = starts_with(file_name(binary.path), "libtorch_cuda_c");
     if (&binary == main || half || !is_torch_binary(c.env, binary) || !binary.damage.empty())
       continue;
@@ -255,7 +256,7 @@ void judge_other_libraries(const Case& c, const GpuGroup& group, std::vector<Fin
   }
 }
 
-void judge_group(const Case& c, const GpuGroup& group, std::vector<Finding>& found) {
+void judge_group(const GpuCodeCase& c, const GpuGroup& group, std::vector<Finding>& found) {
   CodeMatch match = match_code(c.code.code, group.cc, c.input.driver_cuda, c.input.knowledge);
   switch (match.match) {
     case Match::cubin:
@@ -281,12 +282,12 @@ void judge_group(const Case& c, const GpuGroup& group, std::vector<Finding>& fou
 std::vector<Finding> check_gpu_code(const Input& input) {
   std::vector<Finding> found;
   std::vector<GpuGroup> groups = group_gpus(input);
-  std::vector<const host::PythonEnv*> envs = torch_envs(input.facts);
-  for (const host::PythonEnv* env : envs) {
+  std::vector<const facts::PythonEnv*> envs = torch_envs(input.facts);
+  for (const facts::PythonEnv* env : envs) {
     TorchBuild build = torch_build_of(input, *env);
     if (build.kind != "cuda") continue;
     TorchCode code = torch_code_of(input, *env, build);
-    Case c{input, *env, build, code};
+    GpuCodeCase c{input, *env, build, code};
     if (auto made = compare_with_table(c)) found.push_back(std::move(*made));
     for (const GpuGroup& group : groups) judge_group(c, group, found);
   }

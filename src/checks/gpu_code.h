@@ -16,7 +16,7 @@ struct TorchCode {
   std::string where;         // path of the library, or the table with its row
   std::string why_not_file;  // with from_table or no code: what was missing
 };
-TorchCode torch_code_of(const Input& input, const host::PythonEnv& env, const TorchBuild& build);
+TorchCode torch_code_of(const Input& input, const facts::PythonEnv& env, const TorchBuild& build);
 
 std::string list_archs(const std::vector<formats::DeviceCode>& code);  // "sm_75 sm_80 compute_120"
 

@@ -52,7 +52,7 @@ void add_health(const GpuView& gpu, Severity severity, const char* variant, Evid
 
 std::vector<Finding> check_xids(const Input& input) {
   std::vector<Finding> findings;
-  for (const host::XidEvent& event : input.facts.kernel.xids) {
+  for (const facts::XidEvent& event : input.facts.kernel.xids) {
     const knowledge::XidRow* row = input.knowledge.find_xid(event.number);
     if (row == nullptr || row->finding.empty()) continue;
     const GpuView* gpu = gpu_at(input, event.pci);
@@ -93,7 +93,7 @@ std::vector<Finding> check_memory_health(const Input& input) {
   std::vector<Finding> findings;
   for (const GpuView& gpu : input.gpus) {
     if (gpu.nvml == nullptr) continue;
-    const host::NvmlGpu& nvml = *gpu.nvml;
+    const facts::NvmlGpu& nvml = *gpu.nvml;
     Finding made;
     if (nvml.remap_failed.value_or(false))
       add_health(gpu, Severity::error, "remap_failed", seen(nvml.remap_failed), made);

@@ -38,7 +38,7 @@ void throttled(const GpuView& gpu, std::vector<Finding>& findings) {
 }
 
 void memory_in_use(const GpuView& gpu, std::vector<Finding>& findings) {
-  const host::NvmlGpu& nvml = *gpu.nvml;
+  const facts::NvmlGpu& nvml = *gpu.nvml;
   if (!nvml.memory_total_bytes || !nvml.memory_used_bytes || *nvml.memory_total_bytes == 0) return;
   if (nvml.mig_current.value_or(false)) return;  // the total is not what an instance has
   if (*nvml.memory_used_bytes < *nvml.memory_total_bytes / 2) return;
@@ -47,7 +47,7 @@ void memory_in_use(const GpuView& gpu, std::vector<Finding>& findings) {
   made.args["total"] = format_bytes(*nvml.memory_total_bytes);
   std::vector<std::string> names;
   if (nvml.processes) {
-    for (const host::GpuProcess& process : *nvml.processes)
+    for (const facts::GpuProcess& process : *nvml.processes)
       names.push_back(format("{} ({})", process.name, process.pid));
   }
   // In a container NVML does not name processes of other containers.
@@ -58,16 +58,16 @@ void memory_in_use(const GpuView& gpu, std::vector<Finding>& findings) {
   findings.push_back(std::move(made));
 }
 
-bool has_compute_process(const host::NvmlGpu& nvml) {
+bool has_compute_process(const facts::NvmlGpu& nvml) {
   if (!nvml.processes) return false;
-  for (const host::GpuProcess& process : *nvml.processes) {
+  for (const facts::GpuProcess& process : *nvml.processes) {
     if (process.kind == "compute") return true;
   }
   return false;
 }
 
 void mode_config(const GpuView& gpu, std::vector<Finding>& findings) {
-  const host::NvmlGpu& nvml = *gpu.nvml;
+  const facts::NvmlGpu& nvml = *gpu.nvml;
   const std::string mode = nvml.compute_mode.value_or("default");
   if (mode != "default") {
     const bool taken = has_compute_process(nvml);

@@ -7,7 +7,7 @@
 #include "base/format.h"
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
-#include "checks/parts.h"
+#include "checks/report_sections.h"
 #include "checks/torch_env.h"
 
 namespace cufit::checks {
@@ -23,7 +23,7 @@ Link row(const char* name, LinkState state, const std::string& key) {
 
 // Cores that this process may use; a cgroup quota below the affinity mask counts.
 void add_cores(const Input& input, std::vector<Link>& rows) {
-  const host::SystemFacts& system = input.facts.system;
+  const facts::SystemFacts& system = input.facts.system;
   if (!system.cpus) {
     if (failed(system.cpus)) rows.push_back(row("cpu", LinkState::unknown, "unknown"));
     return;
@@ -63,7 +63,7 @@ void add_shm(const Input& input, std::vector<Link>& rows) {
 }
 
 void add_memory(const Input& input, std::vector<Link>& rows) {
-  const host::SystemFacts& system = input.facts.system;
+  const facts::SystemFacts& system = input.facts.system;
   if (!system.ram_bytes) return;
   const bool limited = system.memory_limit_bytes && *system.memory_limit_bytes < *system.ram_bytes;
   const uint64_t usable = limited ? *system.memory_limit_bytes : *system.ram_bytes;
@@ -106,7 +106,7 @@ void add_pcie(const Input& input, std::vector<Link>& rows) {
     if (gpu.nvml == nullptr || !gpu.nvml->pcie_width || !gpu.nvml->pcie_width_max ||
         *gpu.nvml->pcie_width == 0)
       continue;
-    const host::NvmlGpu& nvml = *gpu.nvml;
+    const facts::NvmlGpu& nvml = *gpu.nvml;
     const bool narrow = *nvml.pcie_width < *nvml.pcie_width_max;
     // The generation drops while a GPU is idle and rises under load: its maximum is what counts.
     const bool idle = nvml.pcie_gen && nvml.pcie_gen_max && *nvml.pcie_gen < *nvml.pcie_gen_max;

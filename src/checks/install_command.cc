@@ -28,12 +28,12 @@ std::string quoted(const std::string& word) {
 
 }  // namespace
 
-bool replaces_conda_torch(const host::PythonEnv& env) {
+bool replaces_conda_torch(const facts::PythonEnv& env) {
   if (env.installer != "conda" || !starts_with(env.path, "(")) return false;
   // (`pip list` shows conda's torch as well: the record of conda says whose it is.)
   if (!env.distributions) return true;
-  const std::vector<host::Distribution>& all = *env.distributions;
-  const bool of_conda = std::any_of(all.begin(), all.end(), [](const host::Distribution& one) {
+  const std::vector<facts::Distribution>& all = *env.distributions;
+  const bool of_conda = std::any_of(all.begin(), all.end(), [](const facts::Distribution& one) {
     return (one.name == "torch" || one.name == "pytorch") && one.kind == "conda-meta";
   });
   return of_conda || find_distribution(env, "torch") == nullptr;
@@ -43,9 +43,9 @@ namespace {
 
 // A pip torch inside a conda environment must be replaced by pip: conda would add a second copy
 // beside it.
-std::string installer_of(const host::PythonEnv& env, bool of_torch = true) {
+std::string installer_of(const facts::PythonEnv& env, bool of_torch = true) {
   if (env.kind == "image") return "image";
-  const host::Distribution* torch = find_distribution(env, "torch");
+  const facts::Distribution* torch = find_distribution(env, "torch");
   bool conda = env.installer == "conda" || env.installer == "pixi";
   if (of_torch && replaces_conda_torch(env)) return "pip";
   if (conda && torch != nullptr && torch->kind != "conda-meta")
@@ -53,7 +53,7 @@ std::string installer_of(const host::PythonEnv& env, bool of_torch = true) {
   return env.installer;
 }
 
-std::string pip_like(const host::PythonEnv& env, const std::string& installer,
+std::string pip_like(const facts::PythonEnv& env, const std::string& installer,
                      const std::string& what) {
   if (installer == "uv") return "uv pip install --python " + quoted(python_of(env)) + " " + what;
   if (installer == "image") return "python3 -m pip install --no-cache-dir " + what;
@@ -62,13 +62,13 @@ std::string pip_like(const host::PythonEnv& env, const std::string& installer,
 
 }  // namespace
 
-std::string python_of(const host::PythonEnv& env) {
+std::string python_of(const facts::PythonEnv& env) {
   if (env.interpreter && !env.interpreter->empty()) return *env.interpreter;
   // "(claimed)": a text that names no path; whoever reads the command knows which Python it is.
   return starts_with(env.path, "(") ? "python" : env.path + "/bin/python";
 }
 
-std::string pip_install_of(const host::PythonEnv& env) {
+std::string pip_install_of(const facts::PythonEnv& env) {
   if (installer_of(env) == "uv") return "uv pip install --python " + quoted(python_of(env));
   return quoted(python_of(env)) + " -m pip install";
 }
@@ -81,13 +81,13 @@ std::string cuda_of_tag(const std::string& tag) {
   return tag.substr(2, tag.size() - 3) + "." + tag.back();
 }
 
-bool is_aarch64(const host::PythonEnv& env) {
-  const host::Distribution* torch = find_distribution(env, "torch");
+bool is_aarch64(const facts::PythonEnv& env) {
+  const facts::Distribution* torch = find_distribution(env, "torch");
   return torch != nullptr && contains(torch->tag, "aarch64");
 }
 
 // The platform is one for which the default index holds CUDA builds. (An image says what it is.)
-bool has_cuda_index(const Input& input, const host::PythonEnv& env) {
+bool has_cuda_index(const Input& input, const facts::PythonEnv& env) {
   if (env.kind == "image") return true;
   const WheelPlatform platform = wheel_platform(input.facts);
   return platform == WheelPlatform::linux_x86_64 || platform == WheelPlatform::linux_aarch64;
@@ -104,19 +104,19 @@ const TorchRelease* newest_release() {
 
 // The default Python index has this variant for this release (x86-64), and pip would not take the
 // installed torch for it: an installed 2.14.1+cu126 satisfies `torch==2.14.1`.
-bool default_index_has(const Input& input, const host::PythonEnv& env, const TorchRelease* release,
+bool default_index_has(const Input& input, const facts::PythonEnv& env, const TorchRelease* release,
                        const std::string& tag) {
   if (tag.empty()) return true;
   if (!has_cuda_index(input, env)) return false;
   if (release == nullptr || is_aarch64(env) || release->default_linux_x86_64 != tag) return false;
-  const host::Distribution* installed = find_distribution(env, "torch");
+  const facts::Distribution* installed = find_distribution(env, "torch");
   return installed == nullptr ||
          installed->version.substr(0, installed->version.find('+')) != release->version;
 }
 
 // torch with the torchvision and torchaudio that belong to it, where they are installed: pip would
 // otherwise leave the old ones, which do not load with another torch.
-std::vector<std::string> torch_words(const host::PythonEnv& env, const std::string& torch,
+std::vector<std::string> torch_words(const facts::PythonEnv& env, const std::string& torch,
                                      const TorchRelease* release, const std::string& local) {
   std::vector<std::string> words{torch.empty() ? "torch" : "torch==" + torch + local};
   const std::pair<const char*, std::string_view> partners[] = {
@@ -142,7 +142,7 @@ std::string conda_pins(const std::string& torch, const std::string& tag) {
   return wanted + (cuda.empty() ? "" : " cuda-version=" + cuda);
 }
 
-std::string conda_install(const host::PythonEnv& env, const std::string& torch,
+std::string conda_install(const facts::PythonEnv& env, const std::string& torch,
                           const std::string& tag) {
   const std::string pins = conda_pins(torch, tag);
   if (env.installer == "pixi") return "pixi add " + pins;
@@ -151,7 +151,7 @@ std::string conda_install(const host::PythonEnv& env, const std::string& torch,
 
 }  // namespace
 
-std::string install_command(const Input& input, const host::PythonEnv& env,
+std::string install_command(const Input& input, const facts::PythonEnv& env,
                             const std::string& torch, const std::string& tag) {
   std::string installer = installer_of(env);
   if (installer == "conda" || installer == "pixi") return conda_install(env, torch, tag);
@@ -174,8 +174,9 @@ std::string install_command(const Input& input, const host::PythonEnv& env,
   return pip_like(env, installer, join(words, " "));
 }
 
-std::string install_in_new(const Input& input, const host::PythonEnv& env, const std::string& torch,
-                           const std::string& tag, const std::string& python) {
+std::string install_in_new(const Input& input, const facts::PythonEnv& env,
+                           const std::string& torch, const std::string& tag,
+                           const std::string& python) {
   const std::string installer = installer_of(env), name = "torch-env";
   if (installer == "image") return install_command(input, env, torch, tag);
   if (installer == "poetry")
@@ -184,12 +185,12 @@ std::string install_in_new(const Input& input, const host::PythonEnv& env, const
   if (installer == "conda")
     return "conda create -n " + name + " -c conda-forge python=" + python + " " +
            conda_pins(torch, tag);
-  host::PythonEnv fresh = env;
+  facts::PythonEnv fresh = env;
   fresh.kind = "venv";
   fresh.path = name;
   fresh.interpreter = {};
   if (fresh.distributions) {  // the partners come along, the old torch stays behind
-    std::erase_if(*fresh.distributions.value, [](const host::Distribution& one) {
+    std::erase_if(*fresh.distributions.value, [](const facts::Distribution& one) {
       return one.name == "torch" || one.name == "pytorch";
     });
   }
@@ -207,7 +208,7 @@ std::string install_in_new(const Input& input, const host::PythonEnv& env, const
          install_command(input, fresh, torch, tag);
 }
 
-std::string install_command(const host::PythonEnv& env, const std::string& requirement) {
+std::string install_command(const facts::PythonEnv& env, const std::string& requirement) {
   std::string installer = installer_of(env, false);
   if (installer == "poetry") return "poetry add " + quoted(requirement);
   if (installer != "conda" && installer != "pixi")

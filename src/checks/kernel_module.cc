@@ -16,14 +16,14 @@ namespace {
 // Words of the kernel when a module's signature is missing or its key is unknown. "module
 // verification failed" alone is no rejection: without enforcement the kernel says it and loads the
 // module.
-std::string signature_rejection(const host::Facts& facts) {
+std::string signature_rejection(const facts::Facts& facts) {
   return log_line(
       facts, {"key was rejected by service", "required key not available",
               "loading of unsigned module is rejected", "unsigned module loading is restricted",
               "module with unavailable key is rejected", "loading of module with unavailable key"});
 }
 
-void add_gpu_arguments(const std::vector<const host::PciGpu*>& gpus, const Input& input,
+void add_gpu_arguments(const std::vector<const facts::PciGpu*>& gpus, const Input& input,
                        Finding& made) {
   std::string name;
   for (const GpuView& view : input.gpus) {
@@ -39,7 +39,7 @@ std::vector<Finding> foreign_driver(const Input& input) {
   // A GPU handed to another driver on purpose (vfio-pci for a virtual machine) is a note; nouveau
   // is an accident.
   std::vector<Finding> findings;
-  for (const host::PciGpu* gpu : pci_gpus(input.facts)) {
+  for (const facts::PciGpu* gpu : pci_gpus(input.facts)) {
     if (!gpu->driver || *gpu->driver == "nvidia") continue;
     const bool nouveau = *gpu->driver == "nouveau" || *gpu->driver == "nova_core";
     Finding made = finding("nouveau_conflict", nouveau ? Severity::error : Severity::note,
@@ -55,13 +55,13 @@ std::vector<Finding> foreign_driver(const Input& input) {
 }
 
 // Distributions whose texts have a command of their own; "" = the general sentence.
-std::string package_variant(const host::Facts& facts) {
+std::string package_variant(const facts::Facts& facts) {
   const std::string id = facts.system.distribution_id.value_or("");  // "debian 12"
   const std::string name = id.substr(0, id.find(' '));
   return name == "debian" || name == "ubuntu" ? name : "";
 }
 
-Finding not_installed(const Input& input, const std::vector<const host::PciGpu*>& gpus) {
+Finding not_installed(const Input& input, const std::vector<const facts::PciGpu*>& gpus) {
   Finding made = finding("driver_not_installed", Severity::error, "machine");
   made.variant = in_container(input.facts) ? "container" : package_variant(input.facts);
   add_gpu_arguments(gpus, input, made);
@@ -70,8 +70,8 @@ Finding not_installed(const Input& input, const std::vector<const host::PciGpu*>
   return made;
 }
 
-Finding not_loaded(const Input& input, const std::vector<const host::PciGpu*>& gpus) {
-  const host::Facts& facts = input.facts;
+Finding not_loaded(const Input& input, const std::vector<const facts::PciGpu*>& gpus) {
+  const facts::Facts& facts = input.facts;
   const std::string rejected = signature_rejection(facts);
   if (!rejected.empty()) {
     Finding made = finding("secure_boot_unsigned_module", Severity::error, "machine");
@@ -102,10 +102,10 @@ Finding not_loaded(const Input& input, const std::vector<const host::PciGpu*>& g
 }  // namespace
 
 std::vector<Finding> check_no_nvidia_gpu(const Input& input) {
-  const host::Facts& facts = input.facts;
+  const facts::Facts& facts = input.facts;
   if (!input.gpus.empty() || is_wsl(facts) || facts.system.jetson) return {};
   if (facts.cuda.device_count && *facts.cuda.device_count > 0) return {};
-  for (const host::DeviceNode& node : facts.kernel.nodes) {
+  for (const facts::DeviceNode& node : facts.kernel.nodes) {
     if (node.mode && starts_with(node.path, "/dev/nvidia")) return {};
   }
   if (facts.kernel.version || input.driver)
@@ -122,10 +122,10 @@ std::vector<Finding> check_no_nvidia_gpu(const Input& input) {
 }
 
 std::vector<Finding> check_kernel_module(const Input& input) {
-  const host::Facts& facts = input.facts;
+  const facts::Facts& facts = input.facts;
   if (is_wsl(facts) || facts.system.jetson) return {};
   if (facts.kernel.version) return foreign_driver(input);
-  const std::vector<const host::PciGpu*> gpus = pci_gpus(facts);
+  const std::vector<const facts::PciGpu*> gpus = pci_gpus(facts);
   if (gpus.empty() || input.driver) return {};
   if (failed(facts.kernel.version)) {
     return {cannot_tell("driver_not_installed", "machine", why_missing(facts.kernel.version))};
@@ -173,7 +173,7 @@ std::vector<Finding> check_pci_resources(const Input& input) {
   const std::string line =
       log_line(input.facts, {"bar1 is 0m", "bar0 is 0m",
                              "this pci i/o region assigned to your nvidia device is invalid"});
-  for (const host::PciGpu* gpu : pci_gpus(input.facts)) {
+  for (const facts::PciGpu* gpu : pci_gpus(input.facts)) {
     bool works = false;
     for (const GpuView& view : input.gpus)
       works = works || (view.pci == gpu && (view.nvml || view.cuda));

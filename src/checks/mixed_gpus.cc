@@ -75,7 +75,7 @@ bool modules_conflict(const Input& input, const std::vector<GpuGroup>& groups) {
   return open && proprietary && !is_wsl(input.facts);
 }
 
-void fill(const Input& input, const host::PythonEnv& env, const std::vector<GpuGroup>& groups,
+void fill(const Input& input, const facts::PythonEnv& env, const std::vector<GpuGroup>& groups,
           const std::vector<Share>& shares, Finding& made) {
   std::vector<std::string> lines, all;
   for (const Share& share : shares) {
@@ -107,7 +107,7 @@ std::vector<Finding> check_mixed_gpus(const Input& input) {
   if (groups.size() < 2 || pick_wheel_for_machine(input)) return found;
   std::vector<Share> shares = shares_of(input, groups);
   if (shares.size() < 2) return found;
-  for (const host::PythonEnv* env : torch_envs(input.facts)) {
+  for (const facts::PythonEnv* env : torch_envs(input.facts)) {
     TorchBuild build = torch_build_of(input, *env);
     if (build.kind != "cuda") continue;
     TorchCode code = torch_code_of(input, *env, build);

@@ -12,7 +12,7 @@ namespace cufit::checks {
 namespace {
 
 // One command for several requirements: every installer takes them one after the other at the end.
-std::string install_all(const host::PythonEnv& env, const std::vector<std::string>& requirements) {
+std::string install_all(const facts::PythonEnv& env, const std::vector<std::string>& requirements) {
   std::string command = install_command(env, requirements.front());
   for (size_t i = 1; i < requirements.size(); ++i) command += " " + requirements[i];
   return command;
@@ -43,20 +43,20 @@ bool parse_pin(const std::string& line, Pin& pin) {
 constexpr const char* k_shared_folders[] = {"nvidia-cudnn", "nvidia-nccl", "nvidia-nvshmem",
                                             "nvidia-cusparselt"};
 
-void same_files(const host::PythonEnv& env, const TorchBuild& build,
+void same_files(const facts::PythonEnv& env, const TorchBuild& build,
                 std::vector<Finding>& findings) {
   std::vector<std::string> parts;
   // Which of them was installed last is not written anywhere, so the right one may have won.
   Finding made = finding("nvidia_pip_pkg_conflict", Severity::warning, subject_of(env));
   std::vector<std::string> keep;
   for (const char* base : k_shared_folders) {
-    std::vector<const host::Distribution*> found;
+    std::vector<const facts::Distribution*> found;
     for (const char* suffix : {"-cu11", "-cu12", "-cu13"}) {
-      const host::Distribution* package = find_distribution(env, std::string(base) + suffix);
+      const facts::Distribution* package = find_distribution(env, std::string(base) + suffix);
       if (package != nullptr) found.push_back(package);
     }
     if (found.size() < 2) continue;
-    for (const host::Distribution* package : found) {
+    for (const facts::Distribution* package : found) {
       parts.push_back(package->name + " " + package->version);
       made.evidence.push_back({"file", package->location, package->version});
       if (build.cuda && ends_with(package->name, "-cu" + std::to_string(build.cuda->part(0))))
@@ -74,7 +74,7 @@ void same_files(const host::PythonEnv& env, const TorchBuild& build,
   findings.push_back(std::move(made));
 }
 
-void other_versions(const host::PythonEnv& env, const host::Distribution& torch,
+void other_versions(const facts::PythonEnv& env, const facts::Distribution& torch,
                     const TorchBuild& build, std::vector<Finding>& findings) {
   std::vector<std::string> parts;
   std::vector<std::string> wanted;
@@ -83,7 +83,7 @@ void other_versions(const host::PythonEnv& env, const host::Distribution& torch,
   for (const std::string& line : torch.needs) {
     Pin pin;
     if (!parse_pin(line, pin) || contains(pin.version, "*")) continue;
-    const host::Distribution* have = find_distribution(env, pin.name);
+    const facts::Distribution* have = find_distribution(env, pin.name);
     if (have == nullptr || have->version == pin.version) continue;
     parts.push_back(format("{} {} (torch: {})", pin.name, have->version, pin.version));
     wanted.push_back(pin.name + "==" + pin.version);
@@ -102,11 +102,11 @@ void other_versions(const host::PythonEnv& env, const host::Distribution& torch,
 
 std::vector<Finding> check_nvidia_packages(const Input& input) {
   std::vector<Finding> findings;
-  for (const host::PythonEnv* env : torch_envs(input.facts)) {
+  for (const facts::PythonEnv* env : torch_envs(input.facts)) {
     const TorchBuild build = torch_build_of(input, *env);
     if (build.kind != "cuda") continue;
     same_files(*env, build, findings);
-    const host::Distribution* torch = find_distribution(*env, "torch");
+    const facts::Distribution* torch = find_distribution(*env, "torch");
     if (torch != nullptr && torch->kind == "dist-info")
       other_versions(*env, *torch, build, findings);
   }

@@ -8,7 +8,7 @@
 
 #include "base/format.h"
 #include "checks/check.h"
-#include "checks/parts.h"
+#include "checks/report_sections.h"
 
 namespace cufit::checks {
 

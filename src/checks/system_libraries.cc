@@ -13,14 +13,14 @@ namespace {
 
 struct Need {
   std::optional<Version> version;
-  const host::Binary* binary = nullptr;
+  const facts::Binary* binary = nullptr;
   size_t count = 0;  // binaries that need more than there is
 };
 
-Need highest(const host::PythonEnv& env, std::string host::Binary::*member,
+Need highest(const facts::PythonEnv& env, std::string facts::Binary::*member,
              const std::optional<Version>& have) {
   Need need;
-  for (const host::Binary& binary : env.binaries) {
+  for (const facts::Binary& binary : env.binaries) {
     const std::optional<Version> version = parse_version(binary.*member);
     if (!version) continue;
     if (have && *version > *have) ++need.count;
@@ -32,7 +32,7 @@ Need highest(const host::PythonEnv& env, std::string host::Binary::*member,
   return need;
 }
 
-Finding too_old(const char* id, const host::PythonEnv& env, const Need& need,
+Finding too_old(const char* id, const facts::PythonEnv& env, const Need& need,
                 const std::string& have, const std::string& wanted) {
   Finding made = finding(id, Severity::error, subject_of(env));
   made.args["have"] = have;
@@ -46,10 +46,10 @@ Finding too_old(const char* id, const host::PythonEnv& env, const Need& need,
   return made;
 }
 
-void judge_glibc(const Input& input, const host::PythonEnv& env, std::vector<Finding>& findings) {
-  const host::SystemFacts& system = input.facts.system;
+void judge_glibc(const Input& input, const facts::PythonEnv& env, std::vector<Finding>& findings) {
+  const facts::SystemFacts& system = input.facts.system;
   const std::optional<Version> have = system.glibc ? parse_version(*system.glibc) : std::nullopt;
-  const Need need = highest(env, &host::Binary::glibc, have);
+  const Need need = highest(env, &facts::Binary::glibc, have);
   if (!need.version) return;
   if (system.libc && *system.libc == "musl") {
     Finding made = too_old("glibc_too_old", env, need, "musl", "GLIBC_" + need.version->text());
@@ -83,8 +83,8 @@ struct Libstdcxx {
   std::string why_unknown;
 };
 
-Libstdcxx loaded_libstdcxx(const Input& input, const host::PythonEnv& env) {
-  for (const host::LoadedLibrary& library : env.loads) {
+Libstdcxx loaded_libstdcxx(const Input& input, const facts::PythonEnv& env) {
+  for (const facts::LoadedLibrary& library : env.loads) {
     if (library.name != "libstdc++.so.6" || library.path.empty()) continue;
     const std::optional<Version> version = glibcxx_of_file(library.version);
     if (version) return {version, {"file", library.path, "GLIBCXX_" + version->text()}, ""};
@@ -96,10 +96,10 @@ Libstdcxx loaded_libstdcxx(const Input& input, const host::PythonEnv& env) {
   return {std::nullopt, seen(system), failed(system) ? why_missing(system) : ""};
 }
 
-void judge_libstdcxx(const Input& input, const host::PythonEnv& env,
+void judge_libstdcxx(const Input& input, const facts::PythonEnv& env,
                      std::vector<Finding>& findings) {
   const Libstdcxx have = loaded_libstdcxx(input, env);
-  const Need need = highest(env, &host::Binary::glibcxx, have.version);
+  const Need need = highest(env, &facts::Binary::glibcxx, have.version);
   if (!need.version) return;
   if (!have.version) {
     if (!have.why_unknown.empty())
@@ -122,7 +122,7 @@ void judge_libstdcxx(const Input& input, const host::PythonEnv& env,
 
 std::vector<Finding> check_system_libraries(const Input& input) {
   std::vector<Finding> findings;
-  for (const host::PythonEnv* env : torch_envs(input.facts)) {
+  for (const facts::PythonEnv* env : torch_envs(input.facts)) {
     judge_glibc(input, *env, findings);
     judge_libstdcxx(input, *env, findings);
   }

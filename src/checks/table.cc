@@ -8,7 +8,7 @@
 namespace cufit::checks {
 
 namespace {
-const CheckRow k_rows[] = {
+const CheckRow k_table_rows[] = {
     {"build_tools", check_build_tools},
     {"compat", check_compat},
     {"compute", check_compute, true},
@@ -46,6 +46,6 @@ const CheckRow k_rows[] = {
 };
 }  // namespace
 
-std::span<const CheckRow> check_table() { return k_rows; }
+std::span<const CheckRow> check_table() { return k_table_rows; }
 
 }  // namespace cufit::checks

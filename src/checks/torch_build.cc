@@ -14,7 +14,7 @@ namespace cufit::checks {
 namespace {
 
 // `made` is without a torch that uses the GPU: the wheel that fits, or what keeps all from fitting.
-void add_install(const Input& input, const host::PythonEnv& env, Finding& made) {
+void add_install(const Input& input, const facts::PythonEnv& env, Finding& made) {
   const std::optional<WheelPick> pick = pick_wheel_for_machine(input, &env);
   const bool capability_known = std::any_of(input.gpus.begin(), input.gpus.end(),
                                             [](const GpuView& gpu) { return gpu.cc.has_value(); });
@@ -36,7 +36,7 @@ void add_install(const Input& input, const host::PythonEnv& env, Finding& made) 
   made.variant = made.variant.empty() ? blocked : made.variant + "." + blocked;
 }
 
-void add_build_evidence(const host::PythonEnv& env, const TorchBuild& build, Finding& made) {
+void add_build_evidence(const facts::PythonEnv& env, const TorchBuild& build, Finding& made) {
   if (env.torch.version) made.evidence.push_back(seen(env.torch.version));
   if (!build.source.detail.empty()) made.evidence.push_back(seen(build.source, build.kind));
   if (torch_main_library(env) == nullptr && !env.binaries.empty())
@@ -57,12 +57,12 @@ bool generic_wheel_on_jetson(const Input& input, const TorchBuild& build) {
 
 std::vector<Finding> check_torch_build(const Input& input) {
   std::vector<Finding> found;
-  std::vector<const host::PythonEnv*> envs = torch_envs(input.facts);
-  const host::PythonEnv* main = main_env(input.facts);
+  std::vector<const facts::PythonEnv*> envs = torch_envs(input.facts);
+  const facts::PythonEnv* main = main_env(input.facts);
   if (envs.empty()) {
     // A dump that says nothing of torch and a machine that was not asked are not "not installed".
     if (input.facts.origin == "dump") return found;
-    for (const host::PythonEnv& env : input.facts.envs) {
+    for (const facts::PythonEnv& env : input.facts.envs) {
       if (!failed(env.torch.version)) continue;
       found.push_back(
           cannot_tell("torch_not_installed", subject_of(env), why_missing(env.torch.version)));
@@ -75,12 +75,12 @@ std::vector<Finding> check_torch_build(const Input& input) {
     made.args["envs"] = std::to_string(input.facts.envs.size());
     made.variant = main ? "" : "no_env";
     if (main) add_install(input, *main, made);
-    for (const host::PythonEnv& env : input.facts.envs)
+    for (const facts::PythonEnv& env : input.facts.envs)
       made.evidence.push_back({"file", env.path, "no torch"});
     found.push_back(std::move(made));
     return found;
   }
-  for (const host::PythonEnv* env : envs) {
+  for (const facts::PythonEnv* env : envs) {
     TorchBuild build = torch_build_of(input, *env);
     if (build.kind == "cuda" && generic_wheel_on_jetson(input, build) &&
         env->torch.variant == build.tag) {

@@ -7,24 +7,24 @@
 
 namespace cufit::checks {
 
-bool has_torch(const host::PythonEnv& env) {
+bool has_torch(const facts::PythonEnv& env) {
   return !env.torch.path.empty() || env.torch.version || find_distribution(env, "torch") != nullptr;
 }
 
-std::vector<const host::PythonEnv*> torch_envs(const host::Facts& facts) {
-  std::vector<const host::PythonEnv*> found;
-  for (const host::PythonEnv& env : facts.envs)
+std::vector<const facts::PythonEnv*> torch_envs(const facts::Facts& facts) {
+  std::vector<const facts::PythonEnv*> found;
+  for (const facts::PythonEnv& env : facts.envs)
     if (has_torch(env)) found.push_back(&env);
   return found;
 }
 
-const host::PythonEnv* main_env(const host::Facts& facts) {
-  std::vector<const host::PythonEnv*> with_torch = torch_envs(facts);
-  for (const host::PythonEnv* env : with_torch)
+const facts::PythonEnv* main_env(const facts::Facts& facts) {
+  std::vector<const facts::PythonEnv*> with_torch = torch_envs(facts);
+  for (const facts::PythonEnv* env : with_torch)
     if (env->active) return env;
   if (with_torch.size() == 1) return with_torch[0];
   if (!with_torch.empty()) return nullptr;
-  for (const host::PythonEnv& env : facts.envs)
+  for (const facts::PythonEnv& env : facts.envs)
     if (env.active) return &env;
   return facts.envs.size() == 1 ? &facts.envs[0] : nullptr;
 }
@@ -51,8 +51,8 @@ void take_tag(const Input& input, const std::string& tag, const Source& source, 
   build.cuda_exact = build.cuda.has_value();
 }
 
-void take_libraries(const host::PythonEnv& env, TorchBuild& build) {
-  for (const host::Binary& binary : env.binaries) {
+void take_libraries(const facts::PythonEnv& env, TorchBuild& build) {
+  for (const facts::Binary& binary : env.binaries) {
     if (!is_torch_binary(env, binary)) continue;
     for (const std::string& needed : binary.needed) {
       // libcudart.so.12, or the hashed name of bundled builds: libcudart-<hash>.so.11.0
@@ -69,10 +69,10 @@ void take_libraries(const host::PythonEnv& env, TorchBuild& build) {
 
 }  // namespace
 
-TorchBuild torch_build_of(const Input& input, const host::PythonEnv& env) {
+TorchBuild torch_build_of(const Input& input, const facts::PythonEnv& env) {
   TorchBuild build;
-  const host::TorchFacts& torch = env.torch;
-  const host::Distribution* package = find_distribution(env, "torch");
+  const facts::TorchFacts& torch = env.torch;
+  const facts::Distribution* package = find_distribution(env, "torch");
   std::string version = torch.version ? *torch.version : package != nullptr ? package->version : "";
   build.release = version.substr(0, version.find('+'));
   if (torch.cuda && (build.cuda = parse_version(*torch.cuda))) {
@@ -101,42 +101,37 @@ TorchBuild torch_build_of(const Input& input, const host::PythonEnv& env) {
   return build;
 }
 
-std::string_view file_name(std::string_view path) {
-  size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
-
-bool is_torch_binary(const host::PythonEnv&, const host::Binary& binary) {
+bool is_torch_binary(const facts::PythonEnv&, const facts::Binary& binary) {
   if (!binary.package.empty())
     return binary.package == "torch" || binary.package == "libtorch" || binary.package == "pytorch";
   return contains(binary.path, "/torch/lib/") || starts_with(binary.path, "torch/lib/");
 }
 
-const host::Binary* torch_main_library(const host::PythonEnv& env) {
+const facts::Binary* torch_main_library(const facts::PythonEnv& env) {
   for (std::string_view wanted :
        {"libtorch_cuda.so", "libtorch_cuda_cu.so", "libtorch_cuda_cpp.so"})
-    for (const host::Binary& binary : env.binaries)
+    for (const facts::Binary& binary : env.binaries)
       if (file_name(binary.path) == wanted && is_torch_binary(env, binary)) return &binary;
   return nullptr;
 }
 
-const host::Distribution* find_distribution(const host::PythonEnv& env, std::string_view name) {
+const facts::Distribution* find_distribution(const facts::PythonEnv& env, std::string_view name) {
   if (!env.distributions) return nullptr;
-  for (const host::Distribution& distribution : *env.distributions)
+  for (const facts::Distribution& distribution : *env.distributions)
     if (distribution.name == name) return &distribution;
   // conda calls the same package pytorch.
   return name == "torch" ? find_distribution(env, "pytorch") : nullptr;
 }
 
-const host::DriverLibrary* loaded_driver_library(const host::Facts& facts,
-                                                 std::string_view soname) {
-  for (const host::DriverLibrary& library : facts.driver_libraries)
+const facts::DriverLibrary* loaded_driver_library(const facts::Facts& facts,
+                                                  std::string_view soname) {
+  for (const facts::DriverLibrary& library : facts.driver_libraries)
     if (library.loads && library.soname == soname) return &library;
   return nullptr;
 }
 
-const host::DriverLibrary* active_compat(const Input& input) {
-  const host::DriverLibrary* library = loaded_driver_library(input.facts, "libcuda.so.1");
+const facts::DriverLibrary* active_compat(const Input& input) {
+  const facts::DriverLibrary* library = loaded_driver_library(input.facts, "libcuda.so.1");
   return library != nullptr && library->origin == "compat" ? library : nullptr;
 }
 
@@ -157,7 +152,7 @@ CompatGpu compat_gpu(const GpuView& gpu) {
                               // which
 }
 
-bool may_use_compat(const Input& input, const host::DriverLibrary& compat) {
+bool may_use_compat(const Input& input, const facts::DriverLibrary& compat) {
   if (input.gpus.empty() || !input.driver) return false;
   std::string branch = std::to_string(input.driver->part(0));
   const std::vector<std::string>& branches = compat.compat_drivers;
@@ -166,24 +161,24 @@ bool may_use_compat(const Input& input, const host::DriverLibrary& compat) {
                      [](const GpuView& gpu) { return compat_gpu(gpu) == CompatGpu::eligible; });
 }
 
-bool has_variable(const host::Facts& facts, std::string_view name) {
+bool has_variable(const facts::Facts& facts, std::string_view name) {
   return std::any_of(facts.variables.begin(), facts.variables.end(),
-                     [&](const host::EnvVariable& variable) { return variable.name == name; });
+                     [&](const facts::EnvVariable& variable) { return variable.name == name; });
 }
 
-std::string variable(const host::Facts& facts, std::string_view name) {
-  for (const host::EnvVariable& variable : facts.variables)
+std::string variable(const facts::Facts& facts, std::string_view name) {
+  for (const facts::EnvVariable& variable : facts.variables)
     if (variable.name == name) return variable.value;
   return {};
 }
 
-bool in_container(const host::Facts& facts) {
+bool in_container(const facts::Facts& facts) {
   const Fact<std::string>& kind = facts.system.container;
   return kind && *kind != "none" && !kind->empty();
 }
 
-bool is_wsl(const host::Facts& facts) { return facts.system.wsl.value.has_value(); }
-bool is_jetson(const host::Facts& facts) { return facts.system.jetson.value.has_value(); }
+bool is_wsl(const facts::Facts& facts) { return facts.system.wsl.value.has_value(); }
+bool is_jetson(const facts::Facts& facts) { return facts.system.jetson.value.has_value(); }
 
 bool at_least(const Version& driver, const Version& floor) {
   if (driver.parts.size() == 1) return driver.part(0) >= floor.part(0);

@@ -9,17 +9,18 @@
 #include <string_view>
 #include <vector>
 
+#include "base/path.h"
 #include "checks/check.h"
 
 namespace cufit::checks {
 
-bool has_torch(const host::PythonEnv& env);
+bool has_torch(const facts::PythonEnv& env);
 // Environments in which torch lies (any build).
-std::vector<const host::PythonEnv*> torch_envs(const host::Facts& facts);
+std::vector<const facts::PythonEnv*> torch_envs(const facts::Facts& facts);
 // The one that decides the verdict: the active one if it holds torch, else the only one that does;
 // where none does, the active one or the only one. null = several and none of them active, or no
 // environment at all.
-const host::PythonEnv* main_env(const host::Facts& facts);
+const facts::PythonEnv* main_env(const facts::Facts& facts);
 
 // What torch was built with. "cuda" also when only the tag or the libraries say so; "" = nothing
 // tells.
@@ -31,28 +32,28 @@ struct TorchBuild {
   std::string release;          // "2.11.0"
   Source source;
 };
-TorchBuild torch_build_of(const Input& input, const host::PythonEnv& env);
+TorchBuild torch_build_of(const Input& input, const facts::PythonEnv& env);
 
-std::string_view file_name(std::string_view path);
-bool is_torch_binary(const host::PythonEnv& env, const host::Binary& binary);
+bool is_torch_binary(const facts::PythonEnv& env, const facts::Binary& binary);
 // The library whose code decides: libtorch_cuda.so, or the pair of split builds; null = none found.
-const host::Binary* torch_main_library(const host::PythonEnv& env);
-const host::Distribution* find_distribution(const host::PythonEnv& env, std::string_view name);
+const facts::Binary* torch_main_library(const facts::PythonEnv& env);
+const facts::Distribution* find_distribution(const facts::PythonEnv& env, std::string_view name);
 
-const host::DriverLibrary* loaded_driver_library(const host::Facts& facts, std::string_view soname);
-const host::DriverLibrary* active_compat(
+const facts::DriverLibrary* loaded_driver_library(const facts::Facts& facts,
+                                                  std::string_view soname);
+const facts::DriverLibrary* active_compat(
     const Input& input);  // libcuda of cuda-compat that would load
 // Forward compatibility: the driver's branch is listed and every GPU is of a data-centre kind (or
 // Jetson). Unknown counts as no.
-bool may_use_compat(const Input& input, const host::DriverLibrary& compat);
+bool may_use_compat(const Input& input, const facts::DriverLibrary& compat);
 enum class CompatGpu { eligible, not_eligible, unknown };
 CompatGpu compat_gpu(const GpuView& gpu);
 
-std::string variable(const host::Facts& facts, std::string_view name);  // empty = not set
-bool has_variable(const host::Facts& facts, std::string_view name);
-bool in_container(const host::Facts& facts);
-bool is_wsl(const host::Facts& facts);
-bool is_jetson(const host::Facts& facts);
+std::string variable(const facts::Facts& facts, std::string_view name);  // empty = not set
+bool has_variable(const facts::Facts& facts, std::string_view name);
+bool in_container(const facts::Facts& facts);
+bool is_wsl(const facts::Facts& facts);
+bool is_jetson(const facts::Facts& facts);
 // torch 2.3 is the first release built to work with NumPy 2 (Linux); see torch_releases in
 // data/wheels.toml. An older one runs, but cannot exchange tensors with NumPy 2.
 bool takes_numpy2(const Version& torch);

@@ -40,7 +40,7 @@ struct Partner {
   std::string_view knowledge::TorchRelease::*column;
 };
 
-Finding mismatch(const host::PythonEnv& env, const host::Distribution& partner,
+Finding mismatch(const facts::PythonEnv& env, const facts::Distribution& partner,
                  const std::string& torch, Severity severity, const char* variant) {
   Finding made = finding("torch_family_mismatch", severity, subject_of(env));
   made.variant = variant;
@@ -58,7 +58,7 @@ uint32_t tag_major(std::string_view tag) {
   return starts_with(tag, "cu") && tag.size() >= 4 ? major_of(tag.substr(2, tag.size() - 3)) : 0;
 }
 
-void judge_tag(const Input& input, const host::PythonEnv& env, const host::Distribution& partner,
+void judge_tag(const Input& input, const facts::PythonEnv& env, const facts::Distribution& partner,
                const TorchBuild& build, std::vector<Finding>& findings) {
   const std::string tag(local_version(partner.version));
   if (tag.empty() || build.tag.empty() || tag == build.tag) return;
@@ -81,8 +81,8 @@ std::string torch_of(const Input& input, const Partner& row, std::string_view pa
   return {};
 }
 
-bool judge_version(const Input& input, const host::PythonEnv& env,
-                   const host::Distribution& partner, const Partner& row, const TorchBuild& build,
+bool judge_version(const Input& input, const facts::PythonEnv& env,
+                   const facts::Distribution& partner, const Partner& row, const TorchBuild& build,
                    std::vector<Finding>& findings) {
   const knowledge::TorchRelease* release = input.knowledge.find_torch(build.release);
   const std::string wanted_torch = exact_pin(partner.needs, "torch");
@@ -114,10 +114,10 @@ bool judge_version(const Input& input, const host::PythonEnv& env,
   return true;
 }
 
-void judge_triton(const host::PythonEnv& env, const TorchBuild& build,
+void judge_triton(const facts::PythonEnv& env, const TorchBuild& build,
                   std::vector<Finding>& findings) {
-  const host::Distribution* torch = find_distribution(env, "torch");
-  const host::Distribution* triton = find_distribution(env, "triton");
+  const facts::Distribution* torch = find_distribution(env, "torch");
+  const facts::Distribution* triton = find_distribution(env, "triton");
   if (torch == nullptr || triton == nullptr) return;
   const std::string need = exact_pin(torch->needs, "triton");
   if (need.empty() || same_release(need, triton->version)) return;
@@ -138,12 +138,12 @@ std::vector<Finding> check_torch_family(const Input& input) {
   const Partner partners[] = {{"torchvision", &knowledge::TorchRelease::torchvision},
                               {"torchaudio", &knowledge::TorchRelease::torchaudio}};
   std::vector<Finding> findings;
-  for (const host::PythonEnv* env : torch_envs(input.facts)) {
+  for (const facts::PythonEnv* env : torch_envs(input.facts)) {
     const TorchBuild build = torch_build_of(input, *env);
     // A build without CUDA is its own finding and is replaced whole.
     if (build.release.empty() || build.kind == "cpu") continue;
     for (const Partner& row : partners) {
-      const host::Distribution* partner = find_distribution(*env, row.name);
+      const facts::Distribution* partner = find_distribution(*env, row.name);
       if (partner == nullptr) continue;
       if (!judge_version(input, *env, *partner, row, build, findings))
         judge_tag(input, *env, *partner, build, findings);

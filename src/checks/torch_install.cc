@@ -13,13 +13,13 @@
 namespace cufit::checks {
 namespace {
 
-bool is_conda_record(const host::Distribution& distribution) {
+bool is_conda_record(const facts::Distribution& distribution) {
   return distribution.kind == "conda-meta";
 }
-bool from_conda(const host::Distribution& distribution) {
+bool from_conda(const facts::Distribution& distribution) {
   return is_conda_record(distribution) || distribution.installer == "conda";
 }
-bool is_leftover(const host::Distribution& distribution) {
+bool is_leftover(const facts::Distribution& distribution) {
   return starts_with(file_name(distribution.location), "~");
 }
 std::string folder_of(const std::string& location) {
@@ -27,14 +27,14 @@ std::string folder_of(const std::string& location) {
 }
 
 // "~orch-2.3.1.dist-info" and the package "torch": pip replaces the first letter while it removes.
-bool leftover_of(const host::Distribution& distribution, std::string_view package) {
+bool leftover_of(const facts::Distribution& distribution, std::string_view package) {
   const std::string name = lower(file_name(distribution.location));
   return is_leftover(distribution) &&
          starts_with(std::string_view(name).substr(1), package.substr(1));
 }
 
-Finding broken(const Input& input, const host::PythonEnv& env, const char* variant,
-               const host::Distribution& first) {
+Finding broken(const Input& input, const facts::PythonEnv& env, const char* variant,
+               const facts::Distribution& first) {
   Finding made = finding("torch_install_broken", Severity::error, subject_of(env));
   made.variant = variant;
   made.args["env"] = env.path;
@@ -45,14 +45,14 @@ Finding broken(const Input& input, const host::PythonEnv& env, const char* varia
   return made;
 }
 
-void two_records(const Input& input, const host::PythonEnv& env, std::vector<Finding>& findings) {
-  std::vector<const host::Distribution*> wheels, conda;
-  for (const host::Distribution* torch : find_distributions(env, "torch")) {
+void two_records(const Input& input, const facts::PythonEnv& env, std::vector<Finding>& findings) {
+  std::vector<const facts::Distribution*> wheels, conda;
+  for (const facts::Distribution* torch : find_distributions(env, "torch")) {
     if (is_leftover(*torch)) continue;
     (from_conda(*torch) ? conda : wheels).push_back(torch);
   }
   for (const char* name : {"pytorch", "libtorch"}) {
-    for (const host::Distribution* torch : find_distributions(env, name)) conda.push_back(torch);
+    for (const facts::Distribution* torch : find_distributions(env, name)) conda.push_back(torch);
   }
   if (!wheels.empty() && !conda.empty()) {
     Finding made = broken(input, env, "conda_and_pip", *wheels.front());
@@ -70,13 +70,13 @@ void two_records(const Input& input, const host::PythonEnv& env, std::vector<Fin
   if (!same) made.severity = Severity::warning;
   made.args["other"] = wheels[1]->version;
   made.args["other_location"] = wheels[1]->location;
-  for (const host::Distribution* torch : wheels)
+  for (const facts::Distribution* torch : wheels)
     made.evidence.push_back({"file", torch->location, torch->version});
   findings.push_back(std::move(made));
 }
 
-void damaged(const Input& input, const host::PythonEnv& env, std::vector<Finding>& findings) {
-  for (const host::Distribution& distribution : *env.distributions) {
+void damaged(const Input& input, const facts::PythonEnv& env, std::vector<Finding>& findings) {
+  for (const facts::Distribution& distribution : *env.distributions) {
     if (leftover_of(distribution, "torch")) {
       Finding made = broken(input, env, "leftover", distribution);
       made.severity = find_distributions(env, "torch").size() > 1 || has_torch(env)
@@ -110,9 +110,9 @@ void damaged(const Input& input, const host::PythonEnv& env, std::vector<Finding
 
 // version.py and the installer's record name two releases: one was written over the other, or
 // somebody edited a file.
-void versions_differ(const Input& input, const host::PythonEnv& env,
+void versions_differ(const Input& input, const facts::PythonEnv& env,
                      std::vector<Finding>& findings) {
-  const std::vector<const host::Distribution*> records = find_distributions(env, "torch");
+  const std::vector<const facts::Distribution*> records = find_distributions(env, "torch");
   if (records.size() != 1 || !env.torch.version || records[0]->kind != "dist-info" ||
       is_leftover(*records[0]))
     return;
@@ -128,18 +128,18 @@ void versions_differ(const Input& input, const host::PythonEnv& env,
 
 // Damage at or behind the end of the file, or a file that is no ELF file at all: the loader refuses
 // it. Other damage may be a part that nothing uses.
-bool is_cut(const host::Binary& binary) {
+bool is_cut(const facts::Binary& binary) {
   if (!binary.unreadable.empty()) return !binary.damage.empty();
   return std::any_of(binary.damage.begin(), binary.damage.end(),
                      [&](const formats::Damage& one) { return one.offset >= binary.size_bytes; });
 }
 
-void damaged_files(const Input& input, const host::PythonEnv& env, const std::string& release,
+void damaged_files(const Input& input, const facts::PythonEnv& env, const std::string& release,
                    std::vector<Finding>& findings) {
   Finding torch = finding("torch_install_broken", Severity::warning, subject_of(env));
   Finding other = finding("package_file_damaged", Severity::warning, subject_of(env));
   std::vector<std::string> names;
-  for (const host::Binary& binary : env.binaries) {
+  for (const facts::Binary& binary : env.binaries) {
     if (binary.damage.empty()) continue;
     const bool of_torch = is_torch_binary(env, binary);
     Finding& made = of_torch ? torch : other;
@@ -177,12 +177,12 @@ bool meets_torch(std::string_view name) {
          starts_with(name, "nvidia-");
 }
 
-void pip_over_conda(const host::PythonEnv& env, std::vector<Finding>& findings) {
+void pip_over_conda(const facts::PythonEnv& env, std::vector<Finding>& findings) {
   std::vector<std::string> parts;
   Finding made = finding("pip_over_conda", Severity::warning, subject_of(env));
-  for (const host::Distribution& wheel : *env.distributions) {
+  for (const facts::Distribution& wheel : *env.distributions) {
     if (from_conda(wheel) || wheel.kind == "conda-meta" || !meets_torch(wheel.name)) continue;
-    for (const host::Distribution* conda : find_distributions(env, wheel.name)) {
+    for (const facts::Distribution* conda : find_distributions(env, wheel.name)) {
       if (!is_conda_record(*conda) || conda->version == wheel.version) continue;
       parts.push_back(format("{} {} / {}", wheel.name, conda->version, wheel.version));
       made.evidence.push_back({"file", wheel.location, wheel.version});
@@ -199,7 +199,7 @@ void pip_over_conda(const host::PythonEnv& env, std::vector<Finding>& findings) 
 
 std::vector<Finding> check_torch_install(const Input& input) {
   std::vector<Finding> findings;
-  for (const host::PythonEnv& env : input.facts.envs) {
+  for (const facts::PythonEnv& env : input.facts.envs) {
     damaged_files(input, env, torch_build_of(input, env).release, findings);
     if (!env.distributions) {
       if (failed(env.distributions) && has_torch(env))
@@ -217,11 +217,11 @@ std::vector<Finding> check_torch_install(const Input& input) {
 
 std::vector<Finding> check_half_removed(const Input& input) {
   std::vector<Finding> findings;
-  for (const host::PythonEnv& env : input.facts.envs) {
+  for (const facts::PythonEnv& env : input.facts.envs) {
     if (!env.distributions) continue;
     Finding made = finding("package_half_removed", Severity::note, subject_of(env));
     std::vector<std::string> parts;
-    for (const host::Distribution& distribution : *env.distributions) {
+    for (const facts::Distribution& distribution : *env.distributions) {
       if (distribution.name == "torch" || leftover_of(distribution, "torch")) continue;
       const bool leftover = is_leftover(distribution);
       if (!leftover && distribution.files_missing == 0) continue;
@@ -252,9 +252,9 @@ std::vector<Finding> check_python_choice(const Input& input) {
            has_variable(input.facts, name) ? variable(input.facts, name) : "not_present"});
     return {made};
   }
-  const host::PythonEnv* active = nullptr;
-  const host::PythonEnv* other = nullptr;
-  for (const host::PythonEnv& env : input.facts.envs) {
+  const facts::PythonEnv* active = nullptr;
+  const facts::PythonEnv* other = nullptr;
+  for (const facts::PythonEnv& env : input.facts.envs) {
     if (env.active)
       active = &env;
     else if (other == nullptr && has_torch(env))

@@ -23,7 +23,7 @@ std::string ignored_variant(const Version& torch, const std::string& value) {
   return drops ? "expandable_segments" : "";
 }
 
-Severity jit_severity(const Input& input, const host::Binary& library, const GpuView& gpu,
+Severity jit_severity(const Input& input, const facts::Binary& library, const GpuView& gpu,
                       formats::CodeKind dropped, std::string& variant) {
   std::vector<formats::DeviceCode> rest;
   for (const formats::DeviceCode& code : library.device_code) {
@@ -39,13 +39,13 @@ Severity jit_severity(const Input& input, const host::Binary& library, const Gpu
   return Severity::error;
 }
 
-bool switched_on(const host::Facts& facts, const char* name) {
+bool switched_on(const facts::Facts& facts, const char* name) {
   const std::string value = variable(facts, name);
   return !value.empty() && value != "0";
 }
 
-void forced_jit(const Input& input, const host::PythonEnv& env, std::vector<Finding>& findings) {
-  const host::Binary* library = torch_main_library(env);
+void forced_jit(const Input& input, const facts::PythonEnv& env, std::vector<Finding>& findings) {
+  const facts::Binary* library = torch_main_library(env);
   if (library == nullptr || library->device_code.empty()) return;
   for (const char* name : {"CUDA_FORCE_PTX_JIT", "CUDA_DISABLE_PTX_JIT"}) {
     if (!switched_on(input.facts, name)) continue;
@@ -78,7 +78,7 @@ void forced_jit(const Input& input, const host::PythonEnv& env, std::vector<Find
 
 std::vector<Finding> check_torch_variables(const Input& input) {
   std::vector<Finding> findings;
-  for (const host::PythonEnv* env : torch_envs(input.facts)) {
+  for (const facts::PythonEnv* env : torch_envs(input.facts)) {
     const TorchBuild build = torch_build_of(input, *env);
     if (build.kind != "cuda") continue;
     forced_jit(input, *env, findings);

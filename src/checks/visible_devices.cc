@@ -23,20 +23,20 @@ bool is_index(std::string_view entry) {
          std::all_of(entry.begin(), entry.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-bool matches_uuid(const host::Facts& facts, std::string_view entry) {
-  for (const host::NvmlGpu& gpu : facts.nvml.gpus) {
+bool matches_uuid(const facts::Facts& facts, std::string_view entry) {
+  for (const facts::NvmlGpu& gpu : facts.nvml.gpus) {
     if (gpu.uuid && starts_with(*gpu.uuid, entry)) return true;
-    for (const host::MigInstance& instance : gpu.mig_instances) {
+    for (const facts::MigInstance& instance : gpu.mig_instances) {
       if (starts_with(instance.uuid, entry)) return true;
     }
   }
   return false;
 }
 
-bool all_uuids_known(const host::Facts& facts) {
+bool all_uuids_known(const facts::Facts& facts) {
   return !facts.nvml.gpus.empty() &&
          std::all_of(facts.nvml.gpus.begin(), facts.nvml.gpus.end(),
-                     [](const host::NvmlGpu& gpu) { return gpu.uuid && !gpu.uuid->empty(); });
+                     [](const facts::NvmlGpu& gpu) { return gpu.uuid && !gpu.uuid->empty(); });
 }
 
 struct Reading {
@@ -47,7 +47,7 @@ struct Reading {
 };
 
 // `gpus`: how many ordinals exist; 0 = not known, then ordinals are not judged.
-Reading read(const host::Facts& facts, const std::string& value, size_t gpus) {
+Reading read(const facts::Facts& facts, const std::string& value, size_t gpus) {
   Reading reading;
   bool uuids = false, ordinals = false;
   std::vector<std::string> done;
@@ -85,7 +85,7 @@ bool several_models(const Input& input) {
 }  // namespace
 
 std::vector<Finding> check_visible_devices(const Input& input) {
-  const host::Facts& facts = input.facts;
+  const facts::Facts& facts = input.facts;
   if (!has_variable(facts, k_name) || input.gpus.empty()) return {};
   const std::string value = variable(facts, k_name);
   const size_t gpus = known_gpus(input);

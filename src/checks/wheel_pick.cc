@@ -72,7 +72,7 @@ bool driver_runs(const Input& input, const knowledge::WheelVariant& wheel) {
 
 // Wheels exist per Python minor; an unknown Python is no reason against one.
 bool python_fits(const Input& input, const knowledge::WheelVariant& wheel,
-                 const host::PythonEnv* env) {
+                 const facts::PythonEnv* env) {
   auto have = env != nullptr && env->python ? parse_version(*env->python) : std::nullopt;
   const knowledge::TorchRelease* release = input.knowledge.find_torch(wheel.torch);
   if (!have || release == nullptr || release->python.empty()) return true;
@@ -84,7 +84,7 @@ bool python_fits(const Input& input, const knowledge::WheelVariant& wheel,
 
 // torchaudio ended with torch 2.11, and its last release goes with no later torch.
 bool partners_fit(const Input& input, const knowledge::WheelVariant& wheel,
-                  const host::PythonEnv* env) {
+                  const facts::PythonEnv* env) {
   const knowledge::TorchRelease* release = input.knowledge.find_torch(wheel.torch);
   return env == nullptr || release == nullptr || !release->torchaudio.empty() ||
          find_distribution(*env, "torchaudio") == nullptr;
@@ -153,7 +153,7 @@ bool seen_on_default_index_alone(const Input& input, const knowledge::WheelVaria
 
 // Of the wheels with machine code for all of `ccs`; none of them: of all.
 std::optional<WheelPick> best_wheel(const Input& input, const std::vector<ComputeCapability>& ccs,
-                                    const host::PythonEnv* env) {
+                                    const facts::PythonEnv* env) {
   const knowledge::WheelVariant* best = nullptr;
   bool best_runs = false;
   // 8: the C library is new enough, 4: this driver runs it, 2: it exists for this Python, 1: so do
@@ -195,12 +195,12 @@ std::optional<WheelPick> best_wheel(const Input& input, const std::vector<Comput
 }  // namespace
 
 std::optional<WheelPick> pick_wheel(const Input& input, const std::vector<ComputeCapability>& ccs,
-                                    const host::PythonEnv* env) {
+                                    const facts::PythonEnv* env) {
   if (ccs.empty()) return std::nullopt;
   return best_wheel(input, ccs, env);
 }
 
-std::optional<WheelPick> pick_wheel_for_any(const Input& input, const host::PythonEnv* env) {
+std::optional<WheelPick> pick_wheel_for_any(const Input& input, const facts::PythonEnv* env) {
   return best_wheel(input, {}, env);
 }
 
@@ -212,14 +212,14 @@ bool driver_precedes_gpu(const Input& input, const std::vector<ComputeCapability
   });
 }
 
-std::optional<WheelPick> pick_wheel_for_machine(const Input& input, const host::PythonEnv* env) {
+std::optional<WheelPick> pick_wheel_for_machine(const Input& input, const facts::PythonEnv* env) {
   std::vector<ComputeCapability> ccs;
   for (const GpuView& gpu : input.gpus)
     if (gpu.cc) ccs.push_back(*gpu.cc);
   return pick_wheel(input, ccs, env);
 }
 
-std::string install_text(const Input& input, const host::PythonEnv& env,
+std::string install_text(const Input& input, const facts::PythonEnv& env,
                          const std::optional<WheelPick>& pick) {
   if (!pick) return {};
   if (pick->python.empty()) return install_command(input, env, pick->torch, pick->tag);

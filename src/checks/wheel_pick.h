@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "checks/check.h"
-#include "formats/device_code.h"
+#include "formats/binary/device_code.h"
 
 namespace cufit::checks {
 
@@ -23,20 +23,20 @@ struct WheelPick {
 // Newest release with machine code for all of `ccs`; where there is one, a release that this driver
 // runs and that exists for the environment's Python.
 std::optional<WheelPick> pick_wheel(const Input& input, const std::vector<ComputeCapability>& ccs,
-                                    const host::PythonEnv* env = nullptr);
+                                    const facts::PythonEnv* env = nullptr);
 // For all GPUs of the machine, so that a next step never cures one GPU and breaks another; empty
 // where none does.
 std::optional<WheelPick> pick_wheel_for_machine(const Input& input,
-                                                const host::PythonEnv* env = nullptr);
+                                                const facts::PythonEnv* env = nullptr);
 // For a machine whose GPU nobody named: the newest that its driver and Python take.
 std::optional<WheelPick> pick_wheel_for_any(const Input& input,
-                                            const host::PythonEnv* env = nullptr);
+                                            const facts::PythonEnv* env = nullptr);
 // The driver is older than the first that drives one of these GPUs, whatever CUDA it speaks.
 bool driver_precedes_gpu(const Input& input, const std::vector<ComputeCapability>& ccs);
 // A Python that this release has wheels for, "3.11"; empty: the tables do not know the release.
 std::string python_for(const knowledge::Knowledge& knowledge, std::string_view torch);
 // The command; where no wheel fits the environment's Python, into a new one with another.
-std::string install_text(const Input& input, const host::PythonEnv& env,
+std::string install_text(const Input& input, const facts::PythonEnv& env,
                          const std::optional<WheelPick>& pick);
 
 // What the table says of a wheel's device code on a platform ("linux_x86_64", "linux_aarch64").

@@ -5,8 +5,8 @@
 
 namespace cufit::checks {
 
-WheelPlatform wheel_platform(const host::Facts& facts) {
-  const host::SystemFacts& system = facts.system;
+WheelPlatform wheel_platform(const facts::Facts& facts) {
+  const facts::SystemFacts& system = facts.system;
   const std::string os = lower(system.distribution.value_or(""));
   const bool linux_around = system.wsl || system.jetson;
   if (!linux_around && contains(os, "windows")) return WheelPlatform::windows;

@@ -7,14 +7,14 @@
 #include <string>
 #include <string_view>
 
-#include "host/facts.h"
+#include "facts/facts.h"
 
 namespace cufit::checks {
 
 // unknown: a text that does not say where it comes from.
 enum class WheelPlatform { linux_x86_64, linux_aarch64, windows, mac, unknown };
 
-WheelPlatform wheel_platform(const host::Facts& facts);
+WheelPlatform wheel_platform(const facts::Facts& facts);
 // As data/wheels.toml calls it; what is unknown is judged as Linux on x86-64.
 std::string_view platform_name(WheelPlatform platform);
 

@@ -10,8 +10,8 @@
 namespace cufit::checks {
 namespace {
 
-const host::DriverLibrary* wsl_libcuda(const host::Facts& facts) {
-  for (const host::DriverLibrary& library : facts.driver_libraries) {
+const facts::DriverLibrary* wsl_libcuda(const facts::Facts& facts) {
+  for (const facts::DriverLibrary& library : facts.driver_libraries) {
     if (library.soname == "libcuda.so.1" && library.origin == "wsl") return &library;
   }
   return nullptr;
@@ -20,7 +20,7 @@ const host::DriverLibrary* wsl_libcuda(const host::Facts& facts) {
 }  // namespace
 
 std::vector<Finding> check_wsl(const Input& input) {
-  const host::Facts& facts = input.facts;
+  const facts::Facts& facts = input.facts;
   if (!is_wsl(facts) || cuda_works(facts)) return {};
   if (*facts.system.wsl == "1") {
     Finding made = finding("wsl_host_too_old", Severity::error, k_machine);
@@ -40,7 +40,7 @@ std::vector<Finding> check_wsl(const Input& input) {
     made.evidence.push_back(seen(facts.system.kernel));
     return {made};
   }
-  const host::DriverLibrary* library = wsl_libcuda(facts);
+  const facts::DriverLibrary* library = wsl_libcuda(facts);
   if (library == nullptr) {
     Finding made = finding("driver_not_installed", Severity::error, k_machine);
     made.variant = "wsl";
@@ -49,7 +49,7 @@ std::vector<Finding> check_wsl(const Input& input) {
     made.evidence.push_back({"file", "/usr/lib/wsl/lib/libcuda.so.1", "not_present"});
     return {made};
   }
-  const host::DriverLibrary* loaded = loaded_driver_library(facts, "libcuda.so.1");
+  const facts::DriverLibrary* loaded = loaded_driver_library(facts, "libcuda.so.1");
   if (loaded == nullptr) {
     Finding made = finding("wsl_libcuda_not_found", Severity::error, k_machine);
     made.args["path"] = library->path;

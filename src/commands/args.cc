@@ -9,7 +9,7 @@
 #include "base/format.h"
 #include "base/nearest.h"
 #include "knowledge/knowledge.h"
-#include "report/width.h"
+#include "report/terminal/width.h"
 
 namespace cufit::commands {
 namespace {
@@ -19,8 +19,6 @@ constexpr Option k_common[] = {
     {"--color", "WHEN", "", false, "auto always never"},
     {"-h,--help", "", "", false, ""},
 };
-
-bool is_positional(const Option& option) { return option.flags[0] != '-'; }
 
 std::vector<const Option*> options_of(const Command& command) {
   std::vector<const Option*> all;

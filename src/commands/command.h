@@ -11,7 +11,8 @@
 namespace cufit::commands {
 
 // Exit codes of every command.
-// k_refused: `cufit run` started no program; a finding like any other, and preflight asks beforehand.
+// k_refused: `cufit run` started no program; a finding like any other, and preflight asks
+// beforehand.
 enum Exit {
   k_ok = 0,
   k_findings = 1,
@@ -29,6 +30,8 @@ struct Option {
   std::string_view choices;  // "en zh": completion and validation; empty = free
   bool required = false;     // a positional that the command cannot do without: shown unbracketed
 };
+
+inline bool is_positional(const Option& option) { return option.flags[0] != '-'; }
 
 // Parsed arguments by long name without dashes ("env"), positional by its name ("PATH").
 class Arguments {

@@ -10,9 +10,9 @@
 #include <filesystem>
 
 #include "base/format.h"
-#include "host/file_limit.h"
+#include "host/files/rlimit_fsize_guard.h"
 #include "knowledge/knowledge.h"
-#include "report/said.h"
+#include "report/error_translation.h"
 
 namespace cufit::commands {
 namespace {
@@ -38,8 +38,8 @@ std::string& language_of_process() {
 
 }  // namespace
 
-void speak(std::string lang) { language_of_process() = std::move(lang); }
-const std::string& spoken() { return language_of_process(); }
+void set_language(std::string lang) { language_of_process() = std::move(lang); }
+const std::string& language() { return language_of_process(); }
 
 std::string language(const Arguments& arguments) {
   std::string chosen = arguments.get("lang");
@@ -78,24 +78,24 @@ int print(const std::string& text, int exit_code) {
   bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (std::fflush(stdout) != 0) written = false;
   if (!written) {
-    complain("stdout could not be written");
+    print_error("stdout could not be written");
     return k_failed;
   }
   return exit_code;
 }
 
-void complain(const std::string& message) {
-  tell(report::said(message, spoken(), knowledge::Knowledge::builtin()));
+void print_error(const std::string& message) {
+  print_message(report::said(message, language(), knowledge::Knowledge::builtin()));
 }
 
-void tell(const std::string& message) {
+void print_message(const std::string& message) {
   const host::FileLimit limit;  // a full log must not keep `run` from its program
   std::fprintf(stderr, "cufit: %s\n", message.c_str());
 }
 
-int give_up(const Error& error) {
+int exit_code_for(const Error& error) {
   const host::FileLimit limit;  // a full log must not keep `run` from its program
-  complain(error.text());
+  print_error(error.text());
   return error.code == Code::usage ? k_usage : k_failed;
 }
 

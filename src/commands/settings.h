@@ -22,18 +22,19 @@ report::Style style_for(const Arguments& arguments);
 // was started.
 std::vector<std::string> env_folders(const Arguments& arguments);
 
-// The language of what complain() and give_up() say; run() sets it before anything is said.
-void speak(std::string lang);
-const std::string& spoken();
+// The language of what print_error() and exit_code_for() say; run() sets it before anything is
+// said.
+void set_language(std::string lang);
+const std::string& language();
 
 // Writes results to stdout; Exit::k_failed when stdout is closed or full.
 int print(const std::string& text, int exit_code);
 // "cufit: <message>" on stderr, in the user's language where it is one of cufit's own sentences
-// (report/said.h).
-void complain(const std::string& message);
+// (report/error_translation.h).
+void print_error(const std::string& message);
 // The same as it is: a sentence in the user's language that quotes what a program said.
-void tell(const std::string& message);
+void print_message(const std::string& message);
 // Says the error and returns the exit code that belongs to it.
-int give_up(const Error& error);
+int exit_code_for(const Error& error);
 
 }  // namespace cufit::commands

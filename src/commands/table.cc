@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every command, in the order in which help lists them. Summary texts: data/messages/help.toml.
-#include "commands/collect_env.h"
+#include "commands/doctor/collect_env.h"
 #include "commands/command.h"
-#include "commands/diff.h"
-#include "commands/doctor.h"
-#include "commands/env.h"
-#include "commands/explain.h"
-#include "commands/export.h"
-#include "commands/fit.h"
-#include "commands/image_audit.h"
-#include "commands/inspect.h"
-#include "commands/launch.h"
-#include "commands/lock.h"
-#include "commands/mem_compare.h"
-#include "commands/mem_explain.h"
-#include "commands/mem_record.h"
-#include "commands/mem_replay.h"
-#include "commands/mem_view.h"
-#include "commands/preflight.h"
-#include "commands/resolve.h"
-#include "commands/self.h"
+#include "commands/diff/diff.h"
+#include "commands/doctor/doctor.h"
+#include "commands/env/env.h"
+#include "commands/explain/explain.h"
+#include "commands/export/export.h"
+#include "commands/fit/fit.h"
+#include "commands/image/image_audit.h"
+#include "commands/inspect/inspect.h"
+#include "commands/run/run.h"
+#include "commands/lock/lock.h"
+#include "commands/mem/mem_compare.h"
+#include "commands/mem/mem_explain.h"
+#include "commands/mem/mem_record.h"
+#include "commands/mem/mem_replay.h"
+#include "commands/mem/mem_view.h"
+#include "commands/run/preflight.h"
+#include "commands/resolve/resolve.h"
+#include "commands/self/self.h"
 
 namespace cufit::commands {
 
@@ -40,7 +40,7 @@ std::span<const Command> table() {
       {"env list", "", env_list_options(), run_env_list},
       {"env check", "", env_check_options(), run_env_check},
       {"env remove", "", env_remove_options(), run_env_remove},
-      {"run", "", launch_options(), run_launch},
+      {"run", "", run_options(), run_run},
       {"export", "", export_options(), run_export},
       {"diff", "", diff_options(), run_diff},
       {"image audit", "", image_audit_options(), run_image_audit},

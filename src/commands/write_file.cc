@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "base/format.h"
-#include "host/file_limit.h"
+#include "host/files/rlimit_fsize_guard.h"
 
 namespace cufit::commands {
 namespace {

@@ -49,14 +49,14 @@ void add_toolkit(Args& args, const knowledge::Knowledge& knowledge) {
 }
 
 // The release has wheels, and none for the Python that the text names.
-void add_python(Args& args, const host::Facts& facts, const knowledge::Knowledge& knowledge) {
+void add_python(Args& args, const facts::Facts& facts, const knowledge::Knowledge& knowledge) {
   const std::string wanted = value(args, "wanted_torch");
   if (wanted.empty()) return;
   std::string release = wanted.substr(0, wanted.find('+'));
   const knowledge::TorchRelease* row = knowledge.find_torch(release);
   if (!row) row = knowledge.find_torch(release += ".0");
   if (!row) return;
-  for (const host::PythonEnv& env : facts.envs) {
+  for (const facts::PythonEnv& env : facts.envs) {
     const auto have = env.python ? parse_version(*env.python) : std::nullopt;
     if (!have) continue;
     const std::string minor = format("{}.{}", have->part(0), have->part(1));
@@ -82,9 +82,9 @@ void add_xformers(Args& args, const knowledge::Knowledge& knowledge) {
 }
 
 // Who asks for cuDNN 8 beside a torch whose wheels pin cuDNN 9?
-void add_cudnn(Args& args, const host::Facts& facts, const knowledge::Knowledge& knowledge) {
+void add_cudnn(Args& args, const facts::Facts& facts, const knowledge::Knowledge& knowledge) {
   if (value(args, "cudnn_wanted") != "8") return;
-  for (const host::PythonEnv& env : facts.envs) {
+  for (const facts::PythonEnv& env : facts.envs) {
     if (!env.torch.version) continue;
     const std::string release = env.torch.version->substr(0, env.torch.version->find('+'));
     for (const knowledge::WheelVariant* wheel : knowledge.wheels_of(release)) {
@@ -96,7 +96,7 @@ void add_cudnn(Args& args, const host::Facts& facts, const knowledge::Knowledge&
 
 }  // namespace
 
-void add_captured_args(Args& args, const host::Facts& facts,
+void add_captured_args(Args& args, const facts::Facts& facts,
                        const knowledge::Knowledge& knowledge) {
   add_share(args);
   add_gcc(args);

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "host/facts.h"
+#include "facts/facts.h"
 #include "knowledge/knowledge.h"
 
 namespace cufit::explain {
@@ -22,7 +22,7 @@ namespace cufit::explain {
 //   xformers_torch         xformers  "0.0.23.post1", built against it
 //   cudnn_wanted ("8")     cudnn9_torch  the torch of the text, where its wheels bring cuDNN 9
 //   cpython ("310")        python    "3.10"
-void add_captured_args(std::map<std::string, std::string>& args, const host::Facts& facts,
+void add_captured_args(std::map<std::string, std::string>& args, const facts::Facts& facts,
                        const knowledge::Knowledge& knowledge);
 
 }  // namespace cufit::explain

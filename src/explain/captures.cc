@@ -17,7 +17,7 @@ namespace {
 
 using knowledge::CaptureRow;
 
-constexpr size_t k_longest_value = 60, k_longest_line = 4096;
+constexpr size_t k_longest_value = 60, k_captures_longest_line = 4096;
 
 // What may stand in a command without quotes, and cannot be an option.
 bool is_plain(std::string_view value) {
@@ -30,7 +30,7 @@ bool is_plain(std::string_view value) {
 class Filler {
  public:
   Filler(std::span<const formats::TextLine> lines, std::span<const std::string_view> clues,
-         const host::Facts& facts, const knowledge::Knowledge& knowledge)
+         const facts::Facts& facts, const knowledge::Knowledge& knowledge)
       : lines_(lines), clues_(clues.begin(), clues.end()), facts_(facts), knowledge_(knowledge) {}
 
   void fill(Cause& cause) {
@@ -74,10 +74,12 @@ class Filler {
   }
 
   bool match(const RE2& pattern, size_t at, Cause& cause) {
-    const std::string_view line = std::string_view(lines_[at].text).substr(0, k_longest_line);
+    const std::string_view line =
+        std::string_view(lines_[at].text).substr(0, k_captures_longest_line);
     if (take_groups(pattern, std::string(line), cause)) return true;
     if (at + 1 >= lines_.size()) return false;
-    const std::string_view next = std::string_view(lines_[at + 1].text).substr(0, k_longest_line);
+    const std::string_view next =
+        std::string_view(lines_[at + 1].text).substr(0, k_captures_longest_line);
     return take_groups(pattern, std::string(line) + "\n" + std::string(next), cause);
   }
 
@@ -124,14 +126,14 @@ class Filler {
 
   std::span<const formats::TextLine> lines_;
   std::set<std::string_view> clues_;
-  const host::Facts& facts_;
+  const facts::Facts& facts_;
   const knowledge::Knowledge& knowledge_;
 };
 
 }  // namespace
 
 void fill_captures(std::vector<Cause>& causes, std::span<const formats::TextLine> lines,
-                   std::span<const std::string_view> clues, const host::Facts& facts,
+                   std::span<const std::string_view> clues, const facts::Facts& facts,
                    const knowledge::Knowledge& knowledge) {
   Filler filler(lines, clues, facts, knowledge);
   for (Cause& cause : causes) filler.fill(cause);

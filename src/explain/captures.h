@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "explain/explain.h"
-#include "formats/text_lines.h"
+#include "formats/prose/text_lines.h"
 #include "knowledge/knowledge.h"
 
 namespace cufit::explain {
 
 // `clues`: names of those that the text holds. `facts`: what it claims.
 void fill_captures(std::vector<Cause>& causes, std::span<const formats::TextLine> lines,
-                   std::span<const std::string_view> clues, const host::Facts& facts,
+                   std::span<const std::string_view> clues, const facts::Facts& facts,
                    const knowledge::Knowledge& knowledge);
 
 }  // namespace cufit::explain

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/format.h"
-#include "formats/text_words.h"
+#include "formats/prose/text_words.h"
 
 namespace cufit::explain {
 namespace {
@@ -20,9 +20,9 @@ constexpr std::string_view k_exits[] = {"exit code",  "exitcode",    "exit_code"
 constexpr std::string_view k_cuda_errors[] = {"cuda error", "error code", "error",
                                               "returned",   "cuinit",     "errno"};
 
-class Reader {
+class CodesReader {
  public:
-  explicit Reader(const knowledge::Knowledge& knowledge) : knowledge_(knowledge) {}
+  explicit CodesReader(const knowledge::Knowledge& knowledge) : knowledge_(knowledge) {}
 
   std::optional<CodeHit> read(const formats::TextLine& line) const {
     std::optional<CodeHit> hit = name(line.text);
@@ -144,7 +144,7 @@ class Reader {
     const auto [stop, error] = std::from_chars(begin, end, number);
     if (error != std::errc()) return std::nullopt;
     if (stop != end && (formats::is_name_char(*stop) || *stop == '%')) return std::nullopt;
-    if (stop + 1 < end && *stop == '.' && formats::is_digit(stop[1])) return std::nullopt;
+    if (stop + 1 < end && *stop == '.' && is_digit(stop[1])) return std::nullopt;
     return number;
   }
 
@@ -155,7 +155,7 @@ class Reader {
 
 std::vector<CodeHit> find_codes(std::span<const formats::TextLine> lines,
                                 const knowledge::Knowledge& knowledge) {
-  const Reader reader(knowledge);
+  const CodesReader reader(knowledge);
   std::vector<CodeHit> out;
   for (const formats::TextLine& line : lines) {
     std::optional<CodeHit> hit = reader.read(line);

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/text_lines.h"
+#include "formats/prose/text_lines.h"
 #include "knowledge/knowledge.h"
 
 namespace cufit::explain {

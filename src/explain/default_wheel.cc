@@ -15,7 +15,7 @@ std::string cuda_of_tag(std::string_view tag) {
 }
 
 // The default index's wheel is meant for Linux on x86-64 and for pip.
-bool may_be_default(const host::Facts& facts, const host::PythonEnv& env) {
+bool may_be_default(const facts::Facts& facts, const facts::PythonEnv& env) {
   const Fact<std::string>& os = facts.system.distribution;
   if (os && (contains(lower(*os), "windows") || contains(lower(*os), "mac"))) return false;
   const Fact<std::string>& machine = facts.system.architecture;
@@ -23,7 +23,7 @@ bool may_be_default(const host::Facts& facts, const host::PythonEnv& env) {
   if (facts.system.jetson || env.kind == "conda" || env.installer == "conda") return false;
   if (!env.distributions) return true;
   return std::none_of(env.distributions->begin(), env.distributions->end(),
-                      [](const host::Distribution& package) {
+                      [](const facts::Distribution& package) {
                         return package.kind == "conda-meta" &&
                                (package.name == "torch" || package.name == "pytorch");
                       });
@@ -31,9 +31,9 @@ bool may_be_default(const host::Facts& facts, const host::PythonEnv& env) {
 
 }  // namespace
 
-void assume_default_wheels(host::Facts& facts, const knowledge::Knowledge& knowledge) {
-  for (host::PythonEnv& env : facts.envs) {
-    host::TorchFacts& torch = env.torch;
+void assume_default_wheels(facts::Facts& facts, const knowledge::Knowledge& knowledge) {
+  for (facts::PythonEnv& env : facts.envs) {
+    facts::TorchFacts& torch = env.torch;
     if (!torch.version || torch.cuda || torch.hip || !torch.variant.empty()) continue;
     if (torch.version.source.kind != SourceKind::claimed || contains(*torch.version, "+")) continue;
     if (torch.cuda.why == WhyNot::not_present || !may_be_default(facts, env)) continue;

@@ -3,11 +3,11 @@
 // wheel. Its CUDA version is filled in as `assumed`, which never makes a cause certain.
 #pragma once
 
-#include "host/facts.h"
+#include "facts/facts.h"
 #include "knowledge/knowledge.h"
 
 namespace cufit::explain {
 
-void assume_default_wheels(host::Facts& facts, const knowledge::Knowledge& knowledge);
+void assume_default_wheels(facts::Facts& facts, const knowledge::Knowledge& knowledge);
 
 }  // namespace cufit::explain

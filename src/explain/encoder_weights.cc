@@ -32,9 +32,9 @@ constexpr uint32_t k_version = 1, k_align = 64;
 // More than any encoder that a paste could wait for.
 constexpr uint32_t k_most_layers = 24, k_most_width = 8192, k_most_rows = 1u << 20;
 
-class Reader {
+class EncoderWeightsReader {
  public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+  explicit EncoderWeightsReader(std::string_view bytes) : bytes_(bytes) {}
 
   uint32_t number() {
     uint32_t out = 0;
@@ -104,7 +104,7 @@ Error malformed(size_t at) {
 }  // namespace
 
 Result<EncoderWeights> read_encoder_weights(std::string_view bytes) {
-  Reader reader(bytes);
+  EncoderWeightsReader reader(bytes);
   EncoderWeights out;
   if (bytes.substr(0, k_magic.size()) != k_magic) return malformed(0);
   for (size_t i = 0; i < k_magic.size(); i += sizeof(uint32_t)) reader.number();

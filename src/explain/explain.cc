@@ -18,11 +18,11 @@
 #include "explain/reading.h"
 #include "explain/scores.h"
 #include "explain/text_clues.h"
-#include "explain/texts.h"
+#include "explain/source_line_map.h"
 #include "explain/torch_step.h"
 #include "explain/vocabulary.h"
-#include "formats/nvidia_smi.h"
-#include "host/text_facts.h"
+#include "formats/system/nvidia_smi.h"
+#include "facts/text_facts.h"
 
 namespace cufit::explain {
 
@@ -103,7 +103,7 @@ Explanation Explainer::finish(const Options& options) {
     out.oom = main_message(formats::parse_oom_messages(lines));
     if (out.oom) computed = oom_clues(*out.oom);
     for (ComputedClue& clue : text_clues(lines)) computed.push_back(std::move(clue));
-    out.facts = host::facts_from_text(lines, options.name);
+    out.facts = facts::facts_from_text(lines, options.name);
     assume_default_wheels(out.facts, state_->knowledge);
     if (options.beside) out.conflicts = conflicts(out.facts, *options.beside);
     if (options.beside && out.conflicts.empty())

@@ -17,8 +17,8 @@
 #include "checks/finding.h"
 #include "explain/join.h"
 #include "explain/program_error.h"
-#include "formats/oom_message.h"
-#include "host/facts.h"
+#include "formats/prose/oom_message.h"
+#include "facts/facts.h"
 #include "knowledge/knowledge.h"
 
 namespace cufit::explain {
@@ -58,7 +58,7 @@ struct Ignored {
 struct Explanation {
   std::vector<Cause> causes;  // best first; empty = nothing known
   std::vector<Ignored> ignored;
-  host::Facts facts;  // claimed by the text, joined with those beside it
+  facts::Facts facts;  // claimed by the text, joined with those beside it
   // Where the machine beside is not the text's: then nothing was joined.
   std::vector<Conflict> conflicts;
   std::optional<formats::OomMessage> oom;
@@ -78,8 +78,8 @@ struct DeadRun {
 };
 
 struct Options {
-  std::string name = "stdin";           // what sources of facts call the text: "train.log:12"
-  const host::Facts* beside = nullptr;  // this machine's or a recording's facts (--here, --from)
+  std::string name = "stdin";            // what sources of facts call the text: "train.log:12"
+  const facts::Facts* beside = nullptr;  // this machine's or a recording's facts (--here, --from)
   std::optional<DeadRun> dead;
 };
 

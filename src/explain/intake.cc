@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "formats/gbk.h"
-#include "formats/printable.h"
+#include "formats/prose/gbk.h"
+#include "formats/prose/printable.h"
 
 namespace cufit::explain {
 namespace {
@@ -15,7 +15,7 @@ constexpr size_t k_sample_bytes = 64 << 10;
 constexpr size_t k_head_bytes = 256 << 10;  // kept in full
 constexpr size_t k_tail_bytes = 256 << 10;  // kept in full
 constexpr size_t k_kept_bytes = 2 << 20;    // of the middle
-constexpr size_t k_longest_line = 16 << 10;
+constexpr size_t k_intake_longest_line = 16 << 10;
 constexpr size_t k_cut_back = 256;
 // More control characters than this (of 256 bytes) has no text; random bytes have 27.
 constexpr size_t k_control_share = 10;
@@ -70,8 +70,8 @@ void Intake::break_long_lines(size_t from) {
   for (size_t at = from; at < block_.size();) {
     const auto* end = static_cast<const char*>(std::memchr(&block_[at], '\n', block_.size() - at));
     const size_t stop = end ? static_cast<size_t>(end - block_.data()) : block_.size();
-    while (line_bytes_ + (stop - at) > k_longest_line) {
-      const size_t fits = k_longest_line - std::min(k_longest_line, line_bytes_);
+    while (line_bytes_ + (stop - at) > k_intake_longest_line) {
+      const size_t fits = k_intake_longest_line - std::min(k_intake_longest_line, line_bytes_);
       // At a blank where one is near, so that no word of a message is cut in two.
       size_t cut = at + fits;
       while (cut > at && at + fits - cut < k_cut_back && block_[cut - 1] != ' ') --cut;
@@ -104,13 +104,13 @@ void Intake::keep(std::string_view block, uint64_t first_number, uint64_t offset
   while (begin < end) {
     size_t stop = begin;
     while (stop < end && !ends_line(block[stop])) ++stop;
-    for (size_t from = begin; from == begin || from < stop; from += k_longest_line) {
-      std::string_view text = block.substr(from, std::min(k_longest_line, stop - from));
+    for (size_t from = begin; from == begin || from < stop; from += k_intake_longest_line) {
+      std::string_view text = block.substr(from, std::min(k_intake_longest_line, stop - from));
       if (text.empty() && from != begin) break;
       auto [place, is_new] = kept_.try_emplace({number, offset + from});
       if (is_new) {
         const std::optional<std::string> chinese = formats::utf8_of_gbk(text);
-        place->second = formats::printable(chinese ? *chinese : text, k_longest_line);
+        place->second = formats::printable(chinese ? *chinese : text, k_intake_longest_line);
         kept_bytes_ += place->second.size() + 64;
       }
     }

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "explain/literal_search.h"
-#include "formats/text_decoder.h"
-#include "formats/text_lines.h"
+#include "formats/prose/text_decoder.h"
+#include "formats/prose/text_lines.h"
 
 namespace cufit::explain {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "host/facts_fields.h"
+#include "facts/facts_fields.h"
 
 namespace cufit::explain {
 namespace {
@@ -40,9 +40,9 @@ struct FillGaps {
 template <class T>
 void fill_gaps(T& claimed, const T& machine) {
   Remember remember;
-  host::visit_fields(remember, machine);
+  facts::visit_fields(remember, machine);
   FillGaps fill{remember.fields};
-  host::visit_fields(fill, claimed);
+  facts::visit_fields(fill, claimed);
 }
 
 // "NVIDIA GeForce RTX 3090" -> "rtx3090"
@@ -58,17 +58,17 @@ std::string as_it_is(const std::string& value) { return value; }
 
 using Names = std::vector<std::string>;
 
-Names gpus_of(const host::Facts& facts) {
+Names gpus_of(const facts::Facts& facts) {
   Names out;
-  for (const host::NvmlGpu& gpu : facts.nvml.gpus) {
+  for (const facts::NvmlGpu& gpu : facts.nvml.gpus) {
     if (gpu.name) out.push_back(*gpu.name);
   }
-  for (const host::CudaDevice& device : facts.cuda.devices) {
+  for (const facts::CudaDevice& device : facts.cuda.devices) {
     if (device.name) out.push_back(*device.name);
   }
   return out;
 }
-Names drivers_of(const host::Facts& facts) {
+Names drivers_of(const facts::Facts& facts) {
   if (facts.kernel.version) return {*facts.kernel.version};
   if (facts.nvml.driver_version) return {*facts.nvml.driver_version};
   return {};
@@ -89,14 +89,14 @@ void compare(const char* what, const Names& text, const Names& machine,
 
 }  // namespace
 
-std::vector<Conflict> conflicts(const host::Facts& claimed, const host::Facts& machine) {
+std::vector<Conflict> conflicts(const facts::Facts& claimed, const facts::Facts& machine) {
   std::vector<Conflict> out;
   compare("gpu", gpus_of(claimed), gpus_of(machine), plain_gpu, out);
   compare("driver", drivers_of(claimed), drivers_of(machine), as_it_is, out);
   return out;
 }
 
-host::Facts join(host::Facts claimed, const host::Facts& machine) {
+facts::Facts join(facts::Facts claimed, const facts::Facts& machine) {
   // "Linux" is what paths imply; a machine says more.
   if (claimed.system.distribution.value == "Linux" && machine.system.distribution)
     claimed.system.distribution = machine.system.distribution;
@@ -123,7 +123,7 @@ host::Facts join(host::Facts claimed, const host::Facts& machine) {
   // A text that shows a path or a Python and no torch says nothing of the environment that failed.
   const bool names_torch =
       std::any_of(claimed.envs.begin(), claimed.envs.end(),
-                  [](const host::PythonEnv& env) { return bool(env.torch.version); });
+                  [](const facts::PythonEnv& env) { return bool(env.torch.version); });
   if (!names_torch && !machine.envs.empty()) claimed.envs = machine.envs;
   claimed.problems.insert(claimed.problems.end(), machine.problems.begin(), machine.problems.end());
   return claimed;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "host/facts.h"
+#include "facts/facts.h"
 
 namespace cufit::explain {
 
@@ -17,8 +17,8 @@ struct Conflict {
   std::string text, beside;
 };
 // Of two machines nothing can be joined: each fact would be true and their sum of neither.
-std::vector<Conflict> conflicts(const host::Facts& claimed, const host::Facts& machine);
+std::vector<Conflict> conflicts(const facts::Facts& claimed, const facts::Facts& machine);
 
-host::Facts join(host::Facts claimed, const host::Facts& machine);
+facts::Facts join(facts::Facts claimed, const facts::Facts& machine);
 
 }  // namespace cufit::explain

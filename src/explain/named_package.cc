@@ -5,9 +5,9 @@
 #include <set>
 
 #include "base/format.h"
-#include "formats/package_mentions.h"
-#include "formats/python_metadata.h"
-#include "formats/text_words.h"
+#include "formats/prose/package_mentions.h"
+#include "formats/python/python_metadata.h"
+#include "formats/prose/text_words.h"
 
 namespace cufit::explain {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "explain/explain.h"
-#include "formats/text_lines.h"
+#include "formats/prose/text_lines.h"
 
 namespace cufit::explain {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/oom_message.h"
+#include "formats/prose/oom_message.h"
 
 namespace cufit::explain {
 

@@ -9,7 +9,7 @@
 #include "explain/pattern_search.h"
 #include "explain/program_error.h"
 #include "explain/provenance.h"
-#include "formats/text_words.h"
+#include "formats/prose/text_words.h"
 
 namespace cufit::explain {
 namespace {
@@ -61,7 +61,7 @@ bool has_digit_after(std::string_view text, std::string_view word) {
   const size_t at = text.find(word);
   if (at == text.npos) return false;
   const std::string_view rest = text.substr(at + word.size(), 12);
-  return std::any_of(rest.begin(), rest.end(), formats::is_digit);
+  return std::any_of(rest.begin(), rest.end(), is_digit);
 }
 
 // "epoch 1 loss 0.3", "{'loss': 0.5, 'epoch': 1.0}", "step=10, skipped=0, lr=[1e-05]"
@@ -96,7 +96,7 @@ bool is_run(std::string_view text) {
 
 // "GPU 0: NVIDIA GeForce RTX 4090 (UUID: ...)" of `nvidia-smi -L`.
 bool is_listed_gpu(std::string_view text) {
-  return starts_with(text, "gpu ") && text.size() > 7 && formats::is_digit(text[4]) &&
+  return starts_with(text, "gpu ") && text.size() > 7 && is_digit(text[4]) &&
          contains(text.substr(0, 8), ": ");
 }
 
@@ -157,9 +157,9 @@ std::string_view xid_address(std::string_view line) {
   return rest.substr(0, std::min(rest.find(')'), rest.size()));
 }
 
-class Reader {
+class OutcomeReader {
  public:
-  Reader() { out_.told = false; }
+  OutcomeReader() { out_.told = false; }
   void read(const formats::TextLine& line) {
     const std::string_view text = line.text;
     if (text.empty()) return;
@@ -216,7 +216,7 @@ class Reader {
 }  // namespace
 
 Outcome read_outcome(std::span<const formats::TextLine> lines) {
-  Reader reader;
+  OutcomeReader reader;
   for (const formats::TextLine& line : lines) reader.read(line);
   Outcome out = reader.take();
   for (size_t i = lines.size(); i-- > 0 && out.last_trouble == 0;) {

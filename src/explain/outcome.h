@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/text_lines.h"
+#include "formats/prose/text_lines.h"
 
 namespace cufit::explain {
 

@@ -14,7 +14,7 @@
 #include "base/format.h"
 #include "base/parallel.h"
 #include "explain/provenance.h"
-#include "explain/window.h"
+#include "explain/text_window.h"
 
 namespace cufit::explain {
 namespace {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "explain/literal_search.h"
-#include "explain/window.h"
-#include "formats/text_lines.h"
+#include "explain/text_window.h"
+#include "formats/prose/text_lines.h"
 #include "knowledge/knowledge.h"
 
 namespace cufit::explain {

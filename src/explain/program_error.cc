@@ -6,7 +6,7 @@
 
 #include "base/format.h"
 #include "explain/pattern_search.h"
-#include "formats/text_words.h"
+#include "formats/prose/text_words.h"
 
 namespace cufit::explain {
 namespace {
@@ -53,7 +53,7 @@ constexpr size_t k_end_lines = 12;  // where a refusal of arguments is looked fo
 std::string_view exception_name(std::string_view line) {
   size_t end = 0;
   while (end < line.size() && (formats::is_name_char(line[end]) || line[end] == '.')) ++end;
-  if (end == 0 || formats::is_digit(line[0]) || line[0] == '.') return {};
+  if (end == 0 || is_digit(line[0]) || line[0] == '.') return {};
   if (end < line.size() && line[end] != ':') return {};
   return line.substr(0, end);
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "formats/text_lines.h"
+#include "formats/prose/text_lines.h"
 
 namespace cufit::explain {
 

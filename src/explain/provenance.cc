@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "formats/text_words.h"
+#include "formats/prose/text_words.h"
 
 namespace cufit::explain {
 namespace {

@@ -15,7 +15,7 @@ constexpr double k_least_memory = 0.1;  // probability that the text tells of me
 // and signs name 423 first and 553 among three; so joined it is 464 and 576 (with 0.5 and 0.3, or
 // 0.6 and 0.4: 458 and 454).
 constexpr double k_words = 0.5, k_reading = 0.5;
-constexpr double k_least = 1e-6;  // no voice makes a cause impossible
+constexpr double k_reading_least = 1e-6;  // no voice makes a cause impossible
 
 }  // namespace
 
@@ -35,8 +35,8 @@ Votes with_reading(Votes votes, std::span<const formats::TextLine> lines) {
         std::find_if(readings.begin(), readings.end(),
                      [&](const CauseReading& one) { return one.cause == vote.cause; });
     if (reading == readings.end()) continue;
-    vote.of_kind = std::pow(std::max(vote.of_kind, k_least), k_words) *
-                   std::pow(std::max(reading->probability, k_least), k_reading);
+    vote.of_kind = std::pow(std::max(vote.of_kind, k_reading_least), k_words) *
+                   std::pow(std::max(reading->probability, k_reading_least), k_reading);
     sum += vote.of_kind;
   }
   for (WordVote& vote : votes.causes) {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "explain/vocabulary.h"
-#include "formats/text_lines.h"
+#include "formats/prose/text_lines.h"
 
 namespace cufit::explain {
 

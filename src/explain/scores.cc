@@ -7,15 +7,15 @@
 #include <map>
 
 #include "base/format.h"
-#include "explain/standing.h"
+#include "explain/confidence_cap.h"
 #include "knowledge/finding_text.h"
 
 namespace cufit::explain {
 namespace {
 
-constexpr double k_likely = 0.55;    // from here on the text points to it
-constexpr double k_surely = 0.8;     // the same where the words of the text say otherwise
-constexpr double k_least = 0.15;     // below it a cause is not named
+constexpr double k_likely = 0.55;        // from here on the text points to it
+constexpr double k_surely = 0.8;         // the same where the words of the text say otherwise
+constexpr double k_scores_least = 0.15;  // below it a cause is not named
 constexpr double k_echo = 0.4;       // what is left of a cause that another, likely one explains
 constexpr double k_explainer = 0.5;  // a cause explains others from this score on
 // What a check's finding is worth beside signatures: an error follows from facts that the text
@@ -40,7 +40,7 @@ constexpr double k_vote_doubted = 0.2;
 
 constexpr double k_close = 0.15;  // scores by signs that differ less say the same
 // What the text of a dead run must hold of a cause: at least one sign.
-constexpr double k_spoken = k_least;
+constexpr double k_spoken = k_scores_least;
 // Signs of a kill say who died, not who killed; from this weight on the killer is named.
 constexpr int k_names_killer = 90;
 
@@ -62,7 +62,7 @@ struct Candidate {
   double vote_order = 0;
   double score() const { return 1.0 - doubt; }
   double order() const { return score() + vote_order; }
-  bool is_named() const { return score() >= k_least || vote >= k_vote_least; }
+  bool is_named() const { return score() >= k_scores_least || vote >= k_vote_least; }
 };
 
 bool is_cause(const knowledge::FindingTexts& texts) {
@@ -188,7 +188,7 @@ class Ranker {
     // (The encoder knows texts of running out of memory alone, and names one for any.)
     const double none = votes.needs_none, likeliest = votes.likeliest;
     // A text that needs no answer has words, too, and single signs.
-    if (most < k_least) {
+    if (most < k_scores_least) {
       if (none > 0.15 && (none > 0.3 || likeliest < 0.2)) return;
     } else if (!proved && ((none > 0.5 && most < 0.75 && likeliest < (none > 0.8 ? 0.6 : 0.3)) ||
                            (none > 0.4 && most < 0.5 && likeliest < 0.1))) {
@@ -299,7 +299,7 @@ class Ranker {
       const bool by_facts =
           candidate.finding && candidate.finding->severity == checks::Severity::error;
       const bool sure = candidate.certain || candidate.told;
-      const Standing standing = standing_of(knowledge_, evidence_, i, sure);
+      const ConfidenceCap standing = confidence_cap_of(knowledge_, evidence_, i, sure);
       if (standing.refuted_by && !by_facts) {
         if (candidate.is_named() && candidate.named_by_text) {
           const Success& success = *standing.refuted_by;

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/format.h"
-#include "formats/nvidia_smi.h"
-#include "formats/text_words.h"
+#include "formats/system/nvidia_smi.h"
+#include "formats/prose/text_words.h"
 
 namespace cufit::explain {
 namespace {
@@ -20,7 +20,7 @@ std::optional<int> sm_at(std::string_view text) {
   if (!starts_with(text, "sm_")) return std::nullopt;
   int number = 0;
   size_t digits = 0;
-  for (size_t i = 3; i < text.size() && formats::is_digit(text[i]); ++i, ++digits)
+  for (size_t i = 3; i < text.size() && is_digit(text[i]); ++i, ++digits)
     number = number * 10 + (text[i] - '0');
   if (digits < 2 || digits > 3) return std::nullopt;
   return number;
@@ -85,7 +85,7 @@ std::optional<ComputedClue> mostly_free(std::span<const formats::TextLine> lines
     double values[2] = {};
     size_t count = 0;
     for (size_t at = total; at < text.size() && count < 2; ++at) {
-      if (!formats::is_digit(text[at]) || formats::is_name_char(text[at - 1])) continue;
+      if (!is_digit(text[at]) || formats::is_name_char(text[at - 1])) continue;
       const std::string_view number = formats::dotted_number_at(text.substr(at));
       values[count++] = std::strtod(std::string(number).c_str(), nullptr);
       at += number.size();

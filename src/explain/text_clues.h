@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "explain/oom_clues.h"
-#include "formats/text_lines.h"
+#include "formats/prose/text_lines.h"
 
 namespace cufit::explain {
 

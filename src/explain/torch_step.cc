@@ -27,9 +27,9 @@ bool asks_for_torch(std::string_view text) {
 
 class TorchStep {
  public:
-  TorchStep(const host::Facts& facts, const knowledge::Knowledge& knowledge)
+  TorchStep(const facts::Facts& facts, const knowledge::Knowledge& knowledge)
       : knowledge_(knowledge), input_(checks::make_input(facts, knowledge)) {
-    if (const host::PythonEnv* env = checks::main_env(facts)) {
+    if (const facts::PythonEnv* env = checks::main_env(facts)) {
       env_ = *env;
     } else {
       env_.path = "(claimed)";
@@ -77,8 +77,8 @@ class TorchStep {
   // torch with its partners, whether or not the text names them: the release that is there, where
   // the tables know it, else the one that fits.
   std::string family(const std::optional<checks::WheelPick>& pick) const {
-    host::PythonEnv env = env_;
-    std::vector<host::Distribution> known_ones;
+    facts::PythonEnv env = env_;
+    std::vector<facts::Distribution> known_ones;
     if (env.distributions) known_ones = *env.distributions;
     for (const char* partner : {"torchvision", "torchaudio"}) {
       if (checks::find_distribution(env, partner)) continue;
@@ -154,12 +154,12 @@ class TorchStep {
 
   const knowledge::Knowledge& knowledge_;
   const checks::Input input_;
-  host::PythonEnv env_;
+  facts::PythonEnv env_;
 };
 
 }  // namespace
 
-void fill_torch_steps(std::vector<Cause>& causes, const host::Facts& facts,
+void fill_torch_steps(std::vector<Cause>& causes, const facts::Facts& facts,
                       const knowledge::Knowledge& knowledge) {
   std::optional<TorchStep> step;
   for (Cause& cause : causes) {

@@ -10,7 +10,7 @@
 
 namespace cufit::explain {
 
-void fill_torch_steps(std::vector<Cause>& causes, const host::Facts& facts,
+void fill_torch_steps(std::vector<Cause>& causes, const facts::Facts& facts,
                       const knowledge::Knowledge& knowledge);
 
 }  // namespace cufit::explain

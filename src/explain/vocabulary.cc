@@ -9,7 +9,7 @@
 namespace cufit::explain {
 namespace {
 
-constexpr size_t k_least_word = 2, k_least_part = 3, k_longest_word = 40;
+constexpr size_t k_least_word = 2, k_least_part = 3, k_vocabulary_longest_word = 40;
 
 bool is_sign(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
@@ -19,7 +19,8 @@ bool is_joint(char c) { return c == '.' || c == '_'; }
 void put(std::string_view word, size_t least, std::set<std::string>& out) {
   const bool has_letter =
       std::any_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
-  if (word.size() >= least && word.size() <= k_longest_word && has_letter) out.emplace(word);
+  if (word.size() >= least && word.size() <= k_vocabulary_longest_word && has_letter)
+    out.emplace(word);
 }
 
 void put_run(std::string_view run, std::set<std::string>& out) {

@@ -7,7 +7,7 @@
 namespace cufit::explain {
 namespace {
 
-constexpr size_t k_longest_word = 40;
+constexpr size_t k_word_pieces_longest_word = 40;
 
 enum class Kind { space, letter, sign };
 
@@ -64,7 +64,7 @@ size_t find(const PieceTable& table, std::string_view piece) {
 void add_word(const std::string& word, const PieceTable& table, std::vector<uint32_t>& out) {
   const size_t before = out.size();
   std::string piece;
-  for (size_t at = 0; at < word.size() && word.size() <= k_longest_word;) {
+  for (size_t at = 0; at < word.size() && word.size() <= k_word_pieces_longest_word;) {
     size_t found = k_none, end = word.size();
     for (; end > at && found == k_none; --end) {
       piece.assign(at > 0 ? "##" : "");

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/format.h"
-#include "fit/size_by_shape.h"
+#include "fit/size_regression.h"
 
 namespace cufit::fit {
 namespace {
@@ -25,10 +25,6 @@ constexpr size_t k_most_events = 400000;                    // of all steps that
 constexpr uint64_t k_most_step_bytes = uint64_t{1} << 42;
 // Of a step's bytes so many per mille may follow nothing.
 constexpr double k_unclear_per_mille = 20;
-
-bool is_mark(const TraceEvent& event, TraceMark mark) {
-  return event.kind == TraceEventKind::mark && event.index == static_cast<uint32_t>(mark);
-}
 
 struct Step {
   size_t first = 0, last = 0;  // of events: behind its beginning, up to its end

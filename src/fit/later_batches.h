@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "formats/trace_events.h"
+#include "formats/model/trace_events.h"
 
 namespace cufit::fit {
 

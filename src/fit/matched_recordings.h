@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "formats/trace_events.h"
+#include "formats/model/trace_events.h"
 
 namespace cufit::fit {
 

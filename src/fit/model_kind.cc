@@ -24,7 +24,7 @@ const Tensor* find(Tensors tensors, const std::string& name) {
   return found == tensors.end() ? nullptr : &*found;
 }
 
-uint64_t size_at(const Tensor* tensor, size_t dimension) {
+uint64_t bytes_at(const Tensor* tensor, size_t dimension) {
   return tensor != nullptr && tensor->shape.size() > dimension ? tensor->shape[dimension] : 0;
 }
 
@@ -99,7 +99,7 @@ std::string not_a_model(Tensors tensors) {
       if (contains(tensor.name, part)) return "lora";
   for (const std::string_view& prefix : k_prefixes) {
     const Tensor* label = find(tensors, std::string(prefix) + "label_emb.0.0.weight");
-    if (label != nullptr && size_at(label, 1) == 2560) return "refiner";
+    if (label != nullptr && bytes_at(label, 1) == 2560) return "refiner";
     if (find(tensors, std::string(prefix) + "joint_blocks.0.x_block.attn.qkv.weight") != nullptr)
       return "sd3";
   }
@@ -123,8 +123,8 @@ ModelKind kind_of_tensors(Tensors tensors) {
   if (prefix == nullptr) return {};
   const std::string start(*prefix);
   const uint64_t width =
-      size_at(find(tensors, start + "input_blocks.1.1.transformer_blocks.0.attn2.to_k.weight"), 1);
-  const uint64_t label = size_at(find(tensors, start + "label_emb.0.0.weight"), 1);
+      bytes_at(find(tensors, start + "input_blocks.1.1.transformer_blocks.0.attn2.to_k.weight"), 1);
+  const uint64_t label = bytes_at(find(tensors, start + "label_emb.0.0.weight"), 1);
   if (label == 2816)
     kind.layout = "sdxl";
   else if (label == 0 && width == 768)
@@ -134,7 +134,7 @@ ModelKind kind_of_tensors(Tensors tensors) {
   else
     return {};
   kind.architecture = "UNet2DConditionModel";
-  kind.channels = size_at(find(tensors, start + std::string(k_first_conv)), 1);
+  kind.channels = bytes_at(find(tensors, start + std::string(k_first_conv)), 1);
   if (kind.channels == 0 || kind.channels > 64) return {};
   count(tensors, *prefix, kind);
   return kind;

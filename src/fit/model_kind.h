@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include "formats/model_config.h"
-#include "formats/safetensors.h"
+#include "formats/model/model_config.h"
+#include "formats/model/safetensors.h"
 
 namespace cufit::fit {
 

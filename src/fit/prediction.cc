@@ -141,7 +141,7 @@ void fill_upper(const Requests& requests, const Setup& setup, const knowledge::K
   for (const SyntheticMemory::Order order :
        {SyntheticMemory::Order::driver, SyntheticMemory::Order::descending,
         SyntheticMemory::Order::ascending}) {
-    const ReplayedSteps run = replay_steps(requests, less, Values::upper, order);
+    const ReplayedSteps run = replay_steps(requests, less, Estimate::upper, order);
     allocated = std::max(allocated, run.peak_allocated);
     reserved = std::max(reserved, run.peak_reserved);
     if (run.oom && !out.upper_oom) out.upper_oom = oom_of(requests.program, run);
@@ -173,7 +173,7 @@ Result<Prediction> predict(const StepProgram& whole, uint64_t batch, const Setup
   out.traced = program.is_traced(batch);
   out.outside_allocator = setup.outside_allocator;
   const Requests requests{program, sizes, workspaces};
-  const ReplayedSteps point = replay_steps(requests, setup, Values::point, {});
+  const ReplayedSteps point = replay_steps(requests, setup, Estimate::point, {});
   out.peak_allocated = point.peak_allocated;
   out.peak_reserved = point.peak_reserved;
   out.alloc_retries = point.retries;

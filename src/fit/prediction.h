@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much memory a program would take at a batch size: its requests and those of the libraries
-// through the model of PyTorch's allocator (memory/caching_allocator.h). The point value is the
-// likeliest; the upper value is the most over bounds of workspaces and sizes and over the orders in
-// which the driver may place segments, and an allowance for requests that nobody sees
+// through the model of PyTorch's allocator (memory/allocator/caching_allocator.h). The point value
+// is the likeliest; the upper value is the most over bounds of workspaces and sizes and over the
+// orders in which the driver may place segments, and an allowance for requests that nobody sees
 // (data/workspaces.toml, unseen_requests). All sizes in bytes.
 #pragma once
 
@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "fit/step_program.h"
-#include "fit/workspaces.h"
-#include "memory/allocator_settings.h"
-#include "memory/caching_allocator.h"
-#include "memory/version_profile.h"
+#include "fit/workspaces/workspaces.h"
+#include "memory/allocator/allocator_settings.h"
+#include "memory/allocator/caching_allocator.h"
+#include "memory/allocator/version_profile.h"
 
 namespace cufit::fit {
 
@@ -83,7 +83,8 @@ struct Prediction {
   uint64_t growth_per_step = 0;  // src/fit/step_growth.h
   // Ids of warnings that the report words, "fit.warning.<id>": "batch_one" (programs often do other
   // things with a batch of one), "sizes_rounded", "sizes_unclear", "cudnn_benchmark" (what cuDNN
-  // tries out is reckoned as one GPU took it), "after_steps_left_out" (StepProgram::after_steps_left_out).
+  // tries out is reckoned as one GPU took it), "after_steps_left_out"
+  // (StepProgram::after_steps_left_out).
   std::vector<std::string> warnings;
 };
 

@@ -26,7 +26,7 @@ struct Part {
 };
 
 // A size as value at `base` and bytes for each further sample.
-struct Line {
+struct RecordedProgramLine {
   uint64_t at_base = 0, slope = 0;
 };
 
@@ -52,7 +52,7 @@ class Sizes {
     if (of.bytes % base_ == 0 && of.bytes / base_ * other_ == of.other) return true;
     return !has_workspaces_ && (of.bytes - of.other) % (base_ - other_) == 0;
   }
-  Line line(const Evidence& of, View view) const {
+  RecordedProgramLine line(const Evidence& of, View view) const {
     const uint64_t through = of.matched ? (of.bytes - of.other) / (base_ - other_) : 0;
     if (proved(of)) return {of.bytes, through};
     const uint64_t whole = of.bytes / base_;
@@ -127,7 +127,7 @@ Result<StepProgram> program_of(const TraceEvents& base, uint64_t batch,
   size_t storage = 0;
   for (size_t i = 0; i < base.events.size(); ++i) {
     if (base.events[i].kind != TraceEventKind::alloc) continue;
-    const Line line = sizes.line(evidence[storage++], view);
+    const RecordedProgramLine line = sizes.line(evidence[storage++], view);
     traces[0].events[i].bytes = line.at_base;
     traces[1].events[i].bytes = line.at_base + line.slope * batch;
   }
@@ -233,8 +233,8 @@ Result<Prediction> predict(const RecordedPrograms& programs, uint64_t batch, con
   return out;
 }
 
-Result<uint64_t> hold_against(RecordedPrograms& programs, uint64_t peak_reserved,
-                              const Setup& setup) {
+Result<uint64_t> compare_with_recording(RecordedPrograms& programs, uint64_t peak_reserved,
+                                        const Setup& setup) {
   CUFIT_TRY(again, predict(programs.point, programs.base, setup));
   programs.missed = peak_reserved > again.peak_reserved ? peak_reserved - again.peak_reserved : 0;
   return again.peak_reserved;

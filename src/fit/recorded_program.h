@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "fit/search.h"
-#include "formats/batch_growth.h"
+#include "formats/model/batch_growth.h"
 
 namespace cufit::fit {
 
@@ -35,7 +35,7 @@ struct RecordedPrograms {
   // The most that storages which only the other recording has held at once; part of every upper
   // value.
   uint64_t only_other = 0;
-  // What the recorded run reserved beyond the replay of it (hold_against); the same.
+  // What the recorded run reserved beyond the replay of it (compare_with_recording); the same.
   uint64_t missed = 0;
 };
 
@@ -45,8 +45,8 @@ Result<RecordedPrograms> recorded_programs(std::span<const Recorded> recordings)
 
 // Replays the last recording under the settings that it was made with and returns what that
 // reserves; what is missing of `peak_reserved`, the recorded one, is added to the upper values.
-Result<uint64_t> hold_against(RecordedPrograms& programs, uint64_t peak_reserved,
-                              const Setup& setup);
+Result<uint64_t> compare_with_recording(RecordedPrograms& programs, uint64_t peak_reserved,
+                                        const Setup& setup);
 
 // As predict() of a traced program; the point value and the breakdown are the likeliest, fits()
 // goes by the upper values.

@@ -19,7 +19,7 @@ memory::AllocatorOptions options_of(const Setup& setup) {
 
 class Run {
  public:
-  Run(const Requests& requests, const Setup& setup, Values values,
+  Run(const Requests& requests, const Setup& setup, Estimate values,
       memory::SyntheticMemory::Order order, std::vector<MemoryAt>* series)
       : program_(requests.program),
         requests_(requests),
@@ -30,7 +30,7 @@ class Run {
         blocks_(requests.program.storages.size()),
         next_(requests.workspaces.begin()),
         series_(series) {
-    if (values == Values::point) out_.block_bytes.resize(blocks_.size());
+    if (values == Estimate::point) out_.block_bytes.resize(blocks_.size());
   }
 
   ReplayedSteps run() {
@@ -50,7 +50,7 @@ class Run {
 
  private:
   uint64_t value(uint64_t point, uint64_t upper) const {
-    return values_ == Values::point ? point : upper;
+    return values_ == Estimate::point ? point : upper;
   }
 
   // False: out of memory.
@@ -83,7 +83,7 @@ class Run {
     const BlockHandle block = allocator_.malloc(bytes, stream_of(event));
     if (!block) return out_of_memory(number);
     blocks_[event.index] = block;
-    if (values_ == Values::point) out_.block_bytes[event.index] = allocator_.block(block).size;
+    if (values_ == Estimate::point) out_.block_bytes[event.index] = allocator_.block(block).size;
     note_peak(number);
     return true;
   }
@@ -164,7 +164,7 @@ class Run {
 
   const StepProgram& program_;
   const Requests& requests_;
-  const Values values_;
+  const Estimate values_;
   memory::SyntheticMemory memory_;
   CachingAllocator allocator_;
   const memory::StreamIndex stream_;
@@ -185,7 +185,7 @@ class Run {
 
 }  // namespace
 
-ReplayedSteps replay_steps(const Requests& requests, const Setup& setup, Values values,
+ReplayedSteps replay_steps(const Requests& requests, const Setup& setup, Estimate values,
                            memory::SyntheticMemory::Order order, std::vector<MemoryAt>* series) {
   return Run(requests, setup, values, order, series).run();
 }

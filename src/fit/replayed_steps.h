@@ -17,7 +17,7 @@ struct Requests {
   const std::vector<Workspace>& workspaces;  // by event
 };
 
-enum class Values : uint8_t { point, upper };
+enum class Estimate : uint8_t { point, upper };
 
 struct MemoryAt {
   uint64_t allocated = 0, reserved = 0;
@@ -32,12 +32,12 @@ struct ReplayedSteps {
   uint64_t peak_event_reserved = 0;
   uint64_t peak_workspaces = 0;       // of the libraries, at this event
   uint64_t peak_by_program = 0;       // what batches that were not traced left, at this event
-  std::vector<uint64_t> block_bytes;  // by storage, what it took; only for Values::point
+  std::vector<uint64_t> block_bytes;  // by storage, what it took; only for Estimate::point
 };
 
 // `series`, if given, receives one row per event that ran: the most while it and the workspaces
 // after it were served.
-ReplayedSteps replay_steps(const Requests& requests, const Setup& setup, Values values,
+ReplayedSteps replay_steps(const Requests& requests, const Setup& setup, Estimate values,
                            memory::SyntheticMemory::Order order,
                            std::vector<MemoryAt>* series = nullptr);
 

@@ -11,7 +11,7 @@
 #include "base/format.h"
 #include "base/number.h"
 #include "fit/later_batches.h"
-#include "fit/size_rules.h"
+#include "fit/exact_size_rule.h"
 #include "fit/trace_parts.h"
 
 namespace cufit::fit {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "fit/cudnn_answers.h"
-#include "formats/trace_events.h"
+#include "fit/workspaces/cudnn_answers.h"
+#include "formats/model/trace_events.h"
 
 namespace cufit::fit {
 

@@ -6,7 +6,7 @@
 
 #include "base/format.h"
 #include "base/number.h"
-#include "fit/conv_workspace.h"
+#include "fit/workspaces/conv_workspace.h"
 
 namespace cufit::fit {
 namespace {

@@ -55,7 +55,7 @@ Result<StepTimeline> step_timeline(const StepProgram& whole, uint64_t batch, con
   const std::vector<Workspace> workspaces =
       workspaces_at(*program, sizes, setup.libraries, knowledge);
   std::vector<MemoryAt> series;
-  (void)replay_steps({*program, sizes, workspaces}, setup, Values::point,
+  (void)replay_steps({*program, sizes, workspaces}, setup, Estimate::point,
                      memory::SyntheticMemory::Order::driver, &series);
   const std::vector<Place> places = places_of(*program);
   StepTimeline out;

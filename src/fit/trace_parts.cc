@@ -11,23 +11,19 @@ using formats::TraceEventKind;
 using formats::TraceEvents;
 using formats::TraceMark;
 
-bool is_mark(const TraceEvent& event, TraceMark mark) {
-  return event.kind == TraceEventKind::mark && event.index == static_cast<uint32_t>(mark);
-}
+using EventPlace = std::vector<TraceEvent>::const_iterator;
 
-using Place = std::vector<TraceEvent>::const_iterator;
-
-Place beginning(const TraceEvents& trace, TraceMark mark) {
+EventPlace beginning(const TraceEvents& trace, TraceMark mark) {
   return std::find_if(trace.events.begin(), trace.events.end(),
                       [mark](const TraceEvent& event) { return is_mark(event, mark); });
 }
 
-Place end_of_steps(const TraceEvents& trace) {
+EventPlace end_of_steps(const TraceEvents& trace) {
   return std::min(beginning(trace, TraceMark::micro_batch),
                   beginning(trace, TraceMark::after_steps));
 }
 
-TraceEvents up_to(const TraceEvents& trace, Place end) {
+TraceEvents up_to(const TraceEvents& trace, EventPlace end) {
   if (end == trace.events.end()) return trace;
   TraceEvents out = trace;
   out.events.assign(trace.events.begin(), end);

@@ -7,7 +7,7 @@
 
 #include <optional>
 
-#include "formats/trace_events.h"
+#include "formats/model/trace_events.h"
 
 namespace cufit::fit {
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The readers of small JSON configuration files share this file because the JSON library's header
 // costs seconds for every file that includes it.
-#include "formats/daemon_json.h"
-#include "formats/toolkit_version.h"
+#include "formats/system/daemon_json.h"
+#include "formats/system/toolkit_version.h"
 
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
 #include "base/version.h"
-#include "formats/printable.h"
+#include "formats/prose/printable.h"
 
 namespace cufit::formats {
 namespace {

@@ -11,7 +11,7 @@ namespace {
 // memory, a broken locale) costs that one probe and is told; the report with a hole is worth more
 // than none.
 template <class Probe>
-void guarded(const char* name, Facts& facts, Probe probe) {
+void guarded(const char* name, facts::Facts& facts, Probe probe) {
   try {
     probe();
   } catch (const std::exception& error) {
@@ -24,8 +24,8 @@ void guarded(const char* name, Facts& facts, Probe probe) {
 // The order is that of need: the kernel probe looks at the PCI functions and the container kind,
 // the driver's answers at the library that would load, the Python environments at all of the
 // system. The driver is asked while the environments are read.
-Facts collect(const Host& host, const ProbeOptions& options) {
-  Facts facts;
+facts::Facts collect(const Host& host, const ProbeOptions& options) {
+  facts::Facts facts;
   facts.cufit_version = CUFIT_VERSION;
   guarded("the system", facts, [&] { read_system(host, facts); });
   guarded("the PCI bus", facts, [&] { read_pci(host, facts); });

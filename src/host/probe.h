@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "host/facts.h"
-#include "host/host.h"
+#include "facts/facts.h"
+#include "host/files/host.h"
 
 namespace cufit::host {
 
@@ -31,7 +31,7 @@ struct ProbeOptions {
   std::function<void(const std::string& what, uint64_t done, uint64_t total)> progress;
 };
 
-Facts collect(const Host& host, const ProbeOptions& options);
+facts::Facts collect(const Host& host, const ProbeOptions& options);
 
 // Asks NVML and the CUDA driver in two child processes that run from construction on, so that other
 // probes can work while the driver starts (260 ms on an H200). finish() waits for the answers;
@@ -39,36 +39,35 @@ Facts collect(const Host& host, const ProbeOptions& options);
 class DriverQuestions {
  public:
   DriverQuestions(const Host& host, const ProbeOptions& options,
-                  const Facts& facts);  // driver_child.cc
+                  const facts::Facts& facts);  // driver_child.cc
   ~DriverQuestions();
   DriverQuestions(const DriverQuestions&) = delete;
   DriverQuestions& operator=(const DriverQuestions&) = delete;
-  void finish(Facts& facts);
+  void finish(facts::Facts& facts);
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-void read_system(const Host& host, Facts& facts);            // system.cc
-void read_pci(const Host& host, Facts& facts);               // pci.cc
-void read_kernel_driver(const Host& host, Facts& facts);     // kernel_driver.cc
-void read_driver_libraries(const Host& host, Facts& facts);  // driver_libraries.cc
+void read_system(const Host& host, facts::Facts& facts);            // system.cc
+void read_pci(const Host& host, facts::Facts& facts);               // pci.cc
+void read_kernel_driver(const Host& host, facts::Facts& facts);     // kernel_driver.cc
+void read_driver_libraries(const Host& host, facts::Facts& facts);  // driver_libraries.cc
 // Only the libcuda.so.1 that a new process would load: part of a millisecond.
-void read_loaded_libcuda(const Host& host, Facts& facts);  // driver_libraries.cc
+void read_loaded_libcuda(const Host& host, facts::Facts& facts);  // driver_libraries.cc
 void read_driver_answers(const Host& host, const ProbeOptions& options,
-                         Facts& facts);                      // driver_child.cc
-void read_toolkits(const Host& host, Facts& facts);          // toolkits.cc
-void read_variables(const Host& host, Facts& facts);         // variables.cc
-bool keeps_variable(const std::string& name);                // it matters to cufit and is no secret
-void read_container_engine(const Host& host, Facts& facts);  // container_engine.cc
+                         facts::Facts& facts);                      // driver_child.cc
+void read_toolkits(const Host& host, facts::Facts& facts);          // toolkits.cc
+void read_variables(const Host& host, facts::Facts& facts);         // variables.cc
+void read_container_engine(const Host& host, facts::Facts& facts);  // container_engine.cc
 void read_python_envs(const Host& host, const ProbeOptions& options,
-                      Facts& facts);  // python_envs.cc
+                      facts::Facts& facts);  // python_envs.cc
 // Facts::collect_env, and of every environment and toolkit what only that report shows.
-void read_collect_env(const Host& host, Facts& facts);  // collect_env.cc
+void read_collect_env(const Host& host, facts::Facts& facts);  // collect_env.cc
 // --deep: PythonEnv::torch_run of every environment with torch and a known interpreter. The last
 // probe.
 void run_torch_checks(const Host& host, const ProbeOptions& options,
-                      Facts& facts);  // torch_child.cc
+                      facts::Facts& facts);  // torch_child.cc
 
 }  // namespace cufit::host

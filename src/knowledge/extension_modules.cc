@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "formats/python_metadata.h"
+#include "formats/python/python_metadata.h"
 #include "knowledge/knowledge.h"
 
 namespace cufit::knowledge {

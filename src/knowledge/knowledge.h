@@ -171,7 +171,7 @@ struct GpuPropertiesRow {
   int64_t clock, memory_clock;  // kHz
   int64_t l2_kib;
 };
-// What cuDNN needs to run a recurrent layer: src/fit/rnn_workspace.cc has the sum.
+// What cuDNN needs to run a recurrent layer: src/fit/workspaces/rnn_workspace.cc has the sum.
 struct RnnCellRow {
   int64_t mode;            // cudnnRNNMode_t
   int64_t gates;           // products of one step

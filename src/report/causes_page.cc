@@ -167,7 +167,7 @@ class CausesPage {
     for (std::string_view clue : clues) {
       const bool absent = starts_with(clue, "!");
       std::string text = escaped(clue_text(absent ? clue.substr(1) : clue, lang, knowledge_));
-      out.push_back(absent ? fill(say("not", lang), {{"text", text}}) : text);
+      out.push_back(absent ? format_message(say("not", lang), {{"text", text}}) : text);
     }
     return join(out, between);
   }

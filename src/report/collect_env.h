@@ -32,7 +32,7 @@ struct CollectEnv {
 };
 
 // Looks at the first environment of the facts (the active one, or the one given with --env).
-CollectEnv collect_env(const host::Facts& facts);
+CollectEnv collect_env(const facts::Facts& facts);
 std::string collect_env_text(const DoctorView& view);
 std::string collect_env_json(
     const DoctorView& view);  // collect_env_json.cc, schema cufit.collect_env/1

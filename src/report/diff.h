@@ -5,7 +5,7 @@
 #include <string>
 
 #include "report/report.h"
-#include "resolve/machine_difference.h"
+#include "resolve/diff/machine_difference.h"
 
 namespace cufit::report {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "report/report.h"
-#include "resolve/lock_difference.h"
+#include "resolve/diff/lock_difference.h"
 
 namespace cufit::report {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "formats/pylock.h"
+#include "formats/python/pylock.h"
 #include "knowledge/knowledge.h"
-#include "resolve/lock_file.h"
+#include "resolve/lock/lock_file.h"
 
 namespace cufit::report {
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "report/fit_plan_lines.h"
-#include "report/mem_words.h"
-#include "report/said.h"
-#include "report/screen.h"
-#include "report/width.h"
+#include "report/terminal/fit_plan_lines.h"
+#include "report/terminal/mem_words.h"
+#include "report/error_translation.h"
+#include "report/terminal/terminal_writer.h"
+#include "report/terminal/width.h"
 
 namespace cufit::report {
 namespace {
@@ -29,10 +29,10 @@ std::string signed_size(int64_t bytes) {
   return bytes < 0 ? "-" + gib(static_cast<uint64_t>(-bytes)) : gib(static_cast<uint64_t>(bytes));
 }
 
-class PlansPainter : private Screen {
+class PlansPainter : private TerminalWriter {
  public:
   PlansPainter(const FitView& view, const Style& style)
-      : Screen(view.knowledge, style),
+      : TerminalWriter(view.knowledge, style),
         view_(view),
         plans_(*view.plans),
         shown_(plans_.plans.shown()) {}
@@ -131,18 +131,17 @@ class PlansPainter : private Screen {
   const std::vector<size_t> shown_;
 };
 
-MemJson lines_json(const FitPlans& plans, const fit::TrainingPlan& plan,
-                   const std::string& settings) {
-  MemJson out = MemJson::array();
+Json lines_json(const FitPlans& plans, const fit::TrainingPlan& plan, const std::string& settings) {
+  Json out = Json::array();
   for (const PlanLines& change : plan_lines(plans, plan, settings))
     out.push_back({{"switch", change.name},
-                   {"at", change.at.empty() ? MemJson(nullptr) : MemJson(change.at)},
+                   {"at", change.at.empty() ? Json(nullptr) : Json(change.at)},
                    {"lines", change.lines}});
   return out;
 }
 
-MemJson cards_json(const FitPlans& plans, size_t number) {
-  MemJson out = MemJson::array();
+Json cards_json(const FitPlans& plans, size_t number) {
+  Json out = Json::array();
   for (size_t card = 0; card < plans.cards.size(); ++card) {
     const fit::PlanOnCard* on = on_card(plans.plans, number, card);
     if (on == nullptr) continue;
@@ -175,13 +174,13 @@ size_t number_of_plan(const FitView& view, const std::string& card) {
   return 0;
 }
 
-MemJson fit_plans_json(const FitView& view) {
-  MemJson out = MemJson::array();
+Json fit_plans_json(const FitView& view) {
+  Json out = Json::array();
   if (view.plans == nullptr) return out;
   const FitPlans& plans = *view.plans;
   for (const size_t number : plans.plans.shown()) {
     const fit::TrainingPlan& plan = plans.plans.plans[number];
-    MemJson row;
+    Json row;
     row["switches"] = plans.programs[plan.program].switches;
     row["micro_batch"] = plan.micro_batch;
     row["accumulation"] = plan.accumulation;
@@ -189,9 +188,8 @@ MemJson fit_plans_json(const FitView& view) {
     row["peak_allocated_bytes"] = plan.peak_allocated;
     row["peak_reserved_bytes"] = plan.peak_reserved;
     row["peak_reserved_upper_bytes"] = plan.peak_reserved_upper;
-    row["headroom_bytes"] =
-        plans.cards.empty() ? MemJson(nullptr) : MemJson(headroom(plans, plan, 0));
-    row["relative_time"] = plan.relative_time > 0 ? MemJson(plan.relative_time) : MemJson(nullptr);
+    row["headroom_bytes"] = plans.cards.empty() ? Json(nullptr) : Json(headroom(plans, plan, 0));
+    row["relative_time"] = plan.relative_time > 0 ? Json(plan.relative_time) : Json(nullptr);
     row["time_card"] = plans.speed_card;
     row["as_it_is"] = number == plans.plans.as_it_is;
     row["pareto"] = plan.frontier;

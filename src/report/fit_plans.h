@@ -5,7 +5,7 @@
 #include <string>
 
 #include "report/fit.h"
-#include "report/mem_json.h"
+#include "report/json/json_value.h"
 
 namespace cufit::report {
 
@@ -14,6 +14,6 @@ std::string fit_plans_text(const FitView& view, const Style& style);
 // The number in the table of the fastest plan that fits a card; 0: none, or no plans.
 size_t number_of_plan(const FitView& view, const std::string& card);
 // Member `plans` of cufit.fit/1; empty where there are none.
-MemJson fit_plans_json(const FitView& view);
+Json fit_plans_json(const FitView& view);
 
 }  // namespace cufit::report

@@ -5,13 +5,13 @@
 #include <string>
 
 #include "report/report.h"
-#include "resolve/image_audit.h"
+#include "resolve/image/image_audit.h"
 
 namespace cufit::report {
 
 struct ImageView {
-  const host::OpenedImage& image;
-  const host::Facts& facts;
+  const facts::OpenedImage& image;
+  const facts::Facts& facts;
   const resolve::ImageAudit& audit;
   const knowledge::Knowledge& knowledge;
 };

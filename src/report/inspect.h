@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The result of `cufit inspect` and its two views. commands/inspect.cc fills it.
+// The result of `cufit inspect` and its two views. commands/inspect/inspect.cc fills it.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "checks/code_match.h"
 #include "checks/finding.h"
-#include "formats/elf.h"
+#include "formats/binary/elf.h"
 #include "knowledge/knowledge.h"
 #include "report/report.h"
 

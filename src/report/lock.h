@@ -9,8 +9,8 @@
 
 #include "checks/finding.h"
 #include "report/report.h"
-#include "resolve/resolve.h"
-#include "resolve/lock_file.h"
+#include "resolve/wheel/resolve.h"
+#include "resolve/lock/lock_file.h"
 
 namespace cufit::report {
 

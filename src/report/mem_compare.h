@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/comparison.h"
+#include "memory/analysis/comparison.h"
 #include "report/report.h"
 
 namespace cufit::report {
@@ -13,7 +13,7 @@ namespace cufit::report {
 struct MemRun {
   std::string file;
   memory::Snapshot snapshot;
-  memory::Study study;
+  memory::VerifiedRecording verified;
   analysis::Observation seen;
 };
 

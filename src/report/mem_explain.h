@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "analysis/diagnosis.h"
+#include "memory/analysis/diagnosis.h"
 #include "report/report.h"
 
 namespace cufit::report {
@@ -12,7 +12,7 @@ namespace cufit::report {
 struct MemExplainView {
   const std::string& file;
   const memory::Snapshot& snapshot;
-  const memory::Study& study;
+  const memory::VerifiedRecording& verified;
   const analysis::Diagnosis& diagnosis;
   const knowledge::Knowledge& knowledge;
 };

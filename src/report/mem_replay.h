@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "analysis/steps.h"
-#include "memory/what_if.h"
+#include "memory/analysis/steps.h"
+#include "memory/replay/what_if.h"
 #include "report/report.h"
 
 namespace cufit::report {
 
 struct MemReplayView {
   const std::string& file;
-  const memory::Study& study;
+  const memory::VerifiedRecording& verified;
   const std::vector<memory::Answer>& answers;
   const analysis::Steps& steps;  // of the recorded run; not looked for where nothing died
   const std::string& card;       // empty without --gpu

@@ -5,10 +5,10 @@
 #include <set>
 
 #include "base/format.h"
-#include "checks/parts.h"
+#include "checks/report_sections.h"
 #include "checks/torch_env.h"
-#include "report/said.h"
-#include "report/width.h"
+#include "report/error_translation.h"
+#include "report/terminal/width.h"
 
 namespace cufit::report {
 namespace {
@@ -90,7 +90,7 @@ class Builder {
     Args args = link.args;
     if (const auto because = args.find("because"); because != args.end())
       because->second = said(because->second, lang_, view_.knowledge);
-    out.detail = printable(text.empty() ? link.key : fill(text, args));
+    out.detail = printable(text.empty() ? link.key : format_message(text, args));
     for (const checks::Evidence& item : link.evidence) out.evidence.push_back(evidence(item));
     return out;
   }
@@ -138,16 +138,16 @@ class Builder {
     return printable(subject);
   }
 
-  const host::PythonEnv* env(const std::string& path) const {
-    for (const host::PythonEnv& candidate : view_.facts.envs)
+  const facts::PythonEnv* env(const std::string& path) const {
+    for (const facts::PythonEnv& candidate : view_.facts.envs)
       if (candidate.path == path) return &candidate;
     return nullptr;
   }
-  static bool has_torch(const host::PythonEnv* env) {
+  static bool has_torch(const facts::PythonEnv* env) {
     return env && (env->torch.version || !env->torch.path.empty());
   }
 
-  std::string env_line(const host::PythonEnv& env) const {
+  std::string env_line(const facts::PythonEnv& env) const {
     std::vector<std::string> parts;
     if (!env.kind.empty())
       parts.push_back(has("env." + env.kind) ? say("env." + env.kind) : printable(env.kind));
@@ -203,7 +203,7 @@ class Builder {
   std::vector<ChainBlock> chains(std::vector<std::string>& other_envs,
                                  std::string& other_envs_heading) const {
     bool any_torch = false;
-    for (const host::PythonEnv& env : view_.facts.envs) any_torch |= has_torch(&env);
+    for (const facts::PythonEnv& env : view_.facts.envs) any_torch |= has_torch(&env);
     // Without torch anywhere the first environment still shows the driver's side of the chain.
     std::string shown = view_.report.chains.empty() ? "" : view_.report.chains.front().env;
 
@@ -211,7 +211,7 @@ class Builder {
     std::vector<std::string> signatures;
     std::vector<std::vector<std::string>> numbers;
     for (const checks::Chain& chain : view_.report.chains) {
-      const host::PythonEnv* where = env(chain.env);
+      const facts::PythonEnv* where = env(chain.env);
       if (where && !has_torch(where) && (any_torch || chain.env != shown)) continue;
       std::string key = signature(chain);
       auto [number, rest] = cut_gpu(chain.gpu);
@@ -227,7 +227,7 @@ class Builder {
       out.push_back(block(chain, where));
     }
     std::string heading = "heading.other_envs";
-    for (const host::PythonEnv& env : view_.facts.envs) {
+    for (const facts::PythonEnv& env : view_.facts.envs) {
       bool in_chain = std::any_of(out.begin(), out.end(),
                                   [&](const ChainBlock& b) { return b.env == env.path; });
       if (in_chain) continue;
@@ -238,7 +238,7 @@ class Builder {
     return out;
   }
 
-  ChainBlock block(const checks::Chain& chain, const host::PythonEnv* where) const {
+  ChainBlock block(const checks::Chain& chain, const facts::PythonEnv* where) const {
     ChainBlock out;
     auto [number, rest] = cut_gpu(chain.gpu);
     if (chain.gpu.empty()) {
@@ -259,7 +259,7 @@ class Builder {
 
   std::string sentence() const {
     std::set<std::string> gpus, usable;  // usable: from the environment that the verdict is about
-    const host::PythonEnv* main = checks::main_env(view_.facts);
+    const facts::PythonEnv* main = checks::main_env(view_.facts);
     size_t running = 0;
     for (const checks::Chain& chain : view_.report.chains) {
       if (!chain.gpu.empty()) gpus.insert(chain.gpu);
@@ -303,7 +303,7 @@ class Builder {
   }
 
   std::string machine() const {
-    const host::Facts& facts = view_.facts;
+    const facts::Facts& facts = view_.facts;
     std::vector<std::string> parts;
     if (facts.system.distribution) parts.push_back(*facts.system.distribution);
     if (facts.system.architecture) parts.push_back(*facts.system.architecture);
@@ -319,12 +319,12 @@ class Builder {
 
   std::vector<std::string> origin() const {
     std::vector<std::string> out;
-    const host::Facts& facts = view_.facts;
+    const facts::Facts& facts = view_.facts;
     if (facts.origin == "recording") out.push_back(say("origin.recording"));
     if (facts.origin == "dump") out.push_back(say("origin.dump"));
     bool assumed = facts.kernel.version.source.kind == SourceKind::assumed ||
                    facts.nvml.driver_version.source.kind == SourceKind::assumed;
-    for (const host::NvmlGpu& gpu : facts.nvml.gpus) {
+    for (const facts::NvmlGpu& gpu : facts.nvml.gpus) {
       assumed |= gpu.name.source.kind == SourceKind::assumed ||
                  gpu.compute_capability.source.kind == SourceKind::assumed;
     }
@@ -381,7 +381,7 @@ std::string label(const knowledge::Knowledge& knowledge, std::string_view lang,
                   std::string_view key, const std::map<std::string, std::string>& args) {
   std::string full = "report." + std::string(key);
   std::string_view text = knowledge.message(full, lang);
-  return text.empty() ? full : fill(text, args);
+  return text.empty() ? full : format_message(text, args);
 }
 
 Page make_page(const DoctorView& view, std::string_view lang, bool with_facts) {

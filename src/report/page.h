@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a doctor report says, in one language, before any layout: the text and the HTML page are
-// painted from this, so that both say the same. Every string is safe to print (report/width.h,
-// printable) but not escaped for HTML.
+// painted from this, so that both say the same. Every string is safe to print
+// (report/terminal/width.h, printable) but not escaped for HTML.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "report/fact_lines.h"
+#include "report/terminal/fact_lines.h"
 #include "report/report.h"
 
 namespace cufit::report {

@@ -2,7 +2,7 @@
 #include "report/pattern_text.h"
 
 #include "base/format.h"
-#include "report/width.h"
+#include "report/terminal/width.h"
 
 namespace cufit::report {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "checks/finding.h"
 #include "report/report.h"
-#include "resolve/judge.h"
+#include "resolve/wheel/wheel_compatibility.h"
 
 namespace cufit::report {
 

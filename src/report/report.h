@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "checks/finding.h"
-#include "host/facts.h"
+#include "facts/facts.h"
 #include "knowledge/knowledge.h"
 
 namespace cufit::report {
@@ -21,7 +21,7 @@ struct Style {
 };
 
 struct DoctorView {
-  const host::Facts& facts;
+  const facts::Facts& facts;
   const checks::Report& report;
   const knowledge::Knowledge& knowledge;
 };
@@ -32,7 +32,7 @@ std::string doctor_html(const DoctorView& view,
                         const Style& style);  // html.cc, one self-contained page
 
 // Fills {name} placeholders from args; unknown ones stay visible. No other syntax.
-std::string fill(std::string_view text, const std::map<std::string, std::string>& args);
+std::string format_message(std::string_view text, const std::map<std::string, std::string>& args);
 // Finding's text for a part ("title", "why", "next", "rule") with the finding's variant, else the
 // default one.
 std::string finding_text(const checks::Finding& finding, std::string_view part,

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "report/report.h"
-#include "resolve/resolve.h"
+#include "resolve/wheel/resolve.h"
 
 namespace cufit::report {
 

@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPUs that a process started now would see, as a target to route by: from files where they
-// tell (host/launch_facts.h), else from the driver's answer, kept for the next launch
-// (host/answer_cache.h). Used by `cufit run` and `cufit preflight`.
+// The GPUs that a process started now would see, as a target to route by: judged from what files
+// say (facts/visible_gpus.h), or from the driver's answer. Pure; commands/run/live_gpus asks.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "host/host.h"
-#include "resolve/target.h"
+#include "facts/visible_gpus.h"
+#include "resolve/wheel/target.h"
 
 namespace cufit::resolve {
-
-struct LiveOptions {
-  bool may_ask_driver = true;
-  double driver_timeout_seconds = 10;
-};
 
 struct VisibleGpu {
   std::string name;
@@ -34,14 +29,24 @@ struct LiveTarget {
   Target target;
   std::vector<VisibleGpu> gpus;
   enum class By { files, cache, driver } by = By::files;
-  std::string asked_because;  // id of host::Visibility::ask, or "pci_id"; empty = files tell
+  std::string asked_because;  // id of facts::Visibility::ask, or "pci_id"; empty = files tell
   // none and unclear: message "run.sight.<reason>" with args. Ids: no_driver, gpu_without_driver,
   // not_given, hidden | no_libcuda, unmatched, no_device, driver_code, driver_silent.
   std::string reason;
   std::map<std::string, std::string> args;
 };
 
-LiveTarget live_target(const host::Host& host, const LiveOptions& options,
-                       const knowledge::Knowledge& knowledge);
+// Why only the driver knows which GPUs there are; empty where the files tell.
+std::string reason_to_ask(const facts::GpuAccess& access, const facts::Visibility& visible,
+                          const knowledge::Knowledge& knowledge);
+
+// Facts that hold the PCI bus alone; called only where no libcuda would load.
+using PciBus = std::function<facts::Facts()>;
+LiveTarget target_from_files(const facts::GpuAccess& access, const facts::Visibility& visible,
+                             const PciBus& pci_bus, const knowledge::Knowledge& knowledge);
+
+// What the driver said that it shows; its PCI functions only where it named them.
+LiveTarget target_from_answer(const facts::GpuAccess& access, facts::Facts answer,
+                              const knowledge::Knowledge& knowledge);
 
 }  // namespace cufit::resolve

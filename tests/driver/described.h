@@ -60,7 +60,7 @@ struct Ask {
   std::function<void(const std::string&, uint64_t, uint64_t)> progress;
 };
 
-inline host::Facts ask(const std::string& machine, Ask how = {}) {
+inline facts::Facts ask(const std::string& machine, Ask how = {}) {
   Described described(machine);
   how.variables["CUFIT_STANDIN"] = described.path();
   host::RealHost machine_host("/", how.variables);
@@ -69,7 +69,7 @@ inline host::Facts ask(const std::string& machine, Ask how = {}) {
   options.driver_timeout_seconds = how.timeout_seconds;
   options.deep = how.deep;
   options.progress = how.progress;
-  host::Facts facts;
+  facts::Facts facts;
   host::read_driver_answers(machine_host, options, facts);
   return facts;
 }

@@ -5,14 +5,14 @@
 
 #include <gtest/gtest.h>
 
-#include "host/facts_json.h"
+#include "facts/facts_json.h"
 
 namespace cufit::test {
 namespace {
 
-using host::CudaDevice;
-using host::Facts;
-using host::NvmlGpu;
+using facts::CudaDevice;
+using facts::Facts;
+using facts::NvmlGpu;
 
 TEST(Driver, HealthyMachineAnswersEverything) {
   Facts facts = ask(k_system + h200(0,
@@ -102,7 +102,7 @@ TEST(Driver, NothingIsAskedWithoutDriverCalls) {
   options.driver_library_dir = std::string(CUFIT_BINARY_DIR) + "/standin";
   Facts facts;
   host::read_driver_answers(machine, options, facts);
-  EXPECT_EQ(host::facts_to_json(facts), host::facts_to_json(Facts()));
+  EXPECT_EQ(facts::facts_to_json(facts), facts::facts_to_json(Facts()));
 }
 
 TEST(Driver, LibrariesThatAreMissing) {

@@ -9,7 +9,7 @@
 namespace cufit::test {
 namespace {
 
-using host::Facts;
+using facts::Facts;
 
 TEST(DriverFailure, CudaInitCodes) {
   for (int code : {3, 34, 35, 36, 46, 100, 101, 802, 803, 804, 999}) {
@@ -82,7 +82,7 @@ TEST(DriverFailure, ComputeStepsAndCodes) {
   for (const Row& row : k_rows) {
     Facts facts = ask(k_system + h200(0, format("fail.{} = {}\n", row.call, row.code)) + h200(1));
     ASSERT_EQ(facts.cuda.devices.size(), 2u);
-    const host::CudaDevice& device = facts.cuda.devices[0];
+    const facts::CudaDevice& device = facts.cuda.devices[0];
     EXPECT_EQ(device.compute_check.value_or(""), row.step) << row.call;
     EXPECT_EQ(device.compute_check.source.detail, row.call);
     EXPECT_EQ(device.compute_code.value_or(0), row.code) << row.call;
@@ -181,7 +181,7 @@ TEST(DriverFailure, FieldsThatMayNotBeRead) {
       ask(k_system + h200(0,
                           "fail.nvmlDeviceGetSerial = 4\nfail.nvmlDeviceGetTotalEccErrors = 3\n"
                           "fail.nvmlDeviceGetComputeRunningProcesses_v3 = 4\n"));
-  const host::NvmlGpu& gpu = facts.nvml.gpus.at(0);
+  const facts::NvmlGpu& gpu = facts.nvml.gpus.at(0);
   EXPECT_EQ(gpu.serial.why, WhyNot::no_permission);
   EXPECT_EQ(gpu.serial.note, "Insufficient Permissions (4)");
   EXPECT_EQ(gpu.ecc_corrected_volatile.why, WhyNot::not_supported);
@@ -194,7 +194,7 @@ TEST(DriverFailure, FunctionThatTheKernelDoesNotKnowFallsBack) {
                                     "fail.nvmlDeviceGetMemoryInfo_v2 = 13\n"
                                     "fail.nvmlDeviceGetComputeRunningProcesses_v3 = 13\n"
                                     "[process]\npid = 5\nused = 1\n"));
-  const host::NvmlGpu& gpu = facts.nvml.gpus.at(0);
+  const facts::NvmlGpu& gpu = facts.nvml.gpus.at(0);
   EXPECT_EQ(gpu.memory_total_bytes.value_or(0), 67108864u);
   EXPECT_EQ(gpu.memory_total_bytes.source.detail, "nvmlDeviceGetMemoryInfo");
   ASSERT_TRUE(gpu.processes);

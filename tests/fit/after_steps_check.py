@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the tracer of `cufit fit` does after the traced steps: whose batches are given, what is followed, what is kept off the disk.
-# Run by tests/unit/host/fit_tracer_test.cc from the top folder; says what is wrong and ends with 1.
+# Run by tests/unit/host/python/fit_tracer_test.cc from the top folder; says what is wrong and ends with 1.
 import os
 import sys
 import tempfile

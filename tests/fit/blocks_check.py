@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the tracer of `cufit fit` says that kernels take beside their results, on stand-ins for tensors and cuDNN; the bytes are those that an
-# NVIDIA H200 with torch 2.11 allocated. Run by tests/unit/host/fit_tracer_test.cc from the top folder; says what is wrong and ends
+# NVIDIA H200 with torch 2.11 allocated. Run by tests/unit/host/python/fit_tracer_test.cc from the top folder; says what is wrong and ends
 # with 1.
 import types
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tests/fit/make_events.py: writes the event files beside it (layout: src/formats/trace_events.h).
+"""tests/fit/make_events.py: writes the event files beside it (layout: src/formats/model/trace_events.h).
 
 A model of two layers, trained with AdamW in steps whose sizes can be reckoned by hand. Bytes, at batch b:
 weights 40 Mi and 24 Mi; optimizer state twice that; input b x 1 Mi; activations b x 8 Mi and b x 4 Mi; gradients as weights."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the tracer of `cufit fit` does with loaders, random draws, batches to come, several optimizers and what programs save, on
 # stand-ins for torch, numpy and safetensors.
-# Run by tests/unit/host/fit_tracer_test.cc from the top folder; says what is wrong and ends with 1.
+# Run by tests/unit/host/python/fit_tracer_test.cc from the top folder; says what is wrong and ends with 1.
 import os
 import tempfile
 import time

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Which lines of a program's loop the tracer of `cufit fit` takes for an evaluation, read from the source.
-# Run by tests/unit/host/fit_tracer_test.cc from the top folder; says what is wrong and ends with 1.
+# Run by tests/unit/host/python/fit_tracer_test.cc from the top folder; says what is wrong and ends with 1.
 import os
 import sys
 import tempfile

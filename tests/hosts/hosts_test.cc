@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Described machines (hosts.toml) through resolve, and docs/hosts.md, which is made of the same rows
-// (UPDATE_GOLDEN=1): what cufit chooses beside what uv's published rule would, and whether that
-// wheel can run there.
+// Described machines (hosts.toml) through resolve, and docs/hosts.md, which is made of the same
+// rows (UPDATE_GOLDEN=1): what cufit chooses beside what uv's published rule would, and whether
+// that wheel can run there.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -139,8 +139,7 @@ std::string table() {
     if (!target) continue;
     const Answer answer = resolve(*target, {}, knowledge);
     std::string best = best_of(answer);
-    std::string fit = answer.usable.empty() ? "no"
-                                            : to_string(answer.usable.front().verdict.fit);
+    std::string fit = answer.usable.empty() ? "no" : to_string(answer.usable.front().verdict.fit);
     if (!row.groups.empty()) best = "one environment per group: " + join(row.groups, "; ");
     if (best.empty()) best = "nothing: " + join(answer.conflict, " + ");
     const std::string tag = uv_choice(*target);

@@ -18,7 +18,7 @@
 
 #include "base/format.h"
 #include "checks/doctor.h"
-#include "host/facts_json.h"
+#include "facts/facts_json.h"
 #include "knowledge/knowledge.h"
 #include "report/report.h"
 
@@ -73,7 +73,7 @@ class Machine : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     const fs::path file = k_root / GetParam() / "facts.json";
-    Result<host::Facts> read = host::facts_from_json(read_file(file), file.string());
+    Result<facts::Facts> read = facts::facts_from_json(read_file(file), file.string());
     ASSERT_TRUE(read) << read.error().text();
     facts_ = std::move(*read);
     report_ = checks::examine(facts_, knowledge_);
@@ -92,7 +92,7 @@ class Machine : public testing::TestWithParam<std::string> {
   report::DoctorView view() const { return {facts_, report_, knowledge_}; }
 
   const knowledge::Knowledge& knowledge_ = knowledge::Knowledge::builtin();
-  host::Facts facts_;
+  facts::Facts facts_;
   checks::Report report_;
   Json expect_;
 };
@@ -182,14 +182,14 @@ TEST_P(Machine, IsSaidCompletelyInBothLanguages) {
       for (const checks::Link& link : *rows) {
         const std::string_view text = knowledge_.message(link.key, lang);
         EXPECT_FALSE(text.empty()) << link.key << " " << lang;
-        EXPECT_EQ(open_placeholder(report::fill(text, link.args)), "") << link.key;
+        EXPECT_EQ(open_placeholder(report::format_message(text, link.args)), "") << link.key;
       }
     }
     for (const checks::Chain& chain : report_.chains) {
       for (const checks::Link& link : chain.links) {
         const std::string_view text = knowledge_.message(link.key, lang);
         EXPECT_FALSE(text.empty()) << link.key << " " << lang;
-        EXPECT_EQ(open_placeholder(report::fill(text, link.args)), "") << link.key;
+        EXPECT_EQ(open_placeholder(report::format_message(text, link.args)), "") << link.key;
       }
     }
   }
@@ -197,7 +197,7 @@ TEST_P(Machine, IsSaidCompletelyInBothLanguages) {
 
 // Facts survive a recording: the same report comes out of what --record would write of them.
 TEST_P(Machine, SaysTheSameAfterARoundTrip) {
-  Result<host::Facts> again = host::facts_from_json(host::facts_to_json(facts_), "again");
+  Result<facts::Facts> again = facts::facts_from_json(facts::facts_to_json(facts_), "again");
   ASSERT_TRUE(again);
   const checks::Report report = checks::examine(*again, knowledge_);
   EXPECT_EQ(report::doctor_json({*again, report, knowledge_}), report::doctor_json(view()));

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "host/cuda_api.h"
+#include "host/driver/cuda_api.h"
 #include "machine.h"
 
 using namespace standin;

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "host/nvml_api.h"
+#include "host/driver/nvml_api.h"
 #include "machine.h"
 
 using namespace standin;

@@ -16,7 +16,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "memory/caching_allocator.h"
+#include "memory/allocator/caching_allocator.h"
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "host/host.h"
+#include "host/files/host.h"
 
 namespace cufit::test {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Event files of `cufit fit` as bytes, for tests: the records of formats/trace_events.h.
+// Event files of `cufit fit` as bytes, for tests: the records of formats/model/trace_events.h.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "formats/trace_events.h"
+#include "formats/model/trace_events.h"
 
 namespace cufit::test {
 

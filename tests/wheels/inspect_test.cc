@@ -22,10 +22,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
-#include "formats/elf_image.h"
-#include "formats/fatbin.h"
-#include "formats/zip.h"
-#include "host/host.h"
+#include "formats/binary/elf_image.h"
+#include "formats/binary/fatbin.h"
+#include "formats/archive/zip.h"
+#include "host/files/host.h"
 
 namespace cufit {
 namespace {

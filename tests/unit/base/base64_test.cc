@@ -4,7 +4,7 @@
 #include "base/base64.h"
 
 namespace cufit {
-namespace {
+namespace base64_test {
 
 TEST(Base64, IsThatOfTheStandard) {  // RFC 4648, section 10
   const std::pair<const char*, const char*> vectors[] = {
@@ -20,5 +20,5 @@ TEST(Base64, IsThatOfTheStandard) {  // RFC 4648, section 10
   EXPECT_EQ(base64(std::string("\xfb\xff\x00", 3)), "+/8A");
 }
 
-}  // namespace
+}  // namespace base64_test
 }  // namespace cufit

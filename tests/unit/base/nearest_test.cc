@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace cufit {
-namespace {
+namespace nearest_test {
 
 TEST(EditDistance, CountsSwapsAsOne) {
   EXPECT_EQ(edit_distance("doctor", "doctor"), 0u);
@@ -22,5 +22,5 @@ TEST(Nearest, OffersOnlyWhatIsClose) {
   EXPECT_TRUE(nearest(std::string(100, 'x'), commands, 3).empty());
 }
 
-}  // namespace
+}  // namespace nearest_test
 }  // namespace cufit

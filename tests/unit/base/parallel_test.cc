@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace cufit {
-namespace {
+namespace parallel_test {
 
 TEST(Parallel, EveryPieceOfWorkIsDoneOnce) {
   for (const size_t threads : {0, 1, 2, 64}) {
@@ -16,5 +16,5 @@ TEST(Parallel, EveryPieceOfWorkIsDoneOnce) {
   }
 }
 
-}  // namespace
+}  // namespace parallel_test
 }  // namespace cufit

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace cufit {
-namespace {
+namespace sha256_test {
 
 // FIPS 180-4's examples; the others by sha256sum.
 TEST(Sha256, GivesTheSumsOfTheStandard) {
@@ -28,5 +28,5 @@ TEST(Sha256, IsTheSameHoweverTheBytesArrive) {
   }
 }
 
-}  // namespace
+}  // namespace sha256_test
 }  // namespace cufit

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace cufit {
-namespace {
+namespace shell_word_test {
 
 TEST(ShellWord, QuotesWhatAShellWouldRead) {
   EXPECT_EQ(shell_word("run/trace-1.pkl.gz"), "run/trace-1.pkl.gz");
@@ -16,5 +16,5 @@ TEST(ShellWord, QuotesWhatAShellWouldRead) {
   EXPECT_EQ(shell_word("a\nb"), "'a\nb'");
 }
 
-}  // namespace
+}  // namespace shell_word_test
 }  // namespace cufit

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace cufit {
-namespace {
+namespace version_test {
 
 TEST(Version, OrdersByNumbersNotByText) {
   const char* sorted[] = {"450.80.02", "525.60.13", "535.54.03", "535.183.01",
@@ -34,5 +34,5 @@ TEST(ComputeCapability, NeedsTwoParts) {
   EXPECT_FALSE(parse_compute_capability("12"));
 }
 
-}  // namespace
+}  // namespace version_test
 }  // namespace cufit

@@ -8,7 +8,7 @@
 #include "base/format.h"
 
 namespace cufit::checks {
-namespace {
+namespace code_match_test {
 
 using formats::CodeKind;
 using formats::DeviceCode;
@@ -290,5 +290,5 @@ TEST(CodeMatch, EveryMatchHasItsOwnWord) {
   EXPECT_EQ(words.size(), 6u);
 }
 
-}  // namespace
+}  // namespace code_match_test
 }  // namespace cufit::checks

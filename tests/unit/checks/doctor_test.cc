@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "checks/evidence.h"
-#include "checks/parts.h"
+#include "checks/report_sections.h"
 #include "checks/wheel_pick.h"
 #include "unit/checks/world.h"
 
 namespace cufit::checks {
-namespace {
+namespace doctor_test {
 
 using namespace world;
 using knowledge::Knowledge;
@@ -22,7 +22,7 @@ World healthy() {
       .driver("580.95.05")
       .cuinit(0)
       .env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
-  host::CudaDevice device;
+  facts::CudaDevice device;
   device.pci_address = w.facts.nvml.gpus[0].pci_address;
   device.compute_capability = known<std::string>("9.0", SourceKind::cuda, "cuDeviceGetAttribute");
   device.compute_check = known<std::string>("ok", SourceKind::cuda, "compute check");
@@ -36,7 +36,7 @@ TEST(Input, OneGpuFromAllSourcesAndBridgesAreNone) {
   World w = healthy();
   w.facts.cuda.devices[0].pci_address =
       known<std::string>("00000000:01:00.0", SourceKind::cuda, "cuDeviceGetPCIBusId");
-  host::PciGpu bridge = pci_gpu(1, "22a3");
+  facts::PciGpu bridge = pci_gpu(1, "22a3");
   bridge.class_code = "0680";
   w.facts.pci.value->push_back(bridge);
   Input input = make_input(w.facts, Knowledge::builtin());
@@ -51,7 +51,7 @@ TEST(Input, FasterFirstOrderIsNotTakenForIndexOrder) {
   World w;
   w.gpu("NVIDIA GeForce GTX 1080", "6.1").gpu("NVIDIA GeForce RTX 4090", "8.9");
   for (const char* name : {"NVIDIA GeForce RTX 4090", "NVIDIA GeForce GTX 1080"}) {
-    host::CudaDevice device;
+    facts::CudaDevice device;
     device.ordinal = uint32_t(w.facts.cuda.devices.size());
     device.name = known<std::string>(name, SourceKind::cuda, "cuDeviceGetName");
     device.pci_address = known<std::string>(device.ordinal == 0 ? "0000:02:00.0" : "0000:01:00.0",
@@ -184,7 +184,7 @@ TEST(Assume, AnotherGpuAndAnotherDriver) {
 
 TEST(Assume, CapabilityAloneAndBadInput) {
   const Knowledge& k = Knowledge::builtin();
-  host::Facts facts = healthy().facts;
+  facts::Facts facts = healthy().facts;
   auto one = assume(facts, {{"8.9", "sm_120"}, ""}, k);
   ASSERT_TRUE(one);
   EXPECT_EQ(make_input(*one, k).gpus[1].label, "1: sm_120 (12.0)");
@@ -208,8 +208,8 @@ TEST(Assume, AMachineWithoutDriverStaysUnknownNotBroken) {
 }
 
 // On a Linux machine, or where `facts` say.
-std::string command(const host::PythonEnv& env, const char* torch, const char* tag,
-                    const host::Facts& facts = World().facts) {
+std::string command(const facts::PythonEnv& env, const char* torch, const char* tag,
+                    const facts::Facts& facts = World().facts) {
   return install_command(make_input(facts, Knowledge::builtin()), env, torch, tag);
 }
 
@@ -240,12 +240,12 @@ TEST(InstallCommand, InTheEnvironmentsOwnWay) {
        "'/my env/bin/python' -m pip install torch==2.14.1+cu126" + index},
   };
   for (const auto& [one, want] : cases) {
-    host::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {}, "/my env");
+    facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {}, "/my env");
     env.installer = one.installer;
     env.kind = one.kind;
     EXPECT_EQ(command(env, one.torch, one.tag), want) << one.installer << " " << one.kind;
   }
-  host::PythonEnv conda = torch_env("2.11.0", "cu130", "13.0", {}, "/opt/conda");
+  facts::PythonEnv conda = torch_env("2.11.0", "cu130", "13.0", {}, "/opt/conda");
   conda.installer = "conda";
   (*conda.distributions.value)[0].kind = "conda-meta";
   EXPECT_EQ(command(conda, "2.14.1", "cu126"),
@@ -291,7 +291,7 @@ TEST(RootCause, CausesComeFirstAndAnAnsweredQuestionGoes) {
 
 // A build from source must not end up in the Python of the shell.
 TEST(InstallCommand, ABuildFromSourceGoesIntoTheEnvironment) {
-  host::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {});
+  facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {});
   EXPECT_EQ(pip_install_of(env), "/env/bin/python -m pip install");
   env.installer = "uv";
   EXPECT_EQ(pip_install_of(env), "uv pip install --python /env/bin/python");
@@ -301,10 +301,10 @@ TEST(InstallCommand, ABuildFromSourceGoesIntoTheEnvironment) {
 
 // The default Python index holds CPU builds for Windows; a text that names no system may be of it.
 TEST(InstallCommand, NamesTheIndexWhereTheDefaultOneIsNotForCuda) {
-  host::PythonEnv env = torch_env("2.3.0", "cpu", "", {}, "(claimed)");
+  facts::PythonEnv env = torch_env("2.3.0", "cpu", "", {}, "(claimed)");
   const std::string plain = "python -m pip install torch==2.7.1";
   const std::string named = plain + "+cu126 --index-url https://download.pytorch.org/whl/cu126";
-  host::Facts facts;
+  facts::Facts facts;
   facts.origin = "text";
   EXPECT_EQ(command(env, "2.7.1", "cu126", facts), named);
   facts.system.distribution = known<std::string>("Windows 11", SourceKind::claimed, "t:1");
@@ -318,7 +318,7 @@ TEST(InstallCommand, NamesTheIndexWhereTheDefaultOneIsNotForCuda) {
 
 TEST(InstallCommand, ANewEnvironmentWhereThePythonHasNoWheel) {
   World w;
-  host::PythonEnv env = torch_env("2.4.1", "cu121", "12.1", {});
+  facts::PythonEnv env = torch_env("2.4.1", "cu121", "12.1", {});
   const auto fresh = [&] {
     return install_in_new(make_input(w.facts, Knowledge::builtin()), env, "2.11.0", "cu128",
                           "3.12");
@@ -347,10 +347,10 @@ TEST(InstallCommand, ANewEnvironmentWhereThePythonHasNoWheel) {
 TEST(InstallCommand, AReleaseForThePartnersThatAreThere) {
   World w;
   w.gpu("NVIDIA GeForce RTX 3090", "8.6").driver("580.95.05");
-  host::PythonEnv env = torch_env("2.3.0", "cpu", "", {});
+  facts::PythonEnv env = torch_env("2.3.0", "cpu", "", {});
   const Input input = make_input(w.facts, Knowledge::builtin());
   EXPECT_EQ(pick_wheel_for_machine(input, &env)->torch, "2.15.0");
-  host::Distribution audio;
+  facts::Distribution audio;
   audio.name = "torchaudio";
   env.distributions.value->push_back(audio);
   EXPECT_EQ(pick_wheel_for_machine(input, &env)->torch, "2.11.0");
@@ -358,7 +358,7 @@ TEST(InstallCommand, AReleaseForThePartnersThatAreThere) {
 
 // What conda installed beside torch stays conda's; a text names no path of the environment.
 TEST(InstallCommand, CondasTorchOfATextIsReplacedByPipAndNothingElse) {
-  host::PythonEnv env = torch_env("2.4.0", "cpu", "", {}, "(claimed)");
+  facts::PythonEnv env = torch_env("2.4.0", "cpu", "", {}, "(claimed)");
   env.installer = "conda";
   (*env.distributions.value)[0].kind = "conda-meta";
   EXPECT_TRUE(replaces_conda_torch(env));
@@ -371,8 +371,8 @@ TEST(InstallCommand, CondasTorchOfATextIsReplacedByPipAndNothingElse) {
 }
 
 TEST(InstallCommand, PartnersComeAlong) {
-  host::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {});
-  host::Distribution vision;
+  facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {});
+  facts::Distribution vision;
   vision.name = "torchvision";
   env.distributions.value->push_back(vision);
   EXPECT_EQ(command(env, "2.14.1", "cu126"),
@@ -380,5 +380,5 @@ TEST(InstallCommand, PartnersComeAlong) {
             "--index-url https://download.pytorch.org/whl/cu126");
 }
 
-}  // namespace
+}  // namespace doctor_test
 }  // namespace cufit::checks

@@ -6,7 +6,7 @@
 #include "unit/checks/world.h"
 
 namespace cufit::checks {
-namespace {
+namespace driver_test {
 
 using namespace world;
 
@@ -245,12 +245,12 @@ TEST(Compute, EachCodeAsFarAsItProves) {
   auto result = [](const char* step, int code, const char* mode, bool busy) {
     World w;
     w.gpu("NVIDIA GeForce RTX 4090", "8.9").driver("550.120").cuinit(0);
-    host::NvmlGpu& nvml = w.facts.nvml.gpus[0];
+    facts::NvmlGpu& nvml = w.facts.nvml.gpus[0];
     nvml.compute_mode = known<std::string>(mode, SourceKind::nvml, "nvmlDeviceGetComputeMode");
-    std::vector<host::GpuProcess> processes;
+    std::vector<facts::GpuProcess> processes;
     if (busy) processes.push_back({4242, "python3", {}, "compute"});
     nvml.processes = known(processes, SourceKind::nvml, "nvmlDeviceGetComputeRunningProcesses");
-    host::CudaDevice device;
+    facts::CudaDevice device;
     device.pci_address = nvml.pci_address;
     device.compute_check = known<std::string>(step, SourceKind::cuda, "compute check");
     device.compute_code = known(code, SourceKind::cuda, "compute check");
@@ -268,5 +268,5 @@ TEST(Compute, EachCodeAsFarAsItProves) {
             Texts{"compute_check_failed/error/wrong_result"});
 }
 
-}  // namespace
+}  // namespace driver_test
 }  // namespace cufit::checks

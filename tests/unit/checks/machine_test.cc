@@ -9,7 +9,7 @@
 #include "unit/checks/world.h"
 
 namespace cufit::checks {
-namespace {
+namespace machine_test {
 
 using namespace world;
 
@@ -32,8 +32,8 @@ void expect_all(Check check, const std::function<World()>& base, const std::vect
   }
 }
 
-host::DeviceNode node(const char* path, const char* mode = "crw-rw-rw-", bool usable = true) {
-  host::DeviceNode made;
+facts::DeviceNode node(const char* path, const char* mode = "crw-rw-rw-", bool usable = true) {
+  facts::DeviceNode made;
   made.path = path;
   made.mode = mode ? file<std::string>(mode, path) : gone<std::string>();
   made.usable = usable;
@@ -42,7 +42,7 @@ host::DeviceNode node(const char* path, const char* mode = "crw-rw-rw-", bool us
 
 World bare() {  // a GPU on the bus, no driver loaded
   World w;
-  w.facts.pci = file(std::vector<host::PciGpu>{pci_gpu(0, "2204")}, "/sys/bus/pci/devices");
+  w.facts.pci = file(std::vector<facts::PciGpu>{pci_gpu(0, "2204")}, "/sys/bus/pci/devices");
   w.facts.kernel.version = gone<std::string>();
   w.facts.kernel.package_version = gone<std::string>();
   w.facts.kernel.module_on_disk = gone<std::string>();
@@ -124,18 +124,18 @@ TEST(NoNvidiaGpu, NeedsAnAnswerOfTheBus) {
       check_no_nvidia_gpu,
       [] {
         World w = bare();
-        w.facts.pci = file(std::vector<host::PciGpu>{}, "pci");
+        w.facts.pci = file(std::vector<facts::PciGpu>{}, "pci");
         return w;
       },
       {
           {"none", [](World&) {}, {"no_nvidia_gpu/error"}},
           {"bus unreadable",
-           [](World& w) { w.facts.pci = gone<std::vector<host::PciGpu>>(WhyNot::no_permission); },
+           [](World& w) { w.facts.pci = gone<std::vector<facts::PciGpu>>(WhyNot::no_permission); },
            {"no_nvidia_gpu/unknown"}},
           {"never asked", [](World& w) { w.facts.pci = {}; }, {}},
           {"there is one",
            [](World& w) {
-             w.facts.pci = file(std::vector<host::PciGpu>{pci_gpu(0, "2204")}, "pci");
+             w.facts.pci = file(std::vector<facts::PciGpu>{pci_gpu(0, "2204")}, "pci");
            },
            {}},
           {"Jetson", [](World& w) { w.facts.system.jetson = file<std::string>("Orin", "dt"); }, {}},
@@ -528,5 +528,5 @@ TEST(GpuState, NormalStatesAreNoFinding) {
              });
 }
 
-}  // namespace
+}  // namespace machine_test
 }  // namespace cufit::checks

@@ -2,24 +2,24 @@
 #include <gtest/gtest.h>
 
 #include "checks/doctor.h"
-#include "host/facts.h"
+#include "facts/facts.h"
 
 namespace cufit::checks {
-namespace {
+namespace order_test {
 
 // A driver that hangs and is also too old for the wheel: both are said, the driver first.
 TEST(Order, LowerLayerFirstAmongEqualSeverities) {
-  host::Facts facts;
+  facts::Facts facts;
   facts.kernel.version =
       known<std::string>("535.183.01", SourceKind::file, "/sys/module/nvidia/version");
-  host::NvmlGpu gpu;
+  facts::NvmlGpu gpu;
   gpu.name = known<std::string>("NVIDIA GeForce RTX 4090", SourceKind::nvml, "name");
   gpu.compute_capability = known<std::string>("8.9", SourceKind::nvml, "cc");
   facts.nvml.init_result = known(0, SourceKind::nvml, "nvmlInit_v2");
   facts.nvml.gpus = {gpu};
   facts.cuda.init_result =
       missing<int>(WhyNot::timeout, SourceKind::cuda, "cuInit", "did not return");
-  host::PythonEnv env;
+  facts::PythonEnv env;
   env.path = "/env";
   env.active = true;
   env.torch.version = known<std::string>("2.11.0+cu130", SourceKind::file, "version.py");
@@ -35,5 +35,5 @@ TEST(Order, LowerLayerFirstAmongEqualSeverities) {
   EXPECT_EQ(errors[1], "driver_too_old");
 }
 
-}  // namespace
+}  // namespace order_test
 }  // namespace cufit::checks

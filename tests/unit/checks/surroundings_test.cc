@@ -6,11 +6,11 @@
 #include <functional>
 
 #include "checks/machine_checks.h"
-#include "checks/parts.h"
+#include "checks/report_sections.h"
 #include "unit/checks/world.h"
 
 namespace cufit::checks {
-namespace {
+namespace surroundings_test {
 
 using namespace world;
 
@@ -36,10 +36,10 @@ World torch(const char* release, const char* tag, const char* cuda) {
   return w;
 }
 
-host::Distribution& add(World& w, const char* name, const char* version, const char* location = "",
-                        const char* kind = "dist-info") {
-  std::vector<host::Distribution>& all = *w.facts.envs[0].distributions.value;
-  host::Distribution made;
+facts::Distribution& add(World& w, const char* name, const char* version, const char* location = "",
+                         const char* kind = "dist-info") {
+  std::vector<facts::Distribution>& all = *w.facts.envs[0].distributions.value;
+  facts::Distribution made;
   made.name = name;
   made.version = version;
   made.location =
@@ -49,7 +49,7 @@ host::Distribution& add(World& w, const char* name, const char* version, const c
   all.push_back(made);
   return all.back();
 }
-host::Distribution& torch_of(World& w) { return (*w.facts.envs[0].distributions.value)[0]; }
+facts::Distribution& torch_of(World& w) { return (*w.facts.envs[0].distributions.value)[0]; }
 void set(World& w, const char* name, const char* value) {
   w.facts.variables.push_back({name, value});
 }
@@ -58,7 +58,7 @@ TEST(VisibleDevices, ReadsTheListAsTheDriverDoes) {
   const auto base = [] {
     World w;
     w.gpu("NVIDIA GeForce RTX 4090", "8.9").gpu("NVIDIA GeForce RTX 4090", "8.9");
-    for (host::NvmlGpu& gpu : w.facts.nvml.gpus)
+    for (facts::NvmlGpu& gpu : w.facts.nvml.gpus)
       gpu.uuid =
           known<std::string>("GPU-" + std::to_string(gpu.index) + "abc", SourceKind::nvml, "x");
     return w;
@@ -165,7 +165,7 @@ TEST(TorchInstall, FindsTwoTorchesLeftoversAndHoles) {
                   {"pip_over_conda/warning"}},
                  {"unreadable",
                   [](World& w) {
-                    w.facts.envs[0].distributions = missing<std::vector<host::Distribution>>(
+                    w.facts.envs[0].distributions = missing<std::vector<facts::Distribution>>(
                         WhyNot::no_permission, SourceKind::file, "/env");
                   },
                   {"torch_install_broken/unknown"}},
@@ -186,14 +186,14 @@ TEST(PythonChoice, TheActiveOneLacksTorch) {
   World w = torch("2.11.0", "cu130", "13.0");
   EXPECT_EQ(brief(run(check_python_choice, w)), Texts{});
   w.facts.envs[0].active = false;
-  host::PythonEnv empty;
+  facts::PythonEnv empty;
   empty.path = "/other";
   empty.active = true;
-  empty.distributions = known(std::vector<host::Distribution>{}, SourceKind::file, "/other");
+  empty.distributions = known(std::vector<facts::Distribution>{}, SourceKind::file, "/other");
   w.facts.envs.insert(w.facts.envs.begin(), empty);
   EXPECT_EQ(brief(run(check_python_choice, w)), Texts{"wrong_python_env/warning"});
   w.facts.envs[0].distributions =
-      missing<std::vector<host::Distribution>>(WhyNot::no_permission, SourceKind::file, "/other");
+      missing<std::vector<facts::Distribution>>(WhyNot::no_permission, SourceKind::file, "/other");
   EXPECT_EQ(brief(run(check_python_choice, w)), Texts{"wrong_python_env/unknown"});
 }
 
@@ -265,8 +265,8 @@ TEST(NvidiaPackages, PinsAndSharedFolders) {
              });
 }
 
-host::LoadedLibrary library(const char* name, const char* path, const char* by, const char* version,
-                            const char* major, bool inside) {
+facts::LoadedLibrary library(const char* name, const char* path, const char* by,
+                             const char* version, const char* major, bool inside) {
   return {name, path, by, "/env/torch/lib/libtorch_cuda.so", "", version, major, inside};
 }
 
@@ -292,10 +292,10 @@ TEST(CudaLibraries, WrongPlaceAndNoPlace) {
            {"cuda_lib_not_found/warning/sublibrary"}},
           {"a part of cuDNN comes from the system because the environment lacks it",
            [](World& w) {
-             w.facts.envs[0].loads = {library("libcudnn.so.9", "/env/nvidia/libcudnn.so.9", "RPATH",
-                                              "9.19", "", true),
-                                      library("libcudnn_adv.so.9", "/lib/libcudnn_adv.so.9",
-                                              "ld.so.cache", "9.14", "", false)};
+             w.facts.envs[0].loads = {
+                 library("libcudnn.so.9", "/env/nvidia/libcudnn.so.9", "RPATH", "9.19", "", true),
+                 library("libcudnn_adv.so.9", "/lib/libcudnn_adv.so.9", "ld.so.cache", "9.14", "",
+                         false)};
            },
            {"cuda_libs_shadowed/warning/cache"}},
           {"the driver's libcuda is another question",
@@ -429,5 +429,5 @@ TEST(HostLimits, SayWhatStarvesTheGpu) {
   EXPECT_EQ(keys, (Texts{"host_limits.cpu.few", "host_limits.shm.small"}));
 }
 
-}  // namespace
+}  // namespace surroundings_test
 }  // namespace cufit::checks

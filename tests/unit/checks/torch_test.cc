@@ -8,7 +8,7 @@
 #include "unit/checks/world.h"
 
 namespace cufit::checks {
-namespace {
+namespace torch_test {
 
 using namespace world;
 
@@ -84,7 +84,7 @@ TEST(GpuCode, V100GetsTheLastWheelThatServesIt) {
 
 TEST(GpuCode, TheWheelExistsForTheEnvironmentsPython) {
   World w;
-  host::PythonEnv env = torch_env("9.9.9", "cu130", "13.0", k_cu130);
+  facts::PythonEnv env = torch_env("9.9.9", "cu130", "13.0", k_cu130);
   env.python = file<std::string>("3.9.18", "pyvenv.cfg");  // 2.9 and later need 3.10
   w.gpu("Tesla V100-SXM2-16GB", "7.0").driver("580.95.05").env(env);
   std::vector<Finding> found = run(check_gpu_code, w);
@@ -121,7 +121,7 @@ TEST(GpuCode, UnreadableFileFallsBackToTheTableAndSaysSo) {
 
 TEST(GpuCode, DamageMakesNothingFoundUnknown) {
   World w;
-  host::PythonEnv env = torch_env("9.9.9", "cu130", "13.0", {cubin("75")});
+  facts::PythonEnv env = torch_env("9.9.9", "cu130", "13.0", {cubin("75")});
   env.binaries[0].damage.push_back({4096, "the file ends inside an entry"});
   w.gpu("NVIDIA H200", "9.0").driver("580.95.05").env(env);
   EXPECT_EQ(brief(run(check_gpu_code, w)), Texts{"arch_gpu_too_new/unknown"});
@@ -139,7 +139,7 @@ TEST(GpuCode, FileAndTableDiffer) {
 TEST(GpuCode, ASideLibraryWithoutCodeIsANote) {
   World w;
   w.gpu("Tesla T4", "7.5").driver("580.95.05").env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
-  host::Binary linalg =
+  facts::Binary linalg =
       extension("torch", "torch/lib/libtorch_cuda_linalg.so", {cubin("80"), cubin("90")});
   w.facts.envs[0].binaries.push_back(linalg);
   std::vector<Finding> found = run(check_gpu_code, w);
@@ -182,7 +182,7 @@ TEST(TorchInstall, DamagedFilesAreNamedWithTheirByte) {
     w.gpu("NVIDIA H200", "9.0")
         .driver("580.95.05")
         .env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
-    host::Binary& library = w.facts.envs[0].binaries[0];
+    facts::Binary& library = w.facts.envs[0].binaries[0];
     library.size_bytes = 4096;
     library.damage.push_back({row.offset, "cut short"});
     if (!row.has_code) library.device_code.clear();
@@ -211,7 +211,7 @@ TEST(TorchInstall, AVersionFileThatContradictsTheRecord) {
 
 TEST(TorchBuild, AFolderThatMayNotBeListedIsNoMissingTorch) {
   World w;
-  host::PythonEnv env;
+  facts::PythonEnv env;
   env.path = "/env";
   env.torch.version =
       missing<std::string>(WhyNot::no_permission, SourceKind::file, "/env/site-packages");
@@ -225,7 +225,7 @@ TEST(TorchInstall, AFileThatMayNotBeReadIsNoDamagedOne) {
   w.gpu("NVIDIA H200", "9.0")
       .driver("580.95.05")
       .env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
-  host::Binary& library = w.facts.envs[0].binaries[0];
+  facts::Binary& library = w.facts.envs[0].binaries[0];
   library.device_code.clear();
   library.unreadable = "permission denied";
   EXPECT_EQ(brief(run(check_torch_install, w)), Texts{});
@@ -235,7 +235,7 @@ TEST(TorchInstall, AFileThatMayNotBeReadIsNoDamagedOne) {
 TEST(BuildTools, AnotherMajorOfNvccIsANote) {
   World w;
   w.env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
-  host::Toolkit toolkit;
+  facts::Toolkit toolkit;
   toolkit.path = "/usr/local/cuda-12.4";
   toolkit.version = file<std::string>("12.4.1", "/usr/local/cuda-12.4/version.json");
   toolkit.nvcc =
@@ -254,7 +254,7 @@ TEST(BuildTools, AnotherMajorOfNvccIsANote) {
 TEST(GpuCode, UnknownCapabilityIsSaid) {
   World w;
   w.driver("580.95.05").env(torch_env("9.9.9", "cu130", "13.0", k_cu130));
-  host::NvmlGpu gpu;
+  facts::NvmlGpu gpu;
   gpu.compute_capability = missing<std::string>(WhyNot::not_supported, SourceKind::nvml,
                                                 "nvmlDeviceGetCudaComputeCapability");
   w.facts.nvml.gpus.push_back(gpu);
@@ -294,26 +294,26 @@ TEST(TorchBuild, CpuBuildMattersOnlyWithAGpu) {
 
 struct ExtensionCase {
   const char* what;
-  std::vector<host::Binary> files;
+  std::vector<facts::Binary> files;
   Texts want;
 };
 
 TEST(Extensions, EachKindOfMismatch) {
-  host::Binary good = extension("flash-attn", "flash_attn_2_cuda.cpython-312-x86_64-linux-gnu.so",
-                                {cubin("80"), cubin("90")});
+  facts::Binary good = extension("flash-attn", "flash_attn_2_cuda.cpython-312-x86_64-linux-gnu.so",
+                                 {cubin("80"), cubin("90")});
   good.python_tag = "cpython-312";
-  host::Binary symbols = good;
+  facts::Binary symbols = good;
   symbols.unresolved = {"_ZN3c105ErrorC2ENS_14SourceLocationESs"};
   symbols.unresolved_count = 1;
-  host::Binary python = good;
+  facts::Binary python = good;
   python.python_tag = "cpython-310";
-  host::Binary major = good;
+  facts::Binary major = good;
   major.needed.push_back("libcudart.so.12");
-  host::Binary hopper = extension("flash-attn", "flash_attn_3.abi3.so", {cubin("90a")});
+  facts::Binary hopper = extension("flash-attn", "flash_attn_3.abi3.so", {cubin("90a")});
   hopper.python_tag = "abi3";
-  host::Binary bnb12 = extension("bitsandbytes", "libbitsandbytes_cuda126.so", {cubin("50")});
+  facts::Binary bnb12 = extension("bitsandbytes", "libbitsandbytes_cuda126.so", {cubin("50")});
   bnb12.needed = {"libcudart.so.12"};
-  host::Binary bnb13 = extension("bitsandbytes", "libbitsandbytes_cuda130.so", {cubin("80")});
+  facts::Binary bnb13 = extension("bitsandbytes", "libbitsandbytes_cuda130.so", {cubin("80")});
   bnb13.needed = {"libcudart.so.13"};
   const ExtensionCase cases[] = {
       {"fits", {good}, {}},
@@ -328,7 +328,7 @@ TEST(Extensions, EachKindOfMismatch) {
   };
   for (const ExtensionCase& one : cases) {
     World w;
-    host::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", k_cu130);
+    facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", k_cu130);
     env.binaries.insert(env.binaries.end(), one.files.begin(), one.files.end());
     w.gpu("NVIDIA GeForce RTX 4090", "8.9").driver("580.95.05").env(env);
     EXPECT_EQ(brief(run(check_extensions, w)), one.want) << one.what;
@@ -336,10 +336,10 @@ TEST(Extensions, EachKindOfMismatch) {
 }
 
 TEST(Extensions, UnknownPythonIsUnknown) {
-  host::Binary binary =
+  facts::Binary binary =
       extension("flash-attn", "flash_attn_2_cuda.cpython-312-x86_64-linux-gnu.so");
   binary.python_tag = "cpython-312";
-  host::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", k_cu130);
+  facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", k_cu130);
   env.python = missing<std::string>(WhyNot::not_present, SourceKind::file, "pyvenv.cfg");
   env.binaries.push_back(binary);
   World w;
@@ -347,5 +347,5 @@ TEST(Extensions, UnknownPythonIsUnknown) {
   EXPECT_EQ(brief(run(check_extensions, w)), Texts{"ext_abi_mismatch/unknown"});
 }
 
-}  // namespace
+}  // namespace torch_test
 }  // namespace cufit::checks

@@ -24,8 +24,8 @@ Fact<T> file(T value, std::string path) {
   return known(std::move(value), SourceKind::file, std::move(path));
 }
 
-inline host::NvmlGpu nvml_gpu(uint32_t index, std::string name, std::string cc) {
-  host::NvmlGpu gpu;
+inline facts::NvmlGpu nvml_gpu(uint32_t index, std::string name, std::string cc) {
+  facts::NvmlGpu gpu;
   gpu.index = index;
   gpu.name = known(std::move(name), SourceKind::nvml, "nvmlDeviceGetName");
   gpu.compute_capability =
@@ -35,17 +35,18 @@ inline host::NvmlGpu nvml_gpu(uint32_t index, std::string name, std::string cc) 
   return gpu;
 }
 
-inline host::PciGpu pci_gpu(uint32_t index, std::string device) {
-  host::PciGpu gpu;
+inline facts::PciGpu pci_gpu(uint32_t index, std::string device) {
+  facts::PciGpu gpu;
   gpu.address = "0000:0" + std::to_string(index + 1) + ":00.0";
   gpu.device_id = std::move(device);
   gpu.class_code = "0300";
   return gpu;
 }
 
-inline host::PythonEnv torch_env(std::string release, std::string tag, std::string cuda,
-                                 std::vector<formats::DeviceCode> code, std::string path = "/env") {
-  host::PythonEnv env;
+inline facts::PythonEnv torch_env(std::string release, std::string tag, std::string cuda,
+                                  std::vector<formats::DeviceCode> code,
+                                  std::string path = "/env") {
+  facts::PythonEnv env;
   env.path = path;
   env.kind = "venv";
   env.active = true;
@@ -57,15 +58,15 @@ inline host::PythonEnv torch_env(std::string release, std::string tag, std::stri
   env.torch.cuda = cuda.empty() ? missing<std::string>(WhyNot::not_present, SourceKind::file,
                                                        env.torch.path + "/version.py")
                                 : file(cuda, env.torch.path + "/version.py");
-  host::Distribution package;
+  facts::Distribution package;
   package.name = "torch";
   package.version = release + "+" + tag;
   package.kind = "dist-info";
   package.installer = "pip";
   package.tag = "cp312-cp312-manylinux_2_28_x86_64";
-  env.distributions = file(std::vector<host::Distribution>{package}, path);
+  env.distributions = file(std::vector<facts::Distribution>{package}, path);
   if (!code.empty()) {
-    host::Binary library;
+    facts::Binary library;
     library.path = "lib/python3.12/site-packages/torch/lib/libtorch_cuda.so";
     library.package = "torch";
     library.device_code = std::move(code);
@@ -74,9 +75,9 @@ inline host::PythonEnv torch_env(std::string release, std::string tag, std::stri
   return env;
 }
 
-inline host::Binary extension(std::string package, std::string name,
-                              std::vector<formats::DeviceCode> code = {}) {
-  host::Binary binary;
+inline facts::Binary extension(std::string package, std::string name,
+                               std::vector<formats::DeviceCode> code = {}) {
+  facts::Binary binary;
   binary.path = "lib/python3.12/site-packages/" + name;
   binary.package = std::move(package);
   binary.needed = {"libtorch.so", "libc10.so"};
@@ -85,12 +86,12 @@ inline host::Binary extension(std::string package, std::string name,
 }
 
 struct World {
-  host::Facts facts;
+  facts::Facts facts;
   World() {
     facts.origin = "recording";
     facts.system.architecture = file<std::string>("x86_64", "uname");
     facts.system.container = file<std::string>("none", "/.dockerenv");
-    facts.pci = file(std::vector<host::PciGpu>{}, "/sys/bus/pci/devices");
+    facts.pci = file(std::vector<facts::PciGpu>{}, "/sys/bus/pci/devices");
   }
   World& gpu(std::string name, std::string cc) {
     facts.nvml.gpus.push_back(
@@ -101,7 +102,7 @@ struct World {
     facts.kernel.version = file(version, "/sys/module/nvidia/version");
     return *this;
   }
-  World& env(host::PythonEnv made) {
+  World& env(facts::PythonEnv made) {
     facts.envs.push_back(std::move(made));
     return *this;
   }
@@ -111,7 +112,7 @@ struct World {
     return *this;
   }
   World& libcuda(std::string origin, std::string version, std::vector<std::string> branches = {}) {
-    host::DriverLibrary library;
+    facts::DriverLibrary library;
     library.soname = "libcuda.so.1";
     library.path = "/lib/" + origin + "/libcuda.so.1";
     library.version = std::move(version);

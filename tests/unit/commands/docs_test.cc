@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/docs.h"
+#include "commands/self/docs.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 #include "base/format.h"
 
 namespace cufit::commands {
-namespace {
+namespace docs_test {
 
 constexpr Option k_doctor[] = {
     {"--env", "DIR", "", true, ""},      {"--from", "FILE", "", false, ""},
@@ -101,5 +101,5 @@ TEST(Completions, BashCompletes) {
   }
 }
 
-}  // namespace
+}  // namespace docs_test
 }  // namespace cufit::commands

@@ -10,7 +10,7 @@
 #include <iterator>
 
 namespace cufit::commands {
-namespace {
+namespace write_file_test {
 
 namespace fs = std::filesystem;
 
@@ -80,5 +80,5 @@ TEST_F(WriteWholeFile, AFullDeviceIsAnError) {
   EXPECT_TRUE(write_whole_file("/dev/null", "x"));
 }
 
-}  // namespace
+}  // namespace write_file_test
 }  // namespace cufit::commands

@@ -6,7 +6,7 @@
 #include "explain/captured_args.h"
 
 namespace cufit::explain {
-namespace {
+namespace captures_test {
 
 using Args = std::map<std::string, std::string>;
 
@@ -63,7 +63,7 @@ TEST(Captures, AChecksOwnVariantIsKeptWithoutATextForBoth) {
   EXPECT_EQ(filled("later than 11 are", {}, "old").variant, "old");
 }
 
-Args with(Args args, const host::Facts& facts = {}) {
+Args with(Args args, const facts::Facts& facts = {}) {
   add_captured_args(args, facts, knowledge::Knowledge::builtin());
   return args;
 }
@@ -88,7 +88,7 @@ TEST(CapturedArgs, ThePythonIsOneThatTheReleaseHas) {
   EXPECT_EQ(with({{"wanted_torch", "2.1.2"}}).at("python"), "3.11");
   EXPECT_EQ(with({{"wanted_torch", "1.13.1+cu117"}}).at("python"), "3.10");
   EXPECT_EQ(with({{"wanted_torch", "9.9.9"}}).count("python"), 0u);
-  host::Facts facts;
+  facts::Facts facts;
   facts.envs.resize(1);
   facts.envs[0].python = known<std::string>("3.11.2", SourceKind::claimed, "t:1");
   EXPECT_EQ(with({{"wanted_torch", "2.1.2"}}, facts).count("python"), 0u);
@@ -96,5 +96,5 @@ TEST(CapturedArgs, ThePythonIsOneThatTheReleaseHas) {
   EXPECT_EQ(with({{"wanted_torch", "2.1.2"}}, facts).at("have_python"), "3.13");
 }
 
-}  // namespace
+}  // namespace captures_test
 }  // namespace cufit::explain

@@ -6,7 +6,7 @@
 #include <set>
 
 namespace cufit::explain {
-namespace {
+namespace codes_test {
 
 using knowledge::Knowledge;
 
@@ -76,5 +76,5 @@ TEST(Codes, TablesAgreeWithTheFindings) {
   EXPECT_GT(exits.size(), 20u);
 }
 
-}  // namespace
+}  // namespace codes_test
 }  // namespace cufit::explain

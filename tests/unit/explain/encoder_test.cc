@@ -15,7 +15,7 @@
 #include "knowledge/knowledge.h"
 
 namespace cufit::explain {
-namespace {
+namespace encoder_test {
 
 std::string split(std::string_view text, size_t most = 100) {
   const PieceTable& table = builtin_encoder().pieces;
@@ -187,5 +187,5 @@ TEST(Reading, LeavesLongTextsAndOtherMattersAlone) {
   EXPECT_EQ(page.causes[0].cause, "tensors_kept");
 }
 
-}  // namespace
+}  // namespace encoder_test
 }  // namespace cufit::explain

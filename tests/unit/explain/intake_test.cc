@@ -6,7 +6,7 @@
 #include <string>
 
 namespace cufit::explain {
-namespace {
+namespace intake_test {
 
 const std::vector<std::string_view>& words() {
   static const std::vector<std::string_view> all = {"needle", "other word"};
@@ -138,5 +138,5 @@ TEST(Intake, ReadsNothingFromWhatIsNoText) {
   }
 }
 
-}  // namespace
+}  // namespace intake_test
 }  // namespace cufit::explain

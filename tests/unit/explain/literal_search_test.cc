@@ -7,7 +7,7 @@
 #include <string>
 
 namespace cufit::explain {
-namespace {
+namespace literal_search_test {
 
 using Hits = std::vector<std::pair<std::string, size_t>>;
 
@@ -79,5 +79,5 @@ TEST(LiteralSearch, AgreesWithASearchOneByOne) {
   EXPECT_EQ(found, expected);
 }
 
-}  // namespace
+}  // namespace literal_search_test
 }  // namespace cufit::explain

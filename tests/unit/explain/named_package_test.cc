@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace cufit::explain {
-namespace {
+namespace named_package_test {
 
 // "PACKAGE REQUIREMENT MODULE" of a cause; '-' where nothing names it.
 std::string named(const char* id, std::string_view text, uint64_t shown_line = 0) {
@@ -111,5 +111,5 @@ TEST(NamedPackage, TheTableMayBeWrittenIntoCommands) {
   }
 }
 
-}  // namespace
+}  // namespace named_package_test
 }  // namespace cufit::explain

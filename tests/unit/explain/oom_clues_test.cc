@@ -7,7 +7,7 @@
 #include <set>
 
 namespace cufit::explain {
-namespace {
+namespace oom_clues_test {
 
 std::set<std::string> clues(std::string_view text) {
   const auto lines = formats::plain_text_lines(text);
@@ -182,5 +182,5 @@ TEST(OomClues, PrivatePools) {
   EXPECT_TRUE(clues(text("12.10 GiB")).count("oom_private_pools"));
 }
 
-}  // namespace
+}  // namespace oom_clues_test
 }  // namespace cufit::explain

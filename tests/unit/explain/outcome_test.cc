@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace cufit::explain {
-namespace {
+namespace outcome_test {
 
 Outcome read(std::string_view text) { return read_outcome(formats::plain_text_lines(text)); }
 
@@ -43,5 +43,5 @@ TEST(Outcome, KnowsFailuresOfSeveralGpus) {
       read("NVRM: Xid (PCI:0000:3b:00): 31,\nNVRM: Xid (PCI:0000:3b:00): 79,").several_gpus);
 }
 
-}  // namespace
+}  // namespace outcome_test
 }  // namespace cufit::explain

@@ -8,10 +8,10 @@
 #include <fstream>
 #include <map>
 
-#include "explain/window.h"
+#include "explain/text_window.h"
 
 namespace cufit::explain {
-namespace {
+namespace pattern_search_test {
 
 using knowledge::Knowledge;
 using knowledge::PatternRow;
@@ -175,5 +175,5 @@ TEST(PatternSearch, AsksForNothingThatAMatchOfTheRegularExpressionLacks) {
   EXPECT_GT(matches, 20u);  // else the texts have nothing to do with the patterns
 }
 
-}  // namespace
+}  // namespace pattern_search_test
 }  // namespace cufit::explain

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace cufit::explain {
-namespace {
+namespace provenance_test {
 
 bool printed(std::string_view line) { return is_program_output(line, line.find("nvcc fatal")); }
 
@@ -30,5 +30,5 @@ TEST(Provenance, KnowsGnuQuotationFromMarkdown) {
   EXPECT_TRUE(is_program_output(line, line.find("GLIBC")));
 }
 
-}  // namespace
+}  // namespace provenance_test
 }  // namespace cufit::explain

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace cufit::explain {
-namespace {
+namespace scores_test {
 
 using knowledge::FindingTexts;
 using knowledge::Knowledge;
@@ -159,5 +159,5 @@ TEST(Scores, WeighWordsLessWhereTheTextDoubtsThem) {
   EXPECT_EQ(first({"killer"}), "host");
 }
 
-}  // namespace
+}  // namespace scores_test
 }  // namespace cufit::explain

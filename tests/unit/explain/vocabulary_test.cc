@@ -8,7 +8,7 @@
 #include "explain/text_clues.h"
 
 namespace cufit::explain {
-namespace {
+namespace vocabulary_test {
 
 using knowledge::Knowledge;
 
@@ -188,5 +188,5 @@ TEST(TextClues, SeeACommandThatAsksForNoGpu) {
   EXPECT_EQ(clues("with docker run it fails"), "");
 }
 
-}  // namespace
+}  // namespace vocabulary_test
 }  // namespace cufit::explain

@@ -5,11 +5,11 @@
 
 #include <gtest/gtest.h>
 
-#include "fit/size_by_shape.h"
+#include "fit/size_regression.h"
 #include "unit/fit/fit_fixture.h"
 
 namespace cufit::fit {
-namespace {
+namespace later_batches_test {
 
 struct Batch {
   uint64_t length, edges;
@@ -222,5 +222,5 @@ TEST(SizeByShape, FindsTheDimensionsThatASizeFollows) {
   EXPECT_EQ(found([](const Shape& s) { return 3 * s[2]; }, true), 210u);
 }
 
-}  // namespace
+}  // namespace later_batches_test
 }  // namespace cufit::fit

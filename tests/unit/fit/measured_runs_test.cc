@@ -14,7 +14,7 @@
 #include "unit/fit/fit_fixture.h"
 
 namespace cufit::fit {
-namespace {
+namespace measured_runs_test {
 
 StepProgram program_of(const std::string& model, std::initializer_list<int> batches) {
   std::vector<formats::TraceEvents> traces;
@@ -119,5 +119,5 @@ TEST(MeasuredRuns, EventsAtAnotherBatchSizeAreTheTracedOnes) {
   }
 }
 
-}  // namespace
+}  // namespace measured_runs_test
 }  // namespace cufit::fit

@@ -7,7 +7,7 @@
 #include "knowledge/knowledge.h"
 
 namespace cufit::fit {
-namespace {
+namespace model_test {
 
 using formats::Tensor;
 
@@ -179,5 +179,5 @@ TEST(ModelSpec, EveryNoteHasWords) {
   EXPECT_TRUE(is_model_stop("model_stop_class"));
 }
 
-}  // namespace
+}  // namespace model_test
 }  // namespace cufit::fit

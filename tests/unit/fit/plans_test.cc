@@ -7,7 +7,7 @@
 #include "unit/fit/fit_fixture.h"
 
 namespace cufit::fit {
-namespace {
+namespace plans_test {
 
 // What is traced for plans: per sample `kept` MiB of activations, then 64 MiB of gradients that the
 // next step begins by dropping; in the second step a product of matrices and 800 MiB moved.
@@ -207,5 +207,5 @@ TEST(CardSpeed, FallsBackToACardOfTheSameKind) {
     EXPECT_EQ(card_speed(row.gpu, "", knowledge).card, row.gpu);
 }
 
-}  // namespace
+}  // namespace plans_test
 }  // namespace cufit::fit

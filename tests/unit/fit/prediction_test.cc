@@ -7,7 +7,7 @@
 #include "unit/fit/fit_fixture.h"
 
 namespace cufit::fit {
-namespace {
+namespace prediction_test {
 
 constexpr uint64_t k_cublas = 33554432;  // of each thread on compute capability 9.0
 
@@ -166,5 +166,5 @@ TEST(Search, FindsTheLargestBatchThatFits) {
   EXPECT_EQ(largest_batch(program, setup).batch, 0u);
 }
 
-}  // namespace
+}  // namespace prediction_test
 }  // namespace cufit::fit

@@ -7,7 +7,7 @@
 #include "fit_fixture.h"
 
 namespace cufit::fit {
-namespace {
+namespace recorded_program_test {
 
 using formats::BatchGrowth;
 
@@ -131,9 +131,9 @@ TEST(RecordedProgram, WhatTheReplayMissesIsAddedToTheUpperValue) {
   const uint64_t before = predict(*programs, 8, setup())->peak_reserved_upper;
   const uint64_t far = predict(*programs, 20, setup())->peak_reserved_upper;
   const uint64_t replayed = traced(8).peak_reserved;
-  EXPECT_EQ(*hold_against(*programs, replayed, setup()), replayed);
+  EXPECT_EQ(*compare_with_recording(*programs, replayed, setup()), replayed);
   EXPECT_EQ(predict(*programs, 8, setup())->peak_reserved_upper, before);
-  EXPECT_EQ(*hold_against(*programs, replayed + 100 * k_mib, setup()), replayed);
+  EXPECT_EQ(*compare_with_recording(*programs, replayed + 100 * k_mib, setup()), replayed);
   EXPECT_EQ(predict(*programs, 8, setup())->peak_reserved_upper, before + 100 * k_mib);
   EXPECT_EQ(predict(*programs, 4, setup())->peak_reserved_upper, before + 100 * k_mib);
   EXPECT_EQ(predict(*programs, 20, setup())->peak_reserved_upper, far + 300 * k_mib);
@@ -177,5 +177,5 @@ TEST(RecordedProgram, LargestBatchGoesByTheUpperValue) {
   EXPECT_LT(largest_batch(*two, bounded).batch, 8u);
 }
 
-}  // namespace
+}  // namespace recorded_program_test
 }  // namespace cufit::fit

@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include "fit/size_rules.h"
+#include "fit/exact_size_rule.h"
 #include "unit/fit/fit_fixture.h"
 
 namespace cufit::fit {
-namespace {
+namespace step_program_test {
 
 using Numbers = std::vector<uint64_t>;
 
@@ -219,5 +219,5 @@ TEST(Align, KeepsNotesOfAllTracesOnce) {
   EXPECT_FALSE(program.complete);
 }
 
-}  // namespace
+}  // namespace step_program_test
 }  // namespace cufit::fit

@@ -6,7 +6,7 @@
 #include "fit_fixture.h"
 
 namespace cufit::fit {
-namespace {
+namespace step_timeline_test {
 
 Setup setup() {
   Setup out;
@@ -62,5 +62,5 @@ TEST(StepTimeline, EndsWhereMemoryRunsOut) {
   EXPECT_FALSE(step_timeline(*aligned({small_program(8)}), 9, setup()));
 }
 
-}  // namespace
+}  // namespace step_timeline_test
 }  // namespace cufit::fit

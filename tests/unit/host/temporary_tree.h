@@ -9,7 +9,7 @@
 #include <map>
 #include <string>
 
-#include "host/host.h"
+#include "host/files/host.h"
 
 namespace cufit::host {
 

@@ -9,7 +9,7 @@
 #include "knowledge/knowledge.h"
 
 namespace cufit::knowledge {
-namespace {
+namespace findings_test {
 
 const Knowledge& tables() { return Knowledge::builtin(); }
 
@@ -263,5 +263,5 @@ TEST(Messages, BothLanguagesAskForTheSame) {
   }
 }
 
-}  // namespace
+}  // namespace findings_test
 }  // namespace cufit::knowledge

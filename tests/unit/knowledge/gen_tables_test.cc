@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string>
 
-namespace {
+namespace gen_tables_test {
 
 namespace fs = std::filesystem;
 
@@ -111,4 +111,4 @@ TEST(GenTables, RefusesTexts) {
       generate("messages/m.toml", "[link]\nok = { en = \"ok\", zh = \"正常\" }\n").accepted);
 }
 
-}  // namespace
+}  // namespace gen_tables_test

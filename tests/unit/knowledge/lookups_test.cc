@@ -5,7 +5,7 @@
 #include "knowledge/knowledge.h"
 
 namespace cufit::knowledge {
-namespace {
+namespace lookups_test {
 
 const Knowledge& tables() { return Knowledge::builtin(); }
 
@@ -211,5 +211,5 @@ TEST(SmallWorld, ATestCanBringItsOwnRows) {
   EXPECT_EQ(text(small.driver_cuda(*parse_version("470.1"))), "unknown");
 }
 
-}  // namespace
+}  // namespace lookups_test
 }  // namespace cufit::knowledge

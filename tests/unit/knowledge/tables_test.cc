@@ -9,7 +9,7 @@
 #include "knowledge/knowledge.h"
 
 namespace cufit::knowledge {
-namespace {
+namespace tables_test {
 
 const Knowledge& tables() { return Knowledge::builtin(); }
 
@@ -178,5 +178,5 @@ TEST(Tables, CodesAreUnique) {
   for (const XidRow& row : tables().xids) EXPECT_TRUE(xids.insert(row.number).second) << row.number;
 }
 
-}  // namespace
+}  // namespace tables_test
 }  // namespace cufit::knowledge

@@ -8,7 +8,7 @@
 #include "report/explain.h"
 
 namespace cufit::report {
-namespace {
+namespace next_steps_test {
 
 struct Step {
   std::string cause, en, zh, why;
@@ -312,5 +312,5 @@ TEST(NextStep, KnowsThePackagesOwnLimits) {
        {"--force-reinstall"}});
 }
 
-}  // namespace
+}  // namespace next_steps_test
 }  // namespace cufit::report

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace cufit::report {
-namespace {
+namespace pattern_text_test {
 
 TEST(PatternText, ReadsAsTheMessageThatItFinds) {
   struct Case {
@@ -32,5 +32,5 @@ TEST(PatternText, EndsOnWhatIsNoPattern) {
     EXPECT_LE(pattern_text(text).size(), 4u) << text;
 }
 
-}  // namespace
+}  // namespace pattern_text_test
 }  // namespace cufit::report

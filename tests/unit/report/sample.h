@@ -51,7 +51,7 @@ struct World {
   }
   std::vector<knowledge::TextPair> messages;
   knowledge::Knowledge knowledge{};
-  host::Facts facts;
+  facts::Facts facts;
   checks::Report report;
   DoctorView view() const { return {facts, report, knowledge}; }
 };
@@ -64,8 +64,8 @@ inline checks::Link link(std::string name, LinkState state, std::string what) {
           {{"file", "/proc/x", "seen"}}};
 }
 
-inline host::PythonEnv env(std::string path, std::string torch) {
-  host::PythonEnv out;
+inline facts::PythonEnv env(std::string path, std::string torch) {
+  facts::PythonEnv out;
   out.path = std::move(path);
   out.kind = "venv";
   out.python = known<std::string>("3.12.3", SourceKind::file, "pyvenv.cfg");

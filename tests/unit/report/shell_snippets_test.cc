@@ -13,7 +13,7 @@
 #include "knowledge/knowledge.h"
 
 namespace cufit::report {
-namespace {
+namespace shell_snippets_test {
 
 // What a step starts with when it is a shell's: texts quote lines of Python and YAML as well.
 bool is_shell(std::string_view code) {
@@ -103,5 +103,5 @@ TEST(ShellSnippets, UseNoVariableOfTheSameExport) {
     EXPECT_EQ(used_too_early(one.code), "") << one.where << ": " << one.code;
 }
 
-}  // namespace
+}  // namespace shell_snippets_test
 }  // namespace cufit::report

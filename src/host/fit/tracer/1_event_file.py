@@ -19,7 +19,7 @@ import weakref
 # ---- the event file ---------------------------------------------------------------------------------------------------------
 
 class EventFile:
-    """Records as `formats/trace_events.h` tells them; every number a LEB128 varint."""
+    """Records as `formats/model/trace_events.h` tells them; every number a LEB128 varint."""
 
     TEXT, SITE, ALLOC, FREE, MARK, CALL, CATEGORY, NOTE, FACT, END = range(1, 11)
     CONVOLUTION = 12

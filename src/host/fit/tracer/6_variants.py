@@ -1,7 +1,7 @@
 # ---- plans ------------------------------------------------------------------------------------------------------------------
 
 # With `--plan`: tells what could be switched on in the program, adds one step over two micro-batches to the trace, and for the
-# traces of plans switches on what CUFIT_FIT_VARIANT names: "plan,bf16,fused". src/commands/fit_plans.h says what is told.
+# traces of plans switches on what CUFIT_FIT_VARIANT names: "plan,bf16,fused". src/commands/fit/fit_plans.h says what is told.
 def patch_variants(tracer):
     names = [name for name in (tracer.wanted["VARIANT"] or "").split(",") if name]
     if not names:

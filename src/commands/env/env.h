@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cufit env create|list|check|remove`: the environments of a lock, side by side in
+// DIR/.cufit/envs. host/install/environments keeps them whole, host/install/installer fills them.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "commands/command.h"
+#include "host/files/host.h"
+#include "commands/run/run_choice.h"
+#include "formats/python/pylock.h"
+#include "host/process/child_process.h"
+#include "host/install/environments.h"
+#include "facts/facts.h"
+#include "report/lock.h"
+#include "resolve/lock/lock_file.h"
+#include "resolve/wheel/policy.h"
+
+namespace cufit::commands {
+
+std::span<const Option> env_create_options();
+std::span<const Option> env_list_options();
+std::span<const Option> env_check_options();
+std::span<const Option> env_remove_options();
+int run_env_create(const Arguments& arguments);
+int run_env_list(const Arguments& arguments);
+int run_env_check(const Arguments& arguments);
+int run_env_remove(const Arguments& arguments);
+
+// find_lock's; Error{usage} where there is none.
+Result<FoundLock> open_lock(const Arguments& arguments);
+
+// " --lock DIR" where it was given: commands that are shown can be copied.
+std::string lock_option(const Arguments& arguments);
+
+// Indices of the classes that CLASS names; all where none is named. Error{usage} with the nearest.
+Result<std::vector<size_t>> chosen_classes(const Arguments& arguments,
+                                           const resolve::LockFile& lock);
+
+// The pylock of a class, its sum compared: an edited lock is not installed.
+Result<formats::Pylock> read_pylock(const FoundLock& found, const resolve::LockClass& one);
+
+report::EnvRow env_row(const host::EnvironmentPaths& paths, const resolve::LockClass& one);
+
+// Whatever the user's own site holds is not in an environment: a venv shuts it out, for conda's
+// `cufit run` sets PYTHONNOUSERSITE. The same for what is read while this lives; an installer may
+// itself be in that site.
+class WithoutUserSite {
+ public:
+  WithoutUserSite();
+  ~WithoutUserSite();
+  WithoutUserSite(const WithoutUserSite&) = delete;
+  WithoutUserSite& operator=(const WithoutUserSite&) = delete;
+
+ private:
+  std::optional<std::string> before_;
+};
+
+// By class: whether its torch can run on the GPUs that a process here sees. A lock of one class is
+// for here; so are all where the GPUs cannot be told.
+std::vector<bool> classes_for_here(const resolve::LockFile& lock, const host::Host& machine);
+
+// What the files of an environment say, apart from the machine that it lies on.
+facts::Facts without_gpu(facts::Facts facts);
+
+// A file that is cut off or missing: so on every machine.
+bool is_damage(const checks::Finding& finding);
+
+// What the files of an environment say against the lock, and what `doctor` says of it (errors and
+// warnings about this environment; `only_damage`: no others than of that). `facts` are of collect
+// with the environment's folder.
+std::vector<checks::Finding> examine_environment(const resolve::LockClass& one,
+                                                 const formats::Pylock& lock,
+                                                 const std::string& folder,
+                                                 const facts::Facts& facts,
+                                                 const resolve::Policy& policy, bool only_damage);
+
+}  // namespace cufit::commands

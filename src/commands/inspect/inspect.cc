@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/inspect/inspect.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <optional>
+
+#include "base/format.h"
+#include "checks/code_match.h"
+#include "commands/inspect/inspect_files.h"
+#include "commands/settings.h"
+#include "report/inspect.h"
+
+namespace cufit::commands {
+namespace {
+
+constexpr Option k_options[] = {
+    {"PATH", "", "", true, "", true},       {"--gpu", "NAME|CC", "", true, ""},
+    {"--driver", "VERSION", "", false, ""}, {"--json", "", "", false, ""},
+    {"-v,--verbose", "", "", false, ""},
+};
+
+struct Target {
+  std::string gpu;
+  ComputeCapability cc;
+};
+
+Result<Target> find_target(const std::string& name, const knowledge::Knowledge& knowledge) {
+  if (const knowledge::Gpu* gpu = knowledge.find_gpu(name)) {
+    if (std::optional<ComputeCapability> cc = parse_compute_capability(gpu->cc))
+      return Target{std::string(gpu->name), *cc};
+  }
+  if (std::optional<ComputeCapability> cc = parse_compute_capability(name))
+    return Target{cc->text(), *cc};
+  std::vector<std::string> close = knowledge.nearest_gpus(name, 3);
+  std::string hint = close.empty() ? "" : format("; did you mean `{}`?", join(close, "`, `"));
+  return fail(Code::usage, format("`--gpu {}`: no such GPU or compute capability{}", name, hint));
+}
+
+Result<std::vector<Target>> find_targets(const Arguments& arguments,
+                                         const knowledge::Knowledge& knowledge) {
+  std::vector<Target> targets;
+  for (const std::string& name : arguments.all("gpu")) {
+    CUFIT_TRY(target, find_target(name, knowledge));
+    targets.push_back(std::move(target));
+  }
+  return targets;
+}
+
+Result<std::optional<Version>> find_driver_cuda(const Arguments& arguments,
+                                                const knowledge::Knowledge& knowledge) {
+  const std::string text = arguments.get("driver");
+  if (text.empty()) return std::optional<Version>();
+  std::optional<Version> driver = parse_version(text);
+  if (!driver)
+    return fail(Code::usage,
+                format("`--driver {}`: not a driver version such as 535.183.01", text));
+  return knowledge.driver_cuda(*driver);
+}
+
+// One line on a terminal that is overwritten; nothing when stderr is a file.
+void show_progress(const std::string& what, uint64_t done, uint64_t total) {
+  static uint64_t shown = 0;
+  const uint64_t percent = total == 0 ? 100 : done * 100 / total;
+  if (percent == shown && done < total) return;
+  shown = percent;
+  std::fprintf(stderr, "\r%-40.40s %3u %%", what.c_str(), static_cast<unsigned>(percent));
+  if (done >= total) std::fprintf(stderr, "\r%48s\r", "");
+}
+
+}  // namespace
+
+std::span<const Option> inspect_options() { return k_options; }
+
+int run_inspect(const Arguments& arguments) {
+  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
+  const std::vector<std::string> paths = arguments.all("PATH");
+  if (paths.empty()) {
+    print_error("`cufit inspect` needs a file, a wheel or a directory");
+    return k_usage;
+  }
+  Result<std::vector<Target>> targets = find_targets(arguments, knowledge);
+  Result<std::optional<Version>> driver_cuda = find_driver_cuda(arguments, knowledge);
+  if (!targets || !driver_cuda) {
+    print_error(!targets ? targets.error().text() : driver_cuda.error().text());
+    return k_usage;
+  }
+  const host::RealHost host;
+  InspectProgress progress;
+  if (isatty(STDERR_FILENO)) progress = show_progress;
+  report::InspectResult result;
+  for (const std::string& path : paths) inspect_path(host, path, progress, result);
+
+  bool broken = false;
+  for (report::InspectedFile& file : result.files) {
+    for (const Target& target : *targets) {
+      report::InspectVerdict verdict{target.gpu, target.cc.text(), {}, {}};
+      verdict.match = checks::match_code(file.elf.device_code, target.cc, *driver_cuda, knowledge);
+      report::judge_file(file.elf, verdict);
+      broken = broken || verdict.verdict == checks::LinkState::broken;
+      file.verdicts.push_back(std::move(verdict));
+    }
+  }
+  const int exit_code = result.files.empty() && !result.errors.empty() ? k_failed
+                        : broken                                       ? k_findings
+                                                                       : k_ok;
+  if (arguments.has("json")) return print(report::inspect_json(result, knowledge), exit_code);
+  return print(report::inspect_text(result, style_for(arguments), knowledge), exit_code);
+}
+
+}  // namespace cufit::commands

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cufit lock --check`: drift between a lock, its files, what it was made from, the policy, the
+// machines it was made for and, with the network, what the installer would resolve today.
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "base/format.h"
+#include "base/shell_word.h"
+#include "commands/lock/lock.h"
+#include "commands/settings.h"
+#include "report/lock.h"
+#include "report/resolve.h"
+#include "resolve/lock/lock_check.h"
+
+namespace cufit::commands {
+namespace {
+
+namespace fs = std::filesystem;
+using checks::Finding;
+using checks::Severity;
+using knowledge::Knowledge;
+
+constexpr size_t k_lock_check_most_bytes = 64u << 20;
+
+void add(std::vector<Finding>& to, std::vector<Finding> more) {
+  for (Finding& one : more) to.push_back(std::move(one));
+}
+
+Finding unserved(const std::string& target, const std::string& why) {
+  Finding out;
+  out.id = "lock_target_unserved";
+  out.severity = Severity::error;
+  out.subject = target;
+  out.args = {{"target", target}, {"why", why}};
+  return out;
+}
+
+bool was_target(const LockJob& job, const std::string& label) {
+  const std::vector<std::string>& targets = job.old->targets;
+  return std::find(targets.begin(), targets.end(), label) != targets.end();
+}
+
+// Judged anew: a machine of the lock may have another driver now, the policy other rules.
+std::vector<Finding> check_target(const LockJob& job, const std::string& label,
+                                  const std::string& lang) {
+  const Knowledge& knowledge = Knowledge::builtin();
+  const Result<AskedTarget> asked = read_target(label);
+  if (!asked) {
+    Finding out = unserved(label, "");
+    out.severity = Severity::unknown;
+    out.unknown_because = asked.error().text();
+    return {out};
+  }
+  const std::vector<resolve::Reason> forbidden =
+      resolve::forbids(job.policy, asked->target, knowledge);
+  if (!forbidden.empty())
+    return {unserved(label, report::reason_text(forbidden.front(), lang, knowledge))};
+  const resolve::Routing routing = resolve::route(*job.old, asked->target, knowledge);
+  if (routing.chosen != resolve::Routing::npos) return {};
+  // A machine with several generations of GPUs is served by one class per group.
+  bool groups = asked->target.gpus.size() > 1;
+  for (const resolve::TargetGpu& gpu : asked->target.gpus)
+    groups = groups &&
+             resolve::route(*job.old, resolve::with_gpus(asked->target, {gpu}), knowledge).chosen !=
+                 resolve::Routing::npos;
+  if (groups) return {};
+  std::vector<std::string> reasons;
+  for (size_t i = 0; i < routing.verdicts.size(); ++i)
+    if (!routing.verdicts[i].reasons.empty())
+      reasons.push_back(job.old->classes[i].name + ": " +
+                        report::reason_text(routing.verdicts[i].reasons.front(), lang, knowledge));
+  return {unserved(label, join(reasons, "; "))};
+}
+
+struct ReadClass {
+  const resolve::LockClass* one;
+  formats::Pylock pylock;
+};
+
+// Files that agree with their sums and can be read.
+std::vector<ReadClass> check_files(const LockJob& job, std::vector<Finding>& findings) {
+  std::vector<ReadClass> out;
+  for (const resolve::LockClass& one : job.old->classes) {
+    const std::string path = job.folder + "/" + one.file;
+    const Result<std::string> bytes = host::RealHost().read_file(path, k_lock_check_most_bytes);
+    std::vector<Finding> sums = resolve::check_pylock(one, path, bytes ? &*bytes : nullptr,
+                                                      bytes ? "" : bytes.error().what);
+    const bool agrees = sums.empty();
+    add(findings, std::move(sums));
+    if (!bytes) continue;
+    Result<formats::Pylock> pylock = formats::parse_pylock(*bytes, path);
+    if (!pylock) continue;
+    // Of a file that was edited itself its row says nothing.
+    if (agrees) add(findings, resolve::check_row(one, path, *pylock));
+    out.push_back({&one, std::move(*pylock)});
+  }
+  return out;
+}
+
+Result<void> check_resolutions(const LockJob& job, const std::vector<ReadClass>& classes,
+                               std::vector<Finding>& findings, host::Interrupts& interrupts) {
+  CUFIT_TRY(uv, host::find_uv(host::RealHost(), interrupts));
+  const Knowledge& knowledge = Knowledge::builtin();
+  for (const ReadClass& each : classes) {
+    const resolve::LockClass& one = *each.one;
+    resolve::Wheel wheel = one.wheel;
+    for (const resolve::Wheel& known : resolve::known_wheels(knowledge, wheel.platform))
+      if (known.torch == wheel.torch && known.tag == wheel.tag)
+        wheel.on_default_index = known.on_default_index;
+    // Locked from an index that has it under the variant's name only.
+    const formats::PylockPackage* torch = formats::find_package(each.pylock, "torch");
+    if (!job.given.empty() && torch != nullptr && contains(torch->version, "+"))
+      wheel.on_default_index = false;
+    std::vector<Version> glibcs;
+    std::vector<ComputeCapability> ccs;
+    for (const std::string& label : one.serves)
+      if (const Result<AskedTarget> target = read_target(label)) {
+        if (target->target.glibc) glibcs.push_back(*target->target.glibc);
+        for (const resolve::TargetGpu& gpu : target->target.gpus) ccs.push_back(gpu.cc);
+      }
+    const std::string output = format("{}/pylock.{}-cufit-{}.toml", job.folder, one.name, getpid());
+    std::error_code error;
+    fs::copy_file(job.folder + "/" + one.file, output, error);
+    Result<CompiledClass> now = compile_class(
+        job, uv, wheel, one.python, uv_platform(wheel.platform, glibcs, wheel.glibc),
+        resolve::companions_of(wheel, one.python, ccs, knowledge), output, interrupts);
+    if (!now && now.error().code == Code::malformed) {
+      Finding finding;
+      finding.id = "lock_outdated";
+      finding.severity = Severity::error;
+      finding.subject = "class " + one.name;
+      finding.args = {{"class", one.name}, {"changes", now.error().text()}};
+      findings.push_back(std::move(finding));
+      continue;
+    }
+    if (!now) return std::move(now.error()).in(format("class {}", one.name));
+    add(findings, resolve::check_resolution(one, each.pylock, now->pylock));
+  }
+  return {};
+}
+
+// Without what was asked for here, the lock would be made again for what it has.
+std::string asked_words(const Arguments& arguments) {
+  std::string out;
+  for (const std::string& file : arguments.all("requirements")) out += " -r " + shell_word(file);
+  for (const std::string& name : arguments.all("extra")) out += " --extra " + shell_word(name);
+  if (arguments.has("python")) out += " --python " + shell_word(arguments.get("python"));
+  for (const std::string& text : arguments.all("REQUIREMENT")) out += " " + shell_word(text);
+  return out;
+}
+
+std::string target_words(const LockJob& job) {
+  std::string out;
+  std::vector<std::string> targets = job.old->targets;
+  for (const std::string& asked : job.targets)
+    if (!was_target(job, asked)) targets.push_back(asked);
+  for (const std::string& target : targets) out += " --for " + shell_word(target);
+  return out;
+}
+
+int worst(const std::vector<Finding>& findings) {
+  for (const Finding& one : findings)
+    if (one.severity == Severity::error || one.severity == Severity::warning ||
+        one.severity == Severity::unknown)
+      return k_findings;
+  return k_ok;
+}
+
+}  // namespace
+
+int check_lock(const Arguments& arguments) {
+  Result<LockJob> job = read_lock_job(arguments, true);
+  if (!job) return exit_code_for(job.error());
+  std::vector<Finding> findings;
+  add(findings, resolve::check_sum(*job->old));
+  const std::vector<ReadClass> classes = check_files(*job, findings);
+  add(findings,
+      resolve::check_requirements(*job->old, job->inputs.texts, job->inputs.pythons, job->python));
+  add(findings, resolve::check_policy(*job->old, job->policy));
+  const std::string lang = arguments.has("json") ? "en" : language(arguments);
+  for (const std::string& target : job->targets)
+    for (Finding& one : check_target(*job, target, lang)) {
+      if (!was_target(*job, target)) one.variant = "asked";
+      findings.push_back(std::move(one));
+    }
+  std::string not_asked;
+  if (job->index.offline) {
+    not_asked = "lock.check.offline";
+  } else if (worst(findings) != k_ok) {
+    not_asked = "lock.check.not_resolved";  // it would say the same once more
+  } else {
+    for (const std::string& note : job->notes) print_error(note);
+    host::Interrupts interrupts;
+    const Result<void> done = check_resolutions(*job, classes, findings, interrupts);
+    if (!done && done.error().code == Code::cancelled) return k_interrupted;
+    if (!done) return exit_code_for(done.error());
+  }
+  const std::string at = job->folder == "." ? "" : " -o " + shell_word(job->folder);
+  for (Finding& one : findings)
+    one.args["at"] = at + (one.id == "lock_requirements_changed" ? asked_words(arguments)
+                           : one.variant == "asked"              ? target_words(*job)
+                                                                 : "");
+  const report::FindingsView view{"cufit.lock.check/1", "lock.check.good", not_asked, findings,
+                                  Knowledge::builtin()};
+  return print(
+      arguments.has("json") ? findings_json(view) : findings_text(view, style_for(arguments)),
+      worst(findings));
+}
+
+}  // namespace cufit::commands

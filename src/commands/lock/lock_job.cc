@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/lock/lock_job.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "base/format.h"
+#include "checks/torch_env.h"
+#include "commands/lock/lock_conflict.h"
+#include "commands/settings.h"
+#include "host/files/whole_file.h"
+
+namespace cufit::commands {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t k_most_lock_bytes = 64u << 20;
+
+Result<std::optional<resolve::LockFile>> old_lock(const std::string& folder, bool must_exist) {
+  const std::string path = folder + "/cufit.lock";
+  Result<std::string> text = host::RealHost().read_file(path, k_most_lock_bytes);
+  if (!text && text.error().code == Code::not_found && !must_exist)
+    return std::optional<resolve::LockFile>();
+  if (!text) return std::move(text.error()).in("--check");
+  CUFIT_TRY(lock, resolve::parse_lock(*text, path));
+  return std::optional<resolve::LockFile>(std::move(lock));
+}
+
+// "-r x" of LockFile::asked -> "x" where the option is "-r".
+std::vector<std::string> recorded(const resolve::LockFile& lock, const std::string& option) {
+  std::vector<std::string> out;
+  for (const std::string& text : lock.asked) {
+    if (option.empty() && !starts_with(text, "-")) out.push_back(text);
+    if (!option.empty() && starts_with(text, option + " "))
+      out.push_back(text.substr(option.size() + 1));
+  }
+  return out;
+}
+
+std::string seen_from(const std::string& file, const std::string& folder) {
+  std::error_code error;
+  // Of a folder that is yet to be made, relative() would know no place.
+  const fs::path out = fs::relative(fs::absolute(file), fs::absolute(folder), error);
+  return error || out.empty() ? file : out.string();
+}
+
+Result<void> read_inputs(const Arguments& arguments, LockJob& job) {
+  std::vector<std::string> files = arguments.all("requirements"), extras = arguments.all("extra"),
+                           asked = arguments.all("REQUIREMENT");
+  job.default_index_only = arguments.has("default-index-only");
+  CUFIT_TRY(request, read_request(arguments));  // for --python
+  job.python = request.python;
+  if (files.empty() && asked.empty() && job.old) {
+    for (const std::string& file : recorded(*job.old, "-r"))
+      files.push_back((fs::path(job.folder) / file).lexically_normal().string());
+    if (extras.empty()) extras = recorded(*job.old, "--extra");
+    asked = recorded(*job.old, "");
+    if (job.python.empty())
+      for (const std::string& python : recorded(*job.old, "--python")) job.python = python;
+    for (const std::string& text : job.old->asked)
+      if (text == "--default-index-only") job.default_index_only = true;
+  }
+  CUFIT_TRY(inputs, read_lock_inputs(files, extras, asked, job.python));
+  job.inputs = std::move(inputs);
+  for (const std::string& file : files) job.asked.push_back("-r " + seen_from(file, job.folder));
+  for (const std::string& extra : extras) job.asked.push_back("--extra " + extra);
+  if (!job.python.empty()) job.asked.push_back("--python " + job.python);
+  if (job.default_index_only) job.asked.push_back("--default-index-only");
+  job.asked.insert(job.asked.end(), asked.begin(), asked.end());
+  return {};
+}
+
+Result<void> read_indexes(const Arguments& arguments, LockJob& job) {
+  for (const std::string& url : arguments.all("index")) {
+    formats::IndexUrl index = formats::parse_index_word(url, "--index");
+    if (!starts_with(index.url, "http://") && !starts_with(index.url, "https://"))
+      return fail(Code::usage, format("`--index {}`: an http or https address is expected",
+                                      formats::without_credentials(url)));
+    job.index.indexes.push_back(url);
+    job.given.push_back(std::move(index));
+  }
+  job.index.offline = arguments.has("offline");
+  job.configured = host::index_settings(host::RealHost(), working_folder());
+  for (const std::string& problem : job.configured.problems) job.notes.push_back(problem);
+  if (job.configured.tool != "pip") return {};
+  // uv does not read pip's configuration; who has a mirror there means it for both.
+  for (const formats::IndexUrl& index : job.configured.indexes) {
+    if (index.is_default)
+      job.index.default_index = index.url;
+    else
+      job.index.indexes.push_back(index.url);
+    job.notes.push_back(format("uv has no index configured; using pip's {} ({})",
+                               formats::without_credentials(index.url), index.from));
+  }
+  return {};
+}
+
+// Removed however the work ends.
+class Temporary {
+ public:
+  explicit Temporary(std::string path) : path_(std::move(path)) {}
+  ~Temporary() { ::unlink(path_.c_str()); }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+std::string requirement_lines(const LockJob& job, const std::string& torch) {
+  std::string out;
+  for (const std::string& text : job.inputs.asked) out += text + "\n";
+  return out + "torch==" + torch + "\n";
+}
+
+bool asks_for(const LockJob& job, const std::string& package) {
+  return std::any_of(job.inputs.requirements.begin(), job.inputs.requirements.end(),
+                     [&](const formats::Requirement& one) { return one.name == package; });
+}
+
+// What the installer chose must be what cufit judged: a mirror may hold another variant.
+Result<void> check_torch(const formats::Pylock& lock, const resolve::Wheel& wheel) {
+  const formats::PylockPackage* torch = formats::find_package(lock, "torch");
+  const std::string have = torch == nullptr ? "none" : torch->version;
+  const size_t plus = have.find('+');
+  const std::string local = plus == std::string::npos ? "" : have.substr(plus + 1);
+  const bool plain = wheel.on_default_index || (wheel.is_cpu() && wheel.platform != "linux_x86_64");
+  if (have.substr(0, plus) == wheel.torch && (local == wheel.tag || (local.empty() && plain)))
+    return {};
+  return fail(Code::malformed,
+              format("the index gives torch {} where {}+{} is meant; name the index that has it by "
+                     "--index",
+                     have, wheel.torch, wheel.tag));
+}
+
+Error no_solution(const host::Installer& uv, const std::vector<std::string>& conflict,
+                  const std::string& said) {
+  const std::string demands = "`" + join(conflict, "`, `") + "`";
+  return fail(
+      Code::malformed,
+      conflict.size() == 1
+          ? format("{} alone cannot be met; {} says:\n{}", demands, uv.name(), said)
+          : format("these cannot be met together: {}; {} says:\n{}", demands, uv.name(), said));
+}
+
+}  // namespace
+
+Result<LockJob> read_lock_job(const Arguments& arguments, bool must_exist) {
+  LockJob job;
+  job.folder = arguments.get("out", ".");
+  CUFIT_TRY(old, old_lock(job.folder, must_exist));
+  job.old = std::move(old);
+  if (Result<void> done = read_inputs(arguments, job); !done) return done.error();
+  job.targets = arguments.all("for");
+  if (job.targets.empty() && job.old) job.targets = job.old->targets;
+  if (job.targets.empty()) job.targets = {"HERE"};
+  if (Result<void> done = read_indexes(arguments, job); !done) return done.error();
+  std::error_code error;
+  const fs::path real = fs::weakly_canonical(job.folder, error);
+  CUFIT_TRY(policy, read_policy(arguments, error ? working_folder() : real.string()));
+  if (policy.file.empty()) {
+    CUFIT_TRY(nearby, read_policy(arguments, working_folder()));
+    policy = std::move(nearby);
+  }
+  job.policy = std::move(policy);
+  return job;
+}
+
+std::string uv_platform(const std::string& platform, const std::vector<Version>& glibcs,
+                        const std::optional<Version>& wheel) {
+  // The names that uv knows.
+  static const std::vector<Version> k_known = [] {
+    std::vector<Version> out;
+    for (const char* text : {"2.17", "2.28", "2.31", "2.32", "2.33", "2.34", "2.35", "2.36", "2.37",
+                             "2.38", "2.39", "2.40"})
+      out.push_back(*parse_version(text));
+    return out;
+  }();
+  Version wanted = *parse_version("2.28");
+  if (wheel && *wheel > wanted) wanted = *wheel;
+  for (const Version& glibc : glibcs) wanted = std::min(wanted, glibc);
+  const Version* best = &k_known.front();
+  for (const Version& known : k_known)
+    if (known <= wanted) best = &known;
+  const size_t at = platform.find('_');
+  const std::string machine = at == std::string::npos ? "x86_64" : platform.substr(at + 1);
+  return format("{}-manylinux_{}_{}", machine, best->part(0), best->part(1));
+}
+
+Result<CompiledClass> compile_class(const LockJob& job, const host::Installer& uv,
+                                    const resolve::Wheel& wheel, const std::string& python,
+                                    const std::string& platform,
+                                    const std::vector<resolve::Companion>& companions,
+                                    const std::string& output, host::Interrupts& interrupts) {
+  const Temporary pylock(output);
+  const Temporary extra(format("{}/.cufit-{}.in", job.folder, getpid()));
+  const Temporary limits(format("{}/.cufit-{}-constraints.txt", job.folder, getpid()));
+  // An own index has files of all variants beside each other: the local part tells them apart.
+  const bool by_index = !wheel.on_default_index && !job.given.empty();
+  const std::string torch = wheel.torch + (by_index ? "+" + wheel.tag : "");
+  std::string constraints;
+  for (const resolve::Companion& one : companions)
+    if (!one.version.empty() && asks_for(job, one.package))
+      constraints += format("{}=={}\n", one.package, one.version);
+  if (const auto release = parse_version(wheel.torch); release && !checks::takes_numpy2(*release))
+    constraints += "numpy<2\n";
+  for (const auto& [path, text] : {std::pair(extra.path(), requirement_lines(job, torch)),
+                                   std::pair(limits.path(), constraints)})
+    if (Result<void> written = host::write_synced(path, text); !written) return written.error();
+  host::CompileRequest request;
+  request.inputs = job.inputs.files;
+  request.inputs.push_back(extra.path());
+  request.extras = job.inputs.extras;
+  if (!constraints.empty()) request.constraints = limits.path();
+  request.python = python;
+  request.platform = platform;
+  if (!wheel.on_default_index && !by_index) request.torch_backend = wheel.tag;
+  request.index = job.index;
+  request.output = output;
+  if (Result<void> done = host::compile(uv, request, interrupts); !done) {
+    if (done.error().code != Code::malformed) return done.error();
+    std::vector<std::string> demands;
+    for (const std::string_view line : split_lines(constraints)) demands.emplace_back(line);
+    demands.push_back("torch==" + torch);
+    for (const formats::Requirement& one : job.inputs.requirements) demands.push_back(one.text);
+    std::vector<std::string> conflict =
+        package_conflict(uv, std::move(request), std::move(demands), extra.path(), interrupts);
+    // Nobody wrote the limits that come with a torch: say whose they are.
+    for (std::string& one : conflict)
+      if (contains("\n" + constraints, "\n" + one + "\n")) one = "torch==" + torch + "` -> `" + one;
+    return conflict.empty() ? done.error() : no_solution(uv, conflict, done.error().what);
+  }
+  CompiledClass out;
+  CUFIT_TRY(bytes, host::RealHost().read_file(output, k_most_lock_bytes));
+  CUFIT_TRY(parsed, formats::parse_pylock(bytes, output));
+  if (Result<void> right = check_torch(parsed, wheel); !right) return right.error();
+  out.bytes = std::move(bytes);
+  out.pylock = std::move(parsed);
+  return out;
+}
+
+}  // namespace cufit::commands

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `cufit lock` and `cufit lock --check` share: what is locked for which machines, from where
+// packages come, and one class resolved by the installer.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "commands/command.h"
+#include "commands/lock/lock_inputs.h"
+#include "commands/resolve/targets.h"
+#include "host/install/index_client.h"
+#include "host/install/installer.h"
+#include "resolve/lock/lock_file.h"
+
+namespace cufit::commands {
+
+struct LockJob {
+  std::string folder;                    // of the lock, as given
+  std::optional<resolve::LockFile> old;  // the lock that is there
+  LockInputs inputs;
+  std::vector<std::string> targets;  // `--for`, or those of the old lock, or HERE
+  std::string python;                // asked for; empty = this machine's, else the newest
+  bool default_index_only = false;
+  std::vector<std::string> asked;  // for LockFile::asked
+  resolve::Policy policy;
+  host::IndexSettings configured;        // what the installers' configuration says
+  std::vector<formats::IndexUrl> given;  // `--index`
+  host::IndexChoice index;               // for the child
+  std::vector<std::string> notes;        // to be said on stderr
+};
+
+// From the arguments; what they leave out is taken from the lock that is there. `must_exist`: for
+// --check, a missing lock is an error.
+Result<LockJob> read_lock_job(const Arguments& arguments, bool must_exist);
+
+// "x86_64-manylinux_2_28": the newest that the wheel and all machines of the class have; 2.28 where
+// nothing else is known.
+std::string uv_platform(const std::string& platform, const std::vector<Version>& glibcs,
+                        const std::optional<Version>& wheel);
+
+struct CompiledClass {
+  std::string bytes;
+  formats::Pylock pylock;
+};
+// One class by the installer. `wheel` and `python` say which torch; `output` is a pylock beside the
+// lock, whose versions are kept where it exists; it is removed.
+Result<CompiledClass> compile_class(const LockJob& job, const host::Installer& uv,
+                                    const resolve::Wheel& wheel, const std::string& python,
+                                    const std::string& platform,
+                                    const std::vector<resolve::Companion>& companions,
+                                    const std::string& output, host::Interrupts& interrupts);
+
+}  // namespace cufit::commands

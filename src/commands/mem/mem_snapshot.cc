@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/mem/mem_snapshot.h"
+
+#include <cctype>
+#include <cstdlib>
+
+#include "base/format.h"
+#include "base/number.h"
+#include "base/version.h"
+#include "commands/progress.h"
+#include "commands/settings.h"
+#include "host/files/host.h"
+#include "host/files/spooled_input.h"
+
+namespace cufit::commands {
+namespace {
+
+// Reading, replay and analysis of a trace entry take up to 160 bytes: 2 GB in all.
+constexpr uint64_t k_mem_snapshot_most_events = 12'000'000;
+
+// Tells how far the reader has come.
+class WatchedSource final : public ByteSource {
+ public:
+  WatchedSource(std::unique_ptr<ByteSource> inner, std::string name)
+      : inner_(std::move(inner)), name_(name), progress_(std::move(name)) {}
+  uint64_t size_bytes() const override { return inner_->size_bytes(); }
+  const std::string& name() const override { return name_; }
+  Result<size_t> read(uint64_t offset, std::span<std::byte> out) const override {
+    progress_.show(offset + out.size(), size_bytes());
+    return inner_->read(offset, out);
+  }
+
+ private:
+  std::unique_ptr<ByteSource> inner_;
+  std::string name_;  // as it was given: a pipe's bytes are read from a file without a name
+  mutable Progress progress_;
+};
+
+}  // namespace
+
+Result<memory::Snapshot> load_snapshot(const std::string& path) {
+  if (path.empty())
+    return fail(Code::usage,
+                "a snapshot is needed: a file of `cufit mem record` or of "
+                "torch.cuda.memory._dump_snapshot");
+  const host::RealHost machine;
+  CUFIT_TRY(source, host::open_input(machine, path));
+  memory::SnapshotLimits limits;
+  limits.events = k_mem_snapshot_most_events;
+  return memory::read_snapshot(
+      std::make_shared<WatchedSource>(std::move(source), path == "-" ? "standard input" : path),
+      limits);
+}
+
+Result<uint32_t> chosen_device(const Arguments& arguments, const memory::Snapshot& snapshot) {
+  if (!arguments.has("device")) return memory::busiest_device(snapshot);
+  const std::string text = arguments.get("device");
+  const std::optional<uint64_t> number = parse_uint(text);
+  if (!number || *number >= snapshot.traces.size())
+    return fail(Code::usage, format("`--device {}`: the snapshot has the devices 0 to {}", text,
+                                    snapshot.traces.empty() ? 0 : snapshot.traces.size() - 1));
+  return static_cast<uint32_t>(*number);
+}
+
+Result<std::optional<memory::VersionProfile>> chosen_torch(const Arguments& arguments) {
+  if (!arguments.has("torch")) return std::optional<memory::VersionProfile>();
+  const std::string text = arguments.get("torch");
+  const std::optional<Version> version = parse_version(text);
+  if (!version || version->part(0) != 2 || version->part(1) > 14)
+    return fail(Code::usage, format("`--torch {}`: a version from 2.0 to 2.14", text));
+  return std::optional(memory::version_profile(version->part(0), version->part(1)));
+}
+
+Result<OpenedStudy> open_study(const Arguments& arguments, const MeanwhileOpened& meanwhile,
+                               const std::optional<uint64_t>& limit) {
+  OpenedStudy opened;
+  opened.path = arguments.get("SNAPSHOT");
+  CUFIT_TRY(torch, chosen_torch(arguments));
+  CUFIT_TRY(snapshot, load_snapshot(opened.path));
+  opened.snapshot = std::make_shared<const memory::Snapshot>(std::move(snapshot));
+  CUFIT_TRY(device, chosen_device(arguments, *opened.snapshot));
+  opened.device = device;
+  memory::Meanwhile with_snapshot;
+  if (meanwhile)
+    with_snapshot = [&](const memory::VerifiedRecording& verified) {
+      meanwhile(opened.snapshot, verified);
+    };
+  Result<memory::VerifiedRecording> verified =
+      memory::verify_recording(*opened.snapshot, device, torch, with_snapshot, limit);
+  if (!verified) return std::move(verified.error()).in(opened.path);
+  opened.verified = std::move(*verified);
+  return opened;
+}
+
+Result<uint64_t> size_argument(const std::string& option, const std::string& text) {
+  const auto wrong = [&] {
+    return fail(Code::usage,
+                format("`{} {}`: a size in GiB such as 22.5, or 800MiB", option, text));
+  };
+  size_t used = 0;
+  while (used < text.size() &&
+         (std::isdigit(static_cast<unsigned char>(text[used])) != 0 || text[used] == '.'))
+    ++used;
+  // std::from_chars for double is missing in g++ 10.
+  const std::string digits = text.substr(0, used);
+  char* end = nullptr;
+  const double number = std::strtod(digits.c_str(), &end);
+  const std::string unit = lower(trim(std::string_view(text).substr(used)));
+  double scale = 0;
+  if (unit.empty() || unit == "gib" || unit == "g" || unit == "gb") scale = 1u << 30;
+  if (unit == "mib" || unit == "m" || unit == "mb") scale = 1u << 20;
+  if (used == 0 || *end != '\0' || scale == 0 || !(number > 0) || number * scale > 1e16)
+    return wrong();
+  return static_cast<uint64_t>(number * scale);
+}
+
+}  // namespace cufit::commands

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every command of the family `mem` begins with: a snapshot file read, one of its devices
+// chosen, the model held against it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "commands/command.h"
+#include "memory/replay/what_if.h"
+
+namespace cufit::commands {
+
+// Options that the commands share: --device N, --torch X.Y.
+inline constexpr Option k_device_option = {"--device", "N", "", false, ""};
+inline constexpr Option k_torch_option = {"--torch", "X.Y", "", false, ""};
+
+// A pickle, plain or compressed by gzip or zstd; progress on stderr.
+Result<memory::Snapshot> load_snapshot(const std::string& path);
+
+// --device, else the device with the longest trace; usage error where it is no number.
+Result<uint32_t> chosen_device(const Arguments& arguments, const memory::Snapshot& snapshot);
+
+// --torch; Error{usage} where it is no version.
+Result<std::optional<memory::VersionProfile>> chosen_torch(const Arguments& arguments);
+
+// A snapshot and the verified of one of its devices, by the options SNAPSHOT, --device and --torch.
+struct OpenedStudy {
+  std::string path;
+  std::shared_ptr<const memory::Snapshot> snapshot;
+  uint32_t device = 0;
+  memory::VerifiedRecording verified;
+};
+// `meanwhile` and `limit`: as of memory::verify_recording, the first with the snapshot, which it
+// may keep.
+using MeanwhileOpened = std::function<void(const std::shared_ptr<const memory::Snapshot>& snapshot,
+                                           const memory::VerifiedRecording& unverified)>;
+Result<OpenedStudy> open_study(const Arguments& arguments, const MeanwhileOpened& meanwhile = {},
+                               const std::optional<uint64_t>& limit = {});
+
+// "17.5" or "17.5GiB" or "800 MiB": bytes, rounded down.
+Result<uint64_t> size_argument(const std::string& option, const std::string& text);
+
+}  // namespace cufit::commands

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What resolve, lock and others ask alike: the machines of `--for`, the white list of `--policy`,
+// the requirements.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "commands/command.h"
+#include "facts/facts.h"
+#include "resolve/wheel/resolve.h"
+
+namespace cufit::commands {
+
+// One value of `--for`: "HERE" (any case) is this machine, the path of a file a recording (or a
+// collect_env dump), anything else a description ("RTX 4090,535").
+struct AskedTarget {
+  resolve::Target target;
+  facts::Facts facts;  // empty for a description
+};
+Result<AskedTarget> read_target(const std::string& asked);
+// All of `--for`; this machine where there is none.
+Result<std::vector<AskedTarget>> read_targets(const Arguments& arguments);
+
+// `--policy FILE`; else cufit.toml in `folder` or one of its parents; else a policy that allows
+// everything.
+Result<resolve::Policy> read_policy(const Arguments& arguments, const std::string& folder);
+
+// The positional REQUIREMENTs and the `--python` of a request.
+Result<resolve::Request> read_request(const Arguments& arguments);
+
+// A path from `folder` upwards to the root that holds `name`; empty = none.
+std::string find_upwards(const std::string& folder, const std::string& name);
+std::string working_folder();
+
+}  // namespace cufit::commands

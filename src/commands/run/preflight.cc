@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/run/preflight.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/format.h"
+#include "base/shell_word.h"
+#include "checks/doctor.h"
+#include "checks/torch_env.h"
+#include "commands/run/run_choice.h"
+#include "commands/settings.h"
+#include "commands/resolve/targets.h"
+#include "host/probe.h"
+#include "report/preflight.h"
+#include "report/resolve.h"
+
+namespace cufit::commands {
+namespace {
+
+using checks::Severity;
+using knowledge::Knowledge;
+using Answer = report::PreflightView::Answer;
+
+constexpr Option k_preflight_options[] = {
+    {"--env", "DIR|CLASS", "", false, ""}, {"--lock", "DIR", "", false, ""},
+    {"--policy", "FILE", "", false, ""},   {"--json", "", "", false, ""},
+    {"--machine", "", "", false, ""},      {"-q,--quiet", "", "", false, ""},
+};
+
+// What is about to be used: a folder, or the environment that the shell has active (empty).
+struct Subject {
+  std::string env, class_name;
+  bool cpu_class = false;           // of the lock: no GPU is wanted
+  std::string said_id, said, next;  // why no environment can be used
+  std::string machine;              // as `cufit run` would tell it
+  std::string lock_folder;
+};
+
+std::string absolute(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path out = std::filesystem::absolute(path, error).lexically_normal();
+  std::string text = error ? path : out.string();
+  while (text.size() > 1 && text.back() == '/') text.pop_back();
+  return text;
+}
+
+Result<Subject> by_lock(const FoundLock& found, const std::string& asked,
+                        const resolve::Policy& policy, const host::Host& machine,
+                        const std::string& lang) {
+  CUFIT_TRY(choice, choose_class(found, asked, policy, machine));
+  Subject out;
+  out.lock_folder = found.folder;
+  out.env = choice.env;
+  if (choice.index != resolve::Routing::npos) {
+    out.class_name = found.lock.classes[choice.index].name;
+    out.cpu_class = found.lock.classes[choice.index].wheel.is_cpu();
+  }
+  if (choice.refusal) {
+    const report::RunView view{found.lock,   choice.live,      choice.routing,
+                               choice.index, choice.asked_for, Knowledge::builtin()};
+    out.said_id = choice.refusal->id;
+    out.said = report::refusal_line(*choice.refusal, view, lang);
+    // A rule of the team's is named wherever it is what stands in the way: of no class that was
+    // asked for or chosen (what it was refused for is said), but where none fits.
+    for (const resolve::Verdict& verdict : choice.routing.verdicts) {
+      if (choice.index != resolve::Routing::npos) break;
+      const auto rule =
+          std::find_if(verdict.reasons.begin(), verdict.reasons.end(),
+                       [](const resolve::Reason& reason) { return reason.id == "policy"; });
+      if (rule == verdict.reasons.end()) continue;
+      out.said += std::string(Knowledge::builtin().message("report.semicolon", lang)) +
+                  report::reason_text(*rule, lang, Knowledge::builtin());
+      break;
+    }
+    out.machine = report::sight_text(view, lang);
+    out.next = choice.refusal->next;
+  }
+  return out;
+}
+
+Result<Subject> find_subject(const Arguments& arguments, const host::Host& machine) {
+  const std::string asked = arguments.get("env");
+  const bool is_folder = !asked.empty() && machine.exists(absolute(asked));
+  if (is_folder) return Subject{absolute(asked), {}, false, {}, {}, {}, {}, {}};
+  const std::string active = process_variable("VIRTUAL_ENV");
+  const std::string active_class = process_variable("CUFIT_CLASS");
+  CUFIT_TRY(found, find_lock(arguments));
+  if (asked.empty() && !active.empty() && !active_class.empty())
+    return Subject{active, active_class, false, {}, {}, {}, {}, found ? found->folder : ""};
+  if (found) {
+    CUFIT_TRY(policy, read_policy(arguments, found->folder));
+    return by_lock(*found, asked, policy, machine, language(arguments));
+  }
+  if (!asked.empty())
+    return fail(Code::usage, format("`--env {}`: no such folder, and no cufit.lock here or above "
+                                    "has a class of that name",
+                                    asked));
+  return Subject();
+}
+
+// The driver says which devices this process sees; what it hides takes no part in the verdict, and
+// the variable that hides has then been obeyed.
+void leave_hidden_out(facts::Facts& facts) {
+  if (!facts.cuda.init_result || *facts.cuda.init_result != 0 || facts.cuda.devices.empty()) return;
+  if (!checks::has_variable(facts, "CUDA_VISIBLE_DEVICES")) return;
+  std::vector<std::string> shown;
+  for (const facts::CudaDevice& device : facts.cuda.devices) {
+    if (!device.pci_address) return;  // nothing tells which ones they are
+    shown.push_back(lower(*device.pci_address));
+  }
+  const auto hidden = [&](const std::string& address) {
+    return std::find(shown.begin(), shown.end(), lower(address)) == shown.end();
+  };
+  std::erase_if(facts.nvml.gpus, [&](const facts::NvmlGpu& gpu) {
+    return gpu.pci_address && hidden(*gpu.pci_address);
+  });
+  if (facts.pci)
+    std::erase_if(*facts.pci.value, [&](const facts::PciGpu& function) {
+      return starts_with(function.class_code, "03") && hidden(function.address);
+    });
+  std::erase_if(facts.variables, [](const facts::EnvVariable& variable) {
+    return variable.name == "CUDA_VISIBLE_DEVICES";
+  });
+}
+
+facts::Facts read_facts(const host::Host& machine, const Subject& subject) {
+  host::ProbeOptions options;
+  if (!subject.env.empty()) options.env_dirs = {subject.env};
+  options.driver_depth = host::DriverDepth::state;
+  facts::Facts facts = host::collect(machine, options);
+  leave_hidden_out(facts);
+  return facts;
+}
+
+bool hides_all(const facts::Facts& facts) {
+  const std::string value = checks::variable(facts, "CUDA_VISIBLE_DEVICES");
+  return checks::has_variable(facts, "CUDA_VISIBLE_DEVICES") &&
+         (trim(value).empty() || value == "-1" || value == "NoDevFiles");
+}
+
+// without_gpu: a CPU torch where no GPU is wanted, so only what is wrong inside the environment
+// counts. machine: only the machine's own defects, whatever is installed on it.
+enum class About { all, without_gpu, machine };
+
+bool counts(const checks::Finding& finding, About about, const Knowledge& knowledge) {
+  if (about == About::all) return true;
+  if (about == About::machine && finding.id == "dev_nodes_missing") return true;
+  if (finding.id == "torch_not_cuda_build" || finding.id == "cuda_visible_devices") return false;
+  const knowledge::FindingTexts* texts = knowledge.find_texts(finding.id);
+  const std::vector<std::string_view> categories =
+      about == About::machine
+          ? std::vector<std::string_view>{"kernel-driver", "hardware"}
+          : std::vector<std::string_view>{"environment", "torch-build", "libraries", "extension"};
+  return texts != nullptr &&
+         std::find(categories.begin(), categories.end(), texts->category) != categories.end();
+}
+
+std::vector<resolve::Reason> forbidden_by(const resolve::Policy& policy, const facts::Facts& facts,
+                                          const facts::PythonEnv* env, const checks::Input& input) {
+  const Knowledge& knowledge = Knowledge::builtin();
+  std::vector<resolve::Reason> out =
+      resolve::forbids(policy, resolve::target_of(facts, knowledge, "this machine"), knowledge);
+  const auto add = [&](std::vector<resolve::Reason> more) {
+    for (resolve::Reason& reason : more) out.push_back(std::move(reason));
+  };
+  if (env == nullptr) return out;
+  const checks::TorchBuild build = checks::torch_build_of(input, *env);
+  if (!build.release.empty()) {
+    resolve::Wheel wheel;
+    wheel.torch = build.release;
+    wheel.tag = build.kind == "cpu" ? "cpu" : build.tag;
+    add(resolve::forbids(policy, wheel));
+  }
+  if (env->python) {
+    const auto version = parse_version(*env->python);
+    if (version && version->parts.size() >= 2) add(resolve::forbids_python(policy, *env->python));
+  }
+  if (env->distributions)
+    for (const facts::Distribution& each : *env->distributions)
+      if (!each.installer.empty()) add(resolve::forbids_owner(policy, each.name, each.installer));
+  return out;
+}
+
+int exit_code(Answer answer) {
+  return answer == Answer::good ? k_ok : answer == Answer::unknown ? k_failed : k_findings;
+}
+
+int say(const report::PreflightView& view, const Arguments& arguments) {
+  const int code = exit_code(view.answer);
+  if (arguments.has("json")) return print(report::preflight_json(view), code);
+  if (arguments.has("quiet") && view.answer == Answer::good) return code;
+  return print(report::preflight_text(view, language(arguments)), code);
+}
+
+// Refused before anything could be judged. Who asked for JSON reads no other stream.
+int refuse(const Error& error, const Arguments& arguments) {
+  if (!arguments.has("json")) return exit_code_for(error);
+  report::PreflightView view;
+  view.knowledge = &Knowledge::builtin();
+  view.machine_only = arguments.has("machine");
+  view.said_id = "not_judged";
+  view.said = error.text();
+  const int code = exit_code_for(error);
+  return print(report::preflight_json(view), code);
+}
+
+std::string machine_text(const facts::Facts& facts, const std::string& lang) {
+  const Knowledge& knowledge = Knowledge::builtin();
+  const resolve::Target target = resolve::target_of(facts, knowledge, "");
+  const std::string gpus = resolve::gpus_text(target);
+  if (gpus.empty()) return std::string(knowledge.message("preflight.no_gpu", lang));
+  if (!target.driver) return gpus;
+  return report::format_message(knowledge.message("run.sight.gpus", lang),
+                                {{"gpus", gpus}, {"driver", resolve::driver_text(*target.driver)}});
+}
+
+// A class of a lock is made anew; of any other environment, what suits this machine is said.
+std::string way_to_torch(const Subject& subject) {
+  if (subject.class_name.empty() || subject.lock_folder.empty()) return "cufit resolve torch";
+  // What its record calls up to date is made anew only by force.
+  return create_command(subject.lock_folder, subject.class_name) + " --force";
+}
+
+// The finding that decides, and how many more of its kind there are.
+void take_cause(const checks::Report& report, Severity severity, About about,
+                report::PreflightView& view) {
+  for (const checks::Finding& finding : report.findings) {
+    if (finding.severity != severity || !counts(finding, about, *view.knowledge)) continue;
+    if (view.cause != nullptr) ++view.further_errors;
+    if (view.cause == nullptr) view.cause = &finding;
+  }
+}
+
+// For schedulers that take a node out of service: no environment, no lock and no policy is judged.
+int judge_machine(const Arguments& arguments, const host::Host& machine, const std::string& lang) {
+  for (const char* option : {"env", "lock", "policy"})
+    if (arguments.has(option))
+      return refuse(fail(Code::usage, format("`--machine` judges no environment: `--{}` has no "
+                                             "place beside it",
+                                             option)),
+                    arguments);
+  report::PreflightView view;
+  view.knowledge = &Knowledge::builtin();
+  view.machine_only = true;
+  const facts::Facts facts = read_facts(machine, Subject());
+  view.machine = machine_text(facts, lang);
+  const checks::Report report = checks::examine(facts, *view.knowledge);
+  take_cause(report, Severity::error, About::machine, view);
+  view.answer = view.cause == nullptr ? Answer::good : Answer::not_ready;
+  if (view.cause == nullptr) {
+    take_cause(report, Severity::unknown, About::machine, view);
+    view.said_id = "no_gpu";
+    view.said = view.machine;
+    if (view.cause != nullptr || checks::make_input(facts, *view.knowledge).gpus.empty())
+      view.answer = Answer::unknown;  // nothing wrong was found, and no GPU either
+  }
+  return say(view, arguments);
+}
+
+}  // namespace
+
+std::span<const Option> preflight_options() { return k_preflight_options; }
+
+int run_preflight(const Arguments& arguments) {
+  const Knowledge& knowledge = Knowledge::builtin();
+  const std::string lang = arguments.has("json") ? "en" : language(arguments);
+  const host::RealHost machine = machine_to_run_on();
+  if (arguments.has("machine")) return judge_machine(arguments, machine, lang);
+  const Result<Subject> subject = find_subject(arguments, machine);
+  if (!subject) return refuse(subject.error(), arguments);
+  report::PreflightView view;
+  view.knowledge = &knowledge;
+  view.env = subject->env;
+  view.class_name = subject->class_name;
+  view.said_id = subject->said_id;
+  view.said = subject->said;
+  view.machine = subject->machine;
+  view.next = subject->next;
+  if (!subject->said.empty()) {
+    view.answer = Answer::not_ready;
+    return say(view, arguments);
+  }
+  const Result<resolve::Policy> policy = read_policy(
+      arguments, subject->lock_folder.empty() ? working_folder() : subject->lock_folder);
+  if (!policy) return refuse(policy.error(), arguments);
+  const facts::Facts facts = read_facts(machine, *subject);
+  const checks::Input input = checks::make_input(facts, knowledge);
+  const facts::PythonEnv* env = checks::main_env(facts);
+  view.machine = machine_text(facts, lang);
+  if (env != nullptr) {
+    view.env = env->path;
+    view.torch = env->torch.version.value_or("");
+  }
+  const bool cpu_torch = env != nullptr && checks::torch_build_of(input, *env).kind == "cpu";
+  const bool without_gpu =
+      subject->cpu_class || (cpu_torch && (input.gpus.empty() || hides_all(facts)));
+  view.forbidden = forbidden_by(*policy, facts, env, input);
+  const checks::Report report = checks::examine(facts, knowledge);
+  if (!view.forbidden.empty()) {
+    view.answer = Answer::not_ready;
+    view.next = "cufit resolve";  // what the policy leaves for this machine
+    if (arguments.has("policy")) view.next += " --policy " + shell_word(arguments.get("policy"));
+    return say(view, arguments);
+  }
+  const About about = without_gpu ? About::without_gpu : About::all;
+  take_cause(report, Severity::error, about, view);
+  const bool no_torch = env == nullptr || !checks::has_torch(*env);
+  if (no_torch && (view.cause == nullptr || view.cause->id == "torch_not_installed" ||
+                   view.cause->id == "no_python_env"))
+    view.next = way_to_torch(*subject);
+  if (view.cause != nullptr) {
+    view.answer = Answer::not_ready;
+  } else if (no_torch) {
+    view.answer = subject->env.empty() ? Answer::unknown : Answer::not_ready;
+    view.said_id = "no_torch";
+    view.said = report::format_message(knowledge.message("preflight.no_torch", lang),
+                                       {{"env", view.env.empty() ? "PATH" : view.env}});
+  } else if (report.verdict == checks::LinkState::unknown && !without_gpu) {
+    take_cause(report, Severity::unknown, about, view);
+    view.said_id = "not_told";
+    if (view.cause == nullptr) view.said = knowledge.message("preflight.not_told", lang);
+  } else {
+    view.answer = Answer::good;
+  }
+  return say(view, arguments);
+}
+
+}  // namespace cufit::commands

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/run/run_supervised.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+
+#include "base/format.h"
+#include "base/shell_word.h"
+#include "commands/settings.h"
+#include "commands/write_file.h"
+#include "explain/explain.h"
+#include "host/files/rlimit_fsize_guard.h"
+#include "host/probe.h"
+#include "report/crash_report.h"
+#include "report/error_translation.h"
+#include "report/explain.h"
+
+namespace cufit::commands {
+namespace {
+
+using knowledge::Knowledge;
+
+std::string message(std::string_view key, const Arguments& arguments,
+                    const std::map<std::string, std::string>& args) {
+  return report::format_message(Knowledge::builtin().message(key, language(arguments)), args);
+}
+
+std::string utc(const char* form) {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[64];
+  return std::string(text, std::strftime(text, sizeof text, form, &parts));
+}
+
+// The user ended it, or whoever read its output did: nothing has failed.
+bool is_failure(const facts::Supervised& run) {
+  return run.exit_code != 0 && !run.asked_to_end && run.signal != SIGPIPE;
+}
+
+facts::Facts facts_after(const host::Host& machine, const std::string& env) {
+  host::ProbeOptions options;
+  options.env_dirs = {env};
+  // A compute check would be counted among the memory in use.
+  options.driver_depth = host::DriverDepth::state;
+  return host::collect(machine, options);
+}
+
+// What the system told of host memory, where it speaks for a kill: evidence and its source.
+std::vector<explain::EvidenceLine> memory_evidence(const facts::Supervised& run) {
+  std::vector<explain::EvidenceLine> out;
+  const auto rose = [](const std::optional<uint64_t>& before,
+                       const std::optional<uint64_t>& after) {
+    return before && after && *after > *before;
+  };
+  const auto counted = [&](const std::string& file, uint64_t before, uint64_t after) {
+    out.push_back({0, file, format("oom_kill {} -> {}", before, after)});
+  };
+  if (rose(run.kills_before.cgroup, run.kills_after.cgroup))
+    counted(run.kills_after.cgroup_file, *run.kills_before.cgroup, *run.kills_after.cgroup);
+  if (rose(run.kills_before.machine, run.kills_after.machine))
+    counted("/proc/vmstat", *run.kills_before.machine, *run.kills_after.machine);
+  // What is left for programs that ask; the killer strikes near zero.
+  constexpr uint64_t k_little_percent = 3;
+  const bool fresh = run.host_memory && run.host_memory_age_seconds < 1;
+  if (fresh &&
+      run.host_memory->available_bytes < run.host_memory->total_bytes / 100 * k_little_percent)
+    out.push_back(
+        {0, "/proc/meminfo",
+         format("MemAvailable {} of {}, {:.1f} s before the end",
+                format_bytes(run.host_memory->available_bytes),
+                format_bytes(run.host_memory->total_bytes), run.host_memory_age_seconds)});
+  return out;
+}
+
+// A program that is killed says nothing; whether host memory ran out, the system does.
+void add_memory_kill(const facts::Supervised& run, explain::Explanation& explanation) {
+  constexpr int k_killed = 128 + SIGKILL;  // also of a child, as a shell reports it
+  if (run.exit_code != k_killed) return;
+  std::vector<explain::EvidenceLine> evidence = memory_evidence(run);
+  if (evidence.empty()) return;
+  const char* const k_id = "host_ram_kill";
+  std::vector<explain::Cause>& causes = explanation.causes;
+  explain::Cause cause;
+  cause.id = k_id;
+  cause.finding.id = k_id;
+  cause.finding.variant = "text";
+  cause.would_decide = true;
+  for (size_t i = 0; i < causes.size(); ++i) {
+    if (causes[i].id != k_id) continue;
+    cause = std::move(causes[i]);
+    causes.erase(causes.begin() + static_cast<std::ptrdiff_t>(i));
+    break;
+  }
+  cause.confidence = explain::Confidence::likely;
+  cause.score = 0.9;
+  for (explain::EvidenceLine& line : cause.evidence) evidence.push_back(std::move(line));
+  cause.evidence = std::move(evidence);
+  const bool proved = !causes.empty() && causes[0].confidence == explain::Confidence::certain;
+  causes.insert(causes.begin() + (proved ? 1 : 0), std::move(cause));
+}
+
+explain::Explanation explain_end(const SupervisedRequest& launch, const facts::Supervised& run,
+                                 const facts::Facts& facts) {
+  explain::Explainer explainer(Knowledge::builtin());
+  explainer.begin("output");
+  explainer.add(report::plain_tail(run.tail));
+  explain::Options options;
+  options.name = "output";
+  options.beside = &facts;
+  options.dead = explain::DeadRun{launch.is_cpu};
+  explain::Explanation out = explainer.finish(options);
+  add_memory_kill(run, out);
+  return out;
+}
+
+// The command that makes the environment anew, where it lacks what its lock asks for.
+std::string remake(const SupervisedRequest& launch, const explain::Explanation& explanation) {
+  const auto& error = explanation.program_error;
+  if (!error || error->kind != explain::ProgramError::Kind::module) return {};
+  const bool locked = std::find(launch.must_haves.begin(), launch.must_haves.end(),
+                                error->module) != launch.must_haves.end();
+  return locked ? launch.remake : std::string();
+}
+
+struct ReportNames {
+  std::string text, json;
+};
+
+// "r.txt" and "r.json" of either; any other name is the text's.
+ReportNames names_of(const std::string& name) {
+  std::string stem = name;
+  const bool is_json = ends_with(name, ".json");
+  if (is_json || ends_with(name, ".txt")) stem.resize(name.size() - (is_json ? 5 : 4));
+  return {is_json ? stem + ".txt" : name, stem + ".json"};
+}
+
+// Why no file of this name can be made; 0 = it can.
+int writing_fails(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) return EISDIR;
+    if (access(path.c_str(), W_OK) != 0) return errno;
+    if (!S_ISREG(status.st_mode)) return 0;
+  }
+  return access(folder.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
+}
+
+// --report, where it can be written; said before the program starts, which may run for days.
+std::string report_name(const Arguments& arguments) {
+  const std::string asked = arguments.get("report");
+  if (asked.empty()) return {};
+  const ReportNames names = names_of(asked);
+  for (const std::string& path : {names.text, names.json}) {
+    const int number = writing_fails(path);
+    if (number == 0) continue;
+    print_error(
+        message("death.report_elsewhere", arguments,
+                {{"file", shell_word(path)},
+                 {"why", report::said(std::strerror(number), language(), Knowledge::builtin())},
+                 {"default", "cufit-report-*.txt"}}));
+    return {};
+  }
+  return asked;
+}
+
+void write_report(const report::CrashReportView& view, const std::string& asked,
+                  const Arguments& arguments) {
+  report::Style style = style_for(arguments);
+  style.colour = false;
+  style.verbose = true;
+  style.width = 100;
+  const ReportNames names =
+      names_of(asked.empty() ? format("cufit-report-{}-{}.txt", utc("%Y%m%dT%H%M%SZ"), view.run.pid)
+                             : asked);
+  for (const auto& [path, text] : {std::pair(names.text, report::crash_report_text(view, style)),
+                                   std::pair(names.json, report::crash_report_json(view))}) {
+    if (auto written = write_whole_file(path, text); !written) {
+      print_error(written.error().text());
+      return;
+    }
+  }
+  print_error(message("death.written", arguments,
+                      {{"file", shell_word(names.text)}, {"json", shell_word(names.json)}}));
+}
+
+void explain_death(const SupervisedRequest& launch, const facts::Supervised& run,
+                   const host::Host& machine, const std::string& report,
+                   const Arguments& arguments) {
+  const Knowledge& knowledge = Knowledge::builtin();
+  const host::FileLimit limit;  // the program's exit code is worth more than what is said of it
+  const std::string time = utc("%Y-%m-%dT%H:%M:%SZ");
+  const facts::Facts after = facts_after(machine, launch.env);
+  const explain::Explanation explanation = explain_end(launch, run, after);
+  const report::CrashReportView view{
+      run,  explanation,       after,        knowledge,  launch.start.command,
+      time, launch.class_name, launch.torch, launch.env, remake(launch, explanation)};
+  report::Style style = style_for(arguments);
+  style.colour = style.colour && isatty(STDERR_FILENO);
+  print_error(
+      message("death.ended", arguments, {{"end", report::end_text(run, style.lang, knowledge)}}));
+  const std::string reason = report::crash_report_reason(view, style.lang);
+  if (!reason.empty()) print_message(reason);
+  if (report::shows_causes(view))
+    std::fputs(report::explain_text({explanation, knowledge, false}, style).c_str(), stderr);
+  write_report(view, report, arguments);
+}
+
+}  // namespace
+
+int not_started(const facts::StartFailure& failure, const Arguments& arguments) {
+  print_error(message("run.start." + failure.reason, arguments,
+                      {{"program", failure.program}, {"detail", failure.detail}}));
+  return failure.exit_code;
+}
+
+int run_supervised(const SupervisedRequest& launch, const host::Host& machine,
+                   const Arguments& arguments) {
+  const std::string report = report_name(arguments);
+  const Result<facts::Supervised> run = host::supervise(machine, launch.start);
+  if (!run) return exit_code_for(run.error());
+  if (run->not_started) return not_started(*run->not_started, arguments);
+  if (is_failure(*run)) explain_death(launch, *run, machine, report, arguments);
+  // A shell goes on with its loop where Ctrl-C ended the program and this process merely returned.
+  if (run->signal == SIGINT) {
+    signal(SIGINT, SIG_DFL);
+    raise(SIGINT);
+  }
+  return run->exit_code;
+}
+
+}  // namespace cufit::commands

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cufit run --supervise`: stays the parent of the program, and explains its death.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "commands/command.h"
+#include "host/files/host.h"
+#include "host/process/supervise.h"
+
+namespace cufit::commands {
+
+struct SupervisedRequest {
+  host::SuperviseOptions start;
+  std::string class_name, torch, env;
+  bool is_cpu = false;                  // the class is made for no GPU
+  std::vector<std::string> must_haves;  // modules that the lock asks for
+  std::string remake;                   // command that makes the environment anew
+};
+
+// The program's exit code; where it could not be started, the one of a shell.
+int run_supervised(const SupervisedRequest& launch, const host::Host& machine,
+                   const Arguments& arguments);
+
+// Says why a program was not started.
+int not_started(const facts::StartFailure& failure, const Arguments& arguments);
+
+}  // namespace cufit::commands

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fit/workspaces/workspaces.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/number.h"
+#include "fit/workspaces/attention_workspace.h"
+#include "fit/workspaces/conv_workspace.h"
+#include "fit/workspaces/cudnn_workspace.h"
+#include "fit/workspaces/embedding_workspace.h"
+#include "fit/workspaces/fft_workspace.h"
+#include "fit/workspaces/reduction_workspace.h"
+#include "fit/workspaces/rnn_workspace.h"
+#include "fit/workspaces/cudnn_benchmark_workspace.h"
+
+namespace cufit::fit {
+namespace {
+
+constexpr uint64_t k_max_config = uint64_t{1} << 40;
+
+SizeAt cublas_workspace(const LibrarySetup& setup, const knowledge::Knowledge& knowledge) {
+  // PyTorch warns of what it cannot read and takes the default.
+  if (const auto bytes = parse_cublas_workspace_config(setup.cublas_workspace_config))
+    return {*bytes, *bytes};
+  for (const knowledge::CublasWorkspaceRow& row : knowledge.cublas_workspaces) {
+    const auto first = parse_compute_capability(row.cc_first);
+    const auto last = parse_compute_capability(row.cc_last);
+    if (first && last && *first <= setup.cc && setup.cc <= *last)
+      return {static_cast<uint64_t>(row.bytes), static_cast<uint64_t>(row.upper_bytes)};
+  }
+  return {};
+}
+
+SizeAt cublaslt_workspace(const LibrarySetup& setup, const knowledge::Knowledge& knowledge) {
+  const Version torch{{setup.torch_major, setup.torch_minor}};
+  SizeAt out;
+  for (const knowledge::CublasltWorkspaceRow& row : knowledge.cublaslt_workspaces) {
+    const auto first = parse_version(row.torch_first), last = parse_version(row.torch_last);
+    const auto bytes = static_cast<uint64_t>(row.bytes);
+    if (first && last && *first <= torch && torch <= *last) out.point = bytes;
+    out.upper = std::max(out.upper, bytes);
+  }
+  return out;
+}
+
+// The result of an operator is made after the call is noted and before its kernel runs: of several
+// calls side by side (the gradients of one convolution) the first allocs that follow, in order.
+uint32_t event_of(const StepProgram& program, size_t call) {
+  const auto of_library = [&](size_t i) {
+    const StepEvent& event = program.events[i];
+    return event.kind == StepEventKind::call &&
+           program.text(program.sites[program.calls[event.index].site].op) != k_empty_cache;
+  };
+  size_t first = call, last = call;
+  while (first > 0 && of_library(first - 1)) --first;
+  while (last + 1 < program.events.size() && of_library(last + 1)) ++last;
+  size_t out = last;
+  const size_t wanted = last + 1 + (call - first);
+  for (size_t i = last + 1; i <= wanted && i < program.events.size(); ++i) {
+    if (program.events[i].kind != StepEventKind::alloc) break;
+    out = i;
+  }
+  return static_cast<uint32_t>(out);
+}
+
+constexpr uint64_t k_traced_batches = 3;  // of validation
+constexpr uint64_t k_most_batches = 1u << 30;
+constexpr uint64_t k_most_blocks = 4096;      // of one call
+constexpr uint64_t k_most_held = 1u << 20;    // of all calls
+constexpr uint64_t k_most_left = 1ull << 56;  // bytes, samples: no sum overflows
+
+// The last of the allocs side by side after a call, `before` of them left out: an operator with
+// several results makes them all before its kernel runs, and some of what it keeps after.
+uint32_t event_after_results(const StepProgram& program, size_t call, size_t before) {
+  size_t first = call;
+  while (first < program.events.size() && program.events[first].kind == StepEventKind::call)
+    ++first;
+  size_t end = first;
+  while (end < program.events.size() && program.events[end].kind == StepEventKind::alloc &&
+         program.events[end].site == program.events[first].site)
+    ++end;
+  return static_cast<uint32_t>(end - first > before ? end - 1 - before : call);
+}
+
+class Model {
+ public:
+  Model(const StepProgram& program, const std::vector<SizeAt>& sizes, const LibrarySetup& setup,
+        const knowledge::Knowledge& knowledge)
+      : program_(program),
+        sizes_(sizes),
+        setup_(setup),
+        knowledge_(knowledge),
+        cublas_(cublas_workspace(setup, knowledge)),
+        cublaslt_(cublaslt_workspace(setup, knowledge)) {}
+
+  std::vector<Workspace> run() {
+    for (uint32_t i = 0; i < program_.events.size(); ++i)
+      if (program_.events[i].kind == StepEventKind::call) call(i);
+    std::stable_sort(out_.begin(), out_.end(),
+                     [](const Workspace& a, const Workspace& b) { return a.event < b.event; });
+    return std::move(out_);
+  }
+
+ private:
+  void call(uint32_t event) {
+    const StepCall& called = program_.calls[program_.events[event].index];
+    const Site& site = program_.sites[called.site];
+    const std::string_view op = program_.text(site.op);
+    const size_t thread = site.phase == TracePhase::backward ? 1 : 0;
+    if (op == "matmul") return multiply(event, thread, false);
+    if (op == "matmul_bias") return multiply(event, thread, true);
+    if (op == "conv") return convolve(event, called, ConvPass::forward);
+    if (op == "conv_dgrad") return convolve(event, called, ConvPass::data_gradient);
+    if (op == "rnn") return recur(event, called);
+    if (op == "fft")
+      return add(fft_workspace(numbers_of(called)), event_of(program_, event), false);
+    if (op == "embedding" || op == "embedding_bag")
+      return add(embedding_workspace(numbers_of(called), op == "embedding_bag"),
+                 event_of(program_, event), false);
+    if (op == "reduce_rows")
+      return add(reduction_workspace(numbers_of(called), setup_.multiprocessors),
+                 event_of(program_, event), false);
+    if (op == "temporary" && called.count == 1) {
+      const uint64_t bytes = numbers_of(called)[0];
+      return add({bytes, bytes}, event_of(program_, event), false);
+    }
+    if (op == "sdpa") {
+      const std::span<const uint64_t> numbers = numbers_of(called);
+      const bool backward = site.phase == TracePhase::backward;
+      const uint32_t at =
+          backward ? event_after_results(program_, event, 0) : event_of(program_, event);
+      add(attention_product(numbers), at, false);
+      return add(attention_workspace(numbers), at, false);
+    }
+    if (op == "kept_of_each_batch" || op == "joined_batches") return validate(event, called);
+    if (op == "conv_wgrad") return convolve(event, called, ConvPass::weight_gradient);
+  }
+
+  // `thread`: the main one, autograd's.
+  void multiply(uint32_t call, size_t thread, bool with_bias) {
+    const uint32_t event = event_of(program_, call);
+    if (!has_cublas_[thread]) add(cublas_, event, true);
+    has_cublas_[thread] = true;
+    if (!with_bias) return;
+    if (!has_cublaslt_[thread]) add(cublaslt_, event, true);
+    has_cublaslt_[thread] = true;
+  }
+
+  std::span<const uint64_t> numbers_of(const StepCall& called) {
+    numbers_.clear();
+    for (uint32_t i = 0; i < called.count; ++i)
+      numbers_.push_back(sizes_[program_.call_numbers[called.first + i]].point);
+    return numbers_;
+  }
+
+  // Forward: from before what is kept for backward until that is made. Backward: after the
+  // gradients of the states, and after those of the weights.
+  void recur(uint32_t event, const StepCall& called) {
+    const std::span<const uint64_t> numbers = numbers_of(called);
+    const SizeAt bytes = rnn_workspace(numbers, setup_, knowledge_);
+    const bool backward = rnn_is_backward(numbers);
+    const uint32_t last = event_after_results(program_, event, 0);
+    if (backward) return add(bytes, last, false);
+    add(bytes, event_after_results(program_, event, 1), false);
+    if (!out_.empty()) out_.back().until = last;
+  }
+
+  void convolve(uint32_t event, const StepCall& called, ConvPass pass) {
+    const std::span<const uint64_t> numbers = numbers_of(called);
+    const std::optional<ConvShape> shape = conv_shape(numbers);
+    if (!shape) return;
+    const std::optional<CudnnAnswer> answer = program_.cudnn.at(setup_.cc, pass, numbers);
+    SizeAt bytes = answer ? cudnn_workspace(*shape, pass, *answer, setup_, knowledge_)
+                          : conv_workspace(*shape, pass, setup_, knowledge_);
+    if (program_.cudnn.refused(setup_.cc, pass, numbers))
+      bytes = unnamed_workspace(*shape, pass, bytes);
+    if (pass == ConvPass::forward && has_no_other_engine(numbers))
+      bytes = tried_workspace(numbers, pass);
+    // Before it chooses, PyTorch tries all engines with a block for the one that asks for most, and
+    // gives back what is cached (aten/src/ATen/native/cudnn/Conv_v8.cpp).
+    if (answer && setup_.cudnn_benchmark) {
+      const std::vector<uint64_t> key(numbers.begin(), numbers.end());
+      if (tried_[static_cast<size_t>(pass)].insert(key).second) {
+        const SizeAt engines = tried_workspace(numbers, pass);
+        const SizeAt most{std::max(answer->most, engines.point),
+                          std::max({answer->most, engines.upper, bytes.upper})};
+        add(most, event_of(program_, event), false);
+        if (most.upper > 0) out_.back().empties_cache = true;
+      }
+      bytes.upper = std::max({bytes.upper, bytes.point, answer->most});
+    }
+    add(bytes, event_of(program_, event), false);
+  }
+
+  // Three batches were traced (src/host/fit/tracer/7_after_steps.py), these are the others.
+  // Numbers: samples in all, of a batch, bytes that one leaves; joined: 0 after the second, 1 after
+  // the third.
+  void validate(uint32_t event, const StepCall& called) {
+    const std::span<const uint64_t> numbers = numbers_of(called);
+    const bool joined = called.count == 4;
+    if (called.count < 3 || numbers[1] == 0) return;
+    if (std::max(numbers[0], numbers[1]) > k_most_left) return;
+    const uint64_t count = numbers[0] / numbers[1] + (numbers[0] % numbers[1] != 0 ? 1 : 0);
+    const uint64_t bytes = numbers[2];
+    if (count > k_most_batches || bytes > k_most_left / std::max<uint64_t>(count, 1)) return;
+    const uint64_t lacking = count * numbers[1] - numbers[0];  // samples, of the last batch
+    const auto share = static_cast<double>(lacking) / static_cast<double>(numbers[1]);
+    const uint64_t less =
+        std::min(static_cast<uint64_t>(share * static_cast<double>(bytes) + 0.5), bytes);
+    const uint64_t all = count * bytes - less;
+    const auto hold = [&](uint64_t size) {
+      if (size == 0 || ++held_ > k_most_held) return;
+      add({size, size}, event, !joined);
+      out_.back().by_program = true;
+      out_.back().replaces = joined;
+    };
+    if (joined && numbers[3] == 1) return hold(all);
+    const uint64_t stride = 1 + count / k_most_blocks;  // of more batches several are one block
+    if (joined)
+      for (uint64_t i = k_traced_batches; i < count; i += stride) hold(i * bytes);
+    else
+      for (uint64_t at = k_traced_batches * bytes; at < all && bytes != 0 && held_ <= k_most_held;
+           at += stride * bytes)
+        hold(std::min(all - at, stride * bytes));
+  }
+
+  void add(const SizeAt& bytes, uint32_t event, bool kept) {
+    if (bytes.upper > 0) out_.push_back({bytes.point, bytes.upper, event, kept});
+  }
+
+  const StepProgram& program_;
+  const std::vector<SizeAt>& sizes_;
+  const LibrarySetup& setup_;
+  const knowledge::Knowledge& knowledge_;
+  const SizeAt cublas_, cublaslt_;
+  std::array<bool, 2> has_cublas_{}, has_cublaslt_{};
+  std::vector<uint64_t> numbers_;
+  uint64_t held_ = 0;                                     // blocks of batches that were not traced
+  std::array<std::set<std::vector<uint64_t>>, 3> tried_;  // by pass
+  std::vector<Workspace> out_;
+};
+
+}  // namespace
+
+std::optional<uint64_t> parse_cublas_workspace_config(std::string_view text) {
+  uint64_t total = 0;
+  if (text.empty()) return std::nullopt;
+  while (!text.empty()) {
+    std::array<uint64_t, 2> pair{};  // KiB, how many
+    for (uint64_t& number : pair) {
+      if (text.empty() || text.front() != ':') return std::nullopt;
+      text.remove_prefix(1);
+      const size_t end = std::min(text.find(':'), text.size());
+      const std::optional<uint64_t> parsed = parse_uint(text.substr(0, end));
+      if (!parsed || *parsed > k_max_config) return std::nullopt;
+      number = *parsed;
+      text.remove_prefix(end);
+    }
+    if (pair[1] != 0 && pair[0] > k_max_config / 1024 / pair[1]) return std::nullopt;
+    total += pair[0] * pair[1] * 1024;
+    if (total > k_max_config) return std::nullopt;
+  }
+  return total;
+}
+
+std::vector<Workspace> workspaces_at(const StepProgram& program, const std::vector<SizeAt>& sizes,
+                                     const LibrarySetup& setup,
+                                     const knowledge::Knowledge& knowledge) {
+  return Model(program, sizes, setup, knowledge).run();
+}
+
+}  // namespace cufit::fit

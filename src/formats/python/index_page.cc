@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/python/index_page.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "base/format.h"
+#include "formats/prose/printable.h"
+#include "formats/python/python_metadata.h"
+
+namespace cufit::formats {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t k_index_page_most_files = 100'000, k_longest = 4096;
+
+std::string text_at(const json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_string()) return {};
+  return printable(found->get_ref<const std::string&>(), k_longest);
+}
+
+IndexFile file_of(const json& entry) {
+  IndexFile out;
+  out.filename = text_at(entry, "filename");
+  out.url = text_at(entry, "url");
+  out.requires_python = text_at(entry, "requires-python");
+  out.upload_time = text_at(entry, "upload-time");
+  if (const auto size = entry.find("size"); size != entry.end() && size->is_number_unsigned())
+    out.size = size->get<uint64_t>();
+  // false, true, or the reason as a text, which may be empty
+  if (const auto yanked = entry.find("yanked"); yanked != entry.end())
+    out.yanked = yanked->is_string() || (yanked->is_boolean() && yanked->get<bool>());
+  if (const auto hashes = entry.find("hashes"); hashes != entry.end() && hashes->is_object())
+    for (auto each = hashes->begin(); each != hashes->end() && out.hashes.size() < 16; ++each)
+      if (each->is_string())
+        out.hashes.emplace_back(printable(each.key(), 64),
+                                printable(each->get_ref<const std::string&>(), 256));
+  return out;
+}
+
+}  // namespace
+
+Result<IndexPage> parse_index_page(std::string_view text, const std::string& where) {
+  const json root = json::parse(text.begin(), text.end(), nullptr, false);
+  if (!root.is_object())
+    return fail(Code::malformed, format("{}: not a page of a package index in JSON", where));
+  IndexPage out;
+  if (const auto meta = root.find("meta"); meta != root.end() && meta->is_object())
+    out.api_version = text_at(*meta, "api-version");
+  if (!starts_with(out.api_version, "1."))
+    return fail(
+        out.api_version.empty() ? Code::malformed : Code::unsupported,
+        format("{}: version `{}` of the simple API; cufit reads 1.x", where, out.api_version));
+  out.name = normalize_name(text_at(root, "name"));
+  const auto files = root.find("files");
+  if (files == root.end() || !files->is_array())
+    return fail(Code::malformed, format("{}: no list of files", where));
+  if (files->size() > k_index_page_most_files)
+    return fail(Code::malformed, format("{}: more than {} files", where, k_index_page_most_files));
+  for (const json& entry : *files) {
+    IndexFile file = entry.is_object() ? file_of(entry) : IndexFile();
+    if (file.filename.empty() || file.url.empty())
+      ++out.skipped;
+    else
+      out.files.push_back(std::move(file));
+  }
+  return out;
+}
+
+}  // namespace cufit::formats

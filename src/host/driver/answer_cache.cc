@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/driver/answer_cache.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include "base/format.h"
+#include "base/number.h"
+#include "formats/prose/printable.h"
+#include "host/files/rlimit_fsize_guard.h"
+
+namespace cufit::host {
+namespace {
+
+constexpr std::string_view k_schema = "cufit.gpu-answers/1\n";
+constexpr size_t k_answer_cache_most_bytes = 64u << 10;
+constexpr size_t k_most_files = 64;
+constexpr size_t k_most_devices = 256;
+
+// FNV-1a: finds damage, not malice; an entry that somebody else could write is not read at all.
+uint64_t checksum(std::string_view text) {
+  uint64_t hash = 14695981039346656037u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return hash;
+}
+
+// One value in a line of tab-separated ones.
+std::string field(const std::string& text) {
+  std::string out = formats::printable(text, 512);
+  for (char& c : out)
+    if (c == '\t' || c == '\n') c = ' ';
+  return out;
+}
+
+template <class T>
+std::string number_or_dash(const Fact<T>& fact) {
+  return fact ? std::to_string(*fact) : "-";
+}
+
+std::string text_or_dash(const Fact<std::string>& fact) {
+  return fact && !fact->empty() ? field(*fact) : "-";
+}
+
+bool take_number(std::string_view text, const char* call, SourceKind kind, Fact<int>& fact) {
+  if (text == "-") return true;
+  const std::optional<uint64_t> number = parse_uint(text);
+  if (!number || *number > 1'000'000) return false;
+  fact = known(static_cast<int>(*number), kind, call);
+  return true;
+}
+
+void take_text(std::string_view text, const char* call, SourceKind kind, Fact<std::string>& fact) {
+  if (text != "-") fact = known(std::string(text), kind, call);
+}
+
+bool take_device(const std::vector<std::string_view>& parts, facts::CudaFacts& cuda) {
+  if (parts.size() != 5 || cuda.devices.size() >= k_most_devices) return false;
+  facts::CudaDevice device;
+  device.ordinal = static_cast<uint32_t>(cuda.devices.size());
+  take_text(parts[1], "cuDeviceGetPCIBusId", SourceKind::cuda, device.pci_address);
+  take_text(parts[2], "cuDeviceGetAttribute", SourceKind::cuda, device.compute_capability);
+  take_text(parts[3], "cuDeviceGetUuid", SourceKind::cuda, device.uuid);
+  take_text(parts[4], "cuDeviceGetName", SourceKind::cuda, device.name);
+  cuda.devices.push_back(std::move(device));
+  return true;
+}
+
+bool take_line(std::string_view line, facts::CudaFacts& cuda, facts::NvmlFacts& nvml) {
+  const std::vector<std::string_view> parts = split(line, '\t');
+  if (parts[0] == "device") return take_device(parts, cuda);
+  if (parts.size() != 2) return false;
+  if (parts[0] == "init")
+    return take_number(parts[1], "cuInit", SourceKind::cuda, cuda.init_result);
+  if (parts[0] == "cuda")
+    return take_number(parts[1], "cuDriverGetVersion", SourceKind::cuda, cuda.driver_version);
+  if (parts[0] == "nvml_cuda")
+    return take_number(parts[1], "nvmlSystemGetCudaDriverVersion", SourceKind::nvml,
+                       nvml.cuda_version);
+  if (parts[0] == "driver") {
+    take_text(parts[1], "nvmlSystemGetDriverVersion", SourceKind::nvml, nvml.driver_version);
+    return true;
+  }
+  if (parts[0] == "library") {
+    take_text(parts[1], "libcuda.so.1", SourceKind::cuda, cuda.library);
+    return true;
+  }
+  return false;
+}
+
+bool is_good(const facts::CudaFacts& cuda) { return cuda.init_result && *cuda.init_result == 0; }
+
+// A driver that hangs, crashes or refuses is asked again each time: once it is mended, no launch
+// may be refused for what was.
+bool may_be_kept(const facts::CudaFacts& cuda) {
+  constexpr int k_no_device = 100;
+  return is_good(cuda) || (cuda.init_result && *cuda.init_result == k_no_device);
+}
+
+// Only a regular file of this user that nobody else may read or write.
+std::string read_own_file(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (file < 0) return {};
+  struct stat status {};
+  std::string out;
+  if (::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
+      (status.st_mode & 077) == 0 &&
+      static_cast<uint64_t>(status.st_size) <= k_answer_cache_most_bytes) {
+    out.resize(k_answer_cache_most_bytes + 1);
+    const ssize_t got = ::read(file, out.data(), out.size());
+    out.resize(got > 0 ? static_cast<size_t>(got) : 0);
+  }
+  ::close(file);
+  return out;
+}
+
+bool make_folder(const std::string& path) {
+  for (size_t at = 1; at != std::string::npos; at = path.find('/', at + 1)) {
+    const size_t end = path.find('/', at + 1);
+    const std::string part = path.substr(0, end);
+    if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
+      return false;
+    if (end == std::string::npos) break;
+  }
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+         status.st_uid == ::geteuid();
+}
+
+// Entries of machines that were started anew are never used again.
+void thin_out(const std::string& folder) {
+  DIR* listing = ::opendir(folder.c_str());
+  if (listing == nullptr) return;
+  std::vector<std::string> names;
+  while (const dirent* entry = ::readdir(listing))
+    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
+  ::closedir(listing);
+  if (names.size() < k_most_files) return;
+  for (const std::string& name : names) ::unlink((folder + "/" + name).c_str());
+}
+
+}  // namespace
+
+uint64_t boot_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec);
+}
+
+AnswerCache::AnswerCache(const Host& host) {
+  const std::optional<std::string> cache = host.variable("XDG_CACHE_HOME");
+  const std::optional<std::string> home = host.variable("HOME");
+  // The specification says that a relative path is to be ignored.
+  if (cache && starts_with(*cache, "/")) {
+    folder_ = *cache + "/cufit/gpus";
+  } else if (home && starts_with(*home, "/")) {
+    folder_ = *home + "/.cache/cufit/gpus";
+  }
+}
+
+std::string AnswerCache::file_of(const std::string& key) const {
+  return format("{}/{:016x}", folder_, checksum(key));
+}
+
+std::string entry_text(const std::string& key, uint64_t seconds, const facts::Facts& facts) {
+  std::string out(k_schema);
+  out += format("made {}\nkey {}\n{}", seconds, key.size(), key);
+  out += format("library\t{}\n", text_or_dash(facts.cuda.library));
+  out += format("init\t{}\n", number_or_dash(facts.cuda.init_result));
+  out += format("cuda\t{}\n", number_or_dash(facts.cuda.driver_version));
+  out += format("driver\t{}\n", text_or_dash(facts.nvml.driver_version));
+  out += format("nvml_cuda\t{}\n", number_or_dash(facts.nvml.cuda_version));
+  for (const facts::CudaDevice& device : facts.cuda.devices)
+    out += format("device\t{}\t{}\t{}\t{}\n", text_or_dash(device.pci_address),
+                  text_or_dash(device.compute_capability), text_or_dash(device.uuid),
+                  text_or_dash(device.name));
+  return sealed(std::move(out));
+}
+
+std::string sealed(std::string body) {
+  body += format("sum {:016x}\n", checksum(body));
+  return body;
+}
+
+bool read_entry(const std::string& text, const std::string& key, uint64_t seconds,
+                facts::Facts& facts) {
+  constexpr size_t k_sum_line = 4 + 16 + 1;
+  if (!starts_with(text, k_schema) || text.size() < k_schema.size() + k_sum_line) return false;
+  const std::string_view body = std::string_view(text).substr(0, text.size() - k_sum_line);
+  if (std::string_view(text).substr(body.size()) != format("sum {:016x}\n", checksum(body)))
+    return false;
+  std::string_view rest = body.substr(k_schema.size());
+  const size_t made_end = rest.find('\n');
+  if (!starts_with(rest, "made ") || made_end == std::string_view::npos) return false;
+  const std::optional<uint64_t> made = parse_uint(rest.substr(5, made_end - 5));
+  rest.remove_prefix(made_end + 1);
+  const std::string head = format("key {}\n{}", key.size(), key);
+  if (!made || *made > seconds || !starts_with(rest, head)) return false;
+  rest.remove_prefix(head.size());
+  facts::CudaFacts cuda;
+  facts::NvmlFacts nvml;
+  for (std::string_view line : split_lines(rest))
+    if (!line.empty() && !take_line(line, cuda, nvml)) return false;
+  const uint64_t life = is_good(cuda) ? k_answer_life_seconds : k_no_device_life_seconds;
+  if (!may_be_kept(cuda) || seconds - *made >= life) return false;
+  cuda.device_count =
+      known(static_cast<int>(cuda.devices.size()), SourceKind::cuda, "cuDeviceGetCount");
+  facts.cuda = std::move(cuda);
+  facts.nvml = std::move(nvml);
+  return true;
+}
+
+bool AnswerCache::load(const std::string& key, uint64_t seconds, facts::Facts& facts) const {
+  return !folder_.empty() && !key.empty() &&
+         read_entry(read_own_file(file_of(key)), key, seconds, facts);
+}
+
+Result<void> AnswerCache::save(const std::string& key, uint64_t seconds,
+                               const facts::Facts& facts) const {
+  if (folder_.empty() || key.empty() || !may_be_kept(facts.cuda)) return {};
+  const std::string text = entry_text(key, seconds, facts);
+  if (text.size() > k_answer_cache_most_bytes || !make_folder(folder_))
+    return fail(Code::io, format("`{}` cannot be used", folder_));
+  thin_out(folder_);
+  const std::string path = file_of(key);
+  const FileLimit limit;
+  std::string beside = folder_ + "/.new-XXXXXX";
+  const int file = ::mkostemp(beside.data(), O_CLOEXEC);  // mode 0600
+  if (file < 0) return fail(Code::io, format("`{}`: {}", folder_, std::strerror(errno)));
+  const bool written = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  if (::close(file) != 0 || !written || ::rename(beside.c_str(), path.c_str()) != 0) {
+    ::unlink(beside.c_str());
+    return fail(Code::io, format("`{}` cannot be written", path));
+  }
+  return {};
+}
+
+}  // namespace cufit::host

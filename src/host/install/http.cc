@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/install/http.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+
+#define CURL_DISABLE_TYPECHECK  // its macros hide the functions' types
+#include <curl/curl.h>
+
+#include "base/format.h"
+#include "formats/python/index_config.h"
+#include "formats/prose/printable.h"
+
+namespace cufit::host {
+namespace {
+
+struct Curl {
+  decltype(&::curl_easy_cleanup) easy_cleanup = nullptr;
+  decltype(&::curl_easy_getinfo) easy_getinfo = nullptr;
+  decltype(&::curl_easy_init) easy_init = nullptr;
+  decltype(&::curl_easy_perform) easy_perform = nullptr;
+  decltype(&::curl_easy_setopt) easy_setopt = nullptr;
+  decltype(&::curl_easy_strerror) easy_strerror = nullptr;
+  decltype(&::curl_global_init) global_init = nullptr;
+  decltype(&::curl_slist_append) slist_append = nullptr;
+  decltype(&::curl_slist_free_all) slist_free_all = nullptr;
+  decltype(&::curl_version) version = nullptr;
+  std::string problem;
+};
+
+Curl load() {
+  Curl out;
+  void* library = nullptr;
+  // One ABI, built with one of two TLS libraries.
+  for (const char* name : {"libcurl.so.4", "libcurl-gnutls.so.4"})
+    if (library == nullptr) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    out.problem =
+        "asking a package index needs libcurl (libcurl.so.4 or libcurl-gnutls.so.4; Debian: "
+        "libcurl4)";
+    return out;
+  }
+  const auto find = [&](const char* name, auto& function) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
+    if (function == nullptr && out.problem.empty()) out.problem = format("libcurl has no {}", name);
+  };
+  find("curl_easy_cleanup", out.easy_cleanup);
+  find("curl_easy_getinfo", out.easy_getinfo);
+  find("curl_easy_init", out.easy_init);
+  find("curl_easy_perform", out.easy_perform);
+  find("curl_easy_setopt", out.easy_setopt);
+  find("curl_easy_strerror", out.easy_strerror);
+  find("curl_global_init", out.global_init);
+  find("curl_slist_append", out.slist_append);
+  find("curl_slist_free_all", out.slist_free_all);
+  find("curl_version", out.version);
+  if (out.problem.empty() && out.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+    out.problem = "libcurl cannot be initialised";
+  return out;
+}
+
+const Curl& curl() {
+  static const Curl k_curl = load();
+  return k_curl;
+}
+
+struct Transfer {
+  HttpAnswer answer;
+  uint64_t most_bytes = 0;
+  bool too_large = false;
+  Interrupts* interrupts = nullptr;
+};
+
+size_t on_body(char* bytes, size_t size, size_t count, void* place) {
+  Transfer& transfer = *static_cast<Transfer*>(place);
+  const size_t length = size * count;
+  if (transfer.answer.body.size() + length > transfer.most_bytes) {
+    transfer.too_large = true;
+    return 0;
+  }
+  transfer.answer.body.append(bytes, length);
+  return length;
+}
+
+size_t on_header(char* bytes, size_t size, size_t count, void* place) {
+  Transfer& transfer = *static_cast<Transfer*>(place);
+  const std::string_view line(bytes, size * count);
+  if (starts_with(line, "HTTP/")) {  // of the next answer after a redirect
+    transfer.answer.etag.clear();
+    transfer.answer.content_type.clear();
+    transfer.answer.body.clear();
+  }
+  const size_t colon = line.find(':');
+  if (colon == std::string_view::npos) return size * count;
+  const std::string name = lower(line.substr(0, colon));
+  const std::string value = formats::printable(trim(line.substr(colon + 1)), 1024);
+  if (name == "etag") transfer.answer.etag = value;
+  if (name == "content-type") transfer.answer.content_type = value;
+  return size * count;
+}
+
+int on_progress(void* place, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return static_cast<Transfer*>(place)->interrupts->caught() != 0 ? 1 : 0;
+}
+
+class Easy {
+ public:
+  Easy() : handle_(curl().easy_init()) {}
+  ~Easy() {
+    curl().slist_free_all(headers_);
+    if (handle_ != nullptr) curl().easy_cleanup(handle_);
+  }
+  Easy(const Easy&) = delete;
+  Easy& operator=(const Easy&) = delete;
+  CURL* get() const { return handle_; }
+  template <class Value>
+  void set(CURLoption option, Value value) {
+    curl().easy_setopt(handle_, option, value);
+  }
+  void add_header(const std::string& line) {
+    headers_ = curl().slist_append(headers_, line.c_str());
+    set(CURLOPT_HTTPHEADER, headers_);
+  }
+
+ private:
+  CURL* handle_;
+  curl_slist* headers_ = nullptr;
+};
+
+void set_options(Easy& easy, const HttpRequest& request, Transfer& transfer, char* said) {
+  // The older options of this kind, which every libcurl 7.61 to 8 knows.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  const bool secure = starts_with(request.url, "https://");
+  easy.set(CURLOPT_PROTOCOLS, long{CURLPROTO_HTTP | CURLPROTO_HTTPS});
+  easy.set(CURLOPT_REDIR_PROTOCOLS,
+           secure ? long{CURLPROTO_HTTPS} : long{CURLPROTO_HTTP | CURLPROTO_HTTPS});
+#pragma GCC diagnostic pop
+  easy.set(CURLOPT_URL, request.url.c_str());
+  for (const std::string& line : request.headers) easy.add_header(line);
+  easy.set(CURLOPT_USERAGENT, "cufit/" CUFIT_VERSION);
+  easy.set(CURLOPT_FOLLOWLOCATION, 1L);
+  easy.set(CURLOPT_MAXREDIRS, 10L);
+  easy.set(CURLOPT_NOSIGNAL, 1L);
+  easy.set(CURLOPT_NETRC, long{CURL_NETRC_OPTIONAL});
+  easy.set(CURLOPT_ACCEPT_ENCODING, "");  // whatever this libcurl can unpack
+  easy.set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request.stall_seconds * 1000));
+  easy.set(CURLOPT_LOW_SPEED_LIMIT, 100L);  // bytes a second: a trickle is a stall, too
+  easy.set(CURLOPT_LOW_SPEED_TIME,
+           request.stall_seconds < 1 ? 1L : static_cast<long>(request.stall_seconds));
+  easy.set(CURLOPT_TIMEOUT_MS, static_cast<long>(request.seconds * 1000));
+  if (const char* bundle = std::getenv("SSL_CERT_FILE"); bundle != nullptr && *bundle != '\0')
+    easy.set(CURLOPT_CAINFO, bundle);
+  easy.set(CURLOPT_ERRORBUFFER, said);
+  easy.set(CURLOPT_WRITEFUNCTION, on_body);
+  easy.set(CURLOPT_WRITEDATA, &transfer);
+  easy.set(CURLOPT_HEADERFUNCTION, on_header);
+  easy.set(CURLOPT_HEADERDATA, &transfer);
+  easy.set(CURLOPT_XFERINFOFUNCTION, on_progress);
+  easy.set(CURLOPT_XFERINFODATA, &transfer);
+  easy.set(CURLOPT_NOPROGRESS, 0L);
+}
+
+}  // namespace
+
+Result<HttpAnswer> http_get(const HttpRequest& request, Interrupts& interrupts) {
+  const std::string shown = formats::without_credentials(request.url);
+  if (!starts_with(request.url, "http://") && !starts_with(request.url, "https://"))
+    return fail(Code::usage, format("`{}`: not an http or https address", shown));
+  if (!curl().problem.empty()) return fail(Code::unsupported, curl().problem);
+  Easy easy;
+  if (easy.get() == nullptr) return fail(Code::io, "libcurl cannot start a transfer");
+  Transfer transfer;
+  transfer.most_bytes = request.most_bytes;
+  transfer.interrupts = &interrupts;
+  char said[CURL_ERROR_SIZE] = "";
+  set_options(easy, request, transfer, said);
+  const CURLcode code = curl().easy_perform(easy.get());
+  if (transfer.too_large)
+    return fail(Code::malformed,
+                format("`{}`: the answer is larger than {} MiB", shown, request.most_bytes >> 20));
+  if (interrupts.caught() != 0) return fail(Code::cancelled, "interrupted");
+  if (code != CURLE_OK) {
+    const std::string why = formats::without_credentials(
+        formats::printable(said[0] != '\0' ? said : curl().easy_strerror(code)));
+    return fail(code == CURLE_OPERATION_TIMEDOUT ? Code::timeout : Code::io,
+                format("`{}`: {}", shown, why));
+  }
+  curl().easy_getinfo(easy.get(), CURLINFO_RESPONSE_CODE, &transfer.answer.status);
+  char* last = nullptr;
+  curl().easy_getinfo(easy.get(), CURLINFO_EFFECTIVE_URL, &last);
+  transfer.answer.url = last == nullptr ? request.url : last;
+  return std::move(transfer.answer);
+}
+
+std::string http_library() {
+  if (!curl().problem.empty()) return {};
+  const std::string all = curl().version();  // then zlib, brotli, ... one after another
+  const size_t tls = all.find(' ');
+  return all.substr(0, tls == std::string::npos ? tls : all.find(' ', tls + 1));
+}
+
+}  // namespace cufit::host

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// One GET over HTTP or HTTPS by libcurl, which is opened when first needed: nothing else of cufit
+// uses the network, and a machine without it lacks only that. Proxies are libcurl's own variables
+// (http_proxy, https_proxy, no_proxy), passwords may stand in ~/.netrc, SSL_CERT_FILE names another
+// bundle of certificates.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "host/process/child_process.h"
+
+namespace cufit::host {
+
+struct HttpRequest {
+  std::string url;
+  std::vector<std::string> headers;  // "Accept: ..."
+  uint64_t most_bytes = 64u << 20;   // of the body, unpacked
+  double stall_seconds = 20;         // without a byte
+  double seconds = 300;              // in all
+};
+
+struct HttpAnswer {
+  long status = 0;
+  std::string body, content_type, etag;
+  std::string url;  // after redirects
+};
+
+// Error{unsupported} without libcurl, {timeout} for stalls, {cancelled} after a signal, {io} else.
+// No message holds a password.
+Result<HttpAnswer> http_get(const HttpRequest& request, Interrupts& interrupts);
+
+// "libcurl/7.88.1 OpenSSL/3.0.15"; empty = not installed.
+std::string http_library();
+
+}  // namespace cufit::host

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/python/python_prefix.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "base/version.h"
+#include "formats/python/conda_meta.h"
+#include "formats/python/python_metadata.h"
+
+namespace cufit::host {
+namespace {
+
+std::string parent(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string under(const std::string& folder, const std::string& name) {
+  return folder == "/" ? "/" + name : folder + "/" + name;
+}
+
+bool is_folder(const Host& host, const std::string& path) {
+  auto status = host.status(path);
+  return status && status->is_directory;
+}
+
+// "python3.12" folders of a lib folder, newest first.
+std::vector<std::string> python_folders(const Host& host, const std::string& lib) {
+  std::vector<std::string> out;
+  for (std::string& name : host.list(lib).value_or(std::vector<std::string>()))
+    if (starts_with(name, "python3.") && parse_version(name.substr(6)))
+      out.push_back(std::move(name));
+  std::sort(out.begin(), out.end(), [](const std::string& a, const std::string& b) {
+    return *parse_version(b.substr(6)) < *parse_version(a.substr(6));
+  });
+  return out;
+}
+
+// A folder with the standard library: a Python installation and not merely a place for packages.
+std::optional<std::string> stdlib_folder(const Host& host, const std::string& prefix) {
+  for (const char* lib : {"lib", "lib64"})
+    for (const std::string& name : python_folders(host, under(prefix, lib)))
+      if (host.exists(under(prefix, lib) + "/" + name + "/os.py")) return name;
+  return std::nullopt;
+}
+
+std::string value_of(const std::vector<std::pair<std::string, std::string>>& config,
+                     std::string_view key) {
+  for (const auto& [name, value] : config)
+    if (name == key) return value;
+  return {};
+}
+
+using Config = std::vector<std::pair<std::string, std::string>>;
+
+std::optional<Config> read_pyvenv(const Host& host, const std::string& prefix) {
+  auto text = host.read_file(under(prefix, "pyvenv.cfg"), 1u << 20);
+  if (!text) return std::nullopt;
+  return formats::parse_pyvenv_cfg(*text);
+}
+
+class Finder {
+ public:
+  Finder(const Host& host, std::vector<std::string>& problems) : host_(host), problems_(problems) {}
+
+  std::vector<PythonPrefix> given(const std::vector<std::string>& dirs) {
+    for (const std::string& dir : dirs) {
+      size_t before = found_.size();
+      if (!is_folder(host_, dir)) {
+        problems_.push_back(format("`{}`: no such folder", dir));
+      } else if (!add_folder(dir, "--env") && found_.size() == before) {
+        problems_.push_back(
+            format("`{}`: neither a Python environment nor a folder of packages", dir));
+      }
+    }
+    if (!found_.empty()) found_.front().active = true;
+    return std::move(found_);
+  }
+
+  std::vector<PythonPrefix> search() {
+    for (const char* name : {"python", "python3"})
+      if (auto prefix = prefix_on_path(name)) add(*prefix, "PATH");
+    if (!found_.empty()) found_.front().active = true;
+    for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
+      if (auto dir = host_.variable(name); dir && !dir->empty()) add(*dir, name);
+    if (!found_.empty()) found_.front().active = true;
+    for (const char* dir : {"./.venv", "/opt/venv", "/opt/conda", "/usr/local", "/usr"})
+      add(dir, "default");
+    return std::move(found_);
+  }
+
+ private:
+  // --env may name a prefix, a project with .venv inside, or a site-packages folder.
+  bool add_folder(const std::string& dir, const char* found_by) {
+    if (add(dir, found_by)) return true;
+    for (const char* inner : {".venv", "venv", "env"})
+      if (add(under(dir, inner), found_by)) return true;
+    if (!holds_packages(dir)) return false;
+    // lib/python3.12/site-packages of an environment stands for that environment.
+    std::string above = parent(parent(parent(host_.real_path(dir).value_or(dir))));
+    if (starts_with(dir.substr(dir.rfind('/') + 1), "site-packages") && add(above, found_by))
+      return true;
+    PythonPrefix prefix;
+    prefix.path = dir;
+    prefix.real_path = host_.real_path(dir).value_or(dir);
+    prefix.kind = "folder";
+    prefix.found_by = found_by;
+    prefix.installer = "pip";
+    prefix.python = missing<std::string>(WhyNot::not_present, SourceKind::file, dir,
+                                         "a folder of packages without a Python");
+    prefix.interpreter = missing<std::string>(WhyNot::not_present, SourceKind::file, dir);
+    prefix.site_packages = {dir};
+    push(std::move(prefix));
+    return true;
+  }
+
+  bool holds_packages(const std::string& dir) const {
+    for (const std::string& name : host_.list(dir).value_or(std::vector<std::string>()))
+      if (formats::parse_metadata_folder(name) || name == "torch") return true;
+    return false;
+  }
+
+  // False when `dir` is no Python prefix; true also when it is known already.
+  bool add(const std::string& dir, const char* found_by) {
+    std::optional<Config> config = read_pyvenv(host_, dir);
+    bool conda = is_folder(host_, under(dir, "conda-meta"));
+    std::optional<std::string> stdlib = stdlib_folder(host_, dir);
+    if (!config && !conda && !stdlib) return false;
+    PythonPrefix prefix;
+    prefix.path = dir;
+    prefix.real_path = host_.real_path(dir).value_or(dir);
+    prefix.found_by = found_by;
+    if (config) {
+      prefix.kind = "venv";
+      read_venv(*config, prefix);
+    } else {
+      prefix.kind = conda ? "conda" : in_image() ? "image" : "system";
+      prefix.installer =
+          conda ? (contains(prefix.real_path, "/.pixi/envs/") ? "pixi" : "conda") : "pip";
+      read_version(prefix, stdlib.value_or(""), conda);
+      find_interpreter(prefix);
+      std::string minor = prefix.minor_version();
+      add_user_site(minor, prefix.site_packages);
+      add_site_folders(dir, minor, prefix.site_packages);
+    }
+    finish_path(prefix);
+    push(std::move(prefix));
+    return true;
+  }
+
+  void push(PythonPrefix prefix) {
+    for (const PythonPrefix& known : found_)
+      if (known.real_path == prefix.real_path) return;
+    found_.push_back(std::move(prefix));
+  }
+
+  void read_venv(const Config& config, PythonPrefix& prefix) {
+    bool uv = !value_of(config, "uv").empty();
+    prefix.installer = uv                                                     ? "uv"
+                       : contains(prefix.real_path, "/pypoetry/virtualenvs/") ? "poetry"
+                                                                              : "pip";
+    std::string text =
+        value_of(config, "version_info");  // virtualenv and uv; venv writes "version"
+    if (text.empty()) text = value_of(config, "version");
+    std::string file = under(prefix.path, "pyvenv.cfg");
+    std::vector<std::string> folders = python_folders(host_, under(prefix.path, "lib"));
+    std::string minor = folders.empty() ? std::string() : folders.front().substr(6);
+    auto version = parse_version(text);
+    if (version && version->parts.size() > 3) version->parts.resize(3);
+    std::string config_minor =
+        version ? format("{}.{}", version->part(0), version->part(1)) : std::string();
+    bool has_folder =
+        std::find(folders.begin(), folders.end(), "python" + config_minor) != folders.end();
+    if (version && (folders.empty() || has_folder)) {
+      prefix.python = known(version->text(), SourceKind::file, file);
+      minor = config_minor;
+    } else if (!minor.empty()) {
+      prefix.python = known(minor, SourceKind::file, under(prefix.path, "lib/python" + minor));
+    } else {
+      prefix.python =
+          missing<std::string>(WhyNot::not_present, SourceKind::file, file, "no version in it");
+    }
+    find_interpreter(prefix);
+    bool with_system = lower(value_of(config, "include-system-site-packages")) == "true";
+    if (with_system) add_user_site(minor, prefix.site_packages);
+    add_site_folders(prefix.path, minor, prefix.site_packages);
+    std::string home = value_of(config, "home");
+    if (with_system && !home.empty()) add_site_folders(parent(home), minor, prefix.site_packages);
+  }
+
+  void read_version(PythonPrefix& prefix, const std::string& stdlib, bool conda) {
+    if (conda) {
+      for (const std::string& name :
+           host_.list(under(prefix.path, "conda-meta")).value_or(std::vector<std::string>())) {
+        if (!starts_with(name, "python-3")) continue;
+        auto parsed = formats::parse_conda_file_name(name);
+        if (!parsed || parsed->name != "python") continue;
+        prefix.python =
+            known(parsed->version, SourceKind::file, under(prefix.path, "conda-meta/" + name));
+        return;
+      }
+    }
+    if (stdlib.empty()) {
+      prefix.python = missing<std::string>(WhyNot::not_present, SourceKind::file,
+                                           under(prefix.path, "lib/python3.*"));
+      return;
+    }
+    std::string header = under(prefix.path, "include/" + stdlib + "/patchlevel.h");
+    auto text = host_.read_file(header, 1u << 20);
+    size_t at = text ? text->find("PY_VERSION ") : std::string::npos;
+    size_t quote = at == std::string::npos ? at : text->find('"', at);
+    if (quote != std::string::npos) {
+      auto version = parse_version(std::string_view(*text).substr(quote + 1, 32));
+      if (version) {
+        prefix.python = known(version->text(), SourceKind::file, header);
+        return;
+      }
+    }
+    prefix.python = known(stdlib.substr(6), SourceKind::file, under(prefix.path, "lib/" + stdlib));
+  }
+
+  void find_interpreter(PythonPrefix& prefix) const {
+    std::string minor = prefix.minor_version();
+    for (const std::string& name :
+         {"python" + minor, std::string("python3"), std::string("python")}) {
+      std::string path = under(prefix.path, "bin/" + name);
+      if (!host_.exists(path)) continue;
+      prefix.interpreter = known(path, SourceKind::file, path);
+      return;
+    }
+    prefix.interpreter = missing<std::string>(WhyNot::not_present, SourceKind::file,
+                                              under(prefix.path, "bin/python3"),
+                                              "no interpreter, or a link to one that is gone");
+  }
+
+  // site.getsitepackages(), with Debian's additions for its own Python.
+  void add_site_folders(const std::string& prefix, const std::string& minor,
+                        std::vector<std::string>& out) const {
+    std::vector<std::string> candidates;
+    if (prefix == "/usr") {
+      candidates = {"/usr/local/lib/python" + minor + "/dist-packages",
+                    "/usr/lib/python3/dist-packages", "/usr/lib/python" + minor + "/dist-packages",
+                    "/usr/local/lib64/python" + minor + "/site-packages",
+                    "/usr/local/lib/python" + minor + "/site-packages"};
+      // A Python of its own in /usr/local does not share its site-packages with that of /usr.
+      if (host_.exists("/usr/local/lib/python" + minor + "/os.py")) candidates.resize(3);
+    }
+    for (const char* lib : {"lib", "lib64"})
+      candidates.push_back(under(prefix, lib) + ("/python" + minor + "/site-packages"));
+    for (std::string& path : candidates) add_site(path, out);
+  }
+
+  void add_user_site(const std::string& minor, std::vector<std::string>& out) const {
+    if (minor.empty()) return;
+    if (auto off = host_.variable("PYTHONNOUSERSITE"); off && !off->empty()) return;
+    auto base = host_.variable("PYTHONUSERBASE");
+    if (!base || base->empty()) {
+      auto home = host_.variable("HOME");
+      if (!home || home->empty()) return;
+      base = *home + "/.local";
+    }
+    add_site(*base + "/lib/python" + minor + "/site-packages", out);
+  }
+
+  void add_site(const std::string& path, std::vector<std::string>& out) const {
+    if (!is_folder(host_, path)) return;
+    std::string real = host_.real_path(path).value_or(path);
+    for (const std::string& known_path : out)
+      if (host_.real_path(known_path).value_or(known_path) == real) return;
+    out.push_back(path);
+  }
+
+  // PYTHONPATH goes in front, the folders of .pth files behind.
+  void finish_path(PythonPrefix& prefix) const {
+    std::vector<std::string> all;
+    if (auto path = host_.variable("PYTHONPATH"))
+      for (std::string_view dir : split(*path, ':'))
+        if (!dir.empty()) add_site(std::string(dir), all);
+    for (const std::string& dir : prefix.site_packages) add_site(dir, all);
+    for (const std::string& dir : prefix.site_packages) {
+      for (const std::string& name : host_.list(dir).value_or(std::vector<std::string>())) {
+        if (!ends_with(name, ".pth") || starts_with(name, ".")) continue;
+        auto text = host_.read_file(dir + "/" + name, 1u << 20);
+        if (!text) continue;
+        for (const std::string& folder : formats::parse_pth(*text).folders)
+          add_site(starts_with(folder, "/") ? folder : dir + "/" + folder, all);
+      }
+    }
+    prefix.site_packages = std::move(all);
+  }
+
+  bool in_image() const {
+    return host_.exists("/.dockerenv") || host_.exists("/run/.containerenv") ||
+           host_.exists("/.singularity.d");
+  }
+
+  std::optional<std::string> prefix_on_path(const std::string& name) const {
+    auto path = host_.variable("PATH");
+    if (!path) return std::nullopt;
+    for (std::string_view dir : split(*path, ':')) {
+      if (dir.empty()) continue;
+      std::string file = under(std::string(dir), name);
+      auto status = host_.status(file);
+      if (!status || status->is_directory || !(status->mode & 0111)) continue;
+      if (ends_with(dir, "/shims")) {
+        if (auto prefix = pyenv_prefix(parent(std::string(dir)))) return prefix;
+        continue;  // pyenv's "system": the next one on PATH
+      }
+      if (host_.exists(under(parent(std::string(dir)), "pyvenv.cfg")))
+        return parent(std::string(dir));
+      std::string real = host_.real_path(file).value_or(file);
+      return parent(parent(real));
+    }
+    return std::nullopt;
+  }
+
+  std::optional<std::string> pyenv_prefix(const std::string& root) const {
+    std::string wanted = host_.variable("PYENV_VERSION").value_or("");
+    for (const std::string& file : {std::string("./.python-version"), root + "/version"}) {
+      if (!wanted.empty()) break;
+      wanted = std::string(trim(host_.read_file(file, 4096).value_or("")));
+    }
+    wanted = wanted.substr(0, wanted.find_first_of(":\n \t"));
+    if (wanted.empty() || wanted == "system") return std::nullopt;
+    std::string exact = root + "/versions/" + wanted;
+    if (is_folder(host_, exact)) return exact;
+    std::optional<std::string> best;  // "3.12" means the newest 3.12.x
+    for (const std::string& name :
+         host_.list(root + "/versions").value_or(std::vector<std::string>())) {
+      if (!starts_with(name, wanted + ".") || !parse_version(name)) continue;
+      if (!best || *parse_version(*best) < *parse_version(name)) best = name;
+    }
+    if (!best) return std::nullopt;
+    return root + "/versions/" + *best;
+  }
+
+  const Host& host_;
+  std::vector<std::string>& problems_;
+  std::vector<PythonPrefix> found_;
+};
+
+}  // namespace
+
+std::string PythonPrefix::minor_version() const {
+  auto version = python ? parse_version(*python) : std::nullopt;
+  return version ? format("{}.{}", version->part(0), version->part(1)) : std::string();
+}
+
+std::vector<PythonPrefix> find_python_prefixes(const Host& host,
+                                               const std::vector<std::string>& env_dirs,
+                                               std::vector<std::string>& problems) {
+  Finder finder(host, problems);
+  return env_dirs.empty() ? finder.search() : finder.given(env_dirs);
+}
+
+}  // namespace cufit::host

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/python/record_run.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/format.h"
+#include "base/number.h"
+#include "host/process/process_tree.h"
+#include "host/python/sitecustomize_dir.h"
+
+namespace cufit::host {
+namespace {
+
+constexpr int k_passed_on[] = {SIGUSR1, SIGTERM, SIGHUP, SIGINT, SIGQUIT};
+
+// Signals are blocked and taken by sigtimedwait, so that no handler is needed.
+sigset_t awaited_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : k_passed_on) sigaddset(&set, number);
+  sigaddset(&set, SIGCHLD);
+  return set;
+}
+
+// What the processes tell, one file each.
+std::string state_of(const ScriptFolder& scratch) { return scratch.path() + "/state"; }
+
+void set_environment(const RecordOptions& options, const ScriptFolder& scratch) {
+  setenv("PYTHONPATH", scratch.python_path().c_str(), 1);
+  setenv("CUFIT_RECORD_STATE", state_of(scratch).c_str(), 1);
+  setenv("CUFIT_RECORD_OUT", options.folder.c_str(), 1);
+  setenv("CUFIT_RECORD_EVENTS", std::to_string(options.events).c_str(), 1);
+  setenv("CUFIT_RECORD_STACKS", options.stacks.c_str(), 1);
+  for (const auto& [name, text] : options.sentences)
+    setenv(("CUFIT_RECORD_SAY_" + name).c_str(), text.c_str(), 1);
+  if (options.at_exit)
+    setenv("CUFIT_RECORD_EXIT", "1", 1);
+  else
+    unsetenv("CUFIT_RECORD_EXIT");
+}
+
+// Whether SIGUSR1 would not simply kill it: SigCgt of /proc/PID/status, a mask in hex.
+bool catches_usr1(pid_t pid) {
+  const std::string status = read_small(format("/proc/{}/status", pid));
+  const size_t at = status.find("SigCgt:");
+  if (at == std::string::npos) return false;
+  const std::string_view line =
+      trim(std::string_view(status).substr(at + 7, status.find('\n', at) - at - 7));
+  const std::optional<uint64_t> mask = parse_uint(line, 16);
+  return mask && ((*mask >> (SIGUSR1 - 1)) & 1) != 0;
+}
+
+void ask_for_snapshots(pid_t child) {
+  for (const pid_t pid : processes_from(child))
+    if (catches_usr1(pid)) kill(pid, SIGUSR1);
+}
+
+// The child's side; returns only where the program could not be started.
+int become(const RecordOptions& options, const ScriptFolder& scratch, const sigset_t& before) {
+  set_environment(options, scratch);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  std::vector<char*> arguments;
+  for (const std::string& word : options.command)
+    arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  return errno;
+}
+
+int wait_for(pid_t child, const sigset_t& awaited) {
+  while (true) {
+    int status = 0;
+    const pid_t ended = waitpid(child, &status, WNOHANG);
+    if (ended < 0 && errno == ECHILD) return 0;
+    if (ended == child) return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    siginfo_t info;
+    const int number = sigwaitinfo(&awaited, &info);
+    if (number == SIGUSR1) ask_for_snapshots(child);
+    // What the terminal sends goes to the whole group: the child has it already.
+    const bool from_terminal = (number == SIGINT || number == SIGQUIT) && info.si_code == SI_KERNEL;
+    if (number > 0 && number != SIGUSR1 && number != SIGCHLD && !from_terminal) kill(child, number);
+  }
+}
+
+void read_state(const ScriptFolder& scratch, RecordOutcome& outcome) {
+  for (const std::string& name : names_in(state_of(scratch))) {
+    if (!parse_uint(name)) continue;
+    ++outcome.pythons;
+    const std::string text = read_small(state_of(scratch) + "/" + name);
+    for (const std::string_view line : split_lines(text)) {
+      if (starts_with(line, "recording ")) ++outcome.recording;
+      if (starts_with(line, "snapshot ")) outcome.snapshots.emplace_back(line.substr(9));
+      if (starts_with(line, "unwritten ")) outcome.unwritten.emplace_back(line.substr(10));
+      if (starts_with(line, "failed ")) outcome.failures.emplace_back(line.substr(7));
+    }
+  }
+}
+
+}  // namespace
+
+Result<RecordOutcome> record_run(const RecordOptions& options) {
+  CUFIT_TRY(scratch, ScriptFolder::make("record", record_sitecustomize(), {"state"}));
+  const sigset_t awaited = awaited_signals();
+  sigset_t before;
+  signal(SIGCHLD, SIG_DFL);  // ignored, it would take the child's exit code away
+  sigprocmask(SIG_BLOCK, &awaited, &before);
+  int report[2];  // the child tells why it could not start
+  if (pipe2(report, O_CLOEXEC) != 0) return fail(Code::io, std::strerror(errno));
+  const pid_t child = fork();
+  if (child < 0) return fail(Code::io, format("fork: {}", std::strerror(errno)));
+  if (child == 0) {
+    const int why = become(options, scratch, before);
+    (void)!write(report[1], &why, sizeof why);
+    _exit(127);
+  }
+  close(report[1]);
+  int why = 0;
+  const bool failed = read(report[0], &why, sizeof why) == sizeof why;
+  close(report[0]);
+  RecordOutcome outcome;
+  outcome.exit_code = wait_for(child, awaited);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  if (failed)
+    return fail(Code::not_found, format("`{}`: {}", options.command[0], std::strerror(why)));
+  read_state(scratch, outcome);
+  return outcome;
+}
+
+}  // namespace cufit::host

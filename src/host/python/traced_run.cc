@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/python/traced_run.h"
+
+#include <unistd.h>
+
+#include <ctime>
+
+#include "base/number.h"
+#include "base/format.h"
+#include "host/files/host.h"
+#include "host/process/process_tree.h"
+#include "host/python/sitecustomize_dir.h"
+
+namespace cufit::host {
+namespace {
+
+using Variable = std::pair<std::string, std::optional<std::string>>;
+
+std::optional<std::string> number(const std::optional<uint64_t>& value) {
+  return value ? std::optional(std::to_string(*value)) : std::nullopt;
+}
+
+// What the tracer is given to end the program with its own words, before it is made to.
+constexpr double k_grace_seconds = 10;
+
+// On the clock that Python's time.monotonic() reads.
+std::optional<std::string> deadline(uint64_t seconds) {
+  if (seconds == 0) return std::nullopt;
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return std::to_string(static_cast<uint64_t>(time.tv_sec) + seconds);
+}
+
+std::string progress_file(const ScriptFolder& folder) { return folder.path() + "/progress"; }
+
+// Two lines: steps, source.
+TraceProgress progress_of(const std::string& text) {
+  TraceProgress progress;
+  const std::vector<std::string_view> lines = split_lines(text);
+  if (lines.size() < 2) return progress;
+  progress.steps = parse_uint(lines[0]).value_or(0);
+  progress.source = std::string(lines[1]);
+  return progress;
+}
+
+std::vector<Variable> variables_of(const TraceOptions& options, const ScriptFolder& folder,
+                                   const std::string& event_file) {
+  return {
+      {"PYTHONPATH", folder.python_path()},
+      {"CUFIT_FIT_OUT", event_file},
+      {"CUFIT_FIT_BATCH", number(options.batch)},
+      {"CUFIT_FIT_BATCH_WAS", number(options.batch_was)},
+      {"CUFIT_FIT_SEQ", number(options.seq)},
+      {"CUFIT_FIT_STEPS", std::to_string(options.steps)},
+      {"CUFIT_FIT_MOST_STEPS", number(options.most_steps)},
+      {"CUFIT_FIT_GPU", options.gpu},
+      {"CUFIT_FIT_DEADLINE", deadline(options.seconds)},
+      {"CUFIT_FIT_PROGRESS", progress_file(folder)},
+      {"CUFIT_FIT_CUDNN", options.cudnn.empty() ? std::nullopt : std::optional(options.cudnn)},
+      {"CUFIT_FIT_DEVICE", options.device.empty() ? std::nullopt : std::optional(options.device)},
+      {"CUFIT_FIT_SCRATCH", folder.path() + "/scratch"},
+      {"CUFIT_FIT_VARIANT",
+       options.variant.empty() ? std::nullopt : std::optional(options.variant)},
+      {"CUFIT_FIT_FUNCTION",
+       options.function.empty() ? std::nullopt : std::optional(options.function)},
+      {"CUFIT_FIT_MODEL", options.model.empty() ? std::nullopt : std::optional(options.model)},
+  };
+}
+
+}  // namespace
+
+Result<TracedRun> traced_run(const TraceOptions& options, Interrupts& interrupts) {
+  CUFIT_TRY(folder, ScriptFolder::make("fit", fit_tracer(), {"scratch"}));
+  if (Result<void> added = folder.add("no_accelerator.so", fit_no_accelerator()); !added)
+    return added.error();
+  const std::string event_file =
+      options.event_file.empty() ? folder.path() + "/events" : options.event_file;
+  unlink(event_file.c_str());
+  ChildOptions child;
+  child.command = options.command;
+  if (!options.function.empty()) child.command.push_back(folder.script());
+  if (!options.model.empty()) {
+    if (Result<void> added = folder.add("model.py", fit_model_program()); !added)
+      return added.error();
+    child.command.push_back(folder.path() + "/model.py");
+  }
+  child.variables = variables_of(options, folder, event_file);
+  child.pass_on = true;
+  child.leave_none = true;
+  if (options.seconds > 0) child.seconds = static_cast<double>(options.seconds) + k_grace_seconds;
+  if (options.watch)
+    child.tick = [&](double seconds) {
+      options.watch(seconds, progress_of(read_small(progress_file(folder))));
+    };
+  CUFIT_TRY(outcome, run_child(child, interrupts));
+  TracedRun run;
+  run.exit_code = outcome.code;
+  run.timed_out = outcome.timed_out;
+  run.progress = progress_of(read_small(progress_file(folder)));
+  // Open, it can be read after the folder is gone.
+  if (Result<std::unique_ptr<ByteSource>> opened = RealHost().open(event_file))
+    run.events = std::move(*opened);
+  run.said = std::move(outcome.err);
+  return run;
+}
+
+}  // namespace cufit::host

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/export.h"
+
+#include "base/format.h"
+#include "report/export/export_values.h"
+#include "report/json/json_value.h"
+
+namespace cufit::report {
+namespace {
+
+struct Writer {
+  std::string_view to;
+  ExportFiles (*write)(const ExportView&);
+};
+
+constexpr Writer k_writers[] = {
+    {"uv", export_uv},
+    {"pip", export_pip},
+    {"conda", export_conda},
+    {"pixi", export_pixi},
+    {"dockerfile", export_dockerfile},
+    {"compose", export_compose},
+    {"devcontainer", export_devcontainer},
+    {"k8s", export_k8s},
+    {"apptainer", export_apptainer},
+    {"slurm", export_slurm},
+};
+
+}  // namespace
+
+Result<std::vector<ExportFile>> export_files(const ExportView& view) {
+  if (view.classes.empty())
+    return fail(Code::usage, format("{}: no class is chosen", view.lock.path));
+  if (Result<void> plain = check_plain(view); !plain) return plain.error();
+  for (const Writer& writer : k_writers)
+    if (writer.to == view.to) return writer.write(view);
+  return fail(Code::usage, format("`--to {}`: {}", view.to, k_export_formats));
+}
+
+std::string export_json(const ExportView& view, const std::vector<ExportFile>& files) {
+  Json out;
+  out["schema"] = "cufit.export/1";
+  out["to"] = view.to;
+  out["lock"] = view.lock.path;
+  out["classes"] = Json::array();
+  for (const ExportClass& one : view.classes) out["classes"].push_back(one.lock.name);
+  out["files"] = Json::array();
+  for (const ExportFile& file : files)
+    out["files"].push_back(
+        {{"path", file.path}, {"executable", file.executable}, {"text", file.text}});
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace cufit::report

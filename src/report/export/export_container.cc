@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dockerfile, compose.yaml, devcontainer.json, Apptainer definition: the image that holds every
+// environment, and how it is started.
+#include <algorithm>
+
+#include "base/format.h"
+#include "report/export/export_values.h"
+#include "report/report.h"
+#include "resolve/lock/lock_check.h"
+#include "report/json/json_value.h"
+
+namespace cufit::report {
+namespace {
+
+constexpr const char* k_lock_folder = "/opt/cufit";
+
+// An image with some of the classes needs a lock of these: `cufit run` would choose one that is not
+// inside.
+constexpr const char* k_image_lock = "cufit.image.lock";
+
+std::vector<ExportFile> with_lock(ExportFile file, const ExportView& view) {
+  std::vector<ExportFile> out{std::move(file)};
+  if (all_classes(view)) return out;
+  resolve::LockFile lock = view.lock;
+  lock.classes.clear();
+  for (const ExportClass& one : view.classes) lock.classes.push_back(one.lock);
+  out.push_back({k_image_lock, resolve::lock_text(lock)});
+  return out;
+}
+
+// The oldest C library that all classes accept; empty = the lock does not tell.
+std::string least_glibc(const ExportView& view) {
+  std::optional<Version> least;
+  for (const ExportClass& one : view.classes)
+    if (one.lock.wheel.glibc && (!least || *least < *one.lock.wheel.glibc))
+      least = one.lock.wheel.glibc;
+  return least ? least->text() : std::string();
+}
+
+// "flash-attn 2.8.3": what no wheel of the lock fits in a Debian of these years, each once.
+std::vector<std::string> built_in_image(const ExportView& view) {
+  const Version glibc{{2, 36}};
+  std::vector<std::string> out;
+  for (const ExportClass& one : view.classes)
+    for (std::string& package : formats::built_from_source(one.pylock, one.lock.python,
+                                                           resolve::machine_of(one.lock), glibc))
+      if (std::find(out.begin(), out.end(), package) == out.end())
+        out.push_back(std::move(package));
+  return out;
+}
+
+// "python:3.12-slim@sha256:..." without its tag, and "python:3.12-slim" where it has one:
+// registries are asked by digest, and containers/image, on which Apptainer was built for long,
+// refuses both.
+void set_untagged(const std::string& base, Scope& scope) {
+  const std::string name = base.substr(0, base.find('@'));
+  const size_t slash = name.rfind('/');
+  const size_t colon = name.find(':', slash == std::string::npos ? 0 : slash);
+  const bool tagged = colon != std::string::npos;
+  scope.values["base_tagged"] = tagged ? name : std::string();
+  scope.values["base_untagged"] = tagged ? name.substr(0, colon) + base.substr(name.size()) : base;
+}
+
+Scope image_scope(const ExportView& view) {
+  Scope scope = common_scope(view);
+  std::vector<std::string> pylocks;
+  for (const ExportClass& one : view.classes) pylocks.push_back(one.lock.file);
+  scope.values["base"] = base_image(view);
+  set_untagged(scope.values["base"], scope);
+  scope.values["gpus_flag"] = has_gpu(view) ? "--gpus all " : "";
+  scope.values["lock_file"] = all_classes(view) ? "cufit.lock" : k_image_lock;
+  scope.values["glibc"] = least_glibc(view);
+  scope.values["built"] = join(built_in_image(view), ", ");
+  scope.values["no_built"] = scope.values["built"].empty() ? "yes" : "";
+  if (!view.base.empty()) scope.values["built"].clear();  // whoever names a base knows what it has
+  scope.values["pylocks"] = join(pylocks, " ");
+  scope.values["kind"] = view.knowledge.message(
+      view.classes.size() > 1 ? "export.docker.several" : "export.docker.single", view.lang);
+  // The base image's own Python serves one version; others are uv's.
+  scope.values["downloads"] = one_python(view) ? "never" : "automatic";
+  scope.values["require"] = required_cuda(view);
+  scope.values["no_require"] = required_cuda(view).empty() ? "yes" : "";
+  return scope;
+}
+
+// Which of several environments fits is known on the machine only: the editor lists them all.
+Json python_settings(const ExportView& view, bool gpu) {
+  const std::string folder = format("{}/.cufit/envs", k_lock_folder);
+  std::vector<std::string> fitting;
+  for (const ExportClass& one : view.classes)
+    if (one.lock.wheel.cuda.has_value() == gpu) fitting.push_back(one.lock.name);
+  if (fitting.size() != 1) return {{"python.venvPath", folder}};
+  return {{"python.defaultInterpreterPath", format("{}/{}/bin/python", folder, fitting.front())}};
+}
+
+Json devcontainer_json(const ExportView& view, bool gpu, const std::string& up) {
+  Json out;
+  const char* key = gpu ? "export.devcontainer.name_gpu" : "export.devcontainer.name_cpu";
+  out["name"] = std::string(view.knowledge.message(key, view.lang));
+  out["build"] = {{"dockerfile", up + "/Dockerfile"}, {"context", up}};
+  Json arguments = Json::array();
+  if (gpu) {
+    // hostRequirements only chooses among hosted machines; --gpus does the work locally, and
+    // without a GPU the container does not start: "optional" would be untrue.
+    out["hostRequirements"] = {{"gpu", true}};
+    arguments = {"--gpus", view.gpus == 0 ? std::string("all") : std::to_string(view.gpus)};
+  }
+  for (const char* word : {"--shm-size=8g", "--ulimit", "memlock=-1"}) arguments.push_back(word);
+  out["runArgs"] = std::move(arguments);
+  out["remoteUser"] = "app";
+  out["customizations"]["vscode"]["settings"] = python_settings(view, gpu);
+  out["postStartCommand"] = "cufit preflight || true";
+  return out;
+}
+
+}  // namespace
+
+ExportFiles export_dockerfile(const ExportView& view) {
+  if (Result<void> same = one_platform(view); !same) return same.error();
+  return with_lock({"Dockerfile", filled("Dockerfile", image_scope(view), view)}, view);
+}
+
+ExportFiles export_compose(const ExportView& view) {
+  if (Result<void> same = one_platform(view); !same) return same.error();
+  Scope scope = common_scope(view);
+  scope.values["count"] = view.gpus == 0 ? "all" : std::to_string(view.gpus);
+  return std::vector<ExportFile>{{"compose.yaml", filled("compose.yaml", scope, view)}};
+}
+
+ExportFiles export_devcontainer(const ExportView& view) {
+  if (Result<void> same = one_platform(view); !same) return same.error();
+  std::vector<ExportFile> out;
+  if (has_gpu(view))
+    out.push_back(
+        {".devcontainer/devcontainer.json", devcontainer_json(view, true, "..").dump(2) + "\n"});
+  if (has_cpu(view)) {
+    const bool alone = out.empty();
+    out.push_back(
+        {alone ? ".devcontainer/devcontainer.json" : ".devcontainer/cpu/devcontainer.json",
+         devcontainer_json(view, false, alone ? ".." : "../..").dump(2) + "\n"});
+  }
+  return out;
+}
+
+ExportFiles export_apptainer(const ExportView& view) {
+  if (Result<void> same = one_platform(view); !same) return same.error();
+  return with_lock({"image.def", filled("image.def", image_scope(view), view)}, view);
+}
+
+}  // namespace cufit::report

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schema cufit.fit/1. Members may be added within the schema's version, none is renamed or removed.
+#include "report/fit_plans.h"
+#include "report/terminal/fit_words.h"
+#include "report/json/mem_recorded_json.h"
+
+namespace cufit::report {
+namespace {
+
+Json moment_json(const fit::Moment& moment) {
+  return {{"step", moment.step},
+          {"phase", phase_name(moment.phase)},
+          {"op", moment.op},
+          {"module", moment.module},
+          {"source", moment.source}};
+}
+
+Json breakdown_json(const fit::Prediction& prediction) {
+  Json out;
+  for (const auto& [name, bytes] : parts_of(prediction)) out[name + "_bytes"] = bytes;
+  return out;
+}
+
+Json gpu_json(const FitGpu& gpu, bool batch_known) {
+  Json out;
+  out["name"] = gpu.name;
+  out["usable_bytes"] = gpu.usable;
+  out["fits"] = gpu.fits;
+  // Of a program whose batch size is not known there is no largest one.
+  out["largest_batch"] = batch_known ? Json(gpu.largest.batch) : Json(nullptr);
+  out["largest_batch_unbounded"] = gpu.largest.unbounded && !gpu.largest.only_traced;
+  out["largest_batch_retries"] = gpu.largest_retries;
+  out["only_traced_batches"] = gpu.largest.only_traced;
+  out["total_bytes"] = gpu.total;
+  out["outside_allocator_bytes"] = gpu.outside_allocator;
+  out["capacity_measured"] = gpu.measured;
+  out["compute_capability"] = or_null(gpu.cc);
+  out["peak_reserved_bytes"] = gpu.prediction ? Json(gpu.prediction->peak_reserved) : Json(nullptr);
+  out["peak_reserved_upper_bytes"] =
+      gpu.prediction ? Json(gpu.prediction->peak_reserved_upper) : Json(nullptr);
+  out["retries"] = gpu.prediction ? Json(gpu.prediction->alloc_retries) : Json(nullptr);
+  const bool dies = gpu.prediction && (gpu.prediction->oom || gpu.prediction->upper_oom);
+  out["oom"] = dies ? moment_json(gpu.prediction->oom ? gpu.prediction->oom->moment
+                                                      : gpu.prediction->upper_oom->moment)
+                    : Json(nullptr);
+  return out;
+}
+
+Json warning_json(const FitWarning& warning, const knowledge::Knowledge& knowledge) {
+  return {{"id", warning.id},
+          {"text", fit_warning_text(warning, knowledge, "en")},
+          {"source", or_null(warning.source)}};
+}
+
+Json traced_json(const FitView& view) {
+  Json out;
+  out["batches"] = view.batch == 0 || view.recorded != nullptr ? Json::array()
+                                                               : Json(traced_batches(view.traced));
+  out["steps"] = view.traced.traced_steps();
+  out["found_batch"] = or_null(view.found);
+  out["batch_from"] = or_null(std::string(view.traced.fact("batch_from")));
+  out["extrapolates"] = view.traced.extrapolates();
+  out["torch"] = std::string(view.traced.fact("torch"));
+  out["card"] = view.card.name;
+  out["events"] = view.traced.events.size();
+  return out;
+}
+
+Json fit_recorded_json(const FitRecorded& recorded) {
+  Json out;
+  out["recordings"] = Json::array();
+  for (const FitRecording& one : recorded.recordings)
+    out["recordings"].push_back({{"file", one.file},
+                                 {"batch", one.batch},
+                                 {"steps", one.steps},
+                                 {"peak_allocated_bytes", one.peak_allocated},
+                                 {"peak_reserved_bytes", one.peak_reserved}});
+  out["lowest_reserved_bytes"] = recorded.lowest_reserved;
+  out["replayed_reserved_bytes"] = recorded.replayed_reserved;
+  out["allocations"] = recorded.storages;
+  out["allocations_proved"] = recorded.proved;
+  return out;
+}
+
+std::string finish(const Json& out) {
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string fit_json(const FitView& view) {
+  const fit::Prediction& prediction = view.prediction;
+  Json out;
+  out["schema"] = "cufit.fit/1";
+  out["cufit"] = CUFIT_VERSION;
+  out["program"] = view.program;
+  out["batch"] = view.batch == 0 ? Json(nullptr) : Json(view.batch);
+  out["peak_allocated_bytes"] = prediction.peak_allocated;
+  out["peak_allocated_upper_bytes"] = prediction.peak_allocated_upper;
+  out["peak_reserved_bytes"] = prediction.peak_reserved;
+  out["peak_reserved_upper_bytes"] = prediction.peak_reserved_upper;
+  out["outside_allocator_bytes"] = prediction.outside_allocator;
+  out["breakdown"] = breakdown_json(prediction);
+  out["peak"] = moment_json(prediction.peak);
+  out["activations_by_module"] = Json::array();
+  for (const fit::ModuleBytes& row : prediction.activations_by_module)
+    out["activations_by_module"].push_back({{"module", row.module}, {"bytes", row.bytes}});
+  out["gpus"] = Json::array();
+  for (const FitGpu& gpu : view.gpus) out["gpus"].push_back(gpu_json(gpu, view.batch != 0));
+  out["plans"] = fit_plans_json(view);
+  out["curve"] = Json::array();
+  for (const fit::CurvePoint& point : view.curve)
+    out["curve"].push_back({{"batch", point.batch},
+                            {"peak_reserved_bytes", point.peak_reserved},
+                            {"upper_bytes", point.peak_reserved_upper},
+                            {"peak_allocated_bytes", point.peak_allocated}});
+  out["settings"] = view.settings;
+  out["traced"] = traced_json(view);
+  if (view.recorded != nullptr) out["recorded"] = fit_recorded_json(*view.recorded);
+  out["warnings"] = Json::array();
+  for (const FitWarning& warning : view.warnings)
+    out["warnings"].push_back(warning_json(warning, view.knowledge));
+  return finish(out);
+}
+
+std::string fit_failure_json(const FitFailure& failure, const knowledge::Knowledge& knowledge) {
+  Json error;
+  error["kind"] = failure.kind;
+  error["detail"] = or_null(failure.detail);
+  error["source"] = or_null(failure.source);
+  error["exit_code"] = failure.exit_code;
+  error["batch"] = or_null(failure.batch);
+  error["learned"] = {{"torch", or_null(failure.torch)},
+                      {"found_batch", or_null(failure.found)},
+                      {"steps", failure.steps},
+                      {"storages", failure.storages},
+                      {"peak_allocated_bytes", failure.peak_allocated}};
+  Json out;
+  out["schema"] = "cufit.fit/1";
+  out["cufit"] = CUFIT_VERSION;
+  out["program"] = failure.program;
+  out["error"] = std::move(error);
+  out["warnings"] = Json::array();
+  for (const FitWarning& warning : failure.warnings)
+    out["warnings"].push_back(warning_json(warning, knowledge));
+  return finish(out);
+}
+
+}  // namespace cufit::report

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/format.h"
+#include "base/shell_word.h"
+#include "report/crash_report.h"
+#include "report/explain.h"
+
+namespace cufit::report {
+namespace {
+
+std::string report_message(const CrashReportView& view, std::string_view key, std::string_view lang,
+                           const std::map<std::string, std::string>& args = {}) {
+  return format_message(view.knowledge.message("death." + std::string(key), lang), args);
+}
+
+// Where the sequence that begins at `at` (an ESC) ends: ECMA-48 control sequences, strings up to
+// BEL or ST, and two-byte ones.
+size_t end_of_sequence(std::string_view text, size_t at) {
+  size_t next = at + 1;
+  if (next >= text.size()) return next;
+  const char kind = text[next++];
+  if (kind == '[') {
+    while (next < text.size() && (text[next] < 0x40 || text[next] > 0x7e)) ++next;
+    return std::min(next + 1, text.size());
+  }
+  if (kind == ']' || kind == 'P' || kind == '_' || kind == '^') {
+    while (next < text.size() && text[next] != '\a' && text[next] != '\x1b' && text[next] != '\n')
+      ++next;
+    if (next < text.size() && text[next] == '\x1b') ++next;
+    return text[std::min(next, text.size() - 1)] == '\n' ? next : std::min(next + 1, text.size());
+  }
+  return next;
+}
+
+std::string plain_line(std::string_view line) {
+  std::string out;
+  for (size_t at = 0; at < line.size();) {
+    const char c = line[at];
+    if (c == '\x1b') {
+      at = end_of_sequence(line, at);
+      continue;
+    }
+    ++at;
+    if (c == '\r') {
+      if (at < line.size()) out.clear();  // what follows is written over it
+    } else if (c == '\t' || static_cast<unsigned char>(c) >= 0x20) {
+      if (c != '\x7f') out += c;
+    }
+  }
+  return out;
+}
+
+std::string memory_lines(const CrashReportView& view, std::string_view lang) {
+  std::string out;
+  if (!view.run.memory.empty()) {
+    out += report_message(view, "memory_before", lang,
+                          {{"seconds", format("{:.1f}", view.run.memory_age_seconds)}}) +
+           "\n";
+    for (const facts::GpuMemory& gpu : view.run.memory)
+      out += format("  {}: {}: {} / {}\n", gpu.index, gpu.name, format_bytes(gpu.used_bytes),
+                    format_bytes(gpu.total_bytes));
+  }
+  bool titled = false;
+  for (const facts::NvmlGpu& gpu : view.after.nvml.gpus) {
+    if (!gpu.memory_used_bytes || !gpu.memory_total_bytes) continue;
+    if (!titled) out += report_message(view, "memory_after", lang) + "\n";
+    titled = true;
+    out += format("  {}: {}: {} / {}\n", gpu.index, gpu.name.value_or("?"),
+                  format_bytes(*gpu.memory_used_bytes), format_bytes(*gpu.memory_total_bytes));
+  }
+  return out.empty() ? report_message(view, "memory_not_told", lang) + "\n" : out;
+}
+
+// A word of a command; shell_word() is for paths and never gives an option.
+std::string shell_quoted(std::string_view word) {
+  const size_t dashes = std::min(word.find_first_not_of('-'), word.size());
+  if (dashes == 0) return shell_word(word);
+  return std::string(dashes, '-') + (dashes == word.size() ? "" : shell_word(word.substr(dashes)));
+}
+
+}  // namespace
+
+std::string plain_tail(std::string_view tail) {
+  std::string out;
+  while (!tail.empty()) {
+    const size_t end = tail.find('\n');
+    out += plain_line(tail.substr(0, end)) + "\n";
+    if (end == std::string_view::npos) break;
+    tail.remove_prefix(end + 1);
+  }
+  return out;
+}
+
+std::string end_text(const facts::Supervised& run, std::string_view lang,
+                     const knowledge::Knowledge& knowledge) {
+  const knowledge::ExitCodeRow* row = knowledge.find_exit_code(run.exit_code);
+  const std::string code = std::to_string(run.exit_code);
+  if (run.signal == 0)
+    return format_message(knowledge.message("death.exit_code", lang), {{"code", code}});
+  const std::string name = row != nullptr && !row->signal.empty() ? std::string(row->signal)
+                                                                  : std::to_string(run.signal);
+  return format_message(knowledge.message("death.signal", lang),
+                        {{"code", code}, {"signal", name}});
+}
+
+std::string crash_report_text(const CrashReportView& view, const Style& style) {
+  std::vector<std::string> words;
+  for (const std::string& word : view.command) words.push_back(shell_quoted(word));
+  const std::string_view lang = style.lang;
+  std::string out = report_message(view, "title", lang,
+                                   {{"time", view.time},
+                                    {"end", end_text(view.run, lang, view.knowledge)},
+                                    {"seconds", format("{:.1f}", view.run.seconds)},
+                                    {"version", CUFIT_VERSION}}) +
+                    "\n\n";
+  out += report_message(view, "command", lang, {{"command", join(words, " ")}}) + "\n";
+  out += report_message(view, "environment", lang,
+                        {{"class", view.class_name}, {"torch", view.torch}, {"env", view.env}}) +
+         "\n\n";
+  out += memory_lines(view, lang) + "\n";
+  const std::string reason = crash_report_reason(view, lang);
+  if (!reason.empty()) out += reason + "\n\n";
+  if (shows_causes(view)) out += explain_text({view.explanation, view.knowledge}, style) + "\n";
+  out += report_message(view, view.run.tail.size() < view.run.output_bytes ? "tail_part" : "tail",
+                        lang,
+                        {{"size", format_bytes(view.run.tail.size())},
+                         {"all", format_bytes(view.run.output_bytes)}}) +
+         "\n" + plain_tail(view.run.tail);
+  return out;
+}
+
+}  // namespace cufit::report

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/format.h"
+#include "report/explain.h"
+#include "report/error_translation.h"
+#include "report/windows_commands.h"
+
+namespace cufit::report {
+namespace {
+
+// {name}, as format_message() leaves it where nothing is known of the name. "{}" of a shell or JSON
+// is none.
+bool has_placeholder(std::string_view text) {
+  for (size_t at = text.find('{'); at != text.npos; at = text.find('{', at + 1)) {
+    size_t end = at + 1;
+    while (end < text.size() && (text[end] == '_' || (text[end] >= 'a' && text[end] <= 'z') ||
+                                 (text[end] >= '0' && text[end] <= '9')))
+      ++end;
+    if (end > at + 1 && end < text.size() && text[end] == '}') return true;
+  }
+  return false;
+}
+
+// After the end of the sentence that begins at `at`, its blanks included.
+size_t sentence_end(std::string_view text, size_t at) {
+  constexpr std::string_view k_full_stop = "\xE3\x80\x82";  // of Chinese
+  bool quoted = false;
+  for (size_t i = at; i < text.size(); ++i) {
+    if (text[i] == '`') quoted = !quoted;
+    if (quoted) continue;
+    if (text[i] == '.' && i + 1 < text.size() && text[i + 1] == ' ') return i + 2;
+    if (text.substr(i, k_full_stop.size()) == k_full_stop) return i + k_full_stop.size();
+  }
+  return text.size();
+}
+
+}  // namespace
+
+std::string cause_text(const explain::Cause& cause, std::string_view part, std::string_view lang,
+                       const knowledge::Knowledge& knowledge) {
+  std::string text = finding_text(cause.finding, part, lang, knowledge);
+  if (cause.for_windows && (part == "next" || part == "decide")) text = for_windows(text, lang);
+  if (!has_placeholder(text)) return text;
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = sentence_end(text, at);
+    const std::string_view sentence = std::string_view(text).substr(at, end - at);
+    if (!has_placeholder(sentence)) out += sentence;
+    at = end;
+  }
+  return std::string(trim(out));
+}
+
+std::string clue_text(std::string_view clue, std::string_view lang,
+                      const knowledge::Knowledge& knowledge) {
+  for (const knowledge::ClueRow& row : knowledge.clues) {
+    if (row.id == clue) return std::string(lang == "zh" ? row.zh : row.en);
+  }
+  return std::string(clue);
+}
+
+std::string fact_text(const std::string& fact, std::string_view lang,
+                      const knowledge::Knowledge& knowledge) {
+  return reworded(fact, "explain.fact.", lang, knowledge);
+}
+
+}  // namespace cufit::report

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// fit's answer on a terminal: the peak with its range, what it holds and when it comes, memory
+// against batch size, which cards it fits, what the answer rests on.
+#include <algorithm>
+
+#include "base/format.h"
+#include "report/fit_curve.h"
+#include "report/fit_plans.h"
+#include "report/terminal/fit_words.h"
+#include "report/terminal/mem_words.h"
+#include "report/terminal/terminal_writer.h"
+#include "report/terminal/width.h"
+
+namespace cufit::report {
+namespace {
+
+constexpr size_t k_modules = 6;
+// Of `--gpu all`: the largest cards that do not fit, the smallest that do.
+constexpr size_t k_shown_small = 3, k_shown_large = 12;
+constexpr int k_fit_text_size = 11;
+
+class FitPainter : private TerminalWriter {
+ public:
+  FitPainter(const FitView& view, const Style& style)
+      : TerminalWriter(view.knowledge, style), view_(view), prediction_(view.prediction) {}
+
+  std::string paint() {
+    answer();
+    breakdown();
+    modules();
+    out_ += fit_curve(view_, style_);
+    gpus();
+    out_ += fit_plans_text(view_, style_);
+    warnings();
+    out_ += "\n";
+    next(cut_commands(next_step()));
+    return finish();
+  }
+
+ private:
+  void answer() {
+    flow(say("fit.title", {{"program", printable(view_.program)},
+                           {"batch", fit_batch_text(view_, style_.lang)}}),
+         "", "  ", "1");
+    flow(fit_traced_text(view_, style_.lang), "  ", "  ");
+    flow(fit_peak_text(view_, style_.lang), "  ", "  ", "1");
+    flow(fit_outside_text(view_, style_.lang), "  ", "  ");
+    flow(fit_when_text(view_, style_.lang), "  ", "  ");
+  }
+
+  void row(const std::string& name, int first, uint64_t bytes, const std::string& rest) {
+    out_ += "  " + pad(name, first) + right(gib(bytes), k_fit_text_size) + rest + "\n";
+  }
+
+  void breakdown() {
+    const std::vector<std::pair<std::string, uint64_t>> parts = parts_of(prediction_);
+    int first = 0;
+    for (const auto& part : parts)
+      if (part.second != 0) first = std::max(first, columns(say("fit.part." + part.first)));
+    heading(say("fit.heading.peak"));
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const uint64_t bytes = parts[i].second;
+      if (bytes == 0) continue;
+      const bool beside = i + k_parts_beside >= parts.size();
+      std::string share;
+      if (!beside && prediction_.peak_allocated != 0) {
+        const double part =
+            static_cast<double>(bytes) / static_cast<double>(prediction_.peak_allocated) * 100;
+        share = right(part < 0.5 ? "<1 %" : format("{:.0f} %", part), 7);
+        if (part >= 2.5) share += "  " + std::string(static_cast<size_t>(part / 2.5), '#');
+      }
+      row(say("fit.part." + parts[i].first), first, bytes,
+          beside ? "  " + coloured(say("fit.beside." + parts[i].first), "2") : share);
+    }
+  }
+
+  void modules() {
+    const std::vector<fit::ModuleBytes>& rows = prediction_.activations_by_module;
+    if (rows.size() < 2) return;
+    heading(say("fit.heading.modules"));
+    int first = 0;
+    const size_t shown = std::min(rows.size(), k_modules);
+    for (size_t i = 0; i < shown; ++i)
+      first = std::max(first, std::min(columns(module_name(rows[i])), 48));
+    for (size_t i = 0; i < shown; ++i) row(module_name(rows[i]), first, rows[i].bytes, "");
+    if (shown == rows.size()) return;
+    uint64_t rest = 0;
+    for (size_t i = shown; i < rows.size(); ++i) rest += rows[i].bytes;
+    row(say("fit.more_modules", {{"count", thousands(rows.size() - shown)}}), first, rest, "");
+  }
+
+  std::string module_name(const fit::ModuleBytes& row) const {
+    return fit_module_name(view_, row, style_.lang);
+  }
+
+  // Which of `--gpu all` are worth a line.
+  std::vector<const FitGpu*> shown_gpus(size_t& small, size_t& large) const {
+    std::vector<const FitGpu*> out, fitting, not_fitting;
+    for (const FitGpu& gpu : view_.gpus) {
+      if (gpu.asked)
+        out.push_back(&gpu);
+      else
+        (gpu.fits ? fitting : not_fitting).push_back(&gpu);
+    }
+    small = not_fitting.size() - std::min(not_fitting.size(), k_shown_small);
+    large = fitting.size() - std::min(fitting.size(), k_shown_large);
+    out.insert(out.end(),
+               not_fitting.end() - static_cast<std::ptrdiff_t>(not_fitting.size() - small),
+               not_fitting.end());
+    out.insert(out.end(), fitting.begin(),
+               fitting.begin() + static_cast<std::ptrdiff_t>(fitting.size() - large));
+    return out;
+  }
+
+  void gpus() {
+    if (view_.gpus.empty()) return;
+    size_t small = 0, large = 0;
+    const std::vector<const FitGpu*> shown = shown_gpus(small, large);
+    int first = columns(say("fit.column.gpu"));
+    for (const FitGpu* gpu : shown) first = std::max(first, columns(gpu->name));
+    const int outcome = std::max(columns(say("fit.fits")), columns(say("fit.fits_not")));
+    const int largest = columns(say("fit.column.largest"));
+    heading(say("fit.heading.gpus", {{"batch", fit_batch_text(view_, style_.lang)}}));
+    std::string head = "  " + pad(say("fit.column.gpu"), first) +
+                       right(say("fit.column.usable"), k_fit_text_size + 2) + "  " +
+                       pad(say("fit.column.fits"), outcome) + "  " + say("fit.column.largest");
+    out_ += coloured(head, "1") + "\n";
+    if (small != 0) flow(say("fit.more_small", {{"count", thousands(small)}}), "  ", "  ", "2");
+    for (const FitGpu* gpu : shown) {
+      out_ += "  " + pad(gpu->name, first) + right(gib(gpu->usable), k_fit_text_size + 2) + "  ";
+      out_ += coloured(pad(say(gpu->fits ? "fit.fits" : "fit.fits_not"), outcome),
+                       gpu->fits ? "32" : "31");
+      out_ += "  " + right(fit_largest_text(view_, *gpu), largest);
+      const std::string note = fit_gpu_note(view_, *gpu, style_.lang);
+      if (!note.empty()) out_ += "  " + note;
+      out_ += "\n";
+    }
+    if (large != 0) flow(say("fit.more_large", {{"count", thousands(large)}}), "  ", "  ", "2");
+    flow(say("fit.left_free"), "  ", "  ", "2");
+  }
+
+  void warnings() {
+    if (view_.warnings.empty()) return;
+    heading(say("fit.heading.warnings"));
+    for (const FitWarning& warning : view_.warnings)
+      flow(fit_warning_text(warning, knowledge_, style_.lang), "  - ", "    ");
+  }
+
+  bool warned(const char* id) const {
+    return std::any_of(view_.warnings.begin(), view_.warnings.end(),
+                       [&](const FitWarning& warning) { return warning.id == id; });
+  }
+
+  std::string next_step() const {
+    if (warned("batch_unknown") || warned("batch_fixed") || warned("batch_without_effect"))
+      return say("fit.next.batch_arg");
+    const FitGpu* tight = nullptr;
+    for (const FitGpu& gpu : view_.gpus)
+      if (gpu.asked && !gpu.fits && (tight == nullptr || gpu.usable < tight->usable)) tight = &gpu;
+    if (tight != nullptr) {
+      if (const size_t number = number_of_plan(view_, tight->name); number != 0)
+        return say("fit.next.plan", {{"number", std::to_string(number)}, {"card", tight->name}});
+      const bool some = tight->largest.batch != 0;
+      return say(some ? "fit.next.smaller" : "fit.next.less",
+                 {{"batch", thousands(tight->largest.batch)}, {"card", tight->name}});
+    }
+    if (view_.gpus.empty()) return say("fit.next.gpu");
+    return {};
+  }
+
+  const FitView& view_;
+  const fit::Prediction& prediction_;
+};
+
+}  // namespace
+
+std::string fit_text(const FitView& view, const Style& style) {
+  return FitPainter(view, style).paint();
+}
+
+}  // namespace cufit::report

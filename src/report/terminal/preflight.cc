@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/preflight.h"
+
+#include "base/format.h"
+#include "report/resolve.h"
+#include "report/error_translation.h"
+#include "report/json/json_value.h"
+
+namespace cufit::report {
+namespace {
+
+std::string message(const PreflightView& view, std::string_view key, std::string_view lang,
+                    const std::map<std::string, std::string>& args = {}) {
+  return format_message(view.knowledge->message("preflight." + std::string(key), lang), args);
+}
+
+std::string why(const PreflightView& view, std::string_view lang) {
+  if (!view.forbidden.empty()) return reason_text(view.forbidden.front(), lang, *view.knowledge);
+  if (view.cause == nullptr) return said(view.said, lang, *view.knowledge);
+  std::string text = finding_text(*view.cause, "title", lang, *view.knowledge);
+  if (!view.cause->unknown_because.empty())
+    text += std::string(view.knowledge->message("report.colon", lang)) +
+            said(view.cause->unknown_because, lang, *view.knowledge);
+  return text;
+}
+
+std::string next(const PreflightView& view, std::string_view lang) {
+  if (!view.next.empty()) return view.next;
+  return view.cause == nullptr ? "" : finding_text(*view.cause, "next", lang, *view.knowledge);
+}
+
+size_t further(const PreflightView& view) {
+  return view.forbidden.empty() ? view.further_errors : view.forbidden.size() - 1;
+}
+
+}  // namespace
+
+std::string preflight_text(const PreflightView& view, std::string_view lang) {
+  if (view.answer == PreflightView::Answer::good)
+    return message(view, view.machine_only ? "good_machine" : "good", lang,
+                   {{"torch", view.torch}, {"machine", view.machine}}) +
+           "\n";
+  std::string out =
+      message(view, view.answer == PreflightView::Answer::unknown ? "unknown" : "not_ready", lang,
+              {{"why", why(view, lang)}});
+  if (const size_t more = further(view))
+    out += message(view, view.forbidden.empty() ? "more" : "more_rules", lang,
+                   {{"count", std::to_string(more)}});
+  out += "\n";
+  const std::string step = next(view, lang);
+  if (!step.empty()) out += message(view, "next", lang, {{"next", step}}) + "\n";
+  return out;
+}
+
+std::string preflight_json(const PreflightView& view) {
+  Json out;
+  out["schema"] = "cufit.preflight/1";
+  out["cufit"] = CUFIT_VERSION;
+  out["answer"] = view.answer == PreflightView::Answer::good      ? "good"
+                  : view.answer == PreflightView::Answer::unknown ? "unknown"
+                                                                  : "not_ready";
+  if (!view.env.empty()) out["env"] = view.env;
+  if (!view.class_name.empty()) out["class"] = view.class_name;
+  if (!view.torch.empty()) out["torch"] = view.torch;
+  out["machine"] = view.machine;
+  if (view.answer != PreflightView::Answer::good) {
+    Json cause;
+    cause["id"] = !view.forbidden.empty() ? "policy"
+                  : view.cause != nullptr ? view.cause->id
+                                          : view.said_id;
+    cause["why"] = why(view, "en");
+    cause["next"] = next(view, "en");
+    out["cause"] = std::move(cause);
+    out["further"] = further(view);
+  }
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace cufit::report

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/fit/fit_batch.h"
+
+#include <gtest/gtest.h>
+
+#include "base/format.h"
+
+namespace cufit::commands {
+namespace fit_batch_test {
+
+struct Row {
+  const char* argument;
+  const char* command;
+  int before;  // the batch size that stands in the command; 0: none
+  const char* after;
+};
+
+TEST(FitBatch, StandsInTheCommandOrIsAppended) {
+  const Row rows[] = {
+      {"--batch-size {}", "python t.py", 0, "python t.py --batch-size 32"},
+      {"--batch-size {}", "python t.py --batch-size 8 -v", 8, "python t.py --batch-size 32 -v"},
+      {"--batch-size {}", "python t.py --batch-size=8 -v", 8, "python t.py --batch-size=32 -v"},
+      {"--batch-size={}", "python t.py -v", 0, "python t.py -v --batch-size=32"},
+      {"--batch-size={}", "python t.py --batch-size 8", 8, "python t.py --batch-size 32"},
+      {"data.batch={}", "python t.py data.batch=4 x=1", 4, "python t.py data.batch=32 x=1"},
+      {"-b {}", "python t.py -b 2 -b 6", 6, "python t.py -b 32 -b 32"},
+      {"--sizes {},1", "python t.py --sizes 4,1", 4, "python t.py --sizes 32,1"},
+      {"--sizes {},1", "python t.py --sizes 4", 0, "python t.py --sizes 32,1"},
+      {"--batch {}", "python t.py --batch-size 8", 0, "python t.py --batch-size 8 --batch 32"},
+      {"--batch-size {}", "python t.py --batch-size", 0,
+       "python t.py --batch-size --batch-size 32"},
+      {" --bs  {} ", "python t.py --bs auto", 0, "python t.py --bs 32"},
+  };
+  for (const Row& row : rows) {
+    const Result<BatchArgument> argument = parse_batch_argument(row.argument);
+    ASSERT_TRUE(argument) << row.argument;
+    std::vector<std::string> command;
+    for (const std::string_view word : split(row.command, ' ')) command.emplace_back(word);
+    EXPECT_EQ(batch_in(command, *argument).value_or(0), static_cast<uint64_t>(row.before))
+        << row.argument << " in " << row.command;
+    EXPECT_EQ(join(with_batch(command, *argument, 32), " "), row.after) << row.argument;
+  }
+}
+
+TEST(FitBatch, RefusesWhatHasNoPlaceOrNoName) {
+  for (const char* text : {"", "{}", "--batch-size", "--batch-size 8", "{} --b", "--b {} {}",
+                           "--b {} x", "--b x {}", "={}"})
+    EXPECT_FALSE(parse_batch_argument(text)) << text;
+}
+
+}  // namespace fit_batch_test
+}  // namespace cufit::commands

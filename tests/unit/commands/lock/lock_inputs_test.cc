@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/lock/lock_inputs.h"
+
+#include <gtest/gtest.h>
+
+#include "base/format.h"
+#include "commands/lock/lock_job.h"
+#include "support/fake_root.h"
+
+namespace cufit::commands {
+namespace lock_inputs_test {
+
+std::string names(const LockInputs& inputs) {
+  std::string out;
+  for (const formats::Requirement& one : inputs.requirements) out += one.text + "|";
+  return out;
+}
+
+TEST(LockInputs, FollowWhatRequirementsFilesName) {
+  test::FakeRoot root;
+  root.file("/r.txt",
+            "-r more/inner.txt\n--index-url https://index.example\nnumpy # why\n"
+            "colorama; sys_platform == 'win32'\n-c limits.txt\n");
+  root.file("/more/inner.txt", "torch>=2.4\n-r ../r.txt\n");
+  root.file("/limits.txt", "torch<2.8\n");
+  const auto inputs = read_lock_inputs({root.at("/r.txt")}, {}, {"scipy>1"}, "3.11");
+  ASSERT_TRUE(inputs) << inputs.error().text();
+  EXPECT_EQ(names(*inputs), "numpy|torch>=2.4|torch<2.8|scipy>1|");
+  // Constraints are no requirement of the project; the markers' own are its.
+  EXPECT_EQ(join(inputs->texts, "|"), "numpy|colorama; sys_platform == 'win32'|torch>=2.4|scipy>1");
+}
+
+TEST(LockInputs, ReadAProject) {
+  test::FakeRoot root;
+  root.file("/pyproject.toml",
+            "[project]\nname = \"x\"\ndependencies = [\"torch>=2.4\"]\n"
+            "[project.optional-dependencies]\ntrain = [\"xformers\"]\n");
+  const std::string file = root.at("/pyproject.toml");
+  EXPECT_EQ(names(*read_lock_inputs({file}, {"train"}, {}, "")), "torch>=2.4|xformers|");
+  const auto absent = read_lock_inputs({file}, {"serve"}, {}, "");
+  ASSERT_FALSE(absent);
+  EXPECT_EQ(absent.error().code, Code::usage);
+  root.file("/pyproject.toml", "[project]\ndependencies = [3]\n");
+  EXPECT_EQ(read_lock_inputs({file}, {}, {}, "").error().code, Code::malformed);
+  EXPECT_EQ(read_lock_inputs({root.at("/absent.txt")}, {}, {}, "").error().code, Code::usage);
+  EXPECT_EQ(read_lock_inputs({}, {}, {"=="}, "").error().code, Code::usage);
+}
+
+TEST(UvPlatform, IsTheOldestThatAllHave) {
+  const auto at = [](const char* text) { return *parse_version(text); };
+  EXPECT_EQ(uv_platform("linux_x86_64", {}, std::nullopt), "x86_64-manylinux_2_28");
+  EXPECT_EQ(uv_platform("linux_x86_64", {at("2.36")}, at("2.28")), "x86_64-manylinux_2_28");
+  EXPECT_EQ(uv_platform("linux_x86_64", {at("2.17"), at("2.36")}, at("2.17")),
+            "x86_64-manylinux_2_17");
+  EXPECT_EQ(uv_platform("linux_aarch64", {at("2.39")}, at("2.34")), "aarch64-manylinux_2_34");
+  EXPECT_EQ(uv_platform("linux_x86_64", {at("2.27")}, std::nullopt), "x86_64-manylinux_2_17");
+}
+
+}  // namespace lock_inputs_test
+}  // namespace cufit::commands

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "facts/facts_json.h"
+#include "facts/redact.h"
+#include "host/files/recording.h"
+
+namespace cufit::host {
+namespace redact_test {
+
+RealHost host_of(std::map<std::string, std::string> environment) {
+  return RealHost("/nonexistent-root", std::move(environment));
+}
+
+facts::Facts redact(const Host& host, facts::Facts facts) {
+  return facts::redact(std::move(facts), private_names(host));
+}
+
+TEST(Redact, TakesOutNamesHomesAndAddresses) {
+  facts::Facts facts;
+  facts.envs.resize(1);
+  facts.envs[0].path = "/home/zhangwei/envs/torch";
+  facts.envs[0].python =
+      known<std::string>("3.12.3", SourceKind::file, "/home/zhangwei/envs/torch/pyvenv.cfg");
+  facts.variables = {{"MASTER_ADDR", "10.1.2.3"},
+                     {"NCCL_DEBUG_FILE", "/data/zhangwei/nccl.gpubox7.log"}};
+  facts.nvml.gpus.resize(2);
+  facts.nvml.gpus[0].uuid =
+      known<std::string>("GPU-1b2c3d4e-0001-0002-0003-1234567890ab", SourceKind::nvml, "uuid");
+  facts.nvml.gpus[1].uuid =
+      known<std::string>("GPU-ffffffff-0001-0002-0003-1234567890ab", SourceKind::nvml, "uuid");
+  facts.nvml.gpus[0].serial = known<std::string>("1652322000123", SourceKind::nvml, "serial");
+  facts.problems = {
+      "asked GPU-FFFFFFFF-0001-0002-0003-1234567890AB of 52:54:00:12:34:56 for "
+      "w.zhang@lab.example.cn"};
+  std::string text = facts::facts_to_json(redact(
+      host_of({{"USER", "zhangwei"}, {"HOME", "/home/zhangwei"}, {"HOSTNAME", "gpubox7"}}), facts));
+  for (const char* secret : {"zhangwei", "gpubox7", "10.1.2.3", "1b2c3d4e", "ffffffff",
+                             "1652322000123", "52:54", "w.zhang", "FFFFFFFF"}) {
+    EXPECT_EQ(text.find(secret), std::string::npos) << secret << "\n" << text;
+  }
+  EXPECT_NE(text.find("/home/user/envs/torch"), std::string::npos);
+  // The second GPU's UUID is told apart from the first one's, wherever it stands.
+  EXPECT_NE(text.find("asked GPU-00000000-0000-0000-0000-000000000001"), std::string::npos) << text;
+}
+
+TEST(Redact, LeavesVersionsPciAddressesAndPathsAlone) {
+  facts::Facts facts;
+  facts.envs.resize(1);
+  facts.envs[0].path = "/opt/conda";
+  facts.envs[0].distributions = known<std::vector<facts::Distribution>>(
+      {{.name = "nvidia-cublas", .version = "13.1.0.3"}}, SourceKind::file, "x");
+  facts.kernel.version =
+      known<std::string>("580.159.04", SourceKind::file, "/sys/module/nvidia/version");
+  facts.pci = known<std::vector<facts::PciGpu>>({{.address = "0000:01:00.0", .device_id = "2204"}},
+                                                SourceKind::file, "/sys");
+  std::string before = facts::facts_to_json(facts);
+  EXPECT_EQ(before,
+            facts::facts_to_json(redact(host_of({{"USER", "root"}, {"HOME", "/root"}}), facts)));
+}
+
+TEST(Redact, ShortOrCommonNamesDoNotTearTextsApart) {
+  facts::Facts facts;
+  facts.problems = {"cannot read /opt/cuda/lib64 of user al"};
+  facts::Facts after = redact(host_of({{"USER", "al"}, {"HOSTNAME", "cuda"}}), facts);
+  EXPECT_EQ(after.problems[0], facts.problems[0]);
+}
+
+}  // namespace redact_test
+}  // namespace cufit::host
