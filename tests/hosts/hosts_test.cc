@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Described machines (hosts.toml) through resolve, and docs/hosts.md, which is made of the same rows
-// (UPDATE_GOLDEN=1): what cufit chooses beside what uv's published rule would, and whether that
-// wheel can run there.
+// Described machines (hosts.toml) through resolve, and docs/hosts.md, which is made of the same
+// rows (UPDATE_GOLDEN=1): what cufit chooses beside what uv's published rule would, and whether
+// that wheel can run there.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "formats/toml_text.h"
 #include "report/resolve.h"
+#include "support/places.h"
 
 namespace cufit::resolve {
 namespace {
@@ -30,7 +31,7 @@ struct Row {
 };
 
 std::vector<Row> rows() {
-  const std::string path = CUFIT_SOURCE_DIR "/tests/hosts/hosts.toml";
+  const std::string path = cufit::test::source_dir() + "/tests/hosts/hosts.toml";
   const auto document = formats::parse_toml(read(path), "hosts.toml");
   EXPECT_TRUE(document) << document.error().what;
   std::vector<Row> out;
@@ -139,8 +140,7 @@ std::string table() {
     if (!target) continue;
     const Answer answer = resolve(*target, {}, knowledge);
     std::string best = best_of(answer);
-    std::string fit = answer.usable.empty() ? "no"
-                                            : to_string(answer.usable.front().verdict.fit);
+    std::string fit = answer.usable.empty() ? "no" : to_string(answer.usable.front().verdict.fit);
     if (!row.groups.empty()) best = "one environment per group: " + join(row.groups, "; ");
     if (best.empty()) best = "nothing: " + join(answer.conflict, " + ");
     const std::string tag = uv_choice(*target);
@@ -157,7 +157,7 @@ std::string table() {
 }
 
 TEST(Hosts, TheTableInDocsIsTheSame) {
-  const std::string path = CUFIT_SOURCE_DIR "/docs/hosts.md";
+  const std::string path = cufit::test::source_dir() + "/docs/hosts.md";
   const std::string made = table();
   if (std::getenv("UPDATE_GOLDEN") != nullptr) std::ofstream(path, std::ios::binary) << made;
   EXPECT_EQ(read(path), made) << "UPDATE_GOLDEN=1 writes it anew";

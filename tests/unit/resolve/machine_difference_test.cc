@@ -5,6 +5,7 @@
 
 #include "host/recording.h"
 #include "resolve/lock_difference.h"
+#include "support/places.h"
 
 namespace cufit::resolve {
 namespace {
@@ -16,8 +17,8 @@ Fact<T> seen(T value, std::string where = "x") {
 
 host::Facts recorded(const std::string& name) {
   const host::RealHost host;
-  Result<host::Facts> facts = host::load_facts(
-      host, std::string(CUFIT_SOURCE_DIR) + "/tests/machines/" + name + "/facts.json");
+  Result<host::Facts> facts =
+      host::load_facts(host, cufit::test::source_dir() + "/tests/machines/" + name + "/facts.json");
   EXPECT_TRUE(facts) << name;
   return facts ? std::move(*facts) : host::Facts{};
 }
