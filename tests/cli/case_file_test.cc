@@ -74,6 +74,17 @@ TEST(CaseFile, WritesReadableTextAsItIs) {
             "--- stderr escaped\na\\r\n\\x01\n\\ no newline at end\n");
 }
 
+TEST(CaseFile, EscapesWhatEndsWithinALetter) {
+  CaseFile file = read("--- script\ntrue\n");
+  file.out = "\xe4\xb8\n\xe4\xb8";
+  EXPECT_EQ(case_text(file),
+            "--- script\ntrue\n--- stdout escaped\n\\xe4\\xb8\n\\xe4\\xb8\n"
+            "\\ no newline at end\n");
+  file.out = "\xe4\xb8";
+  EXPECT_EQ(case_text(file),
+            "--- script\ntrue\n--- stdout escaped\n\\xe4\\xb8\n\\ no newline at end\n");
+}
+
 TEST(CaseFile, ScriptMayHoldOurSigns) {
   EXPECT_EQ(read("--- script\ncat <<E\n\\--- stdout\n\\\\x\nE\n").script,
             "cat <<E\n--- stdout\n\\x\nE\n");
