@@ -3,12 +3,13 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: help setup build doctor test test-wheels test-view bench bench-smoke corpus docs sanitize fuzz check install clean
+.PHONY: help setup build doctor test test-wheels test-stranger test-view bench bench-smoke corpus docs sanitize fuzz check install clean
 
 help:
 	@echo "make doctor       set up, build, run cufit doctor"
 	@echo "make test         set up, build, run all tests but the one that downloads wheels"
 	@echo "make test-wheels  download real wheels (about 7 GB): compare with NVIDIA's cuobjdump, make environments"
+	@echo "make test-stranger  the tests that make test built, again: elsewhere, as another user, in another language"
 	@echo "make test-view    the page of mem view in a headless Chromium, with pictures in build/view"
 	@echo "make bench        speed against torch's collect_env and cuobjdump, in one run"
 	@echo "make corpus       how often cufit explain is right, over labelled failures"
@@ -22,57 +23,61 @@ setup:
 	@tools/setup
 
 build: setup
-	@cmake -S . -B $(BUILD) -G Ninja >/dev/null
-	@ninja -C $(BUILD) -j$(JOBS) --quiet cufit
+	@cmake -S . -B "$(BUILD)" -G Ninja >/dev/null
+	@ninja -C "$(BUILD)" -j$(JOBS) --quiet cufit
 
 doctor: build
-	@$(BUILD)/cufit doctor --fail-on never
-	@tools/after-doctor $(BUILD)/cufit
+	@"$(BUILD)/cufit" doctor --fail-on never
+	@tools/after-doctor "$(BUILD)/cufit"
 
 test: setup
-	@cmake -S . -B $(BUILD) -G Ninja >/dev/null
-	@ninja -C $(BUILD) -j$(JOBS) --quiet
-	@cd $(BUILD) && ctest -j$(JOBS) --output-on-failure -LE wheels
+	@cmake -S . -B "$(BUILD)" -G Ninja >/dev/null
+	@ninja -C "$(BUILD)" -j$(JOBS) --quiet
+	@cd "$(BUILD)" && ctest -j$(JOBS) --output-on-failure -LE wheels
 	@echo "skipped: the tests that download real wheels (about 7 GB): make test-wheels"
 
 test-wheels: setup
-	@cmake -S . -B $(BUILD) -G Ninja >/dev/null
-	@ninja -C $(BUILD) -j$(JOBS) --quiet cufit test_wheels
-	@tools/fetch-wheels $(BUILD)/wheels
-	@tools/fetch-uv $(BUILD)/uv
-	@cd $(BUILD) && CUFIT_WHEELS=$(abspath $(BUILD))/wheels ctest --output-on-failure -L wheels
+	@cmake -S . -B "$(BUILD)" -G Ninja >/dev/null
+	@ninja -C "$(BUILD)" -j$(JOBS) --quiet cufit test_wheels
+	@tools/fetch-wheels "$(BUILD)/wheels"
+	@tools/fetch-uv "$(BUILD)/uv"
+	@cd "$(BUILD)" && CUFIT_WHEELS="$$PWD/wheels" ctest --output-on-failure -L wheels
+
+# Of what `make test` built; compiles nothing.
+test-stranger:
+	@tools/test-as-stranger "$(BUILD)"
 
 test-view: build
-	@python3 tests/view/view_test.py $(BUILD)/cufit $(BUILD)/view
+	@python3 tests/view/view_test.py "$(BUILD)/cufit" "$(BUILD)/view"
 
 bench: build
-	@ninja -C $(BUILD) -j$(JOBS) --quiet
-	@tools/bench $(BUILD)
+	@ninja -C "$(BUILD)" -j$(JOBS) --quiet
+	@tools/bench "$(BUILD)"
 
 bench-smoke: build
-	@ninja -C $(BUILD) -j$(JOBS) --quiet
-	@tools/bench --smoke $(BUILD)
+	@ninja -C "$(BUILD)" -j$(JOBS) --quiet
+	@tools/bench --smoke "$(BUILD)"
 
 # More labelled files: make corpus CORPUS="a.jsonl b.jsonl"
 corpus: build
-	@tools/corpus.py $(BUILD)/cufit $(CORPUS)
+	@tools/corpus.py "$(BUILD)/cufit" $(CORPUS)
 
 docs: build
-	@$(BUILD)/cufit self causes >docs/causes.md
+	@"$(BUILD)/cufit" self causes >docs/causes.md
 
 # One build serves both: the tests under the sanitizers, and the harnesses.
-CMAKE_ASAN = cmake -S . -B $(BUILD)-asan -G Ninja -DCUFIT_FUZZ=ON -DCUFIT_BENCH=OFF \
+CMAKE_ASAN = cmake -S . -B "$(BUILD)-asan" -G Ninja -DCUFIT_FUZZ=ON -DCUFIT_BENCH=OFF \
   -DCMAKE_C_COMPILER=clang-14 -DCMAKE_CXX_COMPILER=clang++-14
 sanitize: setup
 	@$(CMAKE_ASAN) >/dev/null
-	@ninja -C $(BUILD)-asan -j$(JOBS) --quiet
-	@cd $(BUILD)-asan && ctest -j$(JOBS) --output-on-failure -LE wheels
+	@ninja -C "$(BUILD)-asan" -j$(JOBS) --quiet
+	@cd "$(BUILD)-asan" && ctest -j$(JOBS) --output-on-failure -LE wheels
 
 FUZZ_SECONDS ?= 20
 fuzz: setup
 	@$(CMAKE_ASAN) >/dev/null
-	@ninja -C $(BUILD)-asan -j$(JOBS) --quiet fuzz/all
-	@tools/fuzz-all $(BUILD)-asan $(FUZZ_SECONDS)
+	@ninja -C "$(BUILD)-asan" -j$(JOBS) --quiet fuzz/all
+	@tools/fuzz-all "$(BUILD)-asan" $(FUZZ_SECONDS)
 
 check:
 	@tools/check-layers
@@ -80,7 +85,7 @@ check:
 
 PREFIX ?= /usr/local
 install: build
-	@tools/install $(BUILD)/cufit $(DESTDIR)$(PREFIX)
+	@tools/install "$(BUILD)/cufit" "$(DESTDIR)$(PREFIX)"
 
 clean:
-	@rm -rf $(BUILD) $(BUILD)-asan
+	@rm -rf "$(BUILD)" "$(BUILD)-asan"

@@ -1,157 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole-process tests: one folder per case below tests/cli/.
-//   cmd      one shell line; $CUFIT is the program, $TMP a fresh folder; runs in the source tree's
-//   root stdout   expected, byte for byte (absent: nothing) stderr   expected, byte for byte
-//   (absent: nothing) exit     expected exit code (absent: 0) columns  present: run under a
-//   pseudo-terminal of that many columns; stdout then holds what the terminal got
-// UPDATE_GOLDEN=1 rewrites stdout, stderr and exit: read the difference before committing it.
-#include <fcntl.h>
-#include <pty.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+// The whole program: every <command>/<case>.test below this folder is one test, named
+// <command>_<case>. tests/README.md says how such a file is laid out and how to add one.
+// UPDATE_GOLDEN=1 rewrites what is expected: read the difference before committing it.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "cli/case_file.h"
+#include "cli/case_run.h"
+#include "support/places.h"
+
+namespace cufit::cli_tests {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Outcome {
-  std::string out, err;
-  int code = 0;
-};
-
-constexpr int k_no_terminal = -1;  // no /dev/ptmx, as in a bare chroot
-
 std::string read_text(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
-  text << in.rdbuf();
+  text << std::ifstream(path, std::ios::binary).rdbuf();
   return text.str();
 }
 
-std::string read_all(int handle) {
-  std::string out;
-  char buffer[4096];
-  ssize_t count;
-  while ((count = read(handle, buffer, sizeof buffer)) > 0)
-    out.append(buffer, static_cast<size_t>(count));
-  return out;  // a pseudo-terminal ends with EIO
-}
+fs::path cases_folder() { return fs::path(test::source_dir()) / "tests/cli"; }
 
-// The child's environment is a fixed one: no variable of the tester changes a golden text.
-[[noreturn]] void run_shell(const std::string& line, const fs::path& scratch) {
-  if (chdir(CUFIT_SOURCE_DIR) != 0) _exit(127);
-  const std::string cufit = std::string("CUFIT=") + CUFIT_PROGRAM;
-  const std::string temporary = "TMP=" + scratch.string();
-  const char* environment[] = {cufit.c_str(), temporary.c_str(), "PATH=/usr/bin:/bin",
-                               "LANG=C",      "TERM=xterm",      nullptr};
-  execle("/bin/sh", "sh", "-c", line.c_str(), nullptr, const_cast<char* const*>(environment));
-  _exit(127);
-}
-
-Outcome run_piped(const std::string& line, const fs::path& scratch) {
-  const fs::path err = scratch / "stderr.txt";
-  int ends[2];
-  if (pipe(ends) != 0) return {"", "pipe failed", 127};
-  pid_t child = fork();
-  if (child == 0) {
-    dup2(ends[1], STDOUT_FILENO);
-    int handle = open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    dup2(handle, STDERR_FILENO);
-    close(ends[0]);
-    close(ends[1]);
-    run_shell(line, scratch);
-  }
-  close(ends[1]);
-  Outcome outcome;
-  outcome.out = read_all(ends[0]);
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  outcome.err = read_text(err);
-  return outcome;
-}
-
-Outcome run_on_terminal(const std::string& line, const fs::path& scratch, unsigned short columns) {
-  winsize size{};
-  size.ws_row = 50;
-  size.ws_col = columns;
-  int master = -1;
-  pid_t child = forkpty(&master, nullptr, nullptr, &size);
-  if (child == 0) run_shell(line, scratch);
-  Outcome outcome;
-  if (child < 0) {
-    outcome.code = k_no_terminal;
-    return outcome;
-  }
-  outcome.out = read_all(master);
-  close(master);
-  int status = 0;
-  waitpid(child, &status, 0);
-  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return outcome;
-}
-
+// Relative to the folder: "run/policy.test".
 std::vector<fs::path> cases() {
   std::vector<fs::path> out;
-  for (const auto& entry : fs::directory_iterator(fs::path(CUFIT_SOURCE_DIR) / "tests/cli")) {
-    if (fs::exists(entry.path() / "cmd")) out.push_back(entry.path());
+  for (const auto& entry : fs::recursive_directory_iterator(cases_folder())) {
+    if (entry.path().extension() == ".test")
+      out.push_back(entry.path().lexically_relative(cases_folder()));
   }
   std::sort(out.begin(), out.end());
   return out;
 }
 
 std::string case_name(const testing::TestParamInfo<fs::path>& info) {
-  std::string name = info.param.filename().string();
+  std::string name = fs::path(info.param).replace_extension().string();
   for (char& c : name) {
     if (!isalnum(static_cast<unsigned char>(c))) c = '_';
   }
   return name;
 }
 
-void update(const fs::path& file, const std::string& text) {
-  if (text.empty()) {
-    fs::remove(file);
-  } else {
-    std::ofstream(file, std::ios::binary) << text;
-  }
+Outcome run(const CaseFile& file) {
+  char scratch[] = "/tmp/cufit-cli-XXXXXX";
+  if (mkdtemp(scratch) == nullptr) return {"", "no folder below /tmp can be made", 127};
+  const Place place = {test::source_dir(), test::program(), scratch};
+  const Outcome outcome = file.columns == 0 ? run_piped(file.script, place)
+                                            : run_on_terminal(file.script, place, file.columns);
+  fs::remove_all(scratch);
+  return outcome;
 }
 
 class Cli : public testing::TestWithParam<fs::path> {};
 
 TEST_P(Cli, PrintsWhatItShould) {
-  const fs::path dir = GetParam();
-  char scratch_name[] = "/tmp/cufit-cli-XXXXXX";
-  ASSERT_NE(mkdtemp(scratch_name), nullptr);
-  const fs::path scratch = scratch_name;
-  const std::string columns = read_text(dir / "columns");
-  const std::string line = read_text(dir / "cmd");
-  const Outcome outcome =
-      columns.empty()
-          ? run_piped(line, scratch)
-          : run_on_terminal(line, scratch, static_cast<unsigned short>(std::stoi(columns)));
-  fs::remove_all(scratch);
+  const fs::path path = cases_folder() / GetParam();
+  SCOPED_TRACE(path.string());
+  std::string problem;
+  std::optional<CaseFile> file = parse_case(read_text(path), problem);
+  ASSERT_TRUE(file) << path.string() << ", " << problem;
+  const Outcome outcome = run(*file);
   if (outcome.code == k_no_terminal) GTEST_SKIP() << "no pseudo-terminal can be opened here";
   if (std::getenv("UPDATE_GOLDEN")) {
-    update(dir / "stdout", outcome.out);
-    update(dir / "stderr", outcome.err);
-    update(dir / "exit", outcome.code == 0 ? "" : std::to_string(outcome.code) + "\n");
-    GTEST_SKIP() << "golden files of " << dir << " rewritten";
+    file->out = outcome.out;
+    file->err = outcome.err;
+    file->exit_code = outcome.code;
+    std::ofstream(path, std::ios::binary) << case_text(*file);
+    GTEST_SKIP() << path << " rewritten";
   }
-  const std::string code = read_text(dir / "exit");
-  EXPECT_EQ(outcome.code, code.empty() ? 0 : std::stoi(code));
-  EXPECT_EQ(outcome.out, read_text(dir / "stdout"));
-  EXPECT_EQ(outcome.err, read_text(dir / "stderr"));
+  EXPECT_EQ(outcome.code, file->exit_code);
+  EXPECT_EQ(outcome.out, file->out);
+  EXPECT_EQ(outcome.err, file->err);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Cli, testing::ValuesIn(cases()), case_name);
 
+// What a hand wrote otherwise than an update does would show up in a later update's difference.
+TEST(CliFiles, AreWrittenAsAnUpdateWritesThem) {
+  for (const fs::path& name : cases()) {
+    const std::string text = read_text(cases_folder() / name);
+    std::string problem;
+    const std::optional<CaseFile> file = parse_case(text, problem);
+    ASSERT_TRUE(file) << name << ", " << problem;
+    EXPECT_EQ(case_text(*file), text) << name;
+  }
+}
+
 }  // namespace
+}  // namespace cufit::cli_tests

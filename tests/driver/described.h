@@ -10,6 +10,7 @@
 #include <string>
 
 #include "host/probe.h"
+#include "support/places.h"
 
 namespace cufit::test {
 
@@ -53,7 +54,7 @@ class Described {
 };
 
 struct Ask {
-  std::string libraries = std::string(CUFIT_BINARY_DIR) + "/standin";
+  std::string libraries = cufit::test::binary_dir() + "/standin";
   std::map<std::string, std::string> variables;
   double timeout_seconds = 30;
   bool deep = false;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "facts/facts_json.h"
+#include "support/places.h"
 
 namespace cufit::test {
 namespace {
@@ -24,7 +25,7 @@ TEST(Driver, HealthyMachineAnswersEverything) {
   EXPECT_EQ(facts.nvml.driver_version.value_or(""), "580.95.05");
   EXPECT_EQ(facts.nvml.cuda_version.value_or(0), 13000);
   EXPECT_EQ(facts.nvml.library.value_or(""),
-            std::string(CUFIT_BINARY_DIR) + "/standin/libnvidia-ml.so.1");
+            cufit::test::binary_dir() + "/standin/libnvidia-ml.so.1");
   ASSERT_EQ(facts.nvml.gpus.size(), 1u);
   const NvmlGpu& gpu = facts.nvml.gpus[0];
   EXPECT_EQ(gpu.state_code.value_or(-1), 0);
@@ -99,7 +100,7 @@ TEST(Driver, NothingIsAskedWithoutDriverCalls) {
   host::RealHost machine("/", {});
   host::ProbeOptions options;
   options.driver_calls = false;
-  options.driver_library_dir = std::string(CUFIT_BINARY_DIR) + "/standin";
+  options.driver_library_dir = cufit::test::binary_dir() + "/standin";
   Facts facts;
   host::read_driver_answers(machine, options, facts);
   EXPECT_EQ(facts::facts_to_json(facts), facts::facts_to_json(Facts()));
@@ -121,7 +122,7 @@ TEST(Driver, OldDriverWithoutNewFunctions) {
       "driver = 418.226.00\ncuda = 10010\n" +
           h200(0,
                "[process]\npid = 7\nname = a\nused = 5\n[process]\npid = 8\nname = b\nused = 6\n"),
-      {std::string(CUFIT_BINARY_DIR) + "/standin_old", {}, 30, false, {}});
+      {cufit::test::binary_dir() + "/standin_old", {}, 30, false, {}});
   EXPECT_TRUE(facts.problems.empty());
   EXPECT_EQ(facts.nvml.init_result.value_or(-1), 0);
   EXPECT_EQ(facts.nvml.init_result.source.detail, "nvmlInit");

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/format.h"
+#include "support/places.h"
 
 namespace cufit::test {
 namespace {
@@ -118,7 +119,7 @@ TEST(DriverFailure, WrongResultIsFoundWhereverItIs) {
 // The limit is generous: it is the healthy child beside it that needs the time on a busy machine.
 TEST(DriverFailure, HangNamesTheCallAndKeepsWhatCameBefore) {
   Facts facts = ask(k_system + h200(0) + h200(1, "hang = nvmlDeviceGetMigMode\n") + h200(2),
-                    {std::string(CUFIT_BINARY_DIR) + "/standin", {}, 5, false, {}});
+                    {cufit::test::binary_dir() + "/standin", {}, 5, false, {}});
   EXPECT_EQ(facts.nvml.driver_version.value_or(""), "580.95.05");
   ASSERT_EQ(facts.nvml.gpus.size(), 3u);
   EXPECT_EQ(facts.nvml.gpus[0].power_watts.value_or(0), 122u);
@@ -136,7 +137,7 @@ TEST(DriverFailure, HangNamesTheCallAndKeepsWhatCameBefore) {
 TEST(DriverFailure, HangsInCuda) {
   for (const char* call : {"cuInit", "cuDevicePrimaryCtxRetain", "cuCtxSynchronize"}) {
     Facts facts = ask(k_system + format("hang = {}\n", call) + h200(),
-                      {std::string(CUFIT_BINARY_DIR) + "/standin", {}, 3, false, {}});
+                      {cufit::test::binary_dir() + "/standin", {}, 3, false, {}});
     EXPECT_EQ(facts.cuda.driver_version.value_or(0), 13000) << call;
     bool in_init = std::string(call) == "cuInit";
     WhyNot why = in_init ? facts.cuda.init_result.why : facts.cuda.devices.at(0).compute_check.why;

@@ -19,6 +19,7 @@
 #include "base/format.h"
 #include "formats/toml_text.h"
 #include "report/export.h"
+#include "support/places.h"
 
 namespace cufit {
 namespace {
@@ -55,15 +56,17 @@ class Folder {
   fs::path path_;
 };
 
-const fs::path k_lock = fs::path(CUFIT_SOURCE_DIR) / "tests/export/lock";
+// For a shell, in a build folder of any name.
+std::string quoted_program() { return "'" + cufit::test::program() + "'"; }
+
+const fs::path k_lock = fs::path(cufit::test::source_dir()) / "tests/export/lock";
 
 Files exported(const std::string& format, const fs::path& lock, const std::string& more = "") {
   const Folder folder;
   const fs::path out = folder.path() / "out";
   fs::create_directory(out);
-  const std::string line = std::string(CUFIT_PROGRAM) + " export --lang en --to " + format +
-                           " --lock " + lock.string() + " -o " + out.string() + "/ " + more +
-                           " >/dev/null";
+  const std::string line = quoted_program() + " export --lang en --to " + format + " --lock '" +
+                           lock.string() + "' -o " + out.string() + "/ " + more + " >/dev/null";
   EXPECT_TRUE(succeeds(line)) << line;
   Files files;
   for (const auto& entry : fs::recursive_directory_iterator(out))
@@ -155,11 +158,11 @@ TEST(Export, RefusesValuesThatAreNotWhatTheyShouldBe) {
     std::string text = lock_without_sum();
     text.replace(text.find(from), from.size(), to);
     std::ofstream(lock / "cufit.lock", std::ios::binary) << text;
-    const std::string line = std::string(CUFIT_PROGRAM) + " export --to dockerfile --lock " +
-                             lock.string() + " 2>&1 | grep -q 'cannot be\\|class'";
+    const std::string line = quoted_program() + " export --to dockerfile --lock '" + lock.string() +
+                             "' 2>&1 | grep -q 'cannot be\\|class'";
     EXPECT_TRUE(succeeds(line)) << to;
-    EXPECT_FALSE(succeeds(std::string(CUFIT_PROGRAM) + " export --to dockerfile --lock " +
-                          lock.string() + " >/dev/null 2>&1"))
+    EXPECT_FALSE(succeeds(quoted_program() + " export --to dockerfile --lock " + lock.string() +
+                          " >/dev/null 2>&1"))
         << to;
   }
 }
@@ -351,8 +354,8 @@ TEST(Export, RefusesClassNamesThatPixiDoesNotTake) {
     const std::string was = "name = \"cu130\"";
     text.replace(text.find(was), was.size(), "name = \"" + std::string(name) + "\"");
     std::ofstream(lock / "cufit.lock", std::ios::binary) << text;
-    const std::string line = std::string(CUFIT_PROGRAM) + " export --lang en --lock " +
-                             lock.string() + " -o " + folder.path().string() + "/out/ --to ";
+    const std::string line = quoted_program() + " export --lang en --lock " + lock.string() +
+                             " -o " + folder.path().string() + "/out/ --to ";
     EXPECT_TRUE(succeeds(line + "pixi 2>&1 | grep -q 'name of a pixi platform'")) << name;
     EXPECT_TRUE(succeeds(line + "conda >/dev/null")) << name;
   }

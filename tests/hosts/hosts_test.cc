@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "formats/toml_text.h"
 #include "report/resolve.h"
+#include "support/places.h"
 
 namespace cufit::resolve {
 namespace {
@@ -30,7 +31,7 @@ struct Row {
 };
 
 std::vector<Row> rows() {
-  const std::string path = CUFIT_SOURCE_DIR "/tests/hosts/hosts.toml";
+  const std::string path = cufit::test::source_dir() + "/tests/hosts/hosts.toml";
   const auto document = formats::parse_toml(read(path), "hosts.toml");
   EXPECT_TRUE(document) << document.error().what;
   std::vector<Row> out;
@@ -156,7 +157,7 @@ std::string table() {
 }
 
 TEST(Hosts, TheTableInDocsIsTheSame) {
-  const std::string path = CUFIT_SOURCE_DIR "/docs/hosts.md";
+  const std::string path = cufit::test::source_dir() + "/docs/hosts.md";
   const std::string made = table();
   if (std::getenv("UPDATE_GOLDEN") != nullptr) std::ofstream(path, std::ios::binary) << made;
   EXPECT_EQ(read(path), made) << "UPDATE_GOLDEN=1 writes it anew";

@@ -21,6 +21,7 @@
 #include "facts/facts_json.h"
 #include "knowledge/knowledge.h"
 #include "report/report.h"
+#include "support/places.h"
 
 namespace cufit {
 namespace {
@@ -28,7 +29,7 @@ namespace {
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-const fs::path k_root = fs::path(CUFIT_SOURCE_DIR) / "tests" / "machines";
+const fs::path k_root = fs::path(cufit::test::source_dir()) / "tests" / "machines";
 
 std::string read_file(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);

@@ -12,6 +12,8 @@
 #include <iterator>
 #include <string>
 
+#include "support/places.h"
+
 namespace cufit::test {
 
 class IndexServer {
@@ -26,7 +28,7 @@ class IndexServer {
       dup2(ends[1], STDOUT_FILENO);
       close(ends[0]);
       close(ends[1]);
-      const std::string script = CUFIT_SOURCE_DIR "/tests/support/index_server.py";
+      const std::string script = source_dir() + "/tests/support/index_server.py";
       execlp("python3", "python3", script.c_str(), log().c_str(), nullptr);
       _exit(127);
     }

@@ -15,6 +15,7 @@
 #include <set>
 
 #include "explain/explain.h"
+#include "support/places.h"
 
 namespace cufit::explain {
 namespace {
@@ -46,7 +47,8 @@ std::string shown(const Explanation& answer) {
 
 std::vector<fs::path> texts() {
   std::vector<fs::path> out;
-  for (const auto& entry : fs::recursive_directory_iterator(CUFIT_SOURCE_DIR "/tests/texts")) {
+  for (const auto& entry :
+       fs::recursive_directory_iterator(cufit::test::source_dir() + "/tests/texts")) {
     if (entry.path().extension() == ".txt") out.push_back(entry.path());
   }
   std::sort(out.begin(), out.end());
@@ -157,12 +159,14 @@ TEST(TextSet, SaysTheSameOfPiecesOfAnySize) {
 }
 
 TEST(TextSet, FindsTheErrorInTheMiddleOf200MegabytesOfLog) {
-  const std::string error = read(CUFIT_SOURCE_DIR "/tests/texts/driver_lib_mismatch/" + [] {
-    for (const fs::path& path : texts()) {
-      if (path.parent_path().filename() == "driver_lib_mismatch") return path.filename().string();
-    }
-    return std::string();
-  }());
+  const std::string error =
+      read(cufit::test::source_dir() + "/tests/texts/driver_lib_mismatch/" + [] {
+        for (const fs::path& path : texts()) {
+          if (path.parent_path().filename() == "driver_lib_mismatch")
+            return path.filename().string();
+        }
+        return std::string();
+      }());
   ASSERT_FALSE(error.empty());
   Explainer explainer(Knowledge::builtin());
   std::string block;
@@ -195,7 +199,7 @@ TEST(TextSet, SaysNothingOfASuccessfulLogOfAnyLength) {
 
 // The measure that the project holds itself to, as `make corpus` counts it.
 void measure(const std::string& name) {
-  std::ifstream in(CUFIT_SOURCE_DIR "/../shared/corpus/" + name);
+  std::ifstream in(cufit::test::source_dir() + "/../shared/corpus/" + name);
   if (!in) GTEST_SKIP() << "the shared corpus is not beside this checkout";
   size_t cases = 0, right = 0, among_three = 0, wrong_certain = 0;
   for (std::string line; std::getline(in, line);) {

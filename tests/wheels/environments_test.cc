@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "support/places.h"
 
 namespace cufit {
 namespace {
@@ -30,25 +31,25 @@ class RealEnvironments : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     const char* given = std::getenv("CUFIT_UV");
-    const std::string uv = given && *given ? given : CUFIT_BINARY_DIR "/uv/bin/uv";
+    const std::string uv = given && *given ? given : cufit::test::binary_dir() + "/uv/bin/uv";
     if (!fs::exists(uv)) {
       why_not_ = "no uv: `tools/fetch-uv DIR` gets it, CUFIT_UV=DIR/bin/uv names it";
       return;
     }
-    if (fs::space(CUFIT_BINARY_DIR).available < k_needed_bytes) {
+    if (fs::space(cufit::test::binary_dir()).available < k_needed_bytes) {
       why_not_ = "less than 16 GiB are free";
       return;
     }
     ::setenv("CUFIT_UV", uv.c_str(), 1);
-    ::setenv("UV_CACHE_DIR", CUFIT_BINARY_DIR "/uv-cache", 1);
+    ::setenv("UV_CACHE_DIR", (cufit::test::binary_dir() + "/uv-cache").c_str(), 1);
     ::unsetenv("VIRTUAL_ENV");
-    folder_ = CUFIT_BINARY_DIR "/environments";
+    folder_ = cufit::test::binary_dir() + "/environments";
     fs::remove_all(folder_);
     fs::create_directories(folder_);
     std::ofstream(folder_ + "/requirements.txt") << "torch<2.12\nnumpy\n";
     made_ =
-        run(format("lock -r {0}/requirements.txt --for 'A800,470' --for 'RTX 5090,580' "
-                   "--default-index-only -o {0} --json",
+        run(format("lock -r '{0}/requirements.txt' --for 'A800,470' --for 'RTX 5090,580' "
+                   "--default-index-only -o '{0}' --json",
                    folder_));
   }
   void SetUp() override {
@@ -57,7 +58,7 @@ class RealEnvironments : public testing::Test {
   }
   static Output run(const std::string& arguments) {
     Output out;
-    FILE* pipe = popen(format("'{}' {}", CUFIT_PROGRAM, arguments).c_str(), "r");
+    FILE* pipe = popen(format("'{}' {}", cufit::test::program(), arguments).c_str(), "r");
     if (!pipe) return out;
     std::array<char, 4096> buffer;
     while (const size_t got = fread(buffer.data(), 1, buffer.size(), pipe))
@@ -85,7 +86,7 @@ TEST_F(RealEnvironments, AreLockedMadeAndChosen) {
     EXPECT_GT(lock["classes"][0]["download_bytes"], uint64_t{1} << 30);
   }
 
-  const Output made = run(format("env create --lock {} --json", folder_));
+  const Output made = run(format("env create --lock '{}' --json", folder_));
   ASSERT_EQ(made.status, 0) << made.text;
   const nlohmann::json report = json_of(made.text);
   for (const nlohmann::json& env : report.at("environments")) {
@@ -93,9 +94,9 @@ TEST_F(RealEnvironments, AreLockedMadeAndChosen) {
     // Hard links from uv's cache, which lies on the same filesystem here.
     EXPECT_GT(env["shared_bytes"].get<uint64_t>(), env["bytes"].get<uint64_t>() * 9 / 10);
   }
-  const Output check = run(format("env check --lock {}", folder_));
+  const Output check = run(format("env check --lock '{}'", folder_));
   EXPECT_EQ(check.status, 0) << check.text;
-  const Output again = run(format("lock --check -o {}", folder_));
+  const Output again = run(format("lock --check -o '{}'", folder_));
   EXPECT_EQ(again.status, 0) << again.text;
 
   struct {
@@ -110,13 +111,13 @@ TEST_F(RealEnvironments, AreLockedMadeAndChosen) {
   for (const auto& one : cases) {
     const std::string machine = folder_ + "/machine";
     fs::remove_all(machine);
-    ASSERT_EQ(std::system(format("sh {}/tests/launch/machine.sh {} {}", CUFIT_SOURCE_DIR, machine,
-                                 one.machine)
+    ASSERT_EQ(std::system(format("sh '{}/tests/launch/machine.sh' '{}' {}",
+                                 cufit::test::source_dir(), machine, one.machine)
                               .c_str()),
               0);
     ::setenv("CUFIT_TEST_MACHINE", machine.c_str(), 1);
     const Output said =
-        run(format("run -q --lock {} -- python -W ignore -c 'import torch; "
+        run(format("run -q --lock '{}' -- python -W ignore -c 'import torch; "
                    "print(torch.__version__, torch.ones(3).sum().item())'",
                    folder_));
     ::unsetenv("CUFIT_TEST_MACHINE");
@@ -127,13 +128,14 @@ TEST_F(RealEnvironments, AreLockedMadeAndChosen) {
   // for a machine without a GPU: nothing is started there, unless a class is asked for.
   const std::string none = folder_ + "/machine";
   fs::remove_all(none);
-  ASSERT_EQ(
-      std::system(format("sh {}/tests/launch/machine.sh {} none", CUFIT_SOURCE_DIR, none).c_str()),
-      0);
+  ASSERT_EQ(std::system(
+                format("sh '{}/tests/launch/machine.sh' '{}' none", cufit::test::source_dir(), none)
+                    .c_str()),
+            0);
   ::setenv("CUFIT_TEST_MACHINE", none.c_str(), 1);
-  const Output refused = run(format("run --lock {} -- python -c 'print(1)' 2>&1", folder_));
+  const Output refused = run(format("run --lock '{}' -- python -c 'print(1)' 2>&1", folder_));
   const Output asked =
-      run(format("run -q --lock {} --env cu130 -- python -W ignore -c 'import "
+      run(format("run -q --lock '{}' --env cu130 -- python -W ignore -c 'import "
                  "torch; print(torch.__version__, torch.cuda.is_available())'",
                  folder_));
   ::unsetenv("CUFIT_TEST_MACHINE");
@@ -148,12 +150,12 @@ TEST_F(RealEnvironments, OfAChangedFileAreFoundAndMadeAnew) {
   if (!fs::exists(python)) GTEST_SKIP() << "the environments were not made";
   const std::string uv = std::getenv("CUFIT_UV");
   ASSERT_EQ(std::system(format("'{}' pip uninstall -q --python {} numpy", uv, python).c_str()), 0);
-  const Output check = run(format("env check cu117 --json --lock {}", folder_));
+  const Output check = run(format("env check cu117 --json --lock '{}'", folder_));
   EXPECT_EQ(check.status, 1);
   EXPECT_TRUE(contains(check.text, "env_packages_differ")) << check.text;
-  EXPECT_EQ(run(format("env create --force --offline cu117 --lock {}", folder_)).status, 0);
-  EXPECT_EQ(run(format("env check cu117 --lock {}", folder_)).status, 0);
-  EXPECT_EQ(run(format("env remove cu117 cu130 --lock {}", folder_)).status, 0);
+  EXPECT_EQ(run(format("env create --force --offline cu117 --lock '{}'", folder_)).status, 0);
+  EXPECT_EQ(run(format("env check cu117 --lock '{}'", folder_)).status, 0);
+  EXPECT_EQ(run(format("env remove cu117 cu130 --lock '{}'", folder_)).status, 0);
 }
 
 }  // namespace

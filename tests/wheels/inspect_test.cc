@@ -22,10 +22,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "formats/archive/zip.h"
 #include "formats/binary/elf_image.h"
 #include "formats/binary/fatbin.h"
-#include "formats/archive/zip.h"
 #include "host/files/host.h"
+#include "support/places.h"
 
 namespace cufit {
 namespace {
@@ -34,7 +35,7 @@ namespace fs = std::filesystem;
 
 fs::path wheel_folder() {
   const char* given = std::getenv("CUFIT_WHEELS");
-  return given && *given ? fs::path(given) : fs::path(CUFIT_BINARY_DIR) / "wheels";
+  return given && *given ? fs::path(given) : fs::path(cufit::test::binary_dir()) / "wheels";
 }
 
 fs::path find_wheel(const std::string& prefix) {
@@ -74,7 +75,7 @@ class Unpacked {
     Result<formats::ZipFile> zip = formats::ZipFile::open(std::move(*source));
     EXPECT_TRUE(zip) << (zip ? "" : zip.error().text());
     if (zip) zip_ = std::make_unique<formats::ZipFile>(std::move(*zip));
-    folder_ = fs::path(CUFIT_BINARY_DIR) / "wheels.unpacked" / wheel.filename();
+    folder_ = fs::path(cufit::test::binary_dir()) / "wheels.unpacked" / wheel.filename();
     fs::remove_all(folder_);
     fs::create_directories(folder_);
   }
@@ -160,7 +161,7 @@ Ours our_entries(const fs::path& path) {
 
 // The JSON of the whole program must count what cuobjdump lists.
 void expect_json_counts(const fs::path& path, const Ours& expected) {
-  Output output = run(format("'{}' inspect --json '{}'", CUFIT_PROGRAM, path.string()));
+  Output output = run(format("'{}' inspect --json '{}'", cufit::test::program(), path.string()));
   ASSERT_EQ(output.status, 0) << path;
   nlohmann::json json = nlohmann::json::parse(output.text, nullptr, false);
   ASSERT_FALSE(json.is_discarded());
@@ -237,7 +238,7 @@ INSTANTIATE_TEST_SUITE_P(Wheels, RealWheels, testing::ValuesIn(k_wheels), [](con
 TEST(RealWheel, IsReadWithoutUnpacking) {
   const fs::path wheel = find_wheel("torchvision-0.26.0-");
   if (wheel.empty()) GTEST_SKIP() << "no torchvision-0.26.0-*.whl in " << wheel_folder();
-  Output output = run(format("'{}' inspect --json '{}'", CUFIT_PROGRAM, wheel.string()));
+  Output output = run(format("'{}' inspect --json '{}'", cufit::test::program(), wheel.string()));
   ASSERT_EQ(output.status, 0);
   nlohmann::json json = nlohmann::json::parse(output.text, nullptr, false);
   ASSERT_FALSE(json.is_discarded());
@@ -246,7 +247,7 @@ TEST(RealWheel, IsReadWithoutUnpacking) {
   for (nlohmann::json file : json["files"]) {
     std::string path = file["path"], name = path.substr(path.find('!') + 1);
     fs::path single = contents.unpack(name);
-    Output other = run(format("'{}' inspect --json '{}'", CUFIT_PROGRAM, single.string()));
+    Output other = run(format("'{}' inspect --json '{}'", cufit::test::program(), single.string()));
     nlohmann::json expected = nlohmann::json::parse(other.text, nullptr, false);
     ASSERT_FALSE(expected.is_discarded());
     expected["files"][0]["path"] = path;

@@ -11,6 +11,7 @@
 
 #include "base/format.h"
 #include "knowledge/knowledge.h"
+#include "support/places.h"
 
 namespace cufit::checks {
 namespace texts_test {
@@ -28,7 +29,7 @@ std::string code_of(const std::filesystem::path& path) {
 std::string sources() {
   std::string all;
   for (const auto& entry :
-       std::filesystem::directory_iterator(std::string(CUFIT_SOURCE_DIR) + "/src/checks"))
+       std::filesystem::directory_iterator(cufit::test::source_dir() + "/src/checks"))
     if (entry.path().extension() == ".cc") all += code_of(entry.path());
   return all;
 }
@@ -70,7 +71,7 @@ TEST(Texts, NoFindingWaitsForACheck) {
   // `cufit lock --check` and `env check` judge what no check of doctor sees.
   for (const char* file : {"/src/resolve/lock/lock_check.cc", "/src/commands/env/env.cc",
                            "/src/commands/lock/lock_check.cc"})
-    words.merge(quoted_words(code_of(std::string(CUFIT_SOURCE_DIR) + file)));
+    words.merge(quoted_words(code_of(cufit::test::source_dir() + file)));
   for (const knowledge::XidRow& row : Knowledge::builtin().xids)
     words.insert(std::string(row.finding));
   for (const knowledge::FindingTexts& texts : Knowledge::builtin().findings) {
@@ -80,7 +81,7 @@ TEST(Texts, NoFindingWaitsForACheck) {
 }
 
 TEST(Texts, EveryRootCauseRuleNamesFindings) {
-  std::string text = code_of(std::string(CUFIT_SOURCE_DIR) + "/src/checks/root_cause.cc");
+  std::string text = code_of(cufit::test::source_dir() + "/src/checks/root_cause.cc");
   size_t begin = text.find("#define CUFIT_ABOVE_KERNEL"),
          end = text.find("#undef CUFIT_ABOVE_KERNEL");
   ASSERT_NE(end, std::string::npos);

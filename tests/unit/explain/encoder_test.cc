@@ -13,6 +13,7 @@
 #include "explain/encoder_product.h"
 #include "explain/reading.h"
 #include "knowledge/knowledge.h"
+#include "support/places.h"
 
 namespace cufit::explain {
 namespace encoder_test {
@@ -42,7 +43,7 @@ TEST(WordPieces, NamesWhatItDoesNotKnow) {
 // Texts with the indices and probabilities that the model in PyTorch gives: tools/learn_encoder.py
 // writes them beside the weights.
 TEST(Encoder, SaysWhatTheModelSaid) {
-  std::ifstream file(std::string(CUFIT_SOURCE_DIR) + "/tests/unit/explain/encoder_golden.json");
+  std::ifstream file(cufit::test::source_dir() + "/tests/unit/explain/encoder_golden.json");
   const nlohmann::json golden = nlohmann::json::parse(file);
   const EncoderWeights& weights = builtin_encoder();
   size_t compared = 0;
@@ -140,7 +141,7 @@ TEST(EncoderKernels, ReckonGeluAndSums) {
 }
 
 std::string own_bytes() {
-  std::ifstream file(std::string(CUFIT_SOURCE_DIR) + "/data/encoder.bin", std::ios::binary);
+  std::ifstream file(cufit::test::source_dir() + "/data/encoder.bin", std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "explain/text_window.h"
+#include "support/places.h"
 
 namespace cufit::explain {
 namespace pattern_search_test {
@@ -111,7 +112,7 @@ TEST(Window, AsksForDigitsAndEdgesOfWords) {
 // Real and made texts of this tree, and the corpus where it is beside it.
 std::vector<Lines> texts() {
   std::vector<Lines> out;
-  const std::filesystem::path root = CUFIT_SOURCE_DIR;
+  const std::filesystem::path root = cufit::test::source_dir();
   for (const char* folder : {"fuzz/seeds/explain", "tests/texts", "../shared/corpus"}) {
     std::error_code none;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder, none)) {

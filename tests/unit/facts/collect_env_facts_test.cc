@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "facts/collect_env_facts.h"
+#include "support/places.h"
 
 #include <fstream>
 #include <sstream>
@@ -100,7 +101,7 @@ TEST(Dump, RefusesOtherTexts) {
 }
 
 TEST(Dump, RealDumpOfAnH200) {
-  std::ifstream file(std::string(CUFIT_SOURCE_DIR) + "/../shared/gpu/machine-h200/collect_env.txt");
+  std::ifstream file(cufit::test::source_dir() + "/../shared/gpu/machine-h200/collect_env.txt");
   if (!file) GTEST_SKIP() << "the shared dump is not beside this checkout";
   std::stringstream text;
   text << file.rdbuf();

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/format.h"
+#include "support/places.h"
 
 namespace cufit::facts {
 namespace text_facts_test {
@@ -152,7 +153,7 @@ TEST(TextFacts, ATextWithoutFactsHasNone) {
 std::map<std::string, std::string> corpus() {
   std::map<std::string, std::string> out;
   for (const char* name : {"env-open", "mem-open"}) {
-    std::ifstream file(format("{}/../shared/corpus/{}.jsonl", CUFIT_SOURCE_DIR, name));
+    std::ifstream file(format("{}/../shared/corpus/{}.jsonl", cufit::test::source_dir(), name));
     for (std::string line; std::getline(file, line);) {
       size_t id = line.find("\"id\": \""), text = line.find("\"evidence\": \"");
       if (id == std::string::npos || text == std::string::npos) continue;

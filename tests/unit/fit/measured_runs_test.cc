@@ -11,6 +11,7 @@
 #include <string>
 
 #include "fit/search.h"
+#include "support/places.h"
 #include "unit/fit/fit_fixture.h"
 
 namespace cufit::fit {
@@ -20,7 +21,7 @@ StepProgram program_of(const std::string& model, std::initializer_list<int> batc
   std::vector<formats::TraceEvents> traces;
   for (const int batch : batches) {
     const std::string name = model + "-" + std::to_string(batch) + ".events.gz";
-    std::ifstream in(CUFIT_SOURCE_DIR "/tests/fit/" + name, std::ios::binary);
+    std::ifstream in(cufit::test::source_dir() + "/tests/fit/" + name, std::ios::binary);
     std::string bytes((std::istreambuf_iterator<char>(in)), {});
     traces.push_back(test::read_trace(std::move(bytes)).value());
   }

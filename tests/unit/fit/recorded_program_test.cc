@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/places.h"
+
 #include "fit_fixture.h"
 
 namespace cufit::fit {

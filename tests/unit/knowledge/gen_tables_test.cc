@@ -9,6 +9,8 @@
 #include <fstream>
 #include <string>
 
+#include "support/places.h"
+
 namespace gen_tables_test {
 
 namespace fs = std::filesystem;
@@ -23,8 +25,8 @@ Outcome generate(const std::string& file, const std::string& bytes) {
   fs::remove_all(data);
   fs::create_directories((data / file).parent_path());
   std::ofstream(data / file, std::ios::binary) << bytes;
-  const std::string command = std::string(CUFIT_BINARY_DIR) + "/gen-tables " + data.string() + " " +
-                              (data / "out.cc").string() + " 2>&1";
+  const std::string command = "'" + cufit::test::binary_dir() + "/gen-tables' " + data.string() +
+                              " " + (data / "out.cc").string() + " 2>&1";
   Outcome outcome;
   FILE* pipe = popen(command.c_str(), "r");
   if (!pipe) return outcome;

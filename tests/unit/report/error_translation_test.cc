@@ -13,6 +13,7 @@
 
 #include "base/format.h"
 #include "report/report.h"
+#include "support/places.h"
 
 namespace cufit::report {
 namespace error_translation_test {
@@ -202,7 +203,8 @@ bool is_missing_part(std::string_view before) {
 
 TEST(Said, EveryErrorOfTheSourcesHasChinese) {
   size_t count = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(CUFIT_SOURCE_DIR "/src")) {
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(cufit::test::source_dir() + "/src")) {
     const std::string name = entry.path().extension().string();
     if (name != ".cc" && name != ".h") continue;
     for (const Sentence& sentence : sentences_of(entry.path())) {

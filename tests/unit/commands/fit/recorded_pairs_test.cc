@@ -10,6 +10,7 @@
 #include "memory/analysis/recorded_trace.h"
 #include "base/bytes.h"
 #include "fit/recorded_program.h"
+#include "support/places.h"
 
 namespace cufit {
 namespace recorded_pairs_test {
@@ -58,8 +59,8 @@ struct Opened {
 };
 
 Opened open(const Pair& pair, size_t which) {
-  const std::string path = std::string(CUFIT_SOURCE_DIR) + "/tests/traces/pairs/" + pair.name +
-                           "-" + std::to_string(pair.runs[which].batch) + ".pkl.gz";
+  const std::string path = cufit::test::source_dir() + "/tests/traces/pairs/" + pair.name + "-" +
+                           std::to_string(pair.runs[which].batch) + ".pkl.gz";
   std::ifstream in(path, std::ios::binary);
   std::ostringstream bytes;
   bytes << in.rdbuf();

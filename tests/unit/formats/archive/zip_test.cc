@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/format.h"
+#include "support/places.h"
 
 namespace cufit::formats {
 namespace zip_test {
@@ -104,7 +105,8 @@ TEST(Zip, ReadsStoredAndDeflatedMembers) {
 
 TEST(Zip, ReadsWhatPythonWrote) {
   std::stringstream bytes;
-  bytes << std::ifstream(CUFIT_SOURCE_DIR "/fuzz/seeds/zip/deflated", std::ios::binary).rdbuf();
+  bytes << std::ifstream(cufit::test::source_dir() + "/fuzz/seeds/zip/deflated", std::ios::binary)
+               .rdbuf();
   Result<ZipFile> zip = open(bytes.str());
   ASSERT_TRUE(zip) << zip.error().text();
   ASSERT_EQ(zip->members().size(), 2u);

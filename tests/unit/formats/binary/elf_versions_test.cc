@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/binary/elf_versions.h"
+#include "support/places.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +12,8 @@ namespace elf_versions_test {
 
 // The fuzzing seed is a shared object with two versions, linked with a version script.
 std::string seed() {
-  std::ifstream file(CUFIT_SOURCE_DIR "/fuzz/seeds/elf_versions/two_versions", std::ios::binary);
+  std::ifstream file(cufit::test::source_dir() + "/fuzz/seeds/elf_versions/two_versions",
+                     std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "memory/analysis/steps.h"
+#include "support/places.h"
 
 namespace cufit::analysis {
 
@@ -55,7 +56,7 @@ inline const char* const k_causes[] = {
     "oom/survives",        "oom/tensors_kept",        "oom/weights_exceed_capacity"};
 
 inline memory::Snapshot read_trace(const std::string& name) {
-  const std::string path = CUFIT_SOURCE_DIR "/tests/traces/" + name;
+  const std::string path = cufit::test::source_dir() + "/tests/traces/" + name;
   std::ifstream file(path + ".pkl.gz", std::ios::binary);
   if (!file) file.open(path + ".pickle.gz", std::ios::binary);
   std::stringstream bytes;

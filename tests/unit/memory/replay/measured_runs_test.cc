@@ -13,6 +13,7 @@
 
 #include "memory/replay/replay.h"
 #include "memory/snapshot/snapshot_recording.h"
+#include "support/places.h"
 
 namespace cufit::memory {
 namespace measured_runs_test {
@@ -31,7 +32,8 @@ const Recorded& recorded(const std::string& name) {
   static std::map<std::string, Recorded> kept;
   const auto found = kept.find(name);
   if (found != kept.end()) return found->second;
-  std::ifstream file(CUFIT_SOURCE_DIR "/tests/traces/" + name + ".pkl.gz", std::ios::binary);
+  std::ifstream file(cufit::test::source_dir() + "/tests/traces/" + name + ".pkl.gz",
+                     std::ios::binary);
   std::stringstream bytes;
   bytes << file.rdbuf();
   const Snapshot snapshot =
@@ -82,7 +84,7 @@ void judge(const ReplayResult& result, bool died, uint64_t peak, Tally& tally) {
 
 TEST(MeasuredRuns, EveryRowIsRightOrSaysWhyNot) {
   Tally tally, unlimited;
-  for (const Json& row : rows(CUFIT_SOURCE_DIR "/tests/traces/runs.jsonl")) {
+  for (const Json& row : rows(cufit::test::source_dir() + "/tests/traces/runs.jsonl")) {
     if (!row["trace"].is_null()) continue;
     SCOPED_TRACE(row.dump().substr(0, 200));
     const Recorded& run = recorded(row["name"]);
@@ -106,7 +108,7 @@ TEST(MeasuredRuns, EveryRowIsRightOrSaysWhyNot) {
 // Recorded after the model was done; nothing was changed for these.
 TEST(MeasuredRuns, UnseenWorkloads) {
   Tally tally;
-  for (const Json& row : rows(CUFIT_SOURCE_DIR "/tests/traces/unseen.jsonl")) {
+  for (const Json& row : rows(cufit::test::source_dir() + "/tests/traces/unseen.jsonl")) {
     SCOPED_TRACE(row.dump().substr(0, 200));
     const Recorded& run = recorded("unseen-" + row["name"].get<std::string>());
     const ReplayOptions recorded_options = options_for(run, "");
@@ -124,7 +126,7 @@ TEST(MeasuredRuns, UnseenWorkloads) {
 
 TEST(MeasuredRuns, EveryRecordedRunVerifies) {
   size_t runs = 0;
-  for (const Json& row : rows(CUFIT_SOURCE_DIR "/tests/traces/runs.jsonl")) {
+  for (const Json& row : rows(cufit::test::source_dir() + "/tests/traces/runs.jsonl")) {
     if (row["trace"].is_null()) continue;
     const std::string file = row["trace"];
     SCOPED_TRACE(file);
@@ -144,7 +146,7 @@ TEST(MeasuredRuns, EveryRecordedRunVerifies) {
 // the recording tells of the driver.
 TEST(MeasuredRuns, AReplayAsRecordedIsTheRecordedRun) {
   std::map<std::string, Json> specs;
-  for (const Json& row : rows(CUFIT_SOURCE_DIR "/tests/traces/runs.jsonl")) {
+  for (const Json& row : rows(cufit::test::source_dir() + "/tests/traces/runs.jsonl")) {
     if (row["trace"].is_null()) continue;
     const std::string file = row["trace"];
     specs[file.substr(0, file.find(".pkl"))] = row;
@@ -243,7 +245,7 @@ class SharedRuns : public testing::Test {
   void SetUp() override {
     if (!std::filesystem::exists(folder_)) GTEST_SKIP() << "no ../shared/gpu";
   }
-  const std::string folder_ = CUFIT_SOURCE_DIR "/../shared/gpu";
+  const std::string folder_ = cufit::test::source_dir() + "/../shared/gpu";
 };
 
 TEST_F(SharedRuns, EveryRowOfOtherSettingsAndLimits) {

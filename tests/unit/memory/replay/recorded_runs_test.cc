@@ -10,6 +10,7 @@
 
 #include "memory/replay/replay.h"
 #include "memory/snapshot/snapshot_recording.h"
+#include "support/places.h"
 
 namespace cufit::memory {
 namespace recorded_runs_test {
@@ -21,7 +22,8 @@ const Recording& recording(const std::string& name) {
   static std::map<std::string, Recording> kept;
   const auto found = kept.find(name);
   if (found != kept.end()) return found->second;
-  std::ifstream file(CUFIT_SOURCE_DIR "/tests/traces/" + name + ".pkl.gz", std::ios::binary);
+  std::ifstream file(cufit::test::source_dir() + "/tests/traces/" + name + ".pkl.gz",
+                     std::ios::binary);
   std::stringstream bytes;
   bytes << file.rdbuf();
   const Snapshot snapshot =

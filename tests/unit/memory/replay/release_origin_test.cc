@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "memory/replay/what_if.h"
+#include "support/places.h"
 
 namespace cufit::memory {
 namespace release_origin_test {
@@ -219,7 +220,7 @@ TEST(ReleaseOrigins, ByTheProgramBeforeAFailure) {
 }
 
 VerifiedRecording verify_recording_file(const std::string& name) {
-  const std::string path = CUFIT_SOURCE_DIR "/tests/traces/" + name + ".pkl.gz";
+  const std::string path = cufit::test::source_dir() + "/tests/traces/" + name + ".pkl.gz";
   std::ifstream file(path, std::ios::binary);
   std::stringstream bytes;
   bytes << file.rdbuf();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A shortcut is right where the replay that it saves says the same, in everything.
 #include "memory/replay/replay_elision.h"
+#include "support/places.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -26,7 +27,7 @@ VerifiedRecording verify_recording_file(const fs::path& path) {
 std::vector<fs::path> traces() {
   std::vector<fs::path> out;
   for (const auto& entry :
-       fs::recursive_directory_iterator(std::string(CUFIT_SOURCE_DIR) + "/tests/traces"))
+       fs::recursive_directory_iterator(cufit::test::source_dir() + "/tests/traces"))
     if (entry.path().extension() == ".gz" && entry.path().parent_path().filename() != "pairs")
       out.push_back(entry.path());
   return out;

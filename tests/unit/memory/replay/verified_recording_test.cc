@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "memory/replay/what_if.h"
+#include "support/places.h"
 #include "unit/memory/replay/recorder.h"
 
 namespace cufit::memory {
@@ -224,13 +225,13 @@ Snapshot load_file(const std::filesystem::path& path) {
 }
 
 Snapshot load(const std::string& name) {
-  return load_file(CUFIT_SOURCE_DIR "/tests/traces/" + name + ".pkl.gz");
+  return load_file(cufit::test::source_dir() + "/tests/traces/" + name + ".pkl.gz");
 }
 
 TEST(VerifiedRecording, RealSegmentsLieByTheDriversRule) {
   size_t long_ones = 0;
   for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(CUFIT_SOURCE_DIR "/tests/traces")) {
+       std::filesystem::recursive_directory_iterator(cufit::test::source_dir() + "/tests/traces")) {
     if (entry.path().extension() != ".gz") continue;
     SCOPED_TRACE(entry.path().filename());
     const Snapshot snapshot = load_file(entry.path());

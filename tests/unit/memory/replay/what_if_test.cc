@@ -2,6 +2,7 @@
 // Questions to real recordings (tests/traces): the recorded run is found again, limits are found,
 // answers do not depend on how many are asked at once.
 #include "memory/replay/what_if.h"
+#include "support/places.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -16,7 +17,7 @@ namespace cufit::memory {
 namespace what_if_test {
 
 Snapshot load_file(const std::string& name) {
-  std::ifstream file(std::string(CUFIT_SOURCE_DIR) + "/tests/traces/" + name, std::ios::binary);
+  std::ifstream file(cufit::test::source_dir() + "/tests/traces/" + name, std::ios::binary);
   std::stringstream bytes;
   bytes << file.rdbuf();
   return std::move(*read_snapshot(std::make_shared<MemorySource>(name, bytes.str())));
@@ -26,7 +27,7 @@ Snapshot load(const std::string& name) { return load_file(name + ".pkl.gz"); }
 
 TEST(WhatIf, RepeatsEveryProgramThatDied) {
   size_t files = 0;
-  const std::string folder = std::string(CUFIT_SOURCE_DIR) + "/tests/traces/oom";
+  const std::string folder = cufit::test::source_dir() + "/tests/traces/oom";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
     const Snapshot snapshot = load_file("oom/" + name);

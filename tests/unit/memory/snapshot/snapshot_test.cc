@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "support/pickle_writer.h"
+#include "support/places.h"
 
 namespace cufit::memory {
 namespace snapshot_test {
@@ -388,19 +389,20 @@ void expect_figures(const std::filesystem::path& path, const Figures& want) {
 
 TEST(Snapshot, ReadsRealTraces) {
   for (const Figures& want : k_files) {
-    expect_figures(std::filesystem::path(CUFIT_SOURCE_DIR) / "tests/traces" / want.file, want);
+    expect_figures(std::filesystem::path(cufit::test::source_dir()) / "tests/traces" / want.file,
+                   want);
   }
 }
 
 TEST(Snapshot, ReadsTheTracesBesideTheCheckout) {
-  std::filesystem::path folder = std::filesystem::path(CUFIT_SOURCE_DIR) / "../shared/gpu";
+  std::filesystem::path folder = std::filesystem::path(cufit::test::source_dir()) / "../shared/gpu";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no ../shared/gpu: only tests/traces read";
   for (const Figures& want : k_files) expect_figures(folder / want.file, want);
 }
 
 TEST(Snapshot, ARealTraceCutOffAnywhereIsAnError) {
-  std::string bytes =
-      whole_file(std::filesystem::path(CUFIT_SOURCE_DIR) / "tests/traces/oom-varlen.pkl.gz");
+  std::string bytes = whole_file(std::filesystem::path(cufit::test::source_dir()) /
+                                 "tests/traces/oom-varlen.pkl.gz");
   for (size_t size = 10; size < bytes.size(); size += bytes.size() / 40) {
     EXPECT_NE(error_of(bytes.substr(0, size)).find("damaged gzip data at byte"), std::string::npos);
   }

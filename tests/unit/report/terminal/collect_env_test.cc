@@ -9,8 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
-#include "formats/prose/collect_env_dump.h"
 #include "facts/collect_env_facts.h"
+#include "formats/prose/collect_env_dump.h"
+#include "support/places.h"
 #include "unit/report/sample.h"
 
 namespace cufit::report {
@@ -224,8 +225,7 @@ TEST(CollectEnv, ReadsBackWhatItPrints) {
   world.facts.nvml.gpus.push_back(second);
   world.facts.collect_env.cudnn.value->push_back("/usr/lib/libcudnn_ops.so.9.14.0");
   std::vector<std::string> texts{collect_env_text(world.view())};
-  if (std::ifstream file(std::string(CUFIT_SOURCE_DIR) +
-                         "/../shared/gpu/machine-h200/collect_env.txt");
+  if (std::ifstream file(cufit::test::source_dir() + "/../shared/gpu/machine-h200/collect_env.txt");
       file) {
     std::stringstream text;
     text << file.rdbuf();
@@ -263,7 +263,7 @@ TEST(CollectEnv, ReadsBackWhatItPrints) {
 
 // The labels that the real tool printed on a real machine, in its order.
 TEST(CollectEnv, SameLabelsAsTheRealTool) {
-  std::ifstream file(std::string(CUFIT_SOURCE_DIR) + "/../shared/gpu/machine-h200/collect_env.txt");
+  std::ifstream file(cufit::test::source_dir() + "/../shared/gpu/machine-h200/collect_env.txt");
   if (!file) GTEST_SKIP() << "the shared dump is not beside this checkout";
   std::stringstream real;
   real << file.rdbuf();

@@ -5,6 +5,7 @@
 
 #include "host/files/recording.h"
 #include "resolve/diff/lock_difference.h"
+#include "support/places.h"
 
 namespace cufit::resolve {
 namespace machine_difference_test {
@@ -17,7 +18,7 @@ Fact<T> seen(T value, std::string where = "x") {
 facts::Facts recorded(const std::string& name) {
   const host::RealHost host;
   Result<facts::Facts> facts = host::load_facts(
-      host, std::string(CUFIT_SOURCE_DIR) + "/tests/machines/" + name + "/facts.json");
+      host, cufit::test::source_dir() + "/tests/machines/" + name + "/facts.json");
   EXPECT_TRUE(facts) << name;
   return facts ? std::move(*facts) : facts::Facts{};
 }

@@ -10,6 +10,7 @@
 #include "facts/facts_json.h"
 #include "resolve/wheel/conflict.h"
 #include "resolve/wheel/policy.h"
+#include "support/places.h"
 
 namespace cufit::resolve {
 namespace resolve_test {
@@ -321,7 +322,7 @@ TEST(Resolve, OldGpuHasALastDriver) {
 
 // A libcuda of cuda-compat that GeForce refuses says CUDA 13.0; the driver below is of CUDA 12.2.
 TEST(Target, RefusedCompatLibraryDoesNotCount) {
-  std::ifstream file(CUFIT_SOURCE_DIR "/tests/machines/rtx4090-compat-804/facts.json");
+  std::ifstream file(cufit::test::source_dir() + "/tests/machines/rtx4090-compat-804/facts.json");
   std::stringstream text;
   text << file.rdbuf();
   const auto facts = facts::facts_from_json(text.str(), "facts.json");
