@@ -122,7 +122,6 @@ Votes probabilities(const std::vector<double>& odds, const knowledge::Knowledge&
   std::stable_sort(out.causes.begin(), out.causes.end(), [](const WordVote& a, const WordVote& b) {
     return a.probability > b.probability;
   });
-  if (!out.causes.empty()) out.likeliest = out.causes[0].probability;
   return out;
 }
 

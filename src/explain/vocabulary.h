@@ -32,7 +32,6 @@ struct WordVote {
 struct Votes {
   std::vector<WordVote> causes;  // most likely first; empty where no word of the table is there
   double needs_none = 0;         // probability that the text reports no failure of ours
-  double likeliest = 0;          // the first cause's probability, as the words alone say it
 };
 
 // `clues`: names of those that the text gives (data/clues).
