@@ -3,7 +3,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: help setup build doctor test test-wheels test-stranger test-view bench bench-smoke corpus docs sanitize fuzz check install clean
+.PHONY: help setup build doctor test test-wheels test-stranger test-view bench bench-smoke corpus learn docs sanitize fuzz check install clean
 
 help:
 	@echo "make doctor       set up, build, run cufit doctor"
@@ -12,7 +12,8 @@ help:
 	@echo "make test-stranger  the tests that make test built, again: elsewhere, as another user, in another language"
 	@echo "make test-view    the page of mem view in a headless Chromium, with pictures in build/view"
 	@echo "make bench        speed against torch's collect_env and cuobjdump, in one run"
-	@echo "make corpus       how often cufit explain is right, over labelled failures"
+	@echo "make corpus       how often cufit explain is right, over the labelled texts of tests/texts"
+	@echo "make learn        learn data/vocabulary.toml again (downloads NumPy and SciPy, ten minutes)"
 	@echo "make docs         write docs/causes.md anew from data/"
 	@echo "make sanitize     the tests under ASan and UBSan"
 	@echo "make fuzz         every fuzz harness for FUZZ_SECONDS (20)"
@@ -58,9 +59,16 @@ bench-smoke: build
 	@ninja -C "$(BUILD)" -j$(JOBS) --quiet
 	@tools/bench --smoke "$(BUILD)"
 
-# More labelled files: make corpus CORPUS="a.jsonl b.jsonl"
+# Other labelled cases: make corpus CORPUS="a.jsonl b.jsonl"
 corpus: build
 	@tools/corpus.py "$(BUILD)/cufit" $(CORPUS)
+
+learn: setup
+	@cmake -S . -B $(BUILD) -G Ninja >/dev/null
+	@ninja -C $(BUILD) -j$(JOBS) --quiet list-clues
+	@test -x $(BUILD)/learn/bin/python || python3 -m venv $(BUILD)/learn
+	@$(BUILD)/learn/bin/python -m pip install --quiet --disable-pip-version-check -r learn/requirements.txt
+	@$(BUILD)/learn/bin/python learn/learn.py --clues $(BUILD)/list-clues
 
 docs: build
 	@"$(BUILD)/cufit" self causes >docs/causes.md

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// data/vocabulary.toml, as tools/learn_vocabulary.py writes it, to the arrays of knowledge.h.
+// data/vocabulary.toml, as learn/learn.py writes it, to the arrays of knowledge.h.
 #include <charconv>
 #include <sstream>
 

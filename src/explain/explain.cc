@@ -15,7 +15,6 @@
 #include "explain/named_package.h"
 #include "explain/oom_clues.h"
 #include "explain/pattern_search.h"
-#include "explain/reading.h"
 #include "explain/scores.h"
 #include "explain/text_clues.h"
 #include "explain/source_line_map.h"
@@ -124,7 +123,7 @@ Explanation Explainer::finish(const Options& options) {
   const std::vector<formats::TextLine> part = telling_part(said, evidence);
   std::vector<std::string_view> clues;
   for (const auto& [clue, found] : evidence.clues) clues.push_back(clue);
-  const Votes votes = with_reading(vote(part, clues, state_->knowledge), said);
+  const Votes votes = vote(part, clues, state_->knowledge);
   if (options.dead) out.program_error = read_program_error(lines);
   const bool ordinary =
       out.program_error && out.program_error->kind != ProgramError::Kind::other_exception;

@@ -185,8 +185,8 @@ class Ranker {
       proved = proved || candidate.certain ||
                (candidate.finding && candidate.finding->severity == checks::Severity::error);
     }
-    // (The encoder knows texts of running out of memory alone, and names one for any.)
-    const double none = votes.needs_none, likeliest = votes.likeliest;
+    const double none = votes.needs_none,
+                 likeliest = votes.causes.empty() ? 0.0 : votes.causes[0].probability;
     // A text that needs no answer has words, too, and single signs.
     if (most < k_scores_least) {
       if (none > 0.15 && (none > 0.3 || likeliest < 0.2)) return;

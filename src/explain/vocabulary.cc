@@ -9,7 +9,8 @@
 namespace cufit::explain {
 namespace {
 
-constexpr size_t k_least_word = 2, k_least_part = 3, k_vocabulary_longest_word = 40;
+constexpr size_t k_least_word = 2, k_least_part = 3, k_longest_word = 40;
+constexpr std::string_view k_any_clue = "@";  // the word for clues that are no words
 
 bool is_sign(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
@@ -19,7 +20,7 @@ bool is_joint(char c) { return c == '.' || c == '_'; }
 void put(std::string_view word, size_t least, std::set<std::string>& out) {
   const bool has_letter =
       std::any_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
-  if (word.size() >= least && word.size() <= k_vocabulary_longest_word && has_letter)
+  if (word.size() >= least && word.size() <= k_longest_word && has_letter)
     out.emplace(word);
 }
 
@@ -73,18 +74,36 @@ std::vector<const knowledge::VocabularyWord*> known_words(std::span<const format
 
 using Words = std::vector<const knowledge::VocabularyWord*>;
 
-// What the words say, all rarities scaled to `length`.
-void add(const Words& words, double length, const knowledge::Knowledge& knowledge,
-         std::vector<double>& odds) {
+bool asks_for(const knowledge::FindingTexts* finding, std::string_view clue) {
+  return finding &&
+         std::any_of(finding->signs.begin(), finding->signs.end(), [&](const auto& sign) {
+           return std::find(sign.with.begin(), sign.with.end(), clue) != sign.with.end();
+         });
+}
+
+// What the words say, all rarities scaled to `length`; `unknown`: clues that are no words.
+void add(const Words& words, std::span<const std::string_view> unknown, double length,
+         const knowledge::Knowledge& knowledge, std::vector<double>& odds) {
+  const knowledge::VocabularyWord* any_clue = find(knowledge, k_any_clue);
+  if (!any_clue) unknown = {};
   double square = 0;
   for (const knowledge::VocabularyWord* word : words)
     square += static_cast<double>(word->rarity) * word->rarity;
+  if (any_clue) square += static_cast<double>(unknown.size()) * any_clue->rarity * any_clue->rarity;
   if (square == 0) return;
   const double scale = length / (std::sqrt(square) * knowledge.weight_scale);
+  const auto weights = [&](const knowledge::VocabularyWord& word) {
+    return knowledge.vocabulary_weights.subspan(word.begin, word.count);
+  };
   for (const knowledge::VocabularyWord* word : words) {
-    for (const knowledge::VocabularyWeight& weight :
-         knowledge.vocabulary_weights.subspan(word->begin, word->count))
+    for (const knowledge::VocabularyWeight& weight : weights(*word))
       odds[weight.cause] += weight.weight * word->rarity * scale;
+  }
+  for (std::string_view clue : unknown) {
+    for (const knowledge::VocabularyWeight& weight : weights(*any_clue)) {
+      if (asks_for(knowledge.find_texts(knowledge.vocabulary_causes[weight.cause].id), clue))
+        odds[weight.cause] += weight.weight * any_clue->rarity * scale;
+    }
   }
 }
 
@@ -123,7 +142,6 @@ Votes probabilities(const std::vector<double>& odds, const knowledge::Knowledge&
   std::stable_sort(out.causes.begin(), out.causes.end(), [](const WordVote& a, const WordVote& b) {
     return a.probability > b.probability;
   });
-  if (!out.causes.empty()) out.likeliest = out.causes[0].probability;
   return out;
 }
 
@@ -161,13 +179,16 @@ Votes vote(std::span<const formats::TextLine> lines, std::span<const std::string
     odds.push_back(cause.bias);
   const auto words = known_words(lines, knowledge);
   if (words.empty()) return {};
-  add(words, 1.0, knowledge, odds);
-  std::vector<const knowledge::VocabularyWord*> names;
+  add(words, {}, 1.0, knowledge, odds);
+  Words known;
+  std::vector<std::string_view> unknown;
   for (std::string_view clue : clues) {
     if (const knowledge::VocabularyWord* row = find(knowledge, "@" + std::string(clue)))
-      names.push_back(row);
+      known.push_back(row);
+    else
+      unknown.push_back(clue);
   }
-  add(names, knowledge.clue_length, knowledge, odds);
+  add(known, unknown, knowledge.clue_length, knowledge, odds);
   return probabilities(odds, knowledge);
 }
 

@@ -7,6 +7,9 @@
 // first other sign and without dots and underscores at its ends; also the parts of such a run
 // between dots and underscores from three signs on; also each Chinese character. It holds a letter.
 // Not counted: addresses (https://...), and what follows "Tried to allocate" in a line.
+//
+// A clue that was added after the table was learned is no word of it. The word "@" says how
+// strongly it speaks for each cause whose signs ask for it: as known clues do on average.
 #pragma once
 
 #include <set>
@@ -32,7 +35,6 @@ struct WordVote {
 struct Votes {
   std::vector<WordVote> causes;  // most likely first; empty where no word of the table is there
   double needs_none = 0;         // probability that the text reports no failure of ours
-  double likeliest = 0;          // the first cause's probability, as the words alone say it
 };
 
 // `clues`: names of those that the text gives (data/clues).

@@ -247,7 +247,7 @@ struct CaptureRow {
 };
 
 // Which words and clues speak for which cause, learned from labelled reports
-// (tools/learn_vocabulary.py): the log-odds of a cause are its bias plus the sum of weight /
+// (learn/learn.py): the log-odds of a cause are its bias plus the sum of weight /
 // weight_scale over the words of a text, each by its rarity; the rarities of a text's words are
 // scaled to length 1, those of its clues ("@oom") to length clue_length.
 struct VocabularyCause {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "explain/text_clues.h"
@@ -18,7 +19,7 @@ std::string words(std::string_view text) {
   return out;
 }
 
-// The same as words_of() of tools/learn_vocabulary.py says.
+// The same as words_of() of learn/learn.py says.
 TEST(Vocabulary, TakesATextApart) {
   EXPECT_EQ(words("CUDA out of memory"), "cuda memory of out ");
   EXPECT_EQ(words("torch.cuda.is_available() 12GB 470.57.02 x"),
@@ -94,6 +95,50 @@ TEST(Vocabulary, WeighsCluesBesideWords) {
   const Votes votes = vote(formats::plain_text_lines("bus"), clues, tables);
   EXPECT_NEAR(votes.causes[0].probability, 0.5, 1e-9);  // 8/8 * 1 against 16/8 * 0.5
   EXPECT_GT(vote(formats::plain_text_lines("bus"), {}, tables).causes[0].probability, 0.7);
+}
+
+// A clue that was added after the table was learned: its vote goes to the causes that ask for it.
+TEST(Vocabulary, HearsAClueThatTheTableDoesNotKnow) {
+  static constexpr std::string_view k_with[] = {"oom", "brand_new"}, k_without[] = {"!brand_new"};
+  static constexpr knowledge::SignRow k_asks[] = {{{}, k_with, 60, false}},
+                                      k_excludes[] = {{{}, k_without, 60, false}};
+  knowledge::FindingTexts findings[2] = {};
+  findings[0].id = "a";
+  findings[0].signs = k_excludes;
+  findings[1].id = "b";
+  findings[1].signs = k_asks;
+  // "@", which any such clue counts as, has 32 for both causes and a rarity of 300.
+  static constexpr knowledge::VocabularyWeight k_three[] = {{0, 32}, {1, 32}, {0, 8}, {1, -8}};
+  static constexpr knowledge::VocabularyWord k_two[] = {{{10, 1}, 300, 0, 2}, {{0, 3}, 100, 2, 2}};
+  Knowledge tables = world();
+  tables.pool = "busfineshm@";
+  tables.findings = findings;
+  tables.vocabulary_weights = k_three;
+  tables.vocabulary_words = k_two;
+  tables.clue_length = 0.5;
+  const auto odds = [&](std::span<const std::string_view> clues) {  // of b over a
+    const Votes votes = vote(formats::plain_text_lines("bus"), clues, tables);
+    const bool first = votes.causes[0].cause == "b";
+    return std::log(votes.causes[first ? 0 : 1].probability /
+                    votes.causes[first ? 1 : 0].probability);
+  };
+  const std::string_view one[] = {"brand_new"}, other[] = {"of_nobody"},
+                         both[] = {"brand_new", "of_nobody"};
+  EXPECT_NEAR(odds({}), -2.0, 1e-9);
+  EXPECT_NEAR(odds(one), -2.0 + 32 / 8.0 * 0.5, 1e-9);
+  EXPECT_NEAR(odds(other), -2.0, 1e-9);
+  EXPECT_NEAR(odds(both), -2.0 + 32 / 8.0 * 0.5 / std::sqrt(2.0), 1e-9);
+}
+
+TEST(Vocabulary, SaysWhatANewClueCounts) {
+  const Knowledge& all = Knowledge::builtin();
+  const auto any = std::find_if(all.vocabulary_words.begin(), all.vocabulary_words.end(),
+                                [&](const auto& word) { return all.text(word.word) == "@"; });
+  ASSERT_NE(any, all.vocabulary_words.end());
+  EXPECT_GT(any->rarity, 0);
+  EXPECT_EQ(any->count, all.vocabulary_causes.size() - 2);  // but "none" and "memory"
+  for (const auto& weight : all.vocabulary_weights.subspan(any->begin, any->count))
+    EXPECT_GT(weight.weight, 0) << all.vocabulary_causes[weight.cause].id;
 }
 
 TEST(Vocabulary, SaysNothingOfUnknownWords) {

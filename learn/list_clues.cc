@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// list-clues: which clues (data/clues) each text gives, for tools/learn_vocabulary.py. Input: one
+// list-clues: which clues (data/clues) each text gives, for learn/learn.py. Input: one
 // JSON object per line with `evidence`, the text. Output: the names, a line each text.
 #include <iostream>
 #include <nlohmann/json.hpp>
