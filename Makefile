@@ -16,7 +16,7 @@ help:
 	@echo "make sanitize     the tests under ASan and UBSan"
 	@echo "make fuzz         every fuzz harness for FUZZ_SECONDS (20)"
 	@echo "make check        layers, file sizes, spelling, the places of make mutate"
-	@echo "make mutate       60 small mistakes made one after the other: which do the tests see (half an hour)"
+	@echo "make mutate       60 small mistakes made one after the other: which do the tests see"
 	@echo "make install      cufit, man page and completions below PREFIX (/usr/local)"
 
 setup:

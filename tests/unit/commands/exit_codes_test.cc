@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exit code of `cufit fit` is what a job script goes by: 0 where the program fits every card
-// that was asked for, 1 where it does not fit one of them, 2 for a question that cannot be read.
+// Exit codes are what scripts go by. `doctor`: 1 where a finding is at or above --fail-on. `fit`: 0
+// where the program fits every card that was asked for, 1 where it does not fit one of them. 2 for
+// a question that cannot be read.
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <string>
 #include <vector>
 
 #include "commands/command.h"
@@ -22,6 +25,31 @@ Said cufit(std::vector<const char*> words) {
   const int code = run(static_cast<int>(words.size()), words.data());
   testing::internal::GetCapturedStderr();
   return {code, testing::internal::GetCapturedStdout()};
+}
+
+// Which levels fail on machines whose worst finding is nothing, a note, a warning and an error.
+TEST(DoctorExit, FailsOnTheNamedLevelAndAboveIt) {
+  const struct {
+    const char* machine;
+    const char* fails;  // of note, unknown, warning, error, never: y or n
+  } rows[] = {{"h200-torch211-cu130", "nnnnn"},
+              {"rtx3090-torch215-cu132", "ynnnn"},
+              {"kubernetes-shm-64mib", "yyynn"},
+              {"rtx3090-driver520-cu121", "yyyyn"}};
+  const char* const levels[] = {"note", "unknown", "warning", "error", "never"};
+  for (const auto& row : rows) {
+    const std::string facts =
+        CUFIT_SOURCE_DIR "/tests/machines/" + std::string(row.machine) + "/facts.json";
+    for (size_t i = 0; i < std::size(levels); ++i)
+      EXPECT_EQ(cufit({"doctor", "--from", facts.c_str(), "--fail-on", levels[i]}).code,
+                row.fails[i] == 'y' ? k_findings : k_ok)
+          << row.machine << " " << levels[i];
+    EXPECT_EQ(cufit({"doctor", "--from", facts.c_str()}).code,
+              row.fails[3] == 'y' ? k_findings : k_ok)
+        << row.machine;
+  }
+  EXPECT_EQ(cufit({"doctor", "--fail-on", "sometimes"}).code, k_usage);
+  EXPECT_EQ(cufit({"doctor", "--from", "/nonexistent/facts.json"}).code, k_failed);
 }
 
 // 16 GiB at batch 1000.
