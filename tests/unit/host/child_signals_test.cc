@@ -27,6 +27,8 @@ class OnTerminal {
  public:
   OnTerminal() : pid_(forkpty(&terminal_, nullptr, nullptr, nullptr)) {
     if (pid_ != 0) return;
+    // Who runs the tests in the background may have them ignored, and a shell traps nothing then.
+    for (const int number : {SIGINT, SIGTERM}) std::signal(number, SIG_DFL);
     Interrupts interrupts;
     ChildOptions options;
     options.command = {"setsid", "sh", "-c", k_child};
