@@ -3,7 +3,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: help setup build doctor test test-wheels test-stranger test-view bench bench-smoke corpus learn docs sanitize fuzz check install clean
+.PHONY: help setup build doctor test test-wheels test-stranger test-view bench bench-smoke corpus learn docs sanitize fuzz check mutate install clean
 
 help:
 	@echo "make doctor       set up, build, run cufit doctor"
@@ -17,7 +17,8 @@ help:
 	@echo "make docs         write docs/causes.md anew from data/"
 	@echo "make sanitize     the tests under ASan and UBSan"
 	@echo "make fuzz         every fuzz harness for FUZZ_SECONDS (20)"
-	@echo "make check        layers, file sizes, spelling"
+	@echo "make check        layers, file sizes, spelling, the places of make mutate"
+	@echo "make mutate       60 small mistakes made one after the other: which do the tests see"
 	@echo "make install      cufit, man page and completions below PREFIX (/usr/local)"
 
 setup:
@@ -90,6 +91,11 @@ fuzz: setup
 check:
 	@tools/check-layers
 	@tools/check-tree
+	@tools/mutate --check
+
+# Some of them: make mutate MUTATE="--only 7,marker.cc"
+mutate: setup
+	@tools/mutate --jobs $(JOBS) $(MUTATE)
 
 PREFIX ?= /usr/local
 install: build

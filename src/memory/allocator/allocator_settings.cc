@@ -231,4 +231,10 @@ Result<Settings> parse_allocator_settings(std::string_view text, const VersionPr
   return settings;
 }
 
+std::vector<std::string_view> allocator_setting_keys() {
+  std::vector<std::string_view> names;
+  for (const Key& key : k_keys) names.emplace_back(key.name);
+  return names;
+}
+
 }  // namespace cufit::memory

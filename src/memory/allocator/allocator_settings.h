@@ -35,5 +35,7 @@ struct Settings {
 
 // A usage error names the key and the byte where the text goes wrong.
 Result<Settings> parse_allocator_settings(std::string_view text, const VersionProfile& version);
+// The name of every setting that some version knows.
+std::vector<std::string_view> allocator_setting_keys();
 
 }  // namespace cufit::memory

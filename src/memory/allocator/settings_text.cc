@@ -46,6 +46,9 @@ std::span<const std::string_view> usual_settings() { return k_usual; }
 
 std::string settings_text(const Settings& settings) {
   std::vector<std::string> parts;
+  // Before the sizes that it bounds.
+  if (settings.large_segment_size != k_large_buffer)
+    parts.push_back(format("large_segment_size_mb:{}", settings.large_segment_size / k_mib));
   if (settings.expandable_segments) parts.emplace_back("expandable_segments:True");
   if (settings.max_split_size != k_no_max_split)
     parts.push_back(format("max_split_size_mb:{}", settings.max_split_size / k_mib));
@@ -58,8 +61,11 @@ std::string settings_text(const Settings& settings) {
   if (!all_equal(settings.roundup_power2_divisions) || settings.roundup_power2_divisions[0] > 1)
     parts.push_back("roundup_power2_divisions:" +
                     divisions_text(settings.roundup_power2_divisions));
-  if (settings.large_segment_size != k_large_buffer)
-    parts.push_back(format("large_segment_size_mb:{}", settings.large_segment_size / k_mib));
+  if (settings.per_process_memory_fraction)
+    parts.push_back(
+        format("per_process_memory_fraction:{}", *settings.per_process_memory_fraction));
+  if (settings.throw_on_cudamalloc_oom) parts.emplace_back("throw_on_cudamalloc_oom:True");
+  parts.insert(parts.end(), settings.replay_limitations.begin(), settings.replay_limitations.end());
   return join(parts, ",");
 }
 

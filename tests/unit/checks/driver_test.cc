@@ -74,6 +74,25 @@ TEST(DriverFloor, ForwardCompatibilityCountsOnDataCentreGpusOnly) {
   EXPECT_EQ(brief(run(check_driver_floor, g)), Texts{"driver_too_old/error"});
 }
 
+// The newer driver that cuda-compat stands for (595 for CUDA 13.2) has dropped Volta: there the
+// package is no way out. For Ampere it is, and so it is for Volta where the driver still knows it.
+TEST(DriverFloor, CudaCompatHelpsNoGpuThatItsDriverDropped) {
+  const auto says_compat = [](const char* gpu, const char* cc, const char* driver, const char* tag,
+                              const char* cuda) {
+    World w;
+    w.gpu(gpu, cc).driver(driver).env(torch_env("2.11.0", tag, cuda, k_cu130));
+    const std::vector<Finding> found = run(check_driver_floor, w);
+    EXPECT_EQ(found.size(), 1u) << gpu;
+    return !found.empty() && found[0].variant.rfind("compat", 0) == 0;
+  };
+  EXPECT_TRUE(says_compat("NVIDIA A100-SXM4-80GB", "8.0", "535.183.01", "cu132", "13.2"));
+  EXPECT_FALSE(says_compat("Tesla V100-SXM2-32GB", "7.0", "535.183.01", "cu132", "13.2"));
+  EXPECT_TRUE(says_compat("Tesla V100-SXM2-32GB", "7.0", "535.183.01", "cu130", "13.0"));
+  // The package for 13.2 does not list 575, the one for 13.0 does.
+  EXPECT_FALSE(says_compat("NVIDIA A100-SXM4-80GB", "8.0", "575.57.08", "cu132", "13.2"));
+  EXPECT_TRUE(says_compat("NVIDIA A100-SXM4-80GB", "8.0", "575.57.08", "cu130", "13.0"));
+}
+
 TEST(DriverFloor, LiveDriverDecidesUnderWsl) {
   World w;
   w.gpu("NVIDIA GeForce RTX 4090", "8.9").env(torch_env("2.11.0", "cu130", "13.0", k_cu130));

@@ -25,6 +25,17 @@ TEST(Provenance, TellsWhatIsQuotedOrTold) {
     EXPECT_FALSE(printed(line)) << line;
 }
 
+// Every kind of quotation marks, around the message and ended before it.
+TEST(Provenance, KnowsEachKindOfQuotationMarks) {
+  const char* const marks[][2] = {{"\"", "\""}, {"“", "”"}, {"「", "」"}};
+  for (const auto& [opening, closing] : marks) {
+    const std::string message = "nvcc fatal : x";
+    EXPECT_FALSE(printed(std::string("make ") + opening + message + closing)) << opening;
+    EXPECT_TRUE(printed(std::string("make ") + opening + "a" + closing + " " + message)) << opening;
+    EXPECT_TRUE(printed(std::string("make ") + opening + message)) << opening;  // left open
+  }
+}
+
 TEST(Provenance, KnowsGnuQuotationFromMarkdown) {
   const std::string_view line = "libc.so.6: version `GLIBC_2.34' not found (required by `libx')";
   EXPECT_TRUE(is_program_output(line, line.find("GLIBC")));

@@ -80,6 +80,12 @@ TEST(Scores, PutWhatIsCertainFirst) {
   EXPECT_EQ(ranked(said({{}, {0, 1}, {}, {2}})), "other:certain:90 echo:likely:80 ");
 }
 
+TEST(Scores, WhatIsOnlyToldProvesNothing) {
+  TextEvidence evidence = said({{}, {}, {}, {2}});
+  for (SignHit& hit : evidence.signs[3]) hit.printed = false;
+  EXPECT_EQ(ranked(evidence), "other:likely:90 ");
+}
+
 TEST(Scores, PushAnEchoDownWhereItsCauseIsLikely) {
   EXPECT_EQ(ranked(said({{0}, {0, 1}, {}, {}})), "root:likely:60 echo:possible:32 ");
   // A cause that is hardly there explains nothing.

@@ -166,5 +166,41 @@ TEST(Search, FindsTheLargestBatchThatFits) {
   EXPECT_EQ(largest_batch(program, setup).batch, 0u);
 }
 
+// The number that people buy cards by: at every capacity it fits, and one more does not. (A larger
+// batch may fit where a smaller one does not: its blocks are others, and so is what is cached.)
+TEST(Search, OneMoreThanTheLargestBatchDoesNotFit) {
+  const StepProgram program = aligned({small_program(2), small_program(4)}).value();
+  for (uint64_t capacity = 350; capacity <= 650; capacity += 20) {
+    fit::Setup setup;
+    setup.capacity = capacity * k_mib;
+    const LargestBatch got = largest_batch(program, setup);
+    ASSERT_GT(got.batch, 1u) << capacity;
+    EXPECT_TRUE(predict(program, got.batch, setup).value().fits()) << capacity;
+    EXPECT_FALSE(predict(program, got.batch + 1, setup).value().fits()) << capacity;
+    EXPECT_FALSE(got.unbounded);
+    EXPECT_FALSE(got.only_traced);
+  }
+}
+
+TEST(Search, StopsWhereItWasToldTo) {
+  const StepProgram program = aligned({small_program(2), small_program(4)}).value();
+  for (const uint64_t highest : {4u, 7u, 64u}) {
+    const LargestBatch got = largest_batch(program, {}, highest);
+    EXPECT_EQ(got.batch, highest);
+    EXPECT_TRUE(got.unbounded);
+  }
+}
+
+TEST(Search, OneTraceAnswersForItsOwnBatchAlone) {
+  const StepProgram program = aligned({small_program(4)}).value();
+  const LargestBatch got = largest_batch(program, {});
+  EXPECT_EQ(got.batch, 4u);
+  EXPECT_TRUE(got.only_traced);
+  EXPECT_TRUE(got.unbounded);
+  fit::Setup setup;
+  setup.capacity = 100 * k_mib;
+  EXPECT_EQ(largest_batch(program, setup).batch, 0u);
+}
+
 }  // namespace prediction_test
 }  // namespace cufit::fit

@@ -95,6 +95,10 @@ TEST(CompressedInput, StopsBombs) {
     ExpandLimits limits;
     limits.ratio = 1u << 30;
     EXPECT_EQ(read(file, 1 << 20, limits).size(), zeros.size());
+    limits.total_bytes = zeros.size();
+    EXPECT_EQ(read(file, 1 << 20, limits).size(), zeros.size());
+    limits.total_bytes = zeros.size() - 1;
+    EXPECT_NE(read(file, 1 << 20, limits).find("expands to more than"), std::string::npos);
     limits.total_bytes = 1u << 20;
     EXPECT_NE(read(file, 1 << 16, limits).find("expands to more than"), std::string::npos);
   }

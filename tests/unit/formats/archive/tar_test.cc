@@ -82,6 +82,24 @@ TEST(Tar, LongNamesOfGnuAndPax) {
   EXPECT_EQ(listed(tar), path + " 2 0 -> " + link + "\np/ä 0 3 abc\nplain 0 1 d\n");
 }
 
+// A record of type g speaks for all entries that follow, one of type x for the next alone and
+// before it. A global size would be one for all entries: it is not taken.
+TEST(Tar, GlobalPaxRecordsHoldForAllEntries) {
+  const std::string tar =
+      tar_entry({"first", "a"}) +
+      tar_entry({"PaxHeader", pax_record("path", "all") + pax_record("size", "4"), 'g'}) +
+      tar_entry({"second", "b"}) + tar_entry({"PaxHeader", pax_record("path", "own"), 'x'}) +
+      tar_entry({"third", "c"}) + tar_entry({"fourth", "d"});
+  EXPECT_EQ(listed(tar), "first 0 1 a\nall 0 1 b\nown 0 1 c\nall 0 1 d\n");
+  const std::string links = tar_entry({"PaxHeader", pax_record("linkpath", "there"), 'g'}) +
+                            tar_entry({"one", "", '2', "x"}) + tar_entry({"two", "", '2', "y"});
+  EXPECT_EQ(listed(links), "one 2 0 -> there\ntwo 2 0 -> there\n");
+  // What `git archive` writes.
+  EXPECT_EQ(listed(tar_entry({"pax_global_header", pax_record("comment", "0123abcd"), 'g'}) +
+                   tar_entry({"name", "a"})),
+            "name 0 1 a\n");
+}
+
 TEST(Tar, PaxSizeGoesBeforeTheHeaders) {
   const std::string tar = tar_entry({"PaxHeader", pax_record("size", "5"), 'x'}) +
                           tar_header({"big", ""}, 0) + test::padded("12345") +

@@ -141,5 +141,22 @@ TEST(LdCache, OffsetsOutsideTheFileAreDamage) {
   EXPECT_EQ(cache->damage[0].offset, 48u);
 }
 
+// The last record of the file is the extension's names; its size says one more than there are.
+TEST(LdCache, ExtensionsThatReachPastTheEndAreDamage) {
+  const std::vector<std::string> hwcaps = {"x86-64-v3", "x86-64-v4"};
+  const std::string whole = make_cache(k_rows, hwcaps, 0);
+  const size_t size_at = whole.size() - hwcaps.size() * 4 - 4;
+  EXPECT_TRUE(parse_ld_cache(whole)->damage.empty());
+  for (const uint32_t size : {9u, 12u, 0xffffffffu}) {
+    std::string bytes = whole;
+    std::memcpy(&bytes[size_at], &size, 4);
+    const auto cache = parse_ld_cache(bytes);
+    ASSERT_TRUE(cache);
+    EXPECT_EQ(cache->entries.size(), k_rows.size());
+    ASSERT_EQ(cache->damage.size(), 1u) << size;
+    EXPECT_NE(cache->damage[0].what.find("past the end"), std::string::npos);
+  }
+}
+
 }  // namespace ld_cache_test
 }  // namespace cufit::formats

@@ -29,9 +29,21 @@ TEST(EnvRecord, OfAnotherSchemaOrDamagedIsAnError) {
   EXPECT_EQ(code_of("[]"), "malformed");
   EXPECT_EQ(code_of(R"({"schema": "cufit.env/2"})"), "unsupported");
   EXPECT_EQ(code_of(R"({"schema": "cufit.env/1", "class": 3})"), "malformed");
-  EXPECT_EQ(
-      code_of(R"({"schema": "cufit.env/1", "class": "a", "pylock_sha256": "b", "bytes": -4})"),
-      "read");
+  EXPECT_EQ(code_of(R"({"schema": "cufit.env/1", "class": "a"})"), "malformed");
+}
+
+// A size that no environment can have is not told: 0 stands for "not known".
+TEST(EnvRecord, NumbersThatCannotBeAreNotKnown) {
+  for (const char* bytes : {"-4", "1.5", "\"7\"", "null", "18446744073709551616"}) {
+    const Result<EnvRecord> record = parse_env_record(
+        std::string(
+            R"({"schema": "cufit.env/1", "class": "a", "pylock_sha256": "b", "packages": 3,)") +
+            "\"bytes\": " + bytes + "}",
+        "x.json");
+    ASSERT_TRUE(record) << bytes << ": " << record.error().text();
+    EXPECT_EQ(record->bytes, 0u) << bytes;
+    EXPECT_EQ(record->packages, 3u) << bytes;
+  }
 }
 
 }  // namespace env_record_test

@@ -108,6 +108,36 @@ TEST(Marker, KeepsWhatApplies) {
       << "unknown Python";
 }
 
+// What is nested deeper than any real marker is not known, and what is not known applies.
+TEST(Marker, NestingHasABound) {
+  const auto nested = [](size_t depth) {
+    return "x; " + std::string(depth, '(') + "python_version < '3'" + std::string(depth, ')');
+  };
+  const MarkerEnvironment here{"3.12", "x86_64"};
+  EXPECT_FALSE(requirement_that_applies(nested(20), here));
+  EXPECT_TRUE(requirement_that_applies(nested(40), here));
+  EXPECT_TRUE(requirement_that_applies(nested(1'000'000), here));
+}
+
+// Each operator on both sides of its bound and on the bound itself.
+TEST(Marker, ComparesVersionsAtTheirBounds) {
+  const struct {
+    const char* operation;
+    bool below, equal, above;  // whether it holds for Python 3.10, 3.11, 3.12
+  } rows[] = {{"<", true, false, false},  {"<=", true, true, false},  {">", false, false, true},
+              {">=", false, true, true},  {"==", false, true, false}, {"!=", true, false, true},
+              {"===", false, true, false}};
+  for (const auto& row : rows) {
+    const std::string line = std::string("x; python_version ") + row.operation + " \"3.11\"";
+    const auto applies = [&](const char* python) {
+      return requirement_that_applies(line, {python, "x86_64"}).has_value();
+    };
+    EXPECT_EQ(applies("3.10"), row.below) << line;
+    EXPECT_EQ(applies("3.11"), row.equal) << line;
+    EXPECT_EQ(applies("3.12"), row.above) << line;
+  }
+}
+
 TEST(VersionPy, ReadsAllEras) {
   TorchVersionFile old =
       parse_torch_version("__version__ = '0.4.1'\ndebug = False\ncuda = '9.0.176'\n");

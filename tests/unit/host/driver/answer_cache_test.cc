@@ -117,12 +117,23 @@ TEST(AnswerCache, DoesNotGrowForEver) {
   test::FakeRoot root;
   const AnswerCache cache(root.host({{"XDG_CACHE_HOME", root.at("/c")}}));
   for (int i = 0; i < 200; ++i) ASSERT_TRUE(cache.save(std::to_string(i), 1, answer(0, 1)));
-  size_t files = 0;
-  for (const auto& each : std::filesystem::directory_iterator(cache.folder()))
-    files += each.is_regular_file() ? 1 : 0;
-  EXPECT_LE(files, 64u);
+  const auto files = [&cache] {
+    return std::distance(std::filesystem::directory_iterator(cache.folder()), {});
+  };
+  EXPECT_LE(files(), 64);
   facts::Facts read;
   EXPECT_TRUE(cache.load("199", 1, read));
+}
+
+TEST(AnswerCache, IsEmptiedWhenItHoldsSixtyFour) {
+  test::FakeRoot root;
+  const AnswerCache cache(root.host({{"XDG_CACHE_HOME", root.at("/c")}}));
+  for (int i = 0; i < 64; ++i) ASSERT_TRUE(cache.save(std::to_string(i), 1, answer(0, 1)));
+  facts::Facts read;
+  for (int i = 0; i < 64; ++i) EXPECT_TRUE(cache.load(std::to_string(i), 1, read)) << i;
+  ASSERT_TRUE(cache.save("64", 1, answer(0, 1)));
+  EXPECT_TRUE(cache.load("64", 1, read));
+  EXPECT_FALSE(cache.load("63", 1, read));
 }
 
 }  // namespace answer_cache_test

@@ -44,6 +44,21 @@ TEST(Redact, TakesOutNamesHomesAndAddresses) {
   EXPECT_NE(text.find("asked GPU-00000000-0000-0000-0000-000000000001"), std::string::npos) << text;
 }
 
+// Under sudo USER is root, and the one who called it stands in another variable.
+TEST(Redact, KnowsTheUserByEachOfTheVariables) {
+  for (const char* variable : {"USER", "LOGNAME", "SUDO_USER"}) {
+    facts::Facts facts;
+    facts.problems = {"cannot read /data/lihua/torch", "owner LiHua"};
+    const facts::Facts after = redact(host_of({{"HOME", "/root"}, {variable, "lihua"}}), facts);
+    EXPECT_EQ(after.problems[0], "cannot read /data/user/torch") << variable;
+    EXPECT_EQ(after.problems[1], "owner user") << variable;
+  }
+  facts::Facts facts;
+  facts.problems = {"cannot read /data/lihua/torch"};
+  EXPECT_EQ(redact(host_of({{"HOME", "/srv/lihua"}}), facts).problems[0],
+            "cannot read /data/user/torch");
+}
+
 TEST(Redact, LeavesVersionsPciAddressesAndPathsAlone) {
   facts::Facts facts;
   facts.envs.resize(1);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "resolve/wheel/policy.h"
 #include "resolve/wheel/resolve.h"
 
@@ -60,6 +62,27 @@ TEST(LockFile, RoutesAsTheTableWould) {
         << text;
     EXPECT_EQ(routing.verdicts.size(), 3u);
   }
+}
+
+// `run` starts what it routes to: a wheel that needs another package beneath it, or of which nobody
+// knows what code it has, is none of these.
+TEST(LockFile, RoutesToNothingThatMayNotWork) {
+  const std::vector<Wheel> wheels = known_wheels(world(), "linux_x86_64");
+  const auto cu128 = std::find_if(wheels.begin(), wheels.end(),
+                                  [](const Wheel& one) { return one.tag == "cu128"; });
+  ASSERT_NE(cu128, wheels.end());
+  LockFile lock;
+  lock.classes = {{.name = "cu128", .wheel = *cu128}};
+  const auto routed = [&](const char* machine, Fit fit) {
+    const Routing routing = route(lock, target(machine), world());
+    EXPECT_EQ(routing.verdicts.at(0).fit, fit) << machine;
+    return routing.chosen != Routing::npos;
+  };
+  EXPECT_TRUE(routed("A100,580", Fit::works));
+  EXPECT_FALSE(routed("A100,470", Fit::needs_compat));
+  EXPECT_FALSE(routed("A100", Fit::unknown));
+  lock.classes[0].wheel.code.clear();
+  EXPECT_FALSE(routed("A100,580", Fit::unknown));
 }
 
 TEST(LockFile, AnyEditedByteIsSeen) {

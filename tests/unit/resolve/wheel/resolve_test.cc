@@ -209,6 +209,30 @@ TEST(Resolve, CudaCompatComesLastAndOnlyWhereItMay) {
     EXPECT_NE(one.verdict.fit, Fit::needs_compat) << one.wheel.torch;
 }
 
+// A package of cuda-compat lists its branches per release of CUDA, not per major: there is none for
+// 12.6, and that of 13.2 does not go onto 575.
+TEST(Resolve, CudaCompatIsOfOneReleaseOfCuda) {
+  const struct {
+    const char* machine;
+    const char* tag;
+    Fit fit;
+  } rows[] = {{"A100,470", "cu121", Fit::needs_compat}, {"A100,470", "cu124", Fit::needs_compat},
+              {"A100,470", "cu126", Fit::no},           {"A100,470", "cu128", Fit::needs_compat},
+              {"A100,575", "cu130", Fit::needs_compat}, {"A100,575", "cu132", Fit::no},
+              {"A100,550", "cu130", Fit::needs_compat}, {"A100,550", "cu132", Fit::no}};
+  const std::vector<Wheel> wheels = known_wheels(world(), "linux_x86_64");
+  for (const auto& row : rows) {
+    const auto wheel = std::find_if(wheels.begin(), wheels.end(),
+                                    [&](const Wheel& one) { return one.tag == row.tag; });
+    ASSERT_NE(wheel, wheels.end()) << row.tag;
+    const Verdict verdict = judge(*wheel, target(row.machine), world());
+    EXPECT_EQ(to_string(verdict.fit), std::string(to_string(row.fit)))
+        << row.machine << " " << wheel->torch << " " << row.tag;
+    ASSERT_FALSE(verdict.reasons.empty());
+    EXPECT_EQ(verdict.reasons.front().id, row.fit == Fit::no ? "driver_too_old" : "driver_compat");
+  }
+}
+
 TEST(Resolve, InstalledFilesGoBeforeTheTable) {
   Request with_file;
   // The table says that 2.15.0+cu132 has no code for Volta; this file has.
