@@ -55,16 +55,21 @@ class Schemas:
         for path in sorted(folder.glob("*.json")):
             self.files[path.name] = json.loads(path.read_text(encoding="utf-8"))
         self.used = {name: 0 for name in self.files}
-        self.seen = set()  # (id of a schema's table of members, member) that a document had
+        self.seen = set()  # (id of a schema's members or words, one of them) that a document had
         properties = jsonschema.Draft202012Validator.VALIDATORS["properties"]
+        enum = jsonschema.Draft202012Validator.VALIDATORS["enum"]
 
         def noted(validator, members, instance, schema):
             if isinstance(instance, dict):
                 self.seen.update((id(members), name) for name in members if name in instance)
             yield from properties(validator, members, instance, schema)
 
+        def noted_word(validator, words, instance, schema):
+            self.seen.update((id(words), word) for word in words if word == instance)
+            yield from enum(validator, words, instance, schema)
+
         kind = jsonschema.validators.extend(
-            jsonschema.Draft202012Validator, {"properties": noted})
+            jsonschema.Draft202012Validator, {"properties": noted, "enum": noted_word})
         self.validators = {
             name: kind(schema, resolver=RefResolver(name, schema, store=dict(self.files)))
             for name, schema in self.files.items()}
@@ -74,16 +79,16 @@ class Schemas:
         may lack."""
         name = file_of(str(document.get("schema")))
         if name not in self.files:
-            return ["no file docs/schemas/%s" % name]
+            return [f"no file docs/schemas/{name}"]
         self.used[name] += 1
         found = []
         for error in self.validators[name].iter_errors(document):
             if error.validator == "required" and not error.absolute_path and any(
-                    error.message == "%r is a required property" % one for one in left_out):
+                    error.message == f"{one!r} is a required property" for one in left_out):
                 continue
             error = jsonschema.exceptions.best_match([error])
             place = "/".join(str(part) for part in error.absolute_path) or "the document"
-            found.append("%s: %s: %.200s" % (document["schema"], place, error.message))
+            found.append("{}: {}: {:.200}".format(document["schema"], place, error.message))
         return found[:3]
 
 
@@ -95,15 +100,15 @@ def main(paths):
         text = sys.stdin.read() if path == "-" else pathlib.Path(path).read_text(encoding="utf-8")
         found = [(1, tomllib.loads(text))] if path.endswith(".lock") else list(documents(text))
         if not found:
-            print("%s: no document of cufit" % path)
+            print(f"{path}: no document of cufit")
             bad = True
         for line, document in found:
             wrong = schemas.errors(document)
             bad = bad or bool(wrong)
             for error in wrong:
-                print("%s:%d: %s" % (path, line, error))
+                print(f"{path}:{line}: {error}")
             if not wrong:
-                print("%s:%d: %s: ok" % (path, line, document["schema"]))
+                print(f"{path}:{line}: {document['schema']}: ok")
     return 1 if bad else 0
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the program is run over: recorded inputs for each schema, no network and no GPU.
 
-Each run is a name, the schemas that it must print and a shell script. $CUFIT is the program, $TMP an
-empty folder; the script starts in the source tree. All JSON that it prints is checked, and the TOML
-of files named cufit.lock that it leaves in $TMP.
+Each run is a name, the schemas that it must print and a shell script. $CUFIT is the program, $TMP
+an empty folder; the script starts in the source tree. All JSON that it prints is checked, and the
+TOML of files named cufit.lock that it leaves in $TMP.
 """
 
 LAUNCH = """
@@ -12,9 +12,11 @@ machine() { rm -rf "$M"; sh "$R/tests/launch/machine.sh" "$M" "$@"; }
 export CUFIT_TEST_MACHINE="$M" CUFIT_STANDIN="$TMP/standin" XDG_CACHE_HOME="$TMP/cache"
 export LD_LIBRARY_PATH="${CUFIT%/cufit}/standin"
 standin() {
-  printf 'driver = 535.183.01\\ncuda = 12020\\n[gpu]\\nname = NVIDIA GeForce RTX 4090\\n' >"$TMP/standin"
-  printf 'uuid = GPU-00000000-1111-2222-3333-444444444444\\npci = 0000:01:00.0\\ncc = 8.9\\n' >>"$TMP/standin"
-  printf 'memory = 25757220864\\nused = 20064771072\\nreserved = 0\\n' >>"$TMP/standin"
+  {
+    printf 'driver = 535.183.01\\ncuda = 12020\\n[gpu]\\nname = NVIDIA GeForce RTX 4090\\n'
+    printf 'uuid = GPU-00000000-1111-2222-3333-444444444444\\npci = 0000:01:00.0\\ncc = 8.9\\n'
+    printf 'memory = 25757220864\\nused = 20064771072\\nreserved = 0\\n'
+  } >"$TMP/standin"
 }
 """
 
@@ -28,28 +30,33 @@ lock() {
 """
 
 IMAGE = """
-R="$PWD"; cd "$TMP"; S=img/opt/venv/lib/python3.12/site-packages; L=img/usr/lib/x86_64-linux-gnu
-mkdir -p $S/torch/lib $S/torch-2.6.0.dist-info $S/nvidia/cudnn/lib $L img/usr/local/cuda/compat up
+R="$PWD"; cd "$TMP"; S=img/opt/venv/lib/python3.12/site-packages
+C=img/usr/local/cuda/compat L=img/usr/lib/x86_64-linux-gnu M=$S/torch-2.6.0.dist-info
+mkdir -p $S/torch/lib $M $S/nvidia/cudnn/lib $L $C up
 cp "$R/fuzz/seeds/elf/64gnu" $S/torch/lib/libtorch_cuda.so; : >$S/torch/__init__.py
 printf 'home = /usr/bin\\nversion = 3.12.3\\n' >img/opt/venv/pyvenv.cfg
-printf "__version__ = '2.6.0+cu124'\\ndebug = False\\ncuda = '12.4'\\nhip = None\\n" >$S/torch/version.py
-printf 'Metadata-Version: 2.1\\nName: torch\\nVersion: 2.6.0+cu124\\n\\n' >$S/torch-2.6.0.dist-info/METADATA
+printf "__version__ = '2.6.0+cu124'\\ncuda = '12.4'\\nhip = None\\n" >$S/torch/version.py
+printf 'Metadata-Version: 2.1\\nName: torch\\nVersion: 2.6.0+cu124\\n\\n' >$M/METADATA
 head -c 9000000 /dev/zero | tee $S/nvidia/cudnn/lib/libcudnn.so.9 >$L/libcudnn.so.9.1.0
-printf x >$L/libcuda.so.535.183.01; cp "$R/fuzz/seeds/elf/64gnu" img/usr/local/cuda/compat/libcuda.so.550.54.15
-ln -s libcuda.so.550.54.15 img/usr/local/cuda/compat/libcuda.so.1
+printf x >$L/libcuda.so.535.183.01; cp "$R/fuzz/seeds/elf/64gnu" $C/libcuda.so.550.54.15
+ln -s libcuda.so.550.54.15 $C/libcuda.so.1
 mkdir img/gone; printf deleted >img/gone/file; : >up/.wh.gone
 tar -C img --sort=name -cf base.tar .; tar -C up -czf top.tar .
-printf '{"architecture":"amd64","os":"linux","config":{"Env":["PATH=/opt/venv/bin",' >c.json
-printf '"NVIDIA_REQUIRE_CUDA=cuda>=12.6","NVIDIA_DRIVER_CAPABILITIES=utility"],"Entrypoint":["python"]}}' >>c.json
-printf '[{"Config":"c.json","RepoTags":["team/train:1"],"Layers":["base.tar","top.tar"]}]' >manifest.json
-tar -cf image.tar base.tar top.tar c.json manifest.json; tar -cf empty.tar top.tar
+{
+  printf '{"architecture":"amd64","os":"linux","config":{"Entrypoint":["python"],'
+  printf '"Env":["PATH=/opt/venv/bin","NVIDIA_REQUIRE_CUDA=cuda>=12.6",'
+  printf '"NVIDIA_DRIVER_CAPABILITIES=utility"]}}'
+} >c.json
+printf '[{"Config":"c.json","RepoTags":["team:1"],"Layers":["base.tar","top.tar"]}]' >manifest.json
+tar -cf image.tar base.tar top.tar c.json manifest.json
 """
 
 OOM = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total "
     "capacity of 23.65 GiB of which 1.02 GiB is free. Process 1234 has 12.30 GiB memory in use. "
-    "Including non-PyTorch memory, this process has 10.20 GiB memory in use. Of the allocated memory "
-    "9.80 GiB is allocated by PyTorch, and 120.00 MiB is reserved by PyTorch but unallocated.")
+    "Including non-PyTorch memory, this process has 10.20 GiB memory in use. Of the allocated "
+    "memory 9.80 GiB is allocated by PyTorch, and 120.00 MiB is reserved by PyTorch but "
+    "unallocated.")
 
 RUNS = [
     ("doctor of every recorded machine", ["cufit.doctor/1"], """
@@ -69,18 +76,21 @@ for name in h200-recorded wsl2-works no-gpu-at-all; do
   $CUFIT collect-env --json --from tests/machines/$name/facts.json
 done"""),
     ("inspect", ["cufit.inspect/1"], """
-$CUFIT inspect fuzz/seeds/elf --json --gpu "RTX 4090" --gpu 9.0 --driver 550; $CUFIT inspect nowhere --json"""),
+$CUFIT inspect fuzz/seeds/elf --json --gpu "RTX 4090" --gpu 9.0 --driver 550
+$CUFIT inspect nowhere --json"""),
     ("explain, texts", ["cufit.explain/1"], """
 for cause in tests/texts/*; do set -- $cause/*; $CUFIT explain --json $1; done
 echo nothing | $CUFIT explain --json"""),
     ("explain, with a machine", ["cufit.explain/1"], """
 printf '%s\\n' "$OOM" | $CUFIT explain --json
-printf '%s\\n' "NVIDIA A100-SXM4-80GB" "| Driver Version: 470.57.02    CUDA Version: 11.4 |" "$OOM" |
+printf '%s\\n' "$OOM" "| Driver Version: 470.57.02    CUDA Version: 11.4 |" |
   $CUFIT explain --json --from tests/machines/rtx3090-driver520-cu121/facts.json
 echo "RuntimeError: The NVIDIA driver on your system is too old (found version 11040)." |
-  $CUFIT explain --json --from tests/machines/rtx3090-driver520-cu121/facts.json""".replace("$OOM", OOM)),
+  $CUFIT explain --json --from tests/machines/rtx3090-driver520-cu121/facts.json
+""".replace("$OOM", OOM)),
     ("resolve", ["cufit.resolve/1"], """
-$CUFIT resolve --json --for "RTX 4090,535" --for "GTX 1080 + RTX 5090,580" --for cpu numpy "torch>=2.4"
+$CUFIT resolve --json --for "RTX 4090,535" --for cpu numpy "torch>=2.4"
+$CUFIT resolve --json --for "GTX 1080 + RTX 5090,580"
 $CUFIT resolve --json --for "RTX 3090,520" "torch>=2.8"; $CUFIT resolve --json --for "V100,580"
 printf '[policy]\\ncuda = ["cu126", "cu118"]\\n' >"$TMP/p.toml"
 $CUFIT resolve --json --for "RTX 4090" --policy "$TMP/p.toml"
@@ -96,13 +106,15 @@ $CUFIT lock --json --for "RTX 3090,520" "torch>=2.8" -o "$TMP/none" """),
 lock >"$TMP/out"; $CUFIT env list --json --lock "$D"; $CUFIT env create --json --lock "$D"
 $CUFIT env create --json cu128 --lock "$D"; cat "$D/.cufit/envs/cu128.json"
 $CUFIT env list --json --lock "$D"; $CUFIT env check --json --lock "$D"
-rm -r "$D"/.cufit/envs/cu128/lib/python3.11/site-packages/numpy-*; $CUFIT env check --json --lock "$D"
+rm -r "$D"/.cufit/envs/cu128/lib/python3.11/site-packages/numpy-*
+$CUFIT env check --json --lock "$D"
 echo '{' >"$D/.cufit/envs/cu117.json"; $CUFIT env list --json --lock "$D"
 $CUFIT env check --json --lock "$D"; $CUFIT env remove --json cu128 --lock "$D"
 $CUFIT env remove --json cu128 --lock "$D" """),
     ("preflight", ["cufit.preflight/1"], LAUNCH + """
 machine 535.183.01 2684; standin; cd "$P"
-sh "$R/tests/launch/env.sh" "$M/e126" 2.14.1+cu126 12.6; sh "$R/tests/launch/env.sh" "$M/e130" 2.14.1+cu130 13.0
+sh "$R/tests/launch/env.sh" "$M/e126" 2.14.1+cu126 12.6
+sh "$R/tests/launch/env.sh" "$M/e130" 2.14.1+cu130 13.0
 $CUFIT preflight --json --env /e126; $CUFIT preflight --json --env /e130; $CUFIT preflight --json
 $CUFIT preflight --json --env no-such; $CUFIT preflight --json --machine
 printf '[policy]\\ndriver_min = "550"\\n' >cufit.toml; $CUFIT preflight --json --env /e126
@@ -121,9 +133,11 @@ M=tests/machines
 $CUFIT diff --json $M/rtx4090-driver535-cu121/facts.json $M/a800-driver470-cu121/facts.json
 $CUFIT diff --json $M/wsl2-works/facts.json $M/wsl2-libcuda-not-found/facts.json
 $CUFIT diff --json $M/no-gpu-at-all/facts.json $M/no-gpu-at-all/facts.json
-printf 'PyTorch version: 2.8.0+cu128\\nOS: Debian GNU/Linux 12 (bookworm) (x86_64)\\n' >"$TMP/ce.txt"
-printf 'Python version: 3.11.7 (64-bit runtime)\\nIs CUDA available: False\\n' >>"$TMP/ce.txt"
-printf 'GPU models and configuration: Could not collect\\n[pip3] torch==2.8.0\\n' >>"$TMP/ce.txt"
+{
+  printf 'PyTorch version: 2.8.0+cu128\\nOS: Debian GNU/Linux 12 (bookworm) (x86_64)\\n'
+  printf 'Python version: 3.11.7 (64-bit runtime)\\nIs CUDA available: False\\n'
+  printf 'GPU models and configuration: Could not collect\\n[pip3] torch==2.8.0\\n'
+} >"$TMP/ce.txt"
 $CUFIT diff --json "$TMP/ce.txt" $M/a800-driver470-cu121/facts.json
 lock >"$TMP/out"; $CUFIT diff --json "$D" tests/export/lock
 $CUFIT diff --json "$D/pylock.cu128.toml" tests/export/lock/pylock.cu130.toml"""),
@@ -137,29 +151,34 @@ $CUFIT image audit image.tar --json"""),
     ("fit of traces", ["cufit.fit/1"], """
 T=tests/fit
 $CUFIT fit --json --gpu all --batch 12 --events $T/small-8.events $T/small-16.events
-$CUFIT fit --json --gpu "RTX 3090" --gpu 1GiB --batch 12 --events $T/small-8.events $T/small-16.events
-$CUFIT fit --json --plan --gpu "Tesla T4" --batch 4 --events $T/plan-8.events $T/plan-16.events \\
-  $T/plan-checkpointing-8.events $T/plan-checkpointing-16.events $T/plan-bf16-8.events $T/plan-bf16-16.events
+$CUFIT fit --json --gpu "RTX 3090" --gpu 1GiB --events $T/small-8.events $T/small-16.events
+$CUFIT fit --json --plan --gpu "Tesla T4" --batch 4 --events $T/plan-8.events \\
+  $T/plan-16.events \\
+  $T/plan-checkpointing-8.events $T/plan-checkpointing-16.events $T/plan-bf16-8.events \\
+  $T/plan-bf16-16.events
 for name in apart-8 idle-8 one-1 plain-8 validated-8 fixed-8 cpu-8; do
   $CUFIT fit --json --gpu 4GiB --events $T/$name.events
 done
 P=tests/traces/pairs
-$CUFIT fit --json --from $P/lstm-16.pkl.gz --batch-was 16 --from $P/lstm-8.pkl.gz --batch-was 8 --batch 64"""),
+$CUFIT fit --json --batch 64 --from $P/lstm-16.pkl.gz --batch-was 16 --from $P/lstm-8.pkl.gz \\
+  --batch-was 8"""),
     ("fit of programs that fail", ["cufit.fit/1"], """
 FIT_CASE=failing FIT_OWN=8 FIT_EXIT=1 $CUFIT fit --json -- tests/fit/python train.py
 FIT_CASE=idle FIT_OWN=8 $CUFIT fit --json -- tests/fit/python train.py
 FIT_CASE=nostep FIT_OWN=8 $CUFIT fit --json -- tests/fit/python train.py
-for case in model model-class model-missing model-targets; do
-  FIT_CASE=$case $CUFIT fit tests/fit/models/llama --train full --seq 128 --batch 8 --json tests/fit/python
-done
-FIT_EXIT=4 FIT_SAYS="no torch" $CUFIT fit tests/fit/models/llama --train full --seq 128 --json -- tests/fit/python
-FIT_EXIT=4 FIT_SAYS="no torch" $CUFIT fit --json -- tests/fit/python train.py"""),
+model() {
+  $CUFIT fit tests/fit/models/llama --train full --seq 128 --batch 8 --json tests/fit/python
+}
+for case in model model-class model-missing model-targets; do FIT_CASE=$case model; done
+export FIT_EXIT=4 FIT_SAYS="no torch"; model; $CUFIT fit --json -- tests/fit/python train.py"""),
     ("mem explain", ["cufit.mem.explain/1"], """
 for trace in tests/traces/oom/*.gz tests/traces/failures/*.gz tests/traces/two-gpus.pkl.gz \\
     tests/traces/varlen.pkl.gz tests/traces/graphs.pkl.gz tests/traces/accum.pkl.gz; do
   $CUFIT mem explain --json $trace
 done
-for limit in 1 17.963 80; do $CUFIT mem explain --json --limit $limit tests/traces/oom-varlen.pkl.gz; done"""),
+for limit in 1 17.963 80; do
+  $CUFIT mem explain --json --limit $limit tests/traces/oom-varlen.pkl.gz
+done"""),
     ("mem replay", ["cufit.mem.replay/1"], """
 $CUFIT mem replay --json --all tests/traces/oom-varlen.pkl.gz
 $CUFIT mem replay --json --limit 1 --set backend:cudaMallocAsync --set "" tests/traces/varlen.pkl.gz

@@ -2,7 +2,7 @@
 """The JSON schemas of docs/schemas/ against the source, the goldens and the program.
 
 schemas_test.py PROGRAM [--only TEXT] [--unseen]   --only: the runs whose name holds TEXT;
---unseen: also lists the members that no document had.
+--unseen: also lists the members and the words of enums that no document had.
 """
 import concurrent.futures
 import copy
@@ -17,6 +17,7 @@ import time
 import tomllib
 
 import jsonschema
+
 from check import FOLDER, Schemas, documents, file_of
 from runs import RUNS
 
@@ -41,13 +42,13 @@ def parts(schema, where):
         return
     for key in ("properties", "patternProperties", "$defs"):
         for name, part in schema.get(key, {}).items():
-            yield from parts(part, "%s/%s" % (where, name))
+            yield from parts(part, f"{where}/{name}")
     for key in ("items", "additionalProperties", "if", "then", "else", "not"):
         if isinstance(schema.get(key), dict):
-            yield from parts(schema[key], "%s/%s" % (where, key))
+            yield from parts(schema[key], f"{where}/{key}")
     for key in ("allOf", "anyOf", "oneOf"):
         for part in schema.get(key, []):
-            yield from parts(part, "%s/%s" % (where, key))
+            yield from parts(part, f"{where}/{key}")
 
 
 def check_files(schemas):
@@ -56,21 +57,21 @@ def check_files(schemas):
         try:
             jsonschema.Draft202012Validator.check_schema(schema)
         except jsonschema.SchemaError as error:
-            problem("docs/schemas/%s is no valid schema: %s" % (name, error.message))
+            problem(f"docs/schemas/{name} is no valid schema: {error.message}")
             continue
-        title = "cufit.%s/" % name.removesuffix(".json").replace("-", "/")
+        title = "cufit.{}/".format(name.removesuffix(".json").replace("-", "/"))
         if schema.get("$id") != name or not schema.get("title", "").startswith(title[:-1] + ": "):
-            problem("docs/schemas/%s: `$id` or `title` is not of this file" % name)
+            problem(f"docs/schemas/{name}: `$id` or `title` is not of this file")
         for where, part in parts(schema, name):
             if not isinstance(part, dict):
                 continue
             closed = "additionalProperties" in part
             if part.get("type") == "object" and not closed and "if" not in part:
-                problem("docs/schemas/%s: the object has no `additionalProperties`" % where)
+                problem(f"docs/schemas/{where}: the object has no `additionalProperties`")
             if closed:  # else it narrows what another part describes
                 for member, value in part.get("properties", {}).items():
                     if not str(value.get("description", "")).strip():
-                        problem("docs/schemas/%s/%s has no `description`" % (where, member))
+                        problem(f"docs/schemas/{where}/{member} has no `description`")
 
 
 def check_source(schemas):
@@ -82,11 +83,11 @@ def check_source(schemas):
                                     path.read_text(encoding="utf-8")))
     for name in sorted(named - PRIVATE):
         if file_of(name) not in schemas.files:
-            problem("the source writes %s, and docs/schemas/%s is missing" % (name, file_of(name)))
+            problem(f"the source writes {name}, and docs/schemas/{file_of(name)} is missing")
     for name in sorted(PRIVATE - named):
-        problem("the source does not name %s any more: take it out of this test" % name)
+        problem(f"the source does not name {name} any more: take it out of this test")
     for name in sorted(set(schemas.files) - {file_of(one) for one in named}):
-        problem("docs/schemas/%s: the source names no such schema" % name)
+        problem(f"docs/schemas/{name}: the source names no such schema")
 
 
 def golden_text(path):
@@ -106,7 +107,7 @@ def check_goldens(schemas):
         for line, document in documents(golden_text(path)):
             count += 1
             for error in schemas.errors(document, LEFT_OUT):
-                problem("%s:%d: %s" % (name, line, error))
+                problem(f"{name}:{line}: {error}")
     if count == 0:
         problem("no golden with JSON was found below tests/")
     return count
@@ -139,10 +140,10 @@ def check_runs(schemas, program, only, keep):
             count += len(found)
             for document in found:
                 for error in schemas.errors(document):
-                    problem("run `%s`: %s" % (name, error))
+                    problem(f"run `{name}`: {error}")
                 keep(document["schema"], document)
             for schema in sorted(set(expected) - {document["schema"] for document in found}):
-                problem("run `%s` printed no %s: %s" % (name, schema, stderr[-300:]))
+                problem(f"run `{name}` printed no {schema}: {stderr[-300:]}")
     return count
 
 
@@ -163,18 +164,26 @@ def check_refusals(schemas, examples):
         for number, one in enumerate(list(objects(document))[:200]):
             one["not documented"] = [[]]
             if not schemas.errors(document):
-                problem("%s: a foreign member in object %d (%.60s) is not seen" % (name, number, one))
+                problem(f"{name}: a foreign member in object {number} ({one!s:.60}) is not seen")
             del one["not documented"]
 
 
 def list_unseen(schemas):
+    """Members and words that no document had: they rest on the source alone."""
+    total = unseen = 0
     for name, schema in schemas.files.items():
         for where, part in parts(schema, name):
-            if isinstance(part, dict) and "additionalProperties" in part:
-                members = part.get("properties", {})
-                unseen = [one for one in members if (id(members), one) not in schemas.seen]
-                if unseen:
-                    print("not seen: %s: %s" % (where, ", ".join(unseen)))
+            if not isinstance(part, dict):
+                continue
+            for key in ("properties", "enum"):
+                known = part.get(key, [])
+                if key == "properties" and "additionalProperties" not in part:
+                    continue
+                left = [str(one) for one in known if (id(known), one) not in schemas.seen]
+                total, unseen = total + len(known), unseen + len(left)
+                if left:
+                    print(f"not seen: {where}: {', '.join(left)}")
+    print(f"{unseen} of {total} members and words were in no document")
 
 
 def main():
@@ -196,13 +205,13 @@ def main():
     if not only:
         for name, count in schemas.used.items():
             if count == 0:
-                problem("docs/schemas/%s: no document was checked against it" % name)
+                problem(f"docs/schemas/{name}: no document was checked against it")
     check_refusals(schemas, examples)
     if "--unseen" in sys.argv:
         list_unseen(schemas)
-    print("%d schemas, %d goldens, %d documents of %d runs, %.1f s: %s" % (
-        len(schemas.files), goldens, ran, len(RUNS), time.monotonic() - begin,
-        "%d problems" % len(problems) if problems else "ok"))
+    result = f"{len(problems)} problems" if problems else "ok"
+    print(f"{len(schemas.files)} schemas, {goldens} goldens, {ran} documents of {len(RUNS)} runs, "
+          f"{time.monotonic() - begin:.1f} s: {result}")
     return 1 if problems else 0
 
 
