@@ -17,7 +17,6 @@ import time
 import tomllib
 
 import jsonschema
-
 from check import FOLDER, Schemas, documents, file_of
 from runs import RUNS
 
@@ -199,6 +198,8 @@ def main():
             examples[name] = document
 
     check_files(schemas)
+    if problems:  # nothing can be checked against a file that is no schema
+        return 1
     check_source(schemas)
     goldens = check_goldens(schemas)
     ran = check_runs(schemas, os.path.abspath(sys.argv[1]), only, keep)
