@@ -22,7 +22,7 @@ json parse_quietly(std::string_view text) {
 }
 
 // Text at a key of an object; empty for anything else.
-std::string text_at(const json& object, const char* key) {
+std::string json_text_at(const json& object, const char* key) {
   if (!object.is_object()) return {};
   auto found = object.find(key);
   if (found == object.end() || !found->is_string()) return {};
@@ -35,7 +35,7 @@ std::string scalar_text(const json& value) {
   return value.is_number_integer() ? value.dump() : std::string();
 }
 
-std::string text_of(const json& object, const char* key) {
+std::string json_text_of(const json& object, const char* key) {
   auto found = object.find(key);
   return found == object.end() ? std::string() : scalar_text(*found);
 }
@@ -82,7 +82,7 @@ std::string parse_toolkit_json(std::string_view text) {
   for (const char* part : {"cuda", "cuda_nvcc", "cuda_cudart"}) {
     auto found = root.find(part);
     if (found == root.end()) continue;
-    std::string version = only_version(text_at(*found, "version"));
+    std::string version = only_version(json_text_at(*found, "version"));
     if (!version.empty()) return version;
   }
   return {};
@@ -92,7 +92,7 @@ std::string parse_toolkit_nvcc(std::string_view text) {
   json root = parse_quietly(text);
   if (!root.is_object()) return {};
   auto found = root.find("cuda_nvcc");
-  return found == root.end() ? std::string() : only_version(text_at(*found, "version"));
+  return found == root.end() ? std::string() : only_version(json_text_at(*found, "version"));
 }
 
 std::string parse_toolkit_text(std::string_view text) {
@@ -107,7 +107,7 @@ std::optional<CompatNote> parse_compat_note(std::string_view text) {
   json root = parse_quietly(text);
   if (!root.is_object()) return std::nullopt;
   CompatNote out;
-  out.cuda = text_of(root, "CUDA Version");
+  out.cuda = json_text_of(root, "CUDA Version");
   out.drivers = texts_of(root, "Driver");
   out.devices = texts_of(root, "Device");
   return out;
@@ -121,12 +121,12 @@ Result<DaemonConfig> parse_daemon_json(std::string_view text, const std::string&
     return fail(Code::malformed,
                 format("`{}`: no JSON object (byte {})", name, damaged_byte(text)));
   }
-  out.default_runtime = text_at(root, "default-runtime");
+  out.default_runtime = json_text_at(root, "default-runtime");
   auto runtimes = root.find("runtimes");
   if (runtimes != root.end() && runtimes->is_object()) {
     for (auto each = runtimes->begin(); each != runtimes->end(); ++each) {
       if (each.key() == "nvidia" ||
-          contains(text_at(each.value(), "path"), "nvidia-container-runtime")) {
+          contains(json_text_at(each.value(), "path"), "nvidia-container-runtime")) {
         out.has_nvidia_runtime = true;
       }
     }

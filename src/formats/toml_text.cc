@@ -32,7 +32,7 @@ constexpr void expect_of_toml(bool holds) {
 namespace cufit::formats {
 namespace {
 
-constexpr size_t k_most_bytes = size_t{64} << 20;
+constexpr size_t k_toml_text_most_bytes = size_t{64} << 20;
 constexpr int k_deepest = 64;
 
 TomlValue value_of(const toml::node& node, int depth) {
@@ -81,7 +81,7 @@ Error TomlDocument::wrong(const TomlValue& at, const std::string& what) const {
 }
 
 Result<TomlDocument> parse_toml(std::string_view text, const std::string& file) {
-  if (text.size() > k_most_bytes)
+  if (text.size() > k_toml_text_most_bytes)
     return fail(Code::malformed, format("{}: larger than 64 MiB", file));
   try {
     const toml::parse_result parsed = toml::parse(text, file);

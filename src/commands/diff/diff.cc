@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t k_most_pylock_bytes = size_t{64} << 20;
 
-constexpr Option k_options[] = {
+constexpr Option k_diff_options[] = {
     {"A", "", "", false, "", true},
     {"B", "", "", false, "", true},
     {"--json", "", "", false, ""},
@@ -96,7 +96,7 @@ Result<resolve::LockFile> read_lock(const host::Host& machine, const Operand& op
   return resolve::parse_lock(text, operand.path);
 }
 
-Result<formats::Pylock> read_pylock(const host::Host& machine, const std::string& path) {
+Result<formats::Pylock> read_lock_side(const host::Host& machine, const std::string& path) {
   CUFIT_TRY(text, machine.read_file(path, k_most_pylock_bytes));
   return formats::parse_pylock(text, path);
 }
@@ -146,7 +146,7 @@ int diff_pylocks(const host::Host& machine, const Operand& a, const Operand& b,
   resolve::ClassPackages packages[2];
   const Operand* const operands[2] = {&a, &b};
   for (size_t i = 0; i < 2; ++i) {
-    const Result<formats::Pylock> pylock = read_pylock(machine, operands[i]->path);
+    const Result<formats::Pylock> pylock = read_lock_side(machine, operands[i]->path);
     if (!pylock) return exit_code_for(pylock.error());
     locks[i].path = operands[i]->path;
     resolve::LockClass one;
@@ -164,7 +164,7 @@ int diff_pylocks(const host::Host& machine, const Operand& a, const Operand& b,
 
 }  // namespace
 
-std::span<const Option> diff_options() { return k_options; }
+std::span<const Option> diff_options() { return k_diff_options; }
 
 int run_diff(const Arguments& arguments) {
   const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();

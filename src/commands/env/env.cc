@@ -21,7 +21,7 @@ namespace {
 
 using knowledge::Knowledge;
 
-constexpr size_t k_most_bytes = 64u << 20;
+constexpr size_t k_env_most_bytes = 64u << 20;
 
 constexpr Option k_list_options[] = {
     {"CLASS", "", "", true, ""},
@@ -93,7 +93,7 @@ Result<std::vector<size_t>> chosen_classes(const Arguments& arguments,
 
 Result<formats::Pylock> read_pylock(const FoundLock& found, const resolve::LockClass& one) {
   const std::string path = found.folder + "/" + one.file;
-  CUFIT_TRY(bytes, host::RealHost().read_file(path, k_most_bytes));
+  CUFIT_TRY(bytes, host::RealHost().read_file(path, k_env_most_bytes));
   if (sha256(bytes) != one.sha256)
     return fail(Code::malformed,
                 format("`{}` is not what was locked (its SHA-256 differs from cufit.lock): `cufit "

@@ -25,7 +25,7 @@ namespace {
 
 using knowledge::Knowledge;
 
-constexpr Option k_options[] = {
+constexpr Option k_env_create_options[] = {
     {"CLASS", "", "", true, ""},      {"--lock", "DIR", "", false, ""},
     {"--force", "", "", false, ""},   {"--index", "URL", "", true, ""},
     {"--offline", "", "", false, ""}, {"--policy", "FILE", "", false, ""},
@@ -292,7 +292,7 @@ int create_all(const Arguments& arguments, const FoundLock& found,
 
 }  // namespace
 
-std::span<const Option> env_create_options() { return k_options; }
+std::span<const Option> env_create_options() { return k_env_create_options; }
 
 int run_env_create(const Arguments& arguments) {
   const Result<FoundLock> found = open_lock(arguments);

@@ -18,7 +18,7 @@
 namespace cufit::commands {
 namespace {
 
-constexpr Option k_options[] = {
+constexpr Option k_explain_options[] = {
     {"FILE", "", "", true, ""},
     {"--here", "", "", false, ""},
     {"--from", "RECORDING", "", false, ""},
@@ -56,7 +56,7 @@ Result<void> read_texts(const std::vector<std::string>& paths, explain::Explaine
 
 }  // namespace
 
-std::span<const Option> explain_options() { return k_options; }
+std::span<const Option> explain_options() { return k_explain_options; }
 
 int run_explain(const Arguments& arguments) {
   const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();

@@ -21,11 +21,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* k_lock_name = "cufit.lock";
+constexpr const char* k_export_lock_name = "cufit.lock";
 constexpr size_t k_most_lock = size_t{4} << 20, k_most_pylock = size_t{64} << 20;
 constexpr uint32_t k_most_gpus = 1024;
 
-constexpr Option k_options[] = {
+constexpr Option k_export_options[] = {
     {"--to", "FORMAT", "", false, report::k_export_formats},
     {"--lock", "DIR", "", false, ""},
     {"--class", "NAME", "", true, ""},
@@ -43,9 +43,9 @@ Result<std::string> lock_path(const Arguments& arguments) {
   if (path.empty() && variable != nullptr) path = variable;
   if (!path.empty()) {
     std::error_code ignored;
-    return fs::is_directory(path, ignored) ? path + "/" + k_lock_name : path;
+    return fs::is_directory(path, ignored) ? path + "/" + k_export_lock_name : path;
   }
-  path = find_upwards(working_folder(), k_lock_name);
+  path = find_upwards(working_folder(), k_export_lock_name);
   if (path.empty())
     return fail(Code::usage,
                 "no cufit.lock here or in a folder above; name its folder: `--lock DIR`");
@@ -54,7 +54,7 @@ Result<std::string> lock_path(const Arguments& arguments) {
   return failed ? path : shorter.string();
 }
 
-Result<std::vector<resolve::LockClass>> chosen_classes(const resolve::LockFile& lock,
+Result<std::vector<resolve::LockClass>> exported_classes(const resolve::LockFile& lock,
                                                        const Arguments& arguments) {
   const std::vector<std::string> asked = arguments.all("class");
   if (asked.empty()) return lock.classes;
@@ -147,7 +147,7 @@ Result<report::ExportView> read_view(const Arguments& arguments) {
   const std::string home = fs::absolute(path).parent_path().string();
   if (Result<void> same = verify_lock_checksum(lock, path, home); !same) return same.error();
   warn_missing_checksum(lock, path, home);
-  CUFIT_TRY(classes, chosen_classes(lock, arguments));
+  CUFIT_TRY(classes, exported_classes(lock, arguments));
   report::ExportView view{arguments.get("to"),
                           std::move(lock),
                           {},
@@ -230,7 +230,7 @@ void tell_where_sources_are(const report::ExportView& view, const std::string& w
 
 }  // namespace
 
-std::span<const Option> export_options() { return k_options; }
+std::span<const Option> export_options() { return k_export_options; }
 
 int run_export(const Arguments& arguments) {
   const Result<report::ExportView> view = read_view(arguments);

@@ -20,7 +20,7 @@ constexpr std::string_view k_default_card = "H200 SXM";
 // torch 2.x wheels of CUDA 12 have no kernels for older ones.
 constexpr ComputeCapability k_oldest{5, 0};
 constexpr size_t k_most_capabilities = 4;             // each costs cuDNN a second or more
-constexpr uint64_t k_most_bytes = uint64_t{1} << 40;  // "3091" is a name that was mistyped
+constexpr uint64_t k_fit_gpus_most_bytes = uint64_t{1} << 40;  // "3091" is a name that was mistyped
 
 FitGpu card_of(const knowledge::Gpu& gpu, const knowledge::Knowledge& knowledge) {
   const memory::CardCapacity capacity = memory::card_capacity(gpu, knowledge);
@@ -37,7 +37,7 @@ FitGpu card_of(const knowledge::Gpu& gpu, const knowledge::Knowledge& knowledge)
 // A size, as CUDA tells it: the context of the default card comes off.
 Result<FitGpu> card_of_size(const std::string& text, const knowledge::Knowledge& knowledge) {
   CUFIT_TRY(bytes, size_argument("--gpu", text));
-  if (bytes > k_most_bytes)
+  if (bytes > k_fit_gpus_most_bytes)
     return fail(Code::usage, format("`--gpu {}`: no card has so many GiB, and no name of the table "
                                     "fits",
                                     text));

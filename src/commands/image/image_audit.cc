@@ -11,7 +11,7 @@
 namespace cufit::commands {
 namespace {
 
-constexpr Option k_options[] = {
+constexpr Option k_image_audit_options[] = {
     {"IMAGE", "", "", false, "", true},
     {"--for", "GPU,DRIVER", "", true, ""},
     {"--json", "", "", false, ""},
@@ -29,7 +29,7 @@ Result<std::vector<resolve::Target>> targets_of(const Arguments& arguments) {
 
 }  // namespace
 
-std::span<const Option> image_audit_options() { return k_options; }
+std::span<const Option> image_audit_options() { return k_image_audit_options; }
 
 int run_image_audit(const Arguments& arguments) {
   const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();

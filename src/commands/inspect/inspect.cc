@@ -15,7 +15,7 @@
 namespace cufit::commands {
 namespace {
 
-constexpr Option k_options[] = {
+constexpr Option k_inspect_options[] = {
     {"PATH", "", "", true, "", true},       {"--gpu", "NAME|CC", "", true, ""},
     {"--driver", "VERSION", "", false, ""}, {"--json", "", "", false, ""},
     {"-v,--verbose", "", "", false, ""},
@@ -60,7 +60,7 @@ Result<std::optional<Version>> find_driver_cuda(const Arguments& arguments,
 }
 
 // One line on a terminal that is overwritten; nothing when stderr is a file.
-void show_progress(const std::string& what, uint64_t done, uint64_t total) {
+void inspect_progress(const std::string& what, uint64_t done, uint64_t total) {
   static uint64_t shown = 0;
   const uint64_t percent = total == 0 ? 100 : done * 100 / total;
   if (percent == shown && done < total) return;
@@ -71,7 +71,7 @@ void show_progress(const std::string& what, uint64_t done, uint64_t total) {
 
 }  // namespace
 
-std::span<const Option> inspect_options() { return k_options; }
+std::span<const Option> inspect_options() { return k_inspect_options; }
 
 int run_inspect(const Arguments& arguments) {
   const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
@@ -88,7 +88,7 @@ int run_inspect(const Arguments& arguments) {
   }
   const host::RealHost host;
   InspectProgress progress;
-  if (isatty(STDERR_FILENO)) progress = show_progress;
+  if (isatty(STDERR_FILENO)) progress = inspect_progress;
   report::InspectResult result;
   for (const std::string& path : paths) inspect_path(host, path, progress, result);
 

@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using knowledge::Knowledge;
 
-constexpr Option k_options[] = {
+constexpr Option k_lock_options[] = {
     {"REQUIREMENT", "", "", true, ""},  {"-r,--requirements", "FILE", "", true, ""},
     {"--extra", "NAME", "", true, ""},  {"--for", "TARGET", "", true, ""},
     {"--python", "3.X", "", false, ""}, {"--policy", "FILE", "", false, ""},
@@ -307,7 +307,7 @@ int made_lock(const Arguments& arguments) {
 
 }  // namespace
 
-std::span<const Option> lock_options() { return k_options; }
+std::span<const Option> lock_options() { return k_lock_options; }
 
 int run_lock(const Arguments& arguments) {
   return arguments.has("check") ? check_lock(arguments) : made_lock(arguments);

@@ -13,7 +13,7 @@
 namespace cufit::commands {
 namespace {
 
-constexpr Option k_options[] = {
+constexpr Option k_resolve_options[] = {
     {"REQUIREMENT", "", "", true, ""},
     {"--for", "HERE|FILE|GPU,DRIVER", "", true, ""},
     {"--python", "VERSION", "", false, ""},
@@ -73,7 +73,7 @@ void name_ignored(report::ResolveView& view) {
 
 }  // namespace
 
-std::span<const Option> resolve_options() { return k_options; }
+std::span<const Option> resolve_options() { return k_resolve_options; }
 
 int run_resolve(const Arguments& arguments) {
   const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();

@@ -24,7 +24,7 @@ using resolve::LockClass;
 using resolve::LockFile;
 using resolve::Routing;
 
-constexpr const char* k_lock_name = "cufit.lock";
+constexpr const char* k_run_choice_lock_name = "cufit.lock";
 
 }  // namespace
 
@@ -224,10 +224,10 @@ Result<std::optional<FoundLock>> find_lock(const Arguments& arguments) {
   const std::string from_variable = process_variable("CUFIT_LOCK");
   const bool named = !path.empty() || !from_variable.empty();
   if (path.empty()) path = from_variable;
-  if (!named) path = find_upwards(working_folder(), k_lock_name);
+  if (!named) path = find_upwards(working_folder(), k_run_choice_lock_name);
   if (path.empty()) return std::optional<FoundLock>();
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) path += std::string("/") + k_lock_name;
+  if (std::filesystem::is_directory(path, ignored)) path += std::string("/") + k_run_choice_lock_name;
   CUFIT_TRY(found, load_lock(path));
   if (!arguments.has("quiet")) warn_missing_checksum(found.lock, path, found.folder);
   return std::optional<FoundLock>(std::move(found));

@@ -23,7 +23,7 @@ Kind kind_of(const Option& option) {
   return Kind::text;
 }
 
-std::vector<const Option*> options_of(const Command& command) {
+std::vector<const Option*> completed_options(const Command& command) {
   std::vector<const Option*> all;
   for (const Option& option : command.options) all.push_back(&option);
   for (const Option& option : common_options()) all.push_back(&option);
@@ -90,7 +90,7 @@ std::string bash(std::span<const Command> commands) {
   std::string names = first_words(commands), values, words;
   for (const Command& command : commands) {
     std::string flags, rest = ":";
-    for (const Option* option : options_of(command)) {
+    for (const Option* option : completed_options(command)) {
       if (is_positional(*option)) {
         if (rest == ":") rest = bash_reply(*option);
         continue;
@@ -189,7 +189,7 @@ std::string zsh(std::span<const Command> commands) {
     if (!command.hidden && family_of(command).empty())
       names += "    '" + name + ":" + zsh_text(summary_of(command, "en")) + "'\n";
     cases += "    '" + name + "')\n      _arguments -s";
-    for (const Option* option : options_of(command))
+    for (const Option* option : completed_options(command))
       cases += " \\\n        " + zsh_spec(command, *option);
     cases += "\n      ;;\n";
   }
@@ -276,7 +276,7 @@ std::string fish(std::span<const Command> commands) {
             ? format("'__fish_seen_subcommand_from {}'", command.name)
             : format("'__fish_seen_subcommand_from {}; and __fish_seen_subcommand_from {}'", family,
                      second_word(command));
-    for (const Option* option : options_of(command)) {
+    for (const Option* option : completed_options(command)) {
       out += format("complete -c cufit -n {}", condition);
       if (is_positional(*option)) {
         std::string value = fish_value(*option);

@@ -17,7 +17,7 @@
 namespace cufit::commands {
 namespace {
 
-constexpr Option k_options[] = {
+constexpr Option k_self_options[] = {
     {"TOPIC", "", "", false, ""},
     {"SHELL", "", "", false, ""},
 };
@@ -95,7 +95,7 @@ std::string this_machine(const std::string& lang) {
 
 }  // namespace
 
-std::span<const Option> self_options() { return k_options; }
+std::span<const Option> self_options() { return k_self_options; }
 
 int run_self(const Arguments& arguments) {
   const std::string lang = language(arguments);

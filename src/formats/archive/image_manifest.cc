@@ -9,7 +9,7 @@ namespace cufit::formats {
 namespace {
 
 using nlohmann::json;
-constexpr size_t k_most = 1024;  // layers, images; docker allows 127 layers
+constexpr size_t k_image_manifest_most = 1024;  // layers, images; docker allows 127 layers
 
 Error wrong(const std::string& name, const std::string& what) {
   return fail(Code::malformed, format("{}: {}", name, what));
@@ -71,7 +71,7 @@ Result<std::vector<ImageBlob>> blobs_of(const json& object, const char* key,
                                         const std::string& name) {
   const json* list = member(object, key);
   if (list == nullptr || !list->is_array()) return wrong(name, format("no list `{}`", key));
-  if (list->size() > k_most) return wrong(name, format("`{}` has {} entries", key, list->size()));
+  if (list->size() > k_image_manifest_most) return wrong(name, format("`{}` has {} entries", key, list->size()));
   std::vector<ImageBlob> out;
   for (const json& item : *list) {
     CUFIT_TRY(blob, blob_of(item, name));
@@ -97,7 +97,7 @@ bool ImageBlob::is_index() const {
 Result<std::vector<DockerImage>> parse_docker_manifest(std::string_view text,
                                                        const std::string& name) {
   CUFIT_TRY(root, parse(text, name));
-  if (!root.is_array() || root.empty() || root.size() > k_most)
+  if (!root.is_array() || root.empty() || root.size() > k_image_manifest_most)
     return wrong(name, "not the list of images that `docker save` writes");
   std::vector<DockerImage> out;
   for (const json& item : root) {
@@ -108,7 +108,7 @@ Result<std::vector<DockerImage>> parse_docker_manifest(std::string_view text,
     image.layers = std::move(layers);
     image.tags = std::move(tags);
     if (image.config.empty()) return wrong(name, "an image without `Config`");
-    if (image.layers.size() > k_most) return wrong(name, format("{} layers", image.layers.size()));
+    if (image.layers.size() > k_image_manifest_most) return wrong(name, format("{} layers", image.layers.size()));
     out.push_back(std::move(image));
   }
   return out;
@@ -156,14 +156,14 @@ Result<ImageConfig> parse_image_config(std::string_view text, const std::string&
   const json* sums = rootfs == nullptr ? nullptr : member(*rootfs, "diff_ids");
   if (sums != nullptr && sums->is_array())
     for (const json& sum : *sums)
-      if (out.diff_ids.size() < k_most)
+      if (out.diff_ids.size() < k_image_manifest_most)
         out.diff_ids.push_back(sum.is_string() ? sum.get<std::string>() : std::string());
   const json* history = member(root, "history");
   if (history != nullptr && history->is_array())
     for (const json& step : *history) {
       const json* empty = member(step, "empty_layer");
       if (empty != nullptr && empty->is_boolean() && empty->get<bool>()) continue;
-      if (out.made_by.size() < k_most) out.made_by.push_back(text_of(step, "created_by"));
+      if (out.made_by.size() < k_image_manifest_most) out.made_by.push_back(text_of(step, "created_by"));
     }
   return out;
 }

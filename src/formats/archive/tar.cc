@@ -11,7 +11,7 @@
 namespace cufit::formats {
 namespace {
 
-constexpr size_t k_block = 512;
+constexpr size_t k_tar_block = 512;
 
 // Octal text with blanks around, or base 256.
 std::optional<uint64_t> number_at(std::string_view header, size_t at, size_t size) {
@@ -46,7 +46,7 @@ bool checksum_holds(std::string_view header) {
   const std::optional<uint64_t> said = number_at(header, 148, 8);
   uint64_t with_unsigned = 0;
   int64_t with_signed = 0;  // what some old programs summed
-  for (size_t i = 0; i < k_block; ++i) {
+  for (size_t i = 0; i < k_tar_block; ++i) {
     const char c = i >= 148 && i < 156 ? ' ' : header[i];
     with_unsigned += static_cast<unsigned char>(c);
     with_signed += static_cast<signed char>(c);
@@ -76,7 +76,7 @@ TarType type_of(char type) {
 }  // namespace
 
 bool is_tar(std::string_view first) {
-  return first.size() >= k_block && first[0] != '\0' && checksum_holds(first.substr(0, k_block));
+  return first.size() >= k_tar_block && first[0] != '\0' && checksum_holds(first.substr(0, k_tar_block));
 }
 
 TarReader::TarReader(ByteStream& stream, const TarLimits& limits,
@@ -127,7 +127,7 @@ Result<std::string> TarReader::extension(uint64_t size) {
     CUFIT_TRY(any, fill(reinterpret_cast<std::byte*>(text.data()), text.size()));
     if (!any) return broken(position_, "the archive ends before its contents do");
   }
-  CUFIT_TRY(padded, skip((k_block - size % k_block) % k_block));
+  CUFIT_TRY(padded, skip((k_tar_block - size % k_tar_block) % k_tar_block));
   (void)padded;
   return text;
 }
@@ -162,9 +162,9 @@ Result<bool> TarReader::apply_pax(const std::string& text, uint64_t at, bool glo
 
 // Header 'S' and each extension block say in one byte whether another follows.
 Result<bool> TarReader::sparse_blocks(bool more) {
-  std::array<std::byte, k_block> block;
+  std::array<std::byte, k_tar_block> block;
   while (more) {
-    CUFIT_TRY(any, fill(block.data(), k_block));
+    CUFIT_TRY(any, fill(block.data(), k_tar_block));
     if (!any) return broken(position_, "the archive ends before its contents do");
     more = block[504] != std::byte{0};
   }
@@ -175,12 +175,12 @@ Result<std::optional<TarEntry>> TarReader::next() {
   CUFIT_TRY(skipped, skip(left_ + padding_));
   (void)skipped;
   left_ = padding_ = 0;
-  std::array<char, k_block> block;
+  std::array<char, k_tar_block> block;
   while (true) {
     const uint64_t at = position_;
-    CUFIT_TRY(any, fill(reinterpret_cast<std::byte*>(block.data()), k_block));
+    CUFIT_TRY(any, fill(reinterpret_cast<std::byte*>(block.data()), k_tar_block));
     if (!any) return std::optional<TarEntry>();
-    const std::string_view header(block.data(), k_block);
+    const std::string_view header(block.data(), k_tar_block);
     if (header.find_first_not_of('\0') == std::string_view::npos) return std::optional<TarEntry>();
     if (!checksum_holds(header)) return broken(at, "no tar header (its checksum does not hold)");
     if (++entries_ > limits_.entries)
@@ -191,7 +191,7 @@ Result<std::optional<TarEntry>> TarReader::next() {
     if (type == 'x' || type == 'g' || type == 'L' || type == 'K') {
       CUFIT_TRY(text, extension(*size));
       if (type == 'x' || type == 'g') {
-        CUFIT_TRY(applied, apply_pax(text, at + k_block, type == 'g'));
+        CUFIT_TRY(applied, apply_pax(text, at + k_tar_block, type == 'g'));
         (void)applied;
       } else {
         (type == 'L' ? path_ : link_) = text.substr(0, text.find('\0'));
@@ -222,7 +222,7 @@ Result<std::optional<TarEntry>> TarReader::next() {
     // Links and devices have no contents, whatever their size says (old tars repeat the target's).
     const bool contents = entry.type == TarType::file || entry.type == TarType::other;
     left_ = contents ? *size : 0;
-    padding_ = (k_block - left_ % k_block) % k_block;
+    padding_ = (k_tar_block - left_ % k_tar_block) % k_tar_block;
     entry.size_bytes = left_;
     entry.offset = position_;
     // A directory in the oldest format is a file whose name ends in a slash.

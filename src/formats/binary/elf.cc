@@ -20,9 +20,9 @@ constexpr uint64_t k_max_versions = 16384;  // of all files together
 constexpr uint64_t k_max_note = 1u << 20;
 constexpr uint64_t k_flag_no_default_lib = 0x800;  // DF_1_NODEFLIB
 
-class Reader {
+class ElfReader {
  public:
-  Reader(const ByteSource& source, const ElfImage& image, ElfFile& file)
+  ElfReader(const ByteSource& source, const ElfImage& image, ElfFile& file)
       : source_(source), image_(image), file_(file), window_(source) {}
 
   void read_dynamic() {
@@ -228,7 +228,7 @@ Result<ElfFile> read_elf(const ByteSource& source, const ElfOptions& options) {
   file.is_64bit = image.is_64bit;
   file.machine = image.machine;
   file.type = image.type;
-  Reader reader(source, image, file);
+  ElfReader reader(source, image, file);
   reader.read_dynamic();
   reader.read_compat_note();
   if (options.device_code) reader.read_device_code();

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view k_ld_cache_old_magic = "ld.so-1.7.0";
 constexpr std::string_view k_new_magic = "glibc-ld.so.cache1.1";
 constexpr size_t k_header_size = 48, k_entry_size = 24;
-constexpr uint32_t k_max_entries = 1u << 18;  // a full desktop has about 5 000
+constexpr uint32_t k_ld_cache_max_entries = 1u << 18;  // a full desktop has about 5 000
 constexpr size_t k_most_damage = 16;
 constexpr uint64_t k_named_hwcap = uint64_t{1} << 62;
 constexpr uint32_t k_extension_magic = 0xeaa42174;
@@ -93,9 +93,9 @@ Result<LdCache> parse_ld_cache(std::string bytes) {
   }
   uint32_t count = u32(data, 20);
   uint64_t fit = (data.size() - k_header_size) / k_entry_size;
-  if (count > k_max_entries || count > fit) {
+  if (count > k_ld_cache_max_entries || count > fit) {
     cache.damage.push_back({*header + 20, format("{} entries are announced, {} fit", count, fit)});
-    count = static_cast<uint32_t>(std::min<uint64_t>({count, fit, k_max_entries}));
+    count = static_cast<uint32_t>(std::min<uint64_t>({count, fit, k_ld_cache_max_entries}));
   }
   Extensions extensions = read_extensions(cache.bytes, u32(data, 32), cache.damage);
   cache.generator = std::move(extensions.generator);

@@ -11,12 +11,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t k_longest = 256, k_most = 64;
+constexpr size_t k_model_config_longest = 256, k_model_config_most = 64;
 
 std::string text_at(const json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_string()) return {};
-  return printable(found->get_ref<const std::string&>(), k_longest);
+  return printable(found->get_ref<const std::string&>(), k_model_config_longest);
 }
 
 std::string dtype_of(const json& object) {
@@ -42,8 +42,8 @@ Result<ModelConfig> parse_model_config(std::string_view text, const std::string&
       if (out.dtype.empty()) out.dtype = dtype_of(*found);
   if (const auto list = root.find("architectures"); list != root.end() && list->is_array())
     for (const json& one : *list)
-      if (one.is_string() && out.architectures.size() < k_most)
-        out.architectures.push_back(printable(one.get_ref<const std::string&>(), k_longest));
+      if (one.is_string() && out.architectures.size() < k_model_config_most)
+        out.architectures.push_back(printable(one.get_ref<const std::string&>(), k_model_config_longest));
   if (const auto found = root.find("quantization_config");
       found != root.end() && found->is_object()) {
     out.quantisation = text_at(*found, "quant_method");
@@ -57,10 +57,10 @@ Result<std::vector<std::pair<std::string, std::string>>> parse_model_index(
   const json root = json::parse(text.begin(), text.end(), nullptr, false);
   if (!root.is_object()) return fail(Code::malformed, format("{}: not an object of JSON", name));
   std::vector<std::pair<std::string, std::string>> out;
-  for (auto each = root.begin(); each != root.end() && out.size() < k_most; ++each)
+  for (auto each = root.begin(); each != root.end() && out.size() < k_model_config_most; ++each)
     if (each->is_array() && each->size() == 2 && (*each)[1].is_string())
-      out.emplace_back(printable(each.key(), k_longest),
-                       printable((*each)[1].get_ref<const std::string&>(), k_longest));
+      out.emplace_back(printable(each.key(), k_model_config_longest),
+                       printable((*each)[1].get_ref<const std::string&>(), k_model_config_longest));
   return out;
 }
 

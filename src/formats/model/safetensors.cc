@@ -15,8 +15,8 @@ using nlohmann::json;
 
 constexpr uint64_t k_most_header = 100'000'000;  // the format's own bound
 constexpr size_t k_most_tensors = 1'000'000, k_most_dimensions = 64, k_most_metadata = 1024;
-constexpr size_t k_longest_name = 1024, k_longest_text = 4096;
-constexpr uint64_t k_most_bytes = uint64_t{1} << 56;
+constexpr size_t k_longest_name = 1024, k_safetensors_longest_text = 4096;
+constexpr uint64_t k_safetensors_most_bytes = uint64_t{1} << 56;
 constexpr std::string_view k_lfs = "version https://git-lfs";
 
 struct Bits {
@@ -80,7 +80,7 @@ class Header : public nlohmann::json_sax<json> {
   bool string(string_t& text) override {
     if (depth_ == 2 && list_ == 0 && in_metadata_) {
       if (out.metadata.size() < k_most_metadata)
-        out.metadata.emplace_back(printable(key_, k_longest_name), printable(text, k_longest_text));
+        out.metadata.emplace_back(printable(key_, k_longest_name), printable(text, k_safetensors_longest_text));
       return true;
     }
     if (depth_ != 2 || list_ != 0 || key_ != "dtype") return stop("a text where none should be");
@@ -120,10 +120,10 @@ class Header : public nlohmann::json_sax<json> {
     if (!has_shape_ || offsets_ != 2 || now_.dtype.empty())
       return stop("a tensor without dtype, shape or offsets");
     if (!bits) return stop("the unknown type " + now_.dtype);
-    if (end_ < begin_ || end_ > k_most_bytes) return stop("offsets that lead nowhere");
+    if (end_ < begin_ || end_ > k_safetensors_most_bytes) return stop("offsets that lead nowhere");
     now_.elements = 1;
     for (const uint64_t size : now_.shape) {
-      if (size != 0 && now_.elements > k_most_bytes / size) return stop("a shape beyond any file");
+      if (size != 0 && now_.elements > k_safetensors_most_bytes / size) return stop("a shape beyond any file");
       now_.elements *= size;
     }
     now_.bytes = end_ - begin_;

@@ -10,7 +10,7 @@
 namespace cufit::formats {
 namespace {
 
-constexpr std::string_view k_magic = "CUFITEV1";
+constexpr std::string_view k_trace_events_magic = "CUFITEV1";
 constexpr uint64_t k_max_number = UINT32_MAX - 1;  // of texts, sites and storages
 
 // Bytes of the expanded file, one after the other. What cannot be read is either the end of the
@@ -79,9 +79,9 @@ void order_frees(std::vector<TraceEvent>& events) {
   }
 }
 
-class Reader {
+class TraceEventsReader {
  public:
-  Reader(ByteStream& stream, const TraceLimits& limits)
+  TraceEventsReader(ByteStream& stream, const TraceLimits& limits)
       : bytes_(stream, limits.expand.total_bytes), limits_(limits), name_(stream.name()) {}
 
   Result<TraceEvents> run() {
@@ -109,7 +109,7 @@ class Reader {
   }
 
   bool magic() {
-    for (const char wanted : k_magic) {
+    for (const char wanted : k_trace_events_magic) {
       uint8_t byte = 0;
       if (!bytes_.take(byte)) return false;
       if (byte != static_cast<uint8_t>(wanted)) return broken("it does not begin with CUFITEV1");
@@ -403,7 +403,7 @@ std::string_view TraceEvents::fact(std::string_view key) const {
 Result<TraceEvents> read_trace_events(std::shared_ptr<const ByteSource> source,
                                       const TraceLimits& limits) {
   CUFIT_TRY(input, CompressedInput::open(std::move(source), limits.expand));
-  Reader reader(input, limits);
+  TraceEventsReader reader(input, limits);
   return reader.run();
 }
 

@@ -83,7 +83,7 @@ constexpr Row k_rows[] = {
     {0x98, {"READONLY_BUFFER"}},
 };
 
-std::array<PickleOpcode, 256> table() {
+std::array<PickleOpcode, 256> opcode_table() {
   std::array<PickleOpcode, 256> opcodes{};
   for (const Row& row : k_rows) opcodes[row.code] = row.opcode;
   return opcodes;
@@ -92,7 +92,7 @@ std::array<PickleOpcode, 256> table() {
 }  // namespace
 
 const std::array<PickleOpcode, 256>& pickle_opcodes() {
-  static const std::array<PickleOpcode, 256> k_opcodes = table();
+  static const std::array<PickleOpcode, 256> k_opcodes = opcode_table();
   return k_opcodes;
 }
 

@@ -14,7 +14,7 @@ PickleValue signed_value(int64_t value) {
   return {Kind::integer, 0, 0, static_cast<uint64_t>(value)};
 }
 
-void append_utf8(std::string& out, uint32_t code) {
+void append_code_point(std::string& out, uint32_t code) {
   auto put = [&](uint32_t byte) { out += static_cast<char>(byte); };
   if (code < 0x80) {
     put(code);
@@ -78,10 +78,10 @@ std::string unescape_pickle(std::string_view line) {
     }
     auto code = digits ? hex(line.substr(i + 2), digits) : std::nullopt;
     if (code && *code <= 0x10ffff) {
-      append_utf8(out, *code);
+      append_code_point(out, *code);
       i += 1 + digits;
     } else {
-      append_utf8(out, static_cast<unsigned char>(line[i]));
+      append_code_point(out, static_cast<unsigned char>(line[i]));
     }
   }
   return out;

@@ -8,7 +8,7 @@
 namespace cufit::formats {
 namespace {
 
-constexpr size_t k_block = 64u << 10;
+constexpr size_t k_text_pool_block = 64u << 10;
 
 uint64_t mix(uint64_t a, uint64_t b) {
   unsigned __int128 product = static_cast<unsigned __int128>(a) * b;
@@ -78,14 +78,14 @@ void TextPool::grow() {
 const char* TextPool::keep(std::string_view text) {
   if (text.empty()) return "";
   if (text.size() > left_) {
-    if (text.size() > k_block / 4) {  // a block of its own; the open one stays open
+    if (text.size() > k_text_pool_block / 4) {  // a block of its own; the open one stays open
       blocks_.emplace_back(new char[text.size()]);
       std::memcpy(blocks_.back().get(), text.data(), text.size());
       return blocks_.back().get();
     }
-    blocks_.emplace_back(new char[k_block]);
+    blocks_.emplace_back(new char[k_text_pool_block]);
     next_ = blocks_.back().get();
-    left_ = k_block;
+    left_ = k_text_pool_block;
   }
   char* kept = next_;
   std::memcpy(kept, text.data(), text.size());

@@ -10,7 +10,7 @@
 namespace cufit::formats {
 namespace {
 
-constexpr size_t k_max_variables = 500, k_max_runs = 50, k_max_libraries = 500;
+constexpr size_t k_max_variables = 500, k_shell_words_max_runs = 50, k_max_libraries = 500;
 constexpr size_t k_shell_words_max_line = 8192, k_shell_words_max_value = 2048;
 constexpr size_t k_shell_words_npos = std::string_view::npos;
 
@@ -165,7 +165,7 @@ class ShellWordsReader {
 
   // Options up to the image: the first word that is no option and no option's value.
   void container(std::string_view line, size_t at) {
-    if (out_.containers.size() >= k_max_runs) return;
+    if (out_.containers.size() >= k_shell_words_max_runs) return;
     DockerRun run;
     run.line = number_;
     run.nvidia_docker = contains(line.substr(0, at), "nvidia-docker");

@@ -12,7 +12,7 @@ namespace cufit::formats {
 namespace {
 
 constexpr size_t k_max_each = 64, k_max_archs = 64, k_torch_messages_max_line = 4096;
-constexpr uint64_t k_answer_reach = 3;
+constexpr uint64_t k_torch_messages_answer_reach = 3;
 constexpr size_t k_torch_messages_npos = std::string_view::npos;
 
 enum class Asked { nothing, archs, torch_cuda, available, capability, name, count, driver };
@@ -201,7 +201,7 @@ class TorchMessagesReader {
     }
   }
   void answer() {
-    if (number_ > asked_line_ + k_answer_reach) {
+    if (number_ > asked_line_ + k_torch_messages_answer_reach) {
       asked_ = Asked::nothing;
       return;
     }

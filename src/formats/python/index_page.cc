@@ -14,20 +14,20 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t k_index_page_most_files = 100'000, k_longest = 4096;
+constexpr size_t k_index_page_most_files = 100'000, k_index_page_longest = 4096;
 
-std::string text_at(const json& object, const char* key) {
+std::string page_text_at(const json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_string()) return {};
-  return printable(found->get_ref<const std::string&>(), k_longest);
+  return printable(found->get_ref<const std::string&>(), k_index_page_longest);
 }
 
 IndexFile file_of(const json& entry) {
   IndexFile out;
-  out.filename = text_at(entry, "filename");
-  out.url = text_at(entry, "url");
-  out.requires_python = text_at(entry, "requires-python");
-  out.upload_time = text_at(entry, "upload-time");
+  out.filename = page_text_at(entry, "filename");
+  out.url = page_text_at(entry, "url");
+  out.requires_python = page_text_at(entry, "requires-python");
+  out.upload_time = page_text_at(entry, "upload-time");
   if (const auto size = entry.find("size"); size != entry.end() && size->is_number_unsigned())
     out.size = size->get<uint64_t>();
   // false, true, or the reason as a text, which may be empty
@@ -49,12 +49,12 @@ Result<IndexPage> parse_index_page(std::string_view text, const std::string& whe
     return fail(Code::malformed, format("{}: not a page of a package index in JSON", where));
   IndexPage out;
   if (const auto meta = root.find("meta"); meta != root.end() && meta->is_object())
-    out.api_version = text_at(*meta, "api-version");
+    out.api_version = page_text_at(*meta, "api-version");
   if (!starts_with(out.api_version, "1."))
     return fail(
         out.api_version.empty() ? Code::malformed : Code::unsupported,
         format("{}: version `{}` of the simple API; cufit reads 1.x", where, out.api_version));
-  out.name = normalize_name(text_at(root, "name"));
+  out.name = normalize_name(page_text_at(root, "name"));
   const auto files = root.find("files");
   if (files == root.end() || !files->is_array())
     return fail(Code::malformed, format("{}: no list of files", where));

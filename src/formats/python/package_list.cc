@@ -11,8 +11,8 @@
 namespace cufit::formats {
 namespace {
 
-constexpr size_t k_max_entries = 4000, k_max_failed = 64, k_max_line = 4096;
-constexpr uint64_t k_answer_reach = 3;  // lines between a question and its answer
+constexpr size_t k_package_list_max_entries = 4000, k_max_failed = 64, k_package_list_max_line = 4096;
+constexpr uint64_t k_package_list_answer_reach = 3;  // lines between a question and its answer
 
 // "Torch_Vision" and "torch-vision" are one package.
 std::string comparable(std::string_view name) {
@@ -33,7 +33,7 @@ bool is_package_name(std::string_view text) {
   return std::all_of(text.begin(), text.end(),
                      [](char c) { return is_name_char(c) || c == '-' || c == '.'; });
 }
-std::string_view unquoted(std::string_view word) {
+std::string_view unquoted_name(std::string_view word) {
   size_t start = word.find_first_not_of("'\"`(,");
   if (start == word.npos) return {};
   size_t end = word.find_last_not_of("'\"`),;:");
@@ -102,9 +102,9 @@ class PackageListReader {
  public:
   PackageList read(std::span<const TextLine> lines) {
     for (const TextLine& line : lines) {
-      if (out_.entries.size() >= k_max_entries) break;
+      if (out_.entries.size() >= k_package_list_max_entries) break;
       number_ = line.number;
-      take(trim(std::string_view(line.text).substr(0, k_max_line)));
+      take(trim(std::string_view(line.text).substr(0, k_package_list_max_line)));
     }
     for (PackageEntry& entry : out_.entries) {
       if (entry.kind != PackageKind::requested) continue;
@@ -119,7 +119,7 @@ class PackageListReader {
   enum class Mode { none, pip_list, conda_list, wishes };
 
   PackageEntry* add(std::string_view name, std::string_view version, PackageKind kind) {
-    if (out_.entries.size() >= k_max_entries || name.empty() || name.size() > 100) return nullptr;
+    if (out_.entries.size() >= k_package_list_max_entries || name.empty() || name.size() > 100) return nullptr;
     out_.entries.push_back(
         {std::string(name), std::string(version), {}, {}, kind, false, false, false, number_});
     return &out_.entries.back();
@@ -171,11 +171,11 @@ class PackageListReader {
       return true;
     }
     if (size_t at = line.find("Requirement already satisfied: "); at != line.npos) {
-      Spec spec = spec_of(unquoted(words_or_empty(line.substr(at + 31))));
+      Spec spec = spec_of(unquoted_name(words_or_empty(line.substr(at + 31))));
       std::string_view version = spec.version;
       size_t open = line.rfind('(');
-      if (open != line.npos && is_version(unquoted(line.substr(open))))
-        version = unquoted(line.substr(open));
+      if (open != line.npos && is_version(unquoted_name(line.substr(open))))
+        version = unquoted_name(line.substr(open));
       if (!version.empty()) add(spec.name, version, PackageKind::installed);
       return true;
     }
@@ -200,8 +200,8 @@ class PackageListReader {
     if (before.size() >= 2 && is_version(before.back()))
       add(before[before.size() - 2], before.back(), PackageKind::installed);
     std::vector<std::string_view> words = words_of(line.substr(have + 9), 2);
-    if (words.size() == 2 && is_version(unquoted(words[1])))
-      add(words[0], unquoted(words[1]), PackageKind::installed);
+    if (words.size() == 2 && is_version(unquoted_name(words[1])))
+      add(words[0], unquoted_name(words[1]), PackageKind::installed);
     return true;
   }
 
@@ -230,8 +230,8 @@ class PackageListReader {
     if (size_t at = line.find("pip show ");
         at != line.npos || (at = line.find("pip3 show ")) != line.npos) {
       std::vector<std::string_view> words = words_of(line.substr(line.find("show ", at) + 5), 3);
-      if (words.size() != 1 || !is_package_name(unquoted(words[0]))) return false;
-      show_name_ = unquoted(words[0]);
+      if (words.size() != 1 || !is_package_name(unquoted_name(words[0]))) return false;
+      show_name_ = unquoted_name(words[0]);
       show_line_ = number_;
       return true;
     }
@@ -242,7 +242,7 @@ class PackageListReader {
     }
     if (show_line_ == 0 || !starts_with(line, "Version: ")) return false;
     std::string_view version = python_version_at(trim(line.substr(9)));
-    if (!version.empty() && number_ <= show_line_ + k_answer_reach)
+    if (!version.empty() && number_ <= show_line_ + k_package_list_answer_reach)
       add(show_name_, version, PackageKind::installed);
     show_line_ = 0;
     return true;
@@ -251,11 +251,11 @@ class PackageListReader {
   // The line behind ">>> torch.__version__": "'2.3.0+cpu'", "2.3.0+cu121 12.1".
   bool answer(std::string_view line) {
     if (asked_line_ == 0) return false;
-    if (number_ > asked_line_ + k_answer_reach) return asked_line_ = 0, false;
+    if (number_ > asked_line_ + k_package_list_answer_reach) return asked_line_ = 0, false;
     std::vector<std::string_view> words = words_of(line, 8);
     if (words.size() > 6) return false;
-    std::string_view version = python_version_at(unquoted(words[0]));
-    if (!has_inner_dot(version) || version.size() != unquoted(words[0]).size()) return false;
+    std::string_view version = python_version_at(unquoted_name(words[0]));
+    if (!has_inner_dot(version) || version.size() != unquoted_name(words[0]).size()) return false;
     add(asked_, version, PackageKind::installed);
     asked_line_ = 0;
     return true;
@@ -296,7 +296,7 @@ class PackageListReader {
                raw == "--find-links" || raw == "--channel" || raw == "--name" || raw == "--index";
         continue;
       }
-      std::string_view word = unquoted(raw);
+      std::string_view word = unquoted_name(raw);
       if (contains(word, ".whl")) {
         any |= wheel(word);
         continue;
@@ -408,7 +408,7 @@ class PackageListReader {
     bool gone = contains(line, "404") || contains(line, "not a supported wheel");
     for (std::string_view word : words_of(line)) {
       size_t whl = word.find(".whl");
-      if (whl == word.npos || !wheel(unquoted(word.substr(0, whl + 4)))) continue;
+      if (whl == word.npos || !wheel(unquoted_name(word.substr(0, whl + 4)))) continue;
       out_.entries.back().failed = gone;
     }
   }

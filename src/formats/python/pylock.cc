@@ -14,7 +14,7 @@ namespace cufit::formats {
 namespace {
 
 constexpr size_t k_most_packages = 20'000, k_pylock_most_files = 2'000, k_most_hashes = 16;
-constexpr size_t k_longest_text = 4096;
+constexpr size_t k_pylock_longest_text = 4096;
 
 // The first thing that is wrong; everything after it is read into values that nobody sees.
 class PylockReader {
@@ -49,11 +49,11 @@ class PylockReader {
       if (required) wrong(table, format("`{}` is missing", key));
       return {};
     }
-    if (!value->is_text() || value->text.size() > k_longest_text) {
-      wrong(*value, format("`{}` is no text, or longer than {} bytes", key, k_longest_text));
+    if (!value->is_text() || value->text.size() > k_pylock_longest_text) {
+      wrong(*value, format("`{}` is no text, or longer than {} bytes", key, k_pylock_longest_text));
       return {};
     }
-    return printable(value->text, k_longest_text);
+    return printable(value->text, k_pylock_longest_text);
   }
 
   const TomlValue* table(const TomlValue* value, const char* key) {

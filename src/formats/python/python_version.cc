@@ -68,7 +68,7 @@ std::optional<Suffix> take_suffix(std::string_view& text) {
   return std::nullopt;
 }
 
-bool is_local(std::string_view text) {
+bool has_local_part(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_';
   });
@@ -134,7 +134,7 @@ std::optional<PythonVersion> parse_python_version(std::string_view text) {
   }
   if (!text.empty() && text[0] == '+') {
     text.remove_prefix(1);
-    if (!is_local(text)) return std::nullopt;
+    if (!has_local_part(text)) return std::nullopt;
     for (char c : text) version.local += c == '-' || c == '_' ? '.' : lower_of(c);
     text = {};
   }

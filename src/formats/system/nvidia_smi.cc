@@ -11,8 +11,8 @@
 namespace cufit::formats {
 namespace {
 
-constexpr size_t k_max_runs = 32, k_max_gpus = 128, k_max_processes = 512, k_max_mig = 256;
-constexpr size_t k_max_line = 1024;
+constexpr size_t k_nvidia_smi_max_runs = 32, k_max_gpus = 128, k_max_processes = 512, k_max_mig = 256;
+constexpr size_t k_nvidia_smi_max_line = 1024;
 constexpr uint64_t k_row_reach =
     6;  // lines between a GPU's first and second row, thinned or wrapped
 constexpr size_t k_none = static_cast<size_t>(-1);
@@ -53,12 +53,12 @@ std::optional<Memory> memory_pair(std::string_view line) {
 
 enum class Part { none, gpus, mig, processes, query };
 
-class Reader {
+class NvidiaSmiReader {
  public:
   NvidiaSmi read(std::span<const TextLine> lines) {
     for (const TextLine& line : lines) {
       number_ = line.number;
-      std::string_view text = std::string_view(line.text).substr(0, k_max_line);
+      std::string_view text = std::string_view(line.text).substr(0, k_nvidia_smi_max_line);
       take(text);
     }
     out_.runs.erase(std::remove_if(out_.runs.begin(), out_.runs.end(),
@@ -87,7 +87,7 @@ class Reader {
     return out_.runs.back();
   }
   void begin_run() {
-    if (out_.runs.size() < k_max_runs) out_.runs.push_back({});
+    if (out_.runs.size() < k_nvidia_smi_max_runs) out_.runs.push_back({});
     out_.runs.back().line = number_;
     part_ = Part::none;
     current_ = k_none;
@@ -433,7 +433,7 @@ class Reader {
 
 }  // namespace
 
-NvidiaSmi parse_nvidia_smi(std::span<const TextLine> lines) { return Reader().read(lines); }
+NvidiaSmi parse_nvidia_smi(std::span<const TextLine> lines) { return NvidiaSmiReader().read(lines); }
 
 bool is_smi_heading(std::string_view line) {
   line = trim(line);

@@ -9,10 +9,10 @@ namespace cufit::formats {
 namespace {
 
 constexpr std::string_view k_digits = "0123456789";
-constexpr size_t k_longest = 200;  // characters of either text
+constexpr size_t k_tool_versions_longest = 200;  // characters of either text
 
 bool is_plain(std::string_view text) {
-  return text.size() <= k_longest &&
+  return text.size() <= k_tool_versions_longest &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
@@ -30,7 +30,7 @@ bool is_gcc_number(std::string_view text) {
 
 // The texts before and behind [start, end) across the NULs that end and align them.
 std::string_view text_before(std::string_view bytes, size_t start) {
-  size_t floor = start > k_longest + 64 ? start - k_longest - 64 : 0;
+  size_t floor = start > k_tool_versions_longest + 64 ? start - k_tool_versions_longest - 64 : 0;
   size_t end = start;
   while (end > floor && bytes[end - 1] == '\0') --end;
   size_t first = end;
@@ -38,7 +38,7 @@ std::string_view text_before(std::string_view bytes, size_t start) {
   return bytes.substr(first, end - first);
 }
 std::string_view text_behind(std::string_view bytes, size_t end) {
-  std::string_view rest = bytes.substr(end, k_longest + 64);
+  std::string_view rest = bytes.substr(end, k_tool_versions_longest + 64);
   size_t first = rest.find_first_not_of('\0');
   if (first == std::string_view::npos) return {};
   rest.remove_prefix(first);
@@ -53,7 +53,7 @@ std::string gcc_version_in(std::string_view program) {
   for (size_t at = program.find(k_end); at != std::string_view::npos;
        at = program.find(k_end, at + 1)) {
     size_t start = at;
-    while (start > 0 && program[start - 1] != '\0' && at - start < k_longest) --start;
+    while (start > 0 && program[start - 1] != '\0' && at - start < k_tool_versions_longest) --start;
     std::string_view package = program.substr(start, at + 1 - start);
     if (package[0] != '(' || !is_plain(package)) continue;
     std::string_view number = text_before(program, start);
@@ -70,7 +70,7 @@ std::string nvcc_version_in(std::string_view program) {
   constexpr std::string_view k_line = "Cuda compilation tools, release ";
   for (size_t at = program.find(k_line); at != std::string_view::npos;
        at = program.find(k_line, at + 1)) {
-    std::string_view line = program.substr(at, k_longest);
+    std::string_view line = program.substr(at, k_tool_versions_longest);
     line = line.substr(0, line.find_first_of(std::string_view("\n\0", 2)));
     size_t version = line.find(", V");
     if (version == std::string_view::npos) continue;

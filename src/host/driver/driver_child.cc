@@ -20,7 +20,7 @@
 namespace cufit::host {
 namespace {
 
-constexpr double k_kill_grace_seconds = 2;  // how long a killed child may take to be gone
+constexpr double k_driver_child_kill_grace_seconds = 2;  // how long a killed child may take to be gone
 // Without a persistence daemon every first cuInit or nvmlInit brings up each GPU's firmware, 1 to 3
 // s apiece; an 8-GPU machine needs more than the limit that suits a desktop.
 constexpr double k_seconds_per_further_gpu = 3;
@@ -104,7 +104,7 @@ void read_some(Child& child, const ProbeOptions& options, double limit) {
 void reap(Child& child) {
   if (child.pid <= 0) return;
   if (child.timed_out || !child.answers.damage.empty()) kill(child.pid, SIGKILL);
-  double end = DriverCalls::now() + k_kill_grace_seconds;
+  double end = DriverCalls::now() + k_driver_child_kill_grace_seconds;
   bool killed = false;
   while (true) {
     pid_t done = waitpid(child.pid, &child.status, WNOHANG);
@@ -114,7 +114,7 @@ void reap(Child& child) {
       // It closed its pipe but stays, for example in an exit handler of the driver.
       kill(child.pid, SIGKILL);
       killed = true;
-      end = DriverCalls::now() + k_kill_grace_seconds;
+      end = DriverCalls::now() + k_driver_child_kill_grace_seconds;
     }
     timespec pause{0, 500'000};
     nanosleep(&pause, nullptr);

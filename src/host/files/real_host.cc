@@ -26,7 +26,7 @@ extern char** environ;
 namespace cufit::host {
 namespace {
 
-constexpr int k_max_links = 40;           // as the kernel's own limit (MAXSYMLINKS)
+constexpr int k_most_links = 40;           // as the kernel's own limit (MAXSYMLINKS)
 constexpr int k_syslog_read_all = 3;      // SYSLOG_ACTION_READ_ALL, does not consume
 constexpr int k_syslog_size_buffer = 10;  // SYSLOG_ACTION_SIZE_BUFFER
 constexpr size_t k_first_read_bytes =
@@ -185,7 +185,7 @@ Result<std::string> RealHost::under_root(const std::string& path, LastLink last)
       inside += "/" + part;
       continue;
     }
-    if (++links > k_max_links) return error_of(ELOOP, path);
+    if (++links > k_most_links) return error_of(ELOOP, path);
     CUFIT_TRY(target, read_link_at(place, path));
     if (starts_with(target, "/")) inside.clear();
     push_parts(target, waiting);

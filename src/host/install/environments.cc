@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr const char* k_partial = ".partial-";
 constexpr const char* k_previous = ".previous-";
 
-Error failed(const std::string& what, const std::string& path) {
+Error environment_error(const std::string& what, const std::string& path) {
   return fail(errno == EACCES || errno == EPERM ? Code::no_permission : Code::io,
               format("`{}` cannot be {}: {}", path, what, std::strerror(errno)));
 }
@@ -67,7 +67,7 @@ Result<EnvironmentsLock> EnvironmentsLock::take(const std::string& envs) {
   if (!fs::exists(ignore, error)) std::ofstream(ignore) << "*\n";
   const std::string path = envs + "/.lock";
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (file < 0) return failed("opened", path);
+  if (file < 0) return environment_error("opened", path);
   EnvironmentsLock out(file);
   if (flock(file, LOCK_EX | LOCK_NB) == 0) return out;
   if (errno == EWOULDBLOCK)
@@ -75,7 +75,7 @@ Result<EnvironmentsLock> EnvironmentsLock::take(const std::string& envs) {
                 format("another cufit is making environments in `{}`: wait for its end", envs));
   // Some network filesystems know no locks; two creates at once are rarer than these.
   if (errno == ENOLCK || errno == EOPNOTSUPP || errno == EINVAL) return out;
-  return failed("locked", path);
+  return environment_error("locked", path);
 }
 
 EnvironmentsLock::EnvironmentsLock(EnvironmentsLock&& other) noexcept : file_(other.file_) {
@@ -119,12 +119,12 @@ Result<void> swap_in(const EnvironmentPaths& paths, const formats::EnvRecord& re
   struct stat status {};
   const bool replaces = lstat(paths.folder.c_str(), &status) == 0;
   if (replaces && rename(paths.folder.c_str(), previous.c_str()) != 0)
-    return failed("moved aside", paths.folder);
+    return environment_error("moved aside", paths.folder);
   const auto put_back = [&] {
     if (replaces) (void)rename(previous.c_str(), paths.folder.c_str());
   };
   if (rename(paths.partial.c_str(), paths.folder.c_str()) != 0) {
-    const Error error = failed("moved into place", paths.partial);
+    const Error error = environment_error("moved into place", paths.partial);
     put_back();
     return error;
   }
@@ -163,12 +163,12 @@ Result<void> remove_environment(const EnvironmentPaths& paths) {
   if (fs::exists(status)) {
     // Out of sight first: an interrupted removal leaves no half environment that looks whole.
     if (rename(paths.folder.c_str(), paths.partial.c_str()) != 0)
-      return failed("moved aside", paths.folder);
+      return environment_error("moved aside", paths.folder);
     fs::remove_all(paths.partial, error);
     if (error)
       return fail(Code::io, format("`{}` cannot be removed: {}", paths.partial, error.message()));
   }
-  if (unlink(paths.record.c_str()) != 0) return failed("removed", paths.record);
+  if (unlink(paths.record.c_str()) != 0) return environment_error("removed", paths.record);
   return {};
 }
 

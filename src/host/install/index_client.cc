@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t k_most_bytes = 64u << 20;
+constexpr uint64_t k_index_client_most_bytes = 64u << 20;
 constexpr const char* k_magic = "cufit.index/1";
 
 // The ETag and the body of one page.
@@ -47,7 +47,7 @@ class Cache {
     Cached out;
     out.etag = head.substr(std::string_view(k_magic).size() + 1);
     out.body.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
-    if (out.body.size() > k_most_bytes) return std::nullopt;
+    if (out.body.size() > k_index_client_most_bytes) return std::nullopt;
     return out;
   }
 
@@ -95,7 +95,7 @@ Result<IndexAnswer> ask_index(const Host& host, const std::string& index_url,
   }
   HttpRequest request;
   request.url = url;
-  request.most_bytes = k_most_bytes;
+  request.most_bytes = k_index_client_most_bytes;
   request.stall_seconds = options.stall_seconds;
   request.headers = {"Accept: application/vnd.pypi.simple.v1+json"};
   if (kept && !kept->etag.empty()) request.headers.push_back("If-None-Match: " + kept->etag);

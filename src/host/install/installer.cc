@@ -53,7 +53,7 @@ std::string last_lines(const std::string& text) {
   return out;
 }
 
-Error failed(const Installer& installer, const std::string& doing, const ChildOutcome& outcome,
+Error install_failure(const Installer& installer, const std::string& doing, const ChildOutcome& outcome,
              bool shown) {
   if (outcome.code > 128 && outcome.code < 192)
     return fail(Code::io, format("{} was ended by signal {} while {}", installer.name(),
@@ -159,7 +159,7 @@ Result<ChildOutcome> run_installer(const Installer& installer, ChildOptions opti
                                    const std::string& doing, Interrupts& interrupts) {
   Result<ChildOutcome> outcome = run_child(options, interrupts);
   if (!outcome) return outcome;
-  if (outcome->code != 0) return failed(installer, doing, *outcome, options.show);
+  if (outcome->code != 0) return install_failure(installer, doing, *outcome, options.show);
   return outcome;
 }
 
@@ -248,7 +248,7 @@ Result<void> compile(const Installer& uv, const CompileRequest& request, Interru
   if (outcome->code == 0) return {};
   if (contains(outcome->err, "No solution found"))
     return fail(Code::malformed, last_lines(outcome->err));
-  Error error = failed(uv, "resolving the packages", *outcome, false);
+  Error error = install_failure(uv, "resolving the packages", *outcome, false);
   error.code = Code::io;
   return error;
 }

@@ -19,8 +19,8 @@
 namespace cufit::host {
 namespace {
 
-constexpr size_t k_keep_bytes = 256u << 10;
-constexpr double k_grace_seconds = 15;  // for a child that was asked to end
+constexpr size_t k_child_process_keep_bytes = 256u << 10;
+constexpr double k_child_process_grace_seconds = 15;  // for a child that was asked to end
 
 double now() {
   timespec time{};
@@ -78,7 +78,7 @@ int become(const ChildOptions& options, const sigset_t& before, pid_t parent, in
 
 void keep(std::string& text, const char* bytes, size_t count) {
   text.append(bytes, count);
-  if (text.size() > 2 * k_keep_bytes) text.erase(0, text.size() - k_keep_bytes);
+  if (text.size() > 2 * k_child_process_keep_bytes) text.erase(0, text.size() - k_child_process_keep_bytes);
 }
 
 // While one lives, processes whose parent ends become cufit's own children, so that they can be
@@ -165,7 +165,7 @@ class Watch {
       interrupts_.remember(number);
       // What the terminal sends goes to the whole group: the child has it already.
       if (info.ssi_code != SI_KERNEL) kill(child_, number);
-      deadline_ = now() + k_grace_seconds;
+      deadline_ = now() + k_child_process_grace_seconds;
     }
   }
 

@@ -25,7 +25,7 @@ constexpr timespec k_interval{0, 250'000'000};
 constexpr double k_seconds = 10;  // that samples say something of the end
 constexpr size_t k_kept = 48;     // a little more than these seconds
 constexpr uint32_t k_most_gpus = 64;
-constexpr size_t k_most_bytes = 64u << 10;  // of one sample
+constexpr size_t k_memory_sampler_most_bytes = 64u << 10;  // of one sample
 
 // One line per GPU, then "end": "gpu 0 1048576 67108864 NVIDIA H200".
 bool sample(NvmlCalls& nvml, uint32_t count, std::string& out) {
@@ -135,7 +135,7 @@ void MemorySampler::read_some() {
     const ssize_t got = read(pipe_, bytes, sizeof bytes);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return;
-    if (got <= 0 || buffer_.size() > k_most_bytes) {
+    if (got <= 0 || buffer_.size() > k_memory_sampler_most_bytes) {
       close(pipe_);
       pipe_ = -1;
       return;

@@ -33,7 +33,7 @@ int refusal(const std::string& path) {
 }
 
 // "/usr/bin/env" of "#!/usr/bin/env python"; empty where there is no such line.
-std::string interpreter_of(const std::string& path) {
+std::string script_interpreter(const std::string& path) {
   char head[256] = {};
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return {};
@@ -60,7 +60,7 @@ facts::StartFailure start_failure(int number, const std::string& path) {
   switch (number) {
     case ENOENT:
     case ENOTDIR:
-      out.detail = interpreter_of(path);
+      out.detail = script_interpreter(path);
       if (out.detail.empty()) out.exit_code = 127;
       out.reason = out.detail.empty() ? "not_found" : "interpreter";
       break;

@@ -31,7 +31,7 @@
 namespace cufit::host {
 namespace {
 
-constexpr int k_passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+constexpr int k_supervise_passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 // What the program's own children still write after its end is waited for this long.
 constexpr double k_quiet_seconds = 0.2, k_drain_seconds = 2;
 constexpr double k_sample_seconds = 0.25;  // of host memory
@@ -89,7 +89,7 @@ bool same_place() {
 sigset_t awaited_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int number : k_passed_on) sigaddset(&set, number);
+  for (const int number : k_supervise_passed_on) sigaddset(&set, number);
   sigaddset(&set, SIGCHLD);
   sigaddset(&set, SIGWINCH);
   return set;

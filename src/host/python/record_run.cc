@@ -18,13 +18,13 @@
 namespace cufit::host {
 namespace {
 
-constexpr int k_passed_on[] = {SIGUSR1, SIGTERM, SIGHUP, SIGINT, SIGQUIT};
+constexpr int k_record_run_passed_on[] = {SIGUSR1, SIGTERM, SIGHUP, SIGINT, SIGQUIT};
 
 // Signals are blocked and taken by sigtimedwait, so that no handler is needed.
-sigset_t awaited_signals() {
+sigset_t recorder_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int number : k_passed_on) sigaddset(&set, number);
+  for (const int number : k_record_run_passed_on) sigaddset(&set, number);
   sigaddset(&set, SIGCHLD);
   return set;
 }
@@ -107,7 +107,7 @@ void read_state(const ScriptFolder& scratch, RecordOutcome& outcome) {
 
 Result<RecordOutcome> record_run(const RecordOptions& options) {
   CUFIT_TRY(scratch, ScriptFolder::make("record", record_sitecustomize(), {"state"}));
-  const sigset_t awaited = awaited_signals();
+  const sigset_t awaited = recorder_signals();
   sigset_t before;
   signal(SIGCHLD, SIG_DFL);  // ignored, it would take the child's exit code away
   sigprocmask(SIG_BLOCK, &awaited, &before);

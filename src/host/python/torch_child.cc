@@ -20,9 +20,9 @@
 namespace cufit::host {
 namespace {
 
-constexpr size_t k_keep_bytes = 64u << 10;
+constexpr size_t k_torch_child_keep_bytes = 64u << 10;
 constexpr size_t k_answer_bytes = 400;
-constexpr double k_kill_grace_seconds = 2;
+constexpr double k_torch_child_kill_grace_seconds = 2;
 // Importing torch from a cold network file system takes a minute; the first context on 8 GPUs
 // another.
 constexpr double k_torch_seconds = 180;
@@ -42,7 +42,7 @@ struct Pipe {
   ~Pipe() { close_one(read_end), close_one(write_end); }
 };
 
-std::vector<char*> pointers(const std::vector<std::string>& texts) {
+std::vector<char*> argument_pointers(const std::vector<std::string>& texts) {
   std::vector<char*> out;
   for (const std::string& text : texts) out.push_back(const_cast<char*>(text.c_str()));
   out.push_back(nullptr);
@@ -68,7 +68,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 }
 
 void keep_tail(std::string& text) {
-  if (text.size() > 2 * k_keep_bytes) text.erase(0, text.size() - k_keep_bytes);
+  if (text.size() > 2 * k_torch_child_keep_bytes) text.erase(0, text.size() - k_torch_child_keep_bytes);
 }
 
 // Reads both until they are closed or the time is over.
@@ -99,13 +99,13 @@ bool drain(Pipe& out, Pipe& err, ProgramResult& result, double deadline) {
 
 // A process that sits in the kernel is left behind rather than waited for.
 void reap(pid_t pid, ProgramResult& result) {
-  double end = DriverCalls::now() + k_kill_grace_seconds;
+  double end = DriverCalls::now() + k_torch_child_kill_grace_seconds;
   while (waitpid(pid, &result.status, WNOHANG) == 0) {
     if (DriverCalls::now() > end) {
       if (result.timed_out) return;
       result.timed_out = true;
       kill(-pid, SIGKILL);
-      end = DriverCalls::now() + k_kill_grace_seconds;
+      end = DriverCalls::now() + k_torch_child_kill_grace_seconds;
     }
     timespec pause{0, 1'000'000};
     nanosleep(&pause, nullptr);
@@ -159,7 +159,7 @@ ProgramResult run_program(const std::vector<std::string>& arguments,
   }
   std::vector<std::string> environment;
   for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);
-  std::vector<char*> argv = pointers(arguments), envp = pointers(environment);
+  std::vector<char*> argv = argument_pointers(arguments), envp = argument_pointers(environment);
   pid_t parent = getpid();
   pid_t pid = fork();
   if (pid == 0)

@@ -21,7 +21,7 @@ std::optional<std::string> number(const std::optional<uint64_t>& value) {
 }
 
 // What the tracer is given to end the program with its own words, before it is made to.
-constexpr double k_grace_seconds = 10;
+constexpr double k_traced_run_grace_seconds = 10;
 
 // On the clock that Python's time.monotonic() reads.
 std::optional<std::string> deadline(uint64_t seconds) {
@@ -87,7 +87,7 @@ Result<TracedRun> traced_run(const TraceOptions& options, Interrupts& interrupts
   child.variables = variables_of(options, folder, event_file);
   child.pass_on = true;
   child.leave_none = true;
-  if (options.seconds > 0) child.seconds = static_cast<double>(options.seconds) + k_grace_seconds;
+  if (options.seconds > 0) child.seconds = static_cast<double>(options.seconds) + k_traced_run_grace_seconds;
   if (options.watch)
     child.tick = [&](double seconds) {
       options.watch(seconds, progress_of(read_small(progress_file(folder))));

@@ -6,7 +6,7 @@
 namespace cufit::memory {
 namespace {
 
-constexpr double k_gib = 1u << 30;
+constexpr double k_card_capacity_gib = 1u << 30;
 // What the driver keeps of a card that data/gpu_memory.toml does not know, from those that it does:
 // 0.8 to 1.4 % of HBM cards, 0.3 to 0.6 GiB of GeForce and workstation cards from Turing on, and
 // inline ECC takes a sixteenth.
@@ -35,7 +35,7 @@ CardCapacity card_capacity(const knowledge::Gpu& gpu, const knowledge::Knowledge
   CardCapacity card;
   const knowledge::GpuMemoryRow* row = knowledge.find_gpu_memory(gpu.name);
   card.measured = row != nullptr;
-  card.total = static_cast<uint64_t>((row != nullptr ? row->total_gib : reckoned_gib(gpu)) * k_gib);
+  card.total = static_cast<uint64_t>((row != nullptr ? row->total_gib : reckoned_gib(gpu)) * k_card_capacity_gib);
   card.context = std::min(context_mib(gpu, knowledge) << 20, card.total);
   return card;
 }

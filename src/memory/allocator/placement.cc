@@ -9,7 +9,7 @@
 namespace cufit::memory {
 namespace {
 
-using Kind = PlacementStep::Kind;
+using PlacementKind = PlacementStep::Kind;
 using Ranges = AddressSpace::Ranges;
 
 constexpr uint64_t k_granule = AddressSpace::k_granule;
@@ -71,7 +71,7 @@ class Inference {
     return Placement().top;
   }
 
-  void add(Kind kind, uint64_t address, uint64_t size) {
+  void add(PlacementKind kind, uint64_t address, uint64_t size) {
     placement_.steps.push_back({address, size, calls_[next_].event, kind});
     apply(placement_.steps.back(), space_);
   }
@@ -102,7 +102,7 @@ class Inference {
       if (at >= address) break;
       if (bytes >= size) closed.emplace_back(at, bytes);
     }
-    for (const auto& [at, bytes] : closed) add(Kind::close, at, bytes);
+    for (const auto& [at, bytes] : closed) add(PlacementKind::close, at, bytes);
   }
 
   // Gaps above `address` that would have been taken first.
@@ -110,7 +110,7 @@ class Inference {
     std::vector<std::pair<uint64_t, uint64_t>> closed;
     for (auto gap = space_.gaps().upper_bound(address); gap != space_.gaps().end(); ++gap)
       if (gap->second >= granules) closed.emplace_back(gap->first, gap->second);
-    for (const auto& [at, bytes] : closed) add(Kind::close, at, bytes);
+    for (const auto& [at, bytes] : closed) add(PlacementKind::close, at, bytes);
   }
 
   void explain(uint64_t address, uint64_t size) {
@@ -123,14 +123,14 @@ class Inference {
       close_rests(UINT64_MAX, size);
       close_gaps(0, granules);
       const uint64_t skipped = space_.low() - (address + granules);
-      if (skipped > 0) add(Kind::descend, 0, skipped);
+      if (skipped > 0) add(PlacementKind::descend, 0, skipped);
       return;
     }
     if (overlaps(space_.rests(), address, size) || overlaps(space_.gaps(), address, size)) {
       // Free in two parts that the rule keeps apart.
       close_rests(address, size);
-      add(Kind::close, address, size);
-      add(Kind::open, address, size);
+      add(PlacementKind::close, address, size);
+      add(PlacementKind::open, address, size);
       return;
     }
     open_around(address, size);
@@ -144,9 +144,9 @@ class Inference {
     const auto first = std::find_if(space_.rests().begin(), space_.rests().end(),
                                     [&](const auto& range) { return range.second >= before; });
     if (first != space_.rests().end() && first->first == rest.first) {
-      add(Kind::take, 0, before);
+      add(PlacementKind::take, 0, before);
     } else {
-      add(Kind::close, rest.first, before);
+      add(PlacementKind::close, rest.first, before);
     }
   }
 
@@ -160,9 +160,9 @@ class Inference {
     const bool is_highest = std::none_of(space_.gaps().upper_bound(gap.first), space_.gaps().end(),
                                          [&](const auto& range) { return range.second >= above; });
     if (is_highest) {
-      add(Kind::take_granules, 0, above);
+      add(PlacementKind::take_granules, 0, above);
     } else {
-      add(Kind::close, end, above);
+      add(PlacementKind::close, end, above);
     }
   }
 
@@ -177,12 +177,12 @@ class Inference {
     if (is_aligned(address) && is_filled_from_above(address, granules, low, high)) {
       const uint64_t from = filled_down_to(address, low);
       close_rests(UINT64_MAX, size);
-      add(Kind::open_granules, from, std::min(address + granules, high) - from);
+      add(PlacementKind::open_granules, from, std::min(address + granules, high) - from);
       close_gaps(address, granules);
       return;
     }
     close_rests(address, size);
-    add(Kind::open, address, filled_up_to(address + size, high) - address);
+    add(PlacementKind::open, address, filled_up_to(address + size, high) - address);
   }
 
   // The later segments up to the next release, for `visit`, until it returns false.
@@ -249,17 +249,17 @@ class Inference {
 
 void apply(const PlacementStep& step, AddressSpace& space) {
   switch (step.kind) {
-    case Kind::open:
+    case PlacementKind::open:
       return space.open(step.address, step.size);
-    case Kind::open_granules:
+    case PlacementKind::open_granules:
       return space.open_granules(step.address, step.size);
-    case Kind::close:
+    case PlacementKind::close:
       return space.close(step.address, step.size);
-    case Kind::take:
+    case PlacementKind::take:
       return space.take(step.size);
-    case Kind::take_granules:
+    case PlacementKind::take_granules:
       return space.take_granules(step.size);
-    case Kind::descend:
+    case PlacementKind::descend:
       return space.descend(step.size);
   }
 }

@@ -26,7 +26,7 @@ constexpr std::string_view k_defaults;
 // Replays take a tenth of a microsecond for each request; beyond this a search would be felt.
 constexpr size_t k_search_ops = 400'000;
 constexpr int k_search_rounds = 8;
-constexpr size_t k_ops_per_thread = 2'000;    // of the ten replays that a limit asks for
+constexpr size_t k_advice_ops_per_thread = 2'000;    // of the ten replays that a limit asks for
 constexpr uint64_t k_search_step = 2u << 20;  // bytes: no segment is smaller
 
 Question question_of(const std::string& settings) {
@@ -129,7 +129,7 @@ Result<Advice> limited(const VerifiedRecording& verified, Advice advice,
 Result<std::vector<Advice>> all_limited(const VerifiedRecording& verified,
                                         const std::vector<Advice>& advice, const Limits& limits) {
   std::vector<std::optional<Result<Advice>>> results(advice.size());
-  in_parallel(advice.size(), verified.program->ops.size() * advice.size() / k_ops_per_thread,
+  in_parallel(advice.size(), verified.program->ops.size() * advice.size() / k_advice_ops_per_thread,
               [&](size_t i) { results[i].emplace(limited(verified, advice[i], nullptr, limits)); });
   std::vector<Advice> out;
   for (std::optional<Result<Advice>>& result : results) {

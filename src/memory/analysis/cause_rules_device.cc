@@ -6,11 +6,11 @@
 namespace cufit::analysis {
 namespace {
 
-constexpr uint64_t k_gib = 1u << 30;
+constexpr uint64_t k_cause_rules_device_gib = 1u << 30;
 // The smallest cards that PyTorch runs on have 2 GB, those of compute capability 9.0 80 GB; both
 // leave more than this to one process.
-constexpr uint64_t k_least_card = 3 * k_gib / 2;
-constexpr uint64_t k_least_hopper = 70 * k_gib;
+constexpr uint64_t k_least_card = 3 * k_cause_rules_device_gib / 2;
+constexpr uint64_t k_least_hopper = 70 * k_cause_rules_device_gib;
 // cuBLAS's workspace on compute capability 9.0 (CublasHandlePool.cpp). It says little: so has 10.0
 // and later, and every card with CUBLAS_WORKSPACE_CONFIG=:4096:8.
 constexpr uint64_t k_hopper_workspace = 33554432;
@@ -28,7 +28,7 @@ bool has_hopper_workspace(const OomCase& facts) {
 std::optional<Cause> runaway_request(const OomCase& facts) {
   if (!facts.oom || !facts.device_free) return std::nullopt;
   const uint64_t card = facts.at.reserved_bytes + *facts.device_free;
-  if (facts.oom->rounded < 64 * k_gib || facts.oom->rounded / 8 < card) return std::nullopt;
+  if (facts.oom->rounded < 64 * k_cause_rules_device_gib || facts.oom->rounded / 8 < card) return std::nullopt;
   Cause cause{"runaway_request", Confidence::likely, {}, {}};
   // No address space holds it.
   if (facts.oom->rounded >= uint64_t{1} << 47) cause.confidence = Confidence::certain;

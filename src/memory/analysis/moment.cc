@@ -15,9 +15,9 @@ struct Range {
   uint32_t pool = 0;
   bool is_expandable = false;
 };
-using Ranges = std::map<uint64_t, Range>;  // by address
+using MomentRanges = std::map<uint64_t, Range>;  // by address
 
-void remove(Ranges& ranges, uint64_t address, uint64_t size) {
+void remove(MomentRanges& ranges, uint64_t address, uint64_t size) {
   auto at = ranges.upper_bound(address);
   if (at != ranges.begin()) --at;
   const uint64_t end = address + size;
@@ -42,8 +42,8 @@ void remove(Ranges& ranges, uint64_t address, uint64_t size) {
   }
 }
 
-Ranges ranges_after(const memory::VerifiedRecording& verified, uint32_t event) {
-  Ranges ranges;
+MomentRanges ranges_after(const memory::VerifiedRecording& verified, uint32_t event) {
+  MomentRanges ranges;
   for (const memory::SegmentView& segment : verified.program->initial)
     ranges[segment.address] = {segment.size, segment.pool, segment.is_expandable};
   for (const uint32_t i : verified.program->call_events) {
@@ -114,7 +114,7 @@ Moment moment_at(const memory::VerifiedRecording& verified, const Lifetimes& lif
     if (allocated && row.pool != 0) moment.private_allocated_bytes += row.block_bytes;
   }
   std::sort(live.begin(), live.end());
-  const Ranges ranges = ranges_after(verified, event);
+  const MomentRanges ranges = ranges_after(verified, event);
   auto block = live.begin();
   for (auto range = ranges.begin(); range != ranges.end();) {
     FreeCounter counter(moment, range->first, range->second.pool);

@@ -7,9 +7,9 @@
 namespace cufit::memory {
 namespace {
 
-using Ranges = std::map<uint64_t, SegmentView>;  // by address; without blocks
+using InitialStateRanges = std::map<uint64_t, SegmentView>;  // by address; without blocks
 
-Ranges::iterator range_with(Ranges& ranges, uint64_t address) {
+InitialStateRanges::iterator range_with(InitialStateRanges& ranges, uint64_t address) {
   auto after = ranges.upper_bound(address);
   if (after == ranges.begin()) return ranges.end();
   --after;
@@ -24,7 +24,7 @@ bool is_sound(uint64_t address, uint64_t size) {
 }
 
 // Takes [address, address + size) out; what is left of the range stays.
-void remove_range(Ranges& ranges, uint64_t address, uint64_t size) {
+void remove_range(InitialStateRanges& ranges, uint64_t address, uint64_t size) {
   const auto found = range_with(ranges, address);
   if (found == ranges.end()) return;
   const SegmentView whole = found->second;
@@ -54,7 +54,7 @@ SegmentView range_of(const RecordedEvent& event, const Settings& settings) {
 }
 
 // Adjoining ranges of one expandable segment are one.
-void add_range(Ranges& ranges, SegmentView range) {
+void add_range(InitialStateRanges& ranges, SegmentView range) {
   if (range.is_expandable) {
     const auto joins = [&](const SegmentView& other) {
       return other.is_expandable && other.stream == range.stream && other.pool == range.pool;
@@ -76,8 +76,8 @@ void add_range(Ranges& ranges, SegmentView range) {
   ranges[range.address] = std::move(range);
 }
 
-Ranges ranges_at_start(const Recording& recording, const std::vector<uint32_t>& call_events) {
-  Ranges ranges;
+InitialStateRanges ranges_at_start(const Recording& recording, const std::vector<uint32_t>& call_events) {
+  InitialStateRanges ranges;
   for (const SegmentView& segment : recording.final_segments) {
     if (!is_sound(segment.address, segment.size)) continue;
     SegmentView range = segment;
@@ -133,7 +133,7 @@ void add_blocks(SegmentView& segment, const std::vector<InitialBlock>& live, siz
 
 // A block of the large pool may hold up to 1 MiB more than was asked for. The next block that is
 // cut from the free one behind it, while it lives, shows where it ends.
-void bound_by_later_allocs(const Recording& recording, Ranges& ranges,
+void bound_by_later_allocs(const Recording& recording, InitialStateRanges& ranges,
                            std::vector<InitialBlock>& live) {
   const auto after = [](uint64_t value, const InitialBlock& block) {
     return value < block.address;
@@ -166,7 +166,7 @@ std::vector<SegmentView> initial_segments(const Recording& recording,
                                           std::vector<InitialBlock> live) {
   std::sort(live.begin(), live.end(),
             [](const InitialBlock& a, const InitialBlock& b) { return a.address < b.address; });
-  Ranges ranges = ranges_at_start(recording, call_events);
+  InitialStateRanges ranges = ranges_at_start(recording, call_events);
   if (!live.empty()) bound_by_later_allocs(recording, ranges, live);
   std::vector<SegmentView> segments;
   for (auto& [address, range] : ranges) {

@@ -11,7 +11,7 @@
 namespace cufit::memory {
 namespace {
 
-constexpr size_t k_ops_per_thread = 100'000;  // a thread costs more than a short replay
+constexpr size_t k_what_if_ops_per_thread = 100'000;  // a thread costs more than a short replay
 
 ReplayOptions options_of(const VerifiedRecording& verified, const Question& question,
                          const Settings& settings) {
@@ -109,7 +109,7 @@ Result<std::vector<Answer>> ask(const VerifiedRecording& verified,
   // The verified outlives the inquiry.
   CUFIT_TRY(inquiry,
             Inquiry::make({std::shared_ptr<const VerifiedRecording>(), &verified}, questions));
-  const size_t worth = verified.program->ops.size() * questions.size() / k_ops_per_thread;
+  const size_t worth = verified.program->ops.size() * questions.size() / k_what_if_ops_per_thread;
   const size_t threads = std::max<size_t>(1, std::min(inquiry->replays(), worth));
   in_parallel(threads, threads, [&](size_t) { inquiry->work(progress); });
   return inquiry->answers();

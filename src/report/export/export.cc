@@ -8,12 +8,12 @@
 namespace cufit::report {
 namespace {
 
-struct Writer {
+struct ExportWriter {
   std::string_view to;
   ExportFiles (*write)(const ExportView&);
 };
 
-constexpr Writer k_writers[] = {
+constexpr ExportWriter k_writers[] = {
     {"uv", export_uv},
     {"pip", export_pip},
     {"conda", export_conda},
@@ -32,7 +32,7 @@ Result<std::vector<ExportFile>> export_files(const ExportView& view) {
   if (view.classes.empty())
     return fail(Code::usage, format("{}: no class is chosen", view.lock.path));
   if (Result<void> plain = check_plain(view); !plain) return plain.error();
-  for (const Writer& writer : k_writers)
+  for (const ExportWriter& writer : k_writers)
     if (writer.to == view.to) return writer.write(view);
   return fail(Code::usage, format("`--to {}`: {}", view.to, k_export_formats));
 }

@@ -28,13 +28,13 @@ const std::vector<Scope>* find_list(const Scopes& scopes, const std::string& nam
   return nullptr;
 }
 
-bool name_character(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
+bool is_name_character(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
 
 std::string fill_line(std::string_view line, const Scopes& scopes) {
   std::string out;
   for (size_t i = 0; i < line.size(); ++i) {
     size_t end = i + 1;
-    while (line[i] == '@' && end < line.size() && name_character(line[end])) ++end;
+    while (line[i] == '@' && end < line.size() && is_name_character(line[end])) ++end;
     if (line[i] != '@' || end == i + 1 || end >= line.size() || line[end] != '@') {
       out += line[i];
       continue;

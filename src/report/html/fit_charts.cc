@@ -22,7 +22,7 @@ struct Frame {
   int width, height;
   unsigned ticks;
 };
-constexpr Frame k_wide{"wide", 900, 340, 8}, k_narrow{"narrow", 400, 320, 5};
+constexpr Frame k_fit_charts_wide{"wide", 900, 340, 8}, k_narrow{"narrow", 400, 320, 5};
 constexpr double k_left = 76, k_right = 16, k_top = 18, k_bottom = 44;
 
 // Units of the picture from values; y grows downwards.
@@ -203,14 +203,14 @@ class TimelineChart {
 std::string fit_curve_chart(const FitView& view, const std::string& lang) {
   if (view.curve.size() < 2) return {};
   const CurveChart chart(view, lang);
-  return chart.draw(k_wide) + chart.draw(k_narrow);
+  return chart.draw(k_fit_charts_wide) + chart.draw(k_narrow);
 }
 
 std::string fit_timeline_chart(const FitView& view, const fit::StepTimeline& timeline,
                                const std::string& lang) {
   if (timeline.points.empty()) return {};
   const TimelineChart chart(view, timeline, lang);
-  return chart.draw(k_wide) + chart.draw(k_narrow);
+  return chart.draw(k_fit_charts_wide) + chart.draw(k_narrow);
 }
 
 std::string fit_parts_chart(const FitView& view, const std::string& lang) {

@@ -17,7 +17,7 @@
 namespace cufit::report {
 namespace {
 
-constexpr size_t k_modules = 16;
+constexpr size_t k_fit_page_modules = 16;
 constexpr size_t k_open_cards = 16;  // longer tables are folded
 
 class FitPage {
@@ -164,7 +164,7 @@ class FitPage {
     if (rows.size() < 2) return;
     section(say("fit.heading.modules"));
     out_ += "<div class=\"card scroll\"><table class=\"numbers\"><tbody>\n";
-    const size_t shown = std::min(rows.size(), k_modules);
+    const size_t shown = std::min(rows.size(), k_fit_page_modules);
     for (size_t i = 0; i < shown; ++i)
       module_row(fit_module_name(view_, rows[i], lang_), rows[i].bytes, rows[0].bytes);
     uint64_t rest = 0;

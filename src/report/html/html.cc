@@ -14,9 +14,9 @@
 namespace cufit::report {
 namespace {
 
-class Writer {
+class HtmlWriter {
  public:
-  Writer(const Page& page, const DoctorView& view, const std::string& lang)
+  HtmlWriter(const Page& page, const DoctorView& view, const std::string& lang)
       : page_(page), view_(view), lang_(lang) {}
 
   std::string write() {
@@ -210,7 +210,7 @@ class Writer {
 
 std::string doctor_html(const DoctorView& view, const Style& style) {
   Page page = make_page(view, style.lang, true);
-  return Writer(page, view, style.lang).write();
+  return HtmlWriter(page, view, style.lang).write();
 }
 
 }  // namespace cufit::report

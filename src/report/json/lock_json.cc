@@ -10,7 +10,7 @@ namespace {
 
 Json head(const std::string& schema) { return {{"schema", schema}, {"cufit", CUFIT_VERSION}}; }
 
-std::string text_of(const Json& json) {
+std::string lock_text_of(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -46,7 +46,7 @@ std::string lock_report_json(const LockView& view) {
     if (i < view.built.size()) out["classes"].back()["built_from_source"] = view.built[i];
     if (i < view.fits.size()) out["classes"].back()["fit"] = resolve::to_string(view.fits[i]);
   }
-  return text_of(out);
+  return lock_text_of(out);
 }
 
 std::string lock_failure_json(const LockFailureView& view) {
@@ -69,7 +69,7 @@ std::string lock_failure_json(const LockFailureView& view) {
                                : Json(answer.last_for_gpus.torch + "+" + answer.last_for_gpus.tag)},
          {"rejected", std::move(rejected)}});
   }
-  return text_of(out);
+  return lock_text_of(out);
 }
 
 std::string findings_json(const FindingsView& view) {
@@ -88,7 +88,7 @@ std::string findings_json(const FindingsView& view) {
     if (!finding.unknown_because.empty()) one["unknown_because"] = finding.unknown_because;
     out["findings"].push_back(std::move(one));
   }
-  return text_of(out);
+  return lock_text_of(out);
 }
 
 std::string env_list_json(const EnvListView& view) {
@@ -107,7 +107,7 @@ std::string env_list_json(const EnvListView& view) {
                                    {"shared_bytes", row.shared_bytes}});
   for (size_t i = 0; i < view.rows.size(); ++i)
     if (!view.rows[i].why.empty()) out["environments"][i]["why"] = view.rows[i].why;
-  return text_of(out);
+  return lock_text_of(out);
 }
 
 }  // namespace cufit::report

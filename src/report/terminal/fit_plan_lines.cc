@@ -10,9 +10,9 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-class Writer {
+class FitPlanLinesWriter {
  public:
-  Writer(const FitPlans& plans, const fit::TrainingPlan& plan, const std::string& settings)
+  FitPlanLinesWriter(const FitPlans& plans, const fit::TrainingPlan& plan, const std::string& settings)
       : program_(plans.programs.front().steps),
         plan_(plan),
         settings_(settings),
@@ -119,7 +119,7 @@ class Writer {
 
 std::vector<PlanLines> plan_lines(const FitPlans& plans, const fit::TrainingPlan& plan,
                                   const std::string& settings) {
-  const Writer writer(plans, plan, settings);
+  const FitPlanLinesWriter writer(plans, plan, settings);
   std::vector<PlanLines> out;
   for (const std::string& change : plans.programs[plan.program].switches)
     out.push_back(writer.of(change));

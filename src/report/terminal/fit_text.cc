@@ -14,7 +14,7 @@
 namespace cufit::report {
 namespace {
 
-constexpr size_t k_modules = 6;
+constexpr size_t k_fit_text_modules = 6;
 // Of `--gpu all`: the largest cards that do not fit, the smallest that do.
 constexpr size_t k_shown_small = 3, k_shown_large = 12;
 constexpr int k_fit_text_size = 11;
@@ -79,7 +79,7 @@ class FitPainter : private TerminalWriter {
     if (rows.size() < 2) return;
     heading(say("fit.heading.modules"));
     int first = 0;
-    const size_t shown = std::min(rows.size(), k_modules);
+    const size_t shown = std::min(rows.size(), k_fit_text_modules);
     for (size_t i = 0; i < shown; ++i)
       first = std::max(first, std::min(columns(module_name(rows[i])), 48));
     for (size_t i = 0; i < shown; ++i) row(module_name(rows[i]), first, rows[i].bytes, "");

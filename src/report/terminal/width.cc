@@ -13,7 +13,7 @@ struct Range {
 };
 
 // East_Asian_Width W and F (Unicode 15, UAX #11), neighbouring blocks joined; sorted.
-constexpr Range k_wide[] = {
+constexpr Range k_width_wide[] = {
     {0x1100, 0x115F},   {0x231A, 0x231B},   {0x2329, 0x232A},   {0x23E9, 0x23EC},
     {0x23F0, 0x23F0},   {0x23F3, 0x23F3},   {0x25FD, 0x25FE},   {0x2614, 0x2615},
     {0x2648, 0x2653},   {0x267F, 0x267F},   {0x2693, 0x2693},   {0x26A1, 0x26A1},
@@ -60,7 +60,7 @@ int columns_of(char32_t c) {
   if (c < 0x20 || (c >= 0x7F && c < 0xA0)) return 0;
   if (c < 0x300) return 1;
   if (in(k_zero, c)) return 0;
-  return in(k_wide, c) ? 2 : 1;
+  return in(k_width_wide, c) ? 2 : 1;
 }
 
 bool one_of(char32_t c, std::u32string_view set) {

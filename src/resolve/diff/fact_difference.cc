@@ -144,7 +144,7 @@ struct Place {
   bool expected = false;
 };
 
-Place place_of(const ListedFact& fact) {
+Place difference_place(const ListedFact& fact) {
   Place place;
   for (size_t i = 0; i < std::size(k_rows); ++i) {
     const Row& row = k_rows[i];
@@ -195,7 +195,7 @@ class Comparer {
  private:
   void one_sided(const ListedFact& told, const ListedFact* silent, bool in_a) {
     if (told.missing) return;
-    const Place place = place_of(told);
+    const Place place = difference_place(told);
     out_.one_sided.push_back({told.field, told.key, told.value, in_a,
                               silent != nullptr ? *silent->missing : WhyNot::not_asked,
                               silent != nullptr ? silent->note : std::string(),
@@ -217,7 +217,7 @@ class Comparer {
       if (a->value == b->value) return;
     }
     const ListedFact& one = a != nullptr ? *a : *b;
-    const Place place = place_of(one);
+    const Place place = difference_place(one);
     FactChange change;
     change.field = one.field;
     if (!one.key.empty()) change.keys.push_back(one.key);

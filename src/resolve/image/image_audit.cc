@@ -100,7 +100,7 @@ std::string library_version(const std::string& package) {
 }
 
 // "9.1.0" and "9.1.0.70": one is the other, told to fewer places.
-bool same_version(const std::string& a, const std::string& b) {
+bool equal_versions(const std::string& a, const std::string& b) {
   const std::string& longer = a.size() < b.size() ? b : a;
   const std::string& shorter = a.size() < b.size() ? a : b;
   return longer == shorter || starts_with(longer, shorter + ".");
@@ -205,7 +205,7 @@ class Auditor {
   static bool same_library(const ImageFile& a, const ImageFile& b) {
     if (a.name != b.name) return false;
     if (a.version.empty() || b.version.empty()) return a.size_bytes == b.size_bytes;
-    return same_version(a.version, b.version);
+    return equal_versions(a.version, b.version);
   }
 
   void copies() {

@@ -13,7 +13,7 @@ enum class Holds { no, not_known, yes };
 Holds both(Holds a, Holds b) { return std::min(a, b); }
 Holds either(Holds a, Holds b) { return std::max(a, b); }
 
-Holds compare(const Version& have, std::string_view sign, const Version& want) {
+Holds compare_versions(const Version& have, std::string_view sign, const Version& want) {
   const bool holds = sign == ">="   ? have >= want
                      : sign == "<=" ? have <= want
                      : sign == ">"  ? have > want
@@ -42,19 +42,19 @@ Holds clause_holds(const Target& target, std::string_view text) {
   if (name == "brand") return brand_holds(target, sign, std::string(text.substr(end)));
   const std::optional<Version> want = parse_version(text.substr(end));
   if (!want) return Holds::not_known;
-  if (name == "cuda" && target.driver_cuda) return compare(*target.driver_cuda, sign, *want);
+  if (name == "cuda" && target.driver_cuda) return compare_versions(*target.driver_cuda, sign, *want);
   if (name == "driver" && target.driver) {
     // "535" says a branch: which release of it, is not known.
     const Version& have = *target.driver;
     const bool of_branch = want->parts.size() == 1 && (sign == ">=" || sign == "<");
     if (have.parts.size() == 1 && want->part(0) == have.part(0) && !of_branch)
       return Holds::not_known;
-    return compare(have, sign, *want);
+    return compare_versions(have, sign, *want);
   }
   if (name == "arch" && !target.gpus.empty()) {
     Holds all = Holds::yes;
     for (const TargetGpu& gpu : target.gpus)
-      all = both(all, compare(Version{{gpu.cc.major, gpu.cc.minor}}, sign, *want));
+      all = both(all, compare_versions(Version{{gpu.cc.major, gpu.cc.minor}}, sign, *want));
     return all;
   }
   return Holds::not_known;

@@ -23,7 +23,7 @@ struct Locked {
   std::set<std::string> hashes;
 };
 
-std::map<std::string, Locked> packages_of(const formats::Pylock& lock, const std::string& python,
+std::map<std::string, Locked> locked_packages(const formats::Pylock& lock, const std::string& python,
                                           const std::string& machine) {
   std::map<std::string, Locked> out;
   for (const formats::PylockPackage& package : lock.packages) {
@@ -143,8 +143,8 @@ std::vector<LockedPackageChange> changes_between(const formats::Pylock& before,
                                                  const formats::Pylock& after,
                                                  const std::string& python,
                                                  const std::string& machine) {
-  const std::map<std::string, Locked> a = packages_of(before, python, machine),
-                                      b = packages_of(after, python, machine);
+  const std::map<std::string, Locked> a = locked_packages(before, python, machine),
+                                      b = locked_packages(after, python, machine);
   std::vector<LockedPackageChange> out;
   for (const auto& [name, one] : a) {
     const auto other = b.find(name);
@@ -166,7 +166,7 @@ std::vector<LockedPackageChange> changes_between(const formats::Pylock& lock,
                                                  const facts::PythonEnv& env,
                                                  const std::string& python,
                                                  const std::string& machine) {
-  const std::map<std::string, Locked> wanted = packages_of(lock, python, machine);
+  const std::map<std::string, Locked> wanted = locked_packages(lock, python, machine);
   std::map<std::string, std::string> have;
   // What conda put there beside Python is no package of the lock's: libraries, what its pip needs.
   std::set<std::string> by_conda;
