@@ -3,19 +3,20 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: help setup build doctor test test-wheels test-view bench bench-smoke corpus docs sanitize fuzz check install clean
+.PHONY: help setup build doctor test test-wheels test-tracer test-view bench bench-smoke corpus docs sanitize fuzz check install clean
 
 help:
 	@echo "make doctor       set up, build, run cufit doctor"
-	@echo "make test         set up, build, run all tests but the one that downloads wheels"
+	@echo "make test         set up, build, run all tests but those that download wheels or PyTorch"
 	@echo "make test-wheels  download real wheels (about 7 GB): compare with NVIDIA's cuobjdump, make environments"
+	@echo "make test-tracer  download PyTorch (about 550 MB): the tracer of cufit fit under it, on the CPU"
 	@echo "make test-view    the page of mem view in a headless Chromium, with pictures in build/view"
 	@echo "make bench        speed against torch's collect_env and cuobjdump, in one run"
 	@echo "make corpus       how often cufit explain is right, over labelled failures"
 	@echo "make docs         write docs/causes.md anew from data/"
 	@echo "make sanitize     the tests under ASan and UBSan"
 	@echo "make fuzz         every fuzz harness for FUZZ_SECONDS (20)"
-	@echo "make check        layers, file sizes, spelling"
+	@echo "make check        layers, file sizes, spelling, ruff"
 	@echo "make install      cufit, man page and completions below PREFIX (/usr/local)"
 
 setup:
@@ -32,8 +33,9 @@ doctor: build
 test: setup
 	@cmake -S . -B $(BUILD) -G Ninja >/dev/null
 	@ninja -C $(BUILD) -j$(JOBS) --quiet
-	@cd $(BUILD) && ctest -j$(JOBS) --output-on-failure -LE wheels
+	@cd $(BUILD) && ctest -j$(JOBS) --output-on-failure -LE 'wheels|tracer'
 	@echo "skipped: the tests that download real wheels (about 7 GB): make test-wheels"
+	@echo "skipped: the tracer under a real PyTorch (about 550 MB): make test-tracer"
 
 test-wheels: setup
 	@cmake -S . -B $(BUILD) -G Ninja >/dev/null
@@ -41,6 +43,12 @@ test-wheels: setup
 	@tools/fetch-wheels $(BUILD)/wheels
 	@tools/fetch-uv $(BUILD)/uv
 	@cd $(BUILD) && CUFIT_WHEELS=$(abspath $(BUILD))/wheels ctest --output-on-failure -L wheels
+
+test-tracer: setup
+	@cmake -S . -B $(BUILD) -G Ninja >/dev/null
+	@ninja -C $(BUILD) -j$(JOBS) --quiet generated/cufit_tracer.py
+	@tools/fetch-torch $(BUILD)/torch
+	@cd $(BUILD) && ctest --output-on-failure -L tracer
 
 test-view: build
 	@python3 tests/view/view_test.py $(BUILD)/cufit $(BUILD)/view
@@ -66,7 +74,7 @@ CMAKE_ASAN = cmake -S . -B $(BUILD)-asan -G Ninja -DCUFIT_FUZZ=ON -DCUFIT_BENCH=
 sanitize: setup
 	@$(CMAKE_ASAN) >/dev/null
 	@ninja -C $(BUILD)-asan -j$(JOBS) --quiet
-	@cd $(BUILD)-asan && ctest -j$(JOBS) --output-on-failure -LE wheels
+	@cd $(BUILD)-asan && ctest -j$(JOBS) --output-on-failure -LE 'wheels|tracer'
 
 FUZZ_SECONDS ?= 20
 fuzz: setup

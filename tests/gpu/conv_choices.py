@@ -4,7 +4,7 @@
 
 `conv_choices.py measure OUT.jsonl SECONDS SEED [pointwise]`: on a GPU, what random convolutions and their gradients take.
 `conv_choices.py ask TRACER.py DEVICE.json MEASURED.jsonl OUT.jsonl`: without a GPU (CUDA_VISIBLE_DEVICES empty), what cuDNN
-says of them; TRACER.py are the parts of src/host/fit/tracer in one file, DEVICE.json what `cufit fit` sets CUFIT_FIT_CUDNN to.
+says of them; TRACER.py is build/generated/cufit_tracer.py, DEVICE.json what `cufit fit` sets CUFIT_FIT_CUDNN to.
 `conv_choices.py learn FIRST ASKED.jsonl...`: the rows of the table, the first of them its row FIRST, with how often they are right
 for a quarter held out: of kernels and strides of 1, channels first, which engine runs each pass; of gradients of 3 x 3 weights in
 fp32, which are computed by Winograd's way (a leaf where 2 % or more but not most are takes "perhaps"); of the gradients of weights,

@@ -38,7 +38,7 @@ class Cycled:
         self._sampler, self._times, self._between = sampler, times, between
 
     @property
-    def __class__(self):
+    def __class__(self):  # type: ignore[misc]
         return type(self._sampler)
 
     def __len__(self):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention with and without a mask, with grouped heads, in half precision and in full."""
+
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -19,15 +20,31 @@ class Layer(nn.Module):
     def forward(self, x):
         batch, length, width = x.shape
         query = self.query(x).view(batch, length, HEADS, SIZE).transpose(1, 2)
-        key, value = self.pair(x).view(batch, length, 2 * self.heads_of_keys, SIZE).transpose(1, 2).chunk(2, dim=1)
-        mask = torch.ones(length, length, dtype=torch.bool, device=x.device).tril() if self.masked else None
+        key, value = (
+            self.pair(x)
+            .view(batch, length, 2 * self.heads_of_keys, SIZE)
+            .transpose(1, 2)
+            .chunk(2, dim=1)
+        )
+        mask = (
+            torch.ones(length, length, dtype=torch.bool, device=x.device).tril()
+            if self.masked
+            else None
+        )
         grouped = self.heads_of_keys != HEADS
-        y = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=mask is None, enable_gqa=grouped)
+        y = F.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, is_causal=mask is None, enable_gqa=grouped
+        )
         return x + self.out(y.transpose(1, 2).reshape(batch, length, width))
 
 
 for dtype in (torch.bfloat16, torch.float32):
-    model = nn.Sequential(Layer(dtype), Layer(dtype, masked=True), Layer(dtype, 2), nn.MultiheadAttention(512, 4, dtype=dtype, batch_first=True))
+    model = nn.Sequential(
+        Layer(dtype),
+        Layer(dtype, masked=True),
+        Layer(dtype, 2),
+        nn.MultiheadAttention(512, 4, dtype=dtype, batch_first=True),
+    )
     attention = model[3]
     model.cuda()
     optimizer = torch.optim.AdamW(model.parameters())

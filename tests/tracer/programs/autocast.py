@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Autocast to bf16 and to fp16 with a scaler; the fp16 pass reads the scale."""
+
 import torch
 from torch import nn
 
@@ -10,7 +11,9 @@ for step in range(4):
     x = torch.randn(64, 256, device="cuda")
     half = torch.float16 if step % 2 else torch.bfloat16
     with torch.autocast("cuda", dtype=half):
-        loss = nn.functional.binary_cross_entropy_with_logits(model(x), torch.rand(64, 256, device="cuda"))
+        loss = nn.functional.binary_cross_entropy_with_logits(
+            model(x), torch.rand(64, 256, device="cuda")
+        )
     scaler.scale(loss).backward()
     scaler.unscale_(optimizer)
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loop without a DataLoader that evaluates before it trains and at every hundredth step, and steps by hand."""
+"""A loop without a DataLoader that evaluates before it trains and at every hundredth step, and
+steps by hand."""
+
 import torch
 from torch import nn
 
@@ -16,7 +18,9 @@ def estimate():
     losses = torch.zeros(20)
     for at in range(20):
         tokens = batch()
-        losses[at] = nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten()).item()
+        losses[at] = nn.functional.cross_entropy(
+            model(tokens).flatten(0, 1), tokens.flatten()
+        ).item()
     model.train()
     return losses.mean()
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.compile of a small model."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions in both memory formats, one channel per group, transposed, in three dimensions; norms and pools."""
+"""Convolutions in both memory formats, one channel per group, transposed, in three dimensions;
+norms and pools."""
+
 import torch
 from torch import nn
 
@@ -7,8 +9,18 @@ from torch import nn
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.stem = nn.Sequential(nn.Conv2d(3, 32, 3, 2, 1, bias=False), nn.BatchNorm2d(32), nn.ReLU(inplace=True), nn.MaxPool2d(2))
-        self.deep = nn.Sequential(nn.Conv2d(32, 32, 3, padding=1, groups=32), nn.GroupNorm(4, 32), nn.Hardswish(), nn.Conv2d(32, 64, 1))
+        self.stem = nn.Sequential(
+            nn.Conv2d(3, 32, 3, 2, 1, bias=False),
+            nn.BatchNorm2d(32),
+            nn.ReLU(inplace=True),
+            nn.MaxPool2d(2),
+        )
+        self.deep = nn.Sequential(
+            nn.Conv2d(32, 32, 3, padding=1, groups=32),
+            nn.GroupNorm(4, 32),
+            nn.Hardswish(),
+            nn.Conv2d(32, 64, 1),
+        )
         self.up = nn.ConvTranspose2d(64, 16, 2, 2)
         self.volume = nn.Conv3d(16, 8, 3, padding=1)
         self.line = nn.Conv1d(8, 8, 5, dilation=2)

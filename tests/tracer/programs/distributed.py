@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A world of one process under DistributedDataParallel."""
+
 import os
 
 import torch
@@ -11,7 +12,9 @@ os.environ.setdefault("MASTER_ADDR", "localhost")
 os.environ.setdefault("MASTER_PORT", "29500")
 dist.init_process_group("nccl", rank=0, world_size=1)
 torch.cuda.set_device(0)
-model = DistributedDataParallel(nn.Sequential(nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 16)).cuda(), device_ids=[0])
+model = DistributedDataParallel(
+    nn.Sequential(nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 16)).cuda(), device_ids=[0]
+)
 optimizer = torch.optim.AdamW(model.parameters())
 for _ in range(3):
     loss = model(torch.randn(32, 256, device="cuda")).square().mean()

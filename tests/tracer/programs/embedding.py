@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of rows with dense and sparse gradients, bags, norms over many short rows, tied weights."""
+"""Tables with dense and sparse gradients, bags, norms over many short rows, tied weights."""
+
 import torch
 from torch import nn
 

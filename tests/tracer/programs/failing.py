@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program that reads values which nobody has, and fails."""
+
 import torch
 
 x = torch.randn(1 << 20, device="cuda")

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two optimizers, of which one steps at every second turn."""
+
 import torch
 from torch import nn
 
-critic, generator = nn.Linear(64, 1).cuda(), nn.Sequential(nn.Linear(16, 64), nn.BatchNorm1d(64)).cuda()
+critic, generator = (
+    nn.Linear(64, 1).cuda(),
+    nn.Sequential(nn.Linear(16, 64), nn.BatchNorm1d(64)).cuda(),
+)
 first, second = torch.optim.Adam(critic.parameters()), torch.optim.Adam(generator.parameters())
 for step in range(20):
     real, noise = torch.randn(32, 64).cuda(), torch.randn(32, 16, device="cuda")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is done in place takes no memory, what is not does; what is dropped is given back."""
+
 import torch
 
 x = torch.zeros(1 << 16, device="cuda")

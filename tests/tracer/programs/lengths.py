@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batches of different lengths from a DataLoader of token rows."""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader
@@ -7,7 +8,9 @@ from torch.utils.data import DataLoader
 
 def collate(rows):
     longest = max(len(row) for row in rows)
-    return {"tokens": torch.stack([torch.cat([row, row.new_zeros(longest - len(row))]) for row in rows])}
+    return {
+        "tokens": torch.stack([torch.cat([row, row.new_zeros(longest - len(row))]) for row in rows])
+    }
 
 
 data = [torch.arange(5 + index * 7 % 40) for index in range(64)]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A frozen base in bf16 with two small factors beside each layer, checkpointed, two micro-batches for a step."""
+"""A frozen base in bf16 with two small factors beside each layer, checkpointed, two micro-batches
+for a step."""
+
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
@@ -21,8 +23,11 @@ class Block(nn.Module):
     def __init__(self, width):
         super().__init__()
         self.norm = nn.RMSNorm(width, dtype=torch.bfloat16).requires_grad_(False)
-        self.layers = nn.Sequential(Lora(nn.Linear(width, 4 * width, dtype=torch.bfloat16), 8), nn.SiLU(),
-                                    Lora(nn.Linear(4 * width, width, dtype=torch.bfloat16), 8))
+        self.layers = nn.Sequential(
+            Lora(nn.Linear(width, 4 * width, dtype=torch.bfloat16), 8),
+            nn.SiLU(),
+            Lora(nn.Linear(4 * width, width, dtype=torch.bfloat16), 8),
+        )
 
     def forward(self, x):
         return x + self.layers(self.norm(x))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Linear layers, gelu and dropout under an optimizer named by the first argument."""
+
 import sys
 
 import torch
@@ -15,7 +16,9 @@ OPTIMIZERS = {
     "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.1, momentum=0.9, centered=True),
 }
 BATCH, INSIDE, HIDDEN, OUTSIDE = 32, 256, 512, 128
-model = nn.Sequential(nn.Linear(INSIDE, HIDDEN), nn.GELU(), nn.Dropout(0.1), nn.Linear(HIDDEN, OUTSIDE))
+model = nn.Sequential(
+    nn.Linear(INSIDE, HIDDEN), nn.GELU(), nn.Dropout(0.1), nn.Linear(HIDDEN, OUTSIDE)
+)
 model = model.cuda()
 optimizer = OPTIMIZERS[sys.argv[1] if len(sys.argv) > 1 else "adamw"](model.parameters())
 for _ in range(5):

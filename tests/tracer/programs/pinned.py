@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pinned memory is the host's: nothing of it is on the device, and a copy from it is."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recurrent layers with dropout and packed sequences, single cells, and CTC."""
+
 import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -19,7 +20,9 @@ for step in range(3):
         out = gru(out.transpose(0, 1).contiguous())[0]
         hidden = cell(out[-1])
         scores = head(out).log_softmax(-1)
-    loss = nn.functional.ctc_loss(scores.float(), torch.randint(1, 20, (4, 5)).cuda(), lengths, torch.full((4,), 5))
+    loss = nn.functional.ctc_loss(
+        scores.float(), torch.randint(1, 20, (4, 5)).cuda(), lengths, torch.full((4,), 5)
+    )
     (loss + hidden.float().mean()).backward()
     optimizer.step()
     optimizer.zero_grad()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is saved comes back, within this run and without contents on the disk."""
+
 import os
 import tempfile
 
@@ -15,7 +16,9 @@ for step in range(3):
     model(torch.randn(8, 512, device="cuda")).sum().backward()
     optimizer.step()
     optimizer.zero_grad()
-    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}, best)
+    torch.save(
+        {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}, best
+    )
     state = torch.load(best, map_location="cuda" if step else "cpu", weights_only=False)
     model.load_state_dict(state["model"])
     optimizer.load_state_dict(state["optimizer"])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sparse matrices: their product with a dense one, coalesced on the way."""
+
 import torch
 from torch import nn
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A step as a function, for `--function steps:make_step`."""
+
 import torch
 from torch import nn
 

@@ -1,11 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Streams, events, CUDA graphs, generators, what a program asks of its device."""
+
 import torch
 from torch import nn
 
-print(torch.cuda.is_available(), torch.cuda.device_count(), torch.cuda.get_device_name(), torch.cuda.get_device_capability())
+print(
+    torch.cuda.is_available(),
+    torch.cuda.device_count(),
+    torch.cuda.get_device_name(),
+    torch.cuda.get_device_capability(),
+)
 properties = torch.cuda.get_device_properties(0)
-print(properties.total_memory, properties.multi_processor_count, torch.cuda.mem_get_info()[1], torch.cuda.get_arch_list())
+print(
+    properties.total_memory,
+    properties.multi_processor_count,
+    torch.cuda.mem_get_info()[1],
+    torch.cuda.get_arch_list(),
+)
 side = torch.cuda.Stream()
 side.wait_stream(torch.cuda.current_stream())
 model = nn.Linear(256, 256).cuda()
@@ -28,4 +39,9 @@ begin.record()
 end.record()
 torch.cuda.synchronize()
 torch.cuda.empty_cache()
-print(begin.elapsed_time(end), torch.cuda.memory_stats()["allocated_bytes.all.current"] > 0, out.shape, generator.device)
+print(
+    begin.elapsed_time(end),
+    torch.cuda.memory_stats()["allocated_bytes.all.current"] > 0,
+    out.shape,
+    generator.device,
+)

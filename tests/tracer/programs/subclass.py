@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of a class of the program's own keep it on the device; addresses tell what shares memory."""
+"""Tensors of the program's own class keep it on the device; addresses tell what is shared."""
+
 import copy
 
 import torch
@@ -24,4 +25,8 @@ for _ in range(3):
     (y + kept * 2).sum().backward()
     optimizer.step()
     optimizer.zero_grad()
-    print(type(kept).__name__, y.data_ptr() == y.view(-1).data_ptr(), model.weight.data_ptr() == twin.weight.data_ptr())
+    print(
+        type(kept).__name__,
+        y.data_ptr() == y.view(-1).data_ptr(),
+        model.weight.data_ptr() == twin.weight.data_ptr(),
+    )
