@@ -4,7 +4,7 @@
 would under cufit, and what the tracer writes is compared with what follows from their sizes, and
 with what it wrote before (expected/).
 
-tracer_test.py BUILD: the tracer is BUILD/generated/cufit_tracer.py, PyTorch that of BUILD/torch
+tracer_test.py BUILD [TEST...]: the tracer is BUILD/generated/cufit_tracer.py, PyTorch that of BUILD/torch
 (tools/fetch-torch). UPDATE_GOLDEN=1 writes expected/ anew. Ends with 77 where there is no
 PyTorch."""
 
@@ -119,7 +119,17 @@ class Runner:
         return Ran(done, data)
 
 
-ran = {}
+class All(dict):
+    """What each program did; one that has not run yet is run when it is asked for."""
+
+    runner = None
+
+    def __missing__(self, name):
+        self[name] = self.runner.run(name)
+        return self[name]
+
+
+ran = All()
 
 
 class TracerTest(unittest.TestCase):
@@ -327,21 +337,25 @@ class Goldens(TracerTest):
                     self.assertEqual(file.read(), text)
 
 
-def main(build):
+def main(build, names):
     if not os.path.exists(os.path.join(build, "torch", "bin", "python")):
         print("skipped: no PyTorch in %s/torch; `make test-tracer` fetches it (550 MB)" % build)
         return 77
-    runner = Runner(build)
+    ran.runner = Runner(build)
+    load = unittest.defaultTestLoader
+    here = sys.modules[__name__]
+    suite = load.loadTestsFromNames(names, here) if names else load.loadTestsFromModule(here)
     try:
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 2) as pool:
-            ran.update(zip(RUNS, pool.map(runner.run, RUNS)))
+        if not names:
+            with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+                ran.update(zip(RUNS, pool.map(ran.runner.run, RUNS)))
+        passed = unittest.TextTestRunner(stream=sys.stdout).run(suite).wasSuccessful()
     finally:
-        shutil.rmtree(runner.folder)
-    suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules[__name__])
-    return 0 if unittest.TextTestRunner(stream=sys.stdout).run(suite).wasSuccessful() else 1
+        shutil.rmtree(ran.runner.folder)
+    return 0 if passed else 1
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: tracer_test.py BUILD")
-    sys.exit(main(os.path.abspath(sys.argv[1])))
+    if len(sys.argv) < 2:
+        sys.exit("usage: tracer_test.py BUILD [TEST...]")
+    sys.exit(main(os.path.abspath(sys.argv[1]), sys.argv[2:]))
