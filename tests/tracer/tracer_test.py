@@ -172,7 +172,7 @@ class Programs(TracerTest):
         )
         self.assertIn("after the steps", [mark for mark, _ in trace.marks])
         kept = trace.calls_of("kept_of_each_batch")
-        self.assertEqual(kept[0], [40, 16, 16 * 10 * FLOAT])
+        self.assertEqual(kept[0], [40, 24, 24 * 10 * FLOAT])
 
     def test_sequences_have_the_length_that_is_asked_for(self):
         trace = self.trace("lengths")
