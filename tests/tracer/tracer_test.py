@@ -97,7 +97,9 @@ class Memory(TracerTest):
 
     def test_pinned_memory_is_the_hosts(self):
         trace = self.trace("pinned")
-        self.assertEqual(ran["pinned"].out.splitlines(), ["cpu cpu False cpu"] + ["0.0 3.0"] * 3)
+        self.assertEqual(
+            ran["pinned"].out.splitlines(), ["cpu cpu False cpu"] + ["0.0 3.0"] * 3 + ["True False"]
+        )
         on_device = [s.size for s in trace.storages if s.site.phase == "setup"]
         weight, bias = (1 << 12) * 8 * FLOAT, 8 * FLOAT
         copies = [s for s in trace.storages if s.category == "input"]

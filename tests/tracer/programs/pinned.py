@@ -18,3 +18,5 @@ for _ in range(3):
     optimizer.step()
     optimizer.zero_grad()
     print(held.sum().item(), batch.sum().item())
+again = torch.ops.aten._pin_memory.default(made)
+print(again.data_ptr() == made.data_ptr(), torch.ops.aten.is_pinned.default(made))
