@@ -3,13 +3,14 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: help setup build doctor test test-wheels test-stranger test-view bench bench-smoke corpus learn docs sanitize fuzz check mutate install clean
+.PHONY: help setup build doctor test test-wheels test-tracer test-stranger test-view bench bench-smoke corpus learn docs sanitize fuzz check mutate install clean
 
 help:
 	@echo "make doctor       set up, build, run cufit doctor"
-	@echo "make test         set up, build, run all tests but the one that downloads wheels"
+	@echo "make test         set up, build, run all tests but those that download wheels or PyTorch"
 	@echo "make test-wheels  download real wheels (about 7 GB): compare with NVIDIA's cuobjdump, make environments"
 	@echo "make test-stranger  the tests that make test built, again: elsewhere, as another user, in another language"
+	@echo "make test-tracer  download PyTorch (about 550 MB): the tracer of cufit fit under it, on the CPU"
 	@echo "make test-view    the page of mem view in a headless Chromium, with pictures in build/view"
 	@echo "make bench        speed against torch's collect_env and cuobjdump, in one run"
 	@echo "make corpus       how often cufit explain is right, over the labelled texts of tests/texts"
@@ -17,7 +18,7 @@ help:
 	@echo "make docs         write docs/causes.md anew from data/"
 	@echo "make sanitize     the tests under ASan and UBSan"
 	@echo "make fuzz         every fuzz harness for FUZZ_SECONDS (20)"
-	@echo "make check        layers, file sizes, spelling, the places of make mutate"
+	@echo "make check        layers, file sizes, spelling, ruff, the places of make mutate"
 	@echo "make mutate       60 small mistakes made one after the other: which do the tests see"
 	@echo "make install      cufit, man page and completions below PREFIX (/usr/local)"
 
@@ -35,8 +36,9 @@ doctor: build
 test: setup
 	@cmake -S . -B "$(BUILD)" -G Ninja >/dev/null
 	@ninja -C "$(BUILD)" -j$(JOBS) --quiet
-	@cd "$(BUILD)" && ctest -j$(JOBS) --output-on-failure -LE wheels
+	@cd "$(BUILD)" && ctest -j$(JOBS) --output-on-failure -LE 'wheels|tracer'
 	@echo "skipped: the tests that download real wheels (about 7 GB): make test-wheels"
+	@echo "skipped: the tracer under a real PyTorch (about 550 MB): make test-tracer"
 
 test-wheels: setup
 	@cmake -S . -B "$(BUILD)" -G Ninja >/dev/null
@@ -48,6 +50,12 @@ test-wheels: setup
 # Of what `make test` built; compiles nothing.
 test-stranger:
 	@tools/test-as-stranger "$(BUILD)"
+
+test-tracer: setup
+	@cmake -S . -B "$(BUILD)" -G Ninja >/dev/null
+	@ninja -C "$(BUILD)" -j$(JOBS) --quiet generated/cufit_tracer.py
+	@tools/fetch-torch "$(BUILD)/torch"
+	@cd "$(BUILD)" && ctest --output-on-failure -L tracer
 
 test-view: build
 	@python3 tests/view/view_test.py "$(BUILD)/cufit" "$(BUILD)/view"
@@ -65,11 +73,11 @@ corpus: build
 	@tools/corpus.py "$(BUILD)/cufit" $(CORPUS)
 
 learn: setup
-	@cmake -S . -B $(BUILD) -G Ninja >/dev/null
-	@ninja -C $(BUILD) -j$(JOBS) --quiet list-clues
-	@test -x $(BUILD)/learn/bin/python || python3 -m venv $(BUILD)/learn
-	@$(BUILD)/learn/bin/python -m pip install --quiet --disable-pip-version-check -r learn/requirements.txt
-	@$(BUILD)/learn/bin/python learn/learn.py --clues $(BUILD)/list-clues
+	@cmake -S . -B "$(BUILD)" -G Ninja >/dev/null
+	@ninja -C "$(BUILD)" -j$(JOBS) --quiet list-clues
+	@test -x "$(BUILD)/learn/bin/python" || python3 -m venv "$(BUILD)/learn"
+	@"$(BUILD)/learn/bin/python" -m pip install --quiet --disable-pip-version-check -r learn/requirements.txt
+	@"$(BUILD)/learn/bin/python" learn/learn.py --clues "$(BUILD)/list-clues"
 
 docs: build
 	@"$(BUILD)/cufit" self causes >docs/causes.md
@@ -80,7 +88,7 @@ CMAKE_ASAN = cmake -S . -B "$(BUILD)-asan" -G Ninja -DCUFIT_FUZZ=ON -DCUFIT_BENC
 sanitize: setup
 	@$(CMAKE_ASAN) >/dev/null
 	@ninja -C "$(BUILD)-asan" -j$(JOBS) --quiet
-	@cd "$(BUILD)-asan" && ctest -j$(JOBS) --output-on-failure -LE wheels
+	@cd "$(BUILD)-asan" && ctest -j$(JOBS) --output-on-failure -LE 'wheels|tracer'
 
 FUZZ_SECONDS ?= 20
 fuzz: setup

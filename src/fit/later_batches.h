@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps over batches that the trace fetched and did not train on (7_later_batches.py). Where the
-// sizes of batches differ from step to step, what is reserved grows with each that no kept block
-// serves, over many more steps than are traced. Used by step_program.cc.
+// Steps over batches that the trace fetched and did not train on (steps/later_batches.py of the
+// tracer). Where the sizes of batches differ from step to step, what is reserved grows with each
+// that no kept block serves, over many more steps than are traced. Used by step_program.cc.
 #pragma once
 
 #include <optional>

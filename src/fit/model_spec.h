@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a model is trained where there is no script yet: what users of its library do, written down
-// as the JSON that the program of src/host/fit/model reads, with every assumption by its id
+// as the JSON that the program of python/cufit_model reads, with every assumption by its id
 // ("report.fit.warning.model_<id>").
 #pragma once
 

@@ -71,7 +71,7 @@ class Run {
   }
 
   void called(std::string_view op) {
-    // Behind a validation, where what it collected is gone (7_after_steps.py).
+    // Behind a validation, where what it collected is gone (steps/growth.py of the tracer).
     if (op == "collected_gone") drop_collected();
     if (op == k_empty_cache) allocator_.empty_cache();
   }

@@ -7,19 +7,25 @@ import tempfile
 import time
 import types
 
-from stand_ins import FakeTensor, parts
+from stand_ins import FakeTensor
+
+from cufit_tracer.event_file import AFTER_STEPS, FORWARD, OTHER, SEEN, STEP_BEGINS, VALIDATION
+from cufit_tracer.steps import after_steps, evaluations
+from cufit_tracer.steps.after_steps import AfterSteps
+
+after_steps.evaluate_soon = lambda: None
 
 
 # A training epoch ends early, three batches of validation are given, what each leaves is told, files go to the scratch folder.
-def check_after_steps(space, folder):
+def check_after_steps(folder):
     calls, marks, ends, there = [], [], [], {}
     file = types.SimpleNamespace(storages=0, mark=marks.append, site=lambda op, *rest: op, call=lambda site, numbers: calls.append((site, numbers)),
                                  note=lambda *args: None)
-    tracer = types.SimpleNamespace(file=file, allocated=0, steps=3, by_function=False, variant=None, began=time.monotonic(), phase=space["FORWARD"], torch=types.SimpleNamespace(Tensor=FakeTensor),
+    tracer = types.SimpleNamespace(file=file, allocated=0, steps=3, by_function=False, variant=None, began=time.monotonic(), phase=FORWARD, torch=types.SimpleNamespace(Tensor=FakeTensor),
                                    compiling=False, capturing=False, evaluates=lambda: False, trained_with=4, source=lambda: "here:1", finish=ends.append, drop=there.pop,
                                    there=lambda first, end: {number: size for number, size in there.items() if first <= number < end},
                                    wanted={"BATCH": None, "DEADLINE": None, "SCRATCH": folder})
-    after = tracer.after = space["AfterSteps"](tracer)
+    after = tracer.after = AfterSteps(tracer)
 
     def make(number, size):
         assert number == file.storages
@@ -49,10 +55,9 @@ def check_after_steps(space, folder):
     training, loader = Iterator(), Loader()
     after.made(training, loader)
     assert following(training) == "batch" and after.training_loader() is loader
-    space["evaluate_soon"] = lambda: None
     import builtins
     before = builtins.open, os.mkdir, os.makedirs, os.listdir
-    assert after.begin() and marks == [space["AFTER_STEPS"]] and tracer.phase == space["OTHER"]
+    assert after.begin() and marks == [AFTER_STEPS] and tracer.phase == OTHER
     assert ended(training), "training would go on"
 
     model = types.SimpleNamespace()
@@ -61,7 +66,7 @@ def check_after_steps(space, folder):
     for batch in range(3):
         assert following(validation) == "batch", batch
         after.forward(model, False)
-        assert tracer.phase == space["VALIDATION"]
+        assert tracer.phase == VALIDATION
         make(3 * batch, 512)  # kept in a list
         if batch:
             there.pop(3 * batch - 2, None)
@@ -105,14 +110,14 @@ def check_after_steps(space, folder):
     assert following(again) == "batch"
     del marks[:]
     after.forward(model, True)  # the next epoch: a step of it
-    assert not ends and marks == [space["STEP_BEGINS"]] and tracer.phase == space["FORWARD"]
+    assert not ends and marks == [STEP_BEGINS] and tracer.phase == FORWARD
     after.forward(model, True)  # another module
     assert not ends and len(marks) == 1
     assert not after.begin() and after.left, "the trace ends behind that step"
     after.left = False
-    tracer.phase = space["OTHER"]
+    tracer.phase = OTHER
     after.forward(model, True)
-    assert ends == [space["SEEN"]], ends
+    assert ends == [SEEN], ends
 
 
 # Whether `train` of PROGRAM stands in its loop and the lines below `if` are in it: what of them would be run.
@@ -146,12 +151,11 @@ def main(accumulate):
 """
 
 
-def check_loop(space, folder):
+def check_loop(folder):
     path = os.path.join(folder, "loop.py")
     with open(path, "w") as out:
         out.write(LOOP)
-    space["evaluate_soon"] = lambda: None
-    space["tensors_within"] = lambda torch, value: [value] if value == 1 and keeps else []
+    evaluations.tensors_within = lambda torch, value: [value] if value == 1 and keeps else []
 
     class Done(BaseException):
         pass
@@ -162,7 +166,7 @@ def check_loop(space, folder):
     def go(accumulate):
         log, notes = [], []
         file = types.SimpleNamespace(storages=0, mark=lambda mark: log.append("<%d>" % mark), note=lambda kind, what, line: notes.append((what, line)))
-        tracer = types.SimpleNamespace(file=file, allocated=0, steps=0, by_function=False, variant=None, began=time.monotonic(), phase=space["OTHER"], torch=types.SimpleNamespace(Tensor=FakeTensor),
+        tracer = types.SimpleNamespace(file=file, allocated=0, steps=0, by_function=False, variant=None, began=time.monotonic(), phase=OTHER, torch=types.SimpleNamespace(Tensor=FakeTensor),
                                        compiling=False, capturing=False, evaluates=lambda: False, trained_with=8, source=lambda: "here:1", modules=[], outermost=set(),
                                        wanted={"BATCH": None, "DEADLINE": None, "SCRATCH": ""})
 
@@ -170,7 +174,7 @@ def check_loop(space, folder):
             assert False, "the trace ends twice"
 
         tracer.finish = finish
-        after = tracer.after = space["AfterSteps"](tracer)
+        after = tracer.after = AfterSteps(tracer)
         after.keep_files_apart = lambda: None
 
         class Batches:
@@ -242,14 +246,13 @@ def check_loop(space, folder):
 
 
 # An iterator over validation gives what the program has; one that is kept for all epochs goes on behind validation.
-def check_samples(space, folder):
+def check_samples(folder):
     file = types.SimpleNamespace(storages=0, mark=lambda *args: None, site=lambda *args: 0, call=lambda *args: None, note=lambda *args: None)
     evaluates = [True]
-    tracer = types.SimpleNamespace(file=file, allocated=0, steps=3, by_function=False, variant=None, began=time.monotonic(), phase=space["FORWARD"], torch=types.SimpleNamespace(Tensor=FakeTensor),
+    tracer = types.SimpleNamespace(file=file, allocated=0, steps=3, by_function=False, variant=None, began=time.monotonic(), phase=FORWARD, torch=types.SimpleNamespace(Tensor=FakeTensor),
                                    compiling=False, capturing=False, evaluates=lambda: evaluates[0], trained_with=4, source=lambda: "here:1", finish=lambda *args: None,
                                    drop=None, there=lambda *args: {}, wanted={"BATCH": None, "DEADLINE": None, "SCRATCH": ""})
-    space["evaluate_soon"] = lambda: None
-    after = tracer.after = space["AfterSteps"](tracer)
+    after = tracer.after = AfterSteps(tracer)
 
     class Iterator:
         def __init__(self):
@@ -286,8 +289,8 @@ def check_samples(space, folder):
 
 
 with tempfile.TemporaryDirectory() as folder:
-    check_samples(parts("1_event_file.py", "7_after_steps.py", "7_later_batches.py", "7_within_epoch.py"), folder)
+    check_samples(folder)
 with tempfile.TemporaryDirectory() as folder:
-    check_after_steps(parts("1_event_file.py", "7_after_steps.py", "7_later_batches.py", "7_within_epoch.py"), folder)
+    check_after_steps(folder)
 with tempfile.TemporaryDirectory() as folder:
-    check_loop(parts("1_event_file.py", "7_after_steps.py", "7_later_batches.py", "7_within_epoch.py"), folder)
+    check_loop(folder)

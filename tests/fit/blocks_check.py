@@ -4,6 +4,15 @@
 # with 1.
 import types
 
+import stand_ins  # noqa: F401  makes python/cufit_tracer importable
+
+from cufit_tracer.cuda.cudnn_answers import CudnnAnswers
+from cufit_tracer.ops import convolution_copies
+from cufit_tracer.ops.convolution_copies import format_of, own_kernel
+from cufit_tracer.ops.layouts import Layouts
+from cufit_tracer.ops.temporaries import Temporaries
+from cufit_tracer.tensors import multiplies, suggests_last
+
 BYTES = {"bool": 1, "int64": 8, "float64": 8, "float32": 4, "bfloat16": 2, "float16": 2, "complex64": 8, "uint8": 1}
 
 
@@ -45,7 +54,7 @@ def last_first(*shape, dtype="float32"):
     return Tensor(shape, dtype, (c * h * w, 1, w * c, c))
 
 
-def blocks():
+def temporaries():
     aten = types.SimpleNamespace(**{name: types.SimpleNamespace(default=object()) for name in (
         "convolution", "convolution_backward", "_cudnn_rnn", "native_layer_norm", "embedding_dense_backward", "native_layer_norm_backward", "roll")})
     for name in ("roll", "convolution", "convolution_backward"):
@@ -59,10 +68,7 @@ def blocks():
         __enter__ = lambda self: None
         __exit__ = lambda self, *args: None
 
-    space = {"FFTS": {}, "UNIQUE": {}}
-    with open("src/host/fit/tracer/3_blocks.py") as text:
-        exec(compile(text.read(), "3_blocks.py", "exec"), space)
-    return space["Blocks"](types.SimpleNamespace(torch=torch, fake=Fake())), space
+    return Temporaries(types.SimpleNamespace(torch=torch, fake=Fake()))
 
 
 class Operator:
@@ -77,7 +83,7 @@ def of(name):
     return operators.setdefault(name, Operator(name))
 
 
-made, space = blocks()
+made = temporaries()
 
 
 def after(name, args, out=None, **kwargs):
@@ -157,7 +163,7 @@ def check_softmax():
 
 
 def check_factors():
-    fits = space["multiplies"]
+    fits = multiplies
     assert fits(Tensor((4, 20, 30))) and fits(Tensor((4, 30, 20), strides=(600, 1, 30)))  # rows in one piece, columns
     assert fits(Tensor((4, 20, 30), strides=(1000, 50, 1)))
     assert not fits(Tensor((20, 30), strides=(0, 0))) and not fits(Tensor((400, 4, 16), strides=(1, 6400, 400)))
@@ -172,9 +178,9 @@ def in_order(function):
                                  call=lambda place, numbers: told.append((place, *numbers)), site=lambda op, *rest: op)
     made.tracer.file, made.tracer.source, made.tracer.phase = file, lambda: "", 1
     made.tracer.tell = lambda value, site: told.append("result")
-    space["tell_forward"] = lambda *args: told.append("conv")
-    space["tell_gradient"] = lambda tracer, args, kind, site: told.append(("", "conv_dgrad", "conv_wgrad")[kind])
-    space["tell_sum_of_bias"] = lambda *args: told.append("sum of bias")
+    convolution_copies.tell_forward = lambda *args: told.append("conv")
+    convolution_copies.tell_gradient = lambda tracer, args, kind: told.append(("", "conv_dgrad", "conv_wgrad")[kind])
+    convolution_copies.tell_sum_of_bias = lambda *args: told.append("sum of bias")
     function()
     return told
 
@@ -205,15 +211,15 @@ def check_convolutions():
     assert backward(Tensor((2, 16, 2, 2)), inner, w, [True, True, False]) == [1024, "conv_dgrad", "result", "conv_wgrad", "result", -1024]
     # Weights of 1 x 1 are channels last by their strides, and contiguous as well; doubles never are.
     point = Tensor((16, 8, 1, 1), strides=(8, 1, 8, 8))
-    assert space["suggests_last"](point) and not space["suggests_last"](Tensor((16, 8, 1, 1))) and not space["suggests_last"](Tensor((2, 1, 4, 4)))
+    assert suggests_last(point) and not suggests_last(Tensor((16, 8, 1, 1))) and not suggests_last(Tensor((2, 1, 4, 4)))
     double = Tensor((2, 8, 4, 4), "float64", x.strides)
-    assert made.format_of(double, w) == "contiguous" and made.format_of(x, w) == "channels_last"
+    assert format_of(made.torch, double, w) == "contiguous" and format_of(made.torch, x, w) == "channels_last"
     # PyTorch's own kernels for one channel per group: one way and the other.
     depthwise = (last_first(2, 8, 4, 4), Tensor((8, 1, 3, 3)), None, [1, 1], [1, 1], [1, 1], False, [0, 0], 8)
-    assert made.own_kernel(func, depthwise) and in_order(lambda: made.convolve(func, depthwise, x, "")) == []
-    assert made.own_kernel(back, (x, *depthwise, [True, True, False])) and not made.own_kernel(func, (x, w, *depthwise[2:8], 1))
+    assert own_kernel(made.torch, func, depthwise) and in_order(lambda: made.convolve(func, depthwise, x, "")) == []
+    assert own_kernel(made.torch, back, (x, *depthwise, [True, True, False])) and not own_kernel(made.torch, func, (x, w, *depthwise[2:8], 1))
     half = (last_first(2, 8, 4, 4, dtype="float16"), *depthwise[1:])
-    assert not made.own_kernel(func, half) and not made.own_kernel(func, (*depthwise[:6], True, *depthwise[7:]))
+    assert not own_kernel(made.torch, func, half) and not own_kernel(made.torch, func, (*depthwise[:6], True, *depthwise[7:]))
     assert made.before(func, depthwise, x) == [8 * 9 * 4] and made.before(func, (inner, w, *depthwise[2:8], 1), x) == []
 
 
@@ -250,10 +256,7 @@ def check_layouts():
         return Tensor(t.shape, dtype, t.strides if memory_format == "preserve" else None)
 
     torch = types.SimpleNamespace(**{**made.torch.__dict__, "ops": types.SimpleNamespace(aten=aten), "empty_like": empty_like})
-    known = {}
-    with open("src/host/fit/tracer/3_layouts.py") as text:
-        exec(compile(text.read(), "3_layouts.py", "exec"), known)
-    laid = known["Layouts"](types.SimpleNamespace(torch=torch, FakeTensor=Tensor), made.tracer.fake, made).as_gpu_does
+    laid = Layouts(types.SimpleNamespace(torch=torch, FakeTensor=Tensor), made.tracer.fake).as_gpu_does
     plain, last = Tensor((2, 8, 4, 4)), last_first(2, 8, 4, 4)
     # As an H200 lays them out.
     turned = Tensor((2, 7, 7, 8), strides=(392, 7, 1, 49))
@@ -269,13 +272,10 @@ def check_layouts():
 
 # What cuDNN says, and that it says nothing, of the largest batch that was traced.
 def check_refusals():
-    known = {}
-    with open("src/host/fit/tracer/6_cudnn.py") as text:
-        exec(compile(text.read(), "6_cudnn.py", "exec"), known)
     numbers = [16, 8, 3, 64, 1, 0, 0, 2, 32, 32, 16, 16, 2, 2, 2, 2, 0, 0, 1, 1]
 
     def rows(traced, refuses):
-        answers = known["CudnnAnswers"]([(90, {})], True, False, False)
+        answers = CudnnAnswers([(90, {})], True, False, False)
         for batch in traced:
             answers.saw(0, "float16", [16, batch, *numbers[2:]])
         ask = lambda device, benchmark, way, kind, x, *rest: None if refuses(x[0]) else (x[0] * 100, 0, 5, 0, 0, 1)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Stand-ins for torch and the parts of the tracer of `cufit fit`, for the checks beside this file.
+# Stand-ins for torch, for the checks beside this file; makes python/cufit_tracer importable.
 import os
 import sys
 import types
 
-PARTS = "src/host/fit/tracer/"
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
 
 
 class Dataset:
@@ -50,10 +50,3 @@ def tracer_on(torch):
     return types.SimpleNamespace(torch=torch, file=file, notes=notes, wanted={"BATCH": None, "BATCH_WAS": None, "STEPS": 3}, loaders=0, unreached={}, made_up=False, capturing=False, evaluates=lambda: False,
                                  trained_with=None, source=lambda: "here:1", lengths=lambda place: lambda batch: batch, FakeTensor=FakeTensor)
 
-
-def parts(*names):
-    space = {"__file__": PARTS, "os": os, "sys": sys, "_cufit_on_import": lambda *args: None}
-    for name in names:
-        with open(PARTS + name) as text:
-            exec(compile(text.read(), name, "exec"), space)
-    return space

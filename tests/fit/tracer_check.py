@@ -7,7 +7,14 @@ import tempfile
 import time
 import types
 
-from stand_ins import Dataset, WorkerInfo, DataLoader, BatchSampler, FakeTensor, tracer_on, parts
+from stand_ins import Dataset, WorkerInfo, DataLoader, BatchSampler, FakeTensor, tracer_on
+
+from cufit_tracer.ops.random_ops import Draws
+from cufit_tracer.program.arrays import keep_arrays
+from cufit_tracer.program.saving import patch_safetensors
+from cufit_tracer.steps.later_batches import LaterBatches
+from cufit_tracer.steps.loaders import patch_loaders
+from cufit_tracer.tracer import Tracer as RealTracer
 
 
 def stand_in():
@@ -20,10 +27,10 @@ def stand_in():
 # sd-scripts hands its collate function no data set where it has workers: the worker's is taken.
 
 
-def check_workers(space):
+def check_workers():
     torch, worker = stand_in()
     tracer = tracer_on(torch)
-    space["patch_loaders"](tracer)
+    patch_loaders(tracer)
     dataset, seen = Dataset(), []
 
     def collate(samples):
@@ -42,7 +49,7 @@ def check_workers(space):
     assert seen[1] is None, "without workers there is no worker"
 
 
-def check_saving(space, folder):
+def check_saving(folder):
     torch, _ = stand_in()
     tracer = tracer_on(torch)
     written = []
@@ -54,7 +61,7 @@ def check_saving(space, folder):
             written.append(file)
 
     numpy = types.SimpleNamespace(save=saved, savez=saved, savez_compressed=saved, load=lambda file, *args: file.read() if hasattr(file, "read") else "disk")
-    space["keep_arrays"](tracer, numpy)
+    keep_arrays(tracer, numpy)
     real, made = os.path.join(folder, "real.npy"), os.path.join(folder, "made")
     numpy.save(real, 1)
     assert written == [real], "what the program reckons on the CPU is its own"
@@ -66,7 +73,7 @@ def check_saving(space, folder):
 
     files = []
     safetensors = types.SimpleNamespace(save=lambda tensors: tensors, save_file=lambda tensors, name: files.append(name))
-    space["patch_safetensors"](tracer, safetensors)
+    patch_safetensors(tracer, safetensors)
     assert safetensors.save({"a": FakeTensor(), "b": 1}) == {"a": ("zeros", (2,)), "b": 1}
     safetensors.save_file({"b": 1}, "kept")
     safetensors.save_file({"a": FakeTensor(), "b": 1}, "empty")
@@ -76,7 +83,7 @@ def check_saving(space, folder):
 # How many numbers are drawn for what is not initialised, and when.
 
 
-def check_draws(space):
+def check_draws():
     import contextlib
     drawn, seeded, float64 = [], object(), object()
 
@@ -95,7 +102,7 @@ def check_draws(space):
         Tag=types.SimpleNamespace(nondeterministic_seeded=seeded),
         ops=types.SimpleNamespace(aten=types.SimpleNamespace(uniform_=types.SimpleNamespace(default=uniform), normal_=types.SimpleNamespace(default=normal))),
         utils=types.SimpleNamespace(_python_dispatch=types.SimpleNamespace(_disable_current_modes=contextlib.nullcontext)))
-    draws = space["Draws"](torch)
+    draws = Draws(torch)
 
     def weight(count, kind=None, device="cpu"):
         return types.SimpleNamespace(numel=lambda: count, dtype=kind, device=types.SimpleNamespace(type=device))
@@ -125,7 +132,7 @@ def check_draws(space):
 # Which batches are fetched and told of.
 
 
-def check_later_batches(space):
+def check_later_batches():
     class Tensor:
         def __init__(self, *shape):
             self.shape = shape
@@ -142,7 +149,7 @@ def check_later_batches(space):
         file = types.SimpleNamespace(site=lambda op, *rest: op, call=lambda op, numbers: calls.append((op.split("_")[1], *numbers)))
         tracer = types.SimpleNamespace(torch=types.SimpleNamespace(Tensor=Tensor), FakeTensor=FakeTensor, file=file, phase=0, wanted={"DEADLINE": None},
                                        after=types.SimpleNamespace(began=False))
-        later, give = space["LaterBatches"](tracer), lambda iterator: iterator.left.pop(0)
+        later, give = LaterBatches(tracer), lambda iterator: iterator.left.pop(0)
         one = Iterator(samples, lengths)
         for _ in range(steps):
             later.safely(later.saw, one, first(*give(one).shape) if first else give(one))
@@ -166,8 +173,8 @@ def check_later_batches(space):
 
 
 # Which optimizers make a step, by the order in which they step.
-def check_rounds(space):
-    class Tracer(space["Tracer"]):
+def check_rounds():
+    class Tracer(RealTracer):
         def __init__(self, optimizers):
             self.made, self.optimizers = optimizers, len(optimizers)
             self.first_round, self.round, self.stepped, self.again = [], None, set(), 0
@@ -205,10 +212,9 @@ def check_rounds(space):
     assert handing_on.ended == 2 and not handing_on.one_never_stepped(), "the outer one has the same parameters"
 
 
-space = parts("5_modules.py")
-check_workers(space)
-check_rounds(parts("1_event_file.py", "2_tracer.py"))
-check_draws(parts("1_event_file.py", "3_draws.py"))
-check_later_batches(parts("1_event_file.py", "2_tracer.py", "7_later_batches.py"))
+check_workers()
+check_rounds()
+check_draws()
+check_later_batches()
 with tempfile.TemporaryDirectory() as folder:
-    check_saving(parts("5_saving.py"), folder)
+    check_saving(folder)

@@ -5,7 +5,9 @@ import os
 import sys
 import tempfile
 
-from stand_ins import DataLoader, parts
+from stand_ins import DataLoader
+
+from cufit_tracer.steps.evaluation_lines import evaluations_within
 
 
 PROGRAM = """
@@ -149,7 +151,7 @@ def main():
 """
 
 
-def check_by_hand(space, folder):
+def check_by_hand(folder):
     path = os.path.join(folder, "by_hand.py")
     text = PROGRAM[:PROGRAM.index("def train(batches)")] + BY_HAND
     with open(path, "w") as out:
@@ -159,7 +161,7 @@ def check_by_hand(space, folder):
         pass
 
     def here():
-        for line, run in space["evaluations_within"](sys._getframe(1), behind=True):
+        for line, run in evaluations_within(sys._getframe(1), behind=True):
             if not line.startswith(os.path.relpath(path)):  # of this file, which calls
                 break
             lines.append(text.split("\n")[int(line.rpartition(":")[2]) - 1].strip())
@@ -176,7 +178,7 @@ def check_by_hand(space, folder):
     assert names["log"] == ["eval", "train"] * 5, names["log"]
 
 
-def check_within_epoch(space, folder):
+def check_within_epoch(folder):
     path = os.path.join(folder, "program.py")
 
     class Stop(Exception):
@@ -194,7 +196,7 @@ def check_within_epoch(space, folder):
             def __iter__(self):
                 yield 1
                 names["log"].clear()  # the round so far was the program's own
-                for line, lines in space["evaluations_within"](sys._getframe(1)):
+                for line, lines in evaluations_within(sys._getframe(1)):
                     assert text.split("\n")[int(line.rpartition(":")[2]) - 1].strip().startswith("if "), line
                     try:
                         out.append(lines())
@@ -228,5 +230,5 @@ def check_within_epoch(space, folder):
 
 
 with tempfile.TemporaryDirectory() as folder:
-    check_within_epoch(parts("1_event_file.py", "7_within_epoch.py"), folder)
-    check_by_hand(parts("1_event_file.py", "7_within_epoch.py"), folder)
+    check_within_epoch(folder)
+    check_by_hand(folder)

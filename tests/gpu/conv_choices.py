@@ -3,8 +3,8 @@
 """How data/conv_choice.toml is learned: which engine runs a convolution, where cuDNN does not offer it without a GPU.
 
 `conv_choices.py measure OUT.jsonl SECONDS SEED [pointwise]`: on a GPU, what random convolutions and their gradients take.
-`conv_choices.py ask TRACER.py DEVICE.json MEASURED.jsonl OUT.jsonl`: without a GPU (CUDA_VISIBLE_DEVICES empty), what cuDNN
-says of them; TRACER.py are the parts of src/host/fit/tracer in one file, DEVICE.json what `cufit fit` sets CUFIT_FIT_CUDNN to.
+`conv_choices.py ask PYTHON DEVICE.json MEASURED.jsonl OUT.jsonl`: without a GPU (CUDA_VISIBLE_DEVICES empty), what cuDNN
+says of them; PYTHON is cufit's folder python/, DEVICE.json what `cufit fit` sets CUFIT_FIT_CUDNN to.
 `conv_choices.py learn FIRST ASKED.jsonl...`: the rows of the table, the first of them its row FIRST, with how often they are right
 for a quarter held out: of kernels and strides of 1, channels first, which engine runs each pass; of gradients of 3 x 3 weights in
 fp32, which are computed by Winograd's way (a leaf where 2 % or more but not most are takes "perhaps"); of the gradients of weights,
@@ -101,17 +101,18 @@ def measure(out, seconds, seed, pointwise):
 def ask(tracer, device, measured, out):
     import torch
     torch.backends.cudnn.version()
-    with open(tracer, encoding="utf-8") as file:
-        names = {"__name__": "asked", "__file__": tracer}
-        exec(compile(file.read(), tracer, "exec"), names)  # the tracer does nothing where no trace is wanted
-    cudnn = names["Cudnn"](ctypes.CDLL(names["loaded_library"]("libcudnn.so.9")))
+    sys.path.insert(0, tracer)
+    from cufit_tracer.cuda.cudnn import Cudnn
+    from cufit_tracer.cuda.cudnn_answers import loaded_library
+
+    cudnn = Cudnn(ctypes.CDLL(loaded_library("libcudnn.so.9")))
     with open(device, encoding="utf-8") as file:
         gpu = cudnn.device(json.load(file)[0][1])
     with open(measured, encoding="utf-8") as file, open(out, "w", encoding="utf-8") as to:
         for line in file:
             row = json.loads(line)
             how = [[row[name]] * 2 for name in ("stride", "padding", "dilation")]
-            row["said"] = [cudnn.ask(gpu, False, way, names["Cudnn"].TYPES[row["kind"]], *shapes(row), *how, bool(row["last"]), True, False)
+            row["said"] = [cudnn.ask(gpu, False, way, Cudnn.TYPES[row["kind"]], *shapes(row), *how, bool(row["last"]), True, False)
                            for way in range(3)]
             to.write(json.dumps(row) + "\n")
 

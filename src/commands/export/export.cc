@@ -14,7 +14,7 @@
 #include "commands/resolve/targets.h"
 #include "commands/write_file.h"
 #include "host/files/host.h"
-#include "report/export.h"
+#include "report/export/export.h"
 
 namespace cufit::commands {
 namespace {

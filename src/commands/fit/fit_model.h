@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cufit fit model.safetensors|DIR --train ...`: a model without a script. Headers and config.json
-// are read here, the model itself is built by the program of src/host/fit/model.
+// are read here, the model itself is built by the program of python/cufit_model.
 #pragma once
 
 #include <string>

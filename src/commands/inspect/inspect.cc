@@ -10,7 +10,7 @@
 #include "checks/code_match.h"
 #include "commands/inspect/inspect_files.h"
 #include "commands/settings.h"
-#include "report/inspect.h"
+#include "report/terminal/inspect.h"
 
 namespace cufit::commands {
 namespace {

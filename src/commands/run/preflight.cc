@@ -13,7 +13,7 @@
 #include "commands/settings.h"
 #include "commands/resolve/targets.h"
 #include "host/probe.h"
-#include "report/preflight.h"
+#include "report/terminal/preflight.h"
 #include "report/resolve.h"
 
 namespace cufit::commands {

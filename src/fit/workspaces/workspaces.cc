@@ -194,7 +194,7 @@ class Model {
     add(bytes, event_of(program_, event), false);
   }
 
-  // Three batches were traced (src/host/fit/tracer/7_after_steps.py), these are the others.
+  // Three batches were traced (python/cufit_tracer/steps/growth.py), these are the others.
   // Numbers: samples in all, of a batch, bytes that one leaves; joined: 0 after the second, 1 after
   // the third.
   void validate(uint32_t event, const StepCall& called) {

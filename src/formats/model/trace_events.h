@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tracer of `cufit fit` writes (src/host/fit/tracer): the storages that a training
+// What the tracer of `cufit fit` writes (python/cufit_tracer): the storages that a training
 // program makes and drops on a pretended GPU. May be gzip or zstd (compressed_input.h). Layout:
 // the 8 bytes "CUFITEV1", then records of one byte kind and fields; numbers are unsigned LEB128, at
 // most 64 bit and 10 bytes; a text is named by its number.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training program run for a few steps on a pretended GPU: a folder with the tracer
-// (src/host/fit/tracer) as sitecustomize.py stands first on the PYTHONPATH of this one child,
+// (python/cufit_tracer) as sitecustomize.py stands first on the PYTHONPATH of this one child,
 // which writes an event file (formats/model/trace_events.h). What the child writes to its stdout or
 // stderr goes to cufit's stderr. Used by `cufit fit`.
 #pragma once
@@ -28,7 +28,7 @@ struct TraceProgress {
 struct TraceOptions {
   std::vector<std::string> command;  // program and arguments; the Python for the next two
   std::string function;              // "module:name" that the tracer itself calls; empty: none
-  std::string model;                 // JSON for the program of src/host/fit/model; empty: none
+  std::string model;                 // JSON for the program of python/cufit_model; empty: none
   std::optional<uint64_t> batch;     // to be set by the tracer; nullopt: the program's own
   // Of the program's own DataLoaders only those of this size are given another; nullopt: all.
   std::optional<uint64_t> batch_was;
@@ -61,7 +61,7 @@ struct TracedRun {
 Result<TracedRun> traced_run(const TraceOptions& options, Interrupts& interrupts);
 
 // What is put into the folder: the text of the tracer, and the library that it loads before torch
-// (src/host/fit/no_accelerator.c) as `no_accelerator.so`.
+// (src/host/python/no_accelerator.c) as `no_accelerator.so`.
 const char* fit_tracer();
 const char* fit_model_program();
 std::string_view fit_no_accelerator();

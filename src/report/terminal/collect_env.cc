@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/collect_env.h"
+#include "report/terminal/collect_env.h"
 
 #include <algorithm>
 #include <filesystem>

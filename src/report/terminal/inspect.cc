@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/inspect.h"
+#include "report/terminal/inspect.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/preflight.h"
+#include "report/terminal/preflight.h"
 
 #include "base/format.h"
 #include "report/resolve.h"

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.distributed in one process."""
+
+import os
+import sys
+
+from cufit_import_hook import on_import
+from .parallel import patch_parallel
+
+
+# Of those that torchrun starts the first is traced in every run: two runs of different ones would
+# not be alike.
+def follows():
+    return "TORCHELASTIC_RUN_ID" in os.environ and os.environ.get("LOCAL_RANK", "0") != "0"
+
+
+# The GPUs that there are: one, but `accelerate launch --num_processes N` starts several processes
+# only where it sees several.
+def launched():
+    name = sys.argv[0] if getattr(sys, "argv", None) else ""
+    launcher = os.path.basename(name) in ("accelerate", "accelerate-launch")
+    if launcher or name.endswith("accelerate/commands/launch.py"):
+        for word, after in zip(sys.argv, sys.argv[1:] + [""]):
+            key, equals, value = word.partition("=")
+            if key in ("--num_processes", "--num-processes"):
+                value = value if equals else after
+                return max(int(value), 1) if value.isdigit() else 1
+    return 1
+
+
+# What PyTorch itself has for tests: a group whose collectives return at once. Of a program that
+# starts several processes the first that allocates is traced; alone, a program is a world of one.
+def patch_distributed(tracer):
+    torch = tracer.torch
+    dist = torch.distributed
+    if not dist.is_available():
+        return
+    from torch.distributed import distributed_c10d as c10d
+
+    real_init = c10d.init_process_group
+    asked = []
+
+    def init(
+        backend=None,
+        init_method=None,
+        timeout=None,
+        world_size=-1,
+        rank=-1,
+        store=None,
+        *args,
+        **kwargs,
+    ):
+        from torch.testing._internal.distributed.fake_pg import FakeStore
+
+        world_size = world_size if world_size > 0 else int(os.environ.get("WORLD_SIZE", 1))
+        rank = rank if rank >= 0 else int(os.environ.get("RANK", 0))
+        asked.append(str(backend or "nccl"))
+        kind, said = "assumed", "torch.distributed was traced as one process without NCCL"
+        if world_size > 1:
+            kind = "several_processes"
+            said = "process %d of %d; what NCCL takes is not counted" % (rank, world_size)
+        tracer.file.note(kind, said, tracer.source())
+        real_init(backend="fake", store=FakeStore(), rank=rank, world_size=world_size)
+
+    def gathered(objects, value, *args, **kwargs):
+        if objects is not None:
+            objects[:] = [value] * len(objects)
+
+    def alone(first, *args, **kwargs):
+        return None
+
+    # Objects travel as bytes, which a tensor without contents has not.
+    for name, function in (
+        ("init_process_group", init),
+        ("all_gather_object", gathered),
+        ("broadcast_object_list", alone),
+        ("gather_object", lambda value, objects=None, *a, **k: gathered(objects, value)),
+        ("monitored_barrier", lambda *a, **k: None),
+        ("barrier", lambda *a, **k: None),
+        ("get_backend", lambda *a, **k: asked[-1].split(":")[-1] if asked else "nccl"),
+    ):
+        for module in (c10d, dist):
+            setattr(module, name, function)
+    patch_parallel(tracer)
+    if "torch.distributed.fsdp" in sys.modules:
+        refuse_sharding(sys.modules["torch.distributed.fsdp"])
+    else:
+        on_import("torch.distributed.fsdp", refuse_sharding)
+
+
+# Its tensors are spread over GPUs, and what each holds is not seen here: better no answer than one
+# without them.
+def refuse_sharding(module):
+    def refused(*args, **kwargs):
+        raise RuntimeError("FSDP is not traced")
+
+    module.FullyShardedDataParallel.__init__ = refused  # libraries ask what is an instance of it
+    if hasattr(module, "fully_shard"):
+        module.fully_shard = refused

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DistributedDataParallel's reducer measures itself with the driver's events. In its place stand
+the buckets that it keeps: at first one of all gradients, after the first backward (in the order of
+the parameters, from the last) as bucket_cap_mb says."""
+
+import sys
+
+from ..event_file import GRADIENT
+
+
+class Nothing:
+    """Has every method, and none does anything."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: None
+
+
+def reducer_class(tracer):
+    torch = tracer.torch
+
+    class Reducer(Nothing):
+        def __init__(self, owner, parameters, sparse):
+            self.owner, self.parameters, self.sparse = owner, parameters, sparse
+            self.passes = 0
+            self.buckets = self.rebuilt([sys.maxsize])
+
+        def rebuilt(self, limits):
+            self.buckets = None
+            tensors = self.parameters[::-1]
+            if getattr(self.owner, "gradient_as_bucket_view", False):
+                return None
+            groups = torch.distributed._compute_bucket_assignment_by_size(
+                tensors, limits, self.sparse[::-1]
+            )
+            groups = groups[0] if isinstance(groups, tuple) else groups
+            buckets = [self.bucket([tensors[i] for i in group]) for group in groups]
+            for bucket in buckets:
+                tracer.categorise(bucket, GRADIENT)
+            return buckets
+
+        def bucket(self, tensors):
+            size = sum(t.numel() for t in tensors)
+            return torch.empty(size, dtype=tensors[0].dtype, device=tensors[0].device)
+
+        def _rebuild_buckets(self):
+            self.passes += 1
+            if self.passes == 2:
+                self.buckets = self.rebuilt(
+                    [torch.distributed._DEFAULT_FIRST_BUCKET_BYTES, self.owner.bucket_bytes_cap]
+                )
+            return self.passes == 2
+
+        def __getattr__(self, name):
+            if name.startswith("__"):
+                raise AttributeError(name)
+            return lambda *args, **kwargs: None
+
+    return Reducer
+
+
+def patch_parallel(tracer):
+    from torch.nn.parallel import distributed as parallel
+
+    Reducer = reducer_class(tracer)
+
+    def helper(self, parameters, expect_sparse_gradient, *args, **kwargs):
+        said = "its gradient buckets are counted in the order of the parameters"
+        tracer.file.note("assumed", "DistributedDataParallel: " + said, tracer.source())
+        self.reducer = Reducer(self, list(parameters), list(expect_sparse_gradient))
+        self.logger = Nothing()
+        self.require_backward_grad_sync = True
+
+    parallel._verify_param_shape_across_processes = lambda *args, **kwargs: None
+    parallel._sync_module_states = lambda *args, **kwargs: None
+    parallel.DistributedDataParallel._ddp_init_helper = helper

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the tracer begins: it waits for torch."""
+
+import os
+import sys
+
+from cufit_import_hook import on_import
+
+from . import function_steps  # noqa: F401  so that all of the tracer is there from the start
+from .event_file import ENDED, FAILED
+from .program.saving import patch_safetensors
+from .settings import settings
+from .tracer import Tracer
+from .user_files import OWN, users_file
+from .watch import watch
+
+
+def start():
+    wanted = settings()
+    if not wanted["OUT"]:
+        return
+    sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder or ".") != OWN]
+    tracers = []
+
+    def imported(torch):
+        if not tracers:
+            tracer = Tracer(torch, wanted)
+            tracers.append(tracer)
+            install(tracer)
+
+    shim = os.path.join(OWN, "no_accelerator.so")
+    if os.path.exists(shim):
+        import ctypes
+
+        ctypes.CDLL(shim, mode=ctypes.RTLD_GLOBAL)
+    on_import("torch", imported)
+    on_import("safetensors.torch", lambda module: tracers and patch_safetensors(tracers[0], module))
+    watch(wanted, tracers)
+    sys._cufit_tracers = tracers
+
+
+def install(tracer):
+    try:
+        if tracer.version < (2, 4):
+            raise RuntimeError("it needs torch 2.4 or later")
+        tracer.install()
+    except Exception as error:
+        give_up(tracer, error)
+    hook_exceptions(tracer)
+    import atexit
+
+    atexit.register(lambda: tracer.after.leave() if tracer.after.began else tracer.file.end(ENDED))
+
+
+def give_up(tracer, error):
+    if os.path.exists(tracer.wanted["OUT"]):
+        os._exit(3)
+    version = tracer.torch.__version__
+    said = "the tracer does not work with torch %s: %s: %s" % (version, type(error).__name__, error)
+    tracer.file.fact("torch", version)
+    tracer.file.note("error", said, "")
+    tracer.file.end(FAILED)
+    sys.stderr.write("cufit: %s\n" % said)
+    sys.stderr.flush()
+    os._exit(3)
+
+
+def hook_exceptions(tracer):
+    failed = sys.excepthook
+
+    def hook(kind, error, trace):
+        file, place = tracer.file, innermost_line(trace)
+        if tracer.after.began:
+            if not tracer.after.left:
+                said = "what follows the traced steps was not seen to its end: %s: %s"
+                file.note("assumed", said % (kind.__name__, str(error)[:200]), place)
+            tracer.after.leave()
+        if tracer.ending() == FAILED:
+            said = "%s: %s" % (kind.__name__, error) if str(error) else kind.__name__
+            file.note("error", said, place)
+        file.end(tracer.ending())
+        failed(kind, error, trace)
+
+    sys.excepthook = hook
+
+
+# Of the user's own.
+def innermost_line(trace):
+    place = ""
+    while trace is not None:
+        own = users_file(trace.tb_frame.f_code.co_filename)
+        if own:
+            place = "%s:%d" % (own, trace.tb_lineno)
+        trace = trace.tb_next
+    return place

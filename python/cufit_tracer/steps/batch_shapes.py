@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sizes of the batches."""
+
+import time
+
+from ..tensors import elements, tensors_within
+
+
+class BatchShapes:
+    # A batch of a DataLoader with its sequences at the length that was asked for: rows of whole
+    # numbers (tokens, masks, labels) of one common length, repeated or cut. Tells the length that
+    # it had, and whether it varied.
+    def lengths(self, place):
+        torch = self.torch
+        wanted = self.wanted["SEQ"]
+
+        def each(value, do):
+            if isinstance(value, torch.Tensor):
+                whole = (
+                    value.dim() == 2
+                    and value.shape[1] > 1
+                    and not value.is_floating_point()
+                    and not value.is_complex()
+                )
+                return do(value) if whole else value
+            if hasattr(value, "keys") and hasattr(value, "__setitem__"):
+                for key in list(value.keys()):
+                    value[key] = each(value[key], do)
+                return value
+            if type(value) in (list, tuple):
+                return type(value)(each(item, do) for item in value)
+            return value
+
+        def resized(batch):
+            seen = []
+            each(batch, lambda rows: (seen.append(rows.shape[1]), rows)[1])
+            if not seen:
+                return batch
+            length = max(set(seen), key=seen.count)
+            if self.sequences is None:
+                self.sequences = (length, length)
+                self.file.fact("seq_found", length)
+                self.file.fact("seq_from", place)
+            elif not wanted:
+                self.sequences = min(self.sequences[0], length), max(self.sequences[1], length)
+            if wanted and length != wanted:
+                at = torch.arange(wanted) % length
+                batch = each(batch, lambda rows: rows[:, at] if rows.shape[1] == length else rows)
+            return batch
+
+        return resized
+
+    # Of the outermost module that is given tensors.
+    def shows(self, module, values):
+        if self.shown or not module.training:
+            return
+        for place, value in enumerate(values):
+            for tensor in tensors_within(self.torch, value):
+                self.shown = len(self.modules) + 1
+                key, shape = (id(module), place, tensor.dim()), tuple(tensor.shape)
+                if elements(shape) >= elements(self.given.get(key, (0,))):
+                    self.given[key] = shape
+
+    def keep_shapes(self):
+        for key, shape in self.given.items():
+            self.shapes.setdefault(key, set()).add(shape)
+        self.given = {}
+
+    # Where the steps were not of one size, so that more of them may show a larger one: up to a
+    # number and a time. Whether sizes differ decides, never how much, so that the program is as
+    # long at every batch size.
+    def goes_on(self):
+        if self.steps >= self.wanted["MOST_STEPS"] or all(
+            len(shapes) == 1 for shapes in self.shapes.values()
+        ):
+            return False
+        now = time.monotonic()
+        took = now - self.began
+        if self.until is None:
+            self.until = now + 3 * took + 20
+            if self.wanted["DEADLINE"]:
+                self.until = min(self.until, float(self.wanted["DEADLINE"]) - 2 * took)
+        return now < self.until
+
+    def tell_lengths(self):
+        vary = [shapes for shapes in self.shapes.values() if len(shapes) > 1]
+        if vary:
+            ends = sorted(vary[0], key=elements)
+            self.file.note(
+                "sizes_vary",
+                ", ".join(" x ".join(map(str, shape)) for shape in (ends[0], ends[-1])),
+                "",
+            )
+        elif self.sequences and self.sequences[0] != self.sequences[1]:
+            said = "the sequences of the batches were of %d to %d tokens; --seq N answers for one "
+            self.file.note("assumed", (said + "length") % self.sequences, "")
+
+    # The first DataLoader need not be the one that trains.
+    def tell_training_loader(self):
+        made = getattr(self.after.training_loader(), "_cufit_made", None)
+        self.trained_with = made and made[0]
+        if made and made[0] != self.batch_found:
+            self.batch_found = made[0]
+            self.file.fact("batch_found", made[0])
+            self.file.fact("batch_from", "DataLoader %s" % made[1])
+            if not self.wanted["BATCH"]:
+                self.file.fact("batch", made[0])

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Effects behind the traced steps: files go to the scratch folder, anything else ends the trace."""
+
+import io
+import os
+import sys
+import tempfile
+import threading
+
+from .evaluation_lines import BlockEnds
+
+
+class FilesApart:
+    WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+    CHANGES = frozenset(
+        (
+            "os.mkdir",
+            "os.rename",
+            "os.remove",
+            "os.rmdir",
+            "os.link",
+            "os.symlink",
+            "os.truncate",
+            "os.chmod",
+            "os.chown",
+            "os.utime",
+            "os.system",
+            "os.exec",
+            "os.fork",
+            "os.forkpty",
+            "os.posix_spawn",
+            "os.spawn",
+            "os.kill",
+            "pty.spawn",
+            "shutil.copyfile",
+            "shutil.copytree",
+            "shutil.move",
+            "shutil.rmtree",
+            "subprocess.Popen",
+            "sqlite3.connect",
+            "socket.connect",
+            "socket.bind",
+            "socket.sendto",
+            "socket.sendmsg",
+            "webbrowser.open",
+        )
+    )
+
+    # Libraries that open files without Python.
+    WRITERS = (
+        ("cv2", "imwrite"),
+        ("cv2", "VideoWriter"),
+        ("h5py", "File"),
+        ("soundfile", "write"),
+        ("torchaudio", "save"),
+        ("pyarrow.parquet", "write_table"),
+        ("torchvision.io", "write_png"),
+        ("torchvision.io", "write_jpeg"),
+    )
+
+    def happens(self, event, args):
+        if (
+            self.left
+            or threading.current_thread() is not threading.main_thread()
+            or self.tracer.compiling
+        ):
+            return
+        if (
+            event == "os.mkdir"
+            and len(args) > 1
+            and args[1] == 0o700
+            and within(os.path.abspath(os.fsdecode(args[0])), tempfile.gettempdir())
+        ):
+            return  # tempfile.mkdtemp
+        if event in self.CHANGES or event == "open" and self.writes(*args):
+            if self.running:
+                raise BlockEnds("it would change something outside (%s)" % event)
+            self.leave()
+
+    def writes(self, path, mode, flags):
+        if not (isinstance(flags, int) and flags & self.WRITES) or not isinstance(
+            path, (str, bytes)
+        ):
+            return False
+        path = os.path.abspath(os.fsdecode(path))
+        return not (
+            os.sep + "__pycache__" + os.sep in path
+            or path == os.devnull
+            or within(path, self.tracer.wanted["SCRATCH"])
+            or flags & os.O_EXCL
+            and within(path, tempfile.gettempdir())
+        )
+
+    # What is opened to be written is made in the scratch folder, and found there again; folders are
+    # not made, and are empty.
+    def keep_files_apart(self):
+        scratch = self.tracer.wanted["SCRATCH"]
+        if not scratch:
+            return
+        import builtins
+
+        real_open, real_mkdir, real_makedirs, real_listdir = (
+            builtins.open,
+            os.mkdir,
+            os.makedirs,
+            os.listdir,
+        )
+        moved, folders = {}, set()
+
+        def elsewhere(path):  # than where torch.compile keeps its own
+            return (
+                not self.tracer.compiling
+                and isinstance(path, (str, bytes, os.PathLike))
+                and not within(os.path.abspath(os.fsdecode(path)), scratch)
+            )
+
+        def opened(file, mode="r", *args, **kwargs):
+            if elsewhere(file) and isinstance(mode, str):
+                path = os.path.abspath(os.fsdecode(file))
+                if path in moved:
+                    file = moved[path]
+                elif mode[:1] in "wax" and path != os.devnull:
+                    moved[path] = file = os.path.join(scratch, "written-%d" % len(moved))
+            return real_open(file, mode, *args, **kwargs)
+
+        def mkdir(path, mode=0o777, *args, **kwargs):
+            apart = elsewhere(path) and not within(
+                os.path.abspath(os.fsdecode(path)), tempfile.gettempdir()
+            )
+            if not apart or os.path.exists(path):
+                return real_mkdir(path, mode, *args, **kwargs)
+            folders.add(os.path.abspath(os.fsdecode(path)))
+
+        def makedirs(name, mode=0o777, exist_ok=False):
+            if not elsewhere(name) or os.path.exists(name):
+                return real_makedirs(name, mode, exist_ok)
+            folders.add(os.path.abspath(os.fsdecode(name)))
+
+        def listdir(path="."):
+            if (
+                isinstance(path, (str, bytes, os.PathLike))
+                and os.path.abspath(os.fsdecode(path)) in folders
+                and not os.path.exists(path)
+            ):
+                return []
+            return real_listdir(path)
+
+        builtins.open = io.open = opened
+        os.mkdir, os.makedirs, os.listdir = mkdir, makedirs, listdir
+        for module, name in self.WRITERS:
+            if hasattr(sys.modules.get(module), name):
+                setattr(sys.modules[module], name, lambda *args, **kwargs: self.leave())
+
+
+def within(path, folder):
+    return bool(folder) and path.startswith(os.path.abspath(folder) + os.sep)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a tensor is like: sizes, strides, formats."""
+
+import collections.abc
+
+
+def tensors_within(torch, value, deep=8):
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, collections.abc.Mapping):  # collections.UserDict, too
+        value = list(value.values())
+    if isinstance(value, (list, tuple)) and deep:
+        return [tensor for item in value for tensor in tensors_within(torch, item, deep - 1)]
+    return []
+
+
+def elements(shape):
+    count = 1
+    for size in shape:
+        count *= size
+    return count
+
+
+def size_of(tensor):
+    return tensor.numel() * tensor.element_size()
+
+
+def largest(tensors):
+    return max(t.numel() for t in tensors)
+
+
+# Its elements fill a piece of memory, each once.
+def dense(tensor):
+    size = 1
+    for stride, length in sorted(
+        (stride, length) for stride, length in zip(tensor.stride(), tensor.shape) if length != 1
+    ):
+        if stride != size:
+            return False
+        size *= length
+    return True
+
+
+# Whether PyTorch takes a picture or a volume for channels last: by its strides, whatever has a
+# length of 1 (c10/core/MemoryFormat.h).
+def suggests_last(tensor):
+    strides, least = tensor.stride(), 0
+    if strides[1] == 0:
+        return False
+    for at in (1, *range(tensor.dim() - 1, 1, -1), 0):
+        size, stride = int(tensor.shape[at]), int(strides[at])
+        if size == 0 or stride < least or (at == 0 and least == strides[1]):
+            return False
+        least = stride * size
+    return True
+
+
+def runs_last(torch, x, weights):
+    return (
+        x.dim() in (4, 5)
+        and x.dtype != torch.float64
+        and (suggests_last(x) or suggests_last(weights))
+    )
+
+
+# cuBLAS takes a matrix whose rows or columns are each in one piece; another one is copied
+# (prepare_matrix_for_cublas).
+def multiplies(tensor):
+    if tensor.is_contiguous():
+        return True
+    rows, columns = tensor.shape[-2:]
+    across, along = tensor.stride()[-2:]
+    return along == 1 and across >= max(1, columns) or across == 1 and along >= max(1, rows)
+
+
+def first_of(out):
+    return out[0] if isinstance(out, (tuple, list)) else out

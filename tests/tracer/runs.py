@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the programs of programs/ under the tracer."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+
+from events import Trace
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROGRAMS = os.path.join(HERE, "programs")
+H200 = "NVIDIA H200,9.0,150110011392"
+# Each: program, arguments, settings.
+RUNS = {
+    "mlp-sgd": ("mlp.py", ["sgd"], {}),
+    "mlp-adamw": ("mlp.py", ["adamw"], {}),
+    "mlp-fused": ("mlp.py", ["fused"], {}),
+    "attention": ("attention.py", [], {}),
+    "convolutions": ("convolutions.py", [], {}),
+    "embedding": ("embedding.py", [], {}),
+    "lora-plan": ("lora.py", [], {"VARIANT": "plan"}),
+    "compiled": ("compiled.py", [], {}),
+    "sparse": ("sparse.py", [], {}),
+    "grouped": ("grouped.py", [], {}),
+    "pinned": ("pinned.py", [], {}),
+    "loader": ("loader.py", [], {"BATCH": "24"}),
+    "distributed": ("distributed.py", [], {}),
+    "saving": ("saving.py", [], {}),
+    "subclass": ("subclass.py", [], {}),
+    "recurrent": ("recurrent.py", [], {}),
+    "sorting": ("sorting.py", [], {}),
+    "inplace": ("inplace.py", [], {}),
+    "streams": ("streams.py", [], {}),
+    "gan": ("gan.py", [], {}),
+    "older_names": ("older_names.py", [], {}),
+    "lengths": ("lengths.py", [], {"SEQ": "48"}),
+    "by_hand": ("by_hand.py", [], {}),
+    "failing": ("failing.py", [], {}),
+    "function": (None, [], {"FUNCTION": "steps:make_step", "BATCH": "8"}),
+}
+
+
+class Ran:
+    def __init__(self, done, events):
+        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
+        self.trace = events and Trace(events)
+
+
+class Runner:
+    def __init__(self, build):
+        self.python = os.path.join(build, "torch", "bin", "python")
+        self.folder = tempfile.mkdtemp(prefix="cufit-fit-")
+        generated = os.path.join(build, "generated")
+        shutil.copy(
+            os.path.join(generated, "cufit_tracer.py"),
+            os.path.join(self.folder, "sitecustomize.py"),
+        )
+        subprocess.run(
+            [
+                "cc",
+                "-shared",
+                "-fPIC",
+                "-O2",
+                "-nostdlib",
+                "-o",
+                os.path.join(self.folder, "no_accelerator.so"),
+                os.path.join(HERE, "..", "..", "src", "host", "fit", "no_accelerator.c"),
+            ],
+            check=True,
+        )
+
+    def run(self, name):
+        program, arguments, settings = RUNS[name]
+        program = program or os.path.join(self.folder, "sitecustomize.py")
+        events = os.path.join(self.folder, name + ".events")
+        scratch = os.path.join(self.folder, name + ".scratch")
+        os.mkdir(scratch)
+        variables = {
+            key: value for key, value in os.environ.items() if not key.startswith("CUFIT_")
+        }
+        variables.update(
+            PYTHONPATH=self.folder,
+            CUFIT_FIT_OUT=events,
+            CUFIT_FIT_SCRATCH=scratch,
+            CUFIT_FIT_STEPS="3",
+            CUFIT_FIT_GPU=H200,
+            OMP_NUM_THREADS="1",
+        )
+        variables.update(("CUFIT_FIT_" + key, value) for key, value in settings.items())
+        done = subprocess.run(
+            [self.python, program, *arguments],
+            cwd=PROGRAMS,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=300,
+        )
+        data = b""
+        if os.path.exists(events):
+            with open(events, "rb") as file:
+                data = file.read()
+        return Ran(done, data)
+
+
+class All(dict):
+    """What each program did; one that has not run yet is run when it is asked for."""
+
+    runner = None
+
+    def __missing__(self, name):
+        self[name] = self.runner.run(name)
+        return self[name]
+
+
+ran = All()

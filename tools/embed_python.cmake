@@ -1,0 +1,26 @@
+# Joins a Python package of python/ and the modules beside it into one file that runs by itself, and writes that file into
+# a C++ function: cmake -DROOT=python -DPACKAGE=cufit_tracer "-DMODULES=cufit_import_hook" -DHEADER=host/python/traced_run.h
+# -DFUNCTION=fit_tracer -DTEXT=fit_tracer.py -DOUT=tracer.cc -P tools/embed_python.cmake
+file(GLOB_RECURSE files RELATIVE "${ROOT}" "${ROOT}/${PACKAGE}/*.py")
+foreach(module IN LISTS MODULES)
+  list(APPEND files ${module}.py)
+endforeach()
+list(SORT files)
+set(text "# SPDX-License-Identifier: Apache-2.0\n# Made from python/ by tools/embed_python.cmake. Do not edit.\nSOURCES = {\n")
+foreach(name IN LISTS files)
+  file(READ "${ROOT}/${name}" source)
+  string(FIND "${source}" "'''" quotes)
+  if(NOT quotes EQUAL -1)
+    message(FATAL_ERROR "python/${name} holds ''', which ends its place in the embedded file")
+  endif()
+  string(APPEND text "\"${name}\": r'''${source}''',\n")
+endforeach()
+file(READ "${ROOT}/cufit_embedded.py" loader)
+string(APPEND text "}\n\n${loader}\n\nrun(__file__, SOURCES, \"${PACKAGE}\", __name__ == \"__main__\")\n")
+file(WRITE "${TEXT}" "${text}")
+string(FIND "${text}" ")python\"" end)
+if(NOT end EQUAL -1)
+  message(FATAL_ERROR "python/${PACKAGE} holds the end of a raw string of C++")
+endif()
+file(WRITE "${OUT}" "// Made from python/${PACKAGE} by tools/embed_python.cmake. Do not edit.\n#include \"${HEADER}\"\n\n"
+  "namespace cufit::host {\n\nconst char* ${FUNCTION}() {\n  return R\"python(${text})python\";\n}\n\n}  // namespace cufit::host\n")
