@@ -98,6 +98,7 @@ fuzz: setup
 
 check:
 	@tools/check-layers
+	@tools/check-unity
 	@tools/check-tree
 	@tools/mutate --check
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/progress.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 
 #include "base/format.h"
+#include "host/process/this_process.h"
 
 namespace cufit::commands {
 namespace {
@@ -16,7 +15,7 @@ constexpr uint64_t k_quiet_bytes = 32u << 20;  // below this reading takes a bli
 }  // namespace
 
 Progress::Progress(std::string name)
-    : name_(std::move(name)), wanted_(isatty(STDERR_FILENO) != 0) {}
+    : name_(std::move(name)), wanted_(host::is_terminal(host::Stream::err)) {}
 
 Progress::~Progress() {
   if (shown_ != 0) std::fprintf(stderr, "\r%60s\r", "");

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/settings.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -11,22 +8,18 @@
 
 #include "base/format.h"
 #include "host/files/rlimit_fsize_guard.h"
+#include "host/process/this_process.h"
 #include "knowledge/knowledge.h"
 #include "report/error_translation.h"
 
 namespace cufit::commands {
 namespace {
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
 int terminal_width() {
-  if (int columns = std::atoi(variable("COLUMNS").c_str()); columns > 0) return columns;
-  winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return 100;
+  if (int columns = std::atoi(host::process_variable("COLUMNS").c_str()); columns > 0)
+    return columns;
+  const int columns = host::terminal_columns();
+  return columns > 0 ? columns : 100;
 }
 
 // One process speaks one language, and what goes wrong while arguments are read has to be said,
@@ -43,9 +36,9 @@ const std::string& language() { return language_of_process(); }
 
 std::string language(const Arguments& arguments) {
   std::string chosen = arguments.get("lang");
-  if (chosen.empty()) chosen = variable("CUFIT_LANG");
+  if (chosen.empty()) chosen = host::process_variable("CUFIT_LANG");
   for (const char* name : {"LC_ALL", "LC_MESSAGES", "LANG"}) {
-    if (chosen.empty()) chosen = variable(name);
+    if (chosen.empty()) chosen = host::process_variable(name);
   }
   return starts_with(lower(chosen), "zh") ? "zh" : "en";
 }
@@ -54,8 +47,9 @@ report::Style style_for(const Arguments& arguments) {
   report::Style style;
   style.lang = language(arguments);
   const std::string colour = arguments.get("color", "auto");
-  style.colour = colour == "always" || (colour == "auto" && isatty(STDOUT_FILENO) &&
-                                        variable("NO_COLOR").empty() && variable("TERM") != "dumb");
+  style.colour = colour == "always" || (colour == "auto" && host::is_terminal(host::Stream::out) &&
+                                        host::process_variable("NO_COLOR").empty() &&
+                                        host::process_variable("TERM") != "dumb");
   style.width = std::clamp(terminal_width(), 40, 120);
   style.verbose = arguments.has("verbose");
   return style;
@@ -85,7 +79,7 @@ int print(const std::string& text, int exit_code) {
 }
 
 void print_error(const std::string& message) {
-  print_message(report::said(message, language(), knowledge::Knowledge::builtin()));
+  print_message(report::translated_error(message, language(), knowledge::Knowledge::builtin()));
 }
 
 void print_message(const std::string& message) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the runs in a text end: where programs say that they failed, and where they say that they
 // went on and did their work. A cause that stands before the one or the other is judged by it
-// (standing.h). Pure; one pass over the lines.
+// (confidence_cap.h). Pure; one pass over the lines.
 #pragma once
 
 #include <cstdint>

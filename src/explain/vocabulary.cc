@@ -20,8 +20,7 @@ bool is_joint(char c) { return c == '.' || c == '_'; }
 void put(std::string_view word, size_t least, std::set<std::string>& out) {
   const bool has_letter =
       std::any_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
-  if (word.size() >= least && word.size() <= k_longest_word && has_letter)
-    out.emplace(word);
+  if (word.size() >= least && word.size() <= k_longest_word && has_letter) out.emplace(word);
 }
 
 void put_run(std::string_view run, std::set<std::string>& out) {

@@ -356,6 +356,7 @@ struct Knowledge {
   std::optional<Version> cuda_for_ptx(const Version& isa) const;   // first CUDA that accepts it
   const CudaTag* find_cuda_tag(std::string_view tag) const;        // "cu126"
   const TorchRelease* find_torch(std::string_view version) const;  // "2.11.0"
+  Version newest_torch() const;                                    // of torch_releases
   std::vector<const WheelVariant*> wheels_of(std::string_view torch) const;
   // Newest torch release that has a wheel whose architectures serve `cc` and whose CUDA family runs
   // on `driver` (nullopt = newest driver). Linux x86-64.

@@ -61,6 +61,15 @@ std::vector<const WheelVariant*> Knowledge::wheels_of(std::string_view torch) co
   return out;
 }
 
+Version Knowledge::newest_torch() const {
+  Version newest;
+  for (const TorchRelease& row : torch_releases) {
+    const std::optional<Version> version = parse_version(row.version);
+    if (version && newest < *version) newest = *version;
+  }
+  return newest;
+}
+
 std::optional<Knowledge::Pick> Knowledge::newest_wheel_for(ComputeCapability cc,
                                                            std::optional<Version> driver) const {
   const WheelVariant* best = nullptr;

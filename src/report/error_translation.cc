@@ -162,8 +162,8 @@ std::string reworded(std::string_view text, std::string_view keys, std::string_v
   return Rewording(keys, knowledge).whole(text, 0).value_or(std::string(text));
 }
 
-std::string said(std::string_view text, std::string_view lang,
-                 const knowledge::Knowledge& knowledge) {
+std::string translated_error(std::string_view text, std::string_view lang,
+                             const knowledge::Knowledge& knowledge) {
   if (text.empty() || lang != "zh") return std::string(text);
   return Rewording(k_keys, knowledge).joined(text, 0).value_or(std::string(text));
 }

@@ -15,7 +15,7 @@ namespace cufit::report {
 
 // `text` in `lang`. "class cu126: torch was not found" is put together of its parts where the whole
 // is in no message. Unchanged where nothing fits: what programs and files say is quoted as it is.
-std::string said(std::string_view text, std::string_view lang,
+std::string translated_error(std::string_view text, std::string_view lang,
                  const knowledge::Knowledge& knowledge);
 
 // The same by messages whose keys begin with `keys` ("explain.fact."), as a whole only.

@@ -118,9 +118,10 @@ std::string finding_text(const checks::Finding& finding, std::string_view part,
     for (auto& [name, value] : args) {
       if (name == "meaning" && !knowledge.meaning_zh(value).empty())
         value = std::string(knowledge.meaning_zh(value));
-      if (name == "what" || name == "note") value = said(value, lang, knowledge);
+      if (name == "what" || name == "note") value = translated_error(value, lang, knowledge);
       if (name == "why")
-        value = said(reworded(value, "resolve.reason.", lang, knowledge), lang, knowledge);
+        value =
+            translated_error(reworded(value, "resolve.reason.", lang, knowledge), lang, knowledge);
     }
   }
   std::string filled = fill_stand_ins(format_message(text, args), finding.args);

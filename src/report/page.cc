@@ -52,13 +52,13 @@ class Builder {
     for (const checks::Link& link : view_.report.host_limits)
       page.host_limits.push_back(row(link, "host."));
     for (const std::string& problem : view_.facts.problems)
-      page.problems.push_back(printable(said(problem, lang_, view_.knowledge)));
+      page.problems.push_back(printable(translated_error(problem, lang_, view_.knowledge)));
     if (with_facts) {
       page.facts = fact_lines(view_.facts);
       for (FactLine& line : page.facts) {
         line.value = printable(line.value);
         line.source = printable(line.source);
-        line.note = printable(said(line.note, lang_, view_.knowledge));
+        line.note = printable(translated_error(line.note, lang_, view_.knowledge));
       }
     }
     return page;
@@ -89,7 +89,7 @@ class Builder {
     std::string_view text = view_.knowledge.message(link.key, lang_);
     Args args = link.args;
     if (const auto because = args.find("because"); because != args.end())
-      because->second = said(because->second, lang_, view_.knowledge);
+      because->second = translated_error(because->second, lang_, view_.knowledge);
     out.detail = printable(text.empty() ? link.key : format_message(text, args));
     for (const checks::Evidence& item : link.evidence) out.evidence.push_back(evidence(item));
     return out;
@@ -108,7 +108,8 @@ class Builder {
     out.why = text("why");
     out.rule = text("rule");
     out.next = next(finding);
-    out.unknown_because = printable(said(finding.unknown_because, lang_, view_.knowledge));
+    out.unknown_because =
+        printable(translated_error(finding.unknown_because, lang_, view_.knowledge));
     out.subject = subject(finding.subject);
     for (const checks::Evidence& item : finding.evidence) out.evidence.push_back(evidence(item));
     std::vector<std::string> follows;
@@ -409,9 +410,10 @@ std::string evidence_text(const checks::Evidence& item, std::string_view lang,
   // What the kernel's log holds is quoted.
   const bool quoted = item.detail == "kernel log" || starts_with(item.detail, "Xid ") ||
                       starts_with(item.detail, "/dev/kmsg");
-  const std::string value = quoted ? item.value : said(item.value, lang, knowledge);
-  return printable(label(knowledge, lang, key,
-                         {{"detail", said(item.detail, lang, knowledge)}, {"value", value}}));
+  const std::string value = quoted ? item.value : translated_error(item.value, lang, knowledge);
+  return printable(
+      label(knowledge, lang, key,
+            {{"detail", translated_error(item.detail, lang, knowledge)}, {"value", value}}));
 }
 
 std::vector<Piece> next_pieces(const std::string& text, const std::string& en,

@@ -4,7 +4,7 @@
 # served on loopback as the default index (wheelhouse.py). Creates that are killed, stopped or get a changed file come
 # first. A second lock has two classes: the same torch, and a stand-in without code for where there is no GPU.
 # "quick" leaves out torch.compile, what things cost, and pip.
-# Without a GPU it runs as well, on a described H100 (tests/launch/machine.sh). Needs three times the room of torch in TMPDIR.
+# Without a GPU it runs as well, on a described H100 (tests/run/machine.sh). Needs three times the room of torch in TMPDIR.
 set -e
 cufit=$1 quick=${3:-}
 export CUFIT_UV=$2

@@ -7,8 +7,8 @@ TOML of files named cufit.lock that it leaves in $TMP.
 """
 
 LAUNCH = """
-P="$TMP/p" M="$TMP/m" R="$PWD"; sh tests/launch/project.sh "$P"
-machine() { rm -rf "$M"; sh "$R/tests/launch/machine.sh" "$M" "$@"; }
+P="$TMP/p" M="$TMP/m" R="$PWD"; sh tests/run/project.sh "$P"
+machine() { rm -rf "$M"; sh "$R/tests/run/machine.sh" "$M" "$@"; }
 export CUFIT_TEST_MACHINE="$M" CUFIT_STANDIN="$TMP/standin" XDG_CACHE_HOME="$TMP/cache"
 export LD_LIBRARY_PATH="${CUFIT%/cufit}/standin"
 standin() {
@@ -113,8 +113,8 @@ $CUFIT env check --json --lock "$D"; $CUFIT env remove --json cu128 --lock "$D"
 $CUFIT env remove --json cu128 --lock "$D" """),
     ("preflight", ["cufit.preflight/1"], LAUNCH + """
 machine 535.183.01 2684; standin; cd "$P"
-sh "$R/tests/launch/env.sh" "$M/e126" 2.14.1+cu126 12.6
-sh "$R/tests/launch/env.sh" "$M/e130" 2.14.1+cu130 13.0
+sh "$R/tests/run/env.sh" "$M/e126" 2.14.1+cu126 12.6
+sh "$R/tests/run/env.sh" "$M/e130" 2.14.1+cu130 13.0
 $CUFIT preflight --json --env /e126; $CUFIT preflight --json --env /e130; $CUFIT preflight --json
 $CUFIT preflight --json --env no-such; $CUFIT preflight --json --machine
 printf '[policy]\\ndriver_min = "550"\\n' >cufit.toml; $CUFIT preflight --json --env /e126

@@ -124,7 +124,7 @@ def run(program, script):
         found = [document for _, document in documents(done.stdout.decode("utf-8"))]
         for path in sorted(pathlib.Path(scratch).rglob("cufit.lock")):
             lock = tomllib.loads(path.read_text(encoding="utf-8"))
-            if "sum" in lock:  # those of tests/launch were written by hand
+            if "sum" in lock:  # those of tests/run were written by hand
                 found.append(lock)
         return found, done.stderr.decode("utf-8", errors="replace")
 

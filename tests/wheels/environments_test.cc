@@ -111,7 +111,7 @@ TEST_F(RealEnvironments, AreLockedMadeAndChosen) {
   for (const auto& one : cases) {
     const std::string machine = folder_ + "/machine";
     fs::remove_all(machine);
-    ASSERT_EQ(std::system(format("sh '{}/tests/launch/machine.sh' '{}' {}",
+    ASSERT_EQ(std::system(format("sh '{}/tests/run/machine.sh' '{}' {}",
                                  cufit::test::source_dir(), machine, one.machine)
                               .c_str()),
               0);
@@ -129,7 +129,7 @@ TEST_F(RealEnvironments, AreLockedMadeAndChosen) {
   const std::string none = folder_ + "/machine";
   fs::remove_all(none);
   ASSERT_EQ(std::system(
-                format("sh '{}/tests/launch/machine.sh' '{}' none", cufit::test::source_dir(), none)
+                format("sh '{}/tests/run/machine.sh' '{}' none", cufit::test::source_dir(), none)
                     .c_str()),
             0);
   ::setenv("CUFIT_TEST_MACHINE", none.c_str(), 1);

@@ -11,7 +11,7 @@
 #include "host/probe.h"
 #include "host/files/recording.h"
 #include "report/diff.h"
-#include "report/terminal/diff_lock.h"
+#include "report/diff_lock.h"
 
 namespace cufit::commands {
 namespace {

@@ -6,7 +6,7 @@
 #include "commands/settings.h"
 #include "host/probe.h"
 #include "host/files/recording.h"
-#include "report/terminal/collect_env.h"
+#include "report/collect_env.h"
 
 namespace cufit::commands {
 namespace {

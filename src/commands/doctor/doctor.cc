@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/doctor/doctor.h"
 
-#include <unistd.h>
-
 #include <cstdio>
 #include <optional>
 
@@ -10,7 +8,9 @@
 #include "checks/doctor.h"
 #include "commands/settings.h"
 #include "host/probe.h"
+#include "host/files/atomic_write.h"
 #include "host/files/recording.h"
+#include "host/process/this_process.h"
 #include "report/report.h"
 
 namespace cufit::commands {
@@ -31,7 +31,7 @@ constexpr Option k_doctor_options[] = {
 
 // One line on a terminal that is overwritten; nothing when stderr is a file.
 void show_progress(const std::string& what, uint64_t done, uint64_t total) {
-  if (!isatty(STDERR_FILENO) || total == 0) return;
+  if (!host::is_terminal(host::Stream::err) || total == 0) return;
   const unsigned percent =
       static_cast<unsigned>(100.0 * static_cast<double>(done) / static_cast<double>(total));
   std::string bar(percent / 5, '=');
@@ -67,15 +67,6 @@ Result<facts::Facts> doctor_facts(const host::Host& machine, const Arguments& ar
                        join(options.env_dirs, ", ")));
   }
   return facts;
-}
-
-Result<void> write_file(const std::string& path, const std::string& text) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  if (!file) return fail(Code::io, format("`{}` cannot be written", path));
-  bool good = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (std::fclose(file) != 0) good = false;
-  if (!good) return fail(Code::io, format("`{}` cannot be written in full", path));
-  return {};
 }
 
 int exit_code(const checks::Report& report, const std::string& fail_on) {
@@ -117,8 +108,8 @@ int run_doctor(const Arguments& arguments) {
     // A page is made to be shared: it shows the redacted facts.
     facts::Facts redacted = facts::redact(*facts, host::private_names(machine));
     const checks::Report shared = checks::examine(redacted, knowledge);
-    auto written = write_file(arguments.get("html"),
-                              report::doctor_html({redacted, shared, knowledge}, style));
+    auto written = host::write_whole_file(
+        arguments.get("html"), report::doctor_html({redacted, shared, knowledge}, style));
     if (!written) return exit_code_for(written.error());
     if (!arguments.has("json")) return print(report::doctor_text(view, style), code);
   }

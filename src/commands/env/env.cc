@@ -138,22 +138,6 @@ report::EnvRow env_row(const host::EnvironmentPaths& paths, const resolve::LockC
   return row;
 }
 
-namespace {
-constexpr const char* k_no_user_site = "PYTHONNOUSERSITE";
-}
-
-WithoutUserSite::WithoutUserSite() {
-  if (const char* value = std::getenv(k_no_user_site)) before_ = value;
-  ::setenv(k_no_user_site, "1", 1);
-}
-
-WithoutUserSite::~WithoutUserSite() {
-  if (before_)
-    ::setenv(k_no_user_site, before_->c_str(), 1);
-  else
-    ::unsetenv(k_no_user_site);
-}
-
 std::vector<checks::Finding> examine_environment(const resolve::LockClass& one,
                                                  const formats::Pylock& lock,
                                                  const std::string& folder,

@@ -15,6 +15,7 @@
 #include "host/process/child_process.h"
 #include "host/install/environments.h"
 #include "facts/facts.h"
+#include "host/process/this_process.h"
 #include "report/lock.h"
 #include "resolve/lock/lock_file.h"
 #include "resolve/wheel/policy.h"
@@ -49,14 +50,7 @@ report::EnvRow env_row(const host::EnvironmentPaths& paths, const resolve::LockC
 // `cufit run` sets PYTHONNOUSERSITE. The same for what is read while this lives; an installer may
 // itself be in that site.
 class WithoutUserSite {
- public:
-  WithoutUserSite();
-  ~WithoutUserSite();
-  WithoutUserSite(const WithoutUserSite&) = delete;
-  WithoutUserSite& operator=(const WithoutUserSite&) = delete;
-
- private:
-  std::optional<std::string> before_;
+  host::VariableWhile variable_{"PYTHONNOUSERSITE", "1"};
 };
 
 // By class: whether its torch can run on the GPUs that a process here sees. A lock of one class is

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cufit env create`: each environment is made beside the one that is there, read as doctor reads
 // it, and moved into place only when it is what the lock says.
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -16,6 +15,7 @@
 #include "host/install/index_client.h"
 #include "host/install/installer.h"
 #include "host/probe.h"
+#include "host/process/this_process.h"
 #include "report/terminal/mem_words.h"
 #include "report/resolve.h"
 #include "resolve/lock/lock_check.h"
@@ -241,7 +241,7 @@ int create_all(const Arguments& arguments, const FoundLock& found,
   Result<resolve::Policy> policy = read_policy(arguments, found.folder);
   if (!policy) return exit_code_for(policy.error());
   job.policy = std::move(*policy);
-  job.show = isatty(STDERR_FILENO) != 0;
+  job.show = host::is_terminal(host::Stream::err);
   report::EnvListView view{
       "cufit.env.create/1", {}, "env.next_run", lock_option(arguments), Knowledge::builtin()};
   std::optional<host::EnvironmentsLock> held;

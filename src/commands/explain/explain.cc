@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/explain/explain.h"
 
-#include <unistd.h>
-
 #include <cstdio>
 #include <optional>
 
@@ -13,6 +11,7 @@
 #include "host/probe.h"
 #include "host/files/recording.h"
 #include "host/files/text_stream.h"
+#include "host/process/this_process.h"
 #include "report/explain.h"
 
 namespace cufit::commands {
@@ -61,7 +60,7 @@ std::span<const Option> explain_options() { return k_explain_options; }
 int run_explain(const Arguments& arguments) {
   const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
   std::vector<std::string> paths = arguments.all("FILE");
-  const bool waits = paths.empty() && isatty(STDIN_FILENO);
+  const bool waits = paths.empty() && host::is_terminal(host::Stream::in);
   if (paths.empty()) paths.push_back("-");
   const Result<std::optional<facts::Facts>> beside = facts_beside(arguments);
   if (!beside) return exit_code_for(beside.error());

@@ -12,9 +12,10 @@
 #include "base/shell_word.h"
 #include "commands/settings.h"
 #include "commands/resolve/targets.h"
-#include "commands/write_file.h"
+#include "host/files/atomic_write.h"
 #include "host/files/host.h"
-#include "report/export/export.h"
+#include "host/process/this_process.h"
+#include "report/export.h"
 
 namespace cufit::commands {
 namespace {
@@ -39,8 +40,7 @@ constexpr Option k_export_options[] = {
 // --lock (a folder or the file), else CUFIT_LOCK, else the working directory and those above.
 Result<std::string> lock_path(const Arguments& arguments) {
   std::string path = arguments.get("lock");
-  const char* variable = std::getenv("CUFIT_LOCK");
-  if (path.empty() && variable != nullptr) path = variable;
+  if (path.empty()) path = host::process_variable("CUFIT_LOCK");
   if (!path.empty()) {
     std::error_code ignored;
     return fs::is_directory(path, ignored) ? path + "/" + k_export_lock_name : path;
@@ -55,7 +55,7 @@ Result<std::string> lock_path(const Arguments& arguments) {
 }
 
 Result<std::vector<resolve::LockClass>> exported_classes(const resolve::LockFile& lock,
-                                                       const Arguments& arguments) {
+                                                         const Arguments& arguments) {
   const std::vector<std::string> asked = arguments.all("class");
   if (asked.empty()) return lock.classes;
   std::vector<std::string> names;
@@ -185,7 +185,8 @@ Result<void> write_files(const std::vector<report::ExportFile>& files,
     const fs::path folder = fs::path(paths[i]).parent_path();
     if (!folder.empty() && !fs::create_directories(folder, failed) && failed)
       return tl::unexpected(fail(Code::io, format("`{}`: {}", folder.string(), failed.message())));
-    if (Result<void> written = write_whole_file(paths[i], files[i].text); !written) return written;
+    if (Result<void> written = host::write_whole_file(paths[i], files[i].text); !written)
+      return written;
     if (files[i].executable)
       fs::permissions(paths[i],
                       fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec,

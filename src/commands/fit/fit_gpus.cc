@@ -19,7 +19,7 @@ using report::FitGpu;
 constexpr std::string_view k_default_card = "H200 SXM";
 // torch 2.x wheels of CUDA 12 have no kernels for older ones.
 constexpr ComputeCapability k_oldest{5, 0};
-constexpr size_t k_most_capabilities = 4;             // each costs cuDNN a second or more
+constexpr size_t k_most_capabilities = 4;                      // each costs cuDNN a second or more
 constexpr uint64_t k_fit_gpus_most_bytes = uint64_t{1} << 40;  // "3091" is a name that was mistyped
 
 FitGpu card_of(const knowledge::Gpu& gpu, const knowledge::Knowledge& knowledge) {

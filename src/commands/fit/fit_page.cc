@@ -2,7 +2,7 @@
 #include "commands/fit/fit_page.h"
 
 #include "commands/settings.h"
-#include "commands/write_file.h"
+#include "host/files/atomic_write.h"
 
 namespace cufit::commands {
 
@@ -10,8 +10,8 @@ Result<void> write_fit_page(const Arguments& arguments, const report::FitView& v
                             const fit::StepProgram& program, const fit::Setup& setup) {
   if (!arguments.has("html")) return {};
   CUFIT_TRY(timeline, fit::step_timeline(program, view.prediction.batch, setup));
-  return write_whole_file(arguments.get("html"),
-                          report::fit_html(view, timeline, language(arguments)));
+  return host::write_whole_file(arguments.get("html"),
+                                report::fit_html(view, timeline, language(arguments)));
 }
 
 }  // namespace cufit::commands

@@ -11,7 +11,7 @@
 #include "commands/fit/fit_model.h"
 #include "commands/fit/fit_plans.h"
 #include "commands/settings.h"
-#include "commands/write_file.h"
+#include "host/files/atomic_write.h"
 #include "fit/trace_parts.h"
 #include "host/files/host.h"
 #include "host/python/traced_run.h"
@@ -50,7 +50,7 @@ Result<void> keep_fact(const std::string& path, size_t texts, const std::string&
   for (const std::string& text : {key, value}) added += '\x01' + varint(text.size()) + text;
   added += '\x09' + varint(texts) + varint(texts + 1);
   bytes.insert(bytes.size() - 2, added);  // the record `end` is two bytes
-  return write_whole_file(path, bytes);
+  return host::write_whole_file(path, bytes);
 }
 
 // As it was typed; an option stays one (shell_word makes a path of it).

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/inspect/inspect.h"
 
-#include <unistd.h>
-
 #include <cstdio>
 #include <optional>
 
@@ -10,7 +8,8 @@
 #include "checks/code_match.h"
 #include "commands/inspect/inspect_files.h"
 #include "commands/settings.h"
-#include "report/terminal/inspect.h"
+#include "host/process/this_process.h"
+#include "report/inspect.h"
 
 namespace cufit::commands {
 namespace {
@@ -88,7 +87,7 @@ int run_inspect(const Arguments& arguments) {
   }
   const host::RealHost host;
   InspectProgress progress;
-  if (isatty(STDERR_FILENO)) progress = inspect_progress;
+  if (host::is_terminal(host::Stream::err)) progress = inspect_progress;
   report::InspectResult result;
   for (const std::string& path : paths) inspect_path(host, path, progress, result);
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "host/files/host.h"
-#include "report/terminal/inspect.h"
+#include "report/inspect.h"
 
 namespace cufit::commands {
 

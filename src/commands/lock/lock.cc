@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/lock/lock.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -12,8 +10,9 @@
 #include "base/sha256.h"
 #include "commands/lock/lock_index.h"
 #include "commands/settings.h"
+#include "host/process/this_process.h"
 #include "host/python/python_prefix.h"
-#include "host/files/whole_file.h"
+#include "host/files/atomic_write.h"
 #include "report/lock.h"
 #include "resolve/lock/lock_check.h"
 
@@ -192,7 +191,8 @@ Result<Made> resolve_all(const LockJob& job, const Targets& targets, resolve::Pl
     row.python = one.choice.python;
     row.why = why_of(plan, one, of_index);
     for (const size_t index : one.targets) row.serves.push_back(plan.targets[index].label);
-    const std::string output = format("{}/pylock.{}-cufit-{}.toml", job.folder, one.name, getpid());
+    const std::string output =
+        format("{}/pylock.{}-cufit-{}.toml", job.folder, one.name, host::process_id());
     std::error_code error;
     if (!upgrade) fs::copy_file(job.folder + "/" + row.file, output, error);
     Result<CompiledClass> done = compile_class(job, uv, row.wheel, row.python, platform,
@@ -236,7 +236,7 @@ Result<void> write_all(const LockJob& job, const Made& made, bool& unchanged) {
     const bool kept =
         std::any_of(made.lock.classes.begin(), made.lock.classes.end(),
                     [&](const resolve::LockClass& now) { return now.file == before.file; });
-    if (!kept) ::unlink((job.folder + "/" + before.file).c_str());
+    if (!kept) host::remove_file(job.folder + "/" + before.file);
   }
   return {};
 }
@@ -255,7 +255,7 @@ class NewFolder {
   }
   void keep() { made_.clear(); }
   ~NewFolder() {
-    for (const fs::path& one : made_) ::rmdir(one.c_str());
+    for (const fs::path& one : made_) host::remove_empty_folder(one.string());
   }
 
  private:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cufit lock --check`: drift between a lock, its files, what it was made from, the policy, the
 // machines it was made for and, with the network, what the installer would resolve today.
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -11,6 +10,8 @@
 #include "base/shell_word.h"
 #include "commands/lock/lock.h"
 #include "commands/settings.h"
+#include "host/files/atomic_write.h"
+#include "host/process/this_process.h"
 #include "report/lock.h"
 #include "report/resolve.h"
 #include "resolve/lock/lock_check.h"
@@ -121,7 +122,8 @@ Result<void> check_resolutions(const LockJob& job, const std::vector<ReadClass>&
         if (target->target.glibc) glibcs.push_back(*target->target.glibc);
         for (const resolve::TargetGpu& gpu : target->target.gpus) ccs.push_back(gpu.cc);
       }
-    const std::string output = format("{}/pylock.{}-cufit-{}.toml", job.folder, one.name, getpid());
+    const std::string output =
+        format("{}/pylock.{}-cufit-{}.toml", job.folder, one.name, host::process_id());
     std::error_code error;
     fs::copy_file(job.folder + "/" + one.file, output, error);
     Result<CompiledClass> now = compile_class(

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <set>
 
-#include "host/files/whole_file.h"
+#include "host/files/atomic_write.h"
 
 namespace cufit::commands {
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/lock/lock_job.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -11,7 +9,8 @@
 #include "checks/torch_env.h"
 #include "commands/lock/lock_conflict.h"
 #include "commands/settings.h"
-#include "host/files/whole_file.h"
+#include "host/files/atomic_write.h"
+#include "host/process/this_process.h"
 
 namespace cufit::commands {
 namespace {
@@ -103,7 +102,7 @@ Result<void> read_indexes(const Arguments& arguments, LockJob& job) {
 class Temporary {
  public:
   explicit Temporary(std::string path) : path_(std::move(path)) {}
-  ~Temporary() { ::unlink(path_.c_str()); }
+  ~Temporary() { host::remove_file(path_); }
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;
   const std::string& path() const { return path_; }
@@ -198,8 +197,8 @@ Result<CompiledClass> compile_class(const LockJob& job, const host::Installer& u
                                     const std::vector<resolve::Companion>& companions,
                                     const std::string& output, host::Interrupts& interrupts) {
   const Temporary pylock(output);
-  const Temporary extra(format("{}/.cufit-{}.in", job.folder, getpid()));
-  const Temporary limits(format("{}/.cufit-{}-constraints.txt", job.folder, getpid()));
+  const Temporary extra(format("{}/.cufit-{}.in", job.folder, host::process_id()));
+  const Temporary limits(format("{}/.cufit-{}-constraints.txt", job.folder, host::process_id()));
   // An own index has files of all variants beside each other: the local part tells them apart.
   const bool by_index = !wheel.on_default_index && !job.given.empty();
   const std::string torch = wheel.torch + (by_index ? "+" + wheel.tag : "");

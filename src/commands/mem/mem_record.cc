@@ -61,7 +61,7 @@ void print_outcome(const host::RecordOutcome& outcome, const host::RecordOptions
     std::fprintf(stderr, "cufit: %s\n", text.c_str());
   };
   const auto worded = [&](const std::string& text) {
-    return report::said(text, language(), knowledge);
+    return report::translated_error(text, language(), knowledge);
   };
   for (const std::string& failure : outcome.failures) say("failed", {{"why", worded(failure)}});
   for (const std::string& why : outcome.unwritten) say("unwritten", {{"why", worded(why)}});

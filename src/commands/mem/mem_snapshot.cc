@@ -66,8 +66,10 @@ Result<std::optional<memory::VersionProfile>> chosen_torch(const Arguments& argu
   if (!arguments.has("torch")) return std::optional<memory::VersionProfile>();
   const std::string text = arguments.get("torch");
   const std::optional<Version> version = parse_version(text);
-  if (!version || version->part(0) != 2 || version->part(1) > 14)
-    return fail(Code::usage, format("`--torch {}`: a version from 2.0 to 2.14", text));
+  const Version newest = knowledge::Knowledge::builtin().newest_torch();
+  if (!version || version->part(0) != 2 || version->part(1) > newest.part(1))
+    return fail(Code::usage, format("`--torch {}`: a version from 2.0 to {}", text,
+                                    format("{}.{}", newest.part(0), newest.part(1))));
   return std::optional(memory::version_profile(version->part(0), version->part(1)));
 }
 

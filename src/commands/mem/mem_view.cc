@@ -5,7 +5,7 @@
 #include "base/format.h"
 #include "commands/mem/mem_snapshot.h"
 #include "commands/settings.h"
-#include "commands/write_file.h"
+#include "host/files/atomic_write.h"
 #include "report/page/mem_view.h"
 
 namespace cufit::commands {
@@ -39,7 +39,7 @@ int run_mem_view(const Arguments& arguments) {
   // The name alone: a page is passed on, and folders name people and machines.
   const report::MemView page{view, *snapshot, knowledge::Knowledge::builtin(), base_name(path)};
   const Result<void> written =
-      write_whole_file(out, report::mem_view_html(page, language(arguments)));
+      host::write_whole_file(out, report::mem_view_html(page, language(arguments)));
   if (!written) return exit_code_for(written.error());
   return k_ok;
 }

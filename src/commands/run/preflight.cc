@@ -13,7 +13,8 @@
 #include "commands/settings.h"
 #include "commands/resolve/targets.h"
 #include "host/probe.h"
-#include "report/terminal/preflight.h"
+#include "host/process/this_process.h"
+#include "report/preflight.h"
 #include "report/resolve.h"
 
 namespace cufit::commands {
@@ -84,8 +85,8 @@ Result<Subject> find_subject(const Arguments& arguments, const host::Host& machi
   const std::string asked = arguments.get("env");
   const bool is_folder = !asked.empty() && machine.exists(absolute(asked));
   if (is_folder) return Subject{absolute(asked), {}, false, {}, {}, {}, {}, {}};
-  const std::string active = process_variable("VIRTUAL_ENV");
-  const std::string active_class = process_variable("CUFIT_CLASS");
+  const std::string active = host::process_variable("VIRTUAL_ENV");
+  const std::string active_class = host::process_variable("CUFIT_CLASS");
   CUFIT_TRY(found, find_lock(arguments));
   if (asked.empty() && !active.empty() && !active_class.empty())
     return Subject{active, active_class, false, {}, {}, {}, {}, found ? found->folder : ""};

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/run/run_choice.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 
@@ -12,6 +10,7 @@
 #include "commands/settings.h"
 #include "commands/resolve/targets.h"
 #include "host/install/environments.h"
+#include "host/process/this_process.h"
 
 namespace cufit::commands {
 namespace {
@@ -27,11 +26,6 @@ using resolve::Routing;
 constexpr const char* k_run_choice_lock_name = "cufit.lock";
 
 }  // namespace
-
-std::string process_variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 // What an edited row says of hardware may be anything: nothing is chosen or made by it.
 Result<void> verify_lock_checksum(const LockFile& lock, const std::string& path,
@@ -190,7 +184,7 @@ Result<std::optional<RunRefusal>> environment_of(const FoundLock& found, const L
     return std::optional<RunRefusal>(std::move(out));
   }
   const Result<formats::EnvRecord> record = host::read_record(paths);
-  if (!record || ::access((folder + "/bin/python").c_str(), X_OK) != 0) {
+  if (!record || !host::may_run(folder + "/bin/python")) {
     out.id = "env_broken";
     out.args["why"] = record ? "bin/python" : record.error().text();
     const bool foreign = !record && record.error().code == Code::not_found;
@@ -221,13 +215,14 @@ Result<size_t> class_named(const LockFile& lock, const std::string& name) {
 
 Result<std::optional<FoundLock>> find_lock(const Arguments& arguments) {
   std::string path = arguments.get("lock");
-  const std::string from_variable = process_variable("CUFIT_LOCK");
+  const std::string from_variable = host::process_variable("CUFIT_LOCK");
   const bool named = !path.empty() || !from_variable.empty();
   if (path.empty()) path = from_variable;
   if (!named) path = find_upwards(working_folder(), k_run_choice_lock_name);
   if (path.empty()) return std::optional<FoundLock>();
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) path += std::string("/") + k_run_choice_lock_name;
+  if (std::filesystem::is_directory(path, ignored))
+    path += std::string("/") + k_run_choice_lock_name;
   CUFIT_TRY(found, load_lock(path));
   if (!arguments.has("quiet")) warn_missing_checksum(found.lock, path, found.folder);
   return std::optional<FoundLock>(std::move(found));
@@ -285,7 +280,7 @@ Result<RunChoice> choose_class(const FoundLock& found, const std::string& asked_
 }
 
 host::RealHost machine_to_run_on() {
-  const std::string folder = process_variable("CUFIT_TEST_MACHINE");
+  const std::string folder = host::process_variable("CUFIT_TEST_MACHINE");
   if (folder.empty()) return host::RealHost();
   std::map<std::string, std::string> variables;
   for (auto& [name, value] : host::RealHost().variables()) variables[name] = value;

@@ -52,6 +52,4 @@ Result<RunChoice> choose_class(const FoundLock& found, const std::string& asked_
 // CUFIT_TEST_MACHINE.
 host::RealHost machine_to_run_on();
 
-std::string process_variable(const char* name);  // of this process; empty = not set
-
 }  // namespace cufit::commands

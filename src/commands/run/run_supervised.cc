@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/run/run_supervised.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -14,10 +11,11 @@
 #include "base/format.h"
 #include "base/shell_word.h"
 #include "commands/settings.h"
-#include "commands/write_file.h"
+#include "host/files/atomic_write.h"
 #include "explain/explain.h"
 #include "host/files/rlimit_fsize_guard.h"
 #include "host/probe.h"
+#include "host/process/this_process.h"
 #include "report/crash_report.h"
 #include "report/error_translation.h"
 #include "report/explain.h"
@@ -142,32 +140,19 @@ ReportNames names_of(const std::string& name) {
   return {is_json ? stem + ".txt" : name, stem + ".json"};
 }
 
-// Why no file of this name can be made; 0 = it can.
-int writing_fails(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);
-  struct stat status {};
-  if (stat(path.c_str(), &status) == 0) {
-    if (S_ISDIR(status.st_mode)) return EISDIR;
-    if (access(path.c_str(), W_OK) != 0) return errno;
-    if (!S_ISREG(status.st_mode)) return 0;
-  }
-  return access(folder.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
-}
-
 // --report, where it can be written; said before the program starts, which may run for days.
 std::string report_name(const Arguments& arguments) {
   const std::string asked = arguments.get("report");
   if (asked.empty()) return {};
   const ReportNames names = names_of(asked);
   for (const std::string& path : {names.text, names.json}) {
-    const int number = writing_fails(path);
+    const int number = host::writing_fails(path);
     if (number == 0) continue;
-    print_error(
-        message("death.report_elsewhere", arguments,
-                {{"file", shell_word(path)},
-                 {"why", report::said(std::strerror(number), language(), Knowledge::builtin())},
-                 {"default", "cufit-report-*.txt"}}));
+    print_error(message(
+        "death.report_elsewhere", arguments,
+        {{"file", shell_word(path)},
+         {"why", report::translated_error(std::strerror(number), language(), Knowledge::builtin())},
+         {"default", "cufit-report-*.txt"}}));
     return {};
   }
   return asked;
@@ -184,7 +169,7 @@ void write_report(const report::CrashReportView& view, const std::string& asked,
                              : asked);
   for (const auto& [path, text] : {std::pair(names.text, report::crash_report_text(view, style)),
                                    std::pair(names.json, report::crash_report_json(view))}) {
-    if (auto written = write_whole_file(path, text); !written) {
+    if (auto written = host::write_whole_file(path, text); !written) {
       print_error(written.error().text());
       return;
     }
@@ -205,7 +190,7 @@ void explain_death(const SupervisedRequest& launch, const facts::Supervised& run
       run,  explanation,       after,        knowledge,  launch.start.command,
       time, launch.class_name, launch.torch, launch.env, remake(launch, explanation)};
   report::Style style = style_for(arguments);
-  style.colour = style.colour && isatty(STDERR_FILENO);
+  style.colour = style.colour && host::is_terminal(host::Stream::err);
   print_error(
       message("death.ended", arguments, {{"end", report::end_text(run, style.lang, knowledge)}}));
   const std::string reason = report::crash_report_reason(view, style.lang);
@@ -231,10 +216,7 @@ int run_supervised(const SupervisedRequest& launch, const host::Host& machine,
   if (run->not_started) return not_started(*run->not_started, arguments);
   if (is_failure(*run)) explain_death(launch, *run, machine, report, arguments);
   // A shell goes on with its loop where Ctrl-C ended the program and this process merely returned.
-  if (run->signal == SIGINT) {
-    signal(SIGINT, SIG_DFL);
-    raise(SIGINT);
-  }
+  if (run->signal == SIGINT) host::end_by_interrupt();
   return run->exit_code;
 }
 

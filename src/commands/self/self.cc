@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/self/self.h"
 
-#include <dlfcn.h>
-
 #include "base/format.h"
 #include "checks/check.h"
 #include "commands/args.h"
 #include "commands/self/docs.h"
 #include "commands/settings.h"
+#include "host/driver/library_opens.h"
 #include "host/install/http.h"
 #include "host/probe.h"
 #include "report/explain.h"
@@ -31,12 +30,9 @@ std::string message(std::string_view key, const std::string& lang,
 std::string runtime_parts(const std::string& lang) {
   std::string out;
   for (const char* name : {"libnvidia-ml.so.1", "libcuda.so.1"}) {
-    // Only asks whether the file can be opened; RTLD_LAZY runs its constructors but no call of the
-    // driver.
-    void* handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
-    out += message(handle ? "self.library_found" : "self.library_missing", lang, {{"lib", name}}) +
+    out += message(host::library_opens(name) ? "self.library_found" : "self.library_missing", lang,
+                   {{"lib", name}}) +
            "\n";
-    if (handle) dlclose(handle);
   }
   const std::string http = host::http_library();
   out +=

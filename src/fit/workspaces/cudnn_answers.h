@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What cuDNN itself said while a program was traced: the workspace of each convolution on a GPU
-// that is not there (python/cufit_tracer/cuda/cudnn.py). Used by conv_workspace.h. All sizes in bytes.
+// that is not there (python/cufit_tracer/cuda/cudnn.py). Used by conv_workspace.h. All sizes in
+// bytes.
 #pragma once
 
 #include <cstdint>

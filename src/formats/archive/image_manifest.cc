@@ -71,7 +71,8 @@ Result<std::vector<ImageBlob>> blobs_of(const json& object, const char* key,
                                         const std::string& name) {
   const json* list = member(object, key);
   if (list == nullptr || !list->is_array()) return wrong(name, format("no list `{}`", key));
-  if (list->size() > k_image_manifest_most) return wrong(name, format("`{}` has {} entries", key, list->size()));
+  if (list->size() > k_image_manifest_most)
+    return wrong(name, format("`{}` has {} entries", key, list->size()));
   std::vector<ImageBlob> out;
   for (const json& item : *list) {
     CUFIT_TRY(blob, blob_of(item, name));
@@ -108,7 +109,8 @@ Result<std::vector<DockerImage>> parse_docker_manifest(std::string_view text,
     image.layers = std::move(layers);
     image.tags = std::move(tags);
     if (image.config.empty()) return wrong(name, "an image without `Config`");
-    if (image.layers.size() > k_image_manifest_most) return wrong(name, format("{} layers", image.layers.size()));
+    if (image.layers.size() > k_image_manifest_most)
+      return wrong(name, format("{} layers", image.layers.size()));
     out.push_back(std::move(image));
   }
   return out;
@@ -163,7 +165,8 @@ Result<ImageConfig> parse_image_config(std::string_view text, const std::string&
     for (const json& step : *history) {
       const json* empty = member(step, "empty_layer");
       if (empty != nullptr && empty->is_boolean() && empty->get<bool>()) continue;
-      if (out.made_by.size() < k_image_manifest_most) out.made_by.push_back(text_of(step, "created_by"));
+      if (out.made_by.size() < k_image_manifest_most)
+        out.made_by.push_back(text_of(step, "created_by"));
     }
   return out;
 }

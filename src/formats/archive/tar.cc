@@ -76,7 +76,8 @@ TarType type_of(char type) {
 }  // namespace
 
 bool is_tar(std::string_view first) {
-  return first.size() >= k_tar_block && first[0] != '\0' && checksum_holds(first.substr(0, k_tar_block));
+  return first.size() >= k_tar_block && first[0] != '\0' &&
+         checksum_holds(first.substr(0, k_tar_block));
 }
 
 TarReader::TarReader(ByteStream& stream, const TarLimits& limits,

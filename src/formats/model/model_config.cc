@@ -43,7 +43,8 @@ Result<ModelConfig> parse_model_config(std::string_view text, const std::string&
   if (const auto list = root.find("architectures"); list != root.end() && list->is_array())
     for (const json& one : *list)
       if (one.is_string() && out.architectures.size() < k_model_config_most)
-        out.architectures.push_back(printable(one.get_ref<const std::string&>(), k_model_config_longest));
+        out.architectures.push_back(
+            printable(one.get_ref<const std::string&>(), k_model_config_longest));
   if (const auto found = root.find("quantization_config");
       found != root.end() && found->is_object()) {
     out.quantisation = text_at(*found, "quant_method");

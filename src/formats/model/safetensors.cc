@@ -80,7 +80,8 @@ class Header : public nlohmann::json_sax<json> {
   bool string(string_t& text) override {
     if (depth_ == 2 && list_ == 0 && in_metadata_) {
       if (out.metadata.size() < k_most_metadata)
-        out.metadata.emplace_back(printable(key_, k_longest_name), printable(text, k_safetensors_longest_text));
+        out.metadata.emplace_back(printable(key_, k_longest_name),
+                                  printable(text, k_safetensors_longest_text));
       return true;
     }
     if (depth_ != 2 || list_ != 0 || key_ != "dtype") return stop("a text where none should be");
@@ -123,7 +124,8 @@ class Header : public nlohmann::json_sax<json> {
     if (end_ < begin_ || end_ > k_safetensors_most_bytes) return stop("offsets that lead nowhere");
     now_.elements = 1;
     for (const uint64_t size : now_.shape) {
-      if (size != 0 && now_.elements > k_safetensors_most_bytes / size) return stop("a shape beyond any file");
+      if (size != 0 && now_.elements > k_safetensors_most_bytes / size)
+        return stop("a shape beyond any file");
       now_.elements *= size;
     }
     now_.bytes = end_ - begin_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stack machine that a pickle is a program for. Used by pickle.cc, pickle_usual.cc,
+// The stack machine that a pickle is a program for. Used by pickle.cc, pickle_fast_path.cc,
 // pickle_rows.cc and pickle_runs.cc only.
 #pragma once
 

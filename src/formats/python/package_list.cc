@@ -11,7 +11,8 @@
 namespace cufit::formats {
 namespace {
 
-constexpr size_t k_package_list_max_entries = 4000, k_max_failed = 64, k_package_list_max_line = 4096;
+constexpr size_t k_package_list_max_entries = 4000, k_max_failed = 64,
+                 k_package_list_max_line = 4096;
 constexpr uint64_t k_package_list_answer_reach = 3;  // lines between a question and its answer
 
 // "Torch_Vision" and "torch-vision" are one package.
@@ -119,7 +120,8 @@ class PackageListReader {
   enum class Mode { none, pip_list, conda_list, wishes };
 
   PackageEntry* add(std::string_view name, std::string_view version, PackageKind kind) {
-    if (out_.entries.size() >= k_package_list_max_entries || name.empty() || name.size() > 100) return nullptr;
+    if (out_.entries.size() >= k_package_list_max_entries || name.empty() || name.size() > 100)
+      return nullptr;
     out_.entries.push_back(
         {std::string(name), std::string(version), {}, {}, kind, false, false, false, number_});
     return &out_.entries.back();

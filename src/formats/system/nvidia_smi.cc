@@ -11,7 +11,8 @@
 namespace cufit::formats {
 namespace {
 
-constexpr size_t k_nvidia_smi_max_runs = 32, k_max_gpus = 128, k_max_processes = 512, k_max_mig = 256;
+constexpr size_t k_nvidia_smi_max_runs = 32, k_max_gpus = 128, k_max_processes = 512,
+                 k_max_mig = 256;
 constexpr size_t k_nvidia_smi_max_line = 1024;
 constexpr uint64_t k_row_reach =
     6;  // lines between a GPU's first and second row, thinned or wrapped
@@ -433,7 +434,9 @@ class NvidiaSmiReader {
 
 }  // namespace
 
-NvidiaSmi parse_nvidia_smi(std::span<const TextLine> lines) { return NvidiaSmiReader().read(lines); }
+NvidiaSmi parse_nvidia_smi(std::span<const TextLine> lines) {
+  return NvidiaSmiReader().read(lines);
+}
 
 bool is_smi_heading(std::string_view line) {
   line = trim(line);

@@ -15,7 +15,7 @@
 #include "base/format.h"
 #include "base/number.h"
 #include "formats/prose/printable.h"
-#include "host/files/rlimit_fsize_guard.h"
+#include "host/files/atomic_write.h"
 
 namespace cufit::host {
 namespace {
@@ -230,15 +230,8 @@ Result<void> AnswerCache::save(const std::string& key, uint64_t seconds,
     return fail(Code::io, format("`{}` cannot be used", folder_));
   thin_out(folder_);
   const std::string path = file_of(key);
-  const FileLimit limit;
-  std::string beside = folder_ + "/.new-XXXXXX";
-  const int file = ::mkostemp(beside.data(), O_CLOEXEC);  // mode 0600
-  if (file < 0) return fail(Code::io, format("`{}`: {}", folder_, std::strerror(errno)));
-  const bool written = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  if (::close(file) != 0 || !written || ::rename(beside.c_str(), path.c_str()) != 0) {
-    ::unlink(beside.c_str());
-    return fail(Code::io, format("`{}` cannot be written", path));
-  }
+  if (const int why = replace_file(path, text, {.mode = 0600, .sync = false}); why != 0)
+    return fail(Code::io, format("`{}` cannot be written: {}", path, std::strerror(why)));
   return {};
 }
 

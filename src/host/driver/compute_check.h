@@ -15,6 +15,6 @@ namespace cufit::host {
 void check_compute(DriverCalls& calls, cuda::Device device, bool deep, facts::CudaDevice& facts);
 
 // Needs the device's context to be current.
-void test_memory(DriverCalls& calls, facts::CudaDevice& facts);  // memory_test.cc
+void test_memory(DriverCalls& calls, facts::CudaDevice& facts);  // gpu_memory_check.cc
 
 }  // namespace cufit::host

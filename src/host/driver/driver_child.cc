@@ -20,7 +20,8 @@
 namespace cufit::host {
 namespace {
 
-constexpr double k_driver_child_kill_grace_seconds = 2;  // how long a killed child may take to be gone
+constexpr double k_driver_child_kill_grace_seconds =
+    2;  // how long a killed child may take to be gone
 // Without a persistence daemon every first cuInit or nvmlInit brings up each GPU's firmware, 1 to 3
 // s apiece; an 8-GPU machine needs more than the limit that suits a desktop.
 constexpr double k_seconds_per_further_gpu = 3;

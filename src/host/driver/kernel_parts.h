@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of the kernel-driver probe, one file each. Only kernel_driver.cc and
-// launch_facts.cc call them.
+// visible_gpus.cc call them.
 #pragma once
 
 #include "facts/facts.h"

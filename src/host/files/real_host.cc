@@ -26,7 +26,7 @@ extern char** environ;
 namespace cufit::host {
 namespace {
 
-constexpr int k_most_links = 40;           // as the kernel's own limit (MAXSYMLINKS)
+constexpr int k_most_links = 40;          // as the kernel's own limit (MAXSYMLINKS)
 constexpr int k_syslog_read_all = 3;      // SYSLOG_ACTION_READ_ALL, does not consume
 constexpr int k_syslog_size_buffer = 10;  // SYSLOG_ACTION_SIZE_BUFFER
 constexpr size_t k_first_read_bytes =

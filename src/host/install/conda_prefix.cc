@@ -15,6 +15,7 @@
 
 #include "base/format.h"
 #include "base/version.h"
+#include "host/files/atomic_write.h"
 #include "host/install/environments.h"
 #include "host/install/installer_run.h"
 
@@ -143,12 +144,7 @@ Result<void> relocate_file(const fs::path& path, const std::string& from, const 
   }
   // A new file: another link of the old one may lie in the tool's cache.
   const fs::perms mode = fs::status(path, error).permissions();
-  const fs::path beside = path.string() + ".cufit";
-  std::ofstream out(beside, std::ios::binary | std::ios::trunc);
-  out << bytes;
-  out.close();
-  if (out) fs::permissions(beside, mode, error);
-  if (!out || error || rename(beside.c_str(), path.c_str()) != 0)
+  if (replace_file(path.string(), bytes, {.mode = static_cast<uint32_t>(mode), .sync = false}) != 0)
     return fail(Code::io, format("`{}` cannot be written", path.string()));
   return {};
 }

@@ -16,7 +16,7 @@
 
 #include "base/format.h"
 #include "host/files/host.h"
-#include "host/files/whole_file.h"
+#include "host/files/atomic_write.h"
 
 namespace cufit::host {
 namespace {

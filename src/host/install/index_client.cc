@@ -11,7 +11,7 @@
 #include "base/sha256.h"
 #include "formats/python/python_metadata.h"
 #include "host/install/http.h"
-#include "host/files/whole_file.h"
+#include "host/files/atomic_write.h"
 
 namespace cufit::host {
 namespace {

@@ -53,8 +53,8 @@ std::string last_lines(const std::string& text) {
   return out;
 }
 
-Error install_failure(const Installer& installer, const std::string& doing, const ChildOutcome& outcome,
-             bool shown) {
+Error install_failure(const Installer& installer, const std::string& doing,
+                      const ChildOutcome& outcome, bool shown) {
   if (outcome.code > 128 && outcome.code < 192)
     return fail(Code::io, format("{} was ended by signal {} while {}", installer.name(),
                                  outcome.code - 128, doing));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the system probe, one file each. Only system.cc and launch_facts.cc call
+// The parts of the system probe, one file each. Only system.cc and visible_gpus.cc call
 // them.
 #pragma once
 

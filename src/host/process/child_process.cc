@@ -78,7 +78,8 @@ int become(const ChildOptions& options, const sigset_t& before, pid_t parent, in
 
 void keep(std::string& text, const char* bytes, size_t count) {
   text.append(bytes, count);
-  if (text.size() > 2 * k_child_process_keep_bytes) text.erase(0, text.size() - k_child_process_keep_bytes);
+  if (text.size() > 2 * k_child_process_keep_bytes)
+    text.erase(0, text.size() - k_child_process_keep_bytes);
 }
 
 // While one lives, processes whose parent ends become cufit's own children, so that they can be

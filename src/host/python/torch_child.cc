@@ -68,7 +68,8 @@ std::vector<char*> argument_pointers(const std::vector<std::string>& texts) {
 }
 
 void keep_tail(std::string& text) {
-  if (text.size() > 2 * k_torch_child_keep_bytes) text.erase(0, text.size() - k_torch_child_keep_bytes);
+  if (text.size() > 2 * k_torch_child_keep_bytes)
+    text.erase(0, text.size() - k_torch_child_keep_bytes);
 }
 
 // Reads both until they are closed or the time is over.

@@ -87,7 +87,8 @@ Result<TracedRun> traced_run(const TraceOptions& options, Interrupts& interrupts
   child.variables = variables_of(options, folder, event_file);
   child.pass_on = true;
   child.leave_none = true;
-  if (options.seconds > 0) child.seconds = static_cast<double>(options.seconds) + k_traced_run_grace_seconds;
+  if (options.seconds > 0)
+    child.seconds = static_cast<double>(options.seconds) + k_traced_run_grace_seconds;
   if (options.watch)
     child.tick = [&](double seconds) {
       options.watch(seconds, progress_of(read_small(progress_file(folder))));

@@ -35,7 +35,8 @@ CardCapacity card_capacity(const knowledge::Gpu& gpu, const knowledge::Knowledge
   CardCapacity card;
   const knowledge::GpuMemoryRow* row = knowledge.find_gpu_memory(gpu.name);
   card.measured = row != nullptr;
-  card.total = static_cast<uint64_t>((row != nullptr ? row->total_gib : reckoned_gib(gpu)) * k_card_capacity_gib);
+  card.total = static_cast<uint64_t>((row != nullptr ? row->total_gib : reckoned_gib(gpu)) *
+                                     k_card_capacity_gib);
   card.context = std::min(context_mib(gpu, knowledge) << 20, card.total);
   return card;
 }

@@ -26,8 +26,8 @@ constexpr std::string_view k_defaults;
 // Replays take a tenth of a microsecond for each request; beyond this a search would be felt.
 constexpr size_t k_search_ops = 400'000;
 constexpr int k_search_rounds = 8;
-constexpr size_t k_advice_ops_per_thread = 2'000;    // of the ten replays that a limit asks for
-constexpr uint64_t k_search_step = 2u << 20;  // bytes: no segment is smaller
+constexpr size_t k_advice_ops_per_thread = 2'000;  // of the ten replays that a limit asks for
+constexpr uint64_t k_search_step = 2u << 20;       // bytes: no segment is smaller
 
 Question question_of(const std::string& settings) {
   Question question;

@@ -28,7 +28,8 @@ bool has_hopper_workspace(const OomCase& facts) {
 std::optional<Cause> runaway_request(const OomCase& facts) {
   if (!facts.oom || !facts.device_free) return std::nullopt;
   const uint64_t card = facts.at.reserved_bytes + *facts.device_free;
-  if (facts.oom->rounded < 64 * k_cause_rules_device_gib || facts.oom->rounded / 8 < card) return std::nullopt;
+  if (facts.oom->rounded < 64 * k_cause_rules_device_gib || facts.oom->rounded / 8 < card)
+    return std::nullopt;
   Cause cause{"runaway_request", Confidence::likely, {}, {}};
   // No address space holds it.
   if (facts.oom->rounded >= uint64_t{1} << 47) cause.confidence = Confidence::certain;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known of an address, for a trace's millions of look-ups: a table with one probe in nearly
 // all cases and no allocation for each entry, where a std::unordered_map has both. Used by
-// program.cc.
+// replay_program.cc.
 #pragma once
 
 #include <cstddef>

@@ -76,7 +76,8 @@ void add_range(InitialStateRanges& ranges, SegmentView range) {
   ranges[range.address] = std::move(range);
 }
 
-InitialStateRanges ranges_at_start(const Recording& recording, const std::vector<uint32_t>& call_events) {
+InitialStateRanges ranges_at_start(const Recording& recording,
+                                   const std::vector<uint32_t>& call_events) {
   InitialStateRanges ranges;
   for (const SegmentView& segment : recording.final_segments) {
     if (!is_sound(segment.address, segment.size)) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who gave cached segments back, as far as the stacks of a recording tell: the program by
 // torch.cuda.empty_cache(), or a request that could not be served otherwise. Used by
-// program_windows.cc.
+// segment_call_windows.cc.
 //
 // From torch 2.3 on a release is recorded with the stack of whoever asked for it
 // (c10/cuda/CUDACachingAllocator.cpp, release_block): a request's own stack, which its alloc or oom

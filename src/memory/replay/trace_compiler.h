@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How program.cc makes a Program of a recording; the calls of segments and what they were made for
-// are in program_windows.cc. Used by these two alone.
+// How replay_program.cc makes a Program of a recording; the calls of segments and what they were made for
+// are in segment_call_windows.cc. Used by these two alone.
 #pragma once
 
 #include "memory/replay/address_map.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/export/export.h"
+#include "report/export.h"
 
 #include "base/format.h"
 #include "report/export/export_values.h"

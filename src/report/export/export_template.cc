@@ -28,7 +28,9 @@ const std::vector<Scope>* find_list(const Scopes& scopes, const std::string& nam
   return nullptr;
 }
 
-bool is_name_character(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
 
 std::string fill_line(std::string_view line, const Scopes& scopes) {
   std::string out;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "report/export/export.h"
+#include "report/export.h"
 #include "report/export/export_template.h"
 
 namespace cufit::report {

@@ -2,7 +2,7 @@
 // collect-env as JSON, schema cufit.collect_env/1: torch's internal field names; what it would
 // print as "Could not collect" or "N/A" stays such a text, because that is what tools that read the
 // text know.
-#include "report/terminal/collect_env.h"
+#include "report/collect_env.h"
 #include "report/json/json_value.h"
 
 namespace cufit::report {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schema cufit.inspect/1. null where a file needs nothing or does not tell; English texts.
-#include "report/terminal/inspect.h"
+#include "report/inspect.h"
 #include "report/json/json_value.h"
 
 namespace cufit::report {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/terminal/collect_env.h"
+#include "report/collect_env.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/format.h"
+#include "base/path.h"
 #include "facts/cuda_libraries.h"
 #include "report/terminal/width.h"
 
@@ -257,7 +257,7 @@ std::string one_line(std::string text) {
 
 // The folder of a library, "x/.." resolved, and relative to the environment where it lies inside.
 std::string shown_folder(const std::string& path, const std::string& env) {
-  std::string folder = std::filesystem::path(path).lexically_normal().parent_path().string();
+  std::string folder = normal_folder(path);
   if (!env.empty() && starts_with(folder, env + "/")) folder.erase(0, env.size() + 1);
   return folder;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/terminal/diff_lock.h"
+#include "report/diff_lock.h"
 
 #include "base/format.h"
 #include "report/terminal/terminal_writer.h"

@@ -213,7 +213,7 @@ class DiffPainter : private TerminalWriter {
   }
 
   std::string in_words(const std::string& value) const {
-    return said(value, style_.lang, knowledge_);
+    return translated_error(value, style_.lang, knowledge_);
   }
 
   bool listed(const resolve::FactChange& change) const {

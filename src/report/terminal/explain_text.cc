@@ -297,7 +297,7 @@ class ExplainPainter : private TerminalWriter {
     for (FactLine& line : fact_lines(explanation_.facts)) {
       line.value = printable(line.value);
       line.source = printable(line.source);
-      line.note = printable(said(line.note, style_.lang, knowledge_));
+      line.note = printable(translated_error(line.note, style_.lang, knowledge_));
       if (line.missing == "not_asked") continue;  // the text does not say it: no news in a text
       // These describe the list, not a machine.
       if (line.path != "schema" && line.path != "origin" && line.path != "cufit_version")

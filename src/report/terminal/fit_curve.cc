@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/terminal/fit_curve.h"
+#include "report/fit_curve.h"
 
 #include <algorithm>
 

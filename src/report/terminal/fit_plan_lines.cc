@@ -12,7 +12,8 @@ using Lines = std::vector<std::string>;
 
 class FitPlanLinesWriter {
  public:
-  FitPlanLinesWriter(const FitPlans& plans, const fit::TrainingPlan& plan, const std::string& settings)
+  FitPlanLinesWriter(const FitPlans& plans, const fit::TrainingPlan& plan,
+                     const std::string& settings)
       : program_(plans.programs.front().steps),
         plan_(plan),
         settings_(settings),

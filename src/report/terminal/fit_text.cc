@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "report/terminal/fit_curve.h"
+#include "report/fit_curve.h"
 #include "report/fit_plans.h"
 #include "report/terminal/fit_words.h"
 #include "report/terminal/mem_words.h"

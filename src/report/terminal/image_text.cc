@@ -399,7 +399,7 @@ class ImagePainter : private TerminalWriter {
     heading(say("heading.problems"));
     const size_t shown = style_.verbose ? all.size() : std::min<size_t>(all.size(), 3);
     for (size_t i = 0; i < shown; ++i)
-      flow(one_line(said(all[i], style_.lang, knowledge_)), "  - ", "    ");
+      flow(one_line(translated_error(all[i], style_.lang, knowledge_)), "  - ", "    ");
     if (shown < all.size())
       flow(say("part.more", {{"count", std::to_string(all.size() - shown)}}), "  - ", "    ", "2");
   }

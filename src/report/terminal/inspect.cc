@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/terminal/inspect.h"
+#include "report/inspect.h"
 
 #include <algorithm>
 
@@ -33,7 +33,7 @@ class InspectPage {
   std::string text() {
     for (const InspectedFile& file : result_.files) add_file(file);
     for (const InspectError& error : result_.errors) {
-      const std::string what = said(error.what, style_.lang, knowledge_);
+      const std::string what = translated_error(error.what, style_.lang, knowledge_);
       out_ += format_message(word("error"), {{"what", formats::printable(what, 4096)}}) +
               "\n";  // names the file
     }
@@ -72,11 +72,11 @@ class InspectPage {
         add_row("label.search", {"RUNPATH " + join(printed(file.elf.runpath), ":")});
     }
     for (const formats::Damage& damage : file.elf.damage) {
-      out_ +=
-          std::string(k_indent, ' ') +
-          format_message(word("damage"), {{"offset", std::to_string(damage.offset)},
-                                          {"what", said(damage.what, style_.lang, knowledge_)}}) +
-          "\n";
+      out_ += std::string(k_indent, ' ') +
+              format_message(word("damage"),
+                             {{"offset", std::to_string(damage.offset)},
+                              {"what", translated_error(damage.what, style_.lang, knowledge_)}}) +
+              "\n";
     }
     out_ += "\n";
   }

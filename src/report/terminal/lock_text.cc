@@ -97,9 +97,9 @@ class LockPainter : private TerminalWriter {
     int width = 0;
     for (const EnvRow& row : view.rows) width = std::max(width, columns(row.name));
     for (const EnvRow& row : view.rows) {
-      std::string line =
-          env("state." + row.state,
-              {{"created", row.created}, {"why", said(row.why, style_.lang, knowledge_)}});
+      std::string line = env(
+          "state." + row.state,
+          {{"created", row.created}, {"why", translated_error(row.why, style_.lang, knowledge_)}});
       flow(line, "  " + pad(row.name, width) + "  ", blanks(width + 4),
            row.state == "current" || row.state == "made" ? "32" : "");
       if (!row.torch.empty())

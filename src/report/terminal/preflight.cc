@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/terminal/preflight.h"
+#include "report/preflight.h"
 
 #include "base/format.h"
 #include "report/resolve.h"
@@ -16,11 +16,11 @@ std::string message(const PreflightView& view, std::string_view key, std::string
 
 std::string why(const PreflightView& view, std::string_view lang) {
   if (!view.forbidden.empty()) return reason_text(view.forbidden.front(), lang, *view.knowledge);
-  if (view.cause == nullptr) return said(view.said, lang, *view.knowledge);
+  if (view.cause == nullptr) return translated_error(view.said, lang, *view.knowledge);
   std::string text = finding_text(*view.cause, "title", lang, *view.knowledge);
   if (!view.cause->unknown_because.empty())
     text += std::string(view.knowledge->message("report.colon", lang)) +
-            said(view.cause->unknown_because, lang, *view.knowledge);
+            translated_error(view.cause->unknown_because, lang, *view.knowledge);
   return text;
 }
 

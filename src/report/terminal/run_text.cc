@@ -18,7 +18,7 @@ std::string message(const RunView& view, std::string_view key, std::string_view 
 std::map<std::string, std::string> worded(std::map<std::string, std::string> args,
                                           const RunView& view, std::string_view lang) {
   if (const auto note = args.find("note"); note != args.end())
-    note->second = said(note->second, lang, view.knowledge);
+    note->second = translated_error(note->second, lang, view.knowledge);
   return args;
 }
 
@@ -52,7 +52,9 @@ std::string condition(const RunView& view, std::string_view lang) {
 std::string refused(const RunRefusal& refusal, const RunView& view, std::string_view lang) {
   std::map<std::string, std::string> args = refusal.args;
   args["sight"] = sight_text(view, lang);
-  args["why"] = refusal.args.count("why") ? said(refusal.args.at("why"), lang, view.knowledge) : "";
+  args["why"] = refusal.args.count("why")
+                    ? translated_error(refusal.args.at("why"), lang, view.knowledge)
+                    : "";
   if (refusal.id == "unclear")
     args["why"] =
         message(view, "sight." + view.live.reason, lang, worded(view.live.args, view, lang));

@@ -42,7 +42,8 @@ Holds clause_holds(const Target& target, std::string_view text) {
   if (name == "brand") return brand_holds(target, sign, std::string(text.substr(end)));
   const std::optional<Version> want = parse_version(text.substr(end));
   if (!want) return Holds::not_known;
-  if (name == "cuda" && target.driver_cuda) return compare_versions(*target.driver_cuda, sign, *want);
+  if (name == "cuda" && target.driver_cuda)
+    return compare_versions(*target.driver_cuda, sign, *want);
   if (name == "driver" && target.driver) {
     // "535" says a branch: which release of it, is not known.
     const Version& have = *target.driver;

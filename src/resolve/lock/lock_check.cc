@@ -23,8 +23,9 @@ struct Locked {
   std::set<std::string> hashes;
 };
 
-std::map<std::string, Locked> locked_packages(const formats::Pylock& lock, const std::string& python,
-                                          const std::string& machine) {
+std::map<std::string, Locked> locked_packages(const formats::Pylock& lock,
+                                              const std::string& python,
+                                              const std::string& machine) {
   std::map<std::string, Locked> out;
   for (const formats::PylockPackage& package : lock.packages) {
     if (!formats::applies(package, python, machine)) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which Python an environment gets: the newest settled minor that the wheel, the request, the
 // policy and the projects' `requires-python` allow, or why there is none. Used by
-// resolve.cc and drift.cc.
+// resolve.cc and lock_check.cc.
 #pragma once
 
 #include <map>

@@ -9,21 +9,21 @@ exec 2>&1
 
 # environments FOLDER CU126 CU130 CPU: three virtual environments there, of these names.
 environments() {
-  sh "$R/tests/launch/env.sh" "$1/$2" 2.14.1+cu126 12.6
-  sh "$R/tests/launch/env.sh" "$1/$3" 2.14.1+cu130 13.0
-  sh "$R/tests/launch/env.sh" "$1/$4" 2.14.1+cpu None
+  sh "$R/tests/run/env.sh" "$1/$2" 2.14.1+cu126 12.6
+  sh "$R/tests/run/env.sh" "$1/$3" 2.14.1+cu130 13.0
+  sh "$R/tests/run/env.sh" "$1/$4" 2.14.1+cpu None
 }
 
 # machine DRIVER [PCI_ID...]: makes the machine anew.
 machine() {
   rm -rf "$M"
-  sh "$R/tests/launch/machine.sh" "$M" "$@"
+  sh "$R/tests/run/machine.sh" "$M" "$@"
   environments "$M" e126 e130 ecpu
 }
 
 # project: a project of four classes in $P, which becomes the working folder, on the machine too.
 project() {
-  sh "$R/tests/launch/project.sh" "$P"
+  sh "$R/tests/run/project.sh" "$P"
   cd "$P"
   mkdir -p "$M$TMP"
   cp -r "$P" "$M$P"

@@ -2,14 +2,14 @@
 # in $M that cufit takes for this one. $R is the source tree. Errors join the output in their order.
 R="$PWD" P="$TMP/p" M="$TMP/m"
 export CUFIT_TEST_MACHINE="$M"
-sh tests/launch/project.sh "$P"
+sh tests/run/project.sh "$P"
 cd "$P"
 exec 2>&1
 
 # machine DRIVER [PCI_ID...]: makes the machine anew.
 machine() {
   rm -rf "$M"
-  sh "$R/tests/launch/machine.sh" "$M" "$@"
+  sh "$R/tests/run/machine.sh" "$M" "$@"
 }
 
 # tell COMMAND...: what it says, without the name of the scratch folder.

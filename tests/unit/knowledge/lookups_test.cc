@@ -13,6 +13,16 @@ std::string text(const std::optional<Version>& version) {
   return version ? version->text() : "unknown";
 }
 
+TEST(Wheels, TheNewestTorchIsOfTheTable) {
+  const Version newest = Knowledge::builtin().newest_torch();
+  size_t of_it = 0;
+  for (const TorchRelease& row : Knowledge::builtin().torch_releases) {
+    EXPECT_FALSE(newest < *parse_version(row.version)) << row.version;
+    of_it += *parse_version(row.version) == newest ? 1 : 0;
+  }
+  EXPECT_EQ(of_it, 1u);
+}
+
 TEST(FindGpu, ByAnyUsualSpelling) {
   struct Row {
     const char *name, *found, *cc;

@@ -19,7 +19,7 @@ namespace cufit::report {
 namespace error_translation_test {
 
 const knowledge::Knowledge& tables() { return knowledge::Knowledge::builtin(); }
-std::string zh(std::string_view text) { return said(text, "zh", tables()); }
+std::string zh(std::string_view text) { return translated_error(text, "zh", tables()); }
 
 bool has_chinese(std::string_view text) {
   for (size_t at = 0; at + 2 < text.size(); ++at) {  // U+4E00 to U+9FFF
@@ -67,7 +67,7 @@ TEST(Said, IsFoundAgainByItsPattern) {
   EXPECT_EQ(zh("79: the GPU fell off the PCIe bus: the driver cannot reach it any more"),
             "79：GPU 从 PCIe 总线掉线：驱动已无法访问它");
   EXPECT_EQ(zh("libcuda.so.1: no such library"), "libcuda.so.1：没有该库");
-  EXPECT_EQ(said("no such library", "en", tables()), "no such library");
+  EXPECT_EQ(translated_error("no such library", "en", tables()), "no such library");
 }
 
 TEST(Said, WhatOthersSayStaysAsItIs) {
@@ -223,7 +223,7 @@ TEST(Said, EveryErrorOfTheSourcesHasChinese) {
         if (!has_words(piece)) continue;
         ++count;
         EXPECT_FALSE(contains(chinese, piece))
-            << sentence.place << ": no row of data/messages/said.toml for \"" << sentence.text
+            << sentence.place << ": no row of data/messages/errors.toml for \"" << sentence.text
             << "\"";
       }
     }

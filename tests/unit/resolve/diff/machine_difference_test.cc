@@ -17,8 +17,8 @@ Fact<T> seen(T value, std::string where = "x") {
 
 facts::Facts recorded(const std::string& name) {
   const host::RealHost host;
-  Result<facts::Facts> facts = host::load_facts(
-      host, cufit::test::source_dir() + "/tests/machines/" + name + "/facts.json");
+  Result<facts::Facts> facts =
+      host::load_facts(host, cufit::test::source_dir() + "/tests/machines/" + name + "/facts.json");
   EXPECT_TRUE(facts) << name;
   return facts ? std::move(*facts) : facts::Facts{};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/write_file.h"
+#include "host/files/atomic_write.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -9,8 +9,8 @@
 #include <fstream>
 #include <iterator>
 
-namespace cufit::commands {
-namespace write_file_test {
+namespace cufit::host {
+namespace atomic_write_test {
 
 namespace fs = std::filesystem;
 
@@ -80,5 +80,5 @@ TEST_F(WriteWholeFile, AFullDeviceIsAnError) {
   EXPECT_TRUE(write_whole_file("/dev/null", "x"));
 }
 
-}  // namespace write_file_test
-}  // namespace cufit::commands
+}  // namespace atomic_write_test
+}  // namespace cufit::host

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/process/this_process.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+
+namespace cufit::host {
+
+bool is_terminal(Stream stream) {
+  return ::isatty(stream == Stream::in    ? STDIN_FILENO
+                  : stream == Stream::out ? STDOUT_FILENO
+                                          : STDERR_FILENO) != 0;
+}
+
+int terminal_columns() {
+  winsize size{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+int process_id() { return ::getpid(); }
+
+std::string process_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+VariableWhile::VariableWhile(const char* name, const char* value) : name_(name) {
+  if (const char* before = std::getenv(name)) before_ = before;
+  ::setenv(name, value, 1);
+}
+
+VariableWhile::~VariableWhile() {
+  if (before_)
+    ::setenv(name_, before_->c_str(), 1);
+  else
+    ::unsetenv(name_);
+}
+
+void end_by_interrupt() {
+  std::signal(SIGINT, SIG_DFL);
+  std::raise(SIGINT);
+}
+
+}  // namespace cufit::host
