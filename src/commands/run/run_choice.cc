@@ -10,6 +10,7 @@
 #include "commands/settings.h"
 #include "commands/resolve/targets.h"
 #include "host/install/environments.h"
+#include "host/files/atomic_write.h"
 #include "host/process/this_process.h"
 
 namespace cufit::commands {

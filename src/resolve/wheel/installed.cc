@@ -52,7 +52,7 @@ std::vector<Disagreement> believe_files(const std::vector<Installed>& installed,
       Disagreement one{
           file.torch, file.tag, file.path, cubin_archs_of(wheel), cubin_archs_of(as_read), {}};
       for (const knowledge::DriverWindow& window : knowledge.windows) {
-        const auto cc = parse_compute_capability(text_window.cc);
+        const auto cc = parse_compute_capability(window.cc);
         if (cc && serves(wheel.code, *cc, knowledge) != serves(file.code, *cc, knowledge))
           one.differ.push_back(cc->text());
       }

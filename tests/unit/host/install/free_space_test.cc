@@ -32,7 +32,7 @@ extern "C" int statvfs(const char* path, struct statvfs* out) noexcept {
   const int error = errno;
   ::close(file);
   errno = error;
-  if (result == 0 && reserves(path)) {
+  if (result == 0 && free_space_test::reserves(path)) {
     out->f_frsize = 1024;
     out->f_bsize = 65536;
     out->f_blocks = 1000;
@@ -47,8 +47,8 @@ namespace {
 
 TEST(SpaceAt, IsWhatThisUserMayWrite) {
   test::FakeRoot root;
-  root.folder(k_reserving);
-  const std::optional<Space> space = space_at(root.at(k_reserving));
+  root.folder(free_space_test::k_reserving);
+  const std::optional<Space> space = space_at(root.at(free_space_test::k_reserving));
   ASSERT_TRUE(space);
   EXPECT_EQ(space->free_bytes, 100u * 1024);
 }

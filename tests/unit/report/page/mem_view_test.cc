@@ -15,10 +15,10 @@
 namespace cufit::report {
 namespace mem_view_test {
 
-using testing::dict;
-using testing::list;
-using testing::number;
-using testing::text;
+using cufit::testing::dict;
+using cufit::testing::list;
+using cufit::testing::number;
+using cufit::testing::text;
 
 constexpr const char* k_hostile = "</script><script>stolen()</script>\"'<!--";
 constexpr int64_t k_mib = 1 << 20;
