@@ -35,7 +35,7 @@ std::string event(const char* action, int64_t address, int64_t size) {
 }
 
 memory::Snapshot snapshot() {
-  const std::string bytes = testing::pickle(
+  const std::string bytes = cufit::testing::pickle(
       dict({{"segments", list({})},
             {"device_traces",
              list({list({event("segment_alloc", 1 << 30, 2 * k_mib), event("alloc", 1 << 30, 600),
