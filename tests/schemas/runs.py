@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the program is run over: recorded inputs for each schema, no network and no GPU.
 
-Each run is a name, the schemas that it must print and a shell script. $CUFIT is the program, $TMP
+Each run is a name, the schemas that it must print and a shell script. "$CUFIT" is the program, $TMP
 an empty folder; the script starts in the source tree. All JSON that it prints is checked, and the
 TOML of files named cufit.lock that it leaves in $TMP.
 """
@@ -24,7 +24,7 @@ LOCK = """
 export CUFIT_UV=tests/standin/uv; D="$TMP/p"; mkdir "$D"
 printf 'torch<=2.8.0\\nnumpy\\nsdist-only==2.8.3\\n' >"$D/r.txt"
 lock() {
-  $CUFIT lock -r "$D/r.txt" --python 3.11 --for "RTX 5090,580" --for "A800,470" \\
+  "$CUFIT" lock -r "$D/r.txt" --python 3.11 --for "RTX 5090,580" --for "A800,470" \\
     --default-index-only -o "$D" "$@"
 }
 """
@@ -60,130 +60,130 @@ OOM = (
 
 RUNS = [
     ("doctor of every recorded machine", ["cufit.doctor/1"], """
-for file in tests/machines/*/facts.json; do $CUFIT doctor --json --from $file; done"""),
+for file in tests/machines/*/facts.json; do "$CUFIT" doctor --json --from $file; done"""),
     ("doctor, what if", ["cufit.doctor/1"], """
 for name in a100-mig wsl2-works no-gpu-at-all; do
-  $CUFIT doctor --json --gpu "RTX 5090" --driver 550 --from tests/machines/$name/facts.json
+  "$CUFIT" doctor --json --gpu "RTX 5090" --driver 550 --from tests/machines/$name/facts.json
 done"""),
     ("doctor of this machine", ["cufit.doctor/1", "cufit.facts/1"], """
-$CUFIT doctor --json --record "$TMP/facts.json" >"$TMP/out"; cat "$TMP/out" "$TMP/facts.json" """),
+"$CUFIT" doctor --json --record "$TMP/facts.json" >"$TMP/out"; cat "$TMP/out" "$TMP/facts.json" """),
     ("doctor of stand-in drivers", ["cufit.doctor/1"], LAUNCH + """
-standin; export CUFIT_TEST_MACHINE=; $CUFIT doctor --json
-printf 'driver = 535.183.01\\nhang = nvmlInit_v2\\n' >"$TMP/standin"; $CUFIT doctor --json"""),
+standin; export CUFIT_TEST_MACHINE=; "$CUFIT" doctor --json
+printf 'driver = 535.183.01\\nhang = nvmlInit_v2\\n' >"$TMP/standin"; "$CUFIT" doctor --json"""),
     ("collect-env", ["cufit.collect_env/1"], """
-$CUFIT collect-env --json
+"$CUFIT" collect-env --json
 for name in h200-recorded wsl2-works no-gpu-at-all; do
-  $CUFIT collect-env --json --from tests/machines/$name/facts.json
+  "$CUFIT" collect-env --json --from tests/machines/$name/facts.json
 done"""),
     ("inspect", ["cufit.inspect/1"], """
-$CUFIT inspect fuzz/seeds/elf --json --gpu "RTX 4090" --gpu 9.0 --driver 550
-$CUFIT inspect nowhere --json"""),
+"$CUFIT" inspect fuzz/seeds/elf --json --gpu "RTX 4090" --gpu 9.0 --driver 550
+"$CUFIT" inspect nowhere --json"""),
     ("explain, texts", ["cufit.explain/1"], """
-for cause in tests/texts/*; do set -- $cause/*; $CUFIT explain --json $1; done
-echo nothing | $CUFIT explain --json"""),
+for cause in tests/texts/*; do set -- $cause/*; "$CUFIT" explain --json $1; done
+echo nothing | "$CUFIT" explain --json"""),
     ("explain, with a machine", ["cufit.explain/1"], """
-printf '%s\\n' "$OOM" | $CUFIT explain --json
+printf '%s\\n' "$OOM" | "$CUFIT" explain --json
 printf '%s\\n' "$OOM" "| Driver Version: 470.57.02    CUDA Version: 11.4 |" |
-  $CUFIT explain --json --from tests/machines/rtx3090-driver520-cu121/facts.json
+  "$CUFIT" explain --json --from tests/machines/rtx3090-driver520-cu121/facts.json
 echo "RuntimeError: The NVIDIA driver on your system is too old (found version 11040)." |
-  $CUFIT explain --json --from tests/machines/rtx3090-driver520-cu121/facts.json
+  "$CUFIT" explain --json --from tests/machines/rtx3090-driver520-cu121/facts.json
 """.replace("$OOM", OOM)),
     ("resolve", ["cufit.resolve/1"], """
-$CUFIT resolve --json --for "RTX 4090,535" --for cpu numpy "torch>=2.4"
-$CUFIT resolve --json --for "GTX 1080 + RTX 5090,580"
-$CUFIT resolve --json --for "RTX 3090,520" "torch>=2.8"; $CUFIT resolve --json --for "V100,580"
+"$CUFIT" resolve --json --for "RTX 4090,535" --for cpu numpy "torch>=2.4"
+"$CUFIT" resolve --json --for "GTX 1080 + RTX 5090,580"
+"$CUFIT" resolve --json --for "RTX 3090,520" "torch>=2.8"; "$CUFIT" resolve --json --for "V100,580"
 printf '[policy]\\ncuda = ["cu126", "cu118"]\\n' >"$TMP/p.toml"
-$CUFIT resolve --json --for "RTX 4090" --policy "$TMP/p.toml"
-$CUFIT resolve --json --for tests/machines/h200-recorded/facts.json"""),
+"$CUFIT" resolve --json --for "RTX 4090" --policy "$TMP/p.toml"
+"$CUFIT" resolve --json --for tests/machines/h200-recorded/facts.json"""),
     ("lock", ["cufit.lock.report/1", "cufit.lock/1", "cufit.lock.check/1"], LOCK + """
 lock --json; lock --json; STANDIN_UV=unsized lock --json --upgrade
-$CUFIT lock --check --json -o "$D"; $CUFIT lock --check --offline --json -o "$D"
+"$CUFIT" lock --check --json -o "$D"; "$CUFIT" lock --check --offline --json -o "$D"
 echo >>"$D/pylock.cu117.toml"; printf '[policy]\\ncuda_denied = ["cu128"]\\n' >"$D/cufit.toml"
-$CUFIT lock --check --json -o "$D"
-$CUFIT lock --json --for "RTX 3090,520" "torch>=2.8" -o "$TMP/none" """),
+"$CUFIT" lock --check --json -o "$D"
+"$CUFIT" lock --json --for "RTX 3090,520" "torch>=2.8" -o "$TMP/none" """),
     ("environments", ["cufit.env/1", "cufit.env.create/1", "cufit.env.list/1", "cufit.env.check/1",
                       "cufit.env.remove/1"], LOCK + """
-lock >"$TMP/out"; $CUFIT env list --json --lock "$D"; $CUFIT env create --json --lock "$D"
-$CUFIT env create --json cu128 --lock "$D"; cat "$D/.cufit/envs/cu128.json"
-$CUFIT env list --json --lock "$D"; $CUFIT env check --json --lock "$D"
+lock >"$TMP/out"; "$CUFIT" env list --json --lock "$D"; "$CUFIT" env create --json --lock "$D"
+"$CUFIT" env create --json cu128 --lock "$D"; cat "$D/.cufit/envs/cu128.json"
+"$CUFIT" env list --json --lock "$D"; "$CUFIT" env check --json --lock "$D"
 rm -r "$D"/.cufit/envs/cu128/lib/python3.11/site-packages/numpy-*
-$CUFIT env check --json --lock "$D"
-echo '{' >"$D/.cufit/envs/cu117.json"; $CUFIT env list --json --lock "$D"
-$CUFIT env check --json --lock "$D"; $CUFIT env remove --json cu128 --lock "$D"
-$CUFIT env remove --json cu128 --lock "$D" """),
+"$CUFIT" env check --json --lock "$D"
+echo '{' >"$D/.cufit/envs/cu117.json"; "$CUFIT" env list --json --lock "$D"
+"$CUFIT" env check --json --lock "$D"; "$CUFIT" env remove --json cu128 --lock "$D"
+"$CUFIT" env remove --json cu128 --lock "$D" """),
     ("preflight", ["cufit.preflight/1"], LAUNCH + """
 machine 535.183.01 2684; standin; cd "$P"
 sh "$R/tests/run/env.sh" "$M/e126" 2.14.1+cu126 12.6
 sh "$R/tests/run/env.sh" "$M/e130" 2.14.1+cu130 13.0
-$CUFIT preflight --json --env /e126; $CUFIT preflight --json --env /e130; $CUFIT preflight --json
-$CUFIT preflight --json --env no-such; $CUFIT preflight --json --machine
-printf '[policy]\\ndriver_min = "550"\\n' >cufit.toml; $CUFIT preflight --json --env /e126
-machine none; $CUFIT preflight --json --machine; $CUFIT preflight --json"""),
+"$CUFIT" preflight --json --env /e126; "$CUFIT" preflight --json --env /e130; "$CUFIT" preflight --json
+"$CUFIT" preflight --json --env no-such; "$CUFIT" preflight --json --machine
+printf '[policy]\\ndriver_min = "550"\\n' >cufit.toml; "$CUFIT" preflight --json --env /e126
+machine none; "$CUFIT" preflight --json --machine; "$CUFIT" preflight --json"""),
     ("run", ["cufit.run.report/1"], LAUNCH + """
 machine 535.183.01 2684; standin; cd "$P"; mkdir -p "$M/sys/fs/cgroup/job"
 echo 0::/job >"$M/proc/self/cgroup"; printf 'oom_kill 1\\n' >"$M/sys/fs/cgroup/job/memory.events"
 printf 'oom_kill 4\\n' >"$M/proc/vmstat"
 printf 'MemTotal: 16000000 kB\\nMemFree: 1 kB\\nMemAvailable: 9000000 kB\\n' >"$M/proc/meminfo"
-end() { rm -f r.json; $CUFIT run --supervise -q --report r.txt "$@" >"$TMP/out" 2>&1; cat r.json; }
+end() { rm -f r.json; "$CUFIT" run --supervise -q --report r.txt "$@" >"$TMP/out" 2>&1; cat r.json; }
 end -- sh -c 'sleep 0.5; echo "$0" >&2; exit 1' "$OOM"; end -- sh -c 'kill -KILL $$'
 end -- sh -c 'printf "Traceback (most recent call last):\\nValueError: bad step\\n" >&2; exit 1'
 rm "$M/proc/meminfo" "$TMP/standin"; end -- false""".replace("$OOM", OOM)),
     ("diff", ["cufit.diff/1"], LOCK + """
 M=tests/machines
-$CUFIT diff --json $M/rtx4090-driver535-cu121/facts.json $M/a800-driver470-cu121/facts.json
-$CUFIT diff --json $M/wsl2-works/facts.json $M/wsl2-libcuda-not-found/facts.json
-$CUFIT diff --json $M/no-gpu-at-all/facts.json $M/no-gpu-at-all/facts.json
+"$CUFIT" diff --json $M/rtx4090-driver535-cu121/facts.json $M/a800-driver470-cu121/facts.json
+"$CUFIT" diff --json $M/wsl2-works/facts.json $M/wsl2-libcuda-not-found/facts.json
+"$CUFIT" diff --json $M/no-gpu-at-all/facts.json $M/no-gpu-at-all/facts.json
 {
   printf 'PyTorch version: 2.8.0+cu128\\nOS: Debian GNU/Linux 12 (bookworm) (x86_64)\\n'
   printf 'Python version: 3.11.7 (64-bit runtime)\\nIs CUDA available: False\\n'
   printf 'GPU models and configuration: Could not collect\\n[pip3] torch==2.8.0\\n'
 } >"$TMP/ce.txt"
-$CUFIT diff --json "$TMP/ce.txt" $M/a800-driver470-cu121/facts.json
-lock >"$TMP/out"; $CUFIT diff --json "$D" tests/export/lock
-$CUFIT diff --json "$D/pylock.cu128.toml" tests/export/lock/pylock.cu130.toml"""),
+"$CUFIT" diff --json "$TMP/ce.txt" $M/a800-driver470-cu121/facts.json
+lock >"$TMP/out"; "$CUFIT" diff --json "$D" tests/export/lock
+"$CUFIT" diff --json "$D/pylock.cu128.toml" tests/export/lock/pylock.cu130.toml"""),
     ("export", ["cufit.export/1"], """
 for to in uv pip conda pixi dockerfile compose devcontainer k8s apptainer slurm; do
-  $CUFIT export --json --to $to --lock tests/export/lock --class cu126
+  "$CUFIT" export --json --to $to --lock tests/export/lock --class cu126
 done"""),
     ("image audit", ["cufit.image.audit/1"], IMAGE + """
-$CUFIT image audit image.tar --json --for "RTX 4090,535" --for cpu --for "A100,550"
-$CUFIT image audit image.tar --json"""),
+"$CUFIT" image audit image.tar --json --for "RTX 4090,535" --for cpu --for "A100,550"
+"$CUFIT" image audit image.tar --json"""),
     ("fit of traces", ["cufit.fit/1"], """
 T=tests/fit
-$CUFIT fit --json --gpu all --batch 12 --events $T/small-8.events $T/small-16.events
-$CUFIT fit --json --gpu "RTX 3090" --gpu 1GiB --events $T/small-8.events $T/small-16.events
-$CUFIT fit --json --plan --gpu "Tesla T4" --batch 4 --events $T/plan-8.events \\
+"$CUFIT" fit --json --gpu all --batch 12 --events $T/small-8.events $T/small-16.events
+"$CUFIT" fit --json --gpu "RTX 3090" --gpu 1GiB --events $T/small-8.events $T/small-16.events
+"$CUFIT" fit --json --plan --gpu "Tesla T4" --batch 4 --events $T/plan-8.events \\
   $T/plan-16.events \\
   $T/plan-checkpointing-8.events $T/plan-checkpointing-16.events $T/plan-bf16-8.events \\
   $T/plan-bf16-16.events
 for name in apart-8 idle-8 one-1 plain-8 validated-8 fixed-8 cpu-8; do
-  $CUFIT fit --json --gpu 4GiB --events $T/$name.events
+  "$CUFIT" fit --json --gpu 4GiB --events $T/$name.events
 done
 P=tests/traces/pairs
-$CUFIT fit --json --batch 64 --from $P/lstm-16.pkl.gz --batch-was 16 --from $P/lstm-8.pkl.gz \\
+"$CUFIT" fit --json --batch 64 --from $P/lstm-16.pkl.gz --batch-was 16 --from $P/lstm-8.pkl.gz \\
   --batch-was 8"""),
     ("fit of programs that fail", ["cufit.fit/1"], """
-FIT_CASE=failing FIT_OWN=8 FIT_EXIT=1 $CUFIT fit --json -- tests/fit/python train.py
-FIT_CASE=idle FIT_OWN=8 $CUFIT fit --json -- tests/fit/python train.py
-FIT_CASE=nostep FIT_OWN=8 $CUFIT fit --json -- tests/fit/python train.py
+FIT_CASE=failing FIT_OWN=8 FIT_EXIT=1 "$CUFIT" fit --json -- tests/fit/python train.py
+FIT_CASE=idle FIT_OWN=8 "$CUFIT" fit --json -- tests/fit/python train.py
+FIT_CASE=nostep FIT_OWN=8 "$CUFIT" fit --json -- tests/fit/python train.py
 model() {
-  $CUFIT fit tests/fit/models/llama --train full --seq 128 --batch 8 --json tests/fit/python
+  "$CUFIT" fit tests/fit/models/llama --train full --seq 128 --batch 8 --json tests/fit/python
 }
 for case in model model-class model-missing model-targets; do FIT_CASE=$case model; done
-export FIT_EXIT=4 FIT_SAYS="no torch"; model; $CUFIT fit --json -- tests/fit/python train.py"""),
+export FIT_EXIT=4 FIT_SAYS="no torch"; model; "$CUFIT" fit --json -- tests/fit/python train.py"""),
     ("mem explain", ["cufit.mem.explain/1"], """
 for trace in tests/traces/oom/*.gz tests/traces/failures/*.gz tests/traces/two-gpus.pkl.gz \\
     tests/traces/varlen.pkl.gz tests/traces/graphs.pkl.gz tests/traces/accum.pkl.gz; do
-  $CUFIT mem explain --json $trace
+  "$CUFIT" mem explain --json $trace
 done
 for limit in 1 17.963 80; do
-  $CUFIT mem explain --json --limit $limit tests/traces/oom-varlen.pkl.gz
+  "$CUFIT" mem explain --json --limit $limit tests/traces/oom-varlen.pkl.gz
 done"""),
     ("mem replay", ["cufit.mem.replay/1"], """
-$CUFIT mem replay --json --all tests/traces/oom-varlen.pkl.gz
-$CUFIT mem replay --json --limit 1 --set backend:cudaMallocAsync --set "" tests/traces/varlen.pkl.gz
-$CUFIT mem replay --json --gpu "RTX 3090" tests/traces/varlen-ring.pkl.gz"""),
+"$CUFIT" mem replay --json --all tests/traces/oom-varlen.pkl.gz
+"$CUFIT" mem replay --json --limit 1 --set backend:cudaMallocAsync --set "" tests/traces/varlen.pkl.gz
+"$CUFIT" mem replay --json --gpu "RTX 3090" tests/traces/varlen-ring.pkl.gz"""),
     ("mem compare", ["cufit.mem.compare/1"], """
-$CUFIT mem compare --json tests/traces/varlen.pkl.gz tests/traces/trace-gpt2-stacks.pkl.gz
-$CUFIT mem compare --json tests/traces/oom-varlen.pkl.gz tests/traces/cnn.pkl.gz"""),
+"$CUFIT" mem compare --json tests/traces/varlen.pkl.gz tests/traces/trace-gpt2-stacks.pkl.gz
+"$CUFIT" mem compare --json tests/traces/oom-varlen.pkl.gz tests/traces/cnn.pkl.gz"""),
 ]

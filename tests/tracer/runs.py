@@ -65,7 +65,7 @@ class Runner:
                 "-nostdlib",
                 "-o",
                 os.path.join(self.folder, "no_accelerator.so"),
-                os.path.join(HERE, "..", "..", "src", "host", "fit", "no_accelerator.c"),
+                os.path.join(HERE, "..", "..", "src", "host", "python", "no_accelerator.c"),
             ],
             check=True,
         )
