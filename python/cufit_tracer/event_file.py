@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file of events that `cufit fit` reads, and the numbers in it (src/formats/model/trace_events.h)."""
+"""The file of events that `cufit fit` reads (src/formats/model/trace_events.h)."""
 
 import io
 import threading

@@ -7,8 +7,8 @@ from ..event_file import VALIDATION
 class Growth:
     # What each batch leaves in memory (collected predictions) is there as often by the end of a
     # whole validation, of which the answer reckons the batches that are not traced
-    # (src/fit/workspaces/workspaces.cc). A tensor with which each batch is joined anew is beside the last one
-    # each time: from the second traced batch on it is left to the answer, too.
+    # (src/fit/workspaces/workspaces.cc). A tensor with which each batch is joined anew is beside
+    # the last one each time: from the second traced batch on it is left to the answer, too.
     def tell_growth(self, loader, seen):
         tracer, count = self.tracer, len(seen.at)
         samples, batch = (
