@@ -66,7 +66,7 @@ int replace_file(const std::string& path, std::string_view bytes, const ReplaceO
   const mode_t mode = options.mode ? static_cast<mode_t>(*options.mode) : default_mode();
   const bool written =
       write_all(file, bytes) && ::fchmod(file, mode) == 0 && (!options.sync || sync_file(file));
-  int why = written ? 0 : errno;
+  int why = written ? 0 : errno != 0 ? errno : EIO;  // a write of nothing sets no errno
   if (::close(file) != 0 && why == 0) why = errno;
   if (why == 0 && std::rename(beside.c_str(), path.c_str()) != 0) why = errno;
   if (why != 0) ::unlink(beside.c_str());

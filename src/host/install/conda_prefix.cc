@@ -144,7 +144,8 @@ Result<void> relocate_file(const fs::path& path, const std::string& from, const 
   }
   // A new file: another link of the old one may lie in the tool's cache.
   const fs::perms mode = fs::status(path, error).permissions();
-  if (replace_file(path.string(), bytes, {.mode = static_cast<uint32_t>(mode), .sync = false}) != 0)
+  if (error ||
+      replace_file(path.string(), bytes, {.mode = static_cast<uint32_t>(mode), .sync = false}) != 0)
     return fail(Code::io, format("`{}` cannot be written", path.string()));
   return {};
 }
