@@ -8,32 +8,18 @@
 
 #include "base/format.h"
 #include "base/nearest.h"
-#include "knowledge/knowledge.h"
-#include "report/terminal/width.h"
+#include "commands/help.h"
 
 namespace cufit::commands {
 namespace {
 
+using CommonRow = OptionOf<CommonOptions>;
+
 constexpr Option k_common[] = {
-    {"--lang", "LANG", "", false, "en zh"},
-    {"--color", "WHEN", "", false, "auto always never"},
-    {"-h,--help", "", "", false, ""},
+    CommonRow::row<&CommonOptions::language>("--lang", "LANG", "en zh"),
+    CommonRow::row<&CommonOptions::colour>("--color", "WHEN", "auto always never"),
+    CommonRow::row<&CommonOptions::help>("-h,--help"),
 };
-
-std::vector<const Option*> options_of(const Command& command) {
-  std::vector<const Option*> all;
-  for (const Option& option : command.options) all.push_back(&option);
-  for (const Option& option : common_options()) all.push_back(&option);
-  return all;
-}
-
-std::vector<std::string> words(std::string_view text) {
-  std::vector<std::string> out;
-  for (std::string_view word : split(text, ' ')) {
-    if (!word.empty()) out.emplace_back(word);
-  }
-  return out;
-}
 
 // CLI11 names an unknown option in its own words; ours adds the nearest one.
 Error unknown_argument(const Command& command, const std::string& typed) {
@@ -56,42 +42,63 @@ Error unknown_argument(const Command& command, const std::string& typed) {
   return fail(Code::usage, message);
 }
 
+bool is_switch(const Option& option) { return !is_positional(option) && option.value.empty(); }
+
+void add_value_option(CLI::App& app, const Option& option, std::vector<std::string>& values) {
+  CLI::Option* added = app.add_option(std::string(option.flags), values);
+  // One value a time, so that a PATH may follow.
+  if (!is_positional(option)) added->expected(1)->allow_extra_args(false);
+  if (option.repeats) {
+    if (is_positional(option)) added->expected(-1);
+    added->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  } else {
+    // Without this a positional swallows the words of the next one: it is bound to a list.
+    if (is_positional(option)) added->expected(1)->allow_extra_args(false);
+    added->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  }
+  if (!option.choices.empty()) added->check(CLI::IsMember(choices_of(option)));
+}
+
+void put(const Option& option, const std::string& value, ParsedArguments& out) {
+  const std::vector<std::string> choices = choices_of(option);
+  const auto choice =
+      static_cast<size_t>(std::find(choices.begin(), choices.end(), value) - choices.begin());
+  const bool common = option.request_type == &k_request_type<CommonOptions>;
+  if (option.put == nullptr || common) out.arguments.add(option_name(option), value);
+  if (option.put != nullptr)
+    option.put(common ? static_cast<void*>(&out.common) : out.request.get(), value, choice);
+}
+
 }  // namespace
 
 std::span<const Option> common_options() { return k_common; }
 
-std::string option_name(const Option& option) {
-  std::string_view flags = option.flags;
-  if (size_t comma = flags.find(','); comma != std::string_view::npos)
-    flags.remove_prefix(comma + 1);
-  size_t dashes = flags.find_first_not_of('-');
-  return std::string(flags.substr(dashes == std::string_view::npos ? 0 : dashes));
+std::vector<const Option*> options_of(const Command& command) {
+  std::vector<const Option*> all;
+  for (const Option& option : command.options) all.push_back(&option);
+  for (const Option& option : common_options()) all.push_back(&option);
+  return all;
 }
 
-Result<Arguments> parse_arguments(const Command& command, int argc, const char* const* argv) {
+std::vector<std::string> choices_of(const Option& option) {
+  std::vector<std::string> out;
+  for (std::string_view word : split(option.choices, ' '))
+    if (!word.empty()) out.emplace_back(word);
+  return out;
+}
+
+Result<ParsedArguments> parse_arguments(const Command& command, int argc,
+                                        const char* const* argv) {
   CLI::App app;
   app.set_help_flag();
-  std::map<std::string, std::vector<std::string>>
-      texts;  // node-based: CLI11 keeps pointers to the values
+  std::map<std::string, std::vector<std::string>> texts;  // node-based: CLI11 keeps pointers to the values
   std::map<std::string, bool> switches;
   for (const Option* option : options_of(command)) {
-    std::string name = option_name(*option);
-    if (!is_positional(*option) && option->value.empty()) {
+    const std::string name = option_name(*option);
+    if (is_switch(*option))
       app.add_flag(std::string(option->flags), switches[name]);
-      continue;
-    }
-    CLI::Option* added = app.add_option(std::string(option->flags), texts[name]);
-    // One value a time, so that a PATH may follow.
-    if (!is_positional(*option)) added->expected(1)->allow_extra_args(false);
-    if (option->repeats) {
-      if (is_positional(*option)) added->expected(-1);
-      added->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    } else {
-      // Without this a positional swallows the words of the next one: it is bound to a list.
-      if (is_positional(*option)) added->expected(1)->allow_extra_args(false);
-      added->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    }
-    if (!option->choices.empty()) added->check(CLI::IsMember(words(option->choices)));
+    else
+      add_value_option(app, *option, texts[name]);
   }
   try {
     std::vector<std::string> reversed;  // CLI11 takes the words back to front
@@ -103,60 +110,15 @@ Result<Arguments> parse_arguments(const Command& command, int argc, const char* 
   } catch (const CLI::ParseError& error) {
     return fail(Code::usage, format("`cufit {}`: {}", command.name, error.what()));
   }
-  Arguments arguments;
-  for (const auto& [name, given] : switches) {
-    if (given) arguments.add(name, "");
-  }
-  for (const auto& [name, values] : texts) {
-    for (const std::string& value : values) arguments.add(name, value);
-  }
-  return arguments;
-}
-
-std::string help_key(const Command& command) {
-  std::string key(command.name);
-  std::replace(key.begin(), key.end(), ' ', '-');
-  return key;
-}
-
-std::string help_of(const Command& command, const Option& option, const std::string& lang) {
-  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
-  std::string name = option_name(option);
-  std::string_view text = knowledge.message(format("help.{}.{}", help_key(command), name), lang);
-  if (text.empty()) text = knowledge.message(format("help.common.{}", name), lang);
-  return std::string(text);
-}
-
-std::string summary_of(const Command& command, const std::string& lang) {
-  return std::string(
-      knowledge::Knowledge::builtin().message(format("help.{}.summary", help_key(command)), lang));
-}
-
-std::string usage_text(const Command& command, const std::string& lang) {
-  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
-  std::string line = format("cufit {}", command.name);
-  std::string rows, program;  // what stands after "--"
+  ParsedArguments out;
+  out.request = command.make_request != nullptr ? command.make_request() : nullptr;
   for (const Option* option : options_of(command)) {
-    std::string left(option->flags);
-    if (size_t comma = left.find(','); comma != std::string::npos) left.insert(comma + 1, " ");
-    if (!option->value.empty()) left += " " + std::string(option->value);
-    if (is_positional(*option)) {
-      const std::string name = std::string(option->flags) + (option->repeats ? "..." : "");
-      if (name == "COMMAND...")
-        program = " -- " + name;
-      else
-        line += option->required ? " " + name : " [" + name + "]";
-    }
-    std::string text = help_of(command, *option, lang);
-    if (!option->choices.empty()) text += format(" ({})", join(words(option->choices), "|"));
-    bool first = true;
-    for (const std::string& part : report::wrap(text, 70)) {
-      rows += "  " + report::pad(first ? left : "", 24) + " " + part + "\n";
-      first = false;
-    }
+    const std::string name = option_name(*option);
+    if (is_switch(*option) && switches[name]) put(*option, "", out);
+    if (is_switch(*option)) continue;
+    for (const std::string& value : texts[name]) put(*option, value, out);
   }
-  line += format(" [{}]{}\n", knowledge.message("help.words.options", lang), program);
-  return line + "\n" + summary_of(command, lang) + "\n\n" + rows;
+  return out;
 }
 
 bool Arguments::has(std::string_view name) const {

@@ -3,35 +3,16 @@
 // command: commands/<name>.cc with its run function, one row in table.cc, one folder in tests/cli/.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "commands/context.h"
+#include "commands/option.h"
+
 namespace cufit::commands {
-
-// Exit codes of every command.
-// k_refused: `cufit run` started no program; a finding like any other, and preflight asks
-// beforehand.
-enum Exit {
-  k_ok = 0,
-  k_findings = 1,
-  k_usage = 2,
-  k_failed = 3,
-  k_refused = 1,
-  k_interrupted = 130
-};
-
-struct Option {
-  std::string_view flags;  // "-v,--verbose" or "--env"; positional: "PATH"
-  std::string_view value;  // "DIR"; empty = a switch
-  std::string_view help;   // always empty: the texts are in data/messages/help.toml
-  bool repeats = false;
-  std::string_view choices;  // "en zh": completion and validation; empty = free
-  bool required = false;     // a positional that the command cannot do without: shown unbracketed
-};
-
-inline bool is_positional(const Option& option) { return option.flags[0] != '-'; }
 
 // Parsed arguments by long name without dashes ("env"), positional by its name ("PATH").
 class Arguments {
@@ -46,12 +27,29 @@ class Arguments {
 };
 
 struct Command {
-  std::string_view name;     // "doctor"; of a family two words: "mem replay"
-  std::string_view summary;  // always empty, as above
+  std::string_view name;  // "doctor"; of a family two words: "mem replay"
+  std::string_view summary;
   std::span<const Option> options;
-  int (*run)(const Arguments& arguments);
+  int (*run_arguments)(const Arguments& arguments) = nullptr;
   bool hidden = false;  // not listed by `cufit` alone
+  const void* request_type = nullptr;  // that its options fill: of k_request_type
+  std::shared_ptr<void> (*make_request)() = nullptr;
+  int (*run)(const Context& context, const void* request) = nullptr;
 };
+
+// The row of a command: `Run` is `int run_doctor(const Context&, const DoctorRequest&)`.
+template <class Request, int (*Run)(const Context&, const Request&)>
+Command command(std::string_view name, std::span<const Option> options) {
+  Command row;
+  row.name = name;
+  row.options = options;
+  row.request_type = &k_request_type<Request>;
+  row.make_request = [] { return std::shared_ptr<void>(std::make_shared<Request>()); };
+  row.run = [](const Context& context, const void* request) {
+    return Run(context, *static_cast<const Request*>(request));
+  };
+  return row;
+}
 
 // "mem" of "mem replay"; empty for a command of one word.
 inline std::string_view family_of(const Command& command) {
@@ -59,7 +57,10 @@ inline std::string_view family_of(const Command& command) {
   return space == std::string_view::npos ? std::string_view() : command.name.substr(0, space);
 }
 
-std::span<const Command> table();            // table.cc
-int run(int argc, const char* const* argv);  // main's whole work: parse, look up, run
+std::span<const Command> table();  // table.cc
+// main's whole work on this machine: parse, look up, run.
+int run(int argc, const char* const* argv);
+// The same with other machines, or streams that a test reads.
+int run(const Surroundings& surroundings, int argc, const char* const* argv);
 
 }  // namespace cufit::commands

@@ -4,6 +4,7 @@
 #include "base/nearest.h"
 #include "commands/args.h"
 #include "commands/command.h"
+#include "commands/help.h"
 #include "commands/self/self.h"
 #include "commands/settings.h"
 #include "knowledge/knowledge.h"
@@ -13,21 +14,22 @@ namespace cufit::commands {
 namespace {
 
 // Commands whose name begins with `family` ("mem"), or all.
-int list_commands(const std::string& lang, std::string_view family = {}) {
-  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
-  std::string out = std::string(knowledge.message("help.words.about", lang)) + "\n\n";
+int list_commands(const Output& output, const knowledge::Knowledge& knowledge,
+                  std::string_view family = {}) {
+  const HelpTexts help(knowledge, output.language());
+  std::string out = help.message("help.words.about") + "\n\n";
   for (const Command& command : table()) {
     if (!family.empty() && family_of(command) != family) continue;
-    out += "  " + report::pad(command.name, 14) + summary_of(command, lang) + "\n";
+    out += "  " + report::pad(command.name, 14) + help.summary(command) + "\n";
   }
-  return print(out + "\n" + std::string(knowledge.message("help.words.more", lang)) + "\n", k_ok);
+  return output.print(out + "\n" + help.message("help.words.more") + "\n", k_ok);
 }
 
-int unknown_command(const std::string& typed) {
+int unknown_command(const std::string& typed, const Output& output) {
   std::vector<std::string> names;
   for (const Command& command : table()) names.emplace_back(command.name);
   std::vector<std::string> close = nearest(typed, names, 1);
-  print_error(close.empty() ? format("no command `{}`; see `cufit --help`", typed)
+  output.print_error(close.empty() ? format("no command `{}`; see `cufit --help`", typed)
                             : format("no command `{}`; did you mean `cufit {}`?", typed, close[0]));
   return k_usage;
 }
@@ -40,21 +42,53 @@ bool is_family(std::string_view word) {
 
 bool asks_help(std::string_view word) { return word == "-h" || word == "--help" || word == "help"; }
 
-}  // namespace
-
-int run(int argc, const char* const* argv) {
-  std::string first = argc > 1 ? argv[1] : "";
-  int words = 1;
-  Arguments common;
+// A language that is asked for anywhere before "--": what is wrong with the rest is said in it, too.
+std::optional<Language> language_asked(int argc, const char* const* argv) {
+  std::optional<Language> out;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word == "--") break;  // the rest is a program's
-    std::string lang;
+    std::string_view lang;
     if (word == "--lang" && i + 1 < argc) lang = argv[i + 1];
-    if (starts_with(word, "--lang=")) lang = std::string(word.substr(7));
-    if (lang == "en" || lang == "zh") common.add("lang", lang);
+    if (starts_with(word, "--lang=")) lang = word.substr(7);
+    if (lang == "en") out = Language::en;
+    if (lang == "zh") out = Language::zh;
   }
-  set_language(language(common));
+  return out;
+}
+
+int run_command(const Command& command, const Surroundings& around,
+                std::optional<Language> asked, int argc, const char* const* argv) {
+  const auto output_with = [&](const CommonOptions& common) {
+    return Output(around.files, around.knowledge, around.streams, common.language, common.colour);
+  };
+  const Result<ParsedArguments> parsed = parse_arguments(command, argc, argv);
+  if (!parsed) {
+    output_with({asked}).print_error(parsed.error().text());
+    return k_usage;
+  }
+  const Output output = output_with(parsed->common);
+  if (parsed->common.help) return output.print(HelpTexts(around.knowledge, output.language()).usage(command), k_ok);
+  if (command.run_arguments != nullptr) return command.run_arguments(parsed->arguments);
+  return command.run({around.files, around.machine, around.knowledge, around.now, output},
+                     parsed->request.get());
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv) {
+  const host::RealHost machine;
+  return run({machine, machine, knowledge::Knowledge::builtin(),
+              [] { return std::time(nullptr); }, standard_streams()},
+             argc, argv);
+}
+
+int run(const Surroundings& around, int argc, const char* const* argv) {
+  std::string first = argc > 1 ? argv[1] : "";
+  int words = 1;
+  const std::optional<Language> asked = language_asked(argc, argv);
+  const Output output(around.files, around.knowledge, around.streams, asked, Colour::automatic);
+  set_language(output.language());
   if (first == "--lang" && argc > 3) {
     // Before the command it means the same as after it.
     std::vector<const char*> turned = {argv[0], argv[3]};
@@ -62,30 +96,24 @@ int run(int argc, const char* const* argv) {
     if (is_family(argv[3]) && argc > 4) turned.push_back(argv[next++]);
     turned.insert(turned.end(), {argv[1], argv[2]});
     turned.insert(turned.end(), argv + next, argv + argc);
-    return run(static_cast<int>(turned.size()), turned.data());
+    return run(around, static_cast<int>(turned.size()), turned.data());
   }
-  if (first.empty() || first == "--lang") return run_overview(common);
-  if (asks_help(first)) return list_commands(language(common));
+  if (first.empty() || first == "--lang")
+    return run_overview({around.files, around.machine, around.knowledge, around.now, output});
+  if (asks_help(first)) return list_commands(output, around.knowledge);
   if (first == "--version" || first == "-V")
-    return print(format("cufit {}\n", CUFIT_VERSION), k_ok);
+    return output.print(format("cufit {}\n", CUFIT_VERSION), k_ok);
   if (is_family(first)) {
     const std::string second = argc > 2 ? argv[2] : "";
     if (second.empty() || second == "--lang" || asks_help(second))
-      return list_commands(language(common), first);
+      return list_commands(output, around.knowledge, first);
     first += " " + second;
     words = 2;
   }
-  for (const Command& command : table()) {
-    if (command.name != first) continue;
-    Result<Arguments> arguments = parse_arguments(command, argc - 1 - words, argv + 1 + words);
-    if (!arguments) {
-      print_error(arguments.error().text());
-      return k_usage;
-    }
-    if (arguments->has("help")) return print(usage_text(command, language(*arguments)), k_ok);
-    return command.run(*arguments);
-  }
-  return unknown_command(first);
+  for (const Command& command : table())
+    if (command.name == first)
+      return run_command(command, around, asked, argc - 1 - words, argv + 1 + words);
+  return unknown_command(first, output);
 }
 
 }  // namespace cufit::commands

@@ -25,7 +25,7 @@ namespace cufit::commands {
 
 std::span<const Command> table() {
   static const Command k_table[] = {
-      {"doctor", "", doctor_options(), run_doctor},
+      command<DoctorRequest, run_doctor>("doctor", doctor_options()),
       {"explain", "", explain_options(), run_explain},
       {"inspect", "", inspect_options(), run_inspect},
       {"fit", "", fit_options(), run_fit},
@@ -46,7 +46,7 @@ std::span<const Command> table() {
       {"image audit", "", image_audit_options(), run_image_audit},
       {"preflight", "", preflight_options(), run_preflight},
       {"collect-env", "", collect_env_options(), run_collect_env},
-      {"self", "", self_options(), run_self},
+      command<SelfRequest, run_self>("self", self_options()),
   };
   return k_table;
 }

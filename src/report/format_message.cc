@@ -41,6 +41,11 @@ std::string format_message(std::string_view text, const std::map<std::string, st
   return out;
 }
 
+std::string message(const knowledge::Knowledge& knowledge, std::string_view key,
+                    std::string_view lang, const std::map<std::string, std::string>& args) {
+  return format_message(knowledge.message(key, lang), args);
+}
+
 namespace {
 
 // A finding that could not be decided asserts nothing: its title is quoted, and its ordinary reason

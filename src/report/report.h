@@ -10,6 +10,7 @@
 #include "checks/finding.h"
 #include "facts/facts.h"
 #include "knowledge/knowledge.h"
+#include "report/message.h"
 
 namespace cufit::report {
 
@@ -31,8 +32,6 @@ std::string doctor_json(const DoctorView& view);  // json.cc, schema cufit.docto
 std::string doctor_html(const DoctorView& view,
                         const Style& style);  // html.cc, one self-contained page
 
-// Fills {name} placeholders from args; unknown ones stay visible. No other syntax.
-std::string format_message(std::string_view text, const std::map<std::string, std::string>& args);
 // Finding's text for a part ("title", "why", "next", "rule") with the finding's variant, else the
 // default one.
 std::string finding_text(const checks::Finding& finding, std::string_view part,

@@ -6,9 +6,9 @@
 
 #include "base/format.h"
 #include "checks/doctor.h"
-#include "commands/settings.h"
 #include "host/probe.h"
 #include "host/files/atomic_write.h"
+#include "host/files/paths.h"
 #include "host/files/recording.h"
 #include "host/process/this_process.h"
 #include "report/report.h"
@@ -16,17 +16,19 @@
 namespace cufit::commands {
 namespace {
 
+using Row = OptionOf<DoctorRequest>;
+
 constexpr Option k_doctor_options[] = {
-    {"--env", "DIR", "", true, ""},
-    {"--from", "FILE", "", false, ""},
-    {"--record", "FILE", "", false, ""},
-    {"--deep", "", "", false, ""},
-    {"--gpu", "NAME|CC", "", true, ""},
-    {"--driver", "VERSION", "", false, ""},
-    {"--json", "", "", false, ""},
-    {"--html", "FILE", "", false, ""},
-    {"--fail-on", "LEVEL", "", false, "note unknown warning error never"},
-    {"-v,--verbose", "", "", false, ""},
+    Row::row<&DoctorRequest::env>("--env", "DIR"),
+    Row::row<&DoctorRequest::from>("--from", "FILE"),
+    Row::row<&DoctorRequest::record>("--record", "FILE"),
+    Row::row<&DoctorRequest::deep>("--deep"),
+    Row::row<&DoctorRequest::gpus>("--gpu", "NAME|CC"),
+    Row::row<&DoctorRequest::driver>("--driver", "VERSION"),
+    Row::row<&DoctorRequest::json>("--json"),
+    Row::row<&DoctorRequest::html>("--html", "FILE"),
+    Row::row<&DoctorRequest::fail_on>("--fail-on", "LEVEL", "note unknown warning error never"),
+    Row::row<&DoctorRequest::verbose>("-v,--verbose"),
 };
 
 // One line on a terminal that is overwritten; nothing when stderr is a file.
@@ -39,25 +41,26 @@ void show_progress(const std::string& what, uint64_t done, uint64_t total) {
                done >= total ? "\n" : "");
 }
 
-Result<facts::Facts> doctor_facts(const host::Host& machine, const Arguments& arguments) {
-  if (arguments.has("from")) {
-    for (const char* live : {"env", "deep"}) {
-      if (arguments.has(live)) {
-        return fail(Code::usage,
-                    format("`--{}` looks at this machine and cannot go with `--from`", live));
-      }
-    }
-    return host::load_facts(machine, arguments.get("from"));
+Error not_with_from(const char* live) {
+  return fail(Code::usage,
+              format("`--{}` looks at this machine and cannot go with `--from`", live));
+}
+
+Result<facts::Facts> doctor_facts(const host::Host& machine, const DoctorRequest& request) {
+  if (request.from) {
+    if (!request.env.empty()) return not_with_from("env");
+    if (request.deep) return not_with_from("deep");
+    return host::load_facts(machine, *request.from);
   }
   host::ProbeOptions options;
-  options.env_dirs = env_folders(arguments);
+  options.env_dirs = host::absolute_folders(request.env);
   for (const std::string& dir : options.env_dirs) {
     if (!machine.exists(dir))
       return fail(Code::usage, format("`--env {}`: no such directory", dir));
   }
-  options.for_collect_env =
-      arguments.has("record");  // a recording answers `collect-env --from` too
-  options.deep = arguments.has("deep");
+  // A recording answers `collect-env --from` too.
+  options.for_collect_env = request.record.has_value();
+  options.deep = request.deep;
   options.driver_timeout_seconds = options.deep ? 120 : 10;
   options.progress = show_progress;
   facts::Facts facts = host::collect(machine, options);
@@ -69,52 +72,50 @@ Result<facts::Facts> doctor_facts(const host::Host& machine, const Arguments& ar
   return facts;
 }
 
-int exit_code(const checks::Report& report, const std::string& fail_on) {
-  static constexpr std::string_view k_levels[] = {"", "note", "unknown", "warning", "error"};
-  for (int level = 1; level <= 4; ++level) {
-    if (fail_on != k_levels[level]) continue;
-    for (const checks::Finding& finding : report.findings) {
-      if (seriousness(finding.severity) >= level) return k_findings;
-    }
-  }
+int exit_code(const checks::Report& report, FailOn fail_on) {
+  if (fail_on == FailOn::never) return k_ok;
+  const int level = static_cast<int>(fail_on) + 1;  // as checks::seriousness counts
+  for (const checks::Finding& finding : report.findings)
+    if (seriousness(finding.severity) >= level) return k_findings;
   return k_ok;
+}
+
+// A page is made to be shared: it shows the redacted facts.
+Result<void> write_page(const Context& context, const facts::Facts& facts,
+                        const std::string& path, const report::Style& style) {
+  facts::Facts redacted = facts::redact(facts, host::private_names(context.machine));
+  const checks::Report shared = checks::examine(redacted, context.knowledge);
+  return host::write_whole_file(
+      path, report::doctor_html({redacted, shared, context.knowledge}, style));
 }
 
 }  // namespace
 
 std::span<const Option> doctor_options() { return k_doctor_options; }
 
-int run_doctor(const Arguments& arguments) {
-  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
-  host::RealHost machine;
-  Result<facts::Facts> facts = doctor_facts(machine, arguments);
-  if (!facts) return exit_code_for(facts.error());
-  if (arguments.has("record")) {
-    facts::Facts redacted = facts::redact(*facts, host::private_names(machine));
-    if (auto saved = host::save_recording(arguments.get("record"), redacted); !saved) {
-      return exit_code_for(saved.error());
-    }
+int run_doctor(const Context& context, const DoctorRequest& request) {
+  const Output& output = context.output;
+  Result<facts::Facts> facts = doctor_facts(context.machine, request);
+  if (!facts) return output.exit_code_for(facts.error());
+  if (request.record) {
+    facts::Facts redacted = facts::redact(*facts, host::private_names(context.machine));
+    if (auto saved = host::save_recording(*request.record, redacted); !saved)
+      return output.exit_code_for(saved.error());
   }
-  if (arguments.has("gpu") || arguments.has("driver")) {
-    facts = checks::assume(std::move(*facts), {arguments.all("gpu"), arguments.get("driver")},
-                           knowledge);
-    if (!facts) return exit_code_for(facts.error());
+  if (!request.gpus.empty() || request.driver) {
+    facts = checks::assume(std::move(*facts), {request.gpus, request.driver.value_or("")},
+                           context.knowledge);
+    if (!facts) return output.exit_code_for(facts.error());
   }
-  const checks::Report report = checks::examine(*facts, knowledge);
-  const report::DoctorView view{*facts, report, knowledge};
-  const int code = exit_code(report, arguments.get("fail-on", "error"));
-  const report::Style style = style_for(arguments);
-  if (arguments.has("html")) {
-    // A page is made to be shared: it shows the redacted facts.
-    facts::Facts redacted = facts::redact(*facts, host::private_names(machine));
-    const checks::Report shared = checks::examine(redacted, knowledge);
-    auto written = host::write_whole_file(
-        arguments.get("html"), report::doctor_html({redacted, shared, knowledge}, style));
-    if (!written) return exit_code_for(written.error());
-    if (!arguments.has("json")) return print(report::doctor_text(view, style), code);
-  }
-  return print(arguments.has("json") ? report::doctor_json(view) : report::doctor_text(view, style),
-               code);
+  const checks::Report report = checks::examine(*facts, context.knowledge);
+  const report::DoctorView view{*facts, report, context.knowledge};
+  const report::Style style = output.style(request.verbose);
+  if (request.html)
+    if (auto written = write_page(context, *facts, *request.html, style); !written)
+      return output.exit_code_for(written.error());
+  return output.print(request.json ? report::doctor_json(view)
+                                   : report::doctor_text(view, style),
+                      exit_code(report, request.fail_on));
 }
 
 }  // namespace cufit::commands

@@ -3,13 +3,31 @@
 // which link is broken?
 #pragma once
 
+#include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "commands/command.h"
 
 namespace cufit::commands {
 
+enum class FailOn { note, unknown, warning, error, never };
+
+struct DoctorRequest {
+  std::vector<std::string> env;     // folders; empty: those that are found
+  std::optional<std::string> from;  // a recording, or other facts, instead of this machine
+  std::optional<std::string> record;
+  bool deep = false;
+  std::vector<std::string> gpus;  // assumed instead of the machine's
+  std::optional<std::string> driver;
+  bool json = false;
+  std::optional<std::string> html;
+  FailOn fail_on = FailOn::error;
+  bool verbose = false;
+};
+
 std::span<const Option> doctor_options();
-int run_doctor(const Arguments& arguments);
+int run_doctor(const Context& context, const DoctorRequest& request);
 
 }  // namespace cufit::commands

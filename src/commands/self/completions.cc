@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "commands/args.h"
+#include "commands/help.h"
 #include "commands/self/docs.h"
 
 namespace cufit::commands {
@@ -21,13 +22,6 @@ Kind kind_of(const Option& option) {
       value == "RECORDING")
     return Kind::file;
   return Kind::text;
-}
-
-std::vector<const Option*> completed_options(const Command& command) {
-  std::vector<const Option*> all;
-  for (const Option& option : command.options) all.push_back(&option);
-  for (const Option& option : common_options()) all.push_back(&option);
-  return all;
 }
 
 std::string replaced(std::string_view text, std::string_view set, std::string_view before) {
@@ -90,7 +84,7 @@ std::string bash(std::span<const Command> commands) {
   std::string names = first_words(commands), values, words;
   for (const Command& command : commands) {
     std::string flags, rest = ":";
-    for (const Option* option : completed_options(command)) {
+    for (const Option* option : options_of(command)) {
       if (is_positional(*option)) {
         if (rest == ":") rest = bash_reply(*option);
         continue;
@@ -169,11 +163,11 @@ std::string zsh_action(const Option& option) {
   return what;
 }
 
-std::string zsh_spec(const Command& command, const Option& option) {
+std::string zsh_spec(const Command& command, const Option& option, const HelpTexts& help) {
   if (is_positional(option))
     return "'" + std::string(option.repeats ? "*" : "") + zsh_action(option) + "'";
-  std::string help = "[" + zsh_text(help_of(command, option, "en")) + "]";
-  std::string tail = "'" + help + (takes_value(option) ? zsh_action(option) : "") + "'";
+  std::string text = "[" + zsh_text(help.option(command, option)) + "]";
+  std::string tail = "'" + text + (takes_value(option) ? zsh_action(option) : "") + "'";
   std::string flags(option.flags);
   if (option.repeats) return "'*" + flags + tail.substr(1);
   if (!contains(flags, ",")) return "'" + flags + tail.substr(1);
@@ -182,15 +176,15 @@ std::string zsh_spec(const Command& command, const Option& option) {
   return "'(" + both + ")'{" + flags + "}" + tail;
 }
 
-std::string zsh(std::span<const Command> commands) {
+std::string zsh(std::span<const Command> commands, const HelpTexts& help) {
   std::string names, cases;
   for (const Command& command : commands) {
     const std::string name(command.name);
     if (!command.hidden && family_of(command).empty())
-      names += "    '" + name + ":" + zsh_text(summary_of(command, "en")) + "'\n";
+      names += "    '" + name + ":" + zsh_text(help.summary(command)) + "'\n";
     cases += "    '" + name + "')\n      _arguments -s";
-    for (const Option* option : completed_options(command))
-      cases += " \\\n        " + zsh_spec(command, *option);
+    for (const Option* option : options_of(command))
+      cases += " \\\n        " + zsh_spec(command, *option, help);
     cases += "\n      ;;\n";
   }
   std::string families;
@@ -198,7 +192,7 @@ std::string zsh(std::span<const Command> commands) {
     std::string members;
     for (const Command& command : commands)
       if (family_of(command) == family)
-        members += format(" '{}:{}'", second_word(command), zsh_text(summary_of(command, "en")));
+        members += format(" '{}:{}'", second_word(command), zsh_text(help.summary(command)));
     names += format("    '{}:cufit {} ...'\n", family, family);
     families += format(
         "  if [[ \"$words[1]\" == {} ]]; then\n"
@@ -252,12 +246,12 @@ std::string fish_value(const Option& option) {
   return "";
 }
 
-std::string fish(std::span<const Command> commands) {
+std::string fish(std::span<const Command> commands, const HelpTexts& help) {
   std::string out = "# fish completion for cufit\ncomplete -c cufit -f\n";
   for (const Command& command : commands) {
     if (command.hidden || !family_of(command).empty()) continue;
     out += format("complete -c cufit -n __fish_use_subcommand -a {} -d {}\n", command.name,
-                  fish_text(summary_of(command, "en")));
+                  fish_text(help.summary(command)));
   }
   for (const std::string& family : families_of(commands)) {
     out += format("complete -c cufit -n __fish_use_subcommand -a {}\n", family);
@@ -267,7 +261,7 @@ std::string fish(std::span<const Command> commands) {
         out += format(
             "complete -c cufit -n '__fish_seen_subcommand_from {}; and not "
             "__fish_seen_subcommand_from {}' -a {} -d {}\n",
-            family, members, second_word(command), fish_text(summary_of(command, "en")));
+            family, members, second_word(command), fish_text(help.summary(command)));
   }
   for (const Command& command : commands) {
     const std::string family(family_of(command));
@@ -276,7 +270,7 @@ std::string fish(std::span<const Command> commands) {
             ? format("'__fish_seen_subcommand_from {}'", command.name)
             : format("'__fish_seen_subcommand_from {}; and __fish_seen_subcommand_from {}'", family,
                      second_word(command));
-    for (const Option* option : completed_options(command)) {
+    for (const Option* option : options_of(command)) {
       out += format("complete -c cufit -n {}", condition);
       if (is_positional(*option)) {
         std::string value = fish_value(*option);
@@ -290,8 +284,8 @@ std::string fish(std::span<const Command> commands) {
         }
         if (takes_value(*option)) out += fish_value(*option);
       }
-      std::string help = help_of(command, *option, "en");
-      if (!help.empty()) out += " -d " + fish_text(help);
+      std::string text = help.option(command, *option);
+      if (!text.empty()) out += " -d " + fish_text(text);
       out += "\n";
     }
   }
@@ -300,10 +294,12 @@ std::string fish(std::span<const Command> commands) {
 
 }  // namespace
 
-std::string completions(std::string_view shell, std::span<const Command> commands) {
+std::string completions(std::string_view shell, std::span<const Command> commands,
+                        const knowledge::Knowledge& knowledge) {
+  const HelpTexts help(knowledge, "en");
   if (shell == "bash") return bash(commands);
-  if (shell == "zsh") return zsh(commands);
-  if (shell == "fish") return fish(commands);
+  if (shell == "zsh") return zsh(commands, help);
+  if (shell == "fish") return fish(commands, help);
   return {};
 }
 

@@ -11,8 +11,10 @@
 
 namespace cufit::commands {
 
-std::string man_page(std::span<const Command> commands);  // man.cc: roff, section 1
-// shell: "bash", "zsh" or "fish"; empty text for any other.   completions.cc
-std::string completions(std::string_view shell, std::span<const Command> commands);
+// man.cc: roff, section 1
+std::string man_page(std::span<const Command> commands, const knowledge::Knowledge& knowledge);
+// completions.cc; shell: "bash", "zsh" or "fish"; empty text for any other.
+std::string completions(std::string_view shell, std::span<const Command> commands,
+                        const knowledge::Knowledge& knowledge);
 
 }  // namespace cufit::commands

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/format.h"
 #include "commands/args.h"
+#include "commands/help.h"
 #include "commands/self/docs.h"
-#include "knowledge/knowledge.h"
 
 namespace cufit::commands {
 namespace {
-
-const std::string k_lang = "en";
 
 // Text for roff: backslashes and hyphens stay what they are, `quoted` becomes bold, a line cannot
 // become a request.
@@ -41,10 +39,6 @@ std::string roff(std::string_view text) {
   return out;
 }
 
-std::string message(const std::string& key) {
-  return std::string(knowledge::Knowledge::builtin().message(key, k_lang));
-}
-
 // "\fB\-v\fR, \fB\-\-verbose\fR" or "\fB\-\-env\fR \fIDIR\fR"
 std::string flags_of(const Option& option) {
   if (is_positional(option)) return "\\fI" + roff(option.flags) + "\\fR";
@@ -55,22 +49,19 @@ std::string flags_of(const Option& option) {
   return out;
 }
 
-std::string option_entry(const Command& command, const Option& option) {
-  std::string help = roff(help_of(command, option, k_lang));
+std::string option_entry(const Command& command, const Option& option, const HelpTexts& texts) {
+  std::string help = roff(texts.option(command, option));
   if (!option.choices.empty()) {
-    std::vector<std::string> words;
-    for (std::string_view word : split(option.choices, ' '))
-      if (!word.empty()) words.push_back(std::string(word));
-    help +=
-        (help.empty() ? "" : "; ") + std::string("one of \\fB") + roff(join(words, ", ")) + "\\fR";
+    help += (help.empty() ? "" : "; ") + std::string("one of \\fB") +
+            roff(join(choices_of(option), ", ")) + "\\fR";
   }
   return ".TP\n" + flags_of(option) + (option.repeats ? " ..." : "") + "\n" + help + "\n";
 }
 
-std::string command_entry(const Command& command) {
+std::string command_entry(const Command& command, const HelpTexts& texts) {
   std::string out =
-      ".SS \"cufit " + roff(command.name) + "\"\n" + roff(summary_of(command, k_lang)) + ".\n";
-  for (const Option& option : command.options) out += option_entry(command, option);
+      ".SS \"cufit " + roff(command.name) + "\"\n" + roff(texts.summary(command)) + ".\n";
+  for (const Option& option : command.options) out += option_entry(command, option, texts);
   return out;
 }
 
@@ -80,7 +71,9 @@ std::string pair(const std::string& term, const std::string& text) {
 
 }  // namespace
 
-std::string man_page(std::span<const Command> commands) {
+std::string man_page(std::span<const Command> commands, const knowledge::Knowledge& knowledge) {
+  const HelpTexts texts(knowledge, "en");
+  const auto message = [&](std::string_view key) { return texts.message(key); };
   // No date: two builds of one version give the same page.
   std::string out = format(".TH CUFIT 1 \"\" \"cufit {}\" \"User Commands\"\n", CUFIT_VERSION);
   out += ".SH NAME\ncufit \\- " + roff(message("help.words.about")) + "\n";
@@ -97,11 +90,11 @@ std::string man_page(std::span<const Command> commands) {
   }
   out += ".fi\n.SH DESCRIPTION\n" + roff(message("man.about")) + "\n.SH COMMANDS\n";
   for (const Command& command : commands) {
-    if (!command.hidden) out += command_entry(command);
+    if (!command.hidden) out += command_entry(command, texts);
   }
   out += ".SH \"COMMON OPTIONS\"\n";
   for (const Option& option : common_options())
-    out += option_entry(commands.empty() ? Command{} : commands[0], option);
+    out += option_entry(commands.empty() ? Command{} : commands[0], option, texts);
   out += ".SH \"EXIT STATUS\"\n";
   out += pair("0", message("man.exit.ok")) + pair("1", message("man.exit.findings"));
   out += pair("2", message("man.exit.usage")) + pair("3", message("man.exit.failed"));

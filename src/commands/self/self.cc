@@ -5,7 +5,6 @@
 #include "checks/check.h"
 #include "commands/args.h"
 #include "commands/self/docs.h"
-#include "commands/settings.h"
 #include "host/driver/library_opens.h"
 #include "host/install/http.h"
 #include "host/probe.h"
@@ -17,31 +16,26 @@ namespace cufit::commands {
 namespace {
 
 constexpr Option k_self_options[] = {
-    {"TOPIC", "", "", false, ""},
-    {"SHELL", "", "", false, ""},
+    OptionOf<SelfRequest>::row<&SelfRequest::topic>("TOPIC"),
+    OptionOf<SelfRequest>::row<&SelfRequest::shell>("SHELL"),
 };
 
-std::string message(std::string_view key, const std::string& lang,
-                    std::map<std::string, std::string> args = {}) {
-  return report::format_message(knowledge::Knowledge::builtin().message(key, lang), args);
-}
-
 // Libraries that are looked for at run time, with what is missing without them.
-std::string runtime_parts(const std::string& lang) {
+std::string runtime_parts(const Context& context) {
   std::string out;
   for (const char* name : {"libnvidia-ml.so.1", "libcuda.so.1"}) {
-    out += message(host::library_opens(name) ? "self.library_found" : "self.library_missing", lang,
-                   {{"lib", name}}) +
+    out += context.message(host::library_opens(name) ? "self.library_found" : "self.library_missing",
+                           {{"lib", name}}) +
            "\n";
   }
   const std::string http = host::http_library();
-  out +=
-      message(http.empty() ? "self.http_missing" : "self.http_found", lang, {{"lib", http}}) + "\n";
+  out += context.message(http.empty() ? "self.http_missing" : "self.http_found", {{"lib", http}}) +
+         "\n";
   return out;
 }
 
-std::string about(const std::string& lang) {
-  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
+std::string about(const Context& context) {
+  const knowledge::Knowledge& knowledge = context.knowledge;
   std::string out = format("cufit {} ({} {})\n", CUFIT_VERSION,
 #if defined(__clang__)
                            "clang", __clang_version__
@@ -50,7 +44,7 @@ std::string about(const std::string& lang) {
 #endif
   );
   out +=
-      message("self.tables", lang,
+      context.message("self.tables",
               {{"gpus", std::to_string(knowledge.gpus.size())},
                {"torch", knowledge.torch_releases.empty()
                              ? ""
@@ -60,62 +54,60 @@ std::string about(const std::string& lang) {
                {"findings", std::to_string(knowledge.findings.size())},
                {"checks", std::to_string(checks::check_table().size())}}) +
       "\n";
-  return out + runtime_parts(lang) + message("self.topics", lang) + "\n";
+  return out + runtime_parts(context) + context.message("self.topics") + "\n";
 }
 
 // "1 x NVIDIA H200, driver 580.159.04, torch 2.11.0+cu130": from files only, no driver call, a few
 // milliseconds.
-std::string this_machine(const std::string& lang) {
-  host::RealHost machine;
+std::string this_machine(const Context& context) {
   host::ProbeOptions options;
   options.driver_calls = false;
-  const facts::Facts facts = host::collect(machine, options);
-  const checks::Input input = checks::make_input(facts, knowledge::Knowledge::builtin());
+  const facts::Facts facts = host::collect(context.machine, options);
+  const checks::Input input = checks::make_input(facts, context.knowledge);
   std::vector<std::string> parts;
   if (facts.system.distribution) parts.push_back(*facts.system.distribution);
-  if (input.gpus.empty()) parts.push_back(message("overview.no_gpu", lang));
+  if (input.gpus.empty()) parts.push_back(context.message("overview.no_gpu"));
   for (const checks::GpuView& gpu : input.gpus) parts.push_back(gpu.name);
   parts.push_back(input.driver
-                      ? message("overview.driver", lang,
+                      ? context.message("overview.driver",
                                 {{"driver", facts.kernel.version.value_or(input.driver->text())}})
-                      : message("overview.no_driver", lang));
-  std::string torch = message("overview.no_torch", lang);
+                      : context.message("overview.no_driver"));
+  std::string torch = context.message("overview.no_torch");
   for (const facts::PythonEnv& env : facts.envs) {
     if (!env.torch.version) continue;
-    torch = message("overview.torch", lang, {{"torch", *env.torch.version}, {"env", env.path}});
+    torch = context.message("overview.torch", {{"torch", *env.torch.version}, {"env", env.path}});
     break;
   }
   parts.push_back(torch);
-  return message("overview.machine", lang, {{"list", join(parts, lang == "zh" ? "，" : ", ")}});
+  return context.message("overview.machine",
+                         {{"list", join(parts, context.language() == "zh" ? "，" : ", ")}});
 }
 
 }  // namespace
 
 std::span<const Option> self_options() { return k_self_options; }
 
-int run_self(const Arguments& arguments) {
-  const std::string lang = language(arguments);
-  const std::string topic = arguments.get("TOPIC");
-  if (topic.empty()) return print(about(lang), k_ok);
-  if (topic == "man") return print(man_page(table()), k_ok);
-  if (topic == "causes") return print(report::causes_page(knowledge::Knowledge::builtin()), k_ok);
-  if (topic == "licenses") return print(message("self.licenses", lang) + "\n", k_ok);
-  const std::string shell = arguments.get("SHELL");
-  if (topic == "completions" && (shell == "bash" || shell == "zsh" || shell == "fish")) {
-    return print(completions(shell, table()), k_ok);
-  }
-  print_error("usage: cufit self [man | completions bash|zsh|fish | causes | licenses]");
+int run_self(const Context& context, const SelfRequest& request) {
+  const std::string& topic = request.topic;
+  const std::string& shell = request.shell;
+  const auto print = [&](const std::string& text) { return context.output.print(text, k_ok); };
+  if (topic.empty()) return print(about(context));
+  if (topic == "man") return print(man_page(table(), context.knowledge));
+  if (topic == "causes") return print(report::causes_page(context.knowledge));
+  if (topic == "licenses") return print(context.message("self.licenses") + "\n");
+  if (topic == "completions" && (shell == "bash" || shell == "zsh" || shell == "fish"))
+    return print(completions(shell, table(), context.knowledge));
+  context.output.print_error("usage: cufit self [man | completions bash|zsh|fish | causes | licenses]");
   return k_usage;
 }
 
-int run_overview(const Arguments& arguments) {
-  const std::string lang = language(arguments);
-  std::string out = this_machine(lang) + "\n\n";
+int run_overview(const Context& context) {
+  std::string out = this_machine(context) + "\n\n";
   for (const char* line : {"doctor", "explain", "html", "gpu", "record", "inspect", "collect"}) {
-    out += "  " + report::pad(message(format("overview.{}.command", line), lang), 38) +
-           message(format("overview.{}.what", line), lang) + "\n";
+    out += "  " + report::pad(context.message(format("overview.{}.command", line)), 38) +
+           context.message(format("overview.{}.what", line)) + "\n";
   }
-  return print(out + "\n" + message("overview.more", lang) + "\n", k_ok);
+  return context.output.print(out + "\n" + context.message("overview.more") + "\n", k_ok);
 }
 
 }  // namespace cufit::commands

@@ -4,14 +4,20 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "commands/command.h"
 
 namespace cufit::commands {
 
+struct SelfRequest {
+  std::string topic;  // "man", "completions", "causes", "licenses"; empty: what this program is
+  std::string shell;  // of completions
+};
+
 std::span<const Option> self_options();
-int run_self(const Arguments& arguments);
+int run_self(const Context& context, const SelfRequest& request);
 // `cufit` alone: the most useful commands and one line about this machine.
-int run_overview(const Arguments& arguments);
+int run_overview(const Context& context);
 
 }  // namespace cufit::commands

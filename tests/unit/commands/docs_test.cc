@@ -46,7 +46,7 @@ std::pair<int, std::string> feed(const std::string& command, const std::string& 
 }
 
 TEST(ManPage, NamesEveryCommandAndOption) {
-  std::string page = man_page(k_commands);
+  std::string page = man_page(k_commands, knowledge::Knowledge::builtin());
   for (const char* part :
        {".TH CUFIT 1", ".SS \"cufit doctor\"", "\\fB\\-\\-env\\fR \\fIDIR\\fR ...",
         "\\fB\\-v\\fR, \\fB\\-\\-verbose\\fR", "one of \\fBnote, warning, error\\fR",
@@ -66,21 +66,21 @@ TEST(ManPage, NamesEveryCommandAndOption) {
 
 TEST(ManPage, GroffHasNothingToSay) {
   if (!installed("groff")) GTEST_SKIP() << "groff is not installed";
-  auto [code, output] = feed("groff -man -Tutf8 -ww -z", man_page(k_commands));
+  auto [code, output] = feed("groff -man -Tutf8 -ww -z", man_page(k_commands, knowledge::Knowledge::builtin()));
   EXPECT_EQ(code, 0);
   EXPECT_EQ(output, "");
 }
 
 TEST(Completions, OfEveryShellParse) {
   for (const char* shell : {"bash", "zsh", "fish"}) {
-    std::string text = completions(shell, k_commands);
+    std::string text = completions(shell, k_commands, knowledge::Knowledge::builtin());
     EXPECT_NE(text.find("doctor"), std::string::npos);
     EXPECT_NE(text.find("verbose"), std::string::npos);
     if (!installed(shell)) continue;
     auto [code, output] = feed(std::string(shell) + " -n", text);
     EXPECT_EQ(code, 0) << shell << ": " << output;
   }
-  EXPECT_EQ(completions("tcsh", k_commands), "");
+  EXPECT_EQ(completions("tcsh", k_commands, knowledge::Knowledge::builtin()), "");
 }
 
 TEST(Completions, BashCompletes) {
@@ -95,7 +95,7 @@ TEST(Completions, BashCompletes) {
         Case{"cufit doctor --lang z", "zh\n"}, Case{"cufit me", "mem\n"},
         Case{"cufit mem r", "replay\n"}, Case{"cufit mem replay --fail-on w", "warning\n"}}) {
     std::string script =
-        completions("bash", k_commands) + "COMP_WORDS=(" + c.words + ")\n" +
+        completions("bash", k_commands, knowledge::Knowledge::builtin()) + "COMP_WORDS=(" + c.words + ")\n" +
         "COMP_CWORD=$((${#COMP_WORDS[@]}-1))\n_cufit\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n";
     EXPECT_EQ(feed("bash", script).second, c.expected) << c.words;
   }

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace cufit::commands {
+
+// Exit codes of every command.
+// k_refused: `cufit run` started no program; a finding like any other, and preflight asks
+// beforehand.
+enum Exit {
+  k_ok = 0,
+  k_findings = 1,
+  k_usage = 2,
+  k_failed = 3,
+  k_refused = 1,
+  k_interrupted = 130
+};
+
+}  // namespace cufit::commands
