@@ -13,12 +13,10 @@
 namespace cufit::commands {
 namespace {
 
-using CommonRow = OptionOf<CommonOptions>;
-
 constexpr Option k_common[] = {
-    CommonRow::row<&CommonOptions::language>("--lang", "LANG", "en zh"),
-    CommonRow::row<&CommonOptions::colour>("--color", "WHEN", "auto always never"),
-    CommonRow::row<&CommonOptions::help>("-h,--help"),
+    option<&CommonOptions::language>("--lang", "LANG", "en zh"),
+    option<&CommonOptions::colour>("--color", "WHEN", "auto always never"),
+    option<&CommonOptions::help>("-h,--help"),
 };
 
 // CLI11 names an unknown option in its own words; ours adds the nearest one.

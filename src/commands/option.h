@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace cufit::commands {
@@ -58,24 +59,35 @@ inline constexpr bool k_is_vector = false;
 template <class Value>
 inline constexpr bool k_is_vector<std::vector<Value>> = true;
 
-// `OptionOf<DoctorRequest>::row<&DoctorRequest::env>("--env", "DIR")`.
-template <class Request>
-struct OptionOf {
-  template <auto Member>
-  static constexpr Option row(std::string_view flags, std::string_view value = {},
-                              std::string_view choices = {}) {
-    using Value = std::remove_cvref_t<decltype(std::declval<Request&>().*Member)>;
-    Option out;
-    out.flags = flags;
-    out.value = value;
-    out.choices = choices;
-    out.repeats = k_is_vector<Value>;
-    out.request_type = &k_request_type<Request>;
-    out.put = [](void* request, const std::string& text, size_t choice) {
-      put_value(static_cast<Request*>(request)->*Member, text, choice);
-    };
-    return out;
-  }
+// Of a member that Request inherits.
+template <class Request, auto Member>
+constexpr Option inherited_option(std::string_view flags, std::string_view value = {},
+                                  std::string_view choices = {}) {
+  using Value = std::remove_cvref_t<decltype(std::declval<Request&>().*Member)>;
+  Option out;
+  out.flags = flags;
+  out.value = value;
+  out.choices = choices;
+  out.repeats = k_is_vector<Value>;
+  out.request_type = &k_request_type<Request>;
+  out.put = [](void* request, const std::string& text, size_t choice) {
+    put_value(static_cast<Request*>(request)->*Member, text, choice);
+  };
+  return out;
+}
+
+template <class Pointer>
+struct MemberOf;
+template <class Request, class Value>
+struct MemberOf<Value Request::*> {
+  using Class = Request;
 };
+
+// `option<&DoctorRequest::env>("--env", "DIR")`: a row of doctor's options, which fills this member.
+template <auto Member>
+constexpr Option option(std::string_view flags, std::string_view value = {},
+                        std::string_view choices = {}) {
+  return inherited_option<typename MemberOf<decltype(Member)>::Class, Member>(flags, value, choices);
+}
 
 }  // namespace cufit::commands

@@ -34,6 +34,15 @@ std::string& language_of_process() {
 void set_language(std::string lang) { language_of_process() = std::move(lang); }
 const std::string& language() { return language_of_process(); }
 
+const Context& legacy_context() {
+  static const host::RealHost machine;
+  static const Output output(machine, knowledge::Knowledge::builtin(), standard_streams(),
+                             language() == "zh" ? Language::zh : Language::en, Colour::automatic);
+  static const Context context{machine, machine, knowledge::Knowledge::builtin(),
+                               [] { return std::time(nullptr); }, output};
+  return context;
+}
+
 std::string language(const Arguments& arguments) {
   std::string chosen = arguments.get("lang");
   if (chosen.empty()) chosen = host::process_variable("CUFIT_LANG");

@@ -27,6 +27,9 @@ std::vector<std::string> env_folders(const Arguments& arguments);
 void set_language(std::string lang);
 const std::string& language();
 
+// Until every command takes a Context.
+const Context& legacy_context();
+
 // Writes results to stdout; Exit::k_failed when stdout is closed or full.
 int print(const std::string& text, int exit_code);
 // "cufit: <message>" on stderr, in the user's language where it is one of cufit's own sentences

@@ -16,19 +16,17 @@
 namespace cufit::commands {
 namespace {
 
-using Row = OptionOf<DoctorRequest>;
-
 constexpr Option k_doctor_options[] = {
-    Row::row<&DoctorRequest::env>("--env", "DIR"),
-    Row::row<&DoctorRequest::from>("--from", "FILE"),
-    Row::row<&DoctorRequest::record>("--record", "FILE"),
-    Row::row<&DoctorRequest::deep>("--deep"),
-    Row::row<&DoctorRequest::gpus>("--gpu", "NAME|CC"),
-    Row::row<&DoctorRequest::driver>("--driver", "VERSION"),
-    Row::row<&DoctorRequest::json>("--json"),
-    Row::row<&DoctorRequest::html>("--html", "FILE"),
-    Row::row<&DoctorRequest::fail_on>("--fail-on", "LEVEL", "note unknown warning error never"),
-    Row::row<&DoctorRequest::verbose>("-v,--verbose"),
+    option<&DoctorRequest::env>("--env", "DIR"),
+    option<&DoctorRequest::from>("--from", "FILE"),
+    option<&DoctorRequest::record>("--record", "FILE"),
+    option<&DoctorRequest::deep>("--deep"),
+    option<&DoctorRequest::gpus>("--gpu", "NAME|CC"),
+    option<&DoctorRequest::driver>("--driver", "VERSION"),
+    option<&DoctorRequest::json>("--json"),
+    option<&DoctorRequest::html>("--html", "FILE"),
+    option<&DoctorRequest::fail_on>("--fail-on", "LEVEL", "note unknown warning error never"),
+    option<&DoctorRequest::verbose>("-v,--verbose"),
 };
 
 // One line on a terminal that is overwritten; nothing when stderr is a file.

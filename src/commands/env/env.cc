@@ -13,6 +13,7 @@
 #include "checks/gpu_code.h"
 #include "commands/settings.h"
 #include "commands/resolve/targets.h"
+#include "host/files/paths.h"
 #include "host/probe.h"
 #include "resolve/lock/lock_check.h"
 
@@ -54,13 +55,13 @@ bool is_damage(const checks::Finding& finding) {
 }
 
 Result<FoundLock> open_lock(const Arguments& arguments) {
-  CUFIT_TRY(found, find_lock(arguments));
+  CUFIT_TRY(found, find_lock(legacy_context(), arguments.get("lock"), arguments.has("quiet")));
   if (found) return std::move(*found);
   // Projects of other package managers have their own way to make an environment.
   for (const auto& [file, command] :
        {std::pair("pixi.toml", "pixi install"),
         std::pair("environment.yml", "conda env create -f environment.yml")}) {
-    const std::string other = find_upwards(working_folder(), file);
+    const std::string other = host::find_upwards(host::working_folder(), file);
     if (!other.empty())
       return fail(Code::usage,
                   format("no cufit.lock here; `{}` belongs to another package manager, which "
@@ -193,7 +194,7 @@ int run_env_check(const Arguments& arguments) {
   if (!found) return exit_code_for(found.error());
   const Result<std::vector<size_t>> chosen = chosen_classes(arguments, found->lock);
   if (!chosen) return exit_code_for(chosen.error());
-  const Result<resolve::Policy> policy = read_policy(arguments, found->folder);
+  const Result<resolve::Policy> policy = read_policy(legacy_context(), arguments.get("policy"), found->folder);
   if (!policy) return exit_code_for(policy.error());
   std::vector<checks::Finding> findings;
   const bool named = !arguments.all("CLASS").empty();

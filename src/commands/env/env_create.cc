@@ -12,6 +12,7 @@
 #include "commands/resolve/targets.h"
 #include "formats/python/index_config.h"
 #include "formats/toml_text.h"
+#include "host/files/paths.h"
 #include "host/install/index_client.h"
 #include "host/install/installer.h"
 #include "host/probe.h"
@@ -150,7 +151,7 @@ host::IndexChoice index_choice(const Arguments& arguments) {
   host::IndexChoice out;
   out.indexes = arguments.all("index");
   out.offline = arguments.has("offline");
-  const host::IndexSettings configured = host::index_settings(host::RealHost(), working_folder());
+  const host::IndexSettings configured = host::index_settings(host::RealHost(), host::working_folder());
   if (configured.tool != "pip") return out;
   for (const formats::IndexUrl& index : configured.indexes)
     if (index.is_default) out.default_index = index.url;
@@ -238,7 +239,7 @@ int create_all(const Arguments& arguments, const FoundLock& found,
                const std::vector<size_t>& chosen) {
   host::Interrupts interrupts;
   Job job{found, {}, {}, false, index_choice(arguments), {}, false, {}};
-  Result<resolve::Policy> policy = read_policy(arguments, found.folder);
+  Result<resolve::Policy> policy = read_policy(legacy_context(), arguments.get("policy"), found.folder);
   if (!policy) return exit_code_for(policy.error());
   job.policy = std::move(*policy);
   job.show = host::is_terminal(host::Stream::err);

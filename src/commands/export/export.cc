@@ -12,6 +12,7 @@
 #include "base/shell_word.h"
 #include "commands/settings.h"
 #include "commands/resolve/targets.h"
+#include "host/files/paths.h"
 #include "host/files/atomic_write.h"
 #include "host/files/host.h"
 #include "host/process/this_process.h"
@@ -45,7 +46,7 @@ Result<std::string> lock_path(const Arguments& arguments) {
     std::error_code ignored;
     return fs::is_directory(path, ignored) ? path + "/" + k_export_lock_name : path;
   }
-  path = find_upwards(working_folder(), k_export_lock_name);
+  path = host::find_upwards(host::working_folder(), k_export_lock_name);
   if (path.empty())
     return fail(Code::usage,
                 "no cufit.lock here or in a folder above; name its folder: `--lock DIR`");
@@ -146,7 +147,7 @@ Result<report::ExportView> read_view(const Arguments& arguments) {
   CUFIT_TRY(lock, resolve::parse_lock(text, path));
   const std::string home = fs::absolute(path).parent_path().string();
   if (Result<void> same = verify_lock_checksum(lock, path, home); !same) return same.error();
-  warn_missing_checksum(lock, path, home);
+  warn_missing_checksum(legacy_context(), lock, path, home);
   CUFIT_TRY(classes, exported_classes(lock, arguments));
   report::ExportView view{arguments.get("to"),
                           std::move(lock),

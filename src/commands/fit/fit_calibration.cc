@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "base/number.h"
 #include "commands/mem/mem_snapshot.h"
+#include "commands/settings.h"
 #include "report/terminal/mem_words.h"
 
 namespace cufit::commands {
@@ -64,9 +65,9 @@ Result<std::optional<Calibration>> calibration(const Arguments& arguments,
                                                std::vector<report::FitWarning>& warnings) {
   CUFIT_TRY(batch, calibrated_batch(arguments));
   const std::string path = arguments.get("from");
-  CUFIT_TRY(torch, chosen_torch(arguments));
-  CUFIT_TRY(snapshot, load_snapshot(path));
-  CUFIT_TRY(device, chosen_device(arguments, snapshot));
+  CUFIT_TRY(torch, chosen_torch(std::nullopt, knowledge::Knowledge::builtin()));
+  CUFIT_TRY(snapshot, load_snapshot(legacy_context(), path));
+  CUFIT_TRY(device, chosen_device(std::nullopt, snapshot));
   Result<memory::VerifiedRecording> verified = memory::verify_recording(snapshot, device, torch);
   if (!verified) return std::move(verified.error()).in(path);
   // As it was recorded, whatever is asked now.

@@ -36,9 +36,9 @@ struct Opened {
 };
 
 Result<Opened> open_recording(const std::string& path, uint64_t batch, const Arguments& arguments) {
-  CUFIT_TRY(torch, chosen_torch(arguments));
-  CUFIT_TRY(snapshot, load_snapshot(path));
-  CUFIT_TRY(device, chosen_device(arguments, snapshot));
+  CUFIT_TRY(torch, chosen_torch(std::nullopt, knowledge::Knowledge::builtin()));
+  CUFIT_TRY(snapshot, load_snapshot(legacy_context(), path));
+  CUFIT_TRY(device, chosen_device(std::nullopt, snapshot));
   Result<memory::VerifiedRecording> verified = memory::verify_recording(snapshot, device, torch);
   if (!verified) return std::move(verified.error()).in(path);
   Opened out;

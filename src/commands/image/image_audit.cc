@@ -21,7 +21,7 @@ constexpr Option k_image_audit_options[] = {
 Result<std::vector<resolve::Target>> targets_of(const Arguments& arguments) {
   std::vector<resolve::Target> out;
   for (const std::string& text : arguments.all("for")) {
-    CUFIT_TRY(asked, read_target(text));
+    CUFIT_TRY(asked, read_target(legacy_context(), text));
     out.push_back(std::move(asked.target));
   }
   return out;

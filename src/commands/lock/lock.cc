@@ -70,7 +70,7 @@ struct Targets {
 Result<Targets> read_all_targets(const LockJob& job) {
   Targets out;
   for (const std::string& asked : job.targets) {
-    CUFIT_TRY(one, read_target(asked));
+    CUFIT_TRY(one, read_target(legacy_context(), asked));
     one.target.label = kept_label(asked, one.target);
     // Which Python the machine has now is no demand: the environment brings its own.
     if (lower(asked) == "here") one.target.python.clear();

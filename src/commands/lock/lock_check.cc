@@ -48,7 +48,7 @@ bool was_target(const LockJob& job, const std::string& label) {
 std::vector<Finding> check_target(const LockJob& job, const std::string& label,
                                   const std::string& lang) {
   const Knowledge& knowledge = Knowledge::builtin();
-  const Result<AskedTarget> asked = read_target(label);
+  const Result<AskedTarget> asked = read_target(legacy_context(), label);
   if (!asked) {
     Finding out = unserved(label, "");
     out.severity = Severity::unknown;
@@ -118,7 +118,7 @@ Result<void> check_resolutions(const LockJob& job, const std::vector<ReadClass>&
     std::vector<Version> glibcs;
     std::vector<ComputeCapability> ccs;
     for (const std::string& label : one.serves)
-      if (const Result<AskedTarget> target = read_target(label)) {
+      if (const Result<AskedTarget> target = read_target(legacy_context(), label)) {
         if (target->target.glibc) glibcs.push_back(*target->target.glibc);
         for (const resolve::TargetGpu& gpu : target->target.gpus) ccs.push_back(gpu.cc);
       }

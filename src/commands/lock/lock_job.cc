@@ -9,6 +9,7 @@
 #include "checks/torch_env.h"
 #include "commands/lock/lock_conflict.h"
 #include "commands/settings.h"
+#include "host/files/paths.h"
 #include "host/files/atomic_write.h"
 #include "host/process/this_process.h"
 
@@ -51,7 +52,7 @@ Result<void> read_inputs(const Arguments& arguments, LockJob& job) {
   std::vector<std::string> files = arguments.all("requirements"), extras = arguments.all("extra"),
                            asked = arguments.all("REQUIREMENT");
   job.default_index_only = arguments.has("default-index-only");
-  CUFIT_TRY(request, read_request(arguments));  // for --python
+  CUFIT_TRY(request, read_request(arguments.all("REQUIREMENT"), arguments.get("python")));  // for --python
   job.python = request.python;
   if (files.empty() && asked.empty() && job.old) {
     for (const std::string& file : recorded(*job.old, "-r"))
@@ -83,7 +84,7 @@ Result<void> read_indexes(const Arguments& arguments, LockJob& job) {
     job.given.push_back(std::move(index));
   }
   job.index.offline = arguments.has("offline");
-  job.configured = host::index_settings(host::RealHost(), working_folder());
+  job.configured = host::index_settings(host::RealHost(), host::working_folder());
   for (const std::string& problem : job.configured.problems) job.notes.push_back(problem);
   if (job.configured.tool != "pip") return {};
   // uv does not read pip's configuration; who has a mirror there means it for both.
@@ -161,9 +162,9 @@ Result<LockJob> read_lock_job(const Arguments& arguments, bool must_exist) {
   if (Result<void> done = read_indexes(arguments, job); !done) return done.error();
   std::error_code error;
   const fs::path real = fs::weakly_canonical(job.folder, error);
-  CUFIT_TRY(policy, read_policy(arguments, error ? working_folder() : real.string()));
+  CUFIT_TRY(policy, read_policy(legacy_context(), arguments.get("policy"), error ? host::working_folder() : real.string()));
   if (policy.file.empty()) {
-    CUFIT_TRY(nearby, read_policy(arguments, working_folder()));
+    CUFIT_TRY(nearby, read_policy(legacy_context(), arguments.get("policy"), host::working_folder()));
     policy = std::move(nearby);
   }
   job.policy = std::move(policy);

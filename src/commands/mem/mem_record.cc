@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/mem/mem_record.h"
 
-#include <cstdio>
-
 #include "base/format.h"
 #include "base/number.h"
 #include "base/shell_word.h"
-#include "commands/settings.h"
 #include "host/files/host.h"
 #include "host/python/record_run.h"
 #include "report/report.h"
@@ -16,52 +13,49 @@ namespace cufit::commands {
 namespace {
 
 constexpr Option k_mem_record_options[] = {
-    {"COMMAND", "", "", true, "", true}, {"-o,--out", "DIR", "", false, ""},
-    {"--events", "N", "", false, ""},    {"--stacks", "KIND", "", false, "python all"},
-    {"--at-exit", "", "", false, ""},
+    option<&MemRecordRequest::command>("COMMAND").needed(),
+    option<&MemRecordRequest::out>("-o,--out", "DIR"),
+    option<&MemRecordRequest::events>("--events", "N"),
+    option<&MemRecordRequest::stacks>("--stacks", "KIND", "python all"),
+    option<&MemRecordRequest::at_exit>("--at-exit"),
 };
 
 // An event with the stack that it came from takes about 1 KiB of the program's host memory.
 constexpr uint64_t k_events = 250'000;
 constexpr uint64_t k_mem_record_most_events = 100'000'000;
 
-Result<host::RecordOptions> options_of(const Arguments& arguments) {
+Result<host::RecordOptions> record_options(const Context& context,
+                                            const MemRecordRequest& request) {
   host::RecordOptions options;
-  options.command = arguments.all("COMMAND");
+  options.command = request.command;
   options.events = k_events;
-  options.stacks = arguments.get("stacks", "python");
-  options.at_exit = arguments.has("at-exit");
-  if (arguments.has("events")) {
-    const std::optional<uint64_t> events = parse_uint(arguments.get("events"));
+  options.stacks = request.stacks;
+  options.at_exit = request.at_exit;
+  if (request.events) {
+    const std::optional<uint64_t> events = parse_uint(*request.events);
     if (!events || *events == 0 || *events > k_mem_record_most_events)
       return fail(Code::usage, format("`--events {}`: a number from 1 to {}",
-                                      arguments.get("events"), k_mem_record_most_events));
+                                      *request.events, k_mem_record_most_events));
     options.events = *events;
   }
-  const host::RealHost machine;
-  const std::string folder = arguments.get("out", ".");
-  Result<std::string> real = machine.real_path(folder);
-  if (!real) return fail(Code::usage, format("`--out {}`: no such folder", folder));
+  Result<std::string> real = context.files.real_path(request.out);
+  if (!real) return fail(Code::usage, format("`--out {}`: no such folder", request.out));
   options.folder = std::move(*real);
-  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
   for (const auto& [name, key] :
        {std::pair("WROTE", "wrote"), std::pair("OOM", "oom"), std::pair("NOT_YET", "not_yet"),
         std::pair("FAILED", "failed"), std::pair("OFF", "off")})
     options.sentences.emplace_back(
-        name, knowledge.message(format("mem_record.{}", key), language(arguments)));
+        name, context.knowledge.message(format("mem_record.{}", key), context.language()));
   return options;
 }
 
 void print_outcome(const host::RecordOutcome& outcome, const host::RecordOptions& options,
-                   const Arguments& arguments) {
-  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
+                   const Context& context) {
   const auto say = [&](std::string_view key, std::map<std::string, std::string> args) {
-    const std::string text = report::format_message(
-        knowledge.message(format("mem_record.{}", key), language(arguments)), args);
-    std::fprintf(stderr, "cufit: %s\n", text.c_str());
+    context.output.print_message(context.message(format("mem_record.{}", key), args));
   };
   const auto worded = [&](const std::string& text) {
-    return report::translated_error(text, language(), knowledge);
+    return report::translated_error(text, context.language(), context.knowledge);
   };
   for (const std::string& failure : outcome.failures) say("failed", {{"why", worded(failure)}});
   for (const std::string& why : outcome.unwritten) say("unwritten", {{"why", worded(why)}});
@@ -81,15 +75,16 @@ void print_outcome(const host::RecordOutcome& outcome, const host::RecordOptions
 
 std::span<const Option> mem_record_options() { return k_mem_record_options; }
 
-int run_mem_record(const Arguments& arguments) {
-  if (arguments.all("COMMAND").empty())
-    return exit_code_for(fail(
+int run_mem_record(const Context& context, const MemRecordRequest& request) {
+  const Output& output = context.output;
+  if (request.command.empty())
+    return output.exit_code_for(fail(
         Code::usage, "`cufit mem record` needs a program: cufit mem record -- python train.py"));
-  const Result<host::RecordOptions> options = options_of(arguments);
-  if (!options) return exit_code_for(options.error());
+  const Result<host::RecordOptions> options = record_options(context, request);
+  if (!options) return output.exit_code_for(options.error());
   const Result<host::RecordOutcome> outcome = host::record_run(*options);
-  if (!outcome) return exit_code_for(outcome.error());
-  print_outcome(*outcome, *options, arguments);
+  if (!outcome) return output.exit_code_for(outcome.error());
+  print_outcome(*outcome, *options, context);
   return outcome->exit_code;
 }
 

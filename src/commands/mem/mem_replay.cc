@@ -5,7 +5,6 @@
 
 #include "base/format.h"
 #include "commands/mem/mem_snapshot.h"
-#include "commands/settings.h"
 #include "memory/allocator/card_capacity.h"
 #include "report/mem_replay.h"
 
@@ -13,15 +12,15 @@ namespace cufit::commands {
 namespace {
 
 constexpr Option k_mem_replay_options[] = {
-    {"SNAPSHOT", "", "", false, "", true},
-    {"--set", "KEY=VALUE,...", "", true, ""},
-    {"--all", "", "", false, ""},
-    {"--limit", "GIB", "", false, ""},
-    {"--gpu", "NAME", "", false, ""},
-    k_device_option,
-    k_torch_option,
-    {"--json", "", "", false, ""},
-    {"-v,--verbose", "", "", false, ""},
+    k_snapshot_option<MemReplayRequest>,
+    option<&MemReplayRequest::settings>("--set", "KEY=VALUE,..."),
+    option<&MemReplayRequest::all>("--all"),
+    option<&MemReplayRequest::limit>("--limit", "GIB"),
+    option<&MemReplayRequest::gpu>("--gpu", "NAME"),
+    k_device_option<MemReplayRequest>,
+    k_torch_option<MemReplayRequest>,
+    option<&MemReplayRequest::json>("--json"),
+    option<&MemReplayRequest::verbose>("-v,--verbose"),
 };
 
 // What the user asks, but for the settings.
@@ -31,14 +30,14 @@ struct Bounds {
   bool card_measured = false;
 };
 
-Result<Bounds> bounds_of(const Arguments& arguments, const knowledge::Knowledge& knowledge) {
+Result<Bounds> bounds_of(const MemReplayRequest& request, const knowledge::Knowledge& knowledge) {
   Bounds bounds;
-  if (arguments.has("limit")) {
-    CUFIT_TRY(limit, size_argument("--limit", arguments.get("limit")));
+  if (request.limit) {
+    CUFIT_TRY(limit, size_argument("--limit", *request.limit));
     bounds.question.allowed = limit;
   }
-  if (arguments.has("gpu")) {
-    const std::string name = arguments.get("gpu");
+  if (request.gpu) {
+    const std::string& name = *request.gpu;
     const knowledge::Gpu* gpu = knowledge.find_gpu(name);
     if (gpu == nullptr) {
       const std::vector<std::string> near = knowledge.nearest_gpus(name, 3);
@@ -54,7 +53,7 @@ Result<Bounds> bounds_of(const Arguments& arguments, const knowledge::Knowledge&
   return bounds;
 }
 
-std::vector<memory::Question> questions_of(const Arguments& arguments,
+std::vector<memory::Question> questions_of(const MemReplayRequest& request,
                                            const memory::VerifiedRecording& verified,
                                            const memory::Question& bounds) {
   std::vector<memory::Question> questions;
@@ -63,9 +62,9 @@ std::vector<memory::Question> questions_of(const Arguments& arguments,
     question.settings = std::move(settings);
     questions.push_back(std::move(question));
   };
-  for (const std::string& text : arguments.all("set")) add(memory::settings_from_option(text));
+  for (const std::string& text : request.settings) add(memory::settings_from_option(text));
   const size_t asked = questions.size();
-  if (arguments.has("all")) {
+  if (request.all) {
     bool recorded_listed = false;
     for (const std::string_view settings : memory::usual_settings()) {
       if (!memory::parse_allocator_settings(settings, verified.recording.version)) continue;
@@ -87,20 +86,20 @@ bool died(const memory::VerifiedRecording& verified, const std::vector<memory::A
 
 std::span<const Option> mem_replay_options() { return k_mem_replay_options; }
 
-int run_mem_replay(const Arguments& arguments) {
-  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
-  const Result<Bounds> bounds = bounds_of(arguments, knowledge);
-  if (!bounds) return exit_code_for(bounds.error());
-  const Result<OpenedStudy> opened = open_study(arguments, {}, bounds->question.allowed);
-  if (!opened) return exit_code_for(opened.error());
+int run_mem_replay(const Context& context, const MemReplayRequest& request) {
+  const Output& output = context.output;
+  const Result<Bounds> bounds = bounds_of(request, context.knowledge);
+  if (!bounds) return output.exit_code_for(bounds.error());
+  const Result<OpenedStudy> opened = open_study(context, request, {}, bounds->question.allowed);
+  if (!opened) return output.exit_code_for(opened.error());
   const auto& [path, snapshot, device, verified] = *opened;
   const std::vector<memory::Question> questions =
-      questions_of(arguments, verified, bounds->question);
+      questions_of(request, verified, bounds->question);
   Result<std::vector<memory::Answer>> answers = memory::ask(verified, questions);
-  if (!answers) return exit_code_for(answers.error());
+  if (!answers) return output.exit_code_for(answers.error());
   // Those that were asked for stay in their order; the grid is ranked.
-  const auto grid = answers->begin() + static_cast<std::ptrdiff_t>(arguments.all("set").size());
-  if (arguments.has("all")) std::stable_sort(grid, answers->end(), memory::better);
+  const auto grid = answers->begin() + static_cast<std::ptrdiff_t>(request.settings.size());
+  if (request.all) std::stable_sort(grid, answers->end(), memory::better);
   analysis::Steps steps;
   if (died(verified, *answers))
     steps = analysis::steps_of(*snapshot, device, analysis::lifetimes_of(*snapshot, verified));
@@ -109,11 +108,11 @@ int run_mem_replay(const Arguments& arguments) {
                                    *answers,
                                    steps,
                                    bounds->card,
-                                   arguments.has("device"),
+                                   request.device.has_value(),
                                    bounds->card_measured,
-                                   knowledge};
-  if (arguments.has("json")) return print(report::mem_replay_json(view), k_ok);
-  return print(report::mem_replay_text(view, style_for(arguments)), k_ok);
+                                   context.knowledge};
+  if (request.json) return output.print(report::mem_replay_json(view), k_ok);
+  return output.print(report::mem_replay_text(view, output.style(request.verbose)), k_ok);
 }
 
 }  // namespace cufit::commands

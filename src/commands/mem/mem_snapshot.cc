@@ -8,7 +8,6 @@
 #include "base/number.h"
 #include "base/version.h"
 #include "commands/progress.h"
-#include "commands/settings.h"
 #include "host/files/host.h"
 #include "host/files/spooled_input.h"
 
@@ -38,13 +37,12 @@ class WatchedSource final : public ByteSource {
 
 }  // namespace
 
-Result<memory::Snapshot> load_snapshot(const std::string& path) {
+Result<memory::Snapshot> load_snapshot(const Context& context, const std::string& path) {
   if (path.empty())
     return fail(Code::usage,
                 "a snapshot is needed: a file of `cufit mem record` or of "
                 "torch.cuda.memory._dump_snapshot");
-  const host::RealHost machine;
-  CUFIT_TRY(source, host::open_input(machine, path));
+  CUFIT_TRY(source, host::open_input(context.files, path));
   memory::SnapshotLimits limits;
   limits.events = k_mem_snapshot_most_events;
   return memory::read_snapshot(
@@ -52,35 +50,36 @@ Result<memory::Snapshot> load_snapshot(const std::string& path) {
       limits);
 }
 
-Result<uint32_t> chosen_device(const Arguments& arguments, const memory::Snapshot& snapshot) {
-  if (!arguments.has("device")) return memory::busiest_device(snapshot);
-  const std::string text = arguments.get("device");
-  const std::optional<uint64_t> number = parse_uint(text);
+Result<uint32_t> chosen_device(const std::optional<std::string>& asked,
+                               const memory::Snapshot& snapshot) {
+  if (!asked) return memory::busiest_device(snapshot);
+  const std::optional<uint64_t> number = parse_uint(*asked);
   if (!number || *number >= snapshot.traces.size())
-    return fail(Code::usage, format("`--device {}`: the snapshot has the devices 0 to {}", text,
+    return fail(Code::usage, format("`--device {}`: the snapshot has the devices 0 to {}", *asked,
                                     snapshot.traces.empty() ? 0 : snapshot.traces.size() - 1));
   return static_cast<uint32_t>(*number);
 }
 
-Result<std::optional<memory::VersionProfile>> chosen_torch(const Arguments& arguments) {
-  if (!arguments.has("torch")) return std::optional<memory::VersionProfile>();
-  const std::string text = arguments.get("torch");
-  const std::optional<Version> version = parse_version(text);
-  const Version newest = knowledge::Knowledge::builtin().newest_torch();
+Result<std::optional<memory::VersionProfile>> chosen_torch(
+    const std::optional<std::string>& asked, const knowledge::Knowledge& knowledge) {
+  if (!asked) return std::optional<memory::VersionProfile>();
+  const std::optional<Version> version = parse_version(*asked);
+  const Version newest = knowledge.newest_torch();
   if (!version || version->part(0) != 2 || version->part(1) > newest.part(1))
-    return fail(Code::usage, format("`--torch {}`: a version from 2.0 to {}", text,
+    return fail(Code::usage, format("`--torch {}`: a version from 2.0 to {}", *asked,
                                     format("{}.{}", newest.part(0), newest.part(1))));
   return std::optional(memory::version_profile(version->part(0), version->part(1)));
 }
 
-Result<OpenedStudy> open_study(const Arguments& arguments, const MeanwhileOpened& meanwhile,
+Result<OpenedStudy> open_study(const Context& context, const SnapshotRequest& request,
+                               const MeanwhileOpened& meanwhile,
                                const std::optional<uint64_t>& limit) {
   OpenedStudy opened;
-  opened.path = arguments.get("SNAPSHOT");
-  CUFIT_TRY(torch, chosen_torch(arguments));
-  CUFIT_TRY(snapshot, load_snapshot(opened.path));
+  opened.path = request.snapshot;
+  CUFIT_TRY(torch, chosen_torch(request.torch, context.knowledge));
+  CUFIT_TRY(snapshot, load_snapshot(context, opened.path));
   opened.snapshot = std::make_shared<const memory::Snapshot>(std::move(snapshot));
-  CUFIT_TRY(device, chosen_device(arguments, *opened.snapshot));
+  CUFIT_TRY(device, chosen_device(request.device, *opened.snapshot));
   opened.device = device;
   memory::Meanwhile with_snapshot;
   if (meanwhile)

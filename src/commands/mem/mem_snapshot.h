@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "commands/command.h"
@@ -13,17 +14,30 @@
 namespace cufit::commands {
 
 // Options that the commands share: --device N, --torch X.Y.
-inline constexpr Option k_device_option = {"--device", "N", "", false, ""};
-inline constexpr Option k_torch_option = {"--torch", "X.Y", "", false, ""};
+struct SnapshotRequest {
+  std::string snapshot;  // a file, or "-"
+  std::optional<std::string> device, torch;
+};
+template <class Request>
+inline constexpr Option k_snapshot_option =
+    inherited_option<Request, &Request::snapshot>("SNAPSHOT").needed();
+template <class Request>
+inline constexpr Option k_device_option =
+    inherited_option<Request, &Request::device>("--device", "N");
+template <class Request>
+inline constexpr Option k_torch_option =
+    inherited_option<Request, &Request::torch>("--torch", "X.Y");
 
 // A pickle, plain or compressed by gzip or zstd; progress on stderr.
-Result<memory::Snapshot> load_snapshot(const std::string& path);
+Result<memory::Snapshot> load_snapshot(const Context& context, const std::string& path);
 
 // --device, else the device with the longest trace; usage error where it is no number.
-Result<uint32_t> chosen_device(const Arguments& arguments, const memory::Snapshot& snapshot);
+Result<uint32_t> chosen_device(const std::optional<std::string>& asked,
+                               const memory::Snapshot& snapshot);
 
-// --torch; Error{usage} where it is no version.
-Result<std::optional<memory::VersionProfile>> chosen_torch(const Arguments& arguments);
+// --torch; Error{usage} where it is no version that the table knows.
+Result<std::optional<memory::VersionProfile>> chosen_torch(
+    const std::optional<std::string>& asked, const knowledge::Knowledge& knowledge);
 
 // A snapshot and the verified of one of its devices, by the options SNAPSHOT, --device and --torch.
 struct OpenedStudy {
@@ -36,7 +50,8 @@ struct OpenedStudy {
 // may keep.
 using MeanwhileOpened = std::function<void(const std::shared_ptr<const memory::Snapshot>& snapshot,
                                            const memory::VerifiedRecording& unverified)>;
-Result<OpenedStudy> open_study(const Arguments& arguments, const MeanwhileOpened& meanwhile = {},
+Result<OpenedStudy> open_study(const Context& context, const SnapshotRequest& request,
+                               const MeanwhileOpened& meanwhile = {},
                                const std::optional<uint64_t>& limit = {});
 
 // "17.5" or "17.5GiB" or "800 MiB": bytes, rounded down.

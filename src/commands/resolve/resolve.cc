@@ -7,6 +7,7 @@
 #include "checks/evidence.h"
 #include "commands/settings.h"
 #include "commands/resolve/targets.h"
+#include "host/files/paths.h"
 #include "host/install/index_client.h"
 #include "report/resolve.h"
 
@@ -77,16 +78,16 @@ std::span<const Option> resolve_options() { return k_resolve_options; }
 
 int run_resolve(const Arguments& arguments) {
   const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
-  Result<resolve::Request> request = read_request(arguments);
+  Result<resolve::Request> request = read_request(arguments.all("REQUIREMENT"), arguments.get("python"));
   if (!request) return exit_code_for(request.error());
   request->default_index_only = arguments.has("default-index-only");
-  Result<resolve::Policy> policy = read_policy(arguments, working_folder());
+  Result<resolve::Policy> policy = read_policy(legacy_context(), arguments.get("policy"), host::working_folder());
   if (!policy) return exit_code_for(policy.error());
   request->policy = std::move(*policy);
   Result<std::optional<formats::IndexPage>> index = read_index(arguments);
   if (!index) return exit_code_for(index.error());
   request->index = std::move(*index);
-  const Result<std::vector<AskedTarget>> targets = read_targets(arguments);
+  const Result<std::vector<AskedTarget>> targets = read_targets(legacy_context(), arguments.all("for"));
   if (!targets) return exit_code_for(targets.error());
   std::vector<resolve::Answer> answers;
   bool all = true;

@@ -3,6 +3,7 @@
 // the requirements.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,19 +19,18 @@ struct AskedTarget {
   resolve::Target target;
   facts::Facts facts;  // empty for a description
 };
-Result<AskedTarget> read_target(const std::string& asked);
+Result<AskedTarget> read_target(const Context& context, const std::string& asked);
 // All of `--for`; this machine where there is none.
-Result<std::vector<AskedTarget>> read_targets(const Arguments& arguments);
+Result<std::vector<AskedTarget>> read_targets(const Context& context,
+                                              std::vector<std::string> asked);
 
 // `--policy FILE`; else cufit.toml in `folder` or one of its parents; else a policy that allows
 // everything.
-Result<resolve::Policy> read_policy(const Arguments& arguments, const std::string& folder);
+Result<resolve::Policy> read_policy(const Context& context, const std::optional<std::string>& file,
+                                    const std::string& folder);
 
 // The positional REQUIREMENTs and the `--python` of a request.
-Result<resolve::Request> read_request(const Arguments& arguments);
-
-// A path from `folder` upwards to the root that holds `name`; empty = none.
-std::string find_upwards(const std::string& folder, const std::string& name);
-std::string working_folder();
+Result<resolve::Request> read_request(const std::vector<std::string>& requirements,
+                                      const std::optional<std::string>& python);
 
 }  // namespace cufit::commands

@@ -12,6 +12,7 @@
 #include "commands/run/run_choice.h"
 #include "commands/settings.h"
 #include "commands/resolve/targets.h"
+#include "host/files/paths.h"
 #include "host/probe.h"
 #include "host/process/this_process.h"
 #include "report/preflight.h"
@@ -87,11 +88,11 @@ Result<Subject> find_subject(const Arguments& arguments, const host::Host& machi
   if (is_folder) return Subject{absolute(asked), {}, false, {}, {}, {}, {}, {}};
   const std::string active = host::process_variable("VIRTUAL_ENV");
   const std::string active_class = host::process_variable("CUFIT_CLASS");
-  CUFIT_TRY(found, find_lock(arguments));
+  CUFIT_TRY(found, find_lock(legacy_context(), arguments.get("lock"), arguments.has("quiet")));
   if (asked.empty() && !active.empty() && !active_class.empty())
     return Subject{active, active_class, false, {}, {}, {}, {}, found ? found->folder : ""};
   if (found) {
-    CUFIT_TRY(policy, read_policy(arguments, found->folder));
+    CUFIT_TRY(policy, read_policy(legacy_context(), arguments.get("policy"), found->folder));
     return by_lock(*found, asked, policy, machine, language(arguments));
   }
   if (!asked.empty())
@@ -283,8 +284,7 @@ int run_preflight(const Arguments& arguments) {
     view.answer = Answer::not_ready;
     return say(view, arguments);
   }
-  const Result<resolve::Policy> policy = read_policy(
-      arguments, subject->lock_folder.empty() ? working_folder() : subject->lock_folder);
+  const Result<resolve::Policy> policy = read_policy(legacy_context(), arguments.get("policy"), subject->lock_folder.empty() ? host::working_folder() : subject->lock_folder);
   if (!policy) return refuse(policy.error(), arguments);
   const facts::Facts facts = read_facts(machine, *subject);
   const checks::Input input = checks::make_input(facts, knowledge);

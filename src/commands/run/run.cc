@@ -67,10 +67,10 @@ int run_run(const Arguments& arguments) {
     return exit_code_for(fail(Code::usage, run_message("no_program", arguments)));
   if (arguments.has("report") && !arguments.has("supervise"))
     return exit_code_for(fail(Code::usage, run_message("report_alone", arguments)));
-  const Result<std::optional<FoundLock>> found = find_lock(arguments);
+  const Result<std::optional<FoundLock>> found = find_lock(legacy_context(), arguments.get("lock"), arguments.has("quiet"));
   if (!found) return exit_code_for(found.error());
   if (!*found) return exit_code_for(fail(Code::usage, run_message("no_lock", arguments)));
-  const Result<resolve::Policy> policy = read_policy(arguments, (*found)->folder);
+  const Result<resolve::Policy> policy = read_policy(legacy_context(), arguments.get("policy"), (*found)->folder);
   if (!policy) return exit_code_for(policy.error());
   const host::RealHost machine = machine_to_run_on();
   const Result<RunChoice> choice = choose_class(**found, arguments.get("env"), *policy, machine);

@@ -2,13 +2,14 @@
 #include "commands/run/run_choice.h"
 
 #include <cstdlib>
-#include <filesystem>
 
 #include "base/format.h"
 #include "base/nearest.h"
+#include "base/path.h"
 #include "base/shell_word.h"
 #include "commands/settings.h"
 #include "commands/resolve/targets.h"
+#include "host/files/paths.h"
 #include "host/install/environments.h"
 #include "host/files/atomic_write.h"
 #include "host/process/this_process.h"
@@ -38,10 +39,10 @@ Result<void> verify_lock_checksum(const LockFile& lock, const std::string& path,
                      path, shell_word(folder)));
 }
 
-void warn_missing_checksum(const LockFile& lock, const std::string& path,
+void warn_missing_checksum(const Context& context, const LockFile& lock, const std::string& path,
                            const std::string& folder) {
   if (lock.summed) return;
-  print_error(
+  context.output.print_error(
       format("`{}` has no sum of its own, so whether it was edited cannot be told; `cufit lock -o "
              "{}` writes one",
              path, shell_word(folder)));
@@ -49,12 +50,11 @@ void warn_missing_checksum(const LockFile& lock, const std::string& path,
 
 namespace {
 
-Result<FoundLock> load_lock(const std::string& path) {
-  const host::RealHost files;
+Result<FoundLock> load_lock(const host::Host& files, const std::string& path) {
   CUFIT_TRY(real, files.real_path(path));
   CUFIT_TRY(text, files.read_file(real, size_t{4} << 20));
   CUFIT_TRY(lock, resolve::parse_lock(text, path));
-  const std::string folder = std::filesystem::path(real).parent_path().string();
+  const std::string folder = normal_folder(real);
   if (Result<void> same = verify_lock_checksum(lock, path, folder); !same) return same.error();
   return FoundLock{folder, std::move(lock)};
 }
@@ -136,7 +136,7 @@ std::string with_cpu_class(const FoundLock& found) {
   for (const std::string& target : found.lock.targets)
     if (target != "cpu") out += " --for " + shell_word(target);
   return out + " --for cpu -o " +
-         (working_folder() == found.folder ? std::string(".") : shell_word(found.folder));
+         (host::working_folder() == found.folder ? std::string(".") : shell_word(found.folder));
 }
 
 bool has_cpu_class(const LockFile& lock) {
@@ -180,7 +180,7 @@ Result<std::optional<RunRefusal>> environment_of(const FoundLock& found, const L
   RunRefusal out;
   out.args = {{"class", one.name}, {"env", folder}};
   out.next = create_command(found.folder, one.name);
-  if (!std::filesystem::exists(folder)) {
+  if (!host::path_exists(folder)) {
     out.id = "env_missing";
     return std::optional<RunRefusal>(std::move(out));
   }
@@ -214,24 +214,23 @@ Result<size_t> class_named(const LockFile& lock, const std::string& name) {
 
 }  // namespace
 
-Result<std::optional<FoundLock>> find_lock(const Arguments& arguments) {
-  std::string path = arguments.get("lock");
-  const std::string from_variable = host::process_variable("CUFIT_LOCK");
+Result<std::optional<FoundLock>> find_lock(const Context& context,
+                                           const std::optional<std::string>& asked, bool quiet) {
+  std::string path = asked.value_or("");
+  const std::string from_variable = context.files.variable("CUFIT_LOCK").value_or("");
   const bool named = !path.empty() || !from_variable.empty();
   if (path.empty()) path = from_variable;
-  if (!named) path = find_upwards(working_folder(), k_run_choice_lock_name);
+  if (!named) path = host::find_upwards(host::working_folder(), k_run_choice_lock_name);
   if (path.empty()) return std::optional<FoundLock>();
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    path += std::string("/") + k_run_choice_lock_name;
-  CUFIT_TRY(found, load_lock(path));
-  if (!arguments.has("quiet")) warn_missing_checksum(found.lock, path, found.folder);
+  if (host::is_folder(path)) path += std::string("/") + k_run_choice_lock_name;
+  CUFIT_TRY(found, load_lock(context.files, path));
+  if (!quiet) warn_missing_checksum(context, found.lock, path, found.folder);
   return std::optional<FoundLock>(std::move(found));
 }
 
 std::string create_command(const std::string& lock_folder, const std::string& class_name) {
   std::string out = "cufit env create " + shell_word(class_name);
-  if (working_folder() != lock_folder) out += " --lock " + shell_word(lock_folder);
+  if (host::working_folder() != lock_folder) out += " --lock " + shell_word(lock_folder);
   return out;
 }
 

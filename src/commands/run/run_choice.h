@@ -25,12 +25,14 @@ struct FoundLock {
 Result<void> verify_lock_checksum(const resolve::LockFile& lock, const std::string& path,
                                   const std::string& folder);
 // On stderr, of a lock that was made before `cufit lock` wrote its sum, or that lost it.
-void warn_missing_checksum(const resolve::LockFile& lock, const std::string& path,
-                           const std::string& folder);
+void warn_missing_checksum(const Context& context, const resolve::LockFile& lock,
+                           const std::string& path, const std::string& folder);
 
 // --lock (a folder or the file), else CUFIT_LOCK, else cufit.lock in the working directory or one
 // of its parents; nullopt = none of these names one.
-Result<std::optional<FoundLock>> find_lock(const Arguments& arguments);
+// `quiet`: of `--quiet`, no warning.
+Result<std::optional<FoundLock>> find_lock(const Context& context,
+                                           const std::optional<std::string>& asked, bool quiet);
 
 // The command that makes the environment of a class: "cufit env create cu126".
 std::string create_command(const std::string& lock_folder, const std::string& class_name);

@@ -16,8 +16,8 @@ namespace cufit::commands {
 namespace {
 
 constexpr Option k_self_options[] = {
-    OptionOf<SelfRequest>::row<&SelfRequest::topic>("TOPIC"),
-    OptionOf<SelfRequest>::row<&SelfRequest::shell>("SHELL"),
+    option<&SelfRequest::topic>("TOPIC"),
+    option<&SelfRequest::shell>("SHELL"),
 };
 
 // Libraries that are looked for at run time, with what is missing without them.
