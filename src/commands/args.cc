@@ -85,11 +85,11 @@ std::vector<std::string> choices_of(const Option& option) {
   return out;
 }
 
-Result<ParsedArguments> parse_arguments(const Command& command, int argc,
-                                        const char* const* argv) {
+Result<ParsedArguments> parse_arguments(const Command& command, int argc, const char* const* argv) {
   CLI::App app;
   app.set_help_flag();
-  std::map<std::string, std::vector<std::string>> texts;  // node-based: CLI11 keeps pointers to the values
+  std::map<std::string, std::vector<std::string>>
+      texts;  // node-based: CLI11 keeps pointers to the values
   std::map<std::string, bool> switches;
   for (const Option* option : options_of(command)) {
     const std::string name = option_name(*option);

@@ -31,7 +31,7 @@ struct Command {
   std::string_view summary;
   std::span<const Option> options;
   int (*run_arguments)(const Arguments& arguments) = nullptr;
-  bool hidden = false;  // not listed by `cufit` alone
+  bool hidden = false;                 // not listed by `cufit` alone
   const void* request_type = nullptr;  // that its options fill: of k_request_type
   std::shared_ptr<void> (*make_request)() = nullptr;
   int (*run)(const Context& context, const void* request) = nullptr;

@@ -15,8 +15,9 @@ namespace cufit::commands {
 
 // What a process finds around it: this machine, or what a test puts in its place.
 struct Surroundings {
-  const host::Host& files;    // where a path that was typed lies, and the variables
-  const host::Host& machine;  // whose GPUs, driver and environments are looked at; the same but in tests
+  const host::Host& files;  // where a path that was typed lies, and the variables
+  const host::Host&
+      machine;  // whose GPUs, driver and environments are looked at; the same but in tests
   const knowledge::Knowledge& knowledge;
   std::function<std::time_t()> now;
   Streams streams;

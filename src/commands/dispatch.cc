@@ -29,8 +29,9 @@ int unknown_command(const std::string& typed, const Output& output) {
   std::vector<std::string> names;
   for (const Command& command : table()) names.emplace_back(command.name);
   std::vector<std::string> close = nearest(typed, names, 1);
-  output.print_error(close.empty() ? format("no command `{}`; see `cufit --help`", typed)
-                            : format("no command `{}`; did you mean `cufit {}`?", typed, close[0]));
+  output.print_error(close.empty()
+                         ? format("no command `{}`; see `cufit --help`", typed)
+                         : format("no command `{}`; did you mean `cufit {}`?", typed, close[0]));
   return k_usage;
 }
 
@@ -57,8 +58,8 @@ std::optional<Language> language_asked(int argc, const char* const* argv) {
   return out;
 }
 
-int run_command(const Command& command, const Surroundings& around,
-                std::optional<Language> asked, int argc, const char* const* argv) {
+int run_command(const Command& command, const Surroundings& around, std::optional<Language> asked,
+                int argc, const char* const* argv) {
   const auto output_with = [&](const CommonOptions& common) {
     return Output(around.files, around.knowledge, around.streams, common.language, common.colour);
   };
@@ -68,7 +69,8 @@ int run_command(const Command& command, const Surroundings& around,
     return k_usage;
   }
   const Output output = output_with(parsed->common);
-  if (parsed->common.help) return output.print(HelpTexts(around.knowledge, output.language()).usage(command), k_ok);
+  if (parsed->common.help)
+    return output.print(HelpTexts(around.knowledge, output.language()).usage(command), k_ok);
   if (command.run_arguments != nullptr) return command.run_arguments(parsed->arguments);
   return command.run({around.files, around.machine, around.knowledge, around.now, output},
                      parsed->request.get());
@@ -78,8 +80,8 @@ int run_command(const Command& command, const Surroundings& around,
 
 int run(int argc, const char* const* argv) {
   const host::RealHost machine;
-  return run({machine, machine, knowledge::Knowledge::builtin(),
-              [] { return std::time(nullptr); }, standard_streams()},
+  return run({machine, machine, knowledge::Knowledge::builtin(), [] { return std::time(nullptr); },
+              standard_streams()},
              argc, argv);
 }
 

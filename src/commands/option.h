@@ -41,7 +41,7 @@ inline bool is_positional(const Option& option) { return option.flags[0] != '-';
 inline void put_value(bool& member, const std::string&, size_t) { member = true; }
 inline void put_value(std::string& member, const std::string& value, size_t) { member = value; }
 template <class Enum>
-  requires std::is_enum_v<Enum>
+requires std::is_enum_v<Enum>
 void put_value(Enum& member, const std::string&, size_t choice) {
   member = static_cast<Enum>(choice);
 }
@@ -87,7 +87,8 @@ struct MemberOf<Value Request::*> {
 template <auto Member>
 constexpr Option option(std::string_view flags, std::string_view value = {},
                         std::string_view choices = {}) {
-  return inherited_option<typename MemberOf<decltype(Member)>::Class, Member>(flags, value, choices);
+  return inherited_option<typename MemberOf<decltype(Member)>::Class, Member>(flags, value,
+                                                                              choices);
 }
 
 }  // namespace cufit::commands

@@ -28,7 +28,8 @@ std::string language_of(const host::Host& variables, std::optional<Language> ask
 
 bool wants_colour(const host::Host& variables, Colour colour) {
   if (colour != Colour::automatic) return colour == Colour::always;
-  return host::is_terminal(host::Stream::out) && variables.variable("NO_COLOR").value_or("").empty() &&
+  return host::is_terminal(host::Stream::out) &&
+         variables.variable("NO_COLOR").value_or("").empty() &&
          variables.variable("TERM").value_or("") != "dumb";
 }
 

@@ -15,7 +15,7 @@
 
 namespace cufit::commands {
 
-enum class Language { en, zh };              // --lang
+enum class Language { en, zh };                  // --lang
 enum class Colour { automatic, always, never };  // --color
 
 // Where text goes; `out` says whether it could be written.

@@ -26,8 +26,8 @@ namespace cufit::commands {
 std::span<const Command> table() {
   static const Command k_table[] = {
       command<DoctorRequest, run_doctor>("doctor", doctor_options()),
-      {"explain", "", explain_options(), run_explain},
-      {"inspect", "", inspect_options(), run_inspect},
+      command<ExplainRequest, run_explain>("explain", explain_options()),
+      command<InspectRequest, run_inspect>("inspect", inspect_options()),
       {"fit", "", fit_options(), run_fit},
       command<MemExplainRequest, run_mem_explain>("mem explain", mem_explain_options()),
       command<MemCompareRequest, run_mem_compare>("mem compare", mem_compare_options()),
@@ -40,12 +40,12 @@ std::span<const Command> table() {
       {"env list", "", env_list_options(), run_env_list},
       {"env check", "", env_check_options(), run_env_check},
       {"env remove", "", env_remove_options(), run_env_remove},
-      {"run", "", run_options(), run_run},
+      command<RunRequest, run_run>("run", run_options()),
       {"export", "", export_options(), run_export},
       {"diff", "", diff_options(), run_diff},
       {"image audit", "", image_audit_options(), run_image_audit},
-      {"preflight", "", preflight_options(), run_preflight},
-      {"collect-env", "", collect_env_options(), run_collect_env},
+      command<PreflightRequest, run_preflight>("preflight", preflight_options()),
+      command<CollectEnvRequest, run_collect_env>("collect-env", collect_env_options()),
       command<SelfRequest, run_self>("self", self_options()),
   };
   return k_table;

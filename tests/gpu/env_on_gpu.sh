@@ -4,9 +4,10 @@
 # served on loopback as the default index (wheelhouse.py). Creates that are killed, stopped or get a changed file come
 # first. A second lock has two classes: the same torch, and a stand-in without code for where there is no GPU.
 # "quick" leaves out torch.compile, what things cost, and pip.
+# CUFIT is build/cufit: on machines that are made up, the program of build/tests/on_machine takes its place.
 # Without a GPU it runs as well, on a described H100 (tests/run/machine.sh). Needs three times the room of torch in TMPDIR.
 set -e
-cufit=$1 quick=${3:-}
+cufit=$1 quick=${3:-} on_machine=${1%/cufit}/tests/on_machine/cufit
 export CUFIT_UV=$2
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
@@ -68,8 +69,9 @@ gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/nu
 echo "GPU: ${gpu:-none}"
 if [ -z "$gpu" ]; then
   target="H100,580"
-  sh "$here/../launch/machine.sh" "$work/h100" 580.159.04 2330
+  sh "$here/../run/machine.sh" "$work/h100" 580.159.04 2330
   export CUFIT_TEST_MACHINE="$work/h100"
+  cufit=$on_machine
 fi
 
 echo "== wheels of what is installed"
@@ -162,8 +164,8 @@ for value in 0 $uuid 7 ""; do
 done
 CUDA_VISIBLE_DEVICES="" "$cufit" run --env "$class" -- python -W ignore -c 'import torch; print("asked for", torch.cuda.is_available())'
 echo "-- on a described machine with a GTX 1080"
-sh "$here/../launch/machine.sh" "$work/gtx" 580.159.04 1b80
-CUFIT_TEST_MACHINE=$work/gtx "$cufit" run -- python -c 'print("started")' || echo "exit $?"
+sh "$here/../run/machine.sh" "$work/gtx" 580.159.04 1b80
+CUFIT_TEST_MACHINE=$work/gtx "$on_machine" run -- python -c 'print("started")' || echo "exit $?"
 echo "-- torchrun of the environment"
 "$cufit" run -q -- torchrun --standalone --nproc-per-node 1 "$work/ask.py" 2>&1 | head -4
 if [ -z "$quick" ]; then

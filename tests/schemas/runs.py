@@ -9,8 +9,9 @@ TOML of files named cufit.lock that it leaves in $TMP.
 LAUNCH = """
 P="$TMP/p" M="$TMP/m" R="$PWD"; sh tests/run/project.sh "$P"
 machine() { rm -rf "$M"; sh "$R/tests/run/machine.sh" "$M" "$@"; }
+B="${CUFIT%/cufit}"; CUFIT="$B/tests/on_machine/cufit"
 export CUFIT_TEST_MACHINE="$M" CUFIT_STANDIN="$TMP/standin" XDG_CACHE_HOME="$TMP/cache"
-export LD_LIBRARY_PATH="${CUFIT%/cufit}/standin"
+export LD_LIBRARY_PATH="$B/standin"
 standin() {
   {
     printf 'driver = 535.183.01\\ncuda = 12020\\n[gpu]\\nname = NVIDIA GeForce RTX 4090\\n'

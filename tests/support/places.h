@@ -15,6 +15,11 @@ inline std::string given_or(const char* variable, const char* built) {
 
 inline std::string source_dir() { return given_or("CUFIT_SOURCE_DIR", CUFIT_SOURCE_DIR); }
 inline std::string binary_dir() { return given_or("CUFIT_BINARY_DIR", CUFIT_BINARY_DIR); }
+// The same, but that CUFIT_TEST_MACHINE names the machine that it looks at (cufit_on_machine.cc).
+inline std::string program_on_machine() {
+  const std::string cufit = given_or("CUFIT_PROGRAM", CUFIT_PROGRAM);
+  return cufit.substr(0, cufit.rfind('/')) + "/tests/on_machine/cufit";
+}
 inline std::string program() { return given_or("CUFIT_PROGRAM", CUFIT_PROGRAM); }
 
 }  // namespace cufit::test

@@ -56,9 +56,10 @@ class RealEnvironments : public testing::Test {
     if (!why_not_.empty()) GTEST_SKIP() << why_not_;
     ASSERT_EQ(made_.status, 0) << made_.text;
   }
-  static Output run(const std::string& arguments) {
+  static Output run(const std::string& arguments,
+                    const std::string& program = cufit::test::program()) {
     Output out;
-    FILE* pipe = popen(format("'{}' {}", cufit::test::program(), arguments).c_str(), "r");
+    FILE* pipe = popen(format("'{}' {}", program, arguments).c_str(), "r");
     if (!pipe) return out;
     std::array<char, 4096> buffer;
     while (const size_t got = fread(buffer.data(), 1, buffer.size(), pipe))
@@ -119,7 +120,8 @@ TEST_F(RealEnvironments, AreLockedMadeAndChosen) {
     const Output said =
         run(format("run -q --lock '{}' -- python -W ignore -c 'import torch; "
                    "print(torch.__version__, torch.ones(3).sum().item())'",
-                   folder_));
+                   folder_),
+            cufit::test::program_on_machine());
     ::unsetenv("CUFIT_TEST_MACHINE");
     EXPECT_EQ(said.status, 0) << one.machine;
     EXPECT_EQ(said.text, std::string(one.torch) + " 3.0\n") << one.machine;
@@ -133,11 +135,14 @@ TEST_F(RealEnvironments, AreLockedMadeAndChosen) {
                     .c_str()),
             0);
   ::setenv("CUFIT_TEST_MACHINE", none.c_str(), 1);
-  const Output refused = run(format("run --lock '{}' -- python -c 'print(1)' 2>&1", folder_));
+  const std::string on_machine = cufit::test::program_on_machine();
+  const Output refused =
+      run(format("run --lock '{}' -- python -c 'print(1)' 2>&1", folder_), on_machine);
   const Output asked =
       run(format("run -q --lock '{}' --env cu130 -- python -W ignore -c 'import "
                  "torch; print(torch.__version__, torch.cuda.is_available())'",
-                 folder_));
+                 folder_),
+          on_machine);
   ::unsetenv("CUFIT_TEST_MACHINE");
   EXPECT_EQ(refused.status, 1);
   EXPECT_TRUE(contains(refused.text, "no class for a machine without an NVIDIA GPU"))

@@ -79,12 +79,12 @@ int exit_code(const checks::Report& report, FailOn fail_on) {
 }
 
 // A page is made to be shared: it shows the redacted facts.
-Result<void> write_page(const Context& context, const facts::Facts& facts,
-                        const std::string& path, const report::Style& style) {
+Result<void> write_page(const Context& context, const facts::Facts& facts, const std::string& path,
+                        const report::Style& style) {
   facts::Facts redacted = facts::redact(facts, host::private_names(context.machine));
   const checks::Report shared = checks::examine(redacted, context.knowledge);
-  return host::write_whole_file(
-      path, report::doctor_html({redacted, shared, context.knowledge}, style));
+  return host::write_whole_file(path,
+                                report::doctor_html({redacted, shared, context.knowledge}, style));
 }
 
 }  // namespace
@@ -111,8 +111,7 @@ int run_doctor(const Context& context, const DoctorRequest& request) {
   if (request.html)
     if (auto written = write_page(context, *facts, *request.html, style); !written)
       return output.exit_code_for(written.error());
-  return output.print(request.json ? report::doctor_json(view)
-                                   : report::doctor_text(view, style),
+  return output.print(request.json ? report::doctor_json(view) : report::doctor_text(view, style),
                       exit_code(report, request.fail_on));
 }
 

@@ -199,7 +199,7 @@ int run_env_check(const Arguments& arguments) {
   std::vector<checks::Finding> findings;
   const bool named = !arguments.all("CLASS").empty();
   const std::vector<bool> for_here = named ? std::vector<bool>(found->lock.classes.size(), true)
-                                           : classes_for_here(found->lock, machine_to_run_on());
+                                           : classes_for_here(found->lock, legacy_context().machine);
   for (const size_t index : *chosen) {
     const resolve::LockClass& one = found->lock.classes[index];
     const Result<formats::Pylock> lock = read_pylock(*found, one);

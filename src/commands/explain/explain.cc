@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/explain/explain.h"
 
-#include <cstdio>
 #include <optional>
 
 #include "base/format.h"
 #include "commands/progress.h"
-#include "commands/settings.h"
 #include "explain/explain.h"
 #include "host/probe.h"
 #include "host/files/recording.h"
@@ -18,24 +16,23 @@ namespace cufit::commands {
 namespace {
 
 constexpr Option k_explain_options[] = {
-    {"FILE", "", "", true, ""},
-    {"--here", "", "", false, ""},
-    {"--from", "RECORDING", "", false, ""},
-    {"--json", "", "", false, ""},
-    {"-v,--verbose", "", "", false, ""},
+    option<&ExplainRequest::files>("FILE"),
+    option<&ExplainRequest::here>("--here"),
+    option<&ExplainRequest::from>("--from", "RECORDING"),
+    option<&ExplainRequest::json>("--json"),
+    option<&ExplainRequest::verbose>("-v,--verbose"),
 };
 
 // The machine whose facts stand beside the text: this one, a recorded one, or none.
-Result<std::optional<facts::Facts>> facts_beside(const Arguments& arguments) {
-  const bool here = arguments.has("here");
-  if (here && arguments.has("from"))
+Result<std::optional<facts::Facts>> facts_beside(const Context& context,
+                                                 const ExplainRequest& request) {
+  if (request.here && request.from)
     return fail(Code::usage, "`--here` is this machine, `--from` another one: give one of them");
-  const host::RealHost machine;
-  if (arguments.has("from")) {
-    CUFIT_TRY(facts, host::load_facts(machine, arguments.get("from")));
+  if (request.from) {
+    CUFIT_TRY(facts, host::load_facts(context.files, *request.from));
     return std::optional<facts::Facts>(std::move(facts));
   }
-  if (here) return std::optional<facts::Facts>(host::collect(machine, {}));
+  if (request.here) return std::optional<facts::Facts>(host::collect(context.machine, {}));
   return std::optional<facts::Facts>();
 }
 
@@ -57,27 +54,24 @@ Result<void> read_texts(const std::vector<std::string>& paths, explain::Explaine
 
 std::span<const Option> explain_options() { return k_explain_options; }
 
-int run_explain(const Arguments& arguments) {
-  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
-  std::vector<std::string> paths = arguments.all("FILE");
+int run_explain(const Context& context, const ExplainRequest& request) {
+  const Output& output = context.output;
+  std::vector<std::string> paths = request.files;
   const bool waits = paths.empty() && host::is_terminal(host::Stream::in);
   if (paths.empty()) paths.push_back("-");
-  const Result<std::optional<facts::Facts>> beside = facts_beside(arguments);
-  if (!beside) return exit_code_for(beside.error());
-  if (waits) {
-    const std::string_view text = knowledge.message("explain.paste", language(arguments));
-    std::fprintf(stderr, "%s\n", std::string(text).c_str());
-  }
-  explain::Explainer explainer(knowledge);
-  if (auto read = read_texts(paths, explainer); !read) return exit_code_for(read.error());
+  const Result<std::optional<facts::Facts>> beside = facts_beside(context, request);
+  if (!beside) return output.exit_code_for(beside.error());
+  if (waits) output.print_beside(context.message("explain.paste") + "\n");
+  explain::Explainer explainer(context.knowledge);
+  if (auto read = read_texts(paths, explainer); !read) return output.exit_code_for(read.error());
   explain::Options options;
   if (paths.size() == 1 && paths[0] != "-") options.name = paths[0];
   options.beside = *beside ? &**beside : nullptr;
   const explain::Explanation explanation = explainer.finish(options);
   const int code = explanation.causes.empty() ? k_findings : k_ok;
-  const report::ExplainView view{explanation, knowledge};
-  if (arguments.has("json")) return print(report::explain_json(view), code);
-  return print(report::explain_text(view, style_for(arguments)), code);
+  const report::ExplainView view{explanation, context.knowledge};
+  if (request.json) return output.print(report::explain_json(view), code);
+  return output.print(report::explain_text(view, output.style(request.verbose)), code);
 }
 
 }  // namespace cufit::commands

@@ -7,7 +7,6 @@
 #include "base/format.h"
 #include "checks/code_match.h"
 #include "commands/inspect/inspect_files.h"
-#include "commands/settings.h"
 #include "host/process/this_process.h"
 #include "report/inspect.h"
 
@@ -15,9 +14,11 @@ namespace cufit::commands {
 namespace {
 
 constexpr Option k_inspect_options[] = {
-    {"PATH", "", "", true, "", true},       {"--gpu", "NAME|CC", "", true, ""},
-    {"--driver", "VERSION", "", false, ""}, {"--json", "", "", false, ""},
-    {"-v,--verbose", "", "", false, ""},
+    option<&InspectRequest::paths>("PATH").needed(),
+    option<&InspectRequest::gpus>("--gpu", "NAME|CC"),
+    option<&InspectRequest::driver>("--driver", "VERSION"),
+    option<&InspectRequest::json>("--json"),
+    option<&InspectRequest::verbose>("-v,--verbose"),
 };
 
 struct Target {
@@ -37,19 +38,18 @@ Result<Target> find_target(const std::string& name, const knowledge::Knowledge& 
   return fail(Code::usage, format("`--gpu {}`: no such GPU or compute capability{}", name, hint));
 }
 
-Result<std::vector<Target>> find_targets(const Arguments& arguments,
+Result<std::vector<Target>> find_targets(const std::vector<std::string>& gpus,
                                          const knowledge::Knowledge& knowledge) {
   std::vector<Target> targets;
-  for (const std::string& name : arguments.all("gpu")) {
+  for (const std::string& name : gpus) {
     CUFIT_TRY(target, find_target(name, knowledge));
     targets.push_back(std::move(target));
   }
   return targets;
 }
 
-Result<std::optional<Version>> find_driver_cuda(const Arguments& arguments,
+Result<std::optional<Version>> find_driver_cuda(const std::string& text,
                                                 const knowledge::Knowledge& knowledge) {
-  const std::string text = arguments.get("driver");
   if (text.empty()) return std::optional<Version>();
   std::optional<Version> driver = parse_version(text);
   if (!driver)
@@ -72,24 +72,24 @@ void inspect_progress(const std::string& what, uint64_t done, uint64_t total) {
 
 std::span<const Option> inspect_options() { return k_inspect_options; }
 
-int run_inspect(const Arguments& arguments) {
-  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
-  const std::vector<std::string> paths = arguments.all("PATH");
-  if (paths.empty()) {
-    print_error("`cufit inspect` needs a file, a wheel or a directory");
+int run_inspect(const Context& context, const InspectRequest& request) {
+  const knowledge::Knowledge& knowledge = context.knowledge;
+  const Output& output = context.output;
+  if (request.paths.empty()) {
+    output.print_error("`cufit inspect` needs a file, a wheel or a directory");
     return k_usage;
   }
-  Result<std::vector<Target>> targets = find_targets(arguments, knowledge);
-  Result<std::optional<Version>> driver_cuda = find_driver_cuda(arguments, knowledge);
+  Result<std::vector<Target>> targets = find_targets(request.gpus, knowledge);
+  Result<std::optional<Version>> driver_cuda =
+      find_driver_cuda(request.driver.value_or(""), knowledge);
   if (!targets || !driver_cuda) {
-    print_error(!targets ? targets.error().text() : driver_cuda.error().text());
+    output.print_error(!targets ? targets.error().text() : driver_cuda.error().text());
     return k_usage;
   }
-  const host::RealHost host;
   InspectProgress progress;
   if (host::is_terminal(host::Stream::err)) progress = inspect_progress;
   report::InspectResult result;
-  for (const std::string& path : paths) inspect_path(host, path, progress, result);
+  for (const std::string& path : request.paths) inspect_path(context.files, path, progress, result);
 
   bool broken = false;
   for (report::InspectedFile& file : result.files) {
@@ -104,8 +104,9 @@ int run_inspect(const Arguments& arguments) {
   const int exit_code = result.files.empty() && !result.errors.empty() ? k_failed
                         : broken                                       ? k_findings
                                                                        : k_ok;
-  if (arguments.has("json")) return print(report::inspect_json(result, knowledge), exit_code);
-  return print(report::inspect_text(result, style_for(arguments), knowledge), exit_code);
+  if (request.json) return output.print(report::inspect_json(result, knowledge), exit_code);
+  return output.print(report::inspect_text(result, output.style(request.verbose), knowledge),
+                      exit_code);
 }
 
 }  // namespace cufit::commands

@@ -40,7 +40,8 @@ std::span<const Option> mem_compare_options() { return k_mem_compare_options; }
 int run_mem_compare(const Context& context, const MemCompareRequest& request) {
   const Output& output = context.output;
   if (request.a == "-" && request.b == "-")
-    return output.exit_code_for(fail(Code::usage, "`compare - -`: standard input holds one snapshot"));
+    return output.exit_code_for(
+        fail(Code::usage, "`compare - -`: standard input holds one snapshot"));
   const Result<report::MemRun> a = read_run(context, request, request.a);
   if (!a) return output.exit_code_for(a.error());
   const Result<report::MemRun> b = read_run(context, request, request.b);

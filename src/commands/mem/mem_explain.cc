@@ -9,12 +9,9 @@ namespace cufit::commands {
 namespace {
 
 constexpr Option k_mem_explain_options[] = {
-    k_snapshot_option<MemExplainRequest>,
-    option<&MemExplainRequest::limit>("--limit", "GIB"),
-    k_device_option<MemExplainRequest>,
-    k_torch_option<MemExplainRequest>,
-    option<&MemExplainRequest::json>("--json"),
-    option<&MemExplainRequest::verbose>("-v,--verbose"),
+    k_snapshot_option<MemExplainRequest>,       option<&MemExplainRequest::limit>("--limit", "GIB"),
+    k_device_option<MemExplainRequest>,         k_torch_option<MemExplainRequest>,
+    option<&MemExplainRequest::json>("--json"), option<&MemExplainRequest::verbose>("-v,--verbose"),
 };
 
 }  // namespace
@@ -42,8 +39,7 @@ int run_mem_explain(const Context& context, const MemExplainRequest& request) {
   const Result<analysis::Diagnosis> diagnosis =
       analysis::diagnose(*snapshot, verified, limit, std::move(early));
   if (!diagnosis) return output.exit_code_for(Error(diagnosis.error()).in(path));
-  const report::MemExplainView view{path, *snapshot, verified, *diagnosis,
-                                    context.knowledge};
+  const report::MemExplainView view{path, *snapshot, verified, *diagnosis, context.knowledge};
   const int code = diagnosis->oom || !diagnosis->causes.empty() ? k_findings : k_ok;
   if (request.json) return output.print(report::mem_explain_json(view), code);
   return output.print(report::mem_explain_text(view, output.style(request.verbose)), code);

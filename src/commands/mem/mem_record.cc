@@ -25,7 +25,7 @@ constexpr uint64_t k_events = 250'000;
 constexpr uint64_t k_mem_record_most_events = 100'000'000;
 
 Result<host::RecordOptions> record_options(const Context& context,
-                                            const MemRecordRequest& request) {
+                                           const MemRecordRequest& request) {
   host::RecordOptions options;
   options.command = request.command;
   options.events = k_events;
@@ -34,8 +34,8 @@ Result<host::RecordOptions> record_options(const Context& context,
   if (request.events) {
     const std::optional<uint64_t> events = parse_uint(*request.events);
     if (!events || *events == 0 || *events > k_mem_record_most_events)
-      return fail(Code::usage, format("`--events {}`: a number from 1 to {}",
-                                      *request.events, k_mem_record_most_events));
+      return fail(Code::usage, format("`--events {}`: a number from 1 to {}", *request.events,
+                                      k_mem_record_most_events));
     options.events = *events;
   }
   Result<std::string> real = context.files.real_path(request.out);

@@ -93,8 +93,7 @@ int run_mem_replay(const Context& context, const MemReplayRequest& request) {
   const Result<OpenedStudy> opened = open_study(context, request, {}, bounds->question.allowed);
   if (!opened) return output.exit_code_for(opened.error());
   const auto& [path, snapshot, device, verified] = *opened;
-  const std::vector<memory::Question> questions =
-      questions_of(request, verified, bounds->question);
+  const std::vector<memory::Question> questions = questions_of(request, verified, bounds->question);
   Result<std::vector<memory::Answer>> answers = memory::ask(verified, questions);
   if (!answers) return output.exit_code_for(answers.error());
   // Those that were asked for stay in their order; the grid is ranked.

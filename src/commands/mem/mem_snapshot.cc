@@ -60,8 +60,8 @@ Result<uint32_t> chosen_device(const std::optional<std::string>& asked,
   return static_cast<uint32_t>(*number);
 }
 
-Result<std::optional<memory::VersionProfile>> chosen_torch(
-    const std::optional<std::string>& asked, const knowledge::Knowledge& knowledge) {
+Result<std::optional<memory::VersionProfile>> chosen_torch(const std::optional<std::string>& asked,
+                                                           const knowledge::Knowledge& knowledge) {
   if (!asked) return std::optional<memory::VersionProfile>();
   const std::optional<Version> version = parse_version(*asked);
   const Version newest = knowledge.newest_torch();

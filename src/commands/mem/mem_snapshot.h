@@ -22,11 +22,11 @@ template <class Request>
 inline constexpr Option k_snapshot_option =
     inherited_option<Request, &Request::snapshot>("SNAPSHOT").needed();
 template <class Request>
-inline constexpr Option k_device_option =
-    inherited_option<Request, &Request::device>("--device", "N");
+inline constexpr Option k_device_option = inherited_option<Request, &Request::device>("--device",
+                                                                                      "N");
 template <class Request>
-inline constexpr Option k_torch_option =
-    inherited_option<Request, &Request::torch>("--torch", "X.Y");
+inline constexpr Option k_torch_option = inherited_option<Request, &Request::torch>("--torch",
+                                                                                    "X.Y");
 
 // A pickle, plain or compressed by gzip or zstd; progress on stderr.
 Result<memory::Snapshot> load_snapshot(const Context& context, const std::string& path);
@@ -36,8 +36,8 @@ Result<uint32_t> chosen_device(const std::optional<std::string>& asked,
                                const memory::Snapshot& snapshot);
 
 // --torch; Error{usage} where it is no version that the table knows.
-Result<std::optional<memory::VersionProfile>> chosen_torch(
-    const std::optional<std::string>& asked, const knowledge::Knowledge& knowledge);
+Result<std::optional<memory::VersionProfile>> chosen_torch(const std::optional<std::string>& asked,
+                                                           const knowledge::Knowledge& knowledge);
 
 // A snapshot and the verified of one of its devices, by the options SNAPSHOT, --device and --torch.
 struct OpenedStudy {

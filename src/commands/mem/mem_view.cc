@@ -32,8 +32,7 @@ int run_mem_view(const Context& context, const MemViewRequest& request) {
   const auto& [path, snapshot, device, verified] = *opened;
   const analysis::View view = analysis::view_of(*snapshot, verified);
   // The name alone: a page is passed on, and folders name people and machines.
-  const report::MemView page{view, *snapshot, context.knowledge,
-                             std::string(file_name(path))};
+  const report::MemView page{view, *snapshot, context.knowledge, std::string(file_name(path))};
   const Result<void> written =
       host::write_whole_file(request.output, report::mem_view_html(page, context.language()));
   if (!written) return output.exit_code_for(written.error());

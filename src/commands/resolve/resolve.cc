@@ -78,16 +78,19 @@ std::span<const Option> resolve_options() { return k_resolve_options; }
 
 int run_resolve(const Arguments& arguments) {
   const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
-  Result<resolve::Request> request = read_request(arguments.all("REQUIREMENT"), arguments.get("python"));
+  Result<resolve::Request> request =
+      read_request(arguments.all("REQUIREMENT"), arguments.get("python"));
   if (!request) return exit_code_for(request.error());
   request->default_index_only = arguments.has("default-index-only");
-  Result<resolve::Policy> policy = read_policy(legacy_context(), arguments.get("policy"), host::working_folder());
+  Result<resolve::Policy> policy =
+      read_policy(legacy_context(), arguments.get("policy"), host::working_folder());
   if (!policy) return exit_code_for(policy.error());
   request->policy = std::move(*policy);
   Result<std::optional<formats::IndexPage>> index = read_index(arguments);
   if (!index) return exit_code_for(index.error());
   request->index = std::move(*index);
-  const Result<std::vector<AskedTarget>> targets = read_targets(legacy_context(), arguments.all("for"));
+  const Result<std::vector<AskedTarget>> targets =
+      read_targets(legacy_context(), arguments.all("for"));
   if (!targets) return exit_code_for(targets.error());
   std::vector<resolve::Answer> answers;
   bool all = true;

@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 
 #include "base/format.h"
 #include "base/shell_word.h"
 #include "checks/doctor.h"
 #include "checks/torch_env.h"
 #include "commands/run/run_choice.h"
-#include "commands/settings.h"
 #include "commands/resolve/targets.h"
 #include "host/files/paths.h"
 #include "host/probe.h"
@@ -26,9 +24,12 @@ using knowledge::Knowledge;
 using Answer = report::PreflightView::Answer;
 
 constexpr Option k_preflight_options[] = {
-    {"--env", "DIR|CLASS", "", false, ""}, {"--lock", "DIR", "", false, ""},
-    {"--policy", "FILE", "", false, ""},   {"--json", "", "", false, ""},
-    {"--machine", "", "", false, ""},      {"-q,--quiet", "", "", false, ""},
+    option<&PreflightRequest::env>("--env", "DIR|CLASS"),
+    option<&PreflightRequest::lock>("--lock", "DIR"),
+    option<&PreflightRequest::policy>("--policy", "FILE"),
+    option<&PreflightRequest::json>("--json"),
+    option<&PreflightRequest::machine>("--machine"),
+    option<&PreflightRequest::quiet>("-q,--quiet"),
 };
 
 // What is about to be used: a folder, or the environment that the shell has active (empty).
@@ -40,18 +41,12 @@ struct Subject {
   std::string lock_folder;
 };
 
-std::string absolute(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::path out = std::filesystem::absolute(path, error).lexically_normal();
-  std::string text = error ? path : out.string();
-  while (text.size() > 1 && text.back() == '/') text.pop_back();
-  return text;
-}
+std::string absolute(const std::string& path) { return host::absolute_folders({path})[0]; }
 
-Result<Subject> by_lock(const FoundLock& found, const std::string& asked,
-                        const resolve::Policy& policy, const host::Host& machine,
-                        const std::string& lang) {
-  CUFIT_TRY(choice, choose_class(found, asked, policy, machine));
+Result<Subject> by_lock(const Context& context, const FoundLock& found, const std::string& asked,
+                        const resolve::Policy& policy, const std::string& lang) {
+  const Knowledge& knowledge = context.knowledge;
+  CUFIT_TRY(choice, choose_class(context, found, asked, policy));
   Subject out;
   out.lock_folder = found.folder;
   out.env = choice.env;
@@ -61,7 +56,7 @@ Result<Subject> by_lock(const FoundLock& found, const std::string& asked,
   }
   if (choice.refusal) {
     const report::RunView view{found.lock,   choice.live,      choice.routing,
-                               choice.index, choice.asked_for, Knowledge::builtin()};
+                               choice.index, choice.asked_for, knowledge};
     out.said_id = choice.refusal->id;
     out.said = report::refusal_line(*choice.refusal, view, lang);
     // A rule of the team's is named wherever it is what stands in the way: of no class that was
@@ -72,8 +67,8 @@ Result<Subject> by_lock(const FoundLock& found, const std::string& asked,
           std::find_if(verdict.reasons.begin(), verdict.reasons.end(),
                        [](const resolve::Reason& reason) { return reason.id == "policy"; });
       if (rule == verdict.reasons.end()) continue;
-      out.said += std::string(Knowledge::builtin().message("report.semicolon", lang)) +
-                  report::reason_text(*rule, lang, Knowledge::builtin());
+      out.said += std::string(knowledge.message("report.semicolon", lang)) +
+                  report::reason_text(*rule, lang, knowledge);
       break;
     }
     out.machine = report::sight_text(view, lang);
@@ -82,18 +77,18 @@ Result<Subject> by_lock(const FoundLock& found, const std::string& asked,
   return out;
 }
 
-Result<Subject> find_subject(const Arguments& arguments, const host::Host& machine) {
-  const std::string asked = arguments.get("env");
-  const bool is_folder = !asked.empty() && machine.exists(absolute(asked));
-  if (is_folder) return Subject{absolute(asked), {}, false, {}, {}, {}, {}, {}};
-  const std::string active = host::process_variable("VIRTUAL_ENV");
-  const std::string active_class = host::process_variable("CUFIT_CLASS");
-  CUFIT_TRY(found, find_lock(legacy_context(), arguments.get("lock"), arguments.has("quiet")));
+Result<Subject> find_subject(const Context& context, const PreflightRequest& request) {
+  const std::string asked = request.env.value_or("");
+  if (!asked.empty() && context.machine.exists(absolute(asked)))
+    return Subject{absolute(asked), {}, false, {}, {}, {}, {}, {}};
+  const std::string active = context.files.variable("VIRTUAL_ENV").value_or("");
+  const std::string active_class = context.files.variable("CUFIT_CLASS").value_or("");
+  CUFIT_TRY(found, find_lock(context, request.lock, request.quiet));
   if (asked.empty() && !active.empty() && !active_class.empty())
     return Subject{active, active_class, false, {}, {}, {}, {}, found ? found->folder : ""};
   if (found) {
-    CUFIT_TRY(policy, read_policy(legacy_context(), arguments.get("policy"), found->folder));
-    return by_lock(*found, asked, policy, machine, language(arguments));
+    CUFIT_TRY(policy, read_policy(context, request.policy, found->folder));
+    return by_lock(context, *found, asked, policy, context.language());
   }
   if (!asked.empty())
     return fail(Code::usage, format("`--env {}`: no such folder, and no cufit.lock here or above "
@@ -160,8 +155,8 @@ bool counts(const checks::Finding& finding, About about, const Knowledge& knowle
 }
 
 std::vector<resolve::Reason> forbidden_by(const resolve::Policy& policy, const facts::Facts& facts,
-                                          const facts::PythonEnv* env, const checks::Input& input) {
-  const Knowledge& knowledge = Knowledge::builtin();
+                                          const facts::PythonEnv* env, const checks::Input& input,
+                                          const Knowledge& knowledge) {
   std::vector<resolve::Reason> out =
       resolve::forbids(policy, resolve::target_of(facts, knowledge, "this machine"), knowledge);
   const auto add = [&](std::vector<resolve::Reason> more) {
@@ -189,33 +184,34 @@ int exit_code(Answer answer) {
   return answer == Answer::good ? k_ok : answer == Answer::unknown ? k_failed : k_findings;
 }
 
-int say(const report::PreflightView& view, const Arguments& arguments) {
+int print_answer(const Context& context, const PreflightRequest& request,
+                 const report::PreflightView& view) {
   const int code = exit_code(view.answer);
-  if (arguments.has("json")) return print(report::preflight_json(view), code);
-  if (arguments.has("quiet") && view.answer == Answer::good) return code;
-  return print(report::preflight_text(view, language(arguments)), code);
+  if (request.json) return context.output.print(report::preflight_json(view), code);
+  if (request.quiet && view.answer == Answer::good) return code;
+  return context.output.print(report::preflight_text(view, context.language()), code);
 }
 
 // Refused before anything could be judged. Who asked for JSON reads no other stream.
-int refuse(const Error& error, const Arguments& arguments) {
-  if (!arguments.has("json")) return exit_code_for(error);
+int refuse(const Context& context, const PreflightRequest& request, const Error& error) {
+  if (!request.json) return context.output.exit_code_for(error);
   report::PreflightView view;
-  view.knowledge = &Knowledge::builtin();
-  view.machine_only = arguments.has("machine");
+  view.knowledge = &context.knowledge;
+  view.machine_only = request.machine;
   view.said_id = "not_judged";
   view.said = error.text();
-  const int code = exit_code_for(error);
-  return print(report::preflight_json(view), code);
+  const int code = context.output.exit_code_for(error);
+  return context.output.print(report::preflight_json(view), code);
 }
 
-std::string machine_text(const facts::Facts& facts, const std::string& lang) {
-  const Knowledge& knowledge = Knowledge::builtin();
+std::string machine_text(const facts::Facts& facts, const std::string& lang,
+                         const Knowledge& knowledge) {
   const resolve::Target target = resolve::target_of(facts, knowledge, "");
   const std::string gpus = resolve::gpus_text(target);
   if (gpus.empty()) return std::string(knowledge.message("preflight.no_gpu", lang));
   if (!target.driver) return gpus;
-  return report::format_message(knowledge.message("run.sight.gpus", lang),
-                                {{"gpus", gpus}, {"driver", resolve::driver_text(*target.driver)}});
+  return report::message(knowledge, "run.sight.gpus", lang,
+                         {{"gpus", gpus}, {"driver", resolve::driver_text(*target.driver)}});
 }
 
 // A class of a lock is made anew; of any other environment, what suits this machine is said.
@@ -236,18 +232,21 @@ void take_cause(const checks::Report& report, Severity severity, About about,
 }
 
 // For schedulers that take a node out of service: no environment, no lock and no policy is judged.
-int judge_machine(const Arguments& arguments, const host::Host& machine, const std::string& lang) {
-  for (const char* option : {"env", "lock", "policy"})
-    if (arguments.has(option))
-      return refuse(fail(Code::usage, format("`--machine` judges no environment: `--{}` has no "
+int judge_machine(const Context& context, const PreflightRequest& request,
+                  const std::string& lang) {
+  for (const auto& [name, value] :
+       {std::pair("env", &request.env), std::pair("lock", &request.lock),
+        std::pair("policy", &request.policy)})
+    if (*value)
+      return refuse(context, request,
+                    fail(Code::usage, format("`--machine` judges no environment: `--{}` has no "
                                              "place beside it",
-                                             option)),
-                    arguments);
+                                             name)));
   report::PreflightView view;
-  view.knowledge = &Knowledge::builtin();
+  view.knowledge = &context.knowledge;
   view.machine_only = true;
-  const facts::Facts facts = read_facts(machine, Subject());
-  view.machine = machine_text(facts, lang);
+  const facts::Facts facts = read_facts(context.machine, Subject());
+  view.machine = machine_text(facts, lang, context.knowledge);
   const checks::Report report = checks::examine(facts, *view.knowledge);
   take_cause(report, Severity::error, About::machine, view);
   view.answer = view.cause == nullptr ? Answer::good : Answer::not_ready;
@@ -258,20 +257,19 @@ int judge_machine(const Arguments& arguments, const host::Host& machine, const s
     if (view.cause != nullptr || checks::make_input(facts, *view.knowledge).gpus.empty())
       view.answer = Answer::unknown;  // nothing wrong was found, and no GPU either
   }
-  return say(view, arguments);
+  return print_answer(context, request, view);
 }
 
 }  // namespace
 
 std::span<const Option> preflight_options() { return k_preflight_options; }
 
-int run_preflight(const Arguments& arguments) {
-  const Knowledge& knowledge = Knowledge::builtin();
-  const std::string lang = arguments.has("json") ? "en" : language(arguments);
-  const host::RealHost machine = machine_to_run_on();
-  if (arguments.has("machine")) return judge_machine(arguments, machine, lang);
-  const Result<Subject> subject = find_subject(arguments, machine);
-  if (!subject) return refuse(subject.error(), arguments);
+int run_preflight(const Context& context, const PreflightRequest& request) {
+  const Knowledge& knowledge = context.knowledge;
+  const std::string lang = request.json ? "en" : context.language();
+  if (request.machine) return judge_machine(context, request, lang);
+  const Result<Subject> subject = find_subject(context, request);
+  if (!subject) return refuse(context, request, subject.error());
   report::PreflightView view;
   view.knowledge = &knowledge;
   view.env = subject->env;
@@ -282,14 +280,16 @@ int run_preflight(const Arguments& arguments) {
   view.next = subject->next;
   if (!subject->said.empty()) {
     view.answer = Answer::not_ready;
-    return say(view, arguments);
+    return print_answer(context, request, view);
   }
-  const Result<resolve::Policy> policy = read_policy(legacy_context(), arguments.get("policy"), subject->lock_folder.empty() ? host::working_folder() : subject->lock_folder);
-  if (!policy) return refuse(policy.error(), arguments);
-  const facts::Facts facts = read_facts(machine, *subject);
+  const Result<resolve::Policy> policy =
+      read_policy(context, request.policy,
+                  subject->lock_folder.empty() ? host::working_folder() : subject->lock_folder);
+  if (!policy) return refuse(context, request, policy.error());
+  const facts::Facts facts = read_facts(context.machine, *subject);
   const checks::Input input = checks::make_input(facts, knowledge);
   const facts::PythonEnv* env = checks::main_env(facts);
-  view.machine = machine_text(facts, lang);
+  view.machine = machine_text(facts, lang, context.knowledge);
   if (env != nullptr) {
     view.env = env->path;
     view.torch = env->torch.version.value_or("");
@@ -297,13 +297,13 @@ int run_preflight(const Arguments& arguments) {
   const bool cpu_torch = env != nullptr && checks::torch_build_of(input, *env).kind == "cpu";
   const bool without_gpu =
       subject->cpu_class || (cpu_torch && (input.gpus.empty() || hides_all(facts)));
-  view.forbidden = forbidden_by(*policy, facts, env, input);
+  view.forbidden = forbidden_by(*policy, facts, env, input, knowledge);
   const checks::Report report = checks::examine(facts, knowledge);
   if (!view.forbidden.empty()) {
     view.answer = Answer::not_ready;
     view.next = "cufit resolve";  // what the policy leaves for this machine
-    if (arguments.has("policy")) view.next += " --policy " + shell_word(arguments.get("policy"));
-    return say(view, arguments);
+    if (request.policy) view.next += " --policy " + shell_word(*request.policy);
+    return print_answer(context, request, view);
   }
   const About about = without_gpu ? About::without_gpu : About::all;
   take_cause(report, Severity::error, about, view);
@@ -316,8 +316,8 @@ int run_preflight(const Arguments& arguments) {
   } else if (no_torch) {
     view.answer = subject->env.empty() ? Answer::unknown : Answer::not_ready;
     view.said_id = "no_torch";
-    view.said = report::format_message(knowledge.message("preflight.no_torch", lang),
-                                       {{"env", view.env.empty() ? "PATH" : view.env}});
+    view.said = report::message(knowledge, "preflight.no_torch", lang,
+                                {{"env", view.env.empty() ? "PATH" : view.env}});
   } else if (report.verdict == checks::LinkState::unknown && !without_gpu) {
     take_cause(report, Severity::unknown, about, view);
     view.said_id = "not_told";
@@ -325,7 +325,7 @@ int run_preflight(const Arguments& arguments) {
   } else {
     view.answer = Answer::good;
   }
-  return say(view, arguments);
+  return print_answer(context, request, view);
 }
 
 }  // namespace cufit::commands

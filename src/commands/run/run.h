@@ -3,13 +3,25 @@
 // user's program in it.
 #pragma once
 
+#include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "commands/command.h"
 
 namespace cufit::commands {
 
+struct RunRequest {
+  std::vector<std::string> command;
+  std::string env;  // a class of the lock; empty: the one that fits
+  std::optional<std::string> lock, policy;
+  bool supervise = false;
+  std::optional<std::string> report;  // of --supervise
+  bool quiet = false;
+};
+
 std::span<const Option> run_options();
-int run_run(const Arguments& arguments);
+int run_run(const Context& context, const RunRequest& request);
 
 }  // namespace cufit::commands

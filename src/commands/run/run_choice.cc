@@ -7,7 +7,6 @@
 #include "base/nearest.h"
 #include "base/path.h"
 #include "base/shell_word.h"
-#include "commands/settings.h"
 #include "commands/resolve/targets.h"
 #include "host/files/paths.h"
 #include "host/install/environments.h"
@@ -234,9 +233,9 @@ std::string create_command(const std::string& lock_folder, const std::string& cl
   return out;
 }
 
-Result<RunChoice> choose_class(const FoundLock& found, const std::string& asked_class,
-                               const resolve::Policy& policy, const host::Host& machine) {
-  const Knowledge& knowledge = Knowledge::builtin();
+Result<RunChoice> choose_class(const Context& context, const FoundLock& found,
+                               const std::string& asked_class, const resolve::Policy& policy) {
+  const Knowledge& knowledge = context.knowledge;
   RunChoice out;
   out.asked_for = !asked_class.empty();
   if (out.asked_for) {
@@ -245,7 +244,7 @@ Result<RunChoice> choose_class(const FoundLock& found, const std::string& asked_
   }
   LiveOptions options;
   options.may_ask_driver = !out.asked_for;
-  out.live = live_target(machine, options, knowledge);
+  out.live = live_target(context.machine, options, knowledge);
   const bool told =
       out.live.sight == LiveTarget::Sight::gpus || out.live.sight == LiveTarget::Sight::none;
   if (!told && !out.asked_for) {
@@ -277,14 +276,6 @@ Result<RunChoice> choose_class(const FoundLock& found, const std::string& asked_
   CUFIT_TRY(refusal, environment_of(found, found.lock.classes[out.index], out.env));
   out.refusal = std::move(refusal);
   return out;
-}
-
-host::RealHost machine_to_run_on() {
-  const std::string folder = host::process_variable("CUFIT_TEST_MACHINE");
-  if (folder.empty()) return host::RealHost();
-  std::map<std::string, std::string> variables;
-  for (auto& [name, value] : host::RealHost().variables()) variables[name] = value;
-  return host::RealHost(folder, std::move(variables));
 }
 
 }  // namespace cufit::commands

@@ -47,11 +47,7 @@ struct RunChoice {
   bool asked_for = false;  // --env
   std::optional<report::RunRefusal> refusal;
 };
-Result<RunChoice> choose_class(const FoundLock& found, const std::string& asked_class,
-                               const resolve::Policy& policy, const host::Host& machine);
-
-// The machine that is looked at: this one. Tests name a folder that stands for one by
-// CUFIT_TEST_MACHINE.
-host::RealHost machine_to_run_on();
+Result<RunChoice> choose_class(const Context& context, const FoundLock& found,
+                               const std::string& asked_class, const resolve::Policy& policy);
 
 }  // namespace cufit::commands

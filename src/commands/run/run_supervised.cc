@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <ctime>
 
 #include "base/format.h"
 #include "base/shell_word.h"
-#include "commands/settings.h"
 #include "host/files/atomic_write.h"
 #include "explain/explain.h"
 #include "host/files/rlimit_fsize_guard.h"
@@ -23,15 +21,7 @@
 namespace cufit::commands {
 namespace {
 
-using knowledge::Knowledge;
-
-std::string message(std::string_view key, const Arguments& arguments,
-                    const std::map<std::string, std::string>& args) {
-  return report::format_message(Knowledge::builtin().message(key, language(arguments)), args);
-}
-
-std::string utc(const char* form) {
-  const std::time_t now = std::time(nullptr);
+std::string utc(std::time_t now, const char* form) {
   std::tm parts{};
   gmtime_r(&now, &parts);
   char text[64];
@@ -106,8 +96,8 @@ void add_memory_kill(const facts::Supervised& run, explain::Explanation& explana
 }
 
 explain::Explanation explain_end(const SupervisedRequest& launch, const facts::Supervised& run,
-                                 const facts::Facts& facts) {
-  explain::Explainer explainer(Knowledge::builtin());
+                                 const facts::Facts& facts, const knowledge::Knowledge& knowledge) {
+  explain::Explainer explainer(knowledge);
   explainer.begin("output");
   explainer.add(report::plain_tail(run.tail));
   explain::Options options;
@@ -141,80 +131,79 @@ ReportNames names_of(const std::string& name) {
 }
 
 // --report, where it can be written; said before the program starts, which may run for days.
-std::string report_name(const Arguments& arguments) {
-  const std::string asked = arguments.get("report");
+std::string report_name(const Context& context, const std::string& asked) {
   if (asked.empty()) return {};
   const ReportNames names = names_of(asked);
   for (const std::string& path : {names.text, names.json}) {
     const int number = host::writing_fails(path);
     if (number == 0) continue;
-    print_error(message(
-        "death.report_elsewhere", arguments,
+    context.output.print_error(context.message(
+        "death.report_elsewhere",
         {{"file", shell_word(path)},
-         {"why", report::translated_error(std::strerror(number), language(), Knowledge::builtin())},
+         {"why",
+          report::translated_error(std::strerror(number), context.language(), context.knowledge)},
          {"default", "cufit-report-*.txt"}}));
     return {};
   }
   return asked;
 }
 
-void write_report(const report::CrashReportView& view, const std::string& asked,
-                  const Arguments& arguments) {
-  report::Style style = style_for(arguments);
+void write_report(const Context& context, const report::CrashReportView& view,
+                  const std::string& asked, std::time_t now) {
+  report::Style style = context.output.style(true);
   style.colour = false;
-  style.verbose = true;
   style.width = 100;
-  const ReportNames names =
-      names_of(asked.empty() ? format("cufit-report-{}-{}.txt", utc("%Y%m%dT%H%M%SZ"), view.run.pid)
-                             : asked);
+  const ReportNames names = names_of(
+      asked.empty() ? format("cufit-report-{}-{}.txt", utc(now, "%Y%m%dT%H%M%SZ"), view.run.pid)
+                    : asked);
   for (const auto& [path, text] : {std::pair(names.text, report::crash_report_text(view, style)),
                                    std::pair(names.json, report::crash_report_json(view))}) {
     if (auto written = host::write_whole_file(path, text); !written) {
-      print_error(written.error().text());
+      context.output.print_error(written.error().text());
       return;
     }
   }
-  print_error(message("death.written", arguments,
-                      {{"file", shell_word(names.text)}, {"json", shell_word(names.json)}}));
+  context.output.print_error(context.message(
+      "death.written", {{"file", shell_word(names.text)}, {"json", shell_word(names.json)}}));
 }
 
-void explain_death(const SupervisedRequest& launch, const facts::Supervised& run,
-                   const host::Host& machine, const std::string& report,
-                   const Arguments& arguments) {
-  const Knowledge& knowledge = Knowledge::builtin();
+void explain_death(const Context& context, const SupervisedRequest& launch,
+                   const facts::Supervised& run, const std::string& report) {
+  const Output& output = context.output;
   const host::FileLimit limit;  // the program's exit code is worth more than what is said of it
-  const std::string time = utc("%Y-%m-%dT%H:%M:%SZ");
-  const facts::Facts after = facts_after(machine, launch.env);
-  const explain::Explanation explanation = explain_end(launch, run, after);
+  const std::time_t now = context.now();
+  const std::string time = utc(now, "%Y-%m-%dT%H:%M:%SZ");
+  const facts::Facts after = facts_after(context.machine, launch.env);
+  const explain::Explanation explanation = explain_end(launch, run, after, context.knowledge);
   const report::CrashReportView view{
-      run,  explanation,       after,        knowledge,  launch.start.command,
-      time, launch.class_name, launch.torch, launch.env, remake(launch, explanation)};
-  report::Style style = style_for(arguments);
+      run,  explanation,       after,        context.knowledge, launch.start.command,
+      time, launch.class_name, launch.torch, launch.env,        remake(launch, explanation)};
+  report::Style style = output.style();
   style.colour = style.colour && host::is_terminal(host::Stream::err);
-  print_error(
-      message("death.ended", arguments, {{"end", report::end_text(run, style.lang, knowledge)}}));
+  output.print_error(context.message(
+      "death.ended", {{"end", report::end_text(run, style.lang, context.knowledge)}}));
   const std::string reason = report::crash_report_reason(view, style.lang);
-  if (!reason.empty()) print_message(reason);
+  if (!reason.empty()) output.print_message(reason);
   if (report::shows_causes(view))
-    std::fputs(report::explain_text({explanation, knowledge, false}, style).c_str(), stderr);
-  write_report(view, report, arguments);
+    output.print_beside(report::explain_text({explanation, context.knowledge, false}, style));
+  write_report(context, view, report, now);
 }
 
 }  // namespace
 
-int not_started(const facts::StartFailure& failure, const Arguments& arguments) {
-  print_error(message("run.start." + failure.reason, arguments,
-                      {{"program", failure.program}, {"detail", failure.detail}}));
+int not_started(const Context& context, const facts::StartFailure& failure) {
+  context.output.print_error(context.message(
+      "run.start." + failure.reason, {{"program", failure.program}, {"detail", failure.detail}}));
   return failure.exit_code;
 }
 
-int run_supervised(const SupervisedRequest& launch, const host::Host& machine,
-                   const Arguments& arguments) {
-  const std::string report = report_name(arguments);
-  const Result<facts::Supervised> run = host::supervise(machine, launch.start);
-  if (!run) return exit_code_for(run.error());
-  if (run->not_started) return not_started(*run->not_started, arguments);
-  if (is_failure(*run)) explain_death(launch, *run, machine, report, arguments);
+int run_supervised(const Context& context, const SupervisedRequest& launch,
+                   const std::string& asked_report) {
+  const std::string report = report_name(context, asked_report);
+  const Result<facts::Supervised> run = host::supervise(context.machine, launch.start);
+  if (!run) return context.output.exit_code_for(run.error());
+  if (run->not_started) return not_started(context, *run->not_started);
+  if (is_failure(*run)) explain_death(context, launch, *run, report);
   // A shell goes on with its loop where Ctrl-C ended the program and this process merely returned.
   if (run->signal == SIGINT) host::end_by_interrupt();
   return run->exit_code;

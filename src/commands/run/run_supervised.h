@@ -20,10 +20,11 @@ struct SupervisedRequest {
 };
 
 // The program's exit code; where it could not be started, the one of a shell.
-int run_supervised(const SupervisedRequest& launch, const host::Host& machine,
-                   const Arguments& arguments);
+// `report`: the name of the report of a death, of --report; empty: one of cufit's own.
+int run_supervised(const Context& context, const SupervisedRequest& launch,
+                   const std::string& report);
 
-// Says why a program was not started.
-int not_started(const facts::StartFailure& failure, const Arguments& arguments);
+// Says why a program was not started; the exit code of a shell for it.
+int not_started(const Context& context, const facts::StartFailure& failure);
 
 }  // namespace cufit::commands

@@ -24,9 +24,10 @@ constexpr Option k_self_options[] = {
 std::string runtime_parts(const Context& context) {
   std::string out;
   for (const char* name : {"libnvidia-ml.so.1", "libcuda.so.1"}) {
-    out += context.message(host::library_opens(name) ? "self.library_found" : "self.library_missing",
-                           {{"lib", name}}) +
-           "\n";
+    out +=
+        context.message(host::library_opens(name) ? "self.library_found" : "self.library_missing",
+                        {{"lib", name}}) +
+        "\n";
   }
   const std::string http = host::http_library();
   out += context.message(http.empty() ? "self.http_missing" : "self.http_found", {{"lib", http}}) +
@@ -43,17 +44,17 @@ std::string about(const Context& context) {
                            "g++", __VERSION__
 #endif
   );
-  out +=
-      context.message("self.tables",
-              {{"gpus", std::to_string(knowledge.gpus.size())},
-               {"torch", knowledge.torch_releases.empty()
-                             ? ""
-                             : std::string(knowledge.torch_releases.back().version)},
-               {"toolkit",
-                knowledge.toolkits.empty() ? "" : std::string(knowledge.toolkits.back().version)},
-               {"findings", std::to_string(knowledge.findings.size())},
-               {"checks", std::to_string(checks::check_table().size())}}) +
-      "\n";
+  out += context.message(
+             "self.tables",
+             {{"gpus", std::to_string(knowledge.gpus.size())},
+              {"torch", knowledge.torch_releases.empty()
+                            ? ""
+                            : std::string(knowledge.torch_releases.back().version)},
+              {"toolkit",
+               knowledge.toolkits.empty() ? "" : std::string(knowledge.toolkits.back().version)},
+              {"findings", std::to_string(knowledge.findings.size())},
+              {"checks", std::to_string(checks::check_table().size())}}) +
+         "\n";
   return out + runtime_parts(context) + context.message("self.topics") + "\n";
 }
 
@@ -68,10 +69,11 @@ std::string this_machine(const Context& context) {
   if (facts.system.distribution) parts.push_back(*facts.system.distribution);
   if (input.gpus.empty()) parts.push_back(context.message("overview.no_gpu"));
   for (const checks::GpuView& gpu : input.gpus) parts.push_back(gpu.name);
-  parts.push_back(input.driver
-                      ? context.message("overview.driver",
-                                {{"driver", facts.kernel.version.value_or(input.driver->text())}})
-                      : context.message("overview.no_driver"));
+  parts.push_back(
+      input.driver
+          ? context.message("overview.driver",
+                            {{"driver", facts.kernel.version.value_or(input.driver->text())}})
+          : context.message("overview.no_driver"));
   std::string torch = context.message("overview.no_torch");
   for (const facts::PythonEnv& env : facts.envs) {
     if (!env.torch.version) continue;
@@ -97,7 +99,8 @@ int run_self(const Context& context, const SelfRequest& request) {
   if (topic == "licenses") return print(context.message("self.licenses") + "\n");
   if (topic == "completions" && (shell == "bash" || shell == "zsh" || shell == "fish"))
     return print(completions(shell, table(), context.knowledge));
-  context.output.print_error("usage: cufit self [man | completions bash|zsh|fish | causes | licenses]");
+  context.output.print_error(
+      "usage: cufit self [man | completions bash|zsh|fish | causes | licenses]");
   return k_usage;
 }
 

@@ -42,7 +42,8 @@ std::vector<std::string> absolute_folders(const std::vector<std::string>& paths)
 
 std::string relative_path(const std::string& path, const std::string& folder) {
   std::error_code failed;
-  const fs::path out = fs::relative(fs::absolute(path, failed), fs::absolute(folder, failed), failed);
+  const fs::path out =
+      fs::relative(fs::absolute(path, failed), fs::absolute(folder, failed), failed);
   return failed ? std::string() : out.string();
 }
 

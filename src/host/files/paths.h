@@ -21,7 +21,7 @@ std::string relative_path(const std::string& path, const std::string& folder);
 bool path_exists(const std::string& path);   // links followed
 bool entry_exists(const std::string& path);  // also a link that leads nowhere
 bool is_folder(const std::string& path);
-bool is_file(const std::string& path);  // a regular one
+bool is_file(const std::string& path);                        // a regular one
 bool same_entry(const std::string& a, const std::string& b);  // of two paths that exist
 
 // A path from `folder` upwards to the root that holds an entry `name`; empty = none. A link that

@@ -1,9 +1,10 @@
-# Sourced by cases. A machine in $M that cufit takes for this one, with virtual environments /e126,
+# Sourced by cases. A machine in $M that $CUFIT takes for this one, with virtual environments /e126,
 # /e130 and /ecpu, and a stand-in of the driver's libraries, which reads $TMP/standin. $R is the
 # source tree, $TMP becomes the working folder. Errors join the output in their order.
-R="$PWD" P="$TMP/p" M="$TMP/m"
+R="$PWD" P="$TMP/p" M="$TMP/m" B="${CUFIT%/cufit}"
+CUFIT="$B/tests/on_machine/cufit"
 export CUFIT_TEST_MACHINE="$M" CUFIT_STANDIN="$TMP/standin"
-export LD_LIBRARY_PATH="${CUFIT%/cufit}/standin"
+export LD_LIBRARY_PATH="$B/standin"
 cd "$TMP"
 exec 2>&1
 

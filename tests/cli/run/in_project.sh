@@ -1,6 +1,7 @@
 # Sourced by cases. A project of four classes in $P, which becomes the working folder, and a machine
-# in $M that cufit takes for this one. $R is the source tree. Errors join the output in their order.
-R="$PWD" P="$TMP/p" M="$TMP/m"
+# in $M that $CUFIT takes for this one. $R is the source tree. Errors join the output in their order.
+R="$PWD" P="$TMP/p" M="$TMP/m" B="${CUFIT%/cufit}"
+CUFIT="$B/tests/on_machine/cufit"
 export CUFIT_TEST_MACHINE="$M"
 sh tests/run/project.sh "$P"
 cd "$P"

@@ -1,5 +1,5 @@
 # Sourced after in_project.sh. A stand-in of the driver's libraries, which reads $TMP/standin.
-export CUFIT_STANDIN="$TMP/standin" LD_LIBRARY_PATH="${CUFIT%/cufit}/standin"
+export CUFIT_STANDIN="$TMP/standin" LD_LIBRARY_PATH="$B/standin"
 export XDG_CACHE_HOME="$TMP/cache"
 
 # driver [LINE...]: the driver without a GPU, and more lines.
