@@ -4,17 +4,13 @@
 #include <limits>
 #include <set>
 
-#include <nlohmann/json.hpp>
-
 #include "base/format.h"
+#include "base/json.h"
 #include "facts/facts_fields.h"
 
 namespace cufit::facts {
 namespace {
 
-using Json = nlohmann::ordered_json;  // writing keeps the order of facts_fields.h
-using Parsed =
-    nlohmann::json;  // reading looks members up; ordered_json would do that in linear time
 using formats::CodeKind;
 
 constexpr SourceKind k_source_kinds[] = {
@@ -25,12 +21,6 @@ constexpr WhyNot k_why_nots[] = {WhyNot::not_present, WhyNot::no_permission, Why
                                  WhyNot::not_asked};
 constexpr CodeKind k_code_kinds[] = {CodeKind::cubin, CodeKind::ptx, CodeKind::lto,
                                      CodeKind::other};
-
-// Texts from the machine may hold bytes that are not UTF-8 (a process name); nlohmann would throw
-// on them.
-std::string dump(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
 
 // --- writing
 // ---------------------------------------------------------------------------------------------------
@@ -54,30 +44,15 @@ struct Writer {
     const T fresh{};
     visit_fields(writer, fresh);
     std::set<std::string> names;
-    for (const auto& [name, json] : writer.out.items()) names.insert(name);
+    for (auto at = writer.out.begin(); at != writer.out.end(); ++at) names.insert(at.key());
     return names;
   }
 
   static bool is_default(const Json& json) {
-    switch (json.type()) {
-      case Json::value_t::null:
-        return true;
-      case Json::value_t::boolean:
-        return !json.get<bool>();
-      case Json::value_t::string:
-        return json.get_ref<const std::string&>().empty();
-      case Json::value_t::array:
-      case Json::value_t::object:
-        return json.empty();
-      case Json::value_t::number_integer:
-        return json.get<int64_t>() == 0;
-      case Json::value_t::number_unsigned:
-        return json.get<uint64_t>() == 0;
-      case Json::value_t::number_float:
-        return json.get<double>() == 0;
-      default:
-        return false;
-    }
+    if (json.is_number()) return json.number() == 0;
+    return json.is_null() || (json.is_boolean() && !json.boolean()) ||
+           (json.is_string() && json.text().empty()) ||
+           ((json.is_array() || json.is_object()) && json.empty());
   }
 
   static Json to_json(const std::string& value) { return value; }
@@ -96,7 +71,7 @@ struct Writer {
   template <class T>
   static Json to_json(const Fact<T>& fact) {
     if (!fact && fact.why == WhyNot::not_asked && fact.source.detail.empty() && fact.note.empty()) {
-      return nullptr;
+      return Json();
     }
     Json json = Json::object();
     if (fact) {
@@ -127,7 +102,7 @@ struct Problem {
 };
 
 struct Reader {
-  const Parsed& in;
+  const Json& in;
   std::string at;
   Problem& problem;
 
@@ -142,42 +117,43 @@ struct Reader {
     if (problem.what.empty()) problem = {where, what};
   }
 
-  void read(const Parsed& json, std::string& value, const std::string& where) const {
+  void read(const Json& json, std::string& value, const std::string& where) const {
     if (!json.is_string()) return complain(where, "is not a text");
-    value = json.get<std::string>();
+    value = json.text();
   }
-  void read(const Parsed& json, bool& value, const std::string& where) const {
+  void read(const Json& json, bool& value, const std::string& where) const {
     if (!json.is_boolean()) return complain(where, "is not true or false");
-    value = json.get<bool>();
+    value = json.boolean();
   }
-  void read(const Parsed& json, double& value, const std::string& where) const {
+  void read(const Json& json, double& value, const std::string& where) const {
     if (!json.is_number()) return complain(where, "is not a number");
-    value = json.get<double>();
+    value = json.number();
   }
   template <class T>
-  void read_integer(const Parsed& json, T& value, const std::string& where) const {
+  void read_integer(const Json& json, T& value, const std::string& where) const {
     if (!json.is_number_integer()) return complain(where, "is not a whole number");
     bool fits;
     if (json.is_number_unsigned()) {
-      fits = json.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<T>::max());
-    } else {  // negative: nlohmann parses non-negative literals as unsigned
+      fits = json.natural() <= static_cast<uint64_t>(std::numeric_limits<T>::max());
+    } else {  // negative
       fits = std::numeric_limits<T>::is_signed &&
-             json.get<int64_t>() >= static_cast<int64_t>(std::numeric_limits<T>::min());
+             json.integer() >= static_cast<int64_t>(std::numeric_limits<T>::min());
     }
     if (!fits) return complain(where, "is out of range");
-    value = json.get<T>();
+    value =
+        json.is_number_unsigned() ? static_cast<T>(json.natural()) : static_cast<T>(json.integer());
   }
-  void read(const Parsed& json, int& value, const std::string& where) const {
+  void read(const Json& json, int& value, const std::string& where) const {
     read_integer(json, value, where);
   }
-  void read(const Parsed& json, uint32_t& value, const std::string& where) const {
+  void read(const Json& json, uint32_t& value, const std::string& where) const {
     read_integer(json, value, where);
   }
-  void read(const Parsed& json, uint64_t& value, const std::string& where) const {
+  void read(const Json& json, uint64_t& value, const std::string& where) const {
     read_integer(json, value, where);
   }
   template <class Enum, size_t n>
-  void read_name(const Parsed& json, const Enum (&all)[n], Enum& value,
+  void read_name(const Json& json, const Enum (&all)[n], Enum& value,
                  const std::string& where) const {
     std::string text;
     read(json, text, where);
@@ -189,11 +165,11 @@ struct Reader {
     }
     complain(where, "is none of the known words");
   }
-  void read(const Parsed& json, CodeKind& value, const std::string& where) const {
+  void read(const Json& json, CodeKind& value, const std::string& where) const {
     read_name(json, k_code_kinds, value, where);
   }
   template <class T>
-  void read(const Parsed& json, std::vector<T>& values, const std::string& where) const {
+  void read(const Json& json, std::vector<T>& values, const std::string& where) const {
     if (!json.is_array()) return complain(where, "is not a list");
     values.clear();
     for (size_t i = 0; i < json.size(); ++i) {
@@ -202,7 +178,7 @@ struct Reader {
     }
   }
   template <class T>
-  void read(const Parsed& json, Fact<T>& fact, const std::string& where) const {
+  void read(const Json& json, Fact<T>& fact, const std::string& where) const {
     if (!json.is_object()) return complain(where, "is not an object with `value` or `missing`");
     if (auto source = json.find("source"); source != json.end()) {
       if (!source->is_object()) return complain(where + ".source", "is not an object");
@@ -223,27 +199,24 @@ struct Reader {
     }
   }
   template <class T>
-  void read(const Parsed& json, T& value, const std::string& where) const {
+  void read(const Json& json, T& value, const std::string& where) const {
     if (!json.is_object()) return complain(where, "is not an object");
     Reader reader{json, where, problem};
     visit_fields(reader, value);
   }
 };
 
-Result<Parsed> parse_object(std::string_view text, const std::string& name) {
-  try {
-    Parsed json = Parsed::parse(text.begin(), text.end());
-    if (!json.is_object()) return fail(Code::malformed, format("`{}`: not a JSON object", name));
-    return json;
-  } catch (const Parsed::exception& error) {
-    auto* parse_error = dynamic_cast<const Parsed::parse_error*>(&error);
+Result<Json> parse_object(std::string_view text, const std::string& name) {
+  std::optional<Json> json = Json::parse(text);
+  if (!json)
     return fail(Code::malformed,
-                format("`{}`: not JSON at byte {}", name, parse_error ? parse_error->byte : 0));
-  }
+                format("`{}`: not JSON at byte {}", name, damaged_json_byte(text)));
+  if (!json->is_object()) return fail(Code::malformed, format("`{}`: not a JSON object", name));
+  return std::move(*json);
 }
 
 template <class T>
-Result<T> from_object(const Parsed& json, const std::string& name) {
+Result<T> from_object(const Json& json, const std::string& name) {
   T value;
   Problem problem;
   Reader reader{json, "", problem};
@@ -262,28 +235,32 @@ Result<T> from_json(std::string_view text, const std::string& name) {
 
 }  // namespace
 
+Json facts_value(const Facts& facts) { return Writer::to_json(facts); }
+
 std::string facts_to_json(const Facts& facts, int indent) {
-  return dump(Writer::to_json(facts), indent);
+  return Writer::to_json(facts).dump(indent);
 }
 
 Result<Facts> facts_from_json(std::string_view text, const std::string& name) {
   CUFIT_TRY(json, parse_object(text, name));
-  const Parsed schema = json.value("schema", Parsed());
-  if (schema == "cufit.facts/1") return from_object<Facts>(json, name);
+  const Json* schema = json.member("schema");
+  const std::string& name_of_schema = json.text_at("schema");
+  if (name_of_schema == "cufit.facts/1") return from_object<Facts>(json, name);
   auto inner = json.find("facts");
-  if (schema == "cufit.doctor/1" && inner != json.end() && inner->is_object()) {
+  if (name_of_schema == "cufit.doctor/1" && inner != json.end() && inner->is_object()) {
     return from_object<Facts>(*inner, name);
   }
-  return fail(Code::unsupported,
-              format("`{}`: `schema` is {}, not `cufit.facts/1` or `cufit.doctor/1`", name,
-                     schema.is_string() ? "`" + schema.get<std::string>() + "`" : "missing"));
+  return fail(
+      Code::unsupported,
+      format("`{}`: `schema` is {}, not `cufit.facts/1` or `cufit.doctor/1`", name,
+             schema != nullptr && schema->is_string() ? "`" + name_of_schema + "`" : "missing"));
 }
 
-std::string nvml_to_json(const NvmlFacts& nvml) { return dump(Writer::to_json(nvml), -1); }
+std::string nvml_to_json(const NvmlFacts& nvml) { return Writer::to_json(nvml).dump(); }
 Result<NvmlFacts> nvml_from_json(std::string_view text) {
   return from_json<NvmlFacts>(text, "NVML's answers");
 }
-std::string cuda_to_json(const CudaFacts& cuda) { return dump(Writer::to_json(cuda), -1); }
+std::string cuda_to_json(const CudaFacts& cuda) { return Writer::to_json(cuda).dump(); }
 Result<CudaFacts> cuda_from_json(std::string_view text) {
   return from_json<CudaFacts>(text, "the CUDA driver's answers");
 }

@@ -14,12 +14,14 @@
 #include <string>
 #include <string_view>
 
+#include "base/json.h"
 #include "base/result.h"
 #include "facts/facts.h"
 
 namespace cufit::facts {
 
 std::string facts_to_json(const Facts& facts, int indent = 1);
+Json facts_value(const Facts& facts);
 // Also takes doctor's JSON: its `facts` member. Error{unsupported} for any other schema.
 Result<Facts> facts_from_json(std::string_view text, const std::string& name);
 

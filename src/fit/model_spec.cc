@@ -3,9 +3,8 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
 #include "base/format.h"
+#include "base/json.h"
 #include "base/number.h"
 
 namespace cufit::fit {
@@ -40,7 +39,7 @@ class Writer {
     if (Result<void> good = data(); !good) return good.error();
     optimizer();
     checkpointing();
-    nlohmann::json json = {{"library", diffusion() ? "diffusers" : "transformers"},
+    Json json = {{"library", diffusion() ? "diffusers" : "transformers"},
                            {"kind", kind_.layout},
                            {"architecture", kind_.architecture},
                            {"config", config},
@@ -59,7 +58,7 @@ class Writer {
                            {"blocks", {kind_.blocks, kind_.single_blocks}},
                            {"guidance", kind_.guidance},
                            {"assumed", out_.assumed}};
-    out_.json = json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+    out_.json = json.dump(-1, true);
     return std::move(out_);
   }
 

@@ -1,47 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// The readers of small JSON configuration files share this file because the JSON library's header
-// costs seconds for every file that includes it.
+// The readers of small JSON configuration files.
 #include "formats/system/daemon_json.h"
 #include "formats/system/toolkit_version.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/format.h"
+#include "base/json.h"
 #include "base/version.h"
 #include "formats/prose/printable.h"
 
 namespace cufit::formats {
 namespace {
 
-using nlohmann::json;
-
-// The library's parser keeps its own stack, so depth is no danger; size is bounded by who read the
-// file.
-json parse_quietly(std::string_view text) {
-  return json::parse(text.begin(), text.end(), nullptr, false);
-}
-
 // Text at a key of an object; empty for anything else.
-std::string json_text_at(const json& object, const char* key) {
+std::string json_text_at(const Json& object, const char* key) {
   if (!object.is_object()) return {};
   auto found = object.find(key);
   if (found == object.end() || !found->is_string()) return {};
-  return found->get<std::string>();
+  return found->text();
 }
 
 // Text or whole number: the note's writers use both for branches.
-std::string scalar_text(const json& value) {
-  if (value.is_string()) return printable(value.get<std::string>(), 128);
+std::string scalar_text(const Json& value) {
+  if (value.is_string()) return printable(value.text(), 128);
   return value.is_number_integer() ? value.dump() : std::string();
 }
 
-std::string json_text_of(const json& object, const char* key) {
+std::string json_text_of(const Json& object, const char* key) {
   auto found = object.find(key);
   return found == object.end() ? std::string() : scalar_text(*found);
 }
 
 // A list of scalars, or one scalar alone.
-std::vector<std::string> texts_of(const json& object, const char* key) {
+std::vector<std::string> texts_of(const Json& object, const char* key) {
   constexpr size_t k_max_items = 1024;
   std::vector<std::string> out;
   auto found = object.find(key);
@@ -51,7 +41,7 @@ std::vector<std::string> texts_of(const json& object, const char* key) {
     if (!text.empty()) out.push_back(std::move(text));
     return out;
   }
-  for (const json& item : *found) {
+  for (const Json& item : *found) {
     std::string text = scalar_text(item);
     if (!text.empty() && out.size() < k_max_items) out.push_back(std::move(text));
   }
@@ -65,19 +55,8 @@ std::string only_version(std::string_view text) {
 
 }  // namespace
 
-size_t damaged_byte(std::string_view text) {
-  try {
-    json parsed = json::parse(text.begin(), text.end());
-  } catch (const json::parse_error& error) {
-    return error.byte;
-  } catch (const json::exception&) {
-    // A number that no double holds is an error of another type, without a position.
-  }
-  return 0;
-}
-
 std::string parse_toolkit_json(std::string_view text) {
-  json root = parse_quietly(text);
+  Json root = Json::parse(text).value_or(Json());
   if (!root.is_object()) return {};
   for (const char* part : {"cuda", "cuda_nvcc", "cuda_cudart"}) {
     auto found = root.find(part);
@@ -89,7 +68,7 @@ std::string parse_toolkit_json(std::string_view text) {
 }
 
 std::string parse_toolkit_nvcc(std::string_view text) {
-  json root = parse_quietly(text);
+  Json root = Json::parse(text).value_or(Json());
   if (!root.is_object()) return {};
   auto found = root.find("cuda_nvcc");
   return found == root.end() ? std::string() : only_version(json_text_at(*found, "version"));
@@ -104,7 +83,7 @@ std::string parse_toolkit_text(std::string_view text) {
 }
 
 std::optional<CompatNote> parse_compat_note(std::string_view text) {
-  json root = parse_quietly(text);
+  Json root = Json::parse(text).value_or(Json());
   if (!root.is_object()) return std::nullopt;
   CompatNote out;
   out.cuda = json_text_of(root, "CUDA Version");
@@ -116,10 +95,10 @@ std::optional<CompatNote> parse_compat_note(std::string_view text) {
 Result<DaemonConfig> parse_daemon_json(std::string_view text, const std::string& name) {
   DaemonConfig out;
   if (trim(text).empty()) return out;  // Docker takes an empty file as no settings
-  json root = parse_quietly(text);
+  Json root = Json::parse(text).value_or(Json());
   if (!root.is_object()) {
     return fail(Code::malformed,
-                format("`{}`: no JSON object (byte {})", name, damaged_byte(text)));
+                format("`{}`: no JSON object (byte {})", name, damaged_json_byte(text)));
   }
   out.default_runtime = json_text_at(root, "default-runtime");
   auto runtimes = root.find("runtimes");
@@ -134,7 +113,7 @@ Result<DaemonConfig> parse_daemon_json(std::string_view text, const std::string&
   auto features = root.find("features");
   if (features != root.end() && features->is_object()) {
     auto cdi = features->find("cdi");
-    out.cdi_enabled = cdi != features->end() && cdi->is_boolean() && cdi->get<bool>();
+    out.cdi_enabled = cdi != features->end() && cdi->is_boolean() && cdi->boolean();
   }
   return out;
 }

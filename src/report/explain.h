@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/json.h"
 #include "explain/explain.h"
 #include "report/report.h"
 
@@ -19,6 +20,7 @@ struct ExplainView {
 std::string explain_text(const ExplainView& view, const Style& style);  // explain_text.cc
 // explain_json.cc, schema cufit.explain/1, English texts
 std::string explain_json(const ExplainView& view);
+Json explain_value(const ExplainView& view);  // the same, to be put into another
 
 // Text of a cause: finding_text(), less the sentences whose numbers only a check could fill in
 // ("title", "why", "next", "rule", "decide"). May be empty.

@@ -1,65 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/archive/image_manifest.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/format.h"
+#include "base/json.h"
 
 namespace cufit::formats {
 namespace {
 
-using nlohmann::json;
 constexpr size_t k_image_manifest_most = 1024;  // layers, images; docker allows 127 layers
 
 Error wrong(const std::string& name, const std::string& what) {
   return fail(Code::malformed, format("{}: {}", name, what));
 }
 
-Result<json> parse(std::string_view text, const std::string& name) {
-  json out = json::parse(text.begin(), text.end(), nullptr, false);
-  if (out.is_discarded()) return wrong(name, "not JSON");
-  return out;
+Result<Json> parse(std::string_view text, const std::string& name) {
+  std::optional<Json> out = Json::parse(text);
+  if (!out) return wrong(name, "not JSON");
+  return std::move(*out);
 }
 
-const json* member(const json& object, const char* key) {
+const Json* member(const Json& object, const char* key) {
   if (!object.is_object()) return nullptr;
   const auto found = object.find(key);
   return found == object.end() || found->is_null() ? nullptr : &*found;
 }
 
-std::string text_of(const json& object, const char* key) {
-  const json* found = member(object, key);
-  return found != nullptr && found->is_string() ? found->get<std::string>() : std::string();
+std::string text_of(const Json& object, const char* key) {
+  const Json* found = member(object, key);
+  return found != nullptr && found->is_string() ? found->text() : std::string();
 }
 
-Result<std::vector<std::string>> texts_of(const json& object, const char* key,
+Result<std::vector<std::string>> texts_of(const Json& object, const char* key,
                                           const std::string& name) {
   std::vector<std::string> out;
-  const json* found = member(object, key);
+  const Json* found = member(object, key);
   if (found == nullptr) return out;
   if (!found->is_array() || found->size() > 65536)
     return wrong(name, format("`{}` is no list", key));
-  for (const json& item : *found) {
+  for (const Json& item : *found) {
     if (!item.is_string()) return wrong(name, format("`{}` holds what is no text", key));
-    out.push_back(item.get<std::string>());
+    out.push_back(item.text());
   }
   return out;
 }
 
-Result<ImageBlob> blob_of(const json& item, const std::string& name) {
+Result<ImageBlob> blob_of(const Json& item, const std::string& name) {
   ImageBlob out;
   out.media_type = text_of(item, "mediaType");
   out.digest = text_of(item, "digest");
   if (blob_path(out.digest).empty())
     return wrong(name, format("`{}` is no digest that cufit knows (sha256:...)", out.digest));
-  const json* size = member(item, "size");
-  if (size != nullptr && size->is_number_unsigned()) out.size_bytes = size->get<uint64_t>();
-  if (const json* platform = member(item, "platform")) {
+  const Json* size = member(item, "size");
+  if (size != nullptr && size->is_number_unsigned()) out.size_bytes = size->natural();
+  if (const Json* platform = member(item, "platform")) {
     out.os = text_of(*platform, "os");
     out.architecture = text_of(*platform, "architecture");
     out.variant = text_of(*platform, "variant");
   }
-  if (const json* annotations = member(item, "annotations")) {
+  if (const Json* annotations = member(item, "annotations")) {
     out.tag = text_of(*annotations, "io.containerd.image.name");
     if (out.tag.empty()) out.tag = text_of(*annotations, "org.opencontainers.image.ref.name");
     out.is_attestation = !text_of(*annotations, "vnd.docker.reference.type").empty();
@@ -67,14 +65,14 @@ Result<ImageBlob> blob_of(const json& item, const std::string& name) {
   return out;
 }
 
-Result<std::vector<ImageBlob>> blobs_of(const json& object, const char* key,
+Result<std::vector<ImageBlob>> blobs_of(const Json& object, const char* key,
                                         const std::string& name) {
-  const json* list = member(object, key);
+  const Json* list = member(object, key);
   if (list == nullptr || !list->is_array()) return wrong(name, format("no list `{}`", key));
   if (list->size() > k_image_manifest_most)
     return wrong(name, format("`{}` has {} entries", key, list->size()));
   std::vector<ImageBlob> out;
-  for (const json& item : *list) {
+  for (const Json& item : *list) {
     CUFIT_TRY(blob, blob_of(item, name));
     out.push_back(std::move(blob));
   }
@@ -101,7 +99,7 @@ Result<std::vector<DockerImage>> parse_docker_manifest(std::string_view text,
   if (!root.is_array() || root.empty() || root.size() > k_image_manifest_most)
     return wrong(name, "not the list of images that `docker save` writes");
   std::vector<DockerImage> out;
-  for (const json& item : root) {
+  for (const Json& item : root) {
     DockerImage image;
     image.config = text_of(item, "Config");
     CUFIT_TRY(layers, texts_of(item, "Layers", name));
@@ -123,7 +121,7 @@ Result<std::vector<ImageBlob>> parse_image_index(std::string_view text, const st
 
 Result<ImageManifest> parse_image_manifest(std::string_view text, const std::string& name) {
   CUFIT_TRY(root, parse(text, name));
-  const json* config = member(root, "config");
+  const Json* config = member(root, "config");
   if (config == nullptr) return wrong(name, "a manifest without `config`");
   ImageManifest out;
   CUFIT_TRY(blob, blob_of(*config, name));
@@ -140,7 +138,7 @@ Result<ImageConfig> parse_image_config(std::string_view text, const std::string&
   out.os = text_of(root, "os");
   out.architecture = text_of(root, "architecture");
   out.variant = text_of(root, "variant");
-  if (const json* config = member(root, "config")) {
+  if (const Json* config = member(root, "config")) {
     CUFIT_TRY(variables, texts_of(*config, "Env", name));
     for (const std::string& line : variables) {
       const size_t equals = line.find('=');
@@ -154,17 +152,17 @@ Result<ImageConfig> parse_image_config(std::string_view text, const std::string&
     out.user = text_of(*config, "User");
     out.folder = text_of(*config, "WorkingDir");
   }
-  const json* rootfs = member(root, "rootfs");
-  const json* sums = rootfs == nullptr ? nullptr : member(*rootfs, "diff_ids");
+  const Json* rootfs = member(root, "rootfs");
+  const Json* sums = rootfs == nullptr ? nullptr : member(*rootfs, "diff_ids");
   if (sums != nullptr && sums->is_array())
-    for (const json& sum : *sums)
+    for (const Json& sum : *sums)
       if (out.diff_ids.size() < k_image_manifest_most)
-        out.diff_ids.push_back(sum.is_string() ? sum.get<std::string>() : std::string());
-  const json* history = member(root, "history");
+        out.diff_ids.push_back(sum.is_string() ? sum.text() : std::string());
+  const Json* history = member(root, "history");
   if (history != nullptr && history->is_array())
-    for (const json& step : *history) {
-      const json* empty = member(step, "empty_layer");
-      if (empty != nullptr && empty->is_boolean() && empty->get<bool>()) continue;
+    for (const Json& step : *history) {
+      const Json* empty = member(step, "empty_layer");
+      if (empty != nullptr && empty->is_boolean() && empty->boolean()) continue;
       if (out.made_by.size() < k_image_manifest_most)
         out.made_by.push_back(text_of(step, "created_by"));
     }

@@ -1,25 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/model/model_config.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/format.h"
+#include "base/json.h"
 #include "formats/prose/printable.h"
 
 namespace cufit::formats {
 namespace {
 
-using nlohmann::json;
-
 constexpr size_t k_model_config_longest = 256, k_model_config_most = 64;
 
-std::string text_at(const json& object, const char* key) {
+std::string text_at(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_string()) return {};
-  return printable(found->get_ref<const std::string&>(), k_model_config_longest);
+  return printable(found->text(), k_model_config_longest);
 }
 
-std::string dtype_of(const json& object) {
+std::string dtype_of(const Json& object) {
   for (const char* key : {"dtype", "torch_dtype"})
     if (std::string text = text_at(object, key); !text.empty()) return text;
   return {};
@@ -28,7 +25,7 @@ std::string dtype_of(const json& object) {
 }  // namespace
 
 Result<ModelConfig> parse_model_config(std::string_view text, const std::string& name) {
-  const json root = json::parse(text.begin(), text.end(), nullptr, false);
+  const Json root = Json::parse(text).value_or(Json());
   if (!root.is_object()) return fail(Code::malformed, format("{}: not an object of JSON", name));
   ModelConfig out;
   out.class_name = text_at(root, "_class_name");
@@ -41,10 +38,9 @@ Result<ModelConfig> parse_model_config(std::string_view text, const std::string&
     if (const auto found = root.find(part); found != root.end() && found->is_object())
       if (out.dtype.empty()) out.dtype = dtype_of(*found);
   if (const auto list = root.find("architectures"); list != root.end() && list->is_array())
-    for (const json& one : *list)
+    for (const Json& one : *list)
       if (one.is_string() && out.architectures.size() < k_model_config_most)
-        out.architectures.push_back(
-            printable(one.get_ref<const std::string&>(), k_model_config_longest));
+        out.architectures.push_back(printable(one.text(), k_model_config_longest));
   if (const auto found = root.find("quantization_config");
       found != root.end() && found->is_object()) {
     out.quantisation = text_at(*found, "quant_method");
@@ -55,13 +51,13 @@ Result<ModelConfig> parse_model_config(std::string_view text, const std::string&
 
 Result<std::vector<std::pair<std::string, std::string>>> parse_model_index(
     std::string_view text, const std::string& name) {
-  const json root = json::parse(text.begin(), text.end(), nullptr, false);
+  const Json root = Json::parse(text).value_or(Json());
   if (!root.is_object()) return fail(Code::malformed, format("{}: not an object of JSON", name));
   std::vector<std::pair<std::string, std::string>> out;
   for (auto each = root.begin(); each != root.end() && out.size() < k_model_config_most; ++each)
     if (each->is_array() && each->size() == 2 && (*each)[1].is_string())
       out.emplace_back(printable(each.key(), k_model_config_longest),
-                       printable((*each)[1].get_ref<const std::string&>(), k_model_config_longest));
+                       printable((*each)[1].text(), k_model_config_longest));
   return out;
 }
 

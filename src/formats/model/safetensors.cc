@@ -3,15 +3,12 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
 #include "base/format.h"
+#include "base/json.h"
 #include "formats/prose/printable.h"
 
 namespace cufit::formats {
 namespace {
-
-using nlohmann::json;
 
 constexpr uint64_t k_most_header = 100'000'000;  // the format's own bound
 constexpr size_t k_most_tensors = 1'000'000, k_most_dimensions = 64, k_most_metadata = 1024;
@@ -34,13 +31,13 @@ constexpr Bits k_bits[] = {
 };
 
 // Takes the header as it is parsed: a tree of 100 MB of JSON would be some gigabytes.
-class Header : public nlohmann::json_sax<json> {
+class Header : public JsonEvents {
  public:
   Safetensors out;
   std::string wrong;  // why the parser was stopped
   size_t byte = 0;    // of the header, where the text is no JSON
 
-  bool start_object(size_t) override {
+  bool start_object() override {
     ++depth_;
     if (depth_ == 1 || (depth_ == 2 && list_ == 0)) return true;
     return stop("an object where a tensor's field should be");
@@ -49,7 +46,7 @@ class Header : public nlohmann::json_sax<json> {
     if (depth_-- == 2 && !in_metadata_) return tensor();
     return true;
   }
-  bool start_array(size_t) override {
+  bool start_array() override {
     ++list_;
     const bool field = depth_ == 2 && !in_metadata_ && list_ == 1;
     if (field && (key_ == "shape" || key_ == "data_offsets")) {
@@ -62,7 +59,7 @@ class Header : public nlohmann::json_sax<json> {
     --list_;
     return true;
   }
-  bool key(string_t& text) override {
+  bool key(std::string& text) override {
     if (depth_ == 1) {
       in_metadata_ = text == "__metadata__";
       if (text.size() > k_longest_name) return stop("a name of more than 1024 bytes");
@@ -77,18 +74,18 @@ class Header : public nlohmann::json_sax<json> {
     key_ = std::move(text);
     return true;
   }
-  bool string(string_t& text) override {
+  bool text(std::string& value) override {
     if (depth_ == 2 && list_ == 0 && in_metadata_) {
       if (out.metadata.size() < k_most_metadata)
         out.metadata.emplace_back(printable(key_, k_longest_name),
-                                  printable(text, k_safetensors_longest_text));
+                                  printable(value, k_safetensors_longest_text));
       return true;
     }
     if (depth_ != 2 || list_ != 0 || key_ != "dtype") return stop("a text where none should be");
-    now_.dtype = printable(text, 32);
+    now_.dtype = printable(value, 32);
     return true;
   }
-  bool number_unsigned(number_unsigned_t value) override {
+  bool natural(uint64_t value) override {
     if (list_ != 1) return stop("a number where none should be");
     if (key_ == "shape") {
       if (now_.shape.size() >= k_most_dimensions) return stop("too many dimensions");
@@ -98,15 +95,11 @@ class Header : public nlohmann::json_sax<json> {
     (offsets_++ == 0 ? begin_ : end_) = value;
     return offsets_ <= 2 || stop("more than two offsets");
   }
-  bool number_integer(number_integer_t) override { return stop("a negative number"); }
-  bool number_float(number_float_t, const string_t&) override { return stop("a fraction"); }
-  bool binary(binary_t&) override { return stop("bytes"); }
+  bool integer(int64_t) override { return stop("a negative number"); }
+  bool number(double) override { return stop("a fraction"); }
   bool null() override { return stop("null"); }
   bool boolean(bool) override { return stop("a truth value"); }
-  bool parse_error(size_t position, const std::string&, const json::exception&) override {
-    byte = position;
-    return false;
-  }
+  void damaged(size_t at) override { byte = at; }
   uint64_t end() const { return last_; }
   bool is_object() const { return depth_ == 0; }
 
@@ -170,7 +163,7 @@ Result<Safetensors> read_safetensors(const ByteSource& source) {
                        source.name(), length));
   CUFIT_TRY(text, source.read_exact(8, length, k_most_header));
   Header header;
-  if (!json::sax_parse(text.begin(), text.end(), &header) || !header.is_object()) {
+  if (!read_json(text, header) || !header.is_object()) {
     if (!header.wrong.empty())
       return fail(Code::malformed, format("{}: the header has {}", source.name(), header.wrong));
     return fail(Code::malformed,
@@ -183,13 +176,13 @@ Result<Safetensors> read_safetensors(const ByteSource& source) {
 
 Result<std::vector<std::string>> parse_safetensors_index(std::string_view text,
                                                          const std::string& name) {
-  const json root = json::parse(text.begin(), text.end(), nullptr, false);
+  const Json root = Json::parse(text).value_or(Json());
   const auto map = root.is_object() ? root.find("weight_map") : root.end();
   if (!root.is_object() || map == root.end() || !map->is_object())
     return fail(Code::malformed, format("{}: no `weight_map`", name));
   std::vector<std::string> files;
-  for (const json& file : *map) {
-    const std::string value = file.is_string() ? file.get<std::string>() : std::string();
+  for (const Json& file : *map) {
+    const std::string value = file.is_string() ? file.text() : std::string();
     if (value.empty() || value.size() > k_longest_name || value != printable(value) ||
         contains(value, "/") || value == "..")
       return fail(Code::malformed, format("{}: `weight_map` names no file of the folder", name));

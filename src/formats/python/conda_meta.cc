@@ -1,37 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/python/conda_meta.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/format.h"
+#include "base/json.h"
 #include "formats/python/python_metadata.h"
 
 namespace cufit::formats {
 namespace {
 
-using nlohmann::json;
-
 // Events instead of a tree: the list of files may have 50 000 entries of which a few matter.
-class CondaMetaReader final : public json::json_sax_t {
+class CondaMetaReader final : public JsonEvents {
  public:
   CondaRecord record;
   std::string error;
 
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool start_object(size_t) override { return ++depth_ < k_max_depth; }
+  bool start_object() override { return ++depth_ < k_max_depth; }
   bool end_object() override { return depth_-- > 0; }
-  bool start_array(size_t) override { return ++depth_ < k_max_depth; }
+  bool start_array() override { return ++depth_ < k_max_depth; }
   bool end_array() override { return depth_-- > 0; }
-  bool key(string_t& name) override {
+  bool key(std::string& name) override {
     if (depth_ == 1) key_ = name;
     return true;
   }
-  bool string(string_t& value) override {
+  bool text(std::string& value) override {
     if (depth_ == 1) {
       if (key_ == "name") record.name = value;
       if (key_ == "version") record.version = value;
@@ -45,11 +36,7 @@ class CondaMetaReader final : public json::json_sax_t {
     }
     return true;
   }
-  bool parse_error(size_t position, const std::string&,
-                   const nlohmann::detail::exception&) override {
-    error = format("not valid JSON at byte {}", position);
-    return false;
-  }
+  void damaged(size_t byte) override { error = format("not valid JSON at byte {}", byte); }
 
  private:
   static constexpr int k_max_depth = 64;
@@ -83,7 +70,7 @@ std::optional<CondaName> parse_conda_file_name(std::string_view file_name) {
 
 Result<CondaRecord> parse_conda_record(std::string_view text) {
   CondaMetaReader reader;
-  if (!json::sax_parse(text.begin(), text.end(), &reader, json::input_format_t::json)) {
+  if (!read_json(text, reader)) {
     return fail(Code::malformed,
                 reader.error.empty() ? "the JSON is nested too deeply" : reader.error);
   }

@@ -1,37 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/python/env_record.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/format.h"
-#include "formats/damaged_json.h"
+#include "base/json.h"
 #include "formats/prose/printable.h"
 
 namespace cufit::formats {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* k_schema = "cufit.env/1";
 
 std::string text_at(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_string()) return {};
-  return printable(found->get<std::string>());
+  return printable(found->text());
 }
 
 uint64_t number_at(const Json& object, const char* key) {
   const auto found = object.find(key);
-  return found == object.end() || !found->is_number_unsigned() ? 0 : found->get<uint64_t>();
+  return found == object.end() || !found->is_number_unsigned() ? 0 : found->natural();
 }
 
 }  // namespace
 
 Result<EnvRecord> parse_env_record(std::string_view text, const std::string& file) {
-  const Json root = Json::parse(text.begin(), text.end(), nullptr, false);
+  const Json root = Json::parse(text).value_or(Json());
   if (!root.is_object())
     return fail(Code::malformed,
-                format("`{}` is damaged: no JSON object (byte {})", file, damaged_byte(text)));
+                format("`{}` is damaged: no JSON object (byte {})", file, damaged_json_byte(text)));
   if (const std::string schema = text_at(root, "schema"); schema != k_schema)
     return fail(Code::unsupported, format("`{}`: schema `{}`, not {}", file, schema, k_schema));
   EnvRecord out;
@@ -62,7 +58,7 @@ std::string env_record_text(const EnvRecord& record) {
                     {"packages", record.packages},
                     {"bytes", record.bytes},
                     {"shared_bytes", record.shared_bytes}};
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return out.dump(2) + "\n";
 }
 
 }  // namespace cufit::formats

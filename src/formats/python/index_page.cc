@@ -3,48 +3,44 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
 #include "base/format.h"
+#include "base/json.h"
 #include "formats/prose/printable.h"
 #include "formats/python/python_metadata.h"
 
 namespace cufit::formats {
 namespace {
 
-using nlohmann::json;
-
 constexpr size_t k_index_page_most_files = 100'000, k_index_page_longest = 4096;
 
-std::string page_text_at(const json& object, const char* key) {
+std::string page_text_at(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_string()) return {};
-  return printable(found->get_ref<const std::string&>(), k_index_page_longest);
+  return printable(found->text(), k_index_page_longest);
 }
 
-IndexFile file_of(const json& entry) {
+IndexFile file_of(const Json& entry) {
   IndexFile out;
   out.filename = page_text_at(entry, "filename");
   out.url = page_text_at(entry, "url");
   out.requires_python = page_text_at(entry, "requires-python");
   out.upload_time = page_text_at(entry, "upload-time");
   if (const auto size = entry.find("size"); size != entry.end() && size->is_number_unsigned())
-    out.size = size->get<uint64_t>();
+    out.size = size->natural();
   // false, true, or the reason as a text, which may be empty
   if (const auto yanked = entry.find("yanked"); yanked != entry.end())
-    out.yanked = yanked->is_string() || (yanked->is_boolean() && yanked->get<bool>());
+    out.yanked = yanked->is_string() || (yanked->is_boolean() && yanked->boolean());
   if (const auto hashes = entry.find("hashes"); hashes != entry.end() && hashes->is_object())
     for (auto each = hashes->begin(); each != hashes->end() && out.hashes.size() < 16; ++each)
       if (each->is_string())
-        out.hashes.emplace_back(printable(each.key(), 64),
-                                printable(each->get_ref<const std::string&>(), 256));
+        out.hashes.emplace_back(printable(each.key(), 64), printable(each->text(), 256));
   return out;
 }
 
 }  // namespace
 
 Result<IndexPage> parse_index_page(std::string_view text, const std::string& where) {
-  const json root = json::parse(text.begin(), text.end(), nullptr, false);
+  const Json root = Json::parse(text).value_or(Json());
   if (!root.is_object())
     return fail(Code::malformed, format("{}: not a page of a package index in JSON", where));
   IndexPage out;
@@ -60,7 +56,7 @@ Result<IndexPage> parse_index_page(std::string_view text, const std::string& whe
     return fail(Code::malformed, format("{}: no list of files", where));
   if (files->size() > k_index_page_most_files)
     return fail(Code::malformed, format("{}: more than {} files", where, k_index_page_most_files));
-  for (const json& entry : *files) {
+  for (const Json& entry : *files) {
     IndexFile file = entry.is_object() ? file_of(entry) : IndexFile();
     if (file.filename.empty() || file.url.empty())
       ++out.skipped;

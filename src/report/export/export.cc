@@ -48,7 +48,7 @@ std::string export_json(const ExportView& view, const std::vector<ExportFile>& f
   for (const ExportFile& file : files)
     out["files"].push_back(
         {{"path", file.path}, {"executable", file.executable}, {"text", file.text}});
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return out.dump(2) + "\n";
 }
 
 }  // namespace cufit::report

@@ -58,7 +58,7 @@ std::string collect_env_json(const DoctorView& view) {
     }
   }
   out["cufit"] = std::move(cufit);
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return out.dump(2) + "\n";
 }
 
 }  // namespace cufit::report

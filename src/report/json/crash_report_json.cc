@@ -65,11 +65,10 @@ std::string crash_report_json(const CrashReportView& view) {
   if (!reason.empty()) out["reason"] = reason;
   if (view.explanation.program_error) out["last_error"] = view.explanation.program_error->line;
   out["host_memory"] = host_memory(view.run);
-  out["explanation"] =
-      Json::parse(explain_json({view.explanation, view.knowledge}), nullptr, false);
+  out["explanation"] = explain_value({view.explanation, view.knowledge});
   out["output_bytes"] = view.run.output_bytes;
   out["tail"] = plain_tail(view.run.tail);
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return out.dump(2) + "\n";
 }
 
 }  // namespace cufit::report

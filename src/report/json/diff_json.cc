@@ -96,7 +96,7 @@ std::string diff_json(const DiffView& view) {
                                      {"value", one.value},
                                      {"missing", to_string(one.why)},
                                      {"note", or_null(one.note)}});
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return out.dump(2) + "\n";
 }
 
 }  // namespace cufit::report

@@ -38,16 +38,11 @@ Json cause_json(const explain::Cause& cause, const knowledge::Knowledge& knowled
 // A fact that the text does not speak of is left out: a line of text would else come with a page of
 // them.
 void leave_out_unsaid(Json& value) {
-  if (!value.is_structured()) return;
-  for (auto it = value.begin(); it != value.end();) {
-    const bool unsaid =
-        it->is_object() && it->contains("missing") && (*it)["missing"] == "not_asked";
-    if (unsaid && value.is_object()) {
-      it = value.erase(it);
-    } else {
-      leave_out_unsaid(*it);
-      ++it;
-    }
+  for (size_t i = 0; i < value.size();) {
+    if (value.is_object() && value[i].text_at("missing") == "not_asked")
+      value.erase(i);
+    else
+      leave_out_unsaid(value[i++]);
   }
 }
 
@@ -82,7 +77,7 @@ std::string contradiction(const explain::Ignored& ignored, const knowledge::Know
 
 }  // namespace
 
-std::string explain_json(const ExplainView& view) {
+Json explain_value(const ExplainView& view) {
   const explain::Explanation& explanation = view.explanation;
   Json out;
   out["schema"] = "cufit.explain/1";
@@ -90,11 +85,9 @@ std::string explain_json(const ExplainView& view) {
   out["causes"] = Json::array();
   for (const explain::Cause& cause : explanation.causes)
     out["causes"].push_back(cause_json(cause, view.knowledge));
-  // Our own writer's text; without exceptions a defect there shows as null instead of ending the
-  // program.
-  Json facts = Json::parse(facts::facts_to_json(explanation.facts, -1), nullptr, false);
+  Json facts = facts::facts_value(explanation.facts);
   leave_out_unsaid(facts);
-  out["facts"] = facts.is_discarded() ? Json() : std::move(facts);
+  out["facts"] = std::move(facts);
   out["ignored"] = Json::array();
   for (const explain::Ignored& ignored : explanation.ignored) {
     out["ignored"].push_back(
@@ -108,7 +101,9 @@ std::string explain_json(const ExplainView& view) {
   out["oom"] = explanation.oom ? oom_json(*explanation.oom) : Json(nullptr);
   out["lines"] = explanation.lines;
   out["thinned"] = explanation.thinned;
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return out;
 }
+
+std::string explain_json(const ExplainView& view) { return explain_value(view).dump(2) + "\n"; }
 
 }  // namespace cufit::report

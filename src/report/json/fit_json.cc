@@ -82,9 +82,7 @@ Json fit_recorded_json(const FitRecorded& recorded) {
   return out;
 }
 
-std::string finish(const Json& out) {
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string finish(const Json& out) { return out.dump(2) + "\n"; }
 
 }  // namespace
 

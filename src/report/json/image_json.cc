@@ -192,7 +192,7 @@ std::string image_json(const ImageView& view) {
     out["findings"].push_back(finding_json(view, finding));
   out["problems"] = view.image.problems;
   for (const std::string& problem : view.facts.problems) out["problems"].push_back(problem);
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return out.dump(2) + "\n";
 }
 
 }  // namespace cufit::report

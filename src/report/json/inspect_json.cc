@@ -54,7 +54,7 @@ std::string inspect_json(const InspectResult& result, const knowledge::Knowledge
   out["errors"] = Json::array();
   for (const InspectError& error : result.errors)
     out["errors"].push_back(Json{{"path", error.path}, {"what", error.what}});
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return out.dump(2) + "\n";
 }
 
 }  // namespace cufit::report

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON as the writers of this folder build it: members in the order in which they were added, and
-// null for what is not known. The one header that brings nlohmann/json; only files that write JSON
-// include it.
+// null for what is not known.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "base/version.h"
 
 namespace cufit::report {
-
-using Json = nlohmann::ordered_json;
 
 Json or_null(const std::string& text);  // null where it is empty
 Json or_null(const std::optional<std::string>& text);

@@ -10,9 +10,7 @@ namespace {
 
 Json head(const std::string& schema) { return {{"schema", schema}, {"cufit", CUFIT_VERSION}}; }
 
-std::string lock_text_of(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string lock_text_of(const Json& json) { return json.dump(2) + "\n"; }
 
 Json class_json(const resolve::LockClass& one, uint64_t unsized) {
   // Where the index gives no size at all, nothing is known: 0 would be a claim.

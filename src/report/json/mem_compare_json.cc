@@ -71,7 +71,7 @@ std::string mem_compare_json(const MemCompareView& view) {
   for (const analysis::PlaceChange& change : view.places)
     difference["by_frame"].push_back(place_json(view, change));
   out["difference"] = std::move(difference);
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return out.dump(2) + "\n";
 }
 
 }  // namespace cufit::report

@@ -249,7 +249,7 @@ std::string mem_explain_json(const MemExplainView& view) {
   out["fragmentation"] = fragmentation_json(diagnosis);
   out["advice"] = advice_json(diagnosis.advice);
   out["not_modelled"] = diagnosis.replay_limitations;
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return out.dump(2) + "\n";
 }
 
 }  // namespace cufit::report

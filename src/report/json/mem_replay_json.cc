@@ -73,7 +73,7 @@ std::string mem_replay_json(const MemReplayView& view) {
   out["runs"] = Json::array();
   for (const memory::Answer& answer : view.answers)
     out["runs"].push_back(run_json(answer, view.steps, view.verified.limit.has_value()));
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return out.dump(2) + "\n";
 }
 
 }  // namespace cufit::report

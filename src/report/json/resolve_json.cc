@@ -108,7 +108,7 @@ std::string resolve_json(const ResolveView& view) {
     one["obstacle"] = or_null(i < view.obstacles.size() ? view.obstacles[i] : "");
     out["answers"].push_back(std::move(one));
   }
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return out.dump(2) + "\n";
 }
 
 }  // namespace cufit::report

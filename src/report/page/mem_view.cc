@@ -45,7 +45,7 @@ std::string escape(std::string_view text) {
 // JSON that no HTML parser takes for the end of its script: "<" stands only inside of strings.
 std::string script_json(const Json& json) {
   std::string out;
-  for (const char c : json.dump(-1, ' ', false, Json::error_handler_t::replace)) {
+  for (const char c : json.dump()) {
     if (c == '<') {
       out += "\\u003c";
     } else {
@@ -132,9 +132,9 @@ Json meta_json(const MemView& page, const std::string& lang, const MemViewColumn
   meta["streams"] = columns.streams;
   meta["ooms"] = ooms_json(view.ooms);
   meta["what_ifs"] = what_ifs_json(view.what_ifs);
-  meta["chunks"] = {{"overview", Json::parse(columns.overview.directory())},
-                    {"detail", Json::parse(columns.detail.directory())},
-                    {"stacks", Json::parse(columns.stacks.directory())}};
+  meta["chunks"] = {{"overview", columns.overview.directory()},
+                    {"detail", columns.detail.directory()},
+                    {"stacks", columns.stacks.directory()}};
   meta["texts"] = texts_json(page.knowledge);
   return meta;
 }

@@ -139,14 +139,12 @@ class TextNumbers {
     if (is_new) texts_.push_back(printable(snapshot_.text(text)));
     return at->second;
   }
-  std::string json() const {
-    return texts_.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  }
+  std::string json() const { return texts_.dump(); }
 
  private:
   const Snapshot& snapshot_;
   std::unordered_map<uint32_t, uint32_t> numbers_;
-  nlohmann::json texts_ = nlohmann::json::array();
+  Json texts_ = Json::array();
 };
 
 void add_stacks(ColumnChunk& chunk, const Snapshot& snapshot, const StackNumbers& stacks) {

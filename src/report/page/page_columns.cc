@@ -32,9 +32,10 @@ void append_planes(std::string& out, std::span<const T> values, ColumnChunk::Val
 
 void ColumnChunk::describe(std::string_view name, std::string_view type, size_t count,
                            Values form) {
-  if (!directory_.empty()) directory_ += ",";
-  directory_ += format(R"({{"name":"{}","type":"{}","count":{},"differences":{}}})", name, type,
-                       count, form == Values::differences);
+  directory_.push_back({{"name", name},
+                        {"type", type},
+                        {"count", count},
+                        {"differences", form == Values::differences}});
 }
 
 void ColumnChunk::add(std::string_view name, std::span<const uint8_t> values) {

@@ -28,14 +28,14 @@ class ColumnChunk {
   void add_text(std::string_view name, std::string_view utf8);
 
   // [{"name":..., "type":"u32", "count":..., "differences":true}, ...]
-  std::string directory() const { return "[" + directory_ + "]"; }
+  const Json& directory() const { return directory_; }
   // Compressed, base64.
   std::string packed() const;
 
  private:
   void describe(std::string_view name, std::string_view type, size_t count, Values form);
 
-  std::string directory_;
+  Json directory_ = Json::array();
   std::string bytes_;
 };
 

@@ -118,7 +118,7 @@ std::string lock_diff_json(const LockDiffView& view) {
           {{"name", package.name}, {"a", or_null(package.a)}, {"b", or_null(package.b)}});
     out["classes"].push_back(std::move(one));
   }
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return out.dump(2) + "\n";
 }
 
 }  // namespace cufit::report

@@ -73,7 +73,7 @@ std::string preflight_json(const PreflightView& view) {
     out["cause"] = std::move(cause);
     out["further"] = further(view);
   }
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return out.dump(2) + "\n";
 }
 
 }  // namespace cufit::report

@@ -117,7 +117,7 @@ TEST(ColumnChunk, SaysWhatItHolds) {
   const std::vector<uint32_t> numbers = {7, 5, 4000000000u};
   chunk.add("n", numbers, ColumnChunk::Values::differences);
   chunk.add_text("t", "ab");
-  EXPECT_EQ(chunk.directory(), R"([{"name":"n","type":"u32","count":3,"differences":true},)"
+  EXPECT_EQ(chunk.directory().dump(), R"([{"name":"n","type":"u32","count":3,"differences":true},)"
                                R"({"name":"t","type":"text","count":2,"differences":false}])");
 }
 
