@@ -55,18 +55,13 @@ void judge_system(const Wheel& wheel, const Target& target, Findings& found) {
     found.add(Fit::no, "python", {{"have", target.python}, {"need", join(wheel.pythons, " ")}});
 }
 
-bool on_tegra(ComputeCapability cc) {
-  return cc == ComputeCapability{5, 3} || cc == ComputeCapability{6, 2} ||
-         cc == ComputeCapability{7, 2} || cc == ComputeCapability{8, 7};
-}
-
 void judge_code(const Wheel& wheel, const Target& target, const TargetGpu& gpu,
                 const Knowledge& knowledge, Findings& found) {
   const std::map<std::string, std::string> args = {
       {"gpu", gpu.name}, {"cc", gpu.cc.text()}, {"archs", archs_of(wheel)}};
   if (wheel.code.empty()) return found.add(Fit::unknown, "code_unknown", args);
   // Wheels of servers are not made for these boards, whatever their code says.
-  if (on_tegra(gpu.cc)) return found.add(Fit::no, "jetson", args);
+  if (knowledge.has_own_code(gpu.cc)) return found.add(Fit::no, "jetson", args);
   const checks::CodeMatch match =
       checks::match_code(wheel.code, gpu.cc, target.driver_cuda, knowledge);
   switch (match.match) {
