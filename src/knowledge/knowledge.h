@@ -394,6 +394,10 @@ struct Knowledge {
   const ExitCodeRow* find_exit_code(int64_t code) const;
   const GpuContextRow* find_gpu_context(std::string_view cc) const;
   const GpuMemoryRow* find_gpu_memory(std::string_view gpu) const;  // by Gpu::name
+  // cuBLAS's workspace of one thread; null where no row has the capability.
+  const CublasWorkspaceRow* find_cublas_workspace(ComputeCapability cc) const;
+  // Every size that cuBLAS's and cuBLASLt's workspaces can have without settings, bytes, each once.
+  std::vector<uint64_t> cublas_workspace_sizes() const;
   const FindingTexts* find_texts(std::string_view id) const;
   // Text by key in a language ("en", "zh"); empty when the key does not exist.
   std::string_view message(std::string_view key, std::string_view lang) const;

@@ -247,6 +247,20 @@ TEST(Families, ByTheirRows) {
   EXPECT_EQ(small.renumbered({10, 0}), (ComputeCapability{10, 0}));
 }
 
+TEST(Workspaces, OfCublasByCapability) {
+  static constexpr CublasWorkspaceRow cublas[] = {{"0.0", "8.9", 100, 100, "source"},
+                                                  {"9.0", "9.0", 300, 400, "measured"},
+                                                  {"9.1", "99.9", 300, 300, "bound"}};
+  static constexpr CublasltWorkspaceRow cublaslt[] = {{"2.0", "2.11", 50, "measured"},
+                                                      {"2.12", "2.99", 0, "source"}};
+  const Knowledge small{.cublas_workspaces = cublas, .cublaslt_workspaces = cublaslt};
+  EXPECT_EQ(small.find_cublas_workspace({8, 9}), &cublas[0]);
+  EXPECT_EQ(small.find_cublas_workspace({9, 0}), &cublas[1]);
+  EXPECT_EQ(small.find_cublas_workspace({12, 0}), &cublas[2]);
+  EXPECT_EQ(small.cublas_workspace_sizes(), (std::vector<uint64_t>{100, 300, 50}));
+  EXPECT_EQ(Knowledge{}.find_cublas_workspace({9, 0}), nullptr);
+}
+
 TEST(SmallWorld, ATestCanBringItsOwnRows) {
   static constexpr BranchRow branches[] = {{535, "12.2"}};
   const Knowledge small{.branches = branches};
