@@ -99,18 +99,10 @@ void judge_window(const Target& target, const TargetGpu& gpu, const Knowledge& k
               {{"gpu", gpu.name}, {"have", have}, {"need", std::to_string(window->last_branch)}});
 }
 
-// cuda-compat: for data-centre GPUs and Jetson, and only over the branches that it lists.
 bool compat_helps(const Version& cuda, const Target& target, const Knowledge& knowledge) {
-  if (!target.driver || target.gpus.empty()) return false;
-  for (const TargetGpu& gpu : target.gpus)
-    if (gpu.compat != checks::CompatGpu::eligible) return false;
-  for (const knowledge::ForwardCompat& row : knowledge.forward_compat) {
-    const auto version = parse_version(row.cuda);
-    if (!version || version->part(0) != cuda.part(0) || version->part(1) != cuda.part(1)) continue;
-    for (std::string_view branch : split(row.branches, ' '))
-      if (branch == std::to_string(target.driver->part(0))) return true;
-  }
-  return false;
+  std::vector<checks::CompatCandidate> gpus;
+  for (const TargetGpu& gpu : target.gpus) gpus.push_back({gpu.compat, gpu.cc});
+  return target.driver && checks::forward_compat_helps(gpus, *target.driver, cuda, knowledge);
 }
 
 enum class Level { old, minor, full };
