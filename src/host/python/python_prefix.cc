@@ -22,7 +22,7 @@ std::string under(const std::string& folder, const std::string& name) {
   return folder == "/" ? "/" + name : folder + "/" + name;
 }
 
-bool is_folder(const Host& host, const std::string& path) {
+bool is_directory(const Host& host, const std::string& path) {
   auto status = host.status(path);
   return status && status->is_directory;
 }
@@ -69,7 +69,7 @@ class Finder {
   std::vector<PythonPrefix> given(const std::vector<std::string>& dirs) {
     for (const std::string& dir : dirs) {
       size_t before = found_.size();
-      if (!is_folder(host_, dir)) {
+      if (!is_directory(host_, dir)) {
         problems_.push_back(format("`{}`: no such folder", dir));
       } else if (!add_folder(dir, "--env") && found_.size() == before) {
         problems_.push_back(
@@ -126,7 +126,7 @@ class Finder {
   // False when `dir` is no Python prefix; true also when it is known already.
   bool add(const std::string& dir, const char* found_by) {
     std::optional<Config> config = read_pyvenv(host_, dir);
-    bool conda = is_folder(host_, under(dir, "conda-meta"));
+    bool conda = is_directory(host_, under(dir, "conda-meta"));
     std::optional<std::string> stdlib = stdlib_folder(host_, dir);
     if (!config && !conda && !stdlib) return false;
     PythonPrefix prefix;
@@ -266,7 +266,7 @@ class Finder {
   }
 
   void add_site(const std::string& path, std::vector<std::string>& out) const {
-    if (!is_folder(host_, path)) return;
+    if (!is_directory(host_, path)) return;
     std::string real = host_.real_path(path).value_or(path);
     for (const std::string& known_path : out)
       if (host_.real_path(known_path).value_or(known_path) == real) return;
@@ -326,7 +326,7 @@ class Finder {
     wanted = wanted.substr(0, wanted.find_first_of(":\n \t"));
     if (wanted.empty() || wanted == "system") return std::nullopt;
     std::string exact = root + "/versions/" + wanted;
-    if (is_folder(host_, exact)) return exact;
+    if (is_directory(host_, exact)) return exact;
     std::optional<std::string> best;  // "3.12" means the newest 3.12.x
     for (const std::string& name :
          host_.list(root + "/versions").value_or(std::vector<std::string>())) {
