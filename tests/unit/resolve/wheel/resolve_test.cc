@@ -243,7 +243,8 @@ Wheel first_of(const char* tag) {
 
 // The driver that cuda-compat stands for has to drive the GPU: 595 has dropped Volta, 580 has not.
 TEST(Resolve, CudaCompatDoesNotBringADroppedGpuBack) {
-  for (const auto& [tag, fit] : {std::pair{"cu130", Fit::needs_compat}, {"cu132", Fit::no}}) {
+  for (const auto& [tag, fit] :
+       {std::pair{"cu130", Fit::needs_compat}, std::pair{"cu132", Fit::no}}) {
     Wheel wheel = first_of(tag);
     wheel.code.push_back({formats::CodeKind::cubin, "70", "", 1});
     EXPECT_EQ(to_string(judge(wheel, target("V100,535"), world()).fit), std::string(to_string(fit)))
