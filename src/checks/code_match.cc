@@ -29,31 +29,6 @@ std::optional<Arch> parse_arch(const std::string& text) {
   return arch;
 }
 
-// Integrated GPUs of Jetson boards. The CUDA Programming Guide ("Binary Compatibility") promises
-// nothing between them and desktop GPUs, in either direction, and torch's own requirement table
-// lists their own cubin only.
-bool is_tegra(ComputeCapability cc) {
-  return cc == ComputeCapability{3, 2} || cc == ComputeCapability{5, 3} ||
-         cc == ComputeCapability{6, 2} || cc == ComputeCapability{7, 2} ||
-         cc == ComputeCapability{8, 7};
-}
-
-// Thor was sm_101 up to CUDA 12.9 and is sm_110 since 13.0: one chip with two names, related to no
-// other 10.x.
-bool is_thor(ComputeCapability cc) {
-  return cc == ComputeCapability{10, 1} || cc == ComputeCapability{11, 0};
-}
-
-// Family targets (CUDA 12.9 and later). A family that is not listed here serves its own capability
-// only.
-bool in_family(ComputeCapability family, ComputeCapability device) {
-  if (is_thor(family)) return is_thor(device);
-  if (family == device) return true;
-  if (family == ComputeCapability{10, 0}) return device == ComputeCapability{10, 3};
-  if (family == ComputeCapability{12, 0}) return device == ComputeCapability{12, 1};
-  return false;
-}
-
 // Order of the driver's preference: the highest architecture; of equal ones the plain entry is the
 // one to name.
 auto preference(const Arch& arch) {
@@ -112,24 +87,27 @@ const char* to_string(Match match) {
   return "none";
 }
 
-bool cubin_runs(const std::string& text, ComputeCapability device) {
+bool cubin_runs(const std::string& text, ComputeCapability device,
+                const knowledge::Knowledge& knowledge) {
   std::optional<Arch> arch = parse_arch(text);
   if (!arch) return false;
   if (arch->suffix == 'a') return arch->capability == device;
-  if (arch->suffix == 'f') return in_family(arch->capability, device);
-  if (arch->capability == device) return true;
-  if (is_thor(arch->capability) || is_thor(device))
-    return is_thor(arch->capability) && is_thor(device);
-  if (is_tegra(arch->capability) || is_tegra(device)) return false;
-  return arch->capability.major == device.major && arch->capability.minor <= device.minor;
+  if (arch->suffix == 'f') return knowledge.in_family(arch->capability, device);
+  const ComputeCapability made_for = knowledge.renumbered(arch->capability);
+  const ComputeCapability runs_on = knowledge.renumbered(device);
+  if (made_for == runs_on) return true;
+  if (made_for.major != runs_on.major || made_for.minor > runs_on.minor) return false;
+  return !knowledge.has_own_code(made_for) && !knowledge.has_own_code(runs_on);
 }
 
-bool ptx_runs(const std::string& text, ComputeCapability device) {
+bool ptx_runs(const std::string& text, ComputeCapability device,
+              const knowledge::Knowledge& knowledge) {
   std::optional<Arch> arch = parse_arch(text);
   if (!arch) return false;
   if (arch->suffix == 'a') return arch->capability == device;
-  if (arch->suffix == 'f') return in_family(arch->capability, device);
-  return arch->capability <= device || (is_thor(arch->capability) && is_thor(device));
+  if (arch->suffix == 'f') return knowledge.in_family(arch->capability, device);
+  return arch->capability <= device ||
+         knowledge.renumbered(arch->capability) == knowledge.renumbered(device);
 }
 
 namespace {
@@ -174,8 +152,8 @@ CodeMatch match_code(const std::vector<formats::DeviceCode>& code, ComputeCapabi
     out.largest = std::max(out.largest, entry.count);
     std::optional<Arch> arch = parse_arch(entry.arch);
     if (!arch || !entry.loadable) continue;
-    if (is_cubin && cubin_runs(entry.arch, device)) cubins.add(*arch, entry);
-    if (!is_cubin && ptx_runs(entry.arch, device)) ptx.add(*arch, entry);
+    if (is_cubin && cubin_runs(entry.arch, device, knowledge)) cubins.add(*arch, entry);
+    if (!is_cubin && ptx_runs(entry.arch, device, knowledge)) ptx.add(*arch, entry);
   }
   if (cubins.count > 0 && cubins.count * k_special >= out.largest)
     return CodeMatch{Match::cubin, cubins.best()->arch, {}, {}};

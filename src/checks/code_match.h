@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Will this device code run on that device? The rule set of NVIDIA's compatibility documents plus
-// torch's own table of Tegra exclusions. Used by `inspect` and by every check about architectures;
+// Will this device code run on that device? The rule set of NVIDIA's compatibility documents; which
+// capabilities stand apart is in data/gpus.toml. Used by `inspect` and by every check about architectures;
 // nothing else decides this question.
 #pragma once
 
@@ -39,8 +39,10 @@ struct CodeMatch {
 
 // Does one entry fit the device, leaving the driver's PTX limit aside? `arch` as in the header:
 // "86", "90a", "100f".
-bool cubin_runs(const std::string& arch, ComputeCapability device);
-bool ptx_runs(const std::string& arch, ComputeCapability device);
+bool cubin_runs(const std::string& arch, ComputeCapability device,
+                const knowledge::Knowledge& knowledge);
+bool ptx_runs(const std::string& arch, ComputeCapability device,
+              const knowledge::Knowledge& knowledge);
 
 // The driver's choice: any cubin before PTX; among cubins the highest architecture; among PTX the
 // highest that fits. The driver chooses for each of a library's modules; `arch` is what most of

@@ -16,14 +16,6 @@ namespace cufit::checks {
 
 namespace {
 
-// Driver numbers keep two digits in their third part: 450.80.02.
-std::string driver_number(const Version& driver) {
-  std::string text = driver.text();
-  if (driver.parts.size() != 3 || driver.part(2) >= 10) return text;
-  return std::to_string(driver.part(0)) + "." + std::to_string(driver.part(1)) + ".0" +
-         std::to_string(driver.part(2));
-}
-
 // The lowest driver: the family's floor, or the driver of that very toolkit where it is even older
 // (CUDA 11.0); before CUDA 11 there are no families.
 std::optional<Version> floor_of(const Input& input, const Version& cuda) {
@@ -59,11 +51,11 @@ Fit judge(const Input& input, const TorchBuild& build, const std::optional<Versi
   return full && !at_least(*input.driver, *full) ? Fit::minor : Fit::ok;
 }
 
-std::string driver_text(const Input& input) {
+std::string seen_driver(const Input& input) {
   for (const Fact<std::string>* fact :
        {&input.facts.kernel.version, &input.facts.nvml.driver_version})
     if (*fact) return **fact;
-  if (input.driver) return driver_number(*input.driver);
+  if (input.driver) return driver_text(*input.driver);
   // torch said which CUDA the driver speaks; its branch follows.
   for (const knowledge::BranchRow& row : input.knowledge.branches)
     if (input.driver_cuda && parse_version(row.cuda) == input.driver_cuda)
@@ -90,9 +82,9 @@ void fill(const Input& input, const facts::PythonEnv& env, const TorchBuild& bui
   const bool gpu_known = std::any_of(input.gpus.begin(), input.gpus.end(),
                                      [](const GpuView& gpu) { return gpu.cc.has_value(); });
   if (!pick && !gpu_known && input.facts.origin == "text") pick = pick_wheel_for_any(input, &env);
-  made.args = {{"have", driver_text(input)},
-               {"need", floor ? driver_number(*floor) : ""},
-               {"full", full ? driver_number(*full) : ""},
+  made.args = {{"have", seen_driver(input)},
+               {"need", floor ? driver_text(*floor) : ""},
+               {"full", full ? driver_text(*full) : ""},
                {"cuda", build.cuda->text()},
                {"cuda_major", major},
                {"driver_cuda", input.driver_cuda ? input.driver_cuda->text() : ""},
@@ -100,37 +92,20 @@ void fill(const Input& input, const facts::PythonEnv& env, const TorchBuild& bui
                {"tag", build.tag},
                {"install", pick && !pick->needs_newer_driver ? install_text(input, env, pick) : ""},
                {"install_torch", pick ? pick->torch + "+" + pick->tag : ""}};
-  if (input.driver) made.evidence.push_back(seen(input.driver_source, driver_text(input)));
+  if (input.driver) made.evidence.push_back(seen(input.driver_source, seen_driver(input)));
   if (input.driver_cuda)
     made.evidence.push_back(seen(input.driver_cuda_source, "CUDA " + input.driver_cuda->text()));
   made.evidence.push_back(seen(build.source, "CUDA " + build.cuda->text()));
   if (floor) {
-    made.evidence.push_back(table_says("data/drivers.toml",
-                                       "CUDA " + major + ".x: driver >= " + driver_number(*floor)));
+    made.evidence.push_back(
+        table_says("data/drivers.toml", "CUDA " + major + ".x: driver >= " + driver_text(*floor)));
   }
 }
 
-// cuda-compat brings a newer driver's user-mode half, which has dropped old GPUs as that driver
-// has.
-bool compat_drives(const Input& input, const GpuView& gpu, const Version& cuda) {
-  const knowledge::DriverWindow* window = gpu.cc ? input.knowledge.find_window(*gpu.cc) : nullptr;
-  const auto driver = input.knowledge.full_driver(cuda);
-  return window == nullptr || window->last_branch == 0 || !driver ||
-         driver->part(0) <= window->last_branch;
-}
-
-// cuda-compat would lift this driver: a data-centre GPU and a base branch that the package lists.
-bool forward_compat_helps(const Input& input, const Version& cuda) {
-  if (!input.driver || input.gpus.empty()) return false;
-  for (const GpuView& gpu : input.gpus)
-    if (compat_gpu(gpu) != CompatGpu::eligible || !compat_drives(input, gpu, cuda)) return false;
-  for (const knowledge::ForwardCompat& row : input.knowledge.forward_compat) {
-    auto row_cuda = parse_version(row.cuda);
-    if (!row_cuda || *row_cuda != cuda) continue;
-    for (std::string_view branch : split(row.branches, ' '))
-      if (branch == std::to_string(input.driver->part(0))) return true;
-  }
-  return false;
+bool compat_helps(const Input& input, const Version& cuda) {
+  std::vector<CompatCandidate> gpus;
+  for (const GpuView& gpu : input.gpus) gpus.push_back({compat_gpu(gpu), gpu.cc});
+  return input.driver && forward_compat_helps(gpus, *input.driver, cuda, input.knowledge);
 }
 
 // No driver at all is another check's finding; here "unknown" means that a driver may be there and
@@ -176,7 +151,7 @@ std::vector<Finding> check_driver_floor(const Input& input) {
       made.variant = "wsl";
     else if (old && gpu_left_behind(input, floor))
       made.variant = made.args["install"].empty() ? "last_driver_none" : "last_driver";
-    else if (old && build.cuda_exact && forward_compat_helps(input, *build.cuda))
+    else if (old && build.cuda_exact && compat_helps(input, *build.cuda))
       made.variant = made.args["install"].empty() ? "compat_only" : "compat";
     else if (old && made.args["install"].empty())
       made.variant = "no_wheel";

@@ -161,6 +161,27 @@ bool may_use_compat(const Input& input, const facts::DriverLibrary& compat) {
                      [](const GpuView& gpu) { return compat_gpu(gpu) == CompatGpu::eligible; });
 }
 
+bool forward_compat_helps(const std::vector<CompatCandidate>& gpus, const Version& driver,
+                          const Version& cuda, const knowledge::Knowledge& knowledge) {
+  const auto full = knowledge.full_driver(cuda);
+  const auto allowed = [&](const CompatCandidate& gpu) {
+    // The package is a newer driver's user-mode half, which has dropped old GPUs as that driver has.
+    const knowledge::DriverWindow* window = gpu.cc ? knowledge.find_window(*gpu.cc) : nullptr;
+    const bool drives = window == nullptr || window->last_branch == 0 || !full ||
+                        full->part(0) <= window->last_branch;
+    return gpu.kind == CompatGpu::eligible && drives;
+  };
+  if (gpus.empty() || !std::all_of(gpus.begin(), gpus.end(), allowed)) return false;
+  const std::string branch = std::to_string(driver.part(0));
+  for (const knowledge::ForwardCompat& row : knowledge.forward_compat) {
+    const auto version = parse_version(row.cuda);
+    if (!version || version->part(0) != cuda.part(0) || version->part(1) != cuda.part(1)) continue;
+    const std::vector<std::string_view> branches = split(row.branches, ' ');
+    if (std::find(branches.begin(), branches.end(), branch) != branches.end()) return true;
+  }
+  return false;
+}
+
 bool has_variable(const facts::Facts& facts, std::string_view name) {
   return std::any_of(facts.variables.begin(), facts.variables.end(),
                      [&](const facts::EnvVariable& variable) { return variable.name == name; });
@@ -179,6 +200,15 @@ bool in_container(const facts::Facts& facts) {
 
 bool is_wsl(const facts::Facts& facts) { return facts.system.wsl.value.has_value(); }
 bool is_jetson(const facts::Facts& facts) { return facts.system.jetson.value.has_value(); }
+
+std::string driver_text(const Version& driver) {
+  std::string text = std::to_string(driver.part(0));
+  for (size_t i = 1; i < driver.parts.size(); ++i) {
+    const bool padded = i == 2 && driver.parts[i] < 10 && driver.parts[1] >= 10;
+    text += (padded ? ".0" : ".") + std::to_string(driver.parts[i]);
+  }
+  return text;
+}
 
 bool at_least(const Version& driver, const Version& floor) {
   if (driver.parts.size() == 1) return driver.part(0) >= floor.part(0);

@@ -48,6 +48,14 @@ const facts::DriverLibrary* active_compat(
 bool may_use_compat(const Input& input, const facts::DriverLibrary& compat);
 enum class CompatGpu { eligible, not_eligible, unknown };
 CompatGpu compat_gpu(const GpuView& gpu);
+struct CompatCandidate {
+  CompatGpu kind = CompatGpu::unknown;
+  std::optional<ComputeCapability> cc;
+};
+// Whether the cuda-compat package of this CUDA's minor would lift this driver, by the tables: every
+// GPU may have it, the newer driver it stands for still drives each, and it lists the branch.
+bool forward_compat_helps(const std::vector<CompatCandidate>& gpus, const Version& driver,
+                          const Version& cuda, const knowledge::Knowledge& knowledge);
 
 std::string variable(const facts::Facts& facts, std::string_view name);  // empty = not set
 bool has_variable(const facts::Facts& facts, std::string_view name);
@@ -57,6 +65,9 @@ bool is_jetson(const facts::Facts& facts);
 // torch 2.3 is the first release built to work with NumPy 2 (Linux); see torch_releases in
 // data/wheels.toml. An older one runs, but cannot exchange tensors with NumPy 2.
 bool takes_numpy2(const Version& torch);
+// As NVIDIA writes driver numbers: the third part has two digits, "450.80.02", but one in Jetson's
+// series, "540.4.0".
+std::string driver_text(const Version& driver);
 // A branch alone ("--driver 525") means its newest release.
 bool at_least(const Version& driver, const Version& floor);
 

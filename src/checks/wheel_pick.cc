@@ -120,7 +120,8 @@ std::vector<formats::DeviceCode> wheel_code(const knowledge::Knowledge& knowledg
 // start.
 bool wheel_serves(const Input& input, const knowledge::WheelVariant& wheel, ComputeCapability cc) {
   for (const formats::DeviceCode& code : code_of(input, wheel))
-    if (code.kind == formats::CodeKind::cubin && cubin_runs(code.arch, cc)) return true;
+    if (code.kind == formats::CodeKind::cubin && cubin_runs(code.arch, cc, input.knowledge))
+      return true;
   return false;
 }
 

@@ -100,6 +100,27 @@ std::string_view Knowledge::find_cc_by_pci(std::string_view device_id) const {
   return {};
 }
 
+bool Knowledge::has_own_code(ComputeCapability cc) const {
+  return std::any_of(own_code.begin(), own_code.end(),
+                     [&](const OwnCodeRow& row) { return parse_compute_capability(row.cc) == cc; });
+}
+
+ComputeCapability Knowledge::renumbered(ComputeCapability cc) const {
+  for (const RenumberedArchRow& row : renumbered_archs) {
+    const std::optional<ComputeCapability> now = parse_compute_capability(row.cc);
+    if (now && parse_compute_capability(row.before) == cc) return *now;
+  }
+  return cc;
+}
+
+bool Knowledge::in_family(ComputeCapability family, ComputeCapability device) const {
+  if (renumbered(family) == renumbered(device)) return true;
+  return std::any_of(arch_families.begin(), arch_families.end(), [&](const ArchFamilyRow& row) {
+    return parse_compute_capability(row.arch) == family &&
+           parse_compute_capability(row.cc) == device;
+  });
+}
+
 std::vector<std::string> Knowledge::nearest_gpus(std::string_view name, size_t count) const {
   const Words query = name_words(name, true);
   std::string joined;

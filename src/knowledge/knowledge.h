@@ -30,6 +30,16 @@ struct Gpu {
   std::string_view pci_ids;  // space separated, lower case hex
 };
 
+// Which machine code a capability takes (data/gpus.toml).
+struct OwnCodeRow {
+  std::string_view cc;  // runs code made for exactly it, which runs nowhere else
+};
+struct ArchFamilyRow {
+  std::string_view arch, cc;  // code for the family of `arch` ("100f") runs on `cc` too
+};
+struct RenumberedArchRow {
+  std::string_view before, cc;  // one chip: its number in older toolkits, and now
+};
 struct PciBlock {
   std::string_view prefix, chip, cc;
 };  // "220" -> GA102, 8.6
@@ -286,6 +296,9 @@ struct FindingTexts {
 // world.
 struct Knowledge {
   std::span<const Gpu> gpus;
+  std::span<const OwnCodeRow> own_code = {};
+  std::span<const ArchFamilyRow> arch_families = {};
+  std::span<const RenumberedArchRow> renumbered_archs = {};
   std::span<const PciBlock> pci_blocks;
   std::span<const ToolkitRow> toolkits;
   std::span<const BranchRow> branches;
@@ -340,6 +353,12 @@ struct Knowledge {
   std::string_view find_cc_by_pci(
       std::string_view device_id) const;  // exact row, else block; empty = unknown
   std::vector<std::string> nearest_gpus(std::string_view name, size_t count) const;
+  // Whether it takes only machine code made for exactly it, as Tegra up to Orin does.
+  bool has_own_code(ComputeCapability cc) const;
+  // The number that newer toolkits give to the same chip: 11.0 for 10.1; else `cc` itself.
+  ComputeCapability renumbered(ComputeCapability cc) const;
+  // Whether code for the family of `family` ("100f") runs on `device`.
+  bool in_family(ComputeCapability family, ComputeCapability device) const;
   const BranchRow* find_branch(uint32_t branch) const;  // exact, else nearest older branch
   std::optional<Version> family_floor(uint32_t cuda_major) const;
   std::optional<Version> full_driver(
@@ -375,6 +394,10 @@ struct Knowledge {
   const ExitCodeRow* find_exit_code(int64_t code) const;
   const GpuContextRow* find_gpu_context(std::string_view cc) const;
   const GpuMemoryRow* find_gpu_memory(std::string_view gpu) const;  // by Gpu::name
+  // cuBLAS's workspace of one thread; null where no row has the capability.
+  const CublasWorkspaceRow* find_cublas_workspace(ComputeCapability cc) const;
+  // Every size that cuBLAS's and cuBLASLt's workspaces can have without settings, bytes, each once.
+  std::vector<uint64_t> cublas_workspace_sizes() const;
   const FindingTexts* find_texts(std::string_view id) const;
   // Text by key in a language ("en", "zh"); empty when the key does not exist.
   std::string_view message(std::string_view key, std::string_view lang) const;

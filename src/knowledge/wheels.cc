@@ -11,17 +11,9 @@ std::string_view without_local(std::string_view version) {
   return version.substr(0, version.find('+'));
 }
 
-// Tegra parts take only code made for them (5.3, 6.2, 7.2, 8.7), so no wheel for servers serves
-// them.
-bool tegra(ComputeCapability cc) {
-  return cc == ComputeCapability{5, 3} || cc == ComputeCapability{6, 2} ||
-         cc == ComputeCapability{7, 2} || cc == ComputeCapability{8, 7};
-}
-
 // Machine code only: whether the wheel's PTX helps depends on the driver, and the wheel itself must
 // be read for that.
 bool serves(const ArchSet& set, ComputeCapability cc) {
-  if (tegra(cc)) return false;
   std::string_view list = set.sm;
   while (!list.empty()) {
     const size_t end = std::min(list.find(' '), list.size());
@@ -72,6 +64,7 @@ Version Knowledge::newest_torch() const {
 
 std::optional<Knowledge::Pick> Knowledge::newest_wheel_for(ComputeCapability cc,
                                                            std::optional<Version> driver) const {
+  if (has_own_code(cc)) return std::nullopt;  // no wheel for servers has code for it
   const WheelVariant* best = nullptr;
   std::optional<Version> best_torch;
   bool best_default = false;

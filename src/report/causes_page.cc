@@ -77,8 +77,9 @@ class CausesPage {
   }
 
  private:
-  std::string say(const std::string& key, std::string_view lang) const {
-    return std::string(knowledge_.message("explain.page." + key, lang));
+  std::string say(const std::string& key, std::string_view lang,
+                  const std::map<std::string, std::string>& args = {}) const {
+    return message(knowledge_, "explain.page." + key, lang, args);
   }
   std::string layer_name(std::string_view layer) const {
     const std::string key = "explain.layer." + std::string(layer);
@@ -167,7 +168,7 @@ class CausesPage {
     for (std::string_view clue : clues) {
       const bool absent = starts_with(clue, "!");
       std::string text = escaped(clue_text(absent ? clue.substr(1) : clue, lang, knowledge_));
-      out.push_back(absent ? format_message(say("not", lang), {{"text", text}}) : text);
+      out.push_back(absent ? say("not", lang, {{"text", text}}) : text);
     }
     return join(out, between);
   }

@@ -54,11 +54,10 @@ namespace {
 std::string undecided_text(const checks::Finding& finding, std::string_view part,
                            const std::string& text, std::string_view lang,
                            const knowledge::Knowledge& knowledge) {
-  if (part == "title")
-    return format_message(knowledge.message("report.undecided.title", lang), {{"title", text}});
+  if (part == "title") return message(knowledge, "report.undecided.title", lang, {{"title", text}});
   const bool own = finding.variant.rfind("unknown_", 0) == 0;
   if (own || (part != "why" && part != "next")) return text;
-  return std::string(knowledge.message("report.undecided." + std::string(part), lang));
+  return message(knowledge, "report.undecided." + std::string(part), lang);
 }
 
 }  // namespace

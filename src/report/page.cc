@@ -41,7 +41,7 @@ class Builder {
     Page page;
     page.verdict = view_.report.verdict;
     page.chains = chains(page.other_envs, page.other_envs_heading);
-    page.answer = say(std::string("answer.") + verdict_word(page.verdict));
+    page.answer = say_(std::string("answer.") + verdict_word(page.verdict));
     page.sentence = sentence();
     page.counts = counts();
     page.machine = machine();
@@ -65,17 +65,14 @@ class Builder {
   }
 
  private:
-  std::string say(std::string_view key, const Args& args = {}) const {
-    return label(view_.knowledge, lang_, key, args);
-  }
   bool has(const std::string& key) const {
     return !view_.knowledge.message("report." + key, lang_).empty();
   }
-  std::string comma() const { return say("comma"); }
+  std::string comma() const { return say_("comma"); }
 
   // A name of a link, data type or limit: its label, or the name itself for one that has none.
   std::string named(const std::string& prefix, const std::string& name) const {
-    return has(prefix + name) ? say(prefix + name) : printable(name);
+    return has(prefix + name) ? say_(prefix + name) : printable(name);
   }
 
   std::string evidence(const checks::Evidence& item) const {
@@ -121,7 +118,7 @@ class Builder {
       follows.push_back(title == id || contains(title, "{") ? "`" + printable(id) + "`"
                                                             : printable(title));
     }
-    out.follows = join(follows, say("semicolon"));
+    out.follows = join(follows, say_("semicolon"));
     return out;
   }
 
@@ -135,7 +132,7 @@ class Builder {
   std::string subject(const std::string& subject) const {
     if (subject.empty() || subject == "machine") return {};
     if (starts_with(subject, "env "))
-      return say("subject.env", {{"path", printable(subject.substr(4))}});
+      return say_("subject.env", {{"path", printable(subject.substr(4))}});
     return printable(subject);
   }
 
@@ -151,17 +148,17 @@ class Builder {
   std::string env_line(const facts::PythonEnv& env) const {
     std::vector<std::string> parts;
     if (!env.kind.empty())
-      parts.push_back(has("env." + env.kind) ? say("env." + env.kind) : printable(env.kind));
+      parts.push_back(has("env." + env.kind) ? say_("env." + env.kind) : printable(env.kind));
     if (env.python) parts.push_back("Python " + printable(*env.python));
     if (env.torch.version) {
       parts.push_back("torch " + printable(*env.torch.version));
     } else if (has_torch(&env)) {
-      parts.push_back(say("env.torch_unknown"));
+      parts.push_back(say_("env.torch_unknown"));
     } else {
-      parts.push_back(say("env.no_torch"));
+      parts.push_back(say_("env.no_torch"));
     }
-    if (env.active) parts.push_back(say("env.active"));
-    return say("env.line", {{"path", printable(env.path)}, {"summary", join(parts, comma())}});
+    if (env.active) parts.push_back(say_("env.active"));
+    return say_("env.line", {{"path", printable(env.path)}, {"summary", join(parts, comma())}});
   }
 
   // "0: NVIDIA H200 (9.0)" -> number and the rest.
@@ -235,7 +232,7 @@ class Builder {
       other_envs.push_back(env_line(env));
       if (has_torch(&env)) heading = "heading.envs";
     }
-    other_envs_heading = say(heading);
+    other_envs_heading = say_(heading);
     return out;
   }
 
@@ -244,7 +241,7 @@ class Builder {
     auto [number, rest] = cut_gpu(chain.gpu);
     if (chain.gpu.empty()) {
       bool looked = !chain.links.empty() && chain.links.front().state == LinkState::broken;
-      out.gpus = say(looked ? "no_gpu" : "gpu_not_seen");
+      out.gpus = say_(looked ? "no_gpu" : "gpu_not_seen");
     } else {
       out.gpus = (number.empty() ? "" : "GPU " + number + ": ") + printable(rest);
     }
@@ -282,10 +279,10 @@ class Builder {
     for (const checks::Finding& finding : view_.report.findings)
       if (gpus.empty() && finding.id == "no_nvidia_gpu" && finding.severity == Severity::error)
         many = ".no_nvidia";
-    return say("verdict." + word + many, {{"gpus", std::to_string(gpus.size())},
-                                          {"usable", std::to_string(usable.size())},
-                                          {"running", std::to_string(running)},
-                                          {"total", std::to_string(total)}});
+    return say_("verdict." + word + many, {{"gpus", std::to_string(gpus.size())},
+                                           {"usable", std::to_string(usable.size())},
+                                           {"running", std::to_string(running)},
+                                           {"total", std::to_string(total)}});
   }
 
   std::string counts() const {
@@ -298,7 +295,7 @@ class Builder {
       if (count == 0) continue;
       std::string key =
           std::string("count.") + to_string(severity) + (count == 1 ? ".one" : ".many");
-      parts.push_back(say(key, {{"count", std::to_string(count)}}));
+      parts.push_back(say_(key, {{"count", std::to_string(count)}}));
     }
     return join(parts, comma());
   }
@@ -310,10 +307,10 @@ class Builder {
     if (facts.system.architecture) parts.push_back(*facts.system.architecture);
     const Fact<std::string>& driver =
         facts.kernel.version ? facts.kernel.version : facts.nvml.driver_version;
-    if (driver) parts.push_back(say("machine.driver", {{"version", *driver}}));
+    if (driver) parts.push_back(say_("machine.driver", {{"version", *driver}}));
     if (facts.system.wsl) parts.push_back("WSL " + *facts.system.wsl);
     if (facts.system.container && *facts.system.container != "none") {
-      parts.push_back(say("machine.container", {{"kind", *facts.system.container}}));
+      parts.push_back(say_("machine.container", {{"kind", *facts.system.container}}));
     }
     return printable(join(parts, comma()));
   }
@@ -321,15 +318,15 @@ class Builder {
   std::vector<std::string> origin() const {
     std::vector<std::string> out;
     const facts::Facts& facts = view_.facts;
-    if (facts.origin == "recording") out.push_back(say("origin.recording"));
-    if (facts.origin == "dump") out.push_back(say("origin.dump"));
+    if (facts.origin == "recording") out.push_back(say_("origin.recording"));
+    if (facts.origin == "dump") out.push_back(say_("origin.dump"));
     bool assumed = facts.kernel.version.source.kind == SourceKind::assumed ||
                    facts.nvml.driver_version.source.kind == SourceKind::assumed;
     for (const facts::NvmlGpu& gpu : facts.nvml.gpus) {
       assumed |= gpu.name.source.kind == SourceKind::assumed ||
                  gpu.compute_capability.source.kind == SourceKind::assumed;
     }
-    if (assumed) out.push_back(say("origin.assumed"));
+    if (assumed) out.push_back(say_("origin.assumed"));
     return out;
   }
 
@@ -374,6 +371,7 @@ class Builder {
 
   const DoctorView& view_;
   std::string_view lang_;
+  const Labels say_{view_.knowledge, lang_};
 };
 
 }  // namespace

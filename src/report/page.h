@@ -20,6 +20,21 @@ using checks::Severity;
 std::string label(const knowledge::Knowledge& knowledge, std::string_view lang,
                   std::string_view key, const std::map<std::string, std::string>& args = {});
 
+// label() for the many of one report.
+class Labels {
+ public:
+  Labels(const knowledge::Knowledge& knowledge, std::string_view lang)
+      : knowledge_(knowledge), lang_(lang) {}
+  std::string operator()(std::string_view key,
+                         const std::map<std::string, std::string>& args = {}) const {
+    return label(knowledge_, lang_, key, args);
+  }
+
+ private:
+  const knowledge::Knowledge& knowledge_;
+  std::string_view lang_;
+};
+
 struct Row {
   LinkState state = LinkState::unknown;
   std::string name;                   // "kernel driver"

@@ -24,13 +24,9 @@ SizeAt cublas_workspace(const LibrarySetup& setup, const knowledge::Knowledge& k
   // PyTorch warns of what it cannot read and takes the default.
   if (const auto bytes = parse_cublas_workspace_config(setup.cublas_workspace_config))
     return {*bytes, *bytes};
-  for (const knowledge::CublasWorkspaceRow& row : knowledge.cublas_workspaces) {
-    const auto first = parse_compute_capability(row.cc_first);
-    const auto last = parse_compute_capability(row.cc_last);
-    if (first && last && *first <= setup.cc && setup.cc <= *last)
-      return {static_cast<uint64_t>(row.bytes), static_cast<uint64_t>(row.upper_bytes)};
-  }
-  return {};
+  const knowledge::CublasWorkspaceRow* row = knowledge.find_cublas_workspace(setup.cc);
+  if (row == nullptr) return {};
+  return {static_cast<uint64_t>(row->bytes), static_cast<uint64_t>(row->upper_bytes)};
 }
 
 SizeAt cublaslt_workspace(const LibrarySetup& setup, const knowledge::Knowledge& knowledge) {

@@ -5,15 +5,13 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/format.h"
-#include "host/process/child_setup.h"
+#include "host/process/spawn.h"
 #include "host/driver/driver_wire.h"
 #include "host/probe.h"
 
@@ -41,39 +39,20 @@ struct Child {
   int status = 0;  // of waitpid
 };
 
-// --- in the child
-// ----------------------------------------------------------------------------------------------
-
-// noexcept: an exception must end the child here and never unwind into the parent's own work.
-[[noreturn]] void run_child(const Child& child, int pipe, pid_t parent, const Host& host,
-                            const ChildTask& task) noexcept {
-  DriverCalls calls(set_up_child(host, pipe, parent));
-  child.work(calls, task);
-  std::string out;
-  put_end(out);
-  calls.send(out);
-  _exit(0);  // no destructors, no atexit: the driver's own hang on a broken device
-}
-
-// --- in the parent
-// ---------------------------------------------------------------------------------------------
-
 void start(Child& child, const Host& host, const ChildTask& task) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) {
-    child.start_error = format("pipe: {}", std::strerror(errno));
+  Result<SpawnedWorker> worker = spawn_worker(host, [&](int pipe) {
+    DriverCalls calls(pipe);
+    child.work(calls, task);
+    std::string out;
+    put_end(out);
+    calls.send(out);
+  });
+  if (!worker) {
+    child.start_error = worker.error().what;
     return;
   }
-  pid_t parent = getpid();
-  child.pid = fork();
-  if (child.pid == 0) run_child(child, ends[1], parent, host, task);
-  close(ends[1]);
-  if (child.pid < 0) {
-    child.start_error = format("fork: {}", std::strerror(errno));
-    close(ends[0]);
-    return;
-  }
-  child.pipe = ends[0];
+  child.pid = worker->pid;
+  child.pipe = worker->answers.release();
 }
 
 void close_pipe(Child& child) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/process/child_process.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -9,12 +8,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 
 #include "base/format.h"
 #include "host/process/process_tree.h"
+#include "host/process/spawn.h"
 
 namespace cufit::host {
 namespace {
@@ -26,54 +25,6 @@ double now() {
   timespec time{};
   clock_gettime(CLOCK_MONOTONIC, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
-class Handle {
- public:
-  explicit Handle(int number = -1) : number_(number) {}
-  ~Handle() { reset(); }
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
-  int get() const { return number_; }
-  void reset(int number = -1) {
-    if (number_ >= 0) close(number_);
-    number_ = number;
-  }
-
- private:
-  int number_;
-};
-
-bool open_pipe(Handle& read_end, Handle& write_end) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return false;
-  read_end.reset(ends[0]);
-  write_end.reset(ends[1]);
-  return true;
-}
-
-// The child's side; returns only where the program could not be started.
-int become(const ChildOptions& options, const sigset_t& before, pid_t parent, int out, int err) {
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) _exit(127);
-  for (const auto& [name, value] : options.variables) {
-    if (value)
-      setenv(name.c_str(), value->c_str(), 1);
-    else
-      unsetenv(name.c_str());
-  }
-  if (!options.folder.empty() && chdir(options.folder.c_str()) != 0) return errno;
-  const int null = open("/dev/null", O_RDONLY);
-  dup2(null, STDIN_FILENO);
-  dup2(options.pass_on ? err : out, STDOUT_FILENO);
-  if (!options.show) dup2(err, STDERR_FILENO);
-  sigprocmask(SIG_SETMASK, &before, nullptr);
-  std::vector<char*> arguments;
-  for (const std::string& word : options.command)
-    arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  execvp(arguments[0], arguments.data());
-  return errno;
 }
 
 void keep(std::string& text, const char* bytes, size_t count) {
@@ -120,7 +71,7 @@ class Watch {
   }
 
   // Until both pipes are closed and the child has ended.
-  void run(Handle& out, Handle& err, ChildOutcome& outcome) {
+  void run(FileHandle& out, FileHandle& err, ChildOutcome& outcome) {
     int status = 0;
     bool ended = false;
     while (!ended || out.get() >= 0 || err.get() >= 0) {
@@ -146,7 +97,7 @@ class Watch {
   }
 
  private:
-  static bool take(Handle& end, std::string& text, bool pass_on = false) {
+  static bool take(FileHandle& end, std::string& text, bool pass_on = false) {
     char bytes[16384];
     const ssize_t count = read(end.get(), bytes, sizeof bytes);
     if (count < 0 && errno == EINTR) return true;
@@ -173,7 +124,7 @@ class Watch {
   pid_t child_;
   Interrupts& interrupts_;
   const ChildOptions& options_;
-  Handle signals_;
+  FileHandle signals_;
   double begin_;
   double deadline_ = 0;
   double ticks_ = 0;  // seconds since the begin
@@ -209,25 +160,23 @@ Result<ChildOutcome> run_child(const ChildOptions& options, Interrupts& interrup
     return fail(Code::cancelled, format("interrupted by signal {}", interrupts.caught()));
   };
   if (interrupts.caught() != 0) return cancelled();
-  Handle out, out_end, err, err_end, failed, failed_end;
-  if (!open_pipe(out, out_end) || !open_pipe(err, err_end) || !open_pipe(failed, failed_end))
-    return fail(Code::io, format("pipe: {}", std::strerror(errno)));
-  signal(SIGCHLD, SIG_DFL);  // ignored, it would take the child's exit code away
-  const pid_t parent = getpid();
+  CUFIT_TRY(out, open_pipe());
+  CUFIT_TRY(err, open_pipe());
   const Leftovers leftovers(options.leave_none);
-  const pid_t child = fork();
-  if (child < 0) return fail(Code::io, format("fork: {}", std::strerror(errno)));
-  if (child == 0) {
-    const int why = become(options, interrupts.before(), parent, out_end.get(), err_end.get());
-    (void)!write(failed_end.get(), &why, sizeof why);
-    _exit(127);
-  }
-  for (Handle* end : {&out_end, &err_end, &failed_end}) end->reset();
+  SpawnOptions start;
+  start.command = options.command;
+  start.variables = options.variables;
+  start.folder = options.folder;
+  start.empty_input = true;
+  start.out = (options.pass_on ? err : out).write_end.get();
+  start.err = options.show ? -1 : err.write_end.get();
+  start.signal_with_parent = SIGTERM;
+  start.blocked = interrupts.before();
+  CUFIT_TRY(child, spawn_program(start));
+  for (Pipe* pipe : {&out, &err}) pipe->write_end.reset();
   ChildOutcome outcome;
-  Watch(child, options, interrupts).run(out, err, outcome);
-  int why = 0;
-  fcntl(failed.get(), F_SETFL, O_NONBLOCK);
-  if (read(failed.get(), &why, sizeof why) == sizeof why)
+  Watch(child.pid, options, interrupts).run(out.read_end, err.read_end, outcome);
+  if (const int why = child.start_error(false))
     return fail(Code::not_found, format("`{}`: {}", options.command[0], std::strerror(why)));
   if (interrupts.caught() != 0) return cancelled();
   return outcome;

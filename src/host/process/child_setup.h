@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a forked child of cufit does first when it goes on to call the driver itself: no inherited
-// files, signals or core dumps, the environment of the host that is looked at. Used by driver_child
-// and memory_sampler; never in a child that becomes the user's program.
+// files, signals or core dumps, the environment of the host that is looked at. Used by
+// spawn_worker(); never in a child that becomes the user's program.
 #pragma once
 
 #include <sys/types.h>

@@ -13,7 +13,7 @@
 #include "base/format.h"
 #include "base/number.h"
 #include "formats/prose/printable.h"
-#include "host/process/child_setup.h"
+#include "host/process/spawn.h"
 #include "host/driver/nvml_calls.h"
 
 namespace cufit::host {
@@ -53,23 +53,21 @@ bool sample(NvmlCalls& nvml, uint32_t count, std::string& out) {
   return true;
 }
 
-// noexcept: an exception must end the child here.
-[[noreturn]] void run_sampler(const Host& host, int pipe, pid_t parent) noexcept {
-  pipe = set_up_child(host, pipe, parent);
+void run_sampler(int pipe) {
   DriverCalls calls(open("/dev/null", O_WRONLY | O_CLOEXEC));  // nobody follows the single calls
   NvmlCalls nvml(calls);
-  if (!calls.open("", "libnvidia-ml.so.1", SourceKind::nvml)) _exit(0);
+  if (!calls.open("", "libnvidia-ml.so.1", SourceKind::nvml)) return;
   const char* name = nullptr;
-  if (nvml.call_any<int()>({"nvmlInit_v2", "nvmlInit"}, name) != k_success) _exit(0);
+  if (nvml.call_any<int()>({"nvmlInit_v2", "nvmlInit"}, name) != k_success) return;
   uint32_t count = 0;
   if (nvml.call_any<int(uint32_t*)>({"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"}, name,
                                     &count) != k_success)
-    _exit(0);
+    return;
   count = std::min(count, k_most_gpus);
   while (true) {
     std::string out;
     sample(nvml, count, out);
-    if (write(pipe, out.data(), out.size()) < 0) _exit(0);
+    if (write(pipe, out.data(), out.size()) < 0) return;
     nanosleep(&k_interval, nullptr);
   }
 }
@@ -93,13 +91,10 @@ bool take_line(std::string_view line, std::vector<facts::GpuMemory>& gpus) {
 }  // namespace
 
 MemorySampler::MemorySampler(const Host& host) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return;
-  const pid_t parent = getpid();
-  child_ = fork();
-  if (child_ == 0) run_sampler(host, ends[1], parent);
-  close(ends[1]);
-  pipe_ = ends[0];
+  Result<SpawnedWorker> worker = spawn_worker(host, run_sampler);
+  if (!worker) return;
+  child_ = worker->pid;
+  pipe_ = worker->answers.release();
   (void)fcntl(pipe_, F_SETFL, O_NONBLOCK);
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/format.h"
 #include "formats/prose/printable.h"
+#include "host/process/spawn.h"
 
 namespace cufit::host {
 namespace {
@@ -42,13 +43,6 @@ std::string script_interpreter(const std::string& path) {
   if (got < 3 || head[0] != '#' || head[1] != '!') return {};
   std::string_view line = trim(std::string_view(head + 2).substr(0, std::strcspn(head + 2, "\n")));
   return formats::printable(line.substr(0, line.find_first_of(" \t")), 256);
-}
-
-std::vector<char*> pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> out;
-  for (const std::string& text : texts) out.push_back(const_cast<char*>(text.c_str()));
-  out.push_back(nullptr);
-  return out;
 }
 
 }  // namespace
@@ -133,9 +127,7 @@ FoundProgram find_program(const std::string& word, const std::vector<std::string
 facts::StartFailure replace_process(const std::string& path,
                                     const std::vector<std::string>& command,
                                     const std::vector<std::string>& variables) {
-  std::vector<char*> arguments = pointers(command), environment = pointers(variables);
-  ::execve(path.c_str(), arguments.data(), environment.data());
-  return start_failure(errno, path);
+  return start_failure(become_program(path, command, variables), path);
 }
 
 }  // namespace cufit::host

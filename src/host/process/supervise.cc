@@ -3,13 +3,13 @@
 
 #include "host/process/memory_kills.h"
 #include "host/process/memory_sampler.h"
+#include "host/process/spawn.h"
 #include "host/process/start_program.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -105,7 +105,6 @@ class Supervision {
   Result<facts::Supervised> run();
 
  private:
-  [[noreturn]] void become_program(int report);
   Result<void> start();
   void loop();
   void take_signal();
@@ -144,50 +143,31 @@ Supervision::~Supervision() {
   sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
-void Supervision::become_program(int report) {
-  // Without cufit nobody would read what it writes.
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  signal(SIGPIPE, pipe_before_);
-  limit_.set_back();
-  sigprocmask(SIG_SETMASK, &before_, nullptr);
-  const int err = err_.program >= 0 ? err_.program : out_.program;
-  int number = 0;
-  if (dup2(out_.program, STDOUT_FILENO) < 0 || dup2(err, STDERR_FILENO) < 0) number = errno;
-  if (number == 0) {
-    std::vector<char*> arguments, environment;
-    for (const std::string& word : options_.command)
-      arguments.push_back(const_cast<char*>(word.c_str()));
-    for (const std::string& word : options_.variables)
-      environment.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    environment.push_back(nullptr);
-    execve(options_.program.c_str(), arguments.data(), environment.data());
-    number = errno;
-  }
-  (void)!write(report, &number, sizeof number);
-  _exit(127);
-}
-
 Result<void> Supervision::start() {
   if (!open_channel(STDOUT_FILENO, out_)) return fail(Code::io, std::strerror(errno));
   if (!same_place() && !open_channel(STDERR_FILENO, err_))
     return fail(Code::io, std::strerror(errno));
   signals_ = signalfd(-1, &awaited_, SFD_CLOEXEC | SFD_NONBLOCK);
-  int report[2];  // the child tells why it could not start
-  if (signals_ < 0 || pipe2(report, O_CLOEXEC) != 0) return fail(Code::io, std::strerror(errno));
-  const pid_t child = fork();
-  if (child < 0) return fail(Code::io, format("fork: {}", std::strerror(errno)));
-  if (child == 0) become_program(report[1]);
-  result_.pid = child;
-  close(report[1]);
+  if (signals_ < 0) return fail(Code::io, std::strerror(errno));
+  SpawnOptions program;
+  program.command = options_.command;
+  program.path = options_.program;
+  program.environment = options_.variables;
+  program.out = out_.program;
+  program.err = err_.program >= 0 ? err_.program : out_.program;
+  program.signal_with_parent = SIGTERM;  // without cufit nobody would read what it writes
+  program.blocked = before_;
+  program.before = [this] {
+    signal(SIGPIPE, pipe_before_);
+    limit_.set_back();
+  };
+  CUFIT_TRY(child, spawn_program(program));
+  result_.pid = child.pid;
   close_file(out_.program);
   close_file(err_.program);
-  int number = 0;
-  const bool failed = read(report[0], &number, sizeof number) == sizeof number;
-  close(report[0]);
-  if (failed) {
-    waitpid(child, nullptr, 0);
-    result_.not_started = start_failure(number, options_.program);
+  if (const int why = child.start_error(true)) {
+    waitpid(child.pid, nullptr, 0);
+    result_.not_started = start_failure(why, options_.program);
   }
   return {};
 }
@@ -313,7 +293,6 @@ void Supervision::loop() {
 }
 
 Result<facts::Supervised> Supervision::run() {
-  signal(SIGCHLD, SIG_DFL);  // ignored, it would take the program's exit code away
   sigprocmask(SIG_BLOCK, &awaited_, &before_);
   pipe_before_ = signal(SIGPIPE, SIG_IGN);
   blocked_ = true;

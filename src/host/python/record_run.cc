@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/python/record_run.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
 #include "base/format.h"
 #include "base/number.h"
 #include "host/process/process_tree.h"
+#include "host/process/spawn.h"
 #include "host/python/sitecustomize_dir.h"
 
 namespace cufit::host {
@@ -32,18 +31,19 @@ sigset_t recorder_signals() {
 // What the processes tell, one file each.
 std::string state_of(const ScriptFolder& scratch) { return scratch.path() + "/state"; }
 
-void set_environment(const RecordOptions& options, const ScriptFolder& scratch) {
-  setenv("PYTHONPATH", scratch.python_path().c_str(), 1);
-  setenv("CUFIT_RECORD_STATE", state_of(scratch).c_str(), 1);
-  setenv("CUFIT_RECORD_OUT", options.folder.c_str(), 1);
-  setenv("CUFIT_RECORD_EVENTS", std::to_string(options.events).c_str(), 1);
-  setenv("CUFIT_RECORD_STACKS", options.stacks.c_str(), 1);
+SpawnOptions spawn_options(const RecordOptions& options, const ScriptFolder& scratch) {
+  SpawnOptions out;
+  out.command = options.command;
+  out.variables = {{"PYTHONPATH", scratch.python_path()},
+                   {"CUFIT_RECORD_STATE", state_of(scratch)},
+                   {"CUFIT_RECORD_OUT", options.folder},
+                   {"CUFIT_RECORD_EVENTS", std::to_string(options.events)},
+                   {"CUFIT_RECORD_STACKS", options.stacks}};
   for (const auto& [name, text] : options.sentences)
-    setenv(("CUFIT_RECORD_SAY_" + name).c_str(), text.c_str(), 1);
-  if (options.at_exit)
-    setenv("CUFIT_RECORD_EXIT", "1", 1);
-  else
-    unsetenv("CUFIT_RECORD_EXIT");
+    out.variables.emplace_back("CUFIT_RECORD_SAY_" + name, text);
+  out.variables.emplace_back("CUFIT_RECORD_EXIT",
+                             options.at_exit ? std::optional<std::string>("1") : std::nullopt);
+  return out;
 }
 
 // Whether SIGUSR1 would not simply kill it: SigCgt of /proc/PID/status, a mask in hex.
@@ -60,18 +60,6 @@ bool catches_usr1(pid_t pid) {
 void ask_for_snapshots(pid_t child) {
   for (const pid_t pid : processes_from(child))
     if (catches_usr1(pid)) kill(pid, SIGUSR1);
-}
-
-// The child's side; returns only where the program could not be started.
-int become(const RecordOptions& options, const ScriptFolder& scratch, const sigset_t& before) {
-  set_environment(options, scratch);
-  sigprocmask(SIG_SETMASK, &before, nullptr);
-  std::vector<char*> arguments;
-  for (const std::string& word : options.command)
-    arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  execvp(arguments[0], arguments.data());
-  return errno;
 }
 
 int wait_for(pid_t child, const sigset_t& awaited) {
@@ -108,26 +96,15 @@ void read_state(const ScriptFolder& scratch, RecordOutcome& outcome) {
 Result<RecordOutcome> record_run(const RecordOptions& options) {
   CUFIT_TRY(scratch, ScriptFolder::make("record", record_sitecustomize(), {"state"}));
   const sigset_t awaited = recorder_signals();
-  sigset_t before;
-  signal(SIGCHLD, SIG_DFL);  // ignored, it would take the child's exit code away
+  SpawnOptions start = spawn_options(options, scratch);
+  sigset_t& before = start.blocked;
   sigprocmask(SIG_BLOCK, &awaited, &before);
-  int report[2];  // the child tells why it could not start
-  if (pipe2(report, O_CLOEXEC) != 0) return fail(Code::io, std::strerror(errno));
-  const pid_t child = fork();
-  if (child < 0) return fail(Code::io, format("fork: {}", std::strerror(errno)));
-  if (child == 0) {
-    const int why = become(options, scratch, before);
-    (void)!write(report[1], &why, sizeof why);
-    _exit(127);
-  }
-  close(report[1]);
-  int why = 0;
-  const bool failed = read(report[0], &why, sizeof why) == sizeof why;
-  close(report[0]);
+  CUFIT_TRY(child, spawn_program(start));
+  const int why = child.start_error(true);
   RecordOutcome outcome;
-  outcome.exit_code = wait_for(child, awaited);
+  outcome.exit_code = wait_for(child.pid, awaited);
   sigprocmask(SIG_SETMASK, &before, nullptr);
-  if (failed)
+  if (why != 0)
     return fail(Code::not_found, format("`{}`: {}", options.command[0], std::strerror(why)));
   read_state(scratch, outcome);
   return outcome;

@@ -6,15 +6,14 @@
 #include <csignal>
 #include <cstring>
 
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/format.h"
 #include "host/driver/driver_calls.h"
 #include "host/probe.h"
+#include "host/process/spawn.h"
 #include "host/python/torch_script.h"
 
 namespace cufit::host {
@@ -27,68 +26,28 @@ constexpr double k_torch_child_kill_grace_seconds = 2;
 // another.
 constexpr double k_torch_seconds = 180;
 
-struct Pipe {
-  int read_end = -1, write_end = -1;
-  bool open() {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return false;
-    read_end = ends[0], write_end = ends[1];
-    return true;
-  }
-  static void close_one(int& end) {
-    if (end >= 0) close(end);
-    end = -1;
-  }
-  ~Pipe() { close_one(read_end), close_one(write_end); }
-};
-
-std::vector<char*> argument_pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> out;
-  for (const std::string& text : texts) out.push_back(const_cast<char*>(text.c_str()));
-  out.push_back(nullptr);
-  return out;
-}
-
-[[noreturn]] void become(char* const* arguments, char* const* environment, int out, int err,
-                         int failed, pid_t parent) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);
-  setpgid(0, 0);  // so that its own children end with it
-  for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  int null = open("/dev/null", O_RDONLY);
-  dup2(null, 0), dup2(out, 1), dup2(err, 2);
-  if (chdir("/") == 0) execve(arguments[0], arguments, environment);
-  int number = errno;
-  ssize_t ignored = write(failed, &number, sizeof number);
-  (void)ignored;
-  _exit(127);
-}
-
 void keep_tail(std::string& text) {
   if (text.size() > 2 * k_torch_child_keep_bytes)
     text.erase(0, text.size() - k_torch_child_keep_bytes);
 }
 
 // Reads both until they are closed or the time is over.
-bool drain(Pipe& out, Pipe& err, ProgramResult& result, double deadline) {
-  while (out.read_end >= 0 || err.read_end >= 0) {
+bool drain(FileHandle& out, FileHandle& err, ProgramResult& result, double deadline) {
+  while (out.get() >= 0 || err.get() >= 0) {
     double left = deadline - DriverCalls::now();
     if (left <= 0) return false;
-    pollfd polled[2] = {{out.read_end, POLLIN, 0},
-                        {err.read_end, POLLIN, 0}};  // a negative one is skipped
+    pollfd polled[2] = {{out.get(), POLLIN, 0},
+                        {err.get(), POLLIN, 0}};  // a negative one is skipped
     if (poll(polled, 2, static_cast<int>(left * 1000) + 1) <= 0) continue;
     for (int i = 0; i < 2; ++i) {
       if (polled[i].revents == 0) continue;
-      int& end = i == 0 ? out.read_end : err.read_end;
+      FileHandle& end = i == 0 ? out : err;
       std::string& text = i == 0 ? result.out : result.err;
       char bytes[16384];
-      ssize_t count = read(end, bytes, sizeof bytes);
+      ssize_t count = read(end.get(), bytes, sizeof bytes);
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) {
-        Pipe::close_one(end);
+        end.reset();
         continue;
       }
       text.append(bytes, static_cast<size_t>(count));
@@ -153,35 +112,39 @@ void check_env(const Host& host, facts::PythonEnv& env) {
 ProgramResult run_program(const std::vector<std::string>& arguments,
                           const std::map<std::string, std::string>& variables, double seconds) {
   ProgramResult result;
-  Pipe out, err, failed;
-  if (!out.open() || !err.open() || !failed.open()) {
-    result.start_error = format("pipe: {}", std::strerror(errno));
+  Result<Pipe> out = open_pipe(), err = open_pipe();
+  if (!out || !err) {
+    result.start_error = (out ? err : out).error().what;
     return result;
   }
-  std::vector<std::string> environment;
-  for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);
-  std::vector<char*> argv = argument_pointers(arguments), envp = argument_pointers(environment);
-  pid_t parent = getpid();
-  pid_t pid = fork();
-  if (pid == 0)
-    become(argv.data(), envp.data(), out.write_end, err.write_end, failed.write_end, parent);
-  if (pid < 0) {
-    result.start_error = format("fork: {}", std::strerror(errno));
+  SpawnOptions start;
+  start.command = arguments;
+  start.path = arguments[0];
+  start.environment.emplace();
+  for (const auto& [name, value] : variables) start.environment->push_back(name + "=" + value);
+  start.folder = "/";
+  start.empty_input = true;
+  start.out = out->write_end.get();
+  start.err = err->write_end.get();
+  start.signal_with_parent = SIGKILL;
+  start.own_group = true;  // so that its own children end with it
+  start.default_signals = true;
+  Result<SpawnedProgram> child = spawn_program(start);
+  if (!child) {
+    result.start_error = child.error().what;
     return result;
   }
-  for (Pipe* pipe : {&out, &err, &failed}) Pipe::close_one(pipe->write_end);
+  for (Pipe* pipe : {&*out, &*err}) pipe->write_end.reset();
   double deadline = DriverCalls::now() + seconds;
-  result.timed_out = !drain(out, err, result, deadline);
+  result.timed_out = !drain(out->read_end, err->read_end, result, deadline);
   if (result.timed_out) {
-    kill(-pid, SIGKILL);
-    kill(pid, SIGKILL);  // in case it did not get to make its group
+    kill(-child->pid, SIGKILL);
+    kill(child->pid, SIGKILL);  // in case it did not get to make its group
   }
-  reap(pid, result);
-  int number =
-      0;  // exec closed this pipe without a word, or the child wrote why exec failed and ended
-  fcntl(failed.read_end, F_SETFL, O_NONBLOCK);
-  result.started = read(failed.read_end, &number, sizeof number) != sizeof number;
-  if (!result.started) result.start_error = format("`{}`: {}", arguments[0], std::strerror(number));
+  reap(child->pid, result);
+  const int why = child->start_error(false);
+  result.started = why == 0;
+  if (!result.started) result.start_error = format("`{}`: {}", arguments[0], std::strerror(why));
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "knowledge/knowledge.h"
 #include "memory/analysis/initial_model.h"
 #include "memory/analysis/near_search.h"
 #include "memory/analysis/forward_backward_passes.h"
@@ -16,10 +17,6 @@ namespace cufit::analysis {
 namespace {
 
 using memory::Snapshot;
-
-// getChosenWorkspaceSize of aten/src/ATen/cuda/CublasHandlePool.cpp: ":4096:2:16:8" is 8192 + 128
-// KiB, 32 MiB on compute capability 9.0; cuBLASLt has 1 MiB (seen with torch 2.11 on an H200).
-constexpr std::array<uint64_t, 3> k_workspace_sizes = {8519680, 33554432, 1048576};
 
 constexpr std::array<const char*, k_categories> k_names = {
     "parameters",    "gradients", "optimizer_state", "activations", "temporaries", "workspace",
@@ -176,9 +173,9 @@ class Sorter {
     return has_workspace_size(row);
   }
 
-  static bool has_workspace_size(const Lifetime& row) {
-    return std::find(k_workspace_sizes.begin(), k_workspace_sizes.end(), row.requested_bytes) !=
-           k_workspace_sizes.end();
+  bool has_workspace_size(const Lifetime& row) const {
+    return std::find(workspace_sizes_.begin(), workspace_sizes_.end(), row.requested_bytes) !=
+           workspace_sizes_.end();
   }
 
   // Here the sizes of the model are those of all that stays.
@@ -274,6 +271,8 @@ class Sorter {
   std::vector<uint32_t> turns_;
   mutable NearSearch steps_search_;
   NearSearch turns_search_;
+  const std::vector<uint64_t> workspace_sizes_ =
+      knowledge::Knowledge::builtin().cublas_workspace_sizes();
   std::map<std::pair<uint64_t, uint32_t>, uint32_t> workspaces_;  // size, context -> seen
 };
 

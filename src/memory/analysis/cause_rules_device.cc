@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "knowledge/knowledge.h"
 #include "memory/analysis/cause_rules.h"
 
 namespace cufit::analysis {
@@ -11,14 +12,16 @@ constexpr uint64_t k_cause_rules_device_gib = 1u << 30;
 // leave more than this to one process.
 constexpr uint64_t k_least_card = 3 * k_cause_rules_device_gib / 2;
 constexpr uint64_t k_least_hopper = 70 * k_cause_rules_device_gib;
-// cuBLAS's workspace on compute capability 9.0 (CublasHandlePool.cpp). It says little: so has 10.0
-// and later, and every card with CUBLAS_WORKSPACE_CONFIG=:4096:8.
-constexpr uint64_t k_hopper_workspace = 33554432;
+constexpr ComputeCapability k_hopper{9, 0};
 
+// cuBLAS's workspace on compute capability 9.0. It says little: so has 10.0 and later, and every
+// card with CUBLAS_WORKSPACE_CONFIG=:4096:8.
 bool has_hopper_workspace(const OomCase& facts) {
+  const auto* row = knowledge::Knowledge::builtin().find_cublas_workspace(k_hopper);
+  if (row == nullptr) return false;
   for (size_t i = 0; i < facts.categories.size(); ++i)
     if (facts.categories[i] == Category::workspace &&
-        facts.lifetimes.rows[i].requested_bytes == k_hopper_workspace)
+        facts.lifetimes.rows[i].requested_bytes == static_cast<uint64_t>(row->bytes))
       return true;
   return false;
 }

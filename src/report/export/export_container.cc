@@ -96,7 +96,7 @@ Json python_settings(const ExportView& view, bool gpu) {
 Json devcontainer_json(const ExportView& view, bool gpu, const std::string& up) {
   Json out;
   const char* key = gpu ? "export.devcontainer.name_gpu" : "export.devcontainer.name_cpu";
-  out["name"] = std::string(view.knowledge.message(key, view.lang));
+  out["name"] = message(view.knowledge, key, view.lang);
   out["build"] = {{"dockerfile", up + "/Dockerfile"}, {"context", up}};
   Json arguments = Json::array();
   if (gpu) {

@@ -32,10 +32,6 @@ bool is_python(const std::string& text) {
   return text == version->text() || text == version->text() + "t";
 }
 
-std::string message(const ExportView& view, std::string_view key) {
-  return std::string(view.knowledge.message("export." + std::string(key), view.lang));
-}
-
 // What makes the image of just these classes; with a lock of its own there are two files.
 std::string dockerfile_command(const ExportView& view) {
   std::string out = "cufit export --to dockerfile";
@@ -45,12 +41,12 @@ std::string dockerfile_command(const ExportView& view) {
 }
 
 std::string variant_text(const resolve::LockClass& one, const ExportView& view) {
-  if (!one.wheel.cuda) return message(view, "variant_cpu");
+  if (!one.wheel.cuda) return message(view.knowledge, "export.variant_cpu", view.lang);
   const std::optional<Version> floor = driver_floor(one.wheel, view.knowledge);
   std::map<std::string, std::string> args{{"cuda", one.wheel.cuda->text()}};
-  if (!floor) return format_message(message(view, "variant_cuda_any"), args);
+  if (!floor) return message(view.knowledge, "export.variant_cuda_any", view.lang, args);
   args["driver"] = resolve::driver_text(*floor);
-  return format_message(message(view, "variant_cuda"), args);
+  return message(view.knowledge, "export.variant_cuda", view.lang, args);
 }
 
 }  // namespace
@@ -97,7 +93,8 @@ Scope class_scope(const ExportClass& one, const ExportView& view) {
       {"torch", lock.wheel.torch},
       {"python", lock.python},
       {"variant", variant_text(lock, view)},
-      {"serves", lock.serves.empty() ? message(view, "serves_none") : join(lock.serves, "; ")},
+      {"serves", lock.serves.empty() ? message(view.knowledge, "export.serves_none", view.lang)
+                                     : join(lock.serves, "; ")},
       {"cuda", lock.wheel.cuda ? lock.wheel.cuda->text() : ""},
       {"is_cpu", lock.wheel.cuda ? "" : "yes"}};
   if (lock.wheel.cuda) {

@@ -66,12 +66,12 @@ class CurveChart {
 
   std::string draw(const Frame& frame) const {
     const Plot plot(frame, number(most_batch_), number(most_));
-    Svg svg(frame.name, frame.width, frame.height, say("fit.page.curve_alt"));
+    Svg svg(frame.name, frame.width, frame.height, say_("fit.page.curve_alt"));
     memory_axis(svg, plot, most_);
     for (const uint64_t tick : count_ticks(most_batch_, frame.ticks))
       svg.text("tick middle", plot.x(number(tick)), plot.bottom() + 18, thousands(tick));
     svg.text("axis middle", (k_left + plot.right()) / 2, plot.bottom() + 38,
-             say("fit.column.batch"));
+             say_("fit.column.batch"));
     Svg::Points point, upper, between;
     for (const fit::CurvePoint& at : view_.curve) {
       point.emplace_back(plot.x(number(at.batch)), plot.y(number(at.peak_reserved)));
@@ -88,9 +88,9 @@ class CurveChart {
     limits(svg, plot);
     for (size_t i = 0; i < view_.curve.size(); ++i) {
       const fit::CurvePoint& at = view_.curve[i];
-      const std::string title = say("fit.page.point", {{"batch", thousands(at.batch)},
-                                                       {"reserved", gib(at.peak_reserved)},
-                                                       {"upper", gib(at.peak_reserved_upper)}});
+      const std::string title = say_("fit.page.point", {{"batch", thousands(at.batch)},
+                                                        {"reserved", gib(at.peak_reserved)},
+                                                        {"upper", gib(at.peak_reserved_upper)}});
       svg.triangle("upper mark", upper[i].first, upper[i].second, 5, title);
       svg.disc("point mark", point[i].first, point[i].second, 4, title);
     }
@@ -98,11 +98,6 @@ class CurveChart {
   }
 
  private:
-  std::string say(const std::string& key,
-                  const std::map<std::string, std::string>& args = {}) const {
-    return label(view_.knowledge, lang_, key, args);
-  }
-
   // Names of lines that lie close together go below one another.
   void limits(Svg& svg, const Plot& plot) const {
     std::vector<const FitGpu*> cards = cards_;
@@ -113,13 +108,14 @@ class CurveChart {
       const double y = plot.y(number(card->usable));
       svg.line("limit", k_left, y, plot.right(), y);
       const double at = std::max(y - 5, free);
-      svg.text("limit_name", k_left + 6, at, card->name + say("colon") + gib(card->usable));
+      svg.text("limit_name", k_left + 6, at, card->name + say_("colon") + gib(card->usable));
       free = at + 15;
     }
   }
 
   const FitView& view_;
   const std::string& lang_;
+  const Labels say_{view_.knowledge, lang_};
   std::vector<const FitGpu*> cards_;
   uint64_t most_ = 1, most_batch_ = 1;
 };
@@ -133,7 +129,7 @@ class TimelineChart {
 
   std::string draw(const Frame& frame) const {
     const Plot plot(frame, static_cast<double>(timeline_.points.size()), number(most_) * 1.06);
-    Svg svg(frame.name, frame.width, frame.height, say("fit.page.timeline_alt"));
+    Svg svg(frame.name, frame.width, frame.height, say_("fit.page.timeline_alt"));
     memory_axis(svg, plot, most_);
     Svg::Points allocated{{plot.x(0), plot.bottom()}}, reserved;
     for (size_t i = 0; i < timeline_.points.size(); ++i) {
@@ -152,28 +148,23 @@ class TimelineChart {
   }
 
  private:
-  std::string say(const std::string& key,
-                  const std::map<std::string, std::string>& args = {}) const {
-    return label(view_.knowledge, lang_, key, args);
-  }
-
   // A strip below the picture; steps are parted by lines.
   void phases(Svg& svg, const Plot& plot) const {
     uint32_t step = 0;
     double free = 0;
     for (const fit::TimelineRange& range : timeline_.ranges) {
       const double from = plot.x(range.first), to = plot.x(range.end);
-      const std::string name = say(format("fit.phase.{}", phase_name(range.phase)));
+      const std::string name = say_(format("fit.phase.{}", phase_name(range.phase)));
       const std::string classes = format("phase {}", phase_name(range.phase));
       svg.rect(classes.c_str(), from, plot.bottom() + 3, to - from, 14, name);
-      const std::string mark = say(format("fit.page.mark.{}", phase_name(range.phase)));
+      const std::string mark = say_(format("fit.page.mark.{}", phase_name(range.phase)));
       if (to - from > 8 * columns(mark) + 4)
         svg.text("phase_name middle", (from + to) / 2, plot.bottom() + 14, mark);
       if (range.step == step && range.first != 0) continue;
       step = range.step;
       if (range.first != 0) svg.line("step", from, k_top, from, plot.bottom() + 17);
       const std::string text =
-          step == 0 ? say("fit.phase.setup") : say("fit.page.step", {{"step", thousands(step)}});
+          step == 0 ? say_("fit.phase.setup") : say_("fit.page.step", {{"step", thousands(step)}});
       const bool narrow = step == 0 && to - from < 8 * columns(text);
       if (from < free || narrow) continue;
       svg.text("tick", from + 2, plot.bottom() + 32, text);
@@ -189,12 +180,13 @@ class TimelineChart {
     const bool left = x > (k_left + plot.right()) / 2;
     svg.text(left ? "peak_name end" : "peak_name", left ? x - 9 : x + 9,
              std::max(y + 18, k_top + 12),
-             say("fit.page.peak", {{"bytes", gib(view_.prediction.peak_allocated)}}));
+             say_("fit.page.peak", {{"bytes", gib(view_.prediction.peak_allocated)}}));
   }
 
   const FitView& view_;
   const fit::StepTimeline& timeline_;
   const std::string& lang_;
+  const Labels say_{view_.knowledge, lang_};
   uint64_t most_ = 1;
 };
 

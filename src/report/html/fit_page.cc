@@ -32,7 +32,7 @@ class FitPage {
   }
 
   std::string write() {
-    out_ = html_head(verdict() + say("colon") + sentence(), lang_, k_fit_page_style);
+    out_ = html_head(verdict() + say_("colon") + sentence(), lang_, k_fit_page_style);
     answer();
     cards();
     curve();
@@ -42,32 +42,28 @@ class FitPage {
     plans();
     all_cards();
     warnings();
-    out_ += "<footer>" + escape_html(say("fit.page.made_by", {{"version", CUFIT_VERSION}})) +
+    out_ += "<footer>" + escape_html(say_("fit.page.made_by", {{"version", CUFIT_VERSION}})) +
             "</footer>\n</main>\n</body>\n</html>\n";
     return std::move(out_);
   }
 
  private:
-  std::string say(const std::string& key,
-                  const std::map<std::string, std::string>& args = {}) const {
-    return label(view_.knowledge, lang_, key, args);
-  }
   static const char* tone(bool fits) { return fits ? "ok" : "broken"; }
 
   std::string verdict() const {
     if (asked_.empty())
-      return say("fit.page.needs", {{"bytes", gib(view_.prediction.peak_reserved_upper)}});
+      return say_("fit.page.needs", {{"bytes", gib(view_.prediction.peak_reserved_upper)}});
     const bool one = asked_.size() == 1;
     const char* key = fitting_ == asked_.size() ? (one ? "fits_one" : "fits_many")
                       : fitting_ == 0           ? (one ? "fits_not_one" : "fits_not_many")
                                                 : "fits_some";
-    return say(std::string("fit.page.") + key, {{"card", asked_.front()->name},
-                                                {"count", thousands(asked_.size())},
-                                                {"fitting", thousands(fitting_)}});
+    return say_(std::string("fit.page.") + key, {{"card", asked_.front()->name},
+                                                 {"count", thousands(asked_.size())},
+                                                 {"fitting", thousands(fitting_)}});
   }
   std::string sentence() const {
-    return say("fit.page.sentence",
-               {{"program", printable(view_.program)}, {"batch", fit_batch_text(view_, lang_)}});
+    return say_("fit.page.sentence",
+                {{"program", printable(view_.program)}, {"batch", fit_batch_text(view_, lang_)}});
   }
 
   void answer() {
@@ -76,11 +72,11 @@ class FitPage {
                             : fitting_ == 0             ? LinkState::broken
                                                         : LinkState::limited;
     out_ += format("<header class=\"{}\">\n", to_string(state));
-    out_ += "<p class=\"question\">" + escape_html(say("fit.page.question")) + "</p>\n";
+    out_ += "<p class=\"question\">" + escape_html(say_("fit.page.question")) + "</p>\n";
     out_ += format("<h1><span class=\"disc\" aria-hidden=\"true\">{}</span><span>{}</span></h1>\n",
                    asked_.empty() ? "i" : mark(state), escape_html(verdict()));
     out_ += "<p class=\"sentence\"><code>" + escape_html(printable(view_.program)) + "</code>" +
-            escape_html(say("colon") + fit_batch_text(view_, lang_)) + "</p>\n";
+            escape_html(say_("colon") + fit_batch_text(view_, lang_)) + "</p>\n";
     out_ += "<p><b>" + rich_html(fit_peak_text(view_, lang_)) + "</b></p>\n";
     for (const std::string& text : {fit_outside_text(view_, lang_), fit_when_text(view_, lang_),
                                     fit_traced_text(view_, lang_)})
@@ -94,27 +90,27 @@ class FitPage {
 
   void cards() {
     if (asked_.empty()) return;
-    section(say("fit.page.cards"));
+    section(say_("fit.page.cards"));
     out_ += "<div class=\"cards\">\n";
     for (const FitGpu* gpu : asked_) {
       out_ += format("<article class=\"card {}\"><h3>{}</h3><span class=\"word\">{} {}</span>\n",
                      tone(gpu->fits), escape_html(gpu->name),
                      mark(gpu->fits ? LinkState::ok : LinkState::broken),
-                     escape_html(say(gpu->fits ? "fit.fits" : "fit.fits_not")));
+                     escape_html(say_(gpu->fits ? "fit.fits" : "fit.fits_not")));
       const uint64_t reserved = view_.prediction.peak_reserved;
       const uint64_t upper = view_.prediction.peak_reserved_upper;
       out_ += format(
           "<div class=\"meter\" role=\"img\" aria-label=\"{}\">"
           "<i class=\"more\" style=\"width:{:.1f}%\"></i><i style=\"width:{:.1f}%\"></i>"
           "</div>\n",
-          escape_html(say("fit.page.meter_alt")), share(upper, gpu->usable),
+          escape_html(say_("fit.page.meter_alt")), share(upper, gpu->usable),
           share(reserved, gpu->usable));
       out_ += "<p class=\"detail\">" +
-              escape_html(say("fit.page.meter", {{"reserved", gib(reserved)},
-                                                 {"upper", gib(upper)},
-                                                 {"usable", gib(gpu->usable)}})) +
+              escape_html(say_("fit.page.meter", {{"reserved", gib(reserved)},
+                                                  {"upper", gib(upper)},
+                                                  {"usable", gib(gpu->usable)}})) +
               "</p>\n<p class=\"detail\">" +
-              escape_html(say("fit.page.largest", {{"batch", fit_largest_text(view_, *gpu)}})) +
+              escape_html(say_("fit.page.largest", {{"batch", fit_largest_text(view_, *gpu)}})) +
               "</p>\n";
       const std::string note = fit_gpu_note(view_, *gpu, lang_);
       if (!note.empty()) out_ += "<p class=\"detail\">" + escape_html(note) + "</p>\n";
@@ -135,15 +131,15 @@ class FitPage {
   void curve() {
     const std::string chart = fit_curve_chart(view_, lang_);
     if (chart.empty()) return;
-    section(say("fit.page.curve"));
+    section(say_("fit.page.curve"));
     out_ += "<div class=\"card\">\n" + chart + "<ul class=\"key\">";
-    key("k_point", say("fit.column.reserved"));
-    key("k_upper", say("fit.column.upper"));
-    if (!asked_.empty()) key("k_limit", say("fit.page.limit"));
-    out_ += "</ul>\n<details><summary>" + escape_html(say("fit.page.numbers")) +
+    key("k_point", say_("fit.column.reserved"));
+    key("k_upper", say_("fit.column.upper"));
+    if (!asked_.empty()) key("k_limit", say_("fit.page.limit"));
+    out_ += "</ul>\n<details><summary>" + escape_html(say_("fit.page.numbers")) +
             "</summary><div class=\"scroll\"><table class=\"numbers\"><thead><tr>";
     for (const char* column : {"batch", "reserved", "upper"})
-      out_ += "<th class=\"n\">" + escape_html(say(std::string("fit.column.") + column)) + "</th>";
+      out_ += "<th class=\"n\">" + escape_html(say_(std::string("fit.column.") + column)) + "</th>";
     out_ += "</tr></thead><tbody>\n";
     for (const fit::CurvePoint& point : view_.curve)
       out_ +=
@@ -155,14 +151,14 @@ class FitPage {
   void parts() {
     const std::string chart = fit_parts_chart(view_, lang_);
     if (chart.empty()) return;
-    section(say("fit.heading.peak"));
+    section(say_("fit.heading.peak"));
     out_ += "<div class=\"card\">\n" + chart + "</div></section>\n";
   }
 
   void modules() {
     const std::vector<fit::ModuleBytes>& rows = view_.prediction.activations_by_module;
     if (rows.size() < 2) return;
-    section(say("fit.heading.modules"));
+    section(say_("fit.heading.modules"));
     out_ += "<div class=\"card scroll\"><table class=\"numbers\"><tbody>\n";
     const size_t shown = std::min(rows.size(), k_fit_page_modules);
     for (size_t i = 0; i < shown; ++i)
@@ -170,7 +166,7 @@ class FitPage {
     uint64_t rest = 0;
     for (size_t i = shown; i < rows.size(); ++i) rest += rows[i].bytes;
     if (rest != 0)
-      module_row(say("fit.more_modules", {{"count", thousands(rows.size() - shown)}}), rest,
+      module_row(say_("fit.more_modules", {{"count", thousands(rows.size() - shown)}}), rest,
                  rows[0].bytes);
     out_ += "</tbody></table></div></section>\n";
   }
@@ -185,10 +181,10 @@ class FitPage {
   void timeline() {
     const std::string chart = fit_timeline_chart(view_, timeline_, lang_);
     if (chart.empty()) return;
-    section(say("fit.page.timeline"));
+    section(say_("fit.page.timeline"));
     out_ += "<div class=\"card\">\n" + chart + "<ul class=\"key\">";
-    key("k_allocated", say("fit.page.allocated"));
-    key("k_reserved", say("fit.column.reserved"));
+    key("k_allocated", say_("fit.page.allocated"));
+    key("k_reserved", say_("fit.column.reserved"));
     for (const fit::TracePhase phase :
          {fit::TracePhase::setup, fit::TracePhase::forward, fit::TracePhase::backward,
           fit::TracePhase::optimizer, fit::TracePhase::validation, fit::TracePhase::other}) {
@@ -196,11 +192,11 @@ class FitPage {
           std::any_of(timeline_.ranges.begin(), timeline_.ranges.end(),
                       [phase](const fit::TimelineRange& range) { return range.phase == phase; });
       if (!there) continue;
-      key(phase_name(phase), say(format("fit.page.mark.{}", phase_name(phase))) + " " +
-                                 say(format("fit.phase.{}", phase_name(phase))));
+      key(phase_name(phase), say_(format("fit.page.mark.{}", phase_name(phase))) + " " +
+                                 say_(format("fit.phase.{}", phase_name(phase))));
     }
     out_ += "</ul>\n<p class=\"detail\">" +
-            escape_html(say("fit.page.timeline_note", {{"events", thousands(timeline_.events)}})) +
+            escape_html(say_("fit.page.timeline_note", {{"events", thousands(timeline_.events)}})) +
             "</p></div></section>\n";
   }
 
@@ -211,7 +207,7 @@ class FitPage {
     style.width = 100;
     const std::string text = fit_plans_text(view_, style);
     if (text.empty()) return;
-    section(say("fit.page.plans"));
+    section(say_("fit.page.plans"));
     out_ += "<div class=\"card\"><pre class=\"plans\"><code>" +
             escape_html(text.substr(text.find_first_not_of('\n'))) +
             "</code></pre></div></section>\n";
@@ -219,20 +215,20 @@ class FitPage {
 
   void all_cards() {
     if (view_.gpus.size() <= asked_.size()) return;
-    section(say("fit.heading.gpus", {{"batch", fit_batch_text(view_, lang_)}}));
+    section(say_("fit.heading.gpus", {{"batch", fit_batch_text(view_, lang_)}}));
     const auto fitting = std::count_if(view_.gpus.begin(), view_.gpus.end(),
                                        [](const FitGpu& gpu) { return gpu.fits; });
     out_ += format("<div class=\"card\"><details{}><summary>{}</summary><div class=\"scroll\">",
                    view_.gpus.size() > k_open_cards ? "" : " open",
-                   escape_html(say("fit.page.fits_some",
-                                   {{"count", thousands(view_.gpus.size())},
-                                    {"fitting", thousands(static_cast<uint64_t>(fitting))}})));
+                   escape_html(say_("fit.page.fits_some",
+                                    {{"count", thousands(view_.gpus.size())},
+                                     {"fitting", thousands(static_cast<uint64_t>(fitting))}})));
     out_ += "<table class=\"numbers\"><thead><tr>";
     for (const char* column : {"gpu", "usable", "fits", "largest"})
       out_ += format("<th{}>", std::string(column) == "usable" || std::string(column) == "largest"
                                    ? " class=\"n\""
                                    : "") +
-              escape_html(say(std::string("fit.column.") + column)) + "</th>";
+              escape_html(say_(std::string("fit.column.") + column)) + "</th>";
     out_ += "<th></th></tr></thead><tbody>\n";
     for (const FitGpu& gpu : view_.gpus)
       out_ += format(
@@ -240,15 +236,15 @@ class FitPage {
           "</td><td class=\"n\">{}</td><td class=\"note\">{}</td></tr>\n",
           escape_html(gpu.name), gib(gpu.usable), tone(gpu.fits),
           mark(gpu.fits ? LinkState::ok : LinkState::broken),
-          escape_html(say(gpu.fits ? "fit.fits" : "fit.fits_not")),
+          escape_html(say_(gpu.fits ? "fit.fits" : "fit.fits_not")),
           escape_html(fit_largest_text(view_, gpu)), escape_html(fit_gpu_note(view_, gpu, lang_)));
     out_ += "</tbody></table></div></details><p class=\"detail\">" +
-            rich_html(say("fit.left_free")) + "</p></div></section>\n";
+            rich_html(say_("fit.left_free")) + "</p></div></section>\n";
   }
 
   void warnings() {
     if (view_.warnings.empty()) return;
-    section(say("fit.heading.warnings"));
+    section(say_("fit.heading.warnings"));
     out_ += "<div class=\"card\"><ul class=\"warnings\">";
     for (const FitWarning& warning : view_.warnings)
       out_ += "<li>" + rich_html(fit_warning_text(warning, view_.knowledge, lang_)) + "</li>\n";
@@ -258,6 +254,7 @@ class FitPage {
   const FitView& view_;
   const fit::StepTimeline& timeline_;
   const std::string& lang_;
+  const Labels say_{view_.knowledge, lang_};
   std::vector<const FitGpu*> asked_;
   size_t fitting_ = 0;
   std::string out_;

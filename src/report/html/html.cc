@@ -37,29 +37,25 @@ class HtmlWriter {
     }
     problems();
     facts();
-    out_ += "<footer>" + escape_html(say("page.made_by", {{"version", CUFIT_VERSION}})) +
+    out_ += "<footer>" + escape_html(say_("page.made_by", {{"version", CUFIT_VERSION}})) +
             "</footer>\n</main>\n</body>\n</html>\n";
     return std::move(out_);
   }
 
  private:
-  std::string say(const std::string& key,
-                  const std::map<std::string, std::string>& args = {}) const {
-    return label(view_.knowledge, lang_, key, args);
-  }
   void section(const std::string& name) {
-    out_ += "<section><h2>" + escape_html(say("heading." + name)) + "</h2>\n";
+    out_ += "<section><h2>" + escape_html(say_("heading." + name)) + "</h2>\n";
   }
-  void head() { out_ += html_head(page_.answer + say("colon") + page_.sentence, lang_, ""); }
+  void head() { out_ += html_head(page_.answer + say_("colon") + page_.sentence, lang_, ""); }
 
   void answer() {
     out_ += format("<header class=\"{}\">\n", to_string(page_.verdict));
-    out_ += "<p class=\"question\">" + escape_html(say("title")) + "</p>\n";
+    out_ += "<p class=\"question\">" + escape_html(say_("title")) + "</p>\n";
     out_ += format("<h1><span class=\"disc\" aria-hidden=\"true\">{}</span><span>{}</span></h1>\n",
                    mark(page_.verdict), escape_html(page_.answer));
     out_ += "<p class=\"sentence\">" + escape_html(page_.sentence) + "</p>\n";
     std::string second = page_.counts;
-    if (!page_.machine.empty()) second += (second.empty() ? "" : say("semicolon")) + page_.machine;
+    if (!page_.machine.empty()) second += (second.empty() ? "" : say_("semicolon")) + page_.machine;
     if (!second.empty()) out_ += "<p class=\"machine\">" + escape_html(second) + "</p>\n";
     for (const std::string& line : page_.origin)
       out_ += "<p class=\"origin\">" + escape_html(line) + "</p>\n";
@@ -80,10 +76,10 @@ class HtmlWriter {
       out_ += format("<li class=\"{}\"><span class=\"disc\" aria-hidden=\"true\">{}</span><div>",
                      to_string(row.state), mark(row.state));
       out_ += "<p class=\"name\">" + escape_html(row.name) + " <span class=\"word\">" +
-              escape_html(say(words + to_string(row.state))) + "</span></p>";
+              escape_html(say_(words + to_string(row.state))) + "</span></p>";
       if (!row.detail.empty()) out_ += "<p class=\"detail\">" + rich_html(row.detail) + "</p>";
       if (!row.evidence.empty()) {
-        out_ += "<details><summary>" + escape_html(say("part.evidence")) + "</summary>";
+        out_ += "<details><summary>" + escape_html(say_("part.evidence")) + "</summary>";
         evidence(row.evidence);
         out_ += "</details>";
       }
@@ -106,7 +102,7 @@ class HtmlWriter {
     }
     out_ += "</div>\n";
     if (!page_.other_envs.empty()) {
-      out_ += "<p class=\"others\">" + escape_html(page_.other_envs_heading + say("colon")) +
+      out_ += "<p class=\"others\">" + escape_html(page_.other_envs_heading + say_("colon")) +
               "</p><ul class=\"others\">";
       for (const std::string& line : page_.other_envs) out_ += "<li>" + escape_html(line) + "</li>";
       out_ += "</ul>\n";
@@ -116,7 +112,7 @@ class HtmlWriter {
 
   void part(const char* key, const std::string& text) {
     if (text.empty()) return;
-    out_ += "<p><b>" + escape_html(say(std::string("part.") + key) + say("colon")) + "</b>" +
+    out_ += "<p><b>" + escape_html(say_(std::string("part.") + key) + say_("colon")) + "</b>" +
             rich_html(text) + "</p>\n";
   }
 
@@ -126,7 +122,7 @@ class HtmlWriter {
     out_ +=
         format("<article class=\"card finding {}\" id=\"{}\">\n", kind, escape_html(finding.id));
     out_ += format("<h3><span class=\"word\">{} {}</span> {}</h3>\n", mark(finding.severity),
-                   escape_html(say(std::string("severity.") + to_string(finding.severity))),
+                   escape_html(say_(std::string("severity.") + to_string(finding.severity))),
                    rich_html(finding.title));
     if (!finding.subject.empty())
       out_ += "<p class=\"env\">" + escape_html(finding.subject) + "</p>\n";
@@ -136,7 +132,7 @@ class HtmlWriter {
     part("follows", finding.follows);
     part("rule", finding.rule);
     if (!finding.evidence.empty()) {
-      out_ += "<p class=\"label\">" + escape_html(say("part.evidence")) + "</p>";
+      out_ += "<p class=\"label\">" + escape_html(say_("part.evidence")) + "</p>";
       evidence(finding.evidence);
     }
     out_ += "</article>\n";
@@ -144,7 +140,7 @@ class HtmlWriter {
 
   void next(const FindingBlock& finding) {
     if (finding.next.empty()) return;
-    out_ += "<div class=\"next\"><b>" + escape_html(say("part.next") + say("colon")) + "</b>";
+    out_ += "<div class=\"next\"><b>" + escape_html(say_("part.next") + say_("colon")) + "</b>";
     for (const Piece& piece : finding.next) {
       out_ += piece.command ? "<pre><code>" + escape_html(piece.text) + "</code></pre>"
                             : rich_html(piece.text);
@@ -162,7 +158,7 @@ class HtmlWriter {
       for (const Row& row : block.rows) {
         out_ += format("<li class=\"{}\"><span class=\"word\">{} {}</span> <b>{}</b>",
                        to_string(row.state), mark(row.state),
-                       escape_html(say(std::string("ability_state.") + to_string(row.state))),
+                       escape_html(say_(std::string("ability_state.") + to_string(row.state))),
                        escape_html(row.name));
         if (!row.detail.empty())
           out_ += "<span class=\"detail\">" + rich_html(row.detail) + "</span>";
@@ -182,16 +178,16 @@ class HtmlWriter {
   }
 
   void facts() {
-    out_ += "<section><details class=\"facts\"><summary>" + escape_html(say("heading.facts")) +
+    out_ += "<section><details class=\"facts\"><summary>" + escape_html(say_("heading.facts")) +
             format(" ({})", page_.facts.size()) +
             "</summary>\n<div class=\"scroll\"><table><thead><tr>";
     for (const char* key : {"page.field", "page.value", "page.source"})
-      out_ += "<th>" + escape_html(say(key)) + "</th>";
+      out_ += "<th>" + escape_html(say_(key)) + "</th>";
     out_ += "</tr></thead><tbody>\n";
     for (const FactLine& fact : page_.facts) {
       out_ += "<tr><td>" + escape_html(fact.path) + "</td><td>";
       out_ += fact.missing.empty() ? escape_html(fact.value)
-                                   : "<i>" + escape_html(say("missing." + fact.missing)) + "</i>";
+                                   : "<i>" + escape_html(say_("missing." + fact.missing)) + "</i>";
       if (!fact.note.empty()) out_ += " (" + escape_html(fact.note) + ")";
       out_ += "</td><td>";
       if (!fact.source.empty()) out_ += escape_html(fact.source_kind + " " + fact.source);
@@ -203,6 +199,7 @@ class HtmlWriter {
   const Page& page_;
   const DoctorView& view_;
   const std::string& lang_;
+  const Labels say_{view_.knowledge, lang_};
   std::string out_;
 };
 

@@ -95,8 +95,8 @@ Json torch_json(const ImageView& view, const resolve::ImageTorch& torch) {
 
 Json defect_json(const ImageView& view, const resolve::ImageDefect& defect) {
   const auto text = [&](const char* part) {
-    return format_message(
-        view.knowledge.message("report.image.defect." + defect.id + "." + part, "en"), defect.args);
+    return message(view.knowledge, "report.image.defect." + defect.id + "." + part, "en",
+                   defect.args);
   };
   return {{"id", defect.id},
           {"severity", to_string(defect.severity)},

@@ -9,11 +9,6 @@ namespace {
 using explain::Confidence;
 using explain::ProgramError;
 
-std::string reason_message(const CrashReportView& view, std::string_view key, std::string_view lang,
-                           const std::map<std::string, std::string>& args = {}) {
-  return format_message(view.knowledge.message("death.reason." + std::string(key), lang), args);
-}
-
 bool pointed_to(const CrashReportView& view) {
   const auto& causes = view.explanation.causes;
   return !causes.empty() && causes[0].confidence != Confidence::possible;
@@ -37,23 +32,25 @@ std::string by_error(const CrashReportView& view, std::string_view lang) {
                                                    {"class", view.class_name}};
   switch (error.kind) {
     case ProgramError::Kind::module:
-      return reason_message(view, view.remake.empty() ? "no_module" : "not_as_locked", lang, args);
+      return message(view.knowledge,
+                     view.remake.empty() ? "death.reason.no_module" : "death.reason.not_as_locked",
+                     lang, args);
     case ProgramError::Kind::exception:
-      return reason_message(view, "program", lang, args);
+      return message(view.knowledge, "death.reason.program", lang, args);
     case ProgramError::Kind::usage:
-      return reason_message(view, "usage", lang, args);
+      return message(view.knowledge, "death.reason.usage", lang, args);
     case ProgramError::Kind::other_exception:
       break;
   }
-  return reason_message(view, "unknown_line", lang, args);
+  return message(view.knowledge, "death.reason.unknown_line", lang, args);
 }
 
 std::string by_signal(const CrashReportView& view, std::string_view lang) {
   const knowledge::ExitCodeRow* row = view.knowledge.find_exit_code(view.run.exit_code);
   const std::string name = row == nullptr ? "" : std::string(row->signal);
   for (const char* known : {"SIGKILL", "SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE"})
-    if (name == known) return reason_message(view, known, lang);
-  return reason_message(view, "unknown", lang);
+    if (name == known) return message(view.knowledge, std::string("death.reason.") + known, lang);
+  return message(view.knowledge, "death.reason.unknown", lang);
 }
 
 }  // namespace
@@ -65,15 +62,16 @@ bool shows_causes(const CrashReportView& view) {
 std::string crash_report_reason(const CrashReportView& view, std::string_view lang) {
   if (!view.remake.empty())
     return by_error(view, lang) + "\n" +
-           format_message(view.knowledge.message("run.next", lang), {{"command", view.remake}});
+           message(view.knowledge, "run.next", lang, {{"command", view.remake}});
   if (pointed_to(view)) return {};
-  if (view.run.exit_code == 137) return reason_message(view, "SIGKILL", lang);
+  if (view.run.exit_code == 137) return message(view.knowledge, "death.reason.SIGKILL", lang);
   if (view.run.signal != 0) return by_signal(view, lang);
   if (view.explanation.program_error) return by_error(view, lang);
   if (shows_causes(view)) return {};
   const std::string line = printable(last_line(view));
-  return line.empty() ? reason_message(view, "unknown", lang)
-                      : reason_message(view, "unknown_line", lang, {{"line", line}});
+  return line.empty()
+             ? message(view.knowledge, "death.reason.unknown", lang)
+             : message(view.knowledge, "death.reason.unknown_line", lang, {{"line", line}});
 }
 
 }  // namespace cufit::report

@@ -9,11 +9,6 @@
 namespace cufit::report {
 namespace {
 
-std::string report_message(const CrashReportView& view, std::string_view key, std::string_view lang,
-                           const std::map<std::string, std::string>& args = {}) {
-  return format_message(view.knowledge.message("death." + std::string(key), lang), args);
-}
-
 // Where the sequence that begins at `at` (an ESC) ends: ECMA-48 control sequences, strings up to
 // BEL or ST, and two-byte ones.
 size_t end_of_sequence(std::string_view text, size_t at) {
@@ -54,8 +49,8 @@ std::string plain_line(std::string_view line) {
 std::string memory_lines(const CrashReportView& view, std::string_view lang) {
   std::string out;
   if (!view.run.memory.empty()) {
-    out += report_message(view, "memory_before", lang,
-                          {{"seconds", format("{:.1f}", view.run.memory_age_seconds)}}) +
+    out += message(view.knowledge, "death.memory_before", lang,
+                   {{"seconds", format("{:.1f}", view.run.memory_age_seconds)}}) +
            "\n";
     for (const facts::GpuMemory& gpu : view.run.memory)
       out += format("  {}: {}: {} / {}\n", gpu.index, gpu.name, format_bytes(gpu.used_bytes),
@@ -64,12 +59,12 @@ std::string memory_lines(const CrashReportView& view, std::string_view lang) {
   bool titled = false;
   for (const facts::NvmlGpu& gpu : view.after.nvml.gpus) {
     if (!gpu.memory_used_bytes || !gpu.memory_total_bytes) continue;
-    if (!titled) out += report_message(view, "memory_after", lang) + "\n";
+    if (!titled) out += message(view.knowledge, "death.memory_after", lang) + "\n";
     titled = true;
     out += format("  {}: {}: {} / {}\n", gpu.index, gpu.name.value_or("?"),
                   format_bytes(*gpu.memory_used_bytes), format_bytes(*gpu.memory_total_bytes));
   }
-  return out.empty() ? report_message(view, "memory_not_told", lang) + "\n" : out;
+  return out.empty() ? message(view.knowledge, "death.memory_not_told", lang) + "\n" : out;
 }
 
 // A word of a command; shell_word() is for paths and never gives an option.
@@ -96,37 +91,36 @@ std::string end_text(const facts::Supervised& run, std::string_view lang,
                      const knowledge::Knowledge& knowledge) {
   const knowledge::ExitCodeRow* row = knowledge.find_exit_code(run.exit_code);
   const std::string code = std::to_string(run.exit_code);
-  if (run.signal == 0)
-    return format_message(knowledge.message("death.exit_code", lang), {{"code", code}});
+  if (run.signal == 0) return message(knowledge, "death.exit_code", lang, {{"code", code}});
   const std::string name = row != nullptr && !row->signal.empty() ? std::string(row->signal)
                                                                   : std::to_string(run.signal);
-  return format_message(knowledge.message("death.signal", lang),
-                        {{"code", code}, {"signal", name}});
+  return message(knowledge, "death.signal", lang, {{"code", code}, {"signal", name}});
 }
 
 std::string crash_report_text(const CrashReportView& view, const Style& style) {
   std::vector<std::string> words;
   for (const std::string& word : view.command) words.push_back(shell_quoted(word));
   const std::string_view lang = style.lang;
-  std::string out = report_message(view, "title", lang,
-                                   {{"time", view.time},
-                                    {"end", end_text(view.run, lang, view.knowledge)},
-                                    {"seconds", format("{:.1f}", view.run.seconds)},
-                                    {"version", CUFIT_VERSION}}) +
+  std::string out = message(view.knowledge, "death.title", lang,
+                            {{"time", view.time},
+                             {"end", end_text(view.run, lang, view.knowledge)},
+                             {"seconds", format("{:.1f}", view.run.seconds)},
+                             {"version", CUFIT_VERSION}}) +
                     "\n\n";
-  out += report_message(view, "command", lang, {{"command", join(words, " ")}}) + "\n";
-  out += report_message(view, "environment", lang,
-                        {{"class", view.class_name}, {"torch", view.torch}, {"env", view.env}}) +
+  out += message(view.knowledge, "death.command", lang, {{"command", join(words, " ")}}) + "\n";
+  out += message(view.knowledge, "death.environment", lang,
+                 {{"class", view.class_name}, {"torch", view.torch}, {"env", view.env}}) +
          "\n\n";
   out += memory_lines(view, lang) + "\n";
   const std::string reason = crash_report_reason(view, lang);
   if (!reason.empty()) out += reason + "\n\n";
   if (shows_causes(view)) out += explain_text({view.explanation, view.knowledge}, style) + "\n";
-  out += report_message(view, view.run.tail.size() < view.run.output_bytes ? "tail_part" : "tail",
-                        lang,
-                        {{"size", format_bytes(view.run.tail.size())},
-                         {"all", format_bytes(view.run.output_bytes)}}) +
-         "\n" + plain_tail(view.run.tail);
+  out +=
+      message(view.knowledge,
+              view.run.tail.size() < view.run.output_bytes ? "death.tail_part" : "death.tail", lang,
+              {{"size", format_bytes(view.run.tail.size())},
+               {"all", format_bytes(view.run.output_bytes)}}) +
+      "\n" + plain_tail(view.run.tail);
   return out;
 }
 

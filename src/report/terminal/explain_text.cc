@@ -83,7 +83,7 @@ class ExplainPainter : private TerminalWriter {
  private:
   std::string words(const std::string& key,
                     const std::map<std::string, std::string>& args = {}) const {
-    return format_message(knowledge_.message("explain." + key, style_.lang), args);
+    return message(knowledge_, "explain." + key, style_.lang, args);
   }
   std::string text_of(const Cause& cause, const char* part, std::string_view lang) const {
     return cause_text(cause, part, lang, knowledge_);

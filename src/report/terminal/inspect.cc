@@ -34,8 +34,7 @@ class InspectPage {
     for (const InspectedFile& file : result_.files) add_file(file);
     for (const InspectError& error : result_.errors) {
       const std::string what = translated_error(error.what, style_.lang, knowledge_);
-      out_ += format_message(word("error"), {{"what", formats::printable(what, 4096)}}) +
-              "\n";  // names the file
+      out_ += word("error", {{"what", formats::printable(what, 4096)}}) + "\n";  // names the file
     }
     if (result_.files.empty() && result_.errors.empty()) out_ += word("nothing") + "\n";
     if (result_.files.size() > 1) add_summary();
@@ -43,8 +42,9 @@ class InspectPage {
   }
 
  private:
-  std::string word(const std::string& key) const {
-    return std::string(knowledge_.message("inspect." + key, style_.lang));
+  std::string word(const std::string& key,
+                   const std::map<std::string, std::string>& args = {}) const {
+    return message(knowledge_, "inspect." + key, style_.lang, args);
   }
 
   static std::string label_of(const InspectVerdict& verdict) {
@@ -73,8 +73,7 @@ class InspectPage {
     }
     for (const formats::Damage& damage : file.elf.damage) {
       out_ += std::string(k_indent, ' ') +
-              format_message(word("damage"),
-                             {{"offset", std::to_string(damage.offset)},
+              word("damage", {{"offset", std::to_string(damage.offset)},
                               {"what", translated_error(damage.what, style_.lang, knowledge_)}}) +
               "\n";
     }
@@ -97,8 +96,7 @@ class InspectPage {
         std::string cell = kind == CodeKind::cubin ? "sm_" + code.arch
                            : kind == CodeKind::ptx ? "compute_" + code.arch
                                                    : code.arch;
-        if (!code.ptx_isa.empty())
-          cell += format_message(word("code.isa"), {{"isa", code.ptx_isa}});
+        if (!code.ptx_isa.empty()) cell += word("code.isa", {{"isa", code.ptx_isa}});
         cell += format(" \u00d7{}", code.count);
         if (!code.loadable) cell += word("code.not_loadable");
         cells.push_back(std::move(cell));
@@ -133,10 +131,10 @@ class InspectPage {
       size_t counts[4] = {0, 0, 0, 0};
       for (const InspectedFile& file : result_.files)
         ++counts[static_cast<size_t>(file.verdicts[i].verdict)];
-      add_line(gpus[i], format_message(word("summary"), {{"works", std::to_string(counts[0])},
-                                                         {"limited", std::to_string(counts[1])},
-                                                         {"broken", std::to_string(counts[2])},
-                                                         {"unknown", std::to_string(counts[3])}}));
+      add_line(gpus[i], word("summary", {{"works", std::to_string(counts[0])},
+                                         {"limited", std::to_string(counts[1])},
+                                         {"broken", std::to_string(counts[2])},
+                                         {"unknown", std::to_string(counts[3])}}));
     }
   }
 
@@ -222,12 +220,13 @@ std::string inspect_detail(const InspectVerdict& verdict, std::string_view lang,
   std::string key = std::string("inspect.detail.") + checks::to_string(match.match);
   if (match.match == checks::Match::none && match.fitting > 0) key += "_but_few";
   if (*verdict.because != '\0') key = std::string("inspect.detail.") + verdict.because;
-  return format_message(knowledge.message(key, lang), {{"arch", match.arch},
-                                                       {"isa", match.ptx_isa},
-                                                       {"cuda", match.needs_cuda},
-                                                       {"cc", verdict.cc},
-                                                       {"few", std::to_string(match.fitting)},
-                                                       {"largest", std::to_string(match.largest)}});
+  return message(knowledge, key, lang,
+                 {{"arch", match.arch},
+                  {"isa", match.ptx_isa},
+                  {"cuda", match.needs_cuda},
+                  {"cc", verdict.cc},
+                  {"few", std::to_string(match.fitting)},
+                  {"largest", std::to_string(match.largest)}});
 }
 
 std::string inspect_text(const InspectResult& result, const Style& style,

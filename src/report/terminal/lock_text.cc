@@ -121,7 +121,7 @@ class LockPainter : private TerminalWriter {
  private:
   std::string say_plain(const std::string& key,
                         const std::map<std::string, std::string>& args = {}) const {
-    return format_message(knowledge_.message(key, style_.lang), args);
+    return message(knowledge_, key, style_.lang, args);
   }
   std::string words(const std::string& key,
                     const std::map<std::string, std::string>& args = {}) const {

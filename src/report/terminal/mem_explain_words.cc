@@ -13,24 +13,24 @@ using analysis::Instant;
 
 using Args = std::map<std::string, std::string>;
 
-std::string words(const MemExplainView& view, std::string_view lang, const std::string& key,
-                  const Args& args = {}) {
-  return label(view.knowledge, lang, "mem.explain." + key, args);
-}
-
 // Where it would have lived or died; the recorded settings' end is known.
 std::string outcome_words(const MemExplainView& view, size_t index, std::string_view lang) {
   const Advice& one = view.diagnosis.advice[index];
   const Args limit = {{"limit", gib(one.smallest_limit_bytes.value_or(0))},
                       {"given", gib(view.diagnosis.limits->at_most)}};
   const bool lives = one.survives.value_or(false);
-  if (!view.diagnosis.oom) return words(view, lang, lives ? "would_live" : "would_die", limit);
-  if (!one.survives && one.smallest_limit_bytes) return words(view, lang, "survives_from", limit);
+  if (!view.diagnosis.oom)
+    return label(view.knowledge, lang, lives ? "mem.explain.would_live" : "mem.explain.would_die",
+                 limit);
+  if (!one.survives && one.smallest_limit_bytes)
+    return label(view.knowledge, lang, "mem.explain.survives_from", limit);
   if (index == 0 && !lives && one.smallest_limit_bytes)
-    return words(view, lang, "enough_from", limit);
-  std::string out = words(view, lang, lives ? "survives" : "dies");
+    return label(view.knowledge, lang, "mem.explain.enough_from", limit);
+  std::string out =
+      label(view.knowledge, lang, lives ? "mem.explain.survives" : "mem.explain.dies");
   if (one.smallest_limit_bytes && !lives)
-    out += label(view.knowledge, lang, "semicolon") + words(view, lang, "enough_from", limit);
+    out += label(view.knowledge, lang, "semicolon") +
+           label(view.knowledge, lang, "mem.explain.enough_from", limit);
   return out;
 }
 
@@ -61,10 +61,11 @@ const char* limit_warning(const analysis::Diagnosis& diagnosis) {
 
 std::vector<Remark> source_remarks(const MemExplainView& view, std::string_view lang) {
   std::vector<Remark> out;
-  if (contradicts_itself(view)) out.push_back({words(view, lang, "contradicts"), true});
+  if (contradicts_itself(view))
+    out.push_back({label(view.knowledge, lang, "mem.explain.contradicts"), true});
   const memory::Verification& verification = view.verified.verification;
   if (verification.exact()) {
-    out.push_back({words(view, lang, "exact"), false});
+    out.push_back({label(view.knowledge, lang, "mem.explain.exact"), false});
   } else {
     out.push_back({label(view.knowledge, lang, "mem.inexact",
                          {{"matched", thousands(verification.segment_events_matched)},
@@ -79,13 +80,16 @@ std::vector<Remark> source_remarks(const MemExplainView& view, std::string_view 
   std::string others;
   for (uint32_t i = 0; i < view.snapshot.traces.size(); ++i) {
     if (i == view.verified.device || view.snapshot.traces[i].count == 0) continue;
-    const char* key = memory::ran_out(view.snapshot, i) ? "device_ran_out" : "device";
+    const char* key =
+        memory::ran_out(view.snapshot, i) ? "mem.explain.device_ran_out" : "mem.explain.device";
     if (!others.empty()) others += label(view.knowledge, lang, "semicolon");
-    others += words(
-        view, lang, key,
+    others += label(
+        view.knowledge, lang, key,
         {{"device", std::to_string(i)}, {"events", thousands(view.snapshot.traces[i].count)}});
   }
-  if (!others.empty()) out.push_back({words(view, lang, "devices", {{"devices", others}}), false});
+  if (!others.empty())
+    out.push_back(
+        {label(view.knowledge, lang, "mem.explain.devices", {{"devices", others}}), false});
   return out;
 }
 
@@ -94,10 +98,11 @@ std::vector<Remark> end_remarks(const MemExplainView& view, std::string_view lan
   const analysis::Diagnosis& diagnosis = view.diagnosis;
   if (diagnosis.oom) {
     const analysis::OomInstant& oom = *diagnosis.oom;
-    if (oom.served_by_model) out.push_back({words(view, lang, "served"), true});
+    if (oom.served_by_model)
+      out.push_back({label(view.knowledge, lang, "mem.explain.served"), true});
     if (oom.requests_later > 0)
       out.push_back(
-          {words(view, lang, oom.caught ? "caught" : "went_on",
+          {label(view.knowledge, lang, oom.caught ? "mem.explain.caught" : "mem.explain.went_on",
                  {{"count", thousands(oom.requests_later)}, {"ooms", thousands(diagnosis.ooms)}}),
            true});
   }
@@ -106,23 +111,27 @@ std::vector<Remark> end_remarks(const MemExplainView& view, std::string_view lan
   const uint64_t held =
       diagnosis.oom ? diagnosis.oom->request.reserved : diagnosis.peak_reserved_bytes;
   const uint64_t refused = diagnosis.oom ? held + diagnosis.oom->request.tried : 0;
-  out.push_back({words(view, lang, diagnosis.oom ? "limit_" + warning : "limit_lived",
-                       {{"limit", gib(diagnosis.limits->at_most)},
-                        {"held", gib(held)},
-                        {"refused", gib(refused)}}),
-                 true});
+  out.push_back(
+      {label(view.knowledge, lang, "mem.explain.limit_" + (diagnosis.oom ? warning : "lived"),
+             {{"limit", gib(diagnosis.limits->at_most)},
+              {"held", gib(held)},
+              {"refused", gib(refused)}}),
+       true});
   return out;
 }
 
 std::string advice_words(const MemExplainView& view, size_t index, std::string_view lang) {
   const Advice& one = view.diagnosis.advice[index];
   const int64_t saved = one.saved_bytes;
-  const char* key = saved > 0 ? "advice_saves" : saved < 0 ? "advice_costs" : "advice_same";
-  if (index == 0) key = view.diagnosis.oom ? "advice_died" : "advice_recorded";
-  if (one.remedy == analysis::Remedy::without_growth) key = "without_growth";
+  const char* key = saved > 0   ? "mem.explain.advice_saves"
+                    : saved < 0 ? "mem.explain.advice_costs"
+                                : "mem.explain.advice_same";
+  if (index == 0)
+    key = view.diagnosis.oom ? "mem.explain.advice_died" : "mem.explain.advice_recorded";
+  if (one.remedy == analysis::Remedy::without_growth) key = "mem.explain.without_growth";
   const std::string settings =
       one.settings.empty() ? label(view.knowledge, lang, "mem.default") : printable(one.settings);
-  std::string out = words(view, lang, key,
+  std::string out = label(view.knowledge, lang, key,
                           {{"settings", settings},
                            {"reserved", gib(one.peak_reserved_bytes)},
                            {"saved", gib(static_cast<uint64_t>(saved < 0 ? -saved : saved))}});

@@ -9,11 +9,6 @@
 namespace cufit::report {
 namespace {
 
-std::string message(const PreflightView& view, std::string_view key, std::string_view lang,
-                    const std::map<std::string, std::string>& args = {}) {
-  return format_message(view.knowledge->message("preflight." + std::string(key), lang), args);
-}
-
 std::string why(const PreflightView& view, std::string_view lang) {
   if (!view.forbidden.empty()) return reason_text(view.forbidden.front(), lang, *view.knowledge);
   if (view.cause == nullptr) return translated_error(view.said, lang, *view.knowledge);
@@ -37,18 +32,21 @@ size_t further(const PreflightView& view) {
 
 std::string preflight_text(const PreflightView& view, std::string_view lang) {
   if (view.answer == PreflightView::Answer::good)
-    return message(view, view.machine_only ? "good_machine" : "good", lang,
-                   {{"torch", view.torch}, {"machine", view.machine}}) +
+    return message(*view.knowledge, view.machine_only ? "preflight.good_machine" : "preflight.good",
+                   lang, {{"torch", view.torch}, {"machine", view.machine}}) +
            "\n";
-  std::string out =
-      message(view, view.answer == PreflightView::Answer::unknown ? "unknown" : "not_ready", lang,
-              {{"why", why(view, lang)}});
+  std::string out = message(
+      *view.knowledge,
+      view.answer == PreflightView::Answer::unknown ? "preflight.unknown" : "preflight.not_ready",
+      lang, {{"why", why(view, lang)}});
   if (const size_t more = further(view))
-    out += message(view, view.forbidden.empty() ? "more" : "more_rules", lang,
-                   {{"count", std::to_string(more)}});
+    out +=
+        message(*view.knowledge, view.forbidden.empty() ? "preflight.more" : "preflight.more_rules",
+                lang, {{"count", std::to_string(more)}});
   out += "\n";
   const std::string step = next(view, lang);
-  if (!step.empty()) out += message(view, "next", lang, {{"next", step}}) + "\n";
+  if (!step.empty())
+    out += message(*view.knowledge, "preflight.next", lang, {{"next", step}}) + "\n";
   return out;
 }
 

@@ -10,11 +10,6 @@ namespace {
 
 using resolve::LiveTarget;
 
-std::string message(const RunView& view, std::string_view key, std::string_view lang,
-                    const std::map<std::string, std::string>& args = {}) {
-  return format_message(view.knowledge.message("run." + std::string(key), lang), args);
-}
-
 std::map<std::string, std::string> worded(std::map<std::string, std::string> args,
                                           const RunView& view, std::string_view lang) {
   if (const auto note = args.find("note"); note != args.end())
@@ -32,7 +27,7 @@ std::string passed_over(const RunView& view, std::string_view lang) {
   for (size_t i = 0; i < view.index && i < view.routing.verdicts.size(); ++i) {
     const resolve::Verdict& verdict = view.routing.verdicts[i];
     if (resolve::usable(verdict.fit) || verdict.reasons.empty()) continue;
-    return message(view, "passed_over", lang,
+    return message(view.knowledge, "run.passed_over", lang,
                    {{"class", view.lock.classes[i].name},
                     {"why", why_text(verdict.reasons.front(), view, lang)}});
   }
@@ -45,8 +40,8 @@ std::string condition(const RunView& view, std::string_view lang) {
   const resolve::Verdict& verdict = view.routing.verdicts[view.index];
   if (verdict.fit == resolve::Fit::works || verdict.reasons.empty()) return {};
   const std::string why = why_text(verdict.reasons.front(), view, lang);
-  return message(view, resolve::usable(verdict.fit) ? "condition" : "asked_unfit", lang,
-                 {{"why", why}});
+  return message(view.knowledge, resolve::usable(verdict.fit) ? "run.condition" : "run.asked_unfit",
+                 lang, {{"why", why}});
 }
 
 std::string refused(const RunRefusal& refusal, const RunView& view, std::string_view lang) {
@@ -56,30 +51,31 @@ std::string refused(const RunRefusal& refusal, const RunView& view, std::string_
                     ? translated_error(refusal.args.at("why"), lang, view.knowledge)
                     : "";
   if (refusal.id == "unclear")
-    args["why"] =
-        message(view, "sight." + view.live.reason, lang, worded(view.live.args, view, lang));
+    args["why"] = message(view.knowledge, "run.sight." + view.live.reason, lang,
+                          worded(view.live.args, view, lang));
   if (refusal.id == "policy" && !refusal.reasons.empty())
     args["why"] = why_text(refusal.reasons.front().second, view, lang);
-  return message(view, "refused." + refusal.id, lang, args);
+  return message(view.knowledge, "run.refused." + refusal.id, lang, args);
 }
 
 }  // namespace
 
 std::string sight_text(const RunView& view, std::string_view lang) {
   const LiveTarget& live = view.live;
-  if (live.sight == LiveTarget::Sight::not_told) return message(view, "sight.not_told", lang);
+  if (live.sight == LiveTarget::Sight::not_told)
+    return message(view.knowledge, "run.sight.not_told", lang);
   if (live.sight != LiveTarget::Sight::gpus)
-    return message(view, "sight." + live.reason, lang, worded(live.args, view, lang));
+    return message(view.knowledge, "run.sight." + live.reason, lang, worded(live.args, view, lang));
   const std::string gpus = resolve::gpus_text(live.target);
   if (!live.target.driver) return gpus;
-  return message(view, "sight.gpus", lang,
+  return message(view.knowledge, "run.sight.gpus", lang,
                  {{"gpus", gpus}, {"driver", resolve::driver_text(*live.target.driver)}});
 }
 
 std::string run_line(const RunView& view, std::string_view lang) {
   const resolve::LockClass& chosen = view.lock.classes[view.index];
   std::string line = message(
-      view, view.asked_for ? "chosen_asked" : "chosen", lang,
+      view.knowledge, view.asked_for ? "run.chosen_asked" : "run.chosen", lang,
       {{"class", chosen.name}, {"torch", chosen.wheel.torch}, {"sight", sight_text(view, lang)}});
   return line + passed_over(view, lang) + condition(view, lang);
 }
@@ -91,7 +87,7 @@ std::string refusal_line(const RunRefusal& refusal, const RunView& view, std::st
 std::string refusal_text(const RunRefusal& refusal, const RunView& view, std::string_view lang) {
   std::string out = "cufit: " + refusal_line(refusal, view, lang) + "\n";
   if (refusal.id == "no_fit" && refusal.reasons.empty())
-    out += "  " + message(view, "no_class", lang) + "\n";
+    out += "  " + message(view.knowledge, "run.no_class", lang) + "\n";
   const size_t first = refusal.id == "policy" ? 1 : 0;  // that one stands in the line above
   for (size_t i = first; i < refusal.reasons.size(); ++i) {
     const auto& [name, reason] = refusal.reasons[i];
@@ -100,12 +96,14 @@ std::string refusal_text(const RunRefusal& refusal, const RunView& view, std::st
   for (const RunGroup& group : refusal.groups) {
     out += "  ";
     out += group.class_name.empty()
-               ? message(view, "group_without", lang, {{"gpus", group.gpus}})
-               : message(view, "group", lang, {{"gpus", group.gpus}, {"class", group.class_name}});
+               ? message(view.knowledge, "run.group_without", lang, {{"gpus", group.gpus}})
+               : message(view.knowledge, "run.group", lang,
+                         {{"gpus", group.gpus}, {"class", group.class_name}});
     out += "\n";
     if (!group.variables.empty()) out += "    " + group.variables + " cufit run -- ...\n";
   }
-  if (!refusal.next.empty()) out += message(view, "next", lang, {{"command", refusal.next}}) + "\n";
+  if (!refusal.next.empty())
+    out += message(view.knowledge, "run.next", lang, {{"command", refusal.next}}) + "\n";
   return out;
 }
 

@@ -229,17 +229,6 @@ std::string gpus_text(const Target& target) {
   return text;
 }
 
-std::string driver_text(const Version& driver) {
-  std::string text;
-  for (size_t i = 0; i < driver.parts.size(); ++i) {
-    const std::string part = std::to_string(driver.parts[i]);
-    text += i == 0                                                ? part
-            : i == 2 && part.size() == 1 && driver.parts[1] >= 10 ? ".0" + part
-                                                                  : "." + part;
-  }
-  return text;
-}
-
 Target with_gpus(const Target& target, std::vector<TargetGpu> gpus) {
   Target part = target;
   part.gpus = std::move(gpus);

@@ -54,8 +54,7 @@ std::string minor_python(const std::string& text);
 // "2x NVIDIA A800 80GB PCIe (8.0), NVIDIA GeForce GTX 1080 (6.1)"; empty where there is none.
 std::string gpus_text(const Target& target);
 
-// As NVIDIA writes driver numbers: the third part has two digits, "450.80.02" (of Jetson's one).
-std::string driver_text(const Version& driver);
+using checks::driver_text;
 
 // One target per group of GPUs that have to be served apart; see split_target in resolve.h.
 Target with_gpus(const Target& target, std::vector<TargetGpu> gpus);

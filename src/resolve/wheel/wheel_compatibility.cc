@@ -55,18 +55,13 @@ void judge_system(const Wheel& wheel, const Target& target, Findings& found) {
     found.add(Fit::no, "python", {{"have", target.python}, {"need", join(wheel.pythons, " ")}});
 }
 
-bool on_tegra(ComputeCapability cc) {
-  return cc == ComputeCapability{5, 3} || cc == ComputeCapability{6, 2} ||
-         cc == ComputeCapability{7, 2} || cc == ComputeCapability{8, 7};
-}
-
 void judge_code(const Wheel& wheel, const Target& target, const TargetGpu& gpu,
                 const Knowledge& knowledge, Findings& found) {
   const std::map<std::string, std::string> args = {
       {"gpu", gpu.name}, {"cc", gpu.cc.text()}, {"archs", archs_of(wheel)}};
   if (wheel.code.empty()) return found.add(Fit::unknown, "code_unknown", args);
   // Wheels of servers are not made for these boards, whatever their code says.
-  if (on_tegra(gpu.cc)) return found.add(Fit::no, "jetson", args);
+  if (knowledge.has_own_code(gpu.cc)) return found.add(Fit::no, "jetson", args);
   const checks::CodeMatch match =
       checks::match_code(wheel.code, gpu.cc, target.driver_cuda, knowledge);
   switch (match.match) {
@@ -104,18 +99,10 @@ void judge_window(const Target& target, const TargetGpu& gpu, const Knowledge& k
               {{"gpu", gpu.name}, {"have", have}, {"need", std::to_string(window->last_branch)}});
 }
 
-// cuda-compat: for data-centre GPUs and Jetson, and only over the branches that it lists.
 bool compat_helps(const Version& cuda, const Target& target, const Knowledge& knowledge) {
-  if (!target.driver || target.gpus.empty()) return false;
-  for (const TargetGpu& gpu : target.gpus)
-    if (gpu.compat != checks::CompatGpu::eligible) return false;
-  for (const knowledge::ForwardCompat& row : knowledge.forward_compat) {
-    const auto version = parse_version(row.cuda);
-    if (!version || version->part(0) != cuda.part(0) || version->part(1) != cuda.part(1)) continue;
-    for (std::string_view branch : split(row.branches, ' '))
-      if (branch == std::to_string(target.driver->part(0))) return true;
-  }
-  return false;
+  std::vector<checks::CompatCandidate> gpus;
+  for (const TargetGpu& gpu : target.gpus) gpus.push_back({gpu.compat, gpu.cc});
+  return target.driver && checks::forward_compat_helps(gpus, *target.driver, cuda, knowledge);
 }
 
 enum class Level { old, minor, full };

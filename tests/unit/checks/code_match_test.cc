@@ -20,6 +20,9 @@ const knowledge::PtxIsaRow k_isas[] = {{"7.8", "11.8"}, {"8.0", "12.0"}, {"8.2",
 knowledge::Knowledge small_world() {
   knowledge::Knowledge world;
   world.ptx_isas = k_isas;
+  world.own_code = knowledge::Knowledge::builtin().own_code;
+  world.arch_families = knowledge::Knowledge::builtin().arch_families;
+  world.renumbered_archs = knowledge::Knowledge::builtin().renumbered_archs;
   return world;
 }
 
@@ -47,11 +50,13 @@ const char* const k_devices[] = {"3.0",  "3.2",  "3.5",  "3.7",  "5.0", "5.2",  
                                  "8.6",  "8.7",  "8.8",  "8.9",  "9.0", "10.0", "10.1",
                                  "10.3", "10.7", "11.0", "12.0", "12.1"};
 
-std::string devices_of(bool (*runs)(const std::string&, ComputeCapability),
+std::string devices_of(bool (*runs)(const std::string&, ComputeCapability,
+                                    const knowledge::Knowledge&),
                        const std::string& arch) {
+  const knowledge::Knowledge world = small_world();
   std::vector<std::string> out;
   for (const char* device : k_devices)
-    if (runs(arch, cc(device))) out.push_back(device);
+    if (runs(arch, cc(device), world)) out.push_back(device);
   return join(out, " ");
 }
 
@@ -111,6 +116,17 @@ TEST(CodeMatch, CubinRunsOnExactlyTheseDevices) {
   };
   for (const auto& row : k_rows)
     EXPECT_EQ(devices_of(cubin_runs, row.arch), row.devices) << "sm_" << row.arch;
+}
+
+// What stands apart is in the tables, none of it in the rule.
+TEST(CodeMatch, WithoutTheirRowsCapabilitiesAreLikeOthers) {
+  const knowledge::Knowledge bare;
+  EXPECT_TRUE(cubin_runs("80", cc("8.7"), bare));
+  EXPECT_TRUE(cubin_runs("87", cc("8.9"), bare));
+  EXPECT_TRUE(cubin_runs("100", cc("10.1"), bare));
+  EXPECT_FALSE(cubin_runs("101", cc("11.0"), bare));
+  EXPECT_FALSE(cubin_runs("100f", cc("10.3"), bare));
+  EXPECT_FALSE(ptx_runs("110", cc("10.1"), bare));
 }
 
 TEST(CodeMatch, PtxRunsOnExactlyTheseDevices) {

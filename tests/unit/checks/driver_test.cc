@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/torch_checks.h"
+#include "checks/torch_env.h"
 #include "unit/checks/world.h"
 
 namespace cufit::checks {
@@ -72,6 +73,35 @@ TEST(DriverFloor, ForwardCompatibilityCountsOnDataCentreGpusOnly) {
       .libcuda("compat", "580.65.06", {"535", "570"});
   g.env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
   EXPECT_EQ(brief(run(check_driver_floor, g)), Texts{"driver_too_old/error"});
+}
+
+// Each condition of the one rule alone: what doctor and resolve both ask.
+TEST(ForwardCompat, EveryConditionCounts) {
+  const auto helps = [](std::vector<CompatCandidate> gpus, const char* driver, const char* cuda) {
+    return forward_compat_helps(gpus, *parse_version(driver), *parse_version(cuda),
+                                knowledge::Knowledge::builtin());
+  };
+  const CompatCandidate a100{CompatGpu::eligible, ComputeCapability{8, 0}};
+  const CompatCandidate v100{CompatGpu::eligible, ComputeCapability{7, 0}};
+  const CompatCandidate geforce{CompatGpu::not_eligible, ComputeCapability{8, 0}};
+  const CompatCandidate board{CompatGpu::unknown, ComputeCapability{8, 0}};
+  const CompatCandidate no_capability{CompatGpu::eligible, std::nullopt};
+  EXPECT_TRUE(helps({a100}, "535.183.01", "13.2"));
+  EXPECT_TRUE(helps({a100, no_capability}, "535", "13.2"));
+  EXPECT_FALSE(helps({}, "535.183.01", "13.2"));
+  EXPECT_FALSE(helps({geforce}, "535.183.01", "13.2"));
+  EXPECT_FALSE(helps({a100, board}, "535.183.01", "13.2"));
+  EXPECT_FALSE(helps({a100, v100}, "535.183.01", "13.2"));  // 595 does not drive Volta
+  EXPECT_TRUE(helps({a100, v100}, "535.183.01", "13.0"));
+  EXPECT_FALSE(helps({a100}, "575.57.08", "13.2"));   // a branch that its list leaves out
+  EXPECT_FALSE(helps({a100}, "535.183.01", "12.6"));  // no such list
+  EXPECT_TRUE(helps({a100}, "470.82.01", "12.8.1"));  // the package is of the minor
+  EXPECT_FALSE(helps({a100}, "470.82.01", "13.8"));
+}
+
+TEST(DriverText, TheThirdPartHasTwoDigitsButInJetsonsSeries) {
+  for (const char* text : {"450.80.02", "580.65.06", "535.183.01", "540.4.0", "525", "470.82"})
+    EXPECT_EQ(driver_text(*parse_version(text)), text);
 }
 
 // The newer driver that cuda-compat stands for (595 for CUDA 13.2) has dropped Volta: there the

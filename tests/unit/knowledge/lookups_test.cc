@@ -214,6 +214,53 @@ TEST(Texts, MissingKeys) {
   EXPECT_EQ(tables().find_texts("no_such_finding"), nullptr);
 }
 
+TEST(OwnCode, TegraUpToOrinAndNoOtherBoard) {
+  for (const char* cc : {"3.2", "5.3", "6.2", "7.2", "8.7"})
+    EXPECT_TRUE(tables().has_own_code(*parse_compute_capability(cc))) << cc;
+  for (const char* cc : {"3.0", "5.2", "6.1", "7.5", "8.6", "8.9", "9.0", "11.0", "12.1"})
+    EXPECT_FALSE(tables().has_own_code(*parse_compute_capability(cc))) << cc;
+  EXPECT_FALSE(tables().newest_wheel_for({8, 7}, std::nullopt));
+  EXPECT_TRUE(tables().newest_wheel_for({8, 6}, std::nullopt));
+}
+
+TEST(OwnCode, ARowMakesItSo) {
+  static constexpr OwnCodeRow own[] = {{"8.6"}};
+  Knowledge changed = tables();
+  changed.own_code = own;
+  EXPECT_TRUE(changed.has_own_code({8, 6}));
+  EXPECT_FALSE(changed.has_own_code({8, 7}));
+  EXPECT_FALSE(changed.newest_wheel_for({8, 6}, std::nullopt));
+  EXPECT_TRUE(changed.newest_wheel_for({8, 7}, std::nullopt));
+}
+
+TEST(Families, ByTheirRows) {
+  static constexpr ArchFamilyRow families[] = {{"10.0", "10.3"}};
+  static constexpr RenumberedArchRow renumbered[] = {{"10.1", "11.0"}};
+  const Knowledge small{.arch_families = families, .renumbered_archs = renumbered};
+  EXPECT_TRUE(small.in_family({10, 0}, {10, 3}));
+  EXPECT_TRUE(small.in_family({12, 0}, {12, 0}));
+  EXPECT_FALSE(small.in_family({12, 0}, {12, 1}));
+  EXPECT_FALSE(small.in_family({10, 3}, {10, 0}));
+  EXPECT_TRUE(small.in_family({10, 1}, {11, 0}));
+  EXPECT_TRUE(small.in_family({11, 0}, {10, 1}));
+  EXPECT_EQ(small.renumbered({10, 1}), (ComputeCapability{11, 0}));
+  EXPECT_EQ(small.renumbered({10, 0}), (ComputeCapability{10, 0}));
+}
+
+TEST(Workspaces, OfCublasByCapability) {
+  static constexpr CublasWorkspaceRow cublas[] = {{"0.0", "8.9", 100, 100, "source"},
+                                                  {"9.0", "9.0", 300, 400, "measured"},
+                                                  {"9.1", "99.9", 300, 300, "bound"}};
+  static constexpr CublasltWorkspaceRow cublaslt[] = {{"2.0", "2.11", 50, "measured"},
+                                                      {"2.12", "2.99", 0, "source"}};
+  const Knowledge small{.cublas_workspaces = cublas, .cublaslt_workspaces = cublaslt};
+  EXPECT_EQ(small.find_cublas_workspace({8, 9}), &cublas[0]);
+  EXPECT_EQ(small.find_cublas_workspace({9, 0}), &cublas[1]);
+  EXPECT_EQ(small.find_cublas_workspace({12, 0}), &cublas[2]);
+  EXPECT_EQ(small.cublas_workspace_sizes(), (std::vector<uint64_t>{100, 300, 50}));
+  EXPECT_EQ(Knowledge{}.find_cublas_workspace({9, 0}), nullptr);
+}
+
 TEST(SmallWorld, ATestCanBringItsOwnRows) {
   static constexpr BranchRow branches[] = {{535, "12.2"}};
   const Knowledge small{.branches = branches};

@@ -36,6 +36,21 @@ TEST(Tables, GpusHaveCapabilitiesAndOneCapabilityPerPciId) {
   }
 }
 
+// A chip of `own_code` is an embedded one; 3.2 is older than the table of GPUs.
+TEST(Tables, OwnCodeIsOfEmbeddedGpus) {
+  ASSERT_EQ(tables().own_code.size(), 5u);
+  for (const OwnCodeRow& row : tables().own_code) {
+    EXPECT_TRUE(parse_compute_capability(row.cc)) << row.cc;
+    size_t seen = 0;
+    for (const Gpu& gpu : tables().gpus) {
+      if (gpu.cc != row.cc) continue;
+      EXPECT_EQ(gpu.segment, "embedded") << gpu.name;
+      ++seen;
+    }
+    EXPECT_EQ(seen > 0, row.cc != "3.2") << row.cc;
+  }
+}
+
 TEST(Tables, EveryGpuIsFoundByItsOwnNames) {
   for (const Gpu& gpu : tables().gpus) {
     for (std::string_view name : {gpu.name, gpu.nvml_name}) {

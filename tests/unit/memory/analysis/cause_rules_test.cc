@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "knowledge/knowledge.h"
+
 namespace cufit::analysis {
 namespace cause_rules_test {
 
@@ -22,7 +24,8 @@ class DeadRun {
                                frame("_call_impl", "/x/torch/nn/modules/module.py")};
     return snapshot_.stacks.intern(frames);
   }
-  void holds(uint64_t mib, uint32_t stack) {
+  void holds(uint64_t mib, uint32_t stack, Category category = Category::unknown) {
+    categories_.push_back(category);
     Lifetime row;
     row.requested_bytes = row.block_bytes = mib * k_mib;
     row.alloc_event = static_cast<uint32_t>(lifetimes_.rows.size());
@@ -109,6 +112,29 @@ TEST(OtherProcess, IsWhatTookATenthOfTheCard) {
     facts.device_free = 2 * k_gib;  // then the card was not full
     facts.at.reserved_bytes = mine - 2 * k_gib;
     EXPECT_FALSE(other_process(facts)) << mine;
+  }
+}
+
+// The workspace is that of compute capability 9.0, whose cards have more than 40 GiB.
+TEST(OtherProcess, MayHaveTheRestOfALargeCard) {
+  constexpr uint64_t k_gib = 1u << 30;
+  const uint64_t large =
+      static_cast<uint64_t>(knowledge::Knowledge::builtin().find_cublas_workspace({9, 0})->bytes);
+  for (const uint64_t workspace : {large / k_mib, large / k_mib / 4}) {
+    for (const uint64_t mine : {40 * k_gib, 75 * k_gib}) {
+      DeadRun run;
+      run.verified().peak_reserved = mine;
+      run.holds(workspace, memory::k_no_stack, Category::workspace);
+      OomCase facts = run.died(100, 100, memory::k_no_stack);
+      facts.oom->event = 0;
+      facts.oom->tried = 2 * k_gib;
+      facts.limits.emplace();
+      facts.device_free = k_gib;
+      facts.at.reserved_bytes = mine - k_gib;
+      EXPECT_EQ(other_process_maybe(facts).has_value(),
+                workspace * k_mib == large && mine == 40 * k_gib)
+          << workspace << " " << mine;
+    }
   }
 }
 

@@ -233,6 +233,41 @@ TEST(Resolve, CudaCompatIsOfOneReleaseOfCuda) {
   }
 }
 
+Wheel first_of(const char* tag) {
+  const std::vector<Wheel> wheels = known_wheels(world(), "linux_x86_64");
+  const auto wheel =
+      std::find_if(wheels.begin(), wheels.end(), [&](const Wheel& one) { return one.tag == tag; });
+  EXPECT_NE(wheel, wheels.end()) << tag;
+  return wheel == wheels.end() ? Wheel{} : *wheel;
+}
+
+// The driver that cuda-compat stands for has to drive the GPU: 595 has dropped Volta, 580 has not.
+TEST(Resolve, CudaCompatDoesNotBringADroppedGpuBack) {
+  for (const auto& [tag, fit] :
+       {std::pair{"cu130", Fit::needs_compat}, std::pair{"cu132", Fit::no}}) {
+    Wheel wheel = first_of(tag);
+    wheel.code.push_back({formats::CodeKind::cubin, "70", "", 1});
+    EXPECT_EQ(to_string(judge(wheel, target("V100,535"), world()).fit), std::string(to_string(fit)))
+        << tag;
+    EXPECT_EQ(judge(wheel, target("A100,535"), world()).fit, Fit::needs_compat) << tag;
+  }
+}
+
+TEST(Resolve, TheTableSaysWhichCapabilitiesHaveTheirOwnCode) {
+  static constexpr knowledge::OwnCodeRow own[] = {{"8.6"}};
+  Knowledge changed = world();
+  changed.own_code = own;
+  const Wheel wheel = first_of("cu126");
+  const auto reason = [&](const char* machine, const Knowledge& knowledge) {
+    const Verdict verdict = judge(wheel, target(machine), knowledge);
+    return verdict.reasons.empty() ? to_string(verdict.fit) : verdict.reasons.front().id;
+  };
+  EXPECT_EQ(reason("8.7,580,arch=x86_64", world()), "jetson");
+  EXPECT_EQ(reason("8.6,580", world()), "works");
+  EXPECT_EQ(reason("8.6,580", changed), "jetson");
+  EXPECT_EQ(reason("8.7,580,arch=x86_64", changed), "works");
+}
+
 TEST(Resolve, InstalledFilesGoBeforeTheTable) {
   Request with_file;
   // The table says that 2.15.0+cu132 has no code for Volta; this file has.
