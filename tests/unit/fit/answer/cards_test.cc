@@ -89,7 +89,11 @@ TEST(Cards, ThatAreAlikeAreAnsweredOnce) {
   EXPECT_EQ(answers[2].largest_retries, 1u);
   EXPECT_EQ(answers[1].largest.batch, 3u);
   EXPECT_FALSE(answers[1].asked);
-  EXPECT_EQ(first_asked(answers), &answers[0]);
+
+  std::vector<CardAnswer> later = answers;
+  later[0].asked = false;
+  EXPECT_EQ(first_asked(later), &later[2]);
+  EXPECT_EQ(first_asked({}), nullptr);
 }
 
 TEST(Cards, AreToldToTheTracerByNvmlsName) {
