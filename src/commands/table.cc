@@ -28,7 +28,7 @@ std::span<const Command> table() {
       command<DoctorRequest, run_doctor>("doctor", doctor_options()),
       command<ExplainRequest, run_explain>("explain", explain_options()),
       command<InspectRequest, run_inspect>("inspect", inspect_options()),
-      {"fit", "", fit_options(), run_fit},
+      command<FitRequest, run_fit>("fit", fit_options()),
       command<MemExplainRequest, run_mem_explain>("mem explain", mem_explain_options()),
       command<MemCompareRequest, run_mem_compare>("mem compare", mem_compare_options()),
       command<MemRecordRequest, run_mem_record>("mem record", mem_record_options()),

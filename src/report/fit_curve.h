@@ -10,7 +10,4 @@ namespace cufit::report {
 // With its heading; empty where there are fewer than two points.
 std::string fit_curve(const FitView& view, const Style& style);
 
-// The first card that was asked for by its name or size; null: none.
-const FitGpu* first_asked(const FitView& view);
-
 }  // namespace cufit::report

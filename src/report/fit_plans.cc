@@ -21,7 +21,7 @@ const fit::PlanOnCard* on_card(const fit::Plans& plans, size_t plan, size_t card
   return nullptr;
 }
 
-int64_t headroom(const FitPlans& plans, const fit::TrainingPlan& plan, size_t card) {
+int64_t headroom(const fit::PlansAnswer& plans, const fit::TrainingPlan& plan, size_t card) {
   return static_cast<int64_t>(plans.usable[card]) - static_cast<int64_t>(plan.peak_reserved_upper);
 }
 
@@ -34,7 +34,7 @@ class PlansPainter : private TerminalWriter {
   PlansPainter(const FitView& view, const Style& style)
       : TerminalWriter(view.knowledge, style),
         view_(view),
-        plans_(*view.plans),
+        plans_(*view.answer.plans),
         shown_(plans_.plans.shown()) {}
 
   std::string paint() {
@@ -105,7 +105,7 @@ class PlansPainter : private TerminalWriter {
     };
     std::vector<Change> changes;
     for (size_t i = 0; i < shown_.size(); ++i)
-      for (PlanLines& what : plan_lines(plans_, plan(shown_[i]), view_.settings)) {
+      for (PlanLines& what : plan_lines(plans_, plan(shown_[i]), view_.answer.settings)) {
         const auto same = std::find_if(changes.begin(), changes.end(), [&](const Change& other) {
           return other.what.name == what.name && other.what.lines == what.lines;
         });
@@ -127,11 +127,12 @@ class PlansPainter : private TerminalWriter {
   }
 
   const FitView& view_;
-  const FitPlans& plans_;
+  const fit::PlansAnswer& plans_;
   const std::vector<size_t> shown_;
 };
 
-Json lines_json(const FitPlans& plans, const fit::TrainingPlan& plan, const std::string& settings) {
+Json lines_json(const fit::PlansAnswer& plans, const fit::TrainingPlan& plan,
+                const std::string& settings) {
   Json out = Json::array();
   for (const PlanLines& change : plan_lines(plans, plan, settings))
     out.push_back({{"switch", change.name},
@@ -140,7 +141,7 @@ Json lines_json(const FitPlans& plans, const fit::TrainingPlan& plan, const std:
   return out;
 }
 
-Json cards_json(const FitPlans& plans, size_t number) {
+Json cards_json(const fit::PlansAnswer& plans, size_t number) {
   Json out = Json::array();
   for (size_t card = 0; card < plans.cards.size(); ++card) {
     const fit::PlanOnCard* on = on_card(plans.plans, number, card);
@@ -157,17 +158,17 @@ Json cards_json(const FitPlans& plans, size_t number) {
 }  // namespace
 
 std::string fit_plans_text(const FitView& view, const Style& style) {
-  if (view.plans == nullptr || view.plans->plans.plans.empty()) return {};
+  if (!view.answer.plans || view.answer.plans->plans.plans.empty()) return {};
   return PlansPainter(view, style).paint();
 }
 
 size_t number_of_plan(const FitView& view, const std::string& card) {
-  if (view.plans == nullptr) return 0;
-  const std::vector<size_t> shown = view.plans->plans.shown();
-  for (size_t i = 0; i < view.plans->plans.cheapest.size(); ++i) {
-    if (view.plans->cards[i] != card || !view.plans->plans.cheapest[i]) continue;
+  if (!view.answer.plans) return 0;
+  const std::vector<size_t> shown = view.answer.plans->plans.shown();
+  for (size_t i = 0; i < view.answer.plans->plans.cheapest.size(); ++i) {
+    if (view.answer.plans->cards[i] != card || !view.answer.plans->plans.cheapest[i]) continue;
     return static_cast<size_t>(
-               std::find(shown.begin(), shown.end(), *view.plans->plans.cheapest[i]) -
+               std::find(shown.begin(), shown.end(), *view.answer.plans->plans.cheapest[i]) -
                shown.begin()) +
            1;
   }
@@ -176,8 +177,8 @@ size_t number_of_plan(const FitView& view, const std::string& card) {
 
 Json fit_plans_json(const FitView& view) {
   Json out = Json::array();
-  if (view.plans == nullptr) return out;
-  const FitPlans& plans = *view.plans;
+  if (!view.answer.plans) return out;
+  const fit::PlansAnswer& plans = *view.answer.plans;
   for (const size_t number : plans.plans.shown()) {
     const fit::TrainingPlan& plan = plans.plans.plans[number];
     Json row;
@@ -194,7 +195,7 @@ Json fit_plans_json(const FitView& view) {
     row["as_it_is"] = number == plans.plans.as_it_is;
     row["pareto"] = plan.frontier;
     row["gpus"] = cards_json(plans, number);
-    row["changes"] = lines_json(plans, plan, view.settings);
+    row["changes"] = lines_json(plans, plan, view.answer.settings);
     out.push_back(std::move(row));
   }
   return out;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`cufit fit --plan`: tells what could be switched on in the program, adds one step over two
 micro-batches to the trace, and for the traces of plans switches on what CUFIT_FIT_VARIANT names:
-"plan,bf16,fused". src/commands/fit/fit_plans.h says what is told."""
+"plan,bf16,fused". src/fit/answer/plan_variants.h says what is told."""
 
 import os
 

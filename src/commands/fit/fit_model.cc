@@ -6,9 +6,8 @@
 #include "base/format.h"
 #include "base/number.h"
 #include "base/shell_word.h"
-#include "base/version.h"
+#include "fit/answer/cards.h"
 #include "fit/model_spec.h"
-#include "host/files/host.h"
 
 namespace cufit::commands {
 namespace {
@@ -17,9 +16,6 @@ using formats::ModelConfig;
 using formats::Tensor;
 
 constexpr size_t k_most_config = 16u << 20, k_most_index = 100u << 20, k_most_files = 2000;
-constexpr const char* k_fit_model_options[] = {"res", "dtype", "optimizer", "checkpointing",
-                                               "lora-targets"};
-constexpr ComputeCapability k_bfloat{8, 0};
 // Files beside a model's own that end in .safetensors.
 constexpr std::string_view k_not_weights[] = {"adapter_model", "optimizer", "training_args"};
 
@@ -38,8 +34,10 @@ std::string folder_of(const std::string& path) {
 
 class ModelReader {
  public:
+  explicit ModelReader(const host::Host& files) : files_(files) {}
+
   Result<Found> read(const std::string& path) {
-    CUFIT_TRY(status, machine_.status(path));
+    CUFIT_TRY(status, files_.status(path));
     if (status.is_directory) {
       if (Result<void> done = folder(path); !done) return done.error();
     } else {
@@ -53,7 +51,7 @@ class ModelReader {
 
  private:
   Result<void> file(const std::string& path) {
-    CUFIT_TRY(source, machine_.open(path));
+    CUFIT_TRY(source, files_.open(path));
     CUFIT_TRY(header, formats::read_safetensors(*source));
     found_.missing_bytes += header.missing_bytes;
     found_.weights = true;
@@ -62,10 +60,10 @@ class ModelReader {
   }
 
   Result<void> config(const std::string& path) {
-    if (!machine_.exists(path)) return {};
-    CUFIT_TRY(text, machine_.read_file(path, k_most_config));
+    if (!files_.exists(path)) return {};
+    CUFIT_TRY(text, files_.read_file(path, k_most_config));
     CUFIT_TRY(config, formats::parse_model_config(text, path));
-    CUFIT_TRY(real, machine_.real_path(path));
+    CUFIT_TRY(real, files_.real_path(path));
     found_.config = std::move(config);
     found_.config_path = std::move(real);
     return {};
@@ -74,8 +72,8 @@ class ModelReader {
   // A pipeline's trained component, or the folder itself.
   Result<void> folder(const std::string& path) {
     std::string below = path;
-    if (const std::string index = path + "/model_index.json"; machine_.exists(index)) {
-      CUFIT_TRY(text, machine_.read_file(index, k_most_config));
+    if (const std::string index = path + "/model_index.json"; files_.exists(index)) {
+      CUFIT_TRY(text, files_.read_file(index, k_most_config));
       CUFIT_TRY(parts, formats::parse_model_index(text, index));
       for (const auto& part : parts)
         if (part.first == "unet" || part.first == "transformer") below = path + "/" + part.first;
@@ -90,11 +88,11 @@ class ModelReader {
   }
 
   Result<void> weights(const std::string& path) {
-    CUFIT_TRY(names, machine_.list(path));
+    CUFIT_TRY(names, files_.list(path));
     std::vector<std::string> files;
     for (const std::string& name : names) {
       if (!ends_with(name, ".safetensors.index.json")) continue;
-      CUFIT_TRY(text, machine_.read_file(path + "/" + name, k_most_index));
+      CUFIT_TRY(text, files_.read_file(path + "/" + name, k_most_index));
       CUFIT_TRY(listed, formats::parse_safetensors_index(text, path + "/" + name));
       files = std::move(listed);
       break;
@@ -117,33 +115,31 @@ class ModelReader {
     return {};
   }
 
-  host::RealHost machine_;
+  const host::Host& files_;
   Found found_;
 };
 
-Result<uint64_t> number_of(const Arguments& arguments, const char* option) {
-  if (!arguments.has(option)) return uint64_t{0};
-  const std::optional<uint64_t> value = parse_uint(arguments.get(option));
+Result<uint64_t> model_number(const char* option, const std::optional<std::string>& text) {
+  if (!text) return uint64_t{0};
+  const std::optional<uint64_t> value = parse_uint(*text);
   if (!value || *value == 0)
-    return fail(Code::usage,
-                format("`--{} {}`: a number from 1 on", option, arguments.get(option)));
+    return fail(Code::usage, format("`--{} {}`: a number from 1 on", option, *text));
   return *value;
 }
 
-Result<fit::Training> training_of(const Arguments& arguments, const std::string& gpu) {
-  CUFIT_TRY(training, fit::parse_training(arguments.get("train")));
-  CUFIT_TRY(sequence, number_of(arguments, "seq"));
-  CUFIT_TRY(resolution, number_of(arguments, "res"));
+Result<fit::Training> training_of(const FitModelRequest& model,
+                                  const std::optional<std::string>& seq,
+                                  const std::optional<ComputeCapability>& traced_for) {
+  CUFIT_TRY(training, fit::parse_training(model.train.value_or("")));
+  CUFIT_TRY(sequence, model_number("seq", seq));
+  CUFIT_TRY(resolution, model_number("res", model.res));
   training.sequence = sequence;
   training.resolution = resolution;
-  training.dtype = arguments.get("dtype");
-  training.optimizer = arguments.get("optimizer");
-  training.checkpointing = arguments.get("checkpointing");
-  training.lora_targets = arguments.get("lora-targets");
-  const std::vector<std::string_view> parts = split(gpu, ',');
-  if (parts.size() == 3)
-    if (const auto cc = parse_compute_capability(std::string(parts[1])))
-      training.bfloat = *cc >= k_bfloat;
+  training.dtype = model.dtype.value_or("");
+  training.optimizer = model.optimizer.value_or("");
+  training.checkpointing = model.checkpointing.value_or("");
+  training.lora_targets = model.lora_targets.value_or("");
+  if (traced_for) training.bfloat = *traced_for >= fit::k_first_with_bf16;
   return training;
 }
 
@@ -171,15 +167,16 @@ Result<fit::ModelKind> kind_of(const Found& found, const std::string& path) {
 
 }  // namespace
 
-bool asks_for_model(const Arguments& arguments) { return arguments.has("train"); }
-
-Result<void> without_model(const Arguments& arguments) {
-  for (const char* option : k_fit_model_options)
-    if (arguments.has(option))
-      return fail(Code::usage, format("`--{}` goes with a model and `--train`", option));
-  const std::vector<std::string> command = arguments.all("COMMAND");
-  const auto is_folder = [](const std::string& path) {
-    const Result<host::FileStatus> status = host::RealHost().status(path);
+Result<void> without_model(const host::Host& files, const std::vector<std::string>& command,
+                           const FitModelRequest& model) {
+  for (const auto& [option, given] :
+       {std::pair("res", model.res.has_value()), std::pair("dtype", model.dtype.has_value()),
+        std::pair("optimizer", model.optimizer.has_value()),
+        std::pair("checkpointing", model.checkpointing.has_value()),
+        std::pair("lora-targets", model.lora_targets.has_value())})
+    if (given) return fail(Code::usage, format("`--{}` goes with a model and `--train`", option));
+  const auto is_folder = [&](const std::string& path) {
+    const Result<host::FileStatus> status = files.status(path);
     return status && status->is_directory;
   };
   if (command.size() == 1 && (ends_with(command[0], ".safetensors") || is_folder(command[0])))
@@ -189,22 +186,27 @@ Result<void> without_model(const Arguments& arguments) {
   return {};
 }
 
-Result<FitModel> fit_model(const Arguments& arguments, const std::string& gpu) {
-  for (const char* option : {"batch-arg", "function", "events", "plan"})
-    if (arguments.has(option))
+Result<FitModel> fit_model(const host::Host& files, const FitProgramRequest& program,
+                           const FitModelRequest& model,
+                           const std::optional<ComputeCapability>& traced_for) {
+  for (const auto& [option, given] :
+       {std::pair("batch-arg", program.batch_arg.has_value()),
+        std::pair("function", program.function.has_value()),
+        std::pair("events", !program.events.empty()), std::pair("plan", program.plan)})
+    if (given)
       return fail(Code::usage, format("`--train` builds a program of its own: `--{}` does not go "
                                       "with it",
                                       option));
   FitModel out;
-  out.command = arguments.all("COMMAND");
+  out.command = program.command;
   if (out.command.empty())
     return fail(Code::usage,
                 "`--train` needs a model: cufit fit model.safetensors --train lora:16");
   const std::string path = out.command.front();
   out.command.erase(out.command.begin());
   if (out.command.empty()) out.command = {"python3"};
-  CUFIT_TRY(training, training_of(arguments, gpu));
-  CUFIT_TRY(found, ModelReader().read(path));
+  CUFIT_TRY(training, training_of(model, program.seq, traced_for));
+  CUFIT_TRY(found, ModelReader(files).read(path));
   CUFIT_TRY(kind, kind_of(found, path));
   if (kind.architecture.empty())
     return fail(Code::unsupported,
@@ -212,28 +214,8 @@ Result<FitModel> fit_model(const Arguments& arguments, const std::string& gpu) {
   CUFIT_TRY(spec, fit::model_spec(kind, found.config_path, training,
                                   {found.weights, found.missing_bytes}));
   out.json = std::move(spec.json);
-  out.title = format("{} --train {}", shell_word(path), arguments.get("train"));
+  out.title = format("{} --train {}", shell_word(path), model.train.value_or(""));
   return out;
-}
-
-void explain_model_failure(const formats::TraceEvents* events, report::FitFailure& failure) {
-  failure.next = "model_python";
-  if (events == nullptr) {
-    failure.kind = "model_no_torch";
-    return;
-  }
-  for (const formats::TraceNote& note : events->notes) {
-    const std::string& kind = events->texts[note.kind];
-    if (!fit::is_model_stop(kind)) continue;
-    failure.kind = kind;
-    failure.detail = events->texts[note.detail];
-    failure.source.clear();
-    failure.warnings.clear();  // what would have been assumed
-    if (kind == "model_stop_targets") failure.next = "model_targets";
-    if (kind == "model_stop_class") failure.next = "model_script";
-    return;
-  }
-  failure.next = "model_script";
 }
 
 }  // namespace cufit::commands

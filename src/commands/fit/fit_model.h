@@ -3,14 +3,22 @@
 // are read here, the model itself is built by the program of python/cufit_model.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "commands/command.h"
-#include "formats/model/trace_events.h"
-#include "report/fit.h"
+#include "base/result.h"
+#include "base/version.h"
+#include "commands/fit/fit_program.h"
+#include "host/files/host.h"
 
 namespace cufit::commands {
+
+// How it is trained; nothing: as is usual.
+struct FitModelRequest {
+  std::optional<std::string> train;  // "full", "lora:16", "qlora"; nothing: no model is meant
+  std::optional<std::string> res, dtype, optimizer, checkpointing, lora_targets;
+};
 
 struct FitModel {
   std::string json;                  // for host::TraceOptions::model
@@ -18,15 +26,14 @@ struct FitModel {
   std::vector<std::string> command;  // the Python to use
 };
 
-// `--train` says that a model is meant; Error{usage} where its options stand without it.
-bool asks_for_model(const Arguments& arguments);
-Result<void> without_model(const Arguments& arguments);
+// Error{usage} where options of a model stand without `--train`, or a model does.
+Result<void> without_model(const host::Host& files, const std::vector<std::string>& command,
+                           const FitModelRequest& model);
 
-// `gpu`: "NVIDIA H200,9.0,150110011392". Error for files that cannot be read or that are no model
-// that can be trained so.
-Result<FitModel> fit_model(const Arguments& arguments, const std::string& gpu);
-
-// Says of a trace that failed what stopped the model's program. `events` null: it wrote none.
-void explain_model_failure(const formats::TraceEvents* events, report::FitFailure& failure);
+// The command is the model and the Python to use. `traced_for`: the card that is pretended. Error
+// for files that cannot be read or that are no model that can be trained so.
+Result<FitModel> fit_model(const host::Host& files, const FitProgramRequest& program,
+                           const FitModelRequest& model,
+                           const std::optional<ComputeCapability>& traced_for);
 
 }  // namespace cufit::commands

@@ -1,42 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where `cufit fit` has its traces from: the user's program, run under the tracer at two batch
-// sizes or three, or event files that were kept.
+// Where `cufit fit` has its traces from: the user's program, run under the tracer (fit_tracing.h),
+// or event files that were kept.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "commands/command.h"
-#include "formats/model/trace_events.h"
-#include "report/fit.h"
+#include "base/version.h"
+#include "commands/context.h"
+#include "commands/fit/fit_model.h"
+#include "commands/fit/fit_program.h"
+#include "fit/answer/trace_failure.h"
+#include "fit/answer/traces.h"
 
 namespace cufit::commands {
 
-// The program traced with some of its switches on.
-struct VariantTraces {
-  std::vector<std::string> switches;  // as of fit::PlanProgram
-  std::vector<formats::TraceEvents> traces;
-};
-
 struct FitTraces {
-  std::string program;                        // as typed, or the names of the files
-  std::vector<formats::TraceEvents> traces;   // each of another batch size; the first always there
-  std::optional<uint64_t> found;              // the program's own batch size
-  std::vector<report::FitWarning> warnings;   // what the tracer said, why a trace is missing
-  std::optional<report::FitFailure> failure;  // then there are no traces
-  // With --plan: `traces` with the step over two micro-batches that follows, and the variants.
-  std::vector<formats::TraceEvents> whole;
-  std::vector<VariantTraces> variants;
+  std::string program;                       // as typed, or the names of the files
+  fit::Traces traces;                        // of the program as it is there is one at least
+  std::optional<fit::TraceFailure> failure;  // then there are none
 };
 
+// What the tracer is told of cards (fit/answer/cards.h).
 struct TracedGpu {
-  std::string card;   // "NVIDIA H200,9.0,150110011392", the one to pretend
-  std::string cudnn;  // those for which cuDNN is asked (fit_gpus.h)
+  std::optional<ComputeCapability> cc;
+  std::string pretended;      // "NVIDIA H200,9.0,150110011392"
+  std::string cudnn_devices;  // those for which cuDNN is asked
 };
 
-// Error{usage} for options that do not
-// go together, Error{cancelled} where a signal asked cufit to end.
-Result<FitTraces> fit_traces(const Arguments& arguments, const TracedGpu& gpu);
+// `batch`: that was asked for; nullopt: the program's own. Error{usage} for options that do not go
+// together, Error{cancelled} where a signal asked cufit to end.
+Result<FitTraces> fit_traces(const Context& context, const FitProgramRequest& program,
+                             const FitModelRequest& model, std::optional<uint64_t> batch,
+                             const TracedGpu& gpu);
 
 }  // namespace cufit::commands

@@ -54,14 +54,15 @@ void memory_axis(Svg& svg, const Plot& plot, uint64_t most) {
 class CurveChart {
  public:
   CurveChart(const FitView& view, const std::string& lang) : view_(view), lang_(lang) {
-    for (const fit::CurvePoint& point : view.curve) {
+    for (const fit::CurvePoint& point : view.answer.curve) {
       most_ = std::max(most_, point.peak_reserved_upper);
       most_batch_ = std::max(most_batch_, point.batch);
     }
-    for (const FitGpu& gpu : view.gpus)
+    for (const fit::CardAnswer& gpu : view.answer.cards)
       if (gpu.asked && gpu.usable <= most_ * 2 && cards_.size() < k_most_cards)
         cards_.push_back(&gpu);
-    for (const FitGpu* card : cards_) most_ = std::max(most_, card->usable + card->usable / 20);
+    for (const fit::CardAnswer* card : cards_)
+      most_ = std::max(most_, card->usable + card->usable / 20);
   }
 
   std::string draw(const Frame& frame) const {
@@ -73,21 +74,21 @@ class CurveChart {
     svg.text("axis middle", (k_left + plot.right()) / 2, plot.bottom() + 38,
              say_("fit.column.batch"));
     Svg::Points point, upper, between;
-    for (const fit::CurvePoint& at : view_.curve) {
+    for (const fit::CurvePoint& at : view_.answer.curve) {
       point.emplace_back(plot.x(number(at.batch)), plot.y(number(at.peak_reserved)));
       upper.emplace_back(plot.x(number(at.batch)), plot.y(number(at.peak_reserved_upper)));
     }
     between = upper;
     between.insert(between.end(), point.rbegin(), point.rend());
     svg.area("band", between);
-    if (view_.batch != 0 && view_.batch <= most_batch_)
-      svg.line("chosen", plot.x(number(view_.batch)), k_top, plot.x(number(view_.batch)),
-               plot.bottom());
+    if (view_.answer.batch != 0 && view_.answer.batch <= most_batch_)
+      svg.line("chosen", plot.x(number(view_.answer.batch)), k_top,
+               plot.x(number(view_.answer.batch)), plot.bottom());
     svg.polyline("upper", upper);
     svg.polyline("point", point);
     limits(svg, plot);
-    for (size_t i = 0; i < view_.curve.size(); ++i) {
-      const fit::CurvePoint& at = view_.curve[i];
+    for (size_t i = 0; i < view_.answer.curve.size(); ++i) {
+      const fit::CurvePoint& at = view_.answer.curve[i];
       const std::string title = say_("fit.page.point", {{"batch", thousands(at.batch)},
                                                         {"reserved", gib(at.peak_reserved)},
                                                         {"upper", gib(at.peak_reserved_upper)}});
@@ -100,11 +101,12 @@ class CurveChart {
  private:
   // Names of lines that lie close together go below one another.
   void limits(Svg& svg, const Plot& plot) const {
-    std::vector<const FitGpu*> cards = cards_;
-    std::sort(cards.begin(), cards.end(),
-              [](const FitGpu* a, const FitGpu* b) { return a->usable > b->usable; });
+    std::vector<const fit::CardAnswer*> cards = cards_;
+    std::sort(cards.begin(), cards.end(), [](const fit::CardAnswer* a, const fit::CardAnswer* b) {
+      return a->usable > b->usable;
+    });
     double free = 0;
-    for (const FitGpu* card : cards) {
+    for (const fit::CardAnswer* card : cards) {
       const double y = plot.y(number(card->usable));
       svg.line("limit", k_left, y, plot.right(), y);
       const double at = std::max(y - 5, free);
@@ -116,7 +118,7 @@ class CurveChart {
   const FitView& view_;
   const std::string& lang_;
   const Labels say_{view_.knowledge, lang_};
-  std::vector<const FitGpu*> cards_;
+  std::vector<const fit::CardAnswer*> cards_;
   uint64_t most_ = 1, most_batch_ = 1;
 };
 
@@ -180,7 +182,7 @@ class TimelineChart {
     const bool left = x > (k_left + plot.right()) / 2;
     svg.text(left ? "peak_name end" : "peak_name", left ? x - 9 : x + 9,
              std::max(y + 18, k_top + 12),
-             say_("fit.page.peak", {{"bytes", gib(view_.prediction.peak_allocated)}}));
+             say_("fit.page.peak", {{"bytes", gib(view_.answer.prediction.peak_allocated)}}));
   }
 
   const FitView& view_;
@@ -193,7 +195,7 @@ class TimelineChart {
 }  // namespace
 
 std::string fit_curve_chart(const FitView& view, const std::string& lang) {
-  if (view.curve.size() < 2) return {};
+  if (view.answer.curve.size() < 2) return {};
   const CurveChart chart(view, lang);
   return chart.draw(k_fit_charts_wide) + chart.draw(k_narrow);
 }
@@ -206,7 +208,7 @@ std::string fit_timeline_chart(const FitView& view, const fit::StepTimeline& tim
 }
 
 std::string fit_parts_chart(const FitView& view, const std::string& lang) {
-  const std::vector<std::pair<std::string, uint64_t>> parts = parts_of(view.prediction);
+  const std::vector<std::pair<std::string, uint64_t>> parts = parts_of(view.answer.prediction);
   uint64_t all = 0;
   for (const auto& part : parts) all += part.second;
   if (all == 0) return {};

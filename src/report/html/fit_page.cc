@@ -24,7 +24,7 @@ class FitPage {
  public:
   FitPage(const FitView& view, const fit::StepTimeline& timeline, const std::string& lang)
       : view_(view), timeline_(timeline), lang_(lang) {
-    for (const FitGpu& gpu : view.gpus) {
+    for (const fit::CardAnswer& gpu : view.answer.cards) {
       if (!gpu.asked) continue;
       asked_.push_back(&gpu);
       fitting_ += gpu.fits ? 1 : 0;
@@ -52,7 +52,7 @@ class FitPage {
 
   std::string verdict() const {
     if (asked_.empty())
-      return say_("fit.page.needs", {{"bytes", gib(view_.prediction.peak_reserved_upper)}});
+      return say_("fit.page.needs", {{"bytes", gib(view_.answer.prediction.peak_reserved_upper)}});
     const bool one = asked_.size() == 1;
     const char* key = fitting_ == asked_.size() ? (one ? "fits_one" : "fits_many")
                       : fitting_ == 0           ? (one ? "fits_not_one" : "fits_not_many")
@@ -92,13 +92,13 @@ class FitPage {
     if (asked_.empty()) return;
     section(say_("fit.page.cards"));
     out_ += "<div class=\"cards\">\n";
-    for (const FitGpu* gpu : asked_) {
+    for (const fit::CardAnswer* gpu : asked_) {
       out_ += format("<article class=\"card {}\"><h3>{}</h3><span class=\"word\">{} {}</span>\n",
                      tone(gpu->fits), escape_html(gpu->name),
                      mark(gpu->fits ? LinkState::ok : LinkState::broken),
                      escape_html(say_(gpu->fits ? "fit.fits" : "fit.fits_not")));
-      const uint64_t reserved = view_.prediction.peak_reserved;
-      const uint64_t upper = view_.prediction.peak_reserved_upper;
+      const uint64_t reserved = view_.answer.prediction.peak_reserved;
+      const uint64_t upper = view_.answer.prediction.peak_reserved_upper;
       out_ += format(
           "<div class=\"meter\" role=\"img\" aria-label=\"{}\">"
           "<i class=\"more\" style=\"width:{:.1f}%\"></i><i style=\"width:{:.1f}%\"></i>"
@@ -141,7 +141,7 @@ class FitPage {
     for (const char* column : {"batch", "reserved", "upper"})
       out_ += "<th class=\"n\">" + escape_html(say_(std::string("fit.column.") + column)) + "</th>";
     out_ += "</tr></thead><tbody>\n";
-    for (const fit::CurvePoint& point : view_.curve)
+    for (const fit::CurvePoint& point : view_.answer.curve)
       out_ +=
           format("<tr><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
                  thousands(point.batch), gib(point.peak_reserved), gib(point.peak_reserved_upper));
@@ -156,7 +156,7 @@ class FitPage {
   }
 
   void modules() {
-    const std::vector<fit::ModuleBytes>& rows = view_.prediction.activations_by_module;
+    const std::vector<fit::ModuleBytes>& rows = view_.answer.prediction.activations_by_module;
     if (rows.size() < 2) return;
     section(say_("fit.heading.modules"));
     out_ += "<div class=\"card scroll\"><table class=\"numbers\"><tbody>\n";
@@ -214,14 +214,14 @@ class FitPage {
   }
 
   void all_cards() {
-    if (view_.gpus.size() <= asked_.size()) return;
+    if (view_.answer.cards.size() <= asked_.size()) return;
     section(say_("fit.heading.gpus", {{"batch", fit_batch_text(view_, lang_)}}));
-    const auto fitting = std::count_if(view_.gpus.begin(), view_.gpus.end(),
-                                       [](const FitGpu& gpu) { return gpu.fits; });
+    const auto fitting = std::count_if(view_.answer.cards.begin(), view_.answer.cards.end(),
+                                       [](const fit::CardAnswer& gpu) { return gpu.fits; });
     out_ += format("<div class=\"card\"><details{}><summary>{}</summary><div class=\"scroll\">",
-                   view_.gpus.size() > k_open_cards ? "" : " open",
+                   view_.answer.cards.size() > k_open_cards ? "" : " open",
                    escape_html(say_("fit.page.fits_some",
-                                    {{"count", thousands(view_.gpus.size())},
+                                    {{"count", thousands(view_.answer.cards.size())},
                                      {"fitting", thousands(static_cast<uint64_t>(fitting))}})));
     out_ += "<table class=\"numbers\"><thead><tr>";
     for (const char* column : {"gpu", "usable", "fits", "largest"})
@@ -230,7 +230,7 @@ class FitPage {
                                    : "") +
               escape_html(say_(std::string("fit.column.") + column)) + "</th>";
     out_ += "<th></th></tr></thead><tbody>\n";
-    for (const FitGpu& gpu : view_.gpus)
+    for (const fit::CardAnswer& gpu : view_.answer.cards)
       out_ += format(
           "<tr><td>{}</td><td class=\"n\">{}</td><td><span class=\"word {}\">{} {}</span>"
           "</td><td class=\"n\">{}</td><td class=\"note\">{}</td></tr>\n",
@@ -243,10 +243,10 @@ class FitPage {
   }
 
   void warnings() {
-    if (view_.warnings.empty()) return;
+    if (view_.answer.warnings.empty()) return;
     section(say_("fit.heading.warnings"));
     out_ += "<div class=\"card\"><ul class=\"warnings\">";
-    for (const FitWarning& warning : view_.warnings)
+    for (const fit::Warning& warning : view_.answer.warnings)
       out_ += "<li>" + rich_html(fit_warning_text(warning, view_.knowledge, lang_)) + "</li>\n";
     out_ += "</ul></div></section>\n";
   }
@@ -255,7 +255,7 @@ class FitPage {
   const fit::StepTimeline& timeline_;
   const std::string& lang_;
   const Labels say_{view_.knowledge, lang_};
-  std::vector<const FitGpu*> asked_;
+  std::vector<const fit::CardAnswer*> asked_;
   size_t fitting_ = 0;
   std::string out_;
 };

@@ -21,7 +21,7 @@ Json breakdown_json(const fit::Prediction& prediction) {
   return out;
 }
 
-Json gpu_json(const FitGpu& gpu, bool batch_known) {
+Json gpu_json(const fit::CardAnswer& gpu, bool batch_known) {
   Json out;
   out["name"] = gpu.name;
   out["usable_bytes"] = gpu.usable;
@@ -46,7 +46,7 @@ Json gpu_json(const FitGpu& gpu, bool batch_known) {
   return out;
 }
 
-Json warning_json(const FitWarning& warning, const knowledge::Knowledge& knowledge) {
+Json warning_json(const fit::Warning& warning, const knowledge::Knowledge& knowledge) {
   return {{"id", warning.id},
           {"text", fit_warning_text(warning, knowledge, "en")},
           {"source", or_null(warning.source)}};
@@ -54,22 +54,23 @@ Json warning_json(const FitWarning& warning, const knowledge::Knowledge& knowled
 
 Json traced_json(const FitView& view) {
   Json out;
-  out["batches"] = view.batch == 0 || view.recorded != nullptr ? Json::array()
-                                                               : Json(traced_batches(view.traced));
-  out["steps"] = view.traced.traced_steps();
-  out["found_batch"] = or_null(view.found);
-  out["batch_from"] = or_null(std::string(view.traced.fact("batch_from")));
-  out["extrapolates"] = view.traced.extrapolates();
-  out["torch"] = std::string(view.traced.fact("torch"));
-  out["card"] = view.card.name;
-  out["events"] = view.traced.events.size();
+  out["batches"] = view.answer.batch == 0 || view.answer.recorded
+                       ? Json::array()
+                       : Json(traced_batches(view.answer.traced()));
+  out["steps"] = view.answer.traced().traced_steps();
+  out["found_batch"] = or_null(view.answer.programs.own_batch);
+  out["batch_from"] = or_null(std::string(view.answer.traced().fact("batch_from")));
+  out["extrapolates"] = view.answer.traced().extrapolates();
+  out["torch"] = std::string(view.answer.traced().fact("torch"));
+  out["card"] = view.answer.card.name;
+  out["events"] = view.answer.traced().events.size();
   return out;
 }
 
-Json fit_recorded_json(const FitRecorded& recorded) {
+Json fit_recorded_json(const fit::RecordedFigures& recorded) {
   Json out;
   out["recordings"] = Json::array();
-  for (const FitRecording& one : recorded.recordings)
+  for (const fit::Recording& one : recorded.recordings)
     out["recordings"].push_back({{"file", one.file},
                                  {"batch", one.batch},
                                  {"steps", one.steps},
@@ -87,12 +88,12 @@ std::string finish(const Json& out) { return out.dump(2) + "\n"; }
 }  // namespace
 
 std::string fit_json(const FitView& view) {
-  const fit::Prediction& prediction = view.prediction;
+  const fit::Prediction& prediction = view.answer.prediction;
   Json out;
   out["schema"] = "cufit.fit/1";
   out["cufit"] = CUFIT_VERSION;
   out["program"] = view.program;
-  out["batch"] = view.batch == 0 ? Json(nullptr) : Json(view.batch);
+  out["batch"] = view.answer.batch == 0 ? Json(nullptr) : Json(view.answer.batch);
   out["peak_allocated_bytes"] = prediction.peak_allocated;
   out["peak_allocated_upper_bytes"] = prediction.peak_allocated_upper;
   out["peak_reserved_bytes"] = prediction.peak_reserved;
@@ -104,24 +105,26 @@ std::string fit_json(const FitView& view) {
   for (const fit::ModuleBytes& row : prediction.activations_by_module)
     out["activations_by_module"].push_back({{"module", row.module}, {"bytes", row.bytes}});
   out["gpus"] = Json::array();
-  for (const FitGpu& gpu : view.gpus) out["gpus"].push_back(gpu_json(gpu, view.batch != 0));
+  for (const fit::CardAnswer& gpu : view.answer.cards)
+    out["gpus"].push_back(gpu_json(gpu, view.answer.batch != 0));
   out["plans"] = fit_plans_json(view);
   out["curve"] = Json::array();
-  for (const fit::CurvePoint& point : view.curve)
+  for (const fit::CurvePoint& point : view.answer.curve)
     out["curve"].push_back({{"batch", point.batch},
                             {"peak_reserved_bytes", point.peak_reserved},
                             {"upper_bytes", point.peak_reserved_upper},
                             {"peak_allocated_bytes", point.peak_allocated}});
-  out["settings"] = view.settings;
+  out["settings"] = view.answer.settings;
   out["traced"] = traced_json(view);
-  if (view.recorded != nullptr) out["recorded"] = fit_recorded_json(*view.recorded);
+  if (view.answer.recorded) out["recorded"] = fit_recorded_json(*view.answer.recorded);
   out["warnings"] = Json::array();
-  for (const FitWarning& warning : view.warnings)
+  for (const fit::Warning& warning : view.answer.warnings)
     out["warnings"].push_back(warning_json(warning, view.knowledge));
   return finish(out);
 }
 
-std::string fit_failure_json(const FitFailure& failure, const knowledge::Knowledge& knowledge) {
+std::string fit_failure_json(const fit::TraceFailure& failure,
+                             const knowledge::Knowledge& knowledge) {
   Json error;
   error["kind"] = failure.kind;
   error["detail"] = or_null(failure.detail);
@@ -139,7 +142,7 @@ std::string fit_failure_json(const FitFailure& failure, const knowledge::Knowled
   out["program"] = failure.program;
   out["error"] = std::move(error);
   out["warnings"] = Json::array();
-  for (const FitWarning& warning : failure.warnings)
+  for (const fit::Warning& warning : failure.warnings)
     out["warnings"].push_back(warning_json(warning, knowledge));
   return finish(out);
 }

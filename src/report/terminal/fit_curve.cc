@@ -48,11 +48,13 @@ class Grid {
 class CurvePainter : private TerminalWriter {
  public:
   CurvePainter(const FitView& view, const Style& style)
-      : TerminalWriter(view.knowledge, style), view_(view), card_(first_asked(view)) {}
+      : TerminalWriter(view.knowledge, style),
+        view_(view),
+        card_(fit::first_asked(view.answer.cards)) {}
 
   std::string paint() {
-    if (view_.curve.size() < 2) return {};
-    for (const fit::CurvePoint& point : view_.curve) {
+    if (view_.answer.curve.size() < 2) return {};
+    for (const fit::CurvePoint& point : view_.answer.curve) {
       most_ = std::max(most_, point.peak_reserved_upper);
       most_batch_ = std::max(most_batch_, point.batch);
     }
@@ -96,7 +98,7 @@ class CurvePainter : private TerminalWriter {
       return static_cast<size_t>(static_cast<double>(bytes) / static_cast<double>(scale_) *
                                  static_cast<double>(room - 1));
     };
-    for (const fit::CurvePoint& point : view_.curve) {
+    for (const fit::CurvePoint& point : view_.answer.curve) {
       std::string bar(at(point.peak_reserved), '#');
       bar += std::string(at(point.peak_reserved_upper) - bar.size(), '+');
       if (limit_) {
@@ -114,12 +116,13 @@ class CurvePainter : private TerminalWriter {
     for (const uint64_t tick : ticks) label = std::max(label, columns(byte_tick_text(tick)));
     const int left = first_ + 2 * k_fit_curve_size + 2;
     const auto room = static_cast<size_t>(width_ - left - label - 6);
-    Grid grid(room, std::max(k_least_rows, view_.curve.size()));
+    Grid grid(room, std::max(k_least_rows, view_.answer.curve.size()));
     draw(grid);
     for (size_t row = 0; row < grid.rows() + 2; ++row) {
-      const std::string text = row == 0                    ? head()
-                               : row <= view_.curve.size() ? numbers(view_.curve[row - 1])
-                                                           : blanks(left);
+      const std::string text = row == 0 ? head()
+                               : row <= view_.answer.curve.size()
+                                   ? numbers(view_.answer.curve[row - 1])
+                                   : blanks(left);
       std::string line = row == 0 ? coloured(text, "1") : text;
       line += "  ";
       if (row < grid.rows())
@@ -133,7 +136,7 @@ class CurvePainter : private TerminalWriter {
   }
 
   void draw(Grid& grid) const {
-    const std::vector<fit::CurvePoint>& curve = view_.curve;
+    const std::vector<fit::CurvePoint>& curve = view_.answer.curve;
     for (size_t i = 1; i < curve.size(); ++i) {
       const size_t first = grid.column_of(curve[i - 1].batch, most_batch_);
       const size_t end = grid.column_of(curve[i].batch, most_batch_);
@@ -197,19 +200,13 @@ class CurvePainter : private TerminalWriter {
   }
 
   const FitView& view_;
-  const FitGpu* card_;
+  const fit::CardAnswer* card_;
   uint64_t most_ = 1, most_batch_ = 1, scale_ = 1;
   bool limit_ = false;
   int first_ = 0;
 };
 
 }  // namespace
-
-const FitGpu* first_asked(const FitView& view) {
-  for (const FitGpu& gpu : view.gpus)
-    if (gpu.asked) return &gpu;
-  return nullptr;
-}
 
 std::string fit_curve(const FitView& view, const Style& style) {
   return CurvePainter(view, style).paint();

@@ -12,7 +12,7 @@ using Lines = std::vector<std::string>;
 
 class FitPlanLinesWriter {
  public:
-  FitPlanLinesWriter(const FitPlans& plans, const fit::TrainingPlan& plan,
+  FitPlanLinesWriter(const fit::PlansAnswer& plans, const fit::TrainingPlan& plan,
                      const std::string& settings)
       : program_(plans.programs.front().steps),
         plan_(plan),
@@ -118,7 +118,7 @@ class FitPlanLinesWriter {
 
 }  // namespace
 
-std::vector<PlanLines> plan_lines(const FitPlans& plans, const fit::TrainingPlan& plan,
+std::vector<PlanLines> plan_lines(const fit::PlansAnswer& plans, const fit::TrainingPlan& plan,
                                   const std::string& settings) {
   const FitPlanLinesWriter writer(plans, plan, settings);
   std::vector<PlanLines> out;

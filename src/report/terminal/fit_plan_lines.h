@@ -17,7 +17,7 @@ struct PlanLines {
 };
 
 // One entry for each change of the plan. `settings`: of the allocator as it is.
-std::vector<PlanLines> plan_lines(const FitPlans& plans, const fit::TrainingPlan& plan,
+std::vector<PlanLines> plan_lines(const fit::PlansAnswer& plans, const fit::TrainingPlan& plan,
                                   const std::string& settings);
 
 }  // namespace cufit::report

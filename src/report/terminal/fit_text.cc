@@ -22,7 +22,7 @@ constexpr int k_fit_text_size = 11;
 class FitPainter : private TerminalWriter {
  public:
   FitPainter(const FitView& view, const Style& style)
-      : TerminalWriter(view.knowledge, style), view_(view), prediction_(view.prediction) {}
+      : TerminalWriter(view.knowledge, style), view_(view), prediction_(view.answer.prediction) {}
 
   std::string paint() {
     answer();
@@ -94,9 +94,9 @@ class FitPainter : private TerminalWriter {
   }
 
   // Which of `--gpu all` are worth a line.
-  std::vector<const FitGpu*> shown_gpus(size_t& small, size_t& large) const {
-    std::vector<const FitGpu*> out, fitting, not_fitting;
-    for (const FitGpu& gpu : view_.gpus) {
+  std::vector<const fit::CardAnswer*> shown_gpus(size_t& small, size_t& large) const {
+    std::vector<const fit::CardAnswer*> out, fitting, not_fitting;
+    for (const fit::CardAnswer& gpu : view_.answer.cards) {
       if (gpu.asked)
         out.push_back(&gpu);
       else
@@ -113,11 +113,11 @@ class FitPainter : private TerminalWriter {
   }
 
   void gpus() {
-    if (view_.gpus.empty()) return;
+    if (view_.answer.cards.empty()) return;
     size_t small = 0, large = 0;
-    const std::vector<const FitGpu*> shown = shown_gpus(small, large);
+    const std::vector<const fit::CardAnswer*> shown = shown_gpus(small, large);
     int first = columns(say("fit.column.gpu"));
-    for (const FitGpu* gpu : shown) first = std::max(first, columns(gpu->name));
+    for (const fit::CardAnswer* gpu : shown) first = std::max(first, columns(gpu->name));
     const int outcome = std::max(columns(say("fit.fits")), columns(say("fit.fits_not")));
     const int largest = columns(say("fit.column.largest"));
     heading(say("fit.heading.gpus", {{"batch", fit_batch_text(view_, style_.lang)}}));
@@ -126,7 +126,7 @@ class FitPainter : private TerminalWriter {
                        pad(say("fit.column.fits"), outcome) + "  " + say("fit.column.largest");
     out_ += coloured(head, "1") + "\n";
     if (small != 0) flow(say("fit.more_small", {{"count", thousands(small)}}), "  ", "  ", "2");
-    for (const FitGpu* gpu : shown) {
+    for (const fit::CardAnswer* gpu : shown) {
       out_ += "  " + pad(gpu->name, first) + right(gib(gpu->usable), k_fit_text_size + 2) + "  ";
       out_ += coloured(pad(say(gpu->fits ? "fit.fits" : "fit.fits_not"), outcome),
                        gpu->fits ? "32" : "31");
@@ -140,22 +140,22 @@ class FitPainter : private TerminalWriter {
   }
 
   void warnings() {
-    if (view_.warnings.empty()) return;
+    if (view_.answer.warnings.empty()) return;
     heading(say("fit.heading.warnings"));
-    for (const FitWarning& warning : view_.warnings)
+    for (const fit::Warning& warning : view_.answer.warnings)
       flow(fit_warning_text(warning, knowledge_, style_.lang), "  - ", "    ");
   }
 
   bool warned(const char* id) const {
-    return std::any_of(view_.warnings.begin(), view_.warnings.end(),
-                       [&](const FitWarning& warning) { return warning.id == id; });
+    return std::any_of(view_.answer.warnings.begin(), view_.answer.warnings.end(),
+                       [&](const fit::Warning& warning) { return warning.id == id; });
   }
 
   std::string next_step() const {
     if (warned("batch_unknown") || warned("batch_fixed") || warned("batch_without_effect"))
       return say("fit.next.batch_arg");
-    const FitGpu* tight = nullptr;
-    for (const FitGpu& gpu : view_.gpus)
+    const fit::CardAnswer* tight = nullptr;
+    for (const fit::CardAnswer& gpu : view_.answer.cards)
       if (gpu.asked && !gpu.fits && (tight == nullptr || gpu.usable < tight->usable)) tight = &gpu;
     if (tight != nullptr) {
       if (const size_t number = number_of_plan(view_, tight->name); number != 0)
@@ -164,7 +164,7 @@ class FitPainter : private TerminalWriter {
       return say(some ? "fit.next.smaller" : "fit.next.less",
                  {{"batch", thousands(tight->largest.batch)}, {"card", tight->name}});
     }
-    if (view_.gpus.empty()) return say("fit.next.gpu");
+    if (view_.answer.cards.empty()) return say("fit.next.gpu");
     return {};
   }
 

@@ -15,7 +15,7 @@ namespace cufit::report {
 namespace {
 
 // Sentences of data/messages/fit.toml quote what programs say: it may hold anything.
-std::map<std::string, std::string> printable_args(const FitWarning& warning,
+std::map<std::string, std::string> printable_args(const fit::Warning& warning,
                                                   const knowledge::Knowledge& knowledge,
                                                   const std::string& lang) {
   // In the others a detail is what the program said.
@@ -24,12 +24,13 @@ std::map<std::string, std::string> printable_args(const FitWarning& warning,
   std::map<std::string, std::string> out;
   for (const auto& [name, value] : warning.args)
     out[name] = printable(worded ? reworded(value, "said.fit.", lang, knowledge) : value);
+  for (const auto& [name, bytes] : warning.sizes) out[name] = gib(bytes);
   return out;
 }
 
 class FailurePainter : private TerminalWriter {
  public:
-  FailurePainter(const FitFailure& failure, const knowledge::Knowledge& knowledge,
+  FailurePainter(const fit::TraceFailure& failure, const knowledge::Knowledge& knowledge,
                  const Style& style)
       : TerminalWriter(knowledge, style), failure_(failure) {}
 
@@ -45,7 +46,7 @@ class FailurePainter : private TerminalWriter {
            "  ");
     }
     learned();
-    for (const FitWarning& warning : failure_.warnings)
+    for (const fit::Warning& warning : failure_.warnings)
       labelled(say("fit.note") + say("colon"), fit_warning_text(warning, knowledge_, style_.lang));
     next(cut_commands(say("fit.next." + failure_.next, arguments())));
     return finish();
@@ -78,7 +79,7 @@ class FailurePainter : private TerminalWriter {
     labelled(say("fit.until_then") + say("colon"), text);
   }
 
-  const FitFailure& failure_;
+  const fit::TraceFailure& failure_;
 };
 
 }  // namespace
@@ -126,20 +127,23 @@ std::vector<uint64_t> traced_batches(const fit::StepProgram& program) {
 }
 
 std::string fit_batch_text(const FitView& view, const std::string& lang) {
-  if (view.batch == 0) return label(view.knowledge, lang, "fit.batch.unknown");
+  if (view.answer.batch == 0) return label(view.knowledge, lang, "fit.batch.unknown");
   const std::map<std::string, std::string> args = {
-      {"batch", thousands(view.batch)}, {"own", view.found ? thousands(*view.found) : ""}};
-  if (!view.found) return label(view.knowledge, lang, "fit.batch.asked", args);
-  return label(view.knowledge, lang,
-               *view.found == view.batch ? "fit.batch.own" : "fit.batch.other", args);
+      {"batch", thousands(view.answer.batch)},
+      {"own", view.answer.programs.own_batch ? thousands(*view.answer.programs.own_batch) : ""}};
+  if (!view.answer.programs.own_batch) return label(view.knowledge, lang, "fit.batch.asked", args);
+  return label(
+      view.knowledge, lang,
+      *view.answer.programs.own_batch == view.answer.batch ? "fit.batch.own" : "fit.batch.other",
+      args);
 }
 
 namespace {
 
 std::string recorded_text(const FitView& view, const std::string& lang) {
-  const FitRecorded& recorded = *view.recorded;
+  const fit::RecordedFigures& recorded = *view.answer.recorded;
   std::string out;
-  for (const FitRecording& one : recorded.recordings) {
+  for (const fit::Recording& one : recorded.recordings) {
     if (!out.empty()) out += label(view.knowledge, lang, "semicolon");
     out += label(view.knowledge, lang, "fit.recorded",
                  {{"batch", thousands(one.batch)},
@@ -156,31 +160,32 @@ std::string recorded_text(const FitView& view, const std::string& lang) {
 }  // namespace
 
 std::string fit_traced_text(const FitView& view, const std::string& lang) {
-  if (view.recorded != nullptr) return recorded_text(view, lang);
+  if (view.answer.recorded) return recorded_text(view, lang);
   std::string batches;
-  for (const uint64_t batch : traced_batches(view.traced))
+  for (const uint64_t batch : traced_batches(view.answer.traced()))
     batches += (batches.empty() ? "" : label(view.knowledge, lang, "list")) + thousands(batch);
-  return label(view.knowledge, lang, view.batch == 0 ? "fit.traced_once" : "fit.traced",
-               {{"batches", batches},
-                {"steps", std::to_string(view.traced.traced_steps())},
-                {"torch", printable(view.traced.fact("torch"))},
-                {"settings", view.settings.empty() ? label(view.knowledge, lang, "mem.default")
-                                                   : printable(view.settings)}});
+  return label(
+      view.knowledge, lang, view.answer.batch == 0 ? "fit.traced_once" : "fit.traced",
+      {{"batches", batches},
+       {"steps", std::to_string(view.answer.traced().traced_steps())},
+       {"torch", printable(view.answer.traced().fact("torch"))},
+       {"settings", view.answer.settings.empty() ? label(view.knowledge, lang, "mem.default")
+                                                 : printable(view.answer.settings)}});
 }
 
 std::string fit_peak_text(const FitView& view, const std::string& lang) {
-  return label(view.knowledge, lang, view.recorded != nullptr ? "fit.peak_recorded" : "fit.peak",
-               {{"lowest", gib(view.recorded != nullptr ? view.recorded->lowest_reserved : 0)},
-                {"reserved", gib(view.prediction.peak_reserved)},
-                {"upper", gib(view.prediction.peak_reserved_upper)},
-                {"allocated", gib(view.prediction.peak_allocated)}});
+  return label(view.knowledge, lang, view.answer.recorded ? "fit.peak_recorded" : "fit.peak",
+               {{"lowest", gib(view.answer.recorded ? view.answer.recorded->lowest_reserved : 0)},
+                {"reserved", gib(view.answer.prediction.peak_reserved)},
+                {"upper", gib(view.answer.prediction.peak_reserved_upper)},
+                {"allocated", gib(view.answer.prediction.peak_allocated)}});
 }
 
 std::string fit_outside_text(const FitView& view, const std::string& lang) {
   return label(view.knowledge, lang, "fit.outside",
-               {{"outside", gib(view.prediction.outside_allocator)},
-                {"card", view.card.name},
-                {"cc", view.card.cc}});
+               {{"outside", gib(view.answer.prediction.outside_allocator)},
+                {"card", view.answer.card.name},
+                {"cc", view.answer.card.cc}});
 }
 
 const char* when_of(const fit::Moment& peak) {
@@ -192,7 +197,7 @@ std::string fit_when_text(const FitView& view, const std::string& lang) {
   const auto say = [&](const std::string& key, const std::map<std::string, std::string>& args) {
     return label(view.knowledge, lang, key, args);
   };
-  const fit::Moment& peak = view.prediction.peak;
+  const fit::Moment& peak = view.answer.prediction.peak;
   std::string out =
       say(when_of(peak), {{"step", thousands(peak.step)},
                           {"phase", say(format("fit.phase.{}", phase_name(peak.phase)), {})}});
@@ -202,23 +207,23 @@ std::string fit_when_text(const FitView& view, const std::string& lang) {
   return out;
 }
 
-std::string fit_largest_text(const FitView& view, const FitGpu& gpu) {
-  if (view.batch == 0) return "-";
+std::string fit_largest_text(const FitView& view, const fit::CardAnswer& gpu) {
+  if (view.answer.batch == 0) return "-";
   if (gpu.largest.only_traced && gpu.largest.batch == 0) return "-";
   const std::string text = thousands(gpu.largest.batch);
   return gpu.largest.unbounded || gpu.largest.only_traced ? ">= " + text : text;
 }
 
-std::string fit_gpu_note(const FitView& view, const FitGpu& gpu, const std::string& lang) {
+std::string fit_gpu_note(const FitView& view, const fit::CardAnswer& gpu, const std::string& lang) {
   const auto say = [&](const char* key) { return label(view.knowledge, lang, key); };
   std::string out;
   if (!gpu.measured) out = say("fit.nominal");
   std::string more;
   // Where the upper value alone would run over, it may have to.
   const bool retries = gpu.prediction && gpu.prediction->alloc_retries != 0;
-  if (gpu.fits && (retries || view.prediction.peak_reserved_upper > gpu.usable))
+  if (gpu.fits && (retries || view.answer.prediction.peak_reserved_upper > gpu.usable))
     more = say("fit.retries");
-  else if (view.batch != 0 && gpu.largest_retries != 0)
+  else if (view.answer.batch != 0 && gpu.largest_retries != 0)
     more = say("fit.largest_retries");
   return out.empty() || more.empty() ? out + more : out + "  " + more;
 }
@@ -228,7 +233,7 @@ std::string fit_module_name(const FitView& view, const fit::ModuleBytes& row,
   return row.module.empty() ? label(view.knowledge, lang, "fit.no_module") : printable(row.module);
 }
 
-std::string fit_warning_text(const FitWarning& warning, const knowledge::Knowledge& knowledge,
+std::string fit_warning_text(const fit::Warning& warning, const knowledge::Knowledge& knowledge,
                              const std::string& lang) {
   std::string text =
       label(knowledge, lang, "fit.warning." + warning.id, printable_args(warning, knowledge, lang));
@@ -237,8 +242,8 @@ std::string fit_warning_text(const FitWarning& warning, const knowledge::Knowled
   return text;
 }
 
-std::string fit_failure_text(const FitFailure& failure, const knowledge::Knowledge& knowledge,
-                             const Style& style) {
+std::string fit_failure_text(const fit::TraceFailure& failure,
+                             const knowledge::Knowledge& knowledge, const Style& style) {
   return FailurePainter(failure, knowledge, style).paint();
 }
 

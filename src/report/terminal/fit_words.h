@@ -26,8 +26,8 @@ std::string fit_traced_text(const FitView& view, const std::string& lang);   // 
 std::string fit_peak_text(const FitView& view, const std::string& lang);     // the sizes
 std::string fit_outside_text(const FitView& view, const std::string& lang);  // beside them
 std::string fit_when_text(const FitView& view, const std::string& lang);     // when it comes
-std::string fit_largest_text(const FitView& view, const FitGpu& gpu);        // ">= 16", "-"
-std::string fit_gpu_note(const FitView& view, const FitGpu& gpu, const std::string& lang);
+std::string fit_largest_text(const FitView& view, const fit::CardAnswer& gpu);  // ">= 16", "-"
+std::string fit_gpu_note(const FitView& view, const fit::CardAnswer& gpu, const std::string& lang);
 std::string fit_module_name(const FitView& view, const fit::ModuleBytes& row,
                             const std::string& lang);
 

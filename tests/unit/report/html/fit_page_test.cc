@@ -14,18 +14,16 @@ namespace fit_page_test {
 constexpr uint64_t k_gib = 1u << 30;
 
 // An answer with every part, of made-up sizes.
-struct Answer {
-  fit::StepProgram traced;
-  fit::Prediction prediction;
-  FitGpu card;
-  std::string program = "python <train>.py", settings;
-  std::vector<FitGpu> gpus;
-  std::vector<fit::CurvePoint> curve;
-  std::vector<FitWarning> warnings{{"assumed", {{"detail", "<b>&"}}, "train.py:3"}};
+struct SampleFit {
+  fit::Answer answer;
+  std::string program = "python <train>.py";
   fit::StepTimeline timeline;
 
-  Answer() {
-    traced.batches = {8, 16};
+  SampleFit() {
+    answer.programs.many.batches = {8, 16};
+    answer.batch = 8;
+    answer.warnings = {{"assumed", {{"detail", "<b>&"}}, "train.py:3"}};
+    fit::Prediction& prediction = answer.prediction;
     prediction.batch = 8;
     prediction.peak_allocated = 3 * k_gib;
     prediction.peak_reserved = 4 * k_gib;
@@ -35,21 +33,21 @@ struct Answer {
     prediction.activations_by_module = {{"layer<1>", k_gib}, {"layer2", k_gib / 2}};
     for (const uint64_t batch : {8, 16, 32}) {
       const uint64_t reserved = batch * k_gib / 2;
-      curve.push_back({batch, reserved, reserved, reserved + k_gib, true});
+      answer.curve.push_back({batch, reserved, reserved, reserved + k_gib, true});
     }
     for (const uint64_t usable : {10, 4}) {
-      FitGpu gpu;
+      fit::CardAnswer gpu;
       gpu.name = format("{} GiB", usable);
       gpu.asked = gpu.measured = true;
       gpu.usable = usable * k_gib;
       gpu.fits = usable == 10;
       gpu.largest.batch = usable;
-      gpus.push_back(gpu);
+      answer.cards.push_back(gpu);
     }
-    FitGpu other = gpus[0];
+    fit::CardAnswer other = answer.cards[0];
     other.name = "Card of the table";
     other.asked = false;
-    gpus.push_back(other);
+    answer.cards.push_back(other);
     timeline.events = 40;
     timeline.points = {{k_gib, k_gib}, {3 * k_gib, 4 * k_gib}, {2 * k_gib, 4 * k_gib}};
     timeline.peak = 1;
@@ -58,24 +56,12 @@ struct Answer {
                        {2, 3, 1, fit::TracePhase::backward}};
   }
 
-  FitView view() const {
-    return {program,
-            traced,
-            8,
-            std::nullopt,
-            prediction,
-            card,
-            settings,
-            gpus,
-            curve,
-            warnings,
-            knowledge::Knowledge::builtin()};
-  }
+  FitView view() const { return {program, answer, knowledge::Knowledge::builtin()}; }
   std::string page(const std::string& lang) const { return fit_html(view(), timeline, lang); }
 };
 
 TEST(FitPage, StandsAlone) {
-  const std::string html = lower(Answer().page("en"));
+  const std::string html = lower(SampleFit().page("en"));
   for (const char* forbidden :
        {"<script", "<link", "<img", "<iframe", " src=", " href=", "url(", "@import", "@font-face",
         " onload", "javascript:", "<b>&", "<train>"})
@@ -86,7 +72,7 @@ TEST(FitPage, StandsAlone) {
 }
 
 TEST(FitPage, SaysWhatTheTextSays) {
-  const std::string html = Answer().page("en");
+  const std::string html = SampleFit().page("en");
   for (const char* part :
        {"Fits on 1 of 2 cards", "peak reserved 4.00 GiB, at most 5.00 GiB", "10 GiB: 10.00 GiB",
         "layer&lt;1&gt;", "Card of the table", "weights", "does not fit", "assumed: &lt;b&gt;&amp;",
@@ -95,31 +81,31 @@ TEST(FitPage, SaysWhatTheTextSays) {
 }
 
 TEST(FitPage, NamesItsLanguage) {
-  const std::string html = Answer().page("zh");
+  const std::string html = SampleFit().page("zh");
   EXPECT_NE(html.find("<html lang=\"zh-CN\">"), std::string::npos);
   EXPECT_NE(html.find("2 种显卡中有 1 种放得下"), std::string::npos);
 }
 
 TEST(FitPage, LeavesOutWhatThereIsNot) {
-  Answer answer;
-  answer.curve.clear();
-  answer.gpus.clear();
-  answer.warnings.clear();
-  const std::string html = answer.page("en");
+  SampleFit sample;
+  sample.answer.curve.clear();
+  sample.answer.cards.clear();
+  sample.answer.warnings.clear();
+  const std::string html = sample.page("en");
   EXPECT_NE(html.find("Needs 5.00 GiB"), std::string::npos);
   for (const char* part : {"Memory against batch size", "The cards asked for", "rests on"})
     EXPECT_EQ(html.find(part), std::string::npos) << part;
 }
 
-std::string plot(const Answer& answer, int width) {
+std::string plot(const SampleFit& sample, int width) {
   Style style;
   style.lang = "en";
   style.width = width;
-  return fit_curve(answer.view(), style);
+  return fit_curve(sample.view(), style);
 }
 
 TEST(FitCurve, DrawsPointsUpperValuesAndTheCard) {
-  const std::string text = plot(Answer(), 100);
+  const std::string text = plot(SampleFit(), 100);
   EXPECT_NE(text.find("(o reserved, + at most, * both, - what 10 GiB leaves)"), std::string::npos);
   std::string drawn;  // what stands right of the axis
   for (std::string_view line : split(text, '\n')) {
@@ -135,11 +121,11 @@ TEST(FitCurve, DrawsPointsUpperValuesAndTheCard) {
 }
 
 TEST(FitCurve, ANarrowTerminalGetsBars) {
-  const std::string text = plot(Answer(), 60);
+  const std::string text = plot(SampleFit(), 60);
   EXPECT_NE(text.find("(# reserved, +"), std::string::npos);
   EXPECT_NE(text.find("####"), std::string::npos);
-  Answer empty;
-  empty.curve.resize(1);
+  SampleFit empty;
+  empty.answer.curve.resize(1);
   EXPECT_EQ(plot(empty, 100), "");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/fit/fit_judge.h"
+#include "fit/answer/trace_failure.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "base/number.h"
 #include "fit/model_spec.h"
 
-namespace cufit::commands {
+namespace cufit::fit {
 namespace {
 
 using formats::TraceEnd;
@@ -16,14 +16,14 @@ using formats::TraceEventKind;
 using formats::TraceEvents;
 using formats::TraceMark;
 using formats::TraceNote;
-using report::FitFailure;
-using report::FitWarning;
 
 // After two steps the optimizer's state is there, so that the second shows what all others need.
 constexpr uint64_t k_enough_steps = 2;
 constexpr size_t k_shown_sources = 5;
 
-const std::string& text(const TraceEvents& events, uint32_t number) { return events.texts[number]; }
+const std::string& trace_text(const TraceEvents& events, uint32_t number) {
+  return events.texts[number];
+}
 
 std::string last_line(const std::string& said) {
   std::string last;
@@ -32,15 +32,15 @@ std::string last_line(const std::string& said) {
   return last;
 }
 
-bool noted(const TraceEvents& events, std::string_view kind) {
+bool has_note(const TraceEvents& events, std::string_view kind) {
   return std::any_of(events.notes.begin(), events.notes.end(),
-                     [&](const TraceNote& note) { return text(events, note.kind) == kind; });
+                     [&](const TraceNote& note) { return trace_text(events, note.kind) == kind; });
 }
 
-void learn(const TraceEvents& events, FitFailure& failure) {
+void learn_until_then(const TraceEvents& events, TraceFailure& failure) {
   failure.torch = std::string(events.fact("torch"));
   failure.found = parse_uint(events.fact("batch_found"));
-  failure.steps = steps_of(events);
+  failure.steps = ended_steps(events);
   failure.storages = events.storage_count();
   std::vector<uint64_t> bytes(events.storage_count());
   uint64_t live = 0;
@@ -52,19 +52,19 @@ void learn(const TraceEvents& events, FitFailure& failure) {
 }
 
 // The exception that ended the program, as the tracer noted it.
-void quote(const TraceEvents& events, const std::string& said, FitFailure& failure) {
+void quote_exception(const TraceEvents& events, const std::string& said, TraceFailure& failure) {
   for (const TraceNote& note : events.notes) {
-    const std::string& kind = text(events, note.kind);
+    const std::string& kind = trace_text(events, note.kind);
     if (kind != "error" && kind != "timed_out") continue;
-    failure.detail = text(events, note.detail);
-    failure.source = text(events, note.source);
+    failure.detail = trace_text(events, note.detail);
+    failure.source = trace_text(events, note.source);
   }
   if (failure.detail.empty()) failure.detail = last_line(said);
 }
 
-std::string next_of(const TraceEvents& events, const FitFailure& failure) {
+std::string next_step_of(const TraceEvents& events, const TraceFailure& failure) {
   if (failure.kind == "timed_out") return "timeout";
-  if (noted(events, "several_processes")) return "one_process";
+  if (has_note(events, "several_processes")) return "one_process";
   if (failure.kind == "no_storage") return "device";
   if (failure.kind == "no_step") return "step";
   for (const char* missing : {"FileNotFoundError", "ModuleNotFoundError", "ImportError",
@@ -82,13 +82,13 @@ std::string next_of(const TraceEvents& events, const FitFailure& failure) {
     if (contains(failure.detail, past)) return "past_tracer";
   for (const char* compiled : {"data pointer", "data is not allocated"})
     if (contains(failure.detail, compiled)) return "custom_op";
-  if (noted(events, "no_fake_kernel")) return "custom_op";
+  if (has_note(events, "no_fake_kernel")) return "custom_op";
   return "function";
 }
 
 }  // namespace
 
-uint64_t steps_of(const TraceEvents& events) {
+uint64_t ended_steps(const TraceEvents& events) {
   return static_cast<uint64_t>(
       std::count_if(events.events.begin(), events.events.end(), [](const TraceEvent& event) {
         return event.kind == TraceEventKind::mark &&
@@ -96,21 +96,21 @@ uint64_t steps_of(const TraceEvents& events) {
       }));
 }
 
-std::vector<FitWarning> warnings_of(const TraceEvents& events) {
+std::vector<Warning> trace_warnings(const TraceEvents& events) {
   static constexpr std::string_view k_kinds[] = {
       "data_dependent", "no_fake_kernel", "assumed", "sizes_vary", "scratch", "several_processes"};
-  std::vector<FitWarning> warnings;
+  std::vector<Warning> warnings;
   std::vector<size_t> lines;  // by warning
   for (const TraceNote& note : events.notes) {
-    const std::string& kind = text(events, note.kind);
+    const std::string& kind = trace_text(events, note.kind);
     // Parts of how the trace ended.
-    if (kind == "error" || kind == "timed_out" || fit::is_model_stop(kind)) continue;
-    const bool known = fit::is_model_note(kind) ||
+    if (kind == "error" || kind == "timed_out" || is_model_stop(kind)) continue;
+    const bool known = is_model_note(kind) ||
                        std::find(std::begin(k_kinds), std::end(k_kinds), kind) != std::end(k_kinds);
-    FitWarning warning{known ? kind : "note", {{"detail", text(events, note.detail)}}, ""};
+    Warning warning{known ? kind : "note", {{"detail", trace_text(events, note.detail)}}, ""};
     if (!known) warning.args["kind"] = kind;
     if (kind == "data_dependent") warning.args.clear();  // each value has words of its own
-    const auto same = std::find_if(warnings.begin(), warnings.end(), [&](const FitWarning& other) {
+    const auto same = std::find_if(warnings.begin(), warnings.end(), [&](const Warning& other) {
       return other.id == warning.id && other.args == warning.args;
     });
     const auto at = static_cast<size_t>(same - warnings.begin());
@@ -118,7 +118,7 @@ std::vector<FitWarning> warnings_of(const TraceEvents& events) {
       warnings.push_back(std::move(warning));
       lines.push_back(0);
     }
-    const std::string& source = text(events, note.source);
+    const std::string& source = trace_text(events, note.source);
     std::string& shown = warnings[at].source;
     if (source.empty() || contains(", " + shown + ",", " " + source + ",")) continue;
     if (++lines[at] <= k_shown_sources)
@@ -129,9 +129,9 @@ std::vector<FitWarning> warnings_of(const TraceEvents& events) {
   return warnings;
 }
 
-std::optional<FitFailure> failure_of(const TraceEvents* events, int exit_code,
-                                     const std::string& said, std::vector<FitWarning>& warnings) {
-  FitFailure failure;
+std::optional<TraceFailure> trace_failure(const TraceEvents* events, int exit_code,
+                                          const std::string& said, std::vector<Warning>& warnings) {
+  TraceFailure failure;
   failure.exit_code = exit_code;
   if (events == nullptr) {
     failure.kind = "no_torch";
@@ -139,10 +139,10 @@ std::optional<FitFailure> failure_of(const TraceEvents* events, int exit_code,
     if (exit_code != 0) failure.detail = last_line(said);
     return failure;
   }
-  learn(*events, failure);
+  learn_until_then(*events, failure);
   const bool ended = events->end == TraceEnd::steps_seen || events->end == TraceEnd::script_ended;
-  quote(*events, ended ? std::string() : said, failure);
-  const bool timed_out = noted(*events, "timed_out");
+  quote_exception(*events, ended ? std::string() : said, failure);
+  const bool timed_out = has_note(*events, "timed_out");
   if (timed_out && failure.steps < k_enough_steps) {
     failure.kind = "timed_out";
   } else if (ended && failure.storages == 0) {
@@ -159,9 +159,29 @@ std::optional<FitFailure> failure_of(const TraceEvents* events, int exit_code,
   } else {
     failure.kind = events->end == TraceEnd::cut_off ? "cut_off" : "failed";
   }
-  failure.next = next_of(*events, failure);
-  failure.warnings = warnings_of(*events);
+  failure.next = next_step_of(*events, failure);
+  failure.warnings = trace_warnings(*events);
   return failure;
 }
 
-}  // namespace cufit::commands
+void explain_model_failure(const TraceEvents* events, TraceFailure& failure) {
+  failure.next = "model_python";
+  if (events == nullptr) {
+    failure.kind = "model_no_torch";
+    return;
+  }
+  for (const TraceNote& note : events->notes) {
+    const std::string& kind = trace_text(*events, note.kind);
+    if (!is_model_stop(kind)) continue;
+    failure.kind = kind;
+    failure.detail = trace_text(*events, note.detail);
+    failure.source.clear();
+    failure.warnings.clear();  // what would have been assumed
+    if (kind == "model_stop_targets") failure.next = "model_targets";
+    if (kind == "model_stop_class") failure.next = "model_script";
+    return;
+  }
+  failure.next = "model_script";
+}
+
+}  // namespace cufit::fit

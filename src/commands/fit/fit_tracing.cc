@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/fit/fit_tracing.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/format.h"
+#include "base/number.h"
+#include "fit/answer/plan_variants.h"
+#include "fit/trace_parts.h"
+#include "formats/model/trace_facts.h"
+#include "host/files/atomic_write.h"
+
+namespace cufit::commands {
+namespace {
+
+using formats::TraceEvents;
+
+constexpr size_t k_most_kept_bytes = 1u << 30;
+constexpr double k_told_seconds = 30;  // between two lines of where the program is
+
+class FitTracing {
+ public:
+  FitTracing(const Context& context, TracingPlan plan, std::optional<uint64_t> asked)
+      : context_(context), plan_(std::move(plan)), asked_(asked), options_(plan_.run) {
+    out_.program = plan_.program;
+  }
+
+  Result<FitTraces> run() {
+    if (Result<void> done = trace_all(); !done) return done.error();
+    if (!out_.failure && plan_.plans)
+      if (Result<void> done = trace_variants(); !done) return done.error();
+    fit::keep_micro_batches_apart(out_.traces, plan_.plans);
+    return std::move(out_);
+  }
+
+ private:
+  // The batch size of the first trace; nullopt: what the program itself takes.
+  Result<std::optional<uint64_t>> first_batch() {
+    if (!options_.function.empty()) {
+      if (!asked_) return fail(Code::usage, "`--function` needs a batch size: --batch N");
+      return std::optional(std::max<uint64_t>(*asked_, 2));
+    }
+    if (!options_.model.empty()) return std::optional(asked_.value_or(1));
+    if (!plan_.argument) return std::optional<uint64_t>();
+    out_.traces.own_batch = batch_in(plan_.command, *plan_.argument);
+    return out_.traces.own_batch ? out_.traces.own_batch : asked_;
+  }
+
+  Result<void> trace_all() {
+    CUFIT_TRY(first, first_batch());
+    first_ = first;
+    if (Result<void> done = trace(first); !done) return done.error();
+    if (out_.failure) return {};
+    fit::Traces& traces = out_.traces;
+    const std::optional<uint64_t> base = parse_uint(traces.plain[0].fact("batch"));
+    // Of a command that was changed the DataLoader does not show the program's own.
+    const bool changed = plan_.argument && first;
+    if (!traces.own_batch && !changed)
+      traces.own_batch = parse_uint(traces.plain[0].fact("batch_found"));
+    options_.batch_was = traces.own_batch;
+    if (!base || *base == 0) {
+      traces.warnings.push_back({"batch_unknown", {}, ""});
+      return {};
+    }
+    // The first trace decides how many steps are enough; the others are laid over it. One that came
+    // to its own end has events after its last step, as the others then have.
+    if (traces.plain[0].end == formats::TraceEnd::steps_seen) {
+      options_.steps = fit::ended_steps(fit::steps_alone(traces.plain[0]));
+      options_.most_steps = options_.steps;
+    }
+    for (const uint64_t batch : fit::other_batches(*base)) {
+      CUFIT_TRY(good, trace_again(batch));
+      if (!good) break;
+      if (Result<void> shown = loader_shows(batch); !shown) return shown.error();
+    }
+    return {};
+  }
+
+  // Where the command does not have the option of `--batch-arg`, the first trace is named by what
+  // the DataLoader showed. It is another number where the data set makes the batches itself.
+  Result<void> loader_shows(uint64_t batch) const {
+    if (!plan_.argument || first_) return {};
+    const std::optional<uint64_t> found = parse_uint(out_.traces.plain.back().fact("batch_found"));
+    if (found == batch) return {};
+    return fail(Code::usage,
+                format("`--batch-arg`: the command has no `{}`, and the program's DataLoader does "
+                       "not show what it sets: write it into the command, or add --batch N",
+                       plan_.argument->name));
+  }
+
+  // The program with other things switched on, at the batch sizes at which it was traced as it is.
+  Result<void> trace_variants() {
+    const std::vector<std::vector<std::string>> wanted =
+        fit::variants_worth(out_.traces.plain[0], plan_.traced_for);
+    FitTraces base = std::move(out_);
+    const std::vector<std::optional<uint64_t>> batches = batches_of_variants(base.traces.plain);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      const std::string switches = join(wanted[i], " + ");
+      print_progress("variant", {{"number", std::to_string(i + 1)},
+                                 {"count", std::to_string(wanted.size())},
+                                 {"switches", switches}});
+      options_.variant = format("{},{}", fit::k_plan_variant, join(wanted[i], ","));
+      out_ = {};
+      for (const std::optional<uint64_t>& batch : batches) {
+        if (Result<void> done = trace(batch); !done) return done.error();
+        if (out_.failure) break;
+      }
+      if (out_.failure)
+        base.traces.warnings.push_back({"plan_failed",
+                                        {{"switches", switches}, {"detail", out_.failure->detail}},
+                                        out_.failure->source});
+      else
+        base.traces.variants.push_back({wanted[i], std::move(out_.traces.plain)});
+    }
+    out_ = std::move(base);
+    return {};
+  }
+
+  std::vector<std::optional<uint64_t>> batches_of_variants(
+      const std::vector<TraceEvents>& traces) const {
+    std::vector<std::optional<uint64_t>> batches;
+    for (size_t i = 0; i < traces.size(); ++i)
+      batches.push_back(i == 0 ? first_ : parse_uint(traces[i].fact("batch")));
+    if (batches.size() > 2) batches.erase(batches.begin());  // a batch of one
+    return batches;
+  }
+
+  // False where this batch size could not be traced; a warning then says why.
+  Result<bool> trace_again(uint64_t batch) {
+    fit::Traces& traces = out_.traces;
+    const size_t before = traces.plain.size();
+    if (Result<void> done = trace(batch); !done) return done.error();
+    if (out_.failure) {
+      const fit::TraceFailure& failure = *out_.failure;
+      traces.warnings.push_back({"other_batch_failed",
+                                 {{"batch", std::to_string(batch)}, {"detail", failure.detail}},
+                                 failure.source});
+      out_.failure.reset();
+      return false;
+    }
+    if (traces.plain.size() == before) return false;
+    const std::optional<uint64_t> got = parse_uint(traces.plain.back().fact("batch"));
+    if (got == batch) return true;
+    traces.plain.pop_back();
+    traces.warnings.push_back(
+        {"batch_fixed",
+         {{"wanted", std::to_string(batch)}, {"got", got ? std::to_string(*got) : "?"}},
+         std::string(traces.plain[0].fact("batch_from"))});
+    return false;
+  }
+
+  Result<void> trace(std::optional<uint64_t> batch) {
+    print_progress(batch ? "at" : "own", {{"batch", std::to_string(batch.value_or(0))},
+                                          {"steps", std::to_string(options_.steps)}});
+    prepare_run(batch);
+    CUFIT_TRY(run, host::traced_run(options_, interrupts_));
+    asked_cudnn_ = options_.variant;
+    std::optional<TraceEvents> events;
+    if (run.events && !plan_.folder.empty())
+      print_progress("kept", {{"path", options_.event_file}});
+    if (run.events) {
+      CUFIT_TRY(read, formats::read_trace_events(run.events));
+      events = std::move(read);
+    }
+    const TraceEvents* read = events ? &*events : nullptr;
+    out_.failure = fit::trace_failure(read, run.exit_code, run.said, out_.traces.warnings);
+    if (out_.failure) {
+      explain_failure(run, read, batch);
+      return {};
+    }
+    if (Result<void> named = name_batch(*events, batch); !named) return named.error();
+    fit::add_warnings(out_.traces.warnings, fit::trace_warnings(*events));
+    out_.traces.plain.push_back(std::move(*events));
+    return {};
+  }
+
+  void prepare_run(std::optional<uint64_t> batch) {
+    options_.command = plan_.command;
+    options_.batch = std::nullopt;
+    if (plan_.argument && batch)
+      options_.command = with_batch(plan_.command, *plan_.argument, *batch);
+    else
+      options_.batch = batch;
+    if (!plan_.folder.empty())
+      options_.event_file = format("{}/cufit-fit-{}.events", plan_.folder, ++kept_);
+    // The first trace of a program asks for all batch sizes.
+    options_.cudnn = asked_cudnn_ == options_.variant ? "" : plan_.run.cudnn;
+    double told = 0;
+    options_.watch = [this, told](double seconds, const host::TraceProgress& progress) mutable {
+      if (seconds - told < k_told_seconds) return;
+      told = seconds;
+      print_progress(progress.source.empty() ? "still" : "still_at",
+                     {{"seconds", std::to_string(static_cast<uint64_t>(seconds))},
+                      {"steps", std::to_string(progress.steps)},
+                      {"source", progress.source}});
+    };
+  }
+
+  void explain_failure(const host::TracedRun& run, const TraceEvents* events,
+                       std::optional<uint64_t> batch) {
+    fit::TraceFailure& failure = *out_.failure;
+    if (run.timed_out) {
+      failure.kind = "timed_out";
+      failure.next = "timeout";
+      failure.detail.clear();
+      failure.source = run.progress.source;
+    }
+    failure.batch = batch;
+    failure.program = out_.program;
+    if (!options_.model.empty()) fit::explain_model_failure(events, failure);
+  }
+
+  // What was asked for goes before what a DataLoader shows: it may hold a share of it. Where
+  // nothing was asked for, the first DataLoader is the one that trains.
+  Result<void> name_batch(TraceEvents& events, std::optional<uint64_t> batch) {
+    if (batch && (plan_.argument || !options_.function.empty())) {
+      const std::string named = std::to_string(*batch);
+      if (!plan_.folder.empty() && events.complete)
+        if (Result<void> kept = keep_batch(events, named); !kept) return kept.error();
+      formats::add_fact(events, "batch", named);
+    } else if (!batch && !events.fact("batch_found").empty()) {
+      formats::add_fact(events, "batch", std::string(events.fact("batch_found")));
+    }
+    return {};
+  }
+
+  // In the kept file, too: read again, it has to answer as it did now.
+  Result<void> keep_batch(const TraceEvents& events, const std::string& batch) const {
+    CUFIT_TRY(bytes, context_.files.read_file(options_.event_file, k_most_kept_bytes));
+    CUFIT_TRY(named, formats::with_fact(std::move(bytes), events, "batch", batch));
+    return host::write_whole_file(options_.event_file, named);
+  }
+
+  void print_progress(const char* key, const std::map<std::string, std::string>& args) const {
+    context_.output.print_error(context_.message(format("fit.progress.{}", key), args));
+  }
+
+  const Context& context_;
+  const TracingPlan plan_;
+  const std::optional<uint64_t> asked_;
+  host::TraceOptions options_;              // of the next run
+  std::optional<std::string> asked_cudnn_;  // the last variant of the program that it was asked for
+  std::optional<uint64_t> first_;  // the batch size of the first trace, as first_batch() says
+  int kept_ = 0;
+  host::Interrupts interrupts_;
+  FitTraces out_;
+};
+
+}  // namespace
+
+Result<FitTraces> trace_program(const Context& context, TracingPlan plan,
+                                std::optional<uint64_t> batch) {
+  return FitTracing(context, std::move(plan), batch).run();
+}
+
+}  // namespace cufit::commands

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fit/answer/cards.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "base/parallel.h"
+#include "memory/allocator/card_capacity.h"
+
+namespace cufit::fit {
+namespace {
+
+// cuBLAS takes most on it, and its context is the largest that was measured: what is said without
+// a card holds for the others as an upper bound.
+constexpr std::string_view k_largest_context_card = "H200 SXM";
+// torch 2.x wheels of CUDA 12 have no kernels for older ones.
+constexpr ComputeCapability k_oldest_capability{5, 0};
+constexpr size_t k_most_capabilities = 4;  // each costs cuDNN a second or more
+
+}  // namespace
+
+Card card_of(const knowledge::Gpu& gpu, const knowledge::Knowledge& knowledge) {
+  const memory::CardCapacity capacity = memory::card_capacity(gpu, knowledge);
+  Card out;
+  out.name = std::string(gpu.name);
+  out.cc = std::string(gpu.cc);
+  out.measured = capacity.measured;
+  out.total = capacity.total;
+  out.outside_allocator = capacity.context;
+  out.usable = capacity.usable();
+  return out;
+}
+
+Card card_of_size(std::string name, uint64_t bytes, const knowledge::Knowledge& knowledge) {
+  Card out = traced_card({}, knowledge);
+  out.name = std::move(name);
+  out.cc.clear();
+  out.measured = true;
+  out.total = bytes;
+  out.outside_allocator = std::min(out.outside_allocator, bytes);
+  out.usable = bytes - out.outside_allocator;
+  return out;
+}
+
+std::vector<Card> all_cards(const knowledge::Knowledge& knowledge) {
+  std::vector<Card> all;
+  for (const knowledge::Gpu& gpu : knowledge.gpus) {
+    // Those of embedded boards share the memory of the processor: how much is left depends on it.
+    if (gpu.segment == "embedded") continue;
+    const std::optional<ComputeCapability> cc = parse_compute_capability(gpu.cc);
+    if (cc && *cc >= k_oldest_capability) all.push_back(card_of(gpu, knowledge));
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Card& a, const Card& b) { return a.usable < b.usable; });
+  return all;
+}
+
+std::vector<Card> each_once(std::vector<Card> cards) {
+  std::vector<Card> out;
+  for (Card& card : cards) {
+    const auto same = std::find_if(out.begin(), out.end(),
+                                   [&](const Card& other) { return other.name == card.name; });
+    if (same == out.end())
+      out.push_back(std::move(card));
+    else
+      same->asked = same->asked || card.asked;
+  }
+  return out;
+}
+
+Card traced_card(const std::vector<Card>& cards, const knowledge::Knowledge& knowledge) {
+  for (const Card& card : cards)
+    if (card.asked && !card.cc.empty()) return card;
+  const knowledge::Gpu* gpu = knowledge.find_gpu(k_largest_context_card);
+  CUFIT_CHECK(gpu != nullptr, "the default card is in data/gpus.toml");
+  return card_of(*gpu, knowledge);
+}
+
+Setup setup_on(Setup setup, const Card& card) {
+  if (const std::optional<ComputeCapability> cc = parse_compute_capability(card.cc))
+    setup.libraries.cc = *cc;
+  setup.total_memory = card.total;
+  setup.outside_allocator = card.outside_allocator;
+  return setup;
+}
+
+std::vector<CardAnswer> answer_once(const std::vector<Card>& cards,
+                                    const std::function<bool(const Card&, const Card&)>& alike,
+                                    const std::function<void(CardAnswer&)>& answer) {
+  std::vector<CardAnswer> out;
+  for (const Card& card : cards) static_cast<Card&>(out.emplace_back()) = card;
+  std::vector<size_t> like(out.size()), firsts;
+  for (size_t i = 0; i < out.size(); ++i) {
+    const auto same = std::find_if(firsts.begin(), firsts.end(),
+                                   [&](size_t other) { return alike(out[other], out[i]); });
+    like[i] = same == firsts.end() ? i : *same;
+    if (like[i] == i) firsts.push_back(i);
+  }
+  in_parallel(firsts.size(), firsts.size(), [&](size_t i) { answer(out[firsts[i]]); });
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (like[i] == i) continue;
+    const Card card = out[i];
+    out[i] = out[like[i]];
+    static_cast<Card&>(out[i]) = card;
+  }
+  return out;
+}
+
+const CardAnswer* first_asked(const std::vector<CardAnswer>& cards) {
+  const auto found =
+      std::find_if(cards.begin(), cards.end(), [](const CardAnswer& card) { return card.asked; });
+  return found == cards.end() ? nullptr : &*found;
+}
+
+std::string pretended_gpu(const Card& card, const knowledge::Knowledge& knowledge) {
+  const knowledge::Gpu* gpu = knowledge.find_gpu(card.name);
+  const std::string name(gpu != nullptr ? gpu->nvml_name : std::string_view(card.name));
+  return format("{},{},{}", name, card.cc, card.total);
+}
+
+std::string cudnn_devices(const Card& traced, const std::vector<Card>& cards,
+                          const knowledge::Knowledge& knowledge) {
+  std::vector<std::string_view> capabilities{traced.cc};
+  for (const Card& card : cards)
+    if (card.asked && !card.cc.empty() && capabilities.size() < k_most_capabilities &&
+        std::find(capabilities.begin(), capabilities.end(), card.cc) == capabilities.end())
+      capabilities.push_back(card.cc);
+  std::vector<std::string> out;
+  for (const std::string_view text : capabilities) {
+    const std::optional<ComputeCapability> cc = parse_compute_capability(text);
+    const auto row = std::find_if(
+        knowledge.gpu_properties.begin(), knowledge.gpu_properties.end(),
+        [text](const knowledge::GpuPropertiesRow& candidate) { return candidate.cc == text; });
+    if (!cc || row == knowledge.gpu_properties.end()) continue;
+    out.push_back(format(
+        R"([{},{{"maxGridSize":[2147483647,65535,65535],"maxBlockSize":[1024,1024,64],"regsPerBlock":65536,)"
+        R"("multiProcessorCount":{},"warpSize":32,"maxSharedMemoryPerBlock":49152,)"
+        R"("maxSharedMemoryPerBlockOptin":{},"reservedSharedMemoryPerBlock":{},"maxRegistersPerSM":65536,)"
+        R"("maxCtasPerSM":{},"maxThreadsPerBlock":1024,"maxThreadsPerSM":{},"pciDeviceId":0,"isTccDriver":0,)"
+        R"("supportCoopLaunch":1,"totalGlobalMem":{},"smClockRateKHz":{},"memClockRateKHz":{},"l2CacheSize":{},)"
+        R"("cudaDeviceId":0,"deviceVer":{},"driverVer":13000,"deviceName":"NVIDIA GPU"}}])",
+        cc->major * 10 + cc->minor, row->multiprocessors, row->shared_kib * 1024,
+        row->reserved_shared, row->blocks, row->threads, traced.total, row->clock,
+        row->memory_clock, row->l2_kib * 1024, cc->major * 100 + cc->minor));
+  }
+  return "[" + join(out, ",") + "]";
+}
+
+}  // namespace cufit::fit

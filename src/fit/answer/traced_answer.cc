@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fit/answer/traced_answer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/format.h"
+#include "base/version.h"
+#include "memory/replay/what_if.h"
+
+namespace cufit::fit {
+namespace {
+
+constexpr size_t k_curve_points = 8;
+constexpr ComputeCapability k_first_with_flash_attention{8, 0};
+
+Result<Setup> traced_setup(const formats::TraceEvents& events, const std::string& settings,
+                           const knowledge::Knowledge& knowledge) {
+  Setup setup;
+  setup.knowledge = &knowledge;
+  const std::optional<Version> version = parse_version(std::string(events.fact("torch")));
+  if (!version)
+    return fail(Code::malformed, format("{}: it does not say which torch was traced", events.name));
+  setup.version = memory::version_profile(version->part(0), version->part(1));
+  setup.libraries.torch_major = version->part(0);
+  setup.libraries.torch_minor = version->part(1);
+  setup.libraries.cublas_workspace_config = std::string(events.fact("cublas_workspace_config"));
+  setup.libraries.cudnn_benchmark = events.fact("cudnn_benchmark") == "1";
+  CUFIT_TRY(parsed, memory::parse_allocator_settings(settings, setup.version));
+  setup.settings = parsed;
+  return setup;
+}
+
+bool has_flash_attention(const Card& card) {
+  const std::optional<ComputeCapability> cc = parse_compute_capability(card.cc);
+  return !cc || *cc >= k_first_with_flash_attention;
+}
+
+// Attention takes other kernels on cards without flash attention, and keeps other tensors.
+void warn_of_other_kernels(const std::vector<Card>& cards, const Card& traced,
+                           std::vector<Warning>& warnings) {
+  for (const Card& card : cards) {
+    if (has_flash_attention(card) == has_flash_attention(traced)) continue;
+    warnings.push_back({"other_kernels", {{"card", traced.name}, {"other", card.name}}, ""});
+    return;
+  }
+}
+
+}  // namespace
+
+Result<TracedAnswer> TracedAnswer::begin(Traces traces, Question question,
+                                         const knowledge::Knowledge& knowledge) {
+  TracedAnswer out(std::move(traces), std::move(question), knowledge);
+  if (Result<void> done = out.predict_traced(); !done) return done.error();
+  return out;
+}
+
+Result<void> TracedAnswer::predict_traced() {
+  const formats::TraceEvents& first = traces_.plain[0];
+  out_.card = question_.traced_card;
+  out_.settings = memory::settings_from_option(
+      question_.settings.value_or(std::string(first.fact("alloc_conf"))));
+  CUFIT_TRY(setup, traced_setup(first, out_.settings, *knowledge_));
+  setup_ = std::move(setup);
+  CUFIT_TRY(programs,
+            traced_programs(std::move(traces_.plain), traces_.own_batch, traces_.warnings));
+  out_.programs = std::move(programs);
+  batch_ =
+      question_.batch.value_or(out_.programs.own_batch.value_or(out_.traced().batches.front()));
+  const StepProgram& program = out_.programs.at(batch_);
+  if (program.at(batch_) == nullptr) {
+    out_.unanswered = question_.batch;
+    batch_ = program.differences.empty() ? program.batches.front()
+                                         : program.apart.front().batches.front();
+  }
+  out_.batch = out_.programs.batch_known ? batch_ : 0;
+  out_.setup = setup_on(setup_, out_.card);
+  CUFIT_TRY(prediction, predict(out_.programs.at(batch_), batch_, out_.setup));
+  out_.prediction = std::move(prediction);
+  return {};
+}
+
+Result<void> TracedAnswer::calibrate(const MeasuredRun& run) {
+  CUFIT_TRY(found, calibration(out_.programs.at(run.batch), out_.setup, run, traces_.warnings));
+  calibration_ = found.value_or(Calibration());
+  calibration_.apply(out_.prediction);
+  return {};
+}
+
+Answer TracedAnswer::finish() && {
+  std::vector<Warning>& warnings = traces_.warnings;
+  warn_of_other_kernels(question_.cards, out_.card, warnings);
+  for (const std::string& id : out_.prediction.warnings)
+    if (out_.programs.batch_known || id != "batch_one") warnings.push_back({id, {}, ""});
+  if (const uint64_t growth = out_.prediction.growth_per_step; growth != 0)
+    warnings.push_back({"grows", {{"bytes", format_bytes(growth)}}, ""});
+  // Cards that differ in name only are asked once: of `--gpu all` that is every second one.
+  out_.cards = answer_once(
+      question_.cards,
+      [](const Card& a, const Card& b) { return a.cc == b.cc && a.total == b.total; },
+      [this](CardAnswer& card) { answer_card(card); });
+  if (out_.traced().extrapolates())
+    out_.curve = curve(out_.traced(), batches_of_curve(), out_.setup);
+  for (CurvePoint& point : out_.curve) calibration_.apply(point);
+  if (question_.plans) add_plans();
+  out_.warnings = std::move(traces_.warnings);
+  return std::move(out_);
+}
+
+void TracedAnswer::answer_card(CardAnswer& card) const {
+  if (card.usable == 0) return;
+  Setup setup = setup_on(setup_, card);
+  setup.capacity = calibration_.capacity(card.usable);
+  if (Result<Prediction> got = predict(out_.programs.at(batch_), batch_, setup)) {
+    card.fits = got->fits();
+    calibration_.apply(*got);
+    card.prediction = std::move(*got);
+  }
+  card.largest = largest_batch(out_.traced(), setup);
+  if (card.largest.batch == 0) return;
+  if (Result<Prediction> got = predict(out_.traced(), card.largest.batch, setup))
+    card.largest_retries = got->alloc_retries;
+}
+
+// Around what was asked, and to where the first card that was asked for is full. Where that is so
+// only after cached memory was given back, its bar would run over the card.
+std::vector<uint64_t> TracedAnswer::batches_of_curve() const {
+  std::vector<uint64_t> batches = curve_batches(out_.traced(), batch_, k_curve_points);
+  const CardAnswer* asked = first_asked(out_.cards);
+  if (asked == nullptr || asked->largest.batch == 0) return batches;
+  const uint64_t largest = asked->largest.batch;
+  const uint64_t most = 2 * std::max({batch_, largest, out_.traced().batches.front()});
+  if (asked->largest_retries == 0) batches.push_back(largest);
+  std::sort(batches.begin(), batches.end());
+  batches.erase(std::unique(batches.begin(), batches.end()), batches.end());
+  batches.erase(std::upper_bound(batches.begin(), batches.end(), most), batches.end());
+  return batches;
+}
+
+void TracedAnswer::add_plans() {
+  const PlansAsked asked{out_.batch, out_.traced().extrapolates(), setup_, out_.card,
+                         question_.cards};
+  out_.plans = plans_answer(traces_, asked, *knowledge_);
+}
+
+}  // namespace cufit::fit

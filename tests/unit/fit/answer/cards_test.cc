@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fit/answer/cards.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "base/format.h"
+
+namespace cufit::fit {
+namespace cards_test {
+
+const knowledge::Knowledge& tables() { return knowledge::Knowledge::builtin(); }
+
+Card named(const char* name, bool asked = true) {
+  Card out = card_of(*tables().find_gpu(name), tables());
+  out.asked = asked;
+  return out;
+}
+
+TEST(Cards, OfASizeGiveUpTheContextOfTheDefaultCard) {
+  constexpr uint64_t gib = uint64_t{1} << 30;
+  const Card card = card_of_size("24 GiB", 24 * gib, tables());
+  const Card standard = traced_card({}, tables());
+  EXPECT_EQ(card.name, "24 GiB");
+  EXPECT_EQ(card.cc, "");
+  EXPECT_GT(standard.outside_allocator, 0u);
+  EXPECT_EQ(card.usable, 24 * gib - standard.outside_allocator);
+  EXPECT_EQ(card_of_size("1 B", 1, tables()).usable, 0u);
+}
+
+TEST(Cards, AllOfTheTableComeOnceTheSmallestFirst) {
+  const std::vector<Card> all = all_cards(tables());
+  ASSERT_GT(all.size(), 20u);
+  EXPECT_TRUE(std::is_sorted(all.begin(), all.end(),
+                             [](const Card& a, const Card& b) { return a.usable < b.usable; }));
+  for (const Card& card : all) {
+    EXPECT_FALSE(card.asked);
+    EXPECT_NE(tables().find_gpu(card.name)->segment, "embedded") << card.name;
+    EXPECT_GE(*parse_compute_capability(card.cc), (ComputeCapability{5, 0})) << card.name;
+  }
+}
+
+TEST(Cards, OfOneNameAreOneAndAskedWhereOneIs) {
+  const std::vector<Card> cards =
+      each_once({named("RTX 3090", false), named("RTX 4090"), named("RTX 3090")});
+  ASSERT_EQ(cards.size(), 2u);
+  EXPECT_EQ(cards[0].name, named("RTX 3090").name);
+  EXPECT_TRUE(cards[0].asked);
+}
+
+TEST(Cards, TheTracedOneIsTheFirstThatWasAskedForByName) {
+  Card size = card_of_size("24 GiB", uint64_t{24} << 30, tables());
+  size.asked = true;
+  EXPECT_EQ(traced_card({size, named("RTX 4090", false), named("RTX 3090")}, tables()).name,
+            named("RTX 3090").name);
+  EXPECT_EQ(traced_card({size}, tables()).name, traced_card({}, tables()).name);
+}
+
+TEST(Cards, SetupHasWhatIsTheCards) {
+  const Card card = named("RTX 3090");
+  const fit::Setup setup = setup_on({}, card);
+  EXPECT_EQ(setup.total_memory, card.total);
+  EXPECT_EQ(setup.outside_allocator, card.outside_allocator);
+  EXPECT_EQ(setup.libraries.cc, (ComputeCapability{8, 6}));
+  EXPECT_EQ(setup.capacity, 0u);
+}
+
+TEST(Cards, ThatAreAlikeAreAnsweredOnce) {
+  std::mutex lock;
+  std::vector<std::string> asked;
+  const std::vector<CardAnswer> answers = answer_once(
+      {named("RTX 3090"), named("RTX 4090", false), named("RTX 3090 Ti")},
+      [](const Card& a, const Card& b) { return a.cc == b.cc; },
+      [&](CardAnswer& card) {
+        const std::lock_guard guard(lock);
+        asked.push_back(card.name);
+        card.fits = card.cc == "8.6";
+        card.largest.batch = card.cc == "8.6" ? 7 : 3;
+        card.largest_retries = 1;
+      });
+  std::sort(asked.begin(), asked.end());
+  EXPECT_EQ(asked, (std::vector<std::string>{named("RTX 3090").name, named("RTX 4090").name}));
+  ASSERT_EQ(answers.size(), 3u);
+  EXPECT_EQ(answers[2].name, named("RTX 3090 Ti").name);  // its own, with the other's answer
+  EXPECT_TRUE(answers[2].fits);
+  EXPECT_EQ(answers[2].largest.batch, 7u);
+  EXPECT_EQ(answers[2].largest_retries, 1u);
+  EXPECT_EQ(answers[1].largest.batch, 3u);
+  EXPECT_FALSE(answers[1].asked);
+
+  std::vector<CardAnswer> later = answers;
+  later[0].asked = false;
+  EXPECT_EQ(first_asked(later), &later[2]);
+  EXPECT_EQ(first_asked({}), nullptr);
+}
+
+TEST(Cards, AreToldToTheTracerByNvmlsName) {
+  const Card card = named("H200 SXM");
+  EXPECT_EQ(pretended_gpu(card, tables()), format("NVIDIA H200,9.0,{}", card.total));
+}
+
+TEST(Cards, CudnnIsAskedForFourCapabilitiesAtMost) {
+  const Card traced = named("H200 SXM");
+  const auto count = [](const std::string& text) {
+    size_t devices = 0;
+    for (size_t at = text.find("maxGridSize"); at != std::string::npos;
+         at = text.find("maxGridSize", at + 1))
+      ++devices;
+    return devices;
+  };
+  EXPECT_EQ(count(cudnn_devices(traced, {}, tables())), 1u);
+  EXPECT_EQ(count(cudnn_devices(traced, {named("RTX 3090", false)}, tables())), 1u);
+  EXPECT_EQ(count(cudnn_devices(traced, {named("RTX 3090"), named("RTX 3090 Ti")}, tables())), 2u);
+  const std::string devices = cudnn_devices(
+      traced, {named("T4"), named("RTX 3090"), named("RTX 4090"), named("RTX 5090")}, tables());
+  EXPECT_EQ(count(devices), 4u);
+  EXPECT_EQ(devices.substr(0, 5), "[[90,");
+  EXPECT_TRUE(contains(devices, "\"deviceVer\":705"));
+  EXPECT_FALSE(contains(devices, "\"deviceVer\":1200"));
+}
+
+}  // namespace cards_test
+}  // namespace cufit::fit

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fit/answer/traced_answer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "unit/fit/fit_fixture.h"
+
+namespace cufit::fit {
+namespace traced_answer_test {
+
+const knowledge::Knowledge& tables() { return knowledge::Knowledge::builtin(); }
+
+TraceWriter traced_by(const char* torch, uint64_t batch) {
+  TraceWriter out(batch);
+  if (torch[0] != '\0') out.fact("torch", torch);
+  const Sites sites = write_sites(out);
+  const uint32_t weight = out.alloc(64 * k_mib, sites.weight);
+  for (int i = 0; i < 3; ++i) write_step(out, sites, batch, weight, i == 0);
+  out.end();
+  return out;
+}
+
+// At each of the batch sizes, by torch 2.9; the program's own is the first.
+Traces traces(const std::vector<uint64_t>& batches) {
+  Traces out;
+  for (const uint64_t batch : batches) out.plain.push_back(traced_by("2.9.0", batch).read());
+  out.own_batch = batches.front();
+  return out;
+}
+
+Question question(std::vector<Card> cards = {}) {
+  Question out;
+  out.cards = std::move(cards);
+  out.traced_card = traced_card(out.cards, tables());
+  return out;
+}
+
+Card sized(uint64_t usable, bool asked = true) {
+  Card out;
+  out.name = std::to_string(usable);
+  out.asked = asked;
+  out.total = out.usable = usable;
+  return out;
+}
+
+Answer answered(Traces traces, const Question& question) {
+  Result<TracedAnswer> answer = TracedAnswer::begin(std::move(traces), question, tables());
+  EXPECT_TRUE(answer) << (answer ? "" : answer.error().text());
+  return std::move(*answer).finish();
+}
+
+bool warns(const std::vector<Warning>& warnings, const std::string& id) {
+  return std::any_of(warnings.begin(), warnings.end(),
+                     [&](const Warning& warning) { return warning.id == id; });
+}
+
+TEST(TracedAnswer, TakesTheProgramsOwnBatchSizeWhereNoneIsAsked) {
+  const Answer got = answered(traces({8, 16}), question());
+  EXPECT_EQ(got.batch, 8u);
+  EXPECT_EQ(got.prediction.batch, 8u);
+  EXPECT_FALSE(got.unanswered);
+  EXPECT_TRUE(got.fits());  // no card was asked for
+  Question other = question();
+  other.batch = 32;
+  EXPECT_EQ(answered(traces({8, 16}), other).prediction.batch, 32u);
+}
+
+TEST(TracedAnswer, SaysWhichBatchSizeItCouldNotAnswer) {
+  Question asked = question();
+  asked.batch = 32;
+  const Answer got = answered(traces({8}), asked);
+  EXPECT_EQ(got.unanswered, 32u);
+  EXPECT_EQ(got.batch, 8u);
+  EXPECT_TRUE(got.curve.empty());
+}
+
+TEST(TracedAnswer, OfATraceWithoutABatchSizeHasNone) {
+  TraceWriter out;
+  out.fact("torch", "2.9.0");
+  const Sites sites = write_sites(out);
+  write_step(out, sites, 4, 0, true);
+  out.end();
+  Traces unnamed;
+  unnamed.plain.push_back(out.read());
+  const Answer got = answered(std::move(unnamed), question());
+  EXPECT_EQ(got.batch, 0u);
+  EXPECT_FALSE(got.programs.batch_known);
+  EXPECT_FALSE(warns(got.warnings, "batch_one"));  // its 1 is a name, no batch size
+}
+
+TEST(TracedAnswer, FitsWhereEveryCardThatWasAskedForHasRoom) {
+  const Answer unbounded = answered(traces({8, 16}), question());
+  const uint64_t needed = unbounded.prediction.peak_reserved_upper;
+  const Card large = sized(4 * needed), small = sized(needed / 2);
+  EXPECT_TRUE(answered(traces({8, 16}), question({large})).fits());
+  EXPECT_FALSE(answered(traces({8, 16}), question({large, small})).fits());
+  EXPECT_TRUE(answered(traces({8, 16}), question({large, sized(needed / 2, false)})).fits());
+}
+
+TEST(TracedAnswer, GivesEachCardItsLargestBatch) {
+  const Answer got = answered(traces({8, 16}), question({sized(1024 * k_mib), sized(0)}));
+  ASSERT_EQ(got.cards.size(), 2u);
+  const LargestBatch& largest = got.cards[0].largest;
+  EXPECT_GT(largest.batch, 16u);
+  fit::Setup setup = setup_on(got.setup, got.cards[0]);
+  setup.capacity = got.cards[0].usable;
+  EXPECT_TRUE(predict(got.traced(), largest.batch, setup)->fits());
+  EXPECT_FALSE(predict(got.traced(), largest.batch + 1, setup)->fits());
+  EXPECT_TRUE(std::any_of(got.curve.begin(), got.curve.end(),
+                          [&](const CurvePoint& at) { return at.batch == largest.batch; }));
+  EXPECT_FALSE(got.cards[1].prediction);  // nothing is left of it
+  EXPECT_EQ(got.cards[1].largest.batch, 0u);
+}
+
+TEST(TracedAnswer, SaysThatOtherCardsTakeOtherKernels) {
+  Card old = sized(k_mib * 4096), same = old;
+  old.cc = "7.5";
+  same.cc = "8.6";
+  EXPECT_TRUE(warns(answered(traces({8, 16}), question({same, old})).warnings, "other_kernels"));
+  EXPECT_FALSE(warns(answered(traces({8, 16}), question({same})).warnings, "other_kernels"));
+}
+
+TEST(TracedAnswer, FollowsSettingsThatAreAskedFor) {
+  EXPECT_EQ(answered(traces({8, 16}), question()).settings, "");
+  Question asked = question();
+  asked.settings = "expandable_segments:True";
+  EXPECT_EQ(answered(traces({8, 16}), asked).settings, "expandable_segments:True");
+  asked.settings = "no_such_setting:1";
+  const Result<TracedAnswer> wrong = TracedAnswer::begin(traces({8, 16}), asked, tables());
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().code, Code::usage);
+}
+
+TEST(TracedAnswer, NeedsToKnowWhichTorchWasTraced) {
+  Traces unknown;
+  unknown.plain.push_back(traced_by("", 8).read());
+  const Result<TracedAnswer> got = TracedAnswer::begin(std::move(unknown), question(), tables());
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, Code::malformed);
+}
+
+TEST(TracedAnswer, WithoutTracesForPlansSaysSo) {
+  Question asked = question();
+  asked.plans = true;
+  const Answer got = answered(traces({8, 16}), asked);
+  ASSERT_TRUE(got.plans);
+  EXPECT_TRUE(got.plans->programs.empty());
+  EXPECT_TRUE(warns(got.warnings, "plan_untold"));
+  EXPECT_FALSE(answered(traces({8, 16}), question()).plans);
+}
+
+// A run beside the program.
+Answer calibrated(uint64_t percent, bool ran_out = false) {
+  Result<TracedAnswer> answer =
+      TracedAnswer::begin(traces({8, 16}), question({sized(1024 * k_mib)}), tables());
+  const uint64_t predicted = answered(traces({8, 16}), question()).prediction.peak_reserved;
+  MeasuredRun run;
+  run.batch = 8;
+  run.peak_reserved = predicted / 100 * percent;
+  run.ran_out = ran_out;
+  EXPECT_TRUE(answer->calibrate(run));
+  return std::move(*answer).finish();
+}
+
+TEST(Calibration, ScalesWhatIsReserved) {
+  const Answer plain = answered(traces({8, 16}), question({sized(1024 * k_mib)}));
+  const Answer more = calibrated(110);
+  EXPECT_TRUE(warns(more.warnings, "calibrated"));
+  const double ratio = static_cast<double>(more.prediction.peak_reserved) /
+                       static_cast<double>(plain.prediction.peak_reserved);
+  EXPECT_NEAR(ratio, 1.1, 0.001);
+  EXPECT_EQ(more.prediction.peak_allocated, plain.prediction.peak_allocated);
+  EXPECT_GT(more.prediction.peak_reserved_upper, plain.prediction.peak_reserved_upper);
+  EXPECT_GT(more.curve.front().peak_reserved, plain.curve.front().peak_reserved);
+  EXPECT_LT(more.cards[0].largest.batch, plain.cards[0].largest.batch);
+}
+
+TEST(Calibration, NeverLowersTheUpperValue) {
+  const Answer plain = answered(traces({8, 16}), question({sized(1024 * k_mib)}));
+  const Answer less = calibrated(90);
+  EXPECT_LT(less.prediction.peak_reserved, plain.prediction.peak_reserved);
+  EXPECT_EQ(less.prediction.peak_reserved_upper, plain.prediction.peak_reserved_upper);
+  EXPECT_EQ(less.cards[0].largest.batch, plain.cards[0].largest.batch);
+}
+
+TEST(Calibration, IsNotDoneByARunOfAnotherProgram) {
+  const Answer plain = answered(traces({8, 16}), question({sized(1024 * k_mib)}));
+  for (const Answer& got : {calibrated(70), calibrated(130), calibrated(110, true)}) {
+    EXPECT_TRUE(warns(got.warnings, "not_calibrated"));
+    EXPECT_EQ(got.prediction.peak_reserved, plain.prediction.peak_reserved);
+  }
+}
+
+}  // namespace traced_answer_test
+}  // namespace cufit::fit
