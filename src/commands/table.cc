@@ -34,7 +34,7 @@ std::span<const Command> table() {
       command<MemRecordRequest, run_mem_record>("mem record", mem_record_options()),
       command<MemReplayRequest, run_mem_replay>("mem replay", mem_replay_options()),
       command<MemViewRequest, run_mem_view>("mem view", mem_view_options()),
-      {"resolve", "", resolve_options(), run_resolve},
+      command<ResolveRequest, run_resolve>("resolve", resolve_options()),
       {"lock", "", lock_options(), run_lock},
       {"env create", "", env_create_options(), run_env_create},
       {"env list", "", env_list_options(), run_env_list},
