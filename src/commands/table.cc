@@ -35,7 +35,7 @@ std::span<const Command> table() {
       command<MemReplayRequest, run_mem_replay>("mem replay", mem_replay_options()),
       command<MemViewRequest, run_mem_view>("mem view", mem_view_options()),
       command<ResolveRequest, run_resolve>("resolve", resolve_options()),
-      {"lock", "", lock_options(), run_lock},
+      command<LockRequest, run_lock>("lock", lock_options()),
       {"env create", "", env_create_options(), run_env_create},
       {"env list", "", env_list_options(), run_env_list},
       {"env check", "", env_check_options(), run_env_check},

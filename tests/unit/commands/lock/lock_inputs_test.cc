@@ -23,7 +23,8 @@ TEST(LockInputs, FollowWhatRequirementsFilesName) {
             "colorama; sys_platform == 'win32'\n-c limits.txt\n");
   root.file("/more/inner.txt", "torch>=2.4\n-r ../r.txt\n");
   root.file("/limits.txt", "torch<2.8\n");
-  const auto inputs = read_lock_inputs({root.at("/r.txt")}, {}, {"scipy>1"}, "3.11");
+  const auto inputs =
+      read_lock_inputs(host::RealHost(), {root.at("/r.txt")}, {}, {"scipy>1"}, "3.11");
   ASSERT_TRUE(inputs) << inputs.error().text();
   EXPECT_EQ(names(*inputs), "numpy|torch>=2.4|torch<2.8|scipy>1|");
   // Constraints are no requirement of the project; the markers' own are its.
@@ -36,14 +37,16 @@ TEST(LockInputs, ReadAProject) {
             "[project]\nname = \"x\"\ndependencies = [\"torch>=2.4\"]\n"
             "[project.optional-dependencies]\ntrain = [\"xformers\"]\n");
   const std::string file = root.at("/pyproject.toml");
-  EXPECT_EQ(names(*read_lock_inputs({file}, {"train"}, {}, "")), "torch>=2.4|xformers|");
-  const auto absent = read_lock_inputs({file}, {"serve"}, {}, "");
+  EXPECT_EQ(names(*read_lock_inputs(host::RealHost(), {file}, {"train"}, {}, "")),
+            "torch>=2.4|xformers|");
+  const auto absent = read_lock_inputs(host::RealHost(), {file}, {"serve"}, {}, "");
   ASSERT_FALSE(absent);
   EXPECT_EQ(absent.error().code, Code::usage);
   root.file("/pyproject.toml", "[project]\ndependencies = [3]\n");
-  EXPECT_EQ(read_lock_inputs({file}, {}, {}, "").error().code, Code::malformed);
-  EXPECT_EQ(read_lock_inputs({root.at("/absent.txt")}, {}, {}, "").error().code, Code::usage);
-  EXPECT_EQ(read_lock_inputs({}, {}, {"=="}, "").error().code, Code::usage);
+  EXPECT_EQ(read_lock_inputs(host::RealHost(), {file}, {}, {}, "").error().code, Code::malformed);
+  EXPECT_EQ(read_lock_inputs(host::RealHost(), {root.at("/absent.txt")}, {}, {}, "").error().code,
+            Code::usage);
+  EXPECT_EQ(read_lock_inputs(host::RealHost(), {}, {}, {"=="}, "").error().code, Code::usage);
 }
 
 TEST(UvPlatform, IsTheOldestThatAllHave) {
