@@ -6,8 +6,8 @@
 
 namespace cufit::commands {
 
-std::vector<bool> classes_for_here(const resolve::LockFile& lock, const host::Host& machine) {
-  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
+std::vector<bool> classes_for_here(const resolve::LockFile& lock, const host::Host& machine,
+                                   const knowledge::Knowledge& knowledge) {
   std::vector<bool> out(lock.classes.size(), true);
   if (lock.classes.size() < 2) return out;
   using Sight = resolve::LiveTarget::Sight;
