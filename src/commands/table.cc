@@ -41,7 +41,7 @@ std::span<const Command> table() {
       command<EnvCheckRequest, run_env_check>("env check", env_check_options()),
       command<EnvRemoveRequest, run_env_remove>("env remove", env_remove_options()),
       {"run", "", run_options(), run_run},
-      {"export", "", export_options(), run_export},
+      command<ExportRequest, run_export>("export", export_options()),
       command<DiffRequest, run_diff>("diff", diff_options()),
       command<ImageAuditRequest, run_image_audit>("image audit", image_audit_options()),
       {"preflight", "", preflight_options(), run_preflight},
