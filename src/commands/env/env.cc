@@ -6,8 +6,6 @@
 #include "base/format.h"
 #include "base/sha256.h"
 #include "base/shell_word.h"
-#include "checks/doctor.h"
-#include "checks/gpu_code.h"
 #include "host/files/paths.h"
 #include "resolve/lock/lock_check.h"
 
@@ -32,24 +30,7 @@ int print_rows(const Output& output, const report::EnvListView& view, const EnvR
                       k_ok);
 }
 
-// Of doctor's findings those that are about this environment and not about the machine.
-void add_doctor(const facts::Facts& facts, const std::string& folder, bool only_damage,
-                const knowledge::Knowledge& knowledge, std::vector<checks::Finding>& out) {
-  const checks::Report report = checks::examine(facts, knowledge);
-  for (const checks::Finding& one : report.findings) {
-    const bool serious =
-        one.severity == checks::Severity::error || one.severity == checks::Severity::warning;
-    if (only_damage && !is_damage(one)) continue;
-    if (serious && (contains(one.subject, folder) || one.id == "compute_check_failed"))
-      out.push_back(one);
-  }
-}
-
 }  // namespace
-
-bool is_damage(const checks::Finding& finding) {
-  return finding.id == "torch_install_broken" || finding.id == "package_file_damaged";
-}
 
 Result<FoundLock> open_lock(const Context& context, const std::optional<std::string>& asked) {
   CUFIT_TRY(found, find_lock(context, asked, false));
@@ -136,28 +117,6 @@ report::EnvRow env_row(const host::Host& files, const host::EnvironmentPaths& pa
   row.bytes = record->bytes;
   row.shared_bytes = record->shared_bytes;
   return row;
-}
-
-std::vector<checks::Finding> examine_environment(const resolve::LockClass& one,
-                                                 const formats::Pylock& lock,
-                                                 const std::string& folder,
-                                                 const facts::Facts& facts,
-                                                 const resolve::Policy& policy, bool only_damage,
-                                                 const knowledge::Knowledge& knowledge) {
-  resolve::EnvSubject subject{one, lock, nullptr, nullptr, folder, ""};
-  checks::TorchCode code;
-  if (!facts.envs.empty()) {
-    subject.env = &facts.envs.front();
-    const checks::Input input = checks::make_input(facts, knowledge);
-    code = checks::torch_code_of(input, *subject.env, checks::torch_build_of(input, *subject.env));
-    if (!code.from_table && !code.code.empty() && !code.incomplete) {
-      subject.code = &code.code;
-      subject.code_file = code.where;
-    }
-  }
-  std::vector<checks::Finding> out = resolve::check_environment(subject, policy);
-  if (subject.env != nullptr) add_doctor(facts, folder, only_damage, knowledge, out);
-  return out;
 }
 
 std::span<const Option> env_list_options() { return k_env_list_options; }

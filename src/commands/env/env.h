@@ -89,20 +89,4 @@ class WithoutUserSite {
 std::vector<bool> classes_for_here(const resolve::LockFile& lock, const host::Host& machine,
                                    const knowledge::Knowledge& knowledge);
 
-// What the files of an environment say, apart from the machine that it lies on.
-facts::Facts without_gpu(facts::Facts facts);
-
-// A file that is cut off or missing: so on every machine.
-bool is_damage(const checks::Finding& finding);
-
-// What the files of an environment say against the lock, and what `doctor` says of it (errors and
-// warnings about this environment; `only_damage`: no others than of that). `facts` are of collect
-// with the environment's folder.
-std::vector<checks::Finding> examine_environment(const resolve::LockClass& one,
-                                                 const formats::Pylock& lock,
-                                                 const std::string& folder,
-                                                 const facts::Facts& facts,
-                                                 const resolve::Policy& policy, bool only_damage,
-                                                 const knowledge::Knowledge& knowledge);
-
 }  // namespace cufit::commands

@@ -7,6 +7,7 @@
 #include "commands/env/env.h"
 #include "commands/resolve/targets.h"
 #include "host/probe.h"
+#include "resolve/lock/environment_check.h"
 #include "resolve/lock/lock_check.h"
 
 namespace cufit::commands {
@@ -61,7 +62,7 @@ facts::Facts environment_facts(const Context& context, const report::EnvRow& row
   context.output.print_message(
       format("class {} is for other machines ({}): its files alone were looked at", one.name,
              join(one.serves, "; ")));
-  return without_gpu(std::move(facts));
+  return resolve::without_gpu(std::move(facts));
 }
 
 Result<void> check_class(const Context& context, const FoundLock& found,
@@ -76,9 +77,10 @@ Result<void> check_class(const Context& context, const FoundLock& found,
   if (row.state == "outdated" || row.state == "broken") return {};
   const facts::Facts facts = environment_facts(context, row, one, for_here);
   for (Finding& finding :
-       examine_environment(one, lock, paths.folder, facts, policy, false, context.knowledge)) {
+       resolve::examine_environment(one, lock, paths.folder, facts, policy,
+                                    resolve::DoctorPart::errors_and_warnings, context.knowledge)) {
     // Not the torch of some index: the one of the lock.
-    if (is_damage(finding))
+    if (resolve::is_damage(finding))
       finding.args["command"] = format("cufit env create --force {}{}", one.name, lock_option);
     findings.push_back(std::move(finding));
   }

@@ -14,7 +14,7 @@
 #include "host/process/this_process.h"
 #include "report/terminal/mem_words.h"
 #include "report/resolve.h"
-#include "resolve/lock/lock_check.h"
+#include "resolve/lock/environment_check.h"
 
 namespace cufit::commands {
 namespace {
@@ -109,15 +109,15 @@ Result<void> fill(const Job& job, const host::InstallRequest& request, const for
 Result<void> compare_with_lock(const Context& context, const Job& job,
                                const resolve::LockClass& one, const formats::Pylock& lock,
                                const std::string& folder, const facts::Facts& facts) {
-  for (const checks::Finding& finding :
-       examine_environment(one, lock, folder, facts, job.policy, true, context.knowledge)) {
+  for (const checks::Finding& finding : resolve::examine_environment(
+           one, lock, folder, facts, job.policy, resolve::DoctorPart::damage, context.knowledge)) {
     const std::string said =
         report::finding_text(finding, "why", context.language(), context.knowledge);
     if (finding.severity != checks::Severity::error) {
       context.output.print_message(said);
       continue;
     }
-    if (is_damage(finding)) return damaged(job.tools.installer, said);
+    if (resolve::is_damage(finding)) return damaged(job.tools.installer, said);
     return fail(Code::malformed, "the new environment is not what was locked: " + said);
   }
   return {};

@@ -18,13 +18,4 @@ std::vector<bool> classes_for_here(const resolve::LockFile& lock, const host::Ho
   return out;
 }
 
-facts::Facts without_gpu(facts::Facts facts) {
-  facts.pci = {};
-  facts.kernel = {};
-  facts.driver_libraries.clear();
-  facts.nvml = {};
-  facts.cuda = {};
-  return facts;
-}
-
 }  // namespace cufit::commands
