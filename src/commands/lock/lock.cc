@@ -12,7 +12,7 @@
 #include "host/process/this_process.h"
 #include "host/python/python_prefix.h"
 #include "report/lock.h"
-#include "resolve/lock/lock_check.h"
+#include "resolve/lock/lock_class.h"
 
 namespace cufit::commands {
 namespace {
@@ -35,28 +35,6 @@ constexpr Option k_lock_options[] = {
     option<&LockRequest::json>("--json"),
 };
 
-// A machine that is not at hand tomorrow is kept as words where words say it all: a lock is checked
-// on other machines too.
-std::string kept_label(const std::string& asked, const resolve::Target& target,
-                       const Knowledge& knowledge) {
-  if (lower(asked) != "here" || !target.unknown_gpus.empty() || target.libc != "glibc")
-    return asked;
-  if (!target.gpus.empty() && !target.driver) return asked;
-  std::string text;
-  for (const resolve::TargetGpu& gpu : target.gpus)
-    text +=
-        (text.empty() ? "" : " + ") + (gpu.count > 1 ? format("{}x ", gpu.count) : "") + gpu.name;
-  if (text.empty()) text = "cpu";
-  if (target.driver) text += "," + resolve::driver_text(*target.driver);
-  if (target.glibc) text += ",glibc=" + target.glibc->text();
-  if (target.platform == "linux_aarch64") text += ",arch=aarch64";
-  const auto again = resolve::described_target(text, knowledge);
-  if (!again || again->gpus.size() != target.gpus.size()) return asked;
-  for (size_t i = 0; i < target.gpus.size(); ++i)
-    if (!(again->gpus[i].cc == target.gpus[i].cc)) return asked;
-  return text;
-}
-
 // The Python that an environment here would be made with, as "3.11"; empty = none.
 std::string python_here(const host::Host& machine) {
   std::vector<std::string> problems;
@@ -74,9 +52,15 @@ Result<Targets> read_all_targets(const Context& context, const LockJob& job) {
   Targets out;
   for (const std::string& asked : job.targets) {
     CUFIT_TRY(one, read_target(context, asked));
-    one.target.label = kept_label(asked, one.target, context.knowledge);
-    // Which Python the machine has now is no demand: the environment brings its own.
-    if (lower(asked) == "here") one.target.python.clear();
+    one.target.label = asked;
+    if (lower(asked) == "here") {
+      // A machine that is not at hand tomorrow is kept as words where words say it all: a lock is
+      // checked on other machines too.
+      const std::string words = resolve::description_of(one.target, context.knowledge);
+      if (!words.empty()) one.target.label = words;
+      // Which Python the machine has now is no demand: the environment brings its own.
+      one.target.python.clear();
+    }
     out.labels.push_back(one.target.label);
     out.all.push_back(std::move(one.target));
   }
@@ -99,32 +83,6 @@ resolve::Plan plan_for(const Context& context, const LockJob& job, const Targets
   return resolve::plan_classes(targets.all, request, context.knowledge);
 }
 
-std::string why_of(const resolve::Plan& plan, const resolve::Class& one, bool of_index) {
-  std::vector<std::string> labels;
-  for (const size_t index : one.targets) labels.push_back(plan.targets[index].label);
-  std::string out = one.targets.size() > 1 ? "one wheel for "
-                    : of_index             ? "the newest torch of the index for "
-                                           : "the newest torch for ";
-  out += join(labels, "; ");
-  if (one.choice.verdict.fit != resolve::Fit::works)
-    out += format(" ({})", resolve::to_string(one.choice.verdict.fit));
-  return out;
-}
-
-std::string platform_of(const resolve::Plan& plan, const resolve::Class& one) {
-  std::vector<Version> glibcs;
-  for (const size_t index : one.targets)
-    if (plan.targets[index].glibc) glibcs.push_back(*plan.targets[index].glibc);
-  return uv_platform(one.choice.wheel.platform, glibcs, one.choice.wheel.glibc);
-}
-
-// Of "x86_64-manylinux_2_28".
-Version glibc_of(std::string platform) {
-  platform.erase(0, platform.rfind("manylinux_") + 10);
-  std::replace(platform.begin(), platform.end(), '_', '.');
-  return parse_version(platform).value_or(Version{{2, 17}});
-}
-
 std::string name_of(const resolve::Class& one) {
   const resolve::Wheel& wheel = one.choice.wheel;
   return format("{} ({}), Python {}", wheel.torch, wheel.tag, one.choice.python);
@@ -143,7 +101,7 @@ Result<void> fit_to_indexes(const Context& context, const LockJob& job, const Ta
   std::optional<IndexLack> lack;  // the first
   resolve::Request request;
   for (resolve::Class& one : plan.classes) {
-    CUFIT_TRY(found, index_lack(context, job, one, platform_of(plan, one), interrupts));
+    CUFIT_TRY(found, index_lack(context, job, one, resolve::uv_platform(plan, one), interrupts));
     if (!found)
       request.beside_index.push_back(one.choice.wheel);
     else if (!lack)
@@ -155,7 +113,7 @@ Result<void> fit_to_indexes(const Context& context, const LockJob& job, const Ta
   if (!next.failed.empty() || next.classes.empty()) return lack->error;
   std::vector<std::string> taken;
   for (resolve::Class& one : next.classes) {
-    CUFIT_TRY(again, index_lack(context, job, one, platform_of(next, one), interrupts));
+    CUFIT_TRY(again, index_lack(context, job, one, resolve::uv_platform(next, one), interrupts));
     if (again) return lack->error;
     if (!was_there(plan, one.choice.wheel)) taken.push_back(name_of(one));
   }
@@ -189,14 +147,8 @@ Result<Made> resolve_all(const Context& context, const LockJob& job, const Targe
       !fitted)
     return fitted.error();
   for (const resolve::Class& one : plan.classes) {
-    const std::string platform = platform_of(plan, one);
-    resolve::LockClass row;
-    row.name = one.name;
-    row.file = format("pylock.{}.toml", one.name);
-    row.wheel = one.choice.wheel;
-    row.python = one.choice.python;
-    row.why = why_of(plan, one, of_index);
-    for (const size_t index : one.targets) row.serves.push_back(plan.targets[index].label);
+    const std::string platform = resolve::uv_platform(plan, one);
+    resolve::LockClass row = resolve::lock_class(plan, one, of_index);
     const std::string output =
         format("{}/pylock.{}-cufit-{}.toml", job.folder, one.name, host::process_id());
     if (!upgrade) (void)host::copy_file(job.folder + "/" + row.file, output);
@@ -204,14 +156,9 @@ Result<Made> resolve_all(const Context& context, const LockJob& job, const Targe
     Result<CompiledClass> done = compile_class(context.files, job, uv, asked, interrupts);
     if (!done) return std::move(done.error()).in(format("class {}", one.name));
     row.sha256 = sha256(done->bytes);
-    const std::string machine = resolve::machine_of(row);
-    for (const formats::PylockPackage& package : done->pylock.packages)
-      row.packages += formats::applies(package, row.python, machine) ? 1 : 0;
-    uint64_t unsized = 0;
-    row.download_bytes = formats::download_bytes(done->pylock, row.python, machine, &unsized);
-    out.unsized.push_back(unsized);
-    out.built.push_back(
-        formats::built_from_source(done->pylock, row.python, machine, glibc_of(platform)));
+    resolve::LockedPackages packages = resolve::take_packages(row, done->pylock, platform);
+    out.unsized.push_back(packages.unsized);
+    out.built.push_back(std::move(packages.built));
     out.lock.classes.push_back(std::move(row));
     out.bytes.push_back(std::move(done->bytes));
   }

@@ -12,6 +12,7 @@
 #include "report/lock.h"
 #include "report/resolve.h"
 #include "resolve/lock/lock_check.h"
+#include "resolve/lock/lock_class.h"
 
 namespace cufit::commands {
 namespace {
@@ -55,14 +56,7 @@ std::vector<Finding> check_target(const Context& context, const LockJob& job,
   if (!forbidden.empty())
     return {unserved(label, report::reason_text(forbidden.front(), lang, knowledge))};
   const resolve::Routing routing = resolve::route(*job.old, asked->target, knowledge);
-  if (routing.chosen != resolve::Routing::npos) return {};
-  // A machine with several generations of GPUs is served by one class per group.
-  bool groups = asked->target.gpus.size() > 1;
-  for (const resolve::TargetGpu& gpu : asked->target.gpus)
-    groups = groups &&
-             resolve::route(*job.old, resolve::with_gpus(asked->target, {gpu}), knowledge).chosen !=
-                 resolve::Routing::npos;
-  if (groups) return {};
+  if (resolve::serves_all_gpus(*job.old, asked->target, routing, knowledge)) return {};
   std::vector<std::string> reasons;
   for (size_t i = 0; i < routing.verdicts.size(); ++i)
     if (!routing.verdicts[i].reasons.empty())
@@ -123,7 +117,7 @@ Result<void> check_resolutions(const Context& context, const LockJob& job,
         format("{}/pylock.{}-cufit-{}.toml", job.folder, one.name, host::process_id());
     (void)host::copy_file(job.folder + "/" + one.file, output);
     const ClassToCompile asked = {
-        wheel, one.python, uv_platform(wheel.platform, glibcs, wheel.glibc),
+        wheel, one.python, resolve::uv_platform(wheel.platform, glibcs, wheel.glibc),
         resolve::companions_of(wheel, one.python, ccs, knowledge), output};
     Result<CompiledClass> now = compile_class(context.files, job, uv, asked, interrupts);
     if (!now && now.error().code == Code::malformed) {

@@ -182,27 +182,6 @@ Result<LockJob> read_lock_job(const Context& context, const LockRequest& request
   return job;
 }
 
-std::string uv_platform(const std::string& platform, const std::vector<Version>& glibcs,
-                        const std::optional<Version>& wheel) {
-  // The names that uv knows.
-  static const std::vector<Version> k_known = [] {
-    std::vector<Version> out;
-    for (const char* text : {"2.17", "2.28", "2.31", "2.32", "2.33", "2.34", "2.35", "2.36", "2.37",
-                             "2.38", "2.39", "2.40"})
-      out.push_back(*parse_version(text));
-    return out;
-  }();
-  Version wanted = *parse_version("2.28");
-  if (wheel && *wheel > wanted) wanted = *wheel;
-  for (const Version& glibc : glibcs) wanted = std::min(wanted, glibc);
-  const Version* best = &k_known.front();
-  for (const Version& known : k_known)
-    if (known <= wanted) best = &known;
-  const size_t at = platform.find('_');
-  const std::string machine = at == std::string::npos ? "x86_64" : platform.substr(at + 1);
-  return format("{}-manylinux_{}_{}", machine, best->part(0), best->part(1));
-}
-
 Result<CompiledClass> compile_class(const host::Host& files, const LockJob& job,
                                     const host::Installer& uv, const ClassToCompile& asked,
                                     host::Interrupts& interrupts) {

@@ -51,16 +51,11 @@ struct LockJob {
 // `must_exist`: for --check, a missing lock is an error.
 Result<LockJob> read_lock_job(const Context& context, const LockRequest& request, bool must_exist);
 
-// "x86_64-manylinux_2_28": the newest that the wheel and all machines of the class have; 2.28 where
-// nothing else is known.
-std::string uv_platform(const std::string& platform, const std::vector<Version>& glibcs,
-                        const std::optional<Version>& wheel);
-
 // What the installer is to resolve for one class.
 struct ClassToCompile {
   resolve::Wheel wheel;
   std::string python;
-  std::string platform;  // of uv_platform()
+  std::string platform;  // of resolve::uv_platform()
   std::vector<resolve::Companion> companions;
   std::string output;  // a pylock beside the lock, whose versions are kept where it exists
 };

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "base/format.h"
-#include "commands/lock/lock_job.h"
 #include "support/fake_root.h"
 
 namespace cufit::commands {
@@ -47,16 +46,6 @@ TEST(LockInputs, ReadAProject) {
   EXPECT_EQ(read_lock_inputs(host::RealHost(), {root.at("/absent.txt")}, {}, {}, "").error().code,
             Code::usage);
   EXPECT_EQ(read_lock_inputs(host::RealHost(), {}, {}, {"=="}, "").error().code, Code::usage);
-}
-
-TEST(UvPlatform, IsTheOldestThatAllHave) {
-  const auto at = [](const char* text) { return *parse_version(text); };
-  EXPECT_EQ(uv_platform("linux_x86_64", {}, std::nullopt), "x86_64-manylinux_2_28");
-  EXPECT_EQ(uv_platform("linux_x86_64", {at("2.36")}, at("2.28")), "x86_64-manylinux_2_28");
-  EXPECT_EQ(uv_platform("linux_x86_64", {at("2.17"), at("2.36")}, at("2.17")),
-            "x86_64-manylinux_2_17");
-  EXPECT_EQ(uv_platform("linux_aarch64", {at("2.39")}, at("2.34")), "aarch64-manylinux_2_34");
-  EXPECT_EQ(uv_platform("linux_x86_64", {at("2.27")}, std::nullopt), "x86_64-manylinux_2_17");
 }
 
 }  // namespace lock_inputs_test
