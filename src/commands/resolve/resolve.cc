@@ -3,12 +3,11 @@
 
 #include "base/format.h"
 #include "base/nearest.h"
-#include "checks/doctor.h"
-#include "checks/evidence.h"
 #include "commands/resolve/targets.h"
 #include "host/files/paths.h"
 #include "host/install/index_client.h"
 #include "report/resolve.h"
+#include "resolve/wheel/obstacle.h"
 
 namespace cufit::commands {
 namespace {
@@ -44,21 +43,12 @@ Result<std::optional<formats::IndexPage>> read_index(const Context& context,
   return all;
 }
 
-// What keeps torch from a GPU there, whichever torch it is: the first error of doctor's that is
-// about the machine, its container or its only GPU, and not about an environment. A machine that
-// has no GPU lacks nothing; one whose container or WSL hides it does. Descriptions have none.
-std::string obstacle_of(const AskedTarget& asked, const knowledge::Knowledge& knowledge,
-                        const std::string& lang) {
-  if (asked.facts.cufit_version.empty() && asked.facts.envs.empty()) return {};
-  size_t gpus = asked.target.unknown_gpus.size();
-  for (const resolve::TargetGpu& gpu : asked.target.gpus) gpus += gpu.count;
-  for (const checks::Finding& one : checks::examine(asked.facts, knowledge).findings) {
-    const bool whole = one.subject == checks::k_machine || one.subject == "container" ||
-                       (gpus == 1 && starts_with(one.subject, "GPU "));
-    if (one.severity == checks::Severity::error && whole && one.id != "no_nvidia_gpu")
-      return report::finding_text(one, "title", lang, knowledge);
-  }
-  return {};
+// What keeps torch from a GPU there, as doctor names it; empty: nothing that is known.
+std::string obstacle_title(const AskedTarget& asked, const knowledge::Knowledge& knowledge,
+                           const std::string& lang) {
+  const std::optional<checks::Finding> found =
+      resolve::obstacle_of(asked.facts, asked.target, knowledge);
+  return found ? report::finding_text(*found, "title", lang, knowledge) : std::string();
 }
 
 // All that is asked, but for the machines.
@@ -104,7 +94,7 @@ int run_resolve(const Context& context, const ResolveRequest& request) {
   report::ResolveView view{answers, *wheels, context.knowledge};
   const std::string lang = request.json ? "en" : context.language();
   for (const AskedTarget& asked : *targets)
-    view.obstacles.push_back(obstacle_of(asked, context.knowledge, lang));
+    view.obstacles.push_back(obstacle_title(asked, context.knowledge, lang));
   name_ignored(view);
   return output.print(request.json ? report::resolve_json(view)
                                    : report::resolve_text(view, output.style(request.verbose)),
