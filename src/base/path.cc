@@ -5,8 +5,18 @@
 
 namespace cufit {
 
-std::string normal_folder(const std::string& path) {
-  return std::filesystem::path(path).lexically_normal().parent_path().string();
+namespace fs = std::filesystem;
+
+std::string path_in(const std::string& folder, const std::string& path) {
+  return (fs::path(folder) / path).string();
 }
+
+std::string parent_folder(const std::string& path) { return fs::path(path).parent_path().string(); }
+
+std::string normal_path(const std::string& path) {
+  return fs::path(path).lexically_normal().string();
+}
+
+std::string normal_folder(const std::string& path) { return parent_folder(normal_path(path)); }
 
 }  // namespace cufit

@@ -62,9 +62,7 @@ void put(const Option& option, const std::string& value, ParsedArguments& out) {
   const auto choice =
       static_cast<size_t>(std::find(choices.begin(), choices.end(), value) - choices.begin());
   const bool common = option.request_type == &k_request_type<CommonOptions>;
-  if (option.put == nullptr || common) out.arguments.add(option_name(option), value);
-  if (option.put != nullptr)
-    option.put(common ? static_cast<void*>(&out.common) : out.request.get(), value, choice);
+  option.put(common ? static_cast<void*>(&out.common) : out.request.get(), value, choice);
 }
 
 }  // namespace
@@ -109,7 +107,7 @@ Result<ParsedArguments> parse_arguments(const Command& command, int argc, const 
     return fail(Code::usage, format("`cufit {}`: {}", command.name, error.what()));
   }
   ParsedArguments out;
-  out.request = command.make_request != nullptr ? command.make_request() : nullptr;
+  out.request = command.make_request();
   for (const Option* option : options_of(command)) {
     const std::string name = option_name(*option);
     if (is_switch(*option) && switches[name]) put(*option, "", out);
@@ -117,28 +115,6 @@ Result<ParsedArguments> parse_arguments(const Command& command, int argc, const 
     for (const std::string& value : texts[name]) put(*option, value, out);
   }
   return out;
-}
-
-bool Arguments::has(std::string_view name) const {
-  return std::any_of(values_.begin(), values_.end(),
-                     [&](const auto& one) { return one.first == name; });
-}
-std::string Arguments::get(std::string_view name, std::string_view otherwise) const {
-  std::string out(otherwise);
-  for (const auto& [key, value] : values_) {
-    if (key == name) out = value;
-  }
-  return out;
-}
-std::vector<std::string> Arguments::all(std::string_view name) const {
-  std::vector<std::string> out;
-  for (const auto& [key, value] : values_) {
-    if (key == name) out.push_back(value);
-  }
-  return out;
-}
-void Arguments::add(std::string name, std::string value) {
-  values_.emplace_back(std::move(name), std::move(value));
 }
 
 }  // namespace cufit::commands

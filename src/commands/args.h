@@ -23,7 +23,6 @@ struct CommonOptions {
 struct ParsedArguments {
   std::shared_ptr<void> request;  // what the command's row makes, filled
   CommonOptions common;
-  Arguments arguments;
 };
 
 // argv after the command's name. Error{usage} with one sentence and, where a name is close, a

@@ -14,23 +14,9 @@
 
 namespace cufit::commands {
 
-// Parsed arguments by long name without dashes ("env"), positional by its name ("PATH").
-class Arguments {
- public:
-  bool has(std::string_view name) const;
-  std::string get(std::string_view name, std::string_view otherwise = "") const;
-  std::vector<std::string> all(std::string_view name) const;
-  void add(std::string name, std::string value);
-
- private:
-  std::vector<std::pair<std::string, std::string>> values_;
-};
-
 struct Command {
   std::string_view name;  // "doctor"; of a family two words: "mem replay"
-  std::string_view summary;
   std::span<const Option> options;
-  int (*run_arguments)(const Arguments& arguments) = nullptr;
   bool hidden = false;                 // not listed by `cufit` alone
   const void* request_type = nullptr;  // that its options fill: of k_request_type
   std::shared_ptr<void> (*make_request)() = nullptr;

@@ -6,7 +6,6 @@
 #include "commands/command.h"
 #include "commands/help.h"
 #include "commands/self/self.h"
-#include "commands/settings.h"
 #include "knowledge/knowledge.h"
 #include "report/terminal/width.h"
 
@@ -68,10 +67,11 @@ int run_command(const Command& command, const Surroundings& around, std::optiona
     output_with({asked}).print_error(parsed.error().text());
     return k_usage;
   }
-  const Output output = output_with(parsed->common);
-  if (parsed->common.help)
+  CommonOptions common = parsed->common;
+  if (!common.language) common.language = asked;  // an option before took the word `--lang`
+  const Output output = output_with(common);
+  if (common.help)
     return output.print(HelpTexts(around.knowledge, output.language()).usage(command), k_ok);
-  if (command.run_arguments != nullptr) return command.run_arguments(parsed->arguments);
   return command.run({around.files, around.machine, around.knowledge, around.now, output},
                      parsed->request.get());
 }
@@ -90,7 +90,6 @@ int run(const Surroundings& around, int argc, const char* const* argv) {
   int words = 1;
   const std::optional<Language> asked = language_asked(argc, argv);
   const Output output(around.files, around.knowledge, around.streams, asked, Colour::automatic);
-  set_language(output.language());
   if (first == "--lang" && argc > 3) {
     // Before the command it means the same as after it.
     std::vector<const char*> turned = {argv[0], argv[3]};

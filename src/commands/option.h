@@ -21,7 +21,6 @@ inline constexpr char k_request_type = 0;
 struct Option {
   std::string_view flags;  // "-v,--verbose" or "--env"; positional: "PATH"
   std::string_view value;  // "DIR"; empty = a switch
-  std::string_view help;
   bool repeats = false;
   std::string_view choices;  // "en zh": completion and validation; empty = free
   bool required = false;     // a positional that the command cannot do without: shown unbracketed

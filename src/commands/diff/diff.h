@@ -4,12 +4,20 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "commands/command.h"
 
 namespace cufit::commands {
 
+// What is compared: "here", a recording or another file of facts, an environment, a lock, a pylock.
+struct DiffRequest {
+  std::string a, b;
+  bool json = false;
+  bool verbose = false;
+};
+
 std::span<const Option> diff_options();
-int run_diff(const Arguments& arguments);
+int run_diff(const Context& context, const DiffRequest& request);
 
 }  // namespace cufit::commands

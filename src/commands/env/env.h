@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "commands/command.h"
-#include "host/files/host.h"
+#include "commands/env/env_tools.h"
 #include "commands/run/run_choice.h"
-#include "formats/python/pylock.h"
-#include "host/process/child_process.h"
-#include "host/install/environments.h"
 #include "facts/facts.h"
+#include "formats/python/pylock.h"
+#include "host/files/host.h"
+#include "host/install/environments.h"
+#include "host/install/installer.h"
+#include "host/process/child_process.h"
 #include "host/process/this_process.h"
 #include "report/lock.h"
 #include "resolve/lock/lock_file.h"
@@ -22,29 +24,58 @@
 
 namespace cufit::commands {
 
+// What the four commands ask alike.
+struct EnvRequest {
+  std::vector<std::string> classes;  // empty: all of the lock
+  std::optional<std::string> lock;   // a folder or the file
+  bool json = false;
+};
+template <class Request>
+inline constexpr Option k_class_option = inherited_option<Request, &Request::classes>("CLASS");
+template <class Request>
+inline constexpr Option k_lock_option = inherited_option<Request, &Request::lock>("--lock", "DIR");
+template <class Request>
+inline constexpr Option k_env_json_option = inherited_option<Request, &Request::json>("--json");
+
+struct EnvListRequest : EnvRequest {};
+struct EnvRemoveRequest : EnvRequest {};
+struct EnvCheckRequest : EnvRequest {
+  std::optional<std::string> policy;  // a file
+  bool verbose = false;
+};
+struct EnvCreateRequest : EnvRequest {
+  bool force = false;                // also what is there and current
+  std::vector<std::string> indexes;  // URLs, or NAME=URL
+  bool offline = false;
+  std::optional<std::string> policy;  // a file
+  std::optional<EnvTool> installer;   // else as the lock's folder tells
+};
+
 std::span<const Option> env_create_options();
 std::span<const Option> env_list_options();
 std::span<const Option> env_check_options();
 std::span<const Option> env_remove_options();
-int run_env_create(const Arguments& arguments);
-int run_env_list(const Arguments& arguments);
-int run_env_check(const Arguments& arguments);
-int run_env_remove(const Arguments& arguments);
+int run_env_create(const Context& context, const EnvCreateRequest& request);
+int run_env_list(const Context& context, const EnvListRequest& request);
+int run_env_check(const Context& context, const EnvCheckRequest& request);
+int run_env_remove(const Context& context, const EnvRemoveRequest& request);
 
 // find_lock's; Error{usage} where there is none.
-Result<FoundLock> open_lock(const Arguments& arguments);
+Result<FoundLock> open_lock(const Context& context, const std::optional<std::string>& asked);
 
 // " --lock DIR" where it was given: commands that are shown can be copied.
-std::string lock_option(const Arguments& arguments);
+std::string lock_option(const EnvRequest& request);
 
-// Indices of the classes that CLASS names; all where none is named. Error{usage} with the nearest.
-Result<std::vector<size_t>> chosen_classes(const Arguments& arguments,
+// Indices of the classes that CLASS names; all where none is named. Error{usage} lists them.
+Result<std::vector<size_t>> chosen_classes(const std::vector<std::string>& asked,
                                            const resolve::LockFile& lock);
 
 // The pylock of a class, its sum compared: an edited lock is not installed.
-Result<formats::Pylock> read_pylock(const FoundLock& found, const resolve::LockClass& one);
+Result<formats::Pylock> read_pylock(const host::Host& files, const FoundLock& found,
+                                    const resolve::LockClass& one);
 
-report::EnvRow env_row(const host::EnvironmentPaths& paths, const resolve::LockClass& one);
+report::EnvRow env_row(const host::Host& files, const host::EnvironmentPaths& paths,
+                       const resolve::LockClass& one);
 
 // Whatever the user's own site holds is not in an environment: a venv shuts it out, for conda's
 // `cufit run` sets PYTHONNOUSERSITE. The same for what is read while this lives; an installer may
@@ -55,21 +86,7 @@ class WithoutUserSite {
 
 // By class: whether its torch can run on the GPUs that a process here sees. A lock of one class is
 // for here; so are all where the GPUs cannot be told.
-std::vector<bool> classes_for_here(const resolve::LockFile& lock, const host::Host& machine);
-
-// What the files of an environment say, apart from the machine that it lies on.
-facts::Facts without_gpu(facts::Facts facts);
-
-// A file that is cut off or missing: so on every machine.
-bool is_damage(const checks::Finding& finding);
-
-// What the files of an environment say against the lock, and what `doctor` says of it (errors and
-// warnings about this environment; `only_damage`: no others than of that). `facts` are of collect
-// with the environment's folder.
-std::vector<checks::Finding> examine_environment(const resolve::LockClass& one,
-                                                 const formats::Pylock& lock,
-                                                 const std::string& folder,
-                                                 const facts::Facts& facts,
-                                                 const resolve::Policy& policy, bool only_damage);
+std::vector<bool> classes_for_here(const resolve::LockFile& lock, const host::Host& machine,
+                                   const knowledge::Knowledge& knowledge);
 
 }  // namespace cufit::commands

@@ -6,8 +6,8 @@
 
 namespace cufit::commands {
 
-std::vector<bool> classes_for_here(const resolve::LockFile& lock, const host::Host& machine) {
-  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
+std::vector<bool> classes_for_here(const resolve::LockFile& lock, const host::Host& machine,
+                                   const knowledge::Knowledge& knowledge) {
   std::vector<bool> out(lock.classes.size(), true);
   if (lock.classes.size() < 2) return out;
   using Sight = resolve::LiveTarget::Sight;
@@ -16,15 +16,6 @@ std::vector<bool> classes_for_here(const resolve::LockFile& lock, const host::Ho
   const resolve::Routing routing = resolve::route(lock, live.target, knowledge);
   for (size_t i = 0; i < out.size(); ++i) out[i] = routing.verdicts[i].fit != resolve::Fit::no;
   return out;
-}
-
-facts::Facts without_gpu(facts::Facts facts) {
-  facts.pci = {};
-  facts.kernel = {};
-  facts.driver_libraries.clear();
-  facts.nvml = {};
-  facts.cuda = {};
-  return facts;
 }
 
 }  // namespace cufit::commands

@@ -2,11 +2,27 @@
 // `cufit export`: a lock as the files of other tools.
 #pragma once
 
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
 #include "commands/command.h"
 
 namespace cufit::commands {
 
+struct ExportRequest {
+  std::string to;                    // of report::k_export_formats
+  std::optional<std::string> lock;   // a folder or the file
+  std::vector<std::string> classes;  // empty: all of the lock
+  std::string output;                // a file or folder; empty: stdout
+  std::optional<std::string> base;   // an image by digest
+  std::optional<std::string> gpus;   // a number
+  bool force = false;                // files that are there are replaced
+  bool json = false;
+};
+
 std::span<const Option> export_options();
-int run_export(const Arguments& arguments);
+int run_export(const Context& context, const ExportRequest& request);
 
 }  // namespace cufit::commands

@@ -2,7 +2,6 @@
 #include "commands/image/image_audit.h"
 
 #include "commands/progress.h"
-#include "commands/settings.h"
 #include "commands/resolve/targets.h"
 #include "host/image/image_facts.h"
 #include "host/image/image_store.h"
@@ -12,55 +11,56 @@ namespace cufit::commands {
 namespace {
 
 constexpr Option k_image_audit_options[] = {
-    {"IMAGE", "", "", false, "", true},
-    {"--for", "GPU,DRIVER", "", true, ""},
-    {"--json", "", "", false, ""},
-    {"-v,--verbose", "", "", false, ""},
+    option<&ImageAuditRequest::image>("IMAGE").needed(),
+    option<&ImageAuditRequest::targets>("--for", "GPU,DRIVER"),
+    option<&ImageAuditRequest::json>("--json"),
+    option<&ImageAuditRequest::verbose>("-v,--verbose"),
 };
 
-Result<std::vector<resolve::Target>> targets_of(const Arguments& arguments) {
+Result<std::vector<resolve::Target>> targets_of(const Context& context,
+                                                const std::vector<std::string>& asked) {
   std::vector<resolve::Target> out;
-  for (const std::string& text : arguments.all("for")) {
-    CUFIT_TRY(asked, read_target(legacy_context(), text));
-    out.push_back(std::move(asked.target));
+  for (const std::string& text : asked) {
+    CUFIT_TRY(one, read_target(context, text));
+    out.push_back(std::move(one.target));
   }
   return out;
+}
+
+Result<facts::OpenedImage> open_with_progress(const host::Host& files, const std::string& path) {
+  Progress progress(path);
+  host::ImageOptions options;
+  options.progress = [&progress](const std::string&, uint64_t done, uint64_t total) {
+    progress.show(done, total);
+  };
+  return host::open_image(files, path, options);
 }
 
 }  // namespace
 
 std::span<const Option> image_audit_options() { return k_image_audit_options; }
 
-int run_image_audit(const Arguments& arguments) {
-  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
-  const std::string path = arguments.get("IMAGE");
-  if (path.empty()) {
-    print_error(
+int run_image_audit(const Context& context, const ImageAuditRequest& request) {
+  const Output& output = context.output;
+  if (request.image.empty()) {
+    output.print_error(
         "`cufit image audit` needs an image: an archive of `docker save`, or a folder in OCI "
         "layout");
     return k_usage;
   }
-  Result<std::vector<resolve::Target>> targets = targets_of(arguments);
-  if (!targets) return exit_code_for(targets.error());
-  const host::RealHost machine;
-  host::ImageOptions options;
-  Result<facts::OpenedImage> image = [&] {
-    Progress progress(path);
-    options.progress = [&progress](const std::string&, uint64_t done, uint64_t total) {
-      progress.show(done, total);
-    };
-    return host::open_image(machine, path, options);
-  }();
-  if (!image) return exit_code_for(image.error());
+  Result<std::vector<resolve::Target>> targets = targets_of(context, request.targets);
+  if (!targets) return output.exit_code_for(targets.error());
+  Result<facts::OpenedImage> image = open_with_progress(context.files, request.image);
+  if (!image) return output.exit_code_for(image.error());
   const facts::ImageTree tree(image->layers);
   for (const std::string& problem : tree.problems()) image->problems.push_back(problem);
   const facts::Facts facts = host::read_image_facts(tree, image->config);
   const resolve::ImageAudit audit =
-      resolve::audit_image(*image, tree, facts, std::move(*targets), knowledge);
-  const report::ImageView view{*image, facts, audit, knowledge};
-  const int code = audit.has_defects() ? k_findings : k_ok;
-  if (arguments.has("json")) return print(report::image_json(view), code);
-  return print(report::image_text(view, style_for(arguments)), code);
+      resolve::audit_image(*image, tree, facts, std::move(*targets), context.knowledge);
+  const report::ImageView view{*image, facts, audit, context.knowledge};
+  return output.print(request.json ? report::image_json(view)
+                                   : report::image_text(view, output.style(request.verbose)),
+                      audit.has_defects() ? k_findings : k_ok);
 }
 
 }  // namespace cufit::commands

@@ -2,62 +2,43 @@
 #include "commands/lock/lock.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <filesystem>
-#include <system_error>
 
 #include "base/format.h"
 #include "base/sha256.h"
 #include "commands/lock/lock_index.h"
-#include "commands/settings.h"
+#include "host/files/atomic_write.h"
+#include "host/files/new_folder.h"
+#include "host/files/paths.h"
 #include "host/process/this_process.h"
 #include "host/python/python_prefix.h"
-#include "host/files/atomic_write.h"
 #include "report/lock.h"
-#include "resolve/lock/lock_check.h"
+#include "resolve/lock/lock_class.h"
 
 namespace cufit::commands {
 namespace {
 
-namespace fs = std::filesystem;
 using knowledge::Knowledge;
 
 constexpr Option k_lock_options[] = {
-    {"REQUIREMENT", "", "", true, ""},  {"-r,--requirements", "FILE", "", true, ""},
-    {"--extra", "NAME", "", true, ""},  {"--for", "TARGET", "", true, ""},
-    {"--python", "3.X", "", false, ""}, {"--policy", "FILE", "", false, ""},
-    {"--index", "URL", "", true, ""},   {"--default-index-only", "", "", false, ""},
-    {"--offline", "", "", false, ""},   {"--upgrade", "", "", false, ""},
-    {"-o,--out", "DIR", "", false, ""}, {"--check", "", "", false, ""},
-    {"--json", "", "", false, ""},
+    option<&LockRequest::requirements>("REQUIREMENT"),
+    option<&LockRequest::files>("-r,--requirements", "FILE"),
+    option<&LockRequest::extras>("--extra", "NAME"),
+    option<&LockRequest::targets>("--for", "TARGET"),
+    option<&LockRequest::python>("--python", "3.X"),
+    option<&LockRequest::policy>("--policy", "FILE"),
+    option<&LockRequest::indexes>("--index", "URL"),
+    option<&LockRequest::default_index_only>("--default-index-only"),
+    option<&LockRequest::offline>("--offline"),
+    option<&LockRequest::upgrade>("--upgrade"),
+    option<&LockRequest::out>("-o,--out", "DIR"),
+    option<&LockRequest::check>("--check"),
+    option<&LockRequest::json>("--json"),
 };
 
-// A machine that is not at hand tomorrow is kept as words where words say it all: a lock is checked
-// on other machines too.
-std::string kept_label(const std::string& asked, const resolve::Target& target) {
-  if (lower(asked) != "here" || !target.unknown_gpus.empty() || target.libc != "glibc")
-    return asked;
-  if (!target.gpus.empty() && !target.driver) return asked;
-  std::string text;
-  for (const resolve::TargetGpu& gpu : target.gpus)
-    text +=
-        (text.empty() ? "" : " + ") + (gpu.count > 1 ? format("{}x ", gpu.count) : "") + gpu.name;
-  if (text.empty()) text = "cpu";
-  if (target.driver) text += "," + resolve::driver_text(*target.driver);
-  if (target.glibc) text += ",glibc=" + target.glibc->text();
-  if (target.platform == "linux_aarch64") text += ",arch=aarch64";
-  const auto again = resolve::described_target(text, Knowledge::builtin());
-  if (!again || again->gpus.size() != target.gpus.size()) return asked;
-  for (size_t i = 0; i < target.gpus.size(); ++i)
-    if (!(again->gpus[i].cc == target.gpus[i].cc)) return asked;
-  return text;
-}
-
 // The Python that an environment here would be made with, as "3.11"; empty = none.
-std::string python_here() {
+std::string python_here(const host::Host& machine) {
   std::vector<std::string> problems;
-  for (const host::PythonPrefix& prefix :
-       host::find_python_prefixes(host::RealHost(), {}, problems))
+  for (const host::PythonPrefix& prefix : host::find_python_prefixes(machine, {}, problems))
     if (prefix.interpreter && !prefix.minor_version().empty()) return prefix.minor_version();
   return {};
 }
@@ -67,58 +48,39 @@ struct Targets {
   std::vector<std::string> labels;
 };
 
-Result<Targets> read_all_targets(const LockJob& job) {
+Result<Targets> read_all_targets(const Context& context, const LockJob& job) {
   Targets out;
   for (const std::string& asked : job.targets) {
-    CUFIT_TRY(one, read_target(legacy_context(), asked));
-    one.target.label = kept_label(asked, one.target);
-    // Which Python the machine has now is no demand: the environment brings its own.
-    if (lower(asked) == "here") one.target.python.clear();
+    CUFIT_TRY(one, read_target(context, asked));
+    one.target.label = asked;
+    if (lower(asked) == "here") {
+      // A machine that is not at hand tomorrow is kept as words where words say it all: a lock is
+      // checked on other machines too.
+      const std::string words = resolve::description_of(one.target, context.knowledge);
+      if (!words.empty()) one.target.label = words;
+      // Which Python the machine has now is no demand: the environment brings its own.
+      one.target.python.clear();
+    }
     out.labels.push_back(one.target.label);
     out.all.push_back(std::move(one.target));
   }
   return out;
 }
 
-resolve::Plan plan_for(const LockJob& job, const Targets& targets, resolve::Request request) {
+resolve::Plan plan_for(const Context& context, const LockJob& job, const Targets& targets,
+                       resolve::Request request) {
   request.requirements = job.inputs.requirements;
   request.pythons = job.inputs.pythons;
   request.policy = job.policy;
   request.default_index_only = job.default_index_only;
   request.python = job.python;
   if (job.python.empty()) {
-    request.python = python_here();
-    resolve::Plan plan = resolve::plan_classes(targets.all, request, Knowledge::builtin());
+    request.python = python_here(context.machine);
+    resolve::Plan plan = resolve::plan_classes(targets.all, request, context.knowledge);
     if (plan.failed.empty() && !plan.classes.empty()) return plan;
     request.python.clear();
   }
-  return resolve::plan_classes(targets.all, request, Knowledge::builtin());
-}
-
-std::string why_of(const resolve::Plan& plan, const resolve::Class& one, bool of_index) {
-  std::vector<std::string> labels;
-  for (const size_t index : one.targets) labels.push_back(plan.targets[index].label);
-  std::string out = one.targets.size() > 1 ? "one wheel for "
-                    : of_index             ? "the newest torch of the index for "
-                                           : "the newest torch for ";
-  out += join(labels, "; ");
-  if (one.choice.verdict.fit != resolve::Fit::works)
-    out += format(" ({})", resolve::to_string(one.choice.verdict.fit));
-  return out;
-}
-
-std::string platform_of(const resolve::Plan& plan, const resolve::Class& one) {
-  std::vector<Version> glibcs;
-  for (const size_t index : one.targets)
-    if (plan.targets[index].glibc) glibcs.push_back(*plan.targets[index].glibc);
-  return uv_platform(one.choice.wheel.platform, glibcs, one.choice.wheel.glibc);
-}
-
-// Of "x86_64-manylinux_2_28".
-Version glibc_of(std::string platform) {
-  platform.erase(0, platform.rfind("manylinux_") + 10);
-  std::replace(platform.begin(), platform.end(), '_', '.');
-  return parse_version(platform).value_or(Version{{2, 17}});
+  return resolve::plan_classes(targets.all, request, context.knowledge);
 }
 
 std::string name_of(const resolve::Class& one) {
@@ -134,12 +96,12 @@ bool was_there(const resolve::Plan& plan, const resolve::Wheel& wheel) {
 
 // Where the indexes lack a wheel of the plan: the best plan of what they have, said in a line. The
 // plan stays, and Error{not_found} is returned, where what they have serves nobody.
-Result<void> fit_to_indexes(const LockJob& job, const Targets& targets, resolve::Plan& plan,
-                            bool& other, host::Interrupts& interrupts) {
+Result<void> fit_to_indexes(const Context& context, const LockJob& job, const Targets& targets,
+                            resolve::Plan& plan, bool& other, host::Interrupts& interrupts) {
   std::optional<IndexLack> lack;  // the first
   resolve::Request request;
   for (resolve::Class& one : plan.classes) {
-    CUFIT_TRY(found, index_lack(job, one, platform_of(plan, one), interrupts));
+    CUFIT_TRY(found, index_lack(context, job, one, resolve::uv_platform(plan, one), interrupts));
     if (!found)
       request.beside_index.push_back(one.choice.wheel);
     else if (!lack)
@@ -147,18 +109,19 @@ Result<void> fit_to_indexes(const LockJob& job, const Targets& targets, resolve:
   }
   if (!lack) return {};
   request.index = lack->page;
-  resolve::Plan next = plan_for(job, targets, std::move(request));
+  resolve::Plan next = plan_for(context, job, targets, std::move(request));
   if (!next.failed.empty() || next.classes.empty()) return lack->error;
   std::vector<std::string> taken;
   for (resolve::Class& one : next.classes) {
-    CUFIT_TRY(again, index_lack(job, one, platform_of(next, one), interrupts));
+    CUFIT_TRY(again, index_lack(context, job, one, resolve::uv_platform(next, one), interrupts));
     if (again) return lack->error;
     if (!was_there(plan, one.choice.wheel)) taken.push_back(name_of(one));
   }
   if (taken.empty())  // the same for another Python
     for (const resolve::Class& one : next.classes) taken.push_back(name_of(one));
-  print_error(format("{}; taking the next best that it has: {}",
-                     formats::without_credentials(lack->error.text()), join(taken, "; ")));
+  context.output.print_error(format("{}; taking the next best that it has: {}",
+                                    formats::without_credentials(lack->error.text()),
+                                    join(taken, "; ")));
   plan = std::move(next);
   other = true;
   return {};
@@ -171,42 +134,31 @@ struct Made {
   std::vector<std::vector<std::string>> built;  // of each class, packages without a wheel for it
 };
 
-Result<Made> resolve_all(const LockJob& job, const Targets& targets, resolve::Plan& plan,
-                         bool upgrade, host::Interrupts& interrupts) {
+Result<Made> resolve_all(const Context& context, const LockJob& job, const Targets& targets,
+                         resolve::Plan& plan, bool upgrade, host::Interrupts& interrupts) {
   Made out;
   bool of_index = false;  // not the best that is known, but the best that the index has
   out.lock.created_by = format("cufit {}", CUFIT_VERSION);
   out.lock.requirements = job.inputs.texts;
   out.lock.targets = targets.labels;
   out.lock.asked = job.asked;
-  CUFIT_TRY(uv, host::find_uv(host::RealHost(), interrupts));
-  if (Result<void> fitted = fit_to_indexes(job, targets, plan, of_index, interrupts); !fitted)
+  CUFIT_TRY(uv, host::find_uv(context.files, interrupts));
+  if (Result<void> fitted = fit_to_indexes(context, job, targets, plan, of_index, interrupts);
+      !fitted)
     return fitted.error();
   for (const resolve::Class& one : plan.classes) {
-    const std::string platform = platform_of(plan, one);
-    resolve::LockClass row;
-    row.name = one.name;
-    row.file = format("pylock.{}.toml", one.name);
-    row.wheel = one.choice.wheel;
-    row.python = one.choice.python;
-    row.why = why_of(plan, one, of_index);
-    for (const size_t index : one.targets) row.serves.push_back(plan.targets[index].label);
+    const std::string platform = resolve::uv_platform(plan, one);
+    resolve::LockClass row = resolve::lock_class(plan, one, of_index);
     const std::string output =
         format("{}/pylock.{}-cufit-{}.toml", job.folder, one.name, host::process_id());
-    std::error_code error;
-    if (!upgrade) fs::copy_file(job.folder + "/" + row.file, output, error);
-    Result<CompiledClass> done = compile_class(job, uv, row.wheel, row.python, platform,
-                                               one.choice.companions, output, interrupts);
+    if (!upgrade) (void)host::copy_file(job.folder + "/" + row.file, output);
+    const ClassToCompile asked = {row.wheel, row.python, platform, one.choice.companions, output};
+    Result<CompiledClass> done = compile_class(context.files, job, uv, asked, interrupts);
     if (!done) return std::move(done.error()).in(format("class {}", one.name));
     row.sha256 = sha256(done->bytes);
-    const std::string machine = resolve::machine_of(row);
-    for (const formats::PylockPackage& package : done->pylock.packages)
-      row.packages += formats::applies(package, row.python, machine) ? 1 : 0;
-    uint64_t unsized = 0;
-    row.download_bytes = formats::download_bytes(done->pylock, row.python, machine, &unsized);
-    out.unsized.push_back(unsized);
-    out.built.push_back(
-        formats::built_from_source(done->pylock, row.python, machine, glibc_of(platform)));
+    resolve::LockedPackages packages = resolve::take_packages(row, done->pylock, platform);
+    out.unsized.push_back(packages.unsized);
+    out.built.push_back(std::move(packages.built));
     out.lock.classes.push_back(std::move(row));
     out.bytes.push_back(std::move(done->bytes));
   }
@@ -214,9 +166,10 @@ Result<Made> resolve_all(const LockJob& job, const Targets& targets, resolve::Pl
 }
 
 // All pylock files first, the index last: whoever sees the new index sees its files.
-Result<void> write_all(const LockJob& job, const Made& made, bool& unchanged) {
-  const auto same = [](const std::string& path, const std::string& bytes) {
-    const Result<std::string> old = host::RealHost().read_file(path, size_t{64} << 20);
+Result<void> write_all(const host::Host& files, const LockJob& job, const Made& made,
+                       bool& unchanged) {
+  const auto same = [&](const std::string& path, const std::string& bytes) {
+    const Result<std::string> old = files.read_file(path, size_t{64} << 20);
     return old && *old == bytes;
   };
   unchanged = true;
@@ -241,76 +194,62 @@ Result<void> write_all(const LockJob& job, const Made& made, bool& unchanged) {
   return {};
 }
 
-// A folder that was made for a lock goes again where there is none; one that holds anything stays.
-class NewFolder {
- public:
-  Result<void> make(const std::string& folder) {
-    std::error_code error;
-    for (fs::path at = fs::absolute(folder, error).lexically_normal();
-         !at.empty() && !fs::exists(at, error) && at != at.parent_path(); at = at.parent_path())
-      if (at.has_filename()) made_.push_back(at);
-    fs::create_directories(folder, error);
-    if (error) return fail(Code::io, format("`{}`: {}", folder, error.message()));
-    return {};
-  }
-  void keep() { made_.clear(); }
-  ~NewFolder() {
-    for (const fs::path& one : made_) host::remove_empty_folder(one.string());
-  }
+int too_many(const Context& context, const resolve::Plan& plan) {
+  return context.output.exit_code_for(
+      fail(Code::usage, format("{} machines, groups of mixed ones counted: one lock is made for {} "
+                               "at most; name one machine of each kind",
+                               plan.over_limit, resolve::k_most_targets)));
+}
 
- private:
-  std::vector<fs::path> made_;  // the deepest first
-};
-
-int made_lock(const Arguments& arguments) {
-  Result<LockJob> job = read_lock_job(arguments, false);
-  if (!job) return exit_code_for(job.error());
-  for (const std::string& note : job->notes) print_error(note);
-  Result<Targets> targets = read_all_targets(*job);
-  if (!targets) return exit_code_for(targets.error());
-  const Knowledge& knowledge = Knowledge::builtin();
-  resolve::Plan plan = plan_for(*job, *targets, {});
-  if (plan.over_limit > 0)
-    return exit_code_for(fail(
-        Code::usage, format("{} machines, groups of mixed ones counted: one lock is made for {} "
-                            "at most; name one machine of each kind",
-                            plan.over_limit, resolve::k_most_targets)));
-  const bool json = arguments.has("json");
-  const report::Style style = style_for(arguments);
-  if (!plan.failed.empty() || plan.classes.empty()) {
-    const report::LockFailureView view{plan.failed, knowledge};
-    return print(json ? lock_failure_json(view) : lock_failure_text(view, style), k_findings);
-  }
-  NewFolder folder;
-  if (Result<void> done = folder.make(job->folder); !done) return exit_code_for(done.error());
-  host::Interrupts interrupts;
-  const Result<Made> made = resolve_all(*job, *targets, plan, arguments.has("upgrade"), interrupts);
-  if (!made && made.error().code == Code::cancelled) {
-    print_error("interrupted; the lock is as it was");
+int not_resolved(const Output& output, const Error& error) {
+  if (error.code == Code::cancelled) {
+    output.print_error("interrupted; the lock is as it was");
     return k_interrupted;
   }
-  if (!made) {
-    print_error(formats::without_credentials(made.error().text()));
-    print_error("nothing was written");
-    return k_failed;
+  output.print_error(formats::without_credentials(error.text()));
+  output.print_error("nothing was written");
+  return k_failed;
+}
+
+int make_lock(const Context& context, const LockRequest& request) {
+  const Output& output = context.output;
+  Result<LockJob> job = read_lock_job(context, request, false);
+  if (!job) return output.exit_code_for(job.error());
+  for (const std::string& note : job->notes) output.print_error(note);
+  Result<Targets> targets = read_all_targets(context, *job);
+  if (!targets) return output.exit_code_for(targets.error());
+  resolve::Plan plan = plan_for(context, *job, *targets, {});
+  if (plan.over_limit > 0) return too_many(context, plan);
+  if (!plan.failed.empty() || plan.classes.empty()) {
+    const report::LockFailureView view{plan.failed, context.knowledge};
+    return output.print(
+        request.json ? lock_failure_json(view) : lock_failure_text(view, output.style()),
+        k_findings);
   }
+  host::NewFolder folder;
+  if (Result<void> done = folder.make(job->folder); !done)
+    return output.exit_code_for(done.error());
+  host::Interrupts interrupts;
+  const Result<Made> made = resolve_all(context, *job, *targets, plan, request.upgrade, interrupts);
+  if (!made) return not_resolved(output, made.error());
   bool unchanged = false;
-  if (Result<void> done = write_all(*job, *made, unchanged); !done)
-    return exit_code_for(done.error());
+  if (Result<void> done = write_all(context.files, *job, *made, unchanged); !done)
+    return output.exit_code_for(done.error());
   folder.keep();
   std::vector<resolve::Fit> fits;
   for (const resolve::Class& one : plan.classes) fits.push_back(one.choice.verdict.fit);
-  const report::LockView view{made->lock,    job->folder, unchanged, std::move(fits),
-                              made->unsized, made->built, knowledge};
-  return print(json ? lock_report_json(view) : lock_report_text(view, style), k_ok);
+  const report::LockView view{made->lock,    job->folder, unchanged,        std::move(fits),
+                              made->unsized, made->built, context.knowledge};
+  return output.print(
+      request.json ? lock_report_json(view) : lock_report_text(view, output.style()), k_ok);
 }
 
 }  // namespace
 
 std::span<const Option> lock_options() { return k_lock_options; }
 
-int run_lock(const Arguments& arguments) {
-  return arguments.has("check") ? check_lock(arguments) : made_lock(arguments);
+int run_lock(const Context& context, const LockRequest& request) {
+  return request.check ? check_lock(context, request) : make_lock(context, request);
 }
 
 }  // namespace cufit::commands

@@ -11,8 +11,8 @@
 namespace cufit::commands {
 
 std::span<const Option> lock_options();
-int run_lock(const Arguments& arguments);
+int run_lock(const Context& context, const LockRequest& request);
 
-int check_lock(const Arguments& arguments);  // lock_check.cc
+int check_lock(const Context& context, const LockRequest& request);  // lock_check.cc
 
 }  // namespace cufit::commands

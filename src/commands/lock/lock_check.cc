@@ -3,26 +3,22 @@
 // machines it was made for and, with the network, what the installer would resolve today.
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 
 #include "base/format.h"
 #include "base/shell_word.h"
 #include "commands/lock/lock.h"
-#include "commands/settings.h"
-#include "host/files/atomic_write.h"
+#include "host/files/paths.h"
 #include "host/process/this_process.h"
 #include "report/lock.h"
 #include "report/resolve.h"
 #include "resolve/lock/lock_check.h"
+#include "resolve/lock/lock_class.h"
 
 namespace cufit::commands {
 namespace {
 
-namespace fs = std::filesystem;
 using checks::Finding;
 using checks::Severity;
-using knowledge::Knowledge;
 
 constexpr size_t k_lock_check_most_bytes = 64u << 20;
 
@@ -45,10 +41,10 @@ bool was_target(const LockJob& job, const std::string& label) {
 }
 
 // Judged anew: a machine of the lock may have another driver now, the policy other rules.
-std::vector<Finding> check_target(const LockJob& job, const std::string& label,
-                                  const std::string& lang) {
-  const Knowledge& knowledge = Knowledge::builtin();
-  const Result<AskedTarget> asked = read_target(legacy_context(), label);
+std::vector<Finding> check_target(const Context& context, const LockJob& job,
+                                  const std::string& label, const std::string& lang) {
+  const knowledge::Knowledge& knowledge = context.knowledge;
+  const Result<AskedTarget> asked = read_target(context, label);
   if (!asked) {
     Finding out = unserved(label, "");
     out.severity = Severity::unknown;
@@ -60,14 +56,7 @@ std::vector<Finding> check_target(const LockJob& job, const std::string& label,
   if (!forbidden.empty())
     return {unserved(label, report::reason_text(forbidden.front(), lang, knowledge))};
   const resolve::Routing routing = resolve::route(*job.old, asked->target, knowledge);
-  if (routing.chosen != resolve::Routing::npos) return {};
-  // A machine with several generations of GPUs is served by one class per group.
-  bool groups = asked->target.gpus.size() > 1;
-  for (const resolve::TargetGpu& gpu : asked->target.gpus)
-    groups = groups &&
-             resolve::route(*job.old, resolve::with_gpus(asked->target, {gpu}), knowledge).chosen !=
-                 resolve::Routing::npos;
-  if (groups) return {};
+  if (resolve::serves_all_gpus(*job.old, asked->target, routing, knowledge)) return {};
   std::vector<std::string> reasons;
   for (size_t i = 0; i < routing.verdicts.size(); ++i)
     if (!routing.verdicts[i].reasons.empty())
@@ -82,11 +71,12 @@ struct ReadClass {
 };
 
 // Files that agree with their sums and can be read.
-std::vector<ReadClass> check_files(const LockJob& job, std::vector<Finding>& findings) {
+std::vector<ReadClass> check_files(const host::Host& files, const LockJob& job,
+                                   std::vector<Finding>& findings) {
   std::vector<ReadClass> out;
   for (const resolve::LockClass& one : job.old->classes) {
     const std::string path = job.folder + "/" + one.file;
-    const Result<std::string> bytes = host::RealHost().read_file(path, k_lock_check_most_bytes);
+    const Result<std::string> bytes = files.read_file(path, k_lock_check_most_bytes);
     std::vector<Finding> sums = resolve::check_pylock(one, path, bytes ? &*bytes : nullptr,
                                                       bytes ? "" : bytes.error().what);
     const bool agrees = sums.empty();
@@ -101,10 +91,11 @@ std::vector<ReadClass> check_files(const LockJob& job, std::vector<Finding>& fin
   return out;
 }
 
-Result<void> check_resolutions(const LockJob& job, const std::vector<ReadClass>& classes,
+Result<void> check_resolutions(const Context& context, const LockJob& job,
+                               const std::vector<ReadClass>& classes,
                                std::vector<Finding>& findings, host::Interrupts& interrupts) {
-  CUFIT_TRY(uv, host::find_uv(host::RealHost(), interrupts));
-  const Knowledge& knowledge = Knowledge::builtin();
+  CUFIT_TRY(uv, host::find_uv(context.files, interrupts));
+  const knowledge::Knowledge& knowledge = context.knowledge;
   for (const ReadClass& each : classes) {
     const resolve::LockClass& one = *each.one;
     resolve::Wheel wheel = one.wheel;
@@ -118,17 +109,17 @@ Result<void> check_resolutions(const LockJob& job, const std::vector<ReadClass>&
     std::vector<Version> glibcs;
     std::vector<ComputeCapability> ccs;
     for (const std::string& label : one.serves)
-      if (const Result<AskedTarget> target = read_target(legacy_context(), label)) {
+      if (const Result<AskedTarget> target = read_target(context, label)) {
         if (target->target.glibc) glibcs.push_back(*target->target.glibc);
         for (const resolve::TargetGpu& gpu : target->target.gpus) ccs.push_back(gpu.cc);
       }
     const std::string output =
         format("{}/pylock.{}-cufit-{}.toml", job.folder, one.name, host::process_id());
-    std::error_code error;
-    fs::copy_file(job.folder + "/" + one.file, output, error);
-    Result<CompiledClass> now = compile_class(
-        job, uv, wheel, one.python, uv_platform(wheel.platform, glibcs, wheel.glibc),
-        resolve::companions_of(wheel, one.python, ccs, knowledge), output, interrupts);
+    (void)host::copy_file(job.folder + "/" + one.file, output);
+    const ClassToCompile asked = {
+        wheel, one.python, resolve::uv_platform(wheel.platform, glibcs, wheel.glibc),
+        resolve::companions_of(wheel, one.python, ccs, knowledge), output};
+    Result<CompiledClass> now = compile_class(context.files, job, uv, asked, interrupts);
     if (!now && now.error().code == Code::malformed) {
       Finding finding;
       finding.id = "lock_outdated";
@@ -145,12 +136,12 @@ Result<void> check_resolutions(const LockJob& job, const std::vector<ReadClass>&
 }
 
 // Without what was asked for here, the lock would be made again for what it has.
-std::string asked_words(const Arguments& arguments) {
+std::string asked_words(const LockRequest& request) {
   std::string out;
-  for (const std::string& file : arguments.all("requirements")) out += " -r " + shell_word(file);
-  for (const std::string& name : arguments.all("extra")) out += " --extra " + shell_word(name);
-  if (arguments.has("python")) out += " --python " + shell_word(arguments.get("python"));
-  for (const std::string& text : arguments.all("REQUIREMENT")) out += " " + shell_word(text);
+  for (const std::string& file : request.files) out += " -r " + shell_word(file);
+  for (const std::string& name : request.extras) out += " --extra " + shell_word(name);
+  if (request.python) out += " --python " + shell_word(*request.python);
+  for (const std::string& text : request.requirements) out += " " + shell_word(text);
   return out;
 }
 
@@ -173,18 +164,19 @@ int worst(const std::vector<Finding>& findings) {
 
 }  // namespace
 
-int check_lock(const Arguments& arguments) {
-  Result<LockJob> job = read_lock_job(arguments, true);
-  if (!job) return exit_code_for(job.error());
+int check_lock(const Context& context, const LockRequest& request) {
+  const Output& output = context.output;
+  const Result<LockJob> job = read_lock_job(context, request, true);
+  if (!job) return output.exit_code_for(job.error());
   std::vector<Finding> findings;
   add(findings, resolve::check_sum(*job->old));
-  const std::vector<ReadClass> classes = check_files(*job, findings);
+  const std::vector<ReadClass> classes = check_files(context.files, *job, findings);
   add(findings,
       resolve::check_requirements(*job->old, job->inputs.texts, job->inputs.pythons, job->python));
   add(findings, resolve::check_policy(*job->old, job->policy));
-  const std::string lang = arguments.has("json") ? "en" : language(arguments);
+  const std::string lang = request.json ? "en" : context.language();
   for (const std::string& target : job->targets)
-    for (Finding& one : check_target(*job, target, lang)) {
+    for (Finding& one : check_target(context, *job, target, lang)) {
       if (!was_target(*job, target)) one.variant = "asked";
       findings.push_back(std::move(one));
     }
@@ -194,22 +186,21 @@ int check_lock(const Arguments& arguments) {
   } else if (worst(findings) != k_ok) {
     not_asked = "lock.check.not_resolved";  // it would say the same once more
   } else {
-    for (const std::string& note : job->notes) print_error(note);
+    for (const std::string& note : job->notes) output.print_error(note);
     host::Interrupts interrupts;
-    const Result<void> done = check_resolutions(*job, classes, findings, interrupts);
+    const Result<void> done = check_resolutions(context, *job, classes, findings, interrupts);
     if (!done && done.error().code == Code::cancelled) return k_interrupted;
-    if (!done) return exit_code_for(done.error());
+    if (!done) return output.exit_code_for(done.error());
   }
   const std::string at = job->folder == "." ? "" : " -o " + shell_word(job->folder);
   for (Finding& one : findings)
-    one.args["at"] = at + (one.id == "lock_requirements_changed" ? asked_words(arguments)
+    one.args["at"] = at + (one.id == "lock_requirements_changed" ? asked_words(request)
                            : one.variant == "asked"              ? target_words(*job)
                                                                  : "");
   const report::FindingsView view{"cufit.lock.check/1", "lock.check.good", not_asked, findings,
-                                  Knowledge::builtin()};
-  return print(
-      arguments.has("json") ? findings_json(view) : findings_text(view, style_for(arguments)),
-      worst(findings));
+                                  context.knowledge};
+  return output.print(request.json ? findings_json(view) : findings_text(view, output.style()),
+                      worst(findings));
 }
 
 }  // namespace cufit::commands

@@ -5,7 +5,6 @@
 
 #include "base/format.h"
 #include "base/version.h"
-#include "commands/settings.h"
 #include "formats/python/wheel_name.h"
 
 namespace cufit::commands {
@@ -16,23 +15,23 @@ struct Heard {
   bool all = true;          // one that did not answer may have it
 };
 
-Result<Heard> ask_all(const LockJob& job, const std::vector<formats::IndexUrl>& indexes,
-                      host::Interrupts& interrupts) {
+Result<Heard> ask_all(const Context& context, const LockJob& job,
+                      const std::vector<formats::IndexUrl>& indexes, host::Interrupts& interrupts) {
   Heard out;
   for (const formats::IndexUrl& index : indexes) {
     host::IndexOptions options;
     options.offline = job.index.offline;
     Result<host::IndexAnswer> answer =
-        host::ask_index(host::RealHost(), index.url, "torch", options, interrupts);
+        host::ask_index(context.files, index.url, "torch", options, interrupts);
     if (!answer) {
       if (answer.error().code == Code::cancelled) return answer.error();
       if (answer.error().code == Code::not_found && !options.offline) continue;
-      print_error(answer.error().text() + "; going on, the installer will tell");
+      context.output.print_error(answer.error().text() + "; going on, the installer will tell");
       out.all = false;
       continue;
     }
     if (answer->how == host::IndexAnswer::How::stale)
-      print_error(format("using what the index said earlier: {}", answer->problem));
+      context.output.print_error(format("using what the index said earlier: {}", answer->problem));
     for (formats::IndexFile& file : answer->page.files) out.page.files.push_back(std::move(file));
   }
   return out;
@@ -61,11 +60,11 @@ std::vector<std::string> versions_for(const formats::IndexPage& page, const std:
 
 }  // namespace
 
-Result<std::optional<IndexLack>> index_lack(const LockJob& job, resolve::Class& one,
-                                            const std::string& platform,
+Result<std::optional<IndexLack>> index_lack(const Context& context, const LockJob& job,
+                                            resolve::Class& one, const std::string& platform,
                                             host::Interrupts& interrupts) {
   resolve::Wheel& wheel = one.choice.wheel;
-  CUFIT_TRY(heard, ask_all(job, job.given, interrupts));
+  CUFIT_TRY(heard, ask_all(context, job, job.given, interrupts));
   // uv takes a package from the first index that has it: torch comes from the given ones, or from
   // those of the configuration.
   const bool from_given = !job.given.empty() && (!heard.page.files.empty() || !heard.all);
@@ -78,7 +77,7 @@ Result<std::optional<IndexLack>> index_lack(const LockJob& job, resolve::Class& 
       default_known = default_known || index.is_default;
     }
     if (!default_known) return std::optional<IndexLack>();
-    CUFIT_TRY(configured, ask_all(job, indexes, interrupts));
+    CUFIT_TRY(configured, ask_all(context, job, indexes, interrupts));
     heard = std::move(configured);
   } else if (job.given.empty()) {
     return std::optional<IndexLack>();

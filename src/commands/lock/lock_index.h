@@ -21,8 +21,8 @@ struct IndexLack {
 // installer's own is its matter), or one did not answer. A given index that has it under its
 // variant's name only ("2.8.0+cu126", as PyTorch's own) is noted in the wheel: the installer is
 // asked for that name then.
-Result<std::optional<IndexLack>> index_lack(const LockJob& job, resolve::Class& one,
-                                            const std::string& platform,
+Result<std::optional<IndexLack>> index_lack(const Context& context, const LockJob& job,
+                                            resolve::Class& one, const std::string& platform,
                                             host::Interrupts& interrupts);
 
 }  // namespace cufit::commands

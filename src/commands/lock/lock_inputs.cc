@@ -1,35 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/lock/lock_inputs.h"
 
-#include <filesystem>
 #include <set>
 
 #include "base/format.h"
+#include "base/path.h"
 #include "formats/python/marker.h"
 #include "formats/toml_text.h"
-#include "host/files/host.h"
 
 namespace cufit::commands {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr size_t k_lock_inputs_most_bytes = 4u << 20;
 constexpr int k_deepest = 16;  // requirements files that name each other
+
+bool is_project(const std::string& path) {
+  return ends_with(path, ".toml") && file_name(path) != ".toml";
+}
 
 class Inputs {
  public:
   // Which machine a marker is about differs from target to target: resolve() judges that.
-  Inputs(LockInputs& out, const std::string& python) : out_(out), environment_{python, ""} {}
+  Inputs(const host::Host& host, const std::string& python, LockInputs& out)
+      : host_(host), out_(out), environment_{python, ""} {}
 
   Result<void> add_file(const std::string& path, bool constraints, int depth) {
     if (depth > k_deepest) return fail(Code::malformed, format("{}: nested too deeply", path));
-    if (!seen_.insert(fs::path(path).lexically_normal().string()).second) return {};
-    Result<std::string> text = host::RealHost().read_file(path, k_lock_inputs_most_bytes);
+    if (!seen_.insert(normal_path(path)).second) return {};
+    Result<std::string> text = host_.read_file(path, k_lock_inputs_most_bytes);
     if (!text)
       return fail(text.error().code == Code::not_found ? Code::usage : text.error().code,
                   text.error().what);
-    if (fs::path(path).extension() == ".toml") return add_project(*text, path);
+    if (is_project(path)) return add_project(*text, path);
     CUFIT_TRY(file, formats::parse_requirements_file(*text, path));
     for (formats::Requirement& one : file.requirements) add(std::move(one), !constraints);
     for (const std::string& option : file.options) {
@@ -37,7 +39,7 @@ class Inputs {
       const bool nested = name == "-r" || name == "--requirement";
       const bool limits = name == "-c" || name == "--constraint";
       if ((!nested && !limits) || value.empty() || contains(value, "://")) continue;
-      const std::string inner = (fs::path(path).parent_path() / value).string();
+      const std::string inner = path_in(parent_folder(path), value);
       if (Result<void> done = add_file(inner, constraints || limits, depth + 1); !done) return done;
     }
     return {};
@@ -98,6 +100,7 @@ class Inputs {
     return {};
   }
 
+  const host::Host& host_;
   LockInputs& out_;
   formats::MarkerEnvironment environment_;
   std::set<std::string> seen_;
@@ -105,7 +108,7 @@ class Inputs {
 
 }  // namespace
 
-Result<LockInputs> read_lock_inputs(const std::vector<std::string>& files,
+Result<LockInputs> read_lock_inputs(const host::Host& host, const std::vector<std::string>& files,
                                     const std::vector<std::string>& extras,
                                     const std::vector<std::string>& asked,
                                     const std::string& python) {
@@ -113,7 +116,7 @@ Result<LockInputs> read_lock_inputs(const std::vector<std::string>& files,
   out.files = files;
   out.extras = extras;
   out.asked = asked;
-  Inputs inputs(out, python);
+  Inputs inputs(host, python, out);
   for (const std::string& file : files)
     if (Result<void> done = inputs.add_file(file, false, 0); !done) return done.error();
   for (const std::string& text : asked) {

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "formats/python/requirement.h"
+#include "host/files/host.h"
 #include "resolve/wheel/resolve.h"
 
 namespace cufit::commands {
@@ -25,7 +26,8 @@ struct LockInputs {
 };
 
 // Error{usage} where a file does not exist or is neither; Error{malformed} with file and line.
-Result<LockInputs> read_lock_inputs(const std::vector<std::string>& files,
+// `host`: where the files lie.
+Result<LockInputs> read_lock_inputs(const host::Host& host, const std::vector<std::string>& files,
                                     const std::vector<std::string>& extras,
                                     const std::vector<std::string>& asked,
                                     const std::string& python);

@@ -2,13 +2,11 @@
 #include "commands/lock/lock_job.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 
 #include "base/format.h"
+#include "base/path.h"
 #include "checks/torch_env.h"
 #include "commands/lock/lock_conflict.h"
-#include "commands/settings.h"
 #include "host/files/paths.h"
 #include "host/files/atomic_write.h"
 #include "host/process/this_process.h"
@@ -16,13 +14,12 @@
 namespace cufit::commands {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr size_t k_most_lock_bytes = 64u << 20;
 
-Result<std::optional<resolve::LockFile>> old_lock(const std::string& folder, bool must_exist) {
+Result<std::optional<resolve::LockFile>> old_lock(const host::Host& files,
+                                                  const std::string& folder, bool must_exist) {
   const std::string path = folder + "/cufit.lock";
-  Result<std::string> text = host::RealHost().read_file(path, k_most_lock_bytes);
+  Result<std::string> text = files.read_file(path, k_most_lock_bytes);
   if (!text && text.error().code == Code::not_found && !must_exist)
     return std::optional<resolve::LockFile>();
   if (!text) return std::move(text.error()).in("--check");
@@ -42,21 +39,20 @@ std::vector<std::string> recorded(const resolve::LockFile& lock, const std::stri
 }
 
 std::string seen_from(const std::string& file, const std::string& folder) {
-  std::error_code error;
-  // Of a folder that is yet to be made, relative() would know no place.
-  const fs::path out = fs::relative(fs::absolute(file), fs::absolute(folder), error);
-  return error || out.empty() ? file : out.string();
+  const std::string out = host::relative_path(file, folder);
+  return out.empty() ? file : out;
 }
 
-Result<void> read_inputs(const Arguments& arguments, LockJob& job) {
-  std::vector<std::string> files = arguments.all("requirements"), extras = arguments.all("extra"),
-                           asked = arguments.all("REQUIREMENT");
-  job.default_index_only = arguments.has("default-index-only");
-  CUFIT_TRY(request, read_request(arguments.all("REQUIREMENT"), arguments.get("python")));  // for --python
-  job.python = request.python;
+Result<void> read_inputs(const host::Host& machine_files, const LockRequest& request,
+                         LockJob& job) {
+  std::vector<std::string> files = request.files, extras = request.extras,
+                           asked = request.requirements;
+  job.default_index_only = request.default_index_only;
+  CUFIT_TRY(wheels, read_request(request.requirements, request.python));  // for --python
+  job.python = wheels.python;
   if (files.empty() && asked.empty() && job.old) {
     for (const std::string& file : recorded(*job.old, "-r"))
-      files.push_back((fs::path(job.folder) / file).lexically_normal().string());
+      files.push_back(normal_path(path_in(job.folder, file)));
     if (extras.empty()) extras = recorded(*job.old, "--extra");
     asked = recorded(*job.old, "");
     if (job.python.empty())
@@ -64,7 +60,7 @@ Result<void> read_inputs(const Arguments& arguments, LockJob& job) {
     for (const std::string& text : job.old->asked)
       if (text == "--default-index-only") job.default_index_only = true;
   }
-  CUFIT_TRY(inputs, read_lock_inputs(files, extras, asked, job.python));
+  CUFIT_TRY(inputs, read_lock_inputs(machine_files, files, extras, asked, job.python));
   job.inputs = std::move(inputs);
   for (const std::string& file : files) job.asked.push_back("-r " + seen_from(file, job.folder));
   for (const std::string& extra : extras) job.asked.push_back("--extra " + extra);
@@ -74,8 +70,8 @@ Result<void> read_inputs(const Arguments& arguments, LockJob& job) {
   return {};
 }
 
-Result<void> read_indexes(const Arguments& arguments, LockJob& job) {
-  for (const std::string& url : arguments.all("index")) {
+Result<void> read_indexes(const host::Host& files, const LockRequest& request, LockJob& job) {
+  for (const std::string& url : request.indexes) {
     formats::IndexUrl index = formats::parse_index_word(url, "--index");
     if (!starts_with(index.url, "http://") && !starts_with(index.url, "https://"))
       return fail(Code::usage, format("`--index {}`: an http or https address is expected",
@@ -83,8 +79,8 @@ Result<void> read_indexes(const Arguments& arguments, LockJob& job) {
     job.index.indexes.push_back(url);
     job.given.push_back(std::move(index));
   }
-  job.index.offline = arguments.has("offline");
-  job.configured = host::index_settings(host::RealHost(), host::working_folder());
+  job.index.offline = request.offline;
+  job.configured = host::index_settings(files, host::working_folder());
   for (const std::string& problem : job.configured.problems) job.notes.push_back(problem);
   if (job.configured.tool != "pip") return {};
   // uv does not read pip's configuration; who has a mirror there means it for both.
@@ -97,6 +93,15 @@ Result<void> read_indexes(const Arguments& arguments, LockJob& job) {
                                formats::without_credentials(index.url), index.from));
   }
   return {};
+}
+
+// cufit.toml of the lock's folder and those above it, else of the working folder.
+Result<resolve::Policy> policy_of(const Context& context, const LockRequest& request) {
+  const std::string real = host::resolved_path(request.out);
+  const std::string here = host::working_folder();
+  CUFIT_TRY(policy, read_policy(context, request.policy, real.empty() ? here : real));
+  if (!policy.file.empty()) return policy;
+  return read_policy(context, request.policy, here);
 }
 
 // Removed however the work ends.
@@ -121,6 +126,18 @@ std::string requirement_lines(const LockJob& job, const std::string& torch) {
 bool asks_for(const LockJob& job, const std::string& package) {
   return std::any_of(job.inputs.requirements.begin(), job.inputs.requirements.end(),
                      [&](const formats::Requirement& one) { return one.name == package; });
+}
+
+// What goes with the class's torch, as far as it is asked for.
+std::string constraint_lines(const LockJob& job, const ClassToCompile& asked) {
+  std::string out;
+  for (const resolve::Companion& one : asked.companions)
+    if (!one.version.empty() && asks_for(job, one.package))
+      out += format("{}=={}\n", one.package, one.version);
+  if (const auto release = parse_version(asked.wheel.torch);
+      release && !checks::takes_numpy2(*release))
+    out += "numpy<2\n";
+  return out;
 }
 
 // What the installer chose must be what cufit judged: a mirror may hold another variant.
@@ -150,65 +167,32 @@ Error no_solution(const host::Installer& uv, const std::vector<std::string>& con
 
 }  // namespace
 
-Result<LockJob> read_lock_job(const Arguments& arguments, bool must_exist) {
+Result<LockJob> read_lock_job(const Context& context, const LockRequest& request, bool must_exist) {
   LockJob job;
-  job.folder = arguments.get("out", ".");
-  CUFIT_TRY(old, old_lock(job.folder, must_exist));
+  job.folder = request.out;
+  CUFIT_TRY(old, old_lock(context.files, job.folder, must_exist));
   job.old = std::move(old);
-  if (Result<void> done = read_inputs(arguments, job); !done) return done.error();
-  job.targets = arguments.all("for");
+  if (Result<void> done = read_inputs(context.files, request, job); !done) return done.error();
+  job.targets = request.targets;
   if (job.targets.empty() && job.old) job.targets = job.old->targets;
   if (job.targets.empty()) job.targets = {"HERE"};
-  if (Result<void> done = read_indexes(arguments, job); !done) return done.error();
-  std::error_code error;
-  const fs::path real = fs::weakly_canonical(job.folder, error);
-  CUFIT_TRY(policy, read_policy(legacy_context(), arguments.get("policy"), error ? host::working_folder() : real.string()));
-  if (policy.file.empty()) {
-    CUFIT_TRY(nearby, read_policy(legacy_context(), arguments.get("policy"), host::working_folder()));
-    policy = std::move(nearby);
-  }
+  if (Result<void> done = read_indexes(context.files, request, job); !done) return done.error();
+  CUFIT_TRY(policy, policy_of(context, request));
   job.policy = std::move(policy);
   return job;
 }
 
-std::string uv_platform(const std::string& platform, const std::vector<Version>& glibcs,
-                        const std::optional<Version>& wheel) {
-  // The names that uv knows.
-  static const std::vector<Version> k_known = [] {
-    std::vector<Version> out;
-    for (const char* text : {"2.17", "2.28", "2.31", "2.32", "2.33", "2.34", "2.35", "2.36", "2.37",
-                             "2.38", "2.39", "2.40"})
-      out.push_back(*parse_version(text));
-    return out;
-  }();
-  Version wanted = *parse_version("2.28");
-  if (wheel && *wheel > wanted) wanted = *wheel;
-  for (const Version& glibc : glibcs) wanted = std::min(wanted, glibc);
-  const Version* best = &k_known.front();
-  for (const Version& known : k_known)
-    if (known <= wanted) best = &known;
-  const size_t at = platform.find('_');
-  const std::string machine = at == std::string::npos ? "x86_64" : platform.substr(at + 1);
-  return format("{}-manylinux_{}_{}", machine, best->part(0), best->part(1));
-}
-
-Result<CompiledClass> compile_class(const LockJob& job, const host::Installer& uv,
-                                    const resolve::Wheel& wheel, const std::string& python,
-                                    const std::string& platform,
-                                    const std::vector<resolve::Companion>& companions,
-                                    const std::string& output, host::Interrupts& interrupts) {
-  const Temporary pylock(output);
+Result<CompiledClass> compile_class(const host::Host& files, const LockJob& job,
+                                    const host::Installer& uv, const ClassToCompile& asked,
+                                    host::Interrupts& interrupts) {
+  const resolve::Wheel& wheel = asked.wheel;
+  const Temporary pylock(asked.output);
   const Temporary extra(format("{}/.cufit-{}.in", job.folder, host::process_id()));
   const Temporary limits(format("{}/.cufit-{}-constraints.txt", job.folder, host::process_id()));
   // An own index has files of all variants beside each other: the local part tells them apart.
   const bool by_index = !wheel.on_default_index && !job.given.empty();
   const std::string torch = wheel.torch + (by_index ? "+" + wheel.tag : "");
-  std::string constraints;
-  for (const resolve::Companion& one : companions)
-    if (!one.version.empty() && asks_for(job, one.package))
-      constraints += format("{}=={}\n", one.package, one.version);
-  if (const auto release = parse_version(wheel.torch); release && !checks::takes_numpy2(*release))
-    constraints += "numpy<2\n";
+  const std::string constraints = constraint_lines(job, asked);
   for (const auto& [path, text] : {std::pair(extra.path(), requirement_lines(job, torch)),
                                    std::pair(limits.path(), constraints)})
     if (Result<void> written = host::write_synced(path, text); !written) return written.error();
@@ -217,11 +201,11 @@ Result<CompiledClass> compile_class(const LockJob& job, const host::Installer& u
   request.inputs.push_back(extra.path());
   request.extras = job.inputs.extras;
   if (!constraints.empty()) request.constraints = limits.path();
-  request.python = python;
-  request.platform = platform;
+  request.python = asked.python;
+  request.platform = asked.platform;
   if (!wheel.on_default_index && !by_index) request.torch_backend = wheel.tag;
   request.index = job.index;
-  request.output = output;
+  request.output = asked.output;
   if (Result<void> done = host::compile(uv, request, interrupts); !done) {
     if (done.error().code != Code::malformed) return done.error();
     std::vector<std::string> demands;
@@ -236,8 +220,8 @@ Result<CompiledClass> compile_class(const LockJob& job, const host::Installer& u
     return conflict.empty() ? done.error() : no_solution(uv, conflict, done.error().what);
   }
   CompiledClass out;
-  CUFIT_TRY(bytes, host::RealHost().read_file(output, k_most_lock_bytes));
-  CUFIT_TRY(parsed, formats::parse_pylock(bytes, output));
+  CUFIT_TRY(bytes, files.read_file(asked.output, k_most_lock_bytes));
+  CUFIT_TRY(parsed, formats::parse_pylock(bytes, asked.output));
   if (Result<void> right = check_torch(parsed, wheel); !right) return right.error();
   out.bytes = std::move(bytes);
   out.pylock = std::move(parsed);

@@ -3,6 +3,7 @@
 // packages come, and one class resolved by the installer.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,23 @@
 
 namespace cufit::commands {
 
+struct LockRequest {
+  std::vector<std::string> requirements;
+  std::vector<std::string> files;   // requirements.txt, pyproject.toml
+  std::vector<std::string> extras;  // of a pyproject.toml
+  std::vector<std::string> targets;
+  std::optional<std::string> python;
+  std::optional<std::string> policy;  // a file
+  std::vector<std::string> indexes;   // URLs, or NAME=URL
+  bool default_index_only = false;
+  bool offline = false;
+  bool upgrade = false;
+  std::string out = ".";  // the folder of the lock
+  bool check = false;
+  bool json = false;
+};
+
+// What is locked: the request, and from the lock that is there what it leaves out.
 struct LockJob {
   std::string folder;                    // of the lock, as given
   std::optional<resolve::LockFile> old;  // the lock that is there
@@ -30,25 +48,25 @@ struct LockJob {
   std::vector<std::string> notes;        // to be said on stderr
 };
 
-// From the arguments; what they leave out is taken from the lock that is there. `must_exist`: for
-// --check, a missing lock is an error.
-Result<LockJob> read_lock_job(const Arguments& arguments, bool must_exist);
+// `must_exist`: for --check, a missing lock is an error.
+Result<LockJob> read_lock_job(const Context& context, const LockRequest& request, bool must_exist);
 
-// "x86_64-manylinux_2_28": the newest that the wheel and all machines of the class have; 2.28 where
-// nothing else is known.
-std::string uv_platform(const std::string& platform, const std::vector<Version>& glibcs,
-                        const std::optional<Version>& wheel);
-
+// What the installer is to resolve for one class.
+struct ClassToCompile {
+  resolve::Wheel wheel;
+  std::string python;
+  std::string platform;  // of resolve::uv_platform()
+  std::vector<resolve::Companion> companions;
+  std::string output;  // a pylock beside the lock, whose versions are kept where it exists
+};
 struct CompiledClass {
   std::string bytes;
   formats::Pylock pylock;
 };
-// One class by the installer. `wheel` and `python` say which torch; `output` is a pylock beside the
-// lock, whose versions are kept where it exists; it is removed.
-Result<CompiledClass> compile_class(const LockJob& job, const host::Installer& uv,
-                                    const resolve::Wheel& wheel, const std::string& python,
-                                    const std::string& platform,
-                                    const std::vector<resolve::Companion>& companions,
-                                    const std::string& output, host::Interrupts& interrupts);
+// One class by the installer. `output` is removed. Error{malformed}: no solution, and which demands
+// have none.
+Result<CompiledClass> compile_class(const host::Host& files, const LockJob& job,
+                                    const host::Installer& uv, const ClassToCompile& asked,
+                                    host::Interrupts& interrupts);
 
 }  // namespace cufit::commands

@@ -3,62 +3,63 @@
 
 #include "base/format.h"
 #include "base/nearest.h"
-#include "checks/doctor.h"
-#include "checks/evidence.h"
-#include "commands/settings.h"
 #include "commands/resolve/targets.h"
 #include "host/files/paths.h"
 #include "host/install/index_client.h"
 #include "report/resolve.h"
+#include "resolve/wheel/obstacle.h"
 
 namespace cufit::commands {
 namespace {
 
 constexpr Option k_resolve_options[] = {
-    {"REQUIREMENT", "", "", true, ""},
-    {"--for", "HERE|FILE|GPU,DRIVER", "", true, ""},
-    {"--python", "VERSION", "", false, ""},
-    {"--policy", "FILE", "", false, ""},
-    {"--default-index-only", "", "", false, ""},
-    {"--index", "URL", "", true, ""},
-    {"--offline", "", "", false, ""},
-    {"--json", "", "", false, ""},
-    {"-v,--verbose", "", "", false, ""},
+    option<&ResolveRequest::requirements>("REQUIREMENT"),
+    option<&ResolveRequest::targets>("--for", "HERE|FILE|GPU,DRIVER"),
+    option<&ResolveRequest::python>("--python", "VERSION"),
+    option<&ResolveRequest::policy>("--policy", "FILE"),
+    option<&ResolveRequest::default_index_only>("--default-index-only"),
+    option<&ResolveRequest::indexes>("--index", "URL"),
+    option<&ResolveRequest::offline>("--offline"),
+    option<&ResolveRequest::json>("--json"),
+    option<&ResolveRequest::verbose>("-v,--verbose"),
 };
 
 // The pages of all `--index` as one: what any of them has can be installed.
-Result<std::optional<formats::IndexPage>> read_index(const Arguments& arguments) {
+Result<std::optional<formats::IndexPage>> read_index(const Context& context,
+                                                     const ResolveRequest& request) {
   std::optional<formats::IndexPage> all;
-  if (arguments.all("index").empty()) return all;
+  if (request.indexes.empty()) return all;
   host::Interrupts interrupts;
-  for (const std::string& word : arguments.all("index")) {
+  for (const std::string& word : request.indexes) {
     host::IndexOptions options;
-    options.offline = arguments.has("offline");
+    options.offline = request.offline;
     const formats::IndexUrl index = formats::parse_index_word(word, "--index");
-    CUFIT_TRY(answer, host::ask_index(host::RealHost(), index.url, "torch", options, interrupts));
+    CUFIT_TRY(answer, host::ask_index(context.files, index.url, "torch", options, interrupts));
     if (answer.how == host::IndexAnswer::How::stale)
-      print_error("using what the index said earlier: " + answer.problem);
+      context.output.print_error("using what the index said earlier: " + answer.problem);
     if (!all) all.emplace();
     for (formats::IndexFile& file : answer.page.files) all->files.push_back(std::move(file));
   }
   return all;
 }
 
-// What keeps torch from a GPU there, whichever torch it is: the first error of doctor's that is
-// about the machine, its container or its only GPU, and not about an environment. A machine that
-// has no GPU lacks nothing; one whose container or WSL hides it does. Descriptions have none.
-std::string obstacle_of(const AskedTarget& asked, const std::string& lang) {
-  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
-  if (asked.facts.cufit_version.empty() && asked.facts.envs.empty()) return {};
-  size_t gpus = asked.target.unknown_gpus.size();
-  for (const resolve::TargetGpu& gpu : asked.target.gpus) gpus += gpu.count;
-  for (const checks::Finding& one : checks::examine(asked.facts, knowledge).findings) {
-    const bool whole = one.subject == checks::k_machine || one.subject == "container" ||
-                       (gpus == 1 && starts_with(one.subject, "GPU "));
-    if (one.severity == checks::Severity::error && whole && one.id != "no_nvidia_gpu")
-      return report::finding_text(one, "title", lang, knowledge);
-  }
-  return {};
+// What keeps torch from a GPU there, as doctor names it; empty: nothing that is known.
+std::string obstacle_title(const AskedTarget& asked, const knowledge::Knowledge& knowledge,
+                           const std::string& lang) {
+  const std::optional<checks::Finding> found =
+      resolve::obstacle_of(asked.facts, asked.target, knowledge);
+  return found ? report::finding_text(*found, "title", lang, knowledge) : std::string();
+}
+
+// All that is asked, but for the machines.
+Result<resolve::Request> wheels_asked(const Context& context, const ResolveRequest& asked) {
+  CUFIT_TRY(request, read_request(asked.requirements, asked.python));
+  request.default_index_only = asked.default_index_only;
+  CUFIT_TRY(policy, read_policy(context, asked.policy, host::working_folder()));
+  request.policy = std::move(policy);
+  CUFIT_TRY(index, read_index(context, asked));
+  request.index = std::move(index);
+  return request;
 }
 
 void name_ignored(report::ResolveView& view) {
@@ -76,37 +77,28 @@ void name_ignored(report::ResolveView& view) {
 
 std::span<const Option> resolve_options() { return k_resolve_options; }
 
-int run_resolve(const Arguments& arguments) {
-  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
-  Result<resolve::Request> request =
-      read_request(arguments.all("REQUIREMENT"), arguments.get("python"));
-  if (!request) return exit_code_for(request.error());
-  request->default_index_only = arguments.has("default-index-only");
-  Result<resolve::Policy> policy =
-      read_policy(legacy_context(), arguments.get("policy"), host::working_folder());
-  if (!policy) return exit_code_for(policy.error());
-  request->policy = std::move(*policy);
-  Result<std::optional<formats::IndexPage>> index = read_index(arguments);
-  if (!index) return exit_code_for(index.error());
-  request->index = std::move(*index);
-  const Result<std::vector<AskedTarget>> targets =
-      read_targets(legacy_context(), arguments.all("for"));
-  if (!targets) return exit_code_for(targets.error());
+int run_resolve(const Context& context, const ResolveRequest& request) {
+  const Output& output = context.output;
+  const Result<resolve::Request> wheels = wheels_asked(context, request);
+  if (!wheels) return output.exit_code_for(wheels.error());
+  const Result<std::vector<AskedTarget>> targets = read_targets(context, request.targets);
+  if (!targets) return output.exit_code_for(targets.error());
   std::vector<resolve::Answer> answers;
   bool all = true;
   for (const AskedTarget& asked : *targets) {
-    resolve::Request own = *request;
-    own.installed = resolve::installed_wheels(asked.facts, knowledge);
-    answers.push_back(resolve::resolve(asked.target, own, knowledge));
+    resolve::Request own = *wheels;
+    own.installed = resolve::installed_wheels(asked.facts, context.knowledge);
+    answers.push_back(resolve::resolve(asked.target, own, context.knowledge));
     all = all && resolve::served(answers.back());
   }
-  report::ResolveView view{answers, *request, knowledge};
-  const bool json = arguments.has("json");
+  report::ResolveView view{answers, *wheels, context.knowledge};
+  const std::string lang = request.json ? "en" : context.language();
   for (const AskedTarget& asked : *targets)
-    view.obstacles.push_back(obstacle_of(asked, json ? "en" : language(arguments)));
+    view.obstacles.push_back(obstacle_title(asked, context.knowledge, lang));
   name_ignored(view);
-  return print(json ? report::resolve_json(view) : report::resolve_text(view, style_for(arguments)),
-               all ? k_ok : k_findings);
+  return output.print(request.json ? report::resolve_json(view)
+                                   : report::resolve_text(view, output.style(request.verbose)),
+                      all ? k_ok : k_findings);
 }
 
 }  // namespace cufit::commands

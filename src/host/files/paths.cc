@@ -13,7 +13,7 @@ namespace {
 
 Result<void> done_or(const std::error_code& error, const std::string& path) {
   if (!error) return {};
-  return fail(Code::io, format("{}: {}", path, error.message()));
+  return fail(Code::io, format("`{}`: {}", path, error.message()));
 }
 
 }  // namespace
@@ -44,6 +44,12 @@ std::string relative_path(const std::string& path, const std::string& folder) {
   std::error_code failed;
   const fs::path out =
       fs::relative(fs::absolute(path, failed), fs::absolute(folder, failed), failed);
+  return failed ? std::string() : out.string();
+}
+
+std::string resolved_path(const std::string& path) {
+  std::error_code failed;
+  const fs::path out = fs::weakly_canonical(path, failed);
   return failed ? std::string() : out.string();
 }
 

@@ -17,6 +17,8 @@ std::string absolute_path(const std::string& path);
 std::vector<std::string> absolute_folders(const std::vector<std::string>& paths);
 // From `folder` to `path`, links followed; empty where there is no way.
 std::string relative_path(const std::string& path, const std::string& folder);
+// From the root, links followed as far as there is a path; empty where that cannot be told.
+std::string resolved_path(const std::string& path);
 
 bool path_exists(const std::string& path);   // links followed
 bool entry_exists(const std::string& path);  // also a link that leads nowhere
@@ -28,7 +30,7 @@ bool same_entry(const std::string& a, const std::string& b);  // of two paths th
 // leads nowhere counts: it was meant to be read, and what reads it says what is wrong.
 std::string find_upwards(const std::string& folder, const std::string& name);
 
-// With those above it; an error says why.
+// With those above it; an error names the path and says why.
 Result<void> create_folders(const std::string& path);
 Result<void> copy_file(const std::string& from, const std::string& to);
 Result<void> let_run(const std::string& path);  // chmod a+x

@@ -197,10 +197,9 @@ std::optional<Space> space_at(std::string path) {
   return Space{uint64_t{space.f_bavail} * space.f_frsize, status.st_dev};
 }
 
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
+std::string utc_text(std::time_t at) {
   std::tm parts{};
-  gmtime_r(&now, &parts);
+  gmtime_r(&at, &parts);
   char text[32];
   return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <optional>
 #include <string>
 #include <vector>
@@ -69,6 +70,6 @@ struct Space {
 // Of the filesystem that holds `path`, or its nearest parent that exists.
 std::optional<Space> space_at(std::string path);
 
-std::string utc_now();  // "2026-11-21T23:05:00Z"
+std::string utc_text(std::time_t at);  // "2026-11-21T23:05:00Z"
 
 }  // namespace cufit::host

@@ -7,7 +7,6 @@
 
 #include "base/format.h"
 #include "base/sha256.h"
-#include "checks/gpu_code.h"
 #include "formats/python/python_metadata.h"
 #include "formats/python/requirement.h"
 #include "resolve/wheel/python_choice.h"
@@ -41,12 +40,6 @@ std::map<std::string, Locked> locked_packages(const formats::Pylock& lock,
   return out;
 }
 
-bool same_version(const std::string& a, const std::string& b) {
-  if (a == b) return true;
-  const auto x = formats::parse_python_version(a), y = formats::parse_python_version(b);
-  return x && y && formats::compare(*x, *y) == 0 && x->local == y->local;
-}
-
 bool is_installer(const std::string& name) {
   return name == "pip" || name == "setuptools" || name == "wheel" || name == "uv";
 }
@@ -67,73 +60,13 @@ Finding of_policy(const char* id, const std::string& subject, const Reason& reas
   return out;
 }
 
-// What most modules are built for: single kernels for more, their a and f variants, and PTX differ
-// between builds without any rule (as checks/gpu_code.cc compares a file with the table).
-std::set<std::string> archs(const std::vector<formats::DeviceCode>& code) {
-  uint32_t most = 0;
-  for (const formats::DeviceCode& one : code) most = std::max(most, one.count);
-  std::set<std::string> out;
-  for (const formats::DeviceCode& one : code)
-    if (one.kind == formats::CodeKind::cubin && one.count >= most / 2 && !one.arch.empty() &&
-        one.arch.back() >= '0' && one.arch.back() <= '9')
-      out.insert(one.arch);
-  return out;
-}
-
-std::string environment_named(const EnvSubject& subject) { return "env " + subject.one.name; }
-
-void check_torch(const EnvSubject& subject, std::vector<Finding>& out) {
-  const facts::PythonEnv& env = *subject.env;
-  const LockClass& one = subject.one;
-  const std::string have = env.torch.version.value_or("");
-  const size_t plus = have.find('+');
-  const std::string release = have.substr(0, plus);
-  const std::string local = plus == std::string::npos ? "" : have.substr(plus + 1);
-  const std::string tag = local.empty() ? env.torch.variant : local;
-  const std::string want = one.wheel.torch + " (" + one.wheel.tag + ")";
-  if (!have.empty() && same_version(release, one.wheel.torch) &&
-      (tag.empty() || tag == one.wheel.tag))
-    return;
-  const std::string shown = have.empty() ? "-" : release + (tag.empty() ? "" : " (" + tag + ")");
-  Finding finding = found("env_torch_differs", Severity::error, environment_named(subject),
-                          {{"class", one.name}, {"have", shown}, {"want", want}});
-  finding.evidence.push_back(
-      {"file", env.torch.path.empty() ? subject.folder : env.torch.path, shown});
-  out.push_back(std::move(finding));
-}
-
-void check_code(const EnvSubject& subject, std::vector<Finding>& out) {
-  const LockClass& one = subject.one;
-  if (subject.code == nullptr || one.wheel.is_cpu() || one.wheel.code.empty()) return;
-  if (archs(*subject.code) == archs(one.wheel.code)) return;
-  Finding finding = found("env_code_differs", Severity::warning, environment_named(subject),
-                          {{"class", one.name},
-                           {"file", subject.code_file},
-                           {"file_archs", checks::list_archs(*subject.code)},
-                           {"lock_archs", checks::list_archs(one.wheel.code)},
-                           {"torch", one.wheel.torch + "+" + one.wheel.tag}});
-  finding.evidence.push_back({"file", subject.code_file, finding.args["file_archs"]});
-  out.push_back(std::move(finding));
-}
-
-// One finding per owner, however many packages it put there.
-void check_owners(const EnvSubject& subject, const Policy& policy, std::vector<Finding>& out) {
-  std::map<std::string, std::vector<std::string>> packages;
-  for (const facts::Distribution& one : *subject.env->distributions)
-    packages[one.installer].push_back(one.name);
-  for (const auto& [owner, names] : packages) {
-    for (const Reason& reason : forbids_owner(policy, names.front(), owner)) {
-      Finding finding = of_policy("env_owner_forbidden", environment_named(subject), reason);
-      std::vector<std::string> shown(
-          names.begin(), names.begin() + static_cast<long>(std::min<size_t>(names.size(), 6)));
-      if (shown.size() < names.size()) shown.push_back("...");
-      finding.args["package"] = join(shown, ", ");
-      out.push_back(std::move(finding));
-    }
-  }
-}
-
 }  // namespace
+
+bool same_version(const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  const auto x = formats::parse_python_version(a), y = formats::parse_python_version(b);
+  return x && y && formats::compare(*x, *y) == 0 && x->local == y->local;
+}
 
 std::string machine_of(const LockClass& one) {
   const size_t at = one.wheel.platform.find('_');
@@ -303,43 +236,6 @@ std::vector<Finding> check_resolution(const LockClass& one, const formats::Pyloc
   if (changes.empty()) return {};
   return {found("lock_outdated", Severity::error, "class " + one.name,
                 {{"class", one.name}, {"changes", changes_text(changes)}})};
-}
-
-std::vector<Finding> check_environment(const EnvSubject& subject, const Policy& policy) {
-  std::vector<Finding> out;
-  const LockClass& one = subject.one;
-  if (subject.env == nullptr) {
-    out.push_back(found("env_missing", Severity::error, environment_named(subject),
-                        {{"class", one.name}, {"folder", subject.folder}}));
-    return out;
-  }
-  const facts::PythonEnv& env = *subject.env;
-  check_torch(subject, out);
-  const std::string python = env.python.value_or("");
-  if (!python.empty() && python != one.python && !starts_with(python, one.python + "."))
-    out.push_back(found("env_python_differs", Severity::error, environment_named(subject),
-                        {{"class", one.name}, {"have", python}, {"want", one.python}}));
-  if (env.distributions) {
-    std::vector<LockedPackageChange> changes =
-        changes_between(subject.lock, env, one.python, machine_of(one));
-    changes.erase(std::remove_if(changes.begin(), changes.end(),
-                                 [](const LockedPackageChange& c) {
-                                   return c.name == "torch" && !c.before.empty() &&
-                                          !c.after.empty();
-                                 }),
-                  changes.end());  // said by env_torch_differs
-    if (!changes.empty())
-      out.push_back(found("env_packages_differ", Severity::error, environment_named(subject),
-                          {{"class", one.name}, {"changes", changes_text(changes)}}));
-    check_owners(subject, policy, out);
-  } else {
-    Finding unknown = found("env_packages_differ", Severity::unknown, environment_named(subject),
-                            {{"class", one.name}, {"changes", ""}});
-    unknown.unknown_because = env.distributions.note;
-    out.push_back(std::move(unknown));
-  }
-  check_code(subject, out);
-  return out;
 }
 
 }  // namespace cufit::resolve

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What no longer agrees: a lock with what it was made from, an environment with its lock. Findings
-// only; texts in data/findings/lock_*.toml and env_*.toml.
+// What no longer agrees: a lock with what it was made from. Findings only; texts in
+// data/findings/lock_*.toml. Of environments: environment_check.h.
 #pragma once
 
 #include <string>
@@ -34,6 +34,9 @@ std::vector<LockedPackageChange> changes_between(const formats::Pylock& lock,
 // "numpy 1.26.4 -> 2.1.0, + scipy 1.14, - pip 24"; at most `most`, then "and 3 more".
 std::string changes_text(const std::vector<LockedPackageChange>& changes, size_t most = 6);
 
+// "2.0" and "2.0.0" are one version; local parts count.
+bool same_version(const std::string& a, const std::string& b);
+
 // "x86_64" of "linux_x86_64".
 std::string machine_of(const LockClass& one);
 
@@ -58,16 +61,5 @@ std::vector<checks::Finding> check_policy(const LockFile& lock, const Policy& po
 // `relocked` is what the installer would write today.
 std::vector<checks::Finding> check_resolution(const LockClass& one, const formats::Pylock& locked,
                                               const formats::Pylock& relocked);
-
-// An environment as its files say, against its class of the lock. `env` nullptr: no Python
-// environment was found at `folder`.
-struct EnvSubject {
-  const LockClass& one;
-  const formats::Pylock& lock;
-  const facts::PythonEnv* env;
-  const std::vector<formats::DeviceCode>* code;  // of the installed torch; nullptr = not readable
-  std::string folder, code_file;
-};
-std::vector<checks::Finding> check_environment(const EnvSubject& subject, const Policy& policy);
 
 }  // namespace cufit::resolve

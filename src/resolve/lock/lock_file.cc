@@ -280,4 +280,13 @@ Routing route(const LockFile& lock, const Target& target, const knowledge::Knowl
   return routing;
 }
 
+bool serves_all_gpus(const LockFile& lock, const Target& target, const Routing& routing,
+                     const knowledge::Knowledge& knowledge) {
+  if (routing.chosen != Routing::npos) return true;
+  return target.gpus.size() > 1 &&
+         std::all_of(target.gpus.begin(), target.gpus.end(), [&](const TargetGpu& gpu) {
+           return route(lock, with_gpus(target, {gpu}), knowledge).chosen != Routing::npos;
+         });
+}
+
 }  // namespace cufit::resolve

@@ -78,5 +78,8 @@ struct Routing {
   static constexpr size_t npos = static_cast<size_t>(-1);
 };
 Routing route(const LockFile& lock, const Target& target, const knowledge::Knowledge& knowledge);
+// Some class serves the whole target, as `routing` of it says, or each group of its GPUs its own.
+bool serves_all_gpus(const LockFile& lock, const Target& target, const Routing& routing,
+                     const knowledge::Knowledge& knowledge);
 
 }  // namespace cufit::resolve

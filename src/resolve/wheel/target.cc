@@ -237,4 +237,21 @@ Target with_gpus(const Target& target, std::vector<TargetGpu> gpus) {
   return part;
 }
 
+std::string description_of(const Target& target, const knowledge::Knowledge& knowledge) {
+  if (!target.unknown_gpus.empty() || target.libc != "glibc") return {};
+  if (!target.gpus.empty() && !target.driver) return {};
+  std::vector<std::string> gpus;
+  for (const TargetGpu& gpu : target.gpus)
+    gpus.push_back((gpu.count > 1 ? format("{}x ", gpu.count) : "") + gpu.name);
+  std::string text = gpus.empty() ? "cpu" : join(gpus, " + ");
+  if (target.driver) text += "," + driver_text(*target.driver);
+  if (target.glibc) text += ",glibc=" + target.glibc->text();
+  if (target.platform == "linux_aarch64") text += ",arch=aarch64";
+  const Result<Target> again = described_target(text, knowledge);
+  if (!again || again->gpus.size() != target.gpus.size()) return {};
+  for (size_t i = 0; i < target.gpus.size(); ++i)
+    if (!(again->gpus[i].cc == target.gpus[i].cc)) return {};
+  return text;
+}
+
 }  // namespace cufit::resolve

@@ -48,6 +48,10 @@ Target target_of(const facts::Facts& facts, const knowledge::Knowledge& knowledg
 // near GPU names.
 Result<Target> described_target(std::string_view text, const knowledge::Knowledge& knowledge);
 
+// The words that described_target() reads as this target; empty where words do not say it all: an
+// unknown GPU, one without a driver, another C library.
+std::string description_of(const Target& target, const knowledge::Knowledge& knowledge);
+
 // "3.13" of "3.13.1", "3.13t" of a free-threaded one; empty where it is no version of Python.
 std::string minor_python(const std::string& text);
 

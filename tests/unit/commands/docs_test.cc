@@ -16,16 +16,23 @@
 namespace cufit::commands {
 namespace docs_test {
 
-constexpr Option k_doctor[] = {
-    {"--env", "DIR", "", true, ""},      {"--from", "FILE", "", false, ""},
-    {"--gpu", "NAME|CC", "", true, ""},  {"--fail-on", "LEVEL", "", false, "note warning error"},
-    {"-v,--verbose", "", "", false, ""},
+struct Request {
+  std::vector<std::string> env, gpus;
+  std::string from, topic;
+  std::optional<std::string> fail_on;
+  bool verbose = false;
 };
-constexpr Option k_self[] = {{"TOPIC", "", "", false, "man completions licenses"}};
-const Command k_commands[] = {{"doctor", "", k_doctor, nullptr},
-                              {"self", "", k_self, nullptr},
-                              {"mem replay", "", k_doctor, nullptr},
-                              {"secret", "", {}, nullptr, true}};
+
+constexpr Option k_doctor[] = {
+    option<&Request::env>("--env", "DIR"),
+    option<&Request::from>("--from", "FILE"),
+    option<&Request::gpus>("--gpu", "NAME|CC"),
+    option<&Request::fail_on>("--fail-on", "LEVEL", "note warning error"),
+    option<&Request::verbose>("-v,--verbose"),
+};
+constexpr Option k_self[] = {option<&Request::topic>("TOPIC", "", "man completions licenses")};
+const Command k_commands[] = {
+    {"doctor", k_doctor}, {"self", k_self}, {"mem replay", k_doctor}, {"secret", {}, true}};
 
 bool installed(const std::string& program) {
   return std::system(("command -v " + program + " >/dev/null 2>&1").c_str()) == 0;
@@ -66,7 +73,8 @@ TEST(ManPage, NamesEveryCommandAndOption) {
 
 TEST(ManPage, GroffHasNothingToSay) {
   if (!installed("groff")) GTEST_SKIP() << "groff is not installed";
-  auto [code, output] = feed("groff -man -Tutf8 -ww -z", man_page(k_commands, knowledge::Knowledge::builtin()));
+  auto [code, output] =
+      feed("groff -man -Tutf8 -ww -z", man_page(k_commands, knowledge::Knowledge::builtin()));
   EXPECT_EQ(code, 0);
   EXPECT_EQ(output, "");
 }
@@ -95,7 +103,8 @@ TEST(Completions, BashCompletes) {
         Case{"cufit doctor --lang z", "zh\n"}, Case{"cufit me", "mem\n"},
         Case{"cufit mem r", "replay\n"}, Case{"cufit mem replay --fail-on w", "warning\n"}}) {
     std::string script =
-        completions("bash", k_commands, knowledge::Knowledge::builtin()) + "COMP_WORDS=(" + c.words + ")\n" +
+        completions("bash", k_commands, knowledge::Knowledge::builtin()) + "COMP_WORDS=(" +
+        c.words + ")\n" +
         "COMP_CWORD=$((${#COMP_WORDS[@]}-1))\n_cufit\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n";
     EXPECT_EQ(feed("bash", script).second, c.expected) << c.words;
   }

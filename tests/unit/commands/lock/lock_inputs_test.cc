@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "base/format.h"
-#include "commands/lock/lock_job.h"
 #include "support/fake_root.h"
 
 namespace cufit::commands {
@@ -23,7 +22,8 @@ TEST(LockInputs, FollowWhatRequirementsFilesName) {
             "colorama; sys_platform == 'win32'\n-c limits.txt\n");
   root.file("/more/inner.txt", "torch>=2.4\n-r ../r.txt\n");
   root.file("/limits.txt", "torch<2.8\n");
-  const auto inputs = read_lock_inputs({root.at("/r.txt")}, {}, {"scipy>1"}, "3.11");
+  const auto inputs =
+      read_lock_inputs(host::RealHost(), {root.at("/r.txt")}, {}, {"scipy>1"}, "3.11");
   ASSERT_TRUE(inputs) << inputs.error().text();
   EXPECT_EQ(names(*inputs), "numpy|torch>=2.4|torch<2.8|scipy>1|");
   // Constraints are no requirement of the project; the markers' own are its.
@@ -36,24 +36,16 @@ TEST(LockInputs, ReadAProject) {
             "[project]\nname = \"x\"\ndependencies = [\"torch>=2.4\"]\n"
             "[project.optional-dependencies]\ntrain = [\"xformers\"]\n");
   const std::string file = root.at("/pyproject.toml");
-  EXPECT_EQ(names(*read_lock_inputs({file}, {"train"}, {}, "")), "torch>=2.4|xformers|");
-  const auto absent = read_lock_inputs({file}, {"serve"}, {}, "");
+  EXPECT_EQ(names(*read_lock_inputs(host::RealHost(), {file}, {"train"}, {}, "")),
+            "torch>=2.4|xformers|");
+  const auto absent = read_lock_inputs(host::RealHost(), {file}, {"serve"}, {}, "");
   ASSERT_FALSE(absent);
   EXPECT_EQ(absent.error().code, Code::usage);
   root.file("/pyproject.toml", "[project]\ndependencies = [3]\n");
-  EXPECT_EQ(read_lock_inputs({file}, {}, {}, "").error().code, Code::malformed);
-  EXPECT_EQ(read_lock_inputs({root.at("/absent.txt")}, {}, {}, "").error().code, Code::usage);
-  EXPECT_EQ(read_lock_inputs({}, {}, {"=="}, "").error().code, Code::usage);
-}
-
-TEST(UvPlatform, IsTheOldestThatAllHave) {
-  const auto at = [](const char* text) { return *parse_version(text); };
-  EXPECT_EQ(uv_platform("linux_x86_64", {}, std::nullopt), "x86_64-manylinux_2_28");
-  EXPECT_EQ(uv_platform("linux_x86_64", {at("2.36")}, at("2.28")), "x86_64-manylinux_2_28");
-  EXPECT_EQ(uv_platform("linux_x86_64", {at("2.17"), at("2.36")}, at("2.17")),
-            "x86_64-manylinux_2_17");
-  EXPECT_EQ(uv_platform("linux_aarch64", {at("2.39")}, at("2.34")), "aarch64-manylinux_2_34");
-  EXPECT_EQ(uv_platform("linux_x86_64", {at("2.27")}, std::nullopt), "x86_64-manylinux_2_17");
+  EXPECT_EQ(read_lock_inputs(host::RealHost(), {file}, {}, {}, "").error().code, Code::malformed);
+  EXPECT_EQ(read_lock_inputs(host::RealHost(), {root.at("/absent.txt")}, {}, {}, "").error().code,
+            Code::usage);
+  EXPECT_EQ(read_lock_inputs(host::RealHost(), {}, {}, {"=="}, "").error().code, Code::usage);
 }
 
 }  // namespace lock_inputs_test

@@ -125,5 +125,10 @@ TEST(ClassName, IsPartOfAPathAndNoPath) {
     EXPECT_FALSE(is_class_name(bad)) << bad;
 }
 
+TEST(EnvironmentRecord, HasItsTimeInUtc) {
+  EXPECT_EQ(utc_text(0), "1970-01-01T00:00:00Z");
+  EXPECT_EQ(utc_text(1795821905), "2026-11-27T23:25:05Z");
+}
+
 }  // namespace environments_test
 }  // namespace cufit::host

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/sha256.h"
+#include "resolve/lock/environment_check.h"
 
 namespace cufit::resolve {
 namespace lock_check_test {
@@ -139,6 +140,19 @@ TEST(Drift, OfAnEnvironmentNamesWhatDiffers) {
   const auto unknown = check_environment({one, lock, &env, nullptr, "/e", ""}, {});
   EXPECT_EQ(ids(unknown), "env_torch_differs env_python_differs env_packages_differ ");
   EXPECT_EQ(unknown[2].severity, checks::Severity::unknown);
+}
+
+TEST(Drift, OfAnEnvironmentAsItsFactsSay) {
+  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
+  const LockClass one = cu126();
+  const auto lock = lock_of({package("numpy", "2.0"), package("torch", "2.7.1")});
+  facts::Facts facts;
+  const auto examined = [&](DoctorPart part) {
+    return ids(examine_environment(one, lock, "/e", facts, {}, part, knowledge));
+  };
+  EXPECT_EQ(examined(DoctorPart::errors_and_warnings), "env_missing ");
+  facts.envs = {environment()};
+  EXPECT_EQ(examined(DoctorPart::damage), "");
 }
 
 }  // namespace lock_check_test

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "resolve/wheel/obstacle.h"
+
+#include "base/format.h"
+#include "checks/doctor.h"
+#include "checks/evidence.h"
+
+namespace cufit::resolve {
+
+std::optional<checks::Finding> obstacle_of(const facts::Facts& facts, const Target& target,
+                                           const knowledge::Knowledge& knowledge) {
+  if (facts.cufit_version.empty() && facts.envs.empty()) return std::nullopt;
+  size_t gpus = target.unknown_gpus.size();
+  for (const TargetGpu& gpu : target.gpus) gpus += gpu.count;
+  for (checks::Finding& one : checks::examine(facts, knowledge).findings) {
+    const bool whole = one.subject == checks::k_machine || one.subject == "container" ||
+                       (gpus == 1 && starts_with(one.subject, "GPU "));
+    if (one.severity == checks::Severity::error && whole && one.id != "no_nvidia_gpu")
+      return std::move(one);
+  }
+  return std::nullopt;
+}
+
+}  // namespace cufit::resolve
