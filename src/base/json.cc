@@ -214,7 +214,7 @@ Library of(const Json& json) {
 }
 
 // The library's events as those of json.h.
-class Adapter final : public nlohmann::json_sax<nlohmann::json> {
+class Adapter final : public nlohmann::json_sax<Library> {
  public:
   explicit Adapter(JsonEvents& events) : events_(events) {}
   bool null() override { return events_.null(); }
@@ -234,7 +234,7 @@ class Adapter final : public nlohmann::json_sax<nlohmann::json> {
   bool parse_error(size_t position, const std::string&,
                    const nlohmann::detail::exception& error) override {
     // A number that no double holds is an error of another type, without a position.
-    const bool has_place = dynamic_cast<const nlohmann::json::parse_error*>(&error) != nullptr;
+    const bool has_place = dynamic_cast<const Library::parse_error*>(&error) != nullptr;
     events_.damaged(has_place ? position : 0);
     return false;
   }
@@ -307,7 +307,7 @@ std::optional<Json> Json::parse(std::string_view text) {
 
 bool read_json(std::string_view text, JsonEvents& events) {
   Adapter adapter(events);
-  return nlohmann::json::sax_parse(text.begin(), text.end(), &adapter);
+  return Library::sax_parse(text.begin(), text.end(), &adapter);
 }
 
 size_t damaged_json_byte(std::string_view text) {

@@ -3,7 +3,7 @@
 // (several kinds of GPU and CUDA's own order, MIG, cuda-compat, WSL, nodes that the driver may
 // still make,
 // ...) the answer is "ask the driver", with the reason; nothing is guessed. Filled by
-// host/driver/visible_gpus.cc, judged by resolve/live_target.
+// host/driver/gpu_access.cc, judged by resolve/live_target.
 #pragma once
 
 #include <cstdint>

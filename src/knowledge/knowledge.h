@@ -24,7 +24,7 @@ struct Gpu {
   std::string_view cc;         // "8.6"
   double memory_gb;            // largest size sold
   double bandwidth_gbs;
-  std::string_view segment;  // "consumer", "workstation", "datacenter", "jetson", ...
+  std::string_view segment;  // "consumer", "workstation", "datacenter", "embedded" (Jetson, GB10)
   uint32_t mig_max;
   std::string_view ecc;
   std::string_view pci_ids;  // space separated, lower case hex

@@ -32,8 +32,8 @@ std::string doctor_json(const DoctorView& view);  // json.cc, schema cufit.docto
 std::string doctor_html(const DoctorView& view,
                         const Style& style);  // html.cc, one self-contained page
 
-// Finding's text for a part ("title", "why", "next", "rule") with the finding's variant, else the
-// default one.
+// Finding's text for a part ("title", "why", "next", "rule") in data/findings: of a finding whose
+// check set the variant "a.b" the first that is there of `part.a.b`, `part.b`, `part.a`, `part`.
 std::string finding_text(const checks::Finding& finding, std::string_view part,
                          std::string_view lang, const knowledge::Knowledge& knowledge);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The GPUs that a process started now would see, as a target to route by: judged from what files
-// say (facts/visible_gpus.h), or from the driver's answer. Pure; commands/run/live_gpus asks.
+// say (facts/visible_gpus.h), or from the driver's answer. Pure; commands/run/find_live_target asks.
 #pragma once
 
 #include <functional>

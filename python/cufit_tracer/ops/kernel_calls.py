@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators whose kernels ask the allocator for workspaces of their own; src/fit/*_workspace.h say
-what the numbers are."""
+"""Operators whose kernels ask the allocator for workspaces of their own;
+src/fit/workspaces/*_workspace.h say what the numbers are."""
 
 from ..cuda.settings import asked_tf32
 from ..tensors import first_of, runs_last

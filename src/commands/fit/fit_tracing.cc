@@ -35,8 +35,9 @@ class FitTracing {
   }
 
  private:
-  // The batch size of the first trace; nullopt: what the program itself takes.
-  Result<std::optional<uint64_t>> first_batch() {
+  // The batch size of the first trace; nullopt: what the program itself takes. A batch size that only
+  // `--batch` asks for is not traced: the rules of fit/step_program.h answer for it.
+  Result<std::optional<uint64_t>> choose_first_batch() {
     if (!options_.function.empty()) {
       if (!asked_) return fail(Code::usage, "`--function` needs a batch size: --batch N");
       return std::optional(std::max<uint64_t>(*asked_, 2));
@@ -48,7 +49,7 @@ class FitTracing {
   }
 
   Result<void> trace_all() {
-    CUFIT_TRY(first, first_batch());
+    CUFIT_TRY(first, choose_first_batch());
     first_ = first;
     if (Result<void> done = trace(first); !done) return done.error();
     if (out_.failure) return {};
@@ -58,7 +59,7 @@ class FitTracing {
     const bool changed = plan_.argument && first;
     if (!traces.own_batch && !changed)
       traces.own_batch = parse_uint(traces.plain[0].fact("batch_found"));
-    options_.batch_was = traces.own_batch;
+    options_.replaced_batch = traces.own_batch;
     if (!base || *base == 0) {
       traces.warnings.push_back({"batch_unknown", {}, ""});
       return {};
@@ -241,7 +242,8 @@ class FitTracing {
   const std::optional<uint64_t> asked_;
   host::TraceOptions options_;              // of the next run
   std::optional<std::string> asked_cudnn_;  // the last variant of the program that it was asked for
-  std::optional<uint64_t> first_;  // the batch size of the first trace, as first_batch() says
+  std::optional<uint64_t>
+      first_;  // the batch size of the first trace, as choose_first_batch() says
   int kept_ = 0;
   host::Interrupts interrupts_;
   FitTraces out_;

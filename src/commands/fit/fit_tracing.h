@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "commands/context.h"
-#include "commands/fit/fit_batch.h"
+#include "commands/fit/batch_argument.h"
 #include "commands/fit/fit_traces.h"
 #include "host/python/traced_run.h"
 

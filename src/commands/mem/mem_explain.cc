@@ -28,7 +28,7 @@ int run_mem_explain(const Context& context, const MemExplainRequest& request) {
     limit = *size;
   }
   analysis::EarlyWork early;
-  const Result<OpenedStudy> opened = open_study(
+  const Result<OpenedRecording> opened = open_recording(
       context, request,
       [&](const auto& snapshot, const memory::VerifiedRecording& verified) {
         early = analysis::begin_early(snapshot, verified);

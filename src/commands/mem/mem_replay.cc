@@ -90,7 +90,8 @@ int run_mem_replay(const Context& context, const MemReplayRequest& request) {
   const Output& output = context.output;
   const Result<Bounds> bounds = bounds_of(request, context.knowledge);
   if (!bounds) return output.exit_code_for(bounds.error());
-  const Result<OpenedStudy> opened = open_study(context, request, {}, bounds->question.allowed);
+  const Result<OpenedRecording> opened =
+      open_recording(context, request, {}, bounds->question.allowed);
   if (!opened) return output.exit_code_for(opened.error());
   const auto& [path, snapshot, device, verified] = *opened;
   const std::vector<memory::Question> questions = questions_of(request, verified, bounds->question);

@@ -71,10 +71,10 @@ Result<std::optional<memory::VersionProfile>> chosen_torch(const std::optional<s
   return std::optional(memory::version_profile(version->part(0), version->part(1)));
 }
 
-Result<OpenedStudy> open_study(const Context& context, const SnapshotRequest& request,
-                               const MeanwhileOpened& meanwhile,
-                               const std::optional<uint64_t>& limit) {
-  OpenedStudy opened;
+Result<OpenedRecording> open_recording(const Context& context, const SnapshotRequest& request,
+                                       const MeanwhileOpened& meanwhile,
+                                       const std::optional<uint64_t>& limit) {
+  OpenedRecording opened;
   opened.path = request.snapshot;
   CUFIT_TRY(torch, chosen_torch(request.torch, context.knowledge));
   CUFIT_TRY(snapshot, load_snapshot(context, opened.path));

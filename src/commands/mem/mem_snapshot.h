@@ -39,8 +39,8 @@ Result<uint32_t> chosen_device(const std::optional<std::string>& asked,
 Result<std::optional<memory::VersionProfile>> chosen_torch(const std::optional<std::string>& asked,
                                                            const knowledge::Knowledge& knowledge);
 
-// A snapshot and the verified of one of its devices, by the options SNAPSHOT, --device and --torch.
-struct OpenedStudy {
+// A snapshot and one of its devices, verified, by the options SNAPSHOT, --device and --torch.
+struct OpenedRecording {
   std::string path;
   std::shared_ptr<const memory::Snapshot> snapshot;
   uint32_t device = 0;
@@ -50,9 +50,9 @@ struct OpenedStudy {
 // may keep.
 using MeanwhileOpened = std::function<void(const std::shared_ptr<const memory::Snapshot>& snapshot,
                                            const memory::VerifiedRecording& unverified)>;
-Result<OpenedStudy> open_study(const Context& context, const SnapshotRequest& request,
-                               const MeanwhileOpened& meanwhile = {},
-                               const std::optional<uint64_t>& limit = {});
+Result<OpenedRecording> open_recording(const Context& context, const SnapshotRequest& request,
+                                       const MeanwhileOpened& meanwhile = {},
+                                       const std::optional<uint64_t>& limit = {});
 
 // "17.5" or "17.5GiB" or "800 MiB": bytes, rounded down.
 Result<uint64_t> size_argument(const std::string& option, const std::string& text);

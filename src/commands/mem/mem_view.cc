@@ -27,7 +27,7 @@ int run_mem_view(const Context& context, const MemViewRequest& request) {
   if (request.output.empty())
     return output.exit_code_for(
         fail(Code::usage, "`cufit mem view` needs the page's name: `-o FILE.html`"));
-  const Result<OpenedStudy> opened = open_study(context, request);
+  const Result<OpenedRecording> opened = open_recording(context, request);
   if (!opened) return output.exit_code_for(opened.error());
   const auto& [path, snapshot, device, verified] = *opened;
   const analysis::View view = analysis::view_of(*snapshot, verified);

@@ -244,7 +244,7 @@ Result<RunChoice> choose_class(const Context& context, const FoundLock& found,
   }
   LiveOptions options;
   options.may_ask_driver = !out.asked_for;
-  out.live = live_target(context.machine, options, knowledge);
+  out.live = find_live_target(context.machine, options, knowledge);
   const bool told =
       out.live.sight == LiveTarget::Sight::gpus || out.live.sight == LiveTarget::Sight::none;
   if (!told && !out.asked_for) {

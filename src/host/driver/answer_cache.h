@@ -3,7 +3,7 @@
 // launch need not start the driver again (some 100 to 300 ms). One file per key below
 // $XDG_CACHE_HOME/cufit/gpus (else ~/.cache/cufit/gpus), mode 0600.
 //
-// An entry holds the whole text of its key (host/driver/visible_gpus.h: boot, driver, devices,
+// An entry holds the whole text of its key (host/driver/gpu_access.h: boot, driver, devices,
 // variables) and the moment it was made on the clock that runs from the boot on. It is used only
 // while the key is the same to the byte, it is younger than its life, it belongs to this user
 // alone, and its checksum is right; anything else counts as no entry. Writing goes beside and is

@@ -49,7 +49,7 @@ std::vector<Variable> variables_of(const TraceOptions& options, const ScriptFold
       {"PYTHONPATH", folder.python_path()},
       {"CUFIT_FIT_OUT", event_file},
       {"CUFIT_FIT_BATCH", number(options.batch)},
-      {"CUFIT_FIT_BATCH_WAS", number(options.batch_was)},
+      {"CUFIT_FIT_BATCH_WAS", number(options.replaced_batch)},
       {"CUFIT_FIT_SEQ", number(options.seq)},
       {"CUFIT_FIT_STEPS", std::to_string(options.steps)},
       {"CUFIT_FIT_MOST_STEPS", number(options.most_steps)},

@@ -31,7 +31,7 @@ struct TraceOptions {
   std::string model;                 // JSON for the program of python/cufit_model; empty: none
   std::optional<uint64_t> batch;     // to be set by the tracer; nullopt: the program's own
   // Of the program's own DataLoaders only those of this size are given another; nullopt: all.
-  std::optional<uint64_t> batch_was;
+  std::optional<uint64_t> replaced_batch;
   std::optional<uint64_t> seq;  // tokens of a sequence, likewise
   uint64_t steps = 0;
   // Where the steps are not of one size the tracer goes on up to these; nullopt: as it sees fit.

@@ -128,7 +128,7 @@ Result<bool> backend(const Parsing& p) {
   if (!p.tokens.at("native") && !p.tokens.at("cudaMallocAsync") && !p.tokens.at("hipMallocAsync"))
     return p.tokens.wrong(p.key, "expected native or cudaMallocAsync");
   const std::string name(p.tokens.take());
-  if (name != "native") p.settings.replay_limitations.push_back("backend:" + name);
+  if (name != "native") p.settings.not_modelled.push_back("backend:" + name);
   return true;
 }
 
@@ -147,7 +147,7 @@ Result<bool> throw_on_oom(const Parsing& p) {
 // Reuse inside a capture depends on the graph's nodes, which no trace records.
 Result<bool> capture_reuse(const Parsing& p) {
   CUFIT_TRY(on, p.tokens.boolean(p.key));
-  if (on) p.settings.replay_limitations.push_back(std::string(p.key) + ":True");
+  if (on) p.settings.not_modelled.push_back(std::string(p.key) + ":True");
   return true;
 }
 

@@ -2,7 +2,7 @@
 // The string of PYTORCH_CUDA_ALLOC_CONF / PYTORCH_ALLOC_CONF as PyTorch reads it: tokens split at
 // ",:[]", spaces dropped, booleans exactly True or False, one check per key. Keys that change no
 // placement (pinned_*, release_lock_on_cudamalloc) are checked and forgotten. What the model cannot
-// follow is accepted and named in `replay_limitations`, never imitated.
+// follow is accepted and named in `not_modelled`, never imitated.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,9 @@ struct Settings {
   uint64_t large_segment_size = k_large_buffer;
   std::optional<double> per_process_memory_fraction;
   bool throw_on_cudamalloc_oom = false;
-  // "backend:cudaMallocAsync", "graph_capture_record_stream_reuse:True"
-  std::vector<std::string> replay_limitations;
+  // Settings that a replay does not follow: "backend:cudaMallocAsync",
+  // "graph_capture_record_stream_reuse:True"
+  std::vector<std::string> not_modelled;
   bool operator==(const Settings&) const = default;
 };
 

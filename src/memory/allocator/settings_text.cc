@@ -65,7 +65,7 @@ std::string settings_text(const Settings& settings) {
     parts.push_back(
         format("per_process_memory_fraction:{}", *settings.per_process_memory_fraction));
   if (settings.throw_on_cudamalloc_oom) parts.emplace_back("throw_on_cudamalloc_oom:True");
-  parts.insert(parts.end(), settings.replay_limitations.begin(), settings.replay_limitations.end());
+  parts.insert(parts.end(), settings.not_modelled.begin(), settings.not_modelled.end());
   return join(parts, ",");
 }
 

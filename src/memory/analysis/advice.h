@@ -33,14 +33,14 @@ struct Trials {
   std::vector<memory::Answer> settings;  // the recorded ones first
   std::optional<memory::Answer> without_growth;
 };
-// Of them what a verified that is not verified yet can tell: those that are not the recorded run.
+// Of them what a recording that is not verified yet can tell: all but the recorded run.
 struct EarlyTrials {
   memory::VersionProfile version;
-  memory::Settings recorded;                 // both as the verified had them
+  memory::Settings recorded;                 // both as the recording had them then
   std::shared_ptr<memory::Inquiry> inquiry;  // whoever has time works at it; null: nothing to try
 };
 EarlyTrials early_trials(const memory::VerifiedRecording& unverified);
-// `early`, which may be empty, counts where the verified came out as it was then.
+// `early`, which may be empty, counts where verification changed neither version nor settings.
 Result<std::vector<memory::Answer>> try_settings(const memory::VerifiedRecording& verified,
                                                  const EarlyTrials& early);
 // Empty unless memory grows. `history` is referred to.

@@ -76,7 +76,7 @@ EarlyWork begin_early(std::shared_ptr<const memory::Snapshot> snapshot,
                       const memory::VerifiedRecording& unverified);
 
 // `limit`: what the user says the process was allowed, bytes.
-// `early`: what was begun before the verified was verified.
+// `early`: what was begun before the recording was verified.
 Result<Diagnosis> diagnose(const memory::Snapshot& snapshot,
                            const memory::VerifiedRecording& verified, std::optional<uint64_t> limit,
                            EarlyWork early = {});

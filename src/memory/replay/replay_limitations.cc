@@ -40,7 +40,7 @@ bool same_outcome(const ReplayResult& a, const ReplayResult& b) {
 // What PyTorch does under settings that the model accepts without following them.
 void add_settings(const Program& program, const Settings& settings,
                   std::vector<std::string>& reasons) {
-  for (const std::string& setting : settings.replay_limitations) {
+  for (const std::string& setting : settings.not_modelled) {
     if (setting.rfind("backend:", 0) == 0) {
       reasons.push_back("cuda_malloc_async");
     } else if (setting.rfind("graph_capture_record_stream_reuse:", 0) == 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a replay may differ from what would really happen: ids of the texts mem.replay_limitations.*
+// Why a replay may differ from what would really happen: ids of the texts report.mem.not_modelled.*
 // in data/messages. A reason stands only where the recording or the replay shows the thing, and
 // where the result depends on it as far as that can be tried.
 #pragma once

@@ -11,10 +11,11 @@
 namespace cufit::memory {
 namespace {
 
-// One per span of versions in which the model behaves alike, newest first.
+// One per span of versions in which the model behaves alike, newest first: a flag that
+// version_profile.cc turns on with a version begins one.
 constexpr uint32_t k_spans[] = {14, 12, 11, 10, 8, 4, 0};
 
-// The newest minor version that writes such a file. What a version adds to the file is always
+// The newest minor version, or one that behaves like it, that writes such a file. What a version adds to the file is always
 // there from then on, so its absence bounds from above.
 uint32_t newest_minor(const Snapshot& snapshot) {
   if (snapshot.only_segments) return 0;
@@ -105,7 +106,7 @@ Result<Reading> best_reading(const Snapshot& snapshot, const Program& program,
 }
 
 // The settings' text as the program gave it, where the file has it.
-std::string verify_lock_checksum(const Snapshot& snapshot, const Settings& settings) {
+std::string settings_as_written(const Snapshot& snapshot, const Settings& settings) {
   const bool has_text =
       snapshot.settings && snapshot.settings->conf && !snapshot.settings->conf->empty();
   return has_text ? *snapshot.settings->conf : settings_text(settings);
@@ -209,7 +210,7 @@ Result<VerifiedRecording> verify_recording(const Snapshot& snapshot, uint32_t de
   verified.recording.settings = settings ? *settings : settings_of_fields(*snapshot.settings);
   verified.program = std::make_shared<const Program>(compile_program(verified.recording));
   if (meanwhile && settings) {
-    verified.settings = verify_lock_checksum(snapshot, verified.recording.settings);
+    verified.settings = settings_as_written(snapshot, verified.recording.settings);
     meanwhile(verified);
   }
   CUFIT_TRY(reading, best_reading(snapshot, *verified.program, version, limit));
@@ -219,7 +220,7 @@ Result<VerifiedRecording> verify_recording(const Snapshot& snapshot, uint32_t de
   verified.block_bytes = std::move(reading.block_bytes);
   verified.settings = reading.settings_unread
                           ? settings_text(verified.recording.settings)
-                          : verify_lock_checksum(snapshot, verified.recording.settings);
+                          : settings_as_written(snapshot, verified.recording.settings);
   verified.settings_unread = reading.settings_unread;
   if (verified.settings_unread) verified.settings_written = snapshot.settings->conf.value_or("");
   verified.peak_allocated = peak_allocated(verified);

@@ -45,7 +45,7 @@ struct VerifiedRecording {
   size_t event_count() const { return recording.events.size(); }
 };
 
-// Why every replay of the verified is an estimate: ids of replay_limitations.h.
+// Why every replay of the recording is an estimate: ids of replay_limitations.h.
 std::vector<std::string> reasons_of(const VerifiedRecording& verified);
 
 // Whether the trace of a device tells of a request that could not be served.
@@ -56,9 +56,9 @@ uint32_t busiest_device(const Snapshot& snapshot);
 // Snapshots do not name their torch. Without `version`, the newest one whose fields fit and that
 // verifies exactly, else the one that comes nearest. Error{unsupported} where the snapshot has no
 // trace of the device: recording was off, or it was reset.
-// `meanwhile` is called before the verification, with a verified that lacks it, block_bytes and
+// `meanwhile` is called before the verification, with a recording that lacks it, block_bytes and
 // limit: version and settings are those that the file suggests, which nearly always stay. It may
-// begin something that goes on beside the verification, with a copy of the verified, which is
+// begin something that goes on beside the verification, with a copy of the recording, which is
 // cheap; who keeps what was found out in it compares them. `limit`: what the user says the recorded
 // process was allowed, bytes. Only garbage collection asks.
 using Meanwhile = std::function<void(const VerifiedRecording& unverified)>;

@@ -106,7 +106,7 @@ std::vector<Answer> Inquiry::answers() {
 Result<std::vector<Answer>> ask(const VerifiedRecording& verified,
                                 std::span<const Question> questions,
                                 const std::function<void(size_t done)>& progress) {
-  // The verified outlives the inquiry.
+  // The recording outlives the inquiry.
   CUFIT_TRY(inquiry,
             Inquiry::make({std::shared_ptr<const VerifiedRecording>(), &verified}, questions));
   const size_t worth = verified.program->ops.size() * questions.size() / k_what_if_ops_per_thread;

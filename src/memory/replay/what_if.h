@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The questions that `cufit mem` asks of a verified: what other settings, limits and cards would
+// The questions that `cufit mem` asks of a recording: what other settings, limits and cards would
 // have done. All sizes in bytes.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills the templates of src/report/export/. A template is the file itself plus lines of its own:
+// Fills the templates of src/report/export/templates/. A template is the file itself plus lines of its own:
 //   @each NAME ... @end      once per row of the list
 //   @if NAME ... @end        where the value is there and not empty
 //   @note KEY                message "export.KEY" in the user's language as comment lines ("# ...")
@@ -22,7 +22,7 @@ struct Scope {
   std::map<std::string, std::vector<Scope>> lists;
 };
 
-// The files of src/report/export/ as they were when cufit was built; empty for an unknown name.
+// The files of src/report/export/templates/ as they were when cufit was built; empty for an unknown name.
 std::string_view export_template(std::string_view name);
 
 // An unknown name or an unclosed block is a defect of the template: CUFIT_CHECK.

@@ -8,7 +8,7 @@
 #include "report/terminal/fit_words.h"
 #include "report/html/html_text.h"
 #include "report/terminal/mem_words.h"
-#include "report/page.h"
+#include "report/message.h"
 #include "report/html/svg.h"
 #include "report/terminal/width.h"
 

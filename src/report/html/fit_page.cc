@@ -11,7 +11,7 @@
 #include "report/html/html_text.h"
 #include "report/terminal/state_symbols.h"
 #include "report/terminal/mem_words.h"
-#include "report/page.h"
+#include "report/doctor_content.h"
 #include "report/terminal/width.h"
 
 namespace cufit::report {

@@ -7,7 +7,7 @@
 #include "report/terminal/mem_explain_words.h"
 #include "report/json/mem_recorded_json.h"
 #include "report/terminal/mem_words.h"
-#include "report/page.h"
+#include "report/message.h"
 
 namespace cufit::report {
 namespace {

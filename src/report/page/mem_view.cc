@@ -23,7 +23,9 @@ constexpr const char* k_scripts[] = {
 };
 
 constexpr std::string_view k_texts = "view.";
-constexpr std::string_view k_reasons = "report.mem.";  // ... replay_limitations.<id>
+constexpr std::string_view k_reasons = "report.mem.";
+constexpr std::string_view k_not_modelled =
+    "report.mem.not_modelled.";  // and an id of memory/replay/replay_limitations.h
 
 std::string escape(std::string_view text) {
   std::string out;
@@ -61,7 +63,7 @@ Json texts_json(const knowledge::Knowledge& knowledge) {
     std::string_view key = text.key;
     if (starts_with(key, k_texts)) {
       key.remove_prefix(k_texts.size());
-    } else if (starts_with(key, std::string(k_reasons) + "not_modelled.")) {
+    } else if (starts_with(key, k_not_modelled)) {
       key.remove_prefix(k_reasons.size());
     } else {
       continue;

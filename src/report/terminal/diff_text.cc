@@ -7,7 +7,7 @@
 #include "checks/torch_env.h"
 #include "report/diff.h"
 #include "report/terminal/state_symbols.h"
-#include "report/page.h"
+#include "report/doctor_content.h"
 #include "report/error_translation.h"
 #include "report/terminal/terminal_writer.h"
 #include "report/terminal/width.h"

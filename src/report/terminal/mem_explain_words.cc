@@ -2,7 +2,7 @@
 #include "report/terminal/mem_explain_words.h"
 
 #include "report/terminal/mem_words.h"
-#include "report/page.h"
+#include "report/message.h"
 #include "report/terminal/width.h"
 
 namespace cufit::report {

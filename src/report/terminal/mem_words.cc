@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "report/page.h"
+#include "report/message.h"
 #include "report/terminal/width.h"
 
 namespace cufit::report {

@@ -21,7 +21,7 @@ std::string right(const std::string& text, int width);
 std::string recorded_settings_words(const memory::VerifiedRecording& verified,
                                     const knowledge::Knowledge& knowledge, std::string_view lang);
 
-// That it met a limit and lived; of a verified with met_limit.
+// That it met a limit and lived; of a recording with met_limit.
 std::string met_limit_words(const memory::VerifiedRecording& verified,
                             const knowledge::Knowledge& knowledge, std::string_view lang);
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "report/page.h"
+#include "report/doctor_content.h"
 
 namespace cufit::report {
 

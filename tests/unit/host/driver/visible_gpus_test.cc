@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "host/driver/visible_gpus.h"
+#include "host/driver/gpu_access.h"
 
 #include <gtest/gtest.h>
 

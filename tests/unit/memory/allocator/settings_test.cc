@@ -34,7 +34,7 @@ TEST(AllocatorSettings, ReadsSeveralKeysAndDropsSpaces) {
   EXPECT_EQ(settings.max_split_size, 128 * k_mib);
   EXPECT_EQ(settings.garbage_collection_threshold, 0.75);
   EXPECT_EQ(settings.per_process_memory_fraction, 0.5);
-  EXPECT_TRUE(settings.replay_limitations.empty());
+  EXPECT_TRUE(settings.not_modelled.empty());
 }
 
 TEST(AllocatorSettings, SizesBeyondTheAddressSpaceAreCut) {
@@ -65,10 +65,10 @@ TEST(AllocatorSettings, ListAmongOtherKeys) {
 }
 
 TEST(AllocatorSettings, NamesWhatItDoesNotModel) {
-  EXPECT_EQ(parsed("backend:cudaMallocAsync").replay_limitations,
+  EXPECT_EQ(parsed("backend:cudaMallocAsync").not_modelled,
             std::vector<std::string>{"backend:cudaMallocAsync"});
-  EXPECT_EQ(parsed("graph_capture_record_stream_reuse:True").replay_limitations.size(), 1u);
-  EXPECT_TRUE(parsed("graph_capture_record_stream_reuse:False").replay_limitations.empty());
+  EXPECT_EQ(parsed("graph_capture_record_stream_reuse:True").not_modelled.size(), 1u);
+  EXPECT_TRUE(parsed("graph_capture_record_stream_reuse:False").not_modelled.empty());
 }
 
 TEST(AllocatorSettings, BoundOfSplitSizesPerVersion) {

@@ -8,32 +8,13 @@
 #include <vector>
 
 #include "report/terminal/fact_lines.h"
+#include "report/message.h"
 #include "report/report.h"
 
 namespace cufit::report {
 
 using checks::LinkState;
 using checks::Severity;
-
-// A label of data/messages/report.toml ("verdict.works") in a language; the key itself when there
-// is none.
-std::string label(const knowledge::Knowledge& knowledge, std::string_view lang,
-                  std::string_view key, const std::map<std::string, std::string>& args = {});
-
-// label() for the many of one report.
-class Labels {
- public:
-  Labels(const knowledge::Knowledge& knowledge, std::string_view lang)
-      : knowledge_(knowledge), lang_(lang) {}
-  std::string operator()(std::string_view key,
-                         const std::map<std::string, std::string>& args = {}) const {
-    return label(knowledge_, lang_, key, args);
-  }
-
- private:
-  const knowledge::Knowledge& knowledge_;
-  std::string_view lang_;
-};
 
 struct Row {
   LinkState state = LinkState::unknown;

@@ -14,7 +14,7 @@ struct LiveOptions {
   double driver_timeout_seconds = 10;
 };
 
-resolve::LiveTarget live_target(const host::Host& host, const LiveOptions& options,
-                                const knowledge::Knowledge& knowledge);
+resolve::LiveTarget find_live_target(const host::Host& host, const LiveOptions& options,
+                                     const knowledge::Knowledge& knowledge);
 
 }  // namespace cufit::commands

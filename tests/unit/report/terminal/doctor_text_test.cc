@@ -2,13 +2,13 @@
 #include <gtest/gtest.h>
 
 #include "base/format.h"
-#include "report/page.h"
+#include "report/doctor_content.h"
 #include "report/report.h"
 #include "report/terminal/width.h"
 #include "unit/report/sample.h"
 
 namespace cufit::report {
-namespace text_test {
+namespace doctor_text_test {
 
 using testing::broken;
 using testing::healthy;
@@ -249,5 +249,5 @@ TEST(Fill, FillsOnlyKnownNames) {
   EXPECT_EQ(format_message("{a} {b} {c} {{a}} { a} {", args), "1 {a} {c} {a} { a} {");
 }
 
-}  // namespace text_test
+}  // namespace doctor_text_test
 }  // namespace cufit::report

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/page.h"
+#include "report/doctor_content.h"
 
 #include <algorithm>
 #include <set>
@@ -375,13 +375,6 @@ class Builder {
 };
 
 }  // namespace
-
-std::string label(const knowledge::Knowledge& knowledge, std::string_view lang,
-                  std::string_view key, const std::map<std::string, std::string>& args) {
-  std::string full = "report." + std::string(key);
-  std::string_view text = knowledge.message(full, lang);
-  return text.empty() ? full : format_message(text, args);
-}
 
 Page make_page(const DoctorView& view, std::string_view lang, bool with_facts) {
   return Builder(view, lang).build(with_facts);

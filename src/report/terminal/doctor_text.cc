@@ -8,7 +8,7 @@
 
 #include "base/format.h"
 #include "report/terminal/state_symbols.h"
-#include "report/page.h"
+#include "report/doctor_content.h"
 #include "report/terminal/terminal_writer.h"
 #include "report/terminal/width.h"
 

@@ -9,7 +9,7 @@
 #include "base/format.h"
 #include "report/html/html_text.h"
 #include "report/terminal/state_symbols.h"
-#include "report/page.h"
+#include "report/doctor_content.h"
 
 namespace cufit::report {
 namespace {

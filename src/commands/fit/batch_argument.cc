@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/fit/fit_batch.h"
+#include "commands/fit/batch_argument.h"
 
 #include "base/format.h"
 #include "base/number.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What files say about the GPUs that a program started now would see: read in a millisecond or two,
-// so that a launcher need not start the driver. Used by commands/run/live_gpus.
+// so that a launcher need not start the driver. Used by commands/run/find_live_target.
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/run/live_gpus.h"
+#include "commands/run/find_live_target.h"
 
 #include "host/driver/answer_cache.h"
-#include "host/driver/visible_gpus.h"
+#include "host/driver/gpu_access.h"
 #include "host/probe.h"
 
 namespace cufit::commands {
@@ -52,8 +52,8 @@ LiveTarget answered_target(const host::Host& host, const LiveOptions& options,
 
 }  // namespace
 
-LiveTarget live_target(const host::Host& host, const LiveOptions& options,
-                       const knowledge::Knowledge& knowledge) {
+LiveTarget find_live_target(const host::Host& host, const LiveOptions& options,
+                            const knowledge::Knowledge& knowledge) {
   const facts::GpuAccess access = host::read_gpu_access(host);
   const facts::Visibility visible = facts::visible_gpus(access);
   const std::string ask = resolve::reason_to_ask(access, visible, knowledge);

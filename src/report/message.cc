@@ -46,6 +46,13 @@ std::string message(const knowledge::Knowledge& knowledge, std::string_view key,
   return format_message(knowledge.message(key, lang), args);
 }
 
+std::string label(const knowledge::Knowledge& knowledge, std::string_view lang,
+                  std::string_view key, const std::map<std::string, std::string>& args) {
+  std::string full = "report." + std::string(key);
+  std::string_view text = knowledge.message(full, lang);
+  return text.empty() ? full : format_message(text, args);
+}
+
 namespace {
 
 // A finding that could not be decided asserts nothing: its title is quoted, and its ordinary reason

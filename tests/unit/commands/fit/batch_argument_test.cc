@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/fit/fit_batch.h"
+#include "commands/fit/batch_argument.h"
 
 #include <gtest/gtest.h>
 
 #include "base/format.h"
 
 namespace cufit::commands {
-namespace fit_batch_test {
+namespace batch_argument_test {
 
 struct Row {
   const char* argument;
@@ -48,5 +48,5 @@ TEST(FitBatch, RefusesWhatHasNoPlaceOrNoName) {
     EXPECT_FALSE(parse_batch_argument(text)) << text;
 }
 
-}  // namespace fit_batch_test
+}  // namespace batch_argument_test
 }  // namespace cufit::commands
