@@ -14,7 +14,7 @@ help:
 	@echo "make test-view    the page of mem view in a headless Chromium, with pictures in build/view"
 	@echo "make bench        speed against torch's collect_env and cuobjdump, in one run"
 	@echo "make corpus       how often cufit explain is right, over the labelled texts of tests/texts"
-	@echo "make learn        learn data/vocabulary.toml again (downloads NumPy and SciPy, ten minutes)"
+	@echo "make learn        learn the word table again, beside the one in use (downloads NumPy and SciPy, ten minutes)"
 	@echo "make docs         write docs/causes.md anew from data/"
 	@echo "make sanitize     the tests under ASan and UBSan"
 	@echo "make fuzz         every fuzz harness for FUZZ_SECONDS (20)"
@@ -77,7 +77,8 @@ learn: setup
 	@ninja -C "$(BUILD)" -j$(JOBS) --quiet list-clues
 	@test -x "$(BUILD)/learn/bin/python" || python3 -m venv "$(BUILD)/learn"
 	@"$(BUILD)/learn/bin/python" -m pip install --quiet --disable-pip-version-check -r learn/requirements.txt
-	@"$(BUILD)/learn/bin/python" learn/learn.py --clues "$(BUILD)/list-clues"
+	@"$(BUILD)/learn/bin/python" learn/learn.py --clues "$(BUILD)/list-clues" -o "$(BUILD)/learn/vocabulary.toml"
+	@echo "$(BUILD)/learn/vocabulary.toml is the new table; learn/README.md says how to hold it against data/vocabulary.toml"
 
 docs: build
 	@"$(BUILD)/cufit" self causes >docs/causes.md

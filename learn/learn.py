@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""learn.py --clues LIST-CLUES [-o data/vocabulary.toml]: learns data/vocabulary.toml from files of this repository.
+"""learn.py --clues LIST-CLUES -o TABLE.toml: learns the word table from files of this repository.
 
 It reads learn/reports.txt, learn/labels.tsv, tests/texts and the texts of data/findings; learn/README.md says what each is.
 The model is multinomial logistic regression over the words that a text holds (src/explain/vocabulary.h defines a word)
@@ -180,7 +180,7 @@ def write(path, count, memory, words, rarity, rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clues", required=True)
-    parser.add_argument("-o", default=inputs.ROOT / "data/vocabulary.toml")
+    parser.add_argument("-o", required=True)
     options = parser.parse_args()
     cases, memory, asked = inputs.all_cases(options.clues)
     words, rarity, rows = learn(cases, memory, told(inputs.ROOT / "learn/labels.tsv"))
