@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON as a value: what writers build and readers look into. nlohmann/json reads and writes the
-// text, in json.cc alone: its header and templates cost seconds for every file that includes them.
+// text, in json_text.cc alone: its header and templates cost seconds for every file that includes them.
 #pragma once
 
 #include <concepts>

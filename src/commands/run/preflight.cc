@@ -8,7 +8,7 @@
 #include "base/shell_word.h"
 #include "checks/doctor.h"
 #include "checks/torch_env.h"
-#include "commands/run/run_choice.h"
+#include "commands/run/preflight_subject.h"
 #include "commands/resolve/targets.h"
 #include "host/files/paths.h"
 #include "host/probe.h"
@@ -31,71 +31,6 @@ constexpr Option k_preflight_options[] = {
     option<&PreflightRequest::machine>("--machine"),
     option<&PreflightRequest::quiet>("-q,--quiet"),
 };
-
-// What is about to be used: a folder, or the environment that the shell has active (empty).
-struct Subject {
-  std::string env, class_name;
-  bool cpu_class = false;           // of the lock: no GPU is wanted
-  std::string said_id, said, next;  // why no environment can be used
-  std::string machine;              // as `cufit run` would tell it
-  std::string lock_folder;
-};
-
-std::string absolute(const std::string& path) { return host::absolute_folders({path})[0]; }
-
-Result<Subject> by_lock(const Context& context, const FoundLock& found, const std::string& asked,
-                        const resolve::Policy& policy, const std::string& lang) {
-  const Knowledge& knowledge = context.knowledge;
-  CUFIT_TRY(choice, choose_class(context, found, asked, policy));
-  Subject out;
-  out.lock_folder = found.folder;
-  out.env = choice.env;
-  if (choice.index != resolve::Routing::npos) {
-    out.class_name = found.lock.classes[choice.index].name;
-    out.cpu_class = found.lock.classes[choice.index].wheel.is_cpu();
-  }
-  if (choice.refusal) {
-    const report::RunView view{found.lock,   choice.live,      choice.routing,
-                               choice.index, choice.asked_for, knowledge};
-    out.said_id = choice.refusal->id;
-    out.said = report::refusal_line(*choice.refusal, view, lang);
-    // A rule of the team's is named wherever it is what stands in the way: of no class that was
-    // asked for or chosen (what it was refused for is said), but where none fits.
-    for (const resolve::Verdict& verdict : choice.routing.verdicts) {
-      if (choice.index != resolve::Routing::npos) break;
-      const auto rule =
-          std::find_if(verdict.reasons.begin(), verdict.reasons.end(),
-                       [](const resolve::Reason& reason) { return reason.id == "policy"; });
-      if (rule == verdict.reasons.end()) continue;
-      out.said += std::string(knowledge.message("report.semicolon", lang)) +
-                  report::reason_text(*rule, lang, knowledge);
-      break;
-    }
-    out.machine = report::sight_text(view, lang);
-    out.next = choice.refusal->next;
-  }
-  return out;
-}
-
-Result<Subject> find_subject(const Context& context, const PreflightRequest& request) {
-  const std::string asked = request.env.value_or("");
-  if (!asked.empty() && context.machine.exists(absolute(asked)))
-    return Subject{absolute(asked), {}, false, {}, {}, {}, {}, {}};
-  const std::string active = context.files.variable("VIRTUAL_ENV").value_or("");
-  const std::string active_class = context.files.variable("CUFIT_CLASS").value_or("");
-  CUFIT_TRY(found, find_lock(context, request.lock, request.quiet));
-  if (asked.empty() && !active.empty() && !active_class.empty())
-    return Subject{active, active_class, false, {}, {}, {}, {}, found ? found->folder : ""};
-  if (found) {
-    CUFIT_TRY(policy, read_policy(context, request.policy, found->folder));
-    return by_lock(context, *found, asked, policy, context.language());
-  }
-  if (!asked.empty())
-    return fail(Code::usage, format("`--env {}`: no such folder, and no cufit.lock here or above "
-                                    "has a class of that name",
-                                    asked));
-  return Subject();
-}
 
 // The driver says which devices this process sees; what it hides takes no part in the verdict, and
 // the variable that hides has then been obeyed.
@@ -122,7 +57,7 @@ void leave_hidden_out(facts::Facts& facts) {
   });
 }
 
-facts::Facts read_facts(const host::Host& machine, const Subject& subject) {
+facts::Facts read_facts(const host::Host& machine, const PreflightSubject& subject) {
   host::ProbeOptions options;
   if (!subject.env.empty()) options.env_dirs = {subject.env};
   options.driver_depth = host::DriverDepth::state;
@@ -214,13 +149,6 @@ std::string machine_text(const facts::Facts& facts, const std::string& lang,
                          {{"gpus", gpus}, {"driver", resolve::driver_text(*target.driver)}});
 }
 
-// A class of a lock is made anew; of any other environment, what suits this machine is said.
-std::string way_to_torch(const Subject& subject) {
-  if (subject.class_name.empty() || subject.lock_folder.empty()) return "cufit resolve torch";
-  // What its record calls up to date is made anew only by force.
-  return create_command(subject.lock_folder, subject.class_name) + " --force";
-}
-
 // The finding that decides, and how many more of its kind there are.
 void take_cause(const checks::Report& report, Severity severity, About about,
                 report::PreflightView& view) {
@@ -245,7 +173,7 @@ int judge_machine(const Context& context, const PreflightRequest& request,
   report::PreflightView view;
   view.knowledge = &context.knowledge;
   view.machine_only = true;
-  const facts::Facts facts = read_facts(context.machine, Subject());
+  const facts::Facts facts = read_facts(context.machine, PreflightSubject());
   view.machine = machine_text(facts, lang, context.knowledge);
   const checks::Report report = checks::examine(facts, *view.knowledge);
   take_cause(report, Severity::error, About::machine, view);
@@ -268,7 +196,7 @@ int run_preflight(const Context& context, const PreflightRequest& request) {
   const Knowledge& knowledge = context.knowledge;
   const std::string lang = request.json ? "en" : context.language();
   if (request.machine) return judge_machine(context, request, lang);
-  const Result<Subject> subject = find_subject(context, request);
+  const Result<PreflightSubject> subject = find_subject(context, request);
   if (!subject) return refuse(context, request, subject.error());
   report::PreflightView view;
   view.knowledge = &knowledge;
