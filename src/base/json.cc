@@ -3,67 +3,66 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
+
+#include "base/result.h"
 
 namespace cufit {
 
-Json::Json(const char* text) : type_(Type::text), text_(text) {}
-Json::Json(std::string text) : type_(Type::text), text_(std::move(text)) {}
-Json::Json(std::string_view text) : type_(Type::text), text_(text) {}
+Json::Json(const char* text) : Json(std::string(text)) {}
+Json::Json(std::string text)
+    : type_(Type::text), text_(std::make_unique<std::string>(std::move(text))) {}
+Json::Json(std::string_view text) : Json(std::string(text)) {}
 
 Json::Json(std::initializer_list<Json> list) {
   const bool members = std::all_of(list.begin(), list.end(), [](const Json& item) {
     return item.is_array() && item.size() == 2 && item[0].is_string();
   });
-  type_ = members ? Type::object : Type::array;
+  *this = members ? object() : array();
   for (const Json& item : list) {
     if (members)
-      (*this)[item[0].text_] = item[1];
+      (*this)[item[0].text()] = item[1];
     else
-      items_.push_back(item);
+      push_back(item);
   }
 }
 
-Json::Json(const Json& other) = default;
-Json& Json::operator=(const Json& other) = default;
-Json::~Json() = default;
+Json::Json(const Json& other) : type_(other.type_), natural_(other.natural_) {
+  if (other.text_) text_ = std::make_unique<std::string>(*other.text_);
+  if (other.parts_) parts_ = std::make_unique<Parts>(*other.parts_);
+}
 
 Json::Json(Json&& other) noexcept
     : type_(std::exchange(other.type_, Type::null)),
-      sorted_(other.sorted_),
       natural_(other.natural_),
       text_(std::move(other.text_)),
-      items_(std::move(other.items_)),
-      keys_(std::move(other.keys_)) {
-  other.items_.clear();
-  other.keys_.clear();
-}
+      parts_(std::move(other.parts_)) {}
 
-Json& Json::operator=(Json&& other) noexcept {
-  if (this == &other) return *this;
-  Json taken(std::move(other));  // `other` may be a part of this
-  type_ = taken.type_;
-  sorted_ = taken.sorted_;
-  natural_ = taken.natural_;
-  text_.swap(taken.text_);
-  items_.swap(taken.items_);
-  keys_.swap(taken.keys_);
+Json& Json::operator=(Json other) noexcept {
+  std::swap(type_, other.type_);
+  std::swap(natural_, other.natural_);
+  text_.swap(other.text_);
+  parts_.swap(other.parts_);
   return *this;
 }
+
+Json::~Json() = default;
 
 Json Json::array() {
   Json out;
   out.type_ = Type::array;
+  out.parts_ = std::make_unique<Parts>();
   return out;
 }
 
 Json Json::array(std::initializer_list<Json> list) {
   Json out = array();
-  out.items_ = list;
+  out.parts_->items = list;
   return out;
 }
 
 Json Json::object() {
-  Json out;
+  Json out = array();
   out.type_ = Type::object;
   return out;
 }
@@ -95,21 +94,21 @@ double Json::number() const {
 }
 
 const std::string& Json::text() const {
-  return text_;  // empty where this is no text
+  static const std::string k_none;
+  return text_ ? *text_ : k_none;
 }
 
 size_t Json::index_of(std::string_view key) const {
-  if (!sorted_) {
-    const auto at = std::find(keys_.begin(), keys_.end(), key);
-    return at == keys_.end() ? items_.size() : static_cast<size_t>(at - keys_.begin());
-  }
-  const auto at = std::lower_bound(keys_.begin(), keys_.end(), key);
-  return at == keys_.end() || *at != key ? items_.size() : static_cast<size_t>(at - keys_.begin());
+  if (!is_object()) return size();
+  const std::vector<std::string>& keys = parts_->keys;
+  const auto at = parts_->sorted ? std::lower_bound(keys.begin(), keys.end(), key)
+                                 : std::find(keys.begin(), keys.end(), key);
+  return at == keys.end() || *at != key ? keys.size() : static_cast<size_t>(at - keys.begin());
 }
 
 const Json* Json::member(std::string_view key) const {
   const size_t index = index_of(key);
-  return index == items_.size() ? nullptr : &items_[index];
+  return index == size() ? nullptr : &parts_->items[index];
 }
 
 const std::string& Json::text_at(std::string_view key) const {
@@ -119,54 +118,53 @@ const std::string& Json::text_at(std::string_view key) const {
 }
 
 Json& Json::operator[](std::string_view key) {
-  if (type_ == Type::null) type_ = Type::object;
+  if (is_null()) *this = object();
+  CUFIT_CHECK(is_object(), "only an object has members");
   const size_t index = index_of(key);
-  if (index != items_.size()) return items_[index];
-  sorted_ = false;
-  keys_.emplace_back(key);
-  return items_.emplace_back();
+  if (index != size()) return parts_->items[index];
+  parts_->sorted = false;
+  parts_->keys.emplace_back(key);
+  return parts_->items.emplace_back();
 }
 
 void Json::push_back(Json value) {
-  if (type_ == Type::null) type_ = Type::array;
-  items_.push_back(std::move(value));
+  if (is_null()) *this = array();
+  CUFIT_CHECK(is_array(), "only an array has elements without a name");
+  parts_->items.push_back(std::move(value));
 }
 
 void Json::update(const Json& object) {
-  for (size_t i = 0; i < object.keys_.size(); ++i) (*this)[object.keys_[i]] = object.items_[i];
+  for (auto at = object.begin(); at != object.end(); ++at) (*this)[at.key()] = at.value();
 }
 
 void Json::erase(std::string_view key) {
   const size_t index = index_of(key);
-  if (index != items_.size()) erase(index);
+  if (index != size()) erase(index);
 }
 
 void Json::erase(size_t index) {
-  items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(index));
-  if (is_object()) keys_.erase(keys_.begin() + static_cast<std::ptrdiff_t>(index));
+  parts_->items.erase(parts_->items.begin() + static_cast<std::ptrdiff_t>(index));
+  if (is_object()) parts_->keys.erase(parts_->keys.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
 // By name, so that a file with a million members is looked up and checked for doubles fast.
 void Json::sort_members() {
-  std::vector<size_t> order(keys_.size());
+  std::vector<std::string>& keys = parts_->keys;
+  std::vector<size_t> order(keys.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return keys_[a] < keys_[b]; });
-  std::vector<std::string> keys;
-  std::vector<Json> items;
-  keys.reserve(order.size());
-  items.reserve(order.size());
+                   [&](size_t a, size_t b) { return keys[a] < keys[b]; });
+  Parts sorted;
+  sorted.sorted = true;
   for (const size_t index : order) {
-    if (!keys.empty() && keys.back() == keys_[index]) {
-      items.back() = std::move(items_[index]);
+    if (!sorted.keys.empty() && sorted.keys.back() == keys[index]) {
+      sorted.items.back() = std::move(parts_->items[index]);
       continue;
     }
-    keys.push_back(std::move(keys_[index]));
-    items.push_back(std::move(items_[index]));
+    sorted.keys.push_back(std::move(keys[index]));
+    sorted.items.push_back(std::move(parts_->items[index]));
   }
-  keys_ = std::move(keys);
-  items_ = std::move(items);
-  sorted_ = true;
+  *parts_ = std::move(sorted);
 }
 
 }  // namespace cufit

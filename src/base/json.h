@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,21 +40,21 @@ class Json {
   // An object where every element is a list of a name and a value, else an array.
   Json(std::initializer_list<Json> list);
   template <class T>
-  Json(const std::vector<T>& values) : type_(Type::array) {
-    for (const T& value : values) items_.push_back(Json(value));
+  Json(const std::vector<T>& values) : Json(array()) {
+    for (const T& value : values) push_back(Json(value));
   }
   template <class T>
-  Json(const std::map<std::string, T>& members) : type_(Type::object) {
+  Json(const std::map<std::string, T>& members) : Json(object()) {
     for (const auto& [key, value] : members) (*this)[key] = Json(value);
   }
   template <class First, class Second>
-  Json(const std::pair<First, Second>& two) : type_(Type::array) {
-    items_ = {Json(two.first), Json(two.second)};
+  Json(const std::pair<First, Second>& two) : Json(array()) {
+    push_back(Json(two.first));
+    push_back(Json(two.second));
   }
   Json(const Json& other);
   Json(Json&& other) noexcept;
-  Json& operator=(const Json& other);
-  Json& operator=(Json&& other) noexcept;
+  Json& operator=(Json other) noexcept;  // by value: `other` may be a part of this
   ~Json();
 
   static Json array();
@@ -78,14 +79,14 @@ class Json {
   const std::string& text() const;
 
   // Elements of an array, members of an object; 0 for anything else.
-  size_t size() const { return items_.size(); }
-  bool empty() const { return items_.empty(); }
+  size_t size() const { return parts_ == nullptr ? 0 : parts_->items.size(); }
+  bool empty() const { return size() == 0; }
   Iterator begin() const;
   Iterator end() const;
-  const Json& operator[](size_t index) const { return items_[index]; }
-  Json& operator[](size_t index) { return items_[index]; }
-  const Json& back() const { return items_.back(); }
-  Json& back() { return items_.back(); }
+  const Json& operator[](size_t index) const { return parts_->items[index]; }
+  Json& operator[](size_t index) { return parts_->items[index]; }
+  const Json& back() const { return parts_->items.back(); }
+  Json& back() { return parts_->items.back(); }
 
   // A member; of what is no object: none.
   Iterator find(std::string_view key) const;
@@ -94,7 +95,8 @@ class Json {
   // The text of a member; empty where it is none.
   const std::string& text_at(std::string_view key) const;
 
-  // Adds a member where there is none; null becomes an object.
+  // Adds a member where there is none; null becomes an object. That moves the other members, so
+  // `json["new"] = json["old"]` needs a copy of the old one.
   Json& operator[](std::string_view key);
   Json& operator[](const char* key) { return (*this)[std::string_view(key)]; }
   Json& operator[](const std::string& key) { return (*this)[std::string_view(key)]; }
@@ -113,30 +115,35 @@ class Json {
 
  private:
   friend class JsonBuilder;
+  // Of an array or an object: apart, so that a number takes 32 bytes.
+  struct Parts {
+    std::vector<Json> items;
+    std::vector<std::string> keys;  // of an object, beside items
+    bool sorted = false;            // by key
+  };
+
   void set_integer(int64_t value);
   void set_natural(uint64_t value);
   void sort_members();
   size_t index_of(std::string_view key) const;  // size() where there is none
 
   Type type_ = Type::null;
-  bool sorted_ = false;  // members by name
   union {
     uint64_t natural_ = 0;
     int64_t integer_;
     double number_;
   };
-  std::string text_;
-  std::vector<Json> items_;
-  std::vector<std::string> keys_;  // of an object, beside items_
+  std::unique_ptr<std::string> text_;  // null: empty
+  std::unique_ptr<Parts> parts_;       // there in every array and object
 };
 
 class Json::Iterator {
  public:
   Iterator(const Json* owner, size_t index) : owner_(owner), index_(index) {}
-  const Json& operator*() const { return owner_->items_[index_]; }
-  const Json* operator->() const { return &owner_->items_[index_]; }
+  const Json& operator*() const { return owner_->parts_->items[index_]; }
+  const Json* operator->() const { return &owner_->parts_->items[index_]; }
   const Json& value() const { return **this; }
-  const std::string& key() const { return owner_->keys_[index_]; }  // of an object's member
+  const std::string& key() const { return owner_->parts_->keys[index_]; }  // of an object's member
   Iterator& operator++() {
     ++index_;
     return *this;
@@ -149,7 +156,7 @@ class Json::Iterator {
 };
 
 inline Json::Iterator Json::begin() const { return {this, 0}; }
-inline Json::Iterator Json::end() const { return {this, items_.size()}; }
+inline Json::Iterator Json::end() const { return {this, size()}; }
 inline Json::Iterator Json::find(std::string_view key) const { return {this, index_of(key)}; }
 
 // What stands in a text, in order, for files that are too large to be kept as values. Each returns
@@ -173,7 +180,8 @@ class JsonEvents {
 // false: it is no JSON, or a callback ended it.
 bool read_json(std::string_view text, JsonEvents& events);
 
-// Where a text stops being JSON, counted from 1; 0 = it is JSON, or a number is too large.
+// Where a text stops being JSON, counted from 1; 0 = it is JSON, though a number may be too large
+// or the nesting too deep for Json::parse.
 size_t damaged_json_byte(std::string_view text);
 
 }  // namespace cufit

@@ -93,7 +93,7 @@ class JsonBuilder final : public JsonEvents {
   bool number(double value) override { return add(Json(value)); }
   bool text(std::string& value) override { return add(Json(std::move(value))); }
   bool key(std::string& value) override {
-    open_.back()->keys_.push_back(std::move(value));
+    open_.back()->parts_->keys.push_back(std::move(value));
     return true;
   }
   bool start_object() override { return begin(Json::object()); }
@@ -112,14 +112,14 @@ class JsonBuilder final : public JsonEvents {
     if (open_.empty())
       root = std::move(value);
     else
-      open_.back()->items_.push_back(std::move(value));
+      open_.back()->parts_->items.push_back(std::move(value));
     return true;
   }
   bool begin(Json value) {
     if (open_.size() == k_deepest) return false;
     add(std::move(value));
     // Elements are added to the innermost value alone, so that those above do not move.
-    open_.push_back(open_.empty() ? &root : &open_.back()->items_.back());
+    open_.push_back(open_.empty() ? &root : &open_.back()->parts_->items.back());
     return true;
   }
 

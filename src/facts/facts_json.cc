@@ -208,9 +208,14 @@ struct Reader {
 
 Result<Json> parse_object(std::string_view text, const std::string& name) {
   std::optional<Json> json = Json::parse(text);
-  if (!json)
+  if (!json) {
+    const size_t byte = damaged_json_byte(text);
     return fail(Code::malformed,
-                format("`{}`: not JSON at byte {}", name, damaged_json_byte(text)));
+                byte == 0 ? format("`{}`: JSON with a number that is too large, or nested too "
+                                   "deeply",
+                                   name)
+                          : format("`{}`: not JSON at byte {}", name, byte));
+  }
   if (!json->is_object()) return fail(Code::malformed, format("`{}`: not a JSON object", name));
   return std::move(*json);
 }

@@ -24,6 +24,9 @@ struct ProbeOptions {
   DriverDepth driver_depth = DriverDepth::compute;
   bool deep = false;             // memory pattern test and a matrix product in torch
   bool for_collect_env = false;  // also what only collect-env shows (lscpu, compilers): some 10 ms
+  // Whether the user's own site (~/.local) belongs to the environments, as it does for their Python.
+  // Not to one of `cufit env`: a venv shuts it out, for conda's `cufit run` sets PYTHONNOUSERSITE.
+  bool user_site = true;
   double driver_timeout_seconds = 10;  // for the child; a wedged driver hangs
   std::string driver_library_dir;  // tests: where the stand-in libcuda/libnvidia-ml lie; empty =
                                    // normal search

@@ -27,13 +27,13 @@ struct DoctorView {
   const knowledge::Knowledge& knowledge;
 };
 
-std::string doctor_text(const DoctorView& view, const Style& style);  // text.cc
-std::string doctor_json(const DoctorView& view);  // json.cc, schema cufit.doctor/1, English texts
+std::string doctor_text(const DoctorView& view, const Style& style);  // terminal/doctor_text.cc
+std::string doctor_json(const DoctorView& view);  // json/doctor_json.cc, schema cufit.doctor/1, English texts
 std::string doctor_html(const DoctorView& view,
-                        const Style& style);  // html.cc, one self-contained page
+                        const Style& style);  // html/doctor_page.cc, one self-contained page
 
 // Finding's text for a part ("title", "why", "next", "rule") in data/findings: of a finding whose
-// check set the variant "a.b" the first that is there of `part.a.b`, `part.b`, `part.a`, `part`.
+// check set the variant "a.b" the first that is there of `part.a.b`, `part.b` (not of "text.b"), `part.a`, `part`.
 std::string finding_text(const checks::Finding& finding, std::string_view part,
                          std::string_view lang, const knowledge::Knowledge& knowledge);
 

@@ -17,13 +17,13 @@ constexpr Option k_collect_env_options[] = {
     option<&CollectEnvRequest::json>("--json"),
 };
 
-Result<facts::Facts> collect_env_facts(const host::Host& machine,
-                                       const CollectEnvRequest& request) {
+Result<facts::Facts> collect_env_facts(const Context& context, const CollectEnvRequest& request) {
+  const host::Host& machine = context.machine;
   if (request.from) {
     if (request.env) {
       return fail(Code::usage, "`--env` looks at this machine and cannot go with `--from`");
     }
-    return host::load_facts(machine, *request.from);
+    return host::load_facts(context.files, *request.from);
   }
   host::ProbeOptions options;
   options.for_collect_env = true;
@@ -40,7 +40,7 @@ Result<facts::Facts> collect_env_facts(const host::Host& machine,
 std::span<const Option> collect_env_options() { return k_collect_env_options; }
 
 int run_collect_env(const Context& context, const CollectEnvRequest& request) {
-  const Result<facts::Facts> facts = collect_env_facts(context.machine, request);
+  const Result<facts::Facts> facts = collect_env_facts(context, request);
   if (!facts) return context.output.exit_code_for(facts.error());
   const checks::Report report = checks::examine(*facts, context.knowledge);
   const report::DoctorView view{*facts, report, context.knowledge};

@@ -44,11 +44,12 @@ Error not_with_from(const char* live) {
               format("`--{}` looks at this machine and cannot go with `--from`", live));
 }
 
-Result<facts::Facts> doctor_facts(const host::Host& machine, const DoctorRequest& request) {
+Result<facts::Facts> doctor_facts(const Context& context, const DoctorRequest& request) {
+  const host::Host& machine = context.machine;
   if (request.from) {
     if (!request.env.empty()) return not_with_from("env");
     if (request.deep) return not_with_from("deep");
-    return host::load_facts(machine, *request.from);
+    return host::load_facts(context.files, *request.from);
   }
   host::ProbeOptions options;
   options.env_dirs = host::absolute_folders(request.env);
@@ -93,7 +94,7 @@ std::span<const Option> doctor_options() { return k_doctor_options; }
 
 int run_doctor(const Context& context, const DoctorRequest& request) {
   const Output& output = context.output;
-  Result<facts::Facts> facts = doctor_facts(context.machine, request);
+  Result<facts::Facts> facts = doctor_facts(context, request);
   if (!facts) return output.exit_code_for(facts.error());
   if (request.record) {
     facts::Facts redacted = facts::redact(*facts, host::private_names(context.machine));

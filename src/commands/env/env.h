@@ -17,7 +17,6 @@
 #include "host/install/environments.h"
 #include "host/install/installer.h"
 #include "host/process/child_process.h"
-#include "host/process/this_process.h"
 #include "report/lock.h"
 #include "resolve/lock/lock_file.h"
 #include "resolve/wheel/policy.h"
@@ -76,13 +75,6 @@ Result<formats::Pylock> read_pylock(const host::Host& files, const FoundLock& fo
 
 report::EnvRow env_row(const host::Host& files, const host::EnvironmentPaths& paths,
                        const resolve::LockClass& one);
-
-// Whatever the user's own site holds is not in an environment: a venv shuts it out, for conda's
-// `cufit run` sets PYTHONNOUSERSITE. The same for what is read while this lives; an installer may
-// itself be in that site.
-class WithoutUserSite {
-  host::VariableWhile variable_{"PYTHONNOUSERSITE", "1"};
-};
 
 // By class: whether its torch can run on the GPUs that a process here sees. A lock of one class is
 // for here; so are all where the GPUs cannot be told.

@@ -53,8 +53,8 @@ std::optional<Finding> finding_of(const report::EnvRow& row) {
 facts::Facts environment_facts(const Context& context, const report::EnvRow& row,
                                const resolve::LockClass& one, bool for_here) {
   if (row.state == "absent") return {};
-  const WithoutUserSite apart;
   host::ProbeOptions options;
+  options.user_site = false;
   options.env_dirs = {row.folder};
   // It lies beside the lock, wherever that lies.
   facts::Facts facts = host::collect(context.files, options);

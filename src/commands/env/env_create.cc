@@ -153,10 +153,8 @@ Result<report::EnvRow> create(const Context& context, const Job& job, const reso
   host::ProbeOptions options;
   options.env_dirs = {paths.partial};
   options.driver_calls = false;  // files only: what the machine's GPU says is `env check`'s matter
-  const facts::Facts facts = [&] {
-    const WithoutUserSite apart;
-    return host::collect(context.files, options);
-  }();
+  options.user_site = false;
+  const facts::Facts facts = host::collect(context.files, options);
   if (Result<void> same = compare_with_lock(context, job, one, lock, paths.partial, facts); !same)
     return same.error();
   if (interrupts.caught() != 0) return fail(Code::cancelled, "interrupted");

@@ -35,8 +35,9 @@ class FitTracing {
   }
 
  private:
-  // The batch size of the first trace; nullopt: what the program itself takes. A batch size that only
-  // `--batch` asks for is not traced: the rules of fit/step_program.h answer for it.
+  // The batch size of the first trace; nullopt: what the program itself takes. `--batch` is
+  // traced with a function, a model, or an option that the command does not give; else the rules of
+  // fit/step_program.h answer for it.
   Result<std::optional<uint64_t>> choose_first_batch() {
     if (!options_.function.empty()) {
       if (!asked_) return fail(Code::usage, "`--function` needs a batch size: --batch N");

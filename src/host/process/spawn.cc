@@ -24,6 +24,14 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 
 bool redirect(int file, int target) { return file < 0 || dup2(file, target) >= 0; }
 
+void read_nothing() {
+  const int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (file == STDIN_FILENO)
+    (void)fcntl(file, F_SETFD, 0);  // cufit was started without one
+  else
+    redirect(file, STDIN_FILENO);
+}
+
 // The child's side; returns the errno of why the program could not be started.
 int enter_program(const SpawnOptions& options, char* const* command, char* const* environment,
                   pid_t parent) {
@@ -40,7 +48,7 @@ int enter_program(const SpawnOptions& options, char* const* command, char* const
       unsetenv(name.c_str());
   }
   if (!options.folder.empty() && chdir(options.folder.c_str()) != 0) return errno;
-  if (options.empty_input) redirect(open("/dev/null", O_RDONLY), STDIN_FILENO);
+  if (options.empty_input) read_nothing();
   if (!redirect(options.out, STDOUT_FILENO) || !redirect(options.err, STDERR_FILENO)) return errno;
   if (options.default_signals)
     for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
@@ -104,6 +112,7 @@ Result<SpawnedProgram> spawn_program(const SpawnOptions& options) {
 
 Result<SpawnedWorker> spawn_worker(const Host& host, const std::function<void(int pipe)>& work) {
   CUFIT_TRY(answers, open_pipe());
+  signal(SIGCHLD, SIG_DFL);
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) return no_process();

@@ -54,7 +54,7 @@ struct SpawnOptions {
   bool own_group = false;        // of processes: a signal to -pid reaches what it starts, too
   bool default_signals = false;  // none is ignored
   sigset_t blocked{};            // signals that it begins with blocked
-  std::function<void()> before;  // in the child, first of all; may not allocate
+  std::function<void()> before;  // in the child, after its group is set; may not allocate
 };
 
 struct SpawnedProgram {
@@ -66,7 +66,7 @@ struct SpawnedProgram {
 
 // In the child, in this order: group, `before`, variables, folder, files, signals, the program.
 // SIGCHLD is no longer ignored in cufit: it would take the child's exit code away.
-// Error{io}: there is no process. A program that is not there is SpawnedProgram::start_error.
+// Only while cufit has one thread: variables are set after the fork. Error{io}: there is no process. A program that is not there is SpawnedProgram::start_error.
 Result<SpawnedProgram> spawn_program(const SpawnOptions& options);
 
 struct SpawnedWorker {

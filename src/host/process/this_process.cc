@@ -27,18 +27,6 @@ std::string process_variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-VariableWhile::VariableWhile(const char* name, const char* value) : name_(name) {
-  if (const char* before = std::getenv(name)) before_ = before;
-  ::setenv(name, value, 1);
-}
-
-VariableWhile::~VariableWhile() {
-  if (before_)
-    ::setenv(name_, before_->c_str(), 1);
-  else
-    ::unsetenv(name_);
-}
-
 void end_by_interrupt() {
   std::signal(SIGINT, SIG_DFL);
   std::raise(SIGINT);

@@ -2,7 +2,6 @@
 // cufit's own process: its terminal, its variables, how it ends.
 #pragma once
 
-#include <optional>
 #include <string>
 
 namespace cufit::host {
@@ -13,19 +12,6 @@ int terminal_columns();  // of stdout; 0 = it is no terminal or does not say
 
 int process_id();
 std::string process_variable(const char* name);  // empty = not set
-
-// The value of a variable while this lives; then what was there before.
-class VariableWhile {
- public:
-  VariableWhile(const char* name, const char* value);
-  ~VariableWhile();
-  VariableWhile(const VariableWhile&) = delete;
-  VariableWhile& operator=(const VariableWhile&) = delete;
-
- private:
-  const char* name_;
-  std::optional<std::string> before_;
-};
 
 // Ends as Ctrl-C ends a program, so that a shell's loop around this one ends, too.
 void end_by_interrupt();

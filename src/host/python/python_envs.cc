@@ -442,7 +442,8 @@ class EnvReader {
 void read_python_envs(const Host& host, const ProbeOptions& options, facts::Facts& facts) {
   LoaderSettings settings = read_loader_settings(host);
   for (const std::string& problem : settings.problems) facts.problems.push_back(problem);
-  for (const PythonPrefix& prefix : find_python_prefixes(host, options.env_dirs, facts.problems)) {
+  for (const PythonPrefix& prefix :
+       find_python_prefixes(host, options.env_dirs, facts.problems, options.user_site)) {
     if (options.progress) options.progress(prefix.path, 0, 0);
     facts.envs.push_back(EnvReader(host, settings, prefix, facts).run());
   }

@@ -64,7 +64,8 @@ std::optional<Config> read_pyvenv(const Host& host, const std::string& prefix) {
 
 class Finder {
  public:
-  Finder(const Host& host, std::vector<std::string>& problems) : host_(host), problems_(problems) {}
+  Finder(const Host& host, std::vector<std::string>& problems, bool user_site)
+      : host_(host), problems_(problems), user_site_(user_site) {}
 
   std::vector<PythonPrefix> given(const std::vector<std::string>& dirs) {
     for (const std::string& dir : dirs) {
@@ -254,7 +255,7 @@ class Finder {
   }
 
   void add_user_site(const std::string& minor, std::vector<std::string>& out) const {
-    if (minor.empty()) return;
+    if (minor.empty() || !user_site_) return;
     if (auto off = host_.variable("PYTHONNOUSERSITE"); off && !off->empty()) return;
     auto base = host_.variable("PYTHONUSERBASE");
     if (!base || base->empty()) {
@@ -339,6 +340,7 @@ class Finder {
 
   const Host& host_;
   std::vector<std::string>& problems_;
+  bool user_site_;
   std::vector<PythonPrefix> found_;
 };
 
@@ -351,8 +353,8 @@ std::string PythonPrefix::minor_version() const {
 
 std::vector<PythonPrefix> find_python_prefixes(const Host& host,
                                                const std::vector<std::string>& env_dirs,
-                                               std::vector<std::string>& problems) {
-  Finder finder(host, problems);
+                                               std::vector<std::string>& problems, bool user_site) {
+  Finder finder(host, problems, user_site);
   return env_dirs.empty() ? finder.search() : finder.given(env_dirs);
 }
 

@@ -28,9 +28,10 @@ struct PythonPrefix {
 };
 
 // The active one first, then in order of discovery; each real folder once. `problems` gets what a
-// --env is not.
+// --env is not. `user_site`: as of ProbeOptions.
 std::vector<PythonPrefix> find_python_prefixes(const Host& host,
                                                const std::vector<std::string>& env_dirs,
-                                               std::vector<std::string>& problems);
+                                               std::vector<std::string>& problems,
+                                               bool user_site = true);
 
 }  // namespace cufit::host

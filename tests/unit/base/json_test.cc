@@ -115,6 +115,11 @@ TEST(Json, MovesLeaveNothingBehind) {
   EXPECT_EQ(b.dump(), "[1,2,3]");
   b = std::move(b[1]);  // a part of itself
   EXPECT_EQ(b.dump(), "2");
+  Json c = {{"x", {{"y", "deep"}}}};
+  c = *c.member("x");
+  EXPECT_EQ(c.dump(), R"({"y":"deep"})");
+  EXPECT_DEATH(c.push_back(1), "only an array");
+  EXPECT_DEATH(Json::array()["x"] = 1, "only an object");
 }
 
 TEST(Json, HostileTextsEndInNothing) {
@@ -131,6 +136,7 @@ TEST(Json, HostileTextsEndInNothing) {
   EXPECT_EQ(damaged_json_byte("{\"a\": x}"), 7U);
   EXPECT_EQ(damaged_json_byte("{}"), 0U);
   EXPECT_EQ(damaged_json_byte("1e999"), 0U);
+  EXPECT_LE(sizeof(Json), 32U);  // of a file of 64 MB that is one list of numbers: 1 GB
   EXPECT_EQ(Json("\xff").dump(), "\"\xef\xbf\xbd\"");
   // Two of each of a hundred thousand names: quadratic would take minutes.
   std::string doubles = "{";

@@ -83,6 +83,15 @@ TEST(Spawn, NoOtherFileIsInherited) {
   EXPECT_EQ(seen, "end\n");
 }
 
+// Not even that of its empty input: the shell's own, and the folder that it lists.
+TEST(Spawn, AnEmptyInputLeavesNoFileBehind) {
+  SpawnOptions plain, empty;
+  empty.empty_input = true;
+  const std::string count = "ls /proc/self/fd | wc -l";
+  EXPECT_EQ(said(empty, count), said(plain, count));
+  EXPECT_EQ(said(empty, "readlink /proc/self/fd/0"), "/dev/null\n");
+}
+
 // Bits of "SigBlk:" and "SigIgn:" in /proc/self/status.
 uint64_t mask_of(const std::string& status, const std::string& name) {
   const size_t at = status.find(name);
@@ -169,12 +178,12 @@ TEST(Spawn, TheChildEndsWithItsParent) {
     Result<SpawnedWorker> parent = spawn_worker(RealHost(), [&](int pipe) {
       SpawnOptions options;
       options.command = {"sh", "-c",
-                         "trap 'echo ended; exit' TERM; echo ready; sleep 1; echo alive"};
+                         "trap 'echo ended; exit' TERM; echo ready; sleep 3; echo alive"};
       options.out = pipe;
       options.signal_with_parent = number;
       Result<SpawnedProgram> child = spawn_program(options);
       if (!child || child->start_error(true) != 0) return;
-      usleep(300'000);  // it has set its trap
+      usleep(1'000'000);  // it has set its trap
     });
     ASSERT_TRUE(parent);
     const std::string text = read_all(parent->answers);
