@@ -74,6 +74,7 @@ TEST(VisibleDevices, ReadsTheListAsTheDriverDoes) {
                  {"empty", value(""), {"cuda_visible_devices/error/empty"}},
                  {"minus one", value("-1"), {"cuda_visible_devices/error/empty"}},
                  {"out of range", value("7"), {"cuda_visible_devices/error"}},
+                 {"one too many", value("2"), {"cuda_visible_devices/error"}},
                  {"cut", value("0,7,1"), {"cuda_visible_devices/warning/cut"}},
                  {"a word", value("cuda:0"), {"cuda_visible_devices/error"}},
                  {"huge", value("99999999999999999999"), {"cuda_visible_devices/error"}},
