@@ -8,6 +8,7 @@
 #include "facts/collect_env_facts.h"
 #include "facts/facts_json.h"
 #include "host/files/atomic_write.h"
+#include "host/files/paths.h"
 
 namespace cufit::host {
 namespace {
@@ -25,8 +26,11 @@ Error recording_error(const std::string& path, const char* doing, int number) {
 }  // namespace
 
 Result<void> save_recording(const std::string& path, const facts::Facts& facts) {
-  const int why =
-      replace_file(path, facts::facts_to_json(facts) + "\n", {.mode = std::nullopt, .sync = true});
+  const std::string text = facts::facts_to_json(facts) + "\n";
+  const bool there = path_exists(path);
+  if (there && !is_file(path)) return write_whole_file(path, text);  // a pipe, a device
+  const int why = replace_file(there ? resolved_path(path) : path, text,
+                               {.mode = std::nullopt, .sync = true});
   if (why == 0) return {};
   return recording_error(path, "cannot be written", why);
 }

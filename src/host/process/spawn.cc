@@ -24,6 +24,13 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 
 bool redirect(int file, int target) { return file < 0 || dup2(file, target) >= 0; }
 
+// Where SIGCHLD is ignored, a child's exit code is lost. Otherwise it is left alone: to set it would
+// discard one that waits for its signalfd.
+void keep_exit_codes() {
+  struct sigaction now {};
+  if (sigaction(SIGCHLD, nullptr, &now) == 0 && now.sa_handler == SIG_IGN) signal(SIGCHLD, SIG_DFL);
+}
+
 void read_nothing() {
   const int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (file == STDIN_FILENO)
@@ -97,7 +104,7 @@ Result<SpawnedProgram> spawn_program(const SpawnOptions& options) {
   CUFIT_TRY(failure, open_pipe());
   std::vector<char*> command = pointers(options.command), environment;
   if (options.environment) environment = pointers(*options.environment);
-  signal(SIGCHLD, SIG_DFL);
+  keep_exit_codes();
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) return no_process();
@@ -112,7 +119,7 @@ Result<SpawnedProgram> spawn_program(const SpawnOptions& options) {
 
 Result<SpawnedWorker> spawn_worker(const Host& host, const std::function<void(int pipe)>& work) {
   CUFIT_TRY(answers, open_pipe());
-  signal(SIGCHLD, SIG_DFL);
+  keep_exit_codes();
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) return no_process();

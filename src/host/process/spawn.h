@@ -65,8 +65,9 @@ struct SpawnedProgram {
 };
 
 // In the child, in this order: group, `before`, variables, folder, files, signals, the program.
-// SIGCHLD is no longer ignored in cufit: it would take the child's exit code away.
-// Only while cufit has one thread: variables are set after the fork. Error{io}: there is no process. A program that is not there is SpawnedProgram::start_error.
+// SIGCHLD is no longer ignored in cufit: it would take the child's exit code away. Only while cufit
+// has one thread: variables are set after the fork. Error{io}: there is no process. A program that
+// is not there is SpawnedProgram::start_error.
 Result<SpawnedProgram> spawn_program(const SpawnOptions& options);
 
 struct SpawnedWorker {

@@ -192,6 +192,30 @@ TEST(Spawn, TheChildEndsWithItsParent) {
   }
 }
 
+// Who waits for the end of one child with a signalfd may start another meanwhile.
+TEST(Spawn, TheEndOfAnotherChildIsStillTold) {
+  sigset_t end, before, pending;
+  sigemptyset(&end);
+  sigaddset(&end, SIGCHLD);
+  pthread_sigmask(SIG_BLOCK, &end, &before);
+  SpawnOptions options;
+  options.command = {"true"};
+  options.blocked = before;
+  Result<SpawnedProgram> child = spawn_program(options);
+  ASSERT_TRUE(child);
+  siginfo_t info;
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child->pid), &info, WEXITED | WNOWAIT), 0);
+  Result<SpawnedWorker> worker = spawn_worker(RealHost(), [](int) { usleep(500'000); });
+  ASSERT_TRUE(worker);
+  sigpending(&pending);
+  EXPECT_EQ(sigismember(&pending, SIGCHLD), 1);
+  wait_status(worker->pid);
+  wait_status(child->pid);
+  const timespec now{};
+  sigtimedwait(&end, nullptr, &now);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
 TEST(Spawn, AWorkerAnswersAndEnds) {
   bool touched = false;
   Result<SpawnedWorker> worker = spawn_worker(RealHost(), [&](int pipe) {
