@@ -176,20 +176,21 @@ TEST(Spawn, BeforeItsEndNothingIsWaitedFor) {
 // Its parent is a process of its own, which ends at once; the child's end closes the pipe.
 TEST(Spawn, TheChildEndsWithItsParent) {
   for (const int number : {SIGTERM, 0}) {
-    Result<Pipe> out = open_pipe();
     Result<SpawnedWorker> parent = spawn_worker(RealHost(), [&](int pipe) {
       SpawnOptions options;
       options.command = {"sh", "-c",
-                         "trap 'echo ended; exit' TERM; echo ready; sleep 3; echo alive"};
+                         "trap 'echo ended; exit' TERM; echo ready >&2; sleep 1; echo alive"};
+      Result<Pipe> ready = open_pipe();
       options.out = pipe;
+      options.err = ready->write_end.get();
       options.signal_with_parent = number;
-      Result<SpawnedProgram> child = spawn_program(options);
-      if (!child || child->start_error(true) != 0) return;
-      usleep(1'000'000);  // it has set its trap
+      if (!spawn_program(options)) return;
+      char first = 0;
+      (void)!read(ready->read_end.get(), &first, 1);  // it has set its trap
     });
     ASSERT_TRUE(parent);
     const std::string text = read_all(parent->answers);
-    EXPECT_EQ(text, number == 0 ? "ready\nalive\n" : "ready\nended\n");
+    EXPECT_EQ(text, number == 0 ? "alive\n" : "ended\n");
     wait_status(parent->pid);
   }
 }
