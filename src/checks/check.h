@@ -59,26 +59,4 @@ std::span<const CheckRow> check_table();  // table.cc
 // root_cause.cc
 std::vector<Finding> keep_root_causes(std::vector<Finding> findings);
 
-// Commands that install torch into this environment in its own way (pip, uv, conda, container).
-// install_command.cc torch "2.14.1", tag "cu126"; empty torch = newest.
-std::string install_command(const Input& input, const facts::PythonEnv& env,
-                            const std::string& torch, const std::string& tag);
-// The same into a new environment with another Python ("3.12"), beside this one.
-std::string install_in_new(const Input& input, const facts::PythonEnv& env,
-                           const std::string& torch, const std::string& tag,
-                           const std::string& python);
-// A text shows conda's torch and no path: it is removed first (its channel ended with 2.5), then
-// pip installs torch and torchvision. The command is pip's alone.
-bool replaces_conda_torch(const facts::PythonEnv& env);
-// The same for any requirement: "nvidia-cudnn-cu13==9.19.0.56"
-std::string install_command(const facts::PythonEnv& env, const std::string& requirement);
-// The environment's interpreter as a command; "python" where its path is not known.
-std::string python_of(const facts::PythonEnv& env);
-// "/env/bin/python -m pip install", of uv where that is the owner: for a build from source, which
-// conda cannot do.
-std::string pip_install_of(const facts::PythonEnv& env);
-// The same command for a version that is installed already: pip would call it satisfied and leave
-// its damage alone.
-std::string reinstall(std::string install_command);
-
 }  // namespace cufit::checks

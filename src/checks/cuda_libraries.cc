@@ -8,6 +8,7 @@
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
 #include "checks/machine_checks.h"
+#include "checks/install/torch_command.h"
 #include "checks/torch_env.h"
 
 namespace cufit::checks {
@@ -94,7 +95,7 @@ void not_found(const Input& input, const facts::PythonEnv& env, const TorchBuild
   made.args["package"] = package.empty() ? "torch" : package + " " + cudnn->version;
   made.args["command"] = install_command(input, env, build.release, build.tag);
   if (!package.empty()) {
-    made.args["command"] = install_command(env, package);
+    made.args["command"] = install_packages(input, env, {package});
     const facts::Distribution* torch = find_distribution(env, "torch");
     for (const std::string& line : torch != nullptr ? torch->needs : std::vector<std::string>{}) {
       if (!starts_with(line, package + "==")) continue;
@@ -102,9 +103,9 @@ void not_found(const Input& input, const facts::PythonEnv& env, const TorchBuild
       // The pinned version is the installed one: then that release itself lacks the file and a
       // newer one is needed.
       if (pin != package + "==" + cudnn->version)
-        made.args["command"] = install_command(env, pin);
+        made.args["command"] = install_packages(input, env, {pin});
       else
-        made.args["command"] = install_command(env, package + ">" + cudnn->version);
+        made.args["command"] = install_packages(input, env, {package + ">" + cudnn->version});
     }
   }
   findings.push_back(std::move(made));

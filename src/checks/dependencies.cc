@@ -7,6 +7,8 @@
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
 #include "checks/machine_checks.h"
+#include "checks/install/after_step.h"
+#include "checks/install/torch_command.h"
 #include "checks/torch_env.h"
 
 namespace cufit::checks {
@@ -15,8 +17,8 @@ bool takes_numpy2(const Version& torch) { return torch >= *parse_version("2.3");
 
 namespace {
 
-void judge_numpy(const facts::PythonEnv& env, const Version& torch, const std::string& release,
-                 std::vector<Finding>& findings) {
+void judge_numpy(const Input& input, const facts::PythonEnv& env, const Version& torch,
+                 const std::string& release, std::vector<Finding>& findings) {
   const facts::Distribution* numpy = find_distribution(env, "numpy");
   if (numpy == nullptr || major_of(numpy->version) < 2 || takes_numpy2(torch)) return;
   Finding made = finding("dependency_too_new", Severity::warning, subject_of(env));
@@ -24,7 +26,8 @@ void judge_numpy(const facts::PythonEnv& env, const Version& torch, const std::s
   made.args["have"] = numpy->version;
   made.args["torch"] = release;
   made.args["need"] = "numpy<2";
-  made.args["command"] = install_command(env, "numpy<2");
+  made.args["command"] = install_packages(input, env, {"numpy<2"});
+  made.change = packages_change(env, {"numpy<2"});
   made.evidence.push_back({"file", numpy->location, numpy->version});
   made.evidence.push_back(seen(env.torch.version));
   findings.push_back(std::move(made));
@@ -33,7 +36,7 @@ void judge_numpy(const facts::PythonEnv& env, const Version& torch, const std::s
 // torch of the project's own conda channel ("py3.11_cuda12.1_cudnn8.9.2_0") links MKL dynamically
 // and needs a symbol that MKL 2024.1 dropped (pytorch issue 123097). conda-forge builds and wheels
 // do not.
-void judge_mkl(const facts::PythonEnv& env, const std::string& release,
+void judge_mkl(const Input& input, const facts::PythonEnv& env, const std::string& release,
                std::vector<Finding>& findings) {
   const facts::Distribution* pytorch = nullptr;
   for (const facts::Distribution* found : find_distributions(env, "pytorch")) {
@@ -49,7 +52,8 @@ void judge_mkl(const facts::PythonEnv& env, const std::string& release,
   made.args["have"] = mkl->version;
   made.args["torch"] = release;
   made.args["need"] = "mkl=2024.0";
-  made.args["command"] = install_command(env, "mkl==2024.0");
+  made.args["command"] = install_packages(input, env, {"mkl==2024.0"});
+  made.change = packages_change(env, {"mkl==2024.0"});
   made.evidence.push_back({"file", mkl->location, mkl->version});
   made.evidence.push_back({"file", pytorch->location, pytorch->tag});
   findings.push_back(std::move(made));
@@ -98,7 +102,7 @@ void judge_bitsandbytes(const Input& input, const facts::PythonEnv& env, const T
   made.args["cuda"] = build.cuda->text();
   std::sort(have.begin(), have.end());
   made.args["have"] = have.empty() ? "-" : short_list(have, 14);
-  made.args["command"] = install_command(env, "bitsandbytes>" + package->version);
+  made.args["command"] = install_packages(input, env, {"bitsandbytes>" + package->version});
   made.evidence.push_back({"file", package->location, package->version});
   made.evidence.push_back(seen(build.source, build.cuda->text()));
   if (!forced.empty()) made.evidence.push_back({"env", "BNB_CUDA_VERSION", forced});
@@ -112,8 +116,8 @@ std::vector<Finding> check_dependencies(const Input& input) {
   for (const facts::PythonEnv* env : torch_envs(input.facts)) {
     const TorchBuild build = torch_build_of(input, *env);
     const std::optional<Version> release = parse_version(build.release);
-    if (release) judge_numpy(*env, *release, build.release, findings);
-    judge_mkl(*env, build.release, findings);
+    if (release) judge_numpy(input, *env, *release, build.release, findings);
+    judge_mkl(input, *env, build.release, findings);
   }
   return findings;
 }

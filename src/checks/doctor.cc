@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "checks/install/after_step.h"
 #include "checks/report_sections.h"
 #include "checks/torch_env.h"
 
@@ -59,7 +60,9 @@ void order_by_layer(std::vector<Finding>& findings, const knowledge::Knowledge& 
 
 }  // namespace
 
-Report examine(const facts::Facts& facts, const knowledge::Knowledge& knowledge) {
+namespace {
+
+Report examine_once(const facts::Facts& facts, const knowledge::Knowledge& knowledge) {
   Input input = make_input(facts, knowledge);
   Report report;
   std::vector<Finding> all;
@@ -74,6 +77,24 @@ Report examine(const facts::Facts& facts, const knowledge::Knowledge& knowledge)
   report.abilities = list_abilities(input);
   report.host_limits = list_host_limits(input);
   report.verdict = judge(input, report);
+  return report;
+}
+
+bool finds(const Report& report, const Finding& wanted) {
+  return std::any_of(report.findings.begin(), report.findings.end(), [&](const Finding& one) {
+    return one.id == wanted.id && one.subject == wanted.subject && one.severity == wanted.severity;
+  });
+}
+
+}  // namespace
+
+Report examine(const facts::Facts& facts, const knowledge::Knowledge& knowledge) {
+  Report report = examine_once(facts, knowledge);
+  // A step after which the engine says the same is none.
+  for (Finding& one : report.findings)
+    if (one.change && one.severity == Severity::error)
+      one.step_fails =
+          finds(examine_once(after_step(facts, *one.change, knowledge), knowledge), one);
   return report;
 }
 

@@ -8,9 +8,10 @@
 
 #include "base/format.h"
 #include "checks/evidence.h"
+#include "checks/install/after_step.h"
+#include "checks/install/torch_step.h"
 #include "checks/torch_checks.h"
 #include "checks/torch_env.h"
-#include "checks/wheel_pick.h"
 
 namespace cufit::checks {
 
@@ -77,11 +78,12 @@ void fill(const Input& input, const facts::PythonEnv& env, const TorchBuild& bui
           const std::optional<Version>& floor, Finding& made) {
   auto full = build.cuda_exact ? input.knowledge.ptx_driver(*build.cuda) : std::nullopt;
   std::string major = std::to_string(build.cuda->part(0));
-  std::optional<WheelPick> pick = pick_wheel_for_machine(input, &env);
   // A text that names no GPU: what the driver runs, it runs on all that this driver drives.
   const bool gpu_known = std::any_of(input.gpus.begin(), input.gpus.end(),
                                      [](const GpuView& gpu) { return gpu.cc.has_value(); });
-  if (!pick && !gpu_known && input.facts.origin == "text") pick = pick_wheel_for_any(input, &env);
+  TorchStep step;
+  if (gpu_known || input.facts.origin == "text") step = torch_step(input, env);
+  const bool runs = step.pick && !step.pick->needs_newer_driver && step.pinner.empty();
   made.args = {{"have", seen_driver(input)},
                {"need", floor ? driver_text(*floor) : ""},
                {"full", full ? driver_text(*full) : ""},
@@ -90,8 +92,14 @@ void fill(const Input& input, const facts::PythonEnv& env, const TorchBuild& bui
                {"driver_cuda", input.driver_cuda ? input.driver_cuda->text() : ""},
                {"torch", build.release},
                {"tag", build.tag},
-               {"install", pick && !pick->needs_newer_driver ? install_text(input, env, pick) : ""},
-               {"install_torch", pick ? pick->torch + "+" + pick->tag : ""}};
+               {"install", runs ? step.command : ""},
+               {"install_torch", step.pick ? step.pick->torch + "+" + step.pick->tag : ""}};
+  const DriverNeed need = driver_need(input, build.cuda);
+  add_driver_args(need, made.args);
+  if (runs)
+    made.change = torch_change(env, step.pick->torch, step.pick->tag, step.pick->python);
+  else if (need.branch != 0)
+    made.change = driver_change(need.branch);
   if (input.driver) made.evidence.push_back(seen(input.driver_source, seen_driver(input)));
   if (input.driver_cuda)
     made.evidence.push_back(seen(input.driver_cuda_source, "CUDA " + input.driver_cuda->text()));

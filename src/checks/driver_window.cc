@@ -6,6 +6,8 @@
 
 #include "base/format.h"
 #include "checks/evidence.h"
+#include "checks/install/after_step.h"
+#include "checks/install/driver_step.h"
 #include "checks/torch_checks.h"
 #include "checks/torch_env.h"
 
@@ -108,7 +110,12 @@ std::vector<Finding> check_driver_window(const Input& input) {
         made.evidence.push_back({"file", "kernel log", *line});
       found.push_back(std::move(made));
     } else if (window->first_branch != 0 && branch < window->first_branch) {
-      found.push_back(about(input, "driver_too_old_for_gpu", gpu, *window));
+      Finding made = about(input, "driver_too_old_for_gpu", gpu, *window);
+      made.variant = driver_place(input.facts);
+      const DriverNeed need = driver_need(input);
+      add_driver_args(need, made.args);
+      if (need.branch != 0) made.change = driver_change(need.branch);
+      found.push_back(std::move(made));
     } else {
       check_flavour(input, gpu, *window, found);
     }

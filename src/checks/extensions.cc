@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "checks/evidence.h"
 #include "checks/gpu_code.h"
+#include "checks/install/torch_command.h"
 #include "checks/torch_checks.h"
 
 namespace cufit::checks {
@@ -99,8 +100,8 @@ Finding about(const ExtensionsCase& c, const char* id, Severity severity, const 
                {"file", std::string(file_name(binary.path))},
                {"torch", c.build.release},
                {"tag", c.build.tag},
-               {"pip_install", pip_install_of(c.env)},
-               {"install", install_command(c.env, c.package.name)}};
+               {"pip_install", pip_install_of(c.input, c.env)},
+               {"install", install_packages(c.input, c.env, {c.package.name})}};
   return made;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,22 @@ struct Evidence {
   std::string value;
 };
 
+// What the next step changes, as far as facts show it: with it the engine is asked again
+// (checks/install/after_step.h).
+struct Change {
+  enum class Kind {
+    torch,     // another torch, or the same again, with torchvision and torchaudio
+    packages,  // these packages, or the same again
+    driver,    // a driver of this branch
+  };
+  Kind kind = Kind::torch;
+  std::string env;         // path of the environment
+  std::string torch, tag;  // "2.11.0", "cu126"
+  std::string python;      // "3.12": in a new environment with this Python
+  std::vector<std::string> requirements;  // "nvidia-cudnn-cu13==9.19.0.56"
+  std::string driver;                     // "580"
+};
+
 struct Finding {
   std::string id;  // root-cause id of taxonomy-env.yaml, or a new one in its style
   Severity severity = Severity::error;
@@ -36,6 +53,8 @@ struct Finding {
   // ids of findings that follow from this one and are not listed beside it
   std::vector<std::string> consequences;
   std::string unknown_because;  // with Severity::unknown: which fact is missing and why
+  std::optional<Change> change;  // of the next step, where facts show it
+  bool step_fails = false;       // with this change the engine finds the same again
 };
 
 enum class LinkState { ok, limited, broken, unknown };

@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "checks/evidence.h"
 #include "checks/torch_checks.h"
+#include "checks/install/torch_step.h"
 #include "checks/wheel_pick.h"
 
 namespace cufit::checks {
@@ -119,35 +120,22 @@ bool gpu_is_older(const std::vector<DeviceCode>& code, ComputeCapability cc) {
 }
 
 void fill(const GpuCodeCase& c, const GpuGroup& group, Finding& made) {
-  std::optional<WheelPick> pick = pick_wheel_for_machine(c.input, &c.env);
-  if (!pick) pick = pick_wheel(c.input, {group.cc}, &c.env);
-  if (pick && driver_precedes_gpu(c.input, {group.cc})) pick->needs_newer_driver = true;
+  TorchStep step = torch_step(c.input, c.env);
+  if (!step.pick) step = torch_step(c.input, c.env, {group.cc});
   made.args = {{"gpu", group.text()},
                {"cc", group.cc.text()},
                {"sm", group.cc.sm()},
                {"torch", c.build.release + (c.build.tag.empty() ? "" : "+" + c.build.tag)},
                {"archs", list_archs(c.code.code)},
                {"file", std::string(c.code.where)},
-               {"driver_cuda", c.input.driver_cuda ? c.input.driver_cuda->text() : ""},
-               {"last_torch", pick ? pick->torch : ""},
-               {"last_tag", pick ? pick->tag : ""},
-               {"python", pick ? pick->python : ""},
-               {"have_python", c.env.python.value_or("")},
-               {"install", install_text(c.input, c.env, pick)}};
+               {"driver_cuda", c.input.driver_cuda ? c.input.driver_cuda->text() : ""}};
+  add_torch_step(c.env, step, made);
   made.evidence.push_back(seen(group.gpus[0]->cc_source, group.cc.text()));
   made.evidence.push_back(
       {c.code.from_table ? "table" : "file", c.code.where, list_archs(c.code.code)});
   if (c.code.from_table) made.evidence.push_back({"file", c.code.why_not_file, ""});
-  if (!pick)
-    made.variant = "no_wheel";
-  else if (pick->needs_newer_driver)
-    made.variant = "driver_too";
-  else if (!pick->python.empty())
-    made.variant = "python_too";
-  else if (replaces_conda_torch(c.env))
-    made.variant = "conda";
-  else if (c.code.from_table)
-    made.variant = "table";
+  made.variant = step.blocked;
+  if (made.variant.empty() && c.code.from_table) made.variant = "table";
 }
 
 Finding nothing_fits(const GpuCodeCase& c, const GpuGroup& group) {

@@ -5,18 +5,13 @@
 #include "base/format.h"
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
+#include "checks/install/after_step.h"
+#include "checks/install/torch_command.h"
 #include "checks/machine_checks.h"
 #include "checks/torch_env.h"
 
 namespace cufit::checks {
 namespace {
-
-// One command for several requirements: every installer takes them one after the other at the end.
-std::string install_all(const facts::PythonEnv& env, const std::vector<std::string>& requirements) {
-  std::string command = install_command(env, requirements.front());
-  for (size_t i = 1; i < requirements.size(); ++i) command += " " + requirements[i];
-  return command;
-}
 
 struct Pin {
   std::string name, version;
@@ -43,7 +38,7 @@ bool parse_pin(const std::string& line, Pin& pin) {
 constexpr const char* k_shared_folders[] = {"nvidia-cudnn", "nvidia-nccl", "nvidia-nvshmem",
                                             "nvidia-cusparselt"};
 
-void same_files(const facts::PythonEnv& env, const TorchBuild& build,
+void same_files(const Input& input, const facts::PythonEnv& env, const TorchBuild& build,
                 std::vector<Finding>& findings) {
   std::vector<std::string> parts;
   // Which of them was installed last is not written anywhere, so the right one may have won.
@@ -67,15 +62,14 @@ void same_files(const facts::PythonEnv& env, const TorchBuild& build,
   made.args["packages"] = short_list(parts, 8);
   made.args["torch"] = build.release + (build.tag.empty() ? "" : "+" + build.tag);
   made.args["env"] = env.path;
-  if (keep.empty()) keep.push_back("torch==" + build.release);
-  const bool uv = starts_with(install_command(env, "torch"), "uv ");
-  made.args["command"] =
-      install_all(env, keep) + (uv ? " --reinstall" : " --force-reinstall --no-deps");
+  made.args["command"] = keep.empty() ? repair_command(input, env, build.release, build.tag)
+                                      : install_packages(input, env, keep, InstallKind::repair);
   findings.push_back(std::move(made));
 }
 
-void other_versions(const facts::PythonEnv& env, const facts::Distribution& torch,
-                    const TorchBuild& build, std::vector<Finding>& findings) {
+void other_versions(const Input& input, const facts::PythonEnv& env,
+                    const facts::Distribution& torch, const TorchBuild& build,
+                    std::vector<Finding>& findings) {
   std::vector<std::string> parts;
   std::vector<std::string> wanted;
   Finding made = finding("nvidia_pip_pkg_conflict", Severity::warning, subject_of(env));
@@ -94,7 +88,8 @@ void other_versions(const facts::PythonEnv& env, const facts::Distribution& torc
   made.args["packages"] = short_list(parts, 8);
   made.args["torch"] = build.release;
   made.args["env"] = env.path;
-  made.args["command"] = install_all(env, wanted);
+  made.args["command"] = install_packages(input, env, wanted);
+  made.change = packages_change(env, wanted);
   findings.push_back(std::move(made));
 }
 
@@ -105,10 +100,10 @@ std::vector<Finding> check_nvidia_packages(const Input& input) {
   for (const facts::PythonEnv* env : torch_envs(input.facts)) {
     const TorchBuild build = torch_build_of(input, *env);
     if (build.kind != "cuda") continue;
-    same_files(*env, build, findings);
+    same_files(input, *env, build, findings);
     const facts::Distribution* torch = find_distribution(*env, "torch");
     if (torch != nullptr && torch->kind == "dist-info")
-      other_versions(*env, *torch, build, findings);
+      other_versions(input, *env, *torch, build, findings);
   }
   return findings;
 }

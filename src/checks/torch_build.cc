@@ -5,9 +5,9 @@
 #include "base/format.h"
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
+#include "checks/install/torch_step.h"
 #include "checks/torch_checks.h"
 #include "checks/torch_env.h"
-#include "checks/wheel_pick.h"
 
 namespace cufit::checks {
 
@@ -15,21 +15,10 @@ namespace {
 
 // `made` is without a torch that uses the GPU: the wheel that fits, or what keeps all from fitting.
 void add_install(const Input& input, const facts::PythonEnv& env, Finding& made) {
-  const std::optional<WheelPick> pick = pick_wheel_for_machine(input, &env);
-  const bool capability_known = std::any_of(input.gpus.begin(), input.gpus.end(),
-                                            [](const GpuView& gpu) { return gpu.cc.has_value(); });
-  made.args["install"] =
-      pick ? install_text(input, env, pick) : install_command(input, env, "", "");
-  made.args["have_python"] = env.python.value_or("");
-  made.args["last_torch"] = pick ? pick->torch : "";
-  made.args["last_tag"] = pick ? pick->tag : "";
-  const char* blocked = !pick && capability_known   ? "no_wheel"
-                        : !pick                     ? ""
-                        : pick->needs_newer_driver  ? "driver_too"
-                        : !pick->python.empty()     ? "python_too"
-                        : replaces_conda_torch(env) ? "conda"
-                                                    : "";
-  if (*blocked == 0) return;
+  const TorchStep step = torch_step(input, env);
+  add_torch_step(env, step, made);
+  const std::string& blocked = step.blocked;
+  if (blocked.empty()) return;
   std::vector<std::string> names;
   for (const GpuView& gpu : input.gpus) names.push_back(gpu.name);
   made.args["gpu"] = join(names, ", ");

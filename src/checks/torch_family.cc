@@ -4,6 +4,8 @@
 #include "base/format.h"
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
+#include "checks/install/after_step.h"
+#include "checks/install/torch_command.h"
 #include "checks/machine_checks.h"
 #include "checks/torch_env.h"
 
@@ -70,7 +72,8 @@ void judge_tag(const Input& input, const facts::PythonEnv& env, const facts::Dis
   Finding made = mismatch(env, partner, build.release + "+" + build.tag, Severity::error,
                           cpu ? "cpu" : "cuda");
   made.args["need"] = std::string(public_version(partner.version)) + "+" + build.tag;
-  made.args["command"] = install_command(input, env, build.release, build.tag);
+  made.args["command"] = partners_command(input, env, build.release, build.tag);
+  made.change = torch_change(env, build.release, build.tag);
   findings.push_back(std::move(made));
 }
 
@@ -102,7 +105,8 @@ bool judge_version(const Input& input, const facts::PythonEnv& env,
       wanted_torch.empty() ? torch_of(input, row, partner.version) : wanted_torch;
   made.args["wants"] = wants;
   made.args["need"] = need.empty() ? "?" : need;
-  made.args["command"] = install_command(input, env, build.release, build.tag);
+  made.args["command"] = partners_command(input, env, build.release, build.tag);
+  made.change = torch_change(env, build.release, build.tag);
   if (need.empty()) made.variant = "pin";
   if (wants.empty()) made.variant = "other";
   if (!wanted_torch.empty())
@@ -114,7 +118,7 @@ bool judge_version(const Input& input, const facts::PythonEnv& env,
   return true;
 }
 
-void judge_triton(const facts::PythonEnv& env, const TorchBuild& build,
+void judge_triton(const Input& input, const facts::PythonEnv& env, const TorchBuild& build,
                   std::vector<Finding>& findings) {
   const facts::Distribution* torch = find_distribution(env, "torch");
   const facts::Distribution* triton = find_distribution(env, "triton");
@@ -127,7 +131,8 @@ void judge_triton(const facts::PythonEnv& env, const TorchBuild& build,
       mismatch(env, *triton, build.release, minor ? Severity::note : Severity::warning, "triton");
   made.args["need"] = need;
   made.args["wants"] = build.release;
-  made.args["command"] = install_command(env, "triton==" + need);
+  made.args["command"] = install_packages(input, env, {"triton==" + need});
+  made.change = packages_change(env, {"triton==" + need});
   made.evidence.push_back({"file", torch->location + "/METADATA", "triton==" + need});
   findings.push_back(std::move(made));
 }
@@ -148,7 +153,7 @@ std::vector<Finding> check_torch_family(const Input& input) {
       if (!judge_version(input, *env, *partner, row, build, findings))
         judge_tag(input, *env, *partner, build, findings);
     }
-    judge_triton(*env, build, findings);
+    judge_triton(input, *env, build, findings);
   }
   return findings;
 }

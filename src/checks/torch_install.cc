@@ -8,6 +8,8 @@
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
 #include "checks/machine_checks.h"
+#include "checks/install/after_step.h"
+#include "checks/install/torch_command.h"
 #include "checks/torch_env.h"
 
 namespace cufit::checks {
@@ -40,8 +42,9 @@ Finding broken(const Input& input, const facts::PythonEnv& env, const char* vari
   made.args["env"] = env.path;
   made.args["version"] = first.version;
   made.args["location"] = first.location;
-  made.args["command"] = reinstall(
-      install_command(input, env, std::string(public_version(first.version)), env.torch.variant));
+  made.change = torch_change(env, std::string(public_version(first.version)), env.torch.variant);
+  made.args["command"] =
+      repair_command(input, env, std::string(public_version(first.version)), env.torch.variant);
   return made;
 }
 
@@ -148,7 +151,8 @@ void damaged_files(const Input& input, const facts::PythonEnv& env, const std::s
       made.args["byte"] = std::to_string(binary.damage.front().offset);
       made.args["what"] = binary.damage.front().what;
       made.args["size"] = format_bytes(binary.size_bytes);
-      if (!of_torch) made.args["command"] = reinstall(install_command(env, binary.package));
+      if (!of_torch)
+        made.args["command"] = install_packages(input, env, {binary.package}, InstallKind::repair);
     }
     if (of_torch && is_cut(binary)) made.severity = Severity::error;
     if (!of_torch) names.push_back(binary.package.empty() ? binary.path : binary.package);
@@ -159,7 +163,8 @@ void damaged_files(const Input& input, const facts::PythonEnv& env, const std::s
   if (!torch.evidence.empty()) {
     torch.variant = "damaged_file";
     torch.args["version"] = release;
-    torch.args["command"] = reinstall(install_command(input, env, release, env.torch.variant));
+    torch.args["command"] = repair_command(input, env, release, env.torch.variant);
+    torch.change = torch_change(env, release, env.torch.variant);
     findings.push_back(std::move(torch));
   }
   if (other.evidence.empty()) return;
@@ -230,8 +235,8 @@ std::vector<Finding> check_half_removed(const Input& input) {
       made.evidence.push_back(
           {"file", distribution.location, leftover ? "leftover" : distribution.first_missing});
       if (made.args["command"].empty() && !leftover)
-        made.args["command"] =
-            reinstall(install_command(env, distribution.name + "==" + distribution.version));
+        made.args["command"] = install_packages(
+            input, env, {distribution.name + "==" + distribution.version}, InstallKind::repair);
     }
     if (parts.empty()) continue;
     if (made.severity == Severity::note) made.variant = "leftover";

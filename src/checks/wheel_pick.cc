@@ -5,7 +5,9 @@
 
 #include "base/format.h"
 #include "checks/code_match.h"
+#include "checks/install/torch_command.h"
 #include "checks/torch_env.h"
+#include "checks/torch_pins.h"
 #include "checks/wheel_platform.h"
 
 namespace cufit::checks {
@@ -58,18 +60,6 @@ std::vector<formats::DeviceCode> code_of(const Input& input, const knowledge::Wh
   return wheel_code(input.knowledge, platform_of(input), wheel);
 }
 
-bool driver_runs(const Input& input, const knowledge::WheelVariant& wheel) {
-  const knowledge::CudaTag* tag = input.knowledge.find_cuda_tag(wheel.tag);
-  if (tag == nullptr) return false;
-  auto cuda = parse_version(tag->cuda);
-  auto floor = parse_version(tag->linux_min);
-  // The user-mode driver's own CUDA version decides where it is known: it counts cuda-compat in,
-  // and driver numbers of WSL and Jetson are of another series.
-  if (input.driver_cuda && cuda && cuda->part(0) >= 11)
-    return input.driver_cuda->part(0) >= cuda->part(0);
-  return !input.driver || !floor || at_least(*input.driver, *floor);
-}
-
 // Wheels exist per Python minor; an unknown Python is no reason against one.
 bool python_fits(const Input& input, const knowledge::WheelVariant& wheel,
                  const facts::PythonEnv* env) {
@@ -99,6 +89,18 @@ bool glibc_fits(const Input& input, const knowledge::WheelVariant& wheel) {
 }
 
 }  // namespace
+
+bool driver_runs(const Input& input, const knowledge::WheelVariant& wheel) {
+  const knowledge::CudaTag* tag = input.knowledge.find_cuda_tag(wheel.tag);
+  if (tag == nullptr) return false;
+  auto cuda = parse_version(tag->cuda);
+  auto floor = parse_version(tag->linux_min);
+  // The user-mode driver's own CUDA version decides where it is known: it counts cuda-compat in,
+  // and driver numbers of WSL and Jetson are of another series.
+  if (input.driver_cuda && cuda && cuda->part(0) >= 11)
+    return input.driver_cuda->part(0) >= cuda->part(0);
+  return !input.driver || !floor || at_least(*input.driver, *floor);
+}
 
 std::vector<formats::DeviceCode> wheel_code(const knowledge::Knowledge& knowledge,
                                             std::string_view platform,
@@ -152,19 +154,35 @@ bool seen_on_default_index_alone(const Input& input, const knowledge::WheelVaria
          input.knowledge.wheels_of(wheel.torch).size() == 1;
 }
 
+// What others ask of torch; torchvision and torchaudio are changed along with it.
+std::vector<TorchPin> pins_of(const facts::PythonEnv* env) {
+  std::vector<TorchPin> pins = env != nullptr ? torch_pins(*env) : std::vector<TorchPin>();
+  std::erase_if(pins, [](const TorchPin& pin) { return goes_with_torch(pin.package); });
+  return pins;
+}
+
+bool taken_by(const std::vector<TorchPin>& pins, const knowledge::WheelVariant& wheel) {
+  return std::all_of(pins.begin(), pins.end(),
+                     [&](const TorchPin& pin) { return pin.takes(wheel.torch); });
+}
+
 // Of the wheels with machine code for all of `ccs`; none of them: of all.
 std::optional<WheelPick> best_wheel(const Input& input, const std::vector<ComputeCapability>& ccs,
                                     const facts::PythonEnv* env) {
   const knowledge::WheelVariant* best = nullptr;
   bool best_runs = false;
-  // 8: the C library is new enough, 4: this driver runs it, 2: it exists for this Python, 1: so do
-  // the partners that are installed. What is missing is the easier to change, the smaller its
-  // number.
+  // 16: the C library is new enough, 8: every installed package takes it, 4: this driver runs it,
+  // 2: it exists for this Python, 1: so do the partners that are installed. What is missing is the
+  // easier to change, the smaller its number.
   int best_fit = 0;
+  const std::vector<TorchPin> pins = pins_of(env);
+  const std::string installed = env != nullptr ? torch_build_of(input, *env).release : "";
   const WheelPlatform platform = wheel_platform(input.facts);
   const bool needs_index = platform == WheelPlatform::windows || platform == WheelPlatform::unknown;
   auto better = [&](const knowledge::WheelVariant& wheel, int fit) {
     if (best == nullptr || fit != best_fit) return best == nullptr || fit > best_fit;
+    // The smallest change: what was built against this release still loads.
+    if ((wheel.torch == installed) != (best->torch == installed)) return wheel.torch == installed;
     auto mine = parse_version(wheel.torch), theirs = parse_version(best->torch);
     if (!mine || !theirs || *mine != *theirs) return mine && (!theirs || *mine > *theirs);
     // Of one release the variant of the default Python index is the best tested one; else the
@@ -179,8 +197,8 @@ std::optional<WheelPick> best_wheel(const Input& input, const std::vector<Comput
                               [&](ComputeCapability cc) { return wheel_serves(input, wheel, cc); });
     if (!serves || (needs_index && seen_on_default_index_alone(input, wheel))) continue;
     bool runs = driver_runs(input, wheel);
-    const int fit = (glibc_fits(input, wheel) ? 8 : 0) + (runs ? 4 : 0) +
-                    (python_fits(input, wheel, env) ? 2 : 0) +
+    const int fit = (glibc_fits(input, wheel) ? 16 : 0) + (taken_by(pins, wheel) ? 8 : 0) +
+                    (runs ? 4 : 0) + (python_fits(input, wheel, env) ? 2 : 0) +
                     (partners_fit(input, wheel, env) ? 1 : 0);
     if (!better(wheel, fit)) continue;
     best = &wheel;

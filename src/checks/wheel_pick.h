@@ -20,8 +20,9 @@ struct WheelPick {
   // "3.12": it does not exist for the environment's Python, but for this one; else empty.
   std::string python = {};
 };
-// Newest release with machine code for all of `ccs`; where there is one, a release that this driver
-// runs and that exists for the environment's Python.
+// A wheel with machine code for all of `ccs`; where there is one, of a release that the installed
+// packages take, that this driver runs and that exists for the environment's Python. Of several the
+// release that is installed, else the newest.
 std::optional<WheelPick> pick_wheel(const Input& input, const std::vector<ComputeCapability>& ccs,
                                     const facts::PythonEnv* env = nullptr);
 // For all GPUs of the machine, so that a next step never cures one GPU and breaks another; empty
@@ -31,6 +32,8 @@ std::optional<WheelPick> pick_wheel_for_machine(const Input& input,
 // For a machine whose GPU nobody named: the newest that its driver and Python take.
 std::optional<WheelPick> pick_wheel_for_any(const Input& input,
                                             const facts::PythonEnv* env = nullptr);
+// This driver runs the wheel's CUDA; one that is not known is no reason against it.
+bool driver_runs(const Input& input, const knowledge::WheelVariant& wheel);
 // The driver is older than the first that drives one of these GPUs, whatever CUDA it speaks.
 bool driver_precedes_gpu(const Input& input, const std::vector<ComputeCapability>& ccs);
 // A Python that this release has wheels for, "3.11"; empty: the tables do not know the release.

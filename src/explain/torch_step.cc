@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "checks/check.h"
+#include "checks/install/torch_command.h"
 #include "checks/torch_env.h"
 #include "checks/wheel_pick.h"
 #include "knowledge/finding_text.h"
@@ -104,7 +105,7 @@ class TorchStep {
   std::string reinstalled(const std::optional<checks::WheelPick>& pick) const {
     const checks::TorchBuild build = checks::torch_build_of(input_, env_);
     if (build.kind == "cuda" && !build.tag.empty() && !build.release.empty())
-      return checks::reinstall(checks::install_command(input_, env_, build.release, build.tag));
+      return checks::repair_command(input_, env_, build.release, build.tag);
     return checks::install_text(input_, env_, pick);
   }
 

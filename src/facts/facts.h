@@ -43,6 +43,7 @@ struct SystemFacts {
   Fact<std::string> jetson;  // /etc/nv_tegra_release or device tree model; not_present elsewhere
   Fact<bool> secure_boot;
   Fact<std::string> boot_id;
+  Fact<std::string> uv;  // path of the uv in PATH
 };
 
 // One NVIDIA function seen on the PCI bus, whether or not any driver works.
@@ -291,6 +292,13 @@ struct PythonEnv {
   bool active = false;
   std::string found_by;      // "--env", "VIRTUAL_ENV", "CONDA_PREFIX", "PATH", "default"
   std::string installer;     // how a user installs into it: "pip", "uv", "conda", "poetry", "pixi"
+  // Folder whose uv.lock or poetry.lock this environment (FOLDER/.venv) follows: a package that is
+  // put in beside the lock is taken out again by its next sync. Empty = none.
+  std::string project;
+  // The EXTERNALLY-MANAGED file of a distribution's own Python: pip refuses it (PEP 668).
+  Fact<std::string> externally_managed;
+  // Its standard library has ensurepip, without which `-m venv` fails: Debian ships that apart.
+  Fact<bool> makes_venv;
   Fact<std::string> python;  // "3.12.3"
   Fact<std::string> interpreter;  // path
   std::vector<std::string> site_packages;

@@ -42,7 +42,7 @@ CUFIT_FIELDS(SystemFacts) {
   v("memory_limit_bytes", x.memory_limit_bytes), v("cgroup", x.cgroup);
   v("shm_bytes", x.shm_bytes), v("memlock_bytes", x.memlock_bytes);
   v("wsl", x.wsl), v("container", x.container), v("jetson", x.jetson);
-  v("secure_boot", x.secure_boot), v("boot_id", x.boot_id);
+  v("secure_boot", x.secure_boot), v("boot_id", x.boot_id), v("uv", x.uv);
 }
 
 CUFIT_FIELDS(PciGpu) {
@@ -174,7 +174,9 @@ CUFIT_FIELDS(TorchFacts) {
 
 CUFIT_FIELDS(PythonEnv) {
   v("path", x.path), v("kind", x.kind), v("active", x.active), v("found_by", x.found_by);
-  v("installer", x.installer), v("python", x.python), v("interpreter", x.interpreter);
+  v("installer", x.installer), v("project", x.project);
+  v("externally_managed", x.externally_managed), v("makes_venv", x.makes_venv);
+  v("python", x.python), v("interpreter", x.interpreter);
   v("site_packages", x.site_packages), v("distributions", x.distributions), v("torch", x.torch);
   v("binaries", x.binaries), v("loads", x.loads), v("shadowed", x.shadowed),
       v("torch_run", x.torch_run);

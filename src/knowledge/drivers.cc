@@ -19,6 +19,12 @@ const BranchRow* Knowledge::find_branch(uint32_t branch) const {
   return best;
 }
 
+uint32_t Knowledge::supported_branch(uint32_t floor) const {
+  for (const SupportedBranch& row : supported_branches)
+    if (row.branch >= floor) return row.branch;
+  return floor;
+}
+
 std::optional<Version> Knowledge::family_floor(uint32_t cuda_major) const {
   for (const FamilyFloor& row : floors) {
     if (row.cuda_major == cuda_major) return parse_version(row.linux_min);

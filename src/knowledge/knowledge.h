@@ -50,6 +50,10 @@ struct BranchRow {
   uint32_t branch;
   std::string_view cuda;
 };  // 535 -> "12.2"
+struct SupportedBranch {  // maintained, and not for a few months only
+  uint32_t branch;
+  std::string_view kind, until;  // "long-term" or "production"; "2028-06"
+};
 struct FamilyFloor {
   uint32_t cuda_major;
   std::string_view linux_min;
@@ -302,6 +306,7 @@ struct Knowledge {
   std::span<const PciBlock> pci_blocks;
   std::span<const ToolkitRow> toolkits;
   std::span<const BranchRow> branches;
+  std::span<const SupportedBranch> supported_branches;  // oldest first
   std::span<const FamilyFloor> floors;
   std::span<const DriverWindow> windows;
   std::span<const NvccArch> nvcc_archs = {};
@@ -360,6 +365,8 @@ struct Knowledge {
   // Whether code for the family of `family` ("100f") runs on `device`.
   bool in_family(ComputeCapability family, ComputeCapability device) const;
   const BranchRow* find_branch(uint32_t branch) const;  // exact, else nearest older branch
+  // The oldest maintained branch that is at least `floor`; the floor itself where none is.
+  uint32_t supported_branch(uint32_t floor) const;
   std::optional<Version> family_floor(uint32_t cuda_major) const;
   std::optional<Version> full_driver(
       const Version& cuda) const;  // driver of that toolkit's release ("12.8")

@@ -107,6 +107,7 @@ std::string fill_stand_ins(std::string text, const std::map<std::string, std::st
 
 std::string finding_text(const checks::Finding& finding, std::string_view part,
                          std::string_view lang, const knowledge::Knowledge& knowledge) {
+  if (part == "next" && finding.step_fails) return message(knowledge, "report.step_fails", lang);
   const knowledge::FindingTexts* texts = knowledge.find_texts(finding.id);
   const knowledge::TextPair* pair = nullptr;
   if (texts) {

@@ -62,6 +62,8 @@ OOM = (
 RUNS = [
     ("doctor of every recorded machine", ["cufit.doctor/1"], """
 for file in tests/machines/*/facts.json; do "$CUFIT" doctor --json --from $file; done"""),
+    ("steps of every recorded machine", ["cufit.fix/1"], """
+for file in tests/machines/*/facts.json; do "$CUFIT" doctor --fix --json --from $file; done"""),
     ("doctor, what if", ["cufit.doctor/1"], """
 for name in a100-mig wsl2-works no-gpu-at-all; do
   "$CUFIT" doctor --json --gpu "RTX 5090" --driver 550 --from tests/machines/$name/facts.json

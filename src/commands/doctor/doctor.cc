@@ -6,11 +6,13 @@
 
 #include "base/format.h"
 #include "checks/doctor.h"
+#include "checks/install/fix_plan.h"
 #include "host/probe.h"
 #include "host/files/atomic_write.h"
 #include "host/files/paths.h"
 #include "host/files/recording.h"
 #include "host/process/this_process.h"
+#include "report/fix.h"
 #include "report/report.h"
 
 namespace cufit::commands {
@@ -25,6 +27,7 @@ constexpr Option k_doctor_options[] = {
     option<&DoctorRequest::driver>("--driver", "VERSION"),
     option<&DoctorRequest::json>("--json"),
     option<&DoctorRequest::html>("--html", "FILE"),
+    option<&DoctorRequest::fix>("--fix"),
     option<&DoctorRequest::fail_on>("--fail-on", "LEVEL", "note unknown warning error never"),
     option<&DoctorRequest::verbose>("-v,--verbose"),
 };
@@ -105,6 +108,13 @@ int run_doctor(const Context& context, const DoctorRequest& request) {
     facts = checks::assume(std::move(*facts), {request.gpus, request.driver.value_or("")},
                            context.knowledge);
     if (!facts) return output.exit_code_for(facts.error());
+  }
+  if (request.fix) {
+    const checks::FixPlan plan = checks::plan_fix(*facts, context.knowledge);
+    const report::FixView view{plan, context.knowledge};
+    return output.print(request.json ? report::fix_json(view)
+                                     : report::fix_script(view, output.style(request.verbose)),
+                        plan.steps.empty() ? k_ok : k_findings);
   }
   const checks::Report report = checks::examine(*facts, context.knowledge);
   const report::DoctorView view{*facts, report, context.knowledge};

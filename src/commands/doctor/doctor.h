@@ -23,6 +23,7 @@ struct DoctorRequest {
   std::optional<std::string> driver;
   bool json = false;
   std::optional<std::string> html;
+  bool fix = false;  // the whole sequence of steps as a script, in place of the report
   FailOn fail_on = FailOn::error;
   bool verbose = false;
 };

@@ -16,6 +16,7 @@
 #include "formats/python/version_py.h"
 #include "host/python/distributions.h"
 #include "host/probe.h"
+#include "host/python/python_ownership.h"
 #include "host/python/python_prefix.h"
 #include "host/python/torch_loads.h"
 
@@ -111,6 +112,7 @@ class EnvReader {
     read_binaries();
     if (!env_.torch.path.empty()) read_loads();
     read_installer();
+    read_ownership(host_, prefix_, env_);
     env_.distributions = known(std::move(packages_.distributions), SourceKind::file,
                                join(prefix_.site_packages, ":"));
     if (!closed_.empty() && env_.distributions->empty())

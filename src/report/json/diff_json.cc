@@ -3,6 +3,7 @@
 // the schema's version, none is renamed or removed.
 #include "report/diff.h"
 #include "report/json/json_value.h"
+#include "report/step_command.h"
 
 namespace cufit::report {
 namespace {
@@ -47,6 +48,7 @@ Json finding_json(const DiffView& view, const resolve::FindingChange& change) {
   out["summary"] = finding_text(one, "title", "en", view.knowledge);
   out["why"] = finding_text(one, "why", "en", view.knowledge);
   out["next"] = finding_text(one, "next", "en", view.knowledge);
+  out["command"] = finding_command(one, view.knowledge);
   if (!one.unknown_because.empty()) out["unknown_because"] = one.unknown_because;
   out["evidence"] = Json::array();
   for (const checks::Evidence& item : one.evidence)

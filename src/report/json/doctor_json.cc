@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "facts/facts_json.h"
 #include "report/json/json_value.h"
+#include "report/step_command.h"
 
 namespace cufit::report {
 namespace {
@@ -29,6 +30,7 @@ Json to_json(const checks::Finding& finding, const knowledge::Knowledge& knowled
   out["summary"] = finding_text(finding, "title", "en", knowledge);
   out["why"] = finding_text(finding, "why", "en", knowledge);
   out["next"] = finding_text(finding, "next", "en", knowledge);
+  out["command"] = finding_command(finding, knowledge);
   std::string rule = finding_text(finding, "rule", "en", knowledge);
   if (!rule.empty()) out["rule"] = std::move(rule);
   if (!finding.unknown_because.empty()) out["unknown_because"] = finding.unknown_because;

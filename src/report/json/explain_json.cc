@@ -6,6 +6,7 @@
 #include "facts/facts_json.h"
 #include "report/explain.h"
 #include "report/json/json_value.h"
+#include "report/step_command.h"
 
 namespace cufit::report {
 namespace {
@@ -29,6 +30,7 @@ Json cause_json(const explain::Cause& cause, const knowledge::Knowledge& knowled
   out["summary"] = text("title");
   out["why"] = text("why");
   out["next"] = text("next");
+  out["command"] = step_command_json(text("next"), cause_text(cause, "next", "zh", knowledge));
   out["evidence"] = evidence_json(cause.evidence);
   out["would_decide"] = cause.would_decide ? or_null(text("decide")) : Json(nullptr);
   if (std::string rule = text("rule"); !rule.empty()) out["rule"] = std::move(rule);

@@ -7,6 +7,7 @@
 #include "report/image.h"
 #include "report/resolve.h"
 #include "report/json/json_value.h"
+#include "report/step_command.h"
 
 namespace cufit::report {
 namespace {
@@ -94,15 +95,14 @@ Json torch_json(const ImageView& view, const resolve::ImageTorch& torch) {
 }
 
 Json defect_json(const ImageView& view, const resolve::ImageDefect& defect) {
-  const auto text = [&](const char* part) {
-    return message(view.knowledge, "report.image.defect." + defect.id + "." + part, "en",
+  const auto text = [&](const char* part, const char* lang = "en") {
+    return message(view.knowledge, "report.image.defect." + defect.id + "." + part, lang,
                    defect.args);
   };
-  return {{"id", defect.id},
-          {"severity", to_string(defect.severity)},
-          {"summary", text("title")},
-          {"why", text("why")},
-          {"next", text("next")}};
+  return {
+      {"id", defect.id},          {"severity", to_string(defect.severity)},
+      {"summary", text("title")}, {"why", text("why")},
+      {"next", text("next")},     {"command", step_command_json(text("next"), text("next", "zh"))}};
 }
 
 Json finding_json(const ImageView& view, const checks::Finding& finding) {
@@ -113,6 +113,7 @@ Json finding_json(const ImageView& view, const checks::Finding& finding) {
   for (const char* part : {"title", "why", "next"})
     out[std::string(part) == "title" ? "summary" : part] =
         finding_text(finding, part, "en", view.knowledge);
+  out["command"] = finding_command(finding, view.knowledge);
   out["evidence"] = Json::array();
   for (const checks::Evidence& item : finding.evidence)
     out["evidence"].push_back(

@@ -4,6 +4,7 @@
 #include "report/lock.h"
 #include "report/resolve.h"
 #include "report/json/json_value.h"
+#include "report/step_command.h"
 
 namespace cufit::report {
 namespace {
@@ -82,6 +83,7 @@ std::string findings_json(const FindingsView& view) {
                 {"summary", finding_text(finding, "title", "en", view.knowledge)},
                 {"why", finding_text(finding, "why", "en", view.knowledge)},
                 {"next", finding_text(finding, "next", "en", view.knowledge)},
+                {"command", finding_command(finding, view.knowledge)},
                 {"args", finding.args}};
     if (!finding.unknown_because.empty()) one["unknown_because"] = finding.unknown_because;
     out["findings"].push_back(std::move(one));

@@ -8,6 +8,7 @@
 #include "report/json/mem_recorded_json.h"
 #include "report/terminal/mem_words.h"
 #include "report/message.h"
+#include "report/step_command.h"
 
 namespace cufit::report {
 namespace {
@@ -93,6 +94,7 @@ Json cause_json(const Cause& cause, const knowledge::Knowledge& knowledge) {
       {"summary", part("title")},
       {"why", part("why")},
       {"next", part("next")},
+      {"command", step_command_json(part("next"), mem_cause_text(cause, "next", "zh", knowledge))},
       {"evidence", evidence_json(cause, knowledge)},
       {"would_decide",
        cause.confidence == analysis::Confidence::certain ? Json(nullptr) : Json(part("decide"))}};

@@ -14,6 +14,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/json.h"
+
 namespace cufit::report {
 
 class ColumnChunk {

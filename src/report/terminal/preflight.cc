@@ -5,6 +5,7 @@
 #include "report/resolve.h"
 #include "report/error_translation.h"
 #include "report/json/json_value.h"
+#include "report/step_command.h"
 
 namespace cufit::report {
 namespace {
@@ -68,6 +69,7 @@ std::string preflight_json(const PreflightView& view) {
                                           : view.said_id;
     cause["why"] = why(view, "en");
     cause["next"] = next(view, "en");
+    cause["command"] = step_command_json(next(view, "en"), next(view, "zh"));
     out["cause"] = std::move(cause);
     out["further"] = further(view);
   }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine as a whole: merging of sources, root causes, chains and verdicts, --gpu and --driver,
-// install commands.
+// The engine as a whole: merging of sources, root causes, chains and verdicts, --gpu and --driver.
 #include <gtest/gtest.h>
 
 #include "checks/evidence.h"
 #include "checks/report_sections.h"
-#include "checks/wheel_pick.h"
 #include "unit/checks/world.h"
 
 namespace cufit::checks {
@@ -207,63 +205,6 @@ TEST(Assume, AMachineWithoutDriverStaysUnknownNotBroken) {
   EXPECT_EQ(checks::examine(*facts, Knowledge::builtin()).verdict, LinkState::unknown);
 }
 
-// On a Linux machine, or where `facts` say.
-std::string command(const facts::PythonEnv& env, const char* torch, const char* tag,
-                    const facts::Facts& facts = World().facts) {
-  return install_command(make_input(facts, Knowledge::builtin()), env, torch, tag);
-}
-
-TEST(InstallCommand, InTheEnvironmentsOwnWay) {
-  struct Case {
-    const char* installer;
-    const char* kind;
-    const char* torch;
-    const char* tag;
-    const char* want;
-  };
-  const char* const url = "https://download.pytorch.org/whl/cu126";
-  const std::string index = std::string(" --index-url ") + url;
-  const std::pair<Case, std::string> cases[] = {
-      // The default Python index carries cu126 for 2.7.1, so no option is needed.
-      {{"pip", "venv", "2.7.1", "cu126"}, "'/my env/bin/python' -m pip install torch==2.7.1"},
-      {{"pip", "venv", "2.14.1", "cu126"},
-       "'/my env/bin/python' -m pip install torch==2.14.1+cu126" + index},
-      {{"uv", "venv", "2.14.1", "cu126"},
-       "uv pip install --python '/my env/bin/python' torch==2.14.1+cu126" + index},
-      {{"pip", "image", "2.14.1", "cu126"},
-       "python3 -m pip install --no-cache-dir torch==2.14.1+cu126" + index},
-      {{"pip", "venv", "2.11.0", "cu130"},  // installed already: the plain name would be satisfied
-       "'/my env/bin/python' -m pip install torch==2.11.0+cu130 --index-url "
-       "https://download.pytorch.org/whl/cu130"},
-      // A pip torch inside a conda environment is replaced by pip.
-      {{"conda", "conda", "2.14.1", "cu126"},
-       "'/my env/bin/python' -m pip install torch==2.14.1+cu126" + index},
-  };
-  for (const auto& [one, want] : cases) {
-    facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {}, "/my env");
-    env.installer = one.installer;
-    env.kind = one.kind;
-    EXPECT_EQ(command(env, one.torch, one.tag), want) << one.installer << " " << one.kind;
-  }
-  facts::PythonEnv conda = torch_env("2.11.0", "cu130", "13.0", {}, "/opt/conda");
-  conda.installer = "conda";
-  (*conda.distributions.value)[0].kind = "conda-meta";
-  EXPECT_EQ(command(conda, "2.14.1", "cu126"),
-            "conda install -p /opt/conda -c conda-forge pytorch-gpu=2.14 cuda-version=12.6");
-  EXPECT_EQ(install_command(conda, "numpy==1.26.4"),
-            "conda install -p /opt/conda -c conda-forge numpy=1.26.4");
-}
-
-TEST(InstallCommand, AnInstalledVersionIsForced) {
-  EXPECT_EQ(reinstall("/e/bin/python -m pip install torch==2.11.0"),
-            "/e/bin/python -m pip install --force-reinstall --no-deps torch==2.11.0");
-  EXPECT_EQ(reinstall("uv pip install --python /e/bin/python torch"),
-            "uv pip install --reinstall --no-deps --python /e/bin/python torch");
-  EXPECT_EQ(reinstall("conda install -p /e pytorch-gpu"),
-            "conda install --force-reinstall -p /e pytorch-gpu");
-  EXPECT_EQ(reinstall("poetry add torch"), "poetry add torch");  // has no such option
-}
-
 TEST(RootCause, NoEnvironmentAndNoTorchAreOneFinding) {
   Finding none = finding("no_python_env", Severity::warning, k_machine);
   Finding torch = finding("torch_not_installed", Severity::warning, k_machine);
@@ -287,97 +228,6 @@ TEST(RootCause, CausesComeFirstAndAnAnsweredQuestionGoes) {
   EXPECT_EQ(ids({answer, none}), (Texts{"driver_answer_unknown", "no_cuda_device"}));
   hidden.severity = Severity::note;  // a note explains no error
   EXPECT_EQ(ids({answer, hidden}), (Texts{"driver_answer_unknown", "cuda_visible_devices"}));
-}
-
-// A build from source must not end up in the Python of the shell.
-TEST(InstallCommand, ABuildFromSourceGoesIntoTheEnvironment) {
-  facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {});
-  EXPECT_EQ(pip_install_of(env), "/env/bin/python -m pip install");
-  env.installer = "uv";
-  EXPECT_EQ(pip_install_of(env), "uv pip install --python /env/bin/python");
-  env.kind = "image";
-  EXPECT_EQ(pip_install_of(env), "/env/bin/python -m pip install");
-}
-
-// The default Python index holds CPU builds for Windows; a text that names no system may be of it.
-TEST(InstallCommand, NamesTheIndexWhereTheDefaultOneIsNotForCuda) {
-  facts::PythonEnv env = torch_env("2.3.0", "cpu", "", {}, "(claimed)");
-  const std::string plain = "python -m pip install torch==2.7.1";
-  const std::string named = plain + "+cu126 --index-url https://download.pytorch.org/whl/cu126";
-  facts::Facts facts;
-  facts.origin = "text";
-  EXPECT_EQ(command(env, "2.7.1", "cu126", facts), named);
-  facts.system.distribution = known<std::string>("Windows 11", SourceKind::claimed, "t:1");
-  EXPECT_EQ(command(env, "2.7.1", "cu126", facts), named);
-  facts.system.distribution = known<std::string>("Ubuntu 22.04", SourceKind::claimed, "t:1");
-  EXPECT_EQ(command(env, "2.7.1", "cu126", facts), plain);
-  facts.system.distribution = known<std::string>("Windows 11", SourceKind::claimed, "t:1");
-  facts.system.wsl = known<std::string>("2", SourceKind::claimed, "t:1");
-  EXPECT_EQ(command(env, "2.7.1", "cu126", facts), plain);
-}
-
-TEST(InstallCommand, ANewEnvironmentWhereThePythonHasNoWheel) {
-  World w;
-  facts::PythonEnv env = torch_env("2.4.1", "cu121", "12.1", {});
-  const auto fresh = [&] {
-    return install_in_new(make_input(w.facts, Knowledge::builtin()), env, "2.11.0", "cu128",
-                          "3.12");
-  };
-  const std::string words =
-      "torch==2.11.0+cu128 --index-url https://download.pytorch.org/whl/cu128";
-  EXPECT_EQ(fresh(),
-            "python3.12 -m venv torch-env && torch-env/bin/python -m pip install " + words);
-  env.installer = "uv";
-  EXPECT_EQ(fresh(),
-            "uv venv --python 3.12 torch-env && uv pip install --python "
-            "torch-env/bin/python " +
-                words);
-  env.installer = "conda";
-  (*env.distributions.value)[0].kind = "conda-meta";
-  EXPECT_EQ(fresh(),
-            "conda create -n torch-env -c conda-forge python=3.12 pytorch-gpu=2.11 "
-            "cuda-version=12.8");
-  env.installer = "pip";
-  (*env.distributions.value)[0].kind = "dist-info";
-  w.facts.system.distribution = known<std::string>("Windows 11", SourceKind::claimed, "t:1");
-  EXPECT_EQ(fresh(), "py -3.12 -m pip install " + words);
-}
-
-// torchaudio ended with torch 2.11: where it is installed, a release that it goes with is taken.
-TEST(InstallCommand, AReleaseForThePartnersThatAreThere) {
-  World w;
-  w.gpu("NVIDIA GeForce RTX 3090", "8.6").driver("580.95.05");
-  facts::PythonEnv env = torch_env("2.3.0", "cpu", "", {});
-  const Input input = make_input(w.facts, Knowledge::builtin());
-  EXPECT_EQ(pick_wheel_for_machine(input, &env)->torch, "2.15.0");
-  facts::Distribution audio;
-  audio.name = "torchaudio";
-  env.distributions.value->push_back(audio);
-  EXPECT_EQ(pick_wheel_for_machine(input, &env)->torch, "2.11.0");
-}
-
-// What conda installed beside torch stays conda's; a text names no path of the environment.
-TEST(InstallCommand, CondasTorchOfATextIsReplacedByPipAndNothingElse) {
-  facts::PythonEnv env = torch_env("2.4.0", "cpu", "", {}, "(claimed)");
-  env.installer = "conda";
-  (*env.distributions.value)[0].kind = "conda-meta";
-  EXPECT_TRUE(replaces_conda_torch(env));
-  EXPECT_EQ(command(env, "2.14.1", "cu126"),
-            "python -m pip install torch==2.14.1+cu126 torchvision==0.29.1+cu126 --index-url "
-            "https://download.pytorch.org/whl/cu126");
-  EXPECT_EQ(install_command(env, "mkl==2024.0"), "conda install -c conda-forge mkl=2024.0");
-  env.path = "/opt/conda";
-  EXPECT_FALSE(replaces_conda_torch(env));
-}
-
-TEST(InstallCommand, PartnersComeAlong) {
-  facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {});
-  facts::Distribution vision;
-  vision.name = "torchvision";
-  env.distributions.value->push_back(vision);
-  EXPECT_EQ(command(env, "2.14.1", "cu126"),
-            "/env/bin/python -m pip install torch==2.14.1+cu126 torchvision==0.29.1+cu126 "
-            "--index-url https://download.pytorch.org/whl/cu126");
 }
 
 }  // namespace doctor_test

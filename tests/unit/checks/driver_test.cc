@@ -30,7 +30,7 @@ TEST(DriverFloor, ComparesDriverNumbersWithTheFamilysFloor) {
       {"535.183.01", "cu121", "12.1", ok},
       {"535.183.01", "cu126", "12.6", minor},  // "CUDA Version 12.2" is enough for a cu126 wheel
       {"450.80.02", "cu118", "11.8", minor},
-      {"450.66", "cu118", "11.8", {"driver_too_old/error"}},
+      {"450.66", "cu118", "11.8", {"driver_too_old/error/no_wheel"}},  // nor does it know the GPU
       {"450.51.06", "cu110", "11.0", ok},  // 11.0 runs on the driver of its own release
       {"440.33.01", "cu102", "10.2", ok},  // no families before 11
       {"525", "cu126", "12.6", minor},     // a branch means its newest release
@@ -54,9 +54,9 @@ TEST(DriverFloor, NamesBothNumbersAndAWheelThatRunsHere) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].args["have"], "520.61.05");
   EXPECT_EQ(found[0].args["need"], "525.60.13");
-  EXPECT_EQ(found[0].args["install_torch"], "2.7.1+cu118");
+  EXPECT_EQ(found[0].args["install_torch"], "2.3.1+cu118");
   EXPECT_EQ(found[0].args["install"],
-            "/env/bin/python -m pip install torch==2.7.1+cu118 --index-url "
+            "/env/bin/python -m pip install torch==2.3.1+cu118 --index-url "
             "https://download.pytorch.org/whl/cu118");
 }
 

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/install/installer.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "base/path.h"
+#include "base/shell_word.h"
+#include "checks/install/torch_command.h"
+#include "checks/torch_env.h"
+#include "checks/wheel_platform.h"
+
+namespace cufit::checks {
+namespace {
+
+// ".../.cufit/envs/cu126" -> the folder with cufit.lock, and the class.
+bool read_lock_path(const std::string& path, Owner& owner) {
+  constexpr std::string_view k_envs = "/.cufit/envs/";
+  const size_t at = path.find(k_envs);
+  if (at == std::string::npos) return false;
+  const std::string name = path.substr(at + k_envs.size());
+  if (name.empty() || contains(name, "/")) return false;
+  owner = {Installer::lock, at == 0 ? "/" : path.substr(0, at), name};
+  return true;
+}
+
+bool is_claimed(const facts::PythonEnv& env) { return starts_with(env.path, "("); }
+
+// Known to be without pip. Recordings older than the fact about uv list some packages only.
+bool lacks_pip(const Input& input, const facts::PythonEnv& env) {
+  const Fact<std::string>& uv = input.facts.system.uv;
+  const bool asked = uv || uv.why != WhyNot::not_asked;
+  return asked && env.distributions && find_distribution(env, "pip") == nullptr;
+}
+
+std::string joined(const InstallRequest& request) {
+  std::string out;
+  for (const std::string& one : request.requirements) out += " " + shell_word(one);
+  return out;
+}
+
+std::string index_option(const InstallRequest& request) {
+  return request.index.empty() ? "" : " --index-url " + shell_word(request.index);
+}
+
+std::string pip_words(const InstallRequest& request) {
+  const char* how = request.kind == InstallKind::repair   ? " --force-reinstall --no-deps"
+                    : request.kind == InstallKind::update ? " --upgrade"
+                                                          : "";
+  return how + joined(request) + index_option(request);
+}
+
+std::string by_uv(const std::string& python, const InstallRequest& request) {
+  const char* how = request.kind == InstallKind::repair   ? " --reinstall --no-deps"
+                    : request.kind == InstallKind::update ? " --upgrade"
+                                                          : "";
+  return "uv pip install --python " + python + how + joined(request) + index_option(request);
+}
+
+std::string by_pip(const Input& input, const facts::PythonEnv& env, const InstallRequest& request) {
+  const std::string python = python_word(env);
+  const std::string pip = python + " -m pip install" + pip_words(request);
+  if (!lacks_pip(input, env)) return pip;
+  if (input.facts.system.uv) return by_uv(python, request);
+  return env.makes_venv.value_or(false) ? python + " -m ensurepip && " + pip : pip;
+}
+
+// Without uv in PATH an environment of uv is served by its own pip, where it has one.
+std::string in_uv_venv(const Input& input, const facts::PythonEnv& env,
+                       const InstallRequest& request) {
+  const bool gone = !input.facts.system.uv && input.facts.system.uv.why == WhyNot::not_present;
+  return gone ? by_pip(input, env, request) : by_uv(python_word(env), request);
+}
+
+// Debian and Ubuntu ship ensurepip apart, and `-m venv` fails without it.
+std::string venv_command(const Input& input, const facts::PythonEnv& env,
+                         const std::string& folder) {
+  const std::string python = env.kind == "image" ? "python3" : python_word(env);
+  const std::string id = input.facts.system.distribution_id.value_or("");
+  const bool apart = env.makes_venv && !*env.makes_venv &&
+                     (starts_with(id, "debian") || starts_with(id, "ubuntu"));
+  return (apart ? "sudo apt install python3-venv && " : "") + python + " -m venv " + folder;
+}
+
+std::string in_new_venv(const Input& input, const facts::PythonEnv& env,
+                        const InstallRequest& request) {
+  const bool image = env.kind == "image";
+  const std::string folder = image ? "/opt/venv" : ".venv";
+  InstallRequest fresh = request;
+  if (fresh.kind == InstallKind::repair) fresh.kind = InstallKind::change;  // nothing is in it yet
+  const bool makes_none = env.makes_venv && !*env.makes_venv;
+  if (makes_none && input.facts.system.uv)
+    return "uv venv " + folder + " && " + by_uv(folder + "/bin/python", fresh);
+  return venv_command(input, env, folder) + " && " + folder + "/bin/python -m pip install" +
+         (image ? " --no-cache-dir" : "") + pip_words(fresh);
+}
+
+std::string in_uv_project(const Owner& owner, const InstallRequest& request) {
+  const std::string project = " --project " + shell_word(owner.folder);
+  if (request.kind == InstallKind::repair) {
+    std::string out = "uv sync" + project;
+    for (const std::string& one : request.requirements)
+      out += " --reinstall-package " + shell_word(one.substr(0, one.find_first_of("=<>!~[ ")));
+    return out;
+  }
+  std::string updated;
+  if (request.kind == InstallKind::update)
+    for (const std::string& one : request.requirements)
+      updated += " --upgrade-package " + shell_word(one);
+  return "uv add" + project + updated + joined(request) +
+         (request.index.empty()
+              ? ""
+              : " --index " + shell_word(request.index_name + "=" + request.index));
+}
+
+std::string by_poetry(const facts::PythonEnv& env, const Owner& owner,
+                      const InstallRequest& request) {
+  if (request.kind == InstallKind::repair)
+    return (env.interpreter ? python_word(env) : "poetry run python") + " -m pip install" +
+           pip_words(request);
+  const std::string poetry =
+      "poetry" + (owner.folder.empty() ? "" : " --directory " + shell_word(owner.folder));
+  if (request.kind == InstallKind::update) return poetry + " update" + joined(request);
+  if (request.index.empty()) return poetry + " add" + joined(request);
+  const std::string name = shell_word(request.index_name);
+  return poetry + " source add --priority=explicit " + name + " " + shell_word(request.index) +
+         " && " + poetry + " add --source " + name + joined(request);
+}
+
+std::string by_conda(const facts::PythonEnv& env, const Owner& owner,
+                     const InstallRequest& request) {
+  std::string words;
+  for (std::string spec : request.requirements) {
+    if (const size_t equals = spec.find("=="); equals != std::string::npos) spec.erase(equals, 1);
+    words += " " + shell_word(spec);
+  }
+  const bool repair = request.kind == InstallKind::repair;
+  const bool update = request.kind == InstallKind::update;
+  if (owner.installer == Installer::pixi) {
+    if (!repair) return (update ? "pixi update" : "pixi add") + words;
+    std::string out = "pixi reinstall";
+    for (const std::string& one : request.requirements)
+      out += " " + shell_word(one.substr(0, one.find_first_of("=<>!~ ")));
+    return out;
+  }
+  // "(claimed)": a text that names no path; whoever reads the command has activated it.
+  return std::string(update ? "conda update" : "conda install") +
+         (repair ? " --force-reinstall" : "") +
+         (is_claimed(env) ? "" : " -p " + shell_word(env.path)) + " -c conda-forge" + words;
+}
+
+std::string by_lock(const Owner& owner, const InstallRequest& request) {
+  const std::string at = " -o " + shell_word(owner.folder);
+  if (request.kind == InstallKind::repair)
+    return "cufit env create --force " + shell_word(owner.lock_class) + at;
+  return "cufit lock" + at + " && cufit env create" + at;
+}
+
+}  // namespace
+
+Owner owner_of(const Input& input, const facts::PythonEnv& env, bool of_torch) {
+  Owner owner;
+  if (read_lock_path(env.path, owner)) return owner;
+  owner.folder = env.project;
+  if (env.externally_managed) return {Installer::new_venv, {}, {}};
+  if (env.kind == "image") return {Installer::image, {}, {}};
+  const facts::Distribution* torch = find_distribution(env, "torch");
+  const bool conda = env.installer == "conda" || env.installer == "pixi";
+  (void)input;
+  if (conda && of_torch && replaces_conda_torch(env)) return owner;
+  // A pip torch inside a conda environment must be replaced by pip: conda would add a second copy
+  // beside it.
+  if (conda && torch != nullptr && torch->kind != "conda-meta") {
+    owner.installer = torch->installer == "uv" ? Installer::uv : Installer::pip;
+    return owner;
+  }
+  if (env.installer == "conda") owner.installer = Installer::conda;
+  if (env.installer == "pixi") owner.installer = Installer::pixi;
+  if (env.installer == "poetry") owner.installer = Installer::poetry;
+  if (env.installer == "uv")
+    owner.installer = env.project.empty() ? Installer::uv : Installer::uv_project;
+  return owner;
+}
+
+std::string install_command(const Input& input, const facts::PythonEnv& env, const Owner& owner,
+                            const InstallRequest& request) {
+  switch (owner.installer) {
+    case Installer::pip:
+      return by_pip(input, env, request);
+    case Installer::uv:
+      return in_uv_venv(input, env, request);
+    case Installer::uv_project:
+      return in_uv_project(owner, request);
+    case Installer::poetry:
+      return by_poetry(env, owner, request);
+    case Installer::pixi:
+    case Installer::conda:
+      return by_conda(env, owner, request);
+    case Installer::image:
+      return "python3 -m pip install --no-cache-dir" + pip_words(request);
+    case Installer::new_venv:
+      return in_new_venv(input, env, request);
+    case Installer::lock:
+      return by_lock(owner, request);
+  }
+  return {};
+}
+
+}  // namespace cufit::checks

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/install/torch_step.h"
+
+#include <algorithm>
+
+#include "checks/install/after_step.h"
+#include "checks/install/torch_command.h"
+#include "checks/torch_env.h"
+#include "checks/torch_pins.h"
+
+namespace cufit::checks {
+namespace {
+
+std::optional<Version> cuda_of(const Input& input, const WheelPick& pick) {
+  const knowledge::CudaTag* tag = input.knowledge.find_cuda_tag(pick.tag);
+  return tag != nullptr ? parse_version(tag->cuda) : std::nullopt;
+}
+
+// The first package that would not take the wheel. torchvision and torchaudio go along with torch.
+std::optional<TorchPin> pin_against(const facts::PythonEnv& env, const std::string& torch) {
+  for (TorchPin& pin : torch_pins(env))
+    if (!goes_with_torch(pin.package) && !pin.takes(torch)) return std::move(pin);
+  return std::nullopt;
+}
+
+// What the default Python index gives today: the newest torch in the default variant. A program's
+// newest release brings that one. null = the table has no such row.
+const knowledge::WheelVariant* newest_default(const Input& input) {
+  const knowledge::WheelVariant* newest = nullptr;
+  for (const knowledge::WheelVariant& wheel : input.knowledge.wheel_variants) {
+    const knowledge::TorchRelease* release = input.knowledge.find_torch(wheel.torch);
+    if (release == nullptr || release->default_linux_x86_64 != wheel.tag) continue;
+    const std::optional<Version> version = parse_version(wheel.torch);
+    if (version && (newest == nullptr || *version > *parse_version(newest->torch))) newest = &wheel;
+  }
+  return newest;
+}
+
+// "pinned": the torch of a newer release runs here; "pinned.driver_too": with a newer driver;
+// "pinned.older": this GPU needs another build.
+void choose_update(const Input& input, const std::vector<ComputeCapability>& capabilities,
+                   TorchStep& step) {
+  const knowledge::WheelVariant* newest = newest_default(input);
+  const bool serves =
+      newest != nullptr &&
+      std::all_of(capabilities.begin(), capabilities.end(),
+                  [&](ComputeCapability cc) { return wheel_serves(input, *newest, cc); });
+  step.blocked = serves ? "pinned" : "pinned.older";
+  if (!serves || (driver_runs(input, *newest) && !driver_precedes_gpu(input, capabilities))) return;
+  step.blocked = "pinned.driver_too";
+  const knowledge::CudaTag* tag = input.knowledge.find_cuda_tag(newest->tag);
+  step.driver = driver_need(input, tag != nullptr ? parse_version(tag->cuda) : std::nullopt);
+}
+
+}  // namespace
+
+TorchStep torch_step(const Input& input, const facts::PythonEnv& env,
+                     const std::vector<ComputeCapability>& capabilities) {
+  TorchStep step;
+  step.pick = capabilities.empty() ? pick_wheel_for_any(input, &env)
+                                   : pick_wheel(input, capabilities, &env);
+  if (step.pick && driver_precedes_gpu(input, capabilities)) step.pick->needs_newer_driver = true;
+  if (!step.pick) {
+    step.blocked = "no_wheel";
+    return step;
+  }
+  if (const std::optional<TorchPin> pin = pin_against(env, step.pick->torch)) {
+    step.pinner = pin->package, step.pinner_version = pin->version, step.pin = pin->requirement;
+    step.command = install_packages(input, env, {pin->package}, InstallKind::update);
+    choose_update(input, capabilities, step);
+    return step;
+  }
+  step.command = install_text(input, env, step.pick);
+  if (step.pick->needs_newer_driver) {
+    step.blocked = "driver_too";
+    step.driver = driver_need(input, cuda_of(input, *step.pick));
+  } else if (!step.pick->python.empty()) {
+    step.blocked = "python_too";
+  } else if (replaces_conda_torch(env)) {
+    step.blocked = "conda";
+  }
+  return step;
+}
+
+TorchStep torch_step(const Input& input, const facts::PythonEnv& env) {
+  std::vector<ComputeCapability> capabilities;
+  for (const GpuView& gpu : input.gpus)
+    if (gpu.cc) capabilities.push_back(*gpu.cc);
+  return torch_step(input, env, capabilities);
+}
+
+void add_torch_step(const facts::PythonEnv& env, const TorchStep& step, Finding& made) {
+  std::map<std::string, std::string>& args = made.args;
+  if (step.pick && step.pinner.empty())
+    made.change = torch_change(env, step.pick->torch, step.pick->tag, step.pick->python);
+  args["install"] = step.command;
+  args["have_python"] = env.python.value_or("");
+  args["last_torch"] = step.pick ? step.pick->torch : "";
+  args["last_tag"] = step.pick ? step.pick->tag : "";
+  args["python"] = step.pick ? step.pick->python : "";
+  add_driver_args(step.driver, args);
+  if (step.pinner.empty()) return;
+  args["pinner"] = step.pinner;
+  args["pinner_version"] = step.pinner_version;
+  args["pin"] = step.pin;
+}
+
+}  // namespace cufit::checks

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may put packages into a Python, and with what: PEP 668's marker of a distribution's own
+// Python, whether `-m venv` works, the lock file that an environment follows, and uv.
+#include "host/python/python_ownership.h"
+
+#include "base/format.h"
+#include "base/path.h"
+#include "formats/python/python_metadata.h"
+
+namespace cufit::host {
+namespace {
+
+// The standard library that this environment uses: of a venv that of the Python behind it.
+std::string stdlib_of(const Host& host, const PythonPrefix& prefix) {
+  const std::string minor = prefix.minor_version();
+  if (minor.empty()) return {};
+  std::string base = prefix.path;
+  if (prefix.kind == "venv") {
+    const auto text = host.read_file(prefix.path + "/pyvenv.cfg", 1u << 20);
+    if (!text) return {};
+    base.clear();
+    for (const auto& [name, value] : formats::parse_pyvenv_cfg(*text))
+      if (name == "home") base = parent_folder(value);  // "/usr/bin" -> "/usr"
+  }
+  if (base.empty()) return {};
+  for (const char* lib : {"lib", "lib64"}) {
+    const std::string folder = (base == "/" ? "" : base) + "/" + lib + "/python" + minor;
+    if (host.exists(folder + "/os.py")) return folder;
+  }
+  return {};
+}
+
+}  // namespace
+
+void read_ownership(const Host& host, const PythonPrefix& prefix, facts::PythonEnv& env) {
+  const std::string stdlib = stdlib_of(host, prefix);
+  if (!stdlib.empty()) {
+    const std::string marker = stdlib + "/EXTERNALLY-MANAGED", ensure = stdlib + "/ensurepip";
+    // pip looks for the marker outside of virtual environments alone.
+    if (prefix.kind != "venv")
+      env.externally_managed =
+          host.exists(marker) ? known(marker, SourceKind::file, marker)
+                              : missing<std::string>(WhyNot::not_present, SourceKind::file, marker);
+    env.makes_venv = known(host.exists(ensure + "/__init__.py"), SourceKind::file, ensure);
+  }
+  if (!ends_with(prefix.real_path, "/.venv")) return;
+  const std::string folder = parent_folder(prefix.real_path);
+  for (const auto& [lock, installer] : {std::pair{"uv.lock", "uv"}, {"poetry.lock", "poetry"}}) {
+    if (!host.exists(folder + "/" + lock)) continue;
+    env.project = folder;
+    env.installer = installer;
+    return;
+  }
+}
+
+void read_uv(const Host& host, facts::SystemFacts& system) {
+  const std::string path = host.variable("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
+  for (const std::string_view folder : split(path, ':')) {
+    if (folder.empty()) continue;
+    const std::string program = std::string(folder) + "/uv";
+    const auto status = host.status(program);
+    if (!status || status->is_directory || (status->mode & 0111) == 0) continue;
+    system.uv = known(program, SourceKind::file, program);
+    return;
+  }
+  system.uv = missing<std::string>(WhyNot::not_present, SourceKind::env, "PATH");
+}
+
+}  // namespace cufit::host

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+// Install steps: in whose way a command is written, which torch is chosen, which driver, and that the
+// engine, asked again after a step, finds what it cured gone.
+#include <gtest/gtest.h>
+
+#include "checks/evidence.h"
+#include "checks/install/after_step.h"
+#include "checks/install/fix_plan.h"
+#include "checks/install/torch_step.h"
+#include "checks/install/torch_command.h"
+#include "unit/checks/world.h"
+
+namespace cufit::checks {
+namespace install_test {
+
+using namespace world;
+using knowledge::Knowledge;
+
+std::string packages(const facts::PythonEnv& env, const std::vector<std::string>& requirements) {
+  const World w;
+  return install_packages(make_input(w.facts, Knowledge::builtin()), env, requirements);
+}
+
+// On a Linux machine, or where `facts` say.
+std::string command(const facts::PythonEnv& env, const char* torch, const char* tag,
+                    const facts::Facts& facts = World().facts) {
+  return install_command(make_input(facts, Knowledge::builtin()), env, torch, tag);
+}
+
+TEST(InstallCommand, InTheEnvironmentsOwnWay) {
+  struct Case {
+    const char* installer;
+    const char* kind;
+    const char* torch;
+    const char* tag;
+    const char* want;
+  };
+  const char* const url = "https://download.pytorch.org/whl/cu126";
+  const std::string index = std::string(" --index-url ") + url;
+  const std::pair<Case, std::string> cases[] = {
+      // The default Python index carries cu126 for 2.7.1, so no option is needed.
+      {{"pip", "venv", "2.7.1", "cu126"}, "'/my env/bin/python' -m pip install torch==2.7.1"},
+      {{"pip", "venv", "2.14.1", "cu126"},
+       "'/my env/bin/python' -m pip install torch==2.14.1+cu126" + index},
+      {{"uv", "venv", "2.14.1", "cu126"},
+       "uv pip install --python '/my env/bin/python' torch==2.14.1+cu126" + index},
+      {{"pip", "image", "2.14.1", "cu126"},
+       "python3 -m pip install --no-cache-dir torch==2.14.1+cu126" + index},
+      {{"pip", "venv", "2.11.0", "cu130"},  // installed already: the plain name would be satisfied
+       "'/my env/bin/python' -m pip install torch==2.11.0+cu130 --index-url "
+       "https://download.pytorch.org/whl/cu130"},
+      // A pip torch inside a conda environment is replaced by pip.
+      {{"conda", "conda", "2.14.1", "cu126"},
+       "'/my env/bin/python' -m pip install torch==2.14.1+cu126" + index},
+  };
+  for (const auto& [one, want] : cases) {
+    facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {}, "/my env");
+    env.installer = one.installer;
+    env.kind = one.kind;
+    EXPECT_EQ(command(env, one.torch, one.tag), want) << one.installer << " " << one.kind;
+  }
+  facts::PythonEnv conda = torch_env("2.11.0", "cu130", "13.0", {}, "/opt/conda");
+  conda.installer = "conda";
+  (*conda.distributions.value)[0].kind = "conda-meta";
+  EXPECT_EQ(command(conda, "2.14.1", "cu126"),
+            "conda install -p /opt/conda -c conda-forge pytorch-gpu=2.14 cuda-version=12.6");
+  EXPECT_EQ(packages(conda, {"numpy==1.26.4"}),
+            "conda install -p /opt/conda -c conda-forge numpy=1.26.4");
+}
+
+TEST(InstallCommand, ARepairIsForced) {
+  facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {}, "/e");
+  const auto repair = [&] {
+    return repair_command(make_input(World().facts, Knowledge::builtin()), env, "2.11.0", "cu130");
+  };
+  EXPECT_EQ(repair(), "/e/bin/python -m pip install --force-reinstall --no-deps torch==2.11.0");
+  env.installer = "uv";
+  EXPECT_EQ(repair(), "uv pip install --python /e/bin/python --reinstall --no-deps torch==2.11.0");
+  env.project = "/e p";
+  EXPECT_EQ(repair(), "uv sync --project '/e p' --reinstall-package torch");
+  env.installer = "poetry";
+  EXPECT_EQ(repair(), "poetry run python -m pip install --force-reinstall --no-deps torch==2.11.0");
+  env.installer = "conda";
+  (*env.distributions.value)[0].kind = "conda-meta";
+  EXPECT_EQ(repair(),
+            "conda install --force-reinstall -p /e -c conda-forge pytorch-gpu=2.11 "
+            "cuda-version=13.0");
+}
+
+TEST(InstallCommand, ABuildFromSourceGoesIntoTheEnvironment) {
+  facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {});
+  EXPECT_EQ(pip_install_of(make_input(World().facts, Knowledge::builtin()), env),
+            "/env/bin/python -m pip install");
+  env.installer = "uv";
+  EXPECT_EQ(pip_install_of(make_input(World().facts, Knowledge::builtin()), env),
+            "uv pip install --python /env/bin/python");
+  env.kind = "image";
+  EXPECT_EQ(pip_install_of(make_input(World().facts, Knowledge::builtin()), env),
+            "/env/bin/python -m pip install");
+}
+
+TEST(InstallCommand, NamesTheIndexWhereTheDefaultOneIsNotForCuda) {
+  facts::PythonEnv env = torch_env("2.3.0", "cpu", "", {}, "(claimed)");
+  const std::string plain = "python -m pip install torch==2.7.1";
+  const std::string named = plain + "+cu126 --index-url https://download.pytorch.org/whl/cu126";
+  facts::Facts facts;
+  facts.origin = "text";
+  EXPECT_EQ(command(env, "2.7.1", "cu126", facts), named);
+  facts.system.distribution = known<std::string>("Windows 11", SourceKind::claimed, "t:1");
+  EXPECT_EQ(command(env, "2.7.1", "cu126", facts), named);
+  facts.system.distribution = known<std::string>("Ubuntu 22.04", SourceKind::claimed, "t:1");
+  EXPECT_EQ(command(env, "2.7.1", "cu126", facts), plain);
+  facts.system.distribution = known<std::string>("Windows 11", SourceKind::claimed, "t:1");
+  facts.system.wsl = known<std::string>("2", SourceKind::claimed, "t:1");
+  EXPECT_EQ(command(env, "2.7.1", "cu126", facts), plain);
+}
+
+TEST(InstallCommand, ANewEnvironmentWhereThePythonHasNoWheel) {
+  World w;
+  facts::PythonEnv env = torch_env("2.4.1", "cu121", "12.1", {});
+  const auto fresh = [&] {
+    return install_in_new(make_input(w.facts, Knowledge::builtin()), env, "2.11.0", "cu128",
+                          "3.12");
+  };
+  const std::string words =
+      "torch==2.11.0+cu128 --index-url https://download.pytorch.org/whl/cu128";
+  EXPECT_EQ(fresh(),
+            "python3.12 -m venv torch-env && torch-env/bin/python -m pip install " + words);
+  env.installer = "uv";
+  EXPECT_EQ(fresh(),
+            "uv venv --python 3.12 torch-env && uv pip install --python "
+            "torch-env/bin/python " +
+                words);
+  env.installer = "conda";
+  (*env.distributions.value)[0].kind = "conda-meta";
+  EXPECT_EQ(fresh(),
+            "conda create -n torch-env -c conda-forge python=3.12 pytorch-gpu=2.11 "
+            "cuda-version=12.8");
+  env.installer = "pip";
+  (*env.distributions.value)[0].kind = "dist-info";
+  w.facts.system.distribution = known<std::string>("Windows 11", SourceKind::claimed, "t:1");
+  EXPECT_EQ(fresh(), "py -3.12 -m pip install " + words);
+}
+
+TEST(InstallCommand, AReleaseForThePartnersThatAreThere) {
+  World w;
+  w.gpu("NVIDIA GeForce RTX 3090", "8.6").driver("580.95.05");
+  facts::PythonEnv env = torch_env("1.0.9", "cpu", "", {});  // no release of the table
+  const Input input = make_input(w.facts, Knowledge::builtin());
+  EXPECT_EQ(pick_wheel_for_machine(input, &env)->torch, "2.15.0");
+  facts::Distribution audio;
+  audio.name = "torchaudio";
+  env.distributions.value->push_back(audio);
+  EXPECT_EQ(pick_wheel_for_machine(input, &env)->torch, "2.11.0");
+}
+
+TEST(InstallCommand, CondasTorchOfATextIsReplacedByPipAndNothingElse) {
+  facts::PythonEnv env = torch_env("2.4.0", "cpu", "", {}, "(claimed)");
+  env.installer = "conda";
+  (*env.distributions.value)[0].kind = "conda-meta";
+  EXPECT_TRUE(replaces_conda_torch(env));
+  EXPECT_EQ(command(env, "2.14.1", "cu126"),
+            "python -m pip install torch==2.14.1+cu126 torchvision==0.29.1+cu126 --index-url "
+            "https://download.pytorch.org/whl/cu126");
+  EXPECT_EQ(packages(env, {"mkl==2024.0"}), "conda install -c conda-forge mkl=2024.0");
+  env.path = "/opt/conda";
+  EXPECT_FALSE(replaces_conda_torch(env));
+}
+
+TEST(InstallCommand, PartnersComeAlong) {
+  facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {});
+  facts::Distribution vision;
+  vision.name = "torchvision";
+  env.distributions.value->push_back(vision);
+  EXPECT_EQ(command(env, "2.14.1", "cu126"),
+            "/env/bin/python -m pip install torch==2.14.1+cu126 torchvision==0.29.1+cu126 "
+            "--index-url https://download.pytorch.org/whl/cu126");
+}
+
+// PEP 668: pip refuses a distribution's own Python.
+TEST(InstallCommand, AnExternallyManagedPythonGetsAVenv) {
+  facts::Facts facts = World().facts;
+  facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {}, "/usr");
+  env.kind = "system";
+  env.distributions = file(std::vector<facts::Distribution>(), "/usr/lib/python3/dist-packages");
+  env.interpreter = file<std::string>("/usr/bin/python3.11", "/usr/bin/python3.11");
+  env.externally_managed = file<std::string>("/usr/lib/python3.11/EXTERNALLY-MANAGED", "");
+  env.makes_venv = file(true, "/usr/lib/python3.11/ensurepip");
+  const std::string install = ".venv/bin/python -m pip install torch==2.15.0";
+  EXPECT_EQ(command(env, "2.15.0", "cu132", facts),
+            "/usr/bin/python3.11 -m venv .venv && " + install);
+  env.makes_venv = file(false, "/usr/lib/python3.11/ensurepip");
+  facts.system.distribution_id = file<std::string>("debian 12", "/etc/os-release");
+  EXPECT_EQ(command(env, "2.15.0", "cu132", facts),
+            "sudo apt install python3-venv && /usr/bin/python3.11 -m venv .venv && " + install);
+  facts.system.uv = file<std::string>("/usr/bin/uv", "/usr/bin/uv");
+  EXPECT_EQ(command(env, "2.15.0", "cu132", facts),
+            "uv venv .venv && uv pip install --python .venv/bin/python torch==2.15.0");
+  env.kind = "image";
+  env.makes_venv = file(true, "/usr/lib/python3.11/ensurepip");
+  EXPECT_EQ(command(env, "2.15.0", "cu132", facts),
+            "python3 -m venv /opt/venv && /opt/venv/bin/python -m pip install --no-cache-dir "
+            "torch==2.15.0");
+}
+
+TEST(InstallCommand, APythonWithoutPip) {
+  facts::Facts facts = World().facts;
+  facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {}, "/e");
+  env.makes_venv = file(true, "/usr/lib/python3.11/ensurepip");
+  facts.system.uv = missing<std::string>(WhyNot::not_present, SourceKind::env, "PATH");
+  const std::string words =
+      "torch==2.11.0+cu126 --index-url https://download.pytorch.org/whl/cu126";
+  EXPECT_EQ(command(env, "2.11.0", "cu126", facts),
+            "/e/bin/python -m ensurepip && /e/bin/python -m pip install " + words);
+  env.installer = "uv";  // its uv is gone
+  EXPECT_EQ(command(env, "2.11.0", "cu126", facts),
+            "/e/bin/python -m ensurepip && /e/bin/python -m pip install " + words);
+  env.installer = "pip";
+  facts.system.uv = file<std::string>("/usr/bin/uv", "/usr/bin/uv");
+  EXPECT_EQ(command(env, "2.11.0", "cu126", facts),
+            "uv pip install --python /e/bin/python " + words);
+  facts::Distribution pip;
+  pip.name = "pip";
+  env.distributions.value->push_back(pip);
+  EXPECT_EQ(command(env, "2.11.0", "cu126", facts), "/e/bin/python -m pip install " + words);
+}
+
+// What a lock says is put back by the next sync: the lock is changed.
+TEST(InstallCommand, ALockIsChangedAndNotItsEnvironment) {
+  facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {}, "/w/my app/.venv");
+  env.installer = "uv";
+  env.project = "/w/my app";
+  const std::string url = "https://download.pytorch.org/whl/cu126";
+  EXPECT_EQ(command(env, "2.11.0", "cu126"),
+            "uv add --project '/w/my app' torch==2.11.0+cu126 --index pytorch-cu126=" + url);
+  env.installer = "poetry";
+  EXPECT_EQ(command(env, "2.11.0", "cu126"),
+            "poetry --directory '/w/my app' source add --priority=explicit pytorch-cu126 " + url +
+                " && poetry --directory '/w/my app' add --source pytorch-cu126 "
+                "torch==2.11.0+cu126");
+  env = torch_env("2.11.0", "cu130", "13.0", {}, "/w/.cufit/envs/cu130");
+  EXPECT_EQ(command(env, "2.11.0", "cu126"), "cufit lock -o /w && cufit env create -o /w");
+  EXPECT_EQ(repair_command(make_input(World().facts, Knowledge::builtin()), env, "2.11.0", "cu130"),
+            "cufit env create --force cu130 -o /w");
+}
+
+TEST(InstallCommand, TheEmbeddedPythonOfABundle) {
+  facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {}, "(claimed)");
+  env.interpreter =
+      known<std::string>("D:\\ComfyUI\\python_embeded\\python.exe", SourceKind::claimed, "t:1");
+  EXPECT_EQ(packages(env, {"triton-windows==3.5.0"}),
+            "D:\\ComfyUI\\python_embeded\\python.exe -s -m pip install triton-windows==3.5.0");
+  env.interpreter =
+      known<std::string>("C:\\My Apps\\venv\\Scripts\\python.exe", SourceKind::claimed, "t:1");
+  EXPECT_EQ(packages(env, {"numpy==1.26.4"}),
+            "& 'C:\\My Apps\\venv\\Scripts\\python.exe' -m pip install numpy==1.26.4");
+}
+
+// Names and versions from outside are one word for the shell, in the address as well.
+TEST(InstallCommand, QuotesWhatComesFromOutside) {
+  facts::PythonEnv env = torch_env("2.1.0", "cu121;touch${IFS}PWNED", "12.1", {}, "/e");
+  const std::string evil = command(env, "2.1.0", "cu121;touch${IFS}PWNED");
+  EXPECT_EQ(evil.find("PWNED"), std::string::npos) << evil;
+  EXPECT_EQ(packages(env, {"a;touch PWNED"}), "/e/bin/python -m pip install 'a;touch PWNED'");
+  env.path = "/e $(touch PWNED)";
+  EXPECT_EQ(packages(env, {"a==1"}), "'/e $(touch PWNED)/bin/python' -m pip install a==1");
+}
+
+// Only what is wrong is installed: torch itself stays and is not fetched again.
+TEST(InstallCommand, PartnersAlone) {
+  facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {}, "/e");
+  facts::Distribution vision;
+  vision.name = "torchvision";
+  vision.version = "0.25.0";
+  env.distributions.value->push_back(vision);
+  const Input input = make_input(World().facts, Knowledge::builtin());
+  EXPECT_EQ(partners_command(input, env, "2.11.0", "cu130"),
+            "/e/bin/python -m pip install torchvision==0.26.0");
+  EXPECT_EQ(partners_command(input, env, "2.11.0", "cu126"),
+            "/e/bin/python -m pip install torchvision==0.26.0+cu126 --index-url "
+            "https://download.pytorch.org/whl/cu126");
+}
+
+// A build that is on no index ("2.5.0a0+nv24.08") is not named in a command.
+TEST(InstallCommand, NamesNoWheelThatIsNot) {
+  facts::PythonEnv env = torch_env("2.5.0a0", "nv24.08", "12.6", {}, "/e");
+  EXPECT_EQ(command(env, "2.5.0a0", "nv24.08"), "/e/bin/python -m pip install torch==2.15.0");
+  EXPECT_EQ(command(env, "2.6.0", "cu128"), "/e/bin/python -m pip install torch==2.15.0");
+  EXPECT_EQ(command(env, "99.0.0", "cu130"),  // newer than the table: it is there
+            "/e/bin/python -m pip install torch==99.0.0+cu130 --index-url "
+            "https://download.pytorch.org/whl/cu130");
+}
+
+TEST(TorchStep, TheSameReleaseInAnotherVariantFirst) {
+  World w;
+  w.gpu("NVIDIA GeForce RTX 3060", "8.6").driver("535.183.01");
+  facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", k_cu130);
+  const TorchStep step = torch_step(make_input(w.facts, Knowledge::builtin()), env);
+  EXPECT_EQ(step.pick->torch, "2.11.0");
+  EXPECT_EQ(step.pick->tag, "cu128");
+  EXPECT_EQ(step.blocked, "");
+}
+
+facts::Distribution pinner(const char* name, const char* version, const char* needs) {
+  facts::Distribution made;
+  made.name = name;
+  made.version = version;
+  made.kind = "dist-info";
+  made.needs = {needs};
+  return made;
+}
+
+// A program that pins torch is updated; its torch is not replaced.
+TEST(TorchStep, AProgramThatPinsTorchIsUpdated) {
+  World w;
+  w.gpu("NVIDIA GeForce RTX 5090", "12.0").driver("580.95.05");
+  facts::PythonEnv env = torch_env("2.5.1", "cu124", "12.4", {});
+  env.distributions.value->push_back(pinner("vllm", "0.6.6", "torch==2.5.1"));
+  const Input input = make_input(w.facts, Knowledge::builtin());
+  const TorchStep step = torch_step(input, env);
+  EXPECT_EQ(step.command, "/env/bin/python -m pip install --upgrade vllm");
+  EXPECT_EQ(step.pin, "torch==2.5.1");
+  // The newest torch runs its default variant here only with driver 580 or newer.
+  w.facts.kernel.version = file<std::string>("570.86.10", "/sys/module/nvidia/version");
+  const TorchStep later = torch_step(make_input(w.facts, Knowledge::builtin()), env);
+  EXPECT_EQ(later.blocked, "pinned.driver_too");
+  EXPECT_EQ(later.driver.branch, 580u);
+  // A pin that another variant of the same release satisfies keeps nobody from the step.
+  env = torch_env("2.7.1", "cu126", "12.6", {});
+  env.distributions.value->push_back(pinner("vllm", "0.9.2", "torch==2.7.1"));
+  const TorchStep same = torch_step(input, env);
+  EXPECT_EQ(same.pick->torch + "+" + same.pick->tag, "2.7.1+cu128");
+  EXPECT_EQ(same.blocked, "");
+}
+
+// Of several floors the largest counts, and a branch that is maintained is named.
+TEST(DriverNeed, TheLargestOfAllFloors) {
+  World w;
+  w.gpu("NVIDIA GeForce RTX 5090", "12.0").driver("560.35.03");
+  w.env(torch_env("2.11.0", "cu130", "13.0", k_cu130));
+  const auto need = [&] { return driver_need(make_input(w.facts, Knowledge::builtin())); };
+  EXPECT_EQ(need().floor, 580u);
+  EXPECT_EQ(need().branch, 580u);
+  EXPECT_TRUE(need().open_module);
+  w.facts.envs[0] = torch_env("2.11.0", "cu128", "12.8", k_cu130);
+  EXPECT_EQ(need().floor, 570u);
+  EXPECT_EQ(need().branch, 580u);  // 570 is not maintained any more
+  w.facts.nvml.gpus[0] = nvml_gpu(0, "NVIDIA A800-SXM4-80GB", "8.0");
+  w.gpu("NVIDIA GeForce GTX 1080", "6.1");
+  EXPECT_EQ(need().floor, 525u);
+  EXPECT_EQ(need().branch, 580u);
+  EXPECT_FALSE(need().open_module);
+}
+
+// The step of one finding leads into the next, and the plan has both.
+TEST(FixPlan, AsksTheEngineAgainAfterEachStep) {
+  World w;
+  w.env(torch_env("2.7.1", "cu126", "12.6", k_cu126));
+  const auto machine = assume(w.facts, {{"RTX 5090"}, "560.35.03"}, Knowledge::builtin());
+  ASSERT_TRUE(machine);
+  const FixPlan plan = plan_fix(*machine, Knowledge::builtin());
+  Texts ids;
+  for (const FixStep& step : plan.steps) {
+    ids.push_back(step.finding.id);
+    EXPECT_TRUE(step.simulated) << step.finding.id;
+  }
+  EXPECT_EQ(ids, (Texts{"driver_too_old_for_gpu", "arch_gpu_too_new"}));
+  EXPECT_EQ(plan.before, LinkState::broken);
+  EXPECT_TRUE(plan.certain);
+  EXPECT_NE(plan.after, LinkState::broken);
+}
+
+}  // namespace install_test
+}  // namespace cufit::checks
