@@ -116,6 +116,7 @@ const std::vector<TableSpec>& specs() {
        "CudaTag",
        "cuda_tags",
        {{"tag"}, {"cuda"}, {"cudart_soname"}, {"linux_min"}, {"first_torch"}, {"last_torch"}}},
+      {"torch_pinner", "TorchPinner", "torch_pinners", {{"package"}}},
       {"extension",
        "ExtensionRow",
        "extensions",

@@ -16,6 +16,7 @@
 #include "explain/oom_clues.h"
 #include "explain/pattern_search.h"
 #include "explain/scores.h"
+#include "formats/prose/python_place.h"
 #include "explain/text_clues.h"
 #include "explain/source_line_map.h"
 #include "explain/torch_step.h"
@@ -95,6 +96,12 @@ Explanation Explainer::finish(const Options& options) {
   Explanation out;
   out.lines = state_->intake.lines();
   out.thinned = state_->intake.thinned();
+  std::optional<facts::Facts> here;
+  if (options.here) {
+    const std::optional<formats::PythonPlace> place = formats::last_python_place(lines);
+    here = options.here(place ? place->prefix : std::string());
+  }
+  const facts::Facts* beside = here ? &*here : options.beside;
   // The facts and the words of the text are read side by side: neither needs the other.
   std::vector<ComputedClue> computed;
   std::vector<checks::Finding> findings;
@@ -104,9 +111,8 @@ Explanation Explainer::finish(const Options& options) {
     for (ComputedClue& clue : text_clues(lines)) computed.push_back(std::move(clue));
     out.facts = facts::facts_from_text(lines, options.name);
     assume_default_wheels(out.facts, state_->knowledge);
-    if (options.beside) out.conflicts = conflicts(out.facts, *options.beside);
-    if (options.beside && out.conflicts.empty())
-      out.facts = join(std::move(out.facts), *options.beside);
+    if (beside) out.conflicts = conflicts(out.facts, *beside);
+    if (beside && out.conflicts.empty()) out.facts = join(std::move(out.facts), *beside);
     findings = checks::examine(out.facts, state_->knowledge).findings;
   };
   // (By this policy a process that may start no thread reads them when they are asked for.)

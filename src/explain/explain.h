@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -79,7 +80,10 @@ struct DeadRun {
 
 struct Options {
   std::string name = "stdin";            // what sources of facts call the text: "train.log:12"
-  const facts::Facts* beside = nullptr;  // this machine's or a recording's facts (--here, --from)
+  const facts::Facts* beside = nullptr;  // a recording's facts (--from)
+  // This machine's (--here), asked once the text is read: `env` is the environment that its
+  // traceback names, "/home/me/venv", or empty.
+  std::function<facts::Facts(const std::string& env)> here;
   std::optional<DeadRun> dead;
 };
 

@@ -121,9 +121,15 @@ facts::Facts join(facts::Facts claimed, const facts::Facts& machine) {
   if (claimed.variables.empty()) claimed.variables = machine.variables;
   fill_gaps(claimed.engine, machine.engine);
   // A text that shows a path or a Python and no torch says nothing of the environment that failed.
+  // The environment of its traceback lies on this machine: its files say more.
+  const bool same_env =
+      std::any_of(machine.envs.begin(), machine.envs.end(), [&](const facts::PythonEnv& env) {
+        return !claimed.envs.empty() && claimed.envs[0].interpreter &&
+               starts_with(*claimed.envs[0].interpreter, env.path + "/bin/");
+      });
   const bool names_torch =
-      std::any_of(claimed.envs.begin(), claimed.envs.end(),
-                  [](const facts::PythonEnv& env) { return bool(env.torch.version); });
+      !same_env && std::any_of(claimed.envs.begin(), claimed.envs.end(),
+                               [](const facts::PythonEnv& env) { return bool(env.torch.version); });
   if (!names_torch && !machine.envs.empty()) claimed.envs = machine.envs;
   claimed.problems.insert(claimed.problems.end(), machine.problems.begin(), machine.problems.end());
   return claimed;

@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "checks/check.h"
 #include "checks/install/torch_command.h"
+#include "checks/install/torch_step.h"
 #include "checks/torch_env.h"
 #include "checks/wheel_pick.h"
 #include "knowledge/finding_text.h"
@@ -45,18 +46,13 @@ class TorchStep {
                                    [](const checks::GpuView& gpu) { return gpu.cc.has_value(); });
     std::vector<ComputeCapability> ccs = named ? capabilities() : implied_gpus(cause.id);
     imply_driver(cause.id, named, input);
-    std::optional<checks::WheelPick> pick = ccs.empty() ? checks::pick_wheel_for_any(input, &env_)
-                                                        : checks::pick_wheel(input, ccs, &env_);
-    if (pick && checks::driver_precedes_gpu(input, ccs)) pick->needs_newer_driver = true;
+    const checks::TorchStep step = checks::torch_step(input, env_, ccs);
+    const std::optional<checks::WheelPick>& pick = step.pick;
     std::map<std::string, std::string>& args = cause.finding.args;
     args["gpu"] = names();
-    args["have_python"] = env_.python.value_or("");
-    if (pick) {
-      args["install"] = checks::install_text(input, env_, pick);
-      args["last_torch"] = pick->torch;
-      args["last_tag"] = pick->tag;
-      args["python"] = pick->python;
-    }
+    checks::add_torch_step(env_, step, cause.finding);
+    // What is not known leaves its sentence out.
+    std::erase_if(args, [](const auto& one) { return one.second.empty(); });
     const auto add = [&](const char* name, const std::string& text) {
       if (!text.empty()) args[name] = text;
     };
@@ -64,14 +60,9 @@ class TorchStep {
     add("reinstall", reinstalled(pick));
     add("patched", patched());
     const knowledge::FindingTexts& texts = *knowledge_.find_texts(cause.id);
-    const char* blocked = !pick                                ? "no_wheel"
-                          : pick->needs_newer_driver           ? "driver_too"
-                          : !pick->python.empty()              ? "python_too"
-                          : checks::replaces_conda_torch(env_) ? "conda"
-                                                               : "";
-    if (*blocked != 0 && cause.finding.variant == "text" &&
-        knowledge::find_text(texts, "next.text." + std::string(blocked)))
-      cause.finding.variant += "." + std::string(blocked);
+    if (!step.blocked.empty() && cause.finding.variant == "text" &&
+        knowledge::find_text(texts, "next.text." + step.blocked))
+      cause.finding.variant += "." + step.blocked;
   }
 
  private:

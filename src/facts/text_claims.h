@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "formats/prose/prose_machine.h"
 #include "formats/system/nvidia_smi.h"
 #include "formats/python/package_list.h"
+#include "formats/prose/python_place.h"
 #include "formats/prose/shell_words.h"
 #include "formats/prose/torch_messages.h"
 #include "facts/facts.h"
@@ -24,6 +26,7 @@ struct TextParts {
   formats::MachineWords words;
   formats::TorchMessages torch;
   formats::ShellWords shell;
+  std::optional<formats::PythonPlace> python;
 };
 
 enum class Weight { passing, prose, tool, own };  // of a claim; see text_facts.h

@@ -65,9 +65,9 @@ class TextFacts {
 
   Facts read() {
     dump();
-    parts_ = {formats::parse_nvidia_smi(lines_), formats::parse_package_list(lines_),
+    parts_ = {formats::parse_nvidia_smi(lines_),    formats::parse_package_list(lines_),
               formats::parse_machine_words(lines_), formats::parse_torch_messages(lines_),
-              formats::parse_shell_words(lines_)};
+              formats::parse_shell_words(lines_),   formats::last_python_place(lines_)};
     read_text_system(parts_, source_, facts_);
     driver();
     read_text_gpus(parts_, source_, facts_);

@@ -41,13 +41,15 @@ class PythonClaims {
     for (const PackageEntry& entry : parts_.packages.entries)
       by_name_[name_of(entry)].push_back(&entry);
     python();
+    interpreter();
     torch_version();
     torch_cuda();
     torch_runs();
     device_code();
     packages();
-    bool speaks = env_.python || env_.torch.version || env_.torch.cuda || env_.torch_run ||
-                  !env_.binaries.empty() || (env_.distributions && !env_.distributions->empty()) ||
+    bool speaks = env_.python || env_.interpreter || env_.torch.version || env_.torch.cuda ||
+                  env_.torch_run || !env_.binaries.empty() ||
+                  (env_.distributions && !env_.distributions->empty()) ||
                   env_.torch.version.why != WhyNot::not_asked;
     if (facts_.envs.empty() && !speaks) return;
     facts_.envs.assign(1, std::move(env_));
@@ -89,6 +91,16 @@ class PythonClaims {
       if (word.what == formats::MachineWord::python)
         claims.push_back({word.value, word.line, word.weak ? Weight::passing : Weight::prose});
     env_.python = source_.settle(claims);
+  }
+
+  // The environment of the traceback. Its path stays "(claimed)": nothing of it was looked at.
+  void interpreter() {
+    if (!parts_.python || env_.interpreter) return;
+    const formats::PythonPlace& place = *parts_.python;
+    env_.interpreter = source_.claim(place.interpreter, place.line);
+    if (!place.minor.empty() && !env_.python && env_.python.why == WhyNot::not_asked)
+      env_.python = source_.claim(place.minor, place.line);
+    if (!place.installer.empty()) env_.installer = place.installer;
   }
 
   bool torch_is_absent() const {

@@ -31,6 +31,9 @@ struct Gpu {
 };
 
 // Which machine code a capability takes (data/gpus.toml).
+struct TorchPinner {  // a program whose releases each need one torch
+  std::string_view package;
+};
 struct OwnCodeRow {
   std::string_view cc;  // runs code made for exactly it, which runs nowhere else
 };
@@ -315,6 +318,7 @@ struct Knowledge {
   std::span<const WheelVariant> wheel_variants;
   std::span<const TorchRelease> torch_releases;
   std::span<const CudaTag> cuda_tags;
+  std::span<const TorchPinner> torch_pinners = {};
   std::span<const ExtensionRow> extensions;
   std::span<const ExtensionModuleRow> extension_modules;
   std::span<const Aarch64Row> aarch64_wheels;

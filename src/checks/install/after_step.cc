@@ -75,9 +75,10 @@ void replace_torch(facts::PythonEnv& env, const Change& change,
   env.torch_run = {};
 }
 
-// With another Python nothing that is installed goes along.
+// In the place of the old one: with another Python nothing that is installed goes along.
 void add_new_env(facts::Facts& facts, const Change& change, const knowledge::Knowledge& knowledge) {
   facts::PythonEnv fresh;
+  std::erase_if(facts.envs, [&](const facts::PythonEnv& env) { return env.path == change.env; });
   for (facts::PythonEnv& env : facts.envs) env.active = false;
   fresh.path = "torch-env";
   fresh.kind = "venv";

@@ -16,11 +16,28 @@ std::optional<Version> cuda_of(const Input& input, const WheelPick& pick) {
   return tag != nullptr ? parse_version(tag->cuda) : std::nullopt;
 }
 
+// A text names a program and not its METADATA: it needs the torch that it was installed with.
+std::optional<TorchPin> claimed_pin(const Input& input, const facts::PythonEnv& env,
+                                    const std::string& torch) {
+  const std::string installed = torch_build_of(input, env).release;
+  if (installed == torch || input.facts.origin != "text") return std::nullopt;
+  for (const knowledge::TorchPinner& row : input.knowledge.torch_pinners) {
+    const facts::Distribution* package = find_distribution(env, row.package);
+    if (package == nullptr || !package->needs.empty()) continue;
+    TorchPin pin;
+    pin.package = package->name, pin.version = package->version;
+    pin.requirement = installed.empty() ? "its own torch" : "torch==" + installed;
+    return pin;
+  }
+  return std::nullopt;
+}
+
 // The first package that would not take the wheel. torchvision and torchaudio go along with torch.
-std::optional<TorchPin> pin_against(const facts::PythonEnv& env, const std::string& torch) {
+std::optional<TorchPin> pin_against(const Input& input, const facts::PythonEnv& env,
+                                    const std::string& torch) {
   for (TorchPin& pin : torch_pins(env))
     if (!goes_with_torch(pin.package) && !pin.takes(torch)) return std::move(pin);
-  return std::nullopt;
+  return claimed_pin(input, env, torch);
 }
 
 // What the default Python index gives today: the newest torch in the default variant. A program's
@@ -41,10 +58,10 @@ const knowledge::WheelVariant* newest_default(const Input& input) {
 void choose_update(const Input& input, const std::vector<ComputeCapability>& capabilities,
                    TorchStep& step) {
   const knowledge::WheelVariant* newest = newest_default(input);
-  const bool serves =
-      newest != nullptr &&
-      std::all_of(capabilities.begin(), capabilities.end(),
-                  [&](ComputeCapability cc) { return wheel_serves(input, *newest, cc); });
+  const bool serves = newest != nullptr && std::all_of(capabilities.begin(), capabilities.end(),
+                                                       [&](ComputeCapability cc) {
+                                                         return wheel_serves(input, *newest, cc);
+                                                       });
   step.blocked = serves ? "pinned" : "pinned.older";
   if (!serves || (driver_runs(input, *newest) && !driver_precedes_gpu(input, capabilities))) return;
   step.blocked = "pinned.driver_too";
@@ -64,7 +81,7 @@ TorchStep torch_step(const Input& input, const facts::PythonEnv& env,
     step.blocked = "no_wheel";
     return step;
   }
-  if (const std::optional<TorchPin> pin = pin_against(env, step.pick->torch)) {
+  if (const std::optional<TorchPin> pin = pin_against(input, env, step.pick->torch)) {
     step.pinner = pin->package, step.pinner_version = pin->version, step.pin = pin->requirement;
     step.command = install_packages(input, env, {pin->package}, InstallKind::update);
     choose_update(input, capabilities, step);

@@ -23,7 +23,14 @@ constexpr Option k_explain_options[] = {
     option<&ExplainRequest::verbose>("-v,--verbose"),
 };
 
-// The machine whose facts stand beside the text: this one, a recorded one, or none.
+// This machine, and of its environments the one that the text names.
+facts::Facts facts_here(const Context& context, const std::string& env) {
+  host::ProbeOptions options;
+  if (!env.empty() && context.machine.exists(env)) options.env_dirs = {env};
+  return host::collect(context.machine, options);
+}
+
+// The recorded machine whose facts stand beside the text, if one is named.
 Result<std::optional<facts::Facts>> facts_beside(const Context& context,
                                                  const ExplainRequest& request) {
   if (request.here && request.from)
@@ -32,7 +39,6 @@ Result<std::optional<facts::Facts>> facts_beside(const Context& context,
     CUFIT_TRY(facts, host::load_facts(context.files, *request.from));
     return std::optional<facts::Facts>(std::move(facts));
   }
-  if (request.here) return std::optional<facts::Facts>(host::collect(context.machine, {}));
   return std::optional<facts::Facts>();
 }
 
@@ -67,6 +73,7 @@ int run_explain(const Context& context, const ExplainRequest& request) {
   explain::Options options;
   if (paths.size() == 1 && paths[0] != "-") options.name = paths[0];
   options.beside = *beside ? &**beside : nullptr;
+  if (request.here) options.here = [&](const std::string& env) { return facts_here(context, env); };
   const explain::Explanation explanation = explainer.finish(options);
   const int code = explanation.causes.empty() ? k_findings : k_ok;
   const report::ExplainView view{explanation, context.knowledge};

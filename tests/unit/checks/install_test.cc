@@ -352,6 +352,21 @@ TEST(DriverNeed, TheLargestOfAllFloors) {
   EXPECT_FALSE(need().open_module);
 }
 
+// A new environment with another Python takes the place of the one that has no wheel.
+TEST(FixPlan, ANewEnvironmentCuresTheOldOne) {
+  World w;
+  facts::PythonEnv env = torch_env("2.4.1", "cu121", "12.1", k_cu126);
+  env.python = file<std::string>("3.8.19", "pyvenv.cfg");
+  w.env(env);
+  const auto machine = assume(w.facts, {{"RTX 5090"}, "580.95.05"}, Knowledge::builtin());
+  ASSERT_TRUE(machine);
+  const FixPlan plan = plan_fix(*machine, Knowledge::builtin());
+  ASSERT_EQ(plan.steps.size(), 1u);
+  EXPECT_EQ(plan.steps[0].finding.variant, "python_too");
+  EXPECT_TRUE(plan.steps[0].simulated);
+  EXPECT_NE(plan.after, LinkState::broken);
+}
+
 // The step of one finding leads into the next, and the plan has both.
 TEST(FixPlan, AsksTheEngineAgainAfterEachStep) {
   World w;
