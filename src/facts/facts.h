@@ -231,7 +231,9 @@ struct Distribution {
   std::string kind;          // "dist-info", "egg-info", "conda-meta", "leftover" (pip's "~orch")
   std::string installer;     // "pip", "uv", "conda", "poetry", ...; empty = not said
   std::string tag;           // "cp312-cp312-manylinux_2_28_x86_64" of WHEEL, build string of conda
-  std::vector<std::string> needs;  // Requires-Dist lines that apply without extras
+  // Requires-Dist lines that apply here: their markers judged, of extras those that an installed
+  // package asks for
+  std::vector<std::string> needs;
   bool has_record = true;
   uint32_t files_recorded = 0;  // looked at in RECORD (shared objects and __init__.py only)
   uint32_t files_missing = 0;

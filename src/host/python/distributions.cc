@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "formats/python/conda_meta.h"
 #include "formats/python/python_metadata.h"
+#include "formats/python/requirement.h"
 
 namespace cufit::host {
 namespace {
@@ -104,9 +105,12 @@ class DistributionReader {
     if (!leftover && !metadata.name.empty() && metadata.name != out.name)
       out.display_name = metadata.name;
     out.version = metadata.version.empty() ? parsed.version : metadata.version;
-    for (const std::string& line : metadata.requires_dist)
+    for (const std::string& line : metadata.requires_dist) {
       if (auto requirement = formats::requirement_that_applies(line, environment_))
         out.needs.push_back(std::move(*requirement));
+      else if (contains(line, "extra"))
+        of_extras_[out.location].push_back(line);
+    }
     auto installer = host_.read_file(out.location + "/INSTALLER", 4096);
     if (installer) out.installer = trim(*installer);
     auto record = host_.read_file(out.location + "/RECORD", k_max_record);
@@ -213,11 +217,47 @@ class DistributionReader {
     return {};
   }
 
+  // "cuda-toolkit[cublas]" of one package makes a requirement of another apply ("nvidia-cublas; extra
+  // == 'cublas'"), which may ask for extras itself.
+  void add_needs_of_extras() {
+    std::vector<std::string> lines;
+    for (const facts::Distribution& one : out_.distributions)
+      if (one.kind != "leftover") lines.insert(lines.end(), one.needs.begin(), one.needs.end());
+    std::set<std::pair<std::string, std::string>> asked;
+    while (!lines.empty()) {
+      const std::string line = std::move(lines.back());
+      lines.pop_back();
+      if (!contains(line, "[")) continue;
+      const auto requirement = formats::parse_requirement(line);
+      if (!requirement) continue;
+      for (const std::string& extra : requirement->extras)
+        if (asked.emplace(requirement->name, extra).second)
+          add_needs_of_extra(requirement->name, extra, lines);
+    }
+  }
+
+  void add_needs_of_extra(const std::string& name, const std::string& extra,
+                          std::vector<std::string>& added) {
+    formats::MarkerEnvironment environment = environment_;
+    environment.extra = extra;
+    for (facts::Distribution& one : out_.distributions) {
+      if (one.name != name) continue;
+      for (const std::string& line : of_extras_[one.location]) {
+        auto need = formats::requirement_that_applies(line, environment);
+        if (!need || std::find(one.needs.begin(), one.needs.end(), *need) != one.needs.end())
+          continue;
+        added.push_back(*need);
+        one.needs.push_back(std::move(*need));
+      }
+    }
+  }
+
   void add_object(std::string path, const std::string& owner) {
     out_.objects.push_back({std::move(path), owner});
   }
 
   void finish() {
+    add_needs_of_extras();
     std::sort(out_.distributions.begin(), out_.distributions.end(),
               [](const facts::Distribution& a, const facts::Distribution& b) {
                 return a.name != b.name ? a.name < b.name : a.location < b.location;
@@ -236,6 +276,8 @@ class DistributionReader {
   const PythonPrefix& prefix_;
   const formats::MarkerEnvironment& environment_;
   InstalledPackages out_;
+  // Requirements that apply with some extra only, by the folder of their metadata.
+  std::map<std::string, std::vector<std::string>> of_extras_;
   size_t walked_ = 0;
 };
 

@@ -100,8 +100,10 @@ class EnvReader {
     env_.python = prefix_.python;
     env_.interpreter = prefix_.interpreter;
     env_.site_packages = prefix_.site_packages;
-    packages_ =
-        read_distributions(host_, prefix_, {prefix_.minor_version(), settings_.architecture});
+    formats::MarkerEnvironment markers{prefix_.minor_version(), settings_.architecture};
+    const auto full = prefix_.python ? parse_version(*prefix_.python) : std::nullopt;
+    if (full && full->parts.size() >= 3) markers.python_full_version = *prefix_.python;
+    packages_ = read_distributions(host_, prefix_, markers);
     for (std::string& problem : packages_.problems) facts_.problems.push_back(std::move(problem));
     for (const std::string& site : prefix_.site_packages) {
       auto names = host_.list(site);
