@@ -20,7 +20,7 @@ struct Place {
 const Place k_places[] = {
     {"gpu",
      "no_nvidia_gpu gpu_fell_off_bus gpu_memory_ecc platform_pci_resources gpu_missing_in_driver "
-     "gsp_firmware_hang"},
+     "gsp_firmware_hang gpu_needs_reset gpu_inforom_damaged nvlink_degraded"},
     {"kernel_driver",
      "driver_not_installed module_not_built_for_kernel module_not_loaded "
      "secure_boot_unsigned_module nouveau_conflict driver_kernel_module_flavour "
@@ -37,20 +37,24 @@ const Place k_places[] = {
     {"cuda_runtime", "driver_too_old driver_minor_compat"},
     {"libraries",
      "cuda_libs_shadowed cuda_lib_not_found nvidia_pip_pkg_conflict glibc_too_old "
-     "libstdcxx_too_old"},
+     "libstdcxx_too_old package_half_removed requirement_missing"},
     {"torch",
      "no_python_env torch_not_installed torch_not_cuda_build jetson_wrong_wheel "
      "torch_install_broken "
-     "dependency_too_new"},
+     "dependency_too_new python_gone pythonpath_hides_torch local_module_hides"},
     {"extensions",
      "package_file_damaged ext_arch_missing ext_abi_mismatch ext_cuda_major_mismatch "
-     "ext_binary_missing "
+     "ext_binary_missing requirement_unmet package_files_changed "
      "torch_family_mismatch"},
 };
 
 std::string_view place_of(const Finding& finding) {
   // Of the torch link's own question only the finding about an extension's file belongs elsewhere.
   if (finding.id == "ptx_newer_than_driver" && finding.variant == "extension") return "extensions";
+  // typing_extensions and the like are no libraries: importing torch itself stops.
+  if (finding.variant == "import" &&
+      (finding.id == "requirement_missing" || finding.id == "package_half_removed"))
+    return "torch";
   for (const Place& place : k_places)
     for (std::string_view id : split(place.ids, ' '))
       if (id == finding.id) return place.link;

@@ -8,8 +8,10 @@
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
 #include "checks/machine_checks.h"
+#include "checks/install/after_step.h"
 #include "checks/install/torch_command.h"
 #include "checks/torch_env.h"
+#include "formats/python/requirement.h"
 
 namespace cufit::checks {
 namespace {
@@ -29,8 +31,8 @@ bool is_cuda_library(std::string_view name) {
 
 // A sub-library that cuDNN opens by name when an operation first needs it: importing torch succeeds
 // without it.
-bool is_sublibrary(const facts::LoadedLibrary& library) {
-  return library.by == "dlopen" && starts_with(library.name, "libcudnn_");
+bool is_opened_later(const facts::LoadedLibrary& library) {
+  return library.path.empty() && library.by == "dlopen";
 }
 
 // The environment holds a copy of its own, so the foreign one took its place.
@@ -60,6 +62,52 @@ const facts::LoadedLibrary* own_partner(const facts::PythonEnv& env, const std::
 
 std::string stem(std::string_view name) { return std::string(name.substr(0, name.find(".so"))); }
 
+// "==9.19.0.56" of torch's own requirement; empty = torch pins no such package.
+std::string pin_of_torch(const facts::PythonEnv& env, const std::string& package) {
+  const facts::Distribution* torch = find_distribution(env, "torch");
+  for (const std::string& line : torch != nullptr ? torch->needs : std::vector<std::string>{}) {
+    const auto requirement = formats::parse_requirement(line);
+    if (!requirement || requirement->name != package) continue;
+    for (const formats::VersionClause& clause : requirement->clauses)
+      if (clause.op == "==") return clause.version;
+  }
+  return {};
+}
+
+// The installed package that should hold the file; null = none of them.
+const facts::Distribution* package_with(const facts::PythonEnv& env, const std::string& library) {
+  if (!env.distributions) return nullptr;
+  for (const facts::Distribution& one : *env.distributions)
+    if (brings_library(one.name, library)) return &one;
+  return nullptr;
+}
+
+// Reinstalling torch's own pins brings the file back; where one package should hold it, that one is
+// enough.
+void add_step(const Input& input, const facts::PythonEnv& env, const TorchBuild& build,
+              const std::string& library, Finding& made) {
+  const facts::Distribution* owner = package_with(env, library);
+  if (owner == nullptr) {
+    made.args["package"] = "torch";
+    made.args["command"] = repair_command(input, env, build.release, build.tag);
+    return;
+  }
+  made.args["package"] = owner->name + " " + owner->version;
+  const std::string pin = pin_of_torch(env, owner->name);
+  if (owner->files_missing > 0 || !owner->has_record) {
+    // It was there: its RECORD names files that are gone.
+    const std::vector<std::string> same{owner->name + "==" + owner->version};
+    made.args["command"] = install_packages(input, env, same, InstallKind::repair);
+    made.change = packages_change(env, same);
+  } else if (!pin.empty() && pin != owner->version) {
+    made.args["command"] = install_packages(input, env, {owner->name + "==" + pin});
+    made.change = packages_change(env, {owner->name + "==" + pin});
+  } else {
+    // Whole and as torch wants it, and without the file: that release itself lacks it.
+    made.args["command"] = install_packages(input, env, {owner->name + ">" + owner->version});
+  }
+}
+
 void not_found(const Input& input, const facts::PythonEnv& env, const TorchBuild& build,
                std::vector<Finding>& findings) {
   std::vector<std::string> names, asked;
@@ -69,7 +117,7 @@ void not_found(const Input& input, const facts::PythonEnv& env, const TorchBuild
     if (!library.path.empty() || !is_cuda_library(library.name)) continue;
     names.push_back(library.name);
     asked.emplace_back(file_name(library.asked_by));
-    import_fails = import_fails || !is_sublibrary(library);
+    import_fails = import_fails || !is_opened_later(library);
     made.evidence.push_back(
         {"file", library.asked_by,
          library.name + ": " + (library.by.empty() ? "not found" : library.by)});
@@ -85,29 +133,7 @@ void not_found(const Input& input, const facts::PythonEnv& env, const TorchBuild
   made.args["name"] = names.front();
   made.args["asked_by"] = asked.front();
   made.args["env"] = env.path;
-  // Reinstalling torch's own pins brings the file back; for one cuDNN part the package that should
-  // hold it is enough.
-  std::string package;
-  const std::string major = build.cuda ? std::to_string(build.cuda->part(0)) : "";
-  const facts::Distribution* cudnn = find_distribution(env, "nvidia-cudnn-cu" + major);
-  if (starts_with(names.front(), "libcudnn") && cudnn != nullptr)
-    package = "nvidia-cudnn-cu" + major;
-  made.args["package"] = package.empty() ? "torch" : package + " " + cudnn->version;
-  made.args["command"] = install_command(input, env, build.release, build.tag);
-  if (!package.empty()) {
-    made.args["command"] = install_packages(input, env, {package});
-    const facts::Distribution* torch = find_distribution(env, "torch");
-    for (const std::string& line : torch != nullptr ? torch->needs : std::vector<std::string>{}) {
-      if (!starts_with(line, package + "==")) continue;
-      const std::string pin = line.substr(0, line.find_first_of("; "));
-      // The pinned version is the installed one: then that release itself lacks the file and a
-      // newer one is needed.
-      if (pin != package + "==" + cudnn->version)
-        made.args["command"] = install_packages(input, env, {pin});
-      else
-        made.args["command"] = install_packages(input, env, {package + ">" + cudnn->version});
-    }
-  }
+  add_step(input, env, build, names.front(), made);
   findings.push_back(std::move(made));
 }
 

@@ -60,6 +60,14 @@ std::vector<Finding> refused(const Input& input) {
   made.args["node"] = nodes.front()->path;
   made.args["mode"] = nodes.front()->mode.value_or("?");
   made.args["container"] = facts.system.container.value_or("none");
+  // A group that may write, and that is not root's: joining it is the step.
+  const std::string& mode = nodes.front()->mode.value_or("");
+  const std::string& group = nodes.front()->group;
+  if (!in_container(facts) && mode.size() >= 6 && mode.substr(4, 2) == "rw" && !group.empty() &&
+      group != "root" && group != "0") {
+    made.variant = "group";
+    made.args["group"] = group;
+  }
   return {made};
 }
 

@@ -2,15 +2,22 @@
 // Compiled extensions of torch (torchvision, flash-attn, xformers, bitsandbytes, ...): the same
 // CUDA major, symbols that this torch defines, this Python, and code for this GPU. Packages that
 // ship one library per CUDA version are judged by the one that torch's version would pick.
+#include <cxxabi.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "base/format.h"
+#include "base/shell_word.h"
 #include "checks/evidence.h"
+#include "checks/fact_view.h"
 #include "checks/gpu_code.h"
 #include "checks/install/torch_command.h"
 #include "checks/torch_checks.h"
+#include "formats/python/requirement.h"
 
 namespace cufit::checks {
 
@@ -113,12 +120,75 @@ bool is_present(const facts::PythonEnv& env, const std::string& soname) {
          std::any_of(env.shadowed.begin(), env.shadowed.end(), there);
 }
 
+bool has_word(std::string_view list, std::string_view word) {
+  const std::vector<std::string_view> words = split(list, ' ');
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// The newest release of the package that goes with this torch and CUDA; null = none is known.
+const knowledge::ExtensionRow* release_for(const ExtensionsCase& c) {
+  const auto torch = parse_version(c.build.release);
+  if (!torch || !c.build.cuda) return nullptr;
+  const std::string minor = format("{}.{}", torch->part(0), torch->part(1));
+  const std::string major = std::to_string(c.build.cuda->part(0));
+  const std::string cuda = major + "." + std::to_string(c.build.cuda->part(1));
+  const knowledge::ExtensionRow* newest = nullptr;
+  // The table has the oldest first.
+  for (const knowledge::ExtensionRow& row : c.input.knowledge.extensions) {
+    if (row.package != c.package.name) continue;
+    const auto clauses = formats::parse_clauses(row.torch);
+    const bool takes =
+        clauses ? formats::satisfies(*clauses, c.build.release) : has_word(row.torch, minor);
+    if (takes && (row.cuda.empty() || has_word(row.cuda, cuda) || has_word(row.cuda, major)))
+      newest = &row;
+  }
+  return newest;
+}
+
+// xformers has a build per CUDA on PyTorch's own index; its row then names them.
+std::string release_command(const Input& input, const facts::PythonEnv& env,
+                            const std::string& package, const knowledge::ExtensionRow& row,
+                            const std::string& tag) {
+  const Owner owner = owner_of(input, env, false);
+  InstallRequest request;
+  // By itself, so that no installer changes torch for it; a project's lock decides that itself.
+  if (owner.installer == Installer::pip || owner.installer == Installer::uv ||
+      owner.installer == Installer::image)
+    request.kind = InstallKind::repair;
+  request.requirements = {package + "==" + std::string(row.version)};
+  if (package == "xformers" && !row.cuda.empty() && !tag.empty()) {
+    request.index = pytorch_index(input, tag);
+    request.index_name = "pytorch-" + tag;
+  }
+  return install_command(input, env, owner, request);
+}
+
+// The step as a command where a release for this torch is known and is not the installed one.
+void add_release(const ExtensionsCase& c, Finding& made) {
+  const knowledge::ExtensionRow* row = release_for(c);
+  const facts::Distribution* installed = find_distribution(c.env, c.package.name);
+  // flash-attn has no files for pip to find: its releases are built or fetched by hand.
+  if (row == nullptr || installed == nullptr || c.package.name == "flash-attn") return;
+  if (public_version(installed->version) == row->version &&
+      local_version(installed->version).empty())
+    return;
+  made.args["wanted"] = std::string(row->version);
+  made.args["command"] = release_command(c.input, c.env, c.package.name, *row, c.build.tag);
+  made.variant = made.variant.empty() ? "release" : made.variant + ".release";
+}
+
 void check_major(const ExtensionsCase& c, std::vector<Finding>& found) {
   if (!c.build.cuda) return;
   uint32_t torch = c.build.cuda->part(0);
   const Binary* wrong = nullptr;
   std::string soname;
+  // One library per CUDA ("libbitsandbytes_cuda117.so"): it opens the one for torch's alone, and
+  // dependencies.cc says where that is not there.
+  const bool one_per_cuda =
+      std::count_if(c.package.files.begin(), c.package.files.end(),
+                    [](const Binary* binary) { return named_major(*binary) != 0; }) > 1;
   for (const Binary* binary : c.package.files) {
+    if (one_per_cuda && named_major(*binary) != 0) continue;
     uint32_t major = extension_major_of(*binary);
     if (major == torch) return;  // the package brings a build for this CUDA
     std::string name;
@@ -139,6 +209,44 @@ void check_major(const ExtensionsCase& c, std::vector<Finding>& found) {
   made.args["soname"] = soname;
   made.evidence = {{"file", path_in(c.env, *wrong), "NEEDED " + soname},
                    seen(c.build.source, "CUDA " + c.build.cuda->text())};
+  if (!loads) add_release(c, made);
+  found.push_back(std::move(made));
+}
+
+// "cupy-cuda12x" -> "cupy-cuda13x": packages whose name has their CUDA; empty = it has none.
+std::string named_for(const std::string& package, uint32_t cuda) {
+  const size_t at = package.rfind("cuda1");
+  if (at == std::string::npos || at + 7 != package.size() || package.back() != 'x') return {};
+  return package.substr(0, at) + "cuda" + std::to_string(cuda) + "x";
+}
+
+// Packages that link nothing of torch (cupy, onnxruntime-gpu): what they need of CUDA comes from
+// the same environment, and it holds another CUDA.
+void check_not_found(const ExtensionsCase& c, std::vector<Finding>& found) {
+  if (!c.build.cuda) return;
+  std::vector<std::string> names;
+  const Binary* first = nullptr;
+  for (const Binary* binary : c.package.files) {
+    if (named_major(*binary) != 0) continue;
+    for (const std::string& name : binary->not_found)
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    if (first == nullptr && !binary->not_found.empty()) first = binary;
+  }
+  if (first == nullptr) return;
+  Finding made = about(c, "ext_cuda_major_mismatch", Severity::error, *first);
+  const uint32_t torch = c.build.cuda->part(0);
+  made.args["need"] = std::to_string(torch);
+  made.args["soname"] = short_list(names, 4);
+  made.variant = "libraries";
+  for (const std::string& name : names)
+    made.evidence.push_back({"file", path_in(c.env, *first), "NEEDED " + name});
+  const std::string other = named_for(c.package.name, torch);
+  if (!other.empty() && other != c.package.name) {
+    made.variant = "named";
+    made.args["command"] = python_word(c.env) + " -m pip uninstall -y " +
+                           shell_word(c.package.name) + " && " +
+                           install_packages(c.input, c.env, {other});
+  }
   found.push_back(std::move(made));
 }
 
@@ -188,6 +296,17 @@ const Binary* torch_abi(const facts::PythonEnv& env) {
   return nullptr;
 }
 
+// "at::_ops::add_Tensor::call(...)" of "_ZN2at4_ops10add_Tensor4call...", at most a line long.
+std::string readable_symbol(const std::string& symbol) {
+  constexpr size_t k_most = 96;
+  int status = 0;
+  std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
+  std::string out = status == 0 && text ? text.get() : symbol;
+  if (out.size() > k_most) out = out.substr(0, k_most) + "...";
+  return out;
+}
+
 void check_symbols(const ExtensionsCase& c, std::vector<Finding>& found) {
   const Binary* torch = torch_abi(c.env);
   const Binary* worst = nullptr;
@@ -204,7 +323,7 @@ void check_symbols(const ExtensionsCase& c, std::vector<Finding>& found) {
   if (worst == nullptr) return;
   Finding made = about(c, "ext_abi_mismatch", Severity::error, *worst);
   made.variant = other_abi ? "cxx11" : "";
-  made.args["symbol"] = worst->unresolved.empty() ? "" : worst->unresolved[0];
+  made.args["symbol"] = worst->unresolved.empty() ? "" : readable_symbol(worst->unresolved[0]);
   made.args["count"] = std::to_string(worst->unresolved_count);
   if (other_abi) {
     made.args["have"] = worst->cxx11_abi;
@@ -215,7 +334,9 @@ void check_symbols(const ExtensionsCase& c, std::vector<Finding>& found) {
         {"file", path_in(c.env, *torch), "_GLIBCXX_USE_CXX11_ABI=" + torch->cxx11_abi});
   }
   for (size_t i = 0; i < worst->unresolved.size() && i < 3; ++i)
-    made.evidence.push_back({"file", path_in(c.env, *worst), "undefined " + worst->unresolved[i]});
+    made.evidence.push_back(
+        {"file", path_in(c.env, *worst), "undefined " + readable_symbol(worst->unresolved[i])});
+  add_release(c, made);
   found.push_back(std::move(made));
 }
 
@@ -281,6 +402,23 @@ void check_archs(const ExtensionsCase& c, const GpuGroup& group, std::vector<Fin
   found.push_back(std::move(made));
 }
 
+// One package that cannot be loaded is one cause, whatever else is wrong with it: the first error
+// stands, what the others saw is evidence of it.
+void add_first_cause(std::vector<Finding> of_package, std::vector<Finding>& found) {
+  const auto is_error = [](const Finding& one) { return one.severity == Severity::error; };
+  const auto error = std::find_if(of_package.begin(), of_package.end(), is_error);
+  if (error == of_package.end()) {
+    for (Finding& one : of_package) found.push_back(std::move(one));
+    return;
+  }
+  for (Finding& other : of_package) {
+    if (&other == &*error || other.severity == Severity::note) continue;
+    if (other.id != error->id) error->consequences.push_back(other.id);
+    for (Evidence& one : other.evidence) error->evidence.push_back(std::move(one));
+  }
+  found.push_back(std::move(*error));
+}
+
 }  // namespace
 
 std::vector<Finding> check_extensions(const Input& input) {
@@ -290,11 +428,15 @@ std::vector<Finding> check_extensions(const Input& input) {
     TorchBuild build = torch_build_of(input, *env);
     for (const Package& package : packages_of(*env)) {
       ExtensionsCase c{input, *env, build, package};
-      check_python(c, found);
-      check_symbols(c, found);
-      if (build.kind != "cuda") continue;
-      check_major(c, found);
-      for (const GpuGroup& group : groups) check_archs(c, group, found);
+      std::vector<Finding> of_package;
+      check_python(c, of_package);
+      check_symbols(c, of_package);
+      if (build.kind == "cuda") {
+        check_major(c, of_package);
+        check_not_found(c, of_package);
+        for (const GpuGroup& group : groups) check_archs(c, group, of_package);
+      }
+      add_first_cause(std::move(of_package), found);
     }
   }
   return found;

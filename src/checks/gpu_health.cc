@@ -37,6 +37,33 @@ Severity severity_of(std::string_view id, const GpuView* gpu) {
   return answers(gpu) ? Severity::warning : Severity::error;
 }
 
+constexpr int k_state_inforom = 14, k_state_lost = 15, k_state_reset = 16;  // nvmlReturn_t
+
+// What NVML itself says of a GPU, now and not once (state_code).
+void judge_state(const GpuView& gpu, std::vector<Finding>& findings) {
+  if (gpu.nvml == nullptr || !gpu.nvml->state_code) return;
+  const int code = *gpu.nvml->state_code;
+  const char* id = code == k_state_lost      ? "gpu_fell_off_bus"
+                   : code == k_state_reset   ? "gpu_needs_reset"
+                   : code == k_state_inforom ? "gpu_inforom_damaged"
+                                             : nullptr;
+  if (id == nullptr) return;
+  const auto known = std::find_if(findings.begin(), findings.end(), [&](const Finding& one) {
+    return one.id == id && one.subject == subject_of(gpu);
+  });
+  Finding made =
+      known != findings.end() ? std::move(*known) : finding(id, Severity::error, subject_of(gpu));
+  made.severity = code == k_state_inforom ? Severity::warning : Severity::error;
+  made.variant = "";  // not "it answers again": NVML says that it does not
+  made.args["gpu"] = in_sentence(gpu);
+  made.args["index"] = std::to_string(gpu.index);
+  made.evidence.push_back(seen(gpu.nvml->state_code));
+  if (known != findings.end())
+    *known = std::move(made);
+  else
+    findings.push_back(std::move(made));
+}
+
 void add_health(const GpuView& gpu, Severity severity, const char* variant, Evidence proof,
                 Finding& made) {
   if (made.id.empty()) {
@@ -84,6 +111,31 @@ std::vector<Finding> check_xids(const Input& input) {
     made.evidence.push_back(line);
     made.evidence.push_back(
         table_says("data/xids.toml", format("{}: {}", row->number, row->meaning)));
+    findings.push_back(std::move(made));
+  }
+  for (const GpuView& gpu : input.gpus) judge_state(gpu, findings);
+  return findings;
+}
+
+// Links that are up against those that the GPU has. Cards without a bridge have none up; so only
+// where the others of the same kind, or a machine with NVSwitch, show that they should be.
+std::vector<Finding> check_nvlinks(const Input& input) {
+  std::vector<Finding> findings;
+  for (const GpuView& gpu : input.gpus) {
+    if (gpu.nvml == nullptr || !gpu.nvml->nvlinks_active || !gpu.nvml->nvlinks_total) continue;
+    const uint32_t active = *gpu.nvml->nvlinks_active, total = *gpu.nvml->nvlinks_total;
+    if (active >= total) continue;
+    const bool others = std::any_of(input.gpus.begin(), input.gpus.end(), [&](const GpuView& one) {
+      return one.name == gpu.name && one.nvml != nullptr &&
+             one.nvml->nvlinks_active.value_or(0) > active;
+    });
+    if (!others && !(input.facts.kernel.nvswitch && active > 0)) continue;
+    Finding made = finding("nvlink_degraded", Severity::warning, subject_of(gpu));
+    made.args = {{"gpu", in_sentence(gpu)},
+                 {"index", std::to_string(gpu.index)},
+                 {"active", std::to_string(active)},
+                 {"total", std::to_string(total)}};
+    made.evidence = {seen(gpu.nvml->nvlinks_active), seen(gpu.nvml->nvlinks_total)};
     findings.push_back(std::move(made));
   }
   return findings;

@@ -48,7 +48,8 @@ void memory_in_use(const GpuView& gpu, std::vector<Finding>& findings) {
   std::vector<std::string> names;
   if (nvml.processes) {
     for (const facts::GpuProcess& process : *nvml.processes)
-      names.push_back(format("{} ({})", process.name, process.pid));
+      names.push_back(process.name.empty() ? format("PID {}", process.pid)
+                                           : format("{} ({})", process.name, process.pid));
   }
   // In a container NVML does not name processes of other containers.
   made.variant = names.empty() ? "unnamed" : "";

@@ -21,12 +21,17 @@ std::vector<Finding> check_fabric(const Input& input);              // fabric.cc
 std::vector<Finding> check_gpu_state(const Input& input);           // gpu_state.cc
 std::vector<Finding> check_half_removed(const Input& input);        // torch_install.cc
 std::vector<Finding> check_kernel_module(const Input& input);       // kernel_module.cc
+std::vector<Finding> check_local_modules(const Input& input);       // python_base.cc
 std::vector<Finding> check_memory_health(const Input& input);       // gpu_health.cc
 std::vector<Finding> check_no_nvidia_gpu(const Input& input);       // kernel_module.cc
 std::vector<Finding> check_nvidia_packages(const Input& input);     // nvidia_packages.cc
 std::vector<Finding> check_pci_resources(const Input& input);       // kernel_module.cc
 std::vector<Finding> check_pcie_link(const Input& input);           // gpu_state.cc
 std::vector<Finding> check_python_choice(const Input& input);       // torch_install.cc
+std::vector<Finding> check_python_base(const Input& input);         // python_base.cc
+std::vector<Finding> check_requirements(const Input& input);        // requirements.cc
+std::vector<Finding> check_nvlinks(const Input& input);             // gpu_health.cc
+std::vector<Finding> check_changed_files(const Input& input);       // torch_install.cc
 std::vector<Finding> check_system_libraries(const Input& input);    // system_libraries.cc
 std::vector<Finding> check_torch_family(const Input& input);        // torch_family.cc
 std::vector<Finding> check_torch_install(const Input& input);       // torch_install.cc

@@ -54,7 +54,8 @@ const Rule k_rules[] = {
     {"gsp_firmware_hang", CUFIT_ABOVE_KERNEL " gpu_missing_in_driver", Scope::any},
     // Defective memory fails the compute check of that GPU.
     {"gpu_memory_ecc", "compute_check_failed driver_answer_unknown", Scope::same},
-    {"nvlink_error", "fabric_manager", Scope::any},
+    {"nvlink_error", "fabric_manager nvlink_degraded", Scope::any},
+    {"gpu_needs_reset", CUFIT_ABOVE_KERNEL " gpu_missing_in_driver gpu_memory_ecc", Scope::any},
     // The kernel side is absent: each way in which it can be absent.
     {"container_no_gpu_requested",
      CUFIT_ABOVE_KERNEL " driver_not_installed module_not_built_for_kernel "
@@ -108,7 +109,8 @@ const Rule k_rules[] = {
      "driver_answer_unknown no_cuda_device driver_too_old driver_minor_compat compute_check_failed "
      "ptx_newer_than_driver",
      Scope::any},
-    {"fabric_manager", "driver_answer_unknown no_cuda_device compute_check_failed", Scope::any},
+    {"fabric_manager", "driver_answer_unknown no_cuda_device compute_check_failed nvlink_degraded",
+     Scope::any},
     {"uvm_hmm_init_failure", "driver_answer_unknown no_cuda_device compute_check_failed",
      Scope::any},
     {"uvm_stale_after_suspend", "driver_answer_unknown no_cuda_device compute_check_failed",
@@ -120,6 +122,27 @@ const Rule k_rules[] = {
     // never makes cuInit fail: libcuda does not know which runtime will ask it.
     {"driver_too_old", "driver_minor_compat ptx_newer_than_driver ptx_jit_only", Scope::same},
     {"ptx_newer_than_driver", "driver_minor_compat ptx_jit_only", Scope::same},
+    // Without its Python nothing of an environment runs; a new one has none of its defects.
+    {"python_gone",
+     "torch_install_broken package_half_removed package_files_changed package_file_damaged "
+     "requirement_missing requirement_unmet cuda_lib_not_found cuda_libs_shadowed "
+     "nvidia_pip_pkg_conflict torch_family_mismatch ext_abi_mismatch ext_cuda_major_mismatch "
+     "ext_binary_missing dependency_too_new pythonpath_hides_torch",
+     Scope::same},
+    // The environment's own packages were installed for its own torch.
+    {"pythonpath_hides_torch",
+     "torch_install_broken package_half_removed requirement_missing requirement_unmet "
+     "cuda_lib_not_found cuda_libs_shadowed nvidia_pip_pkg_conflict torch_family_mismatch "
+     "ext_abi_mismatch ext_cuda_major_mismatch ext_binary_missing ext_arch_missing "
+     "dependency_too_new",
+     Scope::same},
+    // Files or a package that are gone: the loader misses them, or takes what the system has.
+    {"package_half_removed", "cuda_lib_not_found cuda_libs_shadowed", Scope::same},
+    {"requirement_missing", "cuda_lib_not_found cuda_libs_shadowed", Scope::same},
+    // Of one package, see explains.
+    {"torch_family_mismatch", "ext_abi_mismatch ext_cuda_major_mismatch ext_arch_missing",
+     Scope::same},
+    {"ext_binary_missing", "ext_cuda_major_mismatch", Scope::same},
     // Where no environment was found, nothing is known to lack torch.
     {"no_python_env", "torch_not_installed", Scope::any},
     // The right build replaces the torch that all of these are about.
@@ -168,7 +191,23 @@ bool lists(std::string_view effects, const Finding& finding) {
 // An uncertain finding explains nothing, and a note does not explain an error.
 bool strong(const Finding& cause, const Finding& effect) {
   if (cause.severity == Severity::error) return true;
+  // Whether the other torch runs or not, the environment's own is the one to look at.
+  if (cause.id == "pythonpath_hides_torch") return true;
   return cause.severity == Severity::warning && effect.severity != Severity::error;
+}
+
+std::string arg_of(const Finding& finding, const char* name) {
+  const auto found = finding.args.find(name);
+  return found == finding.args.end() ? std::string() : found->second;
+}
+
+// A partner, or a package without the library that it opens, is the cause of its own files alone.
+bool of_one_package(const Finding& cause, const Finding& effect) {
+  const bool partner = cause.id == "torch_family_mismatch";
+  if (!partner && (cause.id != "ext_binary_missing" || !starts_with(effect.id, "ext_")))
+    return true;
+  if (!starts_with(effect.id, "ext_")) return true;
+  return arg_of(cause, partner ? "partner" : "package") == arg_of(effect, "package");
 }
 
 bool explains(const Finding& cause, const Finding& effect) {
@@ -178,6 +217,7 @@ bool explains(const Finding& cause, const Finding& effect) {
   if (effect.id == "driver_kernel_module_flavour" && cause.id == "mixed_gpu_generations" &&
       cause.variant != "kernel_module")
     return false;
+  if (!of_one_package(cause, effect)) return false;
   for (const Rule& rule : k_rules) {
     if (rule.cause != cause.id || !lists(rule.effects, effect)) continue;
     if (rule.scope == Scope::any || covers(cause.subject, effect.subject)) return true;

@@ -115,10 +115,45 @@ const facts::Binary* torch_main_library(const facts::PythonEnv& env) {
   return nullptr;
 }
 
+size_t place_on_path(const facts::PythonEnv& env, const facts::Distribution& distribution) {
+  for (size_t i = 0; i < env.site_packages.size(); ++i) {
+    const std::string& site = env.site_packages[i];
+    if (starts_with(distribution.location, site) && distribution.location.size() > site.size() &&
+        distribution.location[site.size()] == '/')
+      return i;
+  }
+  return env.site_packages.size();
+}
+
+bool brings_library(std::string_view package, std::string_view library) {
+  static constexpr std::pair<std::string_view, std::string_view> k_brings[] = {
+      {"libcudnn", "cudnn"},       {"libcublas", "cublas"},         {"libcudart", "cuda-runtime"},
+      {"libnvrtc", "cuda-nvrtc"},  {"libcufft", "cufft"},           {"libcurand", "curand"},
+      {"libcusolver", "cusolver"}, {"libcusparseLt", "cusparselt"}, {"libcusparse", "cusparse"},
+      {"libnccl", "nccl"},         {"libnvshmem", "nvshmem"},       {"libnvJitLink", "nvjitlink"},
+      {"libcupti", "cuda-cupti"},  {"libcufile", "cufile"},         {"libnvToolsExt", "nvtx"},
+      {"libnvtx", "nvtx"}};
+  for (const auto& [stem, part] : k_brings) {
+    if (!starts_with(library, stem)) continue;
+    const std::string name = "nvidia-" + std::string(part);
+    return package == name ||
+           (starts_with(package, name + "-cu") && package.size() == name.size() + 5);
+  }
+  return false;
+}
+
 const facts::Distribution* find_distribution(const facts::PythonEnv& env, std::string_view name) {
   if (!env.distributions) return nullptr;
-  for (const facts::Distribution& distribution : *env.distributions)
-    if (distribution.name == name) return &distribution;
+  const facts::Distribution* found = nullptr;
+  size_t found_at = 0;
+  for (const facts::Distribution& distribution : *env.distributions) {
+    if (distribution.name != name) continue;
+    const size_t at = place_on_path(env, distribution);
+    if (found != nullptr && found_at <= at) continue;
+    found = &distribution;
+    found_at = at;
+  }
+  if (found != nullptr) return found;
   // conda calls the same package pytorch.
   return name == "torch" ? find_distribution(env, "pytorch") : nullptr;
 }

@@ -37,7 +37,15 @@ TorchBuild torch_build_of(const Input& input, const facts::PythonEnv& env);
 bool is_torch_binary(const facts::PythonEnv& env, const facts::Binary& binary);
 // The library whose code decides: libtorch_cuda.so, or the pair of split builds; null = none found.
 const facts::Binary* torch_main_library(const facts::PythonEnv& env);
+// The one that Python finds first, where several folders of its path have the package.
 const facts::Distribution* find_distribution(const facts::PythonEnv& env, std::string_view name);
+// The folder of PYTHONPATH from which this environment's torch comes; empty: not from one.
+std::string folder_on_python_path(const facts::Facts& facts,
+                                  const facts::PythonEnv& env);  // python_base.cc
+// Index of its folder in site_packages, which is sys.path's order; their number: in none of them.
+size_t place_on_path(const facts::PythonEnv& env, const facts::Distribution& distribution);
+// "nvidia-cudnn-cu13" brings "libcudnn_graph.so.9".
+bool brings_library(std::string_view package, std::string_view library);
 
 const facts::DriverLibrary* loaded_driver_library(const facts::Facts& facts,
                                                   std::string_view soname);

@@ -66,6 +66,12 @@ void two_records(const Input& input, const facts::PythonEnv& env, std::vector<Fi
     return;
   }
   if (wheels.size() < 2) return;
+  // One that PYTHONPATH puts before the environment's own is python_base.cc's.
+  if (!folder_on_python_path(input.facts, env).empty()) return;
+  std::stable_sort(wheels.begin(), wheels.end(),
+                   [&](const facts::Distribution* a, const facts::Distribution* b) {
+                     return place_on_path(env, *a) < place_on_path(env, *b);
+                   });
   // In one directory the files of both are mixed; in two directories the first of sys.path hides
   // the other.
   const bool same = folder_of(wheels[0]->location) == folder_of(wheels[1]->location);
@@ -76,6 +82,18 @@ void two_records(const Input& input, const facts::PythonEnv& env, std::vector<Fi
   for (const facts::Distribution* torch : wheels)
     made.evidence.push_back({"file", torch->location, torch->version});
   findings.push_back(std::move(made));
+}
+
+// A shared object, or a module that `import torch` most likely reads: of torch 2.4, 2.11 and 2.15 it
+// reads nine of ten modules of the first level and of the folders named here.
+bool is_imported_first(const std::string& path) {
+  if (!ends_with(path, ".py")) return true;
+  for (std::string_view folder :
+       {"torch/autograd", "torch/cuda", "torch/distributions", "torch/fx", "torch/nn",
+        "torch/nn/modules", "torch/nn/parallel", "torch/optim", "torch/utils/data"})
+    if (folder == path.substr(0, path.rfind('/'))) return true;
+  const long module = ends_with(path, "/__init__.py") ? 1 : 0;
+  return std::count(path.begin(), path.end(), '/') - module <= 1;
 }
 
 void damaged(const Input& input, const facts::PythonEnv& env, std::vector<Finding>& findings) {
@@ -92,6 +110,7 @@ void damaged(const Input& input, const facts::PythonEnv& env, std::vector<Findin
     if (distribution.name != "torch" || is_leftover(distribution)) continue;
     if (distribution.files_missing > 0) {
       Finding made = broken(input, env, "missing_files", distribution);
+      if (!is_imported_first(distribution.first_missing)) made.severity = Severity::warning;
       made.args["missing"] = std::to_string(distribution.files_missing);
       made.args["recorded"] = std::to_string(distribution.files_recorded);
       made.args["first"] = distribution.first_missing;
@@ -220,29 +239,94 @@ std::vector<Finding> check_torch_install(const Input& input) {
   return findings;
 }
 
+namespace {
+
+// What is lost with a package's missing files: "import" (of torch itself), "later" (a part that is
+// opened when an operation first needs it), "" (not known).
+std::string lost_with(const facts::PythonEnv& env, const facts::Distribution& package) {
+  if (package.name == "typing-extensions") return "import";
+  std::string lost;
+  for (const facts::LoadedLibrary& library : env.loads) {
+    if (!library.path.empty() || !brings_library(package.name, library.name)) continue;
+    if (library.by != "dlopen") return "import";
+    lost = "later";
+  }
+  return lost;
+}
+
+struct HalfRemoved {
+  std::vector<std::string> names, leftovers;
+  std::vector<std::string> specs;
+  std::string lost;
+};
+
+void add_part(const facts::PythonEnv& env, const facts::Distribution& distribution,
+              HalfRemoved& parts, Finding& made) {
+  const bool leftover = is_leftover(distribution);
+  (leftover ? parts.leftovers : parts.names)
+      .push_back(distribution.name + " " + distribution.version);
+  made.evidence.push_back(
+      {"file", distribution.location, leftover ? "leftover" : distribution.first_missing});
+  if (leftover) return;
+  parts.specs.push_back(distribution.name + "==" + distribution.version);
+  const std::string lost = lost_with(env, distribution);
+  if (parts.lost != "import" && !lost.empty()) parts.lost = lost;
+  if (made.args["first"].empty() || lost == "import")
+    made.args["first"] = distribution.first_missing;
+}
+
+}  // namespace
+
 std::vector<Finding> check_half_removed(const Input& input) {
   std::vector<Finding> findings;
   for (const facts::PythonEnv& env : input.facts.envs) {
     if (!env.distributions) continue;
     Finding made = finding("package_half_removed", Severity::note, subject_of(env));
-    std::vector<std::string> parts;
+    HalfRemoved parts;
     for (const facts::Distribution& distribution : *env.distributions) {
       if (distribution.name == "torch" || leftover_of(distribution, "torch")) continue;
-      const bool leftover = is_leftover(distribution);
-      if (!leftover && distribution.files_missing == 0) continue;
-      if (!leftover) made.severity = Severity::warning;
-      parts.push_back(distribution.name + " " + distribution.version);
-      made.evidence.push_back(
-          {"file", distribution.location, leftover ? "leftover" : distribution.first_missing});
-      if (made.args["command"].empty() && !leftover)
-        made.args["command"] = install_packages(
-            input, env, {distribution.name + "==" + distribution.version}, InstallKind::repair);
+      if (is_leftover(distribution) || distribution.files_missing > 0)
+        add_part(env, distribution, parts, made);
     }
-    if (parts.empty()) continue;
-    if (made.severity == Severity::note) made.variant = "leftover";
-    made.args["packages"] = short_list(parts);
+    if (parts.names.empty() && parts.leftovers.empty()) continue;
+    if (parts.names.empty()) {
+      made.variant = "leftover";
+    } else {
+      made.variant = parts.lost;
+      made.severity = parts.lost == "import" ? Severity::error : Severity::warning;
+      made.args["command"] = install_packages(input, env, parts.specs, InstallKind::repair);
+      made.change = packages_change(env, parts.specs);
+    }
+    made.args["packages"] = short_list(parts.names.empty() ? parts.leftovers : parts.names);
     made.args["location"] = made.evidence.front().detail;
     made.args["env"] = env.path;
+    findings.push_back(std::move(made));
+  }
+  return findings;
+}
+
+// There, and of another size than its installer recorded: edited, stripped, written over.
+std::vector<Finding> check_changed_files(const Input& input) {
+  std::vector<Finding> findings;
+  for (const facts::PythonEnv& env : input.facts.envs) {
+    if (!env.distributions) continue;
+    Finding made = finding("package_files_changed", Severity::note, subject_of(env));
+    std::vector<std::string> names, specs;
+    for (const facts::Distribution& package : *env.distributions) {
+      if (package.files_resized == 0 || is_leftover(package)) continue;
+      names.push_back(package.name + " " + package.version);
+      specs.push_back(package.name + "==" + package.version);
+      made.evidence.push_back({"file", package.location + "/RECORD",
+                               format("{} ({})", package.first_resized, package.files_resized)});
+      if (made.args["first"].empty()) made.args["first"] = package.first_resized;
+      // A library of another size is another library; a module may be edited on purpose.
+      if (contains(package.first_resized, ".so")) made.severity = Severity::warning;
+    }
+    if (names.empty()) continue;
+    made.args["packages"] = short_list(names);
+    made.args["env"] = env.path;
+    made.args["command"] = install_packages(input, env, specs, InstallKind::repair);
+    made.change = packages_change(env, specs);
     findings.push_back(std::move(made));
   }
   return findings;

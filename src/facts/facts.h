@@ -64,6 +64,7 @@ struct DeviceNode {
   std::string path;        // "/dev/nvidia0", "/dev/nvidia-uvm", "/dev/nvidiactl", "/dev/dxg"
   Fact<std::string> mode;  // "crw-rw-rw-"; not_present = no node
   bool usable = false;     // this process may open it for reading and writing
+  std::string group;       // its group by name, else by number; empty = no node
 };
 
 struct XidEvent {
@@ -232,11 +233,15 @@ struct Distribution {
   std::string kind;          // "dist-info", "egg-info", "conda-meta", "leftover" (pip's "~orch")
   std::string installer;     // "pip", "uv", "conda", "poetry", ...; empty = not said
   std::string tag;           // "cp312-cp312-manylinux_2_28_x86_64" of WHEEL, build string of conda
-  std::vector<std::string> needs;  // Requires-Dist lines that apply without extras
+  // Requires-Dist lines that apply here: their markers judged, of extras those that an installed
+  // package asks for
+  std::vector<std::string> needs;
   bool has_record = true;
-  uint32_t files_recorded = 0;  // looked at in RECORD (shared objects and __init__.py only)
-  uint32_t files_missing = 0;
-  std::string first_missing;
+  uint32_t files_recorded = 0;  // looked at in RECORD: code, or all (ProbeOptions::every_file)
+  uint32_t files_missing = 0;   // gone, or empty where RECORD names a size
+  std::string first_missing;    // code first, then the one nearest to the top
+  uint32_t files_resized = 0;   // there, and of another size than recorded
+  std::string first_resized;
 };
 
 // One shared object with CUDA parts.
@@ -254,6 +259,8 @@ struct Binary {
   // undefined c10/at/torch symbols that nothing in the environment defines
   std::vector<std::string> unresolved;
   uint32_t unresolved_count = 0;  // unresolved holds the first 8
+  // CUDA libraries that it needs and that neither the loader's search nor the environment has
+  std::vector<std::string> not_found;
   std::vector<formats::Damage> damage;
   std::string unreadable;  // why nothing of it was read ("permission denied"); empty = it was read
 };
@@ -301,6 +308,9 @@ struct PythonEnv {
   Fact<bool> makes_venv;
   Fact<std::string> python;  // "3.12.3"
   Fact<std::string> interpreter;  // path
+  // Of a venv: the program behind its interpreter, all links followed ("/usr/bin/python3.11");
+  // not_present: gone, the note names it
+  Fact<std::string> base_python;
   std::vector<std::string> site_packages;
   Fact<std::vector<Distribution>> distributions;  // sorted by name
   TorchFacts torch;
@@ -339,6 +349,8 @@ struct Facts {
   std::vector<EnvVariable> variables;  // only the ones that matter, sorted by name
   ContainerEngine engine;
   std::vector<PythonEnv> envs;  // the active one first
+  // Of the current folder what Python imports from there before any package: "torch.py", "torch/".
+  std::vector<std::string> local_modules;
   CollectEnvFacts collect_env;
   std::vector<std::string> problems;  // cufit's own errors on the way, each names file and place
 };

@@ -53,7 +53,9 @@ CUFIT_FIELDS(PciGpu) {
       v("bar1_bytes", x.bar1_bytes);
 }
 
-CUFIT_FIELDS(DeviceNode) { v("path", x.path), v("mode", x.mode), v("usable", x.usable); }
+CUFIT_FIELDS(DeviceNode) {
+  v("path", x.path), v("mode", x.mode), v("usable", x.usable), v("group", x.group);
+}
 
 CUFIT_FIELDS(XidEvent) {
   v("number", x.number), v("pci", x.pci), v("text", x.text), v("count", x.count);
@@ -148,7 +150,8 @@ CUFIT_FIELDS(Distribution) {
   v("location", x.location), v("kind", x.kind);
   v("installer", x.installer), v("tag", x.tag), v("needs", x.needs), v("has_record", x.has_record);
   v("files_recorded", x.files_recorded), v("files_missing", x.files_missing);
-  v("first_missing", x.first_missing);
+  v("first_missing", x.first_missing), v("files_resized", x.files_resized);
+  v("first_resized", x.first_resized);
 }
 
 CUFIT_FIELDS(Binary) {
@@ -157,7 +160,8 @@ CUFIT_FIELDS(Binary) {
       v("device_code", x.device_code);
   v("glibc", x.glibc), v("glibcxx", x.glibcxx), v("cxxabi", x.cxxabi), v("cxx11_abi", x.cxx11_abi);
   v("python_tag", x.python_tag), v("unresolved", x.unresolved);
-  v("unresolved_count", x.unresolved_count), v("damage", x.damage), v("unreadable", x.unreadable);
+  v("unresolved_count", x.unresolved_count), v("not_found", x.not_found), v("damage", x.damage),
+      v("unreadable", x.unreadable);
 }
 
 CUFIT_FIELDS(LoadedLibrary) {
@@ -176,7 +180,7 @@ CUFIT_FIELDS(PythonEnv) {
   v("path", x.path), v("kind", x.kind), v("active", x.active), v("found_by", x.found_by);
   v("installer", x.installer), v("project", x.project);
   v("externally_managed", x.externally_managed), v("makes_venv", x.makes_venv);
-  v("python", x.python), v("interpreter", x.interpreter);
+  v("python", x.python), v("interpreter", x.interpreter), v("base_python", x.base_python);
   v("site_packages", x.site_packages), v("distributions", x.distributions), v("torch", x.torch);
   v("binaries", x.binaries), v("loads", x.loads), v("shadowed", x.shadowed),
       v("torch_run", x.torch_run);
@@ -193,6 +197,7 @@ CUFIT_FIELDS(Facts) {
   v("system", x.system), v("pci", x.pci), v("kernel", x.kernel);
   v("driver_libraries", x.driver_libraries), v("nvml", x.nvml), v("cuda", x.cuda);
   v("toolkits", x.toolkits), v("variables", x.variables), v("engine", x.engine), v("envs", x.envs);
+  v("local_modules", x.local_modules);
   v("collect_env", x.collect_env), v("problems", x.problems);
 }
 

@@ -27,6 +27,10 @@ struct ProbeOptions {
   // Whether the user's own site (~/.local) belongs to the environments, as it does for their Python.
   // Not to one of `cufit env`: a venv shuts it out, for conda's `cufit run` sets PYTHONNOUSERSITE.
   bool user_site = true;
+  // Every file that RECORDs name is looked for, not code alone.
+  bool every_file = false;
+  // Also environments in the home folder and beside the current one (python_prefix.h).
+  bool search_everywhere = false;
   double driver_timeout_seconds = 10;  // for the child; a wedged driver hangs
   std::string driver_library_dir;  // tests: where the stand-in libcuda/libnvidia-ml lie; empty =
                                    // normal search

@@ -84,7 +84,7 @@ class Builder {
     out.state = link.state;
     out.name = named(prefix, link.name);
     std::string_view text = view_.knowledge.message(link.key, lang_);
-    Args args = link.args;
+    Args args = link_args(link, lang_, view_.knowledge);
     if (const auto because = args.find("because"); because != args.end())
       because->second = translated_error(because->second, lang_, view_.knowledge);
     out.detail = printable(text.empty() ? link.key : format_message(text, args));

@@ -105,6 +105,18 @@ std::string fill_stand_ins(std::string text, const std::map<std::string, std::st
 
 }  // namespace
 
+std::map<std::string, std::string> link_args(const checks::Link& link, std::string_view lang,
+                                             const knowledge::Knowledge& knowledge) {
+  std::map<std::string, std::string> args = link.args;
+  const auto id = args.find("id");
+  if (id == args.end()) return args;
+  checks::Finding named;
+  named.id = id->second;
+  named.args = link.args;
+  args["title"] = finding_text(named, "title", lang, knowledge);
+  return args;
+}
+
 std::string finding_text(const checks::Finding& finding, std::string_view part,
                          std::string_view lang, const knowledge::Knowledge& knowledge) {
   if (part == "next" && finding.step_fails) return message(knowledge, "report.step_fails", lang);

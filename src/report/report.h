@@ -37,4 +37,8 @@ std::string doctor_html(const DoctorView& view,
 std::string finding_text(const checks::Finding& finding, std::string_view part,
                          std::string_view lang, const knowledge::Knowledge& knowledge);
 
+// Of a link that a finding decided also {title}: that finding's headline.
+std::map<std::string, std::string> link_args(const checks::Link& link, std::string_view lang,
+                                             const knowledge::Knowledge& knowledge);
+
 }  // namespace cufit::report

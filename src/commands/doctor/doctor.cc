@@ -56,6 +56,7 @@ Result<facts::Facts> doctor_facts(const Context& context, const DoctorRequest& r
   }
   host::ProbeOptions options;
   options.env_dirs = host::absolute_folders(request.env);
+  options.search_everywhere = true;
   for (const std::string& dir : options.env_dirs) {
     if (!machine.exists(dir))
       return fail(Code::usage, format("`--env {}`: no such directory", dir));

@@ -56,6 +56,7 @@ facts::Facts environment_facts(const Context& context, const report::EnvRow& row
   host::ProbeOptions options;
   options.user_site = false;
   options.env_dirs = {row.folder};
+  options.every_file = true;
   // It lies beside the lock, wherever that lies.
   facts::Facts facts = host::collect(context.files, options);
   if (for_here) return facts;

@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "base/format.h"
-#include "base/version.h"
+#include "formats/python/requirement.h"
 
 namespace cufit::formats {
 namespace {
@@ -37,6 +37,7 @@ class MarkerReader {
     std::string text;
     bool known = true;
     bool version = false;
+    bool extra = false;  // names of extras are compared as normalised ones
   };
 
   void skip_space() {
@@ -111,7 +112,7 @@ class MarkerReader {
   }
 
   Value value_of(std::string_view name) const {
-    if (name == "extra") return {"", true, false};
+    if (name == "extra") return {normalised_name(environment_.extra), true, false, true};
     if (name == "sys_platform") return {"linux", true, false};
     if (name == "platform_system") return {"Linux", true, false};
     if (name == "os_name") return {"posix", true, false};
@@ -119,6 +120,8 @@ class MarkerReader {
     if (name == "platform_python_implementation") return {"CPython", true, false};
     if (name == "platform_machine")
       return {environment_.platform_machine, !environment_.platform_machine.empty(), false};
+    if (name == "python_full_version" && !environment_.python_full_version.empty())
+      return {environment_.python_full_version, true, true};
     if (name == "python_version" || name == "python_full_version")
       return {environment_.python_version, !environment_.python_version.empty(), true};
     return {"", false, false};
@@ -126,23 +129,34 @@ class MarkerReader {
 
   static Truth truth(bool value) { return value ? Truth::yes : Truth::no; }
 
-  static Truth compare(const Value& left, const std::string& operation, const Value& right) {
+  static Truth compare(Value left, const std::string& operation, Value right) {
+    if (left.extra || right.extra) {
+      left.text = normalised_name(left.text);
+      right.text = normalised_name(right.text);
+    }
     if (operation == "in") return truth(contains(right.text, left.text));
     if (operation == "not in") return truth(!contains(right.text, left.text));
-    if (!left.version && !right.version) {
-      if (operation == "==" || operation == "===") return truth(left.text == right.text);
-      if (operation == "!=") return truth(left.text != right.text);
-      return Truth::unknown;
-    }
-    auto a = parse_version(left.text), b = parse_version(right.text);
-    if (!a || !b || operation == "~=" || contains(left.text + right.text, "*"))
-      return Truth::unknown;
-    if (operation == "==" || operation == "===") return truth(*a == *b);
-    if (operation == "!=") return truth(!(*a == *b));
-    if (operation == "<") return truth(*a < *b);
-    if (operation == "<=") return truth(*a <= *b);
-    if (operation == ">") return truth(*a > *b);
-    return truth(*a >= *b);
+    if (left.version) return compare_versions(left.text, operation, right.text);
+    if (right.version) return compare_versions(right.text, turned(operation), left.text);
+    if (operation == "==" || operation == "===") return truth(left.text == right.text);
+    if (operation == "!=") return truth(left.text != right.text);
+    return Truth::unknown;
+  }
+
+  // "3.8" <= python_version
+  static std::string turned(std::string operation) {
+    if (operation[0] == '<')
+      operation[0] = '>';
+    else if (operation[0] == '>')
+      operation[0] = '<';
+    return operation;
+  }
+
+  static Truth compare_versions(const std::string& have, const std::string& operation,
+                                const std::string& wanted) {
+    const auto clauses = parse_clauses(operation + wanted);
+    if (!clauses || !parse_python_version(have)) return Truth::unknown;
+    return truth(satisfies(*clauses, have));
   }
 
   std::string_view rest_;

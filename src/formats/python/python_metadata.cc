@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/format.h"
+#include "base/number.h"
 
 namespace cufit::formats {
 namespace {
@@ -124,7 +125,28 @@ std::optional<FolderName> parse_metadata_folder(std::string_view file_name) {
   return out;
 }
 
-RecordSummary parse_record(std::string_view text) {
+namespace {
+
+// Size is the last field; neither hash nor size holds a comma.
+std::optional<uint64_t> record_size(std::string_view line) {
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  const size_t comma = line.rfind(',');
+  return comma == std::string_view::npos ? std::nullopt : parse_uint(line.substr(comma + 1));
+}
+
+bool is_made_by_installer(std::string_view line) {
+  return line.find(".pyc") != std::string_view::npos ||
+         line.find(".dist-info/") != std::string_view::npos;
+}
+
+// Many packages are installed without their tests to save space.
+bool is_test_file(std::string_view path) {
+  return contains(path, "/tests/") || contains(path, "/test/") || contains(path, "/_tests/");
+}
+
+}  // namespace
+
+RecordSummary parse_record(std::string_view text, RecordFiles wanted) {
   RecordSummary out;
   uint64_t number = 0;
   while (!text.empty()) {
@@ -134,16 +156,20 @@ RecordSummary parse_record(std::string_view text) {
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (line.empty() || line == "\r") continue;
     ++out.files;
-    // torch's RECORD has 12 000 lines, of which some 20 matter: look before cutting.
-    if (line.find(".so") == std::string_view::npos &&
-        line.find("/__init__.py") == std::string_view::npos)
-      continue;
+    // torch's RECORD has 14 000 lines, of which a fifth are code: look before cutting.
+    if (is_made_by_installer(line)) continue;
+    const bool code =
+        line.find(".so") != std::string_view::npos || line.find(".py") != std::string_view::npos;
+    if (!code && wanted == RecordFiles::code) continue;
     auto path = record_path(line);
     if (!path || path->find('\0') != std::string::npos) {
       if (out.bad_lines.size() < k_max_bad_lines) out.bad_lines.push_back(number);
       continue;
     }
-    if (is_shared_object_name(*path)) {
+    const bool library = is_shared_object_name(*path), module = ends_with(*path, ".py");
+    if (wanted == RecordFiles::all || library || (module && !is_test_file(*path)))
+      out.wanted.push_back({*path, record_size(line)});
+    if (library) {
       out.shared_objects.push_back(std::move(*path));
     } else if (is_top_level_init(*path)) {
       out.packages.push_back(std::move(*path));

@@ -38,15 +38,23 @@ struct FolderName {
 };
 std::optional<FolderName> parse_metadata_folder(std::string_view file_name);
 
-// What cufit wants of a RECORD: shared objects, and the __init__.py of top-level packages as a sign
-// of life.
+// One line of a RECORD. Files that the installer made itself (__pycache__) have no size there.
+struct RecordFile {
+  std::string path;
+  std::optional<uint64_t> size_bytes;
+};
+
+// What cufit wants of a RECORD: shared objects, the top-level packages, and which files there
+// should be: modules and shared objects, or all but compiled modules and the metadata itself.
+enum class RecordFiles { code, all };
 struct RecordSummary {
   std::vector<std::string> shared_objects;
   std::vector<std::string> packages;  // "torch/__init__.py"
+  std::vector<RecordFile> wanted;     // these two among them
   uint64_t files = 0;                 // all lines with a path
   std::vector<uint64_t> bad_lines;    // line numbers, at most 8: an unclosed quote or a zero byte
 };
-RecordSummary parse_record(std::string_view text);
+RecordSummary parse_record(std::string_view text, RecordFiles wanted = RecordFiles::code);
 
 // "libcudart.so.12", "_C.cpython-312-x86_64-linux-gnu.so", "_C.abi3.so"
 bool is_shared_object_name(std::string_view path);

@@ -19,6 +19,17 @@ std::string mode_text(const FileStatus& status) {
   return out;
 }
 
+// "video:x:44:me" -> "video"; the number where no line has it.
+std::string group_name(const Host& host, uint32_t number) {
+  const std::string wanted = std::to_string(number);
+  const std::string text = host.read_file("/etc/group", 1u << 20).value_or("");
+  for (std::string_view line : split_lines(text)) {
+    const std::vector<std::string_view> fields = split(line, ':');
+    if (fields.size() >= 3 && fields[2] == wanted) return std::string(fields[0]);
+  }
+  return wanted;
+}
+
 facts::DeviceNode read_node(const Host& host, const std::string& path) {
   facts::DeviceNode node;
   node.path = path;
@@ -29,6 +40,7 @@ facts::DeviceNode read_node(const Host& host, const std::string& path) {
   }
   node.mode = known(mode_text(*status), SourceKind::file, path);
   node.usable = host.may_read_write(path);
+  if (!node.usable) node.group = group_name(host, status->group);
   return node;
 }
 

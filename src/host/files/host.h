@@ -22,7 +22,8 @@ struct FileStatus {
   bool is_regular = false;
   bool is_character_device = false;
   uint64_t size_bytes = 0;
-  uint32_t mode = 0;  // st_mode
+  uint32_t mode = 0;   // st_mode
+  uint32_t group = 0;  // st_gid
   uint32_t device_major = 0, device_minor = 0;
 };
 

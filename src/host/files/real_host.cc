@@ -269,6 +269,7 @@ Result<FileStatus> RealHost::status(const std::string& path) const {
   out.is_character_device = S_ISCHR(status.st_mode);
   out.size_bytes = static_cast<uint64_t>(status.st_size);
   out.mode = status.st_mode;
+  out.group = status.st_gid;
   if (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode)) {
     out.device_major = major(status.st_rdev);
     out.device_minor = minor(status.st_rdev);

@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "formats/python/conda_meta.h"
 #include "formats/python/python_metadata.h"
+#include "formats/python/requirement.h"
 
 namespace cufit::host {
 namespace {
@@ -35,11 +36,20 @@ bool is_interesting_folder(const std::string& name) {
   return false;
 }
 
+// torch, its partners and what they import or bring.
+bool is_of_torchs_import(const std::string& name) {
+  for (const char* one :
+       {"torch", "torchvision", "torchaudio", "triton", "numpy", "typing-extensions", "sympy",
+        "mpmath", "networkx", "jinja2", "markupsafe", "filelock", "fsspec"})
+    if (name == one) return true;
+  return is_nvidia_library_package(name) || starts_with(name, "cuda-");
+}
+
 class DistributionReader {
  public:
   DistributionReader(const Host& host, const PythonPrefix& prefix,
-                     const formats::MarkerEnvironment& environment)
-      : host_(host), prefix_(prefix), environment_(environment) {}
+                     const formats::MarkerEnvironment& environment, bool every_file)
+      : host_(host), prefix_(prefix), environment_(environment), every_file_(every_file) {}
 
   InstalledPackages run() {
     for (const std::string& site : prefix_.site_packages) read_site(site);
@@ -104,9 +114,12 @@ class DistributionReader {
     if (!leftover && !metadata.name.empty() && metadata.name != out.name)
       out.display_name = metadata.name;
     out.version = metadata.version.empty() ? parsed.version : metadata.version;
-    for (const std::string& line : metadata.requires_dist)
+    for (const std::string& line : metadata.requires_dist) {
       if (auto requirement = formats::requirement_that_applies(line, environment_))
         out.needs.push_back(std::move(*requirement));
+      else if (contains(line, "extra"))
+        of_extras_[out.location].push_back(line);
+    }
     auto installer = host_.read_file(out.location + "/INSTALLER", 4096);
     if (installer) out.installer = trim(*installer);
     auto record = host_.read_file(out.location + "/RECORD", k_max_record);
@@ -121,26 +134,52 @@ class DistributionReader {
 
   void read_record(const std::string& site, const std::string& text, facts::Distribution& out,
                    std::set<std::string>& covered) {
-    formats::RecordSummary record = formats::parse_record(text);
+    formats::RecordSummary record = formats::parse_record(
+        text, every_file_ ? formats::RecordFiles::all : formats::RecordFiles::code);
     for (uint64_t line : record.bad_lines)
       out_.problems.push_back(format("`{}/RECORD`, line {}: no valid path", out.location, line));
-    auto check = [&](const std::string& path) {
-      ++out.files_recorded;
-      std::string full = starts_with(path, "/") ? path : site + "/" + path;
-      if (host_.exists(full)) return true;
-      if (out.files_missing++ == 0) out.first_missing = path;
-      return false;
-    };
-    for (const std::string& path : record.packages) {
-      check(path);
-      covered.insert(path.substr(0, path.find('/')));
+    for (const std::string& path : record.packages) covered.insert(path.substr(0, path.find('/')));
+    // A stat per module costs: those of pure Python that torch does not import are left out.
+    const bool looked_at =
+        every_file_ || !record.shared_objects.empty() || is_of_torchs_import(out.name);
+    for (const formats::RecordFile& file : record.wanted)
+      if (looked_at || ends_with(file.path, "/__init__.py")) check_file(site, file, out);
+    for (const std::string& path : record.shared_objects) {
+      const std::string full = starts_with(path, "/") ? path : site + "/" + path;
+      if (host_.exists(full)) add_object(full, out.name);
     }
-    for (const std::string& path : record.shared_objects)
-      if (check(path)) add_object(starts_with(path, "/") ? path : site + "/" + path, out.name);
     if (!record.shared_objects.empty()) {
       auto wheel = host_.read_file(out.location + "/WHEEL", 65536);
       if (wheel) out.tag = join(formats::header_values(*wheel, "Tag"), ".");
     }
+  }
+
+  void check_file(const std::string& site, const formats::RecordFile& file,
+                  facts::Distribution& out) {
+    ++out.files_recorded;
+    const auto status =
+        host_.status(starts_with(file.path, "/") ? file.path : site + "/" + file.path);
+    // conda writes its own prefix into files after their sizes were recorded.
+    const bool sized = status && status->is_regular && file.size_bytes && out.installer != "conda";
+    if ((!status && status.error().code == Code::not_found) ||
+        (sized && status->size_bytes == 0 && *file.size_bytes > 0)) {
+      if (out.files_missing++ == 0 || says_more(file.path, out.first_missing))
+        out.first_missing = file.path;
+    } else if (sized && status->size_bytes != *file.size_bytes) {
+      if (out.files_resized++ == 0 || says_more(file.path, out.first_resized))
+        out.first_resized = file.path;
+    }
+  }
+
+  // Shared objects, then modules, then the rest; of one kind the nearest to the top.
+  static bool says_more(const std::string& path, const std::string& than) {
+    const auto rank = [](const std::string& one) {
+      const long kind = formats::is_shared_object_name(one) ? 0 : ends_with(one, ".py") ? 1 : 2;
+      // torch/cuda/__init__.py is the module torch.cuda
+      return std::pair(
+          kind, std::count(one.begin(), one.end(), '/') - (ends_with(one, "/__init__.py") ? 1 : 0));
+    };
+    return rank(path) < rank(than);
   }
 
   void read_conda() {
@@ -213,11 +252,47 @@ class DistributionReader {
     return {};
   }
 
+  // "cuda-toolkit[cublas]" of one package makes a requirement of another apply ("nvidia-cublas; extra
+  // == 'cublas'"), which may ask for extras itself.
+  void add_needs_of_extras() {
+    std::vector<std::string> lines;
+    for (const facts::Distribution& one : out_.distributions)
+      if (one.kind != "leftover") lines.insert(lines.end(), one.needs.begin(), one.needs.end());
+    std::set<std::pair<std::string, std::string>> asked;
+    while (!lines.empty()) {
+      const std::string line = std::move(lines.back());
+      lines.pop_back();
+      if (!contains(line, "[")) continue;
+      const auto requirement = formats::parse_requirement(line);
+      if (!requirement) continue;
+      for (const std::string& extra : requirement->extras)
+        if (asked.emplace(requirement->name, extra).second)
+          add_needs_of_extra(requirement->name, extra, lines);
+    }
+  }
+
+  void add_needs_of_extra(const std::string& name, const std::string& extra,
+                          std::vector<std::string>& added) {
+    formats::MarkerEnvironment environment = environment_;
+    environment.extra = extra;
+    for (facts::Distribution& one : out_.distributions) {
+      if (one.name != name) continue;
+      for (const std::string& line : of_extras_[one.location]) {
+        auto need = formats::requirement_that_applies(line, environment);
+        if (!need || std::find(one.needs.begin(), one.needs.end(), *need) != one.needs.end())
+          continue;
+        added.push_back(*need);
+        one.needs.push_back(std::move(*need));
+      }
+    }
+  }
+
   void add_object(std::string path, const std::string& owner) {
     out_.objects.push_back({std::move(path), owner});
   }
 
   void finish() {
+    add_needs_of_extras();
     std::sort(out_.distributions.begin(), out_.distributions.end(),
               [](const facts::Distribution& a, const facts::Distribution& b) {
                 return a.name != b.name ? a.name < b.name : a.location < b.location;
@@ -235,15 +310,19 @@ class DistributionReader {
   const Host& host_;
   const PythonPrefix& prefix_;
   const formats::MarkerEnvironment& environment_;
+  const bool every_file_;
   InstalledPackages out_;
+  // Requirements that apply with some extra only, by the folder of their metadata.
+  std::map<std::string, std::vector<std::string>> of_extras_;
   size_t walked_ = 0;
 };
 
 }  // namespace
 
 InstalledPackages read_distributions(const Host& host, const PythonPrefix& prefix,
-                                     const formats::MarkerEnvironment& environment) {
-  return DistributionReader(host, prefix, environment).run();
+                                     const formats::MarkerEnvironment& environment,
+                                     bool every_file) {
+  return DistributionReader(host, prefix, environment, every_file).run();
 }
 
 bool is_nvidia_library_package(const std::string& name) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Installed distributions of one environment from their metadata folders and conda records, and
 // which shared objects belong to which. Used by host/python/python_envs. It counts files that
-// RECORD promises and the disk does not have, but only shared objects and the __init__.py of
-// packages: these are what an interrupted installation or two installers leave broken.
+// RECORD promises and the disk does not have, or has in another size: the code of torch, of what
+// importing it needs and of packages with compiled parts, or every file of all.
 #pragma once
 
 #include <map>
@@ -28,7 +28,8 @@ struct InstalledPackages {
 };
 
 InstalledPackages read_distributions(const Host& host, const PythonPrefix& prefix,
-                                     const formats::MarkerEnvironment& environment);
+                                     const formats::MarkerEnvironment& environment,
+                                     bool every_file = false);
 
 // A wheel that only carries NVIDIA's libraries ("nvidia-cublas", "nvidia-nccl-cu13").
 bool is_nvidia_library_package(const std::string& normalized_name);

@@ -89,8 +89,13 @@ bool needs_cuda_or_torch(const formats::ElfFile& elf) {
 class EnvReader {
  public:
   EnvReader(const Host& host, const LoaderSettings& settings, const PythonPrefix& prefix,
-            facts::Facts& facts)
-      : host_(host), settings_(settings), prefix_(prefix), facts_(facts), files_(host) {}
+            facts::Facts& facts, bool every_file)
+      : host_(host),
+        settings_(settings),
+        prefix_(prefix),
+        facts_(facts),
+        every_file_(every_file),
+        files_(host) {}
 
   facts::PythonEnv run() {
     env_.path = prefix_.path;
@@ -100,9 +105,12 @@ class EnvReader {
     env_.installer = prefix_.installer;
     env_.python = prefix_.python;
     env_.interpreter = prefix_.interpreter;
+    env_.base_python = prefix_.base;
     env_.site_packages = prefix_.site_packages;
-    packages_ =
-        read_distributions(host_, prefix_, {prefix_.minor_version(), settings_.architecture});
+    formats::MarkerEnvironment markers{prefix_.minor_version(), settings_.architecture};
+    const auto full = prefix_.python ? parse_version(*prefix_.python) : std::nullopt;
+    if (full && full->parts.size() >= 3) markers.python_full_version = *prefix_.python;
+    packages_ = read_distributions(host_, prefix_, markers, every_file_);
     for (std::string& problem : packages_.problems) facts_.problems.push_back(std::move(problem));
     for (const std::string& site : prefix_.site_packages) {
       auto names = host_.list(site);
@@ -264,8 +272,26 @@ class EnvReader {
     out.cxxabi = elf.cxxabi;
     if (elf.cxx11_abi) out.cxx11_abi = *elf.cxx11_abi ? "1" : "0";
     out.damage = elf.damage;
-    if (!is_torch) add_symbols(object, out);
+    if (!is_torch) {
+      add_symbols(object, out);
+      find_needed(object, out);
+    }
     env_.binaries.push_back(std::move(out));
+  }
+
+  // CUDA libraries that nobody brings: neither the loader from here, nor any package (torch and
+  // others load those of nvidia-* by path before they are asked for by name).
+  void find_needed(const SharedObject& object, facts::Binary& out) {
+    const Requester requester{object.path, out.rpath, out.runpath, false, nullptr};
+    for (const std::string& name : out.needed) {
+      if (!facts::is_cuda_library(name)) continue;
+      const bool brought =
+          std::any_of(packages_.objects.begin(), packages_.objects.end(),
+                      [&](const SharedObject& other) { return file_name(other.path) == name; });
+      if (brought) continue;
+      if (!search_) search_.emplace(host_, settings_);
+      if (!search_->find(name, &requester)) out.not_found.push_back(name);
+    }
   }
 
   // Reading names of symbols is the slow part, so only files of interest get here.
@@ -343,7 +369,7 @@ class EnvReader {
   }
 
   void read_loads() {
-    LibrarySearch search(host_, settings_);
+    if (!search_) search_.emplace(host_, settings_);
     TorchProcess process;
     if (prefix_.interpreter) process.interpreter = *prefix_.interpreter;
     process.torch_folder = env_.torch.path;
@@ -360,7 +386,7 @@ class EnvReader {
       if (!elf) why = error.text();
       return elf;
     };
-    TorchLoads loads = find_torch_loads(host_, search, process, reader);
+    TorchLoads loads = find_torch_loads(host_, *search_, process, reader);
     for (const SharedObject& object : packages_.objects)
       owners_.emplace(files_.real_path(object.path), object.owner);
     for (auto* list : {&loads.loads, &loads.shadowed})
@@ -430,6 +456,7 @@ class EnvReader {
   const LoaderSettings& settings_;
   const PythonPrefix& prefix_;
   facts::Facts& facts_;
+  const bool every_file_;
   ElfFiles files_;
   facts::PythonEnv env_;
   InstalledPackages packages_;
@@ -437,18 +464,42 @@ class EnvReader {
   std::string
       closed_;  // a folder of packages that may not be listed: what is in it is unknown, not absent
   std::optional<std::vector<formats::SymbolTable>> torch_symbols_;
+  std::optional<LibrarySearch> search_;
 };
+
+// Python looks into the current folder (or that of the script) before it looks for packages. A
+// folder without __init__.py gives way to a package.
+std::vector<std::string> read_local_modules(const Host& host) {
+  std::vector<std::string> out;
+  for (const char* name : {"torch", "torchvision", "torchaudio", "triton", "numpy"}) {
+    if (host.exists(format("./{}/__init__.py", name))) out.push_back(format("{}/", name));
+    if (host.exists(format("./{}.py", name))) out.push_back(format("{}.py", name));
+  }
+  return out;
+}
+
+// What is an image for steps: a container of an engine, not a machine that looks like one.
+std::optional<bool> in_image(const facts::Facts& facts) {
+  if (!facts.system.container) return std::nullopt;
+  const std::string& kind = *facts.system.container;
+  return kind != "none" && kind != "lxc";
+}
 
 }  // namespace
 
 void read_python_envs(const Host& host, const ProbeOptions& options, facts::Facts& facts) {
   LoaderSettings settings = read_loader_settings(host);
   for (const std::string& problem : settings.problems) facts.problems.push_back(problem);
-  for (const PythonPrefix& prefix :
-       find_python_prefixes(host, options.env_dirs, facts.problems, options.user_site)) {
+  PythonSearch search;
+  search.env_dirs = options.env_dirs;
+  search.user_site = options.user_site;
+  search.everywhere = options.search_everywhere;
+  search.in_image = in_image(facts);
+  for (const PythonPrefix& prefix : find_python_prefixes(host, search, facts.problems)) {
     if (options.progress) options.progress(prefix.path, 0, 0);
-    facts.envs.push_back(EnvReader(host, settings, prefix, facts).run());
+    facts.envs.push_back(EnvReader(host, settings, prefix, facts, options.every_file).run());
   }
+  facts.local_modules = read_local_modules(host);
 }
 
 }  // namespace cufit::host

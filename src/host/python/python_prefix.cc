@@ -62,17 +62,26 @@ std::optional<Config> read_pyvenv(const Host& host, const std::string& prefix) {
   return formats::parse_pyvenv_cfg(*text);
 }
 
+constexpr size_t k_most_found = 16;       // environments in one report
+constexpr size_t k_most_looked_at = 200;  // folders of one place
+
 class Finder {
  public:
-  Finder(const Host& host, std::vector<std::string>& problems, bool user_site)
-      : host_(host), problems_(problems), user_site_(user_site) {}
+  Finder(const Host& host, const PythonSearch& search, std::vector<std::string>& problems)
+      : host_(host), search_(search), problems_(problems) {}
 
   std::vector<PythonPrefix> given(const std::vector<std::string>& dirs) {
     for (const std::string& dir : dirs) {
       size_t before = found_.size();
       if (!is_host_folder(host_, dir)) {
         problems_.push_back(format("`{}`: no such folder", dir));
-      } else if (!add_folder(dir, "--env") && found_.size() == before) {
+        continue;
+      }
+      const bool added = add_folder(dir, "--env");
+      // ~/miniconda3 stands for its environments as well.
+      if (is_host_folder(host_, under(dir, "envs")))
+        add_each_with_torch(under(dir, "envs"), "--env");
+      if (!added && found_.size() == before) {
         problems_.push_back(
             format("`{}`: neither a Python environment nor a folder of packages", dir));
       }
@@ -90,6 +99,7 @@ class Finder {
     if (!found_.empty()) found_.front().active = true;
     for (const char* dir : {"./.venv", "/opt/venv", "/opt/conda", "/usr/local", "/usr"})
       add(dir, "default");
+    if (search_.everywhere) search_everywhere();
     return std::move(found_);
   }
 
@@ -116,6 +126,76 @@ class Finder {
     prefix.site_packages = {dir};
     push(std::move(prefix));
     return true;
+  }
+
+  bool has_torch(const PythonPrefix& prefix) const {
+    return std::any_of(
+        prefix.site_packages.begin(), prefix.site_packages.end(),
+        [&](const std::string& site) { return host_.exists(site + "/torch/__init__.py"); });
+  }
+
+  // An environment that is only somewhere is worth a line where it has torch.
+  void add_with_torch(const std::string& dir, const char* found_by) {
+    const size_t before = found_.size();
+    if (found_.size() >= k_most_found || !add(dir, found_by) || found_.size() == before) return;
+    if (!has_torch(found_.back())) found_.pop_back();
+  }
+
+  void add_each_with_torch(const std::string& folder, const char* found_by) {
+    size_t looked_at = 0;
+    for (const std::string& name : host_.list(folder).value_or(std::vector<std::string>()))
+      if (!starts_with(name, ".") && ++looked_at <= k_most_looked_at)
+        add_with_torch(under(folder, name), found_by);
+  }
+
+  std::string variable_or(const char* name, const std::string& fallback) const {
+    const auto value = host_.variable(name);
+    return value && !value->empty() ? *value : fallback;
+  }
+
+  // Where the tools keep the environments that they make, by their own documentation.
+  void search_everywhere() {
+    for (const char* dir : {"./venv", "./env", "./python_embeded"}) add(dir, "default");
+    search_beside();
+    const std::string home = variable_or("HOME", "");
+    if (home.empty()) return;
+    const std::string data = variable_or("XDG_DATA_HOME", home + "/.local/share");
+    const std::string cache = variable_or("XDG_CACHE_HOME", home + "/.cache");
+    add_each_with_torch(variable_or("WORKON_HOME", home + "/.virtualenvs"), "default");
+    const std::string listed =
+        host_.read_file(home + "/.conda/environments.txt", 1u << 20).value_or("");
+    for (std::string_view line : split_lines(listed))
+      if (line = trim(line); starts_with(line, "/")) add_with_torch(std::string(line), "default");
+    for (const std::string& root :
+         {home + "/miniconda3", home + "/anaconda3", home + "/miniforge3", home + "/mambaforge",
+          variable_or("MAMBA_ROOT_PREFIX", home + "/micromamba"), data + "/mamba",
+          std::string("/opt/conda"), std::string("/opt/miniconda3")}) {
+      add_with_torch(root, "default");
+      add_each_with_torch(root + "/envs", "default");
+    }
+    add_each_with_torch(variable_or("POETRY_CACHE_DIR", cache + "/pypoetry") + "/virtualenvs",
+                        "default");
+    add_each_with_torch(variable_or("UV_TOOL_DIR", data + "/uv/tools"), "default");
+    add_each_with_torch(variable_or("PIPX_HOME", data + "/pipx") + "/venvs", "default");
+    add_each_with_torch(data + "/virtualenvs", "default");  // pipenv
+    add_each_with_torch(variable_or("PYENV_ROOT", home + "/.pyenv") + "/versions", "default");
+  }
+
+  // Programs that people unpack beside their work bring an environment of their own.
+  void search_beside() {
+    for (const char* folder : {".", ".."}) {
+      size_t looked_at = 0;
+      for (const std::string& name : host_.list(folder).value_or(std::vector<std::string>())) {
+        const std::string small = lower(name);
+        bool known = false;
+        for (const char* program :
+             {"comfyui", "webui", "stable-diffusion", "invokeai", "swarmui", "kohya", "fooocus"})
+          known = known || contains(small, program);
+        if (!known || ++looked_at > k_most_looked_at) continue;
+        for (const char* inner : {"venv", ".venv", "python_embeded"})
+          add_with_torch(std::string(folder) + "/" + name + "/" + inner, "default");
+      }
+    }
   }
 
   bool holds_packages(const std::string& dir) const {
@@ -185,6 +265,7 @@ class Finder {
           missing<std::string>(WhyNot::not_present, SourceKind::file, file, "no version in it");
     }
     find_interpreter(prefix);
+    read_base(value_of(config, "home"), minor, prefix);
     bool with_system = lower(value_of(config, "include-system-site-packages")) == "true";
     if (with_system) add_user_site(minor, prefix.site_packages);
     add_site_folders(prefix.path, minor, prefix.site_packages);
@@ -237,6 +318,31 @@ class Finder {
                                               "no interpreter, or a link to one that is gone");
   }
 
+  // What the interpreter of a venv leads to. Of a copied one the base is the folder of its library.
+  void read_base(const std::string& home, const std::string& minor, PythonPrefix& prefix) const {
+    for (const std::string& name :
+         {std::string("python3"), std::string("python"), "python" + minor}) {
+      const std::string path = under(prefix.path, "bin/" + name);
+      auto link = host_.read_link(path);
+      if (!link) continue;
+      if (auto real = host_.real_path(path)) {
+        prefix.base = known(std::move(*real), SourceKind::file, path);
+        return;
+      }
+      std::string target = path;
+      for (int hops = 0; hops < 8 && link; ++hops) {
+        target = starts_with(*link, "/") ? *link : under(parent(target), *link);
+        link = host_.read_link(target);
+      }
+      prefix.base = missing<std::string>(WhyNot::not_present, SourceKind::file, path, target);
+      return;
+    }
+    const std::string library = parent(home) + "/lib/python" + minor + "/os.py";
+    if (!prefix.interpreter || home.empty() || minor.empty() || host_.exists(library)) return;
+    prefix.base = missing<std::string>(WhyNot::not_present, SourceKind::file,
+                                       under(prefix.path, "pyvenv.cfg"), home + "/python" + minor);
+  }
+
   // site.getsitepackages(), with Debian's additions for its own Python.
   void add_site_folders(const std::string& prefix, const std::string& minor,
                         std::vector<std::string>& out) const {
@@ -255,7 +361,7 @@ class Finder {
   }
 
   void add_user_site(const std::string& minor, std::vector<std::string>& out) const {
-    if (minor.empty() || !user_site_) return;
+    if (minor.empty() || !search_.user_site) return;
     if (auto off = host_.variable("PYTHONNOUSERSITE"); off && !off->empty()) return;
     auto base = host_.variable("PYTHONUSERBASE");
     if (!base || base->empty()) {
@@ -294,6 +400,7 @@ class Finder {
   }
 
   bool in_image() const {
+    if (search_.in_image) return *search_.in_image;
     return host_.exists("/.dockerenv") || host_.exists("/run/.containerenv") ||
            host_.exists("/.singularity.d");
   }
@@ -339,8 +446,8 @@ class Finder {
   }
 
   const Host& host_;
+  const PythonSearch& search_;
   std::vector<std::string>& problems_;
-  bool user_site_;
   std::vector<PythonPrefix> found_;
 };
 
@@ -351,11 +458,10 @@ std::string PythonPrefix::minor_version() const {
   return version ? format("{}.{}", version->part(0), version->part(1)) : std::string();
 }
 
-std::vector<PythonPrefix> find_python_prefixes(const Host& host,
-                                               const std::vector<std::string>& env_dirs,
-                                               std::vector<std::string>& problems, bool user_site) {
-  Finder finder(host, problems, user_site);
-  return env_dirs.empty() ? finder.search() : finder.given(env_dirs);
+std::vector<PythonPrefix> find_python_prefixes(const Host& host, const PythonSearch& search,
+                                               std::vector<std::string>& problems) {
+  Finder finder(host, search, problems);
+  return search.env_dirs.empty() ? finder.search() : finder.given(search.env_dirs);
 }
 
 }  // namespace cufit::host

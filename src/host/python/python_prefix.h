@@ -23,15 +23,23 @@ struct PythonPrefix {
   bool active = false;
   Fact<std::string> python;  // "3.12.3" or, when the patch level is written nowhere, "3.12"
   Fact<std::string> interpreter;
+  Fact<std::string> base;                  // PythonEnv::base_python
   std::vector<std::string> site_packages;  // folders of sys.path that hold packages, in order
   std::string minor_version() const;       // "3.12"; empty = unknown
 };
 
+struct PythonSearch {
+  std::vector<std::string> env_dirs;  // --env; empty: the environments found by themselves
+  bool user_site = true;              // as of ProbeOptions
+  // Also where tools keep them (virtualenvs, conda, poetry, uv, pipx) and beside the current folder;
+  // of these only those with torch.
+  bool everywhere = false;
+  std::optional<bool> in_image;  // nullopt: told by files of container engines
+};
+
 // The active one first, then in order of discovery; each real folder once. `problems` gets what a
-// --env is not. `user_site`: as of ProbeOptions.
-std::vector<PythonPrefix> find_python_prefixes(const Host& host,
-                                               const std::vector<std::string>& env_dirs,
-                                               std::vector<std::string>& problems,
-                                               bool user_site = true);
+// --env is not.
+std::vector<PythonPrefix> find_python_prefixes(const Host& host, const PythonSearch& search,
+                                               std::vector<std::string>& problems);
 
 }  // namespace cufit::host

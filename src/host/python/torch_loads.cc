@@ -50,8 +50,12 @@ class Import {
     return image_.objects().empty() ? nullptr : &image_.objects().front();
   }
 
-  void record_missing(std::vector<LoadFailure> failures) {
-    for (LoadFailure& failure : failures) missing_.push_back(std::move(failure));
+  // `later`: opened by name when an operation first needs it; importing torch goes on without.
+  void record_missing(std::vector<LoadFailure> failures, bool later = false) {
+    for (LoadFailure& failure : failures) {
+      if (later) later_.insert(failure.name);
+      missing_.push_back(std::move(failure));
+    }
   }
 
   // torch._load_global_deps
@@ -129,7 +133,7 @@ class Import {
     const std::string name = "libtorch_cuda_linalg.so";
     const ImageObject* torch_cuda = image_.find("libtorch_cuda.so");
     if (torch_cuda && host_.exists(process_.torch_folder + "/lib/" + name))
-      record_missing(image_.open(name, torch_cuda, ProcessImage::OnFailure::keep));
+      record_missing(image_.open(name, torch_cuda, ProcessImage::OnFailure::keep), true);
   }
 
   // libcudnn.so.9 opens "libcudnn_ops.so" + ".9" and so on; which ones is in its strings.
@@ -146,7 +150,7 @@ class Import {
       for (const std::string& stem : cudnn_names_in(object.path)) {
         std::string name = stem + "." + major;
         if (!done.insert(name).second) continue;
-        record_missing(image_.open(name, &object, ProcessImage::OnFailure::undo));
+        record_missing(image_.open(name, &object, ProcessImage::OnFailure::undo), true);
       }
     }
   }
@@ -206,6 +210,7 @@ class Import {
       facts::LoadedLibrary library;
       library.name = failure.name;
       library.by = failure.path.empty() ? std::string() : failure.problem + ": " + failure.path;
+      if (library.by.empty() && later_.count(failure.name)) library.by = "dlopen";
       library.asked_by = failure.asked_by;
       library.cuda_major = facts::cuda_major_of_library(failure.name);
       out.loads.push_back(std::move(library));
@@ -248,6 +253,7 @@ class Import {
   size_t first_of_torch_ = 0;
   std::set<std::string> preloaded_;
   std::vector<LoadFailure> missing_;
+  std::set<std::string> later_;  // names among them
   std::map<std::string, std::vector<std::string>> listings_;
 };
 

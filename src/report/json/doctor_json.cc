@@ -41,7 +41,7 @@ Json to_json(const checks::Finding& finding, const knowledge::Knowledge& knowled
 
 std::string detail(const checks::Link& link, const knowledge::Knowledge& knowledge) {
   std::string_view text = knowledge.message(link.key, "en");
-  return text.empty() ? link.key : format_message(text, link.args);
+  return text.empty() ? link.key : format_message(text, link_args(link, "en", knowledge));
 }
 
 Json to_json(const checks::Link& link, const knowledge::Knowledge& knowledge) {

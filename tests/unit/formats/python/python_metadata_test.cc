@@ -108,6 +108,25 @@ TEST(Marker, KeepsWhatApplies) {
       << "unknown Python";
 }
 
+// Versions as PEP 440 orders them, from either side; a full version where it is known; the extra that
+// somebody asks for, however it is spelt.
+TEST(Marker, KnowsFullVersionsAndExtras) {
+  struct Row {
+    const char* line;
+    bool applies;
+  };
+  MarkerEnvironment here{"3.12", "x86_64", "3.12.3", "opt-einsum"};
+  for (Row row :
+       {Row{"x; python_full_version >= '3.12.3'", true},
+        Row{"x; python_full_version > '3.12.3'", false}, Row{"x; python_version ~= '3.8'", true},
+        Row{"x; python_version ~= '4.0'", false}, Row{"x; python_version == '3.*'", true},
+        Row{"x; python_version == '3.1.*'", false}, Row{"x; '3.10' <= python_version", true},
+        Row{"x; '3.13' < python_version", false}, Row{"x; extra == 'opt_einsum'", true},
+        Row{"x; 'Opt.Einsum' == extra", true}, Row{"x; extra == 'optree'", false},
+        Row{"x; extra != 'opt-einsum'", false}})
+    EXPECT_EQ(requirement_that_applies(row.line, here).has_value(), row.applies) << row.line;
+}
+
 // What is nested deeper than any real marker is not known, and what is not known applies.
 TEST(Marker, NestingHasABound) {
   const auto nested = [](size_t depth) {

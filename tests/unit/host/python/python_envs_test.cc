@@ -125,6 +125,26 @@ TEST_F(Environment, GivenFoldersOfEveryKind) {
   EXPECT_EQ(facts.problems.size(), 2u);
 }
 
+// torch's own libraries hang on extras of cuda-toolkit since 2.11; an extra may ask for the next one.
+TEST_F(Environment, RequirementsOfExtrasThatSomebodyAsksFor) {
+  add_torch("2.11.0", "'13.0'");
+  add_distribution("asks", "1", "", "Requires-Dist: cuda-toolkit[cublas,all_math]==13.0.2\n");
+  add_distribution("cuda-toolkit", "13.0.2", "",
+                   "Requires-Dist: nvidia-cublas==13.1.*; extra == 'cublas'\n"
+                   "Requires-Dist: nvidia-cufft==12.0.*; extra == 'cufft'\n"
+                   "Requires-Dist: cuda-toolkit[cusparse]; extra == 'all-math'\n"
+                   "Requires-Dist: nvidia-cusparse==12.6.*; extra == 'cusparse'\n"
+                   "Requires-Dist: old; python_full_version < '3.12.3'\n"
+                   "Requires-Dist: new; python_full_version >= '3.12.3'\n");
+  const facts::Facts facts = read();
+  const facts::Distribution* found = find(facts.envs.at(0), "cuda-toolkit");
+  ASSERT_NE(found, nullptr);
+  std::vector<std::string> needs = found->needs;
+  std::sort(needs.begin(), needs.end());
+  EXPECT_EQ(needs, (std::vector<std::string>{"cuda-toolkit[cusparse]", "new",
+                                             "nvidia-cublas==13.1.*", "nvidia-cusparse==12.6.*"}));
+}
+
 TEST_F(Environment, VariantOfTorch) {
   struct Row {
     const char *version, *cuda, *variant;
