@@ -111,7 +111,8 @@ const std::vector<TableSpec>& specs() {
         {"torchaudio", Kind::text, false},
         {"triton", Kind::text, false},
         {"python", Kind::list},
-        {"default_linux_x86_64", Kind::text, false}}},
+        {"default_linux_x86_64", Kind::text, false},
+        {"default_python", Kind::list, false}}},
       {"cuda_tag",
        "CudaTag",
        "cuda_tags",
@@ -126,7 +127,10 @@ const std::vector<TableSpec>& specs() {
         {"cuda", Kind::list, false},
         {"cc_min"},
         {"python", Kind::list, false},
-        {"python_min", Kind::text, false}}},
+        {"python_min", Kind::text, false},
+        {"default_cuda", Kind::list, false},
+        {"glibc", Kind::text, false},
+        {"origin", Kind::text, false}}},
       {"extension_module",
        "ExtensionModuleRow",
        "extension_modules",
@@ -383,6 +387,16 @@ bool has_date(const toml::table& table) {
   return table.get_as<toml::date>("date") || table.get_as<std::string>("date");
 }
 
+// The newest day on which a row was looked up: "tables of 2026-11-28".
+std::string newest_date;
+
+void take_date(const toml::table& table) {
+  std::ostringstream day;
+  if (const auto* date = table.get_as<toml::date>("date")) day << **date;
+  if (const auto* text = table.get_as<std::string>("date")) day << **text;
+  newest_date = std::max(newest_date, day.str());
+}
+
 void read_rows(const TableSpec& spec, const toml::table& table, const std::string& file,
                std::string& out) {
   const toml::array* rows = table.get_as<toml::array>("rows");
@@ -396,6 +410,7 @@ void read_rows(const TableSpec& spec, const toml::table& table, const std::strin
     }
     if (!has_source(table) && !has_source(*row))
       report(file, row->source(), "row without `source`");
+    take_date(has_date(*row) ? *row : table);
     if (!has_date(table) && !has_date(*row)) report(file, row->source(), "row without `date`");
     out += row_literal(spec, *row, file);
   }
@@ -516,6 +531,7 @@ int main(int argc, char** argv) {
   arrays += gen::vocabulary_cpp(data / "vocabulary.toml", pool, members);
   arrays.insert(0, pool.cpp());
   arrays += gen::messages_cpp(data / "messages", members);
+  members += "  .date = " + gen::quote(gen::newest_date) + ",\n";
   if (gen::error_count) return 1;
   std::ofstream out(argv[2], std::ios::binary);
   out << "// Made by gen-tables from data/*.toml. Do not edit.\n#include "

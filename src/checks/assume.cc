@@ -66,12 +66,14 @@ Result<facts::NvmlGpu> describe(const std::string& text, uint32_t index,
   if (row == nullptr) {
     std::vector<std::string> near = knowledge.nearest_gpus(text, 3);
     return fail(Code::usage, "--gpu \"" + text + "\": the GPU table does not know this name" +
-                                 (near.empty() ? "" : "; nearest: " + join(near, ", ")));
+                                 (near.empty() ? "" : "; nearest: " + join(near, ", ")) +
+                                 "; or a capability such as 8.6");
   }
   gpu.name = known(std::string(row->nvml_name.empty() ? row->name : row->nvml_name),
                    k_gpu_option.kind, "--gpu");
   gpu.compute_capability = known(std::string(row->cc), k_gpu_option.kind, "--gpu, data/gpus.toml");
-  if (row->memory_gb > 0) {
+  // Where it was sold with two sizes, which one it has is not told.
+  if (row->memory_gb > 0 && knowledge.gpus_meant(trim(text)).size() == 1) {
     uint64_t bytes = uint64_t(row->memory_gb * 1024) << 20;
     gpu.memory_total_bytes = known(bytes, k_gpu_option.kind, "--gpu, data/gpus.toml");
   }

@@ -59,6 +59,14 @@ TomlValue value_of(const toml::node& node, int depth) {
   } else if (const auto* boolean = node.as_boolean()) {
     value.kind = TomlValue::Kind::boolean;
     value.integer = boolean->get() ? 1 : 0;
+  } else {
+    const auto* time = node.as_date_time();
+    const auto* day = node.as_date();
+    const toml::date date = time ? time->get().date : day ? day->get() : toml::date{};
+    const auto two = [](uint8_t number) {
+      return (number < 10 ? "0" : "") + std::to_string(number);
+    };
+    if (time || day) value.text = format("{}-{}-{}", date.year, two(date.month), two(date.day));
   }
   return value;
 }

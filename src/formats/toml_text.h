@@ -17,7 +17,7 @@ struct TomlMember;
 struct TomlValue {
   enum class Kind { table, array, text, integer, real, boolean, other } kind = Kind::other;
   uint32_t line = 0;
-  std::string text;                 // of Kind::text
+  std::string text;                 // of Kind::text; of Kind::other the day of a date
   int64_t integer = 0;              // of Kind::integer; 0 or 1 of Kind::boolean
   double real = 0;                  // of Kind::real
   std::vector<TomlValue> items;     // of Kind::array

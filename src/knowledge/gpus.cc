@@ -81,6 +81,21 @@ const Gpu* Knowledge::find_gpu(std::string_view name) const {
   return nullptr;
 }
 
+std::vector<const Gpu*> Knowledge::gpus_meant(std::string_view name) const {
+  const Gpu* found = find_gpu(name);
+  if (found == nullptr) return {};
+  std::vector<const Gpu*> out;
+  const Words bare = name_words(name, true);
+  for (const Gpu& gpu : gpus) {
+    Words words = name_words(gpu.name, true);
+    const bool modified = std::find(words.begin(), words.end(), "modified") != words.end();
+    if (modified && &gpu != found) continue;
+    if (words != bare && !words.empty() && is_memory_size(words.back())) words.pop_back();
+    if (words == bare && gpu.cc == found->cc) out.push_back(&gpu);
+  }
+  return out.empty() ? std::vector<const Gpu*>{found} : out;
+}
+
 const Gpu* Knowledge::find_gpu_by_pci(std::string_view device_id) const {
   const std::string id = lower_hex(device_id);
   if (id.size() != 4) return nullptr;
@@ -135,8 +150,15 @@ std::vector<std::string> Knowledge::nearest_gpus(std::string_view name, size_t c
     std::string text;
     for (const std::string& word : parts) text += word;
     // A name that holds every word asked for goes before any that is only spelled alike.
-    const size_t far =
-        contains_words(parts, query) ? parts.size() : 100 + edit_distance(joined, text);
+    // So does one that holds a model number of it: "4090 535".
+    const size_t numbers =
+        static_cast<size_t>(std::count_if(query.begin(), query.end(), [&](const std::string& word) {
+          return word.size() > 2 && word.find_first_of("0123456789") != std::string::npos &&
+                 !is_memory_size(word) && contains_words(parts, {word});
+        }));
+    const size_t far = contains_words(parts, query)
+                           ? parts.size()
+                           : (numbers > 0 ? 100 : 1000) + edit_distance(joined, text);
     all.push_back({far, &gpu});
   }
   std::stable_sort(all.begin(), all.end(),

@@ -83,6 +83,7 @@ struct WheelVariant {
 };
 struct TorchRelease {
   std::string_view version, date, torchvision, torchaudio, triton, python, default_linux_x86_64;
+  std::string_view default_python;  // Pythons of the default index, where they are fewer
 };
 struct CudaTag {
   std::string_view tag, cuda, cudart_soname, linux_min, first_torch, last_torch;
@@ -95,6 +96,11 @@ struct ExtensionRow {
   std::string_view cc_min;  // lowest compute capability that it has code for
   std::string_view python;  // space separated minors; empty = any
   std::string_view python_min;
+  std::string_view default_cuda;  // of the default index's file; empty = as `cuda` says
+  std::string_view glibc;         // oldest C library of its file; empty = not known
+  // "release": a prebuilt file of the project's own releases; "source": built on the machine, with
+  // torch already installed; empty = an index has it.
+  std::string_view origin;
 };
 // Which distribution brings a module with compiled CUDA code (data/extension_modules.toml).
 struct ExtensionModuleRow {
@@ -352,12 +358,16 @@ struct Knowledge {
   std::span<const VocabularyWeight> vocabulary_weights;
   double weight_scale = 1, clue_length = 0;
   std::span<const TextPair> messages;  // every other text: "link.torch.cubin"
+  std::string_view date = {};  // of the newest row: "2026-11-28"; what came later is unknown
 
   static const Knowledge& builtin();
 
   std::string_view text(Pooled where) const { return pool.substr(where.begin, where.size); }
   const Gpu* find_gpu(
       std::string_view name) const;  // by name, NVML name, or without vendor words; any case
+  // All that the name can mean, where it leaves the memory open: "RTX 3060" was sold with 8 and with
+  // 12 GB. One row at most where it is clear; empty = unknown.
+  std::vector<const Gpu*> gpus_meant(std::string_view name) const;
   const Gpu* find_gpu_by_pci(std::string_view device_id) const;  // "2204"
   std::string_view find_cc_by_pci(
       std::string_view device_id) const;  // exact row, else block; empty = unknown

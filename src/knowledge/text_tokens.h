@@ -13,6 +13,9 @@ namespace cufit::knowledge {
 // "gpu" is dropped, and with `drop_vendor` also nvidia, geforce, tesla and quadro.
 std::vector<std::string> name_words(std::string_view name, bool drop_vendor);
 
+// "12gb".
+bool is_memory_size(std::string_view word);
+
 // All of `part`, in any order, are among `whole`.
 bool contains_words(const std::vector<std::string>& whole, const std::vector<std::string>& part);
 

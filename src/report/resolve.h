@@ -19,6 +19,7 @@ struct ResolveView {
   std::vector<std::string> obstacles = {};
   std::vector<std::string> ignored = {};  // requirements that cufit does not judge
   std::string ignored_near = {};          // what one of them may have meant
+  bool no_uv = false;                     // the step is for this machine, and uv is not on it
 };
 
 std::string resolve_text(const ResolveView& view, const Style& style);
@@ -27,12 +28,16 @@ std::string resolve_json(const ResolveView& view);  // schema cufit.resolve/1, E
 // One sentence without a full stop.
 std::string reason_text(const resolve::Reason& reason, std::string_view lang,
                         const knowledge::Knowledge& knowledge);
-// "uv pip install --torch-backend cu126 torch==2.14.1 torchvision==0.29.1": uv knows where
-// PyTorch's own index is.
-// Names what was asked for, and makes an environment first where the Python is another one.
 // What was asked for and cannot be met together (Answer::conflict), in the user's language.
 std::vector<std::string> demand_texts(const std::vector<std::string>& demands,
                                       std::string_view lang, const knowledge::Knowledge& knowledge);
+// The package that was asked for and has to be built where torch is already; null: none.
+const resolve::Companion* built_here(const resolve::Choice& choice,
+                                     const resolve::Request& request);
+// "uv pip install --torch-backend cu126 torch==2.14.1 torchvision==0.29.1": uv knows where
+// PyTorch's own index is. Names what was asked for, makes an environment first where the Python is
+// another one, leaves torch open downwards beside packages that may pin it, and builds last what
+// needs torch for that.
 std::string install_line(const resolve::Choice& choice, const resolve::Target& target,
                          const resolve::Request& request);
 

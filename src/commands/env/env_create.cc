@@ -2,6 +2,8 @@
 // `cufit env create`: each environment is made beside the one that is there, read as doctor reads
 // it, and moved into place only when it is what the lock says.
 
+#include <algorithm>
+
 #include "base/format.h"
 #include "base/shell_word.h"
 #include "commands/env/env.h"
@@ -105,22 +107,31 @@ Result<void> fill(const Job& job, const host::InstallRequest& request, const for
   return host::install(job.tools.installer, request, lock, interrupts);
 }
 
-// Error{malformed} where the new environment is not what was locked; less is said on stderr.
-Result<void> compare_with_lock(const Context& context, const Job& job,
-                               const resolve::LockClass& one, const formats::Pylock& lock,
-                               const std::string& folder, const facts::Facts& facts) {
-  for (const checks::Finding& finding : resolve::examine_environment(
-           one, lock, folder, facts, job.policy, resolve::DoctorPart::damage, context.knowledge)) {
+// Error{malformed} where the new environment is not what was locked; less is said on stderr. What
+// `env check` would call an error in files that are just as locked: the texts of these.
+Result<std::vector<std::string>> compare_with_lock(const Context& context, const Job& job,
+                                                   const resolve::LockClass& one,
+                                                   const formats::Pylock& lock,
+                                                   const std::string& folder,
+                                                   const facts::Facts& facts) {
+  std::vector<std::string> errors;
+  for (const checks::Finding& finding :
+       resolve::examine_environment(one, lock, folder, resolve::without_gpu(facts), job.policy,
+                                    resolve::DoctorPart::errors, context.knowledge)) {
     const std::string said =
         report::finding_text(finding, "why", context.language(), context.knowledge);
     if (finding.severity != checks::Severity::error) {
       context.output.print_message(said);
       continue;
     }
+    if (!resolve::is_about_lock(finding) && !resolve::is_damage(finding)) {
+      errors.push_back(said);
+      continue;
+    }
     if (resolve::is_damage(finding)) return damaged(job.tools.installer, said);
     return fail(Code::malformed, "the new environment is not what was locked: " + said);
   }
-  return {};
+  return errors;
 }
 
 formats::EnvRecord record_of(const Job& job, const resolve::LockClass& one,
@@ -155,14 +166,14 @@ Result<report::EnvRow> create(const Context& context, const Job& job, const reso
   options.driver_calls = false;  // files only: what the machine's GPU says is `env check`'s matter
   options.user_site = false;
   const facts::Facts facts = host::collect(context.files, options);
-  if (Result<void> same = compare_with_lock(context, job, one, lock, paths.partial, facts); !same)
-    return same.error();
+  CUFIT_TRY(errors, compare_with_lock(context, job, one, lock, paths.partial, facts));
   if (interrupts.caught() != 0) return fail(Code::cancelled, "interrupted");
   const formats::EnvRecord record =
       record_of(job, one, facts, host::usage_of(paths.partial), context.now());
   if (Result<void> done = host::swap_in(paths, record); !done) return done.error();
   report::EnvRow row = env_row(context.files, paths, one);
-  row.state = "made";
+  row.state = errors.empty() ? "made" : "made_faulty";
+  row.why = join(errors, "; ");
   return row;
 }
 
@@ -260,8 +271,12 @@ int create_all(const Context& context, const EnvCreateRequest& request, const Fo
     if (!made) return failed(context, made.error(), one, *paths, found, request.installer);
     view.rows.push_back(std::move(*made));
   }
+  const bool faulty =
+      std::any_of(view.rows.begin(), view.rows.end(),
+                  [](const report::EnvRow& one) { return one.state == "made_faulty"; });
+  if (faulty) view.next = "env.next_check";
   return output.print(request.json ? env_list_json(view) : env_list_text(view, output.style()),
-                      k_ok);
+                      faulty ? k_findings : k_ok);
 }
 
 }  // namespace

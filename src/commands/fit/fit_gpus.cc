@@ -33,9 +33,16 @@ Result<std::vector<fit::Card>> asked_cards(const std::vector<std::string>& gpus,
       for (fit::Card& card : fit::all_cards(knowledge)) cards.push_back(std::move(card));
       continue;
     }
-    if (const knowledge::Gpu* gpu = knowledge.find_gpu(text)) {
-      cards.push_back(fit::card_of(*gpu, knowledge));
-    } else if (!text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) != 0) {
+    if (const std::vector<const knowledge::Gpu*> meant = knowledge.gpus_meant(text);
+        !meant.empty()) {
+      // Sold with several sizes: each is answered.
+      for (const knowledge::Gpu* gpu : meant) {
+        cards.push_back(fit::card_of(*gpu, knowledge));
+        cards.back().asked = true;
+      }
+      continue;
+    }
+    if (!text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) != 0) {
       CUFIT_TRY(card, card_by_size(text, knowledge));
       cards.push_back(std::move(card));
     } else {

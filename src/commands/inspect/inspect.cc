@@ -29,7 +29,8 @@ struct Target {
 Result<Target> find_target(const std::string& name, const knowledge::Knowledge& knowledge) {
   if (const knowledge::Gpu* gpu = knowledge.find_gpu(name)) {
     if (std::optional<ComputeCapability> cc = parse_compute_capability(gpu->cc))
-      return Target{std::string(gpu->name), *cc};
+      return Target{std::string(knowledge.gpus_meant(name).size() > 1 ? gpu->nvml_name : gpu->name),
+                    *cc};
   }
   if (std::optional<ComputeCapability> cc = parse_compute_capability(name))
     return Target{cc->text(), *cc};

@@ -5,7 +5,9 @@
 
 #include "base/format.h"
 #include "base/sha256.h"
+#include "base/shell_word.h"
 #include "commands/lock/lock_index.h"
+#include "commands/lock/lock_torch.h"
 #include "host/files/atomic_write.h"
 #include "host/files/new_folder.h"
 #include "host/files/paths.h"
@@ -67,13 +69,18 @@ Result<Targets> read_all_targets(const Context& context, const LockJob& job) {
   return out;
 }
 
-resolve::Plan plan_for(const Context& context, const LockJob& job, const Targets& targets,
-                       resolve::Request request) {
+resolve::Request request_of(const LockJob& job, resolve::Request request) {
   request.requirements = job.inputs.requirements;
   request.pythons = job.inputs.pythons;
   request.policy = job.policy;
   request.default_index_only = job.default_index_only;
   request.python = job.python;
+  return request;
+}
+
+resolve::Plan plan_for(const Context& context, const LockJob& job, const Targets& targets,
+                       resolve::Request request) {
+  request = request_of(job, std::move(request));
   if (job.python.empty()) {
     request.python = python_here(context.machine);
     resolve::Plan plan = resolve::plan_classes(targets.all, request, context.knowledge);
@@ -127,6 +134,36 @@ Result<void> fit_to_indexes(const Context& context, const LockJob& job, const Ta
   return {};
 }
 
+// What came out after the tables were made is judged by its files, once they are there; what has to
+// be built is no part of a lock.
+void say_newer(const Context& context, const LockJob& job, const resolve::Class& one,
+               const formats::Pylock& pylock) {
+  for (const resolve::Companion& companion : one.choice.companions) {
+    const formats::PylockPackage* locked = formats::find_package(pylock, companion.package);
+    if (!companion.newest || locked == nullptr) continue;
+    const auto have = formats::parse_python_version(locked->version);
+    const auto known = formats::parse_python_version(companion.version);
+    if (have && known && formats::compare(*have, *known) > 0)
+      context.output.print_error(format(
+          "class {}: {} {} is newer than this cufit (tables of {}): `cufit env check` judges "
+          "its files",
+          one.name, companion.package, locked->version, context.knowledge.date));
+  }
+  for (const resolve::Companion* apart : built_apart(job, one.choice.companions)) {
+    const std::string what = apart->url.empty() ? apart->package + "==" + apart->version
+                                                : apart->package + " @ " + apart->url;
+    const std::string python = format("{}/.cufit/envs/{}/bin/python", job.folder, one.name);
+    const std::string install = "uv pip install --python " + shell_word(python) + " ";
+    context.output.print_error(
+        format("class {}: no index has a file of {} for it, so it is not in the lock; after `cufit "
+               "env create`: `{}`",
+               one.name, apart->package,
+               apart->url.empty() ? install + "setuptools wheel packaging psutil ninja && " +
+                                        install + "--no-build-isolation " + what
+                                  : install + shell_word(what)));
+  }
+}
+
 struct Made {
   resolve::LockFile lock;
   std::vector<std::string> bytes;               // of each class's pylock
@@ -146,6 +183,11 @@ Result<Made> resolve_all(const Context& context, const LockJob& job, const Targe
   if (Result<void> fitted = fit_to_indexes(context, job, targets, plan, of_index, interrupts);
       !fitted)
     return fitted.error();
+  if (!of_index)
+    if (Result<void> chosen =
+            let_packages_choose(context, job, uv, request_of(job, {}), plan, interrupts);
+        !chosen)
+      return chosen.error();
   for (const resolve::Class& one : plan.classes) {
     const std::string platform = resolve::uv_platform(plan, one);
     resolve::LockClass row = resolve::lock_class(plan, one, of_index);
@@ -155,6 +197,7 @@ Result<Made> resolve_all(const Context& context, const LockJob& job, const Targe
     const ClassToCompile asked = {row.wheel, row.python, platform, one.choice.companions, output};
     Result<CompiledClass> done = compile_class(context.files, job, uv, asked, interrupts);
     if (!done) return std::move(done.error()).in(format("class {}", one.name));
+    say_newer(context, job, one, done->pylock);
     row.sha256 = sha256(done->bytes);
     resolve::LockedPackages packages = resolve::take_packages(row, done->pylock, platform);
     out.unsized.push_back(packages.unsized);
@@ -201,13 +244,22 @@ int too_many(const Context& context, const resolve::Plan& plan) {
                                plan.over_limit, resolve::k_most_targets)));
 }
 
-int not_resolved(const Output& output, const Error& error) {
+int not_resolved(const Output& output, const Error& error, const LockJob& job) {
   if (error.code == Code::cancelled) {
     output.print_error("interrupted; the lock is as it was");
     return k_interrupted;
   }
   output.print_error(formats::without_credentials(error.text()));
   output.print_error("nothing was written");
+  // The first wall of a lab without a way to it.
+  if (contains(error.text(), "download.pytorch.org"))
+    output.print_error(
+        job.default_index_only
+            ? std::string("PyTorch's own index is not reached: a mirror is set by `pytorch = "
+                          "\"URL\"` below `[index]` in cufit.toml")
+            : std::string("PyTorch's own index is not reached: `cufit lock --default-index-only` "
+                          "does without it; a mirror is set by `pytorch = \"URL\"` below "
+                          "`[index]` in cufit.toml"));
   return k_failed;
 }
 
@@ -231,7 +283,7 @@ int make_lock(const Context& context, const LockRequest& request) {
     return output.exit_code_for(done.error());
   host::Interrupts interrupts;
   const Result<Made> made = resolve_all(context, *job, *targets, plan, request.upgrade, interrupts);
-  if (!made) return not_resolved(output, made.error());
+  if (!made) return not_resolved(output, made.error(), *job);
   bool unchanged = false;
   if (Result<void> done = write_all(context.files, *job, *made, unchanged); !done)
     return output.exit_code_for(done.error());

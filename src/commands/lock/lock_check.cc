@@ -102,23 +102,23 @@ Result<void> check_resolutions(const Context& context, const LockJob& job,
     for (const resolve::Wheel& known : resolve::known_wheels(knowledge, wheel.platform))
       if (known.torch == wheel.torch && known.tag == wheel.tag)
         wheel.on_default_index = known.on_default_index;
-    // Locked from an index that has it under the variant's name only.
+    // Locked from an index that has it under the variant's name only: PyTorch's own, or a given one.
     const formats::PylockPackage* torch = formats::find_package(each.pylock, "torch");
-    if (!job.given.empty() && torch != nullptr && contains(torch->version, "+"))
-      wheel.on_default_index = false;
+    if (torch != nullptr && contains(torch->version, "+")) wheel.on_default_index = false;
     std::vector<Version> glibcs;
-    std::vector<ComputeCapability> ccs;
+    resolve::CompanionPlace place{one.python, {}, std::nullopt};
     for (const std::string& label : one.serves)
       if (const Result<AskedTarget> target = read_target(context, label)) {
         if (target->target.glibc) glibcs.push_back(*target->target.glibc);
-        for (const resolve::TargetGpu& gpu : target->target.gpus) ccs.push_back(gpu.cc);
+        for (const resolve::TargetGpu& gpu : target->target.gpus) place.ccs.push_back(gpu.cc);
       }
+    if (!glibcs.empty()) place.glibc = *std::min_element(glibcs.begin(), glibcs.end());
     const std::string output =
         format("{}/pylock.{}-cufit-{}.toml", job.folder, one.name, host::process_id());
     (void)host::copy_file(job.folder + "/" + one.file, output);
-    const ClassToCompile asked = {
-        wheel, one.python, resolve::uv_platform(wheel.platform, glibcs, wheel.glibc),
-        resolve::companions_of(wheel, one.python, ccs, knowledge), output};
+    const ClassToCompile asked = {wheel, one.python,
+                                  resolve::uv_platform(wheel.platform, glibcs, wheel.glibc),
+                                  resolve::companions_of(wheel, place, knowledge), output};
     Result<CompiledClass> now = compile_class(context.files, job, uv, asked, interrupts);
     if (!now && now.error().code == Code::malformed) {
       Finding finding;

@@ -117,10 +117,11 @@ class Temporary {
   std::string path_;
 };
 
+// torch last: an installer looks first for what stands first.
 std::string requirement_lines(const LockJob& job, const std::string& torch) {
   std::string out;
   for (const std::string& text : job.inputs.asked) out += text + "\n";
-  return out + "torch==" + torch + "\n";
+  return out + torch + "\n";
 }
 
 bool asks_for(const LockJob& job, const std::string& package) {
@@ -131,9 +132,13 @@ bool asks_for(const LockJob& job, const std::string& package) {
 // What goes with the class's torch, as far as it is asked for.
 std::string constraint_lines(const LockJob& job, const ClassToCompile& asked) {
   std::string out;
-  for (const resolve::Companion& one : asked.companions)
-    if (!one.version.empty() && asks_for(job, one.package))
-      out += format("{}=={}\n", one.package, one.version);
+  if (asked.torch_is_open) return out;
+  for (const resolve::Companion& one : asked.companions) {
+    if (one.version.empty() || !one.beyond.empty() || !asks_for(job, one.package)) continue;
+    // Nobody here knows what came after the newest row: what the package says of torch decides.
+    const bool open = one.newest && one.origin.empty();
+    out += format("{}{}{}\n", one.package, open ? ">=" : "==", one.version);
+  }
   if (const auto release = parse_version(asked.wheel.torch);
       release && !checks::takes_numpy2(*release))
     out += "numpy<2\n";
@@ -179,7 +184,19 @@ Result<LockJob> read_lock_job(const Context& context, const LockRequest& request
   if (Result<void> done = read_indexes(context.files, request, job); !done) return done.error();
   CUFIT_TRY(policy, policy_of(context, request));
   job.policy = std::move(policy);
+  CUFIT_TRY(mirror, read_index_setting(context, host::working_folder()));
+  job.mirror = std::move(mirror);
+  if (!job.mirror.default_index.empty()) job.index.default_index = job.mirror.default_index;
   return job;
+}
+
+std::vector<const resolve::Companion*> built_apart(const LockJob& job,
+                                                   const std::vector<resolve::Companion>& all) {
+  std::vector<const resolve::Companion*> out;
+  for (const resolve::Companion& one : all)
+    if (!one.version.empty() && !one.origin.empty() && asks_for(job, one.package))
+      out.push_back(&one);
+  return out;
 }
 
 Result<CompiledClass> compile_class(const host::Host& files, const LockJob& job,
@@ -190,8 +207,11 @@ Result<CompiledClass> compile_class(const host::Host& files, const LockJob& job,
   const Temporary extra(format("{}/.cufit-{}.in", job.folder, host::process_id()));
   const Temporary limits(format("{}/.cufit-{}-constraints.txt", job.folder, host::process_id()));
   // An own index has files of all variants beside each other: the local part tells them apart.
-  const bool by_index = !wheel.on_default_index && !job.given.empty();
-  const std::string torch = wheel.torch + (by_index ? "+" + wheel.tag : "");
+  const bool mirrored = !wheel.on_default_index && job.given.empty() && job.mirror.has_mirror();
+  const bool by_index = !wheel.on_default_index && (!job.given.empty() || mirrored);
+  const std::string torch = asked.torch_is_open
+                                ? "torch<=" + wheel.torch
+                                : "torch==" + wheel.torch + (by_index ? "+" + wheel.tag : "");
   const std::string constraints = constraint_lines(job, asked);
   for (const auto& [path, text] : {std::pair(extra.path(), requirement_lines(job, torch)),
                                    std::pair(limits.path(), constraints)})
@@ -203,26 +223,32 @@ Result<CompiledClass> compile_class(const host::Host& files, const LockJob& job,
   if (!constraints.empty()) request.constraints = limits.path();
   request.python = asked.python;
   request.platform = asked.platform;
-  if (!wheel.on_default_index && !by_index) request.torch_backend = wheel.tag;
+  if (!wheel.on_default_index && !by_index && !asked.torch_is_open)
+    request.torch_backend = wheel.tag;
+  for (const resolve::Companion* one : built_apart(job, asked.companions))
+    request.left_out.push_back(one->package);
   request.index = job.index;
+  if (mirrored && !asked.torch_is_open)
+    request.index.indexes.push_back(job.mirror.pytorch_index_url(wheel.tag));
   request.output = asked.output;
   if (Result<void> done = host::compile(uv, request, interrupts); !done) {
-    if (done.error().code != Code::malformed) return done.error();
+    if (done.error().code != Code::malformed || asked.torch_is_open) return done.error();
     std::vector<std::string> demands;
     for (const std::string_view line : split_lines(constraints)) demands.emplace_back(line);
-    demands.push_back("torch==" + torch);
+    demands.push_back(torch);
     for (const formats::Requirement& one : job.inputs.requirements) demands.push_back(one.text);
     std::vector<std::string> conflict =
         package_conflict(uv, std::move(request), std::move(demands), extra.path(), interrupts);
     // Nobody wrote the limits that come with a torch: say whose they are.
     for (std::string& one : conflict)
-      if (contains("\n" + constraints, "\n" + one + "\n")) one = "torch==" + torch + "` -> `" + one;
+      if (contains("\n" + constraints, "\n" + one + "\n")) one = torch + "` -> `" + one;
     return conflict.empty() ? done.error() : no_solution(uv, conflict, done.error().what);
   }
   CompiledClass out;
   CUFIT_TRY(bytes, files.read_file(asked.output, k_most_lock_bytes));
   CUFIT_TRY(parsed, formats::parse_pylock(bytes, asked.output));
-  if (Result<void> right = check_torch(parsed, wheel); !right) return right.error();
+  if (!asked.torch_is_open)
+    if (Result<void> right = check_torch(parsed, wheel); !right) return right.error();
   out.bytes = std::move(bytes);
   out.pylock = std::move(parsed);
   return out;

@@ -45,6 +45,7 @@ struct LockJob {
   host::IndexSettings configured;        // what the installers' configuration says
   std::vector<formats::IndexUrl> given;  // `--index`
   host::IndexChoice index;               // for the child
+  formats::IndexSetting mirror;          // of cufit.toml
   std::vector<std::string> notes;        // to be said on stderr
 };
 
@@ -58,6 +59,9 @@ struct ClassToCompile {
   std::string platform;  // of resolve::uv_platform()
   std::vector<resolve::Companion> companions;
   std::string output;  // a pylock beside the lock, whose versions are kept where it exists
+  // Its release is the newest that may be, not the one that is: from the installer's own index, and
+  // without what goes with it.
+  bool torch_is_open = false;
 };
 struct CompiledClass {
   std::string bytes;
@@ -68,5 +72,9 @@ struct CompiledClass {
 Result<CompiledClass> compile_class(const host::Host& files, const LockJob& job,
                                     const host::Installer& uv, const ClassToCompile& asked,
                                     host::Interrupts& interrupts);
+
+// What is asked for and has to be built where torch is already: no lock can hold it.
+std::vector<const resolve::Companion*> built_apart(const LockJob& job,
+                                                   const std::vector<resolve::Companion>& all);
 
 }  // namespace cufit::commands

@@ -44,6 +44,14 @@ Result<Bounds> bounds_of(const MemReplayRequest& request, const knowledge::Knowl
       return fail(Code::usage, format("`--gpu {}`: no such GPU in the table{}", name,
                                       near.empty() ? "" : "; nearest: " + join(near, ", ")));
     }
+    if (const std::vector<const knowledge::Gpu*> meant = knowledge.gpus_meant(name);
+        meant.size() > 1) {
+      std::vector<std::string> names;
+      for (const knowledge::Gpu* one : meant) names.emplace_back(one->name);
+      return fail(Code::usage,
+                  format("`--gpu {}`: sold with several sizes of memory; which is it: {}", name,
+                         join(names, ", ")));
+    }
     const memory::CardCapacity card = memory::card_capacity(*gpu, knowledge);
     bounds.question.capacity = card.usable();
     bounds.question.total_memory = card.total;

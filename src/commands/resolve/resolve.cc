@@ -6,6 +6,7 @@
 #include "commands/resolve/targets.h"
 #include "host/files/paths.h"
 #include "host/install/index_client.h"
+#include "host/install/installer.h"
 #include "report/resolve.h"
 #include "resolve/wheel/obstacle.h"
 
@@ -57,6 +58,8 @@ Result<resolve::Request> wheels_asked(const Context& context, const ResolveReque
   request.default_index_only = asked.default_index_only;
   CUFIT_TRY(policy, read_policy(context, asked.policy, host::working_folder()));
   request.policy = std::move(policy);
+  CUFIT_TRY(mirror, read_index_setting(context, host::working_folder()));
+  request.mirror = std::move(mirror);
   CUFIT_TRY(index, read_index(context, asked));
   request.index = std::move(index);
   return request;
@@ -96,6 +99,8 @@ int run_resolve(const Context& context, const ResolveRequest& request) {
   for (const AskedTarget& asked : *targets)
     view.obstacles.push_back(obstacle_title(asked, context.knowledge, lang));
   name_ignored(view);
+  const bool for_here = request.targets.empty() || lower(request.targets.front()) == "here";
+  view.no_uv = for_here && !answers.front().usable.empty() && !host::may_have_uv(context.files);
   return output.print(request.json ? report::resolve_json(view)
                                    : report::resolve_text(view, output.style(request.verbose)),
                       all ? k_ok : k_findings);

@@ -71,6 +71,14 @@ Result<resolve::Policy> read_policy(const Context& context, const std::optional<
   return policy;
 }
 
+Result<formats::IndexSetting> read_index_setting(const Context& context,
+                                                 const std::string& folder) {
+  const std::string path = host::find_upwards(folder, "cufit.toml");
+  if (path.empty() || !host::path_exists(path)) return formats::IndexSetting();
+  CUFIT_TRY(text, context.files.read_file(path, size_t{1} << 20));
+  return formats::parse_index_setting(text, path);
+}
+
 Result<resolve::Request> read_request(const std::vector<std::string>& requirements,
                                       const std::optional<std::string>& python) {
   resolve::Request request;

@@ -29,6 +29,9 @@ Result<std::vector<AskedTarget>> read_targets(const Context& context,
 Result<resolve::Policy> read_policy(const Context& context, const std::optional<std::string>& file,
                                     const std::string& folder);
 
+// `[index]` of cufit.toml in `folder` or one of its parents; empty where there is none.
+Result<formats::IndexSetting> read_index_setting(const Context& context, const std::string& folder);
+
 // The positional REQUIREMENTs and the `--python` of a request.
 Result<resolve::Request> read_request(const std::vector<std::string>& requirements,
                                       const std::optional<std::string>& python);

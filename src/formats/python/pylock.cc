@@ -101,6 +101,7 @@ class PylockReader {
       else
         out.size = static_cast<uint64_t>(size->integer);
     }
+    if (const TomlValue* day = entry.find("upload-time")) out.uploaded = day->text.substr(0, 10);
     read_hashes(entry, out);
     return out;
   }
@@ -143,6 +144,16 @@ const PylockPackage* find_package(const Pylock& lock, std::string_view normalise
   for (const PylockPackage& package : lock.packages)
     if (package.name == normalised_name) return &package;
   return nullptr;
+}
+
+std::string uploaded(const PylockPackage& package) {
+  std::string first;
+  const auto take = [&](const PylockFile& file) {
+    if (!file.uploaded.empty() && (first.empty() || file.uploaded < first)) first = file.uploaded;
+  };
+  for (const PylockFile& wheel : package.wheels) take(wheel);
+  if (package.sdist) take(*package.sdist);
+  return first;
 }
 
 bool applies(const PylockPackage& package, const std::string& python, const std::string& machine) {

@@ -21,6 +21,7 @@ struct PylockFile {
   std::string name;  // "torch-2.7.1-cp311-....whl"; where not written, the end of url or path
   std::string url, path;
   std::optional<uint64_t> size;
+  std::string uploaded;  // day: "2023-12-14"; empty where the index does not tell
   std::vector<std::pair<std::string, std::string>> hashes;  // {"sha256", "..."}, lower case
 };
 
@@ -43,6 +44,9 @@ struct Pylock {
 // Error{malformed} "FILE:LINE: what"; Error{unsupported} for a lock-version that is not 1.x, which
 // PEP 751 asks readers to refuse. Limits: 64 MiB, 20 000 packages, 2 000 files of a package.
 Result<Pylock> parse_pylock(std::string_view text, const std::string& file);
+
+// The first day on which a file of it was there; empty where no file tells.
+std::string uploaded(const PylockPackage& package);
 
 const PylockPackage* find_package(const Pylock& lock, std::string_view normalised_name);
 

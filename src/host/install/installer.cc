@@ -193,8 +193,16 @@ Result<Installer> find_uv(const Host& host, Interrupts& interrupts) {
     return uv;
   }
   if (!given.empty()) return fail(Code::not_found, format("CUFIT_UV: {}", why));
-  return fail(Code::not_found,
-              "uv is not found: `python3 -m pip install uv`, or name it by CUFIT_UV");
+  return fail(
+      Code::not_found,
+      "uv is not found: `python3 -m venv .venv && .venv/bin/pip install uv`, then name it by "
+      "CUFIT_UV=.venv/bin/uv");
+}
+
+bool may_have_uv(const Host& host) {
+  const std::string active = host.variable("VIRTUAL_ENV").value_or("");
+  return host.variable("CUFIT_UV").has_value() || !program_in_path(host, "uv").empty() ||
+         (!active.empty() && is_program(active + "/bin/uv"));
 }
 
 Result<Installer> find_installer(const Host& host, const std::string& python,
@@ -202,8 +210,10 @@ Result<Installer> find_installer(const Host& host, const std::string& python,
   Result<Installer> uv = find_uv(host, interrupts);
   if (uv || uv.error().code != Code::not_found || host.variable("CUFIT_UV")) return uv;
   if (Result<Installer> pip = find_pip(host, python, interrupts)) return pip;
-  return fail(Code::not_found,
-              "neither uv nor pip is found: `python3 -m pip install uv`, or name uv by CUFIT_UV");
+  return fail(
+      Code::not_found,
+      "neither uv nor pip is found: `python3 -m venv .venv && .venv/bin/pip install uv`, then name "
+      "uv by CUFIT_UV=.venv/bin/uv");
 }
 
 Result<Installer> find_pip(const Host& host, const std::string& python, Interrupts& interrupts) {
@@ -235,6 +245,7 @@ Result<void> compile(const Installer& uv, const CompileRequest& request, Interru
   add("--python-version", request.python);
   add("--python-platform", request.platform);
   if (!request.torch_backend.empty()) add("--torch-backend", request.torch_backend);
+  for (const std::string& package : request.left_out) add("--no-emit-package", package);
   // A project's [tool.uv.sources] may tie torch to one variant's index; the class decides that.
   if (project)
     for (const char* package : {"torch", "torchvision", "torchaudio"})

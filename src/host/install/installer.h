@@ -25,6 +25,8 @@ struct Installer {
 // CUFIT_UV, then PATH, the active environment's bin, `python3 -m uv`. A CUFIT_UV that does not run
 // is an error, not passed over. Error{not_found} says how to get one.
 Result<Installer> find_uv(const Host& host, Interrupts& interrupts);
+// Whether find_uv() has somewhere to look: no program is run for it.
+bool may_have_uv(const Host& host);
 // uv, else the pip of `python` (empty: python3 of PATH).
 Result<Installer> find_installer(const Host& host, const std::string& python,
                                  Interrupts& interrupts);
@@ -45,12 +47,13 @@ struct IndexChoice {
 };
 
 struct CompileRequest {
-  std::vector<std::string> inputs;  // requirements.txt, pyproject.toml, ...: as uv takes them
-  std::vector<std::string> extras;  // of a pyproject.toml
-  std::string constraints;          // a file; empty = none
-  std::string python;               // "3.12"
-  std::string platform;             // "x86_64-manylinux_2_28"
-  std::string torch_backend;        // "cu126"; empty = none, whatever UV_TORCH_BACKEND says
+  std::vector<std::string> inputs;    // requirements.txt, pyproject.toml, ...: as uv takes them
+  std::vector<std::string> extras;    // of a pyproject.toml
+  std::string constraints;            // a file; empty = none
+  std::string python;                 // "3.12"
+  std::string platform;               // "x86_64-manylinux_2_28"
+  std::string torch_backend;          // "cu126"; empty = none, whatever UV_TORCH_BACKEND says
+  std::vector<std::string> left_out;  // resolved, but not written into the pylock
   IndexChoice index;
   std::string output;  // a pylock; versions of one that is there are kept
 };

@@ -54,6 +54,9 @@ Json choice_json(const Choice& choice, const knowledge::Knowledge& knowledge) {
       out["companions"][one.package] = {{"version", nullptr}, {"why_not", one.why_not}};
     else
       out["companions"][one.package] = {{"version", one.version}};
+    if (!one.version.empty() && !one.origin.empty())
+      out["companions"][one.package]["origin"] = one.origin;
+    if (!one.url.empty()) out["companions"][one.package]["url"] = one.url;
   }
   return out;
 }
@@ -75,6 +78,7 @@ Json answer_json(const resolve::Answer& answer, const resolve::Request& request,
   for (const resolve::Answer& group : answer.groups)
     out["groups"].push_back(answer_json(group, request, knowledge));
   out["conflict"] = answer.conflict;
+  out["newer_than_tables"] = or_null(answer.beyond_tables);
   const resolve::Wheel& last = answer.last_for_gpus;
   out["last_for_gpus"] = last.torch.empty() ? Json(nullptr)
                                             : Json{{"torch", last.torch},
@@ -97,6 +101,7 @@ std::string resolve_json(const ResolveView& view) {
   Json out;
   out["schema"] = "cufit.resolve/1";
   out["cufit"] = CUFIT_VERSION;
+  out["tables_date"] = view.knowledge.date;
   out["requirements"] = Json::array();
   for (const formats::Requirement& one : view.request.requirements)
     out["requirements"].push_back(one.text);

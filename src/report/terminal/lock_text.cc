@@ -59,7 +59,15 @@ class LockPainter : private TerminalWriter {
   std::string failure(const LockFailureView& view) {
     for (const resolve::Answer& answer : view.failed) {
       flow(words("failed", {{"target", printable(answer.target.label)}}), "", "  ", "1");
-      if (!answer.conflict.empty()) {
+      if (!answer.beyond_tables.empty()) {
+        flow(say("resolve.beyond", {{"requirement", printable(answer.beyond_tables)},
+                                    {"newest", knowledge_.newest_torch().text()},
+                                    {"date", std::string(knowledge_.date)}}),
+             "  ", "  ");
+        flow(say("resolve.beyond_step",
+                 {{"command", "uv pip install " + shell_word(answer.beyond_tables)}}),
+             "  ", "  ");
+      } else if (!answer.conflict.empty()) {
         const bool one = answer.conflict.size() == 1;
         flow(words(one ? "conflict_one" : "conflict"), "  ", "  ");
         for (const std::string& demand : demand_texts(answer.conflict, style_.lang, knowledge_))

@@ -34,6 +34,10 @@ class ResolvePainter : private TerminalWriter {
       flow(say(view_.ignored_near.empty() ? "resolve.ignored" : "resolve.ignored_near",
                {{"names", printable(join(view_.ignored, ", "))}, {"near", view_.ignored_near}}),
            "", "  ");
+    if (!view_.ignored.empty() && !view_.answers.front().usable.empty())
+      flow(say("resolve.open_torch", {{"torch", view_.answers.front().usable.front().wheel.torch}}),
+           "", "  ");
+    if (view_.no_uv) flow(say("resolve.no_uv"), "", "  ");
     out_ += "\n";
     next(cut_commands(next_step()));
     return finish();
@@ -74,15 +78,22 @@ class ResolvePainter : private TerminalWriter {
     } else {
       usable(answer);
     }
+    if (!answer.beyond_tables.empty()) return;  // what is known says nothing of it
     if (!answer.last_for_gpus.torch.empty() && answer.groups.empty()) last(answer);
     if (answer.groups.empty()) others(answer);
   }
 
   void nothing(const resolve::Answer& answer) {
     const bool apart = resolve::served(answer);
-    out_ += "  " +
-            coloured(say(apart ? "resolve.not_together" : "resolve.nothing"), apart ? "33" : "31") +
-            "\n";
+    if (answer.beyond_tables.empty())
+      out_ +=
+          "  " +
+          coloured(say(apart ? "resolve.not_together" : "resolve.nothing"), apart ? "33" : "31") +
+          "\n";
+    if (!answer.beyond_tables.empty()) {
+      flow(beyond("resolve.beyond", answer), "  ", "  ");
+      return;
+    }
     if (!answer.conflict.empty() && !apart)
       flow(say(answer.conflict.size() == 1 ? "resolve.conflict_one" : "resolve.conflict",
                {{"demands", printable(join(demands(answer), " + "))}}),
@@ -93,6 +104,13 @@ class ResolvePainter : private TerminalWriter {
       out_ += "\n";
       show(group, true, none_);
     }
+  }
+
+  std::string beyond(const char* key, const resolve::Answer& answer) const {
+    return say(key, {{"requirement", printable(answer.beyond_tables)},
+                     {"command", "uv pip install " + shell_word(answer.beyond_tables)},
+                     {"newest", knowledge_.newest_torch().text()},
+                     {"date", std::string(knowledge_.date)}});
   }
 
   std::vector<std::string> demands(const resolve::Answer& answer) const {
@@ -147,6 +165,28 @@ class ResolvePainter : private TerminalWriter {
     if (choice.verdict.reasons.empty() && in_full)
       flow(say(choice.wheel.is_cpu() ? "resolve.works_cpu" : "resolve.works"), "      ", "      ");
     if (in_full || style_.verbose) companions(choice);
+    if (in_full) built(choice);
+  }
+
+  // The price of what has no file for this torch, and where it has one.
+  void built(const Choice& choice) {
+    const resolve::Companion* one = built_here(choice, view_.request);
+    if (one == nullptr || !choice.wheel.cuda) return;
+    const std::string major = std::to_string(choice.wheel.cuda->part(0));
+    const Choice* prebuilt = nullptr;
+    for (const resolve::Answer& answer : view_.answers)
+      for (const Choice& other : answer.usable)
+        for (const resolve::Companion& file : other.companions)
+          if (prebuilt == nullptr && file.package == one->package && !file.url.empty())
+            prebuilt = &other;
+    std::map<std::string, std::string> args = {
+        {"package", one->package}, {"version", one->version}, {"cuda", major}};
+    if (prebuilt != nullptr) {
+      args["torch"] = prebuilt->wheel.torch;
+      args["python"] = prebuilt->python;
+      args["command"] = format("cufit resolve torch=={} {}", prebuilt->wheel.torch, one->package);
+    }
+    flow(say(prebuilt != nullptr ? "resolve.built_or" : "resolve.built", args), "      ", "      ");
   }
 
   void labelled_line(const std::string& label, const std::string& text, const char* code) {
@@ -159,6 +199,7 @@ class ResolvePainter : private TerminalWriter {
     for (const resolve::Companion& one : choice.companions) {
       if (!one.version.empty()) {
         with += (with.empty() ? "" : ", ") + one.package + " " + one.version;
+        if (one.origin == "source") with += " (" + say("resolve.from_source") + ")";
       } else {
         without +=
             (without.empty() ? "" : ", ") + one.package + " (" +
@@ -250,6 +291,7 @@ class ResolvePainter : private TerminalWriter {
   // Where nothing fits: a newer driver where that alone helps, another wheel's maker, or a demand
   // to take back.
   std::string way_out(const resolve::Answer& answer) const {
+    if (!answer.beyond_tables.empty()) return beyond("resolve.beyond_step", answer);
     std::optional<Version> driver;
     std::string older;
     for (const Choice& choice : answer.rejected) {

@@ -3,6 +3,7 @@
 
 #include "base/format.h"
 #include "base/shell_word.h"
+#include "formats/python/index_config.h"
 #include "report/resolve.h"
 #include "report/error_translation.h"
 
@@ -30,24 +31,76 @@ std::vector<std::string> demand_texts(const std::vector<std::string>& demands,
   return out;
 }
 
+namespace {
+
+bool asked_for(const resolve::Request& request, const std::string& package) {
+  return std::any_of(request.requirements.begin(), request.requirements.end(),
+                     [&](const formats::Requirement& one) { return one.name == package; });
+}
+
+// Packages that nobody judged here may ask for an older torch: an exact one would silently bring
+// their releases of years ago.
+bool torch_is_open(const resolve::Request& request) {
+  return std::any_of(request.requirements.begin(), request.requirements.end(),
+                     [](const formats::Requirement& one) { return !resolve::is_judged(one); });
+}
+
+std::string shown(const std::string& url) { return shell_word(formats::without_credentials(url)); }
+
+std::string pinned(const resolve::Companion& one) { return one.package + "==" + one.version; }
+
+}  // namespace
+
+const resolve::Companion* built_here(const resolve::Choice& choice,
+                                     const resolve::Request& request) {
+  for (const resolve::Companion& one : choice.companions) {
+    const bool no_file = one.origin == "source" || (one.origin == "release" && one.url.empty());
+    if (no_file && !one.version.empty() && asked_for(request, one.package)) return &one;
+  }
+  return nullptr;
+}
+
 std::string install_line(const resolve::Choice& choice, const resolve::Target& target,
                          const resolve::Request& request) {
   const resolve::Wheel& wheel = choice.wheel;
+  const resolve::Companion* built = built_here(choice, request);
+  const bool open = torch_is_open(request);
   std::string line;
   if (!choice.python.empty() && choice.python != target.preferred_python)
     line = "uv venv --python " + choice.python + " && ";
   line += "uv pip install ";
-  if (!wheel.on_default_index) line += "--torch-backend " + wheel.tag + " ";
-  line += "torch==" + wheel.torch;
+  const bool mirrored = !wheel.on_default_index && request.mirror.has_mirror();
+  const std::string local = mirrored ? "+" + wheel.tag : "";
+  if (!request.mirror.default_index.empty())
+    line += "--default-index " + shown(request.mirror.default_index) + " ";
+  if (mirrored)
+    line += "--index " + shown(request.mirror.pytorch_index_url(wheel.tag)) + " ";
+  else if (!wheel.on_default_index)
+    line += "--torch-backend " + wheel.tag + " ";
+  line += open ? shell_word("torch<=" + wheel.torch) : "torch==" + wheel.torch + local;
   for (const resolve::Companion& companion : choice.companions) {
-    const bool asked =
-        std::any_of(request.requirements.begin(), request.requirements.end(),
-                    [&](const formats::Requirement& one) { return one.name == companion.package; });
-    if ((asked || companion.package == "torchvision") && !companion.version.empty())
-      line += " " + companion.package + "==" + companion.version;
+    const bool asked = asked_for(request, companion.package);
+    if (companion.version.empty() || &companion == built) continue;
+    const bool of_torch = companion.package == "torchvision" || companion.package == "torchaudio" ||
+                          companion.package == "triton";
+    if (open && of_torch) {
+      if (asked) line += " " + companion.package;
+    } else if (!companion.beyond.empty()) {
+      line += " " + shell_word(companion.beyond);
+    } else if (asked || companion.package == "torchvision") {
+      const bool has_local = of_torch && companion.package != "triton";
+      line += " " + (companion.url.empty() ? pinned(companion) + (has_local ? local : "")
+                                           : shell_word(companion.package + " @ " + companion.url));
+    }
   }
   for (const formats::Requirement& one : request.requirements)
     if (one.name != "torch" && !resolve::is_judged(one)) line += " " + shell_word(one.text);
+  // Its build imports torch: a second step, in the environment that has it.
+  if (built != nullptr)
+    line +=
+        " && uv pip install setuptools wheel packaging psutil ninja && "
+        "uv pip install --no-build-isolation " +
+        pinned(*built);
   return line;
 }
 

@@ -96,8 +96,9 @@ void add_doctor(const facts::Facts& facts, const std::string& folder, DoctorPart
                 const knowledge::Knowledge& knowledge, std::vector<Finding>& out) {
   const checks::Report report = checks::examine(facts, knowledge);
   for (const Finding& one : report.findings) {
-    const bool serious = one.severity == Severity::error || one.severity == Severity::warning;
-    if (part == DoctorPart::damage && !is_damage(one)) continue;
+    const bool serious =
+        one.severity == Severity::error ||
+        (one.severity == Severity::warning && part == DoctorPart::errors_and_warnings);
     if (serious && (contains(one.subject, folder) || one.id == "compute_check_failed"))
       out.push_back(one);
   }
@@ -145,6 +146,8 @@ std::vector<Finding> check_environment(const EnvSubject& subject, const Policy& 
 bool is_damage(const checks::Finding& finding) {
   return finding.id == "torch_install_broken" || finding.id == "package_file_damaged";
 }
+
+bool is_about_lock(const checks::Finding& finding) { return starts_with(finding.id, "env_"); }
 
 std::vector<Finding> examine_environment(const LockClass& one, const formats::Pylock& lock,
                                          const std::string& folder, const facts::Facts& facts,

@@ -24,8 +24,8 @@ struct EnvSubject {
 };
 std::vector<checks::Finding> check_environment(const EnvSubject& subject, const Policy& policy);
 
-// `damage`: of what `doctor` says only that.
-enum class DoctorPart { errors_and_warnings, damage };
+// `errors`: of what `doctor` says only these.
+enum class DoctorPart { errors_and_warnings, errors };
 // check_environment of the first environment of `facts`, which was looked for in `folder`, and what
 // `doctor` says of it.
 std::vector<checks::Finding> examine_environment(const LockClass& one, const formats::Pylock& lock,
@@ -36,6 +36,8 @@ std::vector<checks::Finding> examine_environment(const LockClass& one, const for
 
 // A file that is cut off or missing: so on every machine.
 bool is_damage(const checks::Finding& finding);
+// The environment against its lock, and not what doctor would say of it.
+bool is_about_lock(const checks::Finding& finding);
 
 // What the files of an environment say, apart from the machine that it lies on.
 facts::Facts without_gpu(facts::Facts facts);

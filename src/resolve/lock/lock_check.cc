@@ -40,6 +40,13 @@ std::map<std::string, Locked> locked_packages(const formats::Pylock& lock,
   return out;
 }
 
+// What is built where torch is already, and what builds it: no lock can hold that.
+bool is_built_apart(const std::string& name) {
+  for (const char* one : {"flash-attn", "ninja", "psutil", "packaging", "einops"})
+    if (name == one) return true;
+  return false;
+}
+
 bool is_installer(const std::string& name) {
   return name == "pip" || name == "setuptools" || name == "wheel" || name == "uv";
 }
@@ -119,7 +126,8 @@ std::vector<LockedPackageChange> changes_between(const formats::Pylock& lock,
       out.push_back({name, one.version, there->second});
   }
   for (const auto& [name, version] : have)
-    if (wanted.count(name) == 0 && by_conda.count(name) == 0 && !is_installer(name))
+    if (wanted.count(name) == 0 && by_conda.count(name) == 0 && !is_installer(name) &&
+        !is_built_apart(name))
       out.push_back({name, "", version});
   return out;
 }

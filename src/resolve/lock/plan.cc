@@ -140,6 +140,12 @@ void name_classes(std::vector<Class>& classes) {
 
 }  // namespace
 
+void replace_choice(Plan& plan, size_t index, Choice choice) {
+  plan.classes[index].choice = std::move(choice);
+  for (Class& one : plan.classes) one.name.clear();
+  name_classes(plan.classes);
+}
+
 Plan plan_classes(const std::vector<Target>& targets, const Request& request,
                   const Knowledge& knowledge) {
   Plan plan;

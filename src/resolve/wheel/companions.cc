@@ -30,12 +30,22 @@ bool fits_torch(const ExtensionRow& row, const Wheel& wheel) {
   return parsed && formats::satisfies(*parsed, wheel.torch);
 }
 
-// Code for one CUDA version, or for all of a major.
+// Code for one CUDA version, or for all of a major. The file comes from the index that torch comes
+// from, and the default one has a single file: it needs the runtime of its own major.
 bool fits_cuda(const ExtensionRow& row, const Wheel& wheel) {
-  if (row.cuda.empty() || !wheel.cuda) return row.cuda.empty();
+  if (!wheel.cuda) return row.cuda.empty();
   const std::string major = std::to_string(wheel.cuda->part(0));
-  return has_word(row.cuda, major) ||
+  if (wheel.on_default_index && !row.default_cuda.empty()) {
+    const auto built = parse_version(split(row.default_cuda, ' ').front());
+    return built && built->part(0) == wheel.cuda->part(0);
+  }
+  return row.cuda.empty() || has_word(row.cuda, major) ||
          has_word(row.cuda, major + "." + std::to_string(wheel.cuda->part(1)));
+}
+
+bool fits_glibc(const ExtensionRow& row, const CompanionPlace& place) {
+  const auto need = parse_version(row.glibc);
+  return !need || !place.glibc || *place.glibc >= *need;
 }
 
 bool fits_python(const ExtensionRow& row, const std::string& python) {
@@ -51,25 +61,60 @@ bool fits_gpus(const ExtensionRow& row, const std::vector<ComputeCapability>& cc
          std::all_of(ccs.begin(), ccs.end(), [&](ComputeCapability cc) { return cc >= *least; });
 }
 
-// The newest row that fits; else what the best one fails on, in the order torch, CUDA, GPU, Python.
-Companion extension_for(std::string_view package, const Wheel& wheel, const std::string& python,
-                        const std::vector<ComputeCapability>& ccs, const Knowledge& knowledge) {
+// Where the prebuilt file of a project's own releases lies. "" where its name is not known for sure:
+// older releases named the CUDA minor that they were built with, and Arm has none.
+std::string release_url(const ExtensionRow& row, const Wheel& wheel, const CompanionPlace& place,
+                        const Knowledge& knowledge) {
+  const auto version = parse_version(row.version);
+  if (row.package != "flash-attn" || !wheel.cuda || wheel.platform != "linux_x86_64" ||
+      place.python.empty() || !version || *version < Version{{2, 7, 3}})
+    return {};
+  for (const knowledge::WheelVariant* variant : knowledge.wheels_of(wheel.torch)) {
+    if (variant->tag != wheel.tag) continue;
+    std::string python = "cp";
+    for (const char c : place.python)
+      if (c != '.') python += c;
+    return format(
+        "https://github.com/Dao-AILab/flash-attention/releases/download/v{}/"
+        "flash_attn-{}%2Bcu{}torch{}cxx11abi{}-{}-{}-linux_x86_64.whl",
+        row.version, row.version, wheel.cuda->part(0), minor_of(wheel.torch),
+        variant->cxx11_abi == 1 ? "TRUE" : "FALSE", python, python);
+  }
+  return {};
+}
+
+// The newest row that fits; else what the best one fails on, in the order torch, CUDA, GPU, Python,
+// C library. What has to be built comes after all files.
+Companion extension_for(std::string_view package, const Wheel& wheel, const CompanionPlace& place,
+                        const Knowledge& knowledge) {
   Companion companion{std::string(package), "", "torch"};
   int best = 0;
-  // The table has the oldest first.
-  for (auto at = knowledge.extensions.rbegin(); at != knowledge.extensions.rend() && best < 4;
-       ++at) {
-    const ExtensionRow& row = *at;
-    if (row.package != package || !fits_torch(row, wheel)) continue;
-    int reached = 1;
-    if (fits_cuda(row, wheel)) reached = 2;
-    if (reached == 2 && fits_gpus(row, ccs)) reached = 3;
-    if (reached == 3 && fits_python(row, python)) reached = 4;
-    if (reached <= best) continue;
-    best = reached;
-    companion.version = reached == 4 ? std::string(row.version) : "";
-    static constexpr const char* k_why[] = {"torch", "cuda", "gpu", "python", ""};
-    companion.why_not = k_why[reached];
+  constexpr int k_all = 5;
+  bool newest = true;
+  for (const bool built : {false, true}) {
+    // The table has the oldest first.
+    for (auto at = knowledge.extensions.rbegin(); at != knowledge.extensions.rend() && best < k_all;
+         ++at) {
+      const ExtensionRow& row = *at;
+      if (row.package != package || built != (row.origin == "source")) continue;
+      const bool first = newest;
+      newest = false;
+      if (!fits_torch(row, wheel)) continue;
+      int reached = 1;
+      if (fits_cuda(row, wheel)) reached = 2;
+      if (reached == 2 && fits_gpus(row, place.ccs)) reached = 3;
+      if (reached == 3 && fits_python(row, place.python)) reached = 4;
+      if (reached == 4 && fits_glibc(row, place)) reached = k_all;
+      if (reached <= best) continue;
+      best = reached;
+      static constexpr const char* k_why[] = {"torch", "cuda", "gpu", "python", "glibc", ""};
+      companion.why_not = k_why[reached];
+      if (reached < k_all) continue;
+      companion.version = std::string(row.version);
+      companion.origin = std::string(row.origin);
+      companion.newest = first;
+      if (row.origin == "release") companion.url = release_url(row, wheel, place, knowledge);
+    }
   }
   return companion;
 }
@@ -83,8 +128,7 @@ bool is_judged(const formats::Requirement& requirement) {
   return false;
 }
 
-std::vector<Companion> companions_of(const Wheel& wheel, const std::string& python,
-                                     const std::vector<ComputeCapability>& ccs,
+std::vector<Companion> companions_of(const Wheel& wheel, const CompanionPlace& place,
                                      const Knowledge& knowledge) {
   std::vector<Companion> out;
   if (const knowledge::TorchRelease* release = knowledge.find_torch(wheel.torch)) {
@@ -94,7 +138,7 @@ std::vector<Companion> companions_of(const Wheel& wheel, const std::string& pyth
         {"triton", wheel.is_cpu() ? std::string_view() : release->triton}};
     // torch._inductor refuses older GPUs ("Triton only supports devices of CUDA Capability
     // >= 7.0").
-    const bool too_old = std::any_of(ccs.begin(), ccs.end(), [](ComputeCapability cc) {
+    const bool too_old = std::any_of(place.ccs.begin(), place.ccs.end(), [](ComputeCapability cc) {
       return cc < ComputeCapability{7, 0};
     });
     for (const auto& [package, version] : own) {
@@ -110,7 +154,7 @@ std::vector<Companion> companions_of(const Wheel& wheel, const std::string& pyth
   }
   if (wheel.is_cpu()) return out;
   for (const char* package : {"xformers", "flash-attn", "bitsandbytes"})
-    out.push_back(extension_for(package, wheel, python, ccs, knowledge));
+    out.push_back(extension_for(package, wheel, place, knowledge));
   return out;
 }
 

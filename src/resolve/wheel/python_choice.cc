@@ -9,18 +9,8 @@
 namespace cufit::resolve {
 namespace {
 
-using knowledge::Knowledge;
-
 bool has(const std::vector<std::string>& list, const std::string& word) {
   return std::find(list.begin(), list.end(), word) != list.end();
-}
-
-// Days since an arbitrary day, good enough for "about a year before".
-std::optional<int> day_number(const std::string& date) {
-  const auto parsed = parse_version(date.size() == 10 ? date.substr(0, 4) : "");
-  if (!parsed) return std::nullopt;
-  const auto two = [&](size_t at) { return (date[at] - '0') * 10 + (date[at + 1] - '0'); };
-  return static_cast<int>(parsed->part(0)) * 365 + two(5) * 30 + two(8);
 }
 
 bool meets_all(const Request& request, const std::string& python) {
@@ -74,6 +64,16 @@ std::vector<Reason> none_left(const Wheel& wheel, const Request& request) {
   return out;
 }
 
+// As doctor takes it: the newest minors are those that most other packages lack wheels for, and 3.12
+// is served by all. Nearest to it from below, then from above.
+bool goes_before(const std::string& python, const std::string& other) {
+  const Version settled{{3, 12}};
+  const auto mine = parse_version(python), theirs = parse_version(other);
+  if (!mine || !theirs) return theirs == std::nullopt;
+  if ((*mine <= settled) != (*theirs <= settled)) return *mine <= settled;
+  return *mine <= settled ? *mine > *theirs : *mine < *theirs;
+}
+
 }  // namespace
 
 bool meets(const PythonDemand& demand, const std::string& python) {
@@ -81,30 +81,7 @@ bool meets(const PythonDemand& demand, const std::string& python) {
       demand.clauses, free_threaded(python) ? python.substr(0, python.size() - 1) : python);
 }
 
-Pythons::Pythons(const Knowledge& knowledge) {
-  for (const knowledge::TorchRelease& release : knowledge.torch_releases) {
-    const std::optional<int> day = day_number(std::string(release.date));
-    if (!day) continue;
-    newest_ = std::max(newest_, *day);
-    for (std::string_view python : split(release.python, ' ')) {
-      const auto known = first_.find(python);
-      if (known == first_.end())
-        first_.emplace(std::string(python), *day);
-      else
-        known->second = std::min(known->second, *day);
-    }
-  }
-}
-
-bool Pythons::settled(const std::string& python, const Wheel& wheel) const {
-  constexpr int k_new_days = 300;
-  const auto first = first_.find(python);
-  return first != first_.end() &&
-         day_number(wheel.released).value_or(newest_) - first->second >= k_new_days;
-}
-
-std::string pick_python(const Wheel& wheel, const Target& target, const Request& request,
-                        const Pythons& pythons) {
+std::string pick_python(const Wheel& wheel, const Target& target, const Request& request) {
   const std::string& wanted = request.python.empty() ? target.python : request.python;
   if (!wanted.empty()) return has(wheel.pythons, wanted) ? wanted : "";
   const auto allowed = [&](const std::string& python) {
@@ -113,17 +90,9 @@ std::string pick_python(const Wheel& wheel, const Target& target, const Request&
   if (has(wheel.pythons, target.preferred_python) && allowed(target.preferred_python))
     return target.preferred_python;
   std::string best;
-  bool best_settled = false;
-  for (const std::string& python : wheel.pythons) {
-    if (free_threaded(python) || !allowed(python)) continue;
-    const bool settled = pythons.settled(python, wheel);
-    const auto mine = parse_version(python), theirs = parse_version(best);
-    if (best.empty() || (settled && !best_settled) ||
-        (settled == best_settled && mine && theirs && *mine > *theirs)) {
+  for (const std::string& python : wheel.pythons)
+    if (!free_threaded(python) && allowed(python) && (best.empty() || goes_before(python, best)))
       best = python;
-      best_settled = settled;
-    }
-  }
   return best;
 }
 

@@ -17,9 +17,12 @@ using knowledge::Knowledge;
 // What every wheel of one question is judged with.
 struct World {
   const Knowledge& knowledge;
-  Pythons pythons;
   std::set<size_t> absent;  // places of the wheels that the index does not have
 };
+
+bool has_word_of(const std::vector<std::string>& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
 
 void reject(Choice& choice, Reason reason) {
   if (choice.verdict.fit != Fit::no) choice.verdict.reasons.clear();
@@ -27,8 +30,8 @@ void reject(Choice& choice, Reason reason) {
   choice.verdict.reasons.push_back(std::move(reason));
 }
 
-const Companion* find_companion(const Choice& choice, const std::string& package) {
-  for (const Companion& companion : choice.companions)
+Companion* find_companion(Choice& choice, const std::string& package) {
+  for (Companion& companion : choice.companions)
     if (companion.package == package) return &companion;
   return nullptr;
 }
@@ -45,6 +48,19 @@ bool applies(const formats::Requirement& requirement, const Wheel& wheel,
       .has_value();
 }
 
+// Only something newer than `newest`, the last that the table has, can meet this.
+bool asks_beyond(const formats::Requirement& requirement, const std::string& newest) {
+  const auto known = formats::parse_python_version(newest);
+  return known && std::any_of(requirement.clauses.begin(), requirement.clauses.end(),
+                              [&](const formats::VersionClause& clause) {
+                                const auto asked = formats::parse_python_version(clause.version);
+                                if (!asked) return false;
+                                const auto order = formats::compare(*asked, *known);
+                                if (clause.op == ">") return order >= 0;
+                                return order > 0 && clause.op != "!=" && clause.op[0] != '<';
+                              });
+}
+
 void apply_requirement(const formats::Requirement& requirement, Choice& choice) {
   if (!applies(requirement, choice.wheel, choice.python)) return;
   if (requirement.name == "torch") {
@@ -53,17 +69,56 @@ void apply_requirement(const formats::Requirement& requirement, Choice& choice) 
       reject(choice, {"requirement", {{"requirement", requirement.text}}});
     return;
   }
-  const Companion* companion = find_companion(choice, requirement.name);
+  Companion* companion = find_companion(choice, requirement.name);
   if (companion == nullptr) return;  // not bound to torch's release: the installer's business
   if (companion->version.empty())
     return reject(choice, {"extension",
                            {{"requirement", requirement.text},
                             {"package", companion->package},
                             {"why", companion->why_not}}});
-  if (!formats::satisfies(requirement.clauses, companion->version))
+  if (formats::satisfies(requirement.clauses, companion->version)) return;
+  if (companion->newest && asks_beyond(requirement, companion->version)) {
+    companion->beyond = requirement.text;
+    choice.verdict.reasons.push_back({"newer_than_tables",
+                                      {{"requirement", requirement.text},
+                                       {"have", companion->package + " " + companion->version}}});
+  } else {
     reject(choice, {"requirement_companion",
                     {{"requirement", requirement.text},
                      {"have", companion->package + " " + companion->version}}});
+  }
+}
+
+CompanionPlace place_of(const Choice& choice, const Target& target) {
+  CompanionPlace place{choice.python, {}, target.glibc};
+  for (const TargetGpu& gpu : target.gpus) place.ccs.push_back(gpu.cc);
+  return place;
+}
+
+bool lacks_asked(const std::vector<Companion>& companions, const Request& request) {
+  return std::any_of(companions.begin(), companions.end(), [&](const Companion& one) {
+    return one.version.empty() &&
+           std::any_of(
+               request.requirements.begin(), request.requirements.end(),
+               [&](const formats::Requirement& asked) { return asked.name == one.package; });
+  });
+}
+
+// What is asked for may have a file for this CUDA on PyTorch's own index alone: then both come from
+// there.
+void add_companions(Choice& choice, const Target& target, const Request& request,
+                    const Knowledge& knowledge) {
+  const CompanionPlace place = place_of(choice, target);
+  choice.companions = companions_of(choice.wheel, place, knowledge);
+  if (!choice.wheel.on_default_index || request.default_index_only || request.index ||
+      !lacks_asked(choice.companions, request))
+    return;
+  Wheel own = choice.wheel;
+  own.on_default_index = false;
+  std::vector<Companion> there = companions_of(own, place, knowledge);
+  if (lacks_asked(there, request)) return;
+  choice.wheel = std::move(own);
+  choice.companions = std::move(there);
 }
 
 // Usable as far as anything tells: what is not told about the driver is a condition, not a no.
@@ -94,24 +149,23 @@ Choice choose(const Wheel& wheel, const Target& target, const Request& request,
   choice.wheel = wheel;
   Target machine = target;
   if (!request.python.empty()) machine.python = request.python;
-  choice.python = pick_python(wheel, machine, request, world.pythons);
+  choice.python = pick_python(wheel, machine, request);
   if (wheel.is_cpu() && asks_for_cpu(request, wheel, choice.python)) {
     machine.gpus.clear();
     machine.unknown_gpus.clear();
   }
+  // PyTorch's own index has files for more Pythons of some releases.
+  if (wheel.on_default_index && !wheel.default_pythons.empty() && !choice.python.empty())
+    choice.wheel.on_default_index = has_word_of(wheel.default_pythons, choice.python);
   choice.verdict = judge(wheel, machine, knowledge);
   // Of a wheel that falls anyway nobody asks what goes with it.
-  if (offered(choice)) {
-    std::vector<ComputeCapability> ccs;
-    for (const TargetGpu& gpu : target.gpus) ccs.push_back(gpu.cc);
-    choice.companions = companions_of(wheel, choice.python, ccs, knowledge);
-  }
+  if (offered(choice)) add_companions(choice, target, request, knowledge);
   for (const formats::Requirement& requirement : request.requirements)
     apply_requirement(requirement, choice);
   for (Reason& reason : forbids(request.policy, wheel)) reject(choice, std::move(reason));
   for (Reason& reason : python_reasons(wheel, choice.python, machine.python, request))
     reject(choice, std::move(reason));
-  if (request.default_index_only && !wheel.on_default_index)
+  if (request.default_index_only && !choice.wheel.on_default_index)
     reject(choice, {"default_index", {{"tag", wheel.tag}}});
   return choice;
 }
@@ -130,11 +184,9 @@ bool better(const Choice& a, const Choice& b) {
 // Of a wheel that falls anyway nobody asked what goes with it; a conflict counts that in, or it
 // would call what no wheel has satisfiable.
 void judge_companions(Answer& answer, const Request& request, const Knowledge& knowledge) {
-  std::vector<ComputeCapability> ccs;
-  for (const TargetGpu& gpu : answer.target.gpus) ccs.push_back(gpu.cc);
   for (Choice& choice : answer.rejected) {
     if (!choice.companions.empty()) continue;
-    choice.companions = companions_of(choice.wheel, choice.python, ccs, knowledge);
+    choice.companions = companions_of(choice.wheel, place_of(choice, answer.target), knowledge);
     for (const formats::Requirement& requirement : request.requirements)
       if (requirement.name != "torch") apply_requirement(requirement, choice);
     choice.companions.clear();
@@ -289,7 +341,7 @@ Answer resolve(const Target& target, const Request& request, const Knowledge& kn
     absent.erase(std::remove_if(absent.begin(), absent.end(), beside), absent.end());
   }
   std::vector<Disagreement> disagreements = believe_files(request.installed, knowledge, wheels);
-  const World world{knowledge, Pythons(knowledge), std::set<size_t>(absent.begin(), absent.end())};
+  const World world{knowledge, std::set<size_t>(absent.begin(), absent.end())};
   Answer answer = resolve_together(target, request, wheels, world);
   answer.disagreements = std::move(disagreements);
   answer.last_for_gpus = last_for(target, wheels, knowledge);
@@ -299,6 +351,10 @@ Answer resolve(const Target& target, const Request& request, const Knowledge& kn
   for (Answer& group : answer.groups)
     group.last_for_gpus = last_for(group.target, wheels, knowledge);
   answer.conflict = conflict_of(answer, request, knowledge);
+  for (const formats::Requirement& one : request.requirements)
+    if (answer.conflict.size() == 1 && answer.conflict[0] == one.text && one.name == "torch" &&
+        asks_beyond(one, knowledge.newest_torch().text()))
+      answer.beyond_tables = one.text;
   return answer;
 }
 

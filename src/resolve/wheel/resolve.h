@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/python/index_setting.h"
 #include "formats/python/requirement.h"
 #include "resolve/wheel/index_packages.h"
 #include "resolve/wheel/installed.h"
@@ -18,9 +19,15 @@ namespace cufit::resolve {
 struct Companion {
   std::string package;  // "torchvision", "torchaudio", "triton", "xformers", "flash-attn", ...
   std::string version;  // empty = none goes with this torch
-  // Id of a message "resolve.companion.<id>": torch, cuda, gpu, old_gpu, python, cpu, ended,
+  // Id of a message "resolve.companion.<id>": torch, cuda, gpu, old_gpu, python, glibc, cpu, ended,
   // not_known; empty where there is a version.
   std::string why_not;
+  // "release": no index has the file, the project's releases do (`url`, empty where its name is not
+  // known for sure); "source": it is built where torch is installed already; else an index has it.
+  std::string origin = {};
+  std::string url = {};
+  bool newest = false;      // nothing newer is in the table
+  std::string beyond = {};  // the requirement that only something newer than the table meets
 };
 
 // `requires-python` of a project that is asked for.
@@ -39,12 +46,14 @@ struct Request {
   std::optional<formats::IndexPage> index;  // only what this index has
   std::vector<Wheel> beside_index;          // and these, from elsewhere
   std::vector<Installed> installed;         // goes before the table's rows
+  formats::IndexSetting mirror;             // where a step finds the wheels
 };
 
 struct Choice {
   Wheel wheel;
   Verdict verdict;     // requirements and policy counted in
-  std::string python;  // newest minor that the wheel, the request and the policy allow
+  std::string python;  // minor that the wheel, the request and the policy allow: 3.12, else the
+                       // nearest below, else above
   std::vector<Companion> companions;  // empty for a wheel that cannot run there
   size_t age = 0;                     // 0: of the newest torch, counting releases
 };
@@ -63,6 +72,9 @@ struct Answer {
   // The newest torch that runs on these GPUs with any driver, where the newest of all does not:
   // "the last one for your card". nullptr-like: torch empty. Said of a group of GPUs, too.
   Wheel last_for_gpus;
+  // The requirement on torch that only a release newer than the table can meet: it is not known
+  // whether there is one. Only where that alone leaves nothing usable.
+  std::string beyond_tables;
   std::vector<Disagreement> disagreements;  // of the table with installed files
 };
 
@@ -74,8 +86,13 @@ bool served(const Answer& answer);
 // torch or a package that goes with it: everything else is the installer's business.
 bool is_judged(const formats::Requirement& requirement);
 
-std::vector<Companion> companions_of(const Wheel& wheel, const std::string& python,
-                                     const std::vector<ComputeCapability>& ccs,
+// What a companion's file has to run on, beside its torch.
+struct CompanionPlace {
+  std::string python;                  // empty = any
+  std::vector<ComputeCapability> ccs;  // of all GPUs
+  std::optional<Version> glibc;        // nullopt = not told
+};
+std::vector<Companion> companions_of(const Wheel& wheel, const CompanionPlace& place,
                                      const knowledge::Knowledge& knowledge);
 
 // One environment of a lock: a wheel and the targets it serves.
@@ -94,5 +111,7 @@ constexpr size_t k_most_targets = 64;  // groups of mixed machines counted
 // The fewest classes that serve all targets; of equal numbers the one with the newest torch.
 Plan plan_classes(const std::vector<Target>& targets, const Request& request,
                   const knowledge::Knowledge& knowledge);
+// Gives a class of a plan another wheel, which serves all its targets, and a name that says so.
+void replace_choice(Plan& plan, size_t index, Choice choice);
 
 }  // namespace cufit::resolve

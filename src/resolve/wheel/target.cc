@@ -200,6 +200,9 @@ Result<Target> described_target(std::string_view text, const knowledge::Knowledg
       if (option != std::string::npos) error.what = error.what.substr(option + 2);
       // `--gpu "NAME"`: of several, which one it is.
       const size_t quote = named.find('"');
+      // "4090 535": a driver stands behind a comma.
+      if (what_if.driver.empty() && contains(error.what, "does not know this name"))
+        error.what += "; a driver goes behind a comma: \"RTX 4090,535\"";
       if (what_if.gpus.size() > 1 && quote != std::string::npos)
         error =
             std::move(error).in(format("`{}`", named.substr(quote + 1, named.size() - quote - 2)));

@@ -27,6 +27,7 @@ Wheel wheel_of(const Knowledge& knowledge, std::string_view platform, const Torc
   wheel.tag = std::string(variant.tag);
   wheel.platform = std::string(platform);
   wheel.pythons = words(release.python);
+  wheel.default_pythons = words(release.default_python);
   wheel.released = std::string(release.date);
   wheel.glibc = parse_version(variant.glibc);
   wheel.source = "data/wheels.toml";

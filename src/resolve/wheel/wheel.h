@@ -24,9 +24,11 @@ struct Wheel {
   std::vector<formats::DeviceCode> code;
   std::optional<Version> glibc;      // oldest C library; nullopt = not known
   std::vector<std::string> pythons;  // minors "3.10"; empty = not known
-  std::string released;              // "2026-09-30"; empty = not known
-  bool on_default_index = false;     // `pip install torch==...` without an index gets it
-  std::string source;                // "data/wheels.toml", or a path
+  // Those of its file on the default Python index, where they are fewer.
+  std::vector<std::string> default_pythons = {};
+  std::string released;           // "2026-09-30"; empty = not known
+  bool on_default_index = false;  // `pip install torch==...` without an index gets it
+  std::string source;             // "data/wheels.toml", or a path
 
   bool is_cpu() const { return tag == "cpu"; }
 };

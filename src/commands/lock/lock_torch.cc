@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/lock/lock_torch.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "host/process/this_process.h"
+#include "resolve/lock/lock_class.h"
+
+namespace cufit::commands {
+namespace {
+
+// What the installer takes for a class when torch is open, and with the class's own torch.
+struct TwoWays {
+  std::string torch;  // that the packages want
+  // Of what is asked for and would be older with the class's torch: "vllm 0.33.0", "vllm 0.2.5".
+  std::vector<std::string> newer, older;
+};
+
+std::string release_of(const std::string& version) { return version.substr(0, version.find('+')); }
+
+std::string version_in(const formats::Pylock& lock, const std::string& name) {
+  const formats::PylockPackage* package = formats::find_package(lock, name);
+  return package == nullptr ? std::string() : release_of(package->version);
+}
+
+// "0.2.5 of 2023-12-14" where the index tells.
+std::string dated(const formats::Pylock& lock, const std::string& name) {
+  const formats::PylockPackage* package = formats::find_package(lock, name);
+  if (package == nullptr) return name;
+  const std::string day = formats::uploaded(*package);
+  return name + " " + release_of(package->version) + (day.empty() ? "" : " of " + day);
+}
+
+bool is_older(const std::string& a, const std::string& b) {
+  const auto x = formats::parse_python_version(a), y = formats::parse_python_version(b);
+  return x && y && formats::compare(*x, *y) < 0;
+}
+
+// nullopt: the class's torch costs nothing, or the installer does not say.
+Result<std::optional<TwoWays>> weigh(const Context& context, const LockJob& job,
+                                     const host::Installer& uv, const resolve::Plan& plan,
+                                     const resolve::Class& one, host::Interrupts& interrupts) {
+  const resolve::Wheel& wheel = one.choice.wheel;
+  const std::string output =
+      format("{}/pylock.{}-cufit-{}-open.toml", job.folder, one.name, host::process_id());
+  ClassToCompile asked = {
+      wheel, one.choice.python, resolve::uv_platform(plan, one), one.choice.companions, output,
+      true};
+  const Result<CompiledClass> open = compile_class(context.files, job, uv, asked, interrupts);
+  if (!open && open.error().code == Code::cancelled) return open.error();
+  if (!open) return std::optional<TwoWays>();
+  TwoWays out;
+  out.torch = version_in(open->pylock, "torch");
+  if (out.torch.empty() || out.torch == wheel.torch) return std::optional<TwoWays>();
+  asked.torch_is_open = false;
+  asked.wheel.on_default_index = asked.wheel.on_default_index || job.given.empty();
+  const Result<CompiledClass> fixed = compile_class(context.files, job, uv, asked, interrupts);
+  if (!fixed && fixed.error().code == Code::cancelled) return fixed.error();
+  for (const formats::Requirement& each : job.inputs.requirements) {
+    if (each.name == "torch") continue;
+    const std::string newest = version_in(open->pylock, each.name);
+    const std::string then = fixed ? version_in(fixed->pylock, each.name) : "";
+    if (newest.empty() || (fixed && !is_older(then, newest))) continue;
+    out.newer.push_back(each.name + " " + newest);
+    if (fixed) out.older.push_back(dated(fixed->pylock, each.name));
+  }
+  if (out.newer.empty()) return std::optional<TwoWays>();
+  return std::optional<TwoWays>(std::move(out));
+}
+
+// The class's machines with that release of torch; nullopt where nothing of it serves them all.
+std::optional<resolve::Choice> choice_of(const Context& context, const resolve::Plan& plan,
+                                         const resolve::Class& one, resolve::Request request,
+                                         const std::string& torch) {
+  const Result<formats::Requirement> demand = formats::parse_requirement("torch==" + torch);
+  if (!demand) return std::nullopt;
+  request.requirements.push_back(*demand);
+  request.python = one.choice.python;
+  std::vector<resolve::Target> targets;
+  for (const size_t index : one.targets) targets.push_back(plan.targets[index]);
+  resolve::Plan found = resolve::plan_classes(targets, request, context.knowledge);
+  if (!found.failed.empty() || found.classes.size() != 1) return std::nullopt;
+  return std::move(found.classes.front().choice);
+}
+
+std::string labels_of(const resolve::Plan& plan, const resolve::Class& one) {
+  std::vector<std::string> labels;
+  for (const size_t index : one.targets) labels.push_back(plan.targets[index].label);
+  return join(labels, "; ");
+}
+
+}  // namespace
+
+Result<void> let_packages_choose(const Context& context, const LockJob& job,
+                                 const host::Installer& uv, const resolve::Request& request,
+                                 resolve::Plan& plan, host::Interrupts& interrupts) {
+  const bool others =
+      std::any_of(job.inputs.requirements.begin(), job.inputs.requirements.end(),
+                  [](const formats::Requirement& one) { return !resolve::is_judged(one); });
+  if (!others) return {};
+  for (size_t i = 0; i < plan.classes.size(); ++i) {
+    const resolve::Class& one = plan.classes[i];
+    CUFIT_TRY(ways, weigh(context, job, uv, plan, one, interrupts));
+    if (!ways) continue;
+    const std::string wanted = join(ways->newer, ", "), torch = one.choice.wheel.torch;
+    std::optional<resolve::Choice> choice = choice_of(context, plan, one, request, ways->torch);
+    if (!choice) {
+      if (ways->older.empty()) continue;  // no solution at all: the installer tells why
+      context.output.print_error(format(
+          "class {}: {} wants torch {}, of which no wheel serves {}; with torch {} it is {}",
+          one.name, wanted, ways->torch, labels_of(plan, one), torch, join(ways->older, ", ")));
+      continue;
+    }
+    context.output.print_error(
+        ways->older.empty()
+            ? format("class {}: {} wants torch {}, and there is none of it for torch {}; taking "
+                     "torch {}",
+                     one.name, wanted, ways->torch, torch, ways->torch)
+            : format("class {}: {} wants torch {}; with torch {} it would be {}; taking torch {}",
+                     one.name, wanted, ways->torch, torch, join(ways->older, ", "), ways->torch));
+    resolve::replace_choice(plan, i, std::move(*choice));
+  }
+  return {};
+}
+
+}  // namespace cufit::commands

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packages that pin torch decide with it: where the newest torch would silently mean an old package,
+// the torch that its newest release wants is taken, if it serves the machines.
+#pragma once
+
+#include "commands/lock/lock_job.h"
+#include "resolve/wheel/resolve.h"
+
+namespace cufit::commands {
+
+// Asks the installer once with torch open, for each class; changes the plan where another torch is
+// wanted, and says on stderr what was weighed. `request`: without Python. An installer that fails
+// here changes nothing: it will tell when the class is resolved.
+Result<void> let_packages_choose(const Context& context, const LockJob& job,
+                                 const host::Installer& uv, const resolve::Request& request,
+                                 resolve::Plan& plan, host::Interrupts& interrupts);
+
+}  // namespace cufit::commands
