@@ -3,6 +3,7 @@
 // CUDA majors that write the same files. Which file would be loaded is the question of
 // cuda_libraries.cc.
 #include "base/format.h"
+#include "base/shell_word.h"
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
 #include "checks/machine_checks.h"
@@ -14,7 +15,7 @@ namespace {
 // One command for several requirements: every installer takes them one after the other at the end.
 std::string install_all(const facts::PythonEnv& env, const std::vector<std::string>& requirements) {
   std::string command = install_command(env, requirements.front());
-  for (size_t i = 1; i < requirements.size(); ++i) command += " " + requirements[i];
+  for (size_t i = 1; i < requirements.size(); ++i) command += " " + shell_word(requirements[i]);
   return command;
 }
 

@@ -12,6 +12,7 @@
 #include "host/files/recording.h"
 #include "host/process/this_process.h"
 #include "report/report.h"
+#include "report/terminal/width.h"
 
 namespace cufit::commands {
 namespace {
@@ -35,7 +36,7 @@ void show_progress(const std::string& what, uint64_t done, uint64_t total) {
   const unsigned percent =
       static_cast<unsigned>(100.0 * static_cast<double>(done) / static_cast<double>(total));
   std::string bar(percent / 5, '=');
-  std::fprintf(stderr, "\r%-40.40s [%-20s] %3u %%%s", what.c_str(), bar.c_str(), percent,
+  std::fprintf(stderr, "\r%-40.40s [%-20s] %3u %%%s", report::printable(what).c_str(), bar.c_str(), percent,
                done >= total ? "\n" : "");
 }
 
