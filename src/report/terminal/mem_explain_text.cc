@@ -135,8 +135,8 @@ class MemExplainPainter : private TerminalWriter {
       const bool estimated = !view_.verified.verification.exact() ||
                              !best->replay_limitations.empty() ||
                              !diagnosis_.advice[0].replay_limitations.empty();
-      next(cut_commands(
-          words(estimated ? "next_try" : "next_set", {{"settings", printable(best->settings)}})));
+      next(cut_commands(words(estimated ? "next_try" : "next_set",
+                              {{"settings", printable(shell_word(best->settings))}})));
     } else {
       next(cut_commands(words("next_none", {{"file", printable(shell_word(view_.file))},
                                             {"limit", format("{:.2f}", reserved * 0.9)}})));

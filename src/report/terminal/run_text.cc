@@ -78,7 +78,10 @@ std::string run_line(const RunView& view, std::string_view lang) {
   std::string line = message(
       view.knowledge, view.asked_for ? "run.chosen_asked" : "run.chosen", lang,
       {{"class", chosen.name}, {"torch", chosen.wheel.torch}, {"sight", sight_text(view, lang)}});
-  return printable(line + passed_over(view, lang) + condition(view, lang));
+  line += passed_over(view, lang) + condition(view, lang);
+  if (!view.elsewhere.empty())
+    line += message(view.knowledge, "run.elsewhere", lang, {{"folder", view.elsewhere}});
+  return printable(line);
 }
 
 std::string refusal_line(const RunRefusal& refusal, const RunView& view, std::string_view lang) {
@@ -92,16 +95,19 @@ std::string refusal_text(const RunRefusal& refusal, const RunView& view, std::st
   const size_t first = refusal.id == "policy" ? 1 : 0;  // that one stands in the line above
   for (size_t i = first; i < refusal.reasons.size(); ++i) {
     const auto& [name, reason] = refusal.reasons[i];
-    out += "  " + (name.empty() ? "" : name + ": ") + printable(why_text(reason, view, lang)) + "\n";
+    out +=
+        "  " + (name.empty() ? "" : name + ": ") + printable(why_text(reason, view, lang)) + "\n";
   }
   for (const RunGroup& group : refusal.groups) {
     out += "  ";
-    out += group.class_name.empty()
-               ? message(view.knowledge, "run.group_without", lang, {{"gpus", printable(group.gpus)}})
-               : message(view.knowledge, "run.group", lang,
-                         {{"gpus", printable(group.gpus)}, {"class", group.class_name}});
+    out +=
+        group.class_name.empty()
+            ? message(view.knowledge, "run.group_without", lang, {{"gpus", printable(group.gpus)}})
+            : message(view.knowledge, "run.group", lang,
+                      {{"gpus", printable(group.gpus)}, {"class", group.class_name}});
     out += "\n";
-    if (!group.variables.empty()) out += "    " + printable(group.variables) + " cufit run -- ...\n";
+    if (!group.variables.empty())
+      out += "    " + printable(group.variables) + " cufit run -- ...\n";
   }
   if (!refusal.next.empty())
     out += message(view.knowledge, "run.next", lang, {{"command", printable(refusal.next)}}) + "\n";
