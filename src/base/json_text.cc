@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON as text, by nlohmann/json: this file alone includes it.
+#include "base/format.h"
 #include "base/json.h"
 
 #include <nlohmann/json.hpp>
@@ -82,6 +83,52 @@ class Place final : public JsonEvents {
 
 }  // namespace
 
+namespace {
+
+// How many bytes at `at`, inside of a string, a terminal would obey: delete, C1 (U+0080 to U+009F),
+// marks of the reading direction and other ends of a line; 0 = it is none. `value`: its number.
+size_t obeyed(std::string_view text, size_t at, unsigned& value) {
+  const auto byte = [&](size_t i) {
+    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
+  };
+  const unsigned first = byte(0);
+  if (first == 0x7f) {
+    value = first;
+    return 1;
+  }
+  if ((first == 0xc2 && byte(1) < 0xa0) || (first == 0xd8 && byte(1) == 0x9c)) {
+    value = (first & 0x1f) << 6 | (byte(1) & 0x3f);
+    return 2;
+  }
+  if (first != 0xe2 && first != 0xef) return 0;
+  value = (first & 0xf) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f);
+  const bool direction = value == 0x200e || value == 0x200f || (value >= 0x2028 && value <= 0x202e) ||
+                         (value >= 0x2066 && value <= 0x2069) || value == 0xfeff;
+  return direction ? 3 : 0;
+}
+
+// JSON lets these stand as they are.
+std::string for_a_terminal(std::string text) {
+  constexpr std::string_view k_first = "\x7f\xc2\xd8\xe2\xef";
+  size_t at = text.find_first_of(k_first);
+  if (at == text.npos) return text;
+  std::string out;
+  size_t kept = 0;
+  for (; at != text.npos; at = text.find_first_of(k_first, at)) {
+    unsigned value = 0;
+    const size_t length = obeyed(text, at, value);
+    if (length == 0) {
+      ++at;
+      continue;
+    }
+    out.append(text, kept, at - kept).append(format("\\u{:04x}", value));
+    kept = at += length;
+  }
+  return out.append(text, kept);
+}
+
+}  // namespace
+
 class JsonBuilder final : public JsonEvents {
  public:
   Json root;
@@ -127,7 +174,7 @@ class JsonBuilder final : public JsonEvents {
 };
 
 std::string Json::dump(int indent, bool ascii) const {
-  return of(*this).dump(indent, ' ', ascii, Library::error_handler_t::replace);
+  return for_a_terminal(of(*this).dump(indent, ' ', ascii, Library::error_handler_t::replace));
 }
 
 std::optional<Json> Json::parse(std::string_view text) {

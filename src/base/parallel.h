@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <exception>
+#include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -17,8 +19,16 @@ namespace cufit {
 template <typename Work>
 void in_parallel(size_t count, size_t threads, const Work& work) {
   std::atomic<size_t> next = 0;
+  // What is thrown (that memory ran out) is thrown to the caller, and no thread is left behind.
+  std::exception_ptr thrown;
+  std::mutex guard;
   const auto take = [&] {
-    for (size_t i = next++; i < count; i = next++) work(i);
+    try {
+      for (size_t i = next++; i < count; i = next++) work(i);
+    } catch (...) {
+      const std::lock_guard<std::mutex> held(guard);
+      if (!thrown) thrown = std::current_exception();
+    }
   };
   const size_t used =
       std::min({threads, count, size_t{std::max(1u, std::thread::hardware_concurrency())}});
@@ -30,6 +40,7 @@ void in_parallel(size_t count, size_t threads, const Work& work) {
   }
   take();
   for (std::thread& helper : helpers) helper.join();
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 }  // namespace cufit

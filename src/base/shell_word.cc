@@ -18,6 +18,8 @@ std::string shell_word(std::string_view text) {
   for (const char c : text) {
     if (c == '\'')
       out += "'\\''";
+    else if (c == '`')
+      out += "'\"$(printf '\\140')\"'";
     else
       out += c;
   }

@@ -7,6 +7,7 @@
 namespace cufit {
 
 // A path or value as one word of a POSIX shell: quoted where it has to be, and never an option.
+// It holds no backtick, between which reports set their commands: that is written by its number.
 std::string shell_word(std::string_view text);
 
 }  // namespace cufit

@@ -3,6 +3,7 @@
 // in its own .gnu.version_r. glibc is always the system's; libstdc++ is the environment's own under
 // conda.
 #include "base/format.h"
+#include "base/shell_word.h"
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
 #include "checks/machine_checks.h"
@@ -111,7 +112,7 @@ void judge_libstdcxx(const Input& input, const facts::PythonEnv& env,
                          "GLIBCXX_" + need.version->text());
   if (env.kind == "conda") {
     made.variant = "conda";
-    made.args["command"] = format("conda install -p {} -c conda-forge libstdcxx", env.path);
+    made.args["command"] = format("conda install -p {} -c conda-forge libstdcxx", shell_word(env.path));
   }
   made.args["library"] = have.from.detail;
   made.evidence.push_back(have.from);

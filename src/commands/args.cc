@@ -112,7 +112,14 @@ Result<ParsedArguments> parse_arguments(const Command& command, int argc, const 
     const std::string name = option_name(*option);
     if (is_switch(*option) && switches[name]) put(*option, "", out);
     if (is_switch(*option)) continue;
-    for (const std::string& value : texts[name]) put(*option, value, out);
+    for (const std::string& value : texts[name]) {
+      // An unset variable of a script, not the wish to leave the option out.
+      if (value.empty() && !is_positional(*option) && !option->may_be_empty)
+        return fail(Code::usage,
+                    format("`cufit {}`: `--{}` needs a value, and the one given is empty",
+                           command.name, name));
+      put(*option, value, out);
+    }
   }
   return out;
 }

@@ -12,7 +12,10 @@ enum Exit {
   k_usage = 2,
   k_failed = 3,
   k_refused = 1,
-  k_interrupted = 130
+  k_interrupted = 130  // Ctrl-C; another signal: interrupted_exit()
 };
+
+// As a shell says which signal ended a program.
+inline int interrupted_exit(int signal) { return signal > 0 ? 128 + signal : k_interrupted; }
 
 }  // namespace cufit::commands

@@ -22,8 +22,9 @@ struct Option {
   std::string_view flags;  // "-v,--verbose" or "--env"; positional: "PATH"
   std::string_view value;  // "DIR"; empty = a switch
   bool repeats = false;
-  std::string_view choices;  // "en zh": completion and validation; empty = free
-  bool required = false;     // a positional that the command cannot do without: shown unbracketed
+  std::string_view choices;   // "en zh": completion and validation; empty = free
+  bool required = false;      // a positional that the command cannot do without: shown unbracketed
+  bool may_be_empty = false;  // `--set ""`: no settings is an answer
   const void* request_type = nullptr;
   // Puts a value that was typed into the request; `choice`: its place among `choices`.
   void (*put)(void* request, const std::string& value, size_t choice) = nullptr;
@@ -31,6 +32,11 @@ struct Option {
   constexpr Option needed() const {
     Option out = *this;
     out.required = true;
+    return out;
+  }
+  constexpr Option or_empty() const {
+    Option out = *this;
+    out.may_be_empty = true;
     return out;
   }
 };

@@ -11,6 +11,7 @@
 #include "host/process/this_process.h"
 #include "report/error_translation.h"
 #include "report/message.h"
+#include "report/terminal/width.h"
 
 namespace cufit::commands {
 namespace {
@@ -82,7 +83,8 @@ void Output::print_error(const std::string& message) const {
 
 void Output::print_message(const std::string& message) const {
   const host::FileLimit limit;  // a full log must not keep `run` from its program
-  streams_.error("cufit: " + message + "\n");
+  // It names files, words of configurations and what programs said: nothing that a terminal obeys.
+  streams_.error("cufit: " + report::printable(message) + "\n");
 }
 
 int Output::exit_code_for(const Error& error) const {

@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "host/process/this_process.h"
+#include "report/terminal/width.h"
 
 namespace cufit::commands {
 namespace {
@@ -15,7 +16,7 @@ constexpr uint64_t k_quiet_bytes = 32u << 20;  // below this reading takes a bli
 }  // namespace
 
 Progress::Progress(std::string name)
-    : name_(std::move(name)), wanted_(host::is_terminal(host::Stream::err)) {}
+    : name_(report::printable(name)), wanted_(host::is_terminal(host::Stream::err)) {}
 
 Progress::~Progress() {
   if (shown_ != 0) std::fprintf(stderr, "\r%60s\r", "");

@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <set>
+#include <type_traits>
 
 #include "base/format.h"
 #include "base/json.h"
@@ -168,9 +169,21 @@ struct Reader {
   void read(const Json& json, CodeKind& value, const std::string& where) const {
     read_name(json, k_code_kinds, value, where);
   }
+  // Checks compare GPUs with each other and with environments: no machine has more than these, and
+  // a page about them would be read by nobody.
+  static constexpr size_t k_most_gpus = 256, k_most_envs = 1000;
+  template <class T>
+  static constexpr size_t most_of() {
+    if (std::is_same_v<T, NvmlGpu> || std::is_same_v<T, CudaDevice>) return k_most_gpus;
+    if (std::is_same_v<T, PciGpu>) return 16 * k_most_gpus;  // sound and bridges are among them
+    if (std::is_same_v<T, PythonEnv>) return k_most_envs;
+    return std::numeric_limits<size_t>::max();
+  }
+
   template <class T>
   void read(const Json& json, std::vector<T>& values, const std::string& where) const {
     if (!json.is_array()) return complain(where, "is not a list");
+    if (json.size() > most_of<T>()) return complain(where, "has more entries than any machine");
     values.clear();
     for (size_t i = 0; i < json.size(); ++i) {
       values.emplace_back();

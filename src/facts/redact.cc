@@ -12,21 +12,53 @@
 namespace cufit::facts {
 namespace {
 
-const RE2& home_pattern() {
-  static const RE2 pattern(R"((/home|/Users|/mnt/[a-z]/Users)/[^/\s:;,"'`]+)");
-  return pattern;
+// A pattern and what stands for what it finds. In this order: a whole is taken before its parts.
+struct Rule {
+  RE2 pattern;
+  const char* replacement;
+};
+
+// Homes wherever they are; a name may have more words ("John Doe") where a slash ends it.
+const std::vector<std::unique_ptr<Rule>>& rules() {
+  static const std::vector<std::unique_ptr<Rule>> all = [] {
+    std::vector<std::unique_ptr<Rule>> out;
+    const auto add = [&](const char* pattern, const char* replacement) {
+      out.push_back(std::unique_ptr<Rule>(new Rule{RE2(pattern), replacement}));
+    };
+    // Who logs in to a server, and the forms of tokens that services give.
+    add(R"((?i)\b([a-z][a-z0-9+.-]*://)[^\s/'"]*@)", R"(\1user@)");
+    add(R"(\b(?:hf_|gh[opsru]_|github_pat_|glpat-|nvapi-|pypi-|sk-|xox[abp]-)[A-Za-z0-9_-]{20,})",
+        "redacted");
+    add(R"(\bAKIA[0-9A-Z]{16}\b)", "redacted");
+    add(R"(\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)", "redacted");
+    add(R"((?i)([?&;][\w-]*(?:token|key|secret|sig|passw|auth|credential)[\w-]*=)[^&;\s#'"]+)",
+        R"(\1redacted)");
+    add(R"((?i)(/(?:home|homes|users|people|staff|students|members)\d*)/)"
+        R"([^/\s:;,"'`]+(?-i: [A-Z][^/\s:;,"'`]*){1,3}/)",
+        R"(\1/user/)");
+    add(R"((?i)(/(?:home|homes|users|people|staff|students|members)\d*)/[^/\s:;,"'`]+)",
+        R"(\1/user)");
+    add(R"((?i)\b([a-z]:\\{1,2}users\\{1,2})[^\\/:;,"'`]+(\\))", R"(\1user\2)");
+    add(R"((?i)\b([a-z]:\\{1,2}users\\{1,2})[^\\/\s:;,"'`]+)", R"(\1user)");
+    add(R"((?i)\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b)", "00:00:00:00:00:00");
+    add(R"((?i)\b(?:[0-9a-f]{2}-){5}[0-9a-f]{2}\b)", "00-00-00-00-00-00");
+    add(R"([A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)", "user@example.org");
+    // No version begins so: private networks, a server's address, and IPv6 that is routed.
+    add(R"(\b(?:192\.168|172\.(?:1[6-9]|2\d|3[01]))\.\d{1,3}\.\d{1,3}\b)", "0.0.0.0");
+    add(R"((//|@)\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b)", R"(\10.0.0.0)");
+    add(R"((?i)\b(?:[23][0-9a-f]{3}|f[cde][0-9a-f]{2})(?::[0-9a-f]{1,4}){0,6}::)"
+        R"((?:[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){0,6}\b)?)",
+        "::");
+    return out;
+  }();
+  return all;
 }
+
+// Also the short form that CUDA_VISIBLE_DEVICES takes, and the one without dashes.
 const RE2& uuid_pattern() {
   static const RE2 pattern(
-      R"((?i)\b([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\b)");
-  return pattern;
-}
-const RE2& mac_pattern() {
-  static const RE2 pattern(R"((?i)\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b)");
-  return pattern;
-}
-const RE2& mail_pattern() {
-  static const RE2 pattern(R"([A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)");
+      R"((?i)\b([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|)"
+      R"([0-9a-f]{32}\b|(?-i:GPU-|MIG-)[0-9a-f]{6,8}(?:-[0-9a-f]{4}){0,3}(?:-[0-9a-f]{12})?\b))");
   return pattern;
 }
 // Only used where versions ("13.1.0.3") cannot stand: variables, the kernel's log, names of
@@ -36,8 +68,7 @@ const RE2& ipv4_pattern() {
   return pattern;
 }
 const RE2& ipv6_pattern() {
-  static const RE2 pattern(
-      R"((?i)\b(?:[0-9a-f]{1,4}:){4,7}[0-9a-f]{1,4}\b|(?i)\bfe80::[0-9a-f:]+)");
+  static const RE2 pattern(R"((?i)\b(?:[0-9a-f]{1,4}:){4,7}[0-9a-f]{1,4}\b)");
   return pattern;
 }
 
@@ -57,10 +88,9 @@ class Redactor {
   }
 
   void walk(std::string& text) {
-    RE2::GlobalReplace(&text, home_pattern(), R"(\1/user)");
+    for (const auto& [home, shown] : homes_) RE2::GlobalReplace(&text, *home, shown);
     number_uuids(text);
-    RE2::GlobalReplace(&text, mac_pattern(), "00:00:00:00:00:00");
-    RE2::GlobalReplace(&text, mail_pattern(), "user@example.org");
+    for (const auto& rule : rules()) RE2::GlobalReplace(&text, rule->pattern, rule->replacement);
     if (addresses_) {
       RE2::GlobalReplace(&text, ipv4_pattern(), "0.0.0.0");
       RE2::GlobalReplace(&text, ipv6_pattern(), "::");
@@ -107,10 +137,37 @@ class Redactor {
     static const std::set<std::string> k_common = {"root", "user",   "host",   "localhost",
                                                    "home", "ubuntu", "debian", "admin",
                                                    "cuda", "torch",  "nvidia", "python"};
+    if (starts_with(name, "/")) return add_home(name);
     if (name.size() < 3 || k_common.count(lower(name))) return;
-    std::string pattern =
-        R"((?i)(^|[^A-Za-z0-9_]))" + RE2::QuoteMeta(name) + R"(($|[^A-Za-z0-9_]))";
-    names_.emplace_back(std::make_unique<RE2>(pattern), R"(\1)" + replacement + R"(\2)");
+    const std::string quoted = "(?i)" + RE2::QuoteMeta(name);
+    // Folders are named after people: "/data/zhangwei_proj", "/scratch/zhangwei2".
+    names_.emplace_back(std::make_unique<RE2>("(/)" + quoted + "($|[^A-Za-z])"),
+                        R"(\1)" + replacement + R"(\2)");
+    names_.emplace_back(std::make_unique<RE2>("(^|[^A-Za-z0-9_])" + quoted + "($|[^A-Za-z0-9_])"),
+                        R"(\1)" + replacement + R"(\2)");
+  }
+
+  // This user's own, wherever it lies and however short the name is.
+  void add_home(const std::string& path) {
+    const size_t slash = path.rfind('/');
+    if (path.size() < 4 || slash + 1 == path.size() || path == "/root") return;
+    homes_.emplace_back(std::make_unique<RE2>(RE2::QuoteMeta(path) + "($|[^A-Za-z0-9_.-])"),
+                        escaped(path.substr(0, slash)) + R"(/user\1)");
+  }
+  static std::string escaped(const std::string& text) {
+    std::string out;
+    for (const char c : text) out += c == '\\' ? std::string("\\\\") : std::string(1, c);
+    return out;
+  }
+
+  // The same number for the same device, also where it is named by the beginning alone.
+  size_t number_of(const std::string& digits) {
+    const auto at = uuids_.lower_bound(digits);  // the first that this may begin
+    if (at != uuids_.end() && starts_with(at->first, digits)) return at->second;
+    for (size_t size = digits.size() - 1; size >= 6; --size)
+      if (const auto shorter = uuids_.find(digits.substr(0, size)); shorter != uuids_.end())
+        return shorter->second;
+    return uuids_.emplace(digits, uuids_.size()).first->second;
   }
 
   void number_uuids(std::string& text) {
@@ -120,8 +177,12 @@ class Redactor {
     while (RE2::FindAndConsume(&rest, uuid_pattern(), &found)) {
       const char* after = rest.data();
       out.append(start, static_cast<size_t>(after - start) - found.size());
-      auto [known, is_new] = uuids_.emplace(lower(found), uuids_.size());
-      out += format("00000000-0000-0000-0000-{:012}", known->second);
+      const bool named = found[3] == '-';  // "GPU-", "MIG-"
+      std::string digits;
+      for (const char c : lower(found.substr(named ? 4 : 0)))
+        if (c != '-') digits += c;
+      out += found.substr(0, named ? 4 : 0) +
+             format("00000000-0000-0000-0000-{:012}", number_of(digits));
       start = after;
     }
     if (out.empty()) return;
@@ -137,8 +198,8 @@ class Redactor {
     addresses_ = outer;
   }
 
-  std::vector<std::pair<std::unique_ptr<RE2>, std::string>> names_;
-  std::map<std::string, size_t> uuids_;
+  std::vector<std::pair<std::unique_ptr<RE2>, std::string>> homes_, names_;
+  std::map<std::string, size_t> uuids_;  // by their digits, or the first of them
   std::string field_;
   bool addresses_ = false;
 };

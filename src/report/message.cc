@@ -5,6 +5,7 @@
 #include "knowledge/finding_text.h"
 #include "report/report.h"
 #include "report/error_translation.h"
+#include "report/step_text.h"
 
 namespace cufit::report {
 namespace {
@@ -148,7 +149,10 @@ std::string finding_text(const checks::Finding& finding, std::string_view part,
             translated_error(reworded(value, "resolve.reason.", lang, knowledge), lang, knowledge);
     }
   }
-  std::string filled = fill_stand_ins(format_message(text, args), finding.args);
+  // A step that reads the same in every language is a command as a whole.
+  const bool whole = pair->en == pair->zh && !contains(text, "`");
+  std::string filled = part == "next" ? fill_step(text, args, whole) : format_message(text, args);
+  filled = fill_stand_ins(std::move(filled), finding.args);
   if (finding.severity != checks::Severity::unknown) return filled;
   return undecided_text(finding, part, filled, lang, knowledge);
 }

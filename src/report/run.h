@@ -22,7 +22,7 @@ struct RunGroup {
 
 struct RunRefusal {
   // Message "run.refused.<id>": no_fit, no_cpu_class, groups, unclear, policy, env_missing,
-  // env_stale, env_broken.
+  // env_stale, env_broken, foreign_owner.
   std::string id;
   std::map<std::string, std::string> args;
   std::vector<std::pair<std::string, resolve::Reason>> reasons;  // of each class, by its name
@@ -37,6 +37,7 @@ struct RunView {
   size_t index;
   bool asked_for;
   const knowledge::Knowledge& knowledge;
+  std::string elsewhere = {};  // the lock's folder where it is not the working folder
 };
 
 std::string run_line(const RunView& view, std::string_view lang);

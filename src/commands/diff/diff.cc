@@ -10,6 +10,7 @@
 #include "formats/python/pylock.h"
 #include "host/files/paths.h"
 #include "host/files/recording.h"
+#include "host/install/lock_folder.h"
 #include "host/probe.h"
 #include "report/diff.h"
 #include "report/diff_lock.h"
@@ -110,7 +111,8 @@ resolve::ClassPackages class_packages(const Context& context, const resolve::Loc
   const std::string folder = parent_folder(lock.path);
   for (const resolve::LockClass& one : lock.classes) {
     const std::string path = path_in(folder, one.file);
-    const Result<std::string> bytes = context.files.read_file(path, k_most_pylock_bytes);
+    const Result<std::string> bytes =
+        host::read_locked(context.files, folder, {one.file, one.sha256}, k_most_pylock_bytes);
     if (bytes && sha256(*bytes) != one.sha256)
       context.output.print_error(
           format("`{}` is not what was locked (its SHA-256 differs from cufit.lock): `cufit "

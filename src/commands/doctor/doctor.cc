@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "checks/doctor.h"
 #include "checks/install/fix_plan.h"
+#include "commands/result_file.h"
 #include "host/probe.h"
 #include "host/files/atomic_write.h"
 #include "host/files/paths.h"
@@ -14,6 +15,7 @@
 #include "host/process/this_process.h"
 #include "report/fix.h"
 #include "report/report.h"
+#include "report/terminal/width.h"
 
 namespace cufit::commands {
 namespace {
@@ -38,8 +40,8 @@ void show_progress(const std::string& what, uint64_t done, uint64_t total) {
   const unsigned percent =
       static_cast<unsigned>(100.0 * static_cast<double>(done) / static_cast<double>(total));
   std::string bar(percent / 5, '=');
-  std::fprintf(stderr, "\r%-40.40s [%-20s] %3u %%%s", what.c_str(), bar.c_str(), percent,
-               done >= total ? "\n" : "");
+  std::fprintf(stderr, "\r%-40.40s [%-20s] %3u %%%s", report::printable(what).c_str(), bar.c_str(),
+               percent, done >= total ? "\n" : "");
 }
 
 Error not_with_from(const char* live) {
@@ -100,10 +102,15 @@ int run_doctor(const Context& context, const DoctorRequest& request) {
   const Output& output = context.output;
   Result<facts::Facts> facts = doctor_facts(context, request);
   if (!facts) return output.exit_code_for(facts.error());
+  for (const std::optional<std::string>& path : {request.record, request.html})
+    if (const Result<void> other = not_the_input(path, request.from); !other)
+      return output.exit_code_for(other.error());
+  // A file that cannot be written costs the exit code, not the report.
+  int unwritten = k_ok;
   if (request.record) {
     facts::Facts redacted = facts::redact(*facts, host::private_names(context.machine));
     if (auto saved = host::save_recording(*request.record, redacted); !saved)
-      return output.exit_code_for(saved.error());
+      unwritten = output.exit_code_for(saved.error());
   }
   if (!request.gpus.empty() || request.driver) {
     facts = checks::assume(std::move(*facts), {request.gpus, request.driver.value_or("")},
@@ -122,9 +129,9 @@ int run_doctor(const Context& context, const DoctorRequest& request) {
   const report::Style style = output.style(request.verbose);
   if (request.html)
     if (auto written = write_page(context, *facts, *request.html, style); !written)
-      return output.exit_code_for(written.error());
+      unwritten = output.exit_code_for(written.error());
   return output.print(request.json ? report::doctor_json(view) : report::doctor_text(view, style),
-                      exit_code(report, request.fail_on));
+                      unwritten != k_ok ? unwritten : exit_code(report, request.fail_on));
 }
 
 }  // namespace cufit::commands

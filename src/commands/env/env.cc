@@ -7,6 +7,7 @@
 #include "base/sha256.h"
 #include "base/shell_word.h"
 #include "host/files/paths.h"
+#include "host/install/lock_folder.h"
 #include "resolve/lock/lock_check.h"
 
 namespace cufit::commands {
@@ -73,7 +74,8 @@ Result<std::vector<size_t>> chosen_classes(const std::vector<std::string>& asked
 Result<formats::Pylock> read_pylock(const host::Host& files, const FoundLock& found,
                                     const resolve::LockClass& one) {
   const std::string path = found.folder + "/" + one.file;
-  CUFIT_TRY(bytes, files.read_file(path, k_env_most_bytes));
+  CUFIT_TRY(bytes,
+            host::read_locked(files, found.folder, {one.file, one.sha256}, k_env_most_bytes));
   if (sha256(bytes) != one.sha256)
     return fail(Code::malformed,
                 format("`{}` is not what was locked (its SHA-256 differs from cufit.lock): `cufit "

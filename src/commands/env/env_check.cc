@@ -6,6 +6,7 @@
 #include "base/shell_word.h"
 #include "commands/env/env.h"
 #include "commands/resolve/targets.h"
+#include "host/install/ownership.h"
 #include "host/probe.h"
 #include "resolve/lock/environment_check.h"
 #include "resolve/lock/lock_check.h"
@@ -73,6 +74,17 @@ Result<void> check_class(const Context& context, const FoundLock& found,
   CUFIT_TRY(lock, read_pylock(context.files, found, one));
   CUFIT_TRY(paths, host::environment_paths(found.folder, one.name));
   const report::EnvRow row = env_row(context.files, paths, one);
+  if (const auto foreign =
+          host::foreign_owner(context.files, found.folder, found.named, one.name)) {
+    Finding finding = {"env_foreign_owner", Severity::error, "env " + one.name};
+    finding.args = {{"class", one.name},
+                    {"folder", found.folder},
+                    {"owner", foreign->owner},
+                    {"path", foreign->path},
+                    {"safe", host::with_safe_directory(context.files, found.folder)}};
+    finding.evidence = {{"file", foreign->path, foreign->owner}};
+    findings.push_back(std::move(finding));
+  }
   if (std::optional<Finding> finding = finding_of(row)) findings.push_back(std::move(*finding));
   // An old one differs from the new lock, of course; without its interpreter one does not run.
   if (row.state == "outdated" || row.state == "broken") return {};

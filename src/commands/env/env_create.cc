@@ -12,6 +12,8 @@
 #include "formats/python/index_config.h"
 #include "host/files/paths.h"
 #include "host/install/index_client.h"
+#include "host/install/lock_folder.h"
+#include "host/install/ownership.h"
 #include "host/probe.h"
 #include "host/process/this_process.h"
 #include "report/terminal/mem_words.h"
@@ -191,7 +193,7 @@ host::IndexChoice index_choice(const host::Host& files, const EnvCreateRequest& 
 
 int failed(const Context& context, const Error& error, const resolve::LockClass& one,
            const host::EnvironmentPaths& paths, const FoundLock& found,
-           const std::optional<EnvTool>& asked) {
+           const std::optional<EnvTool>& asked, int signal) {
   const Output& output = context.output;
   if (error.code == Code::cancelled)
     output.print_error(format("interrupted while making {}", one.name));
@@ -203,7 +205,7 @@ int failed(const Context& context, const Error& error, const resolve::LockClass&
   output.print_error(
       format("to try again: cufit env create --lock {}{} {}", shell_word(found.folder),
              asked ? format(" --installer {}", env_tool_word(*asked)) : "", one.name));
-  return error.code == Code::cancelled ? k_interrupted : k_failed;
+  return error.code == Code::cancelled ? interrupted_exit(signal) : k_failed;
 }
 
 // Held from before the first environment is made; what interrupted runs left goes.
@@ -234,12 +236,32 @@ Result<void> may_be_made(const Context& context, const Job& job, const EnvCreate
   return {};
 }
 
+// Packages may run code while they are built, and what is made is run later.
+Result<void> is_own(const host::Host& files, const FoundLock& found,
+                    const std::string& class_name) {
+  const auto foreign = host::foreign_owner(files, found.folder, found.named, class_name);
+  if (!foreign) return {};
+  return fail(Code::no_permission,
+              format("`{}` belongs to {}: what that user chose would be installed; if you trust "
+                     "that user: export CUFIT_SAFE_DIRECTORY={}",
+                     foreign->path, foreign->owner,
+                     shell_word(host::with_safe_directory(files, found.folder))));
+}
+
 int create_all(const Context& context, const EnvCreateRequest& request, const FoundLock& found,
                const std::vector<size_t>& chosen) {
   const Output& output = context.output;
   host::Interrupts interrupts;
   const Result<resolve::Policy> policy = read_policy(context, request.policy, found.folder);
   if (!policy) return output.exit_code_for(policy.error());
+  for (const size_t index : chosen)
+    if (Result<void> own = is_own(context.files, found, found.lock.classes[index].name); !own)
+      return output.exit_code_for(own.error());
+  // An installer reads the files where they belong.
+  std::vector<host::LockedSum> sums;
+  for (const resolve::LockClass& one : found.lock.classes) sums.push_back({one.file, one.sha256});
+  if (Result<void> done = host::recover_lock_folder(found.folder, sums); !done)
+    return output.exit_code_for(done.error());
   Job job{found, index_choice(context.files, request), *policy,
           host::is_terminal(host::Stream::err)};
   report::EnvListView view{
@@ -263,12 +285,16 @@ int create_all(const Context& context, const EnvCreateRequest& request, const Fo
     }
     if (!job.has_tools) {
       Result<EnvTools> tools = find_env_tools(context, request.installer, found.folder, interrupts);
-      if (!tools) return failed(context, tools.error(), one, *paths, found, request.installer);
+      if (!tools)
+        return failed(context, tools.error(), one, *paths, found, request.installer,
+                      interrupts.caught());
       job.tools = std::move(*tools);
       job.has_tools = true;
     }
     Result<report::EnvRow> made = create(context, job, one, *paths, interrupts);
-    if (!made) return failed(context, made.error(), one, *paths, found, request.installer);
+    if (!made)
+      return failed(context, made.error(), one, *paths, found, request.installer,
+                    interrupts.caught());
     view.rows.push_back(std::move(*made));
   }
   const bool faulty =

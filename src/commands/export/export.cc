@@ -11,6 +11,7 @@
 #include "commands/run/run_choice.h"
 #include "host/files/atomic_write.h"
 #include "host/files/paths.h"
+#include "host/install/lock_folder.h"
 #include "report/export.h"
 
 namespace cufit::commands {
@@ -66,7 +67,7 @@ Result<std::vector<resolve::LockClass>> exported_classes(const resolve::LockFile
 Result<report::ExportClass> read_class(const host::Host& files, const std::string& folder,
                                        const resolve::LockClass& one) {
   const std::string path = folder.empty() ? one.file : folder + "/" + one.file;
-  CUFIT_TRY(text, files.read_file(path, k_most_pylock));
+  CUFIT_TRY(text, host::read_locked(files, folder, {one.file, one.sha256}, k_most_pylock));
   if (sha256(text) != one.sha256)
     return fail(Code::malformed, format("{}: not the file that the lock was made with (its SHA-256 "
                                         "differs); `cufit lock --check` says what changed",

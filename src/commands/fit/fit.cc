@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/fit/fit.h"
+#include "commands/result_file.h"
 
 #include "base/format.h"
 #include "base/number.h"
@@ -32,7 +33,7 @@ constexpr Option k_fit_options[] = {
     fit_option<&FitRequest::checkpointing>("--checkpointing", "on|off", "on off"),
     fit_option<&FitRequest::lora_targets>("--lora-targets", "NAMES"),
     fit_option<&FitRequest::plan>("--plan"),
-    fit_option<&FitRequest::settings>("--set", "KEY=VALUE,..."),
+    fit_option<&FitRequest::settings>("--set", "KEY=VALUE,...").or_empty(),
     fit_option<&FitRequest::events>("--events", "FILE"),
     fit_option<&FitRequest::from>("--from", "SNAPSHOT"),
     fit_option<&FitRequest::batch_was>("--batch-was", "N"),
@@ -106,6 +107,9 @@ int run_fit(const Context& context, const FitRequest& request) {
   const Output& output = context.output;
   const Result<fit::Question> question = question_of(request, context.knowledge);
   if (!question) return output.exit_code_for(question.error());
+  for (const std::string& recording : request.from)
+    if (const Result<void> other = not_the_input(request.html, recording); !other)
+      return output.exit_code_for(other.error());
   const bool with_recording = !request.from.empty() || !request.batch_was.empty();
   const bool calibrates = !request.from.empty() && names_program(request);
   if (with_recording && !calibrates) {

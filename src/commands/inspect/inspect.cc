@@ -9,6 +9,7 @@
 #include "commands/inspect/inspect_files.h"
 #include "host/process/this_process.h"
 #include "report/inspect.h"
+#include "report/terminal/width.h"
 
 namespace cufit::commands {
 namespace {
@@ -65,7 +66,7 @@ void inspect_progress(const std::string& what, uint64_t done, uint64_t total) {
   const uint64_t percent = total == 0 ? 100 : done * 100 / total;
   if (percent == shown && done < total) return;
   shown = percent;
-  std::fprintf(stderr, "\r%-40.40s %3u %%", what.c_str(), static_cast<unsigned>(percent));
+  std::fprintf(stderr, "\r%-40.40s %3u %%", report::printable(what).c_str(), static_cast<unsigned>(percent));
   if (done >= total) std::fprintf(stderr, "\r%48s\r", "");
 }
 

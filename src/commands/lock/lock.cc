@@ -11,6 +11,7 @@
 #include "host/files/atomic_write.h"
 #include "host/files/new_folder.h"
 #include "host/files/paths.h"
+#include "host/install/lock_folder.h"
 #include "host/process/this_process.h"
 #include "host/python/python_prefix.h"
 #include "report/lock.h"
@@ -208,33 +209,28 @@ Result<Made> resolve_all(const Context& context, const LockJob& job, const Targe
   return out;
 }
 
-// All pylock files first, the index last: whoever sees the new index sees its files.
-Result<void> write_all(const host::Host& files, const LockJob& job, const Made& made,
-                       bool& unchanged) {
-  const auto same = [&](const std::string& path, const std::string& bytes) {
-    const Result<std::string> old = files.read_file(path, size_t{64} << 20);
+// What differs from what is there; nothing else is touched.
+Result<void> write_all(const host::Host& files, const LockJob& job, const host::LockFolder& place,
+                       const Made& made, bool& unchanged) {
+  const auto same = [&](const std::string& name, const std::string& bytes) {
+    const Result<std::string> old = files.read_file(job.folder + "/" + name, size_t{64} << 20);
     return old && *old == bytes;
   };
-  unchanged = true;
-  for (size_t i = 0; i < made.bytes.size(); ++i) {
-    const std::string path = job.folder + "/" + made.lock.classes[i].file;
-    if (same(path, made.bytes[i])) continue;
-    unchanged = false;
-    if (Result<void> done = host::write_synced(path, made.bytes[i]); !done) return done;
-  }
-  const std::string path = job.folder + "/cufit.lock", text = resolve::lock_text(made.lock);
-  if (!same(path, text)) {
-    unchanged = false;
-    if (Result<void> done = host::write_synced(path, text); !done) return done;
-  }
-  if (!job.old) return {};
-  for (const resolve::LockClass& before : job.old->classes) {
+  std::vector<host::LockedFile> changed;
+  for (size_t i = 0; i < made.bytes.size(); ++i)
+    if (const std::string& name = made.lock.classes[i].file; !same(name, made.bytes[i]))
+      changed.push_back({name, made.bytes[i]});
+  const host::LockedFile index{"cufit.lock", resolve::lock_text(made.lock)};
+  unchanged = changed.empty() && same(index.name, index.bytes);
+  if (unchanged) return {};
+  std::vector<std::string> obsolete;
+  for (const host::LockedSum& before : job.sums()) {
     const bool kept =
         std::any_of(made.lock.classes.begin(), made.lock.classes.end(),
-                    [&](const resolve::LockClass& now) { return now.file == before.file; });
-    if (!kept) host::remove_file(job.folder + "/" + before.file);
+                    [&](const resolve::LockClass& now) { return now.file == before.name; });
+    if (!kept) obsolete.push_back(before.name);
   }
-  return {};
+  return place.put(changed, index, obsolete);
 }
 
 int too_many(const Context& context, const resolve::Plan& plan) {
@@ -244,10 +240,11 @@ int too_many(const Context& context, const resolve::Plan& plan) {
                                plan.over_limit, resolve::k_most_targets)));
 }
 
-int not_resolved(const Output& output, const Error& error, const LockJob& job) {
+int not_resolved(const Output& output, const Error& error, const LockJob& job,
+                 host::Interrupts& interrupts) {
   if (error.code == Code::cancelled) {
     output.print_error("interrupted; the lock is as it was");
-    return k_interrupted;
+    return interrupted_exit(interrupts.caught());
   }
   output.print_error(formats::without_credentials(error.text()));
   output.print_error("nothing was written");
@@ -265,8 +262,17 @@ int not_resolved(const Output& output, const Error& error, const LockJob& job) {
 
 int make_lock(const Context& context, const LockRequest& request) {
   const Output& output = context.output;
+  std::optional<host::LockFolder> place;
+  const auto take = [&]() -> Result<void> {
+    CUFIT_TRY(taken, host::LockFolder::take(request.out, host::LockFolder::Hold::alone));
+    place.emplace(std::move(taken));
+    return {};
+  };
+  if (host::is_folder(request.out))  // before the old lock is read
+    if (Result<void> done = take(); !done) return output.exit_code_for(done.error());
   Result<LockJob> job = read_lock_job(context, request, false);
   if (!job) return output.exit_code_for(job.error());
+  if (place) place->recover(job->sums());
   for (const std::string& note : job->notes) output.print_error(note);
   Result<Targets> targets = read_all_targets(context, *job);
   if (!targets) return output.exit_code_for(targets.error());
@@ -281,12 +287,14 @@ int make_lock(const Context& context, const LockRequest& request) {
   host::NewFolder folder;
   if (Result<void> done = folder.make(job->folder); !done)
     return output.exit_code_for(done.error());
+  if (!place)
+    if (Result<void> done = take(); !done) return output.exit_code_for(done.error());
   host::Interrupts interrupts;
   const Result<Made> made = resolve_all(context, *job, *targets, plan, request.upgrade, interrupts);
-  if (!made) return not_resolved(output, made.error(), *job);
+  if (!made) return not_resolved(output, made.error(), *job, interrupts);
   bool unchanged = false;
-  if (Result<void> done = write_all(context.files, *job, *made, unchanged); !done)
-    return output.exit_code_for(done.error());
+  if (Result<void> done = write_all(context.files, *job, *place, *made, unchanged); !done)
+    return not_resolved(output, done.error(), *job, interrupts);
   folder.keep();
   std::vector<resolve::Fit> fits;
   for (const resolve::Class& one : plan.classes) fits.push_back(one.choice.verdict.fit);

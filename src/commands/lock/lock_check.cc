@@ -76,7 +76,8 @@ std::vector<ReadClass> check_files(const host::Host& files, const LockJob& job,
   std::vector<ReadClass> out;
   for (const resolve::LockClass& one : job.old->classes) {
     const std::string path = job.folder + "/" + one.file;
-    const Result<std::string> bytes = files.read_file(path, k_lock_check_most_bytes);
+    const Result<std::string> bytes =
+        host::read_locked(files, job.folder, {one.file, one.sha256}, k_lock_check_most_bytes);
     std::vector<Finding> sums = resolve::check_pylock(one, path, bytes ? &*bytes : nullptr,
                                                       bytes ? "" : bytes.error().what);
     const bool agrees = sums.empty();
@@ -187,9 +188,12 @@ int check_lock(const Context& context, const LockRequest& request) {
     not_asked = "lock.check.not_resolved";  // it would say the same once more
   } else {
     for (const std::string& note : job->notes) output.print_error(note);
+    const Result<host::LockFolder> place =
+        host::LockFolder::take(job->folder, host::LockFolder::Hold::shared);
+    if (!place) return output.exit_code_for(place.error());
     host::Interrupts interrupts;
     const Result<void> done = check_resolutions(context, *job, classes, findings, interrupts);
-    if (!done && done.error().code == Code::cancelled) return k_interrupted;
+    if (!done && done.error().code == Code::cancelled) return interrupted_exit(interrupts.caught());
     if (!done) return output.exit_code_for(done.error());
   }
   const std::string at = job->folder == "." ? "" : " -o " + shell_word(job->folder);

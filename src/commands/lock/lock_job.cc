@@ -172,6 +172,13 @@ Error no_solution(const host::Installer& uv, const std::vector<std::string>& con
 
 }  // namespace
 
+std::vector<host::LockedSum> LockJob::sums() const {
+  std::vector<host::LockedSum> out;
+  if (old)
+    for (const resolve::LockClass& one : old->classes) out.push_back({one.file, one.sha256});
+  return out;
+}
+
 Result<LockJob> read_lock_job(const Context& context, const LockRequest& request, bool must_exist) {
   LockJob job;
   job.folder = request.out;

@@ -12,6 +12,7 @@
 #include "commands/resolve/targets.h"
 #include "host/install/index_client.h"
 #include "host/install/installer.h"
+#include "host/install/lock_folder.h"
 #include "resolve/lock/lock_file.h"
 
 namespace cufit::commands {
@@ -47,6 +48,8 @@ struct LockJob {
   host::IndexChoice index;               // for the child
   formats::IndexSetting mirror;          // of cufit.toml
   std::vector<std::string> notes;        // to be said on stderr
+
+  std::vector<host::LockedSum> sums() const;  // of the lock that is there
 };
 
 // `must_exist`: for --check, a missing lock is an error.

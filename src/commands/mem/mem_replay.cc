@@ -13,7 +13,7 @@ namespace {
 
 constexpr Option k_mem_replay_options[] = {
     k_snapshot_option<MemReplayRequest>,
-    option<&MemReplayRequest::settings>("--set", "KEY=VALUE,..."),
+    option<&MemReplayRequest::settings>("--set", "KEY=VALUE,...").or_empty(),
     option<&MemReplayRequest::all>("--all"),
     option<&MemReplayRequest::limit>("--limit", "GIB"),
     option<&MemReplayRequest::gpu>("--gpu", "NAME"),

@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "base/path.h"
 #include "commands/mem/mem_snapshot.h"
+#include "commands/result_file.h"
 #include "host/files/atomic_write.h"
 #include "report/page/mem_view.h"
 
@@ -27,6 +28,8 @@ int run_mem_view(const Context& context, const MemViewRequest& request) {
   if (request.output.empty())
     return output.exit_code_for(
         fail(Code::usage, "`cufit mem view` needs the page's name: `-o FILE.html`"));
+  if (const Result<void> other = not_the_input(request.output, request.snapshot); !other)
+    return output.exit_code_for(other.error());
   const Result<OpenedRecording> opened = open_recording(context, request);
   if (!opened) return output.exit_code_for(opened.error());
   const auto& [path, snapshot, device, verified] = *opened;

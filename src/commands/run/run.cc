@@ -5,6 +5,7 @@
 #include "commands/run/run_choice.h"
 #include "commands/run/run_supervised.h"
 #include "commands/resolve/targets.h"
+#include "host/files/paths.h"
 #include "host/process/start_program.h"
 #include "report/run.h"
 
@@ -68,8 +69,14 @@ int run_run(const Context& context, const RunRequest& request) {
   if (!policy) return output.exit_code_for(policy.error());
   const Result<RunChoice> choice = choose_class(context, **found, request.env, *policy);
   if (!choice) return output.exit_code_for(choice.error());
-  const report::RunView view{(*found)->lock, choice->live,      choice->routing,
-                             choice->index,  choice->asked_for, context.knowledge};
+  const bool here = (*found)->folder == host::working_folder();
+  const report::RunView view{(*found)->lock,
+                             choice->live,
+                             choice->routing,
+                             choice->index,
+                             choice->asked_for,
+                             context.knowledge,
+                             here ? std::string() : (*found)->folder};
   if (choice->refusal) {
     output.print_beside(report::refusal_text(*choice->refusal, view, context.language()));
     return k_refused;

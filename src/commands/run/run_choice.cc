@@ -10,6 +10,7 @@
 #include "commands/resolve/targets.h"
 #include "host/files/paths.h"
 #include "host/install/environments.h"
+#include "host/install/ownership.h"
 #include "host/files/atomic_write.h"
 #include "host/process/this_process.h"
 
@@ -55,7 +56,7 @@ Result<FoundLock> load_lock(const host::Host& files, const std::string& path) {
   CUFIT_TRY(lock, resolve::parse_lock(text, path));
   const std::string folder = normal_folder(real);
   if (Result<void> same = verify_lock_checksum(lock, path, folder); !same) return same.error();
-  return FoundLock{folder, std::move(lock)};
+  return FoundLock{folder, std::move(lock), false};
 }
 
 // Classes that the policy allows take part; the others have its reasons for a verdict.
@@ -171,6 +172,20 @@ RunRefusal nothing_fits(const FoundLock& found, const RunChoice& choice,
   return out;
 }
 
+// nullopt = nothing would be run that is another user's.
+std::optional<RunRefusal> foreign(const host::Host& files, const FoundLock& found,
+                                  const std::string& class_name) {
+  const std::optional<host::ForeignOwner> foreign =
+      host::foreign_owner(files, found.folder, found.named, class_name);
+  if (!foreign) return std::nullopt;
+  RunRefusal out;
+  out.id = "foreign_owner";
+  out.args = {{"path", foreign->path}, {"owner", foreign->owner}};
+  out.next =
+      "export CUFIT_SAFE_DIRECTORY=" + shell_word(host::with_safe_directory(files, found.folder));
+  return out;
+}
+
 // nullopt = it is there and made from this very lock.
 Result<std::optional<RunRefusal>> environment_of(const FoundLock& found, const LockClass& one,
                                                  std::string& folder) {
@@ -223,6 +238,7 @@ Result<std::optional<FoundLock>> find_lock(const Context& context,
   if (path.empty()) return std::optional<FoundLock>();
   if (host::is_folder(path)) path += std::string("/") + k_run_choice_lock_name;
   CUFIT_TRY(found, load_lock(context.files, path));
+  found.named = named;
   if (!quiet) warn_missing_checksum(context, found.lock, path, found.folder);
   return std::optional<FoundLock>(std::move(found));
 }
@@ -242,6 +258,8 @@ Result<RunChoice> choose_class(const Context& context, const FoundLock& found,
     CUFIT_TRY(index, class_named(found.lock, asked_class));
     out.index = index;
   }
+  out.refusal = foreign(context.files, found, "");
+  if (out.refusal) return out;
   LiveOptions options;
   options.may_ask_driver = !out.asked_for;
   out.live = find_live_target(context.machine, options, knowledge);
@@ -273,6 +291,8 @@ Result<RunChoice> choose_class(const Context& context, const FoundLock& found,
     out.refusal = nothing_fits(found, out, policy, knowledge);
     return out;
   }
+  out.refusal = foreign(context.files, found, found.lock.classes[out.index].name);
+  if (out.refusal) return out;
   CUFIT_TRY(refusal, environment_of(found, found.lock.classes[out.index], out.env));
   out.refusal = std::move(refusal);
   return out;

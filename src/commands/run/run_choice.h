@@ -20,6 +20,7 @@ namespace cufit::commands {
 struct FoundLock {
   std::string folder;  // absolute
   resolve::LockFile lock;
+  bool named = false;  // by --lock or CUFIT_LOCK, not found above the working folder
 };
 // An error where the lock at `path` is another text than `cufit lock` wrote into the folder.
 Result<void> verify_lock_checksum(const resolve::LockFile& lock, const std::string& path,

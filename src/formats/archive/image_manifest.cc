@@ -9,6 +9,8 @@ namespace {
 
 constexpr size_t k_image_manifest_most = 1024;  // layers, images; docker allows 127 layers
 
+constexpr size_t k_most_texts = 65536;
+
 Error wrong(const std::string& name, const std::string& what) {
   return fail(Code::malformed, format("{}: {}", name, what));
 }
@@ -35,8 +37,8 @@ Result<std::vector<std::string>> texts_of(const Json& object, const char* key,
   std::vector<std::string> out;
   const Json* found = member(object, key);
   if (found == nullptr) return out;
-  if (!found->is_array() || found->size() > 65536)
-    return wrong(name, format("`{}` is no list", key));
+  if (!found->is_array() || found->size() > k_most_texts)
+    return wrong(name, format("`{}` is no list, or has more than {} entries", key, k_most_texts));
   for (const Json& item : *found) {
     if (!item.is_string()) return wrong(name, format("`{}` holds what is no text", key));
     out.push_back(item.text());

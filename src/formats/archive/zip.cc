@@ -164,6 +164,7 @@ Result<ZipFile> ZipFile::open(std::shared_ptr<const ByteSource> source, const Zi
     return out;
   }
   zip().error_fini(&error);
+  uint64_t compressed = 0;
   const zip_int64_t entries = zip().get_num_entries(state->archive, 0);
   for (zip_int64_t i = 0; i < entries && static_cast<uint64_t>(i) < limits.members; ++i) {
     zip_stat_t stat;
@@ -177,6 +178,13 @@ Result<ZipFile> ZipFile::open(std::shared_ptr<const ByteSource> source, const Zi
     member.compressed_bytes = stat.comp_size;
     member.encrypted =
         (stat.valid & ZIP_STAT_ENCRYPTION_METHOD) && stat.encryption_method != ZIP_EM_NONE;
+    const uint64_t file_bytes = state->input.source->size_bytes();
+    compressed += std::min(member.compressed_bytes, file_bytes + 1);
+    if (compressed > file_bytes)
+      return fail(Code::malformed,
+                  format("`{}`: its members share their bytes: up to `{}` they claim more than the "
+                         "{} bytes of the file",
+                         name, member.name, file_bytes));
     state->members.push_back(std::move(member));
   }
   return ZipFile(std::move(state));

@@ -2,8 +2,9 @@
 // Zip archives (wheels) over libzip, whose header is included in zip.cc only. Lists members and
 // reads single ones into memory; nothing is ever unpacked to disk. Used by `cufit inspect`.
 //
-// Sizes in a zip are claims of whoever made it: memory grows with what is really decompressed, and
-// a member that expands more than any shared object does is refused.
+// Sizes in a zip are claims of whoever made it: memory grows with what is really decompressed, a
+// member that expands more than any shared object does is refused, and so is an archive whose
+// members share their bytes.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,9 @@ struct ZipMember {
 struct ZipLimits {
   uint64_t members = 200'000;  // torch's wheel has about 12 000
   uint64_t member_bytes = 4ull << 30;
-  uint64_t ratio = 200;  // of size to compressed size, once a member is over ratio_from bytes
+  // Of size to compressed size, once a member is over ratio_from bytes. Shared objects expand 2 to
+  // 6 times.
+  uint64_t ratio = 30;
   uint64_t ratio_from = 16u << 20;
 };
 

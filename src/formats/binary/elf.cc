@@ -47,6 +47,8 @@ class ElfReader {
   void read_device_code() {
     CodeTable table;
     bool kernels = false;
+    // Each byte of the file is in one section: what overlaps is not read over and over.
+    uint64_t left = source_.size_bytes();
     for (const Section& section : image_.sections) {
       const bool relocatable = section.name == "__nv_relfatbin";
       if (!relocatable && section.name != ".nv_fatbin") continue;
@@ -56,6 +58,12 @@ class ElfReader {
                    format("section `{}` was stripped of its contents", section.name));
         continue;
       }
+      if (section.size > left && left < source_.size_bytes()) {
+        add_damage(file_.damage, section.offset,
+                   "sections of device code overlap; not all of them are read");
+        break;
+      }
+      left -= std::min(left, section.size);
       walk_fatbin(
           source_, section.offset, section.size,
           [&](const FatbinEntry& entry) {

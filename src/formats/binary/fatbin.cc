@@ -15,6 +15,7 @@ constexpr size_t k_entry_header = 64;
 // Entries lie some 100 KB apart, so a read serves a container header and its first entry and not
 // much else.
 constexpr size_t k_window_bytes = 512;
+constexpr size_t k_scan_bytes = 64u << 10;
 // 700 times what the largest library has; a section full of empty containers ends here.
 constexpr uint64_t k_max_headers = 4u << 20;
 // Distinct (kind, architecture, ISA); about 20 in the largest libraries.
@@ -27,6 +28,7 @@ class Walk {
   Walk(const ByteSource& source, uint64_t offset, uint64_t end,
        const std::function<void(const FatbinEntry&)>& visit, std::vector<Damage>& damage)
       : window_(source, k_window_bytes),
+        scan_(source, k_scan_bytes),
         position_(offset),
         end_(end),
         visit_(visit),
@@ -141,13 +143,12 @@ class Walk {
 
   // Zeros are padding between containers; anything else is said once.
   void find_next_container() {
-    Window scan(window_.source(), 64u << 10);
     const uint64_t start = position_;
     bool zeros = true;
     position_ += (8 - position_ % 8) % 8;
     for (; position_ < end_; position_ += 8) {
       size_t size = std::min<uint64_t>(8, end_ - position_);
-      const std::byte* at = scan.at(position_, size);
+      const std::byte* at = scan_.at(position_, size);
       if (!at) {
         add_damage(damage_, position_,
                    format("the file ends {} bytes before its fatbin section", end_ - position_));
@@ -164,7 +165,7 @@ class Walk {
                  format("{} bytes of a fatbin section are no container", position_ - start));
   }
 
-  Window window_;
+  Window window_, scan_;  // for headers; for what lies between containers
   uint64_t position_;
   uint64_t end_;
   const std::function<void(const FatbinEntry&)>& visit_;

@@ -82,7 +82,8 @@ class PickleMachine {
     stack_.resize(2 * stack_.size());
     return true;
   }
-  bool push(const PickleValue& value) {
+  // By value: what is doubled (DUP) lies in the stack, which moves when it grows.
+  bool push(PickleValue value) {
     if (!room()) return false;
     stack_[top_++] = value;
     return true;

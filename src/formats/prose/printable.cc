@@ -26,6 +26,20 @@ size_t utf8_length(std::string_view text) {
   return length;
 }
 
+namespace {
+
+// What turns the reading direction or ends a line where no reader sees it: U+061C, U+200E, U+200F,
+// U+2028 to U+202E, U+2066 to U+2069, U+FEFF.
+bool is_direction(std::string_view sequence) {
+  if (sequence == "\xd8\x9c" || sequence == "\xef\xbb\xbf") return true;
+  if (sequence.size() != 3 || sequence[0] != '\xe2') return false;
+  const auto last = static_cast<uint8_t>(sequence[2]);
+  if (sequence[1] == '\x80') return last == 0x8e || last == 0x8f || (last >= 0xa8 && last <= 0xae);
+  return sequence[1] == '\x81' && last >= 0xa6 && last <= 0xa9;
+}
+
+}  // namespace
+
 std::string printable(std::string_view text, size_t limit) {
   std::string out;
   size_t i = 0;
@@ -38,7 +52,7 @@ std::string printable(std::string_view text, size_t limit) {
         (length == 2 && first == 0xc2 && static_cast<uint8_t>(text[i + 1]) < 0xa0);  // C1
     if (first == '\t') {
       out += ' ';
-    } else if (length == 0 || is_control) {
+    } else if (length == 0 || is_control || is_direction(text.substr(i, length))) {
       out += '?';
     } else {
       out += text.substr(i, length);

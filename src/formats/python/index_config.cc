@@ -97,7 +97,31 @@ std::vector<IndexUrl> parse_pip_indexes(std::string_view text, const std::string
   return out;
 }
 
-std::string without_credentials(std::string_view text) {
+namespace {
+
+// "?token=x&page=2" -> "?***": what a mirror is asked with is often what opens it.
+std::string without_query(std::string_view text) {
+  std::string out;
+  while (true) {
+    const size_t scheme = text.find("://");
+    if (scheme == std::string_view::npos) return out + std::string(text);
+    const size_t end = std::min(text.find_first_of(" \t\r\n\"'`<>#", scheme), text.size());
+    const size_t query = std::min(text.find('?', scheme), end);
+    out += text.substr(0, query);
+    if (query + 1 < end) out += "?***";
+    text.remove_prefix(query + 1 < end ? end : query);
+    if (query + 1 >= end && !text.empty() && text[0] == '?') {
+      out += '?';
+      text.remove_prefix(1);
+    }
+  }
+}
+
+}  // namespace
+
+std::string without_credentials(std::string_view whole) {
+  const std::string without = without_query(whole);
+  std::string_view text = without;
   std::string out;
   while (true) {
     const size_t scheme = text.find("://");

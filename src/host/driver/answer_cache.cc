@@ -134,13 +134,18 @@ bool make_folder(const std::string& path) {
          status.st_uid == ::geteuid();
 }
 
+// Of file_of(): somebody else's files in the folder stay.
+bool is_entry_name(std::string_view name) {
+  return name.size() == 16 && name.find_first_not_of("0123456789abcdef") == name.npos;
+}
+
 // Entries of machines that were started anew are never used again.
 void thin_out(const std::string& folder) {
   DIR* listing = ::opendir(folder.c_str());
   if (listing == nullptr) return;
   std::vector<std::string> names;
   while (const dirent* entry = ::readdir(listing))
-    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
+    if (is_entry_name(entry->d_name)) names.emplace_back(entry->d_name);
   ::closedir(listing);
   if (names.size() < k_most_files) return;
   for (const std::string& name : names) ::unlink((folder + "/" + name).c_str());

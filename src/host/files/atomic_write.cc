@@ -58,6 +58,19 @@ Result<void> write_directly(const std::string& path, std::string_view bytes) {
 
 }  // namespace
 
+// As the kernel has it with protected_symlinks on: in a folder where everybody may make files
+// (/tmp), a link is followed only if it is this user's own or the folder's owner's.
+bool is_planted_link(const std::string& path) {
+  struct stat link {
+  }, folder{};
+  if (::lstat(path.c_str(), &link) != 0 || !S_ISLNK(link.st_mode)) return false;
+  const size_t slash = path.rfind('/');
+  const std::string parent = slash == path.npos ? "." : path.substr(0, slash + 1);
+  if (::stat(parent.c_str(), &folder) != 0) return false;
+  const bool shared = (folder.st_mode & S_ISVTX) != 0 && (folder.st_mode & S_IWOTH) != 0;
+  return shared && link.st_uid != ::geteuid() && link.st_uid != folder.st_uid;
+}
+
 int replace_file(const std::string& path, std::string_view bytes, const ReplaceOptions& options) {
   const FileLimit limit;
   std::string beside = path + ".XXXXXX";
@@ -87,6 +100,7 @@ int writing_fails(const std::string& path) {
 
 Result<void> write_whole_file(const std::string& path, std::string_view bytes) {
   const FileLimit limit;
+  if (is_planted_link(path)) return tl::unexpected(result_error(path, "written", EACCES));
   struct stat status {};
   ReplaceOptions options;
   if (::stat(path.c_str(), &status) == 0) {

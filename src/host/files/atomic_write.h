@@ -23,6 +23,9 @@ int replace_file(const std::string& path, std::string_view bytes,
 // Why no file of this name can be made, as an errno; 0 = it can.
 int writing_fails(const std::string& path);
 
+// A link of another user in a folder that everybody may write to: it is not followed.
+bool is_planted_link(const std::string& path);
+
 // For a result that a user named. What is there is replaced and its mode kept, unless it may not be
 // written; links are followed; a pipe or device is written directly.
 Result<void> write_whole_file(const std::string& path, std::string_view bytes);

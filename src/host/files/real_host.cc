@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/reading.h"
 
 extern char** environ;
 
@@ -194,6 +195,7 @@ Result<std::string> RealHost::under_root(const std::string& path, LastLink last)
 }
 
 Result<std::string> RealHost::read_file(const std::string& path, size_t limit) const {
+  note_reading(path);
   CUFIT_TRY(place, under_root(path));
   CUFIT_TRY(file, open_regular(place, path));
   if (file.size_bytes > limit) {
@@ -236,6 +238,7 @@ Result<std::string> RealHost::read_head(const std::string& path, size_t size) co
 }
 
 Result<std::unique_ptr<ByteSource>> RealHost::open(const std::string& path) const {
+  note_reading(path);
   CUFIT_TRY(place, under_root(path));
   CUFIT_TRY(file, open_regular(place, path));
   return std::unique_ptr<ByteSource>(std::make_unique<FileSource>(path, std::move(file)));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/format.h"
+#include "base/reading.h"
 
 namespace cufit::host {
 namespace {
@@ -28,6 +29,7 @@ Error read_error(int number, const std::string& path) {
 
 Result<void> read_stream(const std::string& path, const TakePiece& take) {
   const bool standard = path == "-";
+  note_reading(path);
   const int number = standard ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (number < 0) return read_error(errno, path);
   struct stat status {};

@@ -114,6 +114,14 @@ size_t remove_leftovers(const std::string& envs) {
 }
 
 Result<void> swap_in(const EnvironmentPaths& paths, const formats::EnvRecord& record) {
+  // Under a name that remove_leftovers() knows, until it takes the old one's place.
+  const std::string record_beside = paths.partial + ".json";
+  if (Result<void> done = write_synced(record_beside, formats::env_record_text(record)); !done)
+    return done;
+  struct Removed {
+    const std::string& path;
+    ~Removed() { remove_file(path); }
+  } removed{record_beside};
   const std::string name = paths.folder.substr(paths.folder.rfind('/') + 1);
   const std::string previous = format("{}/.{}{}{}", paths.envs, name, k_previous, getpid());
   struct stat status {};
@@ -128,11 +136,11 @@ Result<void> swap_in(const EnvironmentPaths& paths, const formats::EnvRecord& re
     put_back();
     return error;
   }
-  if (const Result<void> written = write_synced(paths.record, formats::env_record_text(record));
-      !written) {
+  if (rename(record_beside.c_str(), paths.record.c_str()) != 0) {
+    const Error error = environment_error("written", paths.record);
     (void)rename(paths.folder.c_str(), paths.partial.c_str());
     put_back();
-    return written.error();
+    return error;
   }
   if (replaces) remove_tree(previous);
   return {};

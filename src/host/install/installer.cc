@@ -40,6 +40,22 @@ std::string version_in(std::string_view text, std::string_view program) {
   return std::string(words[1]);
 }
 
+// `python -m uv` would take a uv.py of the working folder before the installed one (`-P` is of
+// Python 3.11, and PYTHONSAFEPATH would reach the builds below). Nothing is imported before the
+// working folder is off the path: `sys` is built in.
+constexpr const char* k_module_outside =
+    "import sys; sys.path[:] = [p for p in sys.path if p]; import runpy; del sys.argv[0]; "
+    "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)";
+
+// What is started of a command as it is shown.
+Result<ChildOutcome> start_installer(ChildOptions options, Interrupts& interrupts) {
+  if (options.command.size() > 2 && options.command[1] == "-m") {
+    options.command[1] = "-c";
+    options.command.insert(options.command.begin() + 2, k_module_outside);
+  }
+  return run_child(options, interrupts);
+}
+
 bool is_program(const std::string& path) {
   return ::access(path.c_str(), X_OK) == 0 && fs::is_regular_file(path);
 }
@@ -131,7 +147,7 @@ Installer ask_installer(Installer::Kind kind, std::vector<std::string> command,
   options.command = out.command;
   options.command.push_back("--version");
   options.seconds = k_version_seconds;
-  const Result<ChildOutcome> answer = run_child(options, interrupts);
+  const Result<ChildOutcome> answer = start_installer(options, interrupts);
   if (!answer) {
     why = answer.error().text();
     return out;
@@ -157,7 +173,7 @@ std::string program_in_path(const Host& host, const std::string& name) {
 
 Result<ChildOutcome> run_installer(const Installer& installer, ChildOptions options,
                                    const std::string& doing, Interrupts& interrupts) {
-  Result<ChildOutcome> outcome = run_child(options, interrupts);
+  Result<ChildOutcome> outcome = start_installer(options, interrupts);
   if (!outcome) return outcome;
   if (outcome->code != 0) return install_failure(installer, doing, *outcome, options.show);
   return outcome;
@@ -254,7 +270,7 @@ Result<void> compile(const Installer& uv, const CompileRequest& request, Interru
     words.push_back(option);
   add("--color", "never");
   ChildOptions options = command_of(uv, words, request.index);
-  Result<ChildOutcome> outcome = run_child(options, interrupts);
+  Result<ChildOutcome> outcome = start_installer(options, interrupts);
   if (!outcome) return outcome.error();
   if (outcome->code == 0) return {};
   if (contains(outcome->err, "No solution found"))
@@ -333,7 +349,7 @@ std::string cache_folder(const Installer& installer, Interrupts& interrupts) {
   options.command = installer.command;
   options.command.insert(options.command.end(), {"cache", "dir"});
   options.seconds = k_version_seconds;
-  const Result<ChildOutcome> outcome = run_child(options, interrupts);
+  const Result<ChildOutcome> outcome = start_installer(options, interrupts);
   return outcome && outcome->code == 0 ? std::string(trim(outcome->out)) : std::string();
 }
 

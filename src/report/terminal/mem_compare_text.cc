@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/shell_word.h"
 #include "report/terminal/state_symbols.h"
 #include "report/mem_compare.h"
 #include "report/terminal/mem_words.h"
@@ -131,12 +132,12 @@ class MemComparePainter : private TerminalWriter {
 
   void next_step() {
     if (peak(view_.b) == peak(view_.a)) {
-      next(cut_commands(words("next_same", {{"file", printable(view_.b.file)}})));
+      next(cut_commands(words("next_same", {{"file", printable(shell_word(view_.b.file))}})));
       return;
     }
     const bool b_is_larger = peak(view_.b) >= peak(view_.a);
     const MemRun& larger = b_is_larger ? view_.b : view_.a;
-    next(cut_commands(words("next", {{"file", printable(larger.file)}})));
+    next(cut_commands(words("next", {{"file", printable(shell_word(larger.file))}})));
   }
 
   const MemCompareView& view_;

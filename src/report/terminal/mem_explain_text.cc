@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/shell_word.h"
 #include "report/terminal/state_symbols.h"
 #include "report/mem_explain.h"
 #include "report/terminal/mem_explain_words.h"
@@ -121,7 +122,7 @@ class MemExplainPainter : private TerminalWriter {
                   {"free", gib(oom.device_free.value_or(0))}}),
            "  - ", "    ");
       remarks(end_remarks(view_, style_.lang));
-      next(cut_commands(words("next_unexplained", {{"file", printable(view_.file)}})));
+      next(cut_commands(words("next_unexplained", {{"file", printable(shell_word(view_.file))}})));
       return;
     }
     const bool trend = diagnosis_.history.trend != analysis::Trend::unknown;
@@ -134,10 +135,10 @@ class MemExplainPainter : private TerminalWriter {
       const bool estimated = !view_.verified.verification.exact() ||
                              !best->replay_limitations.empty() ||
                              !diagnosis_.advice[0].replay_limitations.empty();
-      next(cut_commands(
-          words(estimated ? "next_try" : "next_set", {{"settings", printable(best->settings)}})));
+      next(cut_commands(words(estimated ? "next_try" : "next_set",
+                              {{"settings", printable(shell_word(best->settings))}})));
     } else {
-      next(cut_commands(words("next_none", {{"file", printable(view_.file)},
+      next(cut_commands(words("next_none", {{"file", printable(shell_word(view_.file))},
                                             {"limit", format("{:.2f}", reserved * 0.9)}})));
     }
   }

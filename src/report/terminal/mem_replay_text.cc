@@ -187,7 +187,7 @@ class ReplayPainter : private TerminalWriter {
     if (answer->question.settings == verified_.settings || !worth_it(*answer))
       return say("mem.next.keep");
     if (answer->question.settings.empty()) return say("mem.next.unset");
-    args["settings"] = printable(answer->question.settings);
+    args["settings"] = printable(shell_word(answer->question.settings));
     return say("mem.next.set", args);
   }
 

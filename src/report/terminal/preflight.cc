@@ -6,6 +6,7 @@
 #include "report/error_translation.h"
 #include "report/json/json_value.h"
 #include "report/step_command.h"
+#include "report/terminal/width.h"
 
 namespace cufit::report {
 namespace {
@@ -34,18 +35,19 @@ size_t further(const PreflightView& view) {
 std::string preflight_text(const PreflightView& view, std::string_view lang) {
   if (view.answer == PreflightView::Answer::good)
     return message(*view.knowledge, view.machine_only ? "preflight.good_machine" : "preflight.good",
-                   lang, {{"torch", view.torch}, {"machine", view.machine}}) +
+                   lang,
+                   {{"torch", printable(view.torch)}, {"machine", printable(view.machine)}}) +
            "\n";
   std::string out = message(
       *view.knowledge,
       view.answer == PreflightView::Answer::unknown ? "preflight.unknown" : "preflight.not_ready",
-      lang, {{"why", why(view, lang)}});
+      lang, {{"why", printable(why(view, lang))}});
   if (const size_t more = further(view))
     out +=
         message(*view.knowledge, view.forbidden.empty() ? "preflight.more" : "preflight.more_rules",
                 lang, {{"count", std::to_string(more)}});
   out += "\n";
-  const std::string step = next(view, lang);
+  const std::string step = printable(next(view, lang));
   if (!step.empty())
     out += message(*view.knowledge, "preflight.next", lang, {{"next", step}}) + "\n";
   return out;

@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "report/resolve.h"
 #include "report/error_translation.h"
+#include "report/terminal/width.h"
 
 namespace cufit::report {
 namespace {
@@ -55,7 +56,7 @@ std::string refused(const RunRefusal& refusal, const RunView& view, std::string_
                           worded(view.live.args, view, lang));
   if (refusal.id == "policy" && !refusal.reasons.empty())
     args["why"] = why_text(refusal.reasons.front().second, view, lang);
-  return message(view.knowledge, "run.refused." + refusal.id, lang, args);
+  return printable(message(view.knowledge, "run.refused." + refusal.id, lang, args));
 }
 
 }  // namespace
@@ -77,7 +78,10 @@ std::string run_line(const RunView& view, std::string_view lang) {
   std::string line = message(
       view.knowledge, view.asked_for ? "run.chosen_asked" : "run.chosen", lang,
       {{"class", chosen.name}, {"torch", chosen.wheel.torch}, {"sight", sight_text(view, lang)}});
-  return line + passed_over(view, lang) + condition(view, lang);
+  line += passed_over(view, lang) + condition(view, lang);
+  if (!view.elsewhere.empty())
+    line += message(view.knowledge, "run.elsewhere", lang, {{"folder", view.elsewhere}});
+  return printable(line);
 }
 
 std::string refusal_line(const RunRefusal& refusal, const RunView& view, std::string_view lang) {
@@ -91,19 +95,22 @@ std::string refusal_text(const RunRefusal& refusal, const RunView& view, std::st
   const size_t first = refusal.id == "policy" ? 1 : 0;  // that one stands in the line above
   for (size_t i = first; i < refusal.reasons.size(); ++i) {
     const auto& [name, reason] = refusal.reasons[i];
-    out += "  " + (name.empty() ? "" : name + ": ") + why_text(reason, view, lang) + "\n";
+    out +=
+        "  " + (name.empty() ? "" : name + ": ") + printable(why_text(reason, view, lang)) + "\n";
   }
   for (const RunGroup& group : refusal.groups) {
     out += "  ";
-    out += group.class_name.empty()
-               ? message(view.knowledge, "run.group_without", lang, {{"gpus", group.gpus}})
-               : message(view.knowledge, "run.group", lang,
-                         {{"gpus", group.gpus}, {"class", group.class_name}});
+    out +=
+        group.class_name.empty()
+            ? message(view.knowledge, "run.group_without", lang, {{"gpus", printable(group.gpus)}})
+            : message(view.knowledge, "run.group", lang,
+                      {{"gpus", printable(group.gpus)}, {"class", group.class_name}});
     out += "\n";
-    if (!group.variables.empty()) out += "    " + group.variables + " cufit run -- ...\n";
+    if (!group.variables.empty())
+      out += "    " + printable(group.variables) + " cufit run -- ...\n";
   }
   if (!refusal.next.empty())
-    out += message(view.knowledge, "run.next", lang, {{"command", refusal.next}}) + "\n";
+    out += message(view.knowledge, "run.next", lang, {{"command", printable(refusal.next)}}) + "\n";
   return out;
 }
 

@@ -180,7 +180,8 @@ std::string printable(std::string_view utf8) {
     bool control = (c.value < 0x20 && c.value != '\n') || (c.value >= 0x7F && c.value < 0xA0);
     bool direction = (c.value >= 0x200E && c.value <= 0x200F) ||
                      (c.value >= 0x2028 && c.value <= 0x202E) ||
-                     (c.value >= 0x2066 && c.value <= 0x2069) || c.value == 0xFEFF;
+                     (c.value >= 0x2066 && c.value <= 0x2069) || c.value == 0xFEFF ||
+                     c.value == 0x061C;
     if (c.value == '\t') {
       out += ' ';
     } else if (control) {

@@ -98,6 +98,17 @@ TEST(FactsJson, AcceptsDoctorsJson) {
   EXPECT_EQ(facts->cufit_version, "9");
 }
 
+// Checks compare GPUs with each other: a list without an end would be a report without one.
+TEST(FactsJson, ListsAreAsLongAsMachinesAre) {
+  Facts facts;
+  facts.nvml.gpus.resize(256);
+  EXPECT_TRUE(facts_from_json(facts_to_json(facts), "t"));
+  facts.nvml.gpus.resize(257);
+  const Result<Facts> many = facts_from_json(facts_to_json(facts), "t");
+  ASSERT_FALSE(many);
+  EXPECT_EQ(many.error().what, "`t`: `nvml.gpus` has more entries than any machine");
+}
+
 TEST(FactsJson, InvalidUtf8DoesNotStopTheWriter) {
   Facts facts;
   facts.problems = {"name \xff\xfe"};

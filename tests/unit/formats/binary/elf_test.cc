@@ -272,6 +272,28 @@ TEST(Elf, LyingCountsEndEarly) {
   EXPECT_EQ(out.device_code.size(), 3u);  // what is there is read
 }
 
+// Many sections over the same bytes: each byte is read about once.
+TEST(Elf, SectionsThatOverlapAreNotReadOverAndOver) {
+  std::string code;
+  for (int i = 0; i < 200; ++i) code += build_container({cubin(80)});
+  ElfSpec spec;
+  for (int i = 0; i < 50; ++i) spec.sections.push_back({".nv_fatbin", i == 0 ? code : "x"});
+  std::string file = build_elf(spec);
+  const auto headers = load_le<uint64_t>(file.data() + 40);
+  const auto count = load_le<uint16_t>(file.data() + 60);
+  size_t first = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t at = headers + i * 64;
+    const auto size = load_le<uint64_t>(file.data() + at + 32);
+    if (size == code.size()) first = at;
+    if (size == 1 && first != 0) file.replace(at + 24, 16, file, first + 24, 16);
+  }
+  const ElfFile out = read(file);
+  EXPECT_TRUE(contains(damages(out), "overlap")) << damages(out);
+  ASSERT_EQ(out.device_code.size(), 1u);
+  EXPECT_LT(out.device_code[0].count, 1000u);
+}
+
 // Segments that claim more than the file has: nothing behind its end is looked for.
 TEST(Elf, SegmentsEndWhereTheFileEnds) {
   ElfSpec spec = full_spec(true);

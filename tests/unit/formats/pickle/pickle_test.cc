@@ -209,6 +209,15 @@ TEST(Pickle, StaysWithinItsLimits) {
   EXPECT_EQ(read(text).size(), 0x80000u + 2);  // longer than a window
 }
 
+// The stack moves twice on the way (at 4096 and 8192 values).
+TEST(Pickle, DoublesAValueWhileTheStackGrows) {
+  constexpr size_t k_doubled = 20000;
+  const std::string got = read("(K\x07" + std::string(k_doubled, '2') + "t.");
+  std::string want = "(7";
+  for (size_t i = 0; i < k_doubled; ++i) want += ", 7";
+  EXPECT_TRUE(got == want + ")") << got.substr(0, 200);
+}
+
 TEST(Pickle, TruncatedAnywhereIsAnError) {
   std::string data =
       "\x80\x04\x95\x20\x00\x00\x00\x00\x00\x00\x00}\x94(\x8c\x01"

@@ -69,6 +69,9 @@ TEST(IndexConfig, HidesCredentials) {
   EXPECT_EQ(without_credentials("https://host.example/a@b"), "https://host.example/a@b");
   EXPECT_EQ(without_credentials("https://u:p@"), "https://***@");
   EXPECT_EQ(without_credentials("plain"), "plain");
+  EXPECT_EQ(without_credentials("`https://u:p@host/simple/?token=x&a=b`: 404; http://y/?z#q ? ok"),
+            "`https://***@host/simple/?***`: 404; http://y/?***#q ? ok");
+  EXPECT_EQ(without_credentials("https://host/?"), "https://host/?");
 }
 
 TEST(IndexConfig, TakesNamedUrls) {

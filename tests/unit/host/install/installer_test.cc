@@ -57,11 +57,11 @@ TEST_F(InstallerTest, IsFoundInItsOrder) {
 
 TEST_F(InstallerTest, AsAModuleOfPythonAndThenPip) {
   const std::string python =
-      program("/bin/python3", "case \"$2\" in uv) echo uv 0.9.1;; *) exit 1;; esac");
+      program("/bin/python3", "case \"$3\" in uv) echo uv 0.9.1;; *) exit 1;; esac");
   const auto module = find_uv(host({}), interrupts_);
   ASSERT_TRUE(module) << module.error().text();
   EXPECT_EQ(join(module->command, " "), python + " -m uv");
-  program("/bin/python3", "case \"$2\" in pip) echo pip 25.1 from x;; *) exit 1;; esac");
+  program("/bin/python3", "case \"$3\" in pip) echo pip 25.1 from x;; *) exit 1;; esac");
   const auto pip = find_installer(host({}), "", interrupts_);
   ASSERT_TRUE(pip) << pip.error().text();
   EXPECT_EQ(pip->name(), "pip 25.1");
