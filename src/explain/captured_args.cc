@@ -71,6 +71,38 @@ void add_python(Args& args, const facts::Facts& facts, const knowledge::Knowledg
   args.emplace("pythons", join(pythons, ", "));
 }
 
+// "torch==2.6.0+cu128": a release that exists in other variants only. What comes nearest: the first
+// release of the variant, where that is newer, else the release itself in its newest variant.
+void add_tags(Args& args, const knowledge::Knowledge& knowledge) {
+  const std::string wanted = value(args, "wanted_torch");
+  const size_t plus = wanted.find('+');
+  if (plus == std::string::npos) return;
+  const std::string tag = wanted.substr(plus + 1);
+  std::string release = wanted.substr(0, plus);
+  if (!knowledge.find_torch(release)) release += ".0";
+  const auto wheels = knowledge.wheels_of(release);
+  std::vector<std::string> tags;
+  for (const knowledge::WheelVariant* wheel : wheels) {
+    if (wheel->tag == tag) return;
+    tags.emplace_back(wheel->tag);
+  }
+  if (tags.empty()) return;
+  std::string near = release, near_tag = tags.back();
+  const auto have = parse_version(release);
+  for (const knowledge::CudaTag& row : knowledge.cuda_tags) {
+    const auto first = parse_version(row.first_torch);
+    if (row.tag == tag && first && have && *first > *have) {
+      near = row.first_torch;
+      near_tag = tag;
+    }
+  }
+  args["never_torch"] = release;
+  args["never_tag"] = tag;
+  args["tags"] = join(tags, ", ");
+  args["near"] = near;
+  args["near_tag"] = near_tag;
+}
+
 // The release of xformers that was built against this torch.
 void add_xformers(Args& args, const knowledge::Knowledge& knowledge) {
   const std::string torch = value(args, "xformers_torch");
@@ -102,6 +134,7 @@ void add_captured_args(Args& args, const facts::Facts& facts,
   add_gcc(args);
   add_toolkit(args, knowledge);
   add_python(args, facts, knowledge);
+  add_tags(args, knowledge);
   add_xformers(args, knowledge);
   add_cudnn(args, facts, knowledge);
   const std::string cpython = value(args, "cpython");  // "310"

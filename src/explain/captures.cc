@@ -10,6 +10,7 @@
 
 #include "base/format.h"
 #include "explain/captured_args.h"
+#include "explain/text_args.h"
 #include "knowledge/finding_text.h"
 
 namespace cufit::explain {
@@ -30,20 +31,30 @@ bool is_plain(std::string_view value) {
 class Filler {
  public:
   Filler(std::span<const formats::TextLine> lines, std::span<const std::string_view> clues,
-         const facts::Facts& facts, const knowledge::Knowledge& knowledge)
-      : lines_(lines), clues_(clues.begin(), clues.end()), facts_(facts), knowledge_(knowledge) {}
+         const facts::Facts& facts, const knowledge::Knowledge& knowledge, const Setting& setting)
+      : lines_(lines),
+        clues_(clues.begin(), clues.end()),
+        facts_(facts),
+        knowledge_(knowledge),
+        setting_(setting) {}
 
   void fill(Cause& cause) {
     const knowledge::FindingTexts* texts = knowledge_.find_texts(cause.id);
-    if (!texts || texts->captures.empty()) return;
+    if (!texts) return;
     std::vector<std::string_view> variants;
     for (const CaptureRow& row : texts->captures) {
       if (!holds(row) || !matches(row, cause)) continue;
       if (!row.variant.empty()) variants.push_back(row.variant);
     }
     add_captured_args(cause.finding.args, facts_, knowledge_);
+    if (cause.id == "externally_managed_python" || cause.id == "module_shadowed_by_file")
+      add_text_args(cause.finding.args, lines_);
+    if (!setting_.program.empty()) cause.finding.args.emplace("PROGRAM.py", setting_.program);
     for (std::string_view variant : variants) {
-      if (take(*texts, variant, cause.finding)) break;
+      if (take(*texts, variant, cause.finding)) return;
+    }
+    for (std::string_view variant : setting_.variants()) {
+      if (take(*texts, variant, cause.finding)) return;
     }
   }
 
@@ -128,14 +139,15 @@ class Filler {
   std::set<std::string_view> clues_;
   const facts::Facts& facts_;
   const knowledge::Knowledge& knowledge_;
+  const Setting& setting_;
 };
 
 }  // namespace
 
 void fill_captures(std::vector<Cause>& causes, std::span<const formats::TextLine> lines,
                    std::span<const std::string_view> clues, const facts::Facts& facts,
-                   const knowledge::Knowledge& knowledge) {
-  Filler filler(lines, clues, facts, knowledge);
+                   const knowledge::Knowledge& knowledge, const Setting& setting) {
+  Filler filler(lines, clues, facts, knowledge, setting);
   for (Cause& cause : causes) filler.fill(cause);
 }
 

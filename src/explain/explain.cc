@@ -7,6 +7,7 @@
 
 #include "checks/doctor.h"
 #include "checks/wheel_platform.h"
+#include "explain/capability_clues.h"
 #include "explain/captures.h"
 #include "explain/default_wheel.h"
 #include "explain/evidence.h"
@@ -17,6 +18,7 @@
 #include "explain/pattern_search.h"
 #include "explain/scores.h"
 #include "formats/prose/python_place.h"
+#include "explain/setting.h"
 #include "explain/text_clues.h"
 #include "explain/source_line_map.h"
 #include "explain/torch_step.h"
@@ -113,6 +115,8 @@ Explanation Explainer::finish(const Options& options) {
     assume_default_wheels(out.facts, state_->knowledge);
     if (beside) out.conflicts = conflicts(out.facts, *beside);
     if (beside && out.conflicts.empty()) out.facts = join(std::move(out.facts), *beside);
+    for (ComputedClue& clue : capability_clues(lines, out.facts, state_->knowledge))
+      computed.push_back(std::move(clue));
     findings = checks::examine(out.facts, state_->knowledge).findings;
   };
   // (By this policy a process that may start no thread reads them when they are asked for.)
@@ -142,11 +146,15 @@ Explanation Explainer::finish(const Options& options) {
   out.files = state_->texts.size();
   for (Cause& cause : out.causes) show_words(cause, part, state_->knowledge);
   fill_torch_steps(out.causes, out.facts, state_->knowledge);
-  fill_captures(out.causes, said, clues, out.facts, state_->knowledge);
+  const Setting setting =
+      out.causes.empty() ? Setting() : read_setting(said, {clues.begin(), clues.end()});
+  fill_captures(out.causes, said, clues, out.facts, state_->knowledge, setting);
   name_packages(out.causes, said, state_->knowledge);
-  const bool windows = checks::wheel_platform(out.facts) == checks::WheelPlatform::windows;
+  const bool windows = setting.system == Setting::System::windows ||
+                       checks::wheel_platform(out.facts) == checks::WheelPlatform::windows;
   for (Cause& cause : out.causes) {
     cause.for_windows = windows;
+    cause.interpreter = setting.interpreter;
     for (EvidenceLine& line : cause.evidence) {
       quote(line, lines);
       state_->texts.place(line);

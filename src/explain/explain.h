@@ -48,6 +48,7 @@ struct Cause {
   // The finding's text "decide" is worth asking: it is not certain, or has rivals.
   bool would_decide = false;
   bool for_windows = false;  // its commands are for PowerShell or cmd
+  std::string interpreter;   // what its commands call in place of "python"; empty: that
 };
 
 struct Ignored {

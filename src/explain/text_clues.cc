@@ -9,49 +9,13 @@
 #include <string>
 
 #include "base/format.h"
+#include "explain/capability_clues.h"
+#include "explain/text_args.h"
 #include "formats/system/nvidia_smi.h"
 #include "formats/prose/text_words.h"
 
 namespace cufit::explain {
 namespace {
-
-// "sm_86 ..." at the start of a text: 86.
-std::optional<int> sm_at(std::string_view text) {
-  if (!starts_with(text, "sm_")) return std::nullopt;
-  int number = 0;
-  size_t digits = 0;
-  for (size_t i = 3; i < text.size() && is_digit(text[i]); ++i, ++digits)
-    number = number * 10 + (text[i] - '0');
-  if (digits < 2 || digits > 3) return std::nullopt;
-  return number;
-}
-
-// PyTorch's own warning: the GPU's capability in one sentence, the wheel's list in the next.
-std::optional<ComputedClue> compare_with_list(std::span<const formats::TextLine> lines) {
-  std::optional<int> gpu, least, most;
-  uint64_t gpu_line = 0;
-  for (const formats::TextLine& line : lines) {
-    constexpr std::string_view k_gpu = "CUDA capability sm_", k_list = "supports CUDA capabilities";
-    const std::string_view text = line.text;
-    if (const size_t at = text.find(k_gpu); at != text.npos && !gpu) {
-      gpu = sm_at(text.substr(at + k_gpu.size() - 3));
-      gpu_line = line.number;
-    }
-    const size_t list = text.find(k_list);
-    if (list == text.npos || least) continue;
-    for (size_t at = text.find("sm_", list); at != text.npos; at = text.find("sm_", at + 3)) {
-      const std::optional<int> one = sm_at(text.substr(at));
-      if (!one) continue;
-      least = std::min(least.value_or(*one), *one);
-      most = std::max(most.value_or(*one), *one);
-    }
-  }
-  if (!gpu || !least || (*gpu >= *least && *gpu <= *most)) return std::nullopt;
-  const bool below = *gpu < *least;
-  return ComputedClue{below ? "arch_below_list" : "arch_above_list", gpu_line,
-                      format("the GPU is sm_{}, the wheel's list {} at sm_{}", *gpu,
-                             below ? "begins" : "ends", below ? *least : *most)};
-}
 
 // A `docker run` that asks for no GPU in any of the known ways, its continued lines included.
 std::optional<ComputedClue> plain_docker_run(std::span<const formats::TextLine> lines) {
@@ -71,6 +35,39 @@ std::optional<ComputedClue> plain_docker_run(std::span<const formats::TextLine> 
     const bool asks = std::any_of(std::begin(k_asks), std::end(k_asks),
                                   [&](std::string_view word) { return contains(command, word); });
     if (whole && !asks) return ComputedClue{"docker_run_plain", lines[i].number, {}};
+  }
+  return std::nullopt;
+}
+
+// /dev/shm is large, or the container was started with the host's: "tmpfs 252G 1.2M 252G 1% /dev/shm".
+// What somebody advises or asks for is no fact.
+std::optional<ComputedClue> plenty_of_shm(std::span<const formats::TextLine> lines) {
+  constexpr uint64_t k_plenty_gib = 8;
+  constexpr std::string_view k_advice[] = {"fix",  "solv",    "help", "should", "try",  "need",
+                                           "add ", "increas", "100%", "full",   "解决", "改",
+                                           "加",   "建议",    "only", "以后",   "才"};
+  for (const formats::TextLine& line : lines) {
+    const std::string text = lower(line.text);
+    const size_t at = std::min({text.find("/dev/shm"), text.find("shm-size"), text.find("shm_size"),
+                                text.find("shared memory"), text.find("共享内存")});
+    const bool host = text.find("--ipc=host") != text.npos ||
+                      text.find("--ipc host") != text.npos || text.find("ipc: host") != text.npos;
+    if (at == text.npos && !host) continue;
+    if (std::any_of(std::begin(k_advice), std::end(k_advice),
+                    [&](std::string_view word) { return contains(text, word); }))
+      continue;
+    if (host) return ComputedClue{"shm_plenty", line.number, {}};
+    for (size_t i = 0; i < text.size(); ++i) {
+      if (!is_digit(text[i]) || (i > 0 && formats::is_name_char(text[i - 1]))) continue;
+      size_t end = i;
+      while (end < text.size() && (is_digit(text[end]) || text[end] == '.')) ++end;
+      const double value = std::strtod(text.substr(i, end - i).c_str(), nullptr);
+      while (end < text.size() && text[end] == ' ') ++end;
+      const bool tera = text.substr(end, 1) == "t", giga = text.substr(end, 1) == "g";
+      if ((giga && value >= k_plenty_gib) || (tera && value > 0))
+        return ComputedClue{"shm_plenty", line.number, {}};
+      if (giga || tera || text.substr(end, 1) == "m") break;  // the first size is the whole
+    }
   }
   return std::nullopt;
 }
@@ -214,8 +211,8 @@ std::optional<ComputedClue> use_without_process(std::span<const formats::TextLin
 
 std::vector<ComputedClue> text_clues(std::span<const formats::TextLine> lines) {
   std::vector<ComputedClue> out;
-  for (const auto& find : {compare_with_list, plain_docker_run, mostly_free, few_kv_blocks,
-                           first_gpu_fuller, use_without_process}) {
+  for (const auto& find : {compare_capability, own_module_file, plain_docker_run, plenty_of_shm,
+                           mostly_free, few_kv_blocks, first_gpu_fuller, use_without_process}) {
     if (std::optional<ComputedClue> clue = find(lines)) out.push_back(std::move(*clue));
   }
   return out;

@@ -77,11 +77,11 @@ bool part_of_word(std::string_view text, size_t at) {
 }
 
 // What a text says for a name that no table can know: PACKAGE is a distribution, MODULE what is
-// imported. They are replaced where the finding has an argument of that name. What is to be
+// imported, PROGRAM.py the script that was started. They are replaced where the finding has an argument of that name. What is to be
 // installed is a requirement ("flash-attn==2.5.8"); an option's value and what is uninstalled is a
 // name alone, and what is upgraded has no version.
 std::string fill_stand_ins(std::string text, const std::map<std::string, std::string>& args) {
-  for (const char* stand_in : {"PACKAGE", "MODULE"}) {
+  for (const char* stand_in : {"PACKAGE", "MODULE", "PROGRAM.py"}) {
     const std::string_view word = stand_in;
     const auto name = args.find(stand_in);
     if (name == args.end()) continue;

@@ -33,12 +33,27 @@ size_t sentence_end(std::string_view text, size_t at) {
   return text.size();
 }
 
+// Commands call the text's own Python: "`python -m pip" and what stands behind "&& ".
+std::string with_interpreter(std::string text, std::string_view interpreter) {
+  constexpr std::string_view k_python = "python ";
+  for (size_t at = text.find(k_python); at != text.npos; at = text.find(k_python, at + 1)) {
+    const bool begins =
+        at > 0 && (text[at - 1] == '`' || ends_with(std::string_view(text).substr(0, at), "&& "));
+    if (!begins) continue;
+    text.replace(at, k_python.size() - 1, interpreter);
+    at += interpreter.size();
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string cause_text(const explain::Cause& cause, std::string_view part, std::string_view lang,
                        const knowledge::Knowledge& knowledge) {
   std::string text = finding_text(cause.finding, part, lang, knowledge);
   if (cause.for_windows && (part == "next" || part == "decide")) text = for_windows(text, lang);
+  if (!cause.interpreter.empty() && (part == "next" || part == "decide"))
+    text = with_interpreter(std::move(text), cause.interpreter);
   if (!has_placeholder(text)) return text;
   std::string out;
   for (size_t at = 0; at < text.size();) {

@@ -89,8 +89,9 @@ void TerminalWriter::next(const std::vector<Piece>& pieces) {
   for (const Piece& piece : pieces) {
     if (piece.command) {
       if (first) out_ += "  " + coloured(std::string(trim(name)), "1") + "\n";
-      out_ +=
-          "      " + coloured(piece.text, "1") + "\n";  // never wrapped: it is there to be copied
+      // Never wrapped: it is there to be copied. A block of several lines stands under its first.
+      for (std::string_view line : split(piece.text, '\n'))
+        out_ += "      " + coloured(std::string(line), "1") + "\n";
     } else if (first) {
       labelled(name, piece.text);
     } else {
