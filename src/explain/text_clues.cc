@@ -44,7 +44,7 @@ std::optional<ComputedClue> plain_docker_run(std::span<const formats::TextLine> 
 std::optional<ComputedClue> plenty_of_shm(std::span<const formats::TextLine> lines) {
   constexpr uint64_t k_plenty_gib = 8;
   constexpr std::string_view k_advice[] = {"fix",  "solv",    "help", "should", "try",  "need",
-                                           "add ", "increas", "100%", "full",   "解决", "改",
+                                           "add ", "increase", "100%", "full",   "解决", "改",
                                            "加",   "建议",    "only", "以后",   "才"};
   for (const formats::TextLine& line : lines) {
     const std::string text = lower(line.text);
