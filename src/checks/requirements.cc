@@ -84,8 +84,13 @@ void missing_ones(const facts::PythonEnv& env, const std::vector<Asked>& needs,
                   std::vector<Finding>& findings) {
   Finding made = finding("requirement_missing", Severity::warning, subject_of(env));
   std::vector<std::string> names, specs, askers;
+  bool harms = false, only_numpy = true;
   for (const Asked& need : needs) {
     if (need.installed != nullptr) continue;
+    // These two bring no library of CUDA: alone they are not missed.
+    harms = harms ||
+            (need.requirement.name != "cuda-toolkit" && need.requirement.name != "cuda-bindings");
+    only_numpy = only_numpy && need.requirement.name == "numpy";
     if (stops_import(env, need)) made.severity = Severity::error;
     const std::string asker = need.asker->name + " " + need.asker->version;
     if (std::find(askers.begin(), askers.end(), asker) == askers.end()) askers.push_back(asker);
@@ -101,7 +106,8 @@ void missing_ones(const facts::PythonEnv& env, const std::vector<Asked>& needs,
       spec = spec_of(need.requirement);
     }
   }
-  if (names.empty()) return;
+  if (!harms) return;
+  if (only_numpy) made.severity = Severity::note;
   if (made.severity == Severity::error) made.variant = "import";
   made.args["packages"] = short_list(names);
   made.args["askers"] = short_list(askers, 3);
@@ -178,8 +184,8 @@ void add_command(const Input& input, const facts::PythonEnv& env, const TorchBui
   made.args["command"] = install_command(env, first.asker->name);
 }
 
-void other_versions(const Input& input, const facts::PythonEnv& env, const std::vector<Asked>& needs,
-                    std::vector<Finding>& findings) {
+void other_versions(const Input& input, const facts::PythonEnv& env,
+                    const std::vector<Asked>& needs, std::vector<Finding>& findings) {
   const TorchBuild build = torch_build_of(input, env);
   std::map<std::string, Unmet> by_name;
   for (const Asked& need : needs) {
