@@ -88,8 +88,13 @@ void missing_ones(const Input& input, const facts::PythonEnv& env, const std::ve
                   std::vector<Finding>& findings) {
   Finding made = finding("requirement_missing", Severity::warning, subject_of(env));
   std::vector<std::string> names, specs, askers;
+  bool harms = false, only_numpy = true;
   for (const Asked& need : needs) {
     if (need.installed != nullptr) continue;
+    // These two bring no library of CUDA: alone they are not missed.
+    harms = harms ||
+            (need.requirement.name != "cuda-toolkit" && need.requirement.name != "cuda-bindings");
+    only_numpy = only_numpy && need.requirement.name == "numpy";
     if (stops_import(env, need)) made.severity = Severity::error;
     const std::string asker = need.asker->name + " " + need.asker->version;
     if (std::find(askers.begin(), askers.end(), asker) == askers.end()) askers.push_back(asker);
@@ -105,7 +110,8 @@ void missing_ones(const Input& input, const facts::PythonEnv& env, const std::ve
       spec = spec_of(need.requirement);
     }
   }
-  if (names.empty()) return;
+  if (!harms) return;
+  if (only_numpy) made.severity = Severity::note;
   if (made.severity == Severity::error) made.variant = "import";
   made.args["packages"] = short_list(names);
   made.args["askers"] = short_list(askers, 3);

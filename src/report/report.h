@@ -28,7 +28,8 @@ struct DoctorView {
 };
 
 std::string doctor_text(const DoctorView& view, const Style& style);  // terminal/doctor_text.cc
-std::string doctor_json(const DoctorView& view);  // json/doctor_json.cc, schema cufit.doctor/1, English texts
+std::string doctor_json(
+    const DoctorView& view);  // json/doctor_json.cc, schema cufit.doctor/1, English texts
 std::string doctor_html(const DoctorView& view,
                         const Style& style);  // html/doctor_page.cc, one self-contained page
 

@@ -183,14 +183,20 @@ TEST_P(Machine, IsSaidCompletelyInBothLanguages) {
       for (const checks::Link& link : *rows) {
         const std::string_view text = knowledge_.message(link.key, lang);
         EXPECT_FALSE(text.empty()) << link.key << " " << lang;
-        EXPECT_EQ(open_placeholder(report::format_message(text, link.args)), "") << link.key;
+        EXPECT_EQ(open_placeholder(
+                      report::format_message(text, report::link_args(link, lang, knowledge_))),
+                  "")
+            << link.key;
       }
     }
     for (const checks::Chain& chain : report_.chains) {
       for (const checks::Link& link : chain.links) {
         const std::string_view text = knowledge_.message(link.key, lang);
         EXPECT_FALSE(text.empty()) << link.key << " " << lang;
-        EXPECT_EQ(open_placeholder(report::format_message(text, link.args)), "") << link.key;
+        EXPECT_EQ(open_placeholder(
+                      report::format_message(text, report::link_args(link, lang, knowledge_))),
+                  "")
+            << link.key;
       }
     }
   }
