@@ -62,7 +62,7 @@ TEST(Target, CountsStandBeforeOrBehind) {
   EXPECT_EQ(target("RTX 4090 x2 + A100,580").gpus[1].count, 2u);
   EXPECT_EQ(target("4090x2,580").gpus[0].count, 2u);
   EXPECT_EQ(target("2x4090,580").gpus[0].name, "NVIDIA GeForce RTX 4090");
-  EXPECT_NE(described_target("MX450", world()).error().text().find("`MX450`"), std::string::npos);
+  EXPECT_NE(described_target("MX999", world()).error().text().find("`MX999`"), std::string::npos);
   for (const char* wrong : {"A100 x0", "A100 x65", "A100 x99999999999999999999"})
     EXPECT_NE(described_target(wrong, world()).error().text().find("64 GPUs"), std::string::npos);
 }
@@ -367,8 +367,8 @@ TEST(Resolve, ConflictOfTwoThatWouldDoAlone) {
 
 // What rules out a wheel that falls anyway counts, too: no GPU has a flash-attn 9.
 TEST(Resolve, ConflictKnowsThePackagesOfWheelsThatFall) {
-  const Answer answer = resolve(target("RTX 4090,580"), request({"flash-attn==9"}), world());
-  EXPECT_EQ(answer.conflict, std::vector<std::string>{"flash-attn==9"});
+  const Answer answer = resolve(target("RTX 4090,580"), request({"flash-attn<1"}), world());
+  EXPECT_EQ(answer.conflict, std::vector<std::string>{"flash-attn<1"});
 }
 
 TEST(Resolve, OldGpuHasALastDriver) {
