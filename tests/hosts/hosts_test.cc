@@ -28,6 +28,7 @@ std::string read(const std::string& path) {
 struct Row {
   std::string asked, best, fit, last, uv;
   std::vector<std::string> groups;
+  std::string uv_variants;
 };
 
 std::vector<Row> rows() {
@@ -42,7 +43,8 @@ std::vector<Row> rows() {
       const formats::TomlValue* value = host.find(key);
       return value == nullptr ? std::string() : value->text;
     };
-    Row row{text("for"), text("best"), text("fit"), text("last"), text("uv"), {}};
+    Row row{text("for"), text("best"), text("fit"),        text("last"),
+            text("uv"),  {},           text("uv_variants")};
     if (const formats::TomlValue* groups = host.find("groups"))
       for (const formats::TomlValue& group : groups->items) row.groups.push_back(group.text);
     out.push_back(std::move(row));
@@ -134,7 +136,12 @@ std::string table() {
       "not the GPU. \"Runs\" is the verdict of the same engine on the newest wheel of that "
       "variant.\n`works_minor` is minor-version compatibility: machine code runs, PTX of that "
       "toolkit does not compile.\n\n"
-      "| machine | cufit | fit | uv | runs | why not |\n|---|---|---|---|---|---|\n";
+      "`variants`: what uv 0.13.9 took with `--preview-features wheel-variants` (PEP 817 and 825, "
+      "drafts) of four variants of one package, made for this table: cu126 for 5.0 to 9.0, cu128 "
+      "for 7.0 to 12.0, cu130 for 7.5 to 12.0, and `null`, the one for no GPU; measured "
+      "2026-11-27.\nIt looks at the GPU, but at the best one only, knows no minor-version "
+      "compatibility, and falls to `null` (a CPU build) without a word. -: not measured.\n\n"
+      "| machine | cufit | fit | uv | runs | why not | variants |\n|---|---|---|---|---|---|---|\n";
   for (const Row& row : rows()) {
     const auto target = described_target(row.asked, knowledge);
     if (!target) continue;
@@ -151,7 +158,7 @@ std::string table() {
         why = report::reason_text(choice->verdict.reasons.front(), "en", knowledge);
     }
     out += cell("`" + row.asked + "`") + cell(best) + cell(fit) + cell(tag.empty() ? "-" : tag) +
-           cell(runs) + cell(why) + "|\n";
+           cell(runs) + cell(why) + cell(row.uv_variants.empty() ? "-" : row.uv_variants) + "|\n";
   }
   return out;
 }

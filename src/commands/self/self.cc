@@ -46,7 +46,8 @@ std::string about(const Context& context) {
   );
   out += context.message(
              "self.tables",
-             {{"gpus", std::to_string(knowledge.gpus.size())},
+             {{"date", std::string(knowledge.date)},
+              {"gpus", std::to_string(knowledge.gpus.size())},
               {"torch", knowledge.torch_releases.empty()
                             ? ""
                             : std::string(knowledge.torch_releases.back().version)},

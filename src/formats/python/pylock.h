@@ -21,8 +21,8 @@ struct PylockFile {
   std::string name;  // "torch-2.7.1-cp311-....whl"; where not written, the end of url or path
   std::string url, path;
   std::optional<uint64_t> size;
-  std::string uploaded;  // day: "2023-12-14"; empty where the index does not tell
   std::vector<std::pair<std::string, std::string>> hashes;  // {"sha256", "..."}, lower case
+  std::string uploaded = {};  // day: "2023-12-14"; empty where the index does not tell
 };
 
 struct PylockPackage {

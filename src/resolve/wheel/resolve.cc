@@ -89,7 +89,7 @@ void apply_requirement(const formats::Requirement& requirement, Choice& choice) 
   }
 }
 
-CompanionPlace place_of(const Choice& choice, const Target& target) {
+CompanionPlace companion_place_of(const Choice& choice, const Target& target) {
   CompanionPlace place{choice.python, {}, target.glibc};
   for (const TargetGpu& gpu : target.gpus) place.ccs.push_back(gpu.cc);
   return place;
@@ -108,7 +108,7 @@ bool lacks_asked(const std::vector<Companion>& companions, const Request& reques
 // there.
 void add_companions(Choice& choice, const Target& target, const Request& request,
                     const Knowledge& knowledge) {
-  const CompanionPlace place = place_of(choice, target);
+  const CompanionPlace place = companion_place_of(choice, target);
   choice.companions = companions_of(choice.wheel, place, knowledge);
   if (!choice.wheel.on_default_index || request.default_index_only || request.index ||
       !lacks_asked(choice.companions, request))
@@ -186,7 +186,8 @@ bool better(const Choice& a, const Choice& b) {
 void judge_companions(Answer& answer, const Request& request, const Knowledge& knowledge) {
   for (Choice& choice : answer.rejected) {
     if (!choice.companions.empty()) continue;
-    choice.companions = companions_of(choice.wheel, place_of(choice, answer.target), knowledge);
+    choice.companions =
+        companions_of(choice.wheel, companion_place_of(choice, answer.target), knowledge);
     for (const formats::Requirement& requirement : request.requirements)
       if (requirement.name != "torch") apply_requirement(requirement, choice);
     choice.companions.clear();

@@ -71,6 +71,9 @@ TEST(FindGpu, AmbiguousOrUnknownNamesFindNothing) {
 }
 
 TEST(FindGpu, NearestNames) {
+  const std::vector<std::string> driver = tables().nearest_gpus("4090 535", 3);
+  ASSERT_FALSE(driver.empty());
+  EXPECT_EQ(driver[0], "GeForce RTX 4090");
   const std::vector<std::string> near = tables().nearest_gpus("RTX 3099", 3);
   ASSERT_EQ(near.size(), 3u);
   EXPECT_EQ(near[0], "GeForce RTX 3090");
@@ -159,8 +162,8 @@ TEST(Wheels, NewestForGpuAndDriver) {
       {{8, 6}, "580.65.06", "2.15.0", "cu132"},  // CUDA 13 family, although the driver shows 13.0
       {{8, 9}, "595.45.04", "2.15.0", "cu132"},  // 8.9 runs 8.6 code
       {{9, 0}, nullptr, "2.15.0", "cu132"},
-      {{12, 0}, "570.86.10", "2.11.0", "cu128"},  // Blackwell below 580: last cu128
-      {{12, 1}, "575.57.08", "2.11.0", "cu128"},  // 12.1 runs 12.0 code
+      {{12, 0}, "570.86.10", "2.13.0", "cu129"},  // Blackwell below 580: last cu129
+      {{12, 1}, "575.57.08", "2.13.0", "cu129"},  // 12.1 runs 12.0 code
       {{12, 0}, "580", "2.15.0", "cu132"},
       {{10, 3}, nullptr, "2.15.0", "cu132"},  // 10.3 runs 10.0 code
   };
@@ -266,6 +269,47 @@ TEST(SmallWorld, ATestCanBringItsOwnRows) {
   const Knowledge small{.branches = branches};
   EXPECT_EQ(text(small.driver_cuda(*parse_version("600.1"))), "12.2");
   EXPECT_EQ(text(small.driver_cuda(*parse_version("470.1"))), "unknown");
+}
+
+// As lspci, nvidia-smi and shops write them.
+TEST(Lookups, NamesOfOthersAreUnderstood) {
+  const std::pair<const char*, const char*> k_names[] = {
+      {"GA106 [GeForce RTX 3060 Lite Hash Rate] (rev a1)", "GeForce RTX 3060 8GB"},
+      {"RTX 3060 Lite Hash Rate", "GeForce RTX 3060 8GB"},
+      {"GeForce RTX\xE2\x84\xA2 4090", "GeForce RTX 4090"},
+      {"NVIDIA\xC2\xAE GeForce RTX\xE2\x84\xA2 3060 12G", "GeForce RTX 3060 12GB"},
+      {"RTX 3060 12 GB GDDR6", "GeForce RTX 3060 12GB"},
+      {"GT 1030", "GeForce GT 1030"},
+      {"MX450", "GeForce MX450"},
+      {"Quadro P620", "Quadro P620"},
+      {"RTX 4090 48GB", "GeForce RTX 4090 48GB (modified)"},
+      {"2080 Ti 22G", "GeForce RTX 2080 Ti 22GB (modified)"},
+      {"RTX 4090", "GeForce RTX 4090"},
+      {"A100X", "A100X"},
+      {"CMP 90HX", "CMP 90HX"},
+      {"RTX 500 Ada", "RTX 500 Ada Laptop"},
+  };
+  for (const auto& [name, row] : k_names) {
+    const Gpu* found = tables().find_gpu(name);
+    ASSERT_NE(found, nullptr) << name;
+    EXPECT_EQ(found->name, row) << name;
+  }
+}
+
+TEST(Lookups, ANameThatLeavesTheMemoryOpenMeansAllSizes) {
+  const auto names = [](const char* name) {
+    std::vector<std::string> out;
+    for (const Gpu* gpu : tables().gpus_meant(name)) out.emplace_back(gpu->name);
+    return out;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names("RTX 3060"), (Names{"GeForce RTX 3060 8GB", "GeForce RTX 3060 12GB"}));
+  EXPECT_EQ(names("GTX 1060"), (Names{"GeForce GTX 1060 3GB", "GeForce GTX 1060 6GB"}));
+  EXPECT_EQ(names("RTX 2060"), (Names{"GeForce RTX 2060", "GeForce RTX 2060 12GB"}));
+  EXPECT_EQ(names("RTX 3060 12GB"), (Names{"GeForce RTX 3060 12GB"}));
+  EXPECT_EQ(names("RTX 4090"), (Names{"GeForce RTX 4090"}));
+  EXPECT_EQ(names("RTX 3080"), (Names{"GeForce RTX 3080 10GB", "GeForce RTX 3080 12GB"}));
+  EXPECT_EQ(names("no such card"), Names{});
 }
 
 }  // namespace lookups_test

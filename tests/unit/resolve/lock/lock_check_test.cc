@@ -152,7 +152,7 @@ TEST(Drift, OfAnEnvironmentAsItsFactsSay) {
   };
   EXPECT_EQ(examined(DoctorPart::errors_and_warnings), "env_missing ");
   facts.envs = {environment()};
-  EXPECT_EQ(examined(DoctorPart::damage), "");
+  EXPECT_EQ(examined(DoctorPart::errors), "");
 }
 
 }  // namespace lock_check_test
