@@ -176,7 +176,7 @@ TEST_F(Environment, BrokenAndLeftOverInstallations) {
   ASSERT_TRUE(torch);
   EXPECT_EQ(torch->files_recorded, 3u);
   EXPECT_EQ(torch->files_missing, 2u);
-  EXPECT_EQ(torch->first_missing, "torch/__init__.py");
+  EXPECT_EQ(torch->first_missing, "torch/lib/libtorch_cuda.so");
   EXPECT_FALSE(find(env, "half")->has_record);
   EXPECT_EQ(std::count_if(env.distributions->begin(), env.distributions->end(),
                           [](const facts::Distribution& one) {

@@ -16,7 +16,7 @@ TEST(DoctorJson, HoldsTheWholeSchema) {
   Json json = Json::parse(doctor_json(world.view()));
   std::vector<std::string> keys;
   for (const auto& item : json.items()) keys.push_back(item.key());
-  EXPECT_EQ(keys, (std::vector<std::string>{"schema", "cufit", "verdict", "findings", "chains",
+  EXPECT_EQ(keys, (std::vector<std::string>{"schema", "cufit", "tables_date", "verdict", "findings", "chains",
                                             "abilities", "host_limits", "facts"}));
   EXPECT_EQ(json["schema"], "cufit.doctor/1");
   EXPECT_EQ(json["verdict"], "broken");

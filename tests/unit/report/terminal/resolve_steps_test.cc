@@ -141,12 +141,12 @@ TEST(Mirror, StepsNameIt) {
 }
 
 TEST(Plan, AnotherTorchGivesAClassAnotherName) {
-  const auto a = described_target("RTX 3060,580", Knowledge::builtin());
+  const auto a = described_target("RTX 5090,580", Knowledge::builtin());
   const auto b = described_target("A800,470", Knowledge::builtin());
   ASSERT_TRUE(a && b);
   Plan plan = plan_classes({*a, *b}, asking({"torch"}), Knowledge::builtin());
   ASSERT_EQ(plan.classes.size(), 2u);
-  const Answer other = answer_for("RTX 3060,580", asking({"torch==2.14.0"}));
+  const Answer other = answer_for("RTX 5090,580", asking({"torch==2.14.0"}));
   replace_choice(plan, 0, other.usable.front());
   EXPECT_EQ(plan.classes[0].name, other.usable.front().wheel.tag);
   EXPECT_EQ(plan.classes[0].choice.wheel.torch, "2.14.0");
