@@ -59,7 +59,10 @@ void replace_torch(facts::PythonEnv& env, const Change& change,
                                           "torchvision", release ? release->torchvision : ""},
                                       {"torchaudio", release ? release->torchaudio : ""}}) {
     if (find_distribution(env, name) == nullptr) continue;
-    std::erase_if(env.binaries, [&](const facts::Binary& one) { return one.package == name; });
+    // (clang 14 captures no structured binding.)
+    std::erase_if(env.binaries, [partner = std::string(name)](const facts::Binary& one) {
+      return one.package == partner;
+    });
     if (!version.empty()) put(env, name, std::string(version) + local);
   }
   env.torch = {};
