@@ -44,7 +44,8 @@ struct Input {
   bool what_if = false;  // --gpu or --driver: the facts do not describe the machine as it is
 };
 
-Input make_input(const facts::Facts& facts, const knowledge::Knowledge& knowledge);  // merged_facts.cc
+Input make_input(const facts::Facts& facts,
+                 const knowledge::Knowledge& knowledge);  // merged_facts.cc
 
 using Check = std::vector<Finding> (*)(const Input& input);
 struct CheckRow {

@@ -8,6 +8,7 @@
 #include "checks/evidence.h"
 #include "checks/torch_checks.h"
 #include "checks/torch_env.h"
+#include "checks/install/torch_command.h"
 #include "checks/wheel_pick.h"
 
 namespace cufit::checks {

@@ -11,7 +11,7 @@
 #include "checks/install/after_step.h"
 #include "checks/install/torch_command.h"
 #include "checks/torch_env.h"
-#include "formats/python/requirement.h"
+#include "checks/torch_pins.h"
 
 namespace cufit::checks {
 namespace {
@@ -62,18 +62,6 @@ const facts::LoadedLibrary* own_partner(const facts::PythonEnv& env, const std::
 
 std::string stem(std::string_view name) { return std::string(name.substr(0, name.find(".so"))); }
 
-// "==9.19.0.56" of torch's own requirement; empty = torch pins no such package.
-std::string pin_of_torch(const facts::PythonEnv& env, const std::string& package) {
-  const facts::Distribution* torch = find_distribution(env, "torch");
-  for (const std::string& line : torch != nullptr ? torch->needs : std::vector<std::string>{}) {
-    const auto requirement = formats::parse_requirement(line);
-    if (!requirement || requirement->name != package) continue;
-    for (const formats::VersionClause& clause : requirement->clauses)
-      if (clause.op == "==") return clause.version;
-  }
-  return {};
-}
-
 // The installed package that should hold the file; null = none of them.
 const facts::Distribution* package_with(const facts::PythonEnv& env, const std::string& library) {
   if (!env.distributions) return nullptr;
@@ -89,23 +77,18 @@ void add_step(const Input& input, const facts::PythonEnv& env, const TorchBuild&
   const facts::Distribution* owner = package_with(env, library);
   if (owner == nullptr) {
     made.args["package"] = "torch";
-    made.args["command"] = repair_command(input, env, build.release, build.tag);
+    made.args["command"] = install_command(input, env, build.release, build.tag);
     return;
   }
   made.args["package"] = owner->name + " " + owner->version;
-  const std::string pin = pin_of_torch(env, owner->name);
-  if (owner->files_missing > 0 || !owner->has_record) {
-    // It was there: its RECORD names files that are gone.
-    const std::vector<std::string> same{owner->name + "==" + owner->version};
-    made.args["command"] = install_packages(input, env, same, InstallKind::repair);
-    made.change = packages_change(env, same);
-  } else if (!pin.empty() && pin != owner->version) {
-    made.args["command"] = install_packages(input, env, {owner->name + "==" + pin});
-    made.change = packages_change(env, {owner->name + "==" + pin});
-  } else {
-    // Whole and as torch wants it, and without the file: that release itself lacks it.
-    made.args["command"] = install_packages(input, env, {owner->name + ">" + owner->version});
-  }
+  const facts::Distribution* torch = find_distribution(env, "torch");
+  const std::string pin = torch != nullptr ? exact_pin(*torch, owner->name) : "";
+  const bool other = !pin.empty() && pin != owner->version;
+  // Another release than torch's own pin would break torch's requirement for it.
+  const std::vector<std::string> wanted{owner->name + "==" + (other ? pin : owner->version)};
+  made.args["command"] =
+      install_packages(input, env, wanted, other ? InstallKind::change : InstallKind::repair);
+  made.change = packages_change(env, wanted);
 }
 
 void not_found(const Input& input, const facts::PythonEnv& env, const TorchBuild& build,

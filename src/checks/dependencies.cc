@@ -102,7 +102,7 @@ void judge_bitsandbytes(const Input& input, const facts::PythonEnv& env, const T
   made.args["cuda"] = build.cuda->text();
   std::sort(have.begin(), have.end());
   made.args["have"] = have.empty() ? "-" : short_list(have, 14);
-  made.args["command"] = install_packages(input, env, {"bitsandbytes>" + package->version});
+  made.args["command"] = install_packages(input, env, {"bitsandbytes"}, InstallKind::update);
   made.evidence.push_back({"file", package->location, package->version});
   made.evidence.push_back(seen(build.source, build.cuda->text()));
   if (!forced.empty()) made.evidence.push_back({"env", "BNB_CUDA_VERSION", forced});

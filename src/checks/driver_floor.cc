@@ -96,10 +96,8 @@ void fill(const Input& input, const facts::PythonEnv& env, const TorchBuild& bui
                {"install_torch", step.pick ? step.pick->torch + "+" + step.pick->tag : ""}};
   const DriverNeed need = driver_need(input, build.cuda);
   add_driver_args(need, made.args);
-  if (runs)
-    made.change = torch_change(env, step.pick->torch, step.pick->tag, step.pick->python);
-  else if (need.branch != 0)
-    made.change = driver_change(need.branch);
+  made.change = runs ? torch_change(env, step.pick->torch, step.pick->tag, step.pick->python)
+                     : driver_change(need.branch);
   if (input.driver) made.evidence.push_back(seen(input.driver_source, seen_driver(input)));
   if (input.driver_cuda)
     made.evidence.push_back(seen(input.driver_cuda_source, "CUDA " + input.driver_cuda->text()));
@@ -128,6 +126,7 @@ std::optional<Finding> without_driver(const Input& input, const facts::PythonEnv
       cannot_tell("driver_too_old", subject_of(env), "driver version: " + why_missing(module));
   fill(input, env, build, floor, made);
   if (input.what_if && floor) made.variant = "unknown_driver";
+  made.change.reset();
   return made;
 }
 
@@ -163,6 +162,8 @@ std::vector<Finding> check_driver_floor(const Input& input) {
       made.variant = made.args["install"].empty() ? "compat_only" : "compat";
     else if (old && made.args["install"].empty())
       made.variant = "no_wheel";
+    // Windows numbers its drivers otherwise; of an unknown driver nothing is changed.
+    if (!old || made.variant == "wsl" || made.variant == "last_driver_none") made.change.reset();
     const bool may_update = made.variant != "last_driver" && made.variant != "last_driver_none";
     if (old && may_update && !is_wsl(input.facts) && in_container(input.facts))
       made.variant += made.variant.empty() ? "container" : ".container";

@@ -2,16 +2,12 @@
 // Compiled extensions of torch (torchvision, flash-attn, xformers, bitsandbytes, ...): the same
 // CUDA major, symbols that this torch defines, this Python, and code for this GPU. Packages that
 // ship one library per CUDA version are judged by the one that torch's version would pick.
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <map>
-#include <memory>
 #include <set>
 
 #include "base/format.h"
-#include "base/shell_word.h"
+#include "base/number.h"
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
 #include "checks/gpu_code.h"
@@ -107,7 +103,7 @@ Finding about(const ExtensionsCase& c, const char* id, Severity severity, const 
                {"file", std::string(file_name(binary.path))},
                {"torch", c.build.release},
                {"tag", c.build.tag},
-               {"pip_install", pip_install_of(c.input, c.env)},
+               {"pip_install", pip_install_of(c.env)},
                {"install", install_packages(c.input, c.env, {c.package.name})}};
   return made;
 }
@@ -149,7 +145,7 @@ const knowledge::ExtensionRow* release_for(const ExtensionsCase& c) {
 std::string release_command(const Input& input, const facts::PythonEnv& env,
                             const std::string& package, const knowledge::ExtensionRow& row,
                             const std::string& tag) {
-  const Owner owner = owner_of(input, env, false);
+  const Owner owner = owner_of(env, false);
   InstallRequest request;
   // By itself, so that no installer changes torch for it; a project's lock decides that itself.
   if (owner.installer == Installer::pip || owner.installer == Installer::uv ||
@@ -243,8 +239,7 @@ void check_not_found(const ExtensionsCase& c, std::vector<Finding>& found) {
   const std::string other = named_for(c.package.name, torch);
   if (!other.empty() && other != c.package.name) {
     made.variant = "named";
-    made.args["command"] = python_word(c.env) + " -m pip uninstall -y " +
-                           shell_word(c.package.name) + " && " +
+    made.args["command"] = remove_command(c.input, c.env, c.package.name) + " && " +
                            install_packages(c.input, c.env, {other});
   }
   found.push_back(std::move(made));
@@ -296,13 +291,25 @@ const Binary* torch_abi(const facts::PythonEnv& env) {
   return nullptr;
 }
 
-// "at::_ops::add_Tensor::call(...)" of "_ZN2at4_ops10add_Tensor4call...", at most a line long.
+// "at::_ops::add_Tensor::call" of "_ZN2at4_ops10add_Tensor4callERKNS_6TensorE": the nested name of
+// the Itanium ABI, without its arguments. A full demangler may make gigabytes of a made name.
 std::string readable_symbol(const std::string& symbol) {
   constexpr size_t k_most = 96;
-  int status = 0;
-  std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
-  std::string out = status == 0 && text ? text.get() : symbol;
+  std::string_view rest = symbol;
+  std::vector<std::string> parts;
+  if (starts_with(rest, "_ZN")) {
+    rest.remove_prefix(3);
+    if (starts_with(rest, "K")) rest.remove_prefix(1);  // a const member
+    size_t digits = 0;
+    while ((digits = rest.find_first_not_of("0123456789")) != 0 && digits <= 4) {
+      const uint64_t size = parse_uint(rest.substr(0, digits)).value_or(0);
+      rest.remove_prefix(digits);
+      if (size == 0 || size > rest.size()) break;
+      parts.emplace_back(rest.substr(0, size));
+      rest.remove_prefix(size);
+    }
+  }
+  std::string out = parts.empty() ? symbol : join(parts, "::");
   if (out.size() > k_most) out = out.substr(0, k_most) + "...";
   return out;
 }

@@ -36,11 +36,11 @@ struct Change {
     driver,    // a driver of this branch
   };
   Kind kind = Kind::torch;
-  std::string env;         // path of the environment
-  std::string torch, tag;  // "2.11.0", "cu126"
-  std::string python;      // "3.12": in a new environment with this Python
+  std::string env;                        // path of the environment
+  std::string torch, tag;                 // "2.11.0", "cu126"
+  std::string python;                     // "3.12": in a new environment with this Python
   std::vector<std::string> requirements;  // "nvidia-cudnn-cu13==9.19.0.56"
-  std::string driver;                     // "580"
+  std::string driver;                     // "580"; with another kind: before it
 };
 
 struct Finding {
@@ -52,7 +52,7 @@ struct Finding {
   std::vector<Evidence> evidence;
   // ids of findings that follow from this one and are not listed beside it
   std::vector<std::string> consequences;
-  std::string unknown_because;  // with Severity::unknown: which fact is missing and why
+  std::string unknown_because;   // with Severity::unknown: which fact is missing and why
   std::optional<Change> change;  // of the next step, where facts show it
   bool step_fails = false;       // with this change the engine finds the same again
 };

@@ -8,6 +8,7 @@
 #include "checks/evidence.h"
 #include "checks/gpu_code.h"
 #include "checks/torch_checks.h"
+#include "checks/install/torch_command.h"
 #include "checks/wheel_pick.h"
 
 namespace cufit::checks {

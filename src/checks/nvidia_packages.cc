@@ -9,29 +9,10 @@
 #include "checks/install/torch_command.h"
 #include "checks/machine_checks.h"
 #include "checks/torch_env.h"
+#include "checks/torch_pins.h"
 
 namespace cufit::checks {
 namespace {
-
-struct Pin {
-  std::string name, version;
-};
-
-// "nvidia-cudnn-cu13==9.19.0.56; platform_system == 'Linux'" -> name, version
-bool parse_pin(const std::string& line, Pin& pin) {
-  if (!starts_with(line, "nvidia-")) return false;
-  const size_t at = line.find("==");
-  const size_t stop = line.find(';');
-  if (at == std::string::npos || (stop != std::string::npos && at > stop)) return false;
-  pin.name = std::string(trim(std::string_view(line).substr(0, at)));
-  while (!pin.name.empty() && (pin.name.back() == '(' || pin.name.back() == ' '))
-    pin.name.pop_back();
-  const size_t extra = pin.name.find('[');
-  if (extra != std::string::npos) pin.name.resize(extra);
-  const size_t end = line.find_first_of(" ;),", at + 2);
-  pin.version = line.substr(at + 2, end == std::string::npos ? std::string::npos : end - at - 2);
-  return true;
-}
 
 // Wheels of CUDA 12 and 13 that install into one directory (nvidia/cudnn, nvidia/nccl, ...): the
 // last one installed wins. The others moved to nvidia/cu13 with CUDA 13 and stay apart.
@@ -74,14 +55,13 @@ void other_versions(const Input& input, const facts::PythonEnv& env,
   std::vector<std::string> wanted;
   Finding made = finding("nvidia_pip_pkg_conflict", Severity::warning, subject_of(env));
   made.variant = "version";
-  for (const std::string& line : torch.needs) {
-    Pin pin;
-    if (!parse_pin(line, pin) || contains(pin.version, "*")) continue;
-    const facts::Distribution* have = find_distribution(env, pin.name);
-    if (have == nullptr || have->version == pin.version) continue;
-    parts.push_back(format("{} {} (torch: {})", pin.name, have->version, pin.version));
-    wanted.push_back(pin.name + "==" + pin.version);
-    made.evidence.push_back({"file", have->location, have->version});
+  for (const facts::Distribution& have : *env.distributions) {
+    if (!starts_with(have.name, "nvidia-") || find_distribution(env, have.name) != &have) continue;
+    const std::string pin = exact_pin(torch, have.name);
+    if (pin.empty() || have.version == pin) continue;
+    parts.push_back(format("{} {} (torch: {})", have.name, have.version, pin));
+    wanted.push_back(have.name + "==" + pin);
+    made.evidence.push_back({"file", have.location, have.version});
   }
   if (parts.empty()) return;
   made.evidence.push_back({"file", torch.location + "/METADATA", join(wanted, " ")});

@@ -8,6 +8,7 @@
 #include "base/shell_word.h"
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
+#include "checks/install/torch_command.h"
 #include "checks/machine_checks.h"
 #include "checks/torch_env.h"
 #include "checks/torch_pins.h"
@@ -42,10 +43,7 @@ void judge_base(const Input& input, const facts::PythonEnv& env, std::vector<Fin
   made.args["file"] = env.base_python.source.detail;
   made.args["target"] = gone ? env.base_python.note : *env.base_python;
   const TorchBuild build = torch_build_of(input, env);
-  made.args["command"] = install_in_new(input, env, build.release, build.tag,
-                                        other              ? now
-                                        : packages.empty() ? "3"
-                                                           : packages);
+  made.args["command"] = install_beside(input, env, build.release, build.tag);
   made.evidence.push_back({"file", made.args["file"], "-> " + made.args["target"]});
   if (other && env.python) made.evidence.push_back(seen(env.python));
   findings.push_back(std::move(made));

@@ -12,6 +12,8 @@ namespace cufit::checks {
 // chain names the cause; "the driver answers, and nothing says why" goes altogether where something
 // does. root_cause.cc
 std::vector<Finding> causes_first(std::vector<Finding> findings);
+// What is said of several equal GPUs in one finding, "GPU 0-7". equal_gpus.cc
+std::vector<Finding> merge_equal_gpus(std::vector<Finding> findings, const Input& input);
 // One chain per GPU and environment with torch (one per environment where there is no GPU).
 // chain.cc
 std::vector<Chain> build_chains(const Input& input, const std::vector<Finding>& all_findings);

@@ -69,7 +69,7 @@ std::string install_specs(const Input& input, const facts::PythonEnv& env,
                           const std::vector<std::string>& specs) {
   if (env.installer != "conda" && env.installer != "pixi")
     return install_packages(input, env, specs);
-  std::string command = pip_install_of(input, env);
+  std::string command = pip_install_of(env);
   for (const std::string& spec : specs) command += " " + shell_word(spec);
   return command;
 }

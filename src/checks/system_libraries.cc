@@ -112,7 +112,8 @@ void judge_libstdcxx(const Input& input, const facts::PythonEnv& env,
                          "GLIBCXX_" + need.version->text());
   if (env.kind == "conda") {
     made.variant = "conda";
-    made.args["command"] = format("conda install -p {} -c conda-forge libstdcxx", shell_word(env.path));
+    made.args["command"] =
+        format("conda install -p {} -c conda-forge libstdcxx", shell_word(env.path));
   }
   made.args["library"] = have.from.detail;
   made.evidence.push_back(have.from);

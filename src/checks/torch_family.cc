@@ -8,25 +8,10 @@
 #include "checks/install/torch_command.h"
 #include "checks/machine_checks.h"
 #include "checks/torch_env.h"
+#include "checks/torch_pins.h"
 
 namespace cufit::checks {
 namespace {
-
-// The exact version that a Requires-Dist line asks of `name`: "torch (==2.11.0)", "torch==2.11.0;
-// python..." -> 2.11.0
-std::string exact_pin(const std::vector<std::string>& needs, std::string_view name) {
-  for (const std::string& line : needs) {
-    const std::string small = lower(line);
-    if (!starts_with(small, name)) continue;
-    const std::string_view rest = trim(std::string_view(small).substr(name.size()));
-    if (rest.empty() || (rest[0] != '=' && rest[0] != '(')) continue;  // "torchvision", "torch>=2"
-    const size_t at = small.find("==");
-    if (at == std::string::npos) continue;
-    const size_t end = small.find_first_of(" ;),", at + 2);
-    return small.substr(at + 2, end == std::string::npos ? std::string::npos : end - at - 2);
-  }
-  return {};
-}
 
 std::string minor_of(std::string_view version) {
   const std::optional<Version> parsed = parse_version(version);
@@ -88,7 +73,7 @@ bool judge_version(const Input& input, const facts::PythonEnv& env,
                    const facts::Distribution& partner, const Partner& row, const TorchBuild& build,
                    std::vector<Finding>& findings) {
   const knowledge::TorchRelease* release = input.knowledge.find_torch(build.release);
-  const std::string wanted_torch = exact_pin(partner.needs, "torch");
+  const std::string wanted_torch = exact_pin(partner, "torch");
   std::string need = release != nullptr ? std::string(release->*row.column) : "";
   bool fits = true, minor = false;
   if (!wanted_torch.empty()) {
@@ -123,7 +108,7 @@ void judge_triton(const Input& input, const facts::PythonEnv& env, const TorchBu
   const facts::Distribution* torch = find_distribution(env, "torch");
   const facts::Distribution* triton = find_distribution(env, "triton");
   if (torch == nullptr || triton == nullptr) return;
-  const std::string need = exact_pin(torch->needs, "triton");
+  const std::string need = exact_pin(*torch, "triton");
   if (need.empty() || same_release(need, triton->version)) return;
   const bool minor = minor_of(need) ==
                      minor_of(triton->version);  // also what "triton~=3.8.0" of torch 2.14 allows

@@ -254,6 +254,12 @@ std::string lost_with(const facts::PythonEnv& env, const facts::Distribution& pa
   return lost;
 }
 
+// Of the distribution's own packages, which strip files and leave some out after RECORD was written,
+// and name no installer.
+bool is_of_system(const facts::Distribution& distribution) {
+  return distribution.installer.empty() || distribution.installer == "debian";
+}
+
 struct HalfRemoved {
   std::vector<std::string> names, leftovers;
   std::vector<std::string> specs;
@@ -284,7 +290,9 @@ std::vector<Finding> check_half_removed(const Input& input) {
     Finding made = finding("package_half_removed", Severity::note, subject_of(env));
     HalfRemoved parts;
     for (const facts::Distribution& distribution : *env.distributions) {
-      if (distribution.name == "torch" || leftover_of(distribution, "torch")) continue;
+      if (distribution.name == "torch" || leftover_of(distribution, "torch") ||
+          (env.externally_managed && is_of_system(distribution)))
+        continue;
       if (is_leftover(distribution) || distribution.files_missing > 0)
         add_part(env, distribution, parts, made);
     }
@@ -313,7 +321,7 @@ std::vector<Finding> check_changed_files(const Input& input) {
     Finding made = finding("package_files_changed", Severity::note, subject_of(env));
     std::vector<std::string> names, specs;
     for (const facts::Distribution& package : *env.distributions) {
-      if (package.files_resized == 0 || is_leftover(package)) continue;
+      if (package.files_resized == 0 || is_leftover(package) || is_of_system(package)) continue;
       names.push_back(package.name + " " + package.version);
       specs.push_back(package.name + "==" + package.version);
       made.evidence.push_back({"file", package.location + "/RECORD",

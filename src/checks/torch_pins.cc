@@ -15,6 +15,20 @@ bool is_exact(const formats::VersionClause& clause) {
 
 }  // namespace
 
+bool goes_with_torch(std::string_view package) {
+  return package == "torchvision" || package == "torchaudio" || package == "torch";
+}
+
+std::string exact_pin(const facts::Distribution& asker, std::string_view package) {
+  for (const std::string& line : asker.needs) {
+    const auto requirement = formats::parse_requirement(line);
+    if (!requirement || requirement->name != package) continue;
+    for (const formats::VersionClause& clause : requirement->clauses)
+      if (is_exact(clause)) return clause.version;
+  }
+  return {};
+}
+
 std::vector<TorchPin> torch_pins(const facts::PythonEnv& env) {
   std::vector<TorchPin> pins;
   if (!env.distributions) return pins;

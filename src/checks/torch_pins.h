@@ -21,6 +21,11 @@ struct TorchPin {
   // By PEP 440: "torch==2.11.0" takes 2.11.0+cu130.
   bool takes(std::string_view torch) const { return formats::satisfies(clauses, torch); }
 };
+// The one version that `asker` wants of `package`: "9.19.0.56" of "nvidia-cudnn-cu13==9.19.0.56";
+// empty: none, or not one alone ("==1.0.*").
+std::string exact_pin(const facts::Distribution& asker, std::string_view package);
+// Changed together with torch, whatever version of it they pin.
+bool goes_with_torch(std::string_view package);
 // In the order of distributions (by name); nothing where the packages could not be read. Those that
 // name no version are left out, as are URLs and what conda's own records say.
 std::vector<TorchPin> torch_pins(const facts::PythonEnv& env);

@@ -5,7 +5,6 @@
 
 #include "base/format.h"
 #include "checks/code_match.h"
-#include "checks/install/torch_command.h"
 #include "checks/torch_env.h"
 #include "checks/torch_pins.h"
 #include "checks/wheel_platform.h"
@@ -236,13 +235,6 @@ std::optional<WheelPick> pick_wheel_for_machine(const Input& input, const facts:
   for (const GpuView& gpu : input.gpus)
     if (gpu.cc) ccs.push_back(*gpu.cc);
   return pick_wheel(input, ccs, env);
-}
-
-std::string install_text(const Input& input, const facts::PythonEnv& env,
-                         const std::optional<WheelPick>& pick) {
-  if (!pick) return {};
-  if (pick->python.empty()) return install_command(input, env, pick->torch, pick->tag);
-  return install_in_new(input, env, pick->torch, pick->tag, pick->python);
 }
 
 std::vector<formats::DeviceCode> table_code(const Input& input, const std::string& release,

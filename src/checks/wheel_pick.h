@@ -38,9 +38,6 @@ bool driver_runs(const Input& input, const knowledge::WheelVariant& wheel);
 bool driver_precedes_gpu(const Input& input, const std::vector<ComputeCapability>& ccs);
 // A Python that this release has wheels for, "3.11"; empty: the tables do not know the release.
 std::string python_for(const knowledge::Knowledge& knowledge, std::string_view torch);
-// The command; where no wheel fits the environment's Python, into a new one with another.
-std::string install_text(const Input& input, const facts::PythonEnv& env,
-                         const std::optional<WheelPick>& pick);
 
 // What the table says of a wheel's device code on a platform ("linux_x86_64", "linux_aarch64").
 std::vector<formats::DeviceCode> wheel_code(const knowledge::Knowledge& knowledge,

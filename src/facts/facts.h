@@ -44,6 +44,8 @@ struct SystemFacts {
   Fact<bool> secure_boot;
   Fact<std::string> boot_id;
   Fact<std::string> uv;  // path of the uv in PATH
+  // Mirror of PyTorch's own index, [index] of cufit.toml, without a password
+  Fact<std::string> pytorch_index;
 };
 
 // One NVIDIA function seen on the PCI bus, whether or not any driver works.

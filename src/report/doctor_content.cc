@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "base/number.h"
 #include "checks/report_sections.h"
 #include "checks/torch_env.h"
 #include "report/error_translation.h"
@@ -183,19 +184,11 @@ class Builder {
     return out;
   }
 
-  // {"0","1","2","5"} -> "0-2, 5"
   static std::string ranges(const std::vector<std::string>& numbers) {
-    std::vector<std::string> parts;
-    for (size_t i = 0; i < numbers.size();) {
-      size_t last = i;
-      while (last + 1 < numbers.size() &&
-             std::stoul(numbers[last + 1]) == std::stoul(numbers[last]) + 1)
-        ++last;
-      parts.push_back(last == i ? numbers[i]
-                                : numbers[i] + (last == i + 1 ? ", " : "-") + numbers[last]);
-      i = last + 1;
-    }
-    return join(parts, ", ");
+    std::vector<uint32_t> values;  // of cut_gpu: at most six digits
+    for (const std::string& one : numbers)
+      values.push_back(static_cast<uint32_t>(parse_uint(one).value_or(0)));
+    return number_ranges(values, ", ");
   }
 
   std::vector<ChainBlock> chains(std::vector<std::string>& other_envs,

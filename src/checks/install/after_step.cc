@@ -93,13 +93,6 @@ void add_new_env(facts::Facts& facts, const Change& change, const knowledge::Kno
   facts.envs.insert(facts.envs.begin(), std::move(fresh));
 }
 
-// "libcudnn_graph.so.9" comes with nvidia-cudnn-cu13.
-bool brings(const std::string& package, const std::string& library) {
-  if (!starts_with(package, "nvidia-") || !starts_with(library, "lib")) return false;
-  const std::string part = package.substr(7, package.rfind("-cu") - 7);
-  return starts_with(library.substr(3), part);
-}
-
 void put_package(facts::PythonEnv& env, const std::string& text) {
   const auto requirement = formats::parse_requirement(text);
   if (!requirement) return;
@@ -114,7 +107,7 @@ void put_package(facts::PythonEnv& env, const std::string& text) {
   for (facts::Binary& binary : env.binaries)
     if (binary.package == requirement->name) binary.damage.clear(), binary.unreadable.clear();
   std::erase_if(env.loads, [&](const facts::LoadedLibrary& one) {
-    return one.path.empty() && brings(requirement->name, one.name);
+    return one.path.empty() && brings_library(requirement->name, one.name);
   });
 }
 
@@ -145,10 +138,10 @@ Change driver_change(uint32_t branch) {
 
 facts::Facts after_step(facts::Facts facts, const Change& change,
                         const knowledge::Knowledge& knowledge) {
-  if (change.kind == Change::Kind::driver) {
-    Result<facts::Facts> after = assume(facts, {{}, change.driver}, knowledge);
-    return after ? std::move(*after) : std::move(facts);
-  }
+  if (!change.driver.empty())
+    if (Result<facts::Facts> after = assume(facts, {{}, change.driver}, knowledge))
+      facts = std::move(*after);
+  if (change.kind == Change::Kind::driver) return facts;
   if (change.kind == Change::Kind::torch && !change.python.empty()) {
     add_new_env(facts, change, knowledge);
     return facts;

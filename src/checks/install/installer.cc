@@ -26,6 +26,10 @@ bool read_lock_path(const std::string& path, Owner& owner) {
 
 bool is_claimed(const facts::PythonEnv& env) { return starts_with(env.path, "("); }
 
+bool lacks_uv(const Input& input) {
+  return !input.facts.system.uv && input.facts.system.uv.why == WhyNot::not_present;
+}
+
 // Known to be without pip. Recordings older than the fact about uv list some packages only.
 bool lacks_pip(const Input& input, const facts::PythonEnv& env) {
   const Fact<std::string>& uv = input.facts.system.uv;
@@ -39,37 +43,44 @@ std::string joined(const InstallRequest& request) {
   return out;
 }
 
-std::string index_option(const InstallRequest& request) {
-  return request.index.empty() ? "" : " --index-url " + shell_word(request.index);
+std::string index_option(const InstallRequest& request, const char* beside) {
+  if (request.index.empty()) return {};
+  return (request.beside_default ? beside : " --index-url ") + shell_word(request.index);
 }
 
-std::string pip_words(const InstallRequest& request) {
+}  // namespace
+
+std::string pip_arguments(const InstallRequest& request) {
   const char* how = request.kind == InstallKind::repair   ? " --force-reinstall --no-deps"
                     : request.kind == InstallKind::update ? " --upgrade"
                                                           : "";
-  return how + joined(request) + index_option(request);
+  return how + joined(request) + index_option(request, " --extra-index-url ");
 }
 
-std::string by_uv(const std::string& python, const InstallRequest& request) {
+std::string uv_install(const std::string& uv, const std::string& python,
+                       const InstallRequest& request) {
   const char* how = request.kind == InstallKind::repair   ? " --reinstall --no-deps"
                     : request.kind == InstallKind::update ? " --upgrade"
                                                           : "";
-  return "uv pip install --python " + python + how + joined(request) + index_option(request);
+  return uv + " pip install --python " + python + how + joined(request) +
+         index_option(request, " --index ");
 }
+
+namespace {
 
 std::string by_pip(const Input& input, const facts::PythonEnv& env, const InstallRequest& request) {
   const std::string python = python_word(env);
-  const std::string pip = python + " -m pip install" + pip_words(request);
+  const std::string pip = python + " -m pip install" + pip_arguments(request);
   if (!lacks_pip(input, env)) return pip;
-  if (input.facts.system.uv) return by_uv(python, request);
+  if (input.facts.system.uv) return uv_install("uv", python, request);
   return env.makes_venv.value_or(false) ? python + " -m ensurepip && " + pip : pip;
 }
 
 // Without uv in PATH an environment of uv is served by its own pip, where it has one.
 std::string in_uv_venv(const Input& input, const facts::PythonEnv& env,
                        const InstallRequest& request) {
-  const bool gone = !input.facts.system.uv && input.facts.system.uv.why == WhyNot::not_present;
-  return gone ? by_pip(input, env, request) : by_uv(python_word(env), request);
+  return lacks_uv(input) ? by_pip(input, env, request)
+                         : uv_install("uv", python_word(env), request);
 }
 
 // Debian and Ubuntu ship ensurepip apart, and `-m venv` fails without it.
@@ -86,13 +97,14 @@ std::string in_new_venv(const Input& input, const facts::PythonEnv& env,
                         const InstallRequest& request) {
   const bool image = env.kind == "image";
   const std::string folder = image ? "/opt/venv" : ".venv";
-  InstallRequest fresh = request;
-  if (fresh.kind == InstallKind::repair) fresh.kind = InstallKind::change;  // nothing is in it yet
+  // What is there was put in past the marker, and is mended in the same way.
+  if (request.kind == InstallKind::repair)
+    return python_word(env) + " -m pip install --break-system-packages" + pip_arguments(request);
   const bool makes_none = env.makes_venv && !*env.makes_venv;
   if (makes_none && input.facts.system.uv)
-    return "uv venv " + folder + " && " + by_uv(folder + "/bin/python", fresh);
+    return "uv venv " + folder + " && " + uv_install("uv", folder + "/bin/python", request);
   return venv_command(input, env, folder) + " && " + folder + "/bin/python -m pip install" +
-         (image ? " --no-cache-dir" : "") + pip_words(fresh);
+         (image ? " --no-cache-dir" : "") + pip_arguments(request);
 }
 
 std::string in_uv_project(const Owner& owner, const InstallRequest& request) {
@@ -117,7 +129,7 @@ std::string by_poetry(const facts::PythonEnv& env, const Owner& owner,
                       const InstallRequest& request) {
   if (request.kind == InstallKind::repair)
     return (env.interpreter ? python_word(env) : "poetry run python") + " -m pip install" +
-           pip_words(request);
+           pip_arguments(request);
   const std::string poetry =
       "poetry" + (owner.folder.empty() ? "" : " --directory " + shell_word(owner.folder));
   if (request.kind == InstallKind::update) return poetry + " update" + joined(request);
@@ -158,7 +170,7 @@ std::string by_lock(const Owner& owner, const InstallRequest& request) {
 
 }  // namespace
 
-Owner owner_of(const Input& input, const facts::PythonEnv& env, bool of_torch) {
+Owner owner_of(const facts::PythonEnv& env, bool of_torch) {
   Owner owner;
   if (read_lock_path(env.path, owner)) return owner;
   owner.folder = env.project;
@@ -166,7 +178,6 @@ Owner owner_of(const Input& input, const facts::PythonEnv& env, bool of_torch) {
   if (env.kind == "image") return {Installer::image, {}, {}};
   const facts::Distribution* torch = find_distribution(env, "torch");
   const bool conda = env.installer == "conda" || env.installer == "pixi";
-  (void)input;
   if (conda && of_torch && replaces_conda_torch(env)) return owner;
   // A pip torch inside a conda environment must be replaced by pip: conda would add a second copy
   // beside it.
@@ -197,13 +208,49 @@ std::string install_command(const Input& input, const facts::PythonEnv& env, con
     case Installer::conda:
       return by_conda(env, owner, request);
     case Installer::image:
-      return "python3 -m pip install --no-cache-dir" + pip_words(request);
+      return "python3 -m pip install --no-cache-dir" + pip_arguments(request);
     case Installer::new_venv:
       return in_new_venv(input, env, request);
     case Installer::lock:
       return by_lock(owner, request);
   }
   return {};
+}
+
+UvCall uv_call(const Input& input, const facts::PythonEnv& env, const Owner& owner) {
+  if (input.facts.system.uv || (owner.installer == Installer::uv && !lacks_uv(input)))
+    return {"", "uv"};
+  std::string python = python_word(env), first;
+  if (owner.installer == Installer::new_venv) {
+    first = venv_command(input, env, ".venv") + " && ";
+    python = ".venv/bin/python";
+  }
+  return {first + python + " -m pip install uv && ", python + " -m uv"};
+}
+
+std::string remove_command(const Input& input, const facts::PythonEnv& env,
+                           const std::string& package) {
+  const Owner owner = owner_of(env, false);
+  const std::string name = " " + shell_word(package);
+  const std::string folder = owner.folder.empty() ? "" : shell_word(owner.folder);
+  switch (owner.installer) {
+    case Installer::uv:
+      if (!lacks_uv(input)) return "uv pip uninstall --python " + python_word(env) + name;
+      break;
+    case Installer::uv_project:
+      return "uv remove --project " + folder + name;
+    case Installer::poetry:
+      return "poetry" + (folder.empty() ? "" : " --directory " + folder) + " remove" + name;
+    case Installer::pixi:
+      return "pixi remove" + name;
+    case Installer::conda:
+      return "conda remove -y" + (is_claimed(env) ? "" : " -p " + shell_word(env.path)) + name;
+    case Installer::lock:
+      return by_lock(owner, {});
+    default:
+      break;
+  }
+  return python_word(env) + " -m pip uninstall -y" + name;
 }
 
 }  // namespace cufit::checks

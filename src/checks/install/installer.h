@@ -31,7 +31,7 @@ struct Owner {
 };
 
 // `of_torch`: a torch of pip inside a conda environment is pip's, other packages are conda's.
-Owner owner_of(const Input& input, const facts::PythonEnv& env, bool of_torch);
+Owner owner_of(const facts::PythonEnv& env, bool of_torch);
 
 // repair: the version that is there again, because files of it are damaged or gone; an installer
 // would call it satisfied. update: to the newest release; requirements are names alone.
@@ -41,11 +41,25 @@ struct InstallRequest {
   std::vector<std::string> requirements;  // "nvidia-cudnn-cu13==9.19.0.56"; not quoted
   std::string index;                      // PyTorch's own, where the default index lacks them
   std::string index_name;                 // "pytorch-cu126"
+  bool beside_default = false;            // some of them are on the default index alone
   InstallKind kind = InstallKind::change;
 };
 // One line for a shell; all that comes from outside is quoted. For Installer::conda and pixi the
 // names are theirs, with `==` as `=`.
 std::string install_command(const Input& input, const facts::PythonEnv& env, const Owner& owner,
                             const InstallRequest& request);
+// uv as this machine can call it: `first` gets it where it is not in PATH.
+struct UvCall {
+  std::string first;    // "/e/bin/python -m pip install uv && "; empty: it is there
+  std::string program;  // "uv", "/e/bin/python -m uv"
+};
+UvCall uv_call(const Input& input, const facts::PythonEnv& env, const Owner& owner);
+std::string uv_install(const std::string& uv, const std::string& python,
+                       const InstallRequest& request);
+// What stands behind `pip install`, with a blank before it.
+std::string pip_arguments(const InstallRequest& request);
+// The command that takes a package out.
+std::string remove_command(const Input& input, const facts::PythonEnv& env,
+                           const std::string& package);
 
 }  // namespace cufit::checks

@@ -11,14 +11,11 @@
 #include "checks/torch_env.h"
 #include "checks/wheel_pick.h"
 #include "checks/wheel_platform.h"
+#include "formats/python/index_setting.h"
 
 namespace cufit::checks {
 
 using knowledge::TorchRelease;
-
-bool goes_with_torch(std::string_view package) {
-  return package == "torchvision" || package == "torchaudio" || package == "torch";
-}
 
 bool replaces_conda_torch(const facts::PythonEnv& env) {
   if (env.installer != "conda" || !starts_with(env.path, "(")) return false;
@@ -73,10 +70,21 @@ bool has_cuda_index(const Input& input, const facts::PythonEnv& env) {
   return platform == WheelPlatform::linux_x86_64 || platform == WheelPlatform::linux_aarch64;
 }
 
+// "3.12.3" -> "3.12"
+std::string minor_of_python(const std::string& text) {
+  const std::optional<Version> version = parse_version(text);
+  return version ? format("{}.{}", version->part(0), version->part(1)) : text;
+}
+
 // The default Python index has this variant for this release (x86-64).
 bool is_default_variant(const Input& input, const facts::PythonEnv& env,
                         const TorchRelease* release, const std::string& tag) {
   if (tag.empty()) return true;
+  if (release != nullptr && !release->default_python.empty() && env.python) {
+    const std::vector<std::string_view> there = split(release->default_python, ' ');
+    if (std::find(there.begin(), there.end(), minor_of_python(*env.python)) == there.end())
+      return false;
+  }
   return has_cuda_index(input, env) && release != nullptr && !is_aarch64(env) &&
          release->default_linux_x86_64 == tag;
 }
@@ -170,9 +178,10 @@ InstallRequest request_of(const Input& input, const facts::PythonEnv& env, const
 std::string command_for(const Input& input, const facts::PythonEnv& env, const WheelPick& wheel,
                         InstallKind kind) {
   if (wheel.torch.empty()) return {};
-  const Owner owner = owner_of(input, env, true);
+  const Owner owner = owner_of(env, true);
   if (owner.installer == Installer::conda || owner.installer == Installer::pixi)
-    return install_command(input, env, owner, {conda_pins(wheel.torch, wheel.tag), {}, {}, kind});
+    return install_command(input, env, owner,
+                           {conda_pins(wheel.torch, wheel.tag), {}, {}, false, kind});
   InstallRequest request = request_of(input, env, wheel, kind, true);
   // A repair is of torch's own files.
   if (kind == InstallKind::repair) request.requirements.resize(1);
@@ -181,8 +190,10 @@ std::string command_for(const Input& input, const facts::PythonEnv& env, const W
 
 }  // namespace
 
-std::string pytorch_index(const Input&, const std::string& tag) {
-  return "https://download.pytorch.org/whl/" + tag;
+std::string pytorch_index(const Input& input, const std::string& tag) {
+  formats::IndexSetting setting;
+  setting.pytorch = input.facts.system.pytorch_index.value_or("");
+  return setting.pytorch_index_url(tag);
 }
 
 std::string install_command(const Input& input, const facts::PythonEnv& env,
@@ -200,7 +211,7 @@ std::string repair_command(const Input& input, const facts::PythonEnv& env,
 std::string partners_command(const Input& input, const facts::PythonEnv& env,
                              const std::string& torch, const std::string& tag) {
   const WheelPick wheel = existing_wheel(input, env, torch, tag);
-  const Owner owner = owner_of(input, env, true);
+  const Owner owner = owner_of(env, true);
   const bool stays = wheel.torch == torch && wheel.tag == tag;
   const bool index = owner.installer != Installer::conda && owner.installer != Installer::pixi &&
                      owner.installer != Installer::new_venv && owner.installer != Installer::lock;
@@ -209,11 +220,30 @@ std::string partners_command(const Input& input, const facts::PythonEnv& env,
                          request_of(input, env, wheel, InstallKind::change, false));
 }
 
+namespace {
+
+constexpr const char* k_beside = "torch-env";
+
+// A new environment beside this one: torchvision and torchaudio come along, the old torch stays.
+facts::PythonEnv beside(const facts::PythonEnv& env) {
+  facts::PythonEnv fresh;
+  fresh.path = k_beside;
+  fresh.kind = "venv";
+  fresh.distributions = env.distributions;
+  if (fresh.distributions)
+    std::erase_if(*fresh.distributions.value, [](const facts::Distribution& one) {
+      return one.name == "torch" || one.name == "pytorch";
+    });
+  return fresh;
+}
+
+}  // namespace
+
 std::string install_in_new(const Input& input, const facts::PythonEnv& env,
                            const std::string& torch, const std::string& tag,
                            const std::string& python) {
-  const Owner owner = owner_of(input, env, true);
-  const std::string name = "torch-env";
+  const Owner owner = owner_of(env, true);
+  const std::string name = k_beside;
   switch (owner.installer) {
     case Installer::image:
       return install_command(input, env, torch, tag);
@@ -230,40 +260,59 @@ std::string install_in_new(const Input& input, const facts::PythonEnv& env,
     default:
       break;
   }
-  facts::PythonEnv fresh = env;
-  fresh.kind = "venv";
-  fresh.path = name;
-  fresh.project.clear();
-  fresh.interpreter = {};
-  fresh.externally_managed = {};
-  if (fresh.distributions) {  // the partners come along, the old torch stays behind
-    std::erase_if(*fresh.distributions.value, [](const facts::Distribution& one) {
-      return one.name == "torch" || one.name == "pytorch";
-    });
-  }
-  if (owner.installer == Installer::uv || input.facts.system.uv) {
-    fresh.installer = "uv";
-    return "uv venv --python " + python + " " + name + " && " +
-           install_command(input, fresh, torch, tag);
-  }
-  fresh.installer = "pip";
+  facts::PythonEnv fresh = beside(env);
   // One command that cmd and PowerShell both take.
   if (wheel_platform(input.facts) == WheelPlatform::windows) {
+    fresh.installer = "pip";
     fresh.interpreter = known<std::string>("py", SourceKind::assumed, "");
     std::string command = install_command(input, fresh, torch, tag);
     return command.insert(2, " -" + python);  // "py -3.12 -m pip install"
   }
-  return "python" + python + " -m venv " + name + " && " +
-         install_command(input, fresh, torch, tag);
+  const WheelPick wheel = existing_wheel(input, fresh, torch, tag);
+  if (wheel.torch.empty()) return {};
+  // Whether that Python is installed here nobody knows; uv fetches it where it is not.
+  const UvCall uv = uv_call(input, env, owner);
+  const InstallRequest request = request_of(input, fresh, wheel, InstallKind::change, true);
+  return uv.first + uv.program + " venv --python " + python + " " + name + " && " +
+         uv_install(uv.program, name + "/bin/python", request);
+}
+
+std::string install_beside(const Input& input, const facts::PythonEnv& env,
+                           const std::string& torch, const std::string& tag) {
+  const facts::PythonEnv fresh = beside(env);
+  const WheelPick wheel = existing_wheel(input, fresh, torch, tag);
+  if (wheel.torch.empty()) return {};
+  const InstallRequest request = request_of(input, fresh, wheel, InstallKind::change, true);
+  const std::string folder = k_beside, python = folder + "/bin/python";
+  if (input.facts.system.uv)
+    return "uv venv " + folder + " && " + uv_install("uv", python, request);
+  return "python3 -m venv " + folder + " && " + python + " -m pip install" + pip_arguments(request);
+}
+
+std::string install_text(const Input& input, const facts::PythonEnv& env,
+                         const std::optional<WheelPick>& pick) {
+  if (!pick) return {};
+  if (pick->python.empty()) return install_command(input, env, pick->torch, pick->tag);
+  return install_in_new(input, env, pick->torch, pick->tag, pick->python);
 }
 
 std::string install_packages(const Input& input, const facts::PythonEnv& env,
                              const std::vector<std::string>& requirements, InstallKind kind) {
-  return install_command(input, env, owner_of(input, env, false), {requirements, {}, {}, kind});
+  InstallRequest request{requirements, {}, {}, false, kind};
+  // "torchvision==0.26.0+cu126" is on PyTorch's own index alone.
+  for (const std::string& one : requirements) {
+    const size_t plus = one.find('+');
+    const std::string tag = plus == std::string::npos ? "" : one.substr(plus + 1);
+    if (input.knowledge.find_cuda_tag(tag) == nullptr && tag != "cpu") continue;
+    request.index = pytorch_index(input, tag);
+    request.index_name = "pytorch-" + tag;
+    request.beside_default = true;
+  }
+  return install_command(input, env, owner_of(env, false), request);
 }
 
-std::string pip_install_of(const Input& input, const facts::PythonEnv& env) {
-  const bool uv = owner_of(input, env, true).installer == Installer::uv;
+std::string pip_install_of(const facts::PythonEnv& env) {
+  const bool uv = owner_of(env, true).installer == Installer::uv;
   return uv ? "uv pip install --python " + python_word(env) : python_word(env) + " -m pip install";
 }
 

@@ -4,11 +4,13 @@
 // where there is no wheel to name.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "checks/check.h"
 #include "checks/install/installer.h"
+#include "checks/wheel_pick.h"
 
 namespace cufit::checks {
 
@@ -22,22 +24,26 @@ std::string repair_command(const Input& input, const facts::PythonEnv& env,
 // Only torchvision and torchaudio: this torch is installed and stays.
 std::string partners_command(const Input& input, const facts::PythonEnv& env,
                              const std::string& torch, const std::string& tag);
-// Into a new environment with another Python ("3.12"), beside this one.
+// Into a new environment with another Python ("3.12"), beside this one. uv fetches that Python.
 std::string install_in_new(const Input& input, const facts::PythonEnv& env,
                            const std::string& torch, const std::string& tag,
                            const std::string& python);
+// Into a new environment of whatever Python is there, because this one has none any more.
+std::string install_beside(const Input& input, const facts::PythonEnv& env,
+                           const std::string& torch, const std::string& tag);
+// The command for a wheel; where none fits the environment's Python, into a new one with another.
+std::string install_text(const Input& input, const facts::PythonEnv& env,
+                         const std::optional<WheelPick>& pick);
 // Any packages: "nvidia-cudnn-cu13==9.19.0.56". Each has its version.
 std::string install_packages(const Input& input, const facts::PythonEnv& env,
                              const std::vector<std::string>& requirements,
                              InstallKind kind = InstallKind::change);
 // "/env/bin/python -m pip install", of uv where that is the owner: for a build from source, which
 // conda cannot do.
-std::string pip_install_of(const Input& input, const facts::PythonEnv& env);
+std::string pip_install_of(const facts::PythonEnv& env);
 // Where PyTorch's own wheels of this variant lie.
 std::string pytorch_index(const Input& input, const std::string& tag);
 
-// Changed together with torch, whatever version of it they pin.
-bool goes_with_torch(std::string_view package);
 // A text shows conda's torch and no path: it is removed first (its channel ended with 2.5), then
 // pip installs torch and torchvision. The command is pip's alone.
 bool replaces_conda_torch(const facts::PythonEnv& env);

@@ -110,6 +110,8 @@ void add_torch_step(const facts::PythonEnv& env, const TorchStep& step, Finding&
   std::map<std::string, std::string>& args = made.args;
   if (step.pick && step.pinner.empty())
     made.change = torch_change(env, step.pick->torch, step.pick->tag, step.pick->python);
+  if (made.change && step.driver.branch != 0)
+    made.change->driver = std::to_string(step.driver.branch);
   args["install"] = step.command;
   args["have_python"] = env.python.value_or("");
   args["last_torch"] = step.pick ? step.pick->torch : "";

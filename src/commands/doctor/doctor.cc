@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "checks/doctor.h"
 #include "checks/install/fix_plan.h"
+#include "commands/resolve/targets.h"
 #include "commands/result_file.h"
 #include "host/probe.h"
 #include "host/files/atomic_write.h"
@@ -69,6 +70,7 @@ Result<facts::Facts> doctor_facts(const Context& context, const DoctorRequest& r
   options.driver_timeout_seconds = options.deep ? 120 : 10;
   options.progress = show_progress;
   facts::Facts facts = host::collect(machine, options);
+  add_mirror(context, facts);
   if (!options.env_dirs.empty() && facts.envs.empty()) {
     return fail(Code::usage,
                 format("`--env {}`: neither a Python environment nor a folder of packages",

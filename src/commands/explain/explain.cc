@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "commands/progress.h"
 #include "explain/explain.h"
+#include "commands/resolve/targets.h"
 #include "host/probe.h"
 #include "host/files/recording.h"
 #include "host/files/text_stream.h"
@@ -27,7 +28,9 @@ constexpr Option k_explain_options[] = {
 facts::Facts facts_here(const Context& context, const std::string& env) {
   host::ProbeOptions options;
   if (!env.empty() && context.machine.exists(env)) options.env_dirs = {env};
-  return host::collect(context.machine, options);
+  facts::Facts facts = host::collect(context.machine, options);
+  add_mirror(context, facts);
+  return facts;
 }
 
 // The recorded machine whose facts stand beside the text, if one is named.

@@ -2,6 +2,10 @@
 #include "commands/resolve/targets.h"
 
 #include "base/format.h"
+#include "base/path.h"
+#include "base/shell_word.h"
+#include "formats/python/index_config.h"
+#include "host/install/ownership.h"
 #include "host/probe.h"
 #include "host/files/paths.h"
 #include "host/files/recording.h"
@@ -76,7 +80,26 @@ Result<formats::IndexSetting> read_index_setting(const Context& context,
   const std::string path = host::find_upwards(folder, "cufit.toml");
   if (path.empty() || !host::path_exists(path)) return formats::IndexSetting();
   CUFIT_TRY(text, context.files.read_file(path, size_t{1} << 20));
-  return formats::parse_index_setting(text, path);
+  CUFIT_TRY(setting, formats::parse_index_setting(text, path));
+  // Whoever may put a file into a folder above would choose where packages come from.
+  if (setting.from.empty()) return setting;
+  if (const auto foreign = host::foreign_file(context.files, path))
+    return fail(Code::usage,
+                format("`{}` belongs to {}: its `[index]` is not used; "
+                       "`CUFIT_SAFE_DIRECTORY={}` if this is meant",
+                       foreign->path, foreign->owner,
+                       shell_word(host::with_safe_directory(context.files, parent_folder(path)))));
+  return setting;
+}
+
+void add_mirror(const Context& context, facts::Facts& facts) {
+  const Result<formats::IndexSetting> setting = read_index_setting(context, host::working_folder());
+  if (!setting) {
+    facts.problems.push_back(setting.error().text());
+  } else if (setting->has_mirror()) {
+    facts.system.pytorch_index =
+        known(formats::without_credentials(setting->pytorch), SourceKind::file, setting->from);
+  }
 }
 
 Result<resolve::Request> read_request(const std::vector<std::string>& requirements,

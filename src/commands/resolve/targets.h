@@ -29,8 +29,13 @@ Result<std::vector<AskedTarget>> read_targets(const Context& context,
 Result<resolve::Policy> read_policy(const Context& context, const std::optional<std::string>& file,
                                     const std::string& folder);
 
-// `[index]` of cufit.toml in `folder` or one of its parents; empty where there is none.
+// `[index]` of cufit.toml in `folder` or one of its parents; empty where there is none. Error{usage}
+// where the file is another user's.
 Result<formats::IndexSetting> read_index_setting(const Context& context, const std::string& folder);
+
+// The mirror that it names, into facts of this machine, for the steps that are printed. What is
+// wrong with the file is one of their problems.
+void add_mirror(const Context& context, facts::Facts& facts);
 
 // The positional REQUIREMENTs and the `--python` of a request.
 Result<resolve::Request> read_request(const std::vector<std::string>& requirements,

@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "base/number.h"
+#include "base/path.h"
 
 namespace cufit::host {
 namespace {
@@ -32,6 +33,19 @@ std::string owner_text(const Host& host, uint32_t uid) {
     if (parts.size() > 2 && parts[2] == number) return format("uid {} ({})", number, parts[0]);
   }
   return "uid " + number;
+}
+
+// `all`, of which the first is or lies in `folder`.
+std::optional<ForeignOwner> judge(const Host& host, const std::vector<OwnedPath>& all,
+                                  const std::string& folder, bool named) {
+  std::vector<uint32_t> own = {0, ::geteuid()};
+  const std::optional<uint64_t> caller = parse_uint(host.variable("SUDO_UID").value_or(""));
+  if (::geteuid() == 0 && caller && *caller <= 0xffffffff)
+    own.push_back(static_cast<uint32_t>(*caller));
+  const OwnedPath* foreign = first_foreign(all, named, own);
+  if (foreign == nullptr || is_safe_directory(folder, host.variable(k_variable).value_or("")))
+    return std::nullopt;
+  return ForeignOwner{foreign->path, owner_text(host, foreign->uid)};
 }
 
 }  // namespace
@@ -67,14 +81,15 @@ std::optional<ForeignOwner> foreign_owner(const Host& host, const std::string& l
       parts.push_back(part);
   }
   for (const std::string& part : parts) add_owners(lock_folder + part, all);
-  std::vector<uint32_t> own = {0, ::geteuid()};
-  const std::optional<uint64_t> caller = parse_uint(host.variable("SUDO_UID").value_or(""));
-  if (::geteuid() == 0 && caller && *caller <= 0xffffffff)
-    own.push_back(static_cast<uint32_t>(*caller));
-  const OwnedPath* foreign = first_foreign(all, named, own);
-  if (foreign == nullptr || is_safe_directory(lock_folder, host.variable(k_variable).value_or("")))
-    return std::nullopt;
-  return ForeignOwner{foreign->path, owner_text(host, foreign->uid)};
+  return judge(host, all, lock_folder, named);
+}
+
+std::optional<ForeignOwner> foreign_file(const Host& host, const std::string& path) {
+  std::vector<OwnedPath> all;
+  const std::string folder = parent_folder(path);
+  add_owners(folder.empty() ? "/" : folder, all);
+  add_owners(path, all);
+  return judge(host, all, folder, false);
 }
 
 std::string with_safe_directory(const Host& host, const std::string& folder) {

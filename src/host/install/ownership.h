@@ -24,6 +24,9 @@ struct ForeignOwner {
 std::optional<ForeignOwner> foreign_owner(const Host& host, const std::string& lock_folder,
                                           bool named, const std::string& class_name = {});
 
+// The same of one file that was found in a folder above, and not named.
+std::optional<ForeignOwner> foreign_file(const Host& host, const std::string& path);
+
 // The same rule for owners that are known: `of` has the folder first.
 struct OwnedPath {
   std::string path;

@@ -500,6 +500,7 @@ void read_python_envs(const Host& host, const ProbeOptions& options, facts::Fact
     facts.envs.push_back(EnvReader(host, settings, prefix, facts, options.every_file).run());
   }
   facts.local_modules = read_local_modules(host);
+  read_uv(host, facts.system);
 }
 
 }  // namespace cufit::host

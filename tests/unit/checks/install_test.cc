@@ -89,14 +89,11 @@ TEST(InstallCommand, ARepairIsForced) {
 
 TEST(InstallCommand, ABuildFromSourceGoesIntoTheEnvironment) {
   facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {});
-  EXPECT_EQ(pip_install_of(make_input(World().facts, Knowledge::builtin()), env),
-            "/env/bin/python -m pip install");
+  EXPECT_EQ(pip_install_of(env), "/env/bin/python -m pip install");
   env.installer = "uv";
-  EXPECT_EQ(pip_install_of(make_input(World().facts, Knowledge::builtin()), env),
-            "uv pip install --python /env/bin/python");
+  EXPECT_EQ(pip_install_of(env), "uv pip install --python /env/bin/python");
   env.kind = "image";
-  EXPECT_EQ(pip_install_of(make_input(World().facts, Knowledge::builtin()), env),
-            "/env/bin/python -m pip install");
+  EXPECT_EQ(pip_install_of(env), "/env/bin/python -m pip install");
 }
 
 TEST(InstallCommand, NamesTheIndexWhereTheDefaultOneIsNotForCuda) {
@@ -124,13 +121,19 @@ TEST(InstallCommand, ANewEnvironmentWhereThePythonHasNoWheel) {
   };
   const std::string words =
       "torch==2.11.0+cu128 --index-url https://download.pytorch.org/whl/cu128";
-  EXPECT_EQ(fresh(),
-            "python3.12 -m venv torch-env && torch-env/bin/python -m pip install " + words);
-  env.installer = "uv";
-  EXPECT_EQ(fresh(),
-            "uv venv --python 3.12 torch-env && uv pip install --python "
-            "torch-env/bin/python " +
-                words);
+  const auto by = [&](const std::string& uv) {
+    return uv + " venv --python 3.12 torch-env && " + uv +
+           " pip install --python torch-env/bin/python " + words;
+  };
+  // Nobody knows whether Python 3.12 is installed; uv fetches it, and pip gets uv.
+  EXPECT_EQ(fresh(), "/env/bin/python -m pip install uv && " + by("/env/bin/python -m uv"));
+  w.facts.system.uv = file<std::string>("/usr/bin/uv", "/usr/bin/uv");
+  EXPECT_EQ(fresh(), by("uv"));
+  w.facts.system.uv = missing<std::string>(WhyNot::not_present, SourceKind::env, "PATH");
+  env.externally_managed = file<std::string>("/usr/lib/python3.12/EXTERNALLY-MANAGED", "");
+  EXPECT_EQ(fresh(), "/env/bin/python -m venv .venv && .venv/bin/python -m pip install uv && " +
+                         by(".venv/bin/python -m uv"));
+  env.externally_managed = {};
   env.installer = "conda";
   (*env.distributions.value)[0].kind = "conda-meta";
   EXPECT_EQ(fresh(),
@@ -140,6 +143,64 @@ TEST(InstallCommand, ANewEnvironmentWhereThePythonHasNoWheel) {
   (*env.distributions.value)[0].kind = "dist-info";
   w.facts.system.distribution = known<std::string>("Windows 11", SourceKind::claimed, "t:1");
   EXPECT_EQ(fresh(), "py -3.12 -m pip install " + words);
+}
+
+// The Python that made the environment is gone, so its version may be as well.
+TEST(InstallCommand, ANewEnvironmentOfWhateverPythonIsThere) {
+  World w;
+  facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {});
+  const auto beside = [&] {
+    return install_beside(make_input(w.facts, Knowledge::builtin()), env, "2.11.0", "cu130");
+  };
+  EXPECT_EQ(beside(),
+            "python3 -m venv torch-env && torch-env/bin/python -m pip install torch==2.11.0");
+  w.facts.system.uv = file<std::string>("/usr/bin/uv", "/usr/bin/uv");
+  EXPECT_EQ(beside(),
+            "uv venv torch-env && uv pip install --python torch-env/bin/python torch==2.11.0");
+}
+
+TEST(InstallCommand, APackageIsTakenOutInTheSameWay) {
+  facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {}, "/e");
+  const auto remove = [&] {
+    return remove_command(make_input(World().facts, Knowledge::builtin()), env, "cupy-cuda12x");
+  };
+  EXPECT_EQ(remove(), "/e/bin/python -m pip uninstall -y cupy-cuda12x");
+  env.installer = "uv";
+  EXPECT_EQ(remove(), "uv pip uninstall --python /e/bin/python cupy-cuda12x");
+  env.project = "/p";
+  EXPECT_EQ(remove(), "uv remove --project /p cupy-cuda12x");
+  env.installer = "poetry";
+  EXPECT_EQ(remove(), "poetry --directory /p remove cupy-cuda12x");
+}
+
+// 2.14.1 has no file for Python 3.15 on the default index, PyTorch's own has.
+TEST(InstallCommand, TheDefaultIndexLacksSomePythons) {
+  facts::PythonEnv env = torch_env("2.11.0", "cu126", "12.6", {}, "/e");
+  EXPECT_EQ(command(env, "2.14.1", "cu130"), "/e/bin/python -m pip install torch==2.14.1");
+  env.python = file<std::string>("3.15.0", "pyvenv.cfg");
+  EXPECT_EQ(command(env, "2.14.1", "cu130"),
+            "/e/bin/python -m pip install torch==2.14.1+cu130 --index-url "
+            "https://download.pytorch.org/whl/cu130");
+}
+
+// What somebody put into a system Python past its marker is mended there.
+TEST(InstallCommand, ARepairStaysWhereTheFilesAre) {
+  facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {}, "/usr");
+  env.externally_managed = file<std::string>("/usr/lib/python3.12/EXTERNALLY-MANAGED", "");
+  const Input input = make_input(World().facts, Knowledge::builtin());
+  EXPECT_EQ(install_packages(input, env, {"torchvision==0.26.0+cu126", "six==1.16.0"},
+                             InstallKind::repair),
+            "/usr/bin/python -m pip install --break-system-packages --force-reinstall --no-deps "
+            "torchvision==0.26.0+cu126 six==1.16.0 --extra-index-url "
+            "https://download.pytorch.org/whl/cu126");
+}
+
+TEST(InstallCommand, NamesTheMirrorThatIsSet) {
+  facts::Facts facts = World().facts;
+  facts.system.pytorch_index = file<std::string>("https://mirror.example/whl", "cufit.toml");
+  EXPECT_EQ(command(torch_env("2.11.0", "cu130", "13.0", {}, "/e"), "2.11.0", "cu126", facts),
+            "/e/bin/python -m pip install torch==2.11.0+cu126 --index-url "
+            "https://mirror.example/whl/cu126");
 }
 
 TEST(InstallCommand, AReleaseForThePartnersThatAreThere) {

@@ -334,5 +334,38 @@ TEST_F(Environment, GarbageIsNamedAndTheRestStillComes) {
   EXPECT_NE(find(facts.envs[0], "numpy"), nullptr);
 }
 
+TEST_F(Environment, WhoMayInstallIntoIt) {
+  tree.write("/usr/lib/python3.12/os.py", "");
+  tree.write("/usr/bin/python3.12", "");
+  tree.write("/usr/lib/python3.12/EXTERNALLY-MANAGED", "[externally-managed]\n");
+  tree.write("/usr/bin/uv", "");
+  std::filesystem::permissions(tree.at("/usr/bin/uv"), std::filesystem::perms::all);
+  facts::Facts facts = read({"/venv", "/usr"});
+  ASSERT_EQ(facts.envs.size(), 2u);
+  // pip asks for the marker outside of virtual environments alone.
+  EXPECT_FALSE(facts.envs[0].externally_managed);
+  EXPECT_TRUE(facts.envs[1].externally_managed);
+  EXPECT_FALSE(facts.envs[1].makes_venv.value_or(true));  // Debian ships ensurepip apart
+  EXPECT_EQ(facts.system.uv.value_or(""), "/usr/bin/uv");
+  tree.write("/usr/lib/python3.12/ensurepip/__init__.py", "");
+  std::filesystem::remove(tree.at("/usr/bin/uv"));
+  facts = read({"/usr"});
+  EXPECT_TRUE(facts.envs[0].makes_venv.value_or(false));
+  EXPECT_EQ(facts.system.uv.why, WhyNot::not_present);
+}
+
+TEST_F(Environment, TheLockThatItFollows) {
+  tree.write("/p/.venv/pyvenv.cfg", "home = /usr/bin\nversion = 3.12.3\n");
+  std::filesystem::create_directories(tree.at("/p/.venv/lib/python3.12/site-packages"));
+  EXPECT_EQ(read({"/p/.venv"}).envs.at(0).project, "");
+  tree.write("/p/poetry.lock", "");
+  facts::Facts facts = read({"/p/.venv"});
+  EXPECT_EQ(facts.envs.at(0).installer, "poetry");
+  tree.write("/p/uv.lock", "");
+  facts = read({"/p/.venv"});
+  EXPECT_EQ(facts.envs.at(0).installer, "uv");
+  EXPECT_TRUE(ends_with(facts.envs.at(0).project, "/p")) << facts.envs.at(0).project;
+}
+
 }  // namespace python_envs_test
 }  // namespace cufit::host
