@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON as text, by nlohmann/json: this file alone includes it.
+#include "base/terminal_marks.h"
 #include "base/format.h"
 #include "base/json.h"
 
@@ -81,12 +82,8 @@ class Place final : public JsonEvents {
   void damaged(size_t at) override { byte = at; }
 };
 
-}  // namespace
-
-namespace {
-
-// How many bytes at `at`, inside of a string, a terminal would obey: delete, C1 (U+0080 to U+009F),
-// marks of the reading direction and other ends of a line; 0 = it is none. `value`: its number.
+// How many bytes at `at`, inside of a string, a terminal would obey (terminal_marks.h); 0 = it is
+// none. `value`: its number.
 size_t obeyed(std::string_view text, size_t at, unsigned& value) {
   const auto byte = [&](size_t i) {
     return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
@@ -102,9 +99,7 @@ size_t obeyed(std::string_view text, size_t at, unsigned& value) {
   }
   if (first != 0xe2 && first != 0xef) return 0;
   value = (first & 0xf) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f);
-  const bool direction = value == 0x200e || value == 0x200f || (value >= 0x2028 && value <= 0x202e) ||
-                         (value >= 0x2066 && value <= 0x2069) || value == 0xfeff;
-  return direction ? 3 : 0;
+  return is_direction_mark(value) ? 3 : 0;
 }
 
 // JSON lets these stand as they are.

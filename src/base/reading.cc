@@ -19,8 +19,9 @@ void note_reading(std::string_view file) {
   const size_t size = std::min(file.size(), k_longest_kept);
   for (size_t i = 0; i < size; ++i) {
     const auto byte = static_cast<unsigned char>(file[i]);
-    // 0xc2 begins C1, 0xe2 the marks of the direction.
-    const bool obeyed = byte < 0x20 || byte == 0x7f || byte == 0xc2 || byte == 0xe2;
+    // What begins C1 or a mark of terminal_marks.h: nothing is decoded here, where memory ran out.
+    const bool obeyed =
+        byte < 0x20 || byte == 0x7f || byte == 0xc2 || byte == 0xd8 || byte == 0xe2 || byte == 0xef;
     kept[i] = obeyed ? '?' : file[i];
   }
   kept[size] = '\0';

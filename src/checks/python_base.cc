@@ -32,7 +32,9 @@ std::string minor_of_packages(const facts::PythonEnv& env) {
 void judge_base(const Input& input, const facts::PythonEnv& env, std::vector<Finding>& findings) {
   const std::string packages = minor_of_packages(env);
   const std::string now = env.base_python ? minor_in_name(*env.base_python) : "";
-  const bool gone = absent(env.base_python);
+  // The link leads nowhere, or there is not even a link.
+  const bool gone = absent(env.base_python) || (env.kind == "venv" && absent(env.interpreter) &&
+                                                input.facts.origin != "image");
   const bool other = !now.empty() && !packages.empty() && now != packages;
   if (!gone && !other) return;
   Finding made = finding("python_gone", Severity::error, subject_of(env));
@@ -40,7 +42,9 @@ void judge_base(const Input& input, const facts::PythonEnv& env, std::vector<Fin
   made.args["env"] = env.path;
   made.args["python"] = packages.empty() ? "3" : packages;
   made.args["now"] = now;
-  made.args["file"] = env.base_python.source.detail;
+  const bool no_link = gone && !absent(env.base_python);
+  if (no_link) made.variant = "no_link";
+  made.args["file"] = (no_link ? env.interpreter : env.base_python).source.detail;
   made.args["target"] = gone ? env.base_python.note : *env.base_python;
   const TorchBuild build = torch_build_of(input, env);
   made.args["command"] = install_beside(input, env, build.release, build.tag);
@@ -104,6 +108,8 @@ std::string folder_on_python_path(const facts::Facts& facts, const facts::Python
 
 std::vector<Finding> check_python_base(const Input& input) {
   std::vector<Finding> findings;
+  const facts::PythonEnv* main = main_env(input.facts);
+  if (main != nullptr && !has_torch(*main)) judge_base(input, *main, findings);
   for (const facts::PythonEnv* env : torch_envs(input.facts)) {
     judge_base(input, *env, findings);
     judge_python_path(input, *env, findings);

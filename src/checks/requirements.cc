@@ -48,6 +48,8 @@ std::vector<Asked> needs_of(const facts::PythonEnv& env) {
       if (!requirement || !requirement->url.empty()) continue;
       if (asker.name != "torch" && !is_of_torchs_world(requirement->name)) continue;
       const facts::Distribution* installed = find_distribution(env, requirement->name);
+      // Its files are there without a record: torch_install.cc's matter.
+      if (installed == nullptr && requirement->name == "torch" && !env.torch.path.empty()) continue;
       out.push_back({&asker, installed, std::move(*requirement)});
     }
   }
@@ -67,7 +69,13 @@ std::string spec_of(const formats::Requirement& requirement) {
 // What a pip package asks for is looked for under pip's name, in conda's environments as well.
 std::string install_specs(const Input& input, const facts::PythonEnv& env,
                           const std::vector<std::string>& specs) {
-  if (env.installer != "conda" && env.installer != "pixi")
+  const Owner owner = owner_of(env, false);
+  // Its lock has what is missing.
+  if (owner.installer == Installer::uv_project)
+    return "uv sync --project " + shell_word(owner.folder);
+  if (owner.installer == Installer::poetry && !owner.folder.empty())
+    return "poetry --directory " + shell_word(owner.folder) + " install";
+  if (owner.installer != Installer::conda && owner.installer != Installer::pixi)
     return install_packages(input, env, specs);
   std::string command = pip_install_of(env);
   for (const std::string& spec : specs) command += " " + shell_word(spec);

@@ -124,14 +124,16 @@ const Rule k_rules[] = {
     {"ptx_newer_than_driver", "driver_minor_compat ptx_jit_only", Scope::same},
     // Without its Python nothing of an environment runs; a new one has none of its defects.
     {"python_gone",
-     "torch_install_broken package_half_removed package_files_changed package_file_damaged "
+     "torch_not_installed torch_install_broken package_half_removed package_files_changed "
+     "package_file_damaged "
      "requirement_missing requirement_unmet cuda_lib_not_found cuda_libs_shadowed "
      "nvidia_pip_pkg_conflict torch_family_mismatch ext_abi_mismatch ext_cuda_major_mismatch "
      "ext_binary_missing dependency_too_new pythonpath_hides_torch",
      Scope::same},
     // The environment's own packages were installed for its own torch.
     {"pythonpath_hides_torch",
-     "torch_install_broken package_half_removed requirement_missing requirement_unmet "
+     "torch_install_broken package_file_damaged package_files_changed package_half_removed "
+     "requirement_missing requirement_unmet "
      "cuda_lib_not_found cuda_libs_shadowed nvidia_pip_pkg_conflict torch_family_mismatch "
      "ext_abi_mismatch ext_cuda_major_mismatch ext_binary_missing ext_arch_missing "
      "dependency_too_new",

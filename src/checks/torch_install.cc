@@ -4,6 +4,7 @@
 // are gone. Also: is the active environment the one that has torch at all?
 #include <algorithm>
 
+#include "base/shell_word.h"
 #include "base/format.h"
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
@@ -59,6 +60,9 @@ void two_records(const Input& input, const facts::PythonEnv& env, std::vector<Fi
   }
   if (!wheels.empty() && !conda.empty()) {
     Finding made = broken(input, env, "conda_and_pip", *wheels.front());
+    // pip leaves conda's record, and with it the mixture, in place.
+    made.args["command"] = "conda remove -y --force -p " + shell_word(env.path) + " " +
+                           shell_word(conda.front()->name) + " && " + made.args["command"];
     made.args["other"] = conda.front()->name + " " + conda.front()->version;
     made.evidence.push_back({"file", wheels.front()->location, wheels.front()->version});
     made.evidence.push_back({"file", conda.front()->location, conda.front()->version});
@@ -170,7 +174,7 @@ void damaged_files(const Input& input, const facts::PythonEnv& env, const std::s
       made.args["byte"] = std::to_string(binary.damage.front().offset);
       made.args["what"] = binary.damage.front().what;
       made.args["size"] = format_bytes(binary.size_bytes);
-      if (!of_torch)
+      if (!of_torch && !binary.package.empty())
         made.args["command"] = install_packages(input, env, {binary.package}, InstallKind::repair);
     }
     if (of_torch && is_cut(binary)) made.severity = Severity::error;

@@ -60,15 +60,19 @@ std::vector<formats::DeviceCode> code_of(const Input& input, const knowledge::Wh
 }
 
 // Wheels exist per Python minor; an unknown Python is no reason against one.
-bool python_fits(const Input& input, const knowledge::WheelVariant& wheel,
-                 const facts::PythonEnv* env) {
-  auto have = env != nullptr && env->python ? parse_version(*env->python) : std::nullopt;
-  const knowledge::TorchRelease* release = input.knowledge.find_torch(wheel.torch);
-  if (!have || release == nullptr || release->python.empty()) return true;
+bool has_python(const knowledge::TorchRelease& release, const facts::PythonEnv& env) {
+  auto have = env.python ? parse_version(*env.python) : std::nullopt;
+  if (!have || release.python.empty()) return true;
   std::string minor = std::to_string(have->part(0)) + "." + std::to_string(have->part(1));
-  for (std::string_view one : split(release->python, ' '))
+  for (std::string_view one : split(release.python, ' '))
     if (one == minor) return true;
   return false;
+}
+
+bool python_fits(const Input& input, const knowledge::WheelVariant& wheel,
+                 const facts::PythonEnv* env) {
+  const knowledge::TorchRelease* release = input.knowledge.find_torch(wheel.torch);
+  return env == nullptr || release == nullptr || has_python(*release, *env);
 }
 
 // torchaudio ended with torch 2.11, and its last release goes with no later torch.
@@ -220,6 +224,17 @@ std::optional<WheelPick> pick_wheel(const Input& input, const std::vector<Comput
 
 std::optional<WheelPick> pick_wheel_for_any(const Input& input, const facts::PythonEnv* env) {
   return best_wheel(input, {}, env);
+}
+
+std::optional<WheelPick> pick_cpu_wheel(const Input& input, const facts::PythonEnv& env) {
+  std::optional<WheelPick> best;
+  for (const knowledge::TorchRelease& release : input.knowledge.torch_releases) {
+    const auto version = parse_version(release.version);
+    if (!version || !has_python(release, env)) continue;
+    if (!best || *version > *parse_version(best->torch))
+      best = WheelPick{std::string(release.version), "cpu", false, {}};
+  }
+  return best;
 }
 
 bool driver_precedes_gpu(const Input& input, const std::vector<ComputeCapability>& ccs) {

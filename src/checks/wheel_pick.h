@@ -29,6 +29,8 @@ std::optional<WheelPick> pick_wheel(const Input& input, const std::vector<Comput
 // where none does.
 std::optional<WheelPick> pick_wheel_for_machine(const Input& input,
                                                 const facts::PythonEnv* env = nullptr);
+// The newest CPU build, for a machine without a GPU, that exists for the environment's Python.
+std::optional<WheelPick> pick_cpu_wheel(const Input& input, const facts::PythonEnv& env);
 // For a machine whose GPU nobody named: the newest that its driver and Python take.
 std::optional<WheelPick> pick_wheel_for_any(const Input& input,
                                             const facts::PythonEnv* env = nullptr);

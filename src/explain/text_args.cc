@@ -103,7 +103,7 @@ std::optional<ComputedClue> own_module_file(std::span<const formats::TextLine> l
 void add_text_args(std::map<std::string, std::string>& args,
                    std::span<const formats::TextLine> lines) {
   if (const std::string wanted = find_wanted(lines); !wanted.empty())
-    args.emplace("wanted", wanted);
+    args.emplace("wanted_words", wanted);
   const std::optional<OwnModule> own = find_own_module(lines);
   if (!own || !is_safe(own->path, "._/~-")) return;
   const std::string_view name = last_part(own->path);

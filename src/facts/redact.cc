@@ -27,17 +27,19 @@ const std::vector<std::unique_ptr<Rule>>& rules() {
     };
     // Who logs in to a server, and the forms of tokens that services give.
     add(R"((?i)\b([a-z][a-z0-9+.-]*://)[^\s/'"]*@)", R"(\1user@)");
-    add(R"(\b(?:hf_|gh[opsru]_|github_pat_|glpat-|nvapi-|pypi-|sk-|xox[abp]-)[A-Za-z0-9_-]{20,})",
+    add(R"(\b(?:hf_|gh[opsru]_|github_pat_|glpat-|nvapi-|pypi-AgE|xox[abp]-)[A-Za-z0-9_-]{20,})",
         "redacted");
+    add(R"(\bsk-(?:proj-|ant-)?[A-Za-z0-9_]{20,})", "redacted");  // no word with dashes
     add(R"(\bAKIA[0-9A-Z]{16}\b)", "redacted");
     add(R"(\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)", "redacted");
-    add(R"((?i)([?&;][\w-]*(?:token|key|secret|sig|passw|auth|credential)[\w-]*=)[^&;\s#'"]+)",
+    add(R"((?i)([?&](?:[\w-]*[_-])?(?:token|api_?key|key|secret|sig|signature|password|auth|)"
+        R"(credential)(?:[_-][\w-]*)?=)[^&\s#'"]+)",
         R"(\1redacted)");
-    add(R"((?i)(/(?:home|homes|users|people|staff|students|members)\d*)/)"
-        R"([^/\s:;,"'`]+(?-i: [A-Z][^/\s:;,"'`]*){1,3}/)",
-        R"(\1/user/)");
-    add(R"((?i)(/(?:home|homes|users|people|staff|students|members)\d*)/[^/\s:;,"'`]+)",
-        R"(\1/user)");
+    // At the top of a path; a folder "members" of a package holds no people.
+    const std::string homes = R"((?i)((?:^|[^A-Za-z0-9_./-]/{0,2})(?:/[^/\s:;,"'`]+){0,3}/)"
+                              R"((?:home|homes|users|people|staff|students|members)\d*)/)";
+    add((homes + R"([^/\s:;,"'`]+(?-i: [A-Z][^/\s:;,"'`]*){1,3}/)").c_str(), R"(\1/user/)");
+    add((homes + R"([^/\s:;,"'`]+)").c_str(), R"(\1/user)");
     add(R"((?i)\b([a-z]:\\{1,2}users\\{1,2})[^\\/:;,"'`]+(\\))", R"(\1user\2)");
     add(R"((?i)\b([a-z]:\\{1,2}users\\{1,2})[^\\/\s:;,"'`]+)", R"(\1user)");
     add(R"((?i)\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b)", "00:00:00:00:00:00");
@@ -134,9 +136,16 @@ class Redactor {
  private:
   // Short and common words would tear other texts apart ("root", "user", "host", "a").
   void add_name(const std::string& name, const std::string& replacement) {
-    static const std::set<std::string> k_common = {"root", "user",   "host",   "localhost",
-                                                   "home", "ubuntu", "debian", "admin",
-                                                   "cuda", "torch",  "nvidia", "python"};
+    static const std::set<std::string> k_common = {
+        "root",  "user",   "host",   "localhost", "home",  "ubuntu", "debian", "admin", "cuda",
+        "torch", "nvidia", "python", "gpu",       "gpus",  "dgx",    "hgx",    "dev",   "lib",
+        "lib64", "usr",    "opt",    "bin",       "tmp",   "etc",    "var",    "proc",  "sys",
+        "run",   "node",   "login",  "head",      "mnt",   "data",   "venv",   "conda", "env",
+        "envs",  "test",   "work",   "server",    "docker"};
+    // A host called "a800" is no reason to take the name out of its GPUs.
+    static const RE2 k_gpu_name(
+        R"((?i)(?:a|b|gb|gh|h|l|p|t|v|k|m|rtx|gtx|titan|tesla|quadro)-?\d{1,4}[a-z]{0,2})");
+    if (RE2::FullMatch(name, k_gpu_name)) return;
     if (starts_with(name, "/")) return add_home(name);
     if (name.size() < 3 || k_common.count(lower(name))) return;
     const std::string quoted = "(?i)" + RE2::QuoteMeta(name);

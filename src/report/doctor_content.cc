@@ -432,7 +432,8 @@ std::vector<Piece> cut_commands(std::string_view text) {
     if (close == std::string_view::npos) break;
     std::string_view span = text.substr(open + 1, close - open - 1);
     plain += text.substr(at, open - at);
-    if (trim(span).find(' ') != std::string_view::npos && trim(span)[0] != '-' &&
+    const std::string_view first = trim(span).substr(0, trim(span).find(' '));
+    if (first != trim(span) && first[0] != '-' && !ends_with(first, ":") &&  // "medium: Memory"
         !in_brackets(plain)) {
       flush();
       out.push_back({true, std::string(trim(span))});

@@ -19,7 +19,7 @@ constexpr std::string_view k_programs[] = {
     "pixi",     "podman",     "poetry",    "powershell", "printf",   "py",         "python",
     "python3",  "rm",         "scontrol",  "set",        "setx",     "source",     "srun",
     "stat",     "sudo",       "systemctl", "test",       "torchrun", "ulimit",     "unset",
-    "uv",       "uvx",        "wget",      "winget",     "wsl",      "zypper",
+    "uv",       "uvx",        "wget",      "winget",     "zypper",
 };
 
 // "CUDA_LAUNCH_BLOCKING=1" in front of a program.
@@ -69,11 +69,28 @@ bool is_program(std::string_view word) {
          std::find(std::begin(k_programs), std::end(k_programs), name) != std::end(k_programs);
 }
 
+// "docker run --gpus all": which image to start is left to the reader.
+bool lacks_image(const std::vector<std::string>& words, size_t first) {
+  if (words[first] != "docker" && words[first] != "podman") return false;
+  if (first + 1 >= words.size() || words[first + 1] != "run") return false;
+  for (size_t i = first + 2; i < words.size(); ++i) {
+    if (words[i][0] == '-') continue;
+    const std::string& before = words[i - 1];
+    if (before[0] != '-' || before.find('=') != std::string::npos || before == "--rm") return false;
+  }
+  return true;
+}
+
+// "PYTHONPATH" behind `unset` is a name and no placeholder.
+bool takes_a_name(std::string_view program) { return program == "unset" || program == "export"; }
+
 bool can_be_run(std::string_view command) {
   const std::vector<std::string> words = bare_words(command);
   size_t first = 0;
   while (first < words.size() && is_assignment(words[first])) ++first;
   if (first == words.size() || !is_program(words[first])) return false;
+  if (lacks_image(words, first)) return false;
+  if (takes_a_name(words[first])) return true;
   return std::none_of(words.begin() + static_cast<ptrdiff_t>(first), words.end(),
                       [](const std::string& word) { return is_placeholder(word); });
 }
@@ -86,6 +103,11 @@ bool asks_for_more(std::string_view prose) {
   return false;
 }
 
+bool is_other_way(std::string_view prose) {
+  const std::string text = " " + lower(prose) + " ";
+  return contains(text, " or ") || contains(text, " if ") || contains(text, " as a test");
+}
+
 bool is_link(std::string_view prose) {
   return prose == "then" || prose == "and" || prose == "and then" || prose == "then run";
 }
@@ -95,19 +117,31 @@ bool is_link(std::string_view prose) {
 std::optional<std::string> step_command(const std::string& en, const std::string& zh) {
   std::string out;
   bool linked = true;
+  std::string between;
   for (const Piece& piece : next_pieces(en, en, zh)) {
     if (!piece.command) {
       if (out.empty() && asks_for_more(piece.text)) return std::nullopt;
       linked = out.empty() || is_link(piece.text);
+      between = piece.text;
       continue;
     }
-    if (!linked) break;
+    // A second command that does not follow at once: half a step would be left out, unless it is
+    // another way ("`a`; or `b`").
+    if (!linked && is_other_way(between)) break;
+    if (!linked) return std::nullopt;
     if (!can_be_run(piece.text)) return std::nullopt;
     out += (out.empty() ? "" : " && ") + piece.text;
     linked = false;
   }
   if (out.empty()) return std::nullopt;
   return out;
+}
+
+bool changes_its_shell(const std::string& command) {
+  const std::vector<std::string> words = bare_words(command);
+  for (const char* builtin : {"source", "export", "unset", "ulimit", "set", "cd"})
+    if (!words.empty() && words[0] == builtin) return true;
+  return false;
 }
 
 Json step_command_json(const std::string& en, const std::string& zh) {

@@ -18,6 +18,9 @@ namespace cufit::report {
 // ("PACKAGE", "<index>"), or is code of another language.
 std::optional<std::string> step_command(const std::string& en, const std::string& zh);
 
+// The command changes the shell that reads it (`source`, `unset`): it does nothing in a script.
+bool changes_its_shell(const std::string& command);
+
 // The same as JSON: a string or null.
 Json step_command_json(const std::string& en, const std::string& zh);
 Json finding_command(const checks::Finding& finding, const knowledge::Knowledge& knowledge);

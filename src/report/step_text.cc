@@ -10,9 +10,9 @@ namespace cufit::report {
 namespace {
 
 // Made by checks as commands, whose words are quoted there.
-constexpr std::string_view k_ready[] = {"at",        "command",   "family",
-                                        "install",   "install_a", "install_b",
-                                        "patched",   "pip_install", "reinstall"};
+constexpr std::string_view k_ready[] = {"at",        "command",     "family",  "install",
+                                        "install_a", "install_b",   "patched", "pip_install",
+                                        "reinstall", "wanted_words"};
 
 std::string replaced(std::string text, std::string_view what, std::string_view by) {
   for (size_t at = text.find(what); at != text.npos; at = text.find(what, at + by.size()))
@@ -37,6 +37,7 @@ std::string in_double_quotes(std::string_view value) {
 std::string within_word(const std::string& value) {
   if (value.empty() || value[0] != '-') return value.empty() ? value : shell_word(value);
   const std::string quoted = shell_word(value);
+  if (quoted == "-") return quoted;
   return quoted[0] == '\'' ? "'" + quoted.substr(3) : quoted.substr(2);  // without its "./"
 }
 
@@ -87,9 +88,8 @@ std::string fill_step(std::string_view text, const std::map<std::string, std::st
     out += format_message(text.substr(at, open - at), {});
     const size_t close = text.find('}', open);
     const bool doubled = text.substr(open, 2) == "{{";
-    const std::string name(close == text.npos || doubled
-                               ? std::string_view()
-                               : text.substr(open + 1, close - open - 1));
+    const std::string name(close == text.npos || doubled ? std::string_view()
+                                                         : text.substr(open + 1, close - open - 1));
     const auto found = args.find(name);
     if (open == text.size()) break;
     if (name.empty() || found == args.end()) {

@@ -146,7 +146,7 @@ TEST(Export, RefusesValuesThatAreNotWhatTheyShouldBe) {
       {"torch = \"2.14.1\"", "torch = \"2.14.1 && x\""},
       {"tag = \"cu130\"", "tag = \"cu130\\n\""},
       {"platform = \"linux_x86_64\"", "platform = \"win_amd64\""},
-      {"file = \"pylock.cu130.toml\"", "file = \"pylock cu130.toml\""},
+      {"file = \"pylock.cu130.toml\"", "file = \"pylock.cu 130.toml\""},
   };
   for (const auto& [from, to] : changes) {
     const Folder folder;
@@ -154,7 +154,7 @@ TEST(Export, RefusesValuesThatAreNotWhatTheyShouldBe) {
     fs::create_directory(lock);
     for (const auto& entry : fs::directory_iterator(k_lock))
       fs::copy(entry.path(), lock / entry.path().filename());
-    fs::copy(k_lock / "pylock.cu130.toml", lock / "pylock cu130.toml");
+    fs::copy(k_lock / "pylock.cu130.toml", lock / "pylock.cu 130.toml");
     std::string text = lock_without_sum();
     text.replace(text.find(from), from.size(), to);
     std::ofstream(lock / "cufit.lock", std::ios::binary) << text;

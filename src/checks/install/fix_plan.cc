@@ -52,7 +52,7 @@ FixPlan plan_fix(facts::Facts facts, const knowledge::Knowledge& knowledge) {
         report = std::move(after);
       }
     }
-    if (!step.simulated && step.finding.severity == Severity::error) plan.certain = false;
+    if (!step.simulated) plan.certain = false;
     plan.steps.push_back(std::move(step));
   }
   plan.after = report.verdict;

@@ -19,9 +19,9 @@ struct FixStep {
 struct FixPlan {
   std::vector<FixStep> steps;
   LinkState before = LinkState::unknown;
-  // With all simulated steps done. Where a step of an error is not simulated it cannot be told.
+  // With all simulated steps done. Where a step is not simulated it cannot be told.
   LinkState after = LinkState::unknown;
-  bool certain = false;  // every error has a simulated step
+  bool certain = false;  // every step is simulated
 };
 
 // Errors and warnings, the first finding of the report first; what is left after each change is

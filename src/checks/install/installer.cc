@@ -73,7 +73,10 @@ std::string by_pip(const Input& input, const facts::PythonEnv& env, const Instal
   const std::string pip = python + " -m pip install" + pip_arguments(request);
   if (!lacks_pip(input, env)) return pip;
   if (input.facts.system.uv) return uv_install("uv", python, request);
-  return env.makes_venv.value_or(false) ? python + " -m ensurepip && " + pip : pip;
+  if (env.makes_venv.value_or(true)) return python + " -m ensurepip && " + pip;
+  // Nothing is there to install with: uv's own installer needs neither.
+  return "curl -LsSf https://astral.sh/uv/install.sh | sh && " +
+         uv_install("~/.local/bin/uv", python, request);
 }
 
 // Without uv in PATH an environment of uv is served by its own pip, where it has one.
@@ -90,7 +93,11 @@ std::string venv_command(const Input& input, const facts::PythonEnv& env,
   const std::string id = input.facts.system.distribution_id.value_or("");
   const bool apart = env.makes_venv && !*env.makes_venv &&
                      (starts_with(id, "debian") || starts_with(id, "ubuntu"));
-  return (apart ? "sudo apt install python3-venv && " : "") + python + " -m venv " + folder;
+  // An image has no lists of packages, and no sudo.
+  const std::string sudo = input.facts.system.root.value_or(false) ? "" : "sudo ";
+  const std::string apt =
+      sudo + "apt-get update && " + sudo + "apt-get install -y python3-venv && ";
+  return (apart ? apt : "") + python + " -m venv " + folder;
 }
 
 std::string in_new_venv(const Input& input, const facts::PythonEnv& env,
@@ -162,10 +169,11 @@ std::string by_conda(const facts::PythonEnv& env, const Owner& owner,
 }
 
 std::string by_lock(const Owner& owner, const InstallRequest& request) {
-  const std::string at = " -o " + shell_word(owner.folder);
+  const std::string at = " -o " + shell_word(owner.folder),
+                    from = " --lock " + shell_word(owner.folder);
   if (request.kind == InstallKind::repair)
-    return "cufit env create --force " + shell_word(owner.lock_class) + at;
-  return "cufit lock" + at + " && cufit env create" + at;
+    return "cufit env create --force " + shell_word(owner.lock_class) + from;
+  return "cufit lock" + at + " && cufit env create" + from;
 }
 
 }  // namespace

@@ -182,6 +182,9 @@ std::string command_for(const Input& input, const facts::PythonEnv& env, const W
   if (owner.installer == Installer::conda || owner.installer == Installer::pixi)
     return install_command(input, env, owner,
                            {conda_pins(wheel.torch, wheel.tag), {}, {}, false, kind});
+  const facts::Distribution* installed = find_distribution(env, "torch");
+  if (installed != nullptr && installed->version == wheel.torch + "+" + wheel.tag)
+    kind = InstallKind::repair;  // an installer would call it satisfied
   InstallRequest request = request_of(input, env, wheel, kind, true);
   // A repair is of torch's own files.
   if (kind == InstallKind::repair) request.requirements.resize(1);
@@ -279,6 +282,11 @@ std::string install_in_new(const Input& input, const facts::PythonEnv& env,
 
 std::string install_beside(const Input& input, const facts::PythonEnv& env,
                            const std::string& torch, const std::string& tag) {
+  const Owner owner = owner_of(env, true);
+  if (owner.installer == Installer::lock)
+    return install_command(input, env, owner, {{}, {}, {}, false, InstallKind::repair});
+  if (owner.installer == Installer::uv_project)
+    return "uv sync --project " + shell_word(owner.folder);
   const facts::PythonEnv fresh = beside(env);
   const WheelPick wheel = existing_wheel(input, fresh, torch, tag);
   if (wheel.torch.empty()) return {};

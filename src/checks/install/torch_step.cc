@@ -99,7 +99,23 @@ TorchStep torch_step(const Input& input, const facts::PythonEnv& env,
   return step;
 }
 
+namespace {
+
+bool has_no_gpu(const Input& input) {
+  const facts::Facts& facts = input.facts;
+  return input.gpus.empty() && !input.what_if && facts.pci && facts.pci->empty() &&
+         !is_wsl(facts) && !is_jetson(facts) && !in_container(facts);
+}
+
+}  // namespace
+
 TorchStep torch_step(const Input& input, const facts::PythonEnv& env) {
+  if (has_no_gpu(input)) {  // the CUDA build would run, and is several gigabytes larger
+    TorchStep step;
+    step.pick = pick_cpu_wheel(input, env);
+    if (step.pick) step.command = install_text(input, env, step.pick);
+    if (step.pick) return step;
+  }
   std::vector<ComputeCapability> capabilities;
   for (const GpuView& gpu : input.gpus)
     if (gpu.cc) capabilities.push_back(*gpu.cc);

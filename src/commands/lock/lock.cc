@@ -186,7 +186,7 @@ Result<Made> resolve_all(const Context& context, const LockJob& job, const Targe
     return fitted.error();
   if (!of_index)
     if (Result<void> chosen =
-            let_packages_choose(context, job, uv, request_of(job, {}), plan, interrupts);
+            let_packages_choose(context, job, uv, request_of(job, {}), plan, upgrade, interrupts);
         !chosen)
       return chosen.error();
   for (const resolve::Class& one : plan.classes) {

@@ -37,13 +37,26 @@ bool is_older(const std::string& a, const std::string& b) {
   return x && y && formats::compare(*x, *y) < 0;
 }
 
+// The file of the old lock for the same machines; empty: there is none.
+std::string old_pylock(const LockJob& job, const resolve::Plan& plan, const resolve::Class& one) {
+  if (!job.old || one.targets.empty()) return {};
+  const std::string& label = plan.targets[one.targets.front()].label;
+  for (const resolve::LockClass& row : job.old->classes)
+    if (std::find(row.serves.begin(), row.serves.end(), label) != row.serves.end())
+      return job.folder + "/" + row.file;
+  return {};
+}
+
 // nullopt: the class's torch costs nothing, or the installer does not say.
 Result<std::optional<TwoWays>> weigh(const Context& context, const LockJob& job,
                                      const host::Installer& uv, const resolve::Plan& plan,
-                                     const resolve::Class& one, host::Interrupts& interrupts) {
+                                     const resolve::Class& one, bool upgrade,
+                                     host::Interrupts& interrupts) {
   const resolve::Wheel& wheel = one.choice.wheel;
   const std::string output =
-      format("{}/pylock.{}-cufit-{}-open.toml", job.folder, one.name, host::process_id());
+      format("{}/pylock.{}-open-cufit-{}.toml", job.folder, one.name, host::process_id());
+  const std::string before = upgrade ? std::string() : old_pylock(job, plan, one);
+  if (!before.empty()) (void)host::copy_file(before, output);
   ClassToCompile asked = {
       wheel, one.choice.python, resolve::uv_platform(plan, one), one.choice.companions, output,
       true};
@@ -94,14 +107,14 @@ std::string labels_of(const resolve::Plan& plan, const resolve::Class& one) {
 
 Result<void> let_packages_choose(const Context& context, const LockJob& job,
                                  const host::Installer& uv, const resolve::Request& request,
-                                 resolve::Plan& plan, host::Interrupts& interrupts) {
+                                 resolve::Plan& plan, bool upgrade, host::Interrupts& interrupts) {
   const bool others =
       std::any_of(job.inputs.requirements.begin(), job.inputs.requirements.end(),
                   [](const formats::Requirement& one) { return !resolve::is_judged(one); });
   if (!others) return {};
   for (size_t i = 0; i < plan.classes.size(); ++i) {
     const resolve::Class& one = plan.classes[i];
-    CUFIT_TRY(ways, weigh(context, job, uv, plan, one, interrupts));
+    CUFIT_TRY(ways, weigh(context, job, uv, plan, one, upgrade, interrupts));
     if (!ways) continue;
     const std::string wanted = join(ways->newer, ", "), torch = one.choice.wheel.torch;
     std::optional<resolve::Choice> choice = choice_of(context, plan, one, request, ways->torch);

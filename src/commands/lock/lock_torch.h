@@ -10,9 +10,10 @@ namespace cufit::commands {
 
 // Asks the installer once with torch open, for each class; changes the plan where another torch is
 // wanted, and says on stderr what was weighed. `request`: without Python. An installer that fails
-// here changes nothing: it will tell when the class is resolved.
+// here changes nothing: it will tell when the class is resolved. Without `upgrade` the versions of
+// the lock that is there are kept, and with them the torch that they want.
 Result<void> let_packages_choose(const Context& context, const LockJob& job,
                                  const host::Installer& uv, const resolve::Request& request,
-                                 resolve::Plan& plan, host::Interrupts& interrupts);
+                                 resolve::Plan& plan, bool upgrade, host::Interrupts& interrupts);
 
 }  // namespace cufit::commands

@@ -84,11 +84,12 @@ Result<formats::IndexSetting> read_index_setting(const Context& context,
   // Whoever may put a file into a folder above would choose where packages come from.
   if (setting.from.empty()) return setting;
   if (const auto foreign = host::foreign_file(context.files, path))
-    return fail(Code::usage,
-                format("`{}` belongs to {}: its `[index]` is not used; "
-                       "`CUFIT_SAFE_DIRECTORY={}` if this is meant",
-                       foreign->path, foreign->owner,
-                       shell_word(host::with_safe_directory(context.files, parent_folder(path)))));
+    return fail(
+        Code::usage,
+        format("`{}` belongs to {}: what that user chose would be installed; if you trust that "
+               "user: export CUFIT_SAFE_DIRECTORY={}",
+               foreign->path, foreign->owner,
+               shell_word(host::with_safe_directory(context.files, parent_folder(path)))));
   return setting;
 }
 

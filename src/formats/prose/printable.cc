@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/prose/printable.h"
 
+#include "base/terminal_marks.h"
+
 #include <cstdint>
 
 namespace cufit::formats {
@@ -28,14 +30,14 @@ size_t utf8_length(std::string_view text) {
 
 namespace {
 
-// What turns the reading direction or ends a line where no reader sees it: U+061C, U+200E, U+200F,
-// U+2028 to U+202E, U+2066 to U+2069, U+FEFF.
-bool is_direction(std::string_view sequence) {
-  if (sequence == "\xd8\x9c" || sequence == "\xef\xbb\xbf") return true;
-  if (sequence.size() != 3 || sequence[0] != '\xe2') return false;
-  const auto last = static_cast<uint8_t>(sequence[2]);
-  if (sequence[1] == '\x80') return last == 0x8e || last == 0x8f || (last >= 0xa8 && last <= 0xae);
-  return sequence[1] == '\x81' && last >= 0xa6 && last <= 0xa9;
+// The number of a sequence of two or three bytes; 0 for others, none of which is a mark.
+uint32_t code_of(std::string_view sequence) {
+  uint32_t code = 0;
+  if (sequence.size() == 2) code = static_cast<uint8_t>(sequence[0]) & 0x1f;
+  if (sequence.size() == 3) code = static_cast<uint8_t>(sequence[0]) & 0xf;
+  if (sequence.size() != 2 && sequence.size() != 3) return 0;
+  for (const char c : sequence.substr(1)) code = code << 6 | (static_cast<uint8_t>(c) & 0x3f);
+  return code;
 }
 
 }  // namespace
@@ -47,12 +49,11 @@ std::string printable(std::string_view text, size_t limit) {
     size_t length = utf8_length(text.substr(i));
     if (out.size() + (length == 0 ? 1 : length) > limit) break;
     uint8_t first = static_cast<uint8_t>(text[i]);
-    bool is_control =
-        first < 0x20 || first == 0x7f ||
-        (length == 2 && first == 0xc2 && static_cast<uint8_t>(text[i + 1]) < 0xa0);  // C1
+    const uint32_t code = code_of(text.substr(i, length));
+    const bool is_control = first < 0x20 || first == 0x7f || is_late_control(code);
     if (first == '\t') {
       out += ' ';
-    } else if (length == 0 || is_control || is_direction(text.substr(i, length))) {
+    } else if (length == 0 || is_control || is_direction_mark(code)) {
       out += '?';
     } else {
       out += text.substr(i, length);

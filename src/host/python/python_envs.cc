@@ -501,6 +501,7 @@ void read_python_envs(const Host& host, const ProbeOptions& options, facts::Fact
   }
   facts.local_modules = read_local_modules(host);
   read_uv(host, facts.system);
+  read_root(host, facts.system);
 }
 
 }  // namespace cufit::host

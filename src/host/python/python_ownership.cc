@@ -53,6 +53,17 @@ void read_ownership(const Host& host, const PythonPrefix& prefix, facts::PythonE
   }
 }
 
+// "Uid:\t0\t0\t0\t0": real, effective, saved, of files.
+void read_root(const Host& host, facts::SystemFacts& system) {
+  const char* const k_status = "/proc/self/status";
+  const Result<std::string> text = host.read_file(k_status, 1u << 16);
+  for (const std::string_view line : split_lines(text ? *text : std::string())) {
+    if (!starts_with(line, "Uid:")) continue;
+    const std::vector<std::string_view> ids = split(trim(line.substr(4)), '\t');
+    if (ids.size() > 1) system.root = known(ids[1] == "0", SourceKind::file, k_status);
+  }
+}
+
 void read_uv(const Host& host, facts::SystemFacts& system) {
   const std::string path = host.variable("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
   for (const std::string_view folder : split(path, ':')) {

@@ -14,4 +14,7 @@ void read_ownership(const Host& host, const PythonPrefix& prefix, facts::PythonE
 // Fills SystemFacts::uv: the first uv in PATH.
 void read_uv(const Host& host, facts::SystemFacts& system);
 
+// Fills SystemFacts::root.
+void read_root(const Host& host, facts::SystemFacts& system);
+
 }  // namespace cufit::host

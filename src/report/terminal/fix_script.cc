@@ -9,7 +9,11 @@ namespace cufit::report {
 namespace {
 
 // One line, so that nothing of it can become a command.
-std::string comment(const std::string& text) { return "# " + printable(text) + "\n"; }
+std::string comment(std::string text) {
+  for (char& c : text)
+    if (c == '\n') c = ' ';  // printable() leaves it
+  return "# " + printable(text) + "\n";
+}
 
 const char* verdict_key(checks::LinkState state) {
   return state == checks::LinkState::ok        ? "answer.works"
@@ -27,7 +31,8 @@ std::string step_text(const FixView& view, const checks::FixStep& step, size_t n
   std::string out = comment(say("fix.step", {{"number", std::to_string(number)},
                                              {"title", text("title", lang)},
                                              {"subject", step.finding.subject}}));
-  const std::optional<std::string> command = step_command(text("next", "en"), text("next", "zh"));
+  std::optional<std::string> command = step_command(text("next", "en"), text("next", "zh"));
+  if (command && changes_its_shell(*command)) command.reset();  // for the reader's own shell
   // A command that does not show what its step is about has the whole step above it.
   if (!command || contains(text("next", "en"), "`"))
     if (!next.empty()) out += comment(say(command ? "fix.whole" : "fix.by_hand", {{"step", next}}));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/terminal_marks.h"
 #include "base/format.h"
 
 namespace cufit::report {
@@ -177,11 +178,8 @@ std::string printable(std::string_view utf8) {
   out.reserve(utf8.size());
   for (size_t at = 0; at < utf8.size();) {
     CodePoint c = decode(utf8, at);
-    bool control = (c.value < 0x20 && c.value != '\n') || (c.value >= 0x7F && c.value < 0xA0);
-    bool direction = (c.value >= 0x200E && c.value <= 0x200F) ||
-                     (c.value >= 0x2028 && c.value <= 0x202E) ||
-                     (c.value >= 0x2066 && c.value <= 0x2069) || c.value == 0xFEFF ||
-                     c.value == 0x061C;
+    bool control = (c.value < 0x20 && c.value != '\n') || is_late_control(c.value);
+    bool direction = is_direction_mark(c.value);
     if (c.value == '\t') {
       out += ' ';
     } else if (control) {

@@ -131,7 +131,9 @@ Result<LockClass> read_class(const formats::TomlDocument& document,
   if (!is_class_name(one.name))
     return document.wrong(*table.find("name"), "a class name has letters, digits, `-` and `_`");
   // The file lies beside the lock: a name with a slash could point anywhere.
-  if (one.file.find('/') != std::string::npos || one.file.empty() || one.file[0] == '.')
+  // A later lock removes the files of classes that are gone: of no other kind.
+  if (one.file.find('/') != std::string::npos || !starts_with(one.file, "pylock.") ||
+      !ends_with(one.file, ".toml"))
     return document.wrong(*table.find("file"), "`file` must be the name of a file in this folder");
   return one;
 }

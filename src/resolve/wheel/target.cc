@@ -147,7 +147,8 @@ Target target_of(const facts::Facts& facts, const knowledge::Knowledge& knowledg
   else if (says_none(facts.kernel.version) && !target.wsl && !target.jetson)
     target.driver_state = Target::Driver::absent;
   const facts::PythonEnv* env = checks::main_env(facts);
-  if (env != nullptr && env->python) {
+  // `uv pip install` takes a virtual environment, and no system's Python.
+  if (env != nullptr && env->python && (env->kind == "venv" || env->kind == "conda")) {
     const auto version = parse_version(*env->python);
     if (version && version->parts.size() >= 2)
       target.preferred_python =

@@ -47,8 +47,7 @@ TEST(InstallCommand, InTheEnvironmentsOwnWay) {
       {{"pip", "image", "2.14.1", "cu126"},
        "python3 -m pip install --no-cache-dir torch==2.14.1+cu126" + index},
       {{"pip", "venv", "2.11.0", "cu130"},  // installed already: the plain name would be satisfied
-       "'/my env/bin/python' -m pip install torch==2.11.0+cu130 --index-url "
-       "https://download.pytorch.org/whl/cu130"},
+       "'/my env/bin/python' -m pip install --force-reinstall --no-deps torch==2.11.0"},
       // A pip torch inside a conda environment is replaced by pip.
       {{"conda", "conda", "2.14.1", "cu126"},
        "'/my env/bin/python' -m pip install torch==2.14.1+cu126" + index},
@@ -141,6 +140,7 @@ TEST(InstallCommand, ANewEnvironmentWhereThePythonHasNoWheel) {
             "cuda-version=12.8");
   env.installer = "pip";
   (*env.distributions.value)[0].kind = "dist-info";
+  w.facts.system.uv = {};
   w.facts.system.distribution = known<std::string>("Windows 11", SourceKind::claimed, "t:1");
   EXPECT_EQ(fresh(), "py -3.12 -m pip install " + words);
 }
@@ -252,8 +252,17 @@ TEST(InstallCommand, AnExternallyManagedPythonGetsAVenv) {
             "/usr/bin/python3.11 -m venv .venv && " + install);
   env.makes_venv = file(false, "/usr/lib/python3.11/ensurepip");
   facts.system.distribution_id = file<std::string>("debian 12", "/etc/os-release");
-  EXPECT_EQ(command(env, "2.15.0", "cu132", facts),
-            "sudo apt install python3-venv && /usr/bin/python3.11 -m venv .venv && " + install);
+  EXPECT_EQ(
+      command(env, "2.15.0", "cu132", facts),
+      "sudo apt-get update && sudo apt-get install -y python3-venv && /usr/bin/python3.11 -m venv "
+      ".venv && " +
+          install);
+  facts.system.root = file(true, "/proc/self/status");  // an image has no sudo
+  EXPECT_EQ(
+      command(env, "2.15.0", "cu132", facts),
+      "apt-get update && apt-get install -y python3-venv && /usr/bin/python3.11 -m venv .venv "
+      "&& " +
+          install);
   facts.system.uv = file<std::string>("/usr/bin/uv", "/usr/bin/uv");
   EXPECT_EQ(command(env, "2.15.0", "cu132", facts),
             "uv venv .venv && uv pip install --python .venv/bin/python torch==2.15.0");
@@ -300,9 +309,9 @@ TEST(InstallCommand, ALockIsChangedAndNotItsEnvironment) {
                 " && poetry --directory '/w/my app' add --source pytorch-cu126 "
                 "torch==2.11.0+cu126");
   env = torch_env("2.11.0", "cu130", "13.0", {}, "/w/.cufit/envs/cu130");
-  EXPECT_EQ(command(env, "2.11.0", "cu126"), "cufit lock -o /w && cufit env create -o /w");
+  EXPECT_EQ(command(env, "2.11.0", "cu126"), "cufit lock -o /w && cufit env create --lock /w");
   EXPECT_EQ(repair_command(make_input(World().facts, Knowledge::builtin()), env, "2.11.0", "cu130"),
-            "cufit env create --force cu130 -o /w");
+            "cufit env create --force cu130 --lock /w");
 }
 
 TEST(InstallCommand, TheEmbeddedPythonOfABundle) {
@@ -426,6 +435,20 @@ TEST(FixPlan, ANewEnvironmentCuresTheOldOne) {
   EXPECT_EQ(plan.steps[0].finding.variant, "python_too");
   EXPECT_TRUE(plan.steps[0].simulated);
   EXPECT_NE(plan.after, LinkState::broken);
+}
+
+// The CUDA build would run on the processor, and is several gigabytes larger.
+TEST(TorchStep, AMachineWithoutAGpuTakesTheCpuBuild) {
+  World w;
+  facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {}, "/e");
+  env.distributions = file(std::vector<facts::Distribution>(), "/e");
+  env.torch = {};
+  EXPECT_EQ(torch_step(make_input(w.facts, Knowledge::builtin()), env).command,
+            "/e/bin/python -m pip install torch==2.15.0+cpu --index-url "
+            "https://download.pytorch.org/whl/cpu");
+  w.facts.system.wsl = file<std::string>("2", "/proc/version");  // whose GPU is on no bus
+  EXPECT_EQ(torch_step(make_input(w.facts, Knowledge::builtin()), env).command,
+            "/e/bin/python -m pip install torch==2.15.0");
 }
 
 // The step of one finding leads into the next, and the plan has both.

@@ -71,7 +71,7 @@ TEST(StepText, NothingBreaksOutOfACommand) {
         if (key.size() > 5) finding.variant = key.substr(5);
         for (const std::string& name : names_in(pair.en)) finding.args[name] = payload;
         for (const char* ready : {"at", "command", "family", "install", "install_a", "install_b",
-                                  "patched", "pip_install", "reinstall"})
+                                  "patched", "pip_install", "reinstall", "wanted_words"})
           if (finding.args.count(ready)) finding.args[ready] = " x";
         const auto text = [&](const char* lang) {
           return finding_text(finding, "next", lang, knowledge);
