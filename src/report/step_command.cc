@@ -91,7 +91,7 @@ bool can_be_run(std::string_view command) {
   if (first == words.size() || !is_program(words[first])) return false;
   if (lacks_image(words, first)) return false;
   if (takes_a_name(words[first])) return true;
-  return std::none_of(words.begin() + static_cast<ptrdiff_t>(first), words.end(),
+  return std::none_of(words.begin(), words.end(),
                       [](const std::string& word) { return is_placeholder(word); });
 }
 
