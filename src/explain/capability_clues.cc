@@ -77,7 +77,7 @@ Warning read_warning(std::span<const formats::TextLine> lines) {
 // The toolkit that a build log shows: nvcc's banner, a path, a name.
 std::vector<Version> toolkits(std::span<const formats::TextLine> lines) {
   static const RE2 version(
-      R"((?i)(?:release |cuda-|/cuda/|\\v|CUDA(?:_VERSION| toolkit| version)?[ :=]{1,3}|nvcc )(\d{1,2}\.\d))");
+      R"((?i)(?:release |cuda-|/cuda/|\\v|CUDA(?:_VERSION| toolkit| version)?[ :=]{1,3}|nvcc )(\d{1,2}\.\d|1[0-9]\b))");
   std::vector<Version> out;
   for (const formats::TextLine& line : lines) {
     re2::StringPiece rest(line.text);

@@ -113,6 +113,27 @@ void add_xformers(Args& args, const knowledge::Knowledge& knowledge) {
   }
 }
 
+// The first Triton that the torch of the text does not know: 3.6.0 is its own, so 3.7.
+void add_triton(Args& args, const facts::Facts& facts, const knowledge::Knowledge& knowledge) {
+  for (const facts::PythonEnv& env : facts.envs) {
+    if (!env.torch.version) continue;
+    const std::string release = env.torch.version->substr(0, env.torch.version->find('+'));
+    const knowledge::TorchRelease* row = knowledge.find_torch(release);
+    const auto own = row ? parse_version(row->triton) : std::nullopt;
+    if (!own) continue;
+    args.emplace("torch_release", release);
+    args.emplace("triton_next", format("{}.{}", own->part(0), own->part(1) + 1));
+    return;
+  }
+}
+
+// "not supported on Python 3.14+": 3.13 is the newest that works.
+void add_older_python(Args& args) {
+  const auto named = parse_version(value(args, "python_new"));
+  if (named && named->part(0) == 3 && named->part(1) > 10)
+    args.emplace("python_older", format("3.{}", named->part(1) - 1));
+}
+
 // Who asks for cuDNN 8 beside a torch whose wheels pin cuDNN 9?
 void add_cudnn(Args& args, const facts::Facts& facts, const knowledge::Knowledge& knowledge) {
   if (value(args, "cudnn_wanted") != "8") return;
@@ -137,6 +158,8 @@ void add_captured_args(Args& args, const facts::Facts& facts,
   add_tags(args, knowledge);
   add_xformers(args, knowledge);
   add_cudnn(args, facts, knowledge);
+  add_triton(args, facts, knowledge);
+  add_older_python(args);
   const std::string cpython = value(args, "cpython");  // "310"
   if (cpython.size() >= 2) args.emplace("python", cpython.substr(0, 1) + "." + cpython.substr(1));
 }

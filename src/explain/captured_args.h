@@ -22,6 +22,8 @@ namespace cufit::explain {
 //   xformers_torch         xformers  "0.0.23.post1", built against it
 //   cudnn_wanted ("8")     cudnn9_torch  the torch of the text, where its wheels bring cuDNN 9
 //   cpython ("310")        python    "3.10"
+//   (the torch of the text) torch_release "2.10.0", triton_next "3.7": below it is its Triton
+//   python_new ("3.14")    python_older "3.13"
 void add_captured_args(std::map<std::string, std::string>& args, const facts::Facts& facts,
                        const knowledge::Knowledge& knowledge);
 

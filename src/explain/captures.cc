@@ -47,7 +47,7 @@ class Filler {
       if (!row.variant.empty()) variants.push_back(row.variant);
     }
     add_captured_args(cause.finding.args, facts_, knowledge_);
-    if (cause.id == "externally_managed_python" || cause.id == "module_shadowed_by_file")
+    if (cause.id == "externally_managed_python" || cause.id == "local_module_hides")
       add_text_args(cause.finding.args, lines_);
     if (!setting_.program.empty()) cause.finding.args.emplace("PROGRAM.py", setting_.program);
     for (std::string_view variant : variants) {
