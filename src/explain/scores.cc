@@ -91,7 +91,8 @@ uint64_t line_of(const std::string& detail) {
 bool rests_on_absence(const checks::Finding& finding) {
   return std::any_of(
       finding.evidence.begin(), finding.evidence.end(), [](const checks::Evidence& item) {
-        return item.value == "not_present" || item.value == "not_asked" || item.kind == "nvml";
+        return item.value == "not_present" || item.value == "not_asked" ||
+               item.value == "no torch" || item.kind == "nvml";
       });
 }
 
