@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "explain/captured_args.h"
 #include "explain/text_args.h"
+#include "explain/wheel_args.h"
 #include "knowledge/finding_text.h"
 
 namespace cufit::explain {
@@ -47,6 +48,8 @@ class Filler {
       if (!row.variant.empty()) variants.push_back(row.variant);
     }
     add_captured_args(cause.finding.args, facts_, knowledge_);
+    if (cause.id == "no_matching_wheel" || cause.id == "ext_abi_mismatch")
+      add_wheel_args(cause.finding.args, lines_, knowledge_);
     if (cause.id == "externally_managed_python" || cause.id == "local_module_hides")
       add_text_args(cause.finding.args, lines_);
     if (!setting_.program.empty()) cause.finding.args.emplace("PROGRAM.py", setting_.program);

@@ -44,7 +44,9 @@ Engine read_engine(const std::vector<std::string>& lines) {
   const size_t docker = count(lines, R"(\bdocker\b|dockerd|Error response from daemon)");
   const size_t containerd =
       count(lines, R"(\bnerdctl\b|\bctr (?:-n \S+ )?run\b|\bcontainerd\b|\bcrictl\b)");
-  const bool pods = podman == 0 && count(lines, R"(\bpods?\b)") > 0;
+  // "pod" is what RunPod calls a rented container, which has no kubectl.
+  const bool pods = podman == 0 && count(lines, R"(\bpods?\b)") > 0 &&
+                    count(lines, R"(\brunpod|run\.pod|vast\.ai|autodl)") == 0;
   if (kubernetes > 0 || pods) return Engine::kubernetes;
   if (count(lines, R"(\bapptainer\b|\bsingularity\b)") > 0) return Engine::apptainer;
   if (podman > 0 && podman >= docker) return Engine::podman;
@@ -135,7 +137,7 @@ Setting read_setting(std::span<const formats::TextLine> lines,
   const bool drive = clues.count("windows") || count(texts, R"((?:^|[\s"'(])[C-Z]:\\\w)") > 0;
   if (out.portable || (drive && !clues.count("wsl")))
     out.system = System::windows;
-  else if (clues.count("wsl"))
+  else if (clues.count("wsl") && !clues.count("wsl_is_the_good_one"))
     out.system = System::wsl;
   if (out.portable) out.interpreter = R"(.\python_embeded\python.exe)";
   out.packages = read_packages(texts, clues);
