@@ -111,7 +111,11 @@ class Clues {
     }
     if (!m_.total || !m_.free || own_ == 0) return;
     const uint64_t mine = own_ + (has_context_ ? 0 : k_context) + *m_.free;
-    const uint64_t outside = *m_.total > mine ? *m_.total - mine : 0;
+    uint64_t outside = *m_.total > mine ? *m_.total - mine : 0;
+    // The message names every process that NVML sees; what is left over belongs to the driver.
+    uint64_t named = 0;
+    for (const formats::OomProcess& p : others_) named += std::min(p.bytes, *m_.total);
+    if (!others_.empty() && has_context_) outside = std::min(outside, named);
     // Below 1 GiB or 8 % of the card it may be the display, NCCL, or a larger context.
     const bool is_outside = outside > std::max(k_gib, *m_.total / 100 * 8);
     add(is_outside ? "oom_outside_memory" : "oom_no_outside",

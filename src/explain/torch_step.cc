@@ -46,11 +46,13 @@ class TorchStep {
                                    [](const checks::GpuView& gpu) { return gpu.cc.has_value(); });
     std::vector<ComputeCapability> ccs = named ? capabilities() : implied_gpus(cause.id);
     imply_driver(cause.id, named, input);
-    const checks::TorchStep step = checks::torch_step(input, env_, ccs);
+    const facts::PythonEnv env =
+        cause.id == "torch_not_installed" ? env_ : with_partners(env_, input, ccs);
+    const checks::TorchStep step = checks::torch_step(input, env, ccs);
     const std::optional<checks::WheelPick>& pick = step.pick;
     std::map<std::string, std::string>& args = cause.finding.args;
     args["gpu"] = names();
-    checks::add_torch_step(env_, step, cause.finding);
+    checks::add_torch_step(env, step, cause.finding);
     // What is not known leaves its sentence out.
     std::erase_if(args, [](const auto& one) { return one.second.empty(); });
     const auto add = [&](const char* name, const std::string& text) {
@@ -66,6 +68,25 @@ class TorchStep {
   }
 
  private:
+  // A text that lists no packages does not say that torch stands alone: torchvision and torchaudio
+  // of another torch would not load after the step. So both go along, where the release has them.
+  facts::PythonEnv with_partners(facts::PythonEnv env, const checks::Input& input,
+                                 const std::vector<ComputeCapability>& ccs) const {
+    const bool listed = env.distributions && env.distributions->size() > 1;
+    if (env.kind != "claimed" || listed) return env;
+    const auto pick = checks::torch_step(input, env, ccs).pick;
+    std::vector<facts::Distribution> packages;
+    if (env.distributions) packages = *env.distributions;
+    for (const char* partner : {"torchvision", "torchaudio"}) {
+      if (checks::find_distribution(env, partner)) continue;
+      if (std::string_view(partner) == "torchaudio" && !has_torchaudio(pick)) continue;
+      packages.emplace_back();
+      packages.back().name = partner;
+    }
+    env.distributions = known(std::move(packages), SourceKind::assumed, "");
+    return env;
+  }
+
   // torch with its partners, whether or not the text names them: the release that is there, where
   // the tables know it, else the one that fits.
   std::string family(const std::optional<checks::WheelPick>& pick) const {
@@ -141,6 +162,11 @@ class TorchStep {
       input.driver_cuda = Version{{major > 11 ? major - 1 : 11, 0}};
     } else if (!gpu_named) {
       input.driver_cuda = Version{{12, 0}};
+    } else if (std::any_of(input.gpus.begin(), input.gpus.end(), [](const checks::GpuView& gpu) {
+                 return gpu.cc && gpu.cc->major >= 10;
+               })) {
+      // The first driver that knows Blackwell speaks CUDA 12.8: what all of them run.
+      input.driver_cuda = Version{{12, 8}};
     }
   }
 
