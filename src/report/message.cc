@@ -158,7 +158,7 @@ std::string finding_text(const checks::Finding& finding, std::string_view part,
 }
 
 std::string tables_line(std::string_view lang, const knowledge::Knowledge& knowledge) {
-  return label(knowledge, lang, "tables",
+  return label(knowledge, lang, knowledge.updated ? "tables_updated" : "tables",
                {{"date", std::string(knowledge.date)}});
 }
 

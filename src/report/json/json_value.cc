@@ -23,6 +23,7 @@ Json driver_or_null(const std::optional<Version>& version) {
 
 void put_tables(Json& report, const knowledge::Knowledge& knowledge) {
   report["tables_date"] = knowledge.date;
+  if (knowledge.updated) report["tables_updated"] = true;
 }
 
 }  // namespace cufit::report
