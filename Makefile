@@ -3,7 +3,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: help setup build doctor test test-wheels test-tracer test-stranger test-view bench bench-smoke corpus learn docs sanitize fuzz check mutate install clean
+.PHONY: help setup build doctor test test-wheels test-tracer test-stranger test-view bench bench-smoke corpus learn tables docs sanitize fuzz check mutate install clean
 
 help:
 	@echo "make doctor       set up, build, run cufit doctor"
@@ -15,6 +15,7 @@ help:
 	@echo "make bench        speed against torch's collect_env and cuobjdump, in one run"
 	@echo "make corpus       how often cufit explain is right, over the labelled texts of tests/texts"
 	@echo "make learn        learn the word table again, beside the one in use (downloads NumPy and SciPy, ten minutes)"
+	@echo "make tables       the tables of data/ that change with releases as one file, for cufit self update-tables"
 	@echo "make docs         write docs/causes.md anew from data/"
 	@echo "make sanitize     the tests under ASan and UBSan"
 	@echo "make fuzz         every fuzz harness for FUZZ_SECONDS (20)"
@@ -79,6 +80,13 @@ learn: setup
 	@"$(BUILD)/learn/bin/python" -m pip install --quiet --disable-pip-version-check -r learn/requirements.txt
 	@"$(BUILD)/learn/bin/python" learn/learn.py --clues "$(BUILD)/list-clues" -o "$(BUILD)/learn/vocabulary.toml"
 	@echo "$(BUILD)/learn/vocabulary.toml is the new table; learn/README.md says how to hold it against data/vocabulary.toml"
+
+# Beside it its hash: `cufit self update-tables` takes both.
+tables: build
+	@mkdir -p "$(BUILD)/tables"
+	@"$(BUILD)/gen-tables" data --release "$(BUILD)/tables/cufit-tables.toml"
+	@cd "$(BUILD)/tables" && sha256sum cufit-tables.toml >cufit-tables.toml.sha256
+	@echo "$(BUILD)/tables/cufit-tables.toml"
 
 docs: build
 	@"$(BUILD)/cufit" self causes >docs/causes.md

@@ -9,6 +9,7 @@
 // compiled in.
 //
 // usage: gen-tables DATA_DIR OUT.cc        errors are `file:line: what`, exit code 1
+//        gen-tables DATA_DIR --release OUT.toml   a file for `cufit self update-tables`
 #include "gen_tables.h"
 
 #include <algorithm>
@@ -45,6 +46,7 @@ struct TableSpec {
   const char* type;           // C++ row type
   const char* member;         // of Knowledge
   std::vector<Field> fields;  // in the order of the struct's members
+  bool release = false;       // changes with releases: a table file may bring another
 };
 
 // In the order of Knowledge's members: designated initialisers must keep it.
@@ -63,18 +65,28 @@ const std::vector<TableSpec>& specs() {
         {"segment"},
         {"mig_max", Kind::integer},
         {"ecc"},
-        {"pci_ids", Kind::list, false}}},
-      {"own_code", "OwnCodeRow", "own_code", {{"cc"}}},
-      {"arch_family", "ArchFamilyRow", "arch_families", {{"arch"}, {"cc"}}},
-      {"renumbered_arch", "RenumberedArchRow", "renumbered_archs", {{"before"}, {"cc"}}},
-      {"pci_block", "PciBlock", "pci_blocks", {{"prefix", Kind::lower}, {"chip"}, {"cc"}}},
-      {"toolkit", "ToolkitRow", "toolkits", {{"version"}, {"linux_driver", Kind::text, false}}},
-      {"branch", "BranchRow", "branches", {{"branch", Kind::integer}, {"cuda"}}},
+        {"pci_ids", Kind::list, false}},
+       true},
+      {"own_code", "OwnCodeRow", "own_code", {{"cc"}}, true},
+      {"arch_family", "ArchFamilyRow", "arch_families", {{"arch"}, {"cc"}}, true},
+      {"renumbered_arch", "RenumberedArchRow", "renumbered_archs", {{"before"}, {"cc"}}, true},
+      {"pci_block", "PciBlock", "pci_blocks", {{"prefix", Kind::lower}, {"chip"}, {"cc"}}, true},
+      {"toolkit",
+       "ToolkitRow",
+       "toolkits",
+       {{"version"}, {"linux_driver", Kind::text, false}},
+       true},
+      {"branch", "BranchRow", "branches", {{"branch", Kind::integer}, {"cuda"}}, true},
       {"supported_branch",
        "SupportedBranch",
        "supported_branches",
-       {{"branch", Kind::integer}, {"kind"}, {"until"}}},
-      {"family_floor", "FamilyFloor", "floors", {{"cuda_major", Kind::integer}, {"linux_min"}}},
+       {{"branch", Kind::integer}, {"kind"}, {"until"}},
+       true},
+      {"family_floor",
+       "FamilyFloor",
+       "floors",
+       {{"cuda_major", Kind::integer}, {"linux_min"}},
+       true},
       {"driver_window",
        "DriverWindow",
        "windows",
@@ -82,16 +94,19 @@ const std::vector<TableSpec>& specs() {
         {"cc"},
         {"first_branch", Kind::integer, false},
         {"last_branch", Kind::integer, false},
-        {"kernel_module"}}},
+        {"kernel_module"}},
+       true},
       {"nvcc_arch",
        "NvccArch",
        "nvcc_archs",
-       {{"arch"}, {"first", Kind::text, false}, {"last", Kind::text, false}}},
-      {"ptx_isa", "PtxIsaRow", "ptx_isas", {{"isa"}, {"cuda"}}},
+       {{"arch"}, {"first", Kind::text, false}, {"last", Kind::text, false}},
+       true},
+      {"ptx_isa", "PtxIsaRow", "ptx_isas", {{"isa"}, {"cuda"}}, true},
       {"arch_set",
        "ArchSet",
        "arch_sets",
-       {{"id"}, {"platform"}, {"sm", Kind::list}, {"ptx", Kind::list, false}}},
+       {{"id"}, {"platform"}, {"sm", Kind::list}, {"ptx", Kind::list, false}},
+       true},
       {"wheel",
        "WheelVariant",
        "wheel_variants",
@@ -101,7 +116,8 @@ const std::vector<TableSpec>& specs() {
         {"nccl", Kind::text, false},
         {"arch_set"},
         {"cxx11_abi", Kind::integer},
-        {"glibc"}}},
+        {"glibc"}},
+       true},
       {"torch",
        "TorchRelease",
        "torch_releases",
@@ -112,12 +128,14 @@ const std::vector<TableSpec>& specs() {
         {"triton", Kind::text, false},
         {"python", Kind::list},
         {"default_linux_x86_64", Kind::text, false},
-        {"default_python", Kind::list, false}}},
+        {"default_python", Kind::list, false}},
+       true},
       {"cuda_tag",
        "CudaTag",
        "cuda_tags",
-       {{"tag"}, {"cuda"}, {"cudart_soname"}, {"linux_min"}, {"first_torch"}, {"last_torch"}}},
-      {"torch_pinner", "TorchPinner", "torch_pinners", {{"package"}}},
+       {{"tag"}, {"cuda"}, {"cudart_soname"}, {"linux_min"}, {"first_torch"}, {"last_torch"}},
+       true},
+      {"torch_pinner", "TorchPinner", "torch_pinners", {{"package"}}, true},
       {"extension",
        "ExtensionRow",
        "extensions",
@@ -130,7 +148,8 @@ const std::vector<TableSpec>& specs() {
         {"python_min", Kind::text, false},
         {"default_cuda", Kind::list, false},
         {"glibc", Kind::text, false},
-        {"origin", Kind::text, false}}},
+        {"origin", Kind::text, false}},
+       true},
       {"extension_module",
        "ExtensionModuleRow",
        "extension_modules",
@@ -138,11 +157,13 @@ const std::vector<TableSpec>& specs() {
         {"import"},
         {"modules", Kind::list, false},
         {"also", Kind::list, false},
-        {"origin", Kind::text, false}}},
+        {"origin", Kind::text, false}},
+       true},
       {"aarch64_wheels",
        "Aarch64Row",
        "aarch64_wheels",
-       {{"first_torch"}, {"last_torch"}, {"tags", Kind::list}, {"default_tag", Kind::text, false}}},
+       {{"first_torch"}, {"last_torch"}, {"tags", Kind::list}, {"default_tag", Kind::text, false}},
+       true},
       {"cuda_code",
        "CodeRow",
        "cuda_codes",
@@ -176,11 +197,13 @@ const std::vector<TableSpec>& specs() {
       {"gpu_memory",
        "GpuMemoryRow",
        "gpu_memory",
-       {{"gpu"}, {"total_gib", Kind::real}, {"reports", Kind::integer}, {"source"}}},
+       {{"gpu"}, {"total_gib", Kind::real}, {"reports", Kind::integer}, {"source"}},
+       true},
       {"gpu_context",
        "GpuContextRow",
        "gpu_context",
-       {{"cc"}, {"mib", Kind::integer}, {"reports", Kind::integer}}},
+       {{"cc"}, {"mib", Kind::integer}, {"reports", Kind::integer}},
+       true},
       {"cublas_workspace",
        "CublasWorkspaceRow",
        "cublas_workspaces",
@@ -249,9 +272,14 @@ const std::vector<TableSpec>& specs() {
       {"gpu_compute",
        "GpuComputeRow",
        "gpu_compute",
-       {{"gpu"}, {"half", Kind::real}, {"tf32", Kind::real}, {"fp32", Kind::real}}},
+       {{"gpu"}, {"half", Kind::real}, {"tf32", Kind::real}, {"fp32", Kind::real}},
+       true},
       {"step_time", "StepTimeRow", "step_time", {{"of"}, {"value", Kind::real}}},
-      {"forward_compat", "ForwardCompat", "forward_compat", {{"cuda"}, {"branches", Kind::list}}},
+      {"forward_compat",
+       "ForwardCompat",
+       "forward_compat",
+       {{"cuda"}, {"branches", Kind::list}},
+       true},
   };
   return all;
 }
@@ -497,6 +525,48 @@ std::string tables_cpp(const fs::path& data, std::string& members) {
   return out;
 }
 
+// read_release_tables(): the same rows, from a file that the program reads.
+std::string readers_cpp() {
+  std::string out;
+  for (const TableSpec& spec : specs()) {
+    if (!spec.release) continue;
+    out += std::string("  out.") + spec.member + " = in.rows<" + spec.type + ">(\"" + spec.name +
+           "\", [](TableReader::Row& row) {\n    return " + spec.type + "{";
+    for (const Field& field : spec.fields) {
+      const char* call = field.kind == Kind::text      ? "text"
+                         : field.kind == Kind::list    ? "list"
+                         : field.kind == Kind::lower   ? "lower"
+                         : field.kind == Kind::integer ? "integer"
+                                                       : "real";
+      if (&field != &spec.fields.front()) out += ", ";
+      out += std::string("row.") + call + "(\"" + field.key + "\", " +
+             (field.required ? "true" : "false") + ")";
+    }
+    out += "};\n  });\n";
+  }
+  return "void read_release_tables(TableReader& in, Knowledge& out) {\n" + out + "}\n\n";
+}
+
+// The tables that change with releases as one file, as they stand in data/: src/knowledge/
+// updated_tables.h reads it.
+std::string release_toml(const fs::path& data) {
+  std::string out;
+  for (const fs::path& path : toml_files(data)) {
+    std::ifstream in(path, std::ios::binary);
+    bool wanted = false;
+    for (std::string line; std::getline(in, line);) {
+      if (!line.empty() && line[0] == '[') {
+        const std::string name = line.substr(1, line.find(']') - 1);
+        wanted = std::any_of(specs().begin(), specs().end(), [&](const TableSpec& spec) {
+          return spec.release && name == spec.name;
+        });
+      }
+      if (wanted && !line.empty() && line[0] != '#') out += line + "\n";
+    }
+  }
+  return out;
+}
+
 std::string messages_cpp(const fs::path& folder, std::string& members) {
   Texts all;
   for (const fs::path& path : toml_files(folder)) {
@@ -518,33 +588,47 @@ std::string messages_cpp(const fs::path& folder, std::string& members) {
 }  // namespace
 }  // namespace gen
 
+namespace {
+
+int write(const char* path, const std::string& bytes) {
+  std::ofstream out(path, std::ios::binary);
+  out << bytes;
+  out.close();
+  if (out) return 0;
+  std::fprintf(stderr, "gen-tables: cannot write %s\n", path);
+  return 1;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: gen-tables DATA_DIR OUT.cc\n");
+  const bool release = argc == 4 && std::string(argv[2]) == "--release";
+  if (argc != 3 && !release) {
+    std::fprintf(stderr, "usage: gen-tables DATA_DIR [--release] OUT\n");
     return 2;
   }
   const fs::path data = argv[1];
   std::string members;
   gen::Pool pool;
   std::string arrays = gen::tables_cpp(data, members);
+  if (release) {
+    if (gen::error_count) return 1;
+    return write(argv[3],
+                 "format = 1\ndate = " + gen::newest_date + "\n" + gen::release_toml(data));
+  }
   arrays += gen::findings_cpp(data, pool, members);
   arrays += gen::vocabulary_cpp(data / "vocabulary.toml", pool, members);
   arrays.insert(0, pool.cpp());
   arrays += gen::messages_cpp(data / "messages", members);
   members += "  .date = " + gen::quote(gen::newest_date) + ",\n";
   if (gen::error_count) return 1;
-  std::ofstream out(argv[2], std::ios::binary);
-  out << "// Made by gen-tables from data/*.toml. Do not edit.\n#include "
-         "\"knowledge/knowledge.h\"\n\n"
-      << "namespace cufit::knowledge {\nnamespace {\nusing namespace std::string_view_literals;\n"
-      << arrays << "}  // namespace\n\nconst Knowledge& Knowledge::builtin() {\n"
-      << "  static constexpr Knowledge tables = {\n"
-      << members << "  };\n  return tables;\n}\n\n"
-      << "}  // namespace cufit::knowledge\n";
-  out.close();
-  if (!out) {
-    std::fprintf(stderr, "gen-tables: cannot write %s\n", argv[2]);
-    return 1;
-  }
-  return 0;
+  return write(argv[2],
+               "// Made by gen-tables from data/*.toml. Do not edit.\n#include "
+               "\"knowledge/knowledge.h\"\n#include \"knowledge/table_reader.h\"\n\n"
+               "namespace cufit::knowledge {\nnamespace {\nusing namespace "
+               "std::string_view_literals;\n" +
+                   arrays + "}  // namespace\n\n" + gen::readers_cpp() +
+                   "const Knowledge& Knowledge::builtin() {\n"
+                   "  static constexpr Knowledge tables = {\n" +
+                   members + "  };\n  return tables;\n}\n\n}  // namespace cufit::knowledge\n");
 }

@@ -21,6 +21,7 @@ struct Surroundings {
   const knowledge::Knowledge& knowledge;
   std::function<std::time_t()> now;
   Streams streams;
+  std::string note = {};  // for stderr before the command's own words
 };
 
 struct Context {

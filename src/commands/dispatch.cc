@@ -6,6 +6,7 @@
 #include "commands/command.h"
 #include "commands/help.h"
 #include "commands/self/self.h"
+#include "commands/self/update_tables.h"
 #include "knowledge/knowledge.h"
 #include "report/terminal/width.h"
 
@@ -72,6 +73,7 @@ int run_command(const Command& command, const Surroundings& around, std::optiona
   const Output output = output_with(common);
   if (common.help)
     return output.print(HelpTexts(around.knowledge, output.language()).usage(command), k_ok);
+  if (!around.note.empty()) output.print_error(around.note);
   return command.run({around.files, around.machine, around.knowledge, around.now, output},
                      parsed->request.get());
 }
@@ -80,8 +82,11 @@ int run_command(const Command& command, const Surroundings& around, std::optiona
 
 int run(int argc, const char* const* argv) {
   const host::RealHost machine;
-  return run({machine, machine, knowledge::Knowledge::builtin(), [] { return std::time(nullptr); },
-              standard_streams()},
+  const TablesInUse tables = tables_in_use(machine);
+  const knowledge::Knowledge& knowledge =
+      tables.updated ? tables.updated->knowledge() : knowledge::Knowledge::builtin();
+  return run({machine, machine, knowledge, [] { return std::time(nullptr); }, standard_streams(),
+              tables.older ? "" : tables.note},
              argc, argv);
 }
 

@@ -359,6 +359,7 @@ struct Knowledge {
   double weight_scale = 1, clue_length = 0;
   std::span<const TextPair> messages;  // every other text: "link.torch.cubin"
   std::string_view date = {};  // of the newest row: "2026-11-28"; what came later is unknown
+  bool updated = false;        // the tables that change with releases are of a file of the user
 
   static const Knowledge& builtin();
 

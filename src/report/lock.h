@@ -41,6 +41,7 @@ struct FindingsView {
   std::string not_asked;  // message key of what was not looked at; may be empty
   const std::vector<checks::Finding>& findings;
   const knowledge::Knowledge& knowledge;
+  bool says_tables = false;  // how old they are, without -v, too
 };
 bool only_notes(const FindingsView& view);  // or nothing at all
 std::string findings_text(const FindingsView& view, const Style& style);

@@ -157,4 +157,9 @@ std::string finding_text(const checks::Finding& finding, std::string_view part,
   return undecided_text(finding, part, filled, lang, knowledge);
 }
 
+std::string tables_line(std::string_view lang, const knowledge::Knowledge& knowledge) {
+  return label(knowledge, lang, knowledge.updated ? "tables_updated" : "tables",
+               {{"date", std::string(knowledge.date)}});
+}
+
 }  // namespace cufit::report

@@ -39,4 +39,7 @@ class Labels {
   std::string_view lang_;
 };
 
+// "tables of 2026-11-28": how old the tables are that judged, for the end of a report.
+std::string tables_line(std::string_view lang, const knowledge::Knowledge& knowledge);
+
 }  // namespace cufit::report

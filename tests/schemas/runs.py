@@ -64,6 +64,10 @@ RUNS = [
 for file in tests/machines/*/facts.json; do "$CUFIT" doctor --json --from $file; done"""),
     ("steps of every recorded machine", ["cufit.fix/1"], """
 for file in tests/machines/*/facts.json; do "$CUFIT" doctor --fix --json --from $file; done"""),
+    ("resolve by updated tables", ["cufit.resolve/1"], """
+export XDG_DATA_HOME="$TMP/data"; "${CUFIT%/cufit}/gen-tables" data --release "$TMP/t.toml"
+"$CUFIT" self update-tables "$TMP/t.toml" --sha256 $(sha256sum "$TMP/t.toml" | cut -c 1-64) >"$TMP/said"
+"$CUFIT" resolve --json torch --for "RTX 4090,535" """),
     ("doctor, what if", ["cufit.doctor/1"], """
 for name in a100-mig wsl2-works no-gpu-at-all; do
   "$CUFIT" doctor --json --gpu "RTX 5090" --driver 550 --from tests/machines/$name/facts.json

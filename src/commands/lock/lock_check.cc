@@ -202,7 +202,7 @@ int check_lock(const Context& context, const LockRequest& request) {
                            : one.variant == "asked"              ? target_words(*job)
                                                                  : "");
   const report::FindingsView view{"cufit.lock.check/1", "lock.check.good", not_asked, findings,
-                                  context.knowledge};
+                                  context.knowledge,    true};
   return output.print(request.json ? findings_json(view) : findings_text(view, output.style()),
                       worst(findings));
 }

@@ -5,6 +5,7 @@
 #include "checks/check.h"
 #include "commands/args.h"
 #include "commands/self/docs.h"
+#include "commands/self/update_tables.h"
 #include "host/driver/library_opens.h"
 #include "host/install/http.h"
 #include "host/probe.h"
@@ -17,7 +18,9 @@ namespace {
 
 constexpr Option k_self_options[] = {
     option<&SelfRequest::topic>("TOPIC"),
-    option<&SelfRequest::shell>("SHELL"),
+    option<&SelfRequest::argument>("ARGUMENT"),
+    option<&SelfRequest::sha256>("--sha256", "HEX"),
+    option<&SelfRequest::remove>("--remove"),
 };
 
 // Libraries that are looked for at run time, with what is missing without them.
@@ -45,7 +48,7 @@ std::string about(const Context& context) {
 #endif
   );
   out += context.message(
-             "self.tables",
+             knowledge.updated ? "self.tables_updated" : "self.tables",
              {{"date", std::string(knowledge.date)},
               {"gpus", std::to_string(knowledge.gpus.size())},
               {"torch", knowledge.torch_releases.empty()
@@ -56,6 +59,9 @@ std::string about(const Context& context) {
               {"findings", std::to_string(knowledge.findings.size())},
               {"checks", std::to_string(checks::check_table().size())}}) +
          "\n";
+  // A file that is only older than what is built in is no news elsewhere.
+  if (const TablesInUse own = tables_in_use(context.files); own.older)
+    out += context.message("self.tables_older", {{"note", own.note}}) + "\n";
   return out + runtime_parts(context) + context.message("self.topics") + "\n";
 }
 
@@ -92,7 +98,7 @@ std::span<const Option> self_options() { return k_self_options; }
 
 int run_self(const Context& context, const SelfRequest& request) {
   const std::string& topic = request.topic;
-  const std::string& shell = request.shell;
+  const std::string& shell = request.argument;
   const auto print = [&](const std::string& text) { return context.output.print(text, k_ok); };
   if (topic.empty()) return print(about(context));
   if (topic == "man") return print(man_page(table(), context.knowledge));
@@ -100,8 +106,10 @@ int run_self(const Context& context, const SelfRequest& request) {
   if (topic == "licenses") return print(context.message("self.licenses") + "\n");
   if (topic == "completions" && (shell == "bash" || shell == "zsh" || shell == "fish"))
     return print(completions(shell, table(), context.knowledge));
+  if (topic == "update-tables") return run_update_tables(context, request);
   context.output.print_error(
-      "usage: cufit self [man | completions bash|zsh|fish | causes | licenses]");
+      "usage: cufit self [man | completions bash|zsh|fish | causes | licenses | update-tables "
+      "FILE|URL]");
   return k_usage;
 }
 

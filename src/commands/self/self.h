@@ -3,6 +3,7 @@
 // its own tables.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 
@@ -11,8 +12,11 @@
 namespace cufit::commands {
 
 struct SelfRequest {
-  std::string topic;  // "man", "completions", "causes", "licenses"; empty: what this program is
-  std::string shell;  // of completions
+  // "man", "completions", "causes", "licenses", "update-tables"; empty: what this program is
+  std::string topic;
+  std::string argument;  // of completions: the shell; of update-tables: file or address
+  std::optional<std::string> sha256;  // of update-tables
+  bool remove = false;
 };
 
 std::span<const Option> self_options();

@@ -67,7 +67,7 @@ std::string doctor_json(const DoctorView& view) {
   Json out;
   out["schema"] = "cufit.doctor/1";
   out["cufit"] = CUFIT_VERSION;
-  out["tables_date"] = view.knowledge.date;
+  put_tables(out, view.knowledge);
   out["verdict"] = report.verdict == checks::LinkState::ok ? "works" : to_string(report.verdict);
   out["findings"] = Json::array();
   for (const checks::Finding& finding : report.findings) {

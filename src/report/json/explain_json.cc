@@ -84,6 +84,7 @@ Json explain_value(const ExplainView& view) {
   Json out;
   out["schema"] = "cufit.explain/1";
   out["cufit"] = CUFIT_VERSION;
+  put_tables(out, view.knowledge);
   out["causes"] = Json::array();
   for (const explain::Cause& cause : explanation.causes)
     out["causes"].push_back(cause_json(cause, view.knowledge));

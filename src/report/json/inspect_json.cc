@@ -49,6 +49,7 @@ Json file_json(const InspectedFile& file, const knowledge::Knowledge& knowledge)
 
 std::string inspect_json(const InspectResult& result, const knowledge::Knowledge& knowledge) {
   Json out{{"schema", "cufit.inspect/1"}};
+  put_tables(out, knowledge);
   out["files"] = Json::array();
   for (const InspectedFile& file : result.files) out["files"].push_back(file_json(file, knowledge));
   out["errors"] = Json::array();

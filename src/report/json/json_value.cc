@@ -21,4 +21,9 @@ Json driver_or_null(const std::optional<Version>& version) {
   return version ? Json(resolve::driver_text(*version)) : Json(nullptr);
 }
 
+void put_tables(Json& report, const knowledge::Knowledge& knowledge) {
+  report["tables_date"] = knowledge.date;
+  if (knowledge.updated) report["tables_updated"] = true;
+}
+
 }  // namespace cufit::report

@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/version.h"
+#include "knowledge/knowledge.h"
 
 namespace cufit::report {
 
@@ -17,5 +18,8 @@ Json or_null(const std::optional<std::string>& text);
 Json or_null(const std::optional<uint64_t>& number);
 Json or_null(const std::optional<Version>& version);         // "12.8"
 Json driver_or_null(const std::optional<Version>& version);  // "525.60.13", with its zero
+
+// "tables_date", of the tables that judged.
+void put_tables(Json& report, const knowledge::Knowledge& knowledge);
 
 }  // namespace cufit::report

@@ -11,6 +11,12 @@ namespace {
 
 Json head(const std::string& schema) { return {{"schema", schema}, {"cufit", CUFIT_VERSION}}; }
 
+Json judged_head(const std::string& schema, const knowledge::Knowledge& knowledge) {
+  Json out = head(schema);
+  put_tables(out, knowledge);
+  return out;
+}
+
 std::string lock_text_of(const Json& json) { return json.dump(2) + "\n"; }
 
 Json class_json(const resolve::LockClass& one, uint64_t unsized) {
@@ -33,7 +39,7 @@ Json class_json(const resolve::LockClass& one, uint64_t unsized) {
 }  // namespace
 
 std::string lock_report_json(const LockView& view) {
-  Json out = head("cufit.lock.report/1");
+  Json out = judged_head("cufit.lock.report/1", view.knowledge);
   out["folder"] = view.folder;
   out["unchanged"] = view.unchanged;
   out["requirements"] = view.lock.requirements;
@@ -49,7 +55,7 @@ std::string lock_report_json(const LockView& view) {
 }
 
 std::string lock_failure_json(const LockFailureView& view) {
-  Json out = head("cufit.lock.report/1");
+  Json out = judged_head("cufit.lock.report/1", view.knowledge);
   out["failed"] = Json::array();
   for (const resolve::Answer& answer : view.failed) {
     Json rejected = Json::array();
@@ -72,7 +78,7 @@ std::string lock_failure_json(const LockFailureView& view) {
 }
 
 std::string findings_json(const FindingsView& view) {
-  Json out = head(view.schema);
+  Json out = judged_head(view.schema, view.knowledge);
   out["verdict"] = only_notes(view) ? "good" : "differs";
   out["asked_installer"] = view.not_asked.empty();
   out["findings"] = Json::array();

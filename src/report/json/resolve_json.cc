@@ -101,7 +101,7 @@ std::string resolve_json(const ResolveView& view) {
   Json out;
   out["schema"] = "cufit.resolve/1";
   out["cufit"] = CUFIT_VERSION;
-  out["tables_date"] = view.knowledge.date;
+  put_tables(out, view.knowledge);
   out["requirements"] = Json::array();
   for (const formats::Requirement& one : view.request.requirements)
     out["requirements"].push_back(one.text);

@@ -35,7 +35,9 @@ class Painter : private TerminalWriter {
     problems();
     if (style_.verbose) facts(page_.facts);
     out_ += '\n';
-    if (!style_.verbose) {
+    if (style_.verbose) {
+      tables();
+    } else {
       flow(say(page_.findings.empty() ? "hint.healthy" : "hint.findings"), "", "", "2");
     }
     return finish();

@@ -73,6 +73,8 @@ class ExplainPainter : private TerminalWriter {
     if (style_.verbose) {
       oom();
       all_facts();
+      out_ += '\n';
+      tables();
     } else if (!causes.empty() && hint_) {
       out_ += '\n';
       flow(words("hint"), "", "", "2");

@@ -38,6 +38,9 @@ class InspectPage {
     }
     if (result_.files.empty() && result_.errors.empty()) out_ += word("nothing") + "\n";
     if (result_.files.size() > 1) add_summary();
+    // Without a GPU nothing is judged: the files say it all.
+    if (!result_.files.empty() && !result_.files.front().verdicts.empty())
+      out_ += tables_line(style_.lang, knowledge_) + "\n";
     return out_;
   }
 

@@ -52,6 +52,7 @@ class LockPainter : private TerminalWriter {
       const std::string fit = i < view.fits.size() ? resolve::to_string(view.fits[i]) : "works";
       if (fit != "works") flow(words("fit." + fit), blanks(width + 4), blanks(width + 6));
     }
+    tables();
     next(cut_commands(words("next", {{"lock", lock_option(view.folder)}})));
     return finish();
   }
@@ -84,6 +85,7 @@ class LockPainter : private TerminalWriter {
             words("last", {{"torch", answer.last_for_gpus.torch + "+" + answer.last_for_gpus.tag}}),
             "  ", "  ");
     }
+    tables();
     flow(words("nothing_written"), "", "", "2");
     return finish();
   }
@@ -98,6 +100,7 @@ class LockPainter : private TerminalWriter {
       finding(one);
     }
     if (!view.not_asked.empty()) flow(say_plain(view.not_asked), "", "  ", "2");
+    if (view.says_tables || style_.verbose) tables();
     return finish();
   }
 

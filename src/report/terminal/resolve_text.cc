@@ -38,6 +38,7 @@ class ResolvePainter : private TerminalWriter {
       flow(say("resolve.open_torch", {{"torch", view_.answers.front().usable.front().wheel.torch}}),
            "", "  ");
     if (view_.no_uv) flow(say("resolve.no_uv"), "", "  ");
+    tables();
     out_ += "\n";
     next(cut_commands(next_step()));
     return finish();

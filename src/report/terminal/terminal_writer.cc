@@ -113,6 +113,10 @@ void TerminalWriter::facts(const std::vector<FactLine>& facts) {
   }
 }
 
+void TerminalWriter::tables() {
+  flow(tables_line(style_.lang, knowledge_), "", "  ", "2");
+}
+
 std::string TerminalWriter::finish() {
   while (ends_with(out_, "\n\n")) out_.pop_back();
   return std::move(out_);

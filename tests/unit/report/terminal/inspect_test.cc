@@ -49,7 +49,9 @@ TEST(InspectReport, TextSaysAllOfAFile) {
       "  torch's ABI             old ABI (_GLIBCXX_USE_CXX11_ABI=0)\n"
       "  damaged at byte 4096: something is broken\n"
       "\n"
-      "not read: `b.so`: no such file\n");
+      "not read: `b.so`: no such file\n"
+      "Tables of " +
+          std::string(knowledge::Knowledge::builtin().date) + "\n");
 }
 
 TEST(InspectReport, VerboseAddsWhatEveryProgramNeedsAndWhereItSearches) {
@@ -76,8 +78,11 @@ TEST(InspectReport, JsonHasExactlyTheSchema) {
   nlohmann::json json = nlohmann::json::parse(
       inspect_json(sample(), knowledge::Knowledge::builtin()), nullptr, false);
   ASSERT_FALSE(json.is_discarded());
+  EXPECT_EQ(json["tables_date"], std::string(knowledge::Knowledge::builtin().date));
+  json["tables_date"] = "DATE";
   EXPECT_EQ(json, nlohmann::json::parse(R"json({
     "schema": "cufit.inspect/1",
+    "tables_date": "DATE",
     "files": [{
       "path": "a.whl!lib/x\u001b.so", "kind": "elf",
       "device_code": [{"kind": "cubin", "arch": "80", "ptx_isa": null, "count": 12},
