@@ -44,6 +44,8 @@ struct SystemFacts {
   Fact<bool> secure_boot;
   Fact<std::string> boot_id;
   Fact<std::string> uv;  // path of the uv in PATH
+  // Maker of a graphics card that is not NVIDIA's: "AMD" (AMD alone is looked for)
+  Fact<std::string> other_gpu;
   Fact<bool> root;       // this process may do all: no `sudo` is needed, and images have none
   // Mirror of PyTorch's own index, [index] of cufit.toml, without a password
   Fact<std::string> pytorch_index;

@@ -108,7 +108,7 @@ class Builder {
     out.next = next(finding);
     out.unknown_because =
         printable(translated_error(finding.unknown_because, lang_, view_.knowledge));
-    out.subject = subject(finding.subject);
+    out.subject = subject_text(finding.subject, lang_, view_.knowledge);
     for (const checks::Evidence& item : finding.evidence) out.evidence.push_back(evidence(item));
     std::vector<std::string> follows;
     for (const std::string& id : finding.consequences) {
@@ -128,13 +128,6 @@ class Builder {
       return finding_text(finding, "next", lang, view_.knowledge);
     };
     return next_pieces(text(lang_), text("en"), text("zh"));
-  }
-
-  std::string subject(const std::string& subject) const {
-    if (subject.empty() || subject == "machine") return {};
-    if (starts_with(subject, "env "))
-      return say_("subject.env", {{"path", printable(subject.substr(4))}});
-    return printable(subject);
   }
 
   const facts::PythonEnv* env(const std::string& path) const {
@@ -262,6 +255,9 @@ class Builder {
         if (rank(link.state) > rank(worst)) worst = link.state;
       running += worst == LinkState::ok || worst == LinkState::limited;
     }
+    if (view_.report.driver_branch != 0)
+      return say_(std::string("verdict.") + verdict_word(view_.report.with_driver) + ".with_driver",
+                  {{"driver", std::to_string(view_.report.driver_branch)}});
     std::string word = verdict_word(view_.report.verdict);
     size_t total = view_.report.chains.size();
     std::string many = gpus.empty() ? ".no_gpu" : gpus.size() == 1 ? ".one" : ".many";
