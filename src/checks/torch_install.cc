@@ -388,7 +388,7 @@ std::vector<Finding> check_python_choice(const Input& input) {
   made.args["other"] = other->path;
   made.args["version"] = torch_build_of(input, *other).release;
   made.args["interpreter"] = python_of(*other);
-  made.variant = other->kind == "conda" ? "conda" : "";
+  made.variant = input.facts.origin == "image" ? "image" : other->kind == "conda" ? "conda" : "";
   made.evidence.push_back(
       {"file", active->site_packages.empty() ? active->path : active->site_packages.front(),
        "no torch"});

@@ -141,7 +141,8 @@ class Builder {
 
   std::string env_line(const facts::PythonEnv& env) const {
     std::vector<std::string> parts;
-    if (!env.kind.empty())
+    const bool claimed = env.path == "(claimed)";  // of a text that names no folder
+    if (!env.kind.empty() && !claimed)
       parts.push_back(has("env." + env.kind) ? say_("env." + env.kind) : printable(env.kind));
     if (env.python) parts.push_back("Python " + printable(*env.python));
     if (env.torch.version) {
@@ -152,7 +153,8 @@ class Builder {
       parts.push_back(say_("env.no_torch"));
     }
     if (env.active) parts.push_back(say_("env.active"));
-    return say_("env.line", {{"path", printable(env.path)}, {"summary", join(parts, comma())}});
+    return say_("env.line", {{"path", claimed ? say_("subject.claimed") : printable(env.path)},
+                             {"summary", join(parts, comma())}});
   }
 
   // "0: NVIDIA H200 (9.0)" -> number and the rest.

@@ -85,6 +85,7 @@ std::string format_message(std::string_view text, const std::map<std::string, st
 std::string subject_text(const std::string& subject, std::string_view lang,
                          const knowledge::Knowledge& knowledge) {
   if (subject.empty() || subject == "machine") return {};
+  if (subject == "env (claimed)") return label(knowledge, lang, "subject.claimed");
   if (starts_with(subject, "env "))
     return label(knowledge, lang, "subject.env", {{"path", formats::printable(subject.substr(4))}});
   if (subject == "container") return label(knowledge, lang, "subject.container");

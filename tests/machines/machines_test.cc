@@ -228,10 +228,13 @@ TEST_P(Machine, ChineseHasItsOwnSigns) {
   report::Style zh;
   zh.lang = "zh";
   zh.width = 4000;
+  size_t number = 0;
   for (std::string_view line : split_lines(report::doctor_text(view(), zh))) {
+    if (++number == 2) continue;  // the system's name for itself
     const bool quotes = starts_with(line, "  - ") || starts_with(line, "GPU ") ||
                         starts_with(line, "  /") || starts_with(line, "      ");
-    if (!quotes) EXPECT_EQ(english_sign(std::string(line)), "") << line;
+    if (quotes) continue;
+    EXPECT_EQ(english_sign(std::string(line)), "") << line;
   }
 }
 

@@ -94,7 +94,9 @@ std::optional<checks::InstallRequest> one_request(const resolve::Choice& choice,
   for (const formats::Requirement& one : request.requirements)
     if (one.name != "torch" && !resolve::is_judged(one)) out.requirements.push_back(one.text);
   if (from_default) return out;
-  out.index = checks::pytorch_index(input, wheel.tag);
+  out.index = request.mirror.has_mirror()
+                  ? formats::without_credentials(request.mirror.pytorch_index_url(wheel.tag))
+                  : checks::pytorch_index(input, wheel.tag);
   out.index_name = "pytorch-" + wheel.tag;
   return out;
 }
