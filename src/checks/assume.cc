@@ -64,6 +64,9 @@ Result<facts::NvmlGpu> describe(const std::string& text, uint32_t index,
   }
   const knowledge::Gpu* row = knowledge.find_gpu(trim(text));
   if (row == nullptr) {
+    if (const std::string_view maker = knowledge::Knowledge::other_maker(text); !maker.empty())
+      return fail(Code::usage,
+                  format("--gpu \"{}\": a GPU of {}; cufit judges NVIDIA's alone", text, maker));
     std::vector<std::string> near = knowledge.nearest_gpus(text, 3);
     return fail(Code::usage, "--gpu \"" + text + "\": the GPU table does not know this name" +
                                  (near.empty() ? "" : "; nearest: " + join(near, ", ")) +

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "checks/install/after_step.h"
+#include "checks/install/driver_step.h"
 #include "checks/report_sections.h"
 #include "checks/torch_env.h"
 
@@ -83,6 +84,22 @@ bool finds(const Report& report, const Finding& wanted) {
   });
 }
 
+// --gpu without --driver: what the oldest maintained driver that serves all of it would make of it.
+void ask_with_driver(const facts::Facts& facts, const knowledge::Knowledge& knowledge,
+                     Report& report) {
+  const Fact<std::string>& driver = facts.kernel.version;
+  if (report.verdict != LinkState::unknown || driver || driver.source.kind != SourceKind::assumed)
+    return;
+  const DriverNeed need = driver_need(make_input(facts, knowledge));
+  if (need.branch == 0) return;
+  const Result<facts::Facts> driven = assume(facts, {{}, std::to_string(need.branch)}, knowledge);
+  if (!driven) return;
+  const LinkState verdict = examine_once(*driven, knowledge).verdict;
+  if (verdict != LinkState::ok && verdict != LinkState::limited) return;
+  report.driver_branch = need.branch;
+  report.with_driver = verdict;
+}
+
 }  // namespace
 
 Report examine(const facts::Facts& facts, const knowledge::Knowledge& knowledge) {
@@ -92,6 +109,7 @@ Report examine(const facts::Facts& facts, const knowledge::Knowledge& knowledge)
     if (one.change && one.severity == Severity::error)
       one.step_fails =
           finds(examine_once(after_step(facts, *one.change, knowledge), knowledge), one);
+  ask_with_driver(facts, knowledge, report);
   return report;
 }
 

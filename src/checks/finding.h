@@ -85,6 +85,10 @@ struct Report {
   // Link.
   std::vector<Link> abilities;
   std::vector<Link> host_limits;  // what on the host would starve the GPUs
+  // The verdict is unknown only because nobody named a driver (--gpu without --driver): from this
+  // branch on it is `with_driver`. 0 = no such driver.
+  uint32_t driver_branch = 0;
+  LinkState with_driver = LinkState::unknown;
 };
 
 }  // namespace cufit::checks

@@ -7,6 +7,8 @@
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
 #include "checks/machine_checks.h"
+#include "checks/install/after_step.h"
+#include "checks/install/torch_step.h"
 #include "checks/torch_env.h"
 
 namespace cufit::checks {
@@ -47,6 +49,23 @@ Finding too_old(const char* id, const facts::PythonEnv& env, const Need& need,
   return made;
 }
 
+// Of torch the table knows the newest release whose wheel this C library takes.
+void add_older_torch(const Input& input, const facts::PythonEnv& env, const Version& glibc,
+                     Finding& made) {
+  if (made.args["package"] != "torch") return;
+  const TorchStep step = torch_step(input, env);
+  if (!step.pick || step.pick->needs_newer_driver || !step.blocked.empty()) return;
+  for (const knowledge::WheelVariant* wheel : input.knowledge.wheels_of(step.pick->torch)) {
+    const std::optional<Version> wanted = parse_version(wheel->glibc);
+    if (wheel->tag != step.pick->tag || !wanted || *wanted > glibc) continue;
+    made.variant = "release";
+    made.args["command"] = step.command;
+    made.args["install_torch"] = step.pick->torch + "+" + step.pick->tag;
+    made.change = torch_change(env, step.pick->torch, step.pick->tag, step.pick->python);
+    return;
+  }
+}
+
 void judge_glibc(const Input& input, const facts::PythonEnv& env, std::vector<Finding>& findings) {
   const facts::SystemFacts& system = input.facts.system;
   const std::optional<Version> have = system.glibc ? parse_version(*system.glibc) : std::nullopt;
@@ -69,6 +88,7 @@ void judge_glibc(const Input& input, const facts::PythonEnv& env, std::vector<Fi
                          "GLIBC_" + need.version->text());
   made.args["distribution"] = system.distribution.value_or("?");
   made.evidence.push_back(seen(system.glibc));
+  add_older_torch(input, env, *have, made);
   findings.push_back(std::move(made));
 }
 

@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
+#include "checks/install/torch_command.h"
 #include "checks/install/torch_step.h"
 #include "checks/torch_checks.h"
 #include "checks/torch_env.h"
@@ -63,7 +64,16 @@ std::vector<Finding> check_torch_build(const Input& input) {
         finding("torch_not_installed", Severity::warning, main ? subject_of(*main) : k_machine);
     made.args["envs"] = std::to_string(input.facts.envs.size());
     made.variant = main ? "" : "no_env";
+    if (main && input.facts.envs.size() == 1) made.variant = "one";
+    const std::string unblocked = made.variant;
     if (main) add_install(input, *main, made);
+    // The project says which torch it wants; where the driver stands in the way, that goes first.
+    const std::string project = install_project(input, main);
+    if (!project.empty() && made.variant == unblocked) {
+      made.args["install"] = project;
+      if (main == nullptr) made.variant.clear();
+      made.change.reset();
+    }
     for (const facts::PythonEnv& env : input.facts.envs)
       made.evidence.push_back({"file", env.path, "no torch"});
     found.push_back(std::move(made));

@@ -18,12 +18,32 @@ std::vector<const facts::PythonEnv*> torch_envs(const facts::Facts& facts) {
   return found;
 }
 
+namespace {
+
+bool is_of_project(const facts::PythonEnv& env) {
+  return env.found_by == "default" &&
+         (starts_with(env.path, "./") || contains(env.path, "/.pixi/envs/"));
+}
+
+// Somebody chose an environment; a Python of the system is in PATH without that.
+bool activated(const facts::Facts& facts) {
+  return std::any_of(facts.envs.begin(), facts.envs.end(), [](const facts::PythonEnv& env) {
+    return env.active && (env.found_by != "PATH" || env.kind != "system");
+  });
+}
+
+}  // namespace
+
 const facts::PythonEnv* main_env(const facts::Facts& facts) {
   std::vector<const facts::PythonEnv*> with_torch = torch_envs(facts);
   for (const facts::PythonEnv* env : with_torch)
     if (env->active) return env;
   if (with_torch.size() == 1) return with_torch[0];
   if (!with_torch.empty()) return nullptr;
+  // Nobody has torch: the environment of the project one stands in is what is to get it, before the
+  // Python that PATH happens to name.
+  for (const facts::PythonEnv& env : facts.envs)
+    if (is_of_project(env) && !activated(facts)) return &env;
   for (const facts::PythonEnv& env : facts.envs)
     if (env.active) return &env;
   return facts.envs.size() == 1 ? &facts.envs[0] : nullptr;

@@ -18,7 +18,7 @@ bool has_torch(const facts::PythonEnv& env);
 // Environments in which torch lies (any build).
 std::vector<const facts::PythonEnv*> torch_envs(const facts::Facts& facts);
 // The one that decides the verdict: the active one if it holds torch, else the only one that does;
-// where none does, the active one or the only one. null = several and none of them active, or no
+// where none does, the project's own before a system's Python in PATH, the active one, or the only one. null = several and none of them active, or no
 // environment at all.
 const facts::PythonEnv* main_env(const facts::Facts& facts);
 

@@ -49,6 +49,21 @@ Finding broken(const Input& input, const facts::PythonEnv& env, const char* vari
   return made;
 }
 
+// Order of two records in one directory: the one whose files are there comes first.
+struct WrittenLast {
+  const facts::PythonEnv& env;
+
+  bool operator()(const facts::Distribution* a, const facts::Distribution* b) const {
+    const bool is_a = is_there(*a), is_b = is_there(*b);
+    if (is_a != is_b) return is_a;
+    const auto older = parse_version(b->version), newer = parse_version(a->version);
+    return older && newer && *older < *newer;
+  }
+  bool is_there(const facts::Distribution& one) const {
+    return env.torch.version && public_version(*env.torch.version) == public_version(one.version);
+  }
+};
+
 void two_records(const Input& input, const facts::PythonEnv& env, std::vector<Finding>& findings) {
   std::vector<const facts::Distribution*> wheels, conda;
   for (const facts::Distribution* torch : find_distributions(env, "torch")) {
@@ -79,6 +94,8 @@ void two_records(const Input& input, const facts::PythonEnv& env, std::vector<Fi
   // In one directory the files of both are mixed; in two directories the first of sys.path hides
   // the other.
   const bool same = folder_of(wheels[0]->location) == folder_of(wheels[1]->location);
+  // The files are those of the one that was written last: version.py tells which, else the newest.
+  if (same) std::stable_sort(wheels.begin(), wheels.end(), WrittenLast{env});
   Finding made = broken(input, env, same ? "two_records" : "two_directories", *wheels[0]);
   if (!same) made.severity = Severity::warning;
   made.args["other"] = wheels[1]->version;
@@ -371,7 +388,7 @@ std::vector<Finding> check_python_choice(const Input& input) {
   made.args["other"] = other->path;
   made.args["version"] = torch_build_of(input, *other).release;
   made.args["interpreter"] = python_of(*other);
-  made.variant = other->kind == "conda" ? "conda" : "";
+  made.variant = input.facts.origin == "image" ? "image" : other->kind == "conda" ? "conda" : "";
   made.evidence.push_back(
       {"file", active->site_packages.empty() ? active->path : active->site_packages.front(),
        "no torch"});

@@ -44,6 +44,11 @@ struct SystemFacts {
   Fact<bool> secure_boot;
   Fact<std::string> boot_id;
   Fact<std::string> uv;  // path of the uv in PATH
+  // File of the current folder that lists torch for its project and whose environment is not there:
+  // "uv.lock", "pixi.lock", "poetry.lock", "requirements.txt"
+  Fact<std::string> project_lock;
+  // Maker of a graphics card that is not NVIDIA's: "AMD" (AMD alone is looked for)
+  Fact<std::string> other_gpu;
   Fact<bool> root;       // this process may do all: no `sudo` is needed, and images have none
   // Mirror of PyTorch's own index, [index] of cufit.toml, without a password
   Fact<std::string> pytorch_index;

@@ -43,7 +43,7 @@ CUFIT_FIELDS(SystemFacts) {
   v("shm_bytes", x.shm_bytes), v("memlock_bytes", x.memlock_bytes);
   v("wsl", x.wsl), v("container", x.container), v("jetson", x.jetson);
   v("secure_boot", x.secure_boot), v("boot_id", x.boot_id), v("uv", x.uv);
-  v("root", x.root);
+  v("project_lock", x.project_lock), v("other_gpu", x.other_gpu), v("root", x.root);
   v("pytorch_index", x.pytorch_index);
 }
 

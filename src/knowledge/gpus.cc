@@ -136,6 +136,21 @@ bool Knowledge::in_family(ComputeCapability family, ComputeCapability device) co
   });
 }
 
+std::string_view Knowledge::other_maker(std::string_view name) {
+  const Words words = name_words(name, true);
+  const auto starts = [](const std::string& word, std::string_view stem) {
+    return word.size() > stem.size() && word.compare(0, stem.size(), stem) == 0 &&
+           word[stem.size()] >= '0' && word[stem.size()] <= '9';
+  };
+  for (const std::string& word : words) {
+    if (word == "amd" || word == "radeon" || word == "instinct" || word == "rx" ||
+        starts(word, "rx") || starts(word, "mi"))
+      return "AMD";
+    if (word == "intel" || word == "arc") return "Intel";
+  }
+  return {};
+}
+
 std::vector<std::string> Knowledge::nearest_gpus(std::string_view name, size_t count) const {
   const Words query = name_words(name, true);
   std::string joined;

@@ -372,6 +372,8 @@ struct Knowledge {
   const Gpu* find_gpu_by_pci(std::string_view device_id) const;  // "2204"
   std::string_view find_cc_by_pci(
       std::string_view device_id) const;  // exact row, else block; empty = unknown
+  // The maker that a GPU's name speaks of where it is not NVIDIA: "AMD" of "RX 7900 XTX"; empty.
+  static std::string_view other_maker(std::string_view name);
   std::vector<std::string> nearest_gpus(std::string_view name, size_t count) const;
   // Whether it takes only machine code made for exactly it, as Tegra up to Orin does.
   bool has_own_code(ComputeCapability cc) const;

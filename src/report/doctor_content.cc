@@ -108,7 +108,7 @@ class Builder {
     out.next = next(finding);
     out.unknown_because =
         printable(translated_error(finding.unknown_because, lang_, view_.knowledge));
-    out.subject = subject(finding.subject);
+    out.subject = subject_text(finding.subject, lang_, view_.knowledge);
     for (const checks::Evidence& item : finding.evidence) out.evidence.push_back(evidence(item));
     std::vector<std::string> follows;
     for (const std::string& id : finding.consequences) {
@@ -130,13 +130,6 @@ class Builder {
     return next_pieces(text(lang_), text("en"), text("zh"));
   }
 
-  std::string subject(const std::string& subject) const {
-    if (subject.empty() || subject == "machine") return {};
-    if (starts_with(subject, "env "))
-      return say_("subject.env", {{"path", printable(subject.substr(4))}});
-    return printable(subject);
-  }
-
   const facts::PythonEnv* env(const std::string& path) const {
     for (const facts::PythonEnv& candidate : view_.facts.envs)
       if (candidate.path == path) return &candidate;
@@ -148,7 +141,8 @@ class Builder {
 
   std::string env_line(const facts::PythonEnv& env) const {
     std::vector<std::string> parts;
-    if (!env.kind.empty())
+    const bool claimed = env.path == "(claimed)";  // of a text that names no folder
+    if (!env.kind.empty() && !claimed)
       parts.push_back(has("env." + env.kind) ? say_("env." + env.kind) : printable(env.kind));
     if (env.python) parts.push_back("Python " + printable(*env.python));
     if (env.torch.version) {
@@ -159,7 +153,8 @@ class Builder {
       parts.push_back(say_("env.no_torch"));
     }
     if (env.active) parts.push_back(say_("env.active"));
-    return say_("env.line", {{"path", printable(env.path)}, {"summary", join(parts, comma())}});
+    return say_("env.line", {{"path", claimed ? say_("subject.claimed") : printable(env.path)},
+                             {"summary", join(parts, comma())}});
   }
 
   // "0: NVIDIA H200 (9.0)" -> number and the rest.
@@ -262,6 +257,9 @@ class Builder {
         if (rank(link.state) > rank(worst)) worst = link.state;
       running += worst == LinkState::ok || worst == LinkState::limited;
     }
+    if (view_.report.driver_branch != 0)
+      return say_(std::string("verdict.") + verdict_word(view_.report.with_driver) + ".with_driver",
+                  {{"driver", std::to_string(view_.report.driver_branch)}});
     std::string word = verdict_word(view_.report.verdict);
     size_t total = view_.report.chains.size();
     std::string many = gpus.empty() ? ".no_gpu" : gpus.size() == 1 ? ".one" : ".many";

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "checks/code_match.h"
+#include "checks/file_driver.h"
 #include "checks/finding.h"
 #include "formats/binary/elf.h"
 #include "knowledge/knowledge.h"
@@ -18,7 +19,10 @@ struct InspectVerdict {
   std::string cc;   // "8.9"
   checks::CodeMatch match;
   checks::LinkState verdict = checks::LinkState::unknown;
-  const char* because = "";  // why it stays unknown whatever the code says: "damaged", "no_kernel"
+  // Why it stays unknown whatever the code says: "damaged", "no_kernel"; "host_code": an undamaged
+  // file without any device code, of which there is nothing to judge.
+  const char* because = "";
+  checks::FileDriver driver;  // what it needs of the driver, whatever its code
 };
 
 struct InspectedFile {
@@ -43,7 +47,7 @@ struct InspectResult {
 // unknown.
 checks::LinkState verdict_of(checks::Match match);
 
-// What the file's code says for this device. "No code fits" is certain only for a whole file whose
+// What the file says for this device: its driver first (verdict.driver), then its code. "No code fits" is certain only for a whole file whose
 // code holds kernels: a damaged one and one that brings its kernels in another way (cuFFT) stay
 // unknown.
 void judge_file(const formats::ElfFile& elf, InspectVerdict& verdict);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "formats/prose/printable.h"
 #include "knowledge/finding_text.h"
 #include "report/report.h"
 #include "report/error_translation.h"
@@ -12,13 +13,50 @@ namespace {
 
 bool name_character(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
 
+// Commands, quotations and addresses keep the signs that they have.
+bool is_verbatim(std::string_view value) {
+  for (const char* sign : {"`", " -", "&&", "://", "\n", "=\""})
+    if (contains(value, sign)) return true;
+  return false;
+}
+
 }  // namespace
 
-std::string format_message(std::string_view text, const std::map<std::string, std::string>& args) {
+std::string chinese_signs(std::string_view value) {
+  if (is_verbatim(value)) return std::string(value);
+  std::string out;
+  std::vector<bool> wide;  // of each open bracket
+  for (size_t i = 0; i < value.size(); ++i) {
+    const std::string_view two = value.substr(i, 2);
+    if (two == ", " || two == "; ") {
+      out += two == "; " ? "；" : wide.empty() ? "、" : "，";
+      ++i;
+    } else if (two == " (") {
+      out += "（";
+      wide.push_back(true);
+      ++i;
+    } else if (value[i] == '(') {
+      out += '(';
+      wide.push_back(false);
+    } else if (value[i] == ')' && !wide.empty()) {
+      out += wide.back() ? "）" : ")";
+      wide.pop_back();
+      if (ends_with(out, "）") && value.substr(i + 1, 1) == " ") ++i;
+    } else {
+      out += value[i];
+    }
+  }
+  return wide.empty() ? out : std::string(value);
+}
+
+std::string format_message(std::string_view text, const std::map<std::string, std::string>& args,
+                           std::string_view lang) {
   std::string out;
   out.reserve(text.size());
+  bool in_code = false;
   for (size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
+    if (c == '`') in_code = !in_code;
     if ((c == '{' || c == '}') && i + 1 < text.size() &&
         text[i + 1] == c) {  // {{ and }} are literal braces
       out += c;
@@ -31,8 +69,10 @@ std::string format_message(std::string_view text, const std::map<std::string, st
       if (end > i + 1 && end < text.size() && text[end] == '}') {
         auto found = args.find(std::string(text.substr(i + 1, end - i - 1)));
         if (found != args.end()) {
-          out += found->second;
+          const bool quoted = in_code || ends_with(out, "“");
+          out += lang == "zh" && !quoted ? chinese_signs(found->second) : found->second;
           i = end;
+          if (ends_with(out, "）") && i + 1 < text.size() && text[i + 1] == ' ') ++i;
           continue;
         }
       }
@@ -40,6 +80,16 @@ std::string format_message(std::string_view text, const std::map<std::string, st
     out += c;
   }
   return out;
+}
+
+std::string subject_text(const std::string& subject, std::string_view lang,
+                         const knowledge::Knowledge& knowledge) {
+  if (subject.empty() || subject == "machine") return {};
+  if (subject == "env (claimed)") return label(knowledge, lang, "subject.claimed");
+  if (starts_with(subject, "env "))
+    return label(knowledge, lang, "subject.env", {{"path", formats::printable(subject.substr(4))}});
+  if (subject == "container") return label(knowledge, lang, "subject.container");
+  return formats::printable(subject);
 }
 
 std::string message(const knowledge::Knowledge& knowledge, std::string_view key,
@@ -151,7 +201,8 @@ std::string finding_text(const checks::Finding& finding, std::string_view part,
   }
   // A step that reads the same in every language is a command as a whole.
   const bool whole = pair->en == pair->zh && !contains(text, "`");
-  std::string filled = part == "next" ? fill_step(text, args, whole) : format_message(text, args);
+  std::string filled =
+      part == "next" ? fill_step(text, args, whole) : format_message(text, args, lang);
   filled = fill_stand_ins(std::move(filled), finding.args);
   if (finding.severity != checks::Severity::unknown) return filled;
   return undecided_text(finding, part, filled, lang, knowledge);

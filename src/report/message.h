@@ -12,7 +12,15 @@ namespace cufit::report {
 
 // `text` with each {name} replaced by its argument; "{{" and "}}" are braces. A name without an
 // argument stays as it is.
-std::string format_message(std::string_view text, const std::map<std::string, std::string>& args);
+// With lang "zh" the lists and brackets of English arguments get the signs of a Chinese sentence, but
+// for what stands in `code` or “quotation marks”.
+std::string format_message(std::string_view text, const std::map<std::string, std::string>& args,
+                           std::string_view lang = "en");
+// "a, b (c, d)" as "a、b（c，d）"; commands and quotations as they are.
+std::string chinese_signs(std::string_view value);
+// What a finding is about: "environment /home/u/venv", "GPU 0"; empty for the machine.
+std::string subject_text(const std::string& subject, std::string_view lang,
+                         const knowledge::Knowledge& knowledge);
 
 // The text of `key` ("run.start.missing") in a language, with its arguments filled in. Empty where
 // there is none.

@@ -19,7 +19,10 @@ struct ResolveView {
   std::vector<std::string> obstacles = {};
   std::vector<std::string> ignored = {};  // requirements that cufit does not judge
   std::string ignored_near = {};          // what one of them may have meant
-  bool no_uv = false;                     // the step is for this machine, and uv is not on it
+  bool no_uv = false;                     // uv is not on this machine
+  // Per answer, where the target is a machine and not a description: what is known of it, so that
+  // the step is for its environment; null = nothing is.
+  std::vector<const facts::Facts*> machines = {};
 };
 
 std::string resolve_text(const ResolveView& view, const Style& style);
@@ -37,8 +40,10 @@ const resolve::Companion* built_here(const resolve::Choice& choice,
 // "uv pip install --torch-backend cu126 torch==2.14.1 torchvision==0.29.1": uv knows where
 // PyTorch's own index is. Names what was asked for, makes an environment first where the Python is
 // another one, leaves torch open downwards beside packages that may pin it, and builds last what
-// needs torch for that.
+// needs torch for that. Where `machine` is given and has an environment of that Python, the command
+// of whoever owns it instead (checks/install/installer.h), so that doctor and resolve say the same.
 std::string install_line(const resolve::Choice& choice, const resolve::Target& target,
-                         const resolve::Request& request);
+                         const resolve::Request& request, const knowledge::Knowledge& knowledge,
+                         const facts::Facts* machine);
 
 }  // namespace cufit::report

@@ -144,6 +144,20 @@ def without(name):
     return lambda env: env.uninstall(name)
 
 
+def second_record(version):
+    """The metadata of another torch beside the one whose files are there."""
+
+    def copy(env):
+        info = env.info("torch")
+        other = info.with_name(f"torch-{version}.dist-info")
+        shutil.copytree(info, other)
+        for name in ("METADATA", "RECORD"):
+            text = (other / name).read_text().replace("2.11.0", version)
+            (other / name).write_text(text)
+
+    return copy
+
+
 def removed(path):
     return lambda env: env.remove(path)
 
@@ -181,6 +195,8 @@ CASES = [
     *[(f"a package takes {need}", pin("tame", [need]), True, None, "")
       for need in ("torch", "torch>=2.4,<3", "torch==2.11.0", "torch==2.11.*", 'torch==2.9; extra == "old"', 'torch==2.9; python_version < "3"')],
     ("numpy of another major", lambda env: env.again("numpy", "1.26.4") or env.install("newer", "1", ["numpy>=2"]), True, "requirement_unmet", "numpy>=2"),
+    ("a second record, of an older torch", second_record("2.10.0"), True, "torch_install_broken", "torch==2.11.0"),
+    ("a second record, of a newer torch", second_record("2.12.0"), True, "torch_install_broken", "torch==2.11.0"),
     ("cuDNN of another release", lambda env: env.again("nvidia-cudnn-cu13", "9.14.0.64"), True, "nvidia_pip_pkg_conflict", "nvidia-cudnn-cu13==9.19.0.56"),
     ("triton of another release", lambda env: env.again("triton", "3.4.0"), True, "torch_family_mismatch", "triton==3.6.0"),
 ]  # fmt: skip

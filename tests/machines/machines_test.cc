@@ -202,6 +202,42 @@ TEST_P(Machine, IsSaidCompletelyInBothLanguages) {
   }
 }
 
+bool is_chinese(const std::string& text, size_t at) {
+  return at < text.size() && static_cast<unsigned char>(text[at]) >= 0xe3;
+}
+
+// Outside of `code` and “quotations”: a sign of English in a line that is Chinese.
+std::string english_sign(const std::string& line) {
+  std::string bare;
+  bool code = false;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '`') code = !code;
+    if (!code && line.compare(i, 3, "“") == 0) i = std::min(line.find("”", i), line.size() - 1);
+    if (!code) bare += line[i];
+  }
+  bool chinese = false;
+  for (size_t i = 0; i < bare.size(); ++i) chinese = chinese || is_chinese(bare, i);
+  if (!chinese) return {};
+  for (const char* sign : {", ", "; ", " (", "[container]", "driver >="})
+    if (contains(bare, sign)) return sign;
+  return {};
+}
+
+// What a finding says and asks for; evidence quotes files, and GPUs have their names.
+TEST_P(Machine, ChineseHasItsOwnSigns) {
+  report::Style zh;
+  zh.lang = "zh";
+  zh.width = 4000;
+  size_t number = 0;
+  for (std::string_view line : split_lines(report::doctor_text(view(), zh))) {
+    if (++number == 2) continue;  // the system's name for itself
+    const bool quotes = starts_with(line, "  - ") || starts_with(line, "GPU ") ||
+                        starts_with(line, "  /") || starts_with(line, "      ");
+    if (quotes) continue;
+    EXPECT_EQ(english_sign(std::string(line)), "") << line;
+  }
+}
+
 // Facts survive a recording: the same report comes out of what --record would write of them.
 TEST_P(Machine, SaysTheSameAfterARoundTrip) {
   Result<facts::Facts> again = facts::facts_from_json(facts::facts_to_json(facts_), "again");

@@ -13,6 +13,8 @@
 #include "base/format.h"
 #include "base/shell_word.h"
 #include "checks/doctor.h"
+#include "checks/check.h"
+#include "checks/install/after_step.h"
 #include "checks/install/fix_plan.h"
 #include "facts/facts_json.h"
 #include "knowledge/knowledge.h"
@@ -90,6 +92,28 @@ TEST(Steps, AreConfirmedByTheEngine) {
     }
   }
   EXPECT_GT(changes, 300u);  // the law was asked at all
+}
+
+// What `resolve` calls a full fit is none by minor-version compatibility once it is installed: the
+// toolkit's updates (CUDA 12.8.1) ask for no newer driver.
+TEST(Steps, LeadToNoLimitThatTheTableDoesNotKnow) {
+  const knowledge::Knowledge& world = knowledge::Knowledge::builtin();
+  size_t judged = 0;
+  for (const auto& [name, facts] : with_other_hardware()) {
+    for (const checks::Finding& one : checks::examine(facts, world).findings) {
+      if (!one.change || one.change->kind != checks::Change::Kind::torch) continue;
+      const facts::Facts after = checks::after_step(facts, *one.change, world);
+      const checks::Input input = checks::make_input(after, world);
+      const knowledge::CudaTag* tag = world.find_cuda_tag(one.change->tag);
+      const auto cuda = tag != nullptr ? parse_version(tag->cuda) : std::nullopt;
+      if (!cuda || !input.driver_cuda) continue;
+      if (*input.driver_cuda < Version{{cuda->part(0), cuda->part(1)}}) continue;
+      ++judged;
+      for (const checks::Finding& left : checks::examine(after, world).findings)
+        EXPECT_NE(left.id, "driver_minor_compat") << name << ": " << one.change->tag;
+    }
+  }
+  EXPECT_GT(judged, 20u);
 }
 
 TEST(Steps, NameOnlyWheelsThatAreThere) {

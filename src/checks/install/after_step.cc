@@ -69,9 +69,10 @@ void replace_torch(facts::PythonEnv& env, const Change& change,
   env.torch.path = env.path + "/torch";
   env.torch.version = assumed(change.torch + local);
   env.torch.variant = change.tag;
-  env.torch.cuda = tag != nullptr
-                       ? assumed(std::string(tag->cuda))
-                       : missing<std::string>(WhyNot::not_present, SourceKind::assumed, k_assumed);
+  // As version.py has it, without the update of the toolkit ("12.8" of 12.8.1).
+  const auto cuda = tag != nullptr ? parse_version(tag->cuda) : std::nullopt;
+  env.torch.cuda = cuda ? assumed(Version{{cuda->part(0), cuda->part(1)}}.text())
+                        : missing<std::string>(WhyNot::not_present, SourceKind::assumed, k_assumed);
   env.torch.hip = missing<std::string>(WhyNot::not_present, SourceKind::assumed, k_assumed);
   env.loads.clear();
   env.shadowed.clear();

@@ -319,6 +319,19 @@ std::string install_packages(const Input& input, const facts::PythonEnv& env,
   return install_command(input, env, owner_of(env, false), request);
 }
 
+std::string install_project(const Input& input, const facts::PythonEnv* env) {
+  const std::string lock = input.facts.system.project_lock.value_or("");
+  if (lock == "uv.lock") return input.facts.system.uv ? "uv sync" : "";
+  if (lock == "pixi.lock") return "pixi install";
+  if (lock == "poetry.lock") return "poetry install";
+  if (lock.empty() || env == nullptr) return {};
+  const Owner owner = owner_of(*env, true);
+  if (env->kind == "venv" && owner.installer == Installer::pip)
+    return python_word(*env) + " -m pip install -r " + lock;
+  if (owner.installer != Installer::pip && owner.installer != Installer::new_venv) return {};
+  return python_word(*env) + " -m venv .venv && .venv/bin/python -m pip install -r " + lock;
+}
+
 std::string pip_install_of(const facts::PythonEnv& env) {
   const bool uv = owner_of(env, true).installer == Installer::uv;
   return uv ? "uv pip install --python " + python_word(env) : python_word(env) + " -m pip install";

@@ -84,7 +84,8 @@ int exit_code(const checks::Report& report, FailOn fail_on) {
   const int level = static_cast<int>(fail_on) + 1;  // as checks::seriousness counts
   for (const checks::Finding& finding : report.findings)
     if (seriousness(finding.severity) >= level) return k_findings;
-  return k_ok;
+  // "No" is an answer that a script must see, even where only a warning says why (no torch yet).
+  return report.verdict == checks::LinkState::broken ? k_findings : k_ok;
 }
 
 // A page is made to be shared: it shows the redacted facts.

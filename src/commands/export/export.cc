@@ -26,7 +26,7 @@ constexpr Option k_export_options[] = {
     option<&ExportRequest::lock>("--lock", "DIR"),
     option<&ExportRequest::classes>("--class", "NAME"),
     option<&ExportRequest::output>("-o,--output", "PATH"),
-    option<&ExportRequest::base>("--base", "IMAGE@DIGEST"),
+    option<&ExportRequest::base>("--base", "IMAGE"),
     option<&ExportRequest::gpus>("--gpus", "N"),
     option<&ExportRequest::force>("--force"),
     option<&ExportRequest::json>("--json"),
@@ -76,21 +76,25 @@ Result<report::ExportClass> read_class(const host::Host& files, const std::strin
   return report::ExportClass{one, std::move(pylock)};
 }
 
-// "python:3.12-slim@sha256:<64 hex>": a tag alone may be another image tomorrow.
+// "python:3.12-slim@sha256:<64 hex>", or a tag alone, which may be another image tomorrow.
 Result<std::string> base_image(const std::optional<std::string>& asked) {
   if (!asked) return std::string();
   const std::string& base = *asked;
   constexpr std::string_view k_mark = "@sha256:";
   constexpr std::string_view k_name =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:";
-  const size_t at = base.find(k_mark);
+  const size_t at = base.find('@');
   const std::string name = base.substr(0, at);
-  const std::string digest = at == std::string::npos ? "" : base.substr(at + k_mark.size());
+  const std::string digest = base.substr(std::min(at, base.size()));
+  const bool digest_good =
+      digest.empty() ||
+      (starts_with(digest, k_mark) && digest.size() == k_mark.size() + 64 &&
+       digest.find_first_not_of("0123456789abcdef", k_mark.size()) == std::string::npos);
   if (name.empty() || name[0] == '-' || name.find_first_not_of(k_name) != std::string::npos ||
-      digest.size() != 64 || digest.find_first_not_of("0123456789abcdef") != std::string::npos)
+      !digest_good)
     return fail(
         Code::usage,
-        format("`--base {}`: an image by digest is expected, IMAGE@sha256:<64 digits>", base));
+        format("`--base {}`: an image is expected, IMAGE:TAG or IMAGE@sha256:<64 digits>", base));
   return base;
 }
 

@@ -35,6 +35,9 @@ Result<Target> find_target(const std::string& name, const knowledge::Knowledge& 
   }
   if (std::optional<ComputeCapability> cc = parse_compute_capability(name))
     return Target{cc->text(), *cc};
+  if (const std::string_view maker = knowledge::Knowledge::other_maker(name); !maker.empty())
+    return fail(Code::usage,
+                format("--gpu \"{}\": a GPU of {}; cufit judges NVIDIA's alone", name, maker));
   std::vector<std::string> close = knowledge.nearest_gpus(name, 3);
   std::string hint = close.empty() ? "" : format("; did you mean `{}`?", join(close, "`, `"));
   return fail(Code::usage, format("`--gpu {}`: no such GPU or compute capability{}", name, hint));
@@ -50,14 +53,13 @@ Result<std::vector<Target>> find_targets(const std::vector<std::string>& gpus,
   return targets;
 }
 
-Result<std::optional<Version>> find_driver_cuda(const std::string& text,
-                                                const knowledge::Knowledge& knowledge) {
+Result<std::optional<Version>> find_driver(const std::string& text) {
   if (text.empty()) return std::optional<Version>();
   std::optional<Version> driver = parse_version(text);
   if (!driver)
     return fail(Code::usage,
                 format("`--driver {}`: not a driver version such as 535.183.01", text));
-  return knowledge.driver_cuda(*driver);
+  return driver;
 }
 
 // One line on a terminal that is overwritten; nothing when stderr is a file.
@@ -66,7 +68,8 @@ void inspect_progress(const std::string& what, uint64_t done, uint64_t total) {
   const uint64_t percent = total == 0 ? 100 : done * 100 / total;
   if (percent == shown && done < total) return;
   shown = percent;
-  std::fprintf(stderr, "\r%-40.40s %3u %%", report::printable(what).c_str(), static_cast<unsigned>(percent));
+  std::fprintf(stderr, "\r%-40.40s %3u %%", report::printable(what).c_str(),
+               static_cast<unsigned>(percent));
   if (done >= total) std::fprintf(stderr, "\r%48s\r", "");
 }
 
@@ -82,12 +85,13 @@ int run_inspect(const Context& context, const InspectRequest& request) {
     return k_usage;
   }
   Result<std::vector<Target>> targets = find_targets(request.gpus, knowledge);
-  Result<std::optional<Version>> driver_cuda =
-      find_driver_cuda(request.driver.value_or(""), knowledge);
-  if (!targets || !driver_cuda) {
-    output.print_error(!targets ? targets.error().text() : driver_cuda.error().text());
+  Result<std::optional<Version>> driver = find_driver(request.driver.value_or(""));
+  if (!targets || !driver) {
+    output.print_error(!targets ? targets.error().text() : driver.error().text());
     return k_usage;
   }
+  const std::optional<Version> driver_cuda =
+      *driver ? knowledge.driver_cuda(**driver) : std::nullopt;
   InspectProgress progress;
   if (host::is_terminal(host::Stream::err)) progress = inspect_progress;
   report::InspectResult result;
@@ -96,8 +100,9 @@ int run_inspect(const Context& context, const InspectRequest& request) {
   bool broken = false;
   for (report::InspectedFile& file : result.files) {
     for (const Target& target : *targets) {
-      report::InspectVerdict verdict{target.gpu, target.cc.text(), {}, {}};
-      verdict.match = checks::match_code(file.elf.device_code, target.cc, *driver_cuda, knowledge);
+      report::InspectVerdict verdict{target.gpu, target.cc.text(), {}, {}, "", {}};
+      verdict.match = checks::match_code(file.elf.device_code, target.cc, driver_cuda, knowledge);
+      verdict.driver = checks::file_driver(file.elf.needed, target.cc, *driver, knowledge);
       report::judge_file(file.elf, verdict);
       broken = broken || verdict.verdict == checks::LinkState::broken;
       file.verdicts.push_back(std::move(verdict));

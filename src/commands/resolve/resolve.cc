@@ -99,8 +99,9 @@ int run_resolve(const Context& context, const ResolveRequest& request) {
   for (const AskedTarget& asked : *targets)
     view.obstacles.push_back(obstacle_title(asked, context.knowledge, lang));
   name_ignored(view);
-  const bool for_here = request.targets.empty() || lower(request.targets.front()) == "here";
-  view.no_uv = for_here && !answers.front().usable.empty() && !host::may_have_uv(context.files);
+  for (const AskedTarget& asked : *targets)
+    view.machines.push_back(asked.facts.envs.empty() ? nullptr : &asked.facts);
+  view.no_uv = !host::may_have_uv(context.files);
   return output.print(request.json ? report::resolve_json(view)
                                    : report::resolve_text(view, output.style(request.verbose)),
                       all ? k_ok : k_findings);

@@ -13,8 +13,9 @@ namespace {
 
 bool takes_value(const Option& option) { return is_positional(option) || !option.value.empty(); }
 
-enum class Kind { words, directory, file, text };
+enum class Kind { words, directory, file, gpu, text };
 Kind kind_of(const Option& option) {
+  if (option.flags == "--gpu") return Kind::gpu;
   if (!option.choices.empty()) return Kind::words;
   std::string_view value = is_positional(option) ? option.flags : option.value;
   if (value == "DIR") return Kind::directory;
@@ -63,6 +64,27 @@ std::string second_words(std::span<const Command> commands, std::string_view fam
   return join(out, " ");
 }
 
+// "RTX 3090": what people type of each GPU of the table, where it means that one.
+std::vector<std::string> gpu_names(const knowledge::Knowledge& knowledge) {
+  std::vector<std::string> out;
+  for (const knowledge::Gpu& gpu : knowledge.gpus) {
+    std::string name(gpu.name);
+    for (const char* brand : {"GeForce ", "Tesla ", "Quadro "})
+      if (starts_with(name, brand) &&
+          knowledge.find_gpu(name.substr(std::string_view(brand).size())) == &gpu)
+        name.erase(0, std::string_view(brand).size());
+    if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(std::move(name));
+  }
+  return out;
+}
+
+std::string quoted_names(const knowledge::Knowledge& knowledge) {
+  std::string out;
+  for (const std::string& name : gpu_names(knowledge))
+    out += " '" + replaced(name, "'", "'\\'") + "'";
+  return out;
+}
+
 // --- bash
 // ------------------------------------------------------------------------------------------------------
 
@@ -74,13 +96,30 @@ std::string bash_reply(const Option& option) {
       return "compopt -o filenames; COMPREPLY=($(compgen -d -- \"$cur\"))";
     case Kind::file:
       return "compopt -o filenames; COMPREPLY=($(compgen -f -- \"$cur\"))";
+    case Kind::gpu:
+      return "_cufit_gpu";
     case Kind::text:
       return ":";
   }
   return ":";
 }
 
-std::string bash(std::span<const Command> commands) {
+// Names hold blanks, and of a word that is typed with quotes or backslashes bash hands over all.
+std::string bash_gpus(const knowledge::Knowledge& knowledge) {
+  return "_cufit_gpu() {\n"
+         "  local name word=\"${cur#[\\\"\\']}\"\n"
+         "  word=\"${word//\\\\/}\"\n"
+         "  for name in" +
+         quoted_names(knowledge) +
+         "; do\n"
+         "    [[ ${name,,} == \"${word,,}\"* ]] || continue\n"
+         "    [[ $cur == [\\\"\\']* ]] || printf -v name %q \"$name\"\n"
+         "    COMPREPLY+=(\"$name\")\n"
+         "  done\n"
+         "}\n";
+}
+
+std::string bash(std::span<const Command> commands, const knowledge::Knowledge& knowledge) {
   std::string names = first_words(commands), values, words;
   for (const Command& command : commands) {
     std::string flags, rest = ":";
@@ -114,7 +153,7 @@ std::string bash(std::span<const Command> commands) {
         "    command=\"{} ${{COMP_WORDS[2]}}\"\n"
         "  fi\n",
         family, second_words(commands, family), family);
-  return "# bash completion for cufit\n"
+  return "# bash completion for cufit\n" + bash_gpus(knowledge) +
          "_cufit() {\n"
          "  local cur prev command\n"
          "  COMPREPLY=()\n"
@@ -157,6 +196,8 @@ std::string zsh_action(const Option& option) {
       return what + "_files -/";
     case Kind::file:
       return what + "_files";
+    case Kind::gpu:
+      return what + "_cufit_gpu";
     case Kind::text:
       return what + " ";
   }
@@ -176,7 +217,8 @@ std::string zsh_spec(const Command& command, const Option& option, const HelpTex
   return "'(" + both + ")'{" + flags + "}" + tail;
 }
 
-std::string zsh(std::span<const Command> commands, const HelpTexts& help) {
+std::string zsh(std::span<const Command> commands, const HelpTexts& help,
+                const knowledge::Knowledge& knowledge) {
   std::string names, cases;
   for (const Command& command : commands) {
     const std::string name(command.name);
@@ -208,6 +250,9 @@ std::string zsh(std::span<const Command> commands, const HelpTexts& help) {
         family, members, family, family);
   }
   return "#compdef cufit\n"
+         "_cufit_gpu() { compadd -M 'm:{a-z}={A-Z}' --" +
+         quoted_names(knowledge) +
+         "; }\n"
          "_cufit() {\n"
          "  local -a commands\n"
          "  local command\n"
@@ -240,14 +285,18 @@ std::string fish_value(const Option& option) {
       return " -x -a '(__fish_complete_directories)'";
     case Kind::file:
       return " -r -F";
+    case Kind::gpu:
+      return " -x -a '(__cufit_gpus)'";
     case Kind::text:
       return " -x";
   }
   return "";
 }
 
-std::string fish(std::span<const Command> commands, const HelpTexts& help) {
-  std::string out = "# fish completion for cufit\ncomplete -c cufit -f\n";
+std::string fish(std::span<const Command> commands, const HelpTexts& help,
+                 const knowledge::Knowledge& knowledge) {
+  std::string out = "# fish completion for cufit\nfunction __cufit_gpus\n  printf '%s\\n'" +
+                    quoted_names(knowledge) + "\nend\ncomplete -c cufit -f\n";
   for (const Command& command : commands) {
     if (command.hidden || !family_of(command).empty()) continue;
     out += format("complete -c cufit -n __fish_use_subcommand -a {} -d {}\n", command.name,
@@ -297,9 +346,9 @@ std::string fish(std::span<const Command> commands, const HelpTexts& help) {
 std::string completions(std::string_view shell, std::span<const Command> commands,
                         const knowledge::Knowledge& knowledge) {
   const HelpTexts help(knowledge, "en");
-  if (shell == "bash") return bash(commands);
-  if (shell == "zsh") return zsh(commands, help);
-  if (shell == "fish") return fish(commands, help);
+  if (shell == "bash") return bash(commands, knowledge);
+  if (shell == "zsh") return zsh(commands, help, knowledge);
+  if (shell == "fish") return fish(commands, help, knowledge);
   return {};
 }
 

@@ -7,7 +7,7 @@ namespace cufit::host {
 namespace {
 
 const std::string k_devices = "/sys/bus/pci/devices";
-constexpr std::string_view k_nvidia = "0x10de";
+constexpr std::string_view k_nvidia = "0x10de", k_amd = "0x1002";
 
 // Resource flags of the kernel, include/linux/ioport.h; the third column of sysfs's `resource`.
 constexpr uint64_t k_memory = 0x200, k_memory_64 = 0x100000, k_unset = 0x20000000;
@@ -117,6 +117,11 @@ bool is_wanted(const std::string& class_code, const std::string& device_id) {
   return class_code == "0680" && number && *number >= 0x1000;
 }
 
+// Accelerators (MI300X) have the class of processing accelerators.
+bool is_amd_gpu(const std::string& class_code) {
+  return starts_with(class_code, "03") || class_code == "1200";
+}
+
 }  // namespace
 
 void read_pci(const Host& host, facts::Facts& facts) {
@@ -126,11 +131,18 @@ void read_pci(const Host& host, facts::Facts& facts) {
     return;
   }
   std::vector<facts::PciGpu> found;
+  facts.system.other_gpu = missing<std::string>(WhyNot::not_present, SourceKind::file, k_devices);
   for (const std::string& address : *addresses) {
     const std::string folder = k_devices + "/" + address;
-    if (line_fact(host, folder + "/vendor").value_or("") != k_nvidia) continue;
+    const std::string vendor = line_fact(host, folder + "/vendor").value_or("");
+    if (vendor != k_nvidia && vendor != k_amd) continue;
     std::string class_code =
         without_0x(line_fact(host, folder + "/class").value_or("")).substr(0, 4);
+    if (vendor == k_amd) {
+      if (is_amd_gpu(class_code))
+        facts.system.other_gpu = known<std::string>("AMD", SourceKind::file, folder + "/vendor");
+      continue;
+    }
     std::string device_id = without_0x(line_fact(host, folder + "/device").value_or(""));
     if (is_wanted(class_code, device_id)) found.push_back(read_function(host, address, class_code));
   }

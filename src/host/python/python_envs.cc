@@ -478,6 +478,29 @@ std::vector<std::string> read_local_modules(const Host& host) {
   return out;
 }
 
+// 'name = "torch"' of a lock, "torch==2.9.1" or "torch" of a list.
+bool lists_torch(std::string_view line) {
+  line = trim(line);
+  for (const char* key : {"name = \"", "- conda: ", "- pypi: "})
+    if (starts_with(line, key)) line.remove_prefix(std::string_view(key).size());
+  if (!starts_with(line, "torch")) return false;
+  line.remove_prefix(5);
+  return line.empty() || std::string_view("=<>!~[;@ \"").find(line[0]) != std::string_view::npos;
+}
+
+void read_project_lock(const Host& host, facts::SystemFacts& system) {
+  for (const char* name : {"uv.lock", "pixi.lock", "poetry.lock", "requirements.txt"}) {
+    const Result<std::string> text = host.read_file(std::string("./") + name, 16u << 20);
+    if (!text) continue;
+    for (const std::string_view line : split_lines(*text)) {
+      if (!lists_torch(line)) continue;
+      system.project_lock = known<std::string>(name, SourceKind::file, std::string("./") + name);
+      return;
+    }
+  }
+  system.project_lock = missing<std::string>(WhyNot::not_present, SourceKind::file, ".");
+}
+
 // What is an image for steps: a container of an engine, not a machine that looks like one.
 std::optional<bool> in_image(const facts::Facts& facts) {
   if (!facts.system.container) return std::nullopt;
@@ -500,6 +523,7 @@ void read_python_envs(const Host& host, const ProbeOptions& options, facts::Fact
     facts.envs.push_back(EnvReader(host, settings, prefix, facts, options.every_file).run());
   }
   facts.local_modules = read_local_modules(host);
+  if (options.search_everywhere) read_project_lock(host, facts.system);
   read_uv(host, facts.system);
   read_root(host, facts.system);
 }

@@ -64,6 +64,7 @@ std::optional<Config> read_pyvenv(const Host& host, const std::string& prefix) {
 
 constexpr size_t k_most_found = 16;       // environments in one report
 constexpr size_t k_most_looked_at = 200;  // folders of one place
+constexpr int k_most_levels = 5;          // folders above the current one
 
 class Finder {
  public:
@@ -156,6 +157,7 @@ class Finder {
   // Where the tools keep the environments that they make, by their own documentation.
   void search_everywhere() {
     for (const char* dir : {"./venv", "./env", "./python_embeded"}) add(dir, "default");
+    search_project();
     search_beside();
     const std::string home = variable_or("HOME", "");
     if (home.empty()) return;
@@ -175,10 +177,30 @@ class Finder {
     }
     add_each_with_torch(variable_or("POETRY_CACHE_DIR", cache + "/pypoetry") + "/virtualenvs",
                         "default");
+    add_each_with_torch(variable_or("UV_CACHE_DIR", cache + "/uv") + "/environments-v2", "default");
     add_each_with_torch(variable_or("UV_TOOL_DIR", data + "/uv/tools"), "default");
     add_each_with_torch(variable_or("PIPX_HOME", data + "/pipx") + "/venvs", "default");
     add_each_with_torch(data + "/virtualenvs", "default");  // pipenv
     add_each_with_torch(variable_or("PYENV_ROOT", home + "/.pyenv") + "/versions", "default");
+  }
+
+  // A project's environments lie in its folder; the shell may stand below that.
+  void search_project() {
+    std::string up = ".";
+    for (int depth = 0; depth < k_most_levels && host_.exists(up); ++depth, up += "/..") {
+      const auto real = host_.real_path(up);
+      if (!real || *real == "/" || *real == host_.variable("HOME").value_or("")) return;
+      const std::string folder = depth == 0 ? "." : *real;
+      for (const char* envs : {"/.pixi/envs", "/.cufit/envs"}) {
+        const size_t before = found_.size();
+        add_each_with_torch(folder + envs, "default");
+        // One without torch is still the project's own; more than that are not worth a line.
+        if (found_.size() == before) add(folder + envs + "/default", "default");
+      }
+      for (const char* inner : {"/.venv", "/venv"})
+        if (depth > 0) add_with_torch(folder + inner, "default");
+      if (host_.exists(folder + "/.git")) return;
+    }
   }
 
   // Programs that people unpack beside their work bring an environment of their own.

@@ -56,7 +56,7 @@ void set_untagged(const std::string& base, Scope& scope) {
   const std::string name = base.substr(0, base.find('@'));
   const size_t slash = name.rfind('/');
   const size_t colon = name.find(':', slash == std::string::npos ? 0 : slash);
-  const bool tagged = colon != std::string::npos;
+  const bool tagged = colon != std::string::npos && name.size() < base.size();
   scope.values["base_tagged"] = tagged ? name : std::string();
   scope.values["base_untagged"] = tagged ? name.substr(0, colon) + base.substr(name.size()) : base;
 }
@@ -74,6 +74,8 @@ Scope image_scope(const ExportView& view) {
   scope.values["no_built"] = scope.values["built"].empty() ? "yes" : "";
   if (!view.base.empty()) scope.values["built"].clear();  // whoever names a base knows what it has
   scope.values["pylocks"] = join(pylocks, " ");
+  // Of several `cufit run` chooses; the one there is alone serves a plain `python` too.
+  scope.values["only"] = view.classes.size() == 1 ? view.classes.front().lock.name : "";
   scope.values["kind"] = view.knowledge.message(
       view.classes.size() > 1 ? "export.docker.several" : "export.docker.single", view.lang);
   // The base image's own Python serves one version; others are uv's.
@@ -83,14 +85,20 @@ Scope image_scope(const ExportView& view) {
   return scope;
 }
 
-// Which of several environments fits is known on the machine only: the editor lists them all.
-Json python_settings(const ExportView& view, bool gpu) {
-  const std::string folder = format("{}/.cufit/envs", k_lock_folder);
+// One environment for this kind of machine: its Python is the one of every terminal as well.
+std::string only_environment(const ExportView& view, bool gpu) {
   std::vector<std::string> fitting;
   for (const ExportClass& one : view.classes)
     if (one.lock.wheel.cuda.has_value() == gpu) fitting.push_back(one.lock.name);
-  if (fitting.size() != 1) return {{"python.venvPath", folder}};
-  return {{"python.defaultInterpreterPath", format("{}/{}/bin/python", folder, fitting.front())}};
+  return fitting.size() == 1 ? format("{}/.cufit/envs/{}", k_lock_folder, fitting.front()) : "";
+}
+
+// Which of several environments fits is known on the machine only: the editor lists them all.
+Json python_settings(const ExportView& view, bool gpu) {
+  const std::string folder = format("{}/.cufit/envs", k_lock_folder);
+  const std::string only = only_environment(view, gpu);
+  if (only.empty()) return {{"python.venvPath", folder}};
+  return {{"python.defaultInterpreterPath", only + "/bin/python"}};
 }
 
 Json devcontainer_json(const ExportView& view, bool gpu, const std::string& up) {
@@ -108,6 +116,9 @@ Json devcontainer_json(const ExportView& view, bool gpu, const std::string& up) 
   for (const char* word : {"--shm-size=8g", "--ulimit", "memlock=-1"}) arguments.push_back(word);
   out["runArgs"] = std::move(arguments);
   out["remoteUser"] = "app";
+  if (const std::string only = only_environment(view, gpu); !only.empty())
+    out["remoteEnv"] = {{"PATH", only + "/bin:${containerEnv:PATH}"}};
+  out["customizations"]["vscode"]["extensions"] = {"ms-python.python"};
   out["customizations"]["vscode"]["settings"] = python_settings(view, gpu);
   out["postStartCommand"] = "cufit preflight || true";
   return out;

@@ -227,7 +227,7 @@ std::string base_image(const ExportView& view) {
   if (!view.base.empty()) return view.base;
   std::string python = view.classes.front().lock.python;
   if (python.back() == 't') python.pop_back();
-  return format("python:{}-slim@sha256:FILL_IN_THE_DIGEST", python);
+  return format("python:{}-slim", python);
 }
 
 }  // namespace cufit::report

@@ -68,6 +68,7 @@ std::string doctor_json(const DoctorView& view) {
   out["schema"] = "cufit.doctor/1";
   out["cufit"] = CUFIT_VERSION;
   put_tables(out, view.knowledge);
+  if (report.driver_branch != 0) out["driver_needed"] = std::to_string(report.driver_branch);
   out["verdict"] = report.verdict == checks::LinkState::ok ? "works" : to_string(report.verdict);
   out["findings"] = Json::array();
   for (const checks::Finding& finding : report.findings) {

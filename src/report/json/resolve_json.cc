@@ -62,13 +62,13 @@ Json choice_json(const Choice& choice, const knowledge::Knowledge& knowledge) {
 }
 
 Json answer_json(const resolve::Answer& answer, const resolve::Request& request,
-                 const knowledge::Knowledge& knowledge) {
+                 const knowledge::Knowledge& knowledge, const facts::Facts* machine) {
   Json out;
   out["target"] = target_json(answer.target);
   out["choices"] = Json::array();
   for (const Choice& choice : answer.usable) {
     Json one = choice_json(choice, knowledge);
-    one["install"] = install_line(choice, answer.target, request);
+    one["install"] = install_line(choice, answer.target, request, knowledge, machine);
     out["choices"].push_back(std::move(one));
   }
   out["rejected"] = Json::array();
@@ -76,7 +76,7 @@ Json answer_json(const resolve::Answer& answer, const resolve::Request& request,
     out["rejected"].push_back(choice_json(choice, knowledge));
   out["groups"] = Json::array();
   for (const resolve::Answer& group : answer.groups)
-    out["groups"].push_back(answer_json(group, request, knowledge));
+    out["groups"].push_back(answer_json(group, request, knowledge, nullptr));
   out["conflict"] = answer.conflict;
   out["newer_than_tables"] = or_null(answer.beyond_tables);
   const resolve::Wheel& last = answer.last_for_gpus;
@@ -109,7 +109,8 @@ std::string resolve_json(const ResolveView& view) {
   out["policy"] = or_null(view.request.policy.file);
   out["answers"] = Json::array();
   for (size_t i = 0; i < view.answers.size(); ++i) {
-    Json one = answer_json(view.answers[i], view.request, view.knowledge);
+    Json one = answer_json(view.answers[i], view.request, view.knowledge,
+                           i < view.machines.size() ? view.machines[i] : nullptr);
     one["obstacle"] = or_null(i < view.obstacles.size() ? view.obstacles[i] : "");
     out["answers"].push_back(std::move(one));
   }

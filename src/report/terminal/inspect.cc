@@ -17,6 +17,32 @@ using formats::DeviceCode;
 
 constexpr int k_indent = 2;
 
+bool stopped_by_driver(const checks::FileDriver& driver) {
+  return driver.fit != checks::FileDriver::Fit::ok &&
+         driver.fit != checks::FileDriver::Fit::unknown;
+}
+
+bool is_host_code(const InspectVerdict& verdict) {
+  return std::string_view(verdict.because) == "host_code";
+}
+
+const char* driver_key(checks::FileDriver::Fit fit) {
+  switch (fit) {
+    case checks::FileDriver::Fit::gpu_older:
+      return "inspect.driver.gpu_older";
+    case checks::FileDriver::Fit::gpu_dropped:
+      return "inspect.driver.gpu_dropped";
+    case checks::FileDriver::Fit::cuda_too_new:
+      return "inspect.driver.cuda_too_new";
+    case checks::FileDriver::Fit::never:
+      return "inspect.driver.never";
+    case checks::FileDriver::Fit::unknown:
+    case checks::FileDriver::Fit::ok:
+      break;
+  }
+  return "";
+}
+
 class InspectPage {
  public:
   InspectPage(const InspectResult& result, const Style& style,
@@ -54,8 +80,19 @@ class InspectPage {
     return verdict.gpu == verdict.cc ? verdict.cc : format("{} ({})", verdict.gpu, verdict.cc);
   }
 
+  // The name of a wheel stands once above its files.
+  std::string name_of(const std::string& path) {
+    const size_t member = path.find(".whl!");
+    if (member == std::string::npos) return path;
+    const std::string wheel = path.substr(0, member + 4);
+    if (wheel != wheel_) out_ += formats::printable(wheel, 4096) + "\n\n";
+    wheel_ = wheel;
+    return path.substr(member + 5);
+  }
+
   void add_file(const InspectedFile& file) {
-    out_ += formats::printable(file.path, 4096) + "  " + format_bytes(file.size_bytes) + "\n";
+    out_ +=
+        formats::printable(name_of(file.path), 4096) + "  " + format_bytes(file.size_bytes) + "\n";
     add_code(file.elf);
     for (const InspectVerdict& verdict : file.verdicts) add_verdict(verdict);
     std::vector<std::string> needs = printed(file.elf.needed);
@@ -109,12 +146,15 @@ class InspectPage {
   }
 
   void add_verdict(const InspectVerdict& verdict) {
-    const char* state =
-        verdict.verdict == checks::LinkState::ok ? "works" : checks::to_string(verdict.verdict);
-    std::string line =
-        format("{} {}{}{}", mark(verdict.verdict), word(std::string("verdict.") + state),
-               knowledge_.message("report.colon", style_.lang),
-               inspect_detail(verdict, style_.lang, knowledge_));
+    const bool host = is_host_code(verdict) && verdict.verdict == checks::LinkState::unknown;
+    const char* state = host ? "host_code"
+                        : verdict.verdict == checks::LinkState::ok
+                            ? "works"
+                            : checks::to_string(verdict.verdict);
+    std::string line = format("{} {}{}{}", host ? "-" : mark(verdict.verdict),
+                              word(std::string("verdict.") + state),
+                              knowledge_.message("report.colon", style_.lang),
+                              inspect_detail(verdict, style_.lang, knowledge_));
     add_line(label_of(verdict), line);
   }
 
@@ -131,13 +171,20 @@ class InspectPage {
     for (const InspectVerdict& verdict : result_.files.front().verdicts)
       gpus.push_back(label_of(verdict));
     for (size_t i = 0; i < gpus.size(); ++i) {
-      size_t counts[4] = {0, 0, 0, 0};
-      for (const InspectedFile& file : result_.files)
-        ++counts[static_cast<size_t>(file.verdicts[i].verdict)];
-      add_line(gpus[i], word("summary", {{"works", std::to_string(counts[0])},
-                                         {"limited", std::to_string(counts[1])},
-                                         {"broken", std::to_string(counts[2])},
-                                         {"unknown", std::to_string(counts[3])}}));
+      size_t counts[4] = {0, 0, 0, 0}, host = 0;
+      for (const InspectedFile& file : result_.files) {
+        const InspectVerdict& verdict = file.verdicts[i];
+        if (is_host_code(verdict) && verdict.verdict == checks::LinkState::unknown)
+          ++host;
+        else
+          ++counts[static_cast<size_t>(verdict.verdict)];
+      }
+      std::string line = word("summary", {{"works", std::to_string(counts[0])},
+                                          {"limited", std::to_string(counts[1])},
+                                          {"broken", std::to_string(counts[2])},
+                                          {"unknown", std::to_string(counts[3])}});
+      if (host != 0) line += word("summary_host", {{"host", std::to_string(host)}});
+      add_line(gpus[i], line);
     }
   }
 
@@ -187,7 +234,7 @@ class InspectPage {
   const Style& style_;
   const knowledge::Knowledge& knowledge_;
   int label_width_ = 0;
-  std::string out_;
+  std::string out_, wheel_;
 };
 
 }  // namespace
@@ -210,26 +257,44 @@ checks::LinkState verdict_of(checks::Match match) {
 
 void judge_file(const formats::ElfFile& elf, InspectVerdict& verdict) {
   verdict.verdict = verdict_of(verdict.match.match);
-  const bool absent =
-      verdict.match.match == checks::Match::none || verdict.match.match == checks::Match::no_code;
+  const bool no_code = verdict.match.match == checks::Match::no_code;
+  const bool absent = no_code || verdict.match.match == checks::Match::none;
+  if (no_code && !elf.has_fatbin) verdict.because = "host_code";
   if (absent && !elf.damage.empty()) verdict.because = "damaged";
   if (elf.only_empty_images) verdict.because = "no_kernel";
   if (*verdict.because != '\0') verdict.verdict = checks::LinkState::unknown;
+  // Host code that links no CUDA runtime runs under any driver.
+  if (stopped_by_driver(verdict.driver) && (!is_host_code(verdict) || verdict.driver.cuda != 0))
+    verdict.verdict = checks::LinkState::broken;
 }
 
 std::string inspect_detail(const InspectVerdict& verdict, std::string_view lang,
                            const knowledge::Knowledge& knowledge) {
   const checks::CodeMatch& match = verdict.match;
+  const checks::FileDriver& driver = verdict.driver;
+  const bool broken = verdict.verdict == checks::LinkState::broken;
+  // No code at all for the GPU is the nearer reason: no driver mends that.
+  if (broken && stopped_by_driver(driver) && match.match != checks::Match::none)
+    return message(knowledge, driver_key(driver.fit), lang,
+                   {{"branch", std::to_string(driver.branch)},
+                    {"last", std::to_string(driver.last)},
+                    {"cuda", std::to_string(driver.cuda)}});
   std::string key = std::string("inspect.detail.") + checks::to_string(match.match);
   if (match.match == checks::Match::none && match.fitting > 0) key += "_but_few";
   if (*verdict.because != '\0') key = std::string("inspect.detail.") + verdict.because;
-  return message(knowledge, key, lang,
-                 {{"arch", match.arch},
-                  {"isa", match.ptx_isa},
-                  {"cuda", match.needs_cuda},
-                  {"cc", verdict.cc},
-                  {"few", std::to_string(match.fitting)},
-                  {"largest", std::to_string(match.largest)}});
+  std::string text = message(knowledge, key, lang,
+                             {{"arch", match.arch},
+                              {"isa", match.ptx_isa},
+                              {"cuda", match.needs_cuda},
+                              {"cc", verdict.cc},
+                              {"few", std::to_string(match.fitting)},
+                              {"largest", std::to_string(match.largest)}});
+  const bool runs =
+      verdict.verdict == checks::LinkState::ok || verdict.verdict == checks::LinkState::limited;
+  if (runs && driver.fit == checks::FileDriver::Fit::unknown && driver.branch != 0)
+    text += message(knowledge, "inspect.driver.with", lang,
+                    {{"branch", std::to_string(driver.branch)}});
+  return text;
 }
 
 std::string inspect_text(const InspectResult& result, const Style& style,

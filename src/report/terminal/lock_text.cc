@@ -157,9 +157,9 @@ class LockPainter : private TerminalWriter {
         one.severity == checks::Severity::note ? "34" : colour_of(state_of(one.severity));
     const std::string left = std::string(mark(one.severity)) + " " +
                              say(std::string("severity.") + to_string(one.severity)) + say("colon");
-    flow_at(
-        finding_text(one, "title", style_.lang, knowledge_) + "  [" + printable(one.subject) + "]",
-        coloured(left, "1;" + code), columns(left), "  ", "1");
+    flow_at(finding_text(one, "title", style_.lang, knowledge_) + "  [" +
+                subject_text(one.subject, style_.lang, knowledge_) + "]",
+            coloured(left, "1;" + code), columns(left), "  ", "1");
     flow(printable(finding_text(one, "why", style_.lang, knowledge_)), "  ", "  ");
     part("unknown_because", printable(one.unknown_because));
     for (size_t i = 0; i < std::min(one.evidence.size(), k_lock_text_evidence_shown); ++i)

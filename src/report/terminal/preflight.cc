@@ -35,8 +35,7 @@ size_t further(const PreflightView& view) {
 std::string preflight_text(const PreflightView& view, std::string_view lang) {
   if (view.answer == PreflightView::Answer::good)
     return message(*view.knowledge, view.machine_only ? "preflight.good_machine" : "preflight.good",
-                   lang,
-                   {{"torch", printable(view.torch)}, {"machine", printable(view.machine)}}) +
+                   lang, {{"torch", printable(view.torch)}, {"machine", printable(view.machine)}}) +
            "\n";
   std::string out = message(
       *view.knowledge,

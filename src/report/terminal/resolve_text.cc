@@ -32,19 +32,25 @@ class ResolvePainter : private TerminalWriter {
     }
     if (!view_.ignored.empty())
       flow(say(view_.ignored_near.empty() ? "resolve.ignored" : "resolve.ignored_near",
-               {{"names", printable(join(view_.ignored, ", "))}, {"near", view_.ignored_near}}),
+               {{"names", printable(join(view_.ignored, say("list")))},
+                {"near", view_.ignored_near}}),
            "", "  ");
     if (!view_.ignored.empty() && !view_.answers.front().usable.empty())
       flow(say("resolve.open_torch", {{"torch", view_.answers.front().usable.front().wheel.torch}}),
            "", "  ");
-    if (view_.no_uv) flow(say("resolve.no_uv"), "", "  ");
+    const std::string step = next_step();
+    if (view_.no_uv && contains(step, "`uv ")) flow(say("resolve.no_uv"), "", "  ");
     tables();
     out_ += "\n";
-    next(cut_commands(next_step()));
+    next(cut_commands(step));
     return finish();
   }
 
  private:
+  std::string listed(const std::string& text) const {
+    return printable(style_.lang == "zh" ? chinese_signs(text) : text);
+  }
+
   std::string driver_of(const Target& target) const {
     if (target.driver)
       return say("resolve.driver", {{"driver", resolve::driver_text(*target.driver)}});
@@ -60,7 +66,7 @@ class ResolvePainter : private TerminalWriter {
     const bool bare = group || answer.target.label == "HERE";
     flow(say(bare ? "resolve.target_bare" : "resolve.target",
              {{"label", printable(answer.target.label)},
-              {"gpus", printable(gpus)},
+              {"gpus", listed(gpus)},
               {"driver", driver_of(answer.target)}}),
          "", "  ", "1");
     if (!obstacle.empty())
@@ -199,12 +205,17 @@ class ResolvePainter : private TerminalWriter {
     std::string with, without;
     for (const resolve::Companion& one : choice.companions) {
       if (!one.version.empty()) {
-        with += (with.empty() ? "" : ", ") + one.package + " " + one.version;
-        if (one.origin == "source") with += " (" + say("resolve.from_source") + ")";
+        std::string name = one.package + " " + one.version;
+        if (one.origin == "source")
+          name =
+              say("resolve.companion_note", {{"name", name}, {"note", say("resolve.from_source")}});
+        with += (with.empty() ? "" : say("list")) + name;
       } else {
-        without +=
-            (without.empty() ? "" : ", ") + one.package + " (" +
-            std::string(knowledge_.message("resolve.companion." + one.why_not, style_.lang)) + ")";
+        without += (without.empty() ? "" : say("list")) +
+                   say("resolve.companion_note",
+                       {{"name", one.package},
+                        {"note", std::string(knowledge_.message("resolve.companion." + one.why_not,
+                                                                style_.lang))}});
       }
     }
     if (!with.empty()) flow(say("resolve.with") + " " + with, "      ", "      ");
@@ -217,7 +228,7 @@ class ResolvePainter : private TerminalWriter {
              {{"torch", wheel.torch},
               {"released", wheel.released},
               {"tag", wheel.tag},
-              {"gpus", printable(resolve::gpus_text(answer.target))}}),
+              {"gpus", listed(resolve::gpus_text(answer.target))}}),
          "  ", "  ");
   }
 
@@ -257,13 +268,13 @@ class ResolvePainter : private TerminalWriter {
   }
 
   // "2.11.0-2.15.0 cu130, cu132": from the oldest to the newest, and their variants.
-  static std::string names_of(const std::vector<const Choice*>& wheels) {
+  std::string names_of(const std::vector<const Choice*>& wheels) const {
     std::vector<std::string> tags;
     for (const Choice* choice : wheels)
       if (std::find(tags.begin(), tags.end(), choice->wheel.tag) == tags.end())
         tags.push_back(choice->wheel.tag);
     const std::string &newest = wheels.front()->wheel.torch, &oldest = wheels.back()->wheel.torch;
-    return (newest == oldest ? newest : oldest + " - " + newest) + " " + join(tags, ", ");
+    return (newest == oldest ? newest : oldest + " - " + newest) + " " + join(tags, say("list"));
   }
 
   std::string next_step() const {
@@ -286,7 +297,10 @@ class ResolvePainter : private TerminalWriter {
     const bool no_driver = first.target.driver_state == Target::Driver::absent;
     if (no_driver && !best.wheel.is_cpu() && best.wheel.driver_min)
       return say("resolve.update_driver", {{"need", resolve::driver_text(*best.wheel.driver_min)}});
-    return say("resolve.install", {{"command", install_line(best, first.target, view_.request)}});
+    return say(
+        "resolve.install",
+        {{"command", install_line(best, first.target, view_.request, knowledge_,
+                                  view_.machines.empty() ? nullptr : view_.machines.front())}});
   }
 
   // Where nothing fits: a newer driver where that alone helps, another wheel's maker, or a demand

@@ -3,6 +3,8 @@
 
 #include "base/format.h"
 #include "base/shell_word.h"
+#include "checks/install/torch_command.h"
+#include "checks/torch_env.h"
 #include "formats/python/index_config.h"
 #include "report/resolve.h"
 #include "report/error_translation.h"
@@ -19,7 +21,7 @@ std::string reason_text(const resolve::Reason& reason, std::string_view lang,
     const std::string_view word = knowledge.message("resolve.companion." + why->second, lang);
     if (!word.empty()) why->second = std::string(word);
   }
-  return format_message(text, args);
+  return format_message(text, args, lang);
 }
 
 std::vector<std::string> demand_texts(const std::vector<std::string>& demands,
@@ -60,8 +62,72 @@ const resolve::Companion* built_here(const resolve::Choice& choice,
   return nullptr;
 }
 
+namespace {
+
+// What `choice` and `request` install, for an installer that takes one index beside the default one.
+// nullopt: not to be said that way.
+std::optional<checks::InstallRequest> one_request(const resolve::Choice& choice,
+                                                  const resolve::Request& request,
+                                                  const checks::Input& input) {
+  const resolve::Wheel& wheel = choice.wheel;
+  const bool open = torch_is_open(request), from_default = wheel.on_default_index;
+  if (!request.mirror.default_index.empty() || (open && !from_default)) return std::nullopt;
+  const std::string local = from_default ? "" : "+" + wheel.tag;
+  checks::InstallRequest out;
+  out.requirements.push_back(open ? "torch<=" + wheel.torch : "torch==" + wheel.torch + local);
+  for (const resolve::Companion& one : choice.companions) {
+    const bool asked = asked_for(request, one.package);
+    if (one.version.empty() || (!asked && (open || one.package != "torchvision"))) continue;
+    const bool of_torch = one.package == "torchvision" || one.package == "torchaudio";
+    // Both indexes have files of that name, and pip takes either.
+    if (one.package == "xformers" && !from_default) return std::nullopt;
+    if (open && of_torch)
+      out.requirements.push_back(one.package);
+    else if (!one.beyond.empty())
+      out.requirements.push_back(one.beyond);
+    else if (!one.url.empty())
+      out.requirements.push_back(one.package + " @ " + one.url);
+    else
+      out.requirements.push_back(pinned(one) + (of_torch ? local : ""));
+    out.beside_default = out.beside_default || (!of_torch && one.package != "triton");
+  }
+  for (const formats::Requirement& one : request.requirements)
+    if (one.name != "torch" && !resolve::is_judged(one)) out.requirements.push_back(one.text);
+  if (from_default) return out;
+  out.index = request.mirror.has_mirror()
+                  ? formats::without_credentials(request.mirror.pytorch_index_url(wheel.tag))
+                  : checks::pytorch_index(input, wheel.tag);
+  out.index_name = "pytorch-" + wheel.tag;
+  return out;
+}
+
+// Empty: there is no environment to install into, or its owner cannot be told so.
+std::string owners_line(const resolve::Choice& choice, const resolve::Target& target,
+                        const resolve::Request& request, const knowledge::Knowledge& knowledge,
+                        const facts::Facts& machine) {
+  const facts::PythonEnv* env = checks::main_env(machine);
+  if (env == nullptr || choice.python.empty() || choice.python != target.preferred_python)
+    return {};
+  if (built_here(choice, request) != nullptr) return {};
+  const checks::Input input = checks::make_input(machine, knowledge);
+  const checks::Owner owner = checks::owner_of(*env, true);
+  if (owner.installer == checks::Installer::conda || owner.installer == checks::Installer::pixi) {
+    for (const formats::Requirement& one : request.requirements)
+      if (one.name != "torch") return {};
+    return checks::install_command(input, *env, choice.wheel.torch, choice.wheel.tag);
+  }
+  const auto asked = one_request(choice, request, input);
+  return asked ? checks::install_command(input, *env, owner, *asked) : std::string();
+}
+
+}  // namespace
+
 std::string install_line(const resolve::Choice& choice, const resolve::Target& target,
-                         const resolve::Request& request) {
+                         const resolve::Request& request, const knowledge::Knowledge& knowledge,
+                         const facts::Facts* machine) {
+  if (machine != nullptr)
+    if (std::string line = owners_line(choice, target, request, knowledge, *machine); !line.empty())
+      return line;
   const resolve::Wheel& wheel = choice.wheel;
   const resolve::Companion* built = built_here(choice, request);
   const bool open = torch_is_open(request);

@@ -292,6 +292,45 @@ TEST(TorchBuild, CpuBuildMattersOnlyWithAGpu) {
   EXPECT_EQ(brief(run(check_torch_build, empty)), Texts{"torch_not_installed/warning/no_env"});
 }
 
+TEST(TorchBuild, TheProjectSaysWhichTorchItWants) {
+  facts::PythonEnv system;
+  system.path = "/usr";
+  system.kind = "system";
+  system.found_by = "PATH";
+  system.active = true;
+  system.python = file<std::string>("3.12.3", "/usr");
+  system.interpreter = file<std::string>("/usr/bin/python3", "/usr");
+  system.torch.version = missing<std::string>(WhyNot::not_present, SourceKind::file, "/usr");
+  World w;
+  w.gpu("NVIDIA H200", "9.0").driver("580.95.05").env(system);
+  const auto step = [&] {
+    const std::vector<Finding> found = run(check_torch_build, w);
+    return found.empty() ? std::string() : found[0].args.at("install");
+  };
+  EXPECT_NE(step().find("torch=="), std::string::npos);
+  w.facts.system.project_lock = file<std::string>("requirements.txt", "./requirements.txt");
+  EXPECT_EQ(step(),
+            "/usr/bin/python3 -m venv .venv && .venv/bin/python -m pip install -r requirements.txt");
+  w.facts.system.project_lock = file<std::string>("pixi.lock", "./pixi.lock");
+  EXPECT_EQ(step(), "pixi install");
+  w.facts.system.project_lock = file<std::string>("uv.lock", "./uv.lock");
+  EXPECT_NE(step().find("torch=="), std::string::npos);  // uv is not here
+  w.facts.system.uv = file<std::string>("/usr/bin/uv", "/usr/bin/uv");
+  EXPECT_EQ(step(), "uv sync");
+}
+
+TEST(MainEnv, TheProjectsOwnGoesBeforeASystemsPython) {
+  facts::Facts facts;
+  facts.envs.resize(2);
+  facts.envs[0].path = "/usr", facts.envs[0].kind = "system", facts.envs[0].found_by = "PATH";
+  facts.envs[0].active = true;
+  facts.envs[1].path = "/p/.pixi/envs/default", facts.envs[1].kind = "conda";
+  facts.envs[1].found_by = "default";
+  EXPECT_EQ(main_env(facts), &facts.envs[1]);
+  facts.envs[0].found_by = "VIRTUAL_ENV";  // somebody chose it
+  EXPECT_EQ(main_env(facts), &facts.envs[0]);
+}
+
 struct ExtensionCase {
   const char* what;
   std::vector<facts::Binary> files;

@@ -71,6 +71,21 @@ TEST(Pci, TakesGpusAndSwitchesOnly) {
   }
 }
 
+TEST(Pci, SeesACardOfAmd) {
+  for (const auto& [vendor, class_code, seen] :
+       {std::tuple("0x1002", "0x030000", true), {"0x1002", "0x120000", true},
+        {"0x1002", "0x040300", false}, {"0x8086", "0x030000", false}}) {
+    FakeRoot root;
+    Card card;
+    card.class_code = class_code;
+    test::add_card(root, card);
+    root.file("/sys/bus/pci/devices/" + card.address + "/vendor", std::string(vendor) + "\n");
+    const facts::Facts facts = read(root);
+    EXPECT_TRUE(facts.pci->empty());
+    EXPECT_EQ(facts.system.other_gpu.value_or(""), seen ? "AMD" : "") << vendor << class_code;
+  }
+}
+
 TEST(Pci, FindsTheMemoryWindowByItsSlot) {
   const std::string none = "0x0000000000000000 0x0000000000000000 0x0000000000000000\n";
   const std::string registers = "0x00000000fb000000 0x00000000fbffffff 0x0000000000040200\n";

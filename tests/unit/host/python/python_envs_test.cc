@@ -64,13 +64,20 @@ class Environment : public testing::Test {
     return std::system(command.c_str()) == 0;
   }
 
-  facts::Facts read(std::vector<std::string> dirs = {}) const {
+  facts::Facts read(std::vector<std::string> dirs = {}, bool everywhere = false) const {
     facts::Facts facts;
     ProbeOptions options;
+    options.search_everywhere = everywhere;
     options.env_dirs = std::move(dirs);
     RealHost host = tree.host(variables);
     read_python_envs(host, options, facts);
     return facts;
+  }
+
+  // An environment with torch, of a tool that keeps them there.
+  void add_other(const std::string& folder) const {
+    tree.write(folder + "/pyvenv.cfg", "home = /usr/bin\nversion = 3.11.2\n");
+    tree.write(folder + "/lib/python3.11/site-packages/torch/__init__.py", "");
   }
 
   static const facts::Distribution* find(const facts::PythonEnv& env, const std::string& name) {
@@ -82,6 +89,24 @@ class Environment : public testing::Test {
   TemporaryTree tree;
   std::map<std::string, std::string> variables;
 };
+
+TEST_F(Environment, ThoseOfToolsAreFound) {
+  variables["HOME"] = "/home/u";
+  const std::string home = "/home/u";
+  const std::vector<std::string> folders = {
+      home + "/.virtualenvs/torch", home + "/.cache/pypoetry/virtualenvs/a-py3.11",
+      home + "/.cache/uv/environments-v2/script-1", home + "/.local/share/uv/tools/x",
+      home + "/miniconda3/envs/train", "/data/envs/far"};
+  for (const std::string& folder : folders) add_other(folder);
+  tree.write(home + "/.conda/environments.txt", "/data/envs/far\n/gone\n");
+  tree.write(home + "/.virtualenvs/empty/pyvenv.cfg", "home = /usr/bin\nversion = 3.11.2\n");
+  const facts::Facts facts = read({}, true);
+  for (const std::string& folder : folders)
+    EXPECT_TRUE(std::any_of(facts.envs.begin(), facts.envs.end(),
+                            [&](const facts::PythonEnv& env) { return env.path == folder; }))
+        << folder;
+  EXPECT_EQ(facts.envs.size(), folders.size() + 1);  // /venv is on PATH
+}
 
 TEST_F(Environment, ActiveOneIsThatOfPath) {
   tree.write("/opt/conda/conda-meta/python-3.11.9-h955ad1f_0.json", "{}");

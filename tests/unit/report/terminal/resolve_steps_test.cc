@@ -33,7 +33,8 @@ const Companion* companion(const Choice& choice, const std::string& package) {
 }
 
 std::string step(const Answer& answer, const Request& request) {
-  return report::install_line(answer.usable.front(), answer.target, request);
+  return report::install_line(answer.usable.front(), answer.target, request, Knowledge::builtin(),
+                              nullptr);
 }
 
 TEST(NewerThanTables, ATorchBeyondTheLastRowIsUnknownAndNotAbsent) {
@@ -128,6 +129,42 @@ TEST(Packages, ThatMayPinTorchLeaveItOpen) {
   EXPECT_NE(line.find("'torch<="), std::string::npos) << line;
   EXPECT_EQ(line.find("torch=="), std::string::npos) << line;
   EXPECT_EQ(line.find("torchvision"), std::string::npos) << line;
+}
+
+// The step for a machine whose environment is known, as doctor writes it.
+TEST(Owner, OfTheEnvironmentInstalls) {
+  facts::Facts facts;
+  facts.envs.resize(1);
+  facts::PythonEnv& env = facts.envs[0];
+  env.path = "/e";
+  env.kind = "venv";
+  env.active = true;
+  env.python = known<std::string>("3.12.3", SourceKind::file, "t");
+  env.interpreter = known<std::string>("/e/bin/python", SourceKind::file, "t");
+  env.distributions = known(std::vector<facts::Distribution>(), SourceKind::file, "t");
+  facts.system.uv = known<std::string>("/usr/bin/uv", SourceKind::file, "t");
+  const auto line = [&](const std::string& target, const Request& request) {
+    Answer answer = answer_for(target, request);
+    answer.target.preferred_python = "3.12";
+    return report::install_line(answer.usable.front(), answer.target, request,
+                                Knowledge::builtin(), &facts);
+  };
+  env.installer = "pip";
+  const std::string newest = Knowledge::builtin().newest_torch().text();
+  const std::string pip = line("RTX 3060,580", asking({"torch", "transformers"}));
+  EXPECT_EQ(pip, "/e/bin/python -m pip install 'torch<=" + newest + "' transformers");
+  env.installer = "uv";
+  EXPECT_EQ(line("RTX 4090,535", asking({"torch==2.11.0", "bitsandbytes==0.50.1"})),
+            "uv pip install --python /e/bin/python torch==2.11.0+cu129 torchvision==0.26.0+cu129 "
+            "bitsandbytes==0.50.1 --index https://download.pytorch.org/whl/cu129");
+  env.project = "/p";
+  EXPECT_EQ(line("RTX 3060,580", asking({"torch==2.11.0"})),
+            "uv add --project /p torch==2.11.0 torchvision==0.26.0");
+  env.project.clear();
+  env.kind = env.installer = "conda";
+  EXPECT_EQ(line("RTX 3060,580", asking({"torch==2.11.0"})).find("conda install -p /e"), 0u);
+  // Another Python is another environment.
+  EXPECT_EQ(line("RTX 3060,580,python=3.11", asking({"torch==2.11.0"})).find("uv venv"), 0u);
 }
 
 TEST(Mirror, StepsNameIt) {
