@@ -49,6 +49,8 @@ struct Cause {
   bool would_decide = false;
   bool for_windows = false;  // its commands are for PowerShell or cmd
   std::string interpreter;   // what its commands call in place of "python"; empty: that
+  // The text does not say what holds the memory: the step measures first (report::cause_text).
+  bool measure_first = false;
 };
 
 struct Ignored {

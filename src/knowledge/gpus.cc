@@ -87,11 +87,11 @@ std::vector<const Gpu*> Knowledge::gpus_meant(std::string_view name) const {
   std::vector<const Gpu*> out;
   const Words bare = name_words(name, true);
   for (const Gpu& gpu : gpus) {
-    Words words = name_words(gpu.name, true);
-    const bool modified = std::find(words.begin(), words.end(), "modified") != words.end();
+    Words own = name_words(gpu.name, true);
+    const bool modified = std::find(own.begin(), own.end(), "modified") != own.end();
     if (modified && &gpu != found) continue;
-    if (words != bare && !words.empty() && is_memory_size(words.back())) words.pop_back();
-    if (words == bare && gpu.cc == found->cc) out.push_back(&gpu);
+    if (own != bare && !own.empty() && is_memory_size(own.back())) own.pop_back();
+    if (own == bare && gpu.cc == found->cc) out.push_back(&gpu);
   }
   return out.empty() ? std::vector<const Gpu*>{found} : out;
 }

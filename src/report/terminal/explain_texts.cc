@@ -2,6 +2,7 @@
 #include "base/format.h"
 #include "report/explain.h"
 #include "report/error_translation.h"
+#include "report/message.h"
 #include "report/windows_commands.h"
 
 namespace cufit::report {
@@ -51,6 +52,13 @@ std::string with_interpreter(std::string text, std::string_view interpreter) {
 std::string cause_text(const explain::Cause& cause, std::string_view part, std::string_view lang,
                        const knowledge::Knowledge& knowledge) {
   std::string text = finding_text(cause.finding, part, lang, knowledge);
+  if (cause.measure_first && part == "next") {
+    const auto program = cause.finding.args.find("PROGRAM.py");
+    const bool named = program != cause.finding.args.end();
+    text = message(knowledge,
+                   cause.for_windows ? "explain.measure_first_windows" : "explain.measure_first", lang,
+                   {{"program", named ? program->second : "PROGRAM.py"}, {"next", text}});
+  }
   if (cause.for_windows && (part == "next" || part == "decide")) text = for_windows(text, lang);
   if (!cause.interpreter.empty() && (part == "next" || part == "decide"))
     text = with_interpreter(std::move(text), cause.interpreter);
