@@ -41,15 +41,12 @@ FileDriver file_driver(const std::vector<std::string>& needed, ComputeCapability
   const uint32_t first = window != nullptr ? window->first_branch : 0;
   out.last = window != nullptr ? window->last_branch : 0;
   out.cuda = cuda.value_or(0);
-  const uint32_t lowest = std::max(first, floor ? floor->part(0) : 0);
-  if (lowest != 0) out.branch = knowledge.supported_branch(lowest);
-  if (out.last != 0 && lowest > out.last) {
+  out.branch = std::max(first, floor ? floor->part(0) : 0);
+  if (out.last != 0 && out.branch > out.last) {
     out.fit = FileDriver::Fit::never;
     out.branch = 0;
     return out;
   }
-  if (out.last != 0 && out.branch > out.last)
-    out.branch = out.last;  // maintained ones have left the GPU behind
   if (!driver)
     out.fit = FileDriver::Fit::unknown;
   else if (out.last != 0 && driver->part(0) > out.last)
