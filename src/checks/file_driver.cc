@@ -13,7 +13,7 @@ namespace {
 constexpr const char* k_counts_cuda[] = {"libcudart.so.", "libcublas.so.", "libcublasLt.so.",
                                          "libnvrtc.so.", "libnvJitLink.so."};
 
-std::optional<uint32_t> major_of(const std::string& soname) {
+std::optional<uint32_t> soname_major(const std::string& soname) {
   for (const char* prefix : k_counts_cuda) {
     if (!starts_with(soname, prefix)) continue;
     const auto version = parse_version(soname.substr(std::string_view(prefix).size()));
@@ -27,7 +27,7 @@ std::optional<uint32_t> major_of(const std::string& soname) {
 std::optional<uint32_t> linked_cuda(const std::vector<std::string>& needed) {
   std::optional<uint32_t> newest;
   for (const std::string& soname : needed)
-    if (const auto major = major_of(soname); major && (!newest || *major > *newest)) newest = major;
+    if (const auto major = soname_major(soname); major && (!newest || *major > *newest)) newest = major;
   return newest;
 }
 
