@@ -27,7 +27,8 @@ std::optional<uint32_t> soname_major(const std::string& soname) {
 std::optional<uint32_t> linked_cuda(const std::vector<std::string>& needed) {
   std::optional<uint32_t> newest;
   for (const std::string& soname : needed)
-    if (const auto major = soname_major(soname); major && (!newest || *major > *newest)) newest = major;
+    if (const auto major = soname_major(soname); major && (!newest || *major > *newest))
+      newest = major;
   return newest;
 }
 

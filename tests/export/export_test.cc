@@ -158,8 +158,8 @@ TEST(Export, RefusesValuesThatAreNotWhatTheyShouldBe) {
     std::string text = lock_without_sum();
     text.replace(text.find(from), from.size(), to);
     std::ofstream(lock / "cufit.lock", std::ios::binary) << text;
-    const std::string line = quoted_program() + " export --lang en --to dockerfile --lock '" + lock.string() +
-                             "' 2>&1 | grep -q 'cannot be\\|class'";
+    const std::string line = quoted_program() + " export --lang en --to dockerfile --lock '" +
+                             lock.string() + "' 2>&1 | grep -q 'cannot be\\|class'";
     EXPECT_TRUE(succeeds(line)) << to;
     EXPECT_FALSE(succeeds(quoted_program() + " export --to dockerfile --lock " + lock.string() +
                           " >/dev/null 2>&1"))
