@@ -13,7 +13,7 @@ namespace {
 constexpr const char* k_counts_cuda[] = {"libcudart.so.", "libcublas.so.", "libcublasLt.so.",
                                          "libnvrtc.so.", "libnvJitLink.so."};
 
-std::optional<uint32_t> major_of(const std::string& soname) {
+std::optional<uint32_t> soname_major(const std::string& soname) {
   for (const char* prefix : k_counts_cuda) {
     if (!starts_with(soname, prefix)) continue;
     const auto version = parse_version(soname.substr(std::string_view(prefix).size()));
@@ -27,7 +27,8 @@ std::optional<uint32_t> major_of(const std::string& soname) {
 std::optional<uint32_t> linked_cuda(const std::vector<std::string>& needed) {
   std::optional<uint32_t> newest;
   for (const std::string& soname : needed)
-    if (const auto major = major_of(soname); major && (!newest || *major > *newest)) newest = major;
+    if (const auto major = soname_major(soname); major && (!newest || *major > *newest))
+      newest = major;
   return newest;
 }
 
@@ -41,15 +42,12 @@ FileDriver file_driver(const std::vector<std::string>& needed, ComputeCapability
   const uint32_t first = window != nullptr ? window->first_branch : 0;
   out.last = window != nullptr ? window->last_branch : 0;
   out.cuda = cuda.value_or(0);
-  const uint32_t lowest = std::max(first, floor ? floor->part(0) : 0);
-  if (lowest != 0) out.branch = knowledge.supported_branch(lowest);
-  if (out.last != 0 && lowest > out.last) {
+  out.branch = std::max(first, floor ? floor->part(0) : 0);
+  if (out.last != 0 && out.branch > out.last) {
     out.fit = FileDriver::Fit::never;
     out.branch = 0;
     return out;
   }
-  if (out.last != 0 && out.branch > out.last)
-    out.branch = out.last;  // maintained ones have left the GPU behind
   if (!driver)
     out.fit = FileDriver::Fit::unknown;
   else if (out.last != 0 && driver->part(0) > out.last)

@@ -49,7 +49,7 @@ struct SystemFacts {
   Fact<std::string> project_lock;
   // Maker of a graphics card that is not NVIDIA's: "AMD" (AMD alone is looked for)
   Fact<std::string> other_gpu;
-  Fact<bool> root;       // this process may do all: no `sudo` is needed, and images have none
+  Fact<bool> root;  // this process may do all: no `sudo` is needed, and images have none
   // Mirror of PyTorch's own index, [index] of cufit.toml, without a password
   Fact<std::string> pytorch_index;
 };
@@ -305,8 +305,8 @@ struct PythonEnv {
   std::string path;  // prefix; redacted in recordings
   std::string kind;  // "venv", "conda", "system", "image", "folder" (packages without a Python)
   bool active = false;
-  std::string found_by;      // "--env", "VIRTUAL_ENV", "CONDA_PREFIX", "PATH", "default"
-  std::string installer;     // how a user installs into it: "pip", "uv", "conda", "poetry", "pixi"
+  std::string found_by;   // "--env", "VIRTUAL_ENV", "CONDA_PREFIX", "PATH", "default"
+  std::string installer;  // how a user installs into it: "pip", "uv", "conda", "poetry", "pixi"
   // Folder whose uv.lock or poetry.lock this environment (FOLDER/.venv) follows: a package that is
   // put in beside the lock is taken out again by its next sync. Empty = none.
   std::string project;
@@ -314,7 +314,7 @@ struct PythonEnv {
   Fact<std::string> externally_managed;
   // Its standard library has ensurepip, without which `-m venv` fails: Debian ships that apart.
   Fact<bool> makes_venv;
-  Fact<std::string> python;  // "3.12.3"
+  Fact<std::string> python;       // "3.12.3"
   Fact<std::string> interpreter;  // path
   // Of a venv: the program behind its interpreter, all links followed ("/usr/bin/python3.11");
   // not_present: gone, the note names it

@@ -291,7 +291,7 @@ std::string inspect_detail(const InspectVerdict& verdict, std::string_view lang,
                               {"largest", std::to_string(match.largest)}});
   const bool runs =
       verdict.verdict == checks::LinkState::ok || verdict.verdict == checks::LinkState::limited;
-  if (runs && driver.fit == checks::FileDriver::Fit::unknown && driver.branch != 0)
+  if (runs && driver.fit == checks::FileDriver::Fit::unknown && driver.cuda != 0)
     text += message(knowledge, "inspect.driver.with", lang,
                     {{"branch", std::to_string(driver.branch)}});
   return text;

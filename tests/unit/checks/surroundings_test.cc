@@ -353,7 +353,7 @@ TEST(SystemLibraries, ComparesNeedsWithWhatLoads) {
           {"just enough", [](World&) {}, {}},
           {"old glibc",
            [](World& w) { w.facts.system.glibc = file<std::string>("2.17", "libc.so.6"); },
-           {"glibc_too_old/error"}},
+           {"glibc_too_old/error/release"}},
           {"glibc not readable",
            [](World& w) {
              w.facts.system.glibc =

@@ -102,7 +102,8 @@ TEST(Completions, BashCompletes) {
         Case{"cufit doctor --fa", "--fail-on\n"}, Case{"cufit self co", "completions\n"},
         Case{"cufit doctor --lang z", "zh\n"}, Case{"cufit me", "mem\n"},
         Case{"cufit doctor --gpu rtx\\\\\\ 3060\\\\\\ t", "RTX\\ 3060\\ Ti\n"},
-        Case{"cufit doctor --gpu A100X", "A100X\n"}, Case{"cufit mem r", "replay\n"}, Case{"cufit mem replay --fail-on w", "warning\n"}}) {
+        Case{"cufit doctor --gpu A100X", "A100X\n"}, Case{"cufit mem r", "replay\n"},
+        Case{"cufit mem replay --fail-on w", "warning\n"}}) {
     std::string script =
         completions("bash", k_commands, knowledge::Knowledge::builtin()) + "COMP_WORDS=(" +
         c.words + ")\n" +

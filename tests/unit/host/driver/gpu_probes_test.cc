@@ -72,9 +72,10 @@ TEST(Pci, TakesGpusAndSwitchesOnly) {
 }
 
 TEST(Pci, SeesACardOfAmd) {
-  for (const auto& [vendor, class_code, seen] :
-       {std::tuple("0x1002", "0x030000", true), {"0x1002", "0x120000", true},
-        {"0x1002", "0x040300", false}, {"0x8086", "0x030000", false}}) {
+  for (const auto& [vendor, class_code, seen] : {std::tuple("0x1002", "0x030000", true),
+                                                 {"0x1002", "0x120000", true},
+                                                 {"0x1002", "0x040300", false},
+                                                 {"0x8086", "0x030000", false}}) {
     FakeRoot root;
     Card card;
     card.class_code = class_code;

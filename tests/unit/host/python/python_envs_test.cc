@@ -93,18 +93,20 @@ class Environment : public testing::Test {
 TEST_F(Environment, ThoseOfToolsAreFound) {
   variables["HOME"] = "/home/u";
   const std::string home = "/home/u";
-  const std::vector<std::string> folders = {
-      home + "/.virtualenvs/torch", home + "/.cache/pypoetry/virtualenvs/a-py3.11",
-      home + "/.cache/uv/environments-v2/script-1", home + "/.local/share/uv/tools/x",
-      home + "/miniconda3/envs/train", "/data/envs/far"};
+  const std::vector<std::string> folders = {home + "/.virtualenvs/torch",
+                                            home + "/.cache/pypoetry/virtualenvs/a-py3.11",
+                                            home + "/.cache/uv/environments-v2/script-1",
+                                            home + "/.local/share/uv/tools/x",
+                                            home + "/miniconda3/envs/train",
+                                            "/data/envs/far"};
   for (const std::string& folder : folders) add_other(folder);
   tree.write(home + "/.conda/environments.txt", "/data/envs/far\n/gone\n");
   tree.write(home + "/.virtualenvs/empty/pyvenv.cfg", "home = /usr/bin\nversion = 3.11.2\n");
   const facts::Facts facts = read({}, true);
   for (const std::string& folder : folders)
-    EXPECT_TRUE(std::any_of(facts.envs.begin(), facts.envs.end(),
-                            [&](const facts::PythonEnv& env) { return env.path == folder; }))
-        << folder;
+    EXPECT_TRUE(std::any_of(facts.envs.begin(), facts.envs.end(), [&](const facts::PythonEnv& env) {
+      return env.path == folder;
+    })) << folder;
   EXPECT_EQ(facts.envs.size(), folders.size() + 1);  // /venv is on PATH
 }
 

@@ -37,7 +37,7 @@ TEST(InspectReport, TextSaysAllOfAFile) {
   const std::string text = inspect_text(sample(), style, knowledge::Knowledge::builtin());
   EXPECT_EQ(
       text,
-      "a.whl!lib/x?.so  3.0 MiB\n"
+      "a.whl\n\nlib/x?.so  3.0 MiB\n"
       "  machine code            sm_80 \u00d712  sm_90a \u00d73\n"
       "  PTX                     compute_90 (ISA 8.7) \u00d712\n"
       "  GeForce RTX 3090 (8.6)  \u2713 works: machine code for sm_80 runs on capability 8.6\n"

@@ -142,21 +142,26 @@ TEST(Owner, OfTheEnvironmentInstalls) {
   env.python = known<std::string>("3.12.3", SourceKind::file, "t");
   env.interpreter = known<std::string>("/e/bin/python", SourceKind::file, "t");
   env.distributions = known(std::vector<facts::Distribution>(), SourceKind::file, "t");
-  facts.system.uv = known<std::string>("/usr/bin/uv", SourceKind::file, "t");
   const auto line = [&](const std::string& target, const Request& request) {
     Answer answer = answer_for(target, request);
     answer.target.preferred_python = "3.12";
-    return report::install_line(answer.usable.front(), answer.target, request,
-                                Knowledge::builtin(), &facts);
+    return report::install_line(answer.usable.front(), answer.target, request, Knowledge::builtin(),
+                                &facts);
   };
   env.installer = "pip";
   const std::string newest = Knowledge::builtin().newest_torch().text();
   const std::string pip = line("RTX 3060,580", asking({"torch", "transformers"}));
   EXPECT_EQ(pip, "/e/bin/python -m pip install 'torch<=" + newest + "' transformers");
   env.installer = "uv";
-  EXPECT_EQ(line("RTX 4090,535", asking({"torch==2.11.0", "bitsandbytes==0.50.1"})),
-            "uv pip install --python /e/bin/python torch==2.11.0+cu129 torchvision==0.26.0+cu129 "
-            "bitsandbytes==0.50.1 --index https://download.pytorch.org/whl/cu129");
+  const Request beside = asking({"torch==2.11.0", "bitsandbytes"});
+  const Answer answer = answer_for("RTX 4090,535", beside);
+  ASSERT_FALSE(answer.usable.empty());
+  const std::string tag = answer.usable.front().wheel.tag;
+  EXPECT_EQ(line("RTX 4090,535", beside),
+            "uv pip install --python /e/bin/python torch==2.11.0+" + tag + " torchvision==0.26.0+" +
+                tag +
+                " bitsandbytes==" + companion(answer.usable.front(), "bitsandbytes")->version +
+                " --index https://download.pytorch.org/whl/" + tag);
   env.project = "/p";
   EXPECT_EQ(line("RTX 3060,580", asking({"torch==2.11.0"})),
             "uv add --project /p torch==2.11.0 torchvision==0.26.0");
