@@ -118,6 +118,7 @@ const std::vector<TableSpec>& specs() {
        "cuda_tags",
        {{"tag"}, {"cuda"}, {"cudart_soname"}, {"linux_min"}, {"first_torch"}, {"last_torch"}}},
       {"torch_pinner", "TorchPinner", "torch_pinners", {{"package"}}},
+      {"torch_extra", "TorchExtra", "torch_extras", {{"package"}}},
       {"extension",
        "ExtensionRow",
        "extensions",
