@@ -136,7 +136,8 @@ Result<bool> meet_torch_extras(const Context& context, const LockJob& job,
     if (version.empty()) continue;
     ClassToCompile with_extra = asked;
     with_extra.beside = format("{}[torch]=={}", name, version);
-    with_extra.output += ".extra";
+    with_extra.output = format("{}/pylock.{}-extra-cufit-{}.toml", job.folder,
+                               plan.classes[index].name, host::process_id());
     const Result<CompiledClass> met = compile_class(context.files, job, uv, with_extra, interrupts);
     if (met) continue;
     if (met.error().code == Code::cancelled) return met.error();

@@ -93,7 +93,7 @@ std::vector<formats::VersionClause> clauses_of(const CompanionPlace& place,
 }
 
 // The version that clauses speak of where no row meets them: what they begin with, else what they
-// end at.
+// end at. It may not meet them itself: "<1" names none.
 std::optional<formats::PythonVersion> version_asked(
     const std::vector<formats::VersionClause>& clauses) {
   for (const bool ends : {false, true})
@@ -128,7 +128,7 @@ Rows rows_for(std::string_view package, const std::vector<formats::VersionClause
   }
   if (!meeting.rows.empty()) return meeting;
   const auto asked = version_asked(clauses);
-  if (!asked) return all;
+  if (!asked || !formats::satisfies(clauses, asked->text)) return all;
   const ExtensionRow *below = nullptr, *above = nullptr;
   for (const ExtensionRow* row : all.rows) {
     const auto version = formats::parse_python_version(row->version);
