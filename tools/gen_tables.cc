@@ -136,6 +136,7 @@ const std::vector<TableSpec>& specs() {
        {{"tag"}, {"cuda"}, {"cudart_soname"}, {"linux_min"}, {"first_torch"}, {"last_torch"}},
        true},
       {"torch_pinner", "TorchPinner", "torch_pinners", {{"package"}}, true},
+      {"torch_extra", "TorchExtra", "torch_extras", {{"package"}}, true},
       {"extension",
        "ExtensionRow",
        "extensions",

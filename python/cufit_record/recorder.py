@@ -2,8 +2,10 @@
 """Torch's memory history, and snapshots of it."""
 
 import os
+import pickle
 import signal
 import sys
+import time
 
 from cufit_import_hook import on_import
 
@@ -11,11 +13,19 @@ from .messages import said, say
 
 
 class Recorder:
-    MOST_AT_OOM = 3  # a program that catches and retries would fill the disk
+    # A program that catches and retries would fill the disk: the first moments have a snapshot
+    # each, the later ones share the last one's.
+    MOST_AT_OOM = 3
+    # A snapshot that the next one replaces is written only where it takes a tenth of the time since
+    # the one before; what it leaves out is written at the end of the program.
+    LEAST_PAUSE = 10
 
     def __init__(self, wanted):
         self.wanted = wanted
-        self.shown = {"oom": 0, "signal": 0, "exit": 0}
+        self.shown = {"oom": 0, "oom-last": 0, "signal": 0, "exit": 0}
+        self.ooms = 0
+        self.ooms_tried = 0  # the moment that the newest snapshot shows, if it could be written
+        self.written_at = self.took = 0.0
         self.torch = None  # once recording began
 
     def wait(self):
@@ -54,10 +64,9 @@ class Recorder:
             return
         self.torch = torch
         self.note("recording", torch.__version__)
-        if self.wanted["EXIT"]:
-            import atexit
+        import atexit
 
-            atexit.register(lambda: self.dump("exit"))
+        atexit.register(self.at_exit)
 
     def switch_on(self, record):
         events = int(self.wanted["EVENTS"])
@@ -75,23 +84,67 @@ class Recorder:
     def dump(self, why):
         self.shown[why] += 1
         rank = os.environ.get("RANK")
-        times = "" if self.shown[why] == 1 else "-%d" % self.shown[why]
+        again = self.shown[why] > 1 and why != "oom-last"
+        times = "-%d" % self.shown[why] if again else ""
         rank = "" if rank is None else "-rank" + rank
         name = "cufit-mem%s-%d-%s%s.pickle" % (rank, os.getpid(), why, times)
         path = os.path.join(self.wanted["OUT"], name)
+        began = time.monotonic()
+        if why.startswith("oom"):
+            self.ooms_tried = self.ooms
         try:
-            self.torch.cuda.memory._dump_snapshot(path + ".part")
+            self.write(path + ".part")
             os.replace(path + ".part", path)
         except Exception as error:
             self.note("unwritten", said(error))
             return
-        self.note("snapshot", path)
+        self.written_at = time.monotonic()
+        self.took = self.written_at - began
+        if why.startswith("oom"):
+            self.note("moment", "%d %s" % (self.ooms, path))
+        else:
+            self.note("snapshot", path)
         say("WROTE", path=path)
 
+    # As _dump_snapshot, with what the process may take beside it.
+    def write(self, path):
+        limits = self.limits()
+        if not limits:
+            self.torch.cuda.memory._dump_snapshot(path)
+            return
+        snapshot = self.torch.cuda.memory._snapshot()
+        snapshot["cufit_limits"] = limits
+        with open(path, "wb") as file:
+            pickle.dump(snapshot, file)
+
+    # Bytes by device, where a memory fraction is set and this torch tells it.
+    def limits(self):
+        cuda = self.torch.cuda
+        found = {}
+        try:
+            for device in range(cuda.device_count()):
+                fraction = cuda.get_per_process_memory_fraction(device)
+                if 0 < fraction < 1:
+                    total = cuda.get_device_properties(device).total_memory
+                    found[str(device)] = int(fraction * total)
+        except Exception:  # an older torch, or another kind of it
+            return {}
+        return found
+
     def at_oom(self, device, alloc, device_alloc, device_free):
+        self.ooms += 1
+        self.note("oom", self.ooms)
         if self.shown["oom"] < self.MOST_AT_OOM:
             say("OOM", device=device, bytes=alloc)
             self.dump("oom")
+        elif time.monotonic() - self.written_at >= self.LEAST_PAUSE * self.took:
+            self.dump("oom-last")
+
+    def at_exit(self):
+        if self.ooms_tried < self.ooms:
+            self.dump("oom-last")  # its trace ends with what came after that moment
+        if self.wanted["EXIT"]:
+            self.dump("exit")
 
     def at_signal(self, number, frame):
         if self.torch is not None:

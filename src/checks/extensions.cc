@@ -73,14 +73,16 @@ uint32_t cudart_major(const Binary& binary, std::string* soname = nullptr) {
   return 0;
 }
 
-// libbitsandbytes_cuda126.so -> 12; libraries with a static runtime name their CUDA only so.
-uint32_t named_major(const Binary& binary) {
+// libbitsandbytes_cuda126.so -> 126; libraries with a static runtime name their CUDA only so.
+uint32_t named_cuda(const Binary& binary) {
   std::string_view name = file_name(binary.path);
   size_t at = name.find("cuda");
   if (at == std::string_view::npos || name.size() < at + 7) return 0;
   auto number = parse_version(name.substr(at + 4));
-  return number && number->part(0) >= 100 && number->part(0) < 1000 ? number->part(0) / 10 : 0;
+  return number && number->part(0) >= 100 && number->part(0) < 1000 ? number->part(0) : 0;
 }
+
+uint32_t named_major(const Binary& binary) { return named_cuda(binary) / 10; }
 
 uint32_t extension_major_of(const Binary& binary) {
   uint32_t linked = cudart_major(binary);
@@ -355,12 +357,27 @@ struct ArchResult {
   bool damaged = false;
 };
 
+// The CUDA whose library is loaded where a package has one per CUDA: torch's own, or the one that
+// BNB_CUDA_VERSION names; 0 = none of just that CUDA is there.
+uint32_t loaded_cuda(const ExtensionsCase& c) {
+  if (!c.build.cuda) return 0;
+  uint32_t wanted = c.build.cuda->part(0) * 10 + c.build.cuda->part(1);
+  if (const auto forced = parse_version(variable(c.input.facts, "BNB_CUDA_VERSION")))
+    wanted = forced->part(0);
+  return std::any_of(c.package.files.begin(), c.package.files.end(),
+                     [&](const Binary* binary) { return named_cuda(*binary) == wanted; })
+             ? wanted
+             : 0;
+}
+
 ArchResult match_package(const ExtensionsCase& c, const GpuGroup& group) {
   ArchResult result;
+  const uint32_t loaded = loaded_cuda(c);
   for (const Binary* binary : c.package.files) {
-    uint32_t major = named_major(*binary);
+    const uint32_t major = named_major(*binary);
     if (major != 0 && c.build.cuda && major != c.build.cuda->part(0))
       continue;  // not the one that torch picks
+    if (major != 0 && loaded != 0 && named_cuda(*binary) != loaded) continue;
     CodeMatch match =
         match_code(binary->device_code, group.cc, c.input.driver_cuda, c.input.knowledge);
     if (match.match == Match::no_code) continue;

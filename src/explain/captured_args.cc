@@ -103,13 +103,21 @@ void add_tags(Args& args, const knowledge::Knowledge& knowledge) {
   args["near_tag"] = near_tag;
 }
 
-// The release of xformers that was built against this torch.
-void add_xformers(Args& args, const knowledge::Knowledge& knowledge) {
+// The newest release of xformers that was built against this torch: the one that its message names,
+// else the one that the text has.
+void add_xformers(Args& args, const facts::Facts& facts, const knowledge::Knowledge& knowledge) {
+  for (const facts::PythonEnv& env : facts.envs) {
+    if (!env.torch.version || !value(args, "xformers_torch").empty()) continue;
+    const std::string& version = *env.torch.version;
+    const size_t plus = version.find("+cu");
+    if (plus == std::string::npos) continue;
+    args["xformers_torch"] = version.substr(0, plus);
+    args["xformers_tag"] = version.substr(plus + 1);
+  }
   const std::string torch = value(args, "xformers_torch");
   if (torch.empty()) return;
   for (const knowledge::ExtensionRow& row : knowledge.extensions) {
-    if (row.package == "xformers" && row.torch == "==" + torch)
-      args.emplace("xformers", row.version);
+    if (row.package == "xformers" && row.torch == "==" + torch) args["xformers"] = row.version;
   }
 }
 
@@ -156,7 +164,7 @@ void add_captured_args(Args& args, const facts::Facts& facts,
   add_toolkit(args, knowledge);
   add_python(args, facts, knowledge);
   add_tags(args, knowledge);
-  add_xformers(args, knowledge);
+  add_xformers(args, facts, knowledge);
   add_cudnn(args, facts, knowledge);
   add_triton(args, facts, knowledge);
   add_older_python(args);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/format.h"
 #include "formats/prose/gbk.h"
 #include "formats/prose/printable.h"
 
@@ -214,7 +215,11 @@ std::vector<formats::TextLine> Intake::finish() {
   }
   std::vector<formats::TextLine> out;
   out.reserve(kept_.size());
-  for (auto& [place, text] : kept_) out.push_back({place.first, std::move(text)});
+  for (auto& [place, text] : kept_) {
+    // What cufit said of the program it started is no word of that program.
+    if (starts_with(text, "cufit: ")) text.clear();
+    out.push_back({place.first, std::move(text)});
+  }
   kept_.clear();
   return out;
 }

@@ -30,10 +30,13 @@ struct Gpu {
   std::string_view pci_ids;  // space separated, lower case hex
 };
 
-// Which machine code a capability takes (data/gpus.toml).
+struct TorchExtra {  // a package that does without a torch older than its extra "torch" asks for
+  std::string_view package;
+};
 struct TorchPinner {  // a program whose releases each need one torch
   std::string_view package;
 };
+// Which machine code a capability takes (data/gpus.toml).
 struct OwnCodeRow {
   std::string_view cc;  // runs code made for exactly it, which runs nowhere else
 };
@@ -325,6 +328,7 @@ struct Knowledge {
   std::span<const TorchRelease> torch_releases;
   std::span<const CudaTag> cuda_tags;
   std::span<const TorchPinner> torch_pinners = {};
+  std::span<const TorchExtra> torch_extras = {};
   std::span<const ExtensionRow> extensions;
   std::span<const ExtensionModuleRow> extension_modules;
   std::span<const Aarch64Row> aarch64_wheels;

@@ -30,6 +30,7 @@ std::string lock_report_json(const LockView& view);
 struct LockFailureView {
   const std::vector<resolve::Answer>& failed;
   const knowledge::Knowledge& knowledge;
+  std::vector<std::string> others = {};  // targets that would be served without them
 };
 std::string lock_failure_text(const LockFailureView& view, const Style& style);
 std::string lock_failure_json(const LockFailureView& view);

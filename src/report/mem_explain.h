@@ -15,10 +15,15 @@ struct MemExplainView {
   const memory::VerifiedRecording& verified;
   const analysis::Diagnosis& diagnosis;
   const knowledge::Knowledge& knowledge;
+  bool limit_is_written = false;  // the limit is the one that `cufit mem record` wrote down
 };
 
 std::string mem_explain_text(const MemExplainView& view, const Style& style);
 std::string mem_explain_json(const MemExplainView& view);  // schema cufit.mem.explain/1
+
+// What the recording says against the limit that was named: "below_held", "above_refused" or
+// nothing.
+const char* limit_warning(const analysis::Diagnosis& diagnosis);
 
 // One line of evidence in words.
 std::string evidence_words(const analysis::EvidenceItem& item, std::string_view lang,

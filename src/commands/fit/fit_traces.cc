@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "base/shell_word.h"
 #include "commands/fit/fit_tracing.h"
+#include "host/files/paths.h"
 
 namespace cufit::commands {
 namespace {
@@ -74,6 +75,10 @@ Result<FitTraces> fit_traces(const Context& context, const FitProgramRequest& pr
       return good.error();
   if (paths.empty() || model.train) {
     CUFIT_TRY(plan, tracing_plan(context.files, program, model, gpu));
+    if (!plan.folder.empty()) {
+      if (Result<void> made = host::create_folders(plan.folder); !made) return made.error();
+      plan.folder = host::absolute_path(plan.folder);
+    }
     return trace_program(context, std::move(plan), batch);
   }
   if (Result<void> good = without_program(program); !good) return good.error();

@@ -88,11 +88,7 @@ Result<TracingPlan> tracing_plan(const host::Host& files, const FitProgramReques
     CUFIT_TRY(argument, parse_batch_argument(*program.batch_arg));
     out.argument = argument;
   }
-  if (program.keep) {
-    const Result<std::string> real = files.real_path(*program.keep);
-    if (!real) return fail(Code::usage, format("`--keep {}`: no such folder", *program.keep));
-    out.folder = *real;
-  }
+  if (program.keep) out.folder = *program.keep;
   if (model.train) {
     CUFIT_TRY(built, fit_model(files, program, model, gpu.cc));
     out.run.model = std::move(built.json);

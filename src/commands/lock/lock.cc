@@ -2,6 +2,7 @@
 #include "commands/lock/lock.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/format.h"
 #include "base/sha256.h"
@@ -189,7 +190,9 @@ Result<Made> resolve_all(const Context& context, const LockJob& job, const Targe
             let_packages_choose(context, job, uv, request_of(job, {}), plan, upgrade, interrupts);
         !chosen)
       return chosen.error();
-  for (const resolve::Class& one : plan.classes) {
+  std::set<size_t> asked_again;
+  for (size_t i = 0; i < plan.classes.size(); ++i) {
+    const resolve::Class& one = plan.classes[i];
     const std::string platform = resolve::uv_platform(plan, one);
     resolve::LockClass row = resolve::lock_class(plan, one, of_index);
     const std::string output =
@@ -198,6 +201,14 @@ Result<Made> resolve_all(const Context& context, const LockJob& job, const Targe
     const ClassToCompile asked = {row.wheel, row.python, platform, one.choice.companions, output};
     Result<CompiledClass> done = compile_class(context.files, job, uv, asked, interrupts);
     if (!done) return std::move(done.error()).in(format("class {}", one.name));
+    if (!of_index && asked_again.insert(i).second) {
+      CUFIT_TRY(again, meet_torch_extras(context, job, uv, request_of(job, {}), plan, i, asked,
+                                         done->pylock, interrupts));
+      if (again) {
+        --i;
+        continue;
+      }
+    }
     say_newer(context, job, one, done->pylock);
     row.sha256 = sha256(done->bytes);
     resolve::LockedPackages packages = resolve::take_packages(row, done->pylock, platform);
@@ -248,6 +259,17 @@ int not_resolved(const Output& output, const Error& error, const LockJob& job,
   }
   output.print_error(formats::without_credentials(error.text()));
   output.print_error("nothing was written");
+  if (contains(error.text(), "does not appear to be a Python project"))
+    for (const std::string& file : job.inputs.files) {
+      const size_t slash = file.rfind('/');
+      const std::string folder = slash == std::string::npos ? "." : file.substr(0, slash);
+      if (host::same_entry(folder, host::working_folder())) continue;
+      output.print_error(
+          format("a folder such as `-e .` is looked for below the working folder: "
+                 "`cd {}`, then the same command with `-r {}`",
+                 shell_word(folder), shell_word(file.substr(slash + 1))));
+      break;
+    }
   // The first wall of a lab without a way to it.
   if (contains(error.text(), "download.pytorch.org"))
     output.print_error(
@@ -279,7 +301,9 @@ int make_lock(const Context& context, const LockRequest& request) {
   resolve::Plan plan = plan_for(context, *job, *targets, {});
   if (plan.over_limit > 0) return too_many(context, plan);
   if (!plan.failed.empty() || plan.classes.empty()) {
-    const report::LockFailureView view{plan.failed, context.knowledge};
+    report::LockFailureView view{plan.failed, context.knowledge};
+    for (const resolve::Class& one : plan.classes)
+      for (const size_t target : one.targets) view.others.push_back(plan.targets[target].label);
     return output.print(
         request.json ? lock_failure_json(view) : lock_failure_text(view, output.style()),
         k_findings);

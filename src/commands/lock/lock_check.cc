@@ -114,6 +114,7 @@ Result<void> check_resolutions(const Context& context, const LockJob& job,
         for (const resolve::TargetGpu& gpu : target->target.gpus) place.ccs.push_back(gpu.cc);
       }
     if (!glibcs.empty()) place.glibc = *std::min_element(glibcs.begin(), glibcs.end());
+    place.asked = resolve::requirements_for(job.inputs.requirements, wheel, one.python);
     const std::string output =
         format("{}/pylock.{}-cufit-{}.toml", job.folder, one.name, host::process_id());
     (void)host::copy_file(job.folder + "/" + one.file, output);

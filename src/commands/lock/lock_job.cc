@@ -118,9 +118,11 @@ class Temporary {
 };
 
 // torch last: an installer looks first for what stands first.
-std::string requirement_lines(const LockJob& job, const std::string& torch) {
+std::string requirement_lines(const LockJob& job, const std::string& torch,
+                              const std::string& beside) {
   std::string out;
   for (const std::string& text : job.inputs.asked) out += text + "\n";
+  if (!beside.empty()) out += beside + "\n";
   return out + torch + "\n";
 }
 
@@ -134,7 +136,8 @@ std::string constraint_lines(const LockJob& job, const ClassToCompile& asked) {
   std::string out;
   if (asked.torch_is_open) return out;
   for (const resolve::Companion& one : asked.companions) {
-    if (one.version.empty() || !one.beyond.empty() || !asks_for(job, one.package)) continue;
+    const bool unknown = !one.beyond.empty() || !one.judged_by.empty();
+    if (one.version.empty() || unknown || !asks_for(job, one.package)) continue;
     // Nobody here knows what came after the newest row: what the package says of torch decides.
     const bool open = one.newest && one.origin.empty();
     out += format("{}{}{}\n", one.package, open ? ">=" : "==", one.version);
@@ -220,8 +223,9 @@ Result<CompiledClass> compile_class(const host::Host& files, const LockJob& job,
                                 ? "torch<=" + wheel.torch
                                 : "torch==" + wheel.torch + (by_index ? "+" + wheel.tag : "");
   const std::string constraints = constraint_lines(job, asked);
-  for (const auto& [path, text] : {std::pair(extra.path(), requirement_lines(job, torch)),
-                                   std::pair(limits.path(), constraints)})
+  for (const auto& [path, text] :
+       {std::pair(extra.path(), requirement_lines(job, torch, asked.beside)),
+        std::pair(limits.path(), constraints)})
     if (Result<void> written = host::write_synced(path, text); !written) return written.error();
   host::CompileRequest request;
   request.inputs = job.inputs.files;
@@ -239,7 +243,8 @@ Result<CompiledClass> compile_class(const host::Host& files, const LockJob& job,
     request.index.indexes.push_back(job.mirror.pytorch_index_url(wheel.tag));
   request.output = asked.output;
   if (Result<void> done = host::compile(uv, request, interrupts); !done) {
-    if (done.error().code != Code::malformed || asked.torch_is_open) return done.error();
+    if (done.error().code != Code::malformed || asked.torch_is_open || !asked.beside.empty())
+      return done.error();
     std::vector<std::string> demands;
     for (const std::string_view line : split_lines(constraints)) demands.emplace_back(line);
     demands.push_back(torch);

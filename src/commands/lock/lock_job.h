@@ -65,6 +65,7 @@ struct ClassToCompile {
   // Its release is the newest that may be, not the one that is: from the installer's own index, and
   // without what goes with it.
   bool torch_is_open = false;
+  std::string beside = {};  // one more requirement that nobody wrote, to see whether it can be met
 };
 struct CompiledClass {
   std::string bytes;

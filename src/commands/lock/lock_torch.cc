@@ -82,11 +82,11 @@ Result<std::optional<TwoWays>> weigh(const Context& context, const LockJob& job,
   return std::optional<TwoWays>(std::move(out));
 }
 
-// The class's machines with that release of torch; nullopt where nothing of it serves them all.
+// The class's machines with such a torch ("torch==2.7.1"); nullopt where none of it serves them all.
 std::optional<resolve::Choice> choice_of(const Context& context, const resolve::Plan& plan,
                                          const resolve::Class& one, resolve::Request request,
                                          const std::string& torch) {
-  const Result<formats::Requirement> demand = formats::parse_requirement("torch==" + torch);
+  const Result<formats::Requirement> demand = formats::parse_requirement(torch);
   if (!demand) return std::nullopt;
   request.requirements.push_back(*demand);
   request.python = one.choice.python;
@@ -103,7 +103,65 @@ std::string labels_of(const resolve::Plan& plan, const resolve::Class& one) {
   return join(labels, "; ");
 }
 
+// "transformers[torch]==4.54.1 depends on torch>=2.1 and you require ...": "torch>=2.1".
+std::string demand_in(const std::string& said, const std::string& package) {
+  std::string flat;
+  for (const std::string_view word : split(said, ' '))
+    for (const std::string_view part : split_lines(word))
+      if (!trim(part).empty()) flat += std::string(trim(part)) + " ";
+  const std::string begins = package + " depends on ";
+  const size_t at = flat.find(begins + "torch");
+  if (at == std::string::npos) return {};
+  const size_t from = at + begins.size();
+  std::string demand = flat.substr(from, flat.find(' ', from) - from);
+  while (!demand.empty() && (demand.back() == ',' || demand.back() == '.')) demand.pop_back();
+  return formats::parse_requirement(demand) ? demand : std::string();
+}
+
+bool pins_torch(const LockJob& job) {
+  for (const formats::Requirement& one : job.inputs.requirements)
+    for (const formats::VersionClause& clause : one.clauses)
+      if (one.name == "torch" && starts_with(clause.op, "==")) return true;
+  return false;
+}
+
 }  // namespace
+
+Result<bool> meet_torch_extras(const Context& context, const LockJob& job,
+                               const host::Installer& uv, const resolve::Request& request,
+                               resolve::Plan& plan, size_t index, const ClassToCompile& asked,
+                               const formats::Pylock& resolved, host::Interrupts& interrupts) {
+  for (const knowledge::TorchExtra& row : context.knowledge.torch_extras) {
+    const std::string name(row.package), version = version_in(resolved, name);
+    if (version.empty()) continue;
+    ClassToCompile with_extra = asked;
+    with_extra.beside = format("{}[torch]=={}", name, version);
+    with_extra.output = format("{}/pylock.{}-extra-cufit-{}.toml", job.folder,
+                               plan.classes[index].name, host::process_id());
+    const Result<CompiledClass> met = compile_class(context.files, job, uv, with_extra, interrupts);
+    if (met) continue;
+    if (met.error().code == Code::cancelled) return met.error();
+    const std::string demand = demand_in(met.error().what, with_extra.beside);
+    if (demand.empty()) continue;  // something else: the class itself was resolved
+    const resolve::Class& one = plan.classes[index];
+    const std::string torch = one.choice.wheel.torch;
+    const std::string because = format("class {}: {} {} works with `{}` (its extra `torch`)",
+                                       one.name, name, version, demand);
+    std::optional<resolve::Choice> choice = choice_of(context, plan, one, request, demand);
+    if (!choice && !pins_torch(job))
+      return fail(Code::malformed,
+                  format("{}, and no wheel of such a torch serves {}; ask for an older {} (torch "
+                         "there is {}), or leave that machine out",
+                         because, labels_of(plan, one), name, torch));
+    context.output.print_error(
+        choice ? format("{}; taking torch {}", because, choice->wheel.torch)
+               : format("{}, and takes the torch {} that is asked for as none", because, torch));
+    if (!choice) continue;
+    resolve::replace_choice(plan, index, std::move(*choice));
+    return true;
+  }
+  return false;
+}
 
 Result<void> let_packages_choose(const Context& context, const LockJob& job,
                                  const host::Installer& uv, const resolve::Request& request,
@@ -117,7 +175,8 @@ Result<void> let_packages_choose(const Context& context, const LockJob& job,
     CUFIT_TRY(ways, weigh(context, job, uv, plan, one, upgrade, interrupts));
     if (!ways) continue;
     const std::string wanted = join(ways->newer, ", "), torch = one.choice.wheel.torch;
-    std::optional<resolve::Choice> choice = choice_of(context, plan, one, request, ways->torch);
+    std::optional<resolve::Choice> choice =
+        choice_of(context, plan, one, request, "torch==" + ways->torch);
     if (!choice) {
       if (ways->older.empty()) continue;  // no solution at all: the installer tells why
       context.output.print_error(format(

@@ -16,4 +16,13 @@ Result<void> let_packages_choose(const Context& context, const LockJob& job,
                                  const host::Installer& uv, const resolve::Request& request,
                                  resolve::Plan& plan, bool upgrade, host::Interrupts& interrupts);
 
+// Asks the installer once more where a resolved class has a package whose extra "torch" says which
+// torch it works with (data/extensions.toml, torch_extra). True: the plan has another torch for the
+// class now, and it is to be resolved again. Error{malformed} where no such torch serves the
+// machines; where the user pinned torch, a line on stderr.
+Result<bool> meet_torch_extras(const Context& context, const LockJob& job,
+                               const host::Installer& uv, const resolve::Request& request,
+                               resolve::Plan& plan, size_t index, const ClassToCompile& asked,
+                               const formats::Pylock& resolved, host::Interrupts& interrupts);
+
 }  // namespace cufit::commands

@@ -14,6 +14,15 @@ constexpr Option k_mem_explain_options[] = {
     option<&MemExplainRequest::json>("--json"), option<&MemExplainRequest::verbose>("-v,--verbose"),
 };
 
+// What `cufit mem record` wrote down of the process's limit, bytes: of a device that ran out alone,
+// as it says what refused the request.
+std::optional<uint64_t> written_limit(const memory::Snapshot& snapshot, uint32_t device) {
+  const auto found = snapshot.process_limits.find(device);
+  if (found == snapshot.process_limits.end() || !memory::ran_out(snapshot, device))
+    return std::nullopt;
+  return found->second;
+}
+
 }  // namespace
 
 std::span<const Option> mem_explain_options() { return k_mem_explain_options; }
@@ -36,10 +45,18 @@ int run_mem_explain(const Context& context, const MemExplainRequest& request) {
       limit);
   if (!opened) return output.exit_code_for(opened.error());
   const auto& [path, snapshot, device, verified] = *opened;
-  const Result<analysis::Diagnosis> diagnosis =
-      analysis::diagnose(*snapshot, verified, limit, std::move(early));
+  std::optional<uint64_t> written;
+  if (!limit) written = written_limit(*snapshot, device);
+  Result<analysis::Diagnosis> diagnosis =
+      analysis::diagnose(*snapshot, verified, limit ? limit : written, std::move(early));
+  // The card was full before that limit was met, or it was set after this moment.
+  if (written && diagnosis && *report::limit_warning(*diagnosis) != 0) {
+    written.reset();
+    diagnosis = analysis::diagnose(*snapshot, verified, limit);
+  }
   if (!diagnosis) return output.exit_code_for(Error(diagnosis.error()).in(path));
-  const report::MemExplainView view{path, *snapshot, verified, *diagnosis, context.knowledge};
+  const report::MemExplainView view{path,       *snapshot,         verified,
+                                    *diagnosis, context.knowledge, written.has_value()};
   const int code = diagnosis->oom || !diagnosis->causes.empty() ? k_findings : k_ok;
   if (request.json) return output.print(report::mem_explain_json(view), code);
   return output.print(report::mem_explain_text(view, output.style(request.verbose)), code);

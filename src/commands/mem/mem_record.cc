@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "base/shell_word.h"
 #include "host/files/host.h"
+#include "host/files/paths.h"
 #include "host/python/record_run.h"
 #include "report/report.h"
 #include "report/error_translation.h"
@@ -38,9 +39,9 @@ Result<host::RecordOptions> record_options(const Context& context,
                                       k_mem_record_most_events));
     options.events = *events;
   }
-  Result<std::string> real = context.files.real_path(request.out);
-  if (!real) return fail(Code::usage, format("`--out {}`: no such folder", request.out));
-  options.folder = std::move(*real);
+  if (Result<void> made = host::create_folders(request.out); !made) return made.error();
+  CUFIT_TRY(real, context.files.real_path(request.out));
+  options.folder = std::move(real);
   for (const auto& [name, key] :
        {std::pair("WROTE", "wrote"), std::pair("OOM", "oom"), std::pair("NOT_YET", "not_yet"),
         std::pair("FAILED", "failed"), std::pair("OFF", "off")})
@@ -68,7 +69,18 @@ void print_outcome(const host::RecordOutcome& outcome, const host::RecordOptions
       say(why, {{"processes", std::to_string(outcome.recording)}});
     return;
   }
-  for (const std::string& path : outcome.snapshots) say("next", {{"path", shell_word(path)}});
+  // Where memory ran out several times, the last moment is the one to look at: what came before it
+  // was caught, and the program went on.
+  const auto last = [](const host::RecordedSnapshot& one) { return one.moment == one.moments; };
+  for (const bool wanted : {true, false})
+    for (const host::RecordedSnapshot& one : outcome.snapshots)
+      if (last(one) == wanted)
+        say(one.moments <= 1 ? "next"
+            : wanted         ? "next_last"
+                             : "earlier",
+            {{"path", shell_word(one.path)},
+             {"moment", std::to_string(one.moment)},
+             {"moments", std::to_string(one.moments)}});
 }
 
 }  // namespace

@@ -61,6 +61,7 @@ class TorchMessagesReader {
       have(line_.substr(at + 10));
     if (line_.find("not compiled with CUDA enabled") != k_torch_messages_npos)
       add(out_.without_cuda, "cpu");
+    launcher();
     questions();
   }
 
@@ -166,6 +167,15 @@ class TorchMessagesReader {
     if (torch == k_torch_messages_npos) return;
     std::string_view built = dotted_number_at(std::string_view(text).substr(torch + 9));
     if (has_inner_dot(built)) add(out_.torch_cuda, built);
+  }
+
+  // "Torch 2.7.0+cu128" behind a logger's own words, as the launchers of web interfaces print it.
+  void launcher() {
+    const size_t at = line_.find("Torch ");
+    if (at == k_torch_messages_npos || (at > 0 && line_[at - 1] != ' ')) return;
+    const std::string_view version = python_version_at(line_.substr(at + 6));
+    if (!has_inner_dot(version) || version.find('+') == k_torch_messages_npos) return;
+    if (trim(line_.substr(at + 6)).size() == version.size()) add(out_.torch_version, version);
   }
 
   void have(std::string_view text) {

@@ -124,8 +124,11 @@ class PylockReader {
       if (place.empty()) place = text(*vcs, "path", false);
       out.vcs = text(*vcs, "type", true) + " " + place;
     }
-    if (const TomlValue* directory = table(entry.find("directory"), "directory"))
+    if (const TomlValue* directory = table(entry.find("directory"), "directory")) {
       out.directory = text(*directory, "path", true);
+      const TomlValue* editable = directory->find("editable");
+      out.editable = editable != nullptr && editable->integer == 1;
+    }
     return out;
   }
 

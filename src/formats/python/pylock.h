@@ -33,6 +33,7 @@ struct PylockPackage {
   std::optional<PylockFile> sdist, archive;
   std::string vcs;        // "git https://..." of [packages.vcs]
   std::string directory;  // path of [packages.directory]
+  bool editable = false;  // of that folder
   uint32_t line = 0;
 };
 

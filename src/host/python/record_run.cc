@@ -77,17 +77,43 @@ int wait_for(pid_t child, const sigset_t& awaited) {
   }
 }
 
+// "3 /path": the third moment of the process. A later one may have taken the file over.
+void add_moment(std::string_view words, std::vector<RecordedSnapshot>& snapshots) {
+  const size_t space = words.find(' ');
+  const std::optional<uint64_t> moment = parse_uint(words.substr(0, space));
+  if (!moment || space == std::string_view::npos) return;
+  const std::string_view path = words.substr(space + 1);
+  for (RecordedSnapshot& one : snapshots) {
+    if (one.path != path) continue;
+    one.moment = *moment;
+    return;
+  }
+  snapshots.push_back({std::string(path), *moment, 0});
+}
+
+// What one process told.
+void read_process_state(const std::string& text, RecordOutcome& outcome) {
+  std::vector<RecordedSnapshot> snapshots;
+  uint64_t moments = 0;
+  for (const std::string_view line : split_lines(text)) {
+    if (starts_with(line, "recording ")) ++outcome.recording;
+    if (starts_with(line, "snapshot ")) snapshots.push_back({std::string(line.substr(9)), 0, 0});
+    if (starts_with(line, "oom ")) moments = parse_uint(line.substr(4)).value_or(moments);
+    if (starts_with(line, "moment ")) add_moment(line.substr(7), snapshots);
+    if (starts_with(line, "unwritten ")) outcome.unwritten.emplace_back(line.substr(10));
+    if (starts_with(line, "failed ")) outcome.failures.emplace_back(line.substr(7));
+  }
+  for (RecordedSnapshot& one : snapshots) {
+    if (one.moment > 0) one.moments = moments;
+    outcome.snapshots.push_back(std::move(one));
+  }
+}
+
 void read_state(const ScriptFolder& scratch, RecordOutcome& outcome) {
   for (const std::string& name : names_in(state_of(scratch))) {
     if (!parse_uint(name)) continue;
     ++outcome.pythons;
-    const std::string text = read_small(state_of(scratch) + "/" + name);
-    for (const std::string_view line : split_lines(text)) {
-      if (starts_with(line, "recording ")) ++outcome.recording;
-      if (starts_with(line, "snapshot ")) outcome.snapshots.emplace_back(line.substr(9));
-      if (starts_with(line, "unwritten ")) outcome.unwritten.emplace_back(line.substr(10));
-      if (starts_with(line, "failed ")) outcome.failures.emplace_back(line.substr(7));
-    }
+    read_process_state(read_small(state_of(scratch) + "/" + name), outcome);
   }
 }
 

@@ -23,13 +23,21 @@ struct RecordOptions {
   std::vector<std::pair<std::string, std::string>> sentences;
 };
 
+struct RecordedSnapshot {
+  std::string path;
+  // Of a moment at which memory ran out: which one of its process, and how many there were. 0:
+  // of no such moment.
+  uint64_t moment = 0, moments = 0;
+};
+
 struct RecordOutcome {
-  int exit_code = 0;                   // 128 + signal where one ended it, as shells tell it
-  std::vector<std::string> snapshots;  // paths, in the order of processes
-  size_t pythons = 0;                  // processes that read the sitecustomize
-  size_t recording = 0;                // of these, processes that began to record
-  std::vector<std::string> unwritten;  // why a snapshot could not be written
-  std::vector<std::string> failures;   // why recording could not begin, one per process
+  int exit_code = 0;                        // 128 + signal where one ended it, as shells tell it
+  std::vector<RecordedSnapshot> snapshots;  // in the order of processes; of one that was written
+                                            // again, as it is now
+  size_t pythons = 0;                       // processes that read the sitecustomize
+  size_t recording = 0;                     // of these, processes that began to record
+  std::vector<std::string> unwritten;       // why a snapshot could not be written
+  std::vector<std::string> failures;        // why recording could not begin, one per process
 };
 
 // SIGUSR1, SIGTERM, SIGHUP, SIGINT and SIGQUIT are passed on: SIGUSR1 to every process below that

@@ -26,6 +26,7 @@ constexpr RankedRule k_rules[] = {
     {stale_reference, Kind::kept},
     {optimizer_state, Kind::kept},
     {growth, Kind::kept, false},
+    {kept_outputs, Kind::kept},
     {cudagraph_pool, Kind::layout, false},
     {cross_stream_pending, Kind::layout},
     {eval_without_no_grad, Kind::pass},

@@ -34,6 +34,13 @@ std::optional<Cause> growth(const OomCase& facts);  // graph_retained or tensors
 std::optional<Cause> growth_maybe(const OomCase& facts);
 std::optional<Cause> eval_without_no_grad(const OomCase& facts);
 
+// The name of a function on the stack that evaluates; empty: there is none.
+std::string evaluating_frame(const OomCase& facts, uint32_t stack);
+
+// cause_rules_outputs.cc: results of an evaluation that stay, batch after batch, or are joined at
+// its end.
+std::optional<Cause> kept_outputs(const OomCase& facts);
+
 // cause_rules_peak.cc: what one pass needs.
 std::optional<Cause> attention_quadratic(const OomCase& facts);
 std::optional<Cause> autotune_workspace(const OomCase& facts);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <set>
 
 #include "knowledge/knowledge.h"
 #include "memory/analysis/cause_rules.h"
@@ -119,12 +120,39 @@ std::optional<Cause> gpu_quota_limit(const OomCase& facts) {
   return cause;
 }
 
+namespace {
+
+// Of the request that failed: 0 is the default pool.
+uint16_t asking_pool(const OomCase& facts) {
+  for (const memory::Op& op : facts.verified.program->ops)
+    if (op.kind == memory::OpKind::failed && op.event == facts.oom->event) return op.pool;
+  return 0;
+}
+
+std::set<uint16_t> private_pools(const OomCase& facts) {
+  std::set<uint16_t> pools;
+  for (const Lifetime& row : facts.lifetimes.rows)
+    if (row.pool != 0 && is_born(row, oom_event(facts))) pools.insert(row.pool);
+  return pools;
+}
+
+}  // namespace
+
+// What is in use inside a pool, activations above all, a run without graphs needs as well; only
+// what lies idle there is lost, and of the pool that is asked itself not even that: the default
+// pool would have the same holes.
 std::optional<Cause> cudagraph_pool(const OomCase& facts) {
   const uint64_t pools = facts.at.private_reserved_bytes;
   if (!facts.oom || pools < facts.oom->tried || pools * 4 < facts.at.reserved_bytes)
     return std::nullopt;
+  const uint64_t idle = pools - std::min(pools, facts.at.private_allocated_bytes);
+  if (idle < facts.oom->tried || idle * 4 < pools) return std::nullopt;
+  const std::set<uint16_t> numbers = private_pools(facts);
+  if (numbers.size() == 1 && asking_pool(facts) != 0) return std::nullopt;
   Cause cause{"cudagraph_pool", Confidence::likely, {}, {}};
-  if (pools * 2 >= facts.at.reserved_bytes) cause.confidence = Confidence::certain;
+  // One pool per graph: what one holds no other can use.
+  if (numbers.size() > 2 && pools * 2 >= facts.at.reserved_bytes)
+    cause.confidence = Confidence::certain;
   cause.evidence.push_back({"pools",
                             {bytes("pools", pools), bytes("reserved", facts.at.reserved_bytes),
                              bytes("live", facts.at.private_allocated_bytes)}});

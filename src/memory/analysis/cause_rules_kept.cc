@@ -16,7 +16,8 @@ bool is_open_at(const OomCase& facts, StepMarkKind kind, uint32_t event) {
   });
 }
 
-// The name of a function on the stack that evaluates, if there is one.
+}  // namespace
+
 std::string evaluating_frame(const OomCase& facts, uint32_t stack) {
   constexpr std::array<std::string_view, 6> k_words = {"valid",   "eval",  "test",
                                                        "predict", "infer", "generate"};
@@ -31,8 +32,6 @@ std::string evaluating_frame(const OomCase& facts, uint32_t stack) {
   }
   return "";
 }
-
-}  // namespace
 
 std::optional<Cause> weights_exceed_capacity(const OomCase& facts) {
   if (!facts.oom || facts.steps.finished > 0) return std::nullopt;
@@ -179,7 +178,7 @@ std::optional<Cause> growth_maybe(const OomCase& facts) {
 // Activations that pile up under a function that evaluates, or in the last steps without a backward
 // pass between.
 std::optional<Cause> eval_without_no_grad(const OomCase& facts) {
-  if (!facts.oom || facts.steps.begins.empty()) return std::nullopt;
+  if (!facts.oom || facts.steps.begins.empty() || kept_outputs(facts)) return std::nullopt;
   const std::string name = evaluating_frame(facts, facts.oom_stack);
   const uint32_t begin = facts.steps.begins.back();
   // The step before this one, unless the trace began inside it.

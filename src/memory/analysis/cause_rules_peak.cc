@@ -109,7 +109,7 @@ std::optional<Cause> autotune_workspace(const OomCase& facts) {
 
 // No training, and the last work needs many times what all before it needed.
 std::optional<Cause> decode_spike(const OomCase& facts) {
-  if (!facts.oom || facts.steps.known()) return std::nullopt;
+  if (!facts.oom || facts.steps.known() || kept_outputs(facts)) return std::nullopt;
   const uint32_t end = oom_event(facts);
   const uint32_t late = end - end / 20;
   const uint64_t before =
@@ -129,6 +129,7 @@ std::optional<Cause> oversized_input(const OomCase& facts) {
   const History& history = facts.history;
   if (!facts.oom || facts.steps.finished < 2 || history.highest_before_bytes == 0)
     return std::nullopt;
+  if (kept_outputs(facts)) return std::nullopt;  // no step, and no sample of it
   if (needed(facts) < history.highest_before_bytes + history.highest_before_bytes / 5)
     return std::nullopt;
   Cause cause{"oversized_input", Confidence::likely, {}, {}};
@@ -142,15 +143,18 @@ std::optional<Cause> oversized_input(const OomCase& facts) {
 }
 
 std::optional<Cause> activation_peak(const OomCase& facts) {
-  if (!facts.oom || !facts.steps.known()) return std::nullopt;
-  const uint64_t pass =
-      held(facts, Category::activations) + held(facts, Category::temporaries) + facts.oom->rounded;
+  if (!facts.oom || !facts.steps.known() || kept_outputs(facts)) return std::nullopt;
+  // Where a step is captured or replayed as a graph, its activations lie in the graph's pool.
+  const uint64_t graphs = held(facts, Category::private_pools);
+  const uint64_t pass = held(facts, Category::activations) + held(facts, Category::temporaries) +
+                        graphs + facts.oom->rounded;
   if (pass * 2 < needed(facts)) return std::nullopt;
   Cause cause{"activation_peak", Confidence::likely, {}, {}};
   cause.evidence.push_back({"pass",
                             {bytes("activations", held(facts, Category::activations)),
                              bytes("temporaries", held(facts, Category::temporaries)),
                              bytes("tried", facts.oom->rounded), bytes("needed", needed(facts))}});
+  if (graphs * 4 >= pass) cause.evidence.push_back({"pass_in_pools", {bytes("graphs", graphs)}});
   return cause;
 }
 

@@ -267,7 +267,8 @@ Result<Diagnosis> diagnose(const Snapshot& snapshot, const VerifiedRecording& ve
   }
   out.causes = causes_of(facts);
   out.evaluates = std::any_of(out.causes.begin(), out.causes.end(), [](const Cause& cause) {
-    return cause.id == "eval_without_no_grad" && cause.confidence != Confidence::possible;
+    return (cause.id == "eval_without_no_grad" && cause.confidence != Confidence::possible) ||
+           (cause.id == "tensors_kept" && cause.evidence[0].id == "outputs_kept");
   });
   // A recording that the model cannot follow, or that contradicts itself, proves nothing.
   if (verified.verification.exact() && verified.program->contradictions == 0) return out;

@@ -6,6 +6,7 @@
 //   {"segments": [...], "device_traces": [[entry, ...] per device],
 //    "allocator_settings": {...} (2.3), "external_annotations": [...] (2.5),
 //    "host_segments": [...], "host_traces": [...] (2.14, pinned memory)}
+//   and of `cufit mem record` "cufit_limits": {"0": bytes that the process was allowed, ...}
 //   segment: device, address, total_size, allocated_size, active_size, requested_size (2.1),
 //   stream,
 //            segment_type, segment_pool_id, is_expandable, frames, blocks
@@ -20,6 +21,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -141,6 +143,9 @@ struct Snapshot {
   formats::TextPool texts;
   std::optional<AllocatorSettings> settings;
   std::vector<Annotation> annotations;
+  // What the process was allowed, bytes by device, where a memory fraction was set: `cufit_limits`
+  // of `cufit mem record`.
+  std::map<uint32_t, uint64_t> process_limits;
   std::vector<uint32_t> unknown_keys;  // texts: what this version of cufit does not read
   unsigned pickle_protocol = 0;
   formats::Compression compression = formats::Compression::none;

@@ -71,7 +71,7 @@ class SnapshotBuilder final : public formats::PickleSink {
     uint32_t stack = k_no_stack;
   };
   struct Top {
-    Value segments, traces, host_segments, host_traces, settings, annotations;
+    Value segments, traces, host_segments, host_traces, settings, annotations, limits;
   };
   using Pairs = std::vector<std::pair<Value, Value>>;
 
@@ -113,6 +113,7 @@ class SnapshotBuilder final : public formats::PickleSink {
   Result<Trace> take_trace(const List& entries);
   void take_annotations(const Value& value);
   void take_settings(const Value& value);
+  void take_limits(const Value& value);
   std::string describe(const Value& value) const;
   std::string plain(const Value& value) const;
   Error no_snapshot(const Value& whole) const;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/format.h"
+#include "base/number.h"
 #include "memory/snapshot/snapshot_builder.h"
 
 namespace cufit::memory {
@@ -60,6 +61,7 @@ Result<Snapshot> SnapshotBuilder::finish(const Value& whole) {
   snapshot_.host_traces = std::move(host_traces);
   take_annotations(parts.annotations);
   take_settings(parts.settings);
+  take_limits(parts.limits);
   CUFIT_TRY(python, find_python_stacks());
   (void)python;
   return std::move(snapshot_);
@@ -218,6 +220,17 @@ void SnapshotBuilder::take_settings(const Value& value) {
     } else {
       settings.rest.emplace_back(snapshot_.texts[key.number()], plain(item));
     }
+  }
+}
+
+// What `cufit mem record` writes beside the trace: bytes by device, whose numbers are texts.
+void SnapshotBuilder::take_limits(const Value& value) {
+  if (!value.is_object(dict)) return;
+  for (const auto& [key, item] : dicts_[value.number()]) {
+    if (key.kind != Kind::text || !item.as_unsigned()) continue;
+    const std::optional<uint64_t> device = parse_uint(snapshot_.texts[key.number()]);
+    if (device && *device < snapshot_.traces.size() && *item.as_unsigned() > 0)
+      snapshot_.process_limits.emplace(static_cast<uint32_t>(*device), *item.as_unsigned());
   }
 }
 

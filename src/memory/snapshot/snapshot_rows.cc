@@ -206,6 +206,9 @@ Result<bool> SnapshotBuilder::set_top(Top& row, Items items) {
       case Word::external_annotations:
         field = &row.annotations;
         break;
+      case Word::cufit_limits:
+        field = &row.limits;
+        break;
       default:
         unknown(items[i]);
     }

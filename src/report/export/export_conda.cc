@@ -18,15 +18,22 @@ struct CondaRequests {
 };
 
 // conda reads the clauses of PEP 440 but "===", and knows neither extras nor markers nor URLs.
-CondaRequests requests_of(const resolve::LockFile& lock) {
+CondaRequests requests_of(const ExportView& view) {
   CondaRequests out;
-  for (const std::string& text : lock.requirements) {
+  // conda-forge's package of that name would be a stranger's.
+  const auto is_folder = [&](const std::string& name) {
+    return std::any_of(view.classes.begin(), view.classes.end(), [&](const ExportClass& one) {
+      const formats::PylockPackage* found = formats::find_package(one.pylock, name);
+      return found != nullptr && !found->directory.empty();
+    });
+  };
+  for (const std::string& text : view.lock.requirements) {
     const Result<formats::Requirement> requirement = formats::parse_requirement(text);
     if (!requirement) {
       out.skipped.push_back(text);
       continue;
     }
-    if (requirement->name == "torch") continue;
+    if (requirement->name == "torch" || is_folder(requirement->name)) continue;
     bool plain =
         requirement->extras.empty() && requirement->url.empty() && requirement->marker.empty();
     std::string clauses;
@@ -83,12 +90,13 @@ Result<void> platform_names(const ExportView& view) {
 
 ExportFiles export_conda(const ExportView& view) {
   if (Result<void> usual = no_free_threads(view); !usual) return usual.error();
-  const CondaRequests requests = requests_of(view.lock);
+  const CondaRequests requests = requests_of(view);
   std::vector<ExportFile> out;
   for (const ExportClass& one : view.classes) {
     Scope scope = common_scope(view);
     scope.values.merge(class_scope(one, view).values);
     scope.values["skipped"] = join(requests.skipped, "; ");
+    if (Result<void> added = add_folders(view, scope); !added) return added.error();
     scope.lists["dependency"] = {};
     for (const auto& [name, clauses] : requests.packages) {
       scope.lists["dependency"].emplace_back();
@@ -104,13 +112,14 @@ ExportFiles export_conda(const ExportView& view) {
 ExportFiles export_pixi(const ExportView& view) {
   if (Result<void> usual = no_free_threads(view); !usual) return usual.error();
   if (Result<void> names = platform_names(view); !names) return names.error();
-  const CondaRequests requests = requests_of(view.lock);
+  const CondaRequests requests = requests_of(view);
   // The row without CUDA fits every machine: it goes last.
   ExportView ordered = view;
   std::stable_partition(ordered.classes.begin(), ordered.classes.end(),
                         [](const ExportClass& one) { return one.lock.wheel.cuda.has_value(); });
   Scope scope = common_scope(ordered);
   scope.values["skipped"] = join(requests.skipped, "; ");
+  if (Result<void> added = add_folders(view, scope); !added) return added.error();
   scope.lists["dependency"] = {};
   for (const auto& [name, clauses] : requests.packages) {
     scope.lists["dependency"].emplace_back();

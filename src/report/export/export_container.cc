@@ -43,9 +43,13 @@ std::vector<std::string> built_in_image(const ExportView& view) {
   std::vector<std::string> out;
   for (const ExportClass& one : view.classes)
     for (std::string& package : formats::built_from_source(one.pylock, one.lock.python,
-                                                           resolve::machine_of(one.lock), glibc))
+                                                           resolve::machine_of(one.lock), glibc)) {
+      // A folder of the user, mostly Python alone: it has a note of its own.
+      const formats::PylockPackage* found = formats::find_package(one.pylock, package);
+      if (found != nullptr && !found->directory.empty()) continue;
       if (std::find(out.begin(), out.end(), package) == out.end())
         out.push_back(std::move(package));
+    }
   return out;
 }
 
@@ -61,8 +65,10 @@ void set_untagged(const std::string& base, Scope& scope) {
   scope.values["base_untagged"] = tagged ? name.substr(0, colon) + base.substr(name.size()) : base;
 }
 
-Scope image_scope(const ExportView& view) {
+Result<Scope> image_scope(const ExportView& view) {
   Scope scope = common_scope(view);
+  if (Result<void> added = add_folders(view, scope); !added) return added.error();
+  if (Result<void> inside = folders_are_inside(scope, view); !inside) return inside.error();
   std::vector<std::string> pylocks;
   for (const ExportClass& one : view.classes) pylocks.push_back(one.lock.file);
   scope.values["base"] = base_image(view);
@@ -128,7 +134,8 @@ Json devcontainer_json(const ExportView& view, bool gpu, const std::string& up) 
 
 ExportFiles export_dockerfile(const ExportView& view) {
   if (Result<void> same = one_platform(view); !same) return same.error();
-  return with_lock({"Dockerfile", filled("Dockerfile", image_scope(view), view)}, view);
+  CUFIT_TRY(scope, image_scope(view));
+  return with_lock({"Dockerfile", filled("Dockerfile", scope, view)}, view);
 }
 
 ExportFiles export_compose(const ExportView& view) {
@@ -155,7 +162,8 @@ ExportFiles export_devcontainer(const ExportView& view) {
 
 ExportFiles export_apptainer(const ExportView& view) {
   if (Result<void> same = one_platform(view); !same) return same.error();
-  return with_lock({"image.def", filled("image.def", image_scope(view), view)}, view);
+  CUFIT_TRY(scope, image_scope(view));
+  return with_lock({"image.def", filled("image.def", scope, view)}, view);
 }
 
 }  // namespace cufit::report

@@ -36,8 +36,10 @@ Result<Written> written(const formats::PylockPackage& package, const ExportClass
   const Result<formats::Requirement> parsed = formats::parse_requirement(name);
   if (name != package.name || !parsed || parsed->name != name || parsed->text != name)
     return wrong("not a package's name");
-  if (!package.vcs.empty() || !package.directory.empty())
-    return wrong("a folder or a repository has no hash; pip cannot check it");
+  if (!package.vcs.empty())
+    return wrong(
+        "a repository has no hash, so pip cannot check it: lock without it, and install it by "
+        "itself with `pip install --no-deps`");
   Written out;
   std::vector<std::string> hashes;
   std::vector<const formats::PylockFile*> files;
@@ -84,8 +86,10 @@ ExportFiles export_pip(const ExportView& view) {
     const std::string path = "requirements." + one.lock.name + ".txt";
     scope.values["file"] = path;
     const std::string machine = one.lock.wheel.platform.substr(6);  // after "linux_"
+    if (Result<void> added = add_folders(view, scope); !added) return added.error();
     bool only_wheels = true, by_address = false;
     for (const formats::PylockPackage& package : one.pylock.packages) {
+      if (!package.directory.empty()) continue;  // a folder has no hash: a step of its own
       if (!formats::applies(package, one.lock.python, machine)) continue;
       CUFIT_TRY(line, written(package, one));
       only_wheels = only_wheels && !line.built;

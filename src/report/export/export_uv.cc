@@ -155,6 +155,7 @@ ExportFiles export_uv(const ExportView& view) {
   Sources sources;
   std::string conflicts;
   scope.lists["index"] = {};
+  if (Result<void> added = add_folders(view, scope); !added) return added.error();
   for (size_t i = 0; i < view.classes.size(); ++i) {
     const ExportClass& one = view.classes[i];
     Scope& row = scope.lists["class"][i];

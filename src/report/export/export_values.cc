@@ -122,6 +122,49 @@ Scope common_scope(const ExportView& view) {
   return scope;
 }
 
+Result<void> add_folders(const ExportView& view, Scope& scope) {
+  std::vector<Scope>& rows = scope.lists["folder"];
+  for (const ExportClass& one : view.classes)
+    for (const formats::PylockPackage& package : one.pylock.packages) {
+      if (package.directory.empty()) continue;
+      std::string path = package.directory;
+      while (path.size() > 1 && path.back() == '/') path.pop_back();
+      if (starts_with(path, "./")) path = path.substr(2);
+      const bool plain = std::all_of(path.begin(), path.end(), [](char c) {
+        return letter_or_digit(c) || c == '.' || c == '_' || c == '-' || c == '/' || c == '+';
+      });
+      if (!plain || path.empty() || path[0] == '-' || !made_of(package.name, "-"))
+        return tl::unexpected(
+            fail(Code::unsupported,
+                 format("{}: package `{}`: its folder `{}` cannot be written", one.lock.file,
+                        printable(package.name), printable(package.directory))));
+      if (std::any_of(rows.begin(), rows.end(),
+                      [&](const Scope& row) { return row.values.at("package") == package.name; }))
+        continue;
+      const bool bare = path[0] != '.' && path[0] != '/';
+      rows.emplace_back();
+      rows.back().values = {
+          {"package", package.name},
+          {"path", path},
+          {"argument", (package.editable ? "-e " : "") + std::string(bare ? "./" : "") + path}};
+    }
+  scope.values["folders"] = rows.empty() ? "" : "yes";
+  return {};
+}
+
+Result<void> folders_are_inside(const Scope& scope, const ExportView& view) {
+  for (const Scope& row : scope.lists.at("folder")) {
+    const std::string& path = row.values.at("path");
+    if (path[0] != '/' && path != ".." && !contains("/" + path + "/", "/../")) continue;
+    return tl::unexpected(
+        fail(Code::unsupported,
+             format("{}: package `{}`: its folder `{}` lies outside of the lock's, and an image is "
+                    "built from what is inside: move it there, then lock again",
+                    view.lock.path, row.values.at("package"), path)));
+  }
+  return {};
+}
+
 std::string filled(const char* name, const Scope& scope, const ExportView& view) {
   const std::string_view text = export_template(name);
   CUFIT_CHECK(!text.empty(), "no such template");

@@ -43,6 +43,13 @@ Coverage coverage_of(const resolve::Wheel& wheel, const knowledge::Knowledge& kn
 std::vector<ComputeCapability> known_capabilities(std::string_view platform,
                                                   const knowledge::Knowledge& knowledge);
 
+// Packages of the lock that are folders of the user, relative to the lock's own: each once, as rows
+// "folder" of the scope (package; path: "." or "lib"; argument: what `pip install` takes). Where
+// such a path says more than letters can, Error{unsupported}.
+Result<void> add_folders(const ExportView& view, Scope& scope);
+// Whether all of them lie below the lock's folder, which is what a build context holds.
+Result<void> folders_are_inside(const Scope& scope, const ExportView& view);
+
 // An index's URL without "user:password@": a password does not belong into a file that is shared.
 std::string without_password(const std::string& url);
 

@@ -189,7 +189,7 @@ Json advice_json(const std::vector<analysis::Advice>& advice) {
   return out;
 }
 
-// Of a limit that the user named; warning: "below_held" or "above_refused".
+// Of a limit that the user named or `mem record` wrote down; warning: "below_held" or "above_refused".
 Json given_limit_json(const analysis::Diagnosis& diagnosis) {
   if (!diagnosis.limits || !diagnosis.limits->given) return nullptr;
   const char* warning = limit_warning(diagnosis);

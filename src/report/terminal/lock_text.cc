@@ -87,6 +87,12 @@ class LockPainter : private TerminalWriter {
     }
     tables();
     flow(words("nothing_written"), "", "", "2");
+    if (view.others.empty()) return finish();
+    std::vector<std::string> without;
+    for (const resolve::Answer& answer : view.failed)
+      without.push_back("`--for " + shell_word(printable(answer.target.label)) + "`");
+    next(cut_commands(words("others", {{"others", printable(join(view.others, "; "))},
+                                       {"without", join(without, say("list"))}})));
     return finish();
   }
 

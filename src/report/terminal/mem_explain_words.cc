@@ -75,6 +75,10 @@ std::vector<Remark> source_remarks(const MemExplainView& view, std::string_view 
                           {"event", thousands(verification.first_difference.value_or(0))}}),
                    true});
   }
+  if (view.limit_is_written && view.diagnosis.limits)
+    out.push_back({label(view.knowledge, lang, "mem.explain.limit_written",
+                         {{"limit", gib(view.diagnosis.limits->at_most)}}),
+                   false});
   if (view.verified.met_limit && !view.diagnosis.limits)
     out.push_back({met_limit_words(view.verified, view.knowledge, lang), false});
   std::string others;

@@ -14,8 +14,6 @@ namespace cufit::report {
 std::optional<uint32_t> step_before_evaluation(const analysis::Diagnosis& diagnosis,
                                                const analysis::Instant& instant);
 bool contradicts_itself(const MemExplainView& view);
-// Of the limit that the user named: "below_held", "above_refused" or nothing.
-const char* limit_warning(const analysis::Diagnosis& diagnosis);
 
 struct Remark {
   std::string text;

@@ -309,6 +309,12 @@ class ResolvePainter : private TerminalWriter {
     if (!answer.beyond_tables.empty()) return beyond("resolve.beyond_step", answer);
     std::optional<Version> driver;
     std::string older;
+    // Demands that rule out every wheel do so under any driver.
+    const auto& conflict = answer.conflict;
+    const bool driver_may_help =
+        conflict.empty() ||
+        std::any_of(conflict.begin(), conflict.end(),
+                    [](const std::string& demand) { return starts_with(demand, "driver "); });
     for (const Choice& choice : answer.rejected) {
       const auto& reasons = choice.verdict.reasons;
       if (std::any_of(reasons.begin(), reasons.end(),
@@ -318,7 +324,7 @@ class ResolvePainter : private TerminalWriter {
           need;  // the highest that this wheel asks for, if only drivers are asked
       for (const resolve::Reason& reason : reasons) {
         if (reason.id == "driver_minor" || reason.id == "gpu_ptx") continue;  // no obstacles
-        if (reason.id == "driver_for_gpu_new" && reasons.size() == 1)
+        if (driver_may_help && reason.id == "driver_for_gpu_new" && reasons.size() == 1)
           older = reason.args.at("need");
         const bool asks = reason.id == "driver_too_old" || reason.id == "driver_for_gpu_old";
         const auto wanted = asks ? parse_version(reason.args.at("need")) : std::nullopt;
@@ -328,7 +334,7 @@ class ResolvePainter : private TerminalWriter {
         }
         if (!need || *wanted > *need) need = wanted;
       }
-      if (need && (!driver || *need < *driver)) driver = need;
+      if (driver_may_help && need && (!driver || *need < *driver)) driver = need;
     }
     if (driver) return say("resolve.update_driver", {{"need", resolve::driver_text(*driver)}});
     if (!older.empty()) return say("resolve.older_driver", {{"need", older}});

@@ -83,22 +83,84 @@ std::string release_url(const ExtensionRow& row, const Wheel& wheel, const Compa
   return {};
 }
 
+// What is asked of one package.
+std::vector<formats::VersionClause> clauses_of(const CompanionPlace& place,
+                                               std::string_view package) {
+  std::vector<formats::VersionClause> out;
+  for (const formats::Requirement& one : place.asked)
+    if (one.name == package) out.insert(out.end(), one.clauses.begin(), one.clauses.end());
+  return out;
+}
+
+// The version that clauses speak of where no row meets them: what they begin with, else what they
+// end at. It may not meet them itself: "<1" names none.
+std::optional<formats::PythonVersion> version_asked(
+    const std::vector<formats::VersionClause>& clauses) {
+  for (const bool ends : {false, true})
+    for (const formats::VersionClause& clause : clauses)
+      if (clause.op != "!=" && ends == (clause.op[0] == '<'))
+        return formats::parse_python_version(clause.version);
+  return std::nullopt;
+}
+
+struct Rows {
+  std::vector<const ExtensionRow*> rows;  // oldest first
+  std::string version;                    // asked for and no row; empty: the rows' own
+  std::string names;                      // of the rows then
+};
+
+void add_version(Rows& rows, const ExtensionRow& row) {
+  const std::string version(row.version);
+  rows.rows.push_back(&row);
+  if (contains(rows.names, version)) return;
+  rows.names += (rows.names.empty() ? "" : ", ") + version;
+}
+
+// Those that meet what is asked. Where none does, a release between two rows or before the first is
+// as its neighbours are: unknown, which is not impossible. What is newer than all is not among them.
+Rows rows_for(std::string_view package, const std::vector<formats::VersionClause>& clauses,
+              const Knowledge& knowledge) {
+  Rows meeting, all, between;
+  for (const ExtensionRow& row : knowledge.extensions) {
+    if (row.package != package) continue;
+    all.rows.push_back(&row);
+    if (formats::satisfies(clauses, row.version)) meeting.rows.push_back(&row);
+  }
+  if (!meeting.rows.empty()) return meeting;
+  const auto asked = version_asked(clauses);
+  if (!asked || !formats::satisfies(clauses, asked->text)) return all;
+  const ExtensionRow *below = nullptr, *above = nullptr;
+  for (const ExtensionRow* row : all.rows) {
+    const auto version = formats::parse_python_version(row->version);
+    if (!version || row->origin == "source") continue;
+    if (formats::compare(*version, *asked) < 0) {
+      below = row;
+    } else if (above == nullptr) {
+      above = row;
+    }
+  }
+  if (above == nullptr) return all;
+  for (const ExtensionRow* row : all.rows)
+    if (row->version == above->version || (below != nullptr && row->version == below->version))
+      add_version(between, *row);
+  between.version = asked->text;
+  return between;
+}
+
 // The newest row that fits; else what the best one fails on, in the order torch, CUDA, GPU, Python,
 // C library. What has to be built comes after all files.
-Companion extension_for(std::string_view package, const Wheel& wheel, const CompanionPlace& place,
-                        const Knowledge& knowledge) {
+Companion best_row(const Rows& rows, std::string_view package, const Wheel& wheel,
+                   const CompanionPlace& place, const Knowledge& knowledge) {
   Companion companion{std::string(package), "", "torch"};
   int best = 0;
   constexpr int k_all = 5;
-  bool newest = true;
+  std::string_view newest;
+  for (const ExtensionRow& row : knowledge.extensions)
+    if (row.package == package && row.origin != "source") newest = row.version;
   for (const bool built : {false, true}) {
-    // The table has the oldest first.
-    for (auto at = knowledge.extensions.rbegin(); at != knowledge.extensions.rend() && best < k_all;
-         ++at) {
-      const ExtensionRow& row = *at;
-      if (row.package != package || built != (row.origin == "source")) continue;
-      const bool first = newest;
-      newest = false;
+    for (auto at = rows.rows.rbegin(); at != rows.rows.rend() && best < k_all; ++at) {
+      const ExtensionRow& row = **at;
+      if (built != (row.origin == "source")) continue;
       if (!fits_torch(row, wheel)) continue;
       int reached = 1;
       if (fits_cuda(row, wheel)) reached = 2;
@@ -112,9 +174,29 @@ Companion extension_for(std::string_view package, const Wheel& wheel, const Comp
       if (reached < k_all) continue;
       companion.version = std::string(row.version);
       companion.origin = std::string(row.origin);
-      companion.newest = first;
+      companion.newest = row.version == newest;
       if (row.origin == "release") companion.url = release_url(row, wheel, place, knowledge);
     }
+  }
+  return companion;
+}
+
+Companion extension_for(std::string_view package, const Wheel& wheel, const CompanionPlace& place,
+                        const Knowledge& knowledge) {
+  const std::vector<formats::VersionClause> clauses = clauses_of(place, package);
+  const Rows rows = rows_for(package, clauses, knowledge);
+  Companion companion = best_row(rows, package, wheel, place, knowledge);
+  if (!companion.version.empty() && !rows.version.empty()) {
+    companion.version = rows.version;
+    companion.judged_by = rows.names;
+    companion.newest = false;
+    companion.url.clear();  // of a file that nobody has seen
+  }
+  // What is there for this torch beside what is asked for tells more than that nothing is.
+  if (companion.version.empty() && !clauses.empty()) {
+    const Companion unasked =
+        best_row(rows_for(package, {}, knowledge), package, wheel, place, knowledge);
+    if (!unasked.version.empty()) return unasked;
   }
   return companion;
 }

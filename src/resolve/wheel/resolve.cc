@@ -61,6 +61,16 @@ bool asks_beyond(const formats::Requirement& requirement, const std::string& new
                               });
 }
 
+// A release that is no row of the table: unknown, which is no reason against it.
+void leave_to_installer(const formats::Requirement& requirement, Companion& companion,
+                        Choice& choice) {
+  companion.beyond = requirement.text;
+  choice.verdict.reasons.push_back({"not_in_tables",
+                                    {{"requirement", requirement.text},
+                                     {"package", companion.package},
+                                     {"have", companion.judged_by}}});
+}
+
 void apply_requirement(const formats::Requirement& requirement, Choice& choice) {
   if (!applies(requirement, choice.wheel, choice.python)) return;
   if (requirement.name == "torch") {
@@ -76,6 +86,7 @@ void apply_requirement(const formats::Requirement& requirement, Choice& choice) 
                            {{"requirement", requirement.text},
                             {"package", companion->package},
                             {"why", companion->why_not}}});
+  if (!companion->judged_by.empty()) return leave_to_installer(requirement, *companion, choice);
   if (formats::satisfies(requirement.clauses, companion->version)) return;
   if (companion->newest && asks_beyond(requirement, companion->version)) {
     companion->beyond = requirement.text;
@@ -89,8 +100,12 @@ void apply_requirement(const formats::Requirement& requirement, Choice& choice) 
   }
 }
 
-CompanionPlace companion_place_of(const Choice& choice, const Target& target) {
-  CompanionPlace place{choice.python, {}, target.glibc};
+CompanionPlace companion_place_of(const Choice& choice, const Target& target,
+                                  const Request& request) {
+  CompanionPlace place{choice.python,
+                       {},
+                       target.glibc,
+                       requirements_for(request.requirements, choice.wheel, choice.python)};
   for (const TargetGpu& gpu : target.gpus) place.ccs.push_back(gpu.cc);
   return place;
 }
@@ -108,7 +123,7 @@ bool lacks_asked(const std::vector<Companion>& companions, const Request& reques
 // there.
 void add_companions(Choice& choice, const Target& target, const Request& request,
                     const Knowledge& knowledge) {
-  const CompanionPlace place = companion_place_of(choice, target);
+  const CompanionPlace place = companion_place_of(choice, target, request);
   choice.companions = companions_of(choice.wheel, place, knowledge);
   if (!choice.wheel.on_default_index || request.default_index_only || request.index ||
       !lacks_asked(choice.companions, request))
@@ -187,7 +202,7 @@ void judge_companions(Answer& answer, const Request& request, const Knowledge& k
   for (Choice& choice : answer.rejected) {
     if (!choice.companions.empty()) continue;
     choice.companions =
-        companions_of(choice.wheel, companion_place_of(choice, answer.target), knowledge);
+        companions_of(choice.wheel, companion_place_of(choice, answer.target, request), knowledge);
     for (const formats::Requirement& requirement : request.requirements)
       if (requirement.name != "torch") apply_requirement(requirement, choice);
     choice.companions.clear();
@@ -321,6 +336,15 @@ Wheel last_for(const Target& target, const std::vector<Wheel>& wheels, const Kno
 }
 
 }  // namespace
+
+std::vector<formats::Requirement> requirements_for(
+    const std::vector<formats::Requirement>& requirements, const Wheel& wheel,
+    const std::string& python) {
+  std::vector<formats::Requirement> out;
+  for (const formats::Requirement& one : requirements)
+    if (applies(one, wheel, python)) out.push_back(one);
+  return out;
+}
 
 bool served(const Answer& answer) {
   if (!answer.usable.empty()) return true;

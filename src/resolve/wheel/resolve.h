@@ -26,8 +26,11 @@ struct Companion {
   // known for sure); "source": it is built where torch is installed already; else an index has it.
   std::string origin = {};
   std::string url = {};
-  bool newest = false;      // nothing newer is in the table
-  std::string beyond = {};  // the requirement that only something newer than the table meets
+  bool newest = false;  // nothing newer is in the table
+  // The version is asked for and no row of the table: the rows by which it was judged, "0.45.5,
+  // 0.47.0". Else empty.
+  std::string judged_by = {};
+  std::string beyond = {};  // the requirement on what the table does not have: an installer decides
 };
 
 // `requires-python` of a project that is asked for.
@@ -91,7 +94,14 @@ struct CompanionPlace {
   std::string python;                  // empty = any
   std::vector<ComputeCapability> ccs;  // of all GPUs
   std::optional<Version> glibc;        // nullopt = not told
+  // What is asked for, markers judged (requirements_for): of the table's rows those count that meet
+  // it.
+  std::vector<formats::Requirement> asked = {};
 };
+// Those of `requirements` whose markers hold for this wheel under this Python.
+std::vector<formats::Requirement> requirements_for(
+    const std::vector<formats::Requirement>& requirements, const Wheel& wheel,
+    const std::string& python);
 std::vector<Companion> companions_of(const Wheel& wheel, const CompanionPlace& place,
                                      const knowledge::Knowledge& knowledge);
 

@@ -375,6 +375,21 @@ TEST(Extensions, EachKindOfMismatch) {
   }
 }
 
+// bitsandbytes loads the library of torch's CUDA alone: code that another one lacks is no finding.
+TEST(Extensions, OfOneLibraryPerCudaTorchsOwnCounts) {
+  facts::Binary own = extension("bitsandbytes", "libbitsandbytes_cuda126.so", {cubin("61")});
+  facts::Binary newer = extension("bitsandbytes", "libbitsandbytes_cuda128.so", {cubin("75")});
+  const auto said = [&](const char* tag, const char* cuda) {
+    World w;
+    facts::PythonEnv env = torch_env("2.7.0", tag, cuda, {cubin("61")});
+    env.binaries.push_back(own), env.binaries.push_back(newer);
+    w.gpu("NVIDIA GeForce GTX 1080", "6.1").driver("580.95.05").env(env);
+    return brief(run(check_extensions, w));
+  };
+  EXPECT_EQ(said("cu126", "12.6"), Texts{});
+  EXPECT_EQ(said("cu128", "12.8"), Texts{"ext_arch_missing/warning"});
+}
+
 TEST(Extensions, UnknownPythonIsUnknown) {
   facts::Binary binary =
       extension("flash-attn", "flash_attn_2_cuda.cpython-312-x86_64-linux-gnu.so");

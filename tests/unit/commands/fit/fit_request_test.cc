@@ -93,7 +93,6 @@ TEST(TracingPlan, TakesNumbersInTheirRange) {
   refuses(&FitProgramRequest::seq, {"0", "x", "16777217"});
   refuses(&FitProgramRequest::batch_arg, {"", "--batch"});
   refuses(&FitProgramRequest::seq_arg, {"--length {}"});  // it does not say how long
-  refuses(&FitProgramRequest::keep, {"/no/such/folder"});
   refuses(&FitProgramRequest::function, {"no_colon"});
   planned.program.steps = "100";
   planned.program.timeout = "0";

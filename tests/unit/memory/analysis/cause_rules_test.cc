@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+#include <memory>
+#include <utility>
+
 #include "knowledge/knowledge.h"
 
 namespace cufit::analysis {
@@ -41,6 +45,31 @@ class DeadRun {
     facts.oom_stack = stack;
     facts.at.allocated_bytes = (needed - asked) * k_mib;
     return facts;
+  }
+  // Frames innermost first, "file:function"; one block of `mib` in `pool`, freed at `freed`.
+  uint32_t stack(std::initializer_list<std::pair<const char*, const char*>> from) {
+    std::vector<uint32_t> frames;
+    for (const auto& [file, function] : from)
+      frames.push_back(snapshot_.stacks.intern_frame(
+          {snapshot_.texts.intern(function), snapshot_.texts.intern(file), 18}));
+    return snapshot_.stacks.intern(frames);
+  }
+  void holds_in_pool(uint64_t mib, uint16_t pool) {
+    holds(mib, memory::k_no_stack, Category::private_pools);
+    lifetimes_.rows.back().pool = pool;
+  }
+  void made(uint32_t event, uint64_t mib, uint32_t stack, uint32_t freed = k_never) {
+    holds(mib, stack, Category::activations);
+    lifetimes_.rows.back().alloc_event = event;
+    lifetimes_.rows.back().free_requested = lifetimes_.rows.back().free_completed = freed;
+  }
+  void trained(uint32_t steps, uint32_t until) {
+    for (uint32_t i = 0; i < steps; ++i) steps_.begins.push_back(until * i / steps);
+    steps_.begins.push_back(until);
+    steps_.finished = steps;
+    steps_.known_by = StepsKnownBy::frames;
+    lifetimes_.work_end = k_oom_event;
+    history_.highest_before_bytes = history_.usual_peak_bytes = 100 * k_mib;
   }
   memory::VerifiedRecording& verified() { return verified_; }
 
@@ -146,6 +175,116 @@ TEST(GpuQuotaLimit, IsMetWhereTheCardHadRoomForTheRequest) {
     facts.device_free = free * k_mib;
     EXPECT_EQ(gpu_quota_limit(facts).has_value(), free == 100);
   }
+}
+
+// What is in use inside the pools a run without graphs needs as well: the pools are no cause then,
+// and the activations that lie in them are.
+TEST(CudaGraphPool, IsWhatLiesIdleInIt) {
+  struct Case {
+    uint64_t live;
+    std::initializer_list<uint16_t> pools;
+    const char* said;
+  };
+  for (const Case& one : {Case{880, {1}, ""}, Case{700, {1}, ""}, Case{600, {1}, "likely"},
+                          Case{600, {1, 2, 3}, "certain"}, Case{880, {1, 2, 3}, ""}}) {
+    DeadRun run;
+    for (const uint16_t pool : one.pools) run.holds_in_pool(one.live / one.pools.size(), pool);
+    run.trained(1, 50);
+    OomCase facts = run.died(1000, 20, memory::k_no_stack);
+    facts.oom->tried = 20 * k_mib;
+    facts.at.reserved_bytes = 1000 * k_mib;
+    facts.at.private_reserved_bytes = 900 * k_mib;
+    facts.at.private_allocated_bytes = one.live * k_mib;
+    facts.held[static_cast<size_t>(Category::private_pools)] = one.live * k_mib;
+    const std::optional<Cause> cause = cudagraph_pool(facts);
+    EXPECT_EQ(cause ? to_string(cause->confidence) : "", std::string(one.said)) << one.live;
+    const std::optional<Cause> pass = activation_peak(facts);
+    ASSERT_TRUE(pass) << one.live;
+    EXPECT_EQ(pass->evidence.back().id, "pass_in_pools");
+    EXPECT_EQ(pass->evidence.back().numbers[0].value, one.live * k_mib);
+  }
+}
+
+// A request in the one pool that there is finds the same holes in the default pool.
+TEST(CudaGraphPool, IsNoneWhereItAsksItself) {
+  for (const uint16_t asking : {0, 1}) {
+    DeadRun run;
+    run.holds_in_pool(500, 1);
+    memory::Program program;
+    memory::Op op;
+    op.kind = memory::OpKind::failed;
+    op.event = k_oom_event;
+    op.pool = asking;
+    program.ops.push_back(op);
+    run.verified().program = std::make_shared<const memory::Program>(std::move(program));
+    OomCase facts = run.died(1000, 20, memory::k_no_stack);
+    facts.oom->tried = 20 * k_mib;
+    facts.at.reserved_bytes = 1000 * k_mib;
+    facts.at.private_reserved_bytes = 900 * k_mib;
+    facts.at.private_allocated_bytes = 500 * k_mib;
+    EXPECT_EQ(cudagraph_pool(facts).has_value(), asking == 0);
+  }
+}
+
+// `logits.append(model(ids))` for 20 batches after two steps, of each pass nothing else stays.
+struct Evaluation {
+  DeadRun run;
+  uint32_t logits, inside, cat;
+
+  Evaluation(const char* function, bool graph, uint32_t batches = 20) {
+    logits = run.stack({{"/x/torch/nn/functional.py", "linear"},
+                        {"/x/site-packages/torch/nn/modules/module.py", "_call_impl"},
+                        {"/y/train.py", function},
+                        {"/y/train.py", "<module>"}});
+    inside = run.stack({{"/y/model.py", "block"},
+                        {"/x/site-packages/torch/nn/modules/module.py", "_call_impl"},
+                        {"/y/train.py", function},
+                        {"/y/train.py", "<module>"}});
+    cat = run.stack({{"/y/train.py", function}, {"/y/train.py", "<module>"}});
+    run.trained(2, 10);
+    for (uint32_t i = 0; i < batches; ++i) {
+      const uint32_t at = 11 + 4 * i;
+      for (uint32_t j = 0; j < 3; ++j) run.made(at + j, 5, inside, graph ? k_never : at + 3);
+      run.made(at + 3, 20, logits);
+    }
+  }
+};
+
+TEST(KeptOutputs, AreJoinedAtTheEnd) {
+  Evaluation evaluation("evaluate", false);
+  const OomCase facts = evaluation.run.died(900, 400, evaluation.cat);
+  const std::optional<Cause> cause = kept_outputs(facts);
+  ASSERT_TRUE(cause);
+  EXPECT_EQ(cause->id, "tensors_kept");
+  EXPECT_EQ(cause->confidence, Confidence::likely);
+  ASSERT_EQ(cause->evidence.size(), 2u);
+  EXPECT_EQ(cause->evidence[0].numbers[0].value, 20u);
+  EXPECT_EQ(cause->evidence[0].numbers[1].value, 20 * k_mib);
+  EXPECT_EQ(cause->evidence[0].numbers[2].value, 400 * k_mib);
+  EXPECT_EQ(cause->evidence[0].numbers[3].text, "train.py:18 evaluate");
+  EXPECT_EQ(cause->evidence[1].id, "outputs_joined");
+  // It is no large sample of a step, and the first that is said.
+  EXPECT_FALSE(oversized_input(facts));
+  EXPECT_EQ(causes_of(facts)[0].id, "tensors_kept");
+}
+
+// The same blocks where it stops between two batches: a name says that it evaluates, and of a
+// forward pass that is kept for training more stays than that.
+TEST(KeptOutputs, ComeBatchByBatch) {
+  EXPECT_TRUE(kept_outputs(Evaluation("validate", false).run.died(900, 5, memory::k_no_stack)));
+  EXPECT_FALSE(kept_outputs(Evaluation("main", false).run.died(900, 5, memory::k_no_stack)));
+  EXPECT_FALSE(kept_outputs(Evaluation("validate", true).run.died(900, 5, memory::k_no_stack)));
+  EXPECT_FALSE(kept_outputs(Evaluation("generate", false).run.died(900, 5, memory::k_no_stack)));
+  EXPECT_FALSE(kept_outputs(Evaluation("validate", false, 2).run.died(150, 5, memory::k_no_stack)));
+  // An eighth of what was needed is no cause.
+  EXPECT_FALSE(kept_outputs(Evaluation("validate", false).run.died(3200, 5, memory::k_no_stack)));
+}
+
+// A module joins what its branches made in training, too.
+TEST(KeptOutputs, AreNotJoinedInsideOfAModule) {
+  Evaluation evaluation("main", false);
+  EXPECT_TRUE(kept_outputs(evaluation.run.died(900, 400, evaluation.cat)));
+  EXPECT_FALSE(kept_outputs(evaluation.run.died(900, 400, evaluation.inside)));
 }
 
 }  // namespace cause_rules_test

@@ -106,7 +106,7 @@ TEST(Export, PipNeedsAHashAndAPlainName) {
   torch.wheels[0].url = "https://files.example/a b.whl";
   EXPECT_TRUE(contains(error_of(view), "no URL that can be written"));
   torch.wheels.clear();
-  torch.directory = "../mine";
+  torch.vcs = "git https://git.example/mine";
   EXPECT_TRUE(contains(error_of(view), "has no hash"));
 }
 
