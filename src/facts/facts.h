@@ -45,8 +45,11 @@ struct SystemFacts {
   Fact<std::string> boot_id;
   Fact<std::string> uv;  // path of the uv in PATH
   Fact<bool> root;       // this process may do all: no `sudo` is needed, and images have none
-  // Mirror of PyTorch's own index, [index] of cufit.toml, without a password
+  // Mirror of PyTorch's own index, of [index] in cufit.toml or of uv's and pip's settings, without a
+  // password
   Fact<std::string> pytorch_index;
+  // In place of the default Python index: of cufit.toml, or pip's, which uv does not read
+  Fact<std::string> default_index;
 };
 
 // One NVIDIA function seen on the PCI bus, whether or not any driver works.

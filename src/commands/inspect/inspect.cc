@@ -66,7 +66,8 @@ void inspect_progress(const std::string& what, uint64_t done, uint64_t total) {
   const uint64_t percent = total == 0 ? 100 : done * 100 / total;
   if (percent == shown && done < total) return;
   shown = percent;
-  std::fprintf(stderr, "\r%-40.40s %3u %%", report::printable(what).c_str(), static_cast<unsigned>(percent));
+  std::fprintf(stderr, "\r%-40.40s %3u %%", report::printable(what).c_str(),
+               static_cast<unsigned>(percent));
   if (done >= total) std::fprintf(stderr, "\r%48s\r", "");
 }
 
@@ -91,21 +92,32 @@ int run_inspect(const Context& context, const InspectRequest& request) {
   InspectProgress progress;
   if (host::is_terminal(host::Stream::err)) progress = inspect_progress;
   report::InspectResult result;
-  for (const std::string& path : request.paths) inspect_path(context.files, path, progress, result);
+  for (const std::string& path : request.paths) {
+    if (!starts_with(path, "https://") && !starts_with(path, "http://"))
+      inspect_path(context.files, path, progress, result);
+    else if (const int signal = inspect_url(path, progress, result); signal != 0)
+      return interrupted_exit(signal);
+  }
 
   bool broken = false;
   for (report::InspectedFile& file : result.files) {
     for (const Target& target : *targets) {
       report::InspectVerdict verdict{target.gpu, target.cc.text(), {}, {}};
       verdict.match = checks::match_code(file.elf.device_code, target.cc, *driver_cuda, knowledge);
-      report::judge_file(file.elf, verdict);
+      report::judge_file(file.elf, verdict, file.seen_bytes == 0);
       broken = broken || verdict.verdict == checks::LinkState::broken;
       file.verdicts.push_back(std::move(verdict));
     }
   }
-  const int exit_code = result.files.empty() && !result.errors.empty() ? k_failed
-                        : broken                                       ? k_findings
-                                                                       : k_ok;
+  for (report::InspectedVariant& one : result.variants)
+    for (const Target& target : *targets)
+      one.fits.push_back(
+          {target.gpu, target.cc.text(),
+           facts::fit_of(one.variant, facts::nvidia_properties(*driver_cuda, target.cc))});
+  const int exit_code = result.files.empty() && result.variants.empty() && !result.errors.empty()
+                            ? k_failed
+                        : broken ? k_findings
+                                 : k_ok;
   if (request.json) return output.print(report::inspect_json(result, knowledge), exit_code);
   return output.print(report::inspect_text(result, output.style(request.verbose), knowledge),
                       exit_code);

@@ -36,7 +36,9 @@ class InspectPage {
       const std::string what = translated_error(error.what, style_.lang, knowledge_);
       out_ += word("error", {{"what", formats::printable(what, 4096)}}) + "\n";  // names the file
     }
-    if (result_.files.empty() && result_.errors.empty()) out_ += word("nothing") + "\n";
+    for (const InspectedVariant& variant : result_.variants) add_variant(variant);
+    if (result_.files.empty() && result_.errors.empty() && result_.variants.empty())
+      out_ += word("nothing") + "\n";
     if (result_.files.size() > 1) add_summary();
     // Without a GPU nothing is judged: the files say it all.
     if (!result_.files.empty() && !result_.files.front().verdicts.empty())
@@ -56,7 +58,7 @@ class InspectPage {
 
   void add_file(const InspectedFile& file) {
     out_ += formats::printable(file.path, 4096) + "  " + format_bytes(file.size_bytes) + "\n";
-    add_code(file.elf);
+    add_code(file);
     for (const InspectVerdict& verdict : file.verdicts) add_verdict(verdict);
     std::vector<std::string> needs = printed(file.elf.needed);
     if (!style_.verbose) {
@@ -74,6 +76,11 @@ class InspectPage {
       if (!file.elf.runpath.empty())
         add_row("label.search", {"RUNPATH " + join(printed(file.elf.runpath), ":")});
     }
+    if (file.seen_bytes > 0)
+      out_ += std::string(k_indent, ' ') +
+              word("partial", {{"seen", format_bytes(file.seen_bytes)},
+                               {"whole", format_bytes(file.size_bytes)}}) +
+              "\n";
     for (const formats::Damage& damage : file.elf.damage) {
       out_ += std::string(k_indent, ' ') +
               word("damage", {{"offset", std::to_string(damage.offset)},
@@ -83,12 +90,26 @@ class InspectPage {
     out_ += "\n";
   }
 
-  void add_code(const formats::ElfFile& elf) {
+  // What a wheel variant asks of a machine: one of the values of each line.
+  void add_variant(const InspectedVariant& one) {
+    out_ += formats::printable(one.path, 4096) + "  " +
+            word("variant.label", {{"label", one.variant.label}}) + "\n";
+    for (const formats::VariantFeature& feature : one.variant.features)
+      add_line("", formats::property_text(feature, join(feature.values, " ")));
+    for (const InspectedVariant::Fit& fit : one.fits)
+      add_line(fit.gpu == fit.cc ? fit.cc : format("{} ({})", fit.gpu, fit.cc),
+               word(std::string("variant.") + to_string(fit.fit)));
+    out_ += "\n";
+  }
+
+  void add_code(const InspectedFile& file) {
+    const formats::ElfFile& elf = file.elf;
     if (elf.device_code.empty()) {
       // A file that is cut off before its section table is not a file without device code.
-      const char* key = !elf.damage.empty() ? "code.damaged"
-                        : elf.has_fatbin    ? "code.empty"
-                                            : "code.none";
+      const char* key = !elf.damage.empty()   ? "code.damaged"
+                        : file.seen_bytes > 0 ? "code.partial"
+                        : elf.has_fatbin      ? "code.empty"
+                                              : "code.none";
       add_row("label.cubin", {word(key)});
       return;
     }
@@ -208,10 +229,11 @@ checks::LinkState verdict_of(checks::Match match) {
   return checks::LinkState::unknown;
 }
 
-void judge_file(const formats::ElfFile& elf, InspectVerdict& verdict) {
+void judge_file(const formats::ElfFile& elf, InspectVerdict& verdict, bool whole) {
   verdict.verdict = verdict_of(verdict.match.match);
   const bool absent =
       verdict.match.match == checks::Match::none || verdict.match.match == checks::Match::no_code;
+  if (!whole && verdict.match.match != checks::Match::cubin) verdict.because = "partial";
   if (absent && !elf.damage.empty()) verdict.because = "damaged";
   if (elf.only_empty_images) verdict.because = "no_kernel";
   if (*verdict.because != '\0') verdict.verdict = checks::LinkState::unknown;

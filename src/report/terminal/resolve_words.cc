@@ -68,8 +68,11 @@ std::string install_line(const resolve::Choice& choice, const resolve::Target& t
   std::string line;
   if (!choice.python.empty() && choice.python != target.preferred_python)
     line = "uv venv --python " + choice.python + " && ";
-  line += "uv pip install ";
   const bool mirrored = !wheel.on_default_index && request.mirror.has_mirror();
+  // uv lets the variable go before any index that a command names, but for --torch-backend.
+  if (request.mirror.uv_backend && (mirrored || wheel.on_default_index))
+    line += "env -u UV_TORCH_BACKEND ";
+  line += "uv pip install ";
   const std::string local = mirrored ? "+" + wheel.tag : "";
   if (!request.mirror.default_index.empty())
     line += "--default-index " + shown(request.mirror.default_index) + " ";
