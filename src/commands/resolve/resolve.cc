@@ -66,6 +66,7 @@ Result<resolve::Request> wheels_asked(const Context& context, const ResolveReque
   request.mirror = std::move(mirror);
   CUFIT_TRY(index, read_index(context, asked, pages));
   request.index = std::move(index);
+  request.asked_indexes = asked.indexes;
   return request;
 }
 

@@ -27,6 +27,9 @@ class InspectPage {
     for (const InspectedFile& file : result.files)
       for (const InspectVerdict& verdict : file.verdicts)
         label_width_ = std::max(label_width_, columns(label_of(verdict)));
+    for (const InspectedVariant& variant : result.variants)
+      for (const InspectedVariant::Fit& fit : variant.fits)
+        label_width_ = std::max(label_width_, columns(label_of(fit)));
     label_width_ = std::min(label_width_, 40) + 2;
   }
 
@@ -52,7 +55,8 @@ class InspectPage {
     return message(knowledge_, "inspect." + key, style_.lang, args);
   }
 
-  static std::string label_of(const InspectVerdict& verdict) {
+  template <class Judged>
+  static std::string label_of(const Judged& verdict) {
     return verdict.gpu == verdict.cc ? verdict.cc : format("{} ({})", verdict.gpu, verdict.cc);
   }
 
@@ -93,12 +97,13 @@ class InspectPage {
   // What a wheel variant asks of a machine: one of the values of each line.
   void add_variant(const InspectedVariant& one) {
     out_ += formats::printable(one.path, 4096) + "  " +
-            word("variant.label", {{"label", one.variant.label}}) + "\n";
+            word(one.variant.features.empty() ? "variant.null" : "variant.label",
+                 {{"label", one.variant.label}}) +
+            "\n";
     for (const formats::VariantFeature& feature : one.variant.features)
       add_line("", formats::property_text(feature, join(feature.values, " ")));
     for (const InspectedVariant::Fit& fit : one.fits)
-      add_line(fit.gpu == fit.cc ? fit.cc : format("{} ({})", fit.gpu, fit.cc),
-               word(std::string("variant.") + to_string(fit.fit)));
+      add_line(label_of(fit), word(std::string("variant.") + to_string(fit.fit)));
     out_ += "\n";
   }
 
