@@ -29,7 +29,7 @@ int run_variant_properties(const Context& context, const SelfRequest& request) {
   Json features = Json::array();
   for (const formats::VariantFeature& feature : all)
     features.push_back({{"name", feature.name}, {"values", feature.values}});
-  const Json out = {{"schema", "cufit.variant-properties/1"},
+  const Json out = {{"schema", "cufit.variant_properties/1"},
                     {"cufit", CUFIT_VERSION},
                     {"namespace", "nvidia"},
                     {"features", std::move(features)}};

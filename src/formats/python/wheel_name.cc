@@ -45,7 +45,8 @@ std::optional<WheelName> parse_wheel_name(std::string_view file_name) {
     if (part.empty()) return std::nullopt;
   // A build begins with a digit, a tag of Python never does.
   const bool has_build = parts.size() > 5 && parts[2][0] >= '0' && parts[2][0] <= '9';
-  if (parts.size() == 7 && !has_build) return std::nullopt;
+  if (parts.size() == 7 && (!has_build || (parts[3][0] >= '0' && parts[3][0] <= '9')))
+    return std::nullopt;
   WheelName out;
   out.name = normalize_name(parts[0]);
   out.version = std::string(parts[1]);
