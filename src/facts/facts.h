@@ -50,8 +50,11 @@ struct SystemFacts {
   // Maker of a graphics card that is not NVIDIA's: "AMD" (AMD alone is looked for)
   Fact<std::string> other_gpu;
   Fact<bool> root;  // this process may do all: no `sudo` is needed, and images have none
-  // Mirror of PyTorch's own index, [index] of cufit.toml, without a password
+  // Mirror of PyTorch's own index, of [index] in cufit.toml or of uv's and pip's settings, without a
+  // password
   Fact<std::string> pytorch_index;
+  // In place of the default Python index: of cufit.toml, or pip's, which uv does not read
+  Fact<std::string> default_index;
 };
 
 // One NVIDIA function seen on the PCI bus, whether or not any driver works.

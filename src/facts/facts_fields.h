@@ -44,7 +44,7 @@ CUFIT_FIELDS(SystemFacts) {
   v("wsl", x.wsl), v("container", x.container), v("jetson", x.jetson);
   v("secure_boot", x.secure_boot), v("boot_id", x.boot_id), v("uv", x.uv);
   v("project_lock", x.project_lock), v("other_gpu", x.other_gpu), v("root", x.root);
-  v("pytorch_index", x.pytorch_index);
+  v("pytorch_index", x.pytorch_index), v("default_index", x.default_index);
 }
 
 CUFIT_FIELDS(PciGpu) {

@@ -27,6 +27,7 @@ bool is_wanted(const std::string& name) {
                                         "NVCC_PREPEND_FLAGS",
                                         "NVCC_APPEND_FLAGS",
                                         "MAX_JOBS",
+                                        "UV_TORCH_BACKEND",
                                         "OMP_NUM_THREADS",
                                         "MKL_NUM_THREADS",
                                         "SLURM_JOB_GPUS",

@@ -8,6 +8,7 @@
 #include "checks/code_match.h"
 #include "checks/file_driver.h"
 #include "checks/finding.h"
+#include "facts/nvidia_properties.h"
 #include "formats/binary/elf.h"
 #include "knowledge/knowledge.h"
 #include "report/report.h"
@@ -30,6 +31,18 @@ struct InspectedFile {
   uint64_t size_bytes = 0;
   formats::ElfFile elf;
   std::vector<InspectVerdict> verdicts;
+  uint64_t seen_bytes = 0;  // of a file on a server that was not read to its end; 0 = all of it
+};
+
+// One variant of a wheel that has such, or of a table of them.
+struct InspectedVariant {
+  std::string path;  // "a.whl", "torch-2.8.0-variants.json"
+  formats::LabelledVariant variant;
+  struct Fit {
+    std::string gpu, cc;
+    facts::VariantFit fit = facts::VariantFit::not_known;
+  };
+  std::vector<Fit> fits;  // of each GPU that was asked for
 };
 
 struct InspectError {
@@ -41,6 +54,7 @@ struct InspectResult {
   std::vector<InspectedFile> files;
   std::vector<InspectError> errors;
   size_t skipped = 0;  // files of directories and wheels that have nothing to do with CUDA
+  std::vector<InspectedVariant> variants = {};
 };
 
 // Machine code works; PTX works with a slow first start; none is broken; a file without code is
@@ -49,8 +63,8 @@ checks::LinkState verdict_of(checks::Match match);
 
 // What the file says for this device: its driver first (verdict.driver), then its code. "No code fits" is certain only for a whole file whose
 // code holds kernels: a damaged one and one that brings its kernels in another way (cuFFT) stay
-// unknown.
-void judge_file(const formats::ElfFile& elf, InspectVerdict& verdict);
+// unknown, and so does one of which only the beginning was seen.
+void judge_file(const formats::ElfFile& elf, InspectVerdict& verdict, bool whole = true);
 
 // One sentence for a verdict: messages "inspect.detail.<match>".
 std::string inspect_detail(const InspectVerdict& verdict, std::string_view lang,

@@ -68,6 +68,10 @@ for file in tests/machines/*/facts.json; do "$CUFIT" doctor --fix --json --from 
 export XDG_DATA_HOME="$TMP/data"; "${CUFIT%/cufit}/gen-tables" data --release "$TMP/t.toml"
 "$CUFIT" self update-tables "$TMP/t.toml" --sha256 $(sha256sum "$TMP/t.toml" | cut -c 1-64) >"$TMP/said"
 "$CUFIT" resolve --json torch --for "RTX 4090,535" """),
+    ("wheel variants", ["cufit.variant_properties/1", "cufit.inspect/1"], """
+"$CUFIT" self variant-properties --json
+printf '{"variants": {"a": {"nvidia": {"sm_arch": ["90_real"]}}}}' >"$TMP/a-variants.json"
+"$CUFIT" inspect --json --gpu 9.0 "$TMP/a-variants.json" """),
     ("doctor, what if", ["cufit.doctor/1"], """
 for name in a100-mig wsl2-works no-gpu-at-all; do
   "$CUFIT" doctor --json --gpu "RTX 5090" --driver 550 --from tests/machines/$name/facts.json

@@ -48,13 +48,31 @@ std::string index_option(const InstallRequest& request, const char* beside) {
   return (request.beside_default ? beside : " --index-url ") + shell_word(request.index);
 }
 
+// The default index is asked unless another one is named in its place.
+std::string default_option(const InstallRequest& request, const char* option) {
+  if (request.default_index.empty() || (!request.index.empty() && !request.beside_default))
+    return {};
+  return option + shell_word(request.default_index);
+}
+
 }  // namespace
+
+InstallRequest with_settings(const Input& input, InstallRequest request) {
+  const Fact<std::string>& index = input.facts.system.default_index;
+  request.default_index = index.value_or("");
+  request.pip_knows_default = index && !ends_with(index.source.detail, "cufit.toml");
+  for (const facts::EnvVariable& one : input.facts.variables)
+    if (one.name == "UV_TORCH_BACKEND" && !one.value.empty()) request.uv_backend = true;
+  return request;
+}
 
 std::string pip_arguments(const InstallRequest& request) {
   const char* how = request.kind == InstallKind::repair   ? " --force-reinstall --no-deps"
                     : request.kind == InstallKind::update ? " --upgrade"
                                                           : "";
-  return how + joined(request) + index_option(request, " --extra-index-url ");
+  return how + joined(request) +
+         (request.pip_knows_default ? "" : default_option(request, " --index-url ")) +
+         index_option(request, " --extra-index-url ");
 }
 
 std::string uv_install(const std::string& uv, const std::string& python,
@@ -62,7 +80,9 @@ std::string uv_install(const std::string& uv, const std::string& python,
   const char* how = request.kind == InstallKind::repair   ? " --reinstall --no-deps"
                     : request.kind == InstallKind::update ? " --upgrade"
                                                           : "";
-  return uv + " pip install --python " + python + how + joined(request) +
+  // uv lets the variable go before any index that a command names.
+  return (request.uv_backend ? "env -u UV_TORCH_BACKEND " : "") + uv + " pip install --python " +
+         python + how + joined(request) + default_option(request, " --default-index ") +
          index_option(request, " --index ");
 }
 
@@ -202,7 +222,8 @@ Owner owner_of(const facts::PythonEnv& env, bool of_torch) {
 }
 
 std::string install_command(const Input& input, const facts::PythonEnv& env, const Owner& owner,
-                            const InstallRequest& request) {
+                            const InstallRequest& asked) {
+  const InstallRequest request = with_settings(input, asked);
   switch (owner.installer) {
     case Installer::pip:
       return by_pip(input, env, request);

@@ -43,7 +43,13 @@ struct InstallRequest {
   std::string index_name;                 // "pytorch-cu126"
   bool beside_default = false;            // some of them are on the default index alone
   InstallKind kind = InstallKind::change;
+  // Of with_settings():
+  std::string default_index = {};  // in place of the default Python index
+  bool pip_knows_default = false;  // it is of pip's own settings
+  bool uv_backend = false;         // UV_TORCH_BACKEND would choose another index
 };
+// With what this machine has set of indexes; install_command() does it by itself.
+InstallRequest with_settings(const Input& input, InstallRequest request);
 // One line for a shell; all that comes from outside is quoted. For Installer::conda and pixi the
 // names are theirs, with `==` as `=`.
 std::string install_command(const Input& input, const facts::PythonEnv& env, const Owner& owner,

@@ -275,7 +275,8 @@ std::string install_in_new(const Input& input, const facts::PythonEnv& env,
   if (wheel.torch.empty()) return {};
   // Whether that Python is installed here nobody knows; uv fetches it where it is not.
   const UvCall uv = uv_call(input, env, owner);
-  const InstallRequest request = request_of(input, fresh, wheel, InstallKind::change, true);
+  const InstallRequest request =
+      with_settings(input, request_of(input, fresh, wheel, InstallKind::change, true));
   return uv.first + uv.program + " venv --python " + python + " " + name + " && " +
          uv_install(uv.program, name + "/bin/python", request);
 }
@@ -290,7 +291,8 @@ std::string install_beside(const Input& input, const facts::PythonEnv& env,
   const facts::PythonEnv fresh = beside(env);
   const WheelPick wheel = existing_wheel(input, fresh, torch, tag);
   if (wheel.torch.empty()) return {};
-  const InstallRequest request = request_of(input, fresh, wheel, InstallKind::change, true);
+  const InstallRequest request =
+      with_settings(input, request_of(input, fresh, wheel, InstallKind::change, true));
   const std::string folder = k_beside, python = folder + "/bin/python";
   if (input.facts.system.uv)
     return "uv venv " + folder + " && " + uv_install("uv", python, request);

@@ -95,7 +95,12 @@ int run_inspect(const Context& context, const InspectRequest& request) {
   InspectProgress progress;
   if (host::is_terminal(host::Stream::err)) progress = inspect_progress;
   report::InspectResult result;
-  for (const std::string& path : request.paths) inspect_path(context.files, path, progress, result);
+  for (const std::string& path : request.paths) {
+    if (!starts_with(path, "https://") && !starts_with(path, "http://"))
+      inspect_path(context.files, path, progress, result);
+    else if (const int signal = inspect_url(path, progress, result); signal != 0)
+      return interrupted_exit(signal);
+  }
 
   bool broken = false;
   for (report::InspectedFile& file : result.files) {
@@ -103,14 +108,20 @@ int run_inspect(const Context& context, const InspectRequest& request) {
       report::InspectVerdict verdict{target.gpu, target.cc.text(), {}, {}, "", {}};
       verdict.match = checks::match_code(file.elf.device_code, target.cc, driver_cuda, knowledge);
       verdict.driver = checks::file_driver(file.elf.needed, target.cc, *driver, knowledge);
-      report::judge_file(file.elf, verdict);
+      report::judge_file(file.elf, verdict, file.seen_bytes == 0);
       broken = broken || verdict.verdict == checks::LinkState::broken;
       file.verdicts.push_back(std::move(verdict));
     }
   }
-  const int exit_code = result.files.empty() && !result.errors.empty() ? k_failed
-                        : broken                                       ? k_findings
-                                                                       : k_ok;
+  for (report::InspectedVariant& one : result.variants)
+    for (const Target& target : *targets)
+      one.fits.push_back(
+          {target.gpu, target.cc.text(),
+           facts::fit_of(one.variant, facts::nvidia_properties(*driver_cuda, target.cc))});
+  const int exit_code = result.files.empty() && result.variants.empty() && !result.errors.empty()
+                            ? k_failed
+                        : broken ? k_findings
+                                 : k_ok;
   if (request.json) return output.print(report::inspect_json(result, knowledge), exit_code);
   return output.print(report::inspect_text(result, output.style(request.verbose), knowledge),
                       exit_code);

@@ -8,12 +8,18 @@
 #include "base/format.h"
 #include "base/path.h"
 #include "formats/archive/zip.h"
+#include "formats/python/index_config.h"
+#include "formats/python/wheel_variants.h"
+#include "host/install/http.h"
+#include "host/install/http_source.h"
+#include "commands/inspect/remote_member.h"
 
 namespace cufit::commands {
 namespace {
 
 constexpr int k_max_depth = 64;
-constexpr uint64_t k_min_elf_bytes = 52;  // an ELF32 header
+constexpr uint64_t k_min_elf_bytes = 52;        // an ELF32 header
+constexpr uint64_t k_most_variants = 4u << 20;  // bytes of a table of wheel variants
 // A wheel's progress is shown for members that take longer than a moment.
 constexpr uint64_t k_long_member_bytes = 32u << 20;
 
@@ -37,8 +43,20 @@ void add_elf(const std::string& path, const ByteSource& source, bool always,
   result.files.push_back({path, source.size_bytes(), std::move(*elf), {}});
 }
 
+void add_variants(const std::string& path, const std::string& text, report::InspectResult& result) {
+  Result<formats::WheelVariants> read = formats::parse_wheel_variants(text, "`" + path + "`");
+  if (!read) {
+    result.errors.push_back({path, read.error().text()});
+    return;
+  }
+  for (formats::LabelledVariant& one : read->variants)
+    result.variants.push_back({path, std::move(one), {}});
+}
+
+// `remote`: what is fetched counts.
 void add_wheel(const std::string& path, std::shared_ptr<const ByteSource> source,
-               const InspectProgress& progress, report::InspectResult& result) {
+               const InspectProgress& progress, report::InspectResult& result,
+               bool remote = false) {
   Result<formats::ZipFile> zip = formats::ZipFile::open(std::move(source));
   if (!zip) {
     result.errors.push_back({path, zip.error().text()});
@@ -50,6 +68,14 @@ void add_wheel(const std::string& path, std::shared_ptr<const ByteSource> source
       members.push_back(&member);
   std::sort(members.begin(), members.end(),
             [](const auto* a, const auto* b) { return a->name < b->name; });
+  for (const formats::ZipMember& member : zip->members())
+    if (ends_with(member.name, ".dist-info/variant.json") && member.size_bytes <= k_most_variants) {
+      const Result<std::string> text = zip->read(member);
+      if (text)
+        add_variants(path, *text, result);
+      else
+        result.errors.push_back({path, text.error().text()});
+    }
   for (const formats::ZipMember* member : members) {
     const std::string name = path + "!" + member->name;
     Result<std::string> start = zip->read_start(*member, 4);
@@ -61,6 +87,21 @@ void add_wheel(const std::string& path, std::shared_ptr<const ByteSource> source
         "\x7f"
         "ELF")
       continue;
+    if (remote && is_long(*member) && contains(name, "_cpu.so")) {
+      ++result.skipped;  // libtorch_cpu.so: 100 MiB to learn that it has none
+      continue;
+    }
+    if (remote && is_long(*member)) {
+      Result<formats::ElfStart> read = read_member_start(*zip, *member, name);
+      if (!read) {
+        result.errors.push_back({name, read.error().text()});
+      } else {
+        const bool whole = read->seen_bytes == member->size_bytes;
+        result.files.push_back({name, member->size_bytes, std::move(read->file), {}});
+        if (!whole) result.files.back().seen_bytes = read->seen_bytes;
+      }
+      continue;
+    }
     formats::ZipProgress step;
     if (progress && member->size_bytes >= k_long_member_bytes) {
       step = [&](uint64_t done, uint64_t total) {
@@ -135,6 +176,32 @@ class Walk {
 
 }  // namespace
 
+int inspect_url(const std::string& url, const InspectProgress& progress,
+                report::InspectResult& result) {
+  host::Interrupts interrupts;
+  const std::string shown = formats::without_credentials(url);
+  if (ends_with(url, "-variants.json")) {
+    host::HttpRequest request;
+    request.url = url;
+    request.most_bytes = k_most_variants;
+    const Result<host::HttpAnswer> answer = host::http_get(request, interrupts);
+    if (!answer)
+      result.errors.push_back({shown, answer.error().text()});
+    else if (answer->status != 200)
+      result.errors.push_back({shown, format("`{}` answers HTTP {}", shown, answer->status)});
+    else
+      add_variants(shown, answer->body, result);
+    return interrupts.caught();
+  }
+  Result<std::unique_ptr<ByteSource>> source = host::open_http_source(url, interrupts);
+  if (!source) {
+    result.errors.push_back({shown, source.error().text()});
+    return interrupts.caught();
+  }
+  add_wheel(shown, std::move(*source), progress, result, true);
+  return interrupts.caught();
+}
+
 bool has_cuda_parts(const formats::ElfFile& elf) {
   if (elf.has_fatbin || elf.machine == 190) return true;  // EM_CUDA
   static const char* const k_prefixes[] = {
@@ -158,6 +225,12 @@ void inspect_path(const host::Host& host, const std::string& given, const Inspec
     result.errors.push_back({given, status.error().text()});
   } else if (status->is_directory) {
     Walk(host, progress, result).directory(path, 0);
+  } else if (status->is_regular && ends_with(path, "variants.json")) {
+    const Result<std::string> text = host.read_file(path, k_most_variants);
+    if (text)
+      add_variants(path, *text, result);
+    else
+      result.errors.push_back({given, text.error().text()});
   } else if (status->is_regular) {
     add_file(host, path, true, progress, result);
   } else {

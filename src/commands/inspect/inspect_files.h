@@ -23,4 +23,9 @@ bool has_cuda_parts(const formats::ElfFile& elf);
 void inspect_path(const host::Host& host, const std::string& path, const InspectProgress& progress,
                   report::InspectResult& result);
 
+// A wheel on a server, read by ranges: small members whole, of large ones the beginning. The signal
+// that interrupted it; 0 = none.
+int inspect_url(const std::string& url, const InspectProgress& progress,
+                report::InspectResult& result);
+
 }  // namespace cufit::commands

@@ -9,6 +9,7 @@
 #include "base/shell_word.h"
 #include "commands/lock/lock_index.h"
 #include "commands/lock/lock_torch.h"
+#include "commands/resolve/newer_torch.h"
 #include "host/files/atomic_write.h"
 #include "host/files/new_folder.h"
 #include "host/files/paths.h"
@@ -277,13 +278,35 @@ int not_resolved(const Output& output, const Error& error, const LockJob& job,
             ? std::string("PyTorch's own index is not reached: a mirror is set by `pytorch = "
                           "\"URL\"` below `[index]` in cufit.toml")
             : std::string("PyTorch's own index is not reached: `cufit lock --default-index-only` "
-                          "does without it; a mirror is set by `pytorch = \"URL\"` below "
-                          "`[index]` in cufit.toml"));
+                          "does without it, `--index URL` names another; a mirror is set by "
+                          "`pytorch = \"URL\"` below `[index]` in cufit.toml"));
   return k_failed;
 }
 
-int make_lock(const Context& context, const LockRequest& request) {
-  const Output& output = context.output;
+// What the indexes have of torch beyond the tables, where only that can meet what is asked for.
+std::unique_ptr<NewerTorch> newer_torch(const Context& context, const LockJob& job,
+                                        const resolve::Plan& plan) {
+  const bool beyond =
+      std::any_of(plan.failed.begin(), plan.failed.end(),
+                  [](const resolve::Answer& one) { return !one.beyond_tables.empty(); });
+  if (!beyond || job.index.offline) return nullptr;
+  std::vector<formats::IndexUrl> indexes = job.given;
+  for (const formats::IndexUrl& index : job.configured.indexes)
+    if (!index.is_explicit) indexes.push_back(index);
+  host::Interrupts interrupts;
+  std::vector<HeardPage> pages;
+  for (const formats::IndexUrl& index : indexes) {
+    Result<host::IndexAnswer> answer =
+        host::ask_index(context.files, index.url, "torch", {}, interrupts);
+    if (answer) pages.push_back({answer->url, std::move(answer->page)});
+    if (!answer && answer.error().code != Code::not_found)
+      context.output.print_error(answer.error().text());
+  }
+  return read_newer_torch(context, pages, job.inputs.requirements, interrupts);
+}
+
+int make_lock(const Context& here, const LockRequest& request) {
+  const Output& output = here.output;
   std::optional<host::LockFolder> place;
   const auto take = [&]() -> Result<void> {
     CUFIT_TRY(taken, host::LockFolder::take(request.out, host::LockFolder::Hold::alone));
@@ -292,13 +315,17 @@ int make_lock(const Context& context, const LockRequest& request) {
   };
   if (host::is_folder(request.out))  // before the old lock is read
     if (Result<void> done = take(); !done) return output.exit_code_for(done.error());
-  Result<LockJob> job = read_lock_job(context, request, false);
+  Result<LockJob> job = read_lock_job(here, request, false);
   if (!job) return output.exit_code_for(job.error());
   if (place) place->recover(job->sums());
   for (const std::string& note : job->notes) output.print_error(note);
-  Result<Targets> targets = read_all_targets(context, *job);
+  Result<Targets> targets = read_all_targets(here, *job);
   if (!targets) return output.exit_code_for(targets.error());
-  resolve::Plan plan = plan_for(context, *job, *targets, {});
+  resolve::Plan plan = plan_for(here, *job, *targets, {});
+  const std::unique_ptr<NewerTorch> newer = newer_torch(here, *job, plan);
+  const Context context{here.files, here.machine, newer ? newer->knowledge() : here.knowledge,
+                        here.now, here.output};
+  if (newer) plan = plan_for(context, *job, *targets, {});
   if (plan.over_limit > 0) return too_many(context, plan);
   if (!plan.failed.empty() || plan.classes.empty()) {
     report::LockFailureView view{plan.failed, context.knowledge};

@@ -3,6 +3,7 @@
 
 #include "base/format.h"
 #include "base/nearest.h"
+#include "commands/resolve/newer_torch.h"
 #include "commands/resolve/targets.h"
 #include "host/files/paths.h"
 #include "host/install/index_client.h"
@@ -27,7 +28,8 @@ constexpr Option k_resolve_options[] = {
 
 // The pages of all `--index` as one: what any of them has can be installed.
 Result<std::optional<formats::IndexPage>> read_index(const Context& context,
-                                                     const ResolveRequest& request) {
+                                                     const ResolveRequest& request,
+                                                     std::vector<HeardPage>& pages) {
   std::optional<formats::IndexPage> all;
   if (request.indexes.empty()) return all;
   host::Interrupts interrupts;
@@ -39,6 +41,7 @@ Result<std::optional<formats::IndexPage>> read_index(const Context& context,
     if (answer.how == host::IndexAnswer::How::stale)
       context.output.print_error("using what the index said earlier: " + answer.problem);
     if (!all) all.emplace();
+    pages.push_back({answer.url, answer.page});
     for (formats::IndexFile& file : answer.page.files) all->files.push_back(std::move(file));
   }
   return all;
@@ -53,15 +56,17 @@ std::string obstacle_title(const AskedTarget& asked, const knowledge::Knowledge&
 }
 
 // All that is asked, but for the machines.
-Result<resolve::Request> wheels_asked(const Context& context, const ResolveRequest& asked) {
+Result<resolve::Request> wheels_asked(const Context& context, const ResolveRequest& asked,
+                                      std::vector<HeardPage>& pages) {
   CUFIT_TRY(request, read_request(asked.requirements, asked.python));
   request.default_index_only = asked.default_index_only;
   CUFIT_TRY(policy, read_policy(context, asked.policy, host::working_folder()));
   request.policy = std::move(policy);
   CUFIT_TRY(mirror, read_index_setting(context, host::working_folder()));
   request.mirror = std::move(mirror);
-  CUFIT_TRY(index, read_index(context, asked));
+  CUFIT_TRY(index, read_index(context, asked, pages));
   request.index = std::move(index);
+  request.asked_indexes = asked.indexes;
   return request;
 }
 
@@ -80,10 +85,19 @@ void name_ignored(report::ResolveView& view) {
 
 std::span<const Option> resolve_options() { return k_resolve_options; }
 
-int run_resolve(const Context& context, const ResolveRequest& request) {
-  const Output& output = context.output;
-  const Result<resolve::Request> wheels = wheels_asked(context, request);
+int run_resolve(const Context& here, const ResolveRequest& request) {
+  const Output& output = here.output;
+  std::vector<HeardPage> pages;
+  const Result<resolve::Request> wheels = wheels_asked(here, request, pages);
   if (!wheels) return output.exit_code_for(wheels.error());
+  std::unique_ptr<NewerTorch> newer;
+  if (!pages.empty() && !request.offline) {
+    host::Interrupts interrupts;
+    newer = read_newer_torch(here, pages, wheels->requirements, interrupts);
+    if (interrupts.caught() != 0) return interrupted_exit(interrupts.caught());
+  }
+  const Context context{here.files, here.machine, newer ? newer->knowledge() : here.knowledge,
+                        here.now, here.output};
   const Result<std::vector<AskedTarget>> targets = read_targets(context, request.targets);
   if (!targets) return output.exit_code_for(targets.error());
   std::vector<resolve::Answer> answers;

@@ -8,6 +8,7 @@
 #include "host/install/ownership.h"
 #include "host/probe.h"
 #include "host/files/paths.h"
+#include "host/install/index_client.h"
 #include "host/files/recording.h"
 
 namespace cufit::commands {
@@ -75,8 +76,9 @@ Result<resolve::Policy> read_policy(const Context& context, const std::optional<
   return policy;
 }
 
-Result<formats::IndexSetting> read_index_setting(const Context& context,
-                                                 const std::string& folder) {
+namespace {
+
+Result<formats::IndexSetting> own_index_setting(const Context& context, const std::string& folder) {
   const std::string path = host::find_upwards(folder, "cufit.toml");
   if (path.empty() || !host::path_exists(path)) return formats::IndexSetting();
   CUFIT_TRY(text, context.files.read_file(path, size_t{1} << 20));
@@ -93,14 +95,40 @@ Result<formats::IndexSetting> read_index_setting(const Context& context,
   return setting;
 }
 
+}  // namespace
+
+Result<formats::IndexSetting> read_index_setting(const Context& context,
+                                                 const std::string& folder) {
+  CUFIT_TRY(setting, own_index_setting(context, folder));
+  setting.uv_backend = !context.files.variable("UV_TORCH_BACKEND").value_or("").empty();
+  const host::IndexSettings configured = host::index_settings(context.files, folder);
+  for (const formats::IndexUrl& index : configured.indexes) {
+    const std::string mirror = formats::pytorch_mirror(index.url);
+    if (setting.pytorch.empty() && !mirror.empty()) {
+      setting.pytorch = mirror;
+      setting.from = index.from;
+    }
+    // uv does not read pip's configuration; who has a mirror there means it for both.
+    if (setting.default_index.empty() && index.is_default && configured.tool == "pip") {
+      setting.default_index = index.url;
+      setting.default_from = index.from;
+    }
+  }
+  return setting;
+}
+
 void add_mirror(const Context& context, facts::Facts& facts) {
   const Result<formats::IndexSetting> setting = read_index_setting(context, host::working_folder());
   if (!setting) {
     facts.problems.push_back(setting.error().text());
-  } else if (setting->has_mirror()) {
+    return;
+  }
+  if (setting->has_mirror())
     facts.system.pytorch_index =
         known(formats::without_credentials(setting->pytorch), SourceKind::file, setting->from);
-  }
+  if (!setting->default_index.empty())
+    facts.system.default_index = known(formats::without_credentials(setting->default_index),
+                                       SourceKind::file, setting->default_from);
 }
 
 Result<resolve::Request> read_request(const std::vector<std::string>& requirements,

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "commands/run/find_live_target.h"
 #include "base/format.h"
 #include "base/nearest.h"
 #include "base/path.h"

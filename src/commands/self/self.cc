@@ -6,6 +6,7 @@
 #include "commands/args.h"
 #include "commands/self/docs.h"
 #include "commands/self/update_tables.h"
+#include "commands/self/variant_properties.h"
 #include "host/driver/library_opens.h"
 #include "host/install/http.h"
 #include "host/probe.h"
@@ -21,6 +22,7 @@ constexpr Option k_self_options[] = {
     option<&SelfRequest::argument>("ARGUMENT"),
     option<&SelfRequest::sha256>("--sha256", "HEX"),
     option<&SelfRequest::remove>("--remove"),
+    option<&SelfRequest::json>("--json"),
 };
 
 // Libraries that are looked for at run time, with what is missing without them.
@@ -107,9 +109,10 @@ int run_self(const Context& context, const SelfRequest& request) {
   if (topic == "completions" && (shell == "bash" || shell == "zsh" || shell == "fish"))
     return print(completions(shell, table(), context.knowledge));
   if (topic == "update-tables") return run_update_tables(context, request);
+  if (topic == "variant-properties") return run_variant_properties(context, request);
   context.output.print_error(
       "usage: cufit self [man | completions bash|zsh|fish | causes | licenses | update-tables "
-      "FILE|URL]");
+      "FILE|URL | variant-properties]");
   return k_usage;
 }
 

@@ -12,11 +12,13 @@
 namespace cufit::commands {
 
 struct SelfRequest {
-  // "man", "completions", "causes", "licenses", "update-tables"; empty: what this program is
+  // "man", "completions", "causes", "licenses", "update-tables",
+  // "variant-properties"; empty: what this program is
   std::string topic;
   std::string argument;  // of completions: the shell; of update-tables: file or address
   std::optional<std::string> sha256;  // of update-tables
   bool remove = false;
+  bool json = false;  // of variant-properties
 };
 
 std::span<const Option> self_options();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/format.h"
 #include "formats/archive/zip_library.h"
@@ -19,6 +20,7 @@ constexpr size_t k_read_bytes = 1u << 20;
 struct Input {
   std::shared_ptr<const ByteSource> source;
   uint64_t position = 0;
+  std::optional<Error> problem;  // of the source: says more than libzip's "Read error"
   zip_error_t error;
   Input() { zip().error_init(&error); }
   ~Input() { zip().error_fini(&error); }
@@ -44,6 +46,7 @@ zip_int64_t serve(void* state, void* data, zip_uint64_t length, zip_source_cmd_t
       Result<size_t> got =
           input.source->read(input.position, {static_cast<std::byte*>(data), length});
       if (!got) {
+        input.problem = got.error();
         zip().error_set(&input.error, ZIP_ER_READ, 0);
         return -1;
       }
@@ -117,6 +120,7 @@ struct ZipFile::State {
   }
 
   Error error_at(const ZipMember& member, const std::string& what, uint64_t position) const {
+    if (input.problem) return Error(*input.problem).in(format("member `{}`", member.name));
     return fail(Code::malformed,
                 format("`{}`: member `{}`: {} (after {} of {} bytes)", input.source->name(),
                        member.name, what, position, member.size_bytes));
@@ -157,6 +161,10 @@ Result<ZipFile> ZipFile::open(std::shared_ptr<const ByteSource> source, const Zi
   if (input) state->archive = zip().open_from_source(input, ZIP_RDONLY, &error);
   if (!state->archive) {
     if (input) zip().source_free(input);
+    if (state->input.problem) {
+      zip().error_fini(&error);
+      return *state->input.problem;
+    }
     Error out = fail(Code::malformed,
                      format("`{}`: {} (in the directory at the end of its {} bytes)", name,
                             zip().error_strerror(&error), state->input.source->size_bytes()));

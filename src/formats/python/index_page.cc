@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "formats/prose/printable.h"
 #include "formats/python/python_metadata.h"
 
@@ -30,6 +31,10 @@ IndexFile file_of(const Json& entry) {
   // false, true, or the reason as a text, which may be empty
   if (const auto yanked = entry.find("yanked"); yanked != entry.end())
     out.yanked = yanked->is_string() || (yanked->is_boolean() && yanked->boolean());
+  for (const char* key : {"core-metadata", "dist-info-metadata", "data-dist-info-metadata"})
+    if (const auto found = entry.find(key); found != entry.end())
+      out.has_metadata =
+          out.has_metadata || found->is_object() || (found->is_boolean() && found->boolean());
   if (const auto hashes = entry.find("hashes"); hashes != entry.end() && hashes->is_object())
     for (auto each = hashes->begin(); each != hashes->end() && out.hashes.size() < 16; ++each)
       if (each->is_string())
@@ -38,6 +43,20 @@ IndexFile file_of(const Json& entry) {
 }
 
 }  // namespace
+
+std::string file_url(std::string_view page_url, const IndexFile& file) {
+  const std::string url = file.url.substr(0, file.url.find('#'));
+  if (contains(url, "://")) return url;
+  const size_t scheme = page_url.find("://");
+  if (scheme == std::string_view::npos) return url;
+  if (starts_with(url, "//")) return std::string(page_url.substr(0, scheme + 1)) + url;
+  const size_t root = std::min(page_url.find('/', scheme + 3), page_url.size());
+  const std::string host(page_url.substr(0, root));
+  if (starts_with(url, "/")) return host + url;
+  const std::string_view path = page_url.substr(root);
+  const std::string folder(path.substr(0, path.rfind('/') + 1));
+  return host + normal_path((folder.empty() ? "/" : folder) + url);
+}
 
 Result<IndexPage> parse_index_page(std::string_view text, const std::string& where) {
   const Json root = Json::parse(text).value_or(Json());

@@ -21,7 +21,11 @@ struct IndexFile {
   std::optional<uint64_t> size;  // PEP 700
   std::vector<std::pair<std::string, std::string>> hashes;
   bool yanked = false;
+  bool has_metadata = false;  // its METADATA lies beside it as URL.metadata (PEP 658, 714)
 };
+
+// Where the file lies: `file` may count from the page. Without a fragment.
+std::string file_url(std::string_view page_url, const IndexFile& file);
 
 struct IndexPage {
   std::string name;         // normalised

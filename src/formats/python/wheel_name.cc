@@ -39,17 +39,25 @@ bool platform_fits(const std::string& tag, const std::string& machine, const Ver
 
 std::optional<WheelName> parse_wheel_name(std::string_view file_name) {
   if (!ends_with(file_name, ".whl")) return std::nullopt;
-  const std::vector<std::string_view> parts = split(file_name.substr(0, file_name.size() - 4), '-');
-  if (parts.size() < 5 || parts.size() > 6) return std::nullopt;
+  std::vector<std::string_view> parts = split(file_name.substr(0, file_name.size() - 4), '-');
+  if (parts.size() < 5 || parts.size() > 7) return std::nullopt;
   for (const std::string_view part : parts)
     if (part.empty()) return std::nullopt;
+  // A build begins with a digit, a tag of Python never does.
+  const bool has_build = parts.size() > 5 && parts[2][0] >= '0' && parts[2][0] <= '9';
+  if (parts.size() == 7 && (!has_build || (parts[3][0] >= '0' && parts[3][0] <= '9')))
+    return std::nullopt;
   WheelName out;
   out.name = normalize_name(parts[0]);
   out.version = std::string(parts[1]);
   for (const char* plus : {"%2B", "%2b"})
     if (const size_t at = out.version.find(plus); at != std::string::npos)
       out.version.replace(at, 3, "+");
-  if (parts.size() == 6) out.build = std::string(parts[2]);
+  if (parts.size() - (has_build ? 1 : 0) == 6) {
+    out.variant = std::string(parts.back());
+    parts.pop_back();
+  }
+  if (has_build) out.build = std::string(parts[2]);
   out.pythons = tags(parts[parts.size() - 3]);
   out.abis = tags(parts[parts.size() - 2]);
   out.platforms = tags(parts[parts.size() - 1]);

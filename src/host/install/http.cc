@@ -89,6 +89,7 @@ size_t on_header(char* bytes, size_t size, size_t count, void* place) {
   if (starts_with(line, "HTTP/")) {  // of the next answer after a redirect
     transfer.answer.etag.clear();
     transfer.answer.content_type.clear();
+    transfer.answer.content_range.clear();
     transfer.answer.body.clear();
   }
   const size_t colon = line.find(':');
@@ -97,6 +98,7 @@ size_t on_header(char* bytes, size_t size, size_t count, void* place) {
   const std::string value = formats::printable(trim(line.substr(colon + 1)), 1024);
   if (name == "etag") transfer.answer.etag = value;
   if (name == "content-type") transfer.answer.content_type = value;
+  if (name == "content-range") transfer.answer.content_range = value;
   return size * count;
 }
 
@@ -144,7 +146,10 @@ void set_options(Easy& easy, const HttpRequest& request, Transfer& transfer, cha
   easy.set(CURLOPT_MAXREDIRS, 10L);
   easy.set(CURLOPT_NOSIGNAL, 1L);
   easy.set(CURLOPT_NETRC, long{CURL_NETRC_OPTIONAL});
-  easy.set(CURLOPT_ACCEPT_ENCODING, "");  // whatever this libcurl can unpack
+  if (request.range.empty())
+    easy.set(CURLOPT_ACCEPT_ENCODING, "");  // whatever this libcurl can unpack
+  else
+    easy.set(CURLOPT_RANGE, request.range.c_str());
   easy.set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request.stall_seconds * 1000));
   easy.set(CURLOPT_LOW_SPEED_LIMIT, 100L);  // bytes a second: a trickle is a stall, too
   easy.set(CURLOPT_LOW_SPEED_TIME,

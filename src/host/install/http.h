@@ -18,6 +18,7 @@ struct HttpRequest {
   std::string url;
   std::vector<std::string> headers;  // "Accept: ..."
   uint64_t most_bytes = 64u << 20;   // of the body, unpacked
+  std::string range;                 // "0-4095", "-65536": these bytes alone, as they are
   double stall_seconds = 20;         // without a byte
   double seconds = 300;              // in all
 };
@@ -25,6 +26,7 @@ struct HttpRequest {
 struct HttpAnswer {
   long status = 0;
   std::string body, content_type, etag;
+  std::string content_range;  // "bytes 0-4095/123456" of an answer 206
   std::string url;  // after redirects
 };
 

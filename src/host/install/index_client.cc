@@ -67,7 +67,7 @@ class Cache {
 Result<IndexAnswer> parsed(const std::string& body, const std::string& shown,
                            IndexAnswer::How how) {
   CUFIT_TRY(page, formats::parse_index_page(body, "`" + shown + "`"));
-  return IndexAnswer{std::move(page), how, {}};
+  return IndexAnswer{std::move(page), {}, how, {}};
 }
 
 Error not_json(const std::string& shown, const std::string& type) {
@@ -78,12 +78,10 @@ Error not_json(const std::string& shown, const std::string& type) {
 
 }  // namespace
 
-Result<IndexAnswer> ask_index(const Host& host, const std::string& index_url,
-                              const std::string& project, const IndexOptions& options,
-                              Interrupts& interrupts) {
-  std::string url = index_url;
-  while (ends_with(url, "/")) url.pop_back();
-  url += "/" + formats::normalize_name(project) + "/";
+namespace {
+
+Result<IndexAnswer> ask_page(const Host& host, const std::string& url, const std::string& project,
+                             const IndexOptions& options, Interrupts& interrupts) {
   const std::string shown = formats::without_credentials(url);
   const Cache cache(host, url);
   const std::optional<Cached> kept = cache.read();
@@ -125,6 +123,19 @@ Result<IndexAnswer> ask_index(const Host& host, const std::string& index_url,
   if (!stale) return problem;
   stale->problem = problem.text();
   return stale;
+}
+
+}  // namespace
+
+Result<IndexAnswer> ask_index(const Host& host, const std::string& index_url,
+                              const std::string& project, const IndexOptions& options,
+                              Interrupts& interrupts) {
+  std::string url = index_url;
+  while (ends_with(url, "/")) url.pop_back();
+  url += "/" + formats::normalize_name(project) + "/";
+  Result<IndexAnswer> answer = ask_page(host, url, project, options, interrupts);
+  if (answer) answer->url = url;
+  return answer;
 }
 
 }  // namespace cufit::host

@@ -34,6 +34,7 @@ struct IndexOptions {
 
 struct IndexAnswer {
   formats::IndexPage page;
+  std::string url;  // of the page
   enum class How { fetched, unchanged, offline, stale } how = How::fetched;
   std::string problem;  // stale: why the index was not heard
 };

@@ -30,6 +30,7 @@ Json file_json(const InspectedFile& file, const knowledge::Knowledge& knowledge)
   out["device_code"] = Json::array();
   for (const formats::DeviceCode& code : elf.device_code)
     out["device_code"].push_back(code_json(code));
+  if (file.seen_bytes > 0) out["seen_bytes"] = file.seen_bytes;
   out["needed"] = elf.needed;
   out["rpath"] = elf.rpath;
   out["runpath"] = elf.runpath;
@@ -45,6 +46,18 @@ Json file_json(const InspectedFile& file, const knowledge::Knowledge& knowledge)
   return out;
 }
 
+Json variant_json(const InspectedVariant& one) {
+  Json out{{"path", one.path}, {"label", one.variant.label}};
+  out["properties"] = Json::array();
+  for (const formats::VariantFeature& feature : one.variant.features)
+    for (const std::string& value : feature.values)
+      out["properties"].push_back(formats::property_text(feature, value));
+  out["fits"] = Json::array();
+  for (const InspectedVariant::Fit& fit : one.fits)
+    out["fits"].push_back(Json{{"gpu", fit.gpu}, {"cc", fit.cc}, {"fit", to_string(fit.fit)}});
+  return out;
+}
+
 }  // namespace
 
 std::string inspect_json(const InspectResult& result, const knowledge::Knowledge& knowledge) {
@@ -52,6 +65,8 @@ std::string inspect_json(const InspectResult& result, const knowledge::Knowledge
   put_tables(out, knowledge);
   out["files"] = Json::array();
   for (const InspectedFile& file : result.files) out["files"].push_back(file_json(file, knowledge));
+  if (!result.variants.empty()) out["variants"] = Json::array();
+  for (const InspectedVariant& one : result.variants) out["variants"].push_back(variant_json(one));
   out["errors"] = Json::array();
   for (const InspectError& error : result.errors)
     out["errors"].push_back(Json{{"path", error.path}, {"what", error.what}});

@@ -53,6 +53,9 @@ class InspectPage {
     for (const InspectedFile& file : result.files)
       for (const InspectVerdict& verdict : file.verdicts)
         label_width_ = std::max(label_width_, columns(label_of(verdict)));
+    for (const InspectedVariant& variant : result.variants)
+      for (const InspectedVariant::Fit& fit : variant.fits)
+        label_width_ = std::max(label_width_, columns(label_of(fit)));
     label_width_ = std::min(label_width_, 40) + 2;
   }
 
@@ -62,7 +65,9 @@ class InspectPage {
       const std::string what = translated_error(error.what, style_.lang, knowledge_);
       out_ += word("error", {{"what", formats::printable(what, 4096)}}) + "\n";  // names the file
     }
-    if (result_.files.empty() && result_.errors.empty()) out_ += word("nothing") + "\n";
+    for (const InspectedVariant& variant : result_.variants) add_variant(variant);
+    if (result_.files.empty() && result_.errors.empty() && result_.variants.empty())
+      out_ += word("nothing") + "\n";
     if (result_.files.size() > 1) add_summary();
     // Without a GPU nothing is judged: the files say it all.
     if (!result_.files.empty() && !result_.files.front().verdicts.empty())
@@ -76,7 +81,8 @@ class InspectPage {
     return message(knowledge_, "inspect." + key, style_.lang, args);
   }
 
-  static std::string label_of(const InspectVerdict& verdict) {
+  template <class Judged>
+  static std::string label_of(const Judged& verdict) {
     return verdict.gpu == verdict.cc ? verdict.cc : format("{} ({})", verdict.gpu, verdict.cc);
   }
 
@@ -93,7 +99,7 @@ class InspectPage {
   void add_file(const InspectedFile& file) {
     out_ +=
         formats::printable(name_of(file.path), 4096) + "  " + format_bytes(file.size_bytes) + "\n";
-    add_code(file.elf);
+    add_code(file);
     for (const InspectVerdict& verdict : file.verdicts) add_verdict(verdict);
     std::vector<std::string> needs = printed(file.elf.needed);
     if (!style_.verbose) {
@@ -111,6 +117,11 @@ class InspectPage {
       if (!file.elf.runpath.empty())
         add_row("label.search", {"RUNPATH " + join(printed(file.elf.runpath), ":")});
     }
+    if (file.seen_bytes > 0)
+      out_ += std::string(k_indent, ' ') +
+              word("partial", {{"seen", format_bytes(file.seen_bytes)},
+                               {"whole", format_bytes(file.size_bytes)}}) +
+              "\n";
     for (const formats::Damage& damage : file.elf.damage) {
       out_ += std::string(k_indent, ' ') +
               word("damage", {{"offset", std::to_string(damage.offset)},
@@ -120,12 +131,27 @@ class InspectPage {
     out_ += "\n";
   }
 
-  void add_code(const formats::ElfFile& elf) {
+  // What a wheel variant asks of a machine: one of the values of each line.
+  void add_variant(const InspectedVariant& one) {
+    out_ += formats::printable(one.path, 4096) + "  " +
+            word(one.variant.features.empty() ? "variant.null" : "variant.label",
+                 {{"label", one.variant.label}}) +
+            "\n";
+    for (const formats::VariantFeature& feature : one.variant.features)
+      add_line("", formats::property_text(feature, join(feature.values, " ")));
+    for (const InspectedVariant::Fit& fit : one.fits)
+      add_line(label_of(fit), word(std::string("variant.") + to_string(fit.fit)));
+    out_ += "\n";
+  }
+
+  void add_code(const InspectedFile& file) {
+    const formats::ElfFile& elf = file.elf;
     if (elf.device_code.empty()) {
       // A file that is cut off before its section table is not a file without device code.
-      const char* key = !elf.damage.empty() ? "code.damaged"
-                        : elf.has_fatbin    ? "code.empty"
-                                            : "code.none";
+      const char* key = !elf.damage.empty()   ? "code.damaged"
+                        : file.seen_bytes > 0 ? "code.partial"
+                        : elf.has_fatbin      ? "code.empty"
+                                              : "code.none";
       add_row("label.cubin", {word(key)});
       return;
     }
@@ -255,11 +281,12 @@ checks::LinkState verdict_of(checks::Match match) {
   return checks::LinkState::unknown;
 }
 
-void judge_file(const formats::ElfFile& elf, InspectVerdict& verdict) {
+void judge_file(const formats::ElfFile& elf, InspectVerdict& verdict, bool whole) {
   verdict.verdict = verdict_of(verdict.match.match);
   const bool no_code = verdict.match.match == checks::Match::no_code;
   const bool absent = no_code || verdict.match.match == checks::Match::none;
   if (no_code && !elf.has_fatbin) verdict.because = "host_code";
+  if (!whole && verdict.match.match != checks::Match::cubin) verdict.because = "partial";
   if (absent && !elf.damage.empty()) verdict.because = "damaged";
   if (elf.only_empty_images) verdict.because = "no_kernel";
   if (*verdict.because != '\0') verdict.verdict = checks::LinkState::unknown;

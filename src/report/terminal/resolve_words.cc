@@ -134,14 +134,20 @@ std::string install_line(const resolve::Choice& choice, const resolve::Target& t
   std::string line;
   if (!choice.python.empty() && choice.python != target.preferred_python)
     line = "uv venv --python " + choice.python + " && ";
+  // An index that was asked has the wheel; it may have files of all variants beside each other.
+  const bool asked_index = !request.asked_indexes.empty();
+  const bool mirrored = !wheel.on_default_index && (asked_index || request.mirror.has_mirror());
+  // uv lets the variable go before any index that a command names, but for --torch-backend.
+  if (request.mirror.uv_backend && (mirrored || wheel.on_default_index))
+    line += "env -u UV_TORCH_BACKEND ";
   line += "uv pip install ";
-  const bool mirrored = !wheel.on_default_index && request.mirror.has_mirror();
   const std::string local = mirrored ? "+" + wheel.tag : "";
   if (!request.mirror.default_index.empty())
     line += "--default-index " + shown(request.mirror.default_index) + " ";
-  if (mirrored)
+  for (const std::string& index : request.asked_indexes) line += "--index " + shown(index) + " ";
+  if (mirrored && !asked_index)
     line += "--index " + shown(request.mirror.pytorch_index_url(wheel.tag)) + " ";
-  else if (!wheel.on_default_index)
+  else if (!wheel.on_default_index && !asked_index)
     line += "--torch-backend " + wheel.tag + " ";
   line += open ? shell_word("torch<=" + wheel.torch) : "torch==" + wheel.torch + local;
   for (const resolve::Companion& companion : choice.companions) {

@@ -38,7 +38,8 @@ std::vector<Available> available_of(const formats::IndexPage& page, std::string_
   std::vector<Available> out;
   for (const formats::IndexFile& file : page.files) {
     const auto name = formats::parse_wheel_name(file.filename);
-    if (!name || name->name != "torch" || file.yanked) continue;
+    // Of a variant only an installer that knows variants takes the file.
+    if (!name || name->name != "torch" || file.yanked || !name->variant.empty()) continue;
     const size_t plus = name->version.find('+');
     const std::string torch = name->version.substr(0, plus);
     const std::string local = plus == std::string::npos ? "" : name->version.substr(plus + 1);

@@ -50,6 +50,7 @@ struct Request {
   std::vector<Wheel> beside_index;          // and these, from elsewhere
   std::vector<Installed> installed;         // goes before the table's rows
   formats::IndexSetting mirror;             // where a step finds the wheels
+  std::vector<std::string> asked_indexes;   // before the mirror: whose page `index` is
 };
 
 struct Choice {
