@@ -199,6 +199,9 @@ std::optional<WheelPick> best_wheel(const Input& input, const std::vector<Comput
     bool serves = std::all_of(ccs.begin(), ccs.end(),
                               [&](ComputeCapability cc) { return wheel_serves(input, wheel, cc); });
     if (!serves || (needs_index && seen_on_default_index_alone(input, wheel))) continue;
+    // Some variants have files for Linux alone; a text that does not say where it comes from may be
+    // of Windows.
+    if (needs_index && arch_set_of(input.knowledge, "windows_amd64", wheel) == nullptr) continue;
     bool runs = driver_runs(input, wheel);
     const int fit = (glibc_fits(input, wheel) ? 16 : 0) + (taken_by(pins, wheel) ? 8 : 0) +
                     (runs ? 4 : 0) + (python_fits(input, wheel, env) ? 2 : 0) +

@@ -111,16 +111,19 @@ class Clues {
     }
     if (!m_.total || !m_.free || own_ == 0) return;
     const uint64_t mine = own_ + (has_context_ ? 0 : k_context) + *m_.free;
-    uint64_t outside = *m_.total > mine ? *m_.total - mine : 0;
-    // The message names every process that NVML sees; what is left over belongs to the driver.
+    const uint64_t left = *m_.total > mine ? *m_.total - mine : 0;
+    // The message names every process that NVML sees; where these hold far less than what is left
+    // over, the rest is the driver's.
     uint64_t named = 0;
     for (const formats::OomProcess& p : others_) named += std::min(p.bytes, *m_.total);
-    if (!others_.empty() && has_context_) outside = std::min(outside, named);
+    const bool few = !others_.empty() && has_context_ && named < left / 2;
+    const uint64_t outside = few ? named : left;
     // Below 1 GiB or 8 % of the card it may be the display, NCCL, or a larger context.
     const bool is_outside = outside > std::max(k_gib, *m_.total / 100 * 8);
     add(is_outside ? "oom_outside_memory" : "oom_no_outside",
-        format("total {} - free {} - this process {} = {} held by others", gib(*m_.total),
-               gib(*m_.free), gib(mine - *m_.free), gib(outside)));
+        few ? format("the other processes that are named hold {}", gib(named))
+            : format("total {} - free {} - this process {} = {} held by others", gib(*m_.total),
+                     gib(*m_.free), gib(mine - *m_.free), gib(outside)));
     if (outside >= *m_.total / 2)
       add("oom_outside_half",
           format("others hold {} of a card of {}", gib(outside), gib(*m_.total)));

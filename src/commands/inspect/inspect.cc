@@ -117,7 +117,7 @@ int run_inspect(const Context& context, const InspectRequest& request) {
     for (const Target& target : *targets)
       one.fits.push_back(
           {target.gpu, target.cc.text(),
-           facts::fit_of(one.variant, facts::nvidia_properties(*driver_cuda, target.cc))});
+           facts::fit_of(one.variant, facts::nvidia_properties(driver_cuda, target.cc))});
   const int exit_code = result.files.empty() && result.variants.empty() && !result.errors.empty()
                             ? k_failed
                         : broken ? k_findings

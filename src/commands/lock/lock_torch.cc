@@ -150,9 +150,10 @@ Result<bool> meet_torch_extras(const Context& context, const LockJob& job,
     std::optional<resolve::Choice> choice = choice_of(context, plan, one, request, demand);
     if (!choice && !pins_torch(job))
       return fail(Code::malformed,
-                  format("{}, and no wheel of such a torch serves {}; ask for an older {} (torch "
-                         "there is {}), or leave that machine out",
-                         because, labels_of(plan, one), name, torch));
+                  format("class {}: {} {} works with `{}` (its extra `torch`), and no wheel of "
+                         "such a torch serves {}; ask for an older {} (torch there is {}), or "
+                         "leave that machine out",
+                         one.name, name, version, demand, labels_of(plan, one), name, torch));
     context.output.print_error(
         choice ? format("{}; taking torch {}", because, choice->wheel.torch)
                : format("{}, and takes the torch {} that is asked for as none", because, torch));

@@ -85,7 +85,7 @@ TEST(NextStep, SaysWhatKeepsAWheelFromFitting) {
        "Python 3.8.19, torch 2.4.1+cu121\n"
        "| NVIDIA-SMI 570.86.10   Driver Version: 570.86.10   CUDA Version: 12.8     |\n",
        "arch_gpu_too_new",
-       {"3.8.19", "torch==2.13.0+cu129", "--python 3.12"}});
+       {"3.8.19", "torch==2.11.0+cu128", "--python 3.12"}});
   expect(
       {"    Found GPU0 Tesla K40m which is of cuda capability 3.5.\n"
        "    PyTorch no longer supports this GPU because it is too old.\n"
