@@ -49,8 +49,9 @@ struct Cause {
   bool would_decide = false;
   bool for_windows = false;  // its commands are for PowerShell or cmd
   std::string interpreter;   // what its commands call in place of "python"; empty: that
-  // The text does not say what holds the memory: the step measures first (report::cause_text).
-  bool measure_first = false;
+  // No more than possible: a cure would be a guess, so the step finds out first
+  // (report::cause_text): by a recording of what holds the memory, or by the text "decide".
+  enum class First : uint8_t { cure, measure, decide } first = First::cure;
 };
 
 struct Ignored {

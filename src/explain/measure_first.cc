@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/format.h"
+
 namespace cufit::explain {
 namespace {
 
@@ -27,13 +29,14 @@ void mark_measure_first(std::vector<Cause>& causes, std::span<const std::string_
   if (causes.empty() || causes[0].confidence != Confidence::possible) return;
   Cause& first = causes[0];
   const knowledge::FindingTexts* texts = knowledge.find_texts(first.id);
-  if (texts == nullptr || !is_about_what_is_kept(texts->category)) return;
+  // What a check of the machine beside found needs no more proof.
+  if (texts == nullptr || !starts_with(first.finding.variant, "text")) return;
+  const std::string& variant = first.finding.variant;
   // "text.late": the text decided which step.
-  if (first.finding.variant != "text" && first.finding.variant != "text.inference" &&
-      first.finding.variant != "text.batch_one")
-    return;
-  if (any_of(clues, k_elsewhere)) return;
-  first.measure_first = true;
+  const bool general = variant == "text" || variant == "text.inference" || variant == "text.batch_one";
+  const bool measured =
+      general && is_about_what_is_kept(texts->category) && !any_of(clues, k_elsewhere);
+  first.first = measured ? Cause::First::measure : Cause::First::decide;
 }
 
 }  // namespace cufit::explain

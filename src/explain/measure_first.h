@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shortage of memory that the text only hints at: a cure would be a guess, and measuring decides.
+// A cause that the text only hints at: a cure would be a guess, and a question decides.
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace cufit::explain {
 
-// Sets Cause::measure_first where the first cause is no more than possible, is about what a program
-// of PyTorch's keeps on a GPU, and has no step of its own for what the text says. Pure.
+// Sets Cause::first of the first cause where it is no more than possible: to measure where it is
+// about what a program of PyTorch's keeps on a GPU, else to its question. Pure.
 void mark_measure_first(std::vector<Cause>& causes, std::span<const std::string_view> clues,
                         const knowledge::Knowledge& knowledge);
 

@@ -128,7 +128,7 @@ class ExplainPainter : private TerminalWriter {
     part("rule", text_of(cause, "rule"));
     next(next_pieces(text_of(cause, "next", style_.lang), text_of(cause, "next", "en"),
                      text_of(cause, "next", "zh")));
-    if (cause.would_decide) decide(cause);
+    if (cause.would_decide && cause.first != explain::Cause::First::decide) decide(cause);
   }
 
   void decide(const Cause& cause) {

@@ -47,18 +47,29 @@ std::string with_interpreter(std::string text, std::string_view interpreter) {
   return text;
 }
 
+// What finds out whether it is this cause stands before its cure, where the text only hints at it.
+std::string with_question(const explain::Cause& cause, std::string next, std::string_view lang,
+                          const knowledge::Knowledge& knowledge) {
+  using First = explain::Cause::First;
+  if (cause.first == First::cure) return next;
+  if (cause.first == First::decide) {
+    const std::string decide = finding_text(cause.finding, "decide", lang, knowledge);
+    if (decide.empty() || has_placeholder(decide)) return next;
+    return message(knowledge, "explain.decide_first", lang, {{"decide", decide}, {"next", next}});
+  }
+  const auto program = cause.finding.args.find("PROGRAM.py");
+  const bool named = program != cause.finding.args.end();
+  return message(knowledge,
+                 cause.for_windows ? "explain.measure_first_windows" : "explain.measure_first", lang,
+                 {{"program", named ? program->second : "PROGRAM.py"}, {"next", next}});
+}
+
 }  // namespace
 
 std::string cause_text(const explain::Cause& cause, std::string_view part, std::string_view lang,
                        const knowledge::Knowledge& knowledge) {
   std::string text = finding_text(cause.finding, part, lang, knowledge);
-  if (cause.measure_first && part == "next") {
-    const auto program = cause.finding.args.find("PROGRAM.py");
-    const bool named = program != cause.finding.args.end();
-    text = message(knowledge,
-                   cause.for_windows ? "explain.measure_first_windows" : "explain.measure_first", lang,
-                   {{"program", named ? program->second : "PROGRAM.py"}, {"next", text}});
-  }
+  if (part == "next") text = with_question(cause, std::move(text), lang, knowledge);
   if (cause.for_windows && (part == "next" || part == "decide")) text = for_windows(text, lang);
   if (!cause.interpreter.empty() && (part == "next" || part == "decide"))
     text = with_interpreter(std::move(text), cause.interpreter);
