@@ -7,8 +7,8 @@ corpus.py CUFIT [CASES...]: a file CASES.jsonl has one case a line, with `id`, `
 of each cause in a sub-folder, as tests/texts, which is asked where nothing is named. The first answer counts when it is
 the cause or an acceptable one; where the evidence cannot decide, one of the first three does.
 
-A case whose `source` (address) is one that anything was learned from (learn/sources.tsv, data/,
-tests/texts) is no test: it is left out and counted. `--grades FILE` judges steps as well: a line
+A case whose `source` (address) is one that anything was learned from (learn/sources.tsv,
+learn/seen.tsv, data/, tests/texts) is no test: it is left out and counted. `--grades FILE` judges steps as well: a line
 `id<TAB>right|partly|wrong|harmful` is what a reader said of the first next step of that case; a
 case without a line has no grade. `--table FILE` writes a line for each case: id, address, cause,
 answer, confidence, grade.
@@ -34,6 +34,7 @@ def learned_from():
     found = set()
     for path in [
         ROOT / "learn" / "sources.tsv",
+        ROOT / "learn" / "seen.tsv",
         *(ROOT / "data").rglob("*.toml"),
         *(ROOT / "tests" / "texts").rglob("*.txt"),
     ]:

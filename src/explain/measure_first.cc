@@ -25,7 +25,8 @@ bool is_about_what_is_kept(std::string_view layer) {
 void mark_measure_first(std::vector<Cause>& causes, std::span<const std::string_view> clues,
                         const knowledge::Knowledge& knowledge) {
   constexpr std::string_view k_elsewhere[] = {"foreign_cuda_program", "foreign_memory", "jax_word",
-                                              "mps_backend", "macos", "tpu_word", "serving_stack"};
+                                              "mps_backend",          "macos",          "tpu_word",
+                                              "serving_stack"};
   if (causes.empty() || causes[0].confidence != Confidence::possible) return;
   Cause& first = causes[0];
   const knowledge::FindingTexts* texts = knowledge.find_texts(first.id);
@@ -33,7 +34,8 @@ void mark_measure_first(std::vector<Cause>& causes, std::span<const std::string_
   if (texts == nullptr || !starts_with(first.finding.variant, "text")) return;
   const std::string& variant = first.finding.variant;
   // "text.late": the text decided which step.
-  const bool general = variant == "text" || variant == "text.inference" || variant == "text.batch_one";
+  const bool general =
+      variant == "text" || variant == "text.inference" || variant == "text.batch_one";
   const bool measured =
       general && is_about_what_is_kept(texts->category) && !any_of(clues, k_elsewhere);
   first.first = measured ? Cause::First::measure : Cause::First::decide;

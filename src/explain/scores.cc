@@ -89,11 +89,11 @@ uint64_t line_of(const std::string& detail) {
 // A check may find that something is absent because no probe looked; a text only proves what it
 // says.
 bool rests_on_absence(const checks::Finding& finding) {
-  return std::any_of(
-      finding.evidence.begin(), finding.evidence.end(), [](const checks::Evidence& item) {
-        return item.value == "not_present" || item.value == "not_asked" ||
-               item.value == "no torch" || item.kind == "nvml";
-      });
+  return std::any_of(finding.evidence.begin(), finding.evidence.end(),
+                     [](const checks::Evidence& item) {
+                       return item.value == "not_present" || item.value == "not_asked" ||
+                              item.value == "no torch" || item.kind == "nvml";
+                     });
 }
 
 // Only what is written in the text, and knowledge: nothing that cufit filled in.

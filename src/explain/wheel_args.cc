@@ -35,8 +35,8 @@ void add_index(std::map<std::string, std::string>& args, std::span<const formats
   if (plus == std::string::npos) return;
   const std::string release = wanted->second.substr(0, plus), tag = wanted->second.substr(plus + 1);
   const auto wheels = knowledge.wheels_of(release);
-  const bool exists =
-      std::any_of(wheels.begin(), wheels.end(), [&](const auto* wheel) { return wheel->tag == tag; });
+  const bool exists = std::any_of(wheels.begin(), wheels.end(),
+                                  [&](const auto* wheel) { return wheel->tag == tag; });
   if (!exists || !was_offered(lines, release)) return;
   args.emplace("indexed_torch", wanted->second);
   args.emplace("indexed_tag", tag);

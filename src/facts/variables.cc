@@ -14,27 +14,14 @@ bool is_wanted(const std::string& name) {
     if (starts_with(name, prefix)) return true;
   }
   // What decides which files are loaded, which Python runs, and which devices a scheduler gave.
-  static const char* const k_names[] = {"LD_LIBRARY_PATH",
-                                        "LD_PRELOAD",
-                                        "LD_AUDIT",
-                                        "PYTHONPATH",
-                                        "PYTHONHOME",
-                                        "PYTHONNOUSERSITE",
-                                        "VIRTUAL_ENV",
-                                        "CONDA_PREFIX",
-                                        "CONDA_DEFAULT_ENV",
-                                        "CUDAARCHS",
-                                        "NVCC_PREPEND_FLAGS",
-                                        "NVCC_APPEND_FLAGS",
-                                        "MAX_JOBS",
-                                        "UV_TORCH_BACKEND",
-                                        "OMP_NUM_THREADS",
-                                        "MKL_NUM_THREADS",
-                                        "SLURM_JOB_GPUS",
-                                        "SLURM_STEP_GPUS",
-                                        "GPU_DEVICE_ORDINAL",
-                                        "HIP_VISIBLE_DEVICES",
-                                        "ROCR_VISIBLE_DEVICES"};
+  static const char* const k_names[] = {
+      "LD_LIBRARY_PATH",    "LD_PRELOAD",          "LD_AUDIT",
+      "PYTHONPATH",         "PYTHONHOME",          "PYTHONNOUSERSITE",
+      "VIRTUAL_ENV",        "CONDA_PREFIX",        "CONDA_DEFAULT_ENV",
+      "CUDAARCHS",          "NVCC_PREPEND_FLAGS",  "NVCC_APPEND_FLAGS",
+      "MAX_JOBS",           "UV_TORCH_BACKEND",    "OMP_NUM_THREADS",
+      "MKL_NUM_THREADS",    "SLURM_JOB_GPUS",      "SLURM_STEP_GPUS",
+      "GPU_DEVICE_ORDINAL", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"};
   for (const char* each : k_names) {
     if (name == each) return true;
   }

@@ -55,7 +55,7 @@ struct ToolkitRow {
 struct BranchRow {
   uint32_t branch;
   std::string_view cuda;
-};  // 535 -> "12.2"
+};                        // 535 -> "12.2"
 struct SupportedBranch {  // maintained, and not for a few months only
   uint32_t branch;
   std::string_view kind, until;  // "long-term" or "production"; "2028-06"

@@ -202,8 +202,8 @@ int check_lock(const Context& context, const LockRequest& request) {
     one.args["at"] = at + (one.id == "lock_requirements_changed" ? asked_words(request)
                            : one.variant == "asked"              ? target_words(*job)
                                                                  : "");
-  const report::FindingsView view{"cufit.lock.check/1", "lock.check.good", not_asked, findings,
-                                  context.knowledge,    true};
+  const report::FindingsView view{
+      "cufit.lock.check/1", "lock.check.good", not_asked, findings, context.knowledge, true};
   return output.print(request.json ? findings_json(view) : findings_text(view, output.style()),
                       worst(findings));
 }

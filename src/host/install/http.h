@@ -27,7 +27,7 @@ struct HttpAnswer {
   long status = 0;
   std::string body, content_type, etag;
   std::string content_range;  // "bytes 0-4095/123456" of an answer 206
-  std::string url;  // after redirects
+  std::string url;            // after redirects
 };
 
 // Error{unsupported} without libcurl, {timeout} for stalls, {cancelled} after a signal, {io} else.

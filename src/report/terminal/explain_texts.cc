@@ -60,8 +60,8 @@ std::string with_question(const explain::Cause& cause, std::string next, std::st
   const auto program = cause.finding.args.find("PROGRAM.py");
   const bool named = program != cause.finding.args.end();
   return message(knowledge,
-                 cause.for_windows ? "explain.measure_first_windows" : "explain.measure_first", lang,
-                 {{"program", named ? program->second : "PROGRAM.py"}, {"next", next}});
+                 cause.for_windows ? "explain.measure_first_windows" : "explain.measure_first",
+                 lang, {{"program", named ? program->second : "PROGRAM.py"}, {"next", next}});
 }
 
 }  // namespace

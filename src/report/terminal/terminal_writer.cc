@@ -113,9 +113,7 @@ void TerminalWriter::facts(const std::vector<FactLine>& facts) {
   }
 }
 
-void TerminalWriter::tables() {
-  flow(tables_line(style_.lang, knowledge_), "", "  ", "2");
-}
+void TerminalWriter::tables() { flow(tables_line(style_.lang, knowledge_), "", "  ", "2"); }
 
 std::string TerminalWriter::finish() {
   while (ends_with(out_, "\n\n")) out_.pop_back();

@@ -36,7 +36,7 @@ class TerminalWriter {
   // The next step; its commands on lines of their own, never wrapped: they are there to be copied.
   void next(const std::vector<Piece>& pieces);
   void facts(const std::vector<FactLine>& facts);
-  void tables();  // how old the tables are that judged
+  void tables();         // how old the tables are that judged
   std::string finish();  // the whole text, ending with one line break
 
  protected:

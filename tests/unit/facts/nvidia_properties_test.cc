@@ -15,8 +15,9 @@ TEST(NvidiaProperties, AreThoseOfTheProvider) {
   const auto all = nvidia_properties(Version{{12, 7}}, ComputeCapability{8, 9});
   ASSERT_EQ(all.size(), 3u);
   EXPECT_EQ(all[0].name, "cuda_version_lower_bound");
-  EXPECT_EQ(Values(all[0].values.begin(), all[0].values.begin() + 10),
-            (Values{"12.7", "12.6", "12.5", "12.4", "12.3", "12.2", "12.1", "12.0", "12", "11.20"}));
+  EXPECT_EQ(
+      Values(all[0].values.begin(), all[0].values.begin() + 10),
+      (Values{"12.7", "12.6", "12.5", "12.4", "12.3", "12.2", "12.1", "12.0", "12", "11.20"}));
   EXPECT_EQ(all[0].values.back(), "11");
   EXPECT_EQ(all[0].values.size(), 9u + 22u);
   EXPECT_EQ(all[1].name, "cuda_version_upper_bound");
@@ -43,8 +44,9 @@ TEST(NvidiaProperties, AVariantNeedsOneValueOfEachFeature) {
   EXPECT_EQ(fit({}), VariantFit::fits);
   EXPECT_EQ(fit({{"nvidia", "cuda_version_lower_bound", {"12.8", "12.6"}}}), VariantFit::fits);
   EXPECT_EQ(fit({{"nvidia", "cuda_version_lower_bound", {"12.8"}}}), VariantFit::differs);
-  EXPECT_EQ(fit({{"nvidia", "cuda_version_lower_bound", {"12.6"}}, {"nvidia", "sm_arch", {"90_real"}}}),
-            VariantFit::differs);
+  EXPECT_EQ(
+      fit({{"nvidia", "cuda_version_lower_bound", {"12.6"}}, {"nvidia", "sm_arch", {"90_real"}}}),
+      VariantFit::differs);
   EXPECT_EQ(fit({{"x86_64", "level", {"v3"}}}), VariantFit::not_known);
   EXPECT_EQ(fit({{"x86_64", "level", {"v3"}}, {"nvidia", "sm_arch", {"90_real"}}}),
             VariantFit::differs);

@@ -19,15 +19,16 @@ TEST(WheelVariants, AreReadAsTheDraftHasThem) {
   ASSERT_EQ(read->variants.size(), 2u);
   EXPECT_EQ(read->variants[0].label, "cu129");
   ASSERT_EQ(read->variants[0].features.size(), 1u);
-  EXPECT_EQ(property_text(read->variants[0].features[0], "90_real"), "nvidia :: sm_arch :: 90_real");
+  EXPECT_EQ(property_text(read->variants[0].features[0], "90_real"),
+            "nvidia :: sm_arch :: 90_real");
   EXPECT_TRUE(read->variants[1].features.empty());
 }
 
 TEST(WheelVariants, OthersAreRefused) {
-  for (const char* text : {"", "[]", "{}", R"({"variants": []})", R"({"variants": {"A B": {}}})",
-                           R"({"variants": {"a": {"nvidia": []}}})",
-                           R"({"variants": {"a": {"nvidia": {"x": "y"}}}})",
-                           R"({"variants": {"a": {"nvidia": {"x": ["A B"]}}}})"})
+  for (const char* text :
+       {"", "[]", "{}", R"({"variants": []})", R"({"variants": {"A B": {}}})",
+        R"({"variants": {"a": {"nvidia": []}}})", R"({"variants": {"a": {"nvidia": {"x": "y"}}}})",
+        R"({"variants": {"a": {"nvidia": {"x": ["A B"]}}}})"})
     EXPECT_FALSE(parse_wheel_variants(text, "t.json")) << text;
 }
 
