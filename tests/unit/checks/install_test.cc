@@ -380,6 +380,16 @@ facts::Distribution pinner(const char* name, const char* version, const char* ne
   return made;
 }
 
+// A bound of an installed package leaves older releases: the newest of them, not the newest of all.
+TEST(TorchStep, AnInstalledPackageTakesWhatIsChosen) {
+  World w;
+  w.gpu("NVIDIA GeForce RTX 5090", "12.0").driver("580.95.05");
+  facts::PythonEnv env = torch_env("2.5.1", "cu124", "12.4", {});
+  env.distributions.value->push_back(pinner("olderlib", "1.0", "torch<2.9"));
+  const TorchStep step = torch_step(make_input(w.facts, Knowledge::builtin()), env);
+  EXPECT_EQ(step.pick->torch, "2.8.0");
+}
+
 // A program that pins torch is updated; its torch is not replaced.
 TEST(TorchStep, AProgramThatPinsTorchIsUpdated) {
   World w;

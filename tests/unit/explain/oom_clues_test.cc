@@ -48,6 +48,17 @@ TEST(OomClues, SlackOfSeveralRequestsIsLarge) {
       << "two and a half requests";
 }
 
+// 7.91 GiB less 5.71, less 0.89 free, leaves 1.3; the processes that are named hold 0.05 of it.
+TEST(OomClues, WhatNoNamedProcessHoldsIsNotOthers) {
+  const Set found = clues(
+      "CUDA out of memory. Tried to allocate 3.49 GiB. GPU 0 has a total capacity of 7.91 GiB of "
+      "which 909.25 MiB is free. Process 11 has 31.63 MiB memory in use. Process 12 has 20.77 MiB "
+      "memory in use. Process 13 has 5.71 GiB memory in use. Of the allocated memory 5.36 GiB is "
+      "allocated by PyTorch, and 218.56 MiB is reserved by PyTorch but unallocated.");
+  EXPECT_TRUE(found.count("oom_no_outside"));
+  EXPECT_FALSE(found.count("oom_outside_memory"));
+}
+
 TEST(OomClues, OthersThatHoldHalfOfTheCard) {
   const std::string text =
       "CUDA out of memory. Tried to allocate 100.00 MiB. GPU 0 has a total capacity of 23.65 GiB "
