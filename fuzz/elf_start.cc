@@ -3,10 +3,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const std::string_view start(reinterpret_cast<const char*>(data), size);
-  cufit::formats::read_elf_start(start, size + 4096, "a.so");
+  // Before it: how large the archive says that the file is.
+  uint64_t whole = 0;
+  if (size < sizeof whole) return 0;
+  std::memcpy(&whole, data, sizeof whole);
+  const std::string_view start(reinterpret_cast<const char*>(data) + sizeof whole,
+                               size - sizeof whole);
+  cufit::formats::read_elf_start(start, whole < start.size() ? start.size() + 4096 : whole, "a.so");
   return 0;
 }

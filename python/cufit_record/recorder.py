@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Torch's memory history, and snapshots of it."""
 
+import contextlib
 import os
 import pickle
 import signal
 import sys
+import threading
 import time
 
 from cufit_import_hook import on_import
@@ -26,6 +28,7 @@ class Recorder:
         self.ooms = 0
         self.ooms_tried = 0  # the moment that the newest snapshot shows, if it could be written
         self.written_at = self.took = 0.0
+        self.writing = threading.Lock()
         self.torch = None  # once recording began
 
     def wait(self):
@@ -97,9 +100,12 @@ class Recorder:
             os.replace(path + ".part", path)
         except Exception as error:
             self.note("unwritten", said(error))
+            with contextlib.suppress(OSError):
+                os.unlink(path + ".part")
             return
-        self.written_at = time.monotonic()
-        self.took = self.written_at - began
+        finally:  # a disk that is full is not asked at every moment either
+            self.written_at = time.monotonic()
+            self.took = self.written_at - began
         if why.startswith("oom"):
             self.note("moment", "%d %s" % (self.ooms, path))
         else:
@@ -136,9 +142,18 @@ class Recorder:
         self.note("oom", self.ooms)
         if self.shown["oom"] < self.MOST_AT_OOM:
             say("OOM", device=device, bytes=alloc)
-            self.dump("oom")
+            self.dump_alone("oom")
         elif time.monotonic() - self.written_at >= self.LEAST_PAUSE * self.took:
-            self.dump("oom-last")
+            self.dump_alone("oom-last")
+
+    # Memory may run out on several threads at once; one of them writes.
+    def dump_alone(self, why):
+        if not self.writing.acquire(blocking=False):
+            return
+        try:
+            self.dump(why)
+        finally:
+            self.writing.release()
 
     def at_exit(self):
         if self.ooms_tried < self.ooms:

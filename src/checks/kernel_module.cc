@@ -118,7 +118,7 @@ std::vector<Finding> check_no_nvidia_gpu(const Input& input) {
   if (in_container(facts)) made.variant = "container";
   made.args["container"] = facts.system.container.value_or("none");
   made.evidence.push_back(seen(facts.pci.source, "10de: 0"));
-  if (facts.system.other_gpu) {
+  if (facts.system.other_gpu && made.variant.empty()) {
     made.variant = "amd";
     made.evidence.push_back(seen(facts.system.other_gpu));
   }

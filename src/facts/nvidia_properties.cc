@@ -50,7 +50,7 @@ const char* to_string(VariantFit fit) {
 
 VariantFit fit_of(const formats::LabelledVariant& variant,
                   const std::vector<formats::VariantFeature>& machine) {
-  bool others = false;
+  bool others = false;  // what cannot be judged: of others, or of a driver that was not told
   for (const formats::VariantFeature& wanted : variant.features) {
     if (wanted.name_space != k_nvidia) {
       others = true;
@@ -58,6 +58,10 @@ VariantFit fit_of(const formats::LabelledVariant& variant,
     }
     const auto have = std::find_if(machine.begin(), machine.end(),
                                    [&](const auto& one) { return one.name == wanted.name; });
+    if (machine.empty()) {
+      others = true;
+      continue;
+    }
     const bool fits =
         have != machine.end() &&
         std::any_of(wanted.values.begin(), wanted.values.end(), [&](const auto& one) {

@@ -9,12 +9,22 @@
 namespace cufit::knowledge {
 namespace {
 
+bool is_plain(std::string_view text) {
+  constexpr std::string_view k_plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-";
+  return text.find_first_not_of(k_plain) == text.npos;
+}
+
 // The first thing that is wrong.
 class Contradiction {
  public:
   void version(const char* table, std::string_view text, bool may_be_empty = false) {
-    if (!(text.empty() && may_be_empty) && !parse_version(text))
+    if (!(text.empty() && may_be_empty) && (!is_plain(text) || !parse_version(text)))
       say(format("table `{}`: `{}` is no version", table, text));
+  }
+  // Names that commands to copy are made of.
+  void name(const char* table, std::string_view text) {
+    if (!is_plain(text)) say(format("table `{}`: `{}` is no name", table, text));
   }
   void capability(const char* table, std::string_view text) {
     if (!parse_compute_capability(text))
@@ -90,10 +100,18 @@ void look_at_wheels(const Knowledge& tables, Contradiction& out) {
     last = row.version;
   }
   for (const CudaTag& row : tables.cuda_tags) {
+    out.name("cuda_tag", row.tag);
     out.version("cuda_tag", row.cuda);
     out.version("cuda_tag", row.linux_min);
     out.version("cuda_tag", row.first_torch);
     out.version("cuda_tag", row.last_torch);
+  }
+  for (const TorchRelease& row : tables.torch_releases)
+    for (const std::string_view one : {row.torchvision, row.torchaudio, row.triton})
+      out.name("torch", one);
+  for (const ExtensionRow& row : tables.extensions) {
+    out.name("extension", row.package);
+    out.name("extension", row.version);
   }
   for (const ArchSet& row : tables.arch_sets) {
     out.capabilities("arch_set", row.sm);

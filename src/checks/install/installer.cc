@@ -106,7 +106,8 @@ std::string in_uv_venv(const Input& input, const facts::PythonEnv& env,
                          : uv_install("uv", python_word(env), request);
 }
 
-// Debian and Ubuntu ship ensurepip apart, and `-m venv` fails without it.
+}  // namespace
+
 std::string venv_command(const Input& input, const facts::PythonEnv& env,
                          const std::string& folder) {
   const std::string python = env.kind == "image" ? "python3" : python_word(env);
@@ -119,6 +120,8 @@ std::string venv_command(const Input& input, const facts::PythonEnv& env,
       sudo + "apt-get update && " + sudo + "apt-get install -y python3-venv && ";
   return (apart ? apt : "") + python + " -m venv " + folder;
 }
+
+namespace {
 
 std::string in_new_venv(const Input& input, const facts::PythonEnv& env,
                         const InstallRequest& request) {

@@ -54,6 +54,10 @@ InstallRequest with_settings(const Input& input, InstallRequest request);
 // names are theirs, with `==` as `=`.
 std::string install_command(const Input& input, const facts::PythonEnv& env, const Owner& owner,
                             const InstallRequest& request);
+// `python -m venv FOLDER`. Debian and Ubuntu ship ensurepip apart, and it fails without: then the
+// package comes first.
+std::string venv_command(const Input& input, const facts::PythonEnv& env,
+                         const std::string& folder);
 // uv as this machine can call it: `first` gets it where it is not in PATH.
 struct UvCall {
   std::string first;    // "/e/bin/python -m pip install uv && "; empty: it is there

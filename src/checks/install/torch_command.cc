@@ -331,7 +331,7 @@ std::string install_project(const Input& input, const facts::PythonEnv* env) {
   if (env->kind == "venv" && owner.installer == Installer::pip)
     return python_word(*env) + " -m pip install -r " + lock;
   if (owner.installer != Installer::pip && owner.installer != Installer::new_venv) return {};
-  return python_word(*env) + " -m venv .venv && .venv/bin/python -m pip install -r " + lock;
+  return venv_command(input, *env, ".venv") + " && .venv/bin/python -m pip install -r " + lock;
 }
 
 std::string pip_install_of(const facts::PythonEnv& env) {

@@ -109,6 +109,11 @@ int run_inspect(const Context& context, const InspectRequest& request) {
       verdict.match = checks::match_code(file.elf.device_code, target.cc, driver_cuda, knowledge);
       verdict.driver = checks::file_driver(file.elf.needed, target.cc, *driver, knowledge);
       report::judge_file(file.elf, verdict, file.seen_bytes == 0);
+      // Which libraries it needs stands behind what was fetched, so a driver cannot be judged.
+      if (file.seen_bytes != 0 && *driver && verdict.verdict == checks::LinkState::ok) {
+        verdict.verdict = checks::LinkState::unknown;
+        verdict.because = "partial_needs";
+      }
       broken = broken || verdict.verdict == checks::LinkState::broken;
       file.verdicts.push_back(std::move(verdict));
     }

@@ -81,6 +81,9 @@ void add_wheel(const std::string& path, std::shared_ptr<const ByteSource> source
     Result<std::string> start = zip->read_start(*member, 4);
     if (!start) {
       result.errors.push_back({name, start.error().text()});
+      // The network is gone, or the user does not want to wait: the next member would say the same.
+      const Code code = start.error().code;
+      if (remote && (code == Code::io || code == Code::timeout || code == Code::cancelled)) break;
       continue;
     }
     if (*start !=
@@ -96,9 +99,10 @@ void add_wheel(const std::string& path, std::shared_ptr<const ByteSource> source
       if (!read) {
         result.errors.push_back({name, read.error().text()});
       } else {
-        const bool whole = read->seen_bytes == member->size_bytes;
+        // What it needs is not read from a start, even where that is all of it.
+        const uint64_t seen = read->seen_bytes;
         result.files.push_back({name, member->size_bytes, std::move(read->file), {}});
-        if (!whole) result.files.back().seen_bytes = read->seen_bytes;
+        result.files.back().seen_bytes = seen;
       }
       continue;
     }

@@ -154,7 +154,7 @@ Result<Read> read_variant(const Variant& variant, host::Interrupts& interrupts) 
       CUFIT_TRY(text, zip.read(member));
       take_metadata(text, out);
     }
-    if (file_name(member.name) != "libtorch_cuda.so") continue;
+    if (file_name(member.name) != "libtorch_cuda.so" || !out.code.empty()) continue;
     CUFIT_TRY(start, read_member_start(zip, member, shown + "!" + member.name));
     // The list of a few is not that of all: nothing is said of a wheel by them.
     if (start.seen_bytes < member.size_bytes && start.containers < k_enough_containers)
@@ -280,14 +280,18 @@ std::unique_ptr<NewerTorch> read_newer_torch(const Context& context,
   if (!release) return nullptr;
   NewerTorchReader rows(context.knowledge);
   std::string default_tag, triton;
-  size_t count = 0;
+  size_t count = 0, asked = 0;
   // The index's own first, then the newest CUDA.
   std::vector<const Variant*> order;
   for (const auto& [local, variant] : release->variants)
     order.insert(local.empty() ? order.begin() : order.end(), &variant);
   std::reverse(order.begin() + (release->variants.count("") > 0 ? 1 : 0), order.end());
   for (const Variant* variant : order) {
-    if (count == k_most_wheels || interrupts.caught() != 0) break;
+    // Variants of AMD and Intel are none of ours, and a hostile page may list any number.
+    const bool cuda = variant->local.empty() || starts_with(variant->local, "cu");
+    if (!cuda) continue;
+    if (count == k_most_wheels || asked == 2 * k_most_wheels || interrupts.caught() != 0) break;
+    ++asked;
     const Result<Read> read = read_variant(*variant, interrupts);
     if (!read) {
       context.output.print_error(read.error().text());

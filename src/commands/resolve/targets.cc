@@ -103,6 +103,8 @@ Result<formats::IndexSetting> read_index_setting(const Context& context,
   setting.uv_backend = !context.files.variable("UV_TORCH_BACKEND").value_or("").empty();
   const host::IndexSettings configured = host::index_settings(context.files, folder);
   for (const formats::IndexUrl& index : configured.indexes) {
+    // A file that another user could put into a folder above does not choose for this one.
+    if (starts_with(index.from, "/") && host::foreign_file(context.files, index.from)) continue;
     const std::string mirror = formats::pytorch_mirror(index.url);
     if (setting.pytorch.empty() && !mirror.empty()) {
       setting.pytorch = mirror;

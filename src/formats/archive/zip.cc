@@ -20,7 +20,7 @@ constexpr size_t k_read_bytes = 1u << 20;
 struct Input {
   std::shared_ptr<const ByteSource> source;
   uint64_t position = 0;
-  std::optional<Error> problem;  // of the source: says more than libzip's "Read error"
+  mutable std::optional<Error> problem;  // of the source: says more than libzip's "Read error"
   zip_error_t error;
   Input() { zip().error_init(&error); }
   ~Input() { zip().error_fini(&error); }
@@ -131,6 +131,7 @@ struct ZipFile::State {
       return fail(Code::unsupported,
                   format("`{}`: member `{}` is encrypted", input.source->name(), member.name));
     }
+    input.problem.reset();  // of another member
     OpenMember file(zip().fopen_index(archive, member.index, 0));
     if (!file) return error_at(member, zip().error_strerror(zip().get_error(archive)), 0);
     return file;
@@ -199,6 +200,9 @@ Result<ZipFile> ZipFile::open(std::shared_ptr<const ByteSource> source, const Zi
 }
 
 Result<std::string> ZipFile::read_start(const ZipMember& member, size_t size) const {
+  const uint64_t limit = state_->limits.member_bytes;
+  if (member.size_bytes > limit)
+    return state_->error_at(member, format("over the limit of {} bytes", limit), 0);
   CUFIT_TRY(file, state_->open(member));
   std::string out(size, '\0');
   zip_int64_t got = zip().fread(file.get(), out.data(), size);

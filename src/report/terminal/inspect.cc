@@ -301,7 +301,8 @@ std::string inspect_detail(const InspectVerdict& verdict, std::string_view lang,
   const checks::FileDriver& driver = verdict.driver;
   const bool broken = verdict.verdict == checks::LinkState::broken;
   // No code at all for the GPU is the nearer reason: no driver mends that.
-  if (broken && stopped_by_driver(driver) && match.match != checks::Match::none)
+  const bool other_reason = match.match == checks::Match::none && *verdict.because == '\0';
+  if (broken && stopped_by_driver(driver) && !other_reason)
     return message(knowledge, driver_key(driver.fit), lang,
                    {{"branch", std::to_string(driver.branch)},
                     {"last", std::to_string(driver.last)},

@@ -108,7 +108,8 @@ std::string owners_line(const resolve::Choice& choice, const resolve::Target& ta
   const facts::PythonEnv* env = checks::main_env(machine);
   if (env == nullptr || choice.python.empty() || choice.python != target.preferred_python)
     return {};
-  if (built_here(choice, request) != nullptr) return {};
+  // An index that was asked is named with its address.
+  if (built_here(choice, request) != nullptr || !request.asked_indexes.empty()) return {};
   const checks::Input input = checks::make_input(machine, knowledge);
   const checks::Owner owner = checks::owner_of(*env, true);
   if (owner.installer == checks::Installer::conda || owner.installer == checks::Installer::pixi) {
