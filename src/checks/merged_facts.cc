@@ -111,6 +111,9 @@ void find_row(const knowledge::Knowledge& knowledge, GpuView& view) {
   if (view.row == nullptr && view.pci != nullptr)
     view.row = knowledge.find_gpu_by_pci(view.pci->device_id);
   view.name = name;
+  // Of a recording or a command: one line, whatever it holds.
+  for (char& c : view.name)
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
   if (!view.name.empty()) return;
   if (view.row != nullptr)
     view.name = std::string(view.row->nvml_name.empty() ? view.row->name : view.row->nvml_name);

@@ -68,7 +68,7 @@ std::vector<Finding> check_torch_build(const Input& input) {
     const std::string unblocked = made.variant;
     if (main) add_install(input, *main, made);
     // The project says which torch it wants; where the driver stands in the way, that goes first.
-    const std::string project = install_project(input, main);
+    const std::string project = install_project(input);
     if (!project.empty() && made.variant == unblocked) {
       made.args["install"] = project;
       if (main == nullptr) made.variant.clear();

@@ -117,7 +117,8 @@ class Clues {
     uint64_t named = 0;
     for (const formats::OomProcess& p : others_) named += std::min(p.bytes, *m_.total);
     // More than 2 GiB is no driver's: other containers' processes are not always named.
-    const bool few = !others_.empty() && has_context_ && named < left / 2 && left < named + 2 * k_gib;
+    const bool few =
+        !others_.empty() && has_context_ && named < left / 2 && left < named + 2 * k_gib;
     const uint64_t outside = few ? named : left;
     // Below 1 GiB or 8 % of the card it may be the display, NCCL, or a larger context.
     const bool is_outside = outside > std::max(k_gib, *m_.total / 100 * 8);

@@ -160,13 +160,14 @@ class TorchStep {
     if (cause == "driver_too_old") {
       const uint32_t major = build.cuda ? build.cuda->part(0) : 12;
       input.driver_cuda = Version{{major > 11 ? major - 1 : 11, 0}};
-    } else if (!gpu_named) {
-      input.driver_cuda = Version{{12, 0}};
-    } else if (std::any_of(input.gpus.begin(), input.gpus.end(), [](const checks::GpuView& gpu) {
+    } else if (gpu_named &&
+               std::any_of(input.gpus.begin(), input.gpus.end(), [](const checks::GpuView& gpu) {
                  return gpu.cc && gpu.cc->major >= 10;
                })) {
       // The first driver that knows Blackwell speaks CUDA 12.8: what all of them run.
       input.driver_cuda = Version{{12, 8}};
+    } else {
+      input.driver_cuda = Version{{12, 0}};
     }
   }
 

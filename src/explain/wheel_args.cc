@@ -37,7 +37,11 @@ void add_index(std::map<std::string, std::string>& args, std::span<const formats
   const auto wheels = knowledge.wheels_of(release);
   const bool exists = std::any_of(wheels.begin(), wheels.end(),
                                   [&](const auto* wheel) { return wheel->tag == tag; });
-  if (!exists || !was_offered(lines, release)) return;
+  if (!exists) return;
+  if (!was_offered(lines, release)) {
+    args.emplace("other_index_tag", tag);
+    return;
+  }
   args.emplace("indexed_torch", wanted->second);
   args.emplace("indexed_tag", tag);
 }

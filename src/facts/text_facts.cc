@@ -121,6 +121,9 @@ class TextFacts {
       claims.push_back(
           {claim.value, claim.line, claim.weight == Weight::prose ? Weight::tool : claim.weight});
     }
+    // The branches in which a CUDA major begins: not all of their drivers run it.
+    const bool open = branch.value == "450" || branch.value == "525" || branch.value == "580";
+    if (claims.empty() && !branch.value.empty() && !open) claims.push_back(branch);
     facts_.nvml.driver_version = source_.settle(claims);
     if (claims.empty() && !branch.value.empty()) {
       facts_.nvml.driver_version = source_.unsaid<std::string>(

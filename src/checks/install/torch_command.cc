@@ -321,17 +321,13 @@ std::string install_packages(const Input& input, const facts::PythonEnv& env,
   return install_command(input, env, owner_of(env, false), request);
 }
 
-std::string install_project(const Input& input, const facts::PythonEnv* env) {
+std::string install_project(const Input& input) {
   const std::string lock = input.facts.system.project_lock.value_or("");
   if (lock == "uv.lock") return input.facts.system.uv ? "uv sync" : "";
   if (lock == "pixi.lock") return "pixi install";
   if (lock == "poetry.lock") return "poetry install";
-  if (lock.empty() || env == nullptr) return {};
-  const Owner owner = owner_of(*env, true);
-  if (env->kind == "venv" && owner.installer == Installer::pip)
-    return python_word(*env) + " -m pip install -r " + lock;
-  if (owner.installer != Installer::pip && owner.installer != Installer::new_venv) return {};
-  return venv_command(input, *env, ".venv") + " && .venv/bin/python -m pip install -r " + lock;
+  // requirements.txt names packages and no wheels that fit this GPU and driver: torch comes first.
+  return {};
 }
 
 std::string pip_install_of(const facts::PythonEnv& env) {

@@ -39,9 +39,9 @@ std::string install_packages(const Input& input, const facts::PythonEnv& env,
                              const std::vector<std::string>& requirements,
                              InstallKind kind = InstallKind::change);
 // What fills the environment of the project one stands in, by SystemFacts::project_lock, where it is
-// not there or has no torch; empty: there is no such project, or its tool is not here. `env` may be
-// null.
-std::string install_project(const Input& input, const facts::PythonEnv* env);
+// not there or has no torch; empty: there is no such project, it has no lock (a requirements.txt
+// names no wheels), or uv is not here.
+std::string install_project(const Input& input);
 // "/env/bin/python -m pip install", of uv where that is the owner: for a build from source, which
 // conda cannot do.
 std::string pip_install_of(const facts::PythonEnv& env);

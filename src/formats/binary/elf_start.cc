@@ -54,7 +54,8 @@ Result<ElfStart> read_elf_start(std::string_view start, uint64_t whole_bytes,
     if (whole && load_le<uint16_t>(start.data() + at + 6) == k_container_bytes)
       size = load_le<uint64_t>(start.data() + at + 8);
     // Nor may it pass the end of the file: the sum below must not wrap.
-    const uint64_t room = whole_bytes > at + k_container_bytes ? whole_bytes - at - k_container_bytes : 0;
+    const uint64_t room =
+        whole_bytes > at + k_container_bytes ? whole_bytes - at - k_container_bytes : 0;
     if (size == 0 || size > room) {
       at += k_fatbin_magic.size();
       continue;

@@ -118,7 +118,8 @@ class HttpSource final : public ByteSource {
       return fail(Code::malformed, format("`{}`: it changed while it was read", name_));
     // A server that answers in crumbs would cost a request for each.
     if (answer.bytes.size() != end - offset)
-      return fail(Code::malformed, format("`{}`: the server answers less than was asked for", name_));
+      return fail(Code::malformed,
+                  format("`{}`: the server answers less than was asked for", name_));
     fetched_ += answer.bytes.size();
     next_offset_ = offset + answer.bytes.size();
     const auto kept = blocks_.emplace(offset, std::move(answer.bytes)).first;

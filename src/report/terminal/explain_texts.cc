@@ -53,8 +53,11 @@ std::string with_question(const explain::Cause& cause, std::string next, std::st
   using First = explain::Cause::First;
   if (cause.first == First::cure) return next;
   if (cause.first == First::decide) {
-    const std::string decide = finding_text(cause.finding, "decide", lang, knowledge);
+    std::string decide = finding_text(cause.finding, "decide", lang, knowledge);
     if (decide.empty() || has_placeholder(decide)) return next;
+    const bool ends = ends_with(decide, ".") || ends_with(decide, "?") ||
+                      ends_with(decide, "\xE3\x80\x82") || ends_with(decide, "\xEF\xBC\x9F");
+    if (!ends) decide += lang == "zh" ? "\xE3\x80\x82" : ".";
     return message(knowledge, "explain.decide_first", lang, {{"decide", decide}, {"next", next}});
   }
   const auto program = cause.finding.args.find("PROGRAM.py");

@@ -309,9 +309,7 @@ TEST(TorchBuild, TheProjectSaysWhichTorchItWants) {
   };
   EXPECT_NE(step().find("torch=="), std::string::npos);
   w.facts.system.project_lock = file<std::string>("requirements.txt", "./requirements.txt");
-  EXPECT_EQ(
-      step(),
-      "/usr/bin/python3 -m venv .venv && .venv/bin/python -m pip install -r requirements.txt");
+  EXPECT_NE(step().find("torch=="), std::string::npos);  // its wheels need not fit this GPU
   w.facts.system.project_lock = file<std::string>("pixi.lock", "./pixi.lock");
   EXPECT_EQ(step(), "pixi install");
   w.facts.system.project_lock = file<std::string>("uv.lock", "./uv.lock");
