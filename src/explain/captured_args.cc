@@ -29,6 +29,14 @@ void add_share(Args& args) {
   args.emplace("share", format("0.{}{}", percent / 10, percent % 10));
 }
 
+// A tenth of the card less than the share that the text's own command has.
+void add_lower_share(Args& args) {
+  const double own = std::strtod(value(args, "own_share").c_str(), nullptr);
+  if (!(own > 0.3) || own > 1) return;
+  const int percent = static_cast<int>(std::lround(own * 100)) - 10;
+  args.emplace("lower_share", format("0.{}{}", percent / 10, percent % 10));
+}
+
 // torch names the first gcc that is too new ("<13.0").
 void add_gcc(Args& args) {
   const int below = std::atoi(value(args, "gcc_below").c_str());
@@ -160,6 +168,7 @@ void add_cudnn(Args& args, const facts::Facts& facts, const knowledge::Knowledge
 void add_captured_args(Args& args, const facts::Facts& facts,
                        const knowledge::Knowledge& knowledge) {
   add_share(args);
+  add_lower_share(args);
   add_gcc(args);
   add_toolkit(args, knowledge);
   add_python(args, facts, knowledge);

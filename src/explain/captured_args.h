@@ -13,6 +13,7 @@ namespace cufit::explain {
 
 // Adds to `args` what follows from those that are there, under other names:
 //   free, whole            share     0.42: a little less than free / whole
+//   own_share ("0.6")      lower_share "0.50"
 //   gcc_below ("13")       gcc       "12"
 //   sm ("120", "12.0")     toolkit   "12.8": the first that makes code for it
 //                          last_toolkit "11.8": the last that did, where it was dropped
