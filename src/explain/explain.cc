@@ -13,7 +13,7 @@
 #include "explain/evidence.h"
 #include "explain/intake.h"
 #include "explain/join.h"
-#include "explain/measure_first.h"
+#include "explain/question_first.h"
 #include "explain/named_package.h"
 #include "explain/oom_clues.h"
 #include "explain/pattern_search.h"
@@ -151,7 +151,7 @@ Explanation Explainer::finish(const Options& options) {
       out.causes.empty() ? Setting() : read_setting(said, {clues.begin(), clues.end()});
   fill_captures(out.causes, said, clues, out.facts, state_->knowledge, setting);
   name_packages(out.causes, said, state_->knowledge);
-  mark_measure_first(out.causes, clues, state_->knowledge);
+  mark_question_first(out.causes, clues, state_->knowledge);
   const bool windows = setting.system == Setting::System::windows ||
                        checks::wheel_platform(out.facts) == checks::WheelPlatform::windows;
   for (Cause& cause : out.causes) {

@@ -74,7 +74,24 @@ class TorchStep {
                                  const std::vector<ComputeCapability>& ccs) const {
     const bool listed = env.distributions && env.distributions->size() > 1;
     if (env.kind != "claimed" || listed) return env;
-    const auto pick = checks::torch_step(input, env, ccs).pick;
+    add_partners(env, checks::torch_step(input, env, ccs).pick);
+    return env;
+  }
+
+  // torch with its partners, whether or not the text names them: the release that is there, where
+  // the tables know it, else the one that fits.
+  std::string family(const std::optional<checks::WheelPick>& pick) const {
+    facts::PythonEnv env = env_;
+    add_partners(env, pick);
+    const checks::TorchBuild build = checks::torch_build_of(input_, env);
+    const bool stays = build.kind == "cuda" && !build.tag.empty() &&
+                       knowledge_.find_torch(build.release) != nullptr;
+    if (stays) return checks::install_command(input_, env, build.release, build.tag);
+    return checks::install_text(input_, env, pick);
+  }
+
+  // torchvision and torchaudio, as installed beside torch in a version that is not known.
+  void add_partners(facts::PythonEnv& env, const std::optional<checks::WheelPick>& pick) const {
     std::vector<facts::Distribution> packages;
     if (env.distributions) packages = *env.distributions;
     for (const char* partner : {"torchvision", "torchaudio"}) {
@@ -84,27 +101,6 @@ class TorchStep {
       packages.back().name = partner;
     }
     env.distributions = known(std::move(packages), SourceKind::assumed, "");
-    return env;
-  }
-
-  // torch with its partners, whether or not the text names them: the release that is there, where
-  // the tables know it, else the one that fits.
-  std::string family(const std::optional<checks::WheelPick>& pick) const {
-    facts::PythonEnv env = env_;
-    std::vector<facts::Distribution> known_ones;
-    if (env.distributions) known_ones = *env.distributions;
-    for (const char* partner : {"torchvision", "torchaudio"}) {
-      if (checks::find_distribution(env, partner)) continue;
-      if (std::string_view(partner) == "torchaudio" && !has_torchaudio(pick)) continue;
-      known_ones.emplace_back();
-      known_ones.back().name = partner;
-    }
-    env.distributions = known(std::move(known_ones), SourceKind::assumed, "");
-    const checks::TorchBuild build = checks::torch_build_of(input_, env);
-    const bool stays = build.kind == "cuda" && !build.tag.empty() &&
-                       knowledge_.find_torch(build.release) != nullptr;
-    if (stays) return checks::install_command(input_, env, build.release, build.tag);
-    return checks::install_text(input_, env, pick);
   }
 
   bool has_torchaudio(const std::optional<checks::WheelPick>& pick) const {

@@ -3,10 +3,5 @@
 mkdir -p "$TMP/files"
 python3 tests/support/range_server.py "$TMP/files" "$TMP/log" >"$TMP/port" 2>/dev/null &
 server=$!
-n=0
-while [ $n -lt 200 ] && [ ! -s "$TMP/port" ]; do
-  sleep 0.05
-  n=$((n + 1))
-done
-port=$(cat "$TMP/port")
+. tests/cli/server_port.sh
 masked() { sed "s|$TMP|TMP|g; s/:$port/:PORT/g"; }

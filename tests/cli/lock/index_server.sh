@@ -2,10 +2,5 @@
 # `kill $server` ends it.
 python3 tests/support/index_server.py "$TMP/log" >"$TMP/port" &
 server=$!
-n=0
-while [ $n -lt 200 ] && [ ! -s "$TMP/port" ]; do
-  sleep 0.05
-  n=$((n + 1))
-done
-port=$(cat "$TMP/port")
+. tests/cli/server_port.sh
 export HOME="$TMP" # of the cache of what indexes said

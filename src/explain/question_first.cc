@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "explain/measure_first.h"
+#include "explain/question_first.h"
 
 #include <algorithm>
 #include <iterator>
@@ -22,7 +22,7 @@ bool is_about_what_is_kept(std::string_view layer) {
 
 }  // namespace
 
-void mark_measure_first(std::vector<Cause>& causes, std::span<const std::string_view> clues,
+void mark_question_first(std::vector<Cause>& causes, std::span<const std::string_view> clues,
                         const knowledge::Knowledge& knowledge) {
   constexpr std::string_view k_elsewhere[] = {"foreign_cuda_program", "foreign_memory", "jax_word",
                                               "mps_backend",          "macos",          "tpu_word",

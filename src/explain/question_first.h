@@ -12,7 +12,7 @@ namespace cufit::explain {
 
 // Sets Cause::first of the first cause where it is no more than possible: to measure where it is
 // about what a program of PyTorch's keeps on a GPU, else to its question. Pure.
-void mark_measure_first(std::vector<Cause>& causes, std::span<const std::string_view> clues,
+void mark_question_first(std::vector<Cause>& causes, std::span<const std::string_view> clues,
                         const knowledge::Knowledge& knowledge);
 
 }  // namespace cufit::explain
