@@ -4,6 +4,7 @@
 // link or run time.
 #pragma once
 
+#include <concepts>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,6 +27,11 @@ std::string_view trim(std::string_view text);
 // Splits at every `separator`; empty fields are kept.
 std::vector<std::string_view> split(std::string_view text, char separator);
 std::vector<std::string_view> split_lines(std::string_view text);  // accepts \n and \r\n
+// What a temporary string is split into is gone before it is read.
+template <std::same_as<std::string> Text>
+void split(Text&& text, char separator) = delete;
+template <std::same_as<std::string> Text>
+void split_lines(Text&& text) = delete;
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 std::string lower(std::string_view text);
 bool starts_with(std::string_view text, std::string_view prefix);

@@ -57,7 +57,8 @@ void read_ownership(const Host& host, const PythonPrefix& prefix, facts::PythonE
 void read_root(const Host& host, facts::SystemFacts& system) {
   const char* const k_status = "/proc/self/status";
   const Result<std::string> text = host.read_file(k_status, 1u << 16);
-  for (const std::string_view line : split_lines(text ? *text : std::string())) {
+  if (!text) return;
+  for (const std::string_view line : split_lines(*text)) {
     if (!starts_with(line, "Uid:")) continue;
     const std::vector<std::string_view> ids = split(trim(line.substr(4)), '\t');
     if (ids.size() > 1) system.root = known(ids[1] == "0", SourceKind::file, k_status);
