@@ -2,6 +2,8 @@
 # Everything else here is for developers; `make help` lists it.
 BUILD ?= build
 JOBS ?= $(shell nproc)
+# On a terminal the compiler's progress is one line that counts; elsewhere errors alone are said.
+QUIET := $(shell [ -t 2 ] || echo --quiet)
 
 .PHONY: help setup build doctor test test-wheels test-tracer test-stranger test-view bench bench-smoke corpus learn tables docs sanitize fuzz check mutate install clean
 
@@ -28,7 +30,8 @@ setup:
 
 build: setup
 	@cmake -S . -B "$(BUILD)" -G Ninja >/dev/null
-	@ninja -C "$(BUILD)" -j$(JOBS) --quiet cufit
+	@[ -x "$(BUILD)/cufit" ] || echo "building cufit: five minutes on two cores"
+	@ninja -C "$(BUILD)" -j$(JOBS) $(QUIET) cufit
 
 doctor: build
 	@"$(BUILD)/cufit" doctor --fail-on never
@@ -36,14 +39,14 @@ doctor: build
 
 test: setup
 	@cmake -S . -B "$(BUILD)" -G Ninja >/dev/null
-	@ninja -C "$(BUILD)" -j$(JOBS) --quiet
+	@ninja -C "$(BUILD)" -j$(JOBS) $(QUIET)
 	@cd "$(BUILD)" && ctest -j$(JOBS) --output-on-failure -LE 'wheels|tracer'
 	@echo "skipped: the tests that download real wheels (about 7 GB): make test-wheels"
 	@echo "skipped: the tracer under a real PyTorch (about 550 MB): make test-tracer"
 
 test-wheels: setup
 	@cmake -S . -B "$(BUILD)" -G Ninja >/dev/null
-	@ninja -C "$(BUILD)" -j$(JOBS) --quiet cufit test_wheels
+	@ninja -C "$(BUILD)" -j$(JOBS) $(QUIET) cufit test_wheels
 	@tools/fetch-wheels "$(BUILD)/wheels"
 	@tools/fetch-uv "$(BUILD)/uv"
 	@cd "$(BUILD)" && CUFIT_WHEELS="$$PWD/wheels" ctest --output-on-failure -L wheels
@@ -54,7 +57,7 @@ test-stranger:
 
 test-tracer: setup
 	@cmake -S . -B "$(BUILD)" -G Ninja >/dev/null
-	@ninja -C "$(BUILD)" -j$(JOBS) --quiet generated/cufit_tracer.py
+	@ninja -C "$(BUILD)" -j$(JOBS) $(QUIET) generated/cufit_tracer.py
 	@tools/fetch-torch "$(BUILD)/torch"
 	@cd "$(BUILD)" && ctest --output-on-failure -L tracer
 
@@ -62,11 +65,11 @@ test-view: build
 	@python3 tests/view/view_test.py "$(BUILD)/cufit" "$(BUILD)/view"
 
 bench: build
-	@ninja -C "$(BUILD)" -j$(JOBS) --quiet
+	@ninja -C "$(BUILD)" -j$(JOBS) $(QUIET)
 	@tools/bench "$(BUILD)"
 
 bench-smoke: build
-	@ninja -C "$(BUILD)" -j$(JOBS) --quiet
+	@ninja -C "$(BUILD)" -j$(JOBS) $(QUIET)
 	@tools/bench --smoke "$(BUILD)"
 
 # Other labelled cases: make corpus CORPUS="a.jsonl b.jsonl"
@@ -75,7 +78,7 @@ corpus: build
 
 learn: setup
 	@cmake -S . -B "$(BUILD)" -G Ninja >/dev/null
-	@ninja -C "$(BUILD)" -j$(JOBS) --quiet list-clues
+	@ninja -C "$(BUILD)" -j$(JOBS) $(QUIET) list-clues
 	@test -x "$(BUILD)/learn/bin/python" || python3 -m venv "$(BUILD)/learn"
 	@"$(BUILD)/learn/bin/python" -m pip install --quiet --disable-pip-version-check -r learn/requirements.txt
 	@"$(BUILD)/learn/bin/python" learn/learn.py --clues "$(BUILD)/list-clues" -o "$(BUILD)/learn/vocabulary.toml"
@@ -96,13 +99,13 @@ CMAKE_ASAN = cmake -S . -B "$(BUILD)-asan" -G Ninja -DCUFIT_FUZZ=ON -DCUFIT_BENC
   -DCMAKE_C_COMPILER=clang-14 -DCMAKE_CXX_COMPILER=clang++-14
 sanitize: setup
 	@$(CMAKE_ASAN) >/dev/null
-	@ninja -C "$(BUILD)-asan" -j$(JOBS) --quiet
+	@ninja -C "$(BUILD)-asan" -j$(JOBS) $(QUIET)
 	@cd "$(BUILD)-asan" && ctest -j$(JOBS) --output-on-failure -LE 'wheels|tracer|schemas'
 
 FUZZ_SECONDS ?= 20
 fuzz: setup
 	@$(CMAKE_ASAN) >/dev/null
-	@ninja -C "$(BUILD)-asan" -j$(JOBS) --quiet fuzz/all
+	@ninja -C "$(BUILD)-asan" -j$(JOBS) $(QUIET) fuzz/all
 	@tools/fuzz-all "$(BUILD)-asan" $(FUZZ_SECONDS)
 
 check:

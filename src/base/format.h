@@ -7,6 +7,7 @@
 #include <concepts>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -28,9 +29,11 @@ std::string_view trim(std::string_view text);
 std::vector<std::string_view> split(std::string_view text, char separator);
 std::vector<std::string_view> split_lines(std::string_view text);  // accepts \n and \r\n
 // What a temporary string is split into is gone before it is read.
-template <std::same_as<std::string> Text>
+template <class Text>
+requires std::same_as<std::remove_const_t<Text>, std::string>
 void split(Text&& text, char separator) = delete;
-template <std::same_as<std::string> Text>
+template <class Text>
+requires std::same_as<std::remove_const_t<Text>, std::string>
 void split_lines(Text&& text) = delete;
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 std::string lower(std::string_view text);

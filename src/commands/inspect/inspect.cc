@@ -104,6 +104,8 @@ int run_inspect(const Context& context, const InspectRequest& request) {
 
   bool broken = false;
   for (report::InspectedFile& file : result.files) {
+    // Of a file that was fetched in part the rest is missing on purpose.
+    broken = broken || (!file.elf.damage.empty() && file.seen_bytes == 0);
     for (const Target& target : *targets) {
       report::InspectVerdict verdict{target.gpu, target.cc.text(), {}, {}, "", {}};
       verdict.match = checks::match_code(file.elf.device_code, target.cc, driver_cuda, knowledge);

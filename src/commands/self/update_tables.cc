@@ -58,6 +58,8 @@ Result<std::string> sum_of(const Context& context, const SelfRequest& request,
     return fail(Code::usage, format("`{}`: over http `--sha256 HEX` is needed", shown));
   const Result<std::string> text = bytes_of(context, beside, 4096, interrupts);
   if (!text && text.error().code == Code::cancelled) return text.error();
+  if (!text && !is_url(request.argument))
+    if (auto tables = context.files.status(request.argument); !tables) return tables.error();
   if (!text)
     return fail(Code::usage,
                 format("tables are not taken without their hash: `--sha256 HEX`, or `{}`", shown));

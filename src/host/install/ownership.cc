@@ -28,7 +28,8 @@ void add_owners(const std::string& path, std::vector<OwnedPath>& out) {
 std::string owner_text(const Host& host, uint32_t uid) {
   const std::string number = std::to_string(uid);
   const Result<std::string> users = host.read_file("/etc/passwd", 1u << 20);
-  for (const std::string_view line : split_lines(users ? *users : std::string())) {
+  if (!users) return "uid " + number;
+  for (const std::string_view line : split_lines(*users)) {
     const std::vector<std::string_view> parts = split(line, ':');
     if (parts.size() > 2 && parts[2] == number) return format("uid {} ({})", number, parts[0]);
   }

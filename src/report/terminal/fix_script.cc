@@ -28,10 +28,10 @@ std::string step_text(const FixView& view, const checks::FixStep& step, size_t n
     return finding_text(step.finding, part, language, view.knowledge);
   };
   const std::string next = text("next", lang);
-  std::string out = comment(
-      say("fix.step", {{"number", std::to_string(number)},
-                       {"title", text("title", lang)},
-                       {"subject", subject_text(step.finding.subject, lang, view.knowledge)}}));
+  const std::string subject = subject_text(step.finding.subject, lang, view.knowledge);
+  std::string out = comment(say(
+      subject.empty() ? "fix.step_of_all" : "fix.step",
+      {{"number", std::to_string(number)}, {"title", text("title", lang)}, {"subject", subject}}));
   std::optional<std::string> command = step_command(text("next", "en"), text("next", "zh"));
   if (command && changes_its_shell(*command)) command.reset();  // for the reader's own shell
   // A command that does not show what its step is about has the whole step above it.

@@ -187,7 +187,8 @@ TEST(InstallCommand, TheDefaultIndexLacksSomePythons) {
 TEST(InstallCommand, ARepairStaysWhereTheFilesAre) {
   facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {}, "/usr");
   env.externally_managed = file<std::string>("/usr/lib/python3.12/EXTERNALLY-MANAGED", "");
-  const Input input = make_input(World().facts, Knowledge::builtin());
+  const World world;
+  const Input input = make_input(world.facts, Knowledge::builtin());
   EXPECT_EQ(install_packages(input, env, {"torchvision==0.26.0+cu126", "six==1.16.0"},
                              InstallKind::repair),
             "/usr/bin/python -m pip install --break-system-packages --force-reinstall --no-deps "
@@ -343,7 +344,8 @@ TEST(InstallCommand, PartnersAlone) {
   vision.name = "torchvision";
   vision.version = "0.25.0";
   env.distributions.value->push_back(vision);
-  const Input input = make_input(World().facts, Knowledge::builtin());
+  const World world;
+  const Input input = make_input(world.facts, Knowledge::builtin());
   EXPECT_EQ(partners_command(input, env, "2.11.0", "cu130"),
             "/e/bin/python -m pip install torchvision==0.26.0");
   EXPECT_EQ(partners_command(input, env, "2.11.0", "cu126"),

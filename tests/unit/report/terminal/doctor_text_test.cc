@@ -168,7 +168,7 @@ TEST(DoctorText, ABreakInOneEnvironmentIsNotSaidOfAll) {
 TEST(DoctorText, NoGpuAndNoEnvironmentStillAnswers) {
   World world;
   world.report.verdict = checks::LinkState::broken;
-  EXPECT_EQ(split_lines(text(world))[0], "✗ No: PyTorch cannot use a GPU on this machine");
+  EXPECT_TRUE(starts_with(text(world), "✗ No: PyTorch cannot use a GPU on this machine\n"));
 }
 
 TEST(DoctorText, AnEnvironmentWithTorchIsNotListedAsOneWithout) {
