@@ -37,6 +37,30 @@ void add_lower_share(Args& args) {
   args.emplace("lower_share", format("0.{}{}", percent / 10, percent % 10));
 }
 
+void add_number(Args& args, const char* name, double number) {
+  args.emplace(name, format("{}", static_cast<long long>(std::llround(number))));
+}
+
+// What a request or a model wants of RAM and of all cards, and twice a limit that was too low.
+void add_sizes(Args& args) {
+  const double bytes = std::strtod(value(args, "cpu_bytes").c_str(), nullptr);
+  constexpr double k_gib = 1024.0 * 1024 * 1024, k_large = 48;
+  if (bytes >= k_gib) add_number(args, "cpu_gib", bytes / k_gib);
+  if (bytes >= k_large * k_gib) add_number(args, "cpu_gib_large", bytes / k_gib);
+  // Adam in mixed precision: 16 bytes a parameter; with everything in RAM DeepSpeed counts 18 and
+  // half as much again for buffers (estimate_zero3_model_states_mem_needs).
+  const double billions = std::strtod(value(args, "billions").c_str(), nullptr);
+  if (billions >= 0.5) {
+    add_number(args, "full_train", billions * 16);
+    add_number(args, "offload_ram", billions * 27);
+  }
+  for (const auto& [had, more] : {std::pair<const char*, const char*>{"job_gb", "job_gb_more"},
+                                  {"pod_gib", "pod_gib_more"}}) {
+    const int limit = std::atoi(value(args, had).c_str());
+    if (limit > 0) args.emplace(more, std::to_string(2 * limit));
+  }
+}
+
 // torch names the first gcc that is too new ("<13.0").
 void add_gcc(Args& args) {
   const int below = std::atoi(value(args, "gcc_below").c_str());
@@ -169,6 +193,7 @@ void add_captured_args(Args& args, const facts::Facts& facts,
                        const knowledge::Knowledge& knowledge) {
   add_share(args);
   add_lower_share(args);
+  add_sizes(args);
   add_gcc(args);
   add_toolkit(args, knowledge);
   add_python(args, facts, knowledge);

@@ -23,7 +23,7 @@ bool is_about_what_is_kept(std::string_view layer) {
 }  // namespace
 
 void mark_question_first(std::vector<Cause>& causes, std::span<const std::string_view> clues,
-                        const knowledge::Knowledge& knowledge) {
+                         const knowledge::Knowledge& knowledge) {
   constexpr std::string_view k_elsewhere[] = {"foreign_cuda_program", "foreign_memory", "jax_word",
                                               "mps_backend",          "macos",          "tpu_word",
                                               "serving_stack"};
@@ -33,6 +33,7 @@ void mark_question_first(std::vector<Cause>& causes, std::span<const std::string
   // What a check of the machine beside found needs no more proof.
   if (texts == nullptr || !starts_with(first.finding.variant, "text")) return;
   const std::string& variant = first.finding.variant;
+  if (ends_with(variant, "_check")) return;  // its step asks already
   // "text.late": the text decided which step.
   const bool general =
       variant == "text" || variant == "text.inference" || variant == "text.batch_one";

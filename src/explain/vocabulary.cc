@@ -80,6 +80,12 @@ bool asks_for(const knowledge::FindingTexts* finding, std::string_view clue) {
          });
 }
 
+// A clue that only chooses a step says nothing of the cause.
+bool is_asked_for(const knowledge::Knowledge& knowledge, std::string_view clue) {
+  return std::any_of(knowledge.findings.begin(), knowledge.findings.end(),
+                     [&](const auto& finding) { return asks_for(&finding, clue); });
+}
+
 // What the words say, all rarities scaled to `length`; `unknown`: clues that are no words.
 void add(const Words& words, std::span<const std::string_view> unknown, double length,
          const knowledge::Knowledge& knowledge, std::vector<double>& odds) {
@@ -184,7 +190,7 @@ Votes vote(std::span<const formats::TextLine> lines, std::span<const std::string
   for (std::string_view clue : clues) {
     if (const knowledge::VocabularyWord* row = find(knowledge, "@" + std::string(clue)))
       known.push_back(row);
-    else
+    else if (is_asked_for(knowledge, clue))
       unknown.push_back(clue);
   }
   add(known, unknown, knowledge.clue_length, knowledge, odds);
