@@ -203,6 +203,7 @@ std::string captures_array(const toml::table& root, const std::string& id, const
     const std::string pattern = (*capture)["pattern"].value_or(std::string());
     const std::vector<std::string> with = strings(*capture, "with", file);
     std::string blanks = pattern;  // a blank stands for any white space, as in signs
+    RE2::GlobalReplace(&blanks, R"( \?)", R"(\\s*)");
     RE2::GlobalReplace(&blanks, " ", R"(\\s+)");
     const RE2 compiled(blanks, RE2::Quiet);
     if (!compiled.ok()) report(file, capture->source(), "`" + pattern + "`: " + compiled.error());

@@ -51,7 +51,9 @@ void add_sizes(Args& args) {
   // half as much again for buffers (estimate_zero3_model_states_mem_needs).
   const double billions = std::strtod(value(args, "billions").c_str(), nullptr);
   if (billions >= 0.5) {
-    add_number(args, "full_train", billions * 16);
+    const double cards = std::strtod(value(args, "card_gb").c_str(), nullptr) *
+                         std::strtod(value(args, "card_count").c_str(), nullptr);
+    add_number(args, cards < billions * 16 ? "full_train" : "states_fit", billions * 16);
     add_number(args, "offload_ram", billions * 27);
   }
   for (const auto& [had, more] : {std::pair<const char*, const char*>{"job_gb", "job_gb_more"},

@@ -15,7 +15,8 @@ namespace cufit::explain {
 //   free, whole            share     0.42: a little less than free / whole
 //   own_share ("0.6")      lower_share "0.50"
 //   cpu_bytes              cpu_gib "619": of one request of RAM; cpu_gib_large where it is 48 or more
-//   billions ("13")        full_train "208": GB of all states; offload_ram "351": with them in RAM
+//   billions ("13")        full_train "208": GB of all states, states_fit where card_count
+//                          cards of card_gb have that; offload_ram "351": with them in RAM
 //   job_gb, pod_gib        job_gb_more, pod_gib_more: twice that
 //   gcc_below ("13")       gcc       "12"
 //   sm ("120", "12.0")     toolkit   "12.8": the first that makes code for it

@@ -9,7 +9,8 @@
 // Not counted: addresses (https://...), and what follows "Tried to allocate" in a line.
 //
 // A clue that was added after the table was learned is no word of it. The word "@" says how
-// strongly it speaks for each cause whose signs ask for it: as known clues do on average.
+// strongly it speaks for each cause whose signs ask for it: as known clues do on average. One that
+// no sign asks for, as it only chooses a step, does not count.
 #pragma once
 
 #include <set>

@@ -67,6 +67,12 @@ TEST_P(Texts, AreExplained) {
   ASSERT_FALSE(answer.causes.empty());
   EXPECT_EQ(answer.causes[0].id, cause) << shown(answer);
   EXPECT_FALSE(answer.causes[0].evidence.empty());
+  // NAME.variant: which of the cause's steps the text gets.
+  std::string variant = read(fs::path(GetParam()).replace_extension(".variant"));
+  while (!variant.empty() && variant.back() == '\n') variant.pop_back();
+  if (!variant.empty()) {
+    EXPECT_EQ(answer.causes[0].finding.variant, variant);
+  }
 }
 
 // As Chinese Windows writes it; nullopt: not in GB 18030, or the C library cannot convert.
