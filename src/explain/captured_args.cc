@@ -63,6 +63,36 @@ void add_sizes(Args& args) {
   }
 }
 
+// A share that may grow, and never one that is as high as an engine can start with.
+void add_higher_share(Args& args) {
+  const double own = std::strtod(value(args, "own_share").c_str(), nullptr);
+  if (own > 0 && own < 0.945) args.emplace("higher_share", own < 0.895 ? "0.90" : "0.95");
+}
+
+// The length that an engine offers, where a request of some use fits into it.
+void add_useful_length(Args& args) {
+  const long length = std::strtol(value(args, "max_len").c_str(), nullptr, 10);
+  if (length >= 2048) args.emplace("useful_len", std::to_string(length));
+}
+
+// "collisionStackSize" is gpu_collision_stack_size in a simulation's settings; the size that is
+// asked for rounded up to a power of two, as they are written.
+void add_physx(Args& args) {
+  const std::string buffer = value(args, "px_buffer");
+  const double need = std::strtod(value(args, "px_need").c_str(), nullptr);
+  if (buffer.empty() || !(need > 0) || need > 2147483648.0) return;
+  std::string name = "gpu_";
+  for (const char c : buffer) {
+    const bool upper = c >= 'A' && c <= 'Z';
+    if (upper) name += '_';
+    name += upper ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  int power = 0;
+  while (std::ldexp(1.0, power) < need) ++power;
+  args.emplace("px_name", name);
+  args.emplace("px_size", format("{:.0f}", std::ldexp(1.0, power)));
+}
+
 // torch names the first gcc that is too new ("<13.0").
 void add_gcc(Args& args) {
   const int below = std::atoi(value(args, "gcc_below").c_str());
@@ -196,6 +226,9 @@ void add_captured_args(Args& args, const facts::Facts& facts,
   add_share(args);
   add_lower_share(args);
   add_sizes(args);
+  add_higher_share(args);
+  add_useful_length(args);
+  add_physx(args);
   add_gcc(args);
   add_toolkit(args, knowledge);
   add_python(args, facts, knowledge);

@@ -17,6 +17,7 @@
 #include "explain/named_package.h"
 #include "explain/oom_clues.h"
 #include "explain/pattern_search.h"
+#include "explain/program_step.h"
 #include "explain/scores.h"
 #include "formats/prose/python_place.h"
 #include "explain/setting.h"
@@ -150,6 +151,7 @@ Explanation Explainer::finish(const Options& options) {
   const Setting setting =
       out.causes.empty() ? Setting() : read_setting(said, {clues.begin(), clues.end()});
   fill_captures(out.causes, said, clues, out.facts, state_->knowledge, setting);
+  fill_program_steps(out.causes, said, clues, out.facts, state_->knowledge, setting);
   name_packages(out.causes, said, state_->knowledge);
   mark_question_first(out.causes, clues, state_->knowledge);
   const bool windows = setting.system == Setting::System::windows ||

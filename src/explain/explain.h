@@ -52,6 +52,9 @@ struct Cause {
   // No more than possible: a cure would be a guess, so the step finds out first
   // (report::cause_text): by a recording of what holds the memory, or by the text "decide".
   enum class First : uint8_t { cure, measure, decide } first = First::cure;
+  // Whose "next" is said in place of the finding's: the text's program has a remedy of its own
+  // (program_step.h).
+  std::optional<checks::Finding> step = {};
 };
 
 struct Ignored {

@@ -29,6 +29,13 @@ void mark_question_first(std::vector<Cause>& causes, std::span<const std::string
                                               "serving_stack"};
   if (causes.empty() || causes[0].confidence != Confidence::possible) return;
   Cause& first = causes[0];
+  // A program's own step names what to look at first; what these rest on stands in the text: the
+  // card, the line that fails, what the program says of its option.
+  constexpr std::string_view k_shown[] = {"text.turing",         "text.turing_xformers",
+                                          "text.encode",         "text.eval",
+                                          "text.engine_request", "text.lmdeploy_workspace"};
+  const std::string_view chosen[] = {first.finding.variant};
+  if (first.step || any_of(chosen, k_shown)) return;
   const knowledge::FindingTexts* texts = knowledge.find_texts(first.id);
   // What a check of the machine beside found needs no more proof.
   if (texts == nullptr || !starts_with(first.finding.variant, "text")) return;
@@ -37,8 +44,12 @@ void mark_question_first(std::vector<Cause>& causes, std::span<const std::string
   // "text.late": the text decided which step.
   const bool general =
       variant == "text" || variant == "text.inference" || variant == "text.batch_one";
-  const bool measured =
-      general && is_about_what_is_kept(texts->category) && !any_of(clues, k_elsewhere);
+  // Of one request that is much of the card while little is held, no recording tells more.
+  constexpr std::string_view k_one_large[] = {"oom_tried_large"},
+                             k_little[] = {"oom_little_allocated"};
+  const bool one_request = any_of(clues, k_one_large) && any_of(clues, k_little);
+  const bool measured = general && is_about_what_is_kept(texts->category) && !one_request &&
+                        !any_of(clues, k_elsewhere);
   first.first = measured ? Cause::First::measure : Cause::First::decide;
 }
 

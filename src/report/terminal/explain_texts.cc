@@ -71,7 +71,8 @@ std::string with_question(const explain::Cause& cause, std::string next, std::st
 
 std::string cause_text(const explain::Cause& cause, std::string_view part, std::string_view lang,
                        const knowledge::Knowledge& knowledge) {
-  std::string text = finding_text(cause.finding, part, lang, knowledge);
+  const checks::Finding& said = part == "next" && cause.step ? *cause.step : cause.finding;
+  std::string text = finding_text(said, part, lang, knowledge);
   if (part == "next") text = with_question(cause, std::move(text), lang, knowledge);
   if (cause.for_windows && (part == "next" || part == "decide")) text = for_windows(text, lang);
   if (!cause.interpreter.empty() && (part == "next" || part == "decide"))
