@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "explain/captured_args.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
 #include "base/format.h"
 #include "base/version.h"
 #include "checks/wheel_pick.h"
+#include "formats/python/requirement.h"
 
 namespace cufit::explain {
 namespace {
@@ -167,6 +169,18 @@ void add_tags(Args& args, const knowledge::Knowledge& knowledge) {
   args["near_tag"] = near_tag;
 }
 
+// The newest release of a package that takes this torch; the table has the oldest first.
+std::string newest_for(std::string_view package, const std::string& torch,
+                       const knowledge::Knowledge& knowledge) {
+  std::string newest;
+  for (const knowledge::ExtensionRow& row : knowledge.extensions) {
+    if (row.package != package) continue;
+    const auto clauses = formats::parse_clauses(row.torch);
+    if (clauses && formats::satisfies(*clauses, torch)) newest = row.version;
+  }
+  return newest;
+}
+
 // The newest release of xformers that was built against this torch: the one that its message names,
 // else the one that the text has.
 void add_xformers(Args& args, const facts::Facts& facts, const knowledge::Knowledge& knowledge) {
@@ -180,8 +194,21 @@ void add_xformers(Args& args, const facts::Facts& facts, const knowledge::Knowle
   }
   const std::string torch = value(args, "xformers_torch");
   if (torch.empty()) return;
-  for (const knowledge::ExtensionRow& row : knowledge.extensions) {
-    if (row.package == "xformers" && row.torch == "==" + torch) args["xformers"] = row.version;
+  if (const std::string newest = newest_for("xformers", torch, knowledge); !newest.empty())
+    args["xformers"] = newest;
+}
+
+// The releases of torchcodec go by the minors of torch: "0.7" for 2.8.
+void add_torchcodec(Args& args, const facts::Facts& facts, const knowledge::Knowledge& knowledge) {
+  for (const facts::PythonEnv& env : facts.envs) {
+    if (!env.torch.version) continue;
+    std::string torch = env.torch.version->substr(0, env.torch.version->find('+'));
+    if (std::count(torch.begin(), torch.end(), '.') == 1) torch += ".0";
+    const auto newest = parse_version(newest_for("torchcodec", torch, knowledge));
+    if (!newest) continue;
+    args.emplace("torchcodec", format("{}.{}", newest->part(0), newest->part(1)));
+    args.emplace("torchcodec_torch", torch);
+    return;
   }
 }
 
@@ -234,6 +261,7 @@ void add_captured_args(Args& args, const facts::Facts& facts,
   add_python(args, facts, knowledge);
   add_tags(args, knowledge);
   add_xformers(args, facts, knowledge);
+  add_torchcodec(args, facts, knowledge);
   add_cudnn(args, facts, knowledge);
   add_triton(args, facts, knowledge);
   add_older_python(args);

@@ -24,6 +24,7 @@ namespace cufit::explain {
 //   wanted_torch           python    "3.11": one that the release has wheels for; nothing
 //                                    where the text's Python is among them
 //                          pythons   all of them: "3.8, 3.9, 3.10, 3.11"
+//   (the torch of the text) torchcodec "0.7", torchcodec_torch "2.8.0"
 //   xformers_torch         xformers  "0.0.23.post1", built against it
 //   cudnn_wanted ("8")     cudnn9_torch  the torch of the text, where its wheels bring cuDNN 9
 //   cpython ("310")        python    "3.10"

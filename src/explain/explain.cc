@@ -159,6 +159,7 @@ Explanation Explainer::finish(const Options& options) {
   for (Cause& cause : out.causes) {
     cause.for_windows = windows;
     cause.interpreter = setting.interpreter;
+    cause.keeper = setting.keeper;
     for (EvidenceLine& line : cause.evidence) {
       quote(line, lines);
       state_->texts.place(line);

@@ -17,6 +17,7 @@
 
 #include "checks/finding.h"
 #include "explain/join.h"
+#include "explain/keeper.h"
 #include "explain/program_error.h"
 #include "formats/prose/oom_message.h"
 #include "facts/facts.h"
@@ -48,6 +49,7 @@ struct Cause {
   // The finding's text "decide" is worth asking: it is not certain, or has rivals.
   bool would_decide = false;
   bool for_windows = false;  // its commands are for PowerShell or cmd
+  Keeper keeper = Keeper::none;  // who installs in place of pip
   std::string interpreter;   // what its commands call in place of "python"; empty: that
   // No more than possible: a cure would be a guess, so the step finds out first
   // (report::cause_text): by a recording of what holds the memory, or by the text "decide".

@@ -49,8 +49,12 @@ Engine read_engine(const std::vector<std::string>& lines) {
                     count(lines, R"(\brunpod|run\.pod|vast\.ai|autodl)") == 0;
   if (kubernetes > 0 || pods) return Engine::kubernetes;
   if (count(lines, R"(\bapptainer\b|\bsingularity\b)") > 0) return Engine::apptainer;
-  if (podman > 0 && podman >= docker) return Engine::podman;
+  // What dockerd alone prints; a text that says in the same breath that podman works is about docker.
+  const bool daemon =
+      count(lines, R"(could not select device driver|Error response from daemon)") > 0;
+  if (podman > 0 && podman >= docker && !daemon) return Engine::podman;
   if (compose > 0) return Engine::compose;
+  if (daemon) return Engine::docker;
   if (count(lines, R"(\bnerdctl\b|\bctr (?:-n \S+ )?run\b|\bcrictl\b)") > 0 ||
       (containerd > 0 && docker == 0))
     return Engine::containerd;
@@ -117,7 +121,11 @@ std::vector<std::string_view> Setting::variants() const {
   std::vector<std::string_view> out;
   if (portable) out.push_back("portable");
   if (system == System::wsl) out.push_back("wsl");
+  if (keeper == Keeper::uvx) out.push_back("uvx");
+  if (keeper == Keeper::uv_project) out.push_back("uv_project");
+  if (keeper == Keeper::poetry) out.push_back("poetry");
   if (system == System::windows) out.push_back("windows");
+  if (system == System::mac) out.push_back("mac");
   if (engine != Engine::none) out.push_back(name_of(engine));
   if (engine == Engine::compose) out.push_back("docker");
   if (slurm) out.push_back("slurm");
@@ -139,10 +147,13 @@ Setting read_setting(std::span<const formats::TextLine> lines,
     out.system = System::windows;
   else if (clues.count("wsl") && !clues.count("wsl_is_the_good_one"))
     out.system = System::wsl;
+  else if (out.engine == Engine::none && clues.count("macos"))
+    out.system = System::mac;
   if (out.portable) out.interpreter = R"(.\python_embeded\python.exe)";
   out.packages = read_packages(texts, clues);
   out.conda = clues.count("conda") > 0;
   out.slurm = clues.count("slurm") > 0;
+  out.keeper = read_keeper(texts);
   out.program = read_program(texts);
   return out;
 }

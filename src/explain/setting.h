@@ -10,19 +10,21 @@
 #include <string_view>
 #include <vector>
 
+#include "explain/keeper.h"
 #include "formats/prose/text_lines.h"
 
 namespace cufit::explain {
 
 struct Setting {
   enum class Engine { none, docker, compose, podman, containerd, kubernetes, apptainer, lxc };
-  enum class System { unknown, wsl, windows };
+  enum class System { unknown, wsl, windows, mac };
 
   Engine engine = Engine::none;
   System system = System::unknown;
   std::string_view packages;  // "ubuntu", "debian", "dnf", "zypper", "pacman"; empty: unknown
   bool portable = false;      // the Python that a Windows program brings along (ComfyUI)
   bool conda = false, slurm = false;
+  Keeper keeper = Keeper::none;
   std::string interpreter;  // how that Python is called; empty: "python"
   std::string program;      // the script that was started: "train.py"; empty: not told
 

@@ -61,10 +61,27 @@ class TorchStep {
     add("family", family(pick));
     add("reinstall", reinstalled(pick));
     add("patched", patched());
+    if (pick)
+      add("uvx_with", format("--with torch=={}+{} --index {}", pick->torch, pick->tag,
+                             checks::pytorch_index(input, pick->tag)));
     const knowledge::FindingTexts& texts = *knowledge_.find_texts(cause.id);
+    const bool unknown = !named && !env_.torch.version && cause.finding.variant == "text";
+    if (unknown && knowledge::find_text(texts, "next.text.unknown_torch"))
+      cause.finding.variant += ".unknown_torch";
     if (!step.blocked.empty() && cause.finding.variant == "text" &&
         knowledge::find_text(texts, "next.text." + step.blocked))
       cause.finding.variant += "." + step.blocked;
+  }
+
+  // A check that found it by torch's own version alone knows of no partners.
+  void add_partners_to(Cause& cause) {
+    if (cause.finding.args.count("install") == 0 || !env_.torch.version) return;
+    const std::vector<ComputeCapability> ccs = capabilities();
+    const facts::PythonEnv env = with_partners(env_, input_, ccs);
+    const checks::TorchStep step = checks::torch_step(input_, env, ccs);
+    if (!step.command.empty() && step.blocked.empty() && step.pinner.empty() &&
+        cause.finding.args["last_torch"] == (step.pick ? step.pick->torch : ""))
+      cause.finding.args["install"] = step.command;
   }
 
  private:
@@ -178,7 +195,14 @@ void fill_torch_steps(std::vector<Cause>& causes, const facts::Facts& facts,
                       const knowledge::Knowledge& knowledge) {
   std::optional<TorchStep> step;
   for (Cause& cause : causes) {
-    if (!starts_with(cause.finding.variant, "text")) continue;
+    if (!starts_with(cause.finding.variant, "text")) {
+      if (cause.id != "torch_not_cuda_build" && cause.id != "arch_gpu_too_new" &&
+          cause.id != "arch_gpu_too_old")
+        continue;
+      if (!step) step.emplace(facts, knowledge);
+      step->add_partners_to(cause);
+      continue;
+    }
     const knowledge::FindingTexts* texts = knowledge.find_texts(cause.id);
     const bool asks =
         texts &&

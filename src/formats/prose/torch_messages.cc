@@ -15,16 +15,26 @@ constexpr size_t k_max_each = 64, k_max_archs = 64, k_torch_messages_max_line = 
 constexpr uint64_t k_torch_messages_answer_reach = 3;
 constexpr size_t k_torch_messages_npos = std::string_view::npos;
 
-enum class Asked { nothing, archs, torch_cuda, available, capability, name, count, driver };
+enum class Asked {
+  nothing,
+  version,
+  archs,
+  torch_cuda,
+  available,
+  capability,
+  name,
+  count,
+  driver
+};
 struct Question {
   std::string_view text;
   Asked what;
 };
 constexpr Question k_questions[] = {
-    {"get_arch_list()", Asked::archs},           {"torch.version.cuda", Asked::torch_cuda},
-    {"cuda.is_available()", Asked::available},   {"get_device_capability(", Asked::capability},
-    {"get_device_name(", Asked::name},           {"cuda.device_count()", Asked::count},
-    {"_cuda_getDriverVersion()", Asked::driver},
+    {"torch.__version__", Asked::version},         {"get_arch_list()", Asked::archs},
+    {"torch.version.cuda", Asked::torch_cuda},     {"cuda.is_available()", Asked::available},
+    {"get_device_capability(", Asked::capability}, {"get_device_name(", Asked::name},
+    {"cuda.device_count()", Asked::count},         {"_cuda_getDriverVersion()", Asked::driver},
 };
 
 class TorchMessagesReader {
@@ -185,7 +195,9 @@ class TorchMessagesReader {
 
   // ">>> torch.cuda.is_available()" and "torch.cuda.is_available(): False", "... # True".
   void questions() {
-    if (line_.find("cuda") == k_torch_messages_npos && line_.find("get_") == k_torch_messages_npos)
+    if (line_.find("cuda") == k_torch_messages_npos &&
+        line_.find("get_") == k_torch_messages_npos &&
+        line_.find("torch.__version__") == k_torch_messages_npos)
       return;
     for (const Question& question : k_questions) {
       size_t at = line_.find(question.text);
@@ -216,6 +228,7 @@ class TorchMessagesReader {
       return;
     }
     std::string_view text = trim(line_);
+    while (!text.empty() && (text[0] == '#' || text[0] == ' ')) text.remove_prefix(1);
     if (asked_ != Asked::name || text.size() < 48) {
       if (take_answer(asked_, text)) asked_ = Asked::nothing;
     }
@@ -227,6 +240,8 @@ class TorchMessagesReader {
     switch (what) {
       case Asked::nothing:
         return false;
+      case Asked::version:
+        return version(bare);
       case Asked::archs: {
         size_t before = out_.archs.size();
         archs(text);
@@ -256,6 +271,15 @@ class TorchMessagesReader {
         return driver(number), true;
     }
     return false;
+  }
+  // "2.3.1+cpu" and nothing else, in a comment or not: a variant says that it is torch's.
+  bool version(std::string_view text) {
+    const std::string_view found = python_version_at(text);
+    if (!has_inner_dot(found) || found.find('+') == k_torch_messages_npos) return false;
+    std::string_view rest = text.substr(found.size());
+    while (!rest.empty() && contains("'\" )", rest.substr(0, 1))) rest.remove_prefix(1);
+    if (!rest.empty()) return false;
+    return add(out_.torch_version, found), true;
   }
   bool capability(std::string_view text) {  // "(8, 6)"
     size_t digit = text.find_first_of("0123456789");

@@ -2,6 +2,7 @@
 #include "base/format.h"
 #include "report/explain.h"
 #include "report/error_translation.h"
+#include "report/keeper_commands.h"
 #include "report/message.h"
 #include "report/windows_commands.h"
 
@@ -74,6 +75,7 @@ std::string cause_text(const explain::Cause& cause, std::string_view part, std::
   const checks::Finding& said = part == "next" && cause.step ? *cause.step : cause.finding;
   std::string text = finding_text(said, part, lang, knowledge);
   if (part == "next") text = with_question(cause, std::move(text), lang, knowledge);
+  if (part == "next" || part == "decide") text = for_keeper(text, cause.keeper);
   if (cause.for_windows && (part == "next" || part == "decide")) text = for_windows(text, lang);
   if (!cause.interpreter.empty() && (part == "next" || part == "decide"))
     text = with_interpreter(std::move(text), cause.interpreter);

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "explain/keeper.h"
+
+#include <re2/re2.h>
+
+namespace cufit::explain {
+
+Keeper read_keeper(std::span<const std::string> lines) {
+  static const RE2 project(
+      R"((?:^|[^\w-])uv (?:sync|add|lock|run|remove)\b|\buv\.lock\b|\btool\.uv\b)");
+  static const RE2 venv(R"((?:^|[^\w-])uv (?:pip|venv)\b)");
+  static const RE2 tool(R"((?:^|[^\w-])(?:uvx|uv tool run) +(?:--?)?[a-z])");
+  static const RE2 poetry(
+      R"((?:^|[^\w-])poetry (?:add|install|run|lock|update|shell)\b|\bpoetry\.lock\b|\btool\.poetry\b)");
+  // What somebody typed himself in place of the keeper's own command.
+  static const RE2 pip(R"((?:^|[$>#`] ?)(?:sudo )?(?:python[\d.]* -m )?pip[\d.]* install\b)");
+  size_t of_project = 0, of_venv = 0, of_tool = 0, of_poetry = 0, of_pip = 0;
+  for (const std::string& line : lines) {
+    of_project += RE2::PartialMatch(line, project);
+    of_venv += RE2::PartialMatch(line, venv);
+    of_tool += RE2::PartialMatch(line, tool);
+    of_poetry += RE2::PartialMatch(line, poetry);
+    of_pip += RE2::PartialMatch(line, pip);
+  }
+  if (of_pip > of_project + of_venv + of_tool + of_poetry) return Keeper::none;
+  if (of_poetry > of_project + of_venv) return Keeper::poetry;
+  if (of_project > 0) return Keeper::uv_project;
+  if (of_tool > 0 && of_venv == 0) return Keeper::uvx;
+  return of_venv > 0 ? Keeper::uv : Keeper::none;
+}
+
+}  // namespace cufit::explain
