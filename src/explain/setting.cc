@@ -50,16 +50,17 @@ Engine read_engine(const std::vector<std::string>& lines) {
   if (kubernetes > 0 || pods) return Engine::kubernetes;
   if (count(lines, R"(\bapptainer\b|\bsingularity\b)") > 0) return Engine::apptainer;
   // What dockerd alone prints; a text that says in the same breath that podman works is about docker.
-  const bool daemon =
-      count(lines, R"(could not select device driver|Error response from daemon)") > 0;
+  static const RE2 dockerd("could not select device driver|Error response from daemon");
+  const bool daemon = std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
+    return RE2::PartialMatch(line, dockerd);
+  });
   if (podman > 0 && podman >= docker && !daemon) return Engine::podman;
   if (compose > 0) return Engine::compose;
-  if (daemon) return Engine::docker;
   if (count(lines, R"(\bnerdctl\b|\bctr (?:-n \S+ )?run\b|\bcrictl\b)") > 0 ||
       (containerd > 0 && docker == 0))
     return Engine::containerd;
   if (count(lines, R"(\bLXC\b|\bLXD\b|\bincus\b)") > 0) return Engine::lxc;
-  return docker > 0 ? Engine::docker : Engine::none;
+  return docker > 0 || daemon ? Engine::docker : Engine::none;
 }
 
 std::string_view read_packages(const std::vector<std::string>& lines,

@@ -61,9 +61,6 @@ class TorchStep {
     add("family", family(pick));
     add("reinstall", reinstalled(pick));
     add("patched", patched());
-    if (pick)
-      add("uvx_with", format("--with torch=={}+{} --index {}", pick->torch, pick->tag,
-                             checks::pytorch_index(input, pick->tag)));
     const knowledge::FindingTexts& texts = *knowledge_.find_texts(cause.id);
     const bool unknown = !named && !env_.torch.version && cause.finding.variant == "text";
     if (unknown && knowledge::find_text(texts, "next.text.unknown_torch"))
