@@ -53,7 +53,11 @@ class Filler {
     if (cause.id == "externally_managed_python" || cause.id == "local_module_hides")
       add_text_args(cause.finding.args, lines_);
     if (!setting_.program.empty()) cause.finding.args.emplace("PROGRAM.py", setting_.program);
+    // Of one variant, the text for the place of the program ("branch_dnf") goes first.
     for (std::string_view variant : variants) {
+      for (std::string_view place : setting_.variants()) {
+        if (take(*texts, format("{}_{}", variant, place), cause.finding)) return;
+      }
       if (take(*texts, variant, cause.finding)) return;
     }
     for (std::string_view variant : setting_.variants()) {

@@ -285,13 +285,17 @@ class Ranker {
         std::any_of(finding.evidence.begin(), finding.evidence.end(),
                     [](const checks::Evidence& item) { return item.kind == "claimed"; });
     if (claimed || !is_about_gpus(knowledge_.findings[index].category)) return true;
-    constexpr std::string_view k_complaints[] = {
-        "cuda_fails",         "no_cuda_device",   "cuda_error",      "cuda_failure",
-        "smi_no_comm",        "libcuda_missing",  "nccl_trouble",    "oom",
-        "nvidia_smi_missing", "nvidia_smi_fails", "found_no_driver", "no_devices_found",
-        "nvml_missing"};
-    return std::any_of(std::begin(k_complaints), std::end(k_complaints),
-                       [&](std::string_view clue) { return evidence_.has(clue); });
+    constexpr std::string_view k_did_not_start[] = {
+        "cuda_fails",      "no_cuda_device",     "smi_no_comm",
+        "libcuda_missing", "nvidia_smi_missing", "nvidia_smi_fails",
+        "found_no_driver", "no_devices_found",   "nvml_missing"};
+    constexpr std::string_view k_ran[] = {"cuda_error", "cuda_failure", "nccl_trouble", "oom"};
+    const auto has = [&](std::string_view clue) { return evidence_.has(clue); };
+    if (std::any_of(std::begin(k_did_not_start), std::end(k_did_not_start), has)) return true;
+    // What cuDNN, an allocator or a kernel complains of had a GPU and a driver.
+    const bool absence =
+        finding.id == "no_nvidia_gpu" || knowledge_.findings[index].category == "kernel-driver";
+    return !absence && std::any_of(std::begin(k_ran), std::end(k_ran), has);
   }
 
   // A cause that is newer than the word table gets no vote, and would stand behind each that a word

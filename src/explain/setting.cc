@@ -26,7 +26,7 @@ RE2::Options any_case() {
 size_t count(const std::vector<std::string>& lines, const char* pattern) {
   const RE2 wanted(pattern, any_case());
   static const RE2 denied(
-      R"((?:\bno|\bnot|\bwithout|instead of|outside(?: of)?|\bisn.t|没有?用?|不用|不是|未用|非) ?(?:in |using |use |running in |an? |the |any )*(?:docker|podman|containers?|kubernetes|k8s|conda|wsl2?|windows)\b)",
+      R"((?:\bno\b|\bnot\b|\bwithout|instead of|outside(?: of)?|\bisn.t|没有?用?|不用|不是|未用|非) ?(?:in |using |use |running in |an? |the |any )*(?:docker|podman|containers?|kubernetes|k8s|conda|wsl2?|windows)\b)",
       any_case());
   return static_cast<size_t>(
       std::count_if(lines.begin(), lines.end(), [&](const std::string& line) {
@@ -38,6 +38,7 @@ Engine read_engine(const std::vector<std::string>& lines) {
   const size_t kubernetes = count(
       lines,
       R"(\bkubectl\b|\bkubelet\b|\bkubernetes\b|\bk8s\b|microk8s|\bk3s\b|\bpods?/|\bpods?\b.{0,40}(?:Pending|CrashLoop|Running|Evicted)|daemonset|CrashLoopBackOff|FailedScheduling|runtimeClass|gpu-operator|device[- ]plugin|openshift|\bEKS\b|\bGKE\b|nvidia\.com/gpu: |Insufficient nvidia\.com|kind: (?:Pod|Deployment|Job)|helm (?:install|upgrade)|resourceclaim)");
+  if (count(lines, R"(Emulate Docker CLI using podman|podman-docker)") > 0) return Engine::podman;
   const size_t podman = count(lines, R"(\bpodman\b|\bbuildah\b|quadlet|\bcrun\b)");
   const size_t compose =
       count(lines, R"(docker[- ]compose\b|compose\.ya?ml|^services:|\bcompose file\b)");
@@ -63,8 +64,20 @@ Engine read_engine(const std::vector<std::string>& lines) {
   return docker > 0 || daemon ? Engine::docker : Engine::none;
 }
 
+// Their own words go first: an image of Fedora has no use for dnf, Proxmox has kernels of its own.
+constexpr std::pair<const char*, const char*> k_systems[] = {
+    {R"(silverblue|kinoite|bluefin|bazzite|\bublue\b|secureblue|\bostree\b|fedora (?:atomic|coreos)|\bbootc\b)",
+     "immutable"},
+    {R"(\bnixos\b|\bnixpkgs\b|configuration\.nix)", "nixos"},
+    {R"(\bvoid ?linux\b|void-packages|\bxbps-|^void \d|^.{0,40}\bvoid \d\.\d)", "void"},
+    {R"(\bgentoo\b|\bemerge -)", "gentoo"},
+    {R"(\bproxmox\b|-pve\b)", "proxmox"}};
+
 std::string_view read_packages(const std::vector<std::string>& lines,
                                const std::set<std::string_view>& clues) {
+  for (const auto& [words, name] : k_systems) {
+    if (count(lines, words) > 0) return name;
+  }
   for (const auto& [clue, name] : {std::pair<const char*, const char*>{"dnf_system", "dnf"},
                                    {"zypper_system", "zypper"},
                                    {"pacman_system", "pacman"}}) {
@@ -131,7 +144,9 @@ std::vector<std::string_view> Setting::variants() const {
   if (engine == Engine::compose) out.push_back("docker");
   if (slurm) out.push_back("slurm");
   if (conda) out.push_back("conda");
-  if (system != System::windows && !packages.empty()) out.push_back(packages);
+  if (system == System::windows || packages.empty()) return out;
+  out.push_back(packages);
+  if (packages == "proxmox") out.push_back("debian");
   return out;
 }
 

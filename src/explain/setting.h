@@ -21,8 +21,10 @@ struct Setting {
 
   Engine engine = Engine::none;
   System system = System::unknown;
-  std::string_view packages;  // "ubuntu", "debian", "dnf", "zypper", "pacman"; empty: unknown
-  bool portable = false;      // the Python that a Windows program brings along (ComfyUI)
+  // How the system gets its packages: "ubuntu", "debian", "dnf", "zypper", "pacman", "void", "nixos",
+  // "gentoo", "proxmox", "immutable" (rpm-ostree, bootc); empty: unknown
+  std::string_view packages;
+  bool portable = false;  // the Python that a Windows program brings along (ComfyUI)
   bool conda = false, slurm = false;
   Keeper keeper = Keeper::none;
   std::string interpreter;  // how that Python is called; empty: "python"

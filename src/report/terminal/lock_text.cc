@@ -53,8 +53,24 @@ class LockPainter : private TerminalWriter {
       if (fit != "works") flow(words("fit." + fit), blanks(width + 4), blanks(width + 6));
     }
     tables();
-    next(cut_commands(words("next", {{"lock", lock_option(view.folder)}})));
+    const std::string packages = join(compat_packages(view), " ");
+    next(cut_commands(words(packages.empty() ? "next" : "next_compat",
+                            {{"lock", lock_option(view.folder)}, {"packages", packages}})));
     return finish();
+  }
+
+  // What the machines of some class need beneath it: "cuda-compat-13-2".
+  std::vector<std::string> compat_packages(const LockView& view) const {
+    std::vector<std::string> out;
+    for (size_t i = 0; i < view.fits.size() && i < view.lock.classes.size(); ++i) {
+      const knowledge::CudaTag* tag = knowledge_.find_cuda_tag(view.lock.classes[i].wheel.tag);
+      const auto cuda = tag != nullptr ? parse_version(tag->cuda) : std::nullopt;
+      if (view.fits[i] != resolve::Fit::needs_compat || !cuda) continue;
+      out.push_back(format("cuda-compat-{}-{}", cuda->part(0), cuda->part(1)));
+    }
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
   }
 
   std::string failure(const LockFailureView& view) {

@@ -277,6 +277,14 @@ class ResolvePainter : private TerminalWriter {
     return (newest == oldest ? newest : oldest + " - " + newest) + " " + join(tags, say("list"));
   }
 
+  static std::map<std::string, std::string> compat_args(const Version& cuda,
+                                                        const std::string& command) {
+    const std::string major = std::to_string(cuda.part(0)), minor = std::to_string(cuda.part(1));
+    return {{"command", command},
+            {"package", "cuda-compat-" + major + "-" + minor},
+            {"folder", "/usr/local/cuda-" + major + "." + minor + "/compat"}};
+  }
+
   std::string next_step() const {
     const resolve::Answer& first = view_.answers.front();
     for (const resolve::Answer& answer : view_.answers) {
@@ -297,10 +305,14 @@ class ResolvePainter : private TerminalWriter {
     const bool no_driver = first.target.driver_state == Target::Driver::absent;
     if (no_driver && !best.wheel.is_cpu() && best.wheel.driver_min)
       return say("resolve.update_driver", {{"need", resolve::driver_text(*best.wheel.driver_min)}});
-    return say(
-        "resolve.install",
-        {{"command", install_line(best, first.target, view_.request, knowledge_,
-                                  view_.machines.empty() ? nullptr : view_.machines.front())}});
+    const std::string command =
+        install_line(best, first.target, view_.request, knowledge_,
+                     view_.machines.empty() ? nullptr : view_.machines.front());
+    for (const resolve::Reason& reason : best.verdict.reasons) {
+      if (reason.id == "driver_compat" && best.wheel.cuda)
+        return say("resolve.install_compat", compat_args(*best.wheel.cuda, command));
+    }
+    return say("resolve.install", {{"command", command}});
   }
 
   // Where nothing fits: a newer driver where that alone helps, another wheel's maker, or a demand
