@@ -140,8 +140,8 @@ Explanation Explainer::finish(const Options& options) {
   const bool ordinary =
       out.program_error && out.program_error->kind != ProgramError::Kind::other_exception;
   Ranking ranking =
-      rank_causes(state_->knowledge, evidence, findings, !options.beside || !out.conflicts.empty(),
-                  votes, options.dead ? &*options.dead : nullptr, ordinary);
+      rank_causes(state_->knowledge, evidence, findings, !beside || !out.conflicts.empty(), votes,
+                  options.dead ? &*options.dead : nullptr, ordinary);
   out.causes = std::move(ranking.causes);
   out.ignored = std::move(ranking.ignored);
   out.clues.assign(clues.begin(), clues.end());

@@ -284,7 +284,9 @@ class Ranker {
     const bool claimed =
         std::any_of(finding.evidence.begin(), finding.evidence.end(),
                     [](const checks::Evidence& item) { return item.kind == "claimed"; });
-    if (claimed || !is_about_gpus(knowledge_.findings[index].category)) return true;
+    if (claimed) return true;
+    if (finding.id == "torch_not_installed") return evidence_.has("no_module_torch");
+    if (!is_about_gpus(knowledge_.findings[index].category)) return true;
     constexpr std::string_view k_did_not_start[] = {
         "cuda_fails",      "no_cuda_device",     "smi_no_comm",
         "libcuda_missing", "nvidia_smi_missing", "nvidia_smi_fails",
