@@ -34,8 +34,9 @@ bool suits(const Cause& cause, std::string_view layer) {
                                           "graph_retained",        "eval_without_no_grad",
                                           "tensors_kept",          "library_leak",
                                           "trains_too_many_params"};
-  constexpr std::string_view k_if_open[] = {"capacity", "growth", "serving", "allocator",
-                                           "outside",  "bug",    "quota",   "application"};
+  constexpr std::string_view k_if_open[] = {"capacity",  "growth",      "serving",
+                                            "allocator", "outside",     "bug",
+                                            "quota",     "application", "distributed"};
   return is_one_of(cause.id, k_plain) ||
          (cause.confidence == Confidence::possible && is_one_of(layer, k_if_open));
 }
