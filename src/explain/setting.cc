@@ -136,6 +136,7 @@ std::vector<std::string_view> Setting::variants() const {
   if (portable) out.push_back("portable");
   if (system == System::wsl) out.push_back("wsl");
   if (keeper == Keeper::uvx) out.push_back("uvx");
+  if (keeper == Keeper::uv) out.push_back("uv");
   if (keeper == Keeper::uv_project) out.push_back("uv_project");
   if (keeper == Keeper::poetry) out.push_back("poetry");
   if (system == System::windows) out.push_back("windows");

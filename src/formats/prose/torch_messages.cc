@@ -15,23 +15,13 @@ constexpr size_t k_max_each = 64, k_max_archs = 64, k_torch_messages_max_line = 
 constexpr uint64_t k_torch_messages_answer_reach = 3;
 constexpr size_t k_torch_messages_npos = std::string_view::npos;
 
-enum class Asked {
-  nothing,
-  version,
-  archs,
-  torch_cuda,
-  available,
-  capability,
-  name,
-  count,
-  driver
-};
+enum class Asked { nothing, torch, archs, torch_cuda, available, capability, name, count, driver };
 struct Question {
   std::string_view text;
   Asked what;
 };
 constexpr Question k_questions[] = {
-    {"torch.__version__", Asked::version},         {"get_arch_list()", Asked::archs},
+    {"torch.__version__", Asked::torch},           {"get_arch_list()", Asked::archs},
     {"torch.version.cuda", Asked::torch_cuda},     {"cuda.is_available()", Asked::available},
     {"get_device_capability(", Asked::capability}, {"get_device_name(", Asked::name},
     {"cuda.device_count()", Asked::count},         {"_cuda_getDriverVersion()", Asked::driver},
@@ -195,13 +185,12 @@ class TorchMessagesReader {
 
   // ">>> torch.cuda.is_available()" and "torch.cuda.is_available(): False", "... # True".
   void questions() {
-    if (line_.find("cuda") == k_torch_messages_npos &&
-        line_.find("get_") == k_torch_messages_npos &&
-        line_.find("torch.__version__") == k_torch_messages_npos)
+    if (!contains(line_, "cuda") && !contains(line_, "get_") && !contains(line_, "torch.__v"))
       return;
     for (const Question& question : k_questions) {
       size_t at = line_.find(question.text);
-      if (at == k_torch_messages_npos) continue;
+      const bool waits = question.what == Asked::torch && asked_ != Asked::nothing;
+      if (at == k_torch_messages_npos || waits) continue;
       std::string_view rest = line_.substr(at + question.text.size());
       if (question.text.back() == '(') {
         size_t close = rest.find(')');
@@ -240,7 +229,7 @@ class TorchMessagesReader {
     switch (what) {
       case Asked::nothing:
         return false;
-      case Asked::version:
+      case Asked::torch:
         return version(bare);
       case Asked::archs: {
         size_t before = out_.archs.size();
