@@ -48,9 +48,9 @@ struct Cause {
   std::vector<EvidenceLine> evidence;  // strongest first
   // The finding's text "decide" is worth asking: it is not certain, or has rivals.
   bool would_decide = false;
-  bool for_windows = false;  // its commands are for PowerShell or cmd
+  bool for_windows = false;      // its commands are for PowerShell or cmd
   Keeper keeper = Keeper::none;  // who installs in place of pip
-  std::string interpreter;   // what its commands call in place of "python"; empty: that
+  std::string interpreter;       // what its commands call in place of "python"; empty: that
   // No more than possible: a cure would be a guess, so the step finds out first
   // (report::cause_text): by a recording of what holds the memory, or by the text "decide".
   enum class First : uint8_t { cure, measure, decide } first = First::cure;
