@@ -5,6 +5,7 @@
 #include <future>
 #include <set>
 
+#include "base/shell_word.h"
 #include "checks/doctor.h"
 #include "checks/wheel_platform.h"
 #include "explain/capability_clues.h"
@@ -31,6 +32,17 @@
 namespace cufit::explain {
 
 namespace {
+
+// The Python that the text's steps call: a bundle's, else the one in whose packages it failed.
+// Windows' shells quote in other ways, and a keeper has commands of its own.
+std::string interpreter_of(const Setting& setting, std::span<const formats::TextLine> lines,
+                           bool windows) {
+  if (!setting.interpreter.empty() || windows || setting.keeper != Keeper::none)
+    return setting.interpreter;
+  const std::optional<formats::PythonPlace> place = formats::last_python_place(lines);
+  const bool plain = place && place->installer.empty() && !place->prefix.empty();
+  return plain ? shell_word(place->interpreter) : std::string();
+}
 
 // A check names the line of the text that it judged; the reader wants to see it.
 void quote(EvidenceLine& evidence, std::span<const formats::TextLine> lines) {
@@ -156,9 +168,10 @@ Explanation Explainer::finish(const Options& options) {
   mark_question_first(out.causes, clues, state_->knowledge);
   const bool windows = setting.system == Setting::System::windows ||
                        checks::wheel_platform(out.facts) == checks::WheelPlatform::windows;
+  const std::string interpreter = interpreter_of(setting, lines, windows);
   for (Cause& cause : out.causes) {
     cause.for_windows = windows;
-    cause.interpreter = setting.interpreter;
+    cause.interpreter = interpreter;
     cause.keeper = setting.keeper;
     for (EvidenceLine& line : cause.evidence) {
       quote(line, lines);

@@ -24,7 +24,8 @@ std::vector<ComputeCapability> implied_gpus(std::string_view cause) {
 
 bool asks_for_torch(std::string_view text) {
   return contains(text, "{install}") || contains(text, "{family}") ||
-         contains(text, "{reinstall}") || contains(text, "{patched}");
+         contains(text, "{reinstall}") || contains(text, "{restore}") ||
+         contains(text, "{patched}");
 }
 
 class TorchStep {
@@ -60,6 +61,7 @@ class TorchStep {
     };
     add("family", family(pick));
     add("reinstall", reinstalled(pick));
+    add("restore", restored());
     add("patched", patched());
     const knowledge::FindingTexts& texts = *knowledge_.find_texts(cause.id);
     const bool unknown = !named && !env_.torch.version && cause.finding.variant == "text";
@@ -129,6 +131,14 @@ class TorchStep {
     if (build.kind == "cuda" && !build.tag.empty() && !build.release.empty())
       return checks::repair_command(input_, env_, build.release, build.tag);
     return checks::install_text(input_, env_, pick);
+  }
+
+  // The release that is there once more: pip leaves it and installs what it misses. Empty: the
+  // release or its variant is not known.
+  std::string restored() const {
+    const checks::TorchBuild build = checks::torch_build_of(input_, env_);
+    const bool known = build.kind == "cuda" && !build.tag.empty() && !build.release.empty();
+    return known ? checks::complete_command(input_, env_, build.release, build.tag) : std::string();
   }
 
   // The newest patch of the release that is there, in its variant; empty: there is none, or the

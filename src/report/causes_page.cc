@@ -96,7 +96,8 @@ class CausesPage {
     const std::string install =
         "python -m pip install torch==VERSION+cuNNN "
         "--index-url https://download.pytorch.org/whl/cuNNN";
-    out.finding.args = {{"install", install}, {"family", install}, {"reinstall", install}};
+    out.finding.args = {
+        {"install", install}, {"family", install}, {"reinstall", install}, {"restore", install}};
     return out;
   }
   std::string text(std::string_view id, std::string_view part, std::string_view lang) const {

@@ -10,9 +10,9 @@ namespace cufit::report {
 namespace {
 
 // Made by checks as commands, whose words are quoted there.
-constexpr std::string_view k_ready[] = {"at",        "command",     "family",  "install",
-                                        "install_a", "install_b",   "patched", "pip_install",
-                                        "reinstall", "wanted_words"};
+constexpr std::string_view k_ready[] = {"at",        "command",   "family",      "install",
+                                        "install_a", "install_b", "patched",     "pip_install",
+                                        "reinstall", "restore",   "wanted_words"};
 
 std::string replaced(std::string text, std::string_view what, std::string_view by) {
   for (size_t at = text.find(what); at != text.npos; at = text.find(what, at + by.size()))

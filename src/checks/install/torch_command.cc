@@ -204,6 +204,18 @@ std::string install_command(const Input& input, const facts::PythonEnv& env,
   return command_for(input, env, existing_wheel(input, env, torch, tag), InstallKind::change);
 }
 
+std::string complete_command(const Input& input, const facts::PythonEnv& env,
+                             const std::string& torch, const std::string& tag) {
+  const WheelPick wheel = existing_wheel(input, env, torch, tag);
+  const Owner owner = owner_of(env, true);
+  if (wheel.torch != torch || wheel.tag != tag || owner.installer == Installer::conda ||
+      owner.installer == Installer::pixi)
+    return {};
+  InstallRequest request = request_of(input, env, wheel, InstallKind::change, true);
+  request.requirements.resize(1);
+  return install_command(input, env, owner, request);
+}
+
 std::string repair_command(const Input& input, const facts::PythonEnv& env,
                            const std::string& torch, const std::string& tag) {
   const WheelPick wheel = existing_wheel(input, env, torch, tag);

@@ -18,6 +18,10 @@ namespace cufit::checks {
 // variant of which there is no wheel: the wheel that fits the machine.
 std::string install_command(const Input& input, const facts::PythonEnv& env,
                             const std::string& torch, const std::string& tag);
+// The same wheel, so that the installer adds what it requires and is not there; what is there
+// stays. Empty: conda, pixi, or a wheel that the tables do not know.
+std::string complete_command(const Input& input, const facts::PythonEnv& env,
+                             const std::string& torch, const std::string& tag);
 // The same wheel again, torch alone, because its files are damaged or gone.
 std::string repair_command(const Input& input, const facts::PythonEnv& env,
                            const std::string& torch, const std::string& tag);

@@ -41,6 +41,11 @@ bool is_shared(std::string_view prefix) {
   return ends_with(prefix, "/.local");
 }
 
+// Where pip or uv built a package: it is gone when somebody reads the text.
+bool is_of_a_build(std::string_view prefix) {
+  return contains(prefix, "/pip-build-env-") || contains(prefix, "/builds-v0/.tmp");
+}
+
 // ".../lib/python3.11/site-packages/..."
 std::optional<PythonPlace> linux_place(std::string_view line, size_t at) {
   const std::string_view before = line.substr(0, at);  // ends in "/lib/python3.11"
@@ -54,7 +59,7 @@ std::optional<PythonPlace> linux_place(std::string_view line, size_t at) {
   const std::string_view prefix =
       above.substr(std::min(path_begin(line, above.size()), above.size()));
   if (!starts_with(prefix, "/") || contains(prefix, "...") || is_shared(prefix) ||
-      !parse_version(minor))
+      is_of_a_build(prefix) || !parse_version(minor))
     return std::nullopt;
   PythonPlace place;
   place.prefix = prefix;

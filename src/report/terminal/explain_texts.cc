@@ -35,12 +35,13 @@ size_t sentence_end(std::string_view text, size_t at) {
   return text.size();
 }
 
-// Commands call the text's own Python: "`python -m pip" and what stands behind "&& ".
+// Commands call the text's own Python: "`python -m pip", and what stands behind "&& " and "$(".
 std::string with_interpreter(std::string text, std::string_view interpreter) {
   constexpr std::string_view k_python = "python ";
   for (size_t at = text.find(k_python); at != text.npos; at = text.find(k_python, at + 1)) {
     const bool begins =
-        at > 0 && (text[at - 1] == '`' || ends_with(std::string_view(text).substr(0, at), "&& "));
+        at > 0 && (text[at - 1] == '`' || ends_with(std::string_view(text).substr(0, at), "&& ") ||
+                   ends_with(std::string_view(text).substr(0, at), "$("));
     if (!begins) continue;
     text.replace(at, k_python.size() - 1, interpreter);
     at += interpreter.size();

@@ -47,6 +47,16 @@ TEST(PythonPlace, IsTheEnvironmentOfATraceback) {
   for (const Case& one : cases) EXPECT_EQ(interpreter(one.line), one.want) << one.line;
 }
 
+TEST(PythonPlace, IsNotThatOfABuild) {
+  const char* const k_builds[] = {
+      "/tmp/pip-build-env-1x/overlay/lib/python3.11/site-packages/setuptools/dist.py",
+      "/home/me/.cache/uv/builds-v0/.tmpAbC/lib/python3.12/site-packages/setuptools/dist.py"};
+  for (const char* build : k_builds) {
+    const std::string above = "File \"/e/lib/python3.12/site-packages/pip/_internal/cli.py\"\n";
+    EXPECT_EQ(interpreter(above + "File \"" + build + "\""), "/e/bin/python") << build;
+  }
+}
+
 TEST(PythonPlace, OfSeveralTheLast) {
   const std::vector<TextLine> lines = plain_text_lines(
       "File \"/a/lib/python3.9/site-packages/x.py\"\n"
