@@ -173,6 +173,7 @@ Explanation Explainer::finish(const Options& options) {
     cause.for_windows = windows;
     cause.interpreter = interpreter;
     cause.keeper = setting.keeper;
+    cause.tool = setting.tool;
     for (EvidenceLine& line : cause.evidence) {
       quote(line, lines);
       state_->texts.place(line);

@@ -50,6 +50,7 @@ struct Cause {
   bool would_decide = false;
   bool for_windows = false;      // its commands are for PowerShell or cmd
   Keeper keeper = Keeper::none;  // who installs in place of pip
+  std::string tool;              // that uvx runs
   std::string interpreter;       // what its commands call in place of "python"; empty: that
   // No more than possible: a cure would be a guess, so the step finds out first
   // (report::cause_text): by a recording of what holds the memory, or by the text "decide".

@@ -29,4 +29,14 @@ Keeper read_keeper(std::span<const std::string> lines) {
   return of_venv > 0 ? Keeper::uv : Keeper::none;
 }
 
+std::string uvx_tool(std::span<const std::string> lines) {
+  static const RE2 call(
+      R"((?:^|[^\w-])(?:uvx|uv tool run)((?: +-{1,2}[a-z-]+(?:=\S+| +[^\s-]\S*)?)*) +([a-z][\w.-]*))");
+  for (const std::string& line : lines) {
+    std::string options, tool;
+    if (RE2::PartialMatch(line, call, &options, &tool)) return tool;
+  }
+  return {};
+}
+
 }  // namespace cufit::explain

@@ -18,5 +18,7 @@ enum class Keeper : uint8_t {
 };
 
 Keeper read_keeper(std::span<const std::string> lines);
+// "speechtool" of "uvx --with extra speechtool serve"; empty: the text does not name it.
+std::string uvx_tool(std::span<const std::string> lines);
 
 }  // namespace cufit::explain

@@ -66,12 +66,12 @@ Engine read_engine(const std::vector<std::string>& lines) {
 
 // Their own words go first: an image of Fedora has no use for dnf, Proxmox has kernels of its own.
 constexpr std::pair<const char*, const char*> k_systems[] = {
-    {R"(silverblue|kinoite|bluefin|bazzite|\bublue\b|secureblue|\bostree\b|fedora (?:atomic|coreos)|\bbootc\b)",
+    {R"(silverblue|kinoite|bluefin|bazzite|\bublue\b|secureblue|rpm-ostree|fedora (?:atomic|coreos))",
      "immutable"},
     {R"(\bnixos\b|\bnixpkgs\b|configuration\.nix)", "nixos"},
     {R"(\bvoid ?linux\b|void-packages|\bxbps-|^void \d|^.{0,40}\bvoid \d\.\d)", "void"},
     {R"(\bgentoo\b|\bemerge -)", "gentoo"},
-    {R"(\bproxmox\b|-pve\b)", "proxmox"}};
+    {R"(-pve\b|proxmox-(?:headers|kernel))", "proxmox"}};
 
 std::string_view read_packages(const std::vector<std::string>& lines,
                                const std::set<std::string_view>& clues) {
@@ -171,6 +171,7 @@ Setting read_setting(std::span<const formats::TextLine> lines,
   out.conda = clues.count("conda") > 0;
   out.slurm = clues.count("slurm") > 0;
   out.keeper = read_keeper(texts);
+  if (out.keeper == Keeper::uvx) out.tool = uvx_tool(texts);
   out.program = read_program(texts);
   return out;
 }

@@ -27,6 +27,7 @@ struct Setting {
   bool portable = false;  // the Python that a Windows program brings along (ComfyUI)
   bool conda = false, slurm = false;
   Keeper keeper = Keeper::none;
+  std::string tool;         // that uvx runs
   std::string interpreter;  // how that Python is called; empty: "python"
   std::string program;      // the script that was started: "train.py"; empty: not told
 

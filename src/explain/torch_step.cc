@@ -102,7 +102,7 @@ class TorchStep {
     const checks::TorchBuild build = checks::torch_build_of(input_, env);
     const bool stays = build.kind == "cuda" && !build.tag.empty() &&
                        knowledge_.find_torch(build.release) != nullptr;
-    if (stays) return checks::install_command(input_, env, build.release, build.tag);
+    if (stays) return checks::partners_command(input_, env, build.release, build.tag);
     return checks::install_text(input_, env, pick);
   }
 

@@ -47,9 +47,24 @@ Install read_install(std::string_view arguments) {
   return out;
 }
 
+bool is_pinned(const std::string& one) { return one.find_first_of("=<>~") != one.npos; }
 bool all_pinned(const Install& install) {
-  return std::all_of(install.wanted.begin(), install.wanted.end(),
-                     [](const std::string& one) { return one.find_first_of("=<>~") != one.npos; });
+  return std::all_of(install.wanted.begin(), install.wanted.end(), is_pinned);
+}
+bool any_pinned(const Install& install) {
+  return std::any_of(install.wanted.begin(), install.wanted.end(), is_pinned);
+}
+
+// " --reinstall-package torch --reinstall-package ...": names alone, without quotes.
+std::string each_name(std::string_view option, const Install& install) {
+  std::string out;
+  for (const std::string& one : install.wanted) {
+    const size_t begin = one.find_first_not_of("\"'");
+    if (begin == one.npos) continue;
+    const size_t end = std::min(one.find_first_of("=<>~![;\"'", begin), one.size());
+    out += " " + std::string(option) + " " + one.substr(begin, end - begin);
+  }
+  return out;
 }
 
 std::string name_of_index(std::string_view index) {
@@ -72,13 +87,24 @@ std::string in_uv_project(std::string_view python, std::string_view arguments) {
   const Install install = read_install(arguments);
   if (install.special || install.wanted.empty()) return uv_pip(python, "install", arguments);
   const std::string names = join(install.wanted, " ");
-  if (install.again && !all_pinned(install))
-    return "uv sync --reinstall-package " + join(install.wanted, " --reinstall-package ");
+  if (install.again && !any_pinned(install))
+    return "uv sync" + each_name("--reinstall-package", install);
   std::string out = "uv add " + names;
-  if (install.newest) out += " --upgrade-package " + join(install.wanted, " --upgrade-package ");
+  if (install.again) out += each_name("--reinstall-package", install);
+  if (install.newest) out += each_name("--upgrade-package", install);
   if (install.index.empty()) return out;
   return out + " --index " + (is_torch_index(install) ? name_of_index(install.index) + "=" : "") +
          std::string(install.index);
+}
+
+// "onnxruntime-gpu[cuda]@latest": of what is new to the project as well, which `update` refuses.
+std::string newest(const Install& install) {
+  std::string out;
+  for (std::string one : install.wanted) {
+    const size_t quote = one.size() > 1 && (one.back() == '"' || one.back() == '\'') ? 1 : 0;
+    out += " " + one.insert(one.size() - quote, "@latest");
+  }
+  return out;
 }
 
 std::string by_poetry(std::string_view arguments) {
@@ -86,29 +112,38 @@ std::string by_poetry(std::string_view arguments) {
   if (install.special || install.wanted.empty() || (install.again && !all_pinned(install)))
     return "poetry run python -m pip install" + with_blank(arguments);
   const std::string names = join(install.wanted, " ");
-  if (install.newest && !all_pinned(install)) return "poetry update " + names;
-  if (!is_torch_index(install)) return "poetry add " + names;
-  const std::string name = name_of_index(install.index);
+  if (install.newest && !any_pinned(install)) return "poetry add" + newest(install);
+  if (install.index.empty()) return "poetry add " + names;
+  const std::string name = is_torch_index(install) ? name_of_index(install.index) : "extra";
   return "poetry source add --priority=explicit " + name + " " + std::string(install.index) +
          " && poetry add --source " + name + " " + names;
 }
 
-std::string by_uvx(std::string_view arguments) {
+std::string by_uvx(std::string_view python, std::string_view arguments, std::string_view tool) {
   const Install install = read_install(arguments);
+  if (install.special || install.wanted.empty())
+    return std::string(python) + " -m pip install" + with_blank(arguments);
   std::string out = "uvx";
   for (const std::string& one : install.wanted) out += " --with " + one;
   if (!install.index.empty())
     out += " --index " + std::string(install.index) + " --index-strategy unsafe-best-match";
-  return out;
+  return out + " " + (tool.empty() ? "PROGRAM" : std::string(tool));
 }
 
-std::string pip_of(Keeper keeper, std::string_view python, std::string_view what,
+// Who keeps the environment, and what uvx runs.
+struct Kept {
+  Keeper keeper;
+  std::string_view tool;
+};
+
+std::string pip_of(const Kept& kept, std::string_view python, std::string_view what,
                    std::string_view arguments) {
+  const Keeper keeper = kept.keeper;
   const bool uv = keeper != Keeper::poetry;
   if (what == "install") {
     if (keeper == Keeper::uv) return uv_pip(python, what, arguments);
     if (keeper == Keeper::uv_project) return in_uv_project(python, arguments);
-    return keeper == Keeper::uvx ? by_uvx(arguments) : by_poetry(arguments);
+    return keeper == Keeper::uvx ? by_uvx(python, arguments, kept.tool) : by_poetry(arguments);
   }
   const bool known = what == "uninstall" || what == "list" || what == "show" || what == "check" ||
                      what == "freeze";
@@ -118,7 +153,8 @@ std::string pip_of(Keeper keeper, std::string_view python, std::string_view what
 }
 
 // One command: what stands before its Python (a variable that is set for it) stays.
-std::string command(std::string_view code, Keeper keeper) {
+std::string command(std::string_view code, const Kept& kept) {
+  const Keeper keeper = kept.keeper;
   const size_t pip = code.find(k_pip);
   if (pip != code.npos) {
     const bool quoted = pip > 0 && code[pip - 1] == '\'';
@@ -135,7 +171,7 @@ std::string command(std::string_view code, Keeper keeper) {
     const std::string_view arguments =
         blank < rest.size() ? rest.substr(blank + 1) : std::string_view();
     return std::string(code.substr(0, begin)) +
-           pip_of(keeper, python, rest.substr(0, blank), arguments) + std::string(behind);
+           pip_of(kept, python, rest.substr(0, blank), arguments) + std::string(behind);
   }
   const bool runs = keeper == Keeper::uv_project || keeper == Keeper::poetry;
   if (runs && starts_with(code, k_code))
@@ -143,25 +179,26 @@ std::string command(std::string_view code, Keeper keeper) {
   return std::string(code);
 }
 
-std::string commands(std::string_view code, Keeper keeper) {
+std::string commands(std::string_view code, const Kept& kept) {
   std::string out;
   for (size_t at = code.find(" && "); at != code.npos; at = code.find(" && ")) {
-    out += command(code.substr(0, at), keeper) + " && ";
+    out += command(code.substr(0, at), kept) + " && ";
     code.remove_prefix(at + 4);
   }
-  return out + command(code, keeper);
+  return out + command(code, kept);
 }
 
 }  // namespace
 
-std::string for_keeper(std::string_view text, Keeper keeper) {
+std::string for_keeper(std::string_view text, Keeper keeper, std::string_view tool) {
+  const Kept kept{keeper, tool};
   if (keeper == Keeper::none) return std::string(text);
   const std::vector<std::string_view> parts = split(text, '`');
-  if (parts.size() == 1) return commands(text, keeper);  // the command alone
-  if (parts.size() % 2 == 0) return std::string(text);   // a backtick of the text's own
+  if (parts.size() == 1) return commands(text, kept);   // the command alone
+  if (parts.size() % 2 == 0) return std::string(text);  // a backtick of the text's own
   std::string out;
   for (size_t i = 0; i < parts.size(); ++i)
-    out += i % 2 == 1 ? "`" + commands(parts[i], keeper) + "`" : std::string(parts[i]);
+    out += i % 2 == 1 ? "`" + commands(parts[i], kept) + "`" : std::string(parts[i]);
   return out;
 }
 

@@ -10,6 +10,7 @@
 
 namespace cufit::report {
 
-std::string for_keeper(std::string_view text, explain::Keeper keeper);
+// `tool`: what uvx runs, where the text names it.
+std::string for_keeper(std::string_view text, explain::Keeper keeper, std::string_view tool);
 
 }  // namespace cufit::report

@@ -132,12 +132,21 @@ class Matcher {
     return at;
   }
 
+  // "5060ti16g": the size of the memory, written onto the name.
+  bool size_follows(size_t at) const {
+    const size_t number = digits(at, 1, 2);
+    const size_t gb = number ? std::max(word(number, "gb"), word(number, "g")) : 0;
+    return gb && ends(gb);
+  }
+
   // What follows the number: "Ti", "SUPER", "M", "Laptop GPU", "Ada Generation".
   size_t suffixes(size_t at) const {
     size_t end = at;
-    if (size_t ti = word(gap(end), "ti"); ti && (ends(ti) || word(ti, "super") || plural(ti) != ti))
+    if (size_t ti = word(gap(end), "ti");
+        ti && (ends(ti) || word(ti, "super") || plural(ti) != ti || size_follows(ti)))
       end = ti;
-    if (size_t super = word(gap(end), "super"); super && ends(super)) end = super;
+    if (size_t super = word(gap(end), "super"); super && (ends(super) || size_follows(super)))
+      end = super;
     if (end < line_.size() && (line_[end] == 'M' || line_[end] == 'D' || line_[end] == 'm') &&
         ends(end + 1))
       ++end;
@@ -145,7 +154,7 @@ class Matcher {
       if (part == "GPU" && !ends_with_laptop(end)) continue;
       end = optional(end, part);
     }
-    return ends(end) || plural(end) != end ? end : 0;
+    return ends(end) || plural(end) != end || (end > at && size_follows(end)) ? end : 0;
   }
   bool ends_with_laptop(size_t at) const {
     return at >= 6 && equal_words(line_.substr(at - 6, 6), "laptop");

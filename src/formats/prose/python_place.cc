@@ -19,8 +19,12 @@ size_t path_begin(std::string_view line, size_t at) {
          !contains("\"'`()[]<>|,;=\t", line.substr(begin - 1, 1)))
     --begin;
   // Not in quotes: a blank ends it.
-  // (A path that begins the line, as Python's warnings do, has its blanks as well.)
-  if (begin == 0 && line.substr(0, 1) == "/" && !contains(line.substr(0, at), ": ")) return begin;
+  // (A path that begins the line, as Python's warnings do, has its blanks as well. A command that
+  // begins one goes on with options and other paths.)
+  const std::string_view before = line.substr(0, at);
+  if (begin == 0 && starts_with(line, "/") && !contains(before, ": ") && !contains(before, " /") &&
+      !contains(before, " -"))
+    return begin;
   if (begin == 0 || !contains("\"'`", line.substr(begin - 1, 1))) {
     const size_t blank = line.substr(begin, at - begin).rfind(' ');
     if (blank != std::string_view::npos) begin += blank + 1;

@@ -35,18 +35,29 @@ size_t sentence_end(std::string_view text, size_t at) {
   return text.size();
 }
 
-// Commands call the text's own Python: "`python -m pip", and what stands behind "&& " and "$(".
-std::string with_interpreter(std::string text, std::string_view interpreter) {
-  constexpr std::string_view k_python = "python ";
-  for (size_t at = text.find(k_python); at != text.npos; at = text.find(k_python, at + 1)) {
-    const bool begins =
-        at > 0 && (text[at - 1] == '`' || ends_with(std::string_view(text).substr(0, at), "&& ") ||
-                   ends_with(std::string_view(text).substr(0, at), "$("));
-    if (!begins) continue;
-    text.replace(at, k_python.size() - 1, interpreter);
-    at += interpreter.size();
+// Commands call the text's own Python wherever one stands in them: "`python -m pip", behind "&& ",
+// "| xargs ", "$(" or a variable that is set. A command for a container keeps the container's.
+std::string with_interpreter(const std::string& text, std::string_view interpreter) {
+  constexpr std::string_view k_python = "python";
+  std::string out;
+  bool code = false;
+  for (const std::string_view part : split(text, '`')) {
+    if (!out.empty() || code) out += '`';
+    size_t from = 0;
+    const bool inside = contains(part, "docker ") || contains(part, "podman ") ||
+                        contains(part, "kubectl ") || contains(part, "ssh ");
+    for (size_t at = code && !inside ? part.find(k_python) : part.npos; at != part.npos;
+         at = part.find(k_python, at + 1)) {
+      const std::string_view behind = part.substr(at + k_python.size());
+      const bool begins = at == 0 || part[at - 1] == ' ' || part[at - 1] == '(';
+      if (!begins || !(starts_with(behind, " -m ") || starts_with(behind, " -c "))) continue;
+      out += std::string(part.substr(from, at - from)) + std::string(interpreter);
+      from = at + k_python.size();
+    }
+    out += part.substr(from);
+    code = !code;
   }
-  return text;
+  return out;
 }
 
 // What finds out whether it is this cause stands before its cure, where the text only hints at it.
@@ -76,10 +87,10 @@ std::string cause_text(const explain::Cause& cause, std::string_view part, std::
   const checks::Finding& said = part == "next" && cause.step ? *cause.step : cause.finding;
   std::string text = finding_text(said, part, lang, knowledge);
   if (part == "next") text = with_question(cause, std::move(text), lang, knowledge);
-  if (part == "next" || part == "decide") text = for_keeper(text, cause.keeper);
+  if (part == "next" || part == "decide") text = for_keeper(text, cause.keeper, cause.tool);
   if (cause.for_windows && (part == "next" || part == "decide")) text = for_windows(text, lang);
   if (!cause.interpreter.empty() && (part == "next" || part == "decide"))
-    text = with_interpreter(std::move(text), cause.interpreter);
+    text = with_interpreter(text, cause.interpreter);
   if (!has_placeholder(text)) return text;
   std::string out;
   for (size_t at = 0; at < text.size();) {

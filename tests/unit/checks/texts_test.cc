@@ -71,7 +71,8 @@ TEST(Texts, NoFindingWaitsForACheck) {
   // `cufit lock --check` and `env check` judge what no check of doctor sees.
   for (const char* file :
        {"/src/resolve/lock/lock_check.cc", "/src/resolve/lock/environment_check.cc",
-        "/src/commands/env/env_check.cc", "/src/commands/lock/lock_check.cc"})
+        "/src/commands/env/env_check.cc", "/src/commands/lock/lock_check.cc",
+        "/src/explain/program_step.cc"})
     words.merge(quoted_words(code_of(cufit::test::source_dir() + file)));
   for (const knowledge::XidRow& row : Knowledge::builtin().xids)
     words.insert(std::string(row.finding));

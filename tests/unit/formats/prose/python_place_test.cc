@@ -47,6 +47,16 @@ TEST(PythonPlace, IsTheEnvironmentOfATraceback) {
   for (const Case& one : cases) EXPECT_EQ(interpreter(one.line), one.want) << one.line;
 }
 
+TEST(PythonPlace, OfACommandIsThePathAlone) {
+  EXPECT_EQ(
+      interpreter("/usr/bin/c++ -MMD -I/e/lib/python3.11/site-packages/torch/include -c x.cc"), "");
+  EXPECT_EQ(interpreter("/e/bin/python /e/lib/python3.11/site-packages/torch/run.py"),
+            "/e/bin/python");
+  EXPECT_EQ(
+      interpreter("/my env/lib/python3.11/site-packages/torch/cuda/__init__.py:61: UserWarning"),
+      "/my env/bin/python");
+}
+
 TEST(PythonPlace, IsNotThatOfABuild) {
   const char* const k_builds[] = {
       "/tmp/pip-build-env-1x/overlay/lib/python3.11/site-packages/setuptools/dist.py",

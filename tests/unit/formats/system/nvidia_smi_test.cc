@@ -167,6 +167,9 @@ TEST(GpuWords, FindsBoardsAsPeopleWriteThem) {
   EXPECT_EQ(first_gpu("gtx3090, cuda=11.0"), "gtx3090");
   EXPECT_EQ(first_gpu("Win11, 5070Ti, CUDA 12.8"), "5070Ti");
   EXPECT_EQ(first_gpu("aerial images, single 3090 Ti"), "3090 Ti");
+  EXPECT_EQ(first_gpu("\xE6\x88\x91\xE6\x98\xAF" "5060ti16g, torch 2.6"), "5060ti");
+  EXPECT_EQ(first_gpu("RTX4070SUPER12GB"), "RTX4070SUPER");
+  EXPECT_EQ(first_gpu("model 5060ti16gx"), "");
   EXPECT_EQ(first_gpu("2x RTX PRO 6000 Blackwell, no NVLink"), "RTX PRO 6000 Blackwell");
   EXPECT_EQ(first_gpu("Found GPU0 GeForce GTX 660 Ti which is"), "GeForce GTX 660 Ti");
   EXPECT_EQ(first_gpu("Found GPU0 GeForce GTX 960M which is"), "GeForce GTX 960M");
