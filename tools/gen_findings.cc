@@ -11,12 +11,14 @@ namespace fs = std::filesystem;
 namespace gen {
 namespace {
 
+// Names in braces; "{medium: Memory}" of YAML and "{}" of a shell are none.
 std::set<std::string> placeholders(std::string_view text) {
   std::set<std::string> out;
   for (size_t at = text.find('{'); at != text.npos; at = text.find('{', at + 1)) {
-    const size_t end = text.find('}', at);
-    if (end == text.npos) break;
-    out.insert(std::string(text.substr(at + 1, end - at - 1)));
+    const size_t end = std::min(
+        text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_", at + 1), text.size());
+    if (end > at + 1 && end < text.size() && text[end] == '}')
+      out.insert(std::string(text.substr(at + 1, end - at - 1)));
   }
   return out;
 }
