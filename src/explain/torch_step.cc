@@ -59,7 +59,7 @@ class TorchStep {
     const auto add = [&](const char* name, const std::string& text) {
       if (!text.empty()) args[name] = text;
     };
-    add("family", family(pick));
+    add("family", family(pick, cause.id == "torch_family_mismatch"));
     add("reinstall", reinstalled(pick));
     add("restore", restored());
     add("patched", patched());
@@ -96,14 +96,24 @@ class TorchStep {
 
   // torch with its partners, whether or not the text names them: the release that is there, where
   // the tables know it, else the one that fits.
-  std::string family(const std::optional<checks::WheelPick>& pick) const {
+  // `beside`: torch itself is right and stays, so its partners alone.
+  std::string family(const std::optional<checks::WheelPick>& pick, bool beside) const {
     facts::PythonEnv env = env_;
     add_partners(env, pick);
     const checks::TorchBuild build = checks::torch_build_of(input_, env);
     const bool stays = build.kind == "cuda" && !build.tag.empty() &&
                        knowledge_.find_torch(build.release) != nullptr;
-    if (stays) return checks::partners_command(input_, env, build.release, build.tag);
+    if (stays && beside) return checks::partners_command(input_, env, build.release, build.tag);
+    // All of them anew: what is there now counts for nothing.
+    if (stays) return checks::install_command(input_, without_torch(env), build.release, build.tag);
     return checks::install_text(input_, env, pick);
+  }
+
+  static facts::PythonEnv without_torch(facts::PythonEnv env) {
+    std::vector<facts::Distribution> packages = *env.distributions;
+    std::erase_if(packages, [](const auto& one) { return one.name == "torch"; });
+    env.distributions = known(std::move(packages), SourceKind::assumed, "");
+    return env;
   }
 
   // torchvision and torchaudio, as installed beside torch in a version that is not known.
