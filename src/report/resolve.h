@@ -7,6 +7,7 @@
 
 #include "report/report.h"
 #include "resolve/wheel/resolve.h"
+#include "resolve/wheel/variant_choice.h"
 
 namespace cufit::report {
 
@@ -23,6 +24,10 @@ struct ResolveView {
   // Per answer, where the target is a machine and not a description: what is known of it, so that
   // the step is for its environment; null = nothing is.
   std::vector<const facts::Facts*> machines = {};
+  // What the index has of wheel variants of one torch, and per answer what an installer makes of
+  // them. Empty: it has none, or none was asked.
+  std::string variants_torch = {}, variants_url = {};
+  std::vector<resolve::VariantChoice> variants = {};
 };
 
 std::string resolve_text(const ResolveView& view, const Style& style);

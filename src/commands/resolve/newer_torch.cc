@@ -48,12 +48,6 @@ std::string glibc_of(const formats::WheelName& name) {
   return "2.28";
 }
 
-bool is_wanted(const std::string& version, const std::vector<formats::Requirement>& requirements) {
-  return std::all_of(requirements.begin(), requirements.end(), [&](const auto& one) {
-    return one.name != "torch" || formats::satisfies(one.clauses, version);
-  });
-}
-
 void take_file(const std::string& page, const formats::IndexFile& file,
                const formats::WheelName& name, Release& release) {
   Variant& variant = release.variants[release.version.local];
@@ -87,7 +81,7 @@ std::optional<Release> newest_release(const std::vector<HeardPage>& pages,
       if (!version || version->pre || version->dev || starts_with(version->local, "cpu")) continue;
       formats::PythonVersion plain = *version;
       plain.local.clear();
-      if (!(formats::compare(plain, known) > 0) || !is_wanted(name->version, requirements))
+      if (!(formats::compare(plain, known) > 0) || !is_wanted_torch(name->version, requirements))
         continue;
       if (out) {
         formats::PythonVersion best = out->version;
@@ -181,6 +175,13 @@ std::string capabilities(const std::vector<DeviceCode>& code, CodeKind kind) {
 }
 
 }  // namespace
+
+bool is_wanted_torch(const std::string& version,
+                     const std::vector<formats::Requirement>& requirements) {
+  return std::all_of(requirements.begin(), requirements.end(), [&](const auto& one) {
+    return one.name != "torch" || formats::satisfies(one.clauses, version);
+  });
+}
 
 class NewerTorchReader {
  public:

@@ -21,6 +21,10 @@ struct HeardPage {
   formats::IndexPage page;
 };
 
+// Do the requirements on torch allow this version?
+bool is_wanted_torch(const std::string& version,
+                     const std::vector<formats::Requirement>& requirements);
+
 // The context's tables with rows of such wheels. Owns what its rows point to.
 class NewerTorch {
  public:

@@ -3,6 +3,7 @@
 
 #include "base/format.h"
 #include "base/nearest.h"
+#include "commands/resolve/index_variants.h"
 #include "commands/resolve/newer_torch.h"
 #include "commands/resolve/targets.h"
 #include "host/files/paths.h"
@@ -81,6 +82,25 @@ void name_ignored(report::ResolveView& view) {
   }
 }
 
+// Without them the answer stands: a table that cannot be read is said and no more.
+std::optional<IndexVariants> variants_of_index(const Output& output,
+                                               const std::vector<HeardPage>& pages,
+                                               const resolve::Request& request,
+                                               host::Interrupts& interrupts) {
+  auto read = read_index_variants(pages, request.requirements, interrupts);
+  if (read) return std::move(*read);
+  output.print_error(read.error().text());
+  return std::nullopt;
+}
+
+void put_variants(const std::optional<IndexVariants>& variants, report::ResolveView& view) {
+  if (!variants) return;
+  view.variants_torch = variants->torch;
+  view.variants_url = variants->url;
+  for (const resolve::Answer& answer : view.answers)
+    view.variants.push_back(resolve::choose_variant(variants->table, answer.target));
+}
+
 }  // namespace
 
 std::span<const Option> resolve_options() { return k_resolve_options; }
@@ -91,8 +111,10 @@ int run_resolve(const Context& here, const ResolveRequest& request) {
   const Result<resolve::Request> wheels = wheels_asked(here, request, pages);
   if (!wheels) return output.exit_code_for(wheels.error());
   std::unique_ptr<NewerTorch> newer;
+  std::optional<IndexVariants> variants;
   if (!pages.empty() && !request.offline) {
     host::Interrupts interrupts;
+    variants = variants_of_index(output, pages, *wheels, interrupts);
     newer = read_newer_torch(here, pages, wheels->requirements, interrupts);
     if (interrupts.caught() != 0) return interrupted_exit(interrupts.caught());
   }
@@ -113,6 +135,7 @@ int run_resolve(const Context& here, const ResolveRequest& request) {
   for (const AskedTarget& asked : *targets)
     view.obstacles.push_back(obstacle_title(asked, context.knowledge, lang));
   name_ignored(view);
+  put_variants(variants, view);
   for (const AskedTarget& asked : *targets)
     view.machines.push_back(asked.facts.envs.empty() ? nullptr : &asked.facts);
   view.no_uv = !host::may_have_uv(context.files);

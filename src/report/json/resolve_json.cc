@@ -95,6 +95,18 @@ Json answer_json(const resolve::Answer& answer, const resolve::Request& request,
   return out;
 }
 
+Json variants_json(const resolve::VariantChoice& choice, const ResolveView& view) {
+  Json out = {{"torch", view.variants_torch},
+              {"url", view.variants_url},
+              {"taken", or_null(choice.taken)},
+              {"variants", Json::array()},
+              {"left_out", Json::array()}};
+  for (const resolve::VariantChoice::Row& row : choice.rows)
+    out["variants"].push_back({{"label", row.label}, {"fit", facts::to_string(row.fit)}});
+  for (const resolve::TargetGpu& gpu : choice.left_out) out["left_out"].push_back(gpu.name);
+  return out;
+}
+
 }  // namespace
 
 std::string resolve_json(const ResolveView& view) {
@@ -112,6 +124,8 @@ std::string resolve_json(const ResolveView& view) {
     Json one = answer_json(view.answers[i], view.request, view.knowledge,
                            i < view.machines.size() ? view.machines[i] : nullptr);
     one["obstacle"] = or_null(i < view.obstacles.size() ? view.obstacles[i] : "");
+    one["wheel_variants"] =
+        i < view.variants.size() ? variants_json(view.variants[i], view) : Json(nullptr);
     out["answers"].push_back(std::move(one));
   }
   return out.dump(2) + "\n";

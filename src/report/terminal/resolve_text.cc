@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "base/shell_word.h"
 #include "report/resolve.h"
+#include "report/terminal/resolve_variants.h"
 #include "report/terminal/terminal_writer.h"
 #include "report/terminal/width.h"
 
@@ -29,6 +30,8 @@ class ResolvePainter : private TerminalWriter {
       if (!out_.empty()) out_ += "\n";
       const std::string& obstacle = i < view_.obstacles.size() ? view_.obstacles[i] : none_;
       show(view_.answers[i], false, obstacle);
+      for (const std::string& one : variant_sentences(view_, i, style_.lang))
+        flow(printable(one), "  ", "  ");
     }
     if (!view_.ignored.empty())
       flow(say(view_.ignored_near.empty() ? "resolve.ignored" : "resolve.ignored_near",
