@@ -17,10 +17,14 @@ namespace cufit {
 
 std::string format_runtime(fmt::string_view format, fmt::format_args args);
 
-template <class... Args>
-std::string format(fmt::format_string<Args...> text, Args&&... args) {
-  return format_runtime(text, fmt::make_format_args(args...));
-}
+// An object and no function: std::format is not looked for beside it, whatever the arguments are.
+struct Format {
+  template <class... Args>
+  std::string operator()(fmt::format_string<Args...> text, Args&&... args) const {
+    return format_runtime(text, fmt::make_format_args(args...));
+  }
+};
+inline constexpr Format format;
 
 // "24.0 GiB", "512 MiB", "1.5 KiB": binary units, one decimal from 1 GiB on and below 10.
 std::string format_bytes(unsigned long long bytes);

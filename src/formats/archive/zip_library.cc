@@ -11,14 +11,21 @@ struct Loaded {
   std::string problem;
 };
 
+#ifdef CUFIT_LINKED  // a release: libzip is part of the program
+#define CUFIT_ZIP(member, name) loaded.functions.member = &::name
+#else
+#define CUFIT_ZIP(member, name) find(library, #name, loaded.functions.member, loaded.problem)
+
 template <class Function>
 void find(void* library, const char* name, Function& function, std::string& problem) {
   function = reinterpret_cast<Function>(dlsym(library, name));
   if (!function && problem.empty()) problem = std::string("libzip has no ") + name;
 }
+#endif
 
 Loaded load() {
   Loaded loaded;
+#ifndef CUFIT_LINKED
   void* library = nullptr;
   for (const char* name :
        {"libzip.so.5", "libzip.so.4"}) {  // 1.3 and newer; Debian still calls 1.7 ".4"
@@ -28,25 +35,25 @@ Loaded load() {
     loaded.problem = "reading a wheel needs libzip (libzip.so.5 or libzip.so.4; Debian: libzip4)";
     return loaded;
   }
-  ZipLibrary& f = loaded.functions;
-  find(library, "zip_discard", f.discard, loaded.problem);
-  find(library, "zip_error_fini", f.error_fini, loaded.problem);
-  find(library, "zip_error_init", f.error_init, loaded.problem);
-  find(library, "zip_error_set", f.error_set, loaded.problem);
-  find(library, "zip_error_strerror", f.error_strerror, loaded.problem);
-  find(library, "zip_error_to_data", f.error_to_data, loaded.problem);
-  find(library, "zip_fclose", f.fclose, loaded.problem);
-  find(library, "zip_file_get_error", f.file_get_error, loaded.problem);
-  find(library, "zip_fopen_index", f.fopen_index, loaded.problem);
-  find(library, "zip_fread", f.fread, loaded.problem);
-  find(library, "zip_get_error", f.get_error, loaded.problem);
-  find(library, "zip_get_num_entries", f.get_num_entries, loaded.problem);
-  find(library, "zip_open_from_source", f.open_from_source, loaded.problem);
-  find(library, "zip_source_free", f.source_free, loaded.problem);
-  find(library, "zip_source_function_create", f.source_function_create, loaded.problem);
-  find(library, "zip_source_seek_compute_offset", f.source_seek_compute_offset, loaded.problem);
-  find(library, "zip_stat_index", f.stat_index, loaded.problem);
-  find(library, "zip_stat_init", f.stat_init, loaded.problem);
+#endif
+  CUFIT_ZIP(discard, zip_discard);
+  CUFIT_ZIP(error_fini, zip_error_fini);
+  CUFIT_ZIP(error_init, zip_error_init);
+  CUFIT_ZIP(error_set, zip_error_set);
+  CUFIT_ZIP(error_strerror, zip_error_strerror);
+  CUFIT_ZIP(error_to_data, zip_error_to_data);
+  CUFIT_ZIP(fclose, zip_fclose);
+  CUFIT_ZIP(file_get_error, zip_file_get_error);
+  CUFIT_ZIP(fopen_index, zip_fopen_index);
+  CUFIT_ZIP(fread, zip_fread);
+  CUFIT_ZIP(get_error, zip_get_error);
+  CUFIT_ZIP(get_num_entries, zip_get_num_entries);
+  CUFIT_ZIP(open_from_source, zip_open_from_source);
+  CUFIT_ZIP(source_free, zip_source_free);
+  CUFIT_ZIP(source_function_create, zip_source_function_create);
+  CUFIT_ZIP(source_seek_compute_offset, zip_source_seek_compute_offset);
+  CUFIT_ZIP(stat_index, zip_stat_index);
+  CUFIT_ZIP(stat_init, zip_stat_init);
   return loaded;
 }
 

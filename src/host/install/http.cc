@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "formats/python/index_config.h"
 #include "formats/prose/printable.h"
+#include "host/install/certificates.h"
 
 namespace cufit::host {
 namespace {
@@ -29,8 +30,17 @@ struct Curl {
   std::string problem;
 };
 
+#ifdef CUFIT_LINKED  // a release: libcurl is part of the program
+constexpr bool k_linked = true;
+#define CUFIT_CURL(name) out.name = &::curl_##name
+#else
+constexpr bool k_linked = false;
+#define CUFIT_CURL(name) find("curl_" #name, out.name)
+#endif
+
 Curl load() {
   Curl out;
+#ifndef CUFIT_LINKED
   void* library = nullptr;
   // One ABI, built with one of two TLS libraries.
   for (const char* name : {"libcurl.so.4", "libcurl-gnutls.so.4"})
@@ -45,16 +55,17 @@ Curl load() {
     function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
     if (function == nullptr && out.problem.empty()) out.problem = format("libcurl has no {}", name);
   };
-  find("curl_easy_cleanup", out.easy_cleanup);
-  find("curl_easy_getinfo", out.easy_getinfo);
-  find("curl_easy_init", out.easy_init);
-  find("curl_easy_perform", out.easy_perform);
-  find("curl_easy_setopt", out.easy_setopt);
-  find("curl_easy_strerror", out.easy_strerror);
-  find("curl_global_init", out.global_init);
-  find("curl_slist_append", out.slist_append);
-  find("curl_slist_free_all", out.slist_free_all);
-  find("curl_version", out.version);
+#endif
+  CUFIT_CURL(easy_cleanup);
+  CUFIT_CURL(easy_getinfo);
+  CUFIT_CURL(easy_init);
+  CUFIT_CURL(easy_perform);
+  CUFIT_CURL(easy_setopt);
+  CUFIT_CURL(easy_strerror);
+  CUFIT_CURL(global_init);
+  CUFIT_CURL(slist_append);
+  CUFIT_CURL(slist_free_all);
+  CUFIT_CURL(version);
   if (out.problem.empty() && out.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
     out.problem = "libcurl cannot be initialised";
   return out;
@@ -130,7 +141,8 @@ class Easy {
   curl_slist* headers_ = nullptr;
 };
 
-void set_options(Easy& easy, const HttpRequest& request, Transfer& transfer, char* said) {
+void set_options(Easy& easy, const HttpRequest& request, const std::string& certificates,
+                 Transfer& transfer, char* said) {
   // The older options of this kind, which every libcurl 7.61 to 8 knows.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -155,8 +167,7 @@ void set_options(Easy& easy, const HttpRequest& request, Transfer& transfer, cha
   easy.set(CURLOPT_LOW_SPEED_TIME,
            request.stall_seconds < 1 ? 1L : static_cast<long>(request.stall_seconds));
   easy.set(CURLOPT_TIMEOUT_MS, static_cast<long>(request.seconds * 1000));
-  if (const char* bundle = std::getenv("SSL_CERT_FILE"); bundle != nullptr && *bundle != '\0')
-    easy.set(CURLOPT_CAINFO, bundle);
+  if (!certificates.empty()) easy.set(CURLOPT_CAINFO, certificates.c_str());
   easy.set(CURLOPT_ERRORBUFFER, said);
   easy.set(CURLOPT_WRITEFUNCTION, on_body);
   easy.set(CURLOPT_WRITEDATA, &transfer);
@@ -180,7 +191,17 @@ Result<HttpAnswer> http_get(const HttpRequest& request, Interrupts& interrupts) 
   transfer.most_bytes = request.most_bytes;
   transfer.interrupts = &interrupts;
   char said[CURL_ERROR_SIZE] = "";
-  set_options(easy, request, transfer, said);
+  // A distribution's libcurl knows its own place: it is told another only where the user names one.
+  const char* named = std::getenv("SSL_CERT_FILE");
+  const std::string certificates = k_linked           ? certificate_bundle(RealHost())
+                                   : named != nullptr ? named
+                                                      : "";
+  if (k_linked && certificates.empty() && starts_with(request.url, "https://"))
+    return fail(Code::unsupported,
+                format("`{}`: this system has no certificates (Debian: ca-certificates), and "
+                       "SSL_CERT_FILE names none",
+                       shown));
+  set_options(easy, request, certificates, transfer, said);
   const CURLcode code = curl().easy_perform(easy.get());
   if (transfer.too_large)
     return fail(Code::malformed,
