@@ -17,7 +17,8 @@ namespace cufit {
 
 std::string format_runtime(fmt::string_view format, fmt::format_args args);
 
-// An object and no function: std::format is not looked for beside it, whatever the arguments are.
+// An object and no function, so that the standard library's own, where it has one, is not looked for
+// beside it whatever the arguments are.
 struct Format {
   template <class... Args>
   std::string operator()(fmt::format_string<Args...> text, Args&&... args) const {
