@@ -110,10 +110,21 @@ std::vector<Finding> check_python_base(const Input& input) {
   std::vector<Finding> findings;
   const facts::PythonEnv* main = main_env(input.facts);
   if (main != nullptr && !has_torch(*main)) judge_base(input, *main, findings);
+  std::vector<Finding> hidden;
   for (const facts::PythonEnv* env : torch_envs(input.facts)) {
     judge_base(input, *env, findings);
-    judge_python_path(input, *env, findings);
+    judge_python_path(input, *env, hidden);
   }
+  // The variable is one for every Python: one finding, that of the environment in use.
+  if (!hidden.empty() && torch_envs(input.facts).size() > 1) {
+    const auto of_main = std::find_if(hidden.begin(), hidden.end(), [&](const Finding& one) {
+      return main != nullptr && one.subject == subject_of(*main);
+    });
+    if (of_main != hidden.end()) std::iter_swap(hidden.begin(), of_main);
+    hidden.resize(1);
+    hidden.front().subject = k_machine;
+  }
+  for (Finding& one : hidden) findings.push_back(std::move(one));
   return findings;
 }
 

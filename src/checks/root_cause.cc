@@ -136,7 +136,10 @@ const Rule k_rules[] = {
      "requirement_missing requirement_unmet "
      "cuda_lib_not_found cuda_libs_shadowed nvidia_pip_pkg_conflict torch_family_mismatch "
      "ext_abi_mismatch ext_cuda_major_mismatch ext_binary_missing ext_arch_missing "
-     "dependency_too_new",
+     "dependency_too_new torch_not_cuda_build jetson_wrong_wheel arch_gpu_too_new "
+     "arch_gpu_too_old mixed_gpu_generations driver_too_old driver_minor_compat "
+     "ptx_newer_than_driver ptx_jit_only glibc_too_old torch_code_unreadable "
+     "torch_wheel_table_differs torch_library_code_missing",
      Scope::same},
     // Files or a package that are gone: the loader misses them, or takes what the system has.
     {"package_half_removed", "cuda_lib_not_found cuda_libs_shadowed", Scope::same},
@@ -295,6 +298,8 @@ std::vector<Finding> keep_root_causes(std::vector<Finding> findings) {
     is_root[i] = root == i;
     if (root == i) continue;
     add_consequence(findings[root], findings[i].id);
+    // A warning explains an error where the other torch cannot work at all: then it is one.
+    if (findings[i].severity == Severity::error) findings[root].severity = Severity::error;
     std::vector<std::string> inherited = findings[i].consequences;
     for (const std::string& id : inherited) add_consequence(findings[root], id);
   }
