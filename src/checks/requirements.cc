@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "base/shell_word.h"
+#include "checks/asked_requirement.h"
 #include "checks/install/after_step.h"
 #include "checks/install/torch_command.h"
 #include "checks/install/torch_step.h"
@@ -18,12 +19,6 @@
 
 namespace cufit::checks {
 namespace {
-
-struct Asked {
-  const facts::Distribution* asker;
-  const facts::Distribution* installed;  // null = nowhere
-  formats::Requirement requirement;
-};
 
 bool is_of_cuda(std::string_view name) {
   return starts_with(name, "nvidia-") || name == "cuda-toolkit" || name == "cuda-bindings";
@@ -54,16 +49,6 @@ std::vector<Asked> needs_of(const facts::PythonEnv& env) {
     }
   }
   return out;
-}
-
-// "nvidia-cublas==13.1.0.3.*": without extras, spaces and brackets.
-std::string spec_of(const formats::Requirement& requirement) {
-  std::vector<std::string> clauses;
-  for (const formats::VersionClause& clause : requirement.clauses)
-    clauses.push_back(clause.op + clause.version);
-  const std::string extras =
-      requirement.extras.empty() ? "" : "[" + join(requirement.extras, ",") + "]";
-  return requirement.name + extras + join(clauses, ",");
 }
 
 // What a pip package asks for is looked for under pip's name, in conda's environments as well.
@@ -194,6 +179,7 @@ void other_versions(const Input& input, const facts::PythonEnv& env,
     const bool torch = need.requirement.name == "torch" && !build.release.empty();
     const std::string have = torch ? build.release : need.installed->version;
     if (formats::satisfies(need.requirement.clauses, have)) continue;
+    if (!torch && contradicted_by(need, needs) != nullptr) continue;  // contradictions()
     Unmet& unmet = by_name[need.requirement.name];
     unmet.wanted = need.requirement.name;
     unmet.needs.push_back(&need);
@@ -230,6 +216,7 @@ std::vector<Finding> check_requirements(const Input& input) {
     const std::vector<Asked> needs = needs_of(*env);
     missing_ones(input, *env, needs, findings);
     other_versions(input, *env, needs, findings);
+    for (Finding& one : contradictions(*env, needs)) findings.push_back(std::move(one));
   }
   return findings;
 }

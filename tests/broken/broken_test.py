@@ -128,12 +128,16 @@ def base_gone(env):
     (env.root / "bin" / "python3").symlink_to("/opt/removed/bin/python3")
 
 
-def python_path(env):
-    other = env.root.parent / "other"
-    for path, text in PACKAGES[0][3].items():
-        (other / path).parent.mkdir(parents=True, exist_ok=True)
-        (other / path).write_text(text.replace("2.11.0+cu130", "2.15.0+cu132"))
-    env.variables["PYTHONPATH"] = str(other)
+def python_path(version, cuda):
+    def put(env):
+        other = env.root.parent / "other"
+        for path, text in PACKAGES[0][3].items():
+            (other / path).parent.mkdir(parents=True, exist_ok=True)
+            text = text.replace("2.11.0+cu130", version).replace("'13.0'", cuda)
+            (other / path).write_text(text)
+        env.variables["PYTHONPATH"] = str(other)
+
+    return put
 
 
 def pin(name, needs):
@@ -170,7 +174,8 @@ def emptied(path):
 CASES = [
     ("whole", lambda env: None, True, None, ""),
     ("base Python gone", base_gone, False, "python_gone", "venv"),
-    ("PYTHONPATH with another torch", python_path, False, "pythonpath_hides_torch", "unset PYTHONPATH"),
+    ("PYTHONPATH with another torch", python_path("2.15.0+cu132", "'13.2'"), False, "pythonpath_hides_torch", "unset PYTHONPATH"),
+    ("PYTHONPATH with a CPU torch", python_path("2.2.0+cpu", "None"), False, "pythonpath_hides_torch", "unset PYTHONPATH"),
     ("torch.py in the folder", lambda e: (e.folder / "torch.py").write_text(""), False, "local_module_hides", "mv torch.py"),
     ("torch/ in the folder", lambda e: ((e.folder / "torch").mkdir(), (e.folder / "torch/__init__.py").write_text("")), False, "local_module_hides", "cd .."),
     ("numpy.py in the folder", lambda e: (e.folder / "numpy.py").write_text(""), True, "local_module_hides", "mv numpy.py"),
@@ -194,6 +199,9 @@ CASES = [
       for need in ("torch==2.14.0", "torch>=2.12", "torch<2.11", "torch~=2.10.0", "torch (==2.9.1)")],
     *[(f"a package takes {need}", pin("tame", [need]), True, None, "")
       for need in ("torch", "torch>=2.4,<3", "torch==2.11.0", "torch==2.11.*", 'torch==2.9; extra == "old"', 'torch==2.9; python_version < "3"')],
+    # torch pins the same package exactly: whichever is installed, one of the two lacks its own.
+    ("a package wants another cuDNN than torch", pin("paddle", ["nvidia-cudnn-cu13==9.5.1.17"]), True, "requirement_unmet", "of its own for paddle"),
+    ("a package wants torch's cuDNN", pin("paddle", ["nvidia-cudnn-cu13>=9.5"]), True, None, ""),
     ("numpy of another major", lambda env: env.again("numpy", "1.26.4") or env.install("newer", "1", ["numpy>=2"]), True, "requirement_unmet", "numpy>=2"),
     ("a second record, of an older torch", second_record("2.10.0"), True, "torch_install_broken", "torch==2.11.0"),
     ("a second record, of a newer torch", second_record("2.12.0"), True, "torch_install_broken", "torch==2.11.0"),
@@ -217,6 +225,8 @@ def judge(env, cufit, imports, wanted, step):
         return f"nothing is broken, found {loud}" if loud else ""
     if wanted not in found:
         return f"{wanted} is not among {sorted(found)}"
+    if wanted == "pythonpath_hides_torch" and len(found) > 1:
+        return f"beside the cause {sorted(found)}"
     if step not in found[wanted]["next"]:
         return f"the step is `{found[wanted]['next']}`, without `{step}`"
     if not truth and report["verdict"] == "works":
