@@ -11,6 +11,7 @@
 #include "checks/machine_checks.h"
 #include "checks/install/after_step.h"
 #include "checks/install/torch_command.h"
+#include "checks/install/torch_step.h"
 #include "checks/torch_env.h"
 
 namespace cufit::checks {
@@ -389,6 +390,12 @@ std::vector<Finding> check_python_choice(const Input& input) {
   made.args["version"] = torch_build_of(input, *other).release;
   made.args["interpreter"] = python_of(*other);
   made.variant = input.facts.origin == "image" ? "image" : other->kind == "conda" ? "conda" : "";
+  // Nothing can be activated of a system's Python: the environment in use gets a torch of its own.
+  if (made.variant.empty() && other->kind != "venv") {
+    const TorchStep step = torch_step(input, *active);
+    made.variant = step.pick && step.blocked.empty() ? "own_torch" : "text";
+    add_torch_step(*active, step, made);
+  }
   made.evidence.push_back(
       {"file", active->site_packages.empty() ? active->path : active->site_packages.front(),
        "no torch"});

@@ -21,10 +21,11 @@ struct FixPlan {
   LinkState before = LinkState::unknown;
   // With all simulated steps done. Where a step is not simulated it cannot be told.
   LinkState after = LinkState::unknown;
-  bool certain = false;  // every step is simulated
+  bool certain = false;   // every step is simulated
+  size_t left_alone = 0;  // findings of environments that are not in use
 };
 
-// Errors and warnings, the first finding of the report first; what is left after each change is
+// Of the machine and of the environment in use, of all where none is. Errors and warnings, the first finding of the report first; what is left after each change is
 // asked of the engine again, so that a step that makes another one necessary brings it along.
 FixPlan plan_fix(facts::Facts facts, const knowledge::Knowledge& knowledge);
 

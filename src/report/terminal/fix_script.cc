@@ -47,6 +47,8 @@ std::string fix_script(const FixView& view, const Style& style) {
   const Labels say(view.knowledge, style.lang);
   std::string out = "#!/bin/sh\n" + comment(say("fix.head", {{"version", CUFIT_VERSION}}));
   const std::string before = say(verdict_key(view.plan.before));
+  if (view.plan.left_alone > 0)
+    out += comment(say("fix.left_alone", {{"count", std::to_string(view.plan.left_alone)}}));
   if (view.plan.steps.empty()) return out + comment(say("fix.nothing", {{"verdict", before}}));
   out += "set -e\n\n";
   size_t number = 0;
