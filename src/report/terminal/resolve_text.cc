@@ -9,6 +9,7 @@
 #include "report/terminal/resolve_variants.h"
 #include "report/terminal/terminal_writer.h"
 #include "report/terminal/width.h"
+#include "resolve/wheel/obstacle.h"
 
 namespace cufit::report {
 namespace {
@@ -109,7 +110,11 @@ class ResolvePainter : private TerminalWriter {
                {{"demands", printable(join(demands(answer), " + "))}}),
            "  ", "  ");
     if (answer.groups.empty()) return;
-    flow(say(apart ? "resolve.groups" : "resolve.groups_some"), "  ", "  ");
+    const bool modules = resolve::modules_conflict(answer.target, knowledge_);
+    flow(say(modules ? "resolve.groups_modules"
+             : apart ? "resolve.groups"
+                     : "resolve.groups_some"),
+         "  ", "  ");
     for (const resolve::Answer& group : answer.groups) {
       out_ += "\n";
       show(group, true, none_);
@@ -302,7 +307,12 @@ class ResolvePainter : private TerminalWriter {
         command += " " + shell_word(one.text);
       for (const resolve::Answer& answer : view_.answers)
         command += " --for " + shell_word(answer.target.label);
-      return say("resolve.lock", {{"command", command + " -o ."}});
+      const bool modules =
+          std::any_of(view_.answers.begin(), view_.answers.end(), [&](const auto& answer) {
+            return !answer.groups.empty() && resolve::modules_conflict(answer.target, knowledge_);
+          });
+      return say(modules ? "resolve.modules_step" : "resolve.lock",
+                 {{"command", command + " -o ."}});
     }
     const Choice& best = first.usable.front();
     const bool no_driver = first.target.driver_state == Target::Driver::absent;
@@ -351,6 +361,8 @@ class ResolvePainter : private TerminalWriter {
       }
       if (driver_may_help && need && (!driver || *need < *driver)) driver = need;
     }
+    const std::string variants = variant_step(view_, answer);
+    if (!variants.empty()) return say("resolve.variants_step", {{"command", variants}});
     if (driver) return say("resolve.update_driver", {{"need", resolve::driver_text(*driver)}});
     if (!older.empty()) return say("resolve.older_driver", {{"need", older}});
     if (answer.conflict.empty()) return say("resolve.nothing");

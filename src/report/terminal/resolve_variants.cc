@@ -2,6 +2,8 @@
 #include "report/terminal/resolve_variants.h"
 
 #include "base/format.h"
+#include "base/shell_word.h"
+#include "formats/python/index_config.h"
 #include "report/message.h"
 
 namespace cufit::report {
@@ -51,6 +53,20 @@ std::vector<std::string> variant_sentences(const ResolveView& view, size_t i,
   }
   if (!unjudged.empty()) say("resolve.variants_unjudged", {{"labels", unjudged}});
   return out;
+}
+
+std::string variant_step(const ResolveView& view, const resolve::Answer& answer) {
+  for (size_t i = 0; i < view.variants.size(); ++i) {
+    const VariantChoice& choice = view.variants[i];
+    if (&view.answers[i] != &answer || choice.taken.empty() || choice.taken == "null" ||
+        !choice.left_out.empty())
+      continue;
+    std::string command = "uv pip install --preview-features wheel-variants";
+    for (const std::string& index : view.request.asked_indexes)
+      command += " --index " + shell_word(formats::without_credentials(index));
+    return command + " torch==" + view.variants_torch;
+  }
+  return {};
 }
 
 }  // namespace cufit::report

@@ -13,4 +13,8 @@ namespace cufit::report {
 std::vector<std::string> variant_sentences(const ResolveView& view, size_t i,
                                            std::string_view lang);
 
+// The command that takes the wheel variant of an answer for which no ordinary wheel is there; empty:
+// the index has none for it.
+std::string variant_step(const ResolveView& view, const resolve::Answer& answer);
+
 }  // namespace cufit::report

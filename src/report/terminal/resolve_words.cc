@@ -6,6 +6,7 @@
 #include "checks/install/torch_command.h"
 #include "checks/torch_env.h"
 #include "formats/python/index_config.h"
+#include "formats/python/wheel_name.h"
 #include "report/resolve.h"
 #include "report/error_translation.h"
 
@@ -43,8 +44,35 @@ bool asked_for(const resolve::Request& request, const std::string& package) {
 // Packages that nobody judged here may ask for an older torch: an exact one would silently bring
 // their releases of years ago.
 bool torch_is_open(const resolve::Request& request) {
-  return std::any_of(request.requirements.begin(), request.requirements.end(),
+  const bool exact = std::any_of(
+      request.requirements.begin(), request.requirements.end(),
+      [](const formats::Requirement& one) {
+        return one.name == "torch" && std::any_of(one.clauses.begin(), one.clauses.end(),
+                                                  [](const formats::VersionClause& clause) {
+                                                    return clause.op == "==" || clause.op == "===";
+                                                  });
+      });
+  return !exact &&
+         std::any_of(request.requirements.begin(), request.requirements.end(),
                      [](const formats::Requirement& one) { return !resolve::is_judged(one); });
+}
+
+// Has the index that was asked this wheel under its variant's name? Then a bare version would take
+// the variant whose name sorts last.
+bool index_has_local(const resolve::Request& request, const resolve::Wheel& wheel) {
+  if (!request.index) return false;
+  for (const formats::IndexFile& file : request.index->files) {
+    const auto name = formats::parse_wheel_name(file.filename);
+    if (name && name->name == "torch" && name->version == wheel.torch + "+" + wheel.tag)
+      return true;
+  }
+  return false;
+}
+
+// Compiled for NumPy 1, and nobody asks for a NumPy: an installer would take the newest.
+bool wants_numpy1(const resolve::Choice& choice, const resolve::Request& request) {
+  const std::optional<Version> torch = parse_version(choice.wheel.torch);
+  return torch && !checks::takes_numpy2(*torch) && !asked_for(request, "numpy");
 }
 
 std::string shown(const std::string& url) { return shell_word(formats::without_credentials(url)); }
@@ -93,6 +121,7 @@ std::optional<checks::InstallRequest> one_request(const resolve::Choice& choice,
   }
   for (const formats::Requirement& one : request.requirements)
     if (one.name != "torch" && !resolve::is_judged(one)) out.requirements.push_back(one.text);
+  if (wants_numpy1(choice, request)) out.requirements.emplace_back("numpy<2");
   if (from_default) return out;
   out.index = request.mirror.has_mirror()
                   ? formats::without_credentials(request.mirror.pytorch_index_url(wheel.tag))
@@ -142,7 +171,8 @@ std::string install_line(const resolve::Choice& choice, const resolve::Target& t
   if (request.mirror.uv_backend && (mirrored || wheel.on_default_index))
     line += "env -u UV_TORCH_BACKEND ";
   line += "uv pip install ";
-  const std::string local = mirrored ? "+" + wheel.tag : "";
+  const std::string local =
+      mirrored || (asked_index && index_has_local(request, wheel)) ? "+" + wheel.tag : "";
   if (!request.mirror.default_index.empty())
     line += "--default-index " + shown(request.mirror.default_index) + " ";
   for (const std::string& index : request.asked_indexes) line += "--index " + shown(index) + " ";
@@ -168,6 +198,7 @@ std::string install_line(const resolve::Choice& choice, const resolve::Target& t
   }
   for (const formats::Requirement& one : request.requirements)
     if (one.name != "torch" && !resolve::is_judged(one)) line += " " + shell_word(one.text);
+  if (wants_numpy1(choice, request)) line += " 'numpy<2'";
   // Its build imports torch: a second step, in the environment that has it.
   if (built != nullptr)
     line +=

@@ -21,4 +21,15 @@ std::optional<checks::Finding> obstacle_of(const facts::Facts& facts, const Targ
   return std::nullopt;
 }
 
+bool modules_conflict(const Target& target, const knowledge::Knowledge& knowledge) {
+  bool open = false, proprietary = false;
+  for (const TargetGpu& gpu : target.gpus) {
+    const knowledge::DriverWindow* window = knowledge.find_window(gpu.cc);
+    if (window == nullptr) continue;
+    open = open || window->kernel_module == "open";
+    proprietary = proprietary || window->kernel_module == "proprietary";
+  }
+  return open && proprietary && !target.wsl;
+}
+
 }  // namespace cufit::resolve

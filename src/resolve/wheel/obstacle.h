@@ -17,4 +17,8 @@ namespace cufit::resolve {
 std::optional<checks::Finding> obstacle_of(const facts::Facts& facts, const Target& target,
                                            const knowledge::Knowledge& knowledge);
 
+// No one Linux driver runs all of these GPUs: some need its open kernel module, others the
+// proprietary one.
+bool modules_conflict(const Target& target, const knowledge::Knowledge& knowledge);
+
 }  // namespace cufit::resolve
