@@ -65,6 +65,15 @@ struct WrittenLast {
   }
 };
 
+// pip removes one record at a time, and reinstalling one leaves the other: seen with pip 23.2 in
+// one of five pairs of releases.
+void remove_first(size_t records, std::string& command) {
+  const size_t end = command.find(" -m pip install ");
+  if (end == std::string::npos) return;
+  const std::string one = command.substr(0, end) + " -m pip uninstall -y torch && ";
+  for (size_t i = 0; i < records; ++i) command = one + command;
+}
+
 void two_records(const Input& input, const facts::PythonEnv& env, std::vector<Finding>& findings) {
   std::vector<const facts::Distribution*> wheels, conda;
   for (const facts::Distribution* torch : find_distributions(env, "torch")) {
@@ -98,6 +107,7 @@ void two_records(const Input& input, const facts::PythonEnv& env, std::vector<Fi
   // The files are those of the one that was written last: version.py tells which, else the newest.
   if (same) std::stable_sort(wheels.begin(), wheels.end(), WrittenLast{env});
   Finding made = broken(input, env, same ? "two_records" : "two_directories", *wheels[0]);
+  if (same) remove_first(wheels.size(), made.args["command"]);
   if (!same) made.severity = Severity::warning;
   made.args["other"] = wheels[1]->version;
   made.args["other_location"] = wheels[1]->location;

@@ -203,8 +203,8 @@ CASES = [
     ("a package wants another cuDNN than torch", pin("paddle", ["nvidia-cudnn-cu13==9.5.1.17"]), True, "requirement_unmet", "of its own for paddle"),
     ("a package wants torch's cuDNN", pin("paddle", ["nvidia-cudnn-cu13>=9.5"]), True, None, ""),
     ("numpy of another major", lambda env: env.again("numpy", "1.26.4") or env.install("newer", "1", ["numpy>=2"]), True, "requirement_unmet", "numpy>=2"),
-    ("a second record, of an older torch", second_record("2.10.0"), True, "torch_install_broken", "torch==2.11.0"),
-    ("a second record, of a newer torch", second_record("2.12.0"), True, "torch_install_broken", "torch==2.11.0"),
+    ("a second record, of an older torch", second_record("2.10.0"), True, "torch_install_broken", "pip uninstall -y torch && "),
+    ("a second record, of a newer torch", second_record("2.12.0"), True, "torch_install_broken", "pip uninstall -y torch && "),
     ("cuDNN of another release", lambda env: env.again("nvidia-cudnn-cu13", "9.14.0.64"), True, "nvidia_pip_pkg_conflict", "nvidia-cudnn-cu13==9.19.0.56"),
     ("triton of another release", lambda env: env.again("triton", "3.4.0"), True, "torch_family_mismatch", "triton==3.6.0"),
 ]  # fmt: skip
