@@ -49,7 +49,10 @@ std::string fix_script(const FixView& view, const Style& style) {
   const std::string before = say(verdict_key(view.plan.before));
   if (view.plan.left_alone > 0)
     out += comment(say("fix.left_alone", {{"count", std::to_string(view.plan.left_alone)}}));
-  if (view.plan.steps.empty()) return out + comment(say("fix.nothing", {{"verdict", before}}));
+  const bool runs =
+      view.plan.before == checks::LinkState::ok || view.plan.before == checks::LinkState::limited;
+  if (view.plan.steps.empty())
+    return out + comment(say(runs ? "fix.nothing" : "fix.no_step", {{"verdict", before}}));
   out += "set -e\n\n";
   size_t number = 0;
   for (const checks::FixStep& step : view.plan.steps)

@@ -332,6 +332,7 @@ class ResolvePainter : private TerminalWriter {
   // to take back.
   std::string way_out(const resolve::Answer& answer) const {
     if (!answer.beyond_tables.empty()) return beyond("resolve.beyond_step", answer);
+    if (starts_with(answer.target.platform, "macos_")) return say("resolve.mac");
     std::optional<Version> driver;
     std::string older;
     // Demands that rule out every wheel do so under any driver.
@@ -365,12 +366,23 @@ class ResolvePainter : private TerminalWriter {
     if (!variants.empty()) return say("resolve.variants_step", {{"command", variants}});
     if (driver) return say("resolve.update_driver", {{"need", resolve::driver_text(*driver)}});
     if (!older.empty()) return say("resolve.older_driver", {{"need", older}});
-    if (answer.conflict.empty()) return say("resolve.nothing");
+    if (const std::string unjudged = unjudged_line(answer); !unjudged.empty())
+      return say("resolve.unjudged_step", {{"command", unjudged}});
+    if (answer.conflict.empty()) return say("resolve.no_way");
     const std::string gpus = resolve::gpus_text(answer.target);
     if (answer.conflict.size() == 1 && answer.target.gpus.size() == 1 &&
         contains(answer.conflict[0], "(" + answer.target.gpus[0].cc.text() + ")"))
       return say("resolve.no_official", {{"gpu", gpus}});
     return say("resolve.relax", {{"demands", join(demands(answer), say("list"))}});
+  }
+
+  // Of a wheel that an index has and no table knows: it may fit.
+  std::string unjudged_line(const resolve::Answer& answer) const {
+    for (const Choice& choice : answer.rejected)
+      if (choice.wheel.source == "index" && choice.verdict.reasons.size() == 1 &&
+          choice.verdict.reasons[0].id == "code_unknown")
+        return install_line(choice, answer.target, view_.request, knowledge_, nullptr);
+    return {};
   }
 
   std::string doctor_line(const Target& target) const {

@@ -6,6 +6,7 @@
 #include "base/ascii.h"
 #include "base/format.h"
 #include "base/number.h"
+#include "checks/wheel_platform.h"
 #include "checks/doctor.h"
 
 namespace cufit::resolve {
@@ -155,6 +156,8 @@ Target target_of(const facts::Facts& facts, const knowledge::Knowledge& knowledg
           std::to_string(version->part(0)) + "." + std::to_string(version->part(1));
   }
   if (facts.system.architecture) target.platform = "linux_" + *facts.system.architecture;
+  if (checks::wheel_platform(facts) == checks::WheelPlatform::mac)
+    target.platform = "macos_" + facts.system.architecture.value_or("arm64");
   if (facts.system.libc) target.libc = *facts.system.libc;
   if (facts.system.glibc) target.glibc = parse_version(*facts.system.glibc);
   return target;
