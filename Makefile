@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 # On a terminal the compiler's progress is one line that counts; elsewhere errors alone are said.
 QUIET := $(shell [ -t 2 ] || echo --quiet)
 
-.PHONY: help setup build doctor test test-wheels test-tracer test-stranger test-view bench bench-smoke corpus learn tables docs sanitize fuzz check mutate install clean
+.PHONY: help setup build doctor test test-wheels test-tracer test-stranger test-view bench bench-smoke corpus learn tables docs sanitize fuzz check mutate install release clean
 
 help:
 	@echo "make doctor       set up, build, run cufit doctor"
@@ -23,6 +23,7 @@ help:
 	@echo "make fuzz         every fuzz harness for FUZZ_SECONDS (20)"
 	@echo "make check        layers, file sizes, spelling, ruff, the places of make mutate"
 	@echo "make mutate       60 small mistakes made one after the other: which do the tests see"
+	@echo "make release      wheels, .deb and tarballs for x86-64 and arm64 in dist/, for libc 2.28 and newer"
 	@echo "make install      cufit, man page and completions below PREFIX (/usr/local)"
 
 setup:
@@ -124,3 +125,10 @@ install: build
 
 clean:
 	@rm -rf "$(BUILD)" "$(BUILD)-asan"
+
+# DIST_WORK: sources, libraries and programs of a release; about 2 GB, and half an hour on two cores the first time.
+DIST_WORK ?= $(BUILD)-release
+release: setup
+	@cmake -S . -B "$(BUILD)" -G Ninja >/dev/null
+	@ninja -C "$(BUILD)" -j$(JOBS) $(QUIET) gen-tables
+	@GEN_TABLES="$$(cd "$(BUILD)" && pwd)/gen-tables" packaging/release "$(DIST_WORK)" dist
