@@ -233,6 +233,11 @@ void add_older_python(Args& args) {
     args.emplace("python_older", format("3.{}", named->part(1) - 1));
 }
 
+// Two packages of one branch come from two repositories: nothing of that branch has to go.
+void add_branch(Args& args) {
+  if (value(args, "new_branch") == value(args, "other_branch")) args.erase("other_branch");
+}
+
 // Who asks for cuDNN 8 beside a torch whose wheels pin cuDNN 9?
 void add_cudnn(Args& args, const facts::Facts& facts, const knowledge::Knowledge& knowledge) {
   if (value(args, "cudnn_wanted") != "8") return;
@@ -265,6 +270,7 @@ void add_captured_args(Args& args, const facts::Facts& facts,
   add_cudnn(args, facts, knowledge);
   add_triton(args, facts, knowledge);
   add_older_python(args);
+  add_branch(args);
   const std::string cpython = value(args, "cpython");  // "310"
   if (cpython.size() >= 2) args.emplace("python", cpython.substr(0, 1) + "." + cpython.substr(1));
 }

@@ -10,6 +10,7 @@
 
 #include "base/format.h"
 #include "explain/captured_args.h"
+#include "explain/newer_torch.h"
 #include "explain/text_args.h"
 #include "explain/wheel_args.h"
 #include "knowledge/finding_text.h"
@@ -50,8 +51,11 @@ class Filler {
     add_captured_args(cause.finding.args, facts_, knowledge_);
     if (cause.id == "no_matching_wheel" || cause.id == "ext_abi_mismatch")
       add_wheel_args(cause.finding.args, lines_, knowledge_);
-    if (cause.id == "externally_managed_python" || cause.id == "local_module_hides")
+    if (cause.id == "externally_managed_python" || cause.id == "local_module_hides" ||
+        cause.id == "download_broken" || cause.id == "disk_full")
       add_text_args(cause.finding.args, lines_);
+    if (cause.id == "torch_older_than_package")
+      add_newer_torch(cause.finding.args, lines_, facts_, knowledge_);
     if (!setting_.program.empty()) cause.finding.args.emplace("PROGRAM.py", setting_.program);
     // Of one variant, the text for the place of the program ("branch_dnf") goes first.
     for (std::string_view variant : variants) {

@@ -224,15 +224,25 @@ class Namer {
 
 }  // namespace
 
+namespace {
+
+// Of a cause of another kind, a build that the system killed.
+bool is_about_package(const Cause& cause, std::string_view category) {
+  return category == "build" || category == "extension" ||
+         (cause.id == "host_ram_kill" && cause.finding.variant == "text.build");
+}
+
+}  // namespace
+
 void name_packages(std::vector<Cause>& causes, std::span<const formats::TextLine> lines,
                    const knowledge::Knowledge& knowledge) {
   std::optional<Namer> namer;
   for (Cause& cause : causes) {
     const knowledge::FindingTexts* texts = knowledge.find_texts(cause.id);
-    if (!texts || (texts->category != "build" && texts->category != "extension")) continue;
+    if (!texts || !is_about_package(cause, texts->category)) continue;
     if (!namer) namer.emplace(lines, knowledge);
     const std::optional<Named> named =
-        texts->category == "build" ? namer->of_build(cause) : namer->of_extension(cause);
+        texts->category != "extension" ? namer->of_build(cause) : namer->of_extension(cause);
     if (!named) continue;
     if (!named->package.empty()) {
       cause.finding.args["PACKAGE"] = named->package;

@@ -82,7 +82,7 @@ std::string wanted_of(std::string_view arguments) {
 std::string find_wanted(std::span<const formats::TextLine> lines) {
   // Of a line that is the command: prose around it would be taken for names of packages.
   static const RE2 command(
-      R"(^(?:\([\w.-]+\) ?)?(?:[\w.-]+@[\w.-]+[^$#]{0,60})?[\s$#>%`]*(?:RUN )?(?:sudo )?(?:\S*python[\d.]* -m )?(?:pip[\d.]*|uv pip) install ((?:\S+ ?){1,16}))");
+      R"(^(?:\([\w.-]+\) ?)?(?:[\w.-]+@[\w.-]+[^$#]{0,60})?[\s$#>%`]*(?:Step \d+/\d+ : |#\d+ \[[^\]\n]{1,40}\] )?(?:RUN )?(?:sudo )?(?:\S*python[\d.]* -m )?(?:pip[\d.]*|uv pip) install ((?:\S+ ?){1,16}))");
   std::string out;
   for (const formats::TextLine& line : lines) {
     std::string arguments;

@@ -39,6 +39,14 @@ std::optional<ComputedClue> plain_docker_run(std::span<const formats::TextLine> 
   return std::nullopt;
 }
 
+// "8g", "8 gb", "8gib" and no word that goes on.
+bool ends_unit(std::string_view text, size_t unit) {
+  size_t end = unit + 1;
+  if (end < text.size() && text[end] == 'i') ++end;
+  if (end < text.size() && text[end] == 'b') ++end;
+  return end >= text.size() || !formats::is_name_char(text[end]);
+}
+
 // /dev/shm is large, or the container was started with the host's: "tmpfs 252G 1.2M 252G 1% /dev/shm".
 // What somebody advises or asks for is no fact.
 std::optional<ComputedClue> plenty_of_shm(std::span<const formats::TextLine> lines) {
@@ -64,6 +72,7 @@ std::optional<ComputedClue> plenty_of_shm(std::span<const formats::TextLine> lin
       const double value = std::strtod(text.substr(i, end - i).c_str(), nullptr);
       while (end < text.size() && text[end] == ' ') ++end;
       const bool tera = text.substr(end, 1) == "t", giga = text.substr(end, 1) == "g";
+      if (!ends_unit(text, end)) continue;  // of a name: "/dev/shm/nccl-8tq0zc"
       if ((giga && value >= k_plenty_gib) || (tera && value > 0))
         return ComputedClue{"shm_plenty", line.number, {}};
       if (giga || tera || text.substr(end, 1) == "m") break;  // the first size is the whole
