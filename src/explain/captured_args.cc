@@ -238,6 +238,12 @@ void add_branch(Args& args) {
   if (value(args, "new_branch") == value(args, "other_branch")) args.erase("other_branch");
 }
 
+// "10" of Python 3.10, as a wheel's name has it.
+void add_wheel_python(Args& args) {
+  const std::string minor = value(args, "fa_minor");
+  if (!minor.empty()) args.emplace("fa_python", "3" + minor);
+}
+
 // Who asks for cuDNN 8 beside a torch whose wheels pin cuDNN 9?
 void add_cudnn(Args& args, const facts::Facts& facts, const knowledge::Knowledge& knowledge) {
   if (value(args, "cudnn_wanted") != "8") return;
@@ -271,6 +277,7 @@ void add_captured_args(Args& args, const facts::Facts& facts,
   add_triton(args, facts, knowledge);
   add_older_python(args);
   add_branch(args);
+  add_wheel_python(args);
   const std::string cpython = value(args, "cpython");  // "310"
   if (cpython.size() >= 2) args.emplace("python", cpython.substr(0, 1) + "." + cpython.substr(1));
 }

@@ -33,7 +33,8 @@ void mark_question_first(std::vector<Cause>& causes, std::span<const std::string
   // card, the line that fails, what the program says of its option.
   constexpr std::string_view k_shown[] = {"text.turing",         "text.turing_xformers",
                                           "text.encode",         "text.eval",
-                                          "text.engine_request", "text.lmdeploy_workspace"};
+                                          "text.engine_request", "text.lmdeploy_workspace",
+                                          "text.ollama_holder",  "text.batch_one_logits"};
   const std::string_view chosen[] = {first.finding.variant};
   if (first.step || any_of(chosen, k_shown)) return;
   const knowledge::FindingTexts* texts = knowledge.find_texts(first.id);

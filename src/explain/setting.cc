@@ -107,6 +107,16 @@ std::string read_program(const std::vector<std::string>& lines) {
   return {};
 }
 
+// The Python that a ready-made bundle for Windows brings along: "E:\\bundle\\python\\python.exe".
+std::string bundled_python(const std::vector<std::string>& lines) {
+  static const RE2 path(R"(\b([A-Z]:(?:\\[^\\\s"'<>|:*?]{1,60}){1,12}\\python\.exe)\b)", any_case());
+  std::string found;
+  for (const std::string& line : lines) {
+    if (RE2::PartialMatch(line, path, &found)) return found;
+  }
+  return {};
+}
+
 std::string_view name_of(Engine engine) {
   switch (engine) {
     case Engine::docker:
@@ -166,6 +176,7 @@ Setting read_setting(std::span<const formats::TextLine> lines,
     out.system = System::wsl;
   else if (out.engine == Engine::none && clues.count("macos"))
     out.system = System::mac;
+  if (clues.count("bundle_word")) out.interpreter = bundled_python(texts);
   if (out.portable) out.interpreter = R"(.\python_embeded\python.exe)";
   out.packages = read_packages(texts, clues);
   out.conda = clues.count("conda") > 0;

@@ -78,9 +78,10 @@ class TorchStep {
     const std::vector<ComputeCapability> ccs = capabilities();
     const facts::PythonEnv env = with_partners(env_, input_, ccs);
     const checks::TorchStep step = checks::torch_step(input_, env, ccs);
-    if (!step.command.empty() && step.blocked.empty() && step.pinner.empty() &&
-        cause.finding.args["last_torch"] == (step.pick ? step.pick->torch : ""))
-      cause.finding.args["install"] = step.command;
+    if (step.command.empty() || !step.blocked.empty() || !step.pinner.empty() || !step.pick) return;
+    cause.finding.args["install"] = step.command;
+    cause.finding.args["last_torch"] = step.pick->torch;
+    cause.finding.args["last_tag"] = step.pick->tag;
   }
 
  private:
@@ -88,10 +89,17 @@ class TorchStep {
   // of another torch would not load after the step. So both go along, where the release has them.
   facts::PythonEnv with_partners(facts::PythonEnv env, const checks::Input& input,
                                  const std::vector<ComputeCapability>& ccs) const {
-    const bool listed = env.distributions && env.distributions->size() > 1;
-    if (env.kind != "claimed" || listed) return env;
+    if (env.kind != "claimed" || lists_packages(env)) return env;
     add_partners(env, checks::torch_step(input, env, ccs).pick);
     return env;
+  }
+
+  // A partner or a whole list; an extension that is named beside torch is none.
+  static bool lists_packages(const facts::PythonEnv& env) {
+    constexpr size_t k_few = 4;
+    return env.distributions &&
+           (env.distributions->size() > k_few || checks::find_distribution(env, "torchvision") ||
+            checks::find_distribution(env, "torchaudio"));
   }
 
   // torch with its partners, whether or not the text names them: the release that is there, where

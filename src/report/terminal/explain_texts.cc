@@ -40,13 +40,15 @@ size_t sentence_end(std::string_view text, size_t at) {
 std::string with_interpreter(const std::string& text, std::string_view interpreter) {
   constexpr std::string_view k_python = "python";
   std::string out;
+  // A check's step is the command itself, without marks.
+  const bool bare = !contains(text, "`") && starts_with(text, "python -");
   bool code = false;
   for (const std::string_view part : split(text, '`')) {
     if (!out.empty() || code) out += '`';
     size_t from = 0;
     const bool inside = contains(part, "docker ") || contains(part, "podman ") ||
                         contains(part, "kubectl ") || contains(part, "ssh ");
-    for (size_t at = code && !inside ? part.find(k_python) : part.npos; at != part.npos;
+    for (size_t at = (code || bare) && !inside ? part.find(k_python) : part.npos; at != part.npos;
          at = part.find(k_python, at + 1)) {
       const std::string_view behind = part.substr(at + k_python.size());
       const bool begins = at == 0 || part[at - 1] == ' ' || part[at - 1] == '(';
