@@ -159,7 +159,7 @@ Explanation Explainer::finish(const Options& options) {
   out.clues.assign(clues.begin(), clues.end());
   out.files = state_->texts.size();
   for (Cause& cause : out.causes) show_words(cause, part, state_->knowledge);
-  fill_torch_steps(out.causes, out.facts, state_->knowledge);
+  fill_torch_steps(out.causes, out.facts, state_->knowledge, clues);
   const Setting setting =
       out.causes.empty() ? Setting() : read_setting(said, {clues.begin(), clues.end()});
   fill_captures(out.causes, said, clues, out.facts, state_->knowledge, setting);

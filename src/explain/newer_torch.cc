@@ -83,9 +83,15 @@ void add_newer_torch(std::map<std::string, std::string>& args,
     args["first_torch"] = first;
     break;
   }
-  const knowledge::TorchRelease* release =
-      first.empty() ? nullptr : last_patch(first, knowledge);
+  const knowledge::TorchRelease* release = first.empty() ? nullptr : last_patch(first, knowledge);
   if (release == nullptr) return;
+  const auto needed = parse_version(first);
+  for (const facts::PythonEnv& env : facts.envs) {
+    const auto there = env.torch.version ? parse_version(*env.torch.version) : std::nullopt;
+    if (!there || !needed || *there < *needed) continue;
+    args["torch_have"] = *env.torch.version;
+    return;
+  }
   for (const facts::PythonEnv& env : facts.envs) {
     const std::string have = env.torch.version ? *env.torch.version : std::string();
     const size_t plus = have.find("+cu");

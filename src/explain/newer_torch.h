@@ -14,7 +14,7 @@ namespace cufit::explain {
 
 // Adds `torch_name` and `first_torch` ("2.7") of a name that the text misses, and where the variant
 // of its torch is known `newer_torch`, `newer_tag`, `newer_vision`, `newer_audio`: the last patch of
-// that release in a variant of the same CUDA major.
+// that release in a variant of the same CUDA major. `torch_have`: the text's torch has the name.
 void add_newer_torch(std::map<std::string, std::string>& args,
                      std::span<const formats::TextLine> lines, const facts::Facts& facts,
                      const knowledge::Knowledge& knowledge);

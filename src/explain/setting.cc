@@ -109,7 +109,8 @@ std::string read_program(const std::vector<std::string>& lines) {
 
 // The Python that a ready-made bundle for Windows brings along: "E:\\bundle\\python\\python.exe".
 std::string bundled_python(const std::vector<std::string>& lines) {
-  static const RE2 path(R"(\b([A-Z]:(?:\\[^\\\s"'<>|:*?]{1,60}){1,12}\\python\.exe)\b)", any_case());
+  static const RE2 path(R"(\b([A-Z]:(?:\\[^\\\s"'<>|:*?]{1,60}){1,12}\\python\.exe)\b)",
+                        any_case());
   std::string found;
   for (const std::string& line : lines) {
     if (RE2::PartialMatch(line, path, &found)) return found;

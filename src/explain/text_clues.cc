@@ -51,9 +51,9 @@ bool ends_unit(std::string_view text, size_t unit) {
 // What somebody advises or asks for is no fact.
 std::optional<ComputedClue> plenty_of_shm(std::span<const formats::TextLine> lines) {
   constexpr uint64_t k_plenty_gib = 8;
-  constexpr std::string_view k_advice[] = {"fix",  "solv",    "help", "should", "try",  "need",
+  constexpr std::string_view k_advice[] = {"fix",  "solv",     "help", "should", "try",  "need",
                                            "add ", "increase", "100%", "full",   "解决", "改",
-                                           "加",   "建议",    "only", "以后",   "才"};
+                                           "加",   "建议",     "only", "以后",   "才"};
   for (const formats::TextLine& line : lines) {
     const std::string text = lower(line.text);
     const size_t at = std::min({text.find("/dev/shm"), text.find("shm-size"), text.find("shm_size"),

@@ -72,13 +72,15 @@ class TorchStep {
       cause.finding.variant += "." + step.blocked;
   }
 
-  // A check that found it by torch's own version alone knows of no partners.
-  void add_partners_to(Cause& cause) {
+  // A check that found it by torch's own version alone knows of no partners. `family`: the program
+  // needs them all, so the newest torch that has them goes before a newer one.
+  void add_partners_to(Cause& cause, bool family) {
     if (cause.finding.args.count("install") == 0 || !env_.torch.version) return;
     const std::vector<ComputeCapability> ccs = capabilities();
     const facts::PythonEnv env = with_partners(env_, input_, ccs);
     const checks::TorchStep step = checks::torch_step(input_, env, ccs);
     if (step.command.empty() || !step.blocked.empty() || !step.pinner.empty() || !step.pick) return;
+    if (!family && cause.finding.args["last_torch"] != step.pick->torch) return;
     cause.finding.args["install"] = step.command;
     cause.finding.args["last_torch"] = step.pick->torch;
     cause.finding.args["last_tag"] = step.pick->tag;
@@ -217,7 +219,11 @@ class TorchStep {
 }  // namespace
 
 void fill_torch_steps(std::vector<Cause>& causes, const facts::Facts& facts,
-                      const knowledge::Knowledge& knowledge) {
+                      const knowledge::Knowledge& knowledge,
+                      std::span<const std::string_view> clues) {
+  const bool family = std::any_of(clues.begin(), clues.end(), [](std::string_view clue) {
+    return clue == "comfy_word" || clue == "bundle_word";
+  });
   std::optional<TorchStep> step;
   for (Cause& cause : causes) {
     if (!starts_with(cause.finding.variant, "text")) {
@@ -225,7 +231,7 @@ void fill_torch_steps(std::vector<Cause>& causes, const facts::Facts& facts,
           cause.id != "arch_gpu_too_old")
         continue;
       if (!step) step.emplace(facts, knowledge);
-      step->add_partners_to(cause);
+      step->add_partners_to(cause, family);
       continue;
     }
     const knowledge::FindingTexts* texts = knowledge.find_texts(cause.id);

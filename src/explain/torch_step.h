@@ -4,13 +4,17 @@
 // no wheel fits, a variant says what is in the way: "no_wheel", "driver_too", "python_too".
 #pragma once
 
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "explain/explain.h"
 
 namespace cufit::explain {
 
+// `clues`: names of those that the text holds.
 void fill_torch_steps(std::vector<Cause>& causes, const facts::Facts& facts,
-                      const knowledge::Knowledge& knowledge);
+                      const knowledge::Knowledge& knowledge,
+                      std::span<const std::string_view> clues);
 
 }  // namespace cufit::explain
