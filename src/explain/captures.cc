@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "explain/captured_args.h"
 #include "explain/newer_torch.h"
+#include "explain/release_wheel.h"
 #include "explain/text_args.h"
 #include "explain/wheel_args.h"
 #include "knowledge/finding_text.h"
@@ -54,6 +55,7 @@ class Filler {
     if (cause.id == "externally_managed_python" || cause.id == "local_module_hides" ||
         cause.id == "download_broken" || cause.id == "disk_full")
       add_text_args(cause.finding.args, lines_);
+    if (cause.id == "slow_source_build") add_release_wheel(cause.finding.args, facts_, knowledge_);
     if (cause.id == "torch_older_than_package")
       add_newer_torch(cause.finding.args, lines_, facts_, knowledge_);
     if (!setting_.program.empty()) cause.finding.args.emplace("PROGRAM.py", setting_.program);
