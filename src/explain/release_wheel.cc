@@ -46,6 +46,8 @@ void add_release_wheel(std::map<std::string, std::string>& args, const facts::Fa
                                                         : std::string();
     if (python.empty() || (named && named->part(0) != 3)) continue;
     const std::string release = have.substr(0, plus), tag = have.substr(plus + 1);
+    const knowledge::TorchRelease* row = knowledge.find_torch(release);
+    if (row == nullptr || !has_minor(row->python, python)) continue;
     for (const knowledge::WheelVariant* wheel : knowledge.wheels_of(release)) {
       if (wheel->tag != tag || tag.size() != 5) continue;
       const std::string cuda = tag.substr(2, 2);

@@ -10,6 +10,7 @@
 #include "checks/install/torch_step.h"
 #include "checks/torch_env.h"
 #include "checks/wheel_pick.h"
+#include "formats/python/requirement.h"
 #include "knowledge/finding_text.h"
 
 namespace cufit::explain {
@@ -81,7 +82,7 @@ class TorchStep {
     const checks::TorchStep step = checks::torch_step(input_, env, ccs);
     if (step.command.empty() || !step.blocked.empty() || !step.pinner.empty() || !step.pick) return;
     if (!family && cause.finding.args["last_torch"] != step.pick->torch) return;
-    cause.finding.args["install"] = step.command;
+    cause.finding.args["install"] = family ? with_xformers(step) : step.command;
     cause.finding.args["last_torch"] = step.pick->torch;
     cause.finding.args["last_tag"] = step.pick->tag;
   }
@@ -94,6 +95,24 @@ class TorchStep {
     if (env.kind != "claimed" || lists_packages(env)) return env;
     add_partners(env, checks::torch_step(input, env, ccs).pick);
     return env;
+  }
+
+  // xformers is loaded at the start of a program that has it, so one that fits comes along.
+  std::string with_xformers(const checks::TorchStep& step) const {
+    const size_t at = step.command.find(" --index-url");
+    if (!checks::find_distribution(env_, "xformers") || at == std::string::npos)
+      return step.command;
+    std::string newest;
+    for (const knowledge::ExtensionRow& row : knowledge_.extensions) {
+      const auto clauses = formats::parse_clauses(row.torch);
+      const std::string cuda = step.pick->tag.substr(2, 2) + "." + step.pick->tag.substr(4);
+      const auto served = split(row.cuda, ' ');
+      if (row.package == "xformers" && clauses && formats::satisfies(*clauses, step.pick->torch) &&
+          std::find(served.begin(), served.end(), cuda) != served.end())
+        newest = row.version;
+    }
+    if (newest.empty()) return step.command;
+    return step.command.substr(0, at) + " xformers==" + newest + step.command.substr(at);
   }
 
   // A partner or a whole list; an extension that is named beside torch is none.
