@@ -238,6 +238,12 @@ void add_branch(Args& args) {
   if (value(args, "new_branch") == value(args, "other_branch")) args.erase("other_branch");
 }
 
+// Only another version than the driver's is a finding.
+void add_fabric_manager(Args& args) {
+  const std::string have = value(args, "fm_have");
+  if (have.empty() || have == value(args, "fm_driver")) args.erase("fm_driver");
+}
+
 // "10" of Python 3.10, as a wheel's name has it.
 void add_wheel_python(Args& args) {
   const std::string minor = value(args, "fa_minor");
@@ -277,6 +283,7 @@ void add_captured_args(Args& args, const facts::Facts& facts,
   add_triton(args, facts, knowledge);
   add_older_python(args);
   add_branch(args);
+  add_fabric_manager(args);
   add_wheel_python(args);
   const std::string cpython = value(args, "cpython");  // "310"
   if (cpython.size() >= 2) args.emplace("python", cpython.substr(0, 1) + "." + cpython.substr(1));
