@@ -39,7 +39,7 @@ struct Change {
   std::string env;                        // path of the environment
   std::string torch, tag;                 // "2.11.0", "cu126"
   std::string python;                     // "3.12": in a new environment with this Python
-  std::vector<std::string> requirements;  // "nvidia-cudnn-cu13==9.19.0.56"
+  std::vector<std::string> requirements;  // "nvidia-cudnn-cu13==9.19.0.56"; of torch: beside it
   std::string driver;                     // "580"; with another kind: before it
 };
 

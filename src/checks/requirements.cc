@@ -9,6 +9,7 @@
 #include "base/shell_word.h"
 #include "checks/asked_requirement.h"
 #include "checks/install/after_step.h"
+#include "checks/install/restore_torch.h"
 #include "checks/install/torch_command.h"
 #include "checks/install/torch_step.h"
 #include "checks/evidence.h"
@@ -60,6 +61,9 @@ std::string install_specs(const Input& input, const facts::PythonEnv& env,
     return "uv sync --project " + shell_word(owner.folder);
   if (owner.installer == Installer::poetry && !owner.folder.empty())
     return "poetry --directory " + shell_word(owner.folder) + " install";
+  if (owner.installer == Installer::pdm) return "pdm sync -p " + shell_word(owner.folder);
+  if (owner.installer == Installer::pipenv)
+    return "PIPENV_PIPFILE=" + shell_word(owner.folder + "/Pipfile") + " pipenv sync";
   if (owner.installer != Installer::conda && owner.installer != Installer::pixi)
     return install_packages(input, env, specs);
   std::string command = pip_install_of(env);
@@ -160,6 +164,13 @@ void add_command(const Input& input, const facts::PythonEnv& env, const Unmet& u
     return;
   }
   const TorchStep step = torch_step(input, env);
+  const auto restore = restore_torch(input, env);
+  // A torch that all take, or the program that brings them all back.
+  if (restore && (!step.pick || !step.pinner.empty() || step.pick->torch == restore->torch)) {
+    made.args["command"] = restore->command;
+    made.change = restore->change;
+    return;
+  }
   if (step.pick && step.pinner.empty()) {
     made.args["command"] = step.command;
     made.change = torch_change(env, step.pick->torch, step.pick->tag, step.pick->python);

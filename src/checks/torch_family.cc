@@ -5,6 +5,7 @@
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
 #include "checks/install/after_step.h"
+#include "checks/install/restore_torch.h"
 #include "checks/install/torch_command.h"
 #include "checks/machine_checks.h"
 #include "checks/torch_env.h"
@@ -94,6 +95,14 @@ bool judge_version(const Input& input, const facts::PythonEnv& env,
   made.change = torch_change(env, build.release, build.tag);
   if (need.empty()) made.variant = "pin";
   if (wants.empty()) made.variant = "other";
+  // It belongs to the torch that a program wants, which somebody replaced.
+  const auto restore = minor ? std::nullopt : restore_torch(input, env);
+  if (restore && same_release(restore->torch, wants)) {
+    made.variant = "replaced";
+    made.args["command"] = restore->command;
+    made.args["program"] = restore->package + " " + restore->version;
+    made.change = restore->change;
+  }
   if (!wanted_torch.empty())
     made.evidence.push_back({"file", partner.location + "/METADATA", "torch==" + wanted_torch});
   else

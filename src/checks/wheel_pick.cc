@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "checks/code_match.h"
+#include "checks/install/project.h"
 #include "checks/torch_env.h"
 #include "checks/torch_pins.h"
 #include "checks/wheel_platform.h"
@@ -73,6 +74,12 @@ bool python_fits(const Input& input, const knowledge::WheelVariant& wheel,
                  const facts::PythonEnv* env) {
   const knowledge::TorchRelease* release = input.knowledge.find_torch(wheel.torch);
   return env == nullptr || release == nullptr || has_python(*release, *env);
+}
+
+bool project_fits(const Input& input, const knowledge::WheelVariant& wheel,
+                  const facts::PythonEnv* env) {
+  const knowledge::TorchRelease* release = input.knowledge.find_torch(wheel.torch);
+  return env == nullptr || release == nullptr || suits_project(*env, *release);
 }
 
 // torchaudio ended with torch 2.11, and its last release goes with no later torch.
@@ -174,9 +181,9 @@ std::optional<WheelPick> best_wheel(const Input& input, const std::vector<Comput
                                     const facts::PythonEnv* env) {
   const knowledge::WheelVariant* best = nullptr;
   bool best_runs = false;
-  // 16: the C library is new enough, 8: every installed package takes it, 4: this driver runs it,
-  // 2: it exists for this Python, 1: so do the partners that are installed. What is missing is the
-  // easier to change, the smaller its number.
+  // 32: the C library is new enough, 16: every installed package takes it, 8: this driver runs it,
+  // 4: it exists for this Python, 2: and for all that the project is for, 1: so do the partners that
+  // are installed. What is missing is the easier to change, the smaller its number.
   int best_fit = 0;
   const std::vector<TorchPin> pins = pins_of(env);
   const std::string installed = env != nullptr ? torch_build_of(input, *env).release : "";
@@ -203,8 +210,9 @@ std::optional<WheelPick> best_wheel(const Input& input, const std::vector<Comput
     // of Windows.
     if (needs_index && arch_set_of(input.knowledge, "windows_amd64", wheel) == nullptr) continue;
     bool runs = driver_runs(input, wheel);
-    const int fit = (glibc_fits(input, wheel) ? 16 : 0) + (taken_by(pins, wheel) ? 8 : 0) +
-                    (runs ? 4 : 0) + (python_fits(input, wheel, env) ? 2 : 0) +
+    const int fit = (glibc_fits(input, wheel) ? 32 : 0) + (taken_by(pins, wheel) ? 16 : 0) +
+                    (runs ? 8 : 0) + (python_fits(input, wheel, env) ? 4 : 0) +
+                    (project_fits(input, wheel, env) ? 2 : 0) +
                     (partners_fit(input, wheel, env) ? 1 : 0);
     if (!better(wheel, fit)) continue;
     best = &wheel;
@@ -213,7 +221,7 @@ std::optional<WheelPick> best_wheel(const Input& input, const std::vector<Comput
   }
   if (best == nullptr) return std::nullopt;
   WheelPick pick{std::string(best->torch), std::string(best->tag), !best_runs, {}};
-  if ((best_fit & 2) == 0) pick.python = python_for(input.knowledge, pick.torch);
+  if ((best_fit & 4) == 0) pick.python = python_for(input.knowledge, pick.torch);
   return pick;
 }
 
@@ -233,7 +241,7 @@ std::optional<WheelPick> pick_cpu_wheel(const Input& input, const facts::PythonE
   std::optional<WheelPick> best;
   for (const knowledge::TorchRelease& release : input.knowledge.torch_releases) {
     const auto version = parse_version(release.version);
-    if (!version || !has_python(release, env)) continue;
+    if (!version || !has_python(release, env) || !suits_project(env, release)) continue;
     if (!best || *version > *parse_version(best->torch))
       best = WheelPick{std::string(release.version), "cpu", false, {}};
   }

@@ -304,15 +304,25 @@ struct TorchFacts {
   Fact<std::string> module_loading;
 };
 
+// An index that a project's pyproject.toml names for uv.
+struct ProjectIndex {
+  std::string name, url;              // without a password
+  bool is_explicit = false;           // for packages alone that are bound to it
+  std::vector<std::string> packages;  // of torch's family, bound to it
+};
+
 struct PythonEnv {
   std::string path;  // prefix; redacted in recordings
   std::string kind;  // "venv", "conda", "system", "image", "folder" (packages without a Python)
   bool active = false;
   std::string found_by;   // "--env", "VIRTUAL_ENV", "CONDA_PREFIX", "PATH", "default"
-  std::string installer;  // how a user installs into it: "pip", "uv", "conda", "poetry", "pixi"
-  // Folder whose uv.lock or poetry.lock this environment (FOLDER/.venv) follows: a package that is
-  // put in beside the lock is taken out again by its next sync. Empty = none.
+  std::string installer;  // how a user installs into it: "pip", "uv", "conda", "poetry", "pdm", ...
+  // Folder whose lock (of uv, poetry, pdm, pipenv or pixi) this environment follows: a package that
+  // is put in beside the lock is taken out again by its next sync. Empty = none.
   std::string project;
+  std::string project_python;                 // its requires-python, ">=3.9"; empty = not said
+  std::vector<ProjectIndex> project_indexes;  // of uv
+  std::vector<std::string> project_packages;  // of torch's family, that pixi has of conda
   // The EXTERNALLY-MANAGED file of a distribution's own Python: pip refuses it (PEP 668).
   Fact<std::string> externally_managed;
   // Its standard library has ensurepip, without which `-m venv` fails: Debian ships that apart.

@@ -178,9 +178,15 @@ CUFIT_FIELDS(TorchFacts) {
   v("xnnpack", x.xnnpack), v("module_loading", x.module_loading);
 }
 
+CUFIT_FIELDS(ProjectIndex) {
+  v("name", x.name), v("url", x.url), v("explicit", x.is_explicit), v("packages", x.packages);
+}
+
 CUFIT_FIELDS(PythonEnv) {
   v("path", x.path), v("kind", x.kind), v("active", x.active), v("found_by", x.found_by);
   v("installer", x.installer), v("project", x.project);
+  v("project_python", x.project_python), v("project_indexes", x.project_indexes);
+  v("project_packages", x.project_packages);
   v("externally_managed", x.externally_managed), v("makes_venv", x.makes_venv);
   v("python", x.python), v("interpreter", x.interpreter), v("base_python", x.base_python);
   v("site_packages", x.site_packages), v("distributions", x.distributions), v("torch", x.torch);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/format.h"
+#include "checks/install/project.h"
 
 namespace cufit::report {
 namespace {
@@ -89,12 +90,15 @@ std::string in_uv_project(std::string_view python, std::string_view arguments) {
   const std::string names = join(install.wanted, " ");
   if (install.again && !any_pinned(install))
     return "uv sync" + each_name("--reinstall-package", install);
-  std::string out = "uv add " + names;
-  if (install.again) out += each_name("--reinstall-package", install);
-  if (install.newest) out += each_name("--upgrade-package", install);
-  if (install.index.empty()) return out;
-  return out + " --index " + (is_torch_index(install) ? name_of_index(install.index) + "=" : "") +
-         std::string(install.index);
+  const std::string options =
+      (install.again ? each_name("--reinstall-package", install) : std::string()) +
+      (install.newest ? each_name("--upgrade-package", install) : std::string());
+  if (install.index.empty()) return "uv add " + names + options;
+  if (!is_torch_index(install))
+    return "uv add " + names + options + " --index " + std::string(install.index);
+  const std::string name = name_of_index(install.index);
+  return "uv add --frozen " + names + " --index " + name + "=" + std::string(install.index) +
+         " && " + checks::make_explicit(name, "pyproject.toml") + " && uv sync --inexact" + options;
 }
 
 // "onnxruntime-gpu[cuda]@latest": of what is new to the project as well, which `update` refuses.

@@ -11,15 +11,16 @@ namespace cufit::report {
 namespace {
 
 constexpr std::string_view k_programs[] = {
-    "&",        "accelerate", "apt",       "cat",        "chmod",    "chown",      "conda",
-    "cp",       "cufit",      "curl",      "dmesg",      "dnf",      "docker",     "echo",
-    "env",      "export",     "find",      "git",        "grep",     "ip",         "journalctl",
-    "kubectl",  "ldconfig",   "ldd",       "ln",         "ls",       "lspci",      "mkdir",
-    "modprobe", "mokutil",    "mv",        "nvidia-smi", "nvcc",     "nvidia-ctk", "pip",
-    "pixi",     "podman",     "poetry",    "powershell", "printf",   "py",         "python",
-    "python3",  "rm",         "scontrol",  "set",        "setx",     "source",     "srun",
-    "stat",     "sudo",       "systemctl", "test",       "torchrun", "ulimit",     "unset",
-    "uv",       "uvx",        "wget",      "winget",     "zypper",
+    "&",        "accelerate", "apt",     "cat",        "chmod",    "chown",      "conda",
+    "cp",       "cufit",      "curl",    "dmesg",      "dnf",      "docker",     "echo",
+    "env",      "export",     "find",    "git",        "grep",     "ip",         "journalctl",
+    "kubectl",  "ldconfig",   "ldd",     "ln",         "ls",       "lspci",      "mkdir",
+    "modprobe", "mokutil",    "mv",      "nvidia-smi", "nvcc",     "nvidia-ctk", "pip",
+    "pdm",      "pipenv",     "pixi",    "podman",     "poetry",   "powershell", "printf",
+    "py",       "python",     "python3", "rm",         "scontrol", "sed",        "set",
+    "setx",     "source",     "srun",    "stat",       "sudo",     "systemctl",  "test",
+    "torchrun", "ulimit",     "unset",   "uv",         "uvx",      "wget",       "winget",
+    "zypper",
 };
 
 // "CUDA_LAUNCH_BLOCKING=1" in front of a program.

@@ -41,9 +41,9 @@ void put(facts::PythonEnv& env, const std::string& name, const std::string& vers
 }
 
 bool is_of_torch(const facts::Distribution& one) {
-  return starts_with(one.name, "nvidia-") || one.name == "triton" || one.name == "pytorch" ||
-         one.name == "libtorch" || one.name == "cuda-toolkit" ||
-         (one.kind == "leftover" && contains(one.name, "orch"));
+  return starts_with(one.name, "nvidia-") || one.name == "triton" ||
+         starts_with(one.name, "pytorch") || one.name == "libtorch" || one.name == "cpuonly" ||
+         one.name == "cuda-toolkit" || (one.kind == "leftover" && contains(one.name, "orch"));
 }
 
 // Torch's own libraries come with it; what it needs of CUDA the installer chooses for it.
@@ -149,10 +149,8 @@ facts::Facts after_step(facts::Facts facts, const Change& change,
   }
   facts::PythonEnv* env = find_env(facts, change.env);
   if (env == nullptr) return facts;
-  if (change.kind == Change::Kind::torch)
-    replace_torch(*env, change, knowledge);
-  else
-    for (const std::string& requirement : change.requirements) put_package(*env, requirement);
+  if (change.kind == Change::Kind::torch) replace_torch(*env, change, knowledge);
+  for (const std::string& requirement : change.requirements) put_package(*env, requirement);
   return facts;
 }
 

@@ -6,6 +6,8 @@
 #include "base/format.h"
 #include "base/path.h"
 #include "base/shell_word.h"
+#include "checks/install/conda_torch.h"
+#include "checks/install/project.h"
 #include "checks/install/torch_command.h"
 #include "checks/torch_env.h"
 #include "checks/wheel_platform.h"
@@ -137,24 +139,6 @@ std::string in_new_venv(const Input& input, const facts::PythonEnv& env,
          (image ? " --no-cache-dir" : "") + pip_arguments(request);
 }
 
-std::string in_uv_project(const Owner& owner, const InstallRequest& request) {
-  const std::string project = " --project " + shell_word(owner.folder);
-  if (request.kind == InstallKind::repair) {
-    std::string out = "uv sync" + project;
-    for (const std::string& one : request.requirements)
-      out += " --reinstall-package " + shell_word(one.substr(0, one.find_first_of("=<>!~[ ")));
-    return out;
-  }
-  std::string updated;
-  if (request.kind == InstallKind::update)
-    for (const std::string& one : request.requirements)
-      updated += " --upgrade-package " + shell_word(one);
-  return "uv add" + project + updated + joined(request) +
-         (request.index.empty()
-              ? ""
-              : " --index " + shell_word(request.index_name + "=" + request.index));
-}
-
 std::string by_poetry(const facts::PythonEnv& env, const Owner& owner,
                       const InstallRequest& request) {
   if (request.kind == InstallKind::repair)
@@ -169,6 +153,18 @@ std::string by_poetry(const facts::PythonEnv& env, const Owner& owner,
          " && " + poetry + " add --source " + name + joined(request);
 }
 
+// In an environment whose torch is a wheel: what conda has no record of is one as well.
+bool is_of_wheels(const facts::PythonEnv& env, const InstallRequest& request) {
+  if (find_distribution(env, "torch") == nullptr || !conda_torch_packages(env).empty())
+    return false;
+  return std::any_of(request.requirements.begin(), request.requirements.end(),
+                     [&](const std::string& one) {
+                       const facts::Distribution* have =
+                           find_distribution(env, one.substr(0, one.find_first_of("=<>!~[ ")));
+                       return have == nullptr || have->kind != "conda-meta";
+                     });
+}
+
 std::string by_conda(const facts::PythonEnv& env, const Owner& owner,
                      const InstallRequest& request) {
   std::string words;
@@ -179,8 +175,10 @@ std::string by_conda(const facts::PythonEnv& env, const Owner& owner,
   const bool repair = request.kind == InstallKind::repair;
   const bool update = request.kind == InstallKind::update;
   if (owner.installer == Installer::pixi) {
-    if (!repair) return (update ? "pixi update" : "pixi add") + words;
+    const std::string place = pixi_place(env, owner);
+    if (!repair) return (update ? "pixi update" : "pixi add") + place + words;
     std::string out = "pixi reinstall";
+    if (!owner.folder.empty()) out += " --manifest-path " + shell_word(owner.folder);
     for (const std::string& one : request.requirements)
       out += " " + shell_word(one.substr(0, one.find_first_of("=<>!~ ")));
     return out;
@@ -208,17 +206,19 @@ Owner owner_of(const facts::PythonEnv& env, bool of_torch) {
   if (env.externally_managed) return {Installer::new_venv, {}, {}};
   if (env.kind == "image") return {Installer::image, {}, {}};
   const facts::Distribution* torch = find_distribution(env, "torch");
-  const bool conda = env.installer == "conda" || env.installer == "pixi";
+  const bool conda = env.installer == "conda";
   if (conda && of_torch && replaces_conda_torch(env)) return owner;
   // A pip torch inside a conda environment must be replaced by pip: conda would add a second copy
-  // beside it.
-  if (conda && torch != nullptr && torch->kind != "conda-meta") {
+  // beside it. (conda's own has a record of a wheel as well, which names conda.)
+  if (conda && torch != nullptr && torch->kind != "conda-meta" && torch->installer != "conda") {
     owner.installer = torch->installer == "uv" ? Installer::uv : Installer::pip;
     return owner;
   }
   if (env.installer == "conda") owner.installer = Installer::conda;
   if (env.installer == "pixi") owner.installer = Installer::pixi;
   if (env.installer == "poetry") owner.installer = Installer::poetry;
+  if (env.installer == "pdm") owner.installer = Installer::pdm;
+  if (env.installer == "pipenv") owner.installer = Installer::pipenv;
   if (env.installer == "uv")
     owner.installer = env.project.empty() ? Installer::uv : Installer::uv_project;
   return owner;
@@ -233,10 +233,18 @@ std::string install_command(const Input& input, const facts::PythonEnv& env, con
     case Installer::uv:
       return in_uv_venv(input, env, request);
     case Installer::uv_project:
-      return in_uv_project(owner, request);
+      return in_uv_project(env, owner, request);
     case Installer::poetry:
       return by_poetry(env, owner, request);
+    case Installer::pdm:
+    case Installer::pipenv:
+      // The version of the lock, so that a sync changes nothing.
+      if (request.kind == InstallKind::repair) return by_pip(input, env, request);
+      return owner.installer == Installer::pdm ? by_pdm(owner, request) : by_pipenv(owner, request);
     case Installer::pixi:
+      if (request.kind == InstallKind::change && is_of_wheels(env, request))
+        return by_pixi(env, owner, request);
+      return by_conda(env, owner, request);
     case Installer::conda:
       return by_conda(env, owner, request);
     case Installer::image:
@@ -273,8 +281,12 @@ std::string remove_command(const Input& input, const facts::PythonEnv& env,
       return "uv remove --project " + folder + name;
     case Installer::poetry:
       return "poetry" + (folder.empty() ? "" : " --directory " + folder) + " remove" + name;
+    case Installer::pdm:
+      return "pdm remove -p " + folder + name;
+    case Installer::pipenv:
+      return "PIPENV_PIPFILE=" + shell_word(owner.folder + "/Pipfile") + " pipenv uninstall" + name;
     case Installer::pixi:
-      return "pixi remove" + name;
+      return "pixi remove" + pixi_place(env, owner) + name;
     case Installer::conda:
       return "conda remove -y" + (is_claimed(env) ? "" : " -p " + shell_word(env.path)) + name;
     case Installer::lock:

@@ -17,6 +17,8 @@ enum class Installer {
   uv,          // a venv that uv made or fills; no lock
   uv_project,  // the .venv of a uv.lock: `uv add`, or the next `uv sync` takes it out again
   poetry,
+  pdm,
+  pipenv,
   pixi,
   conda,
   image,     // the Python of a container image: pip without its cache

@@ -8,6 +8,8 @@
 
 #include "base/format.h"
 #include "base/shell_word.h"
+#include "checks/install/conda_torch.h"
+#include "checks/install/project.h"
 #include "checks/torch_env.h"
 #include "checks/wheel_pick.h"
 #include "checks/wheel_platform.h"
@@ -51,12 +53,6 @@ std::string python_word(const facts::PythonEnv& env) {
 }
 
 namespace {
-
-// "cu126" -> "12.6", "cu130" -> "13.0"
-std::string cuda_of_tag(const std::string& tag) {
-  if (!starts_with(tag, "cu") || tag.size() < 5) return {};
-  return tag.substr(2, tag.size() - 3) + "." + tag.back();
-}
 
 bool is_aarch64(const facts::PythonEnv& env) {
   const facts::Distribution* torch = find_distribution(env, "torch");
@@ -118,16 +114,6 @@ std::vector<std::string> partner_words(const facts::PythonEnv& env, const TorchR
   return words;
 }
 
-// conda-forge does not build every patch release: the minor is what matters.
-std::vector<std::string> conda_pins(const std::string& torch, const std::string& tag) {
-  const std::vector<std::string_view> parts = split(torch, '.');
-  std::vector<std::string> words{"pytorch-gpu"};
-  if (parts.size() >= 2) words[0] += format("={}.{}", parts[0], parts[1]);
-  const std::string cuda = cuda_of_tag(tag);
-  if (!cuda.empty()) words.push_back("cuda-version=" + cuda);
-  return words;
-}
-
 // A release and a variant of which there is a wheel. A build of somebody else's ("2.5.0a0+nv24.08")
 // is on no index: then the wheel that fits this machine; empty: none does.
 WheelPick existing_wheel(const Input& input, const facts::PythonEnv& env, const std::string& torch,
@@ -161,7 +147,9 @@ InstallRequest request_of(const Input& input, const facts::PythonEnv& env, const
   const bool by_default = is_default_variant(input, env, release, wheel.tag) &&
                           // The partners alone: torch stays, and it is of this variant.
                           (!with_torch || kind == InstallKind::repair ||
-                           !satisfied_by_installed(env, release) || wheel.tag.empty());
+                           !satisfied_by_installed(env, release) || wheel.tag.empty()) &&
+                          // A project that binds torch to an index has it from there alone.
+                          (wheel.tag.empty() || !is_bound_to_index(env) || !with_torch);
   const std::string local = by_default ? "" : "+" + wheel.tag;
   InstallRequest request;
   request.kind = kind;
@@ -175,20 +163,35 @@ InstallRequest request_of(const Input& input, const facts::PythonEnv& env, const
   return request;
 }
 
+// torch is pip's in conda's environments too: conda's channels have not these wheels.
+Owner pip_for_conda(Owner owner) {
+  if (owner.installer == Installer::conda) owner.installer = Installer::pip;
+  return owner;
+}
+
 std::string command_for(const Input& input, const facts::PythonEnv& env, const WheelPick& wheel,
                         InstallKind kind) {
   if (wheel.torch.empty()) return {};
-  const Owner owner = owner_of(env, true);
-  if (owner.installer == Installer::conda || owner.installer == Installer::pixi)
-    return install_command(input, env, owner,
-                           {conda_pins(wheel.torch, wheel.tag), {}, {}, false, kind});
+  const Owner owner = pip_for_conda(owner_of(env, true));
   const facts::Distribution* installed = find_distribution(env, "torch");
+  const bool of_conda = !conda_torch_packages(env).empty();
   if (installed != nullptr && installed->version == wheel.torch + "+" + wheel.tag)
     kind = InstallKind::repair;  // an installer would call it satisfied
   InstallRequest request = request_of(input, env, wheel, kind, true);
   // A repair is of torch's own files.
   if (kind == InstallKind::repair) request.requirements.resize(1);
-  return install_command(input, env, owner, request);
+  if (owner.installer == Installer::pixi) {
+    if (kind == InstallKind::repair)
+      return install_command(input, env, owner,
+                             {{of_conda ? "pytorch" : "torch"}, {}, {}, false, kind});
+    return by_pixi(env, owner, with_settings(input, request));
+  }
+  if (of_conda && kind == InstallKind::repair) return conda_torch_repair(env);
+  const TorchRelease* release = input.knowledge.find_torch(wheel.torch);
+  return (of_conda ? conda_torch_removal(env) : "") +
+         (release != nullptr && kind != InstallKind::repair ? raised_python(env, owner, *release)
+                                                            : "") +
+         install_command(input, env, owner, request);
 }
 
 }  // namespace
@@ -267,11 +270,12 @@ std::string install_in_new(const Input& input, const facts::PythonEnv& env,
     case Installer::uv_project:
       return "uv python pin --project " + shell_word(owner.folder) + " " + python + " && " +
              install_command(input, env, torch, tag);
-    case Installer::pixi:
-      return "pixi add python=" + python + " " + join(conda_pins(torch, tag), " ");
-    case Installer::conda:
-      return "conda create -n " + name + " -c conda-forge python=" + python + " " +
-             join(conda_pins(torch, tag), " ");
+    case Installer::pdm:
+      return "pdm use -p " + shell_word(owner.folder) + " " + python + " && " +
+             install_command(input, env, torch, tag);
+    case Installer::pipenv:
+      return "PIPENV_PIPFILE=" + shell_word(owner.folder + "/Pipfile") + " pipenv --python " +
+             python + " && " + install_command(input, env, torch, tag);
     default:
       break;
   }
@@ -285,10 +289,14 @@ std::string install_in_new(const Input& input, const facts::PythonEnv& env,
   }
   const WheelPick wheel = existing_wheel(input, fresh, torch, tag);
   if (wheel.torch.empty()) return {};
-  // Whether that Python is installed here nobody knows; uv fetches it where it is not.
-  const UvCall uv = uv_call(input, env, owner);
   const InstallRequest request =
       with_settings(input, request_of(input, fresh, wheel, InstallKind::change, true));
+  if (owner.installer == Installer::pixi) return by_pixi(env, owner, request, python);
+  if (owner.installer == Installer::conda || !conda_torch_packages(env).empty())
+    return "conda create -y -n " + name + " -c conda-forge python=" + python +
+           " pip && conda run -n " + name + " python -m pip install" + pip_arguments(request);
+  // Whether that Python is installed here nobody knows; uv fetches it where it is not.
+  const UvCall uv = uv_call(input, env, owner);
   return uv.first + uv.program + " venv --python " + python + " " + name + " && " +
          uv_install(uv.program, name + "/bin/python", request);
 }
@@ -300,6 +308,9 @@ std::string install_beside(const Input& input, const facts::PythonEnv& env,
     return install_command(input, env, owner, {{}, {}, {}, false, InstallKind::repair});
   if (owner.installer == Installer::uv_project)
     return "uv sync --project " + shell_word(owner.folder);
+  if (owner.installer == Installer::pdm) return "pdm install -p " + shell_word(owner.folder);
+  if (owner.installer == Installer::pipenv)
+    return "PIPENV_PIPFILE=" + shell_word(owner.folder + "/Pipfile") + " pipenv sync";
   const facts::PythonEnv fresh = beside(env);
   const WheelPick wheel = existing_wheel(input, fresh, torch, tag);
   if (wheel.torch.empty()) return {};

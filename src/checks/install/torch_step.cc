@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "checks/install/after_step.h"
+#include "checks/install/conda_torch.h"
 #include "checks/install/torch_command.h"
 #include "checks/torch_env.h"
 #include "checks/torch_pins.h"
@@ -93,7 +94,7 @@ TorchStep torch_step(const Input& input, const facts::PythonEnv& env,
     step.driver = driver_need(input, cuda_of(input, *step.pick));
   } else if (!step.pick->python.empty()) {
     step.blocked = "python_too";
-  } else if (replaces_conda_torch(env)) {
+  } else if (replaces_conda_torch(env) && conda_torch_packages(env).empty()) {
     step.blocked = "conda";
   }
   return step;

@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "base/path.h"
 #include "formats/python/python_metadata.h"
+#include "host/python/project_file.h"
 
 namespace cufit::host {
 namespace {
@@ -43,12 +44,26 @@ void read_ownership(const Host& host, const PythonPrefix& prefix, facts::PythonE
                               : missing<std::string>(WhyNot::not_present, SourceKind::file, marker);
     env.makes_venv = known(host.exists(ensure + "/__init__.py"), SourceKind::file, ensure);
   }
+  if (env.installer == "pixi") {
+    env.project = prefix.real_path.substr(0, prefix.real_path.find("/.pixi/envs/"));
+    read_project_file(host, env);
+  }
+  // pipenv writes the project's folder into an environment that lies elsewhere.
+  const auto elsewhere = host.read_file(prefix.path + "/.project", 1u << 12);
+  if (elsewhere && host.exists(std::string(trim(*elsewhere)) + "/Pipfile")) {
+    env.project = std::string(trim(*elsewhere));
+    env.installer = "pipenv";
+  }
   if (!ends_with(prefix.real_path, "/.venv")) return;
   const std::string folder = parent_folder(prefix.real_path);
-  for (const auto& [lock, installer] : {std::pair{"uv.lock", "uv"}, {"poetry.lock", "poetry"}}) {
+  for (const auto& [lock, installer] : {std::pair{"uv.lock", "uv"},
+                                        {"poetry.lock", "poetry"},
+                                        {"pdm.lock", "pdm"},
+                                        {"Pipfile.lock", "pipenv"}}) {
     if (!host.exists(folder + "/" + lock)) continue;
     env.project = folder;
     env.installer = installer;
+    read_project_file(host, env);
     return;
   }
 }

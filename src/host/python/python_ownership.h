@@ -8,8 +8,8 @@
 
 namespace cufit::host {
 
-// Fills externally_managed, makes_venv and project; corrects installer where a lock of uv or poetry
-// lies beside the environment.
+// Fills externally_managed, makes_venv and what is of the project; corrects installer where a lock
+// of uv, poetry, pdm or pipenv lies beside the environment.
 void read_ownership(const Host& host, const PythonPrefix& prefix, facts::PythonEnv& env);
 // Fills SystemFacts::uv: the first uv in PATH.
 void read_uv(const Host& host, facts::SystemFacts& system);

@@ -193,6 +193,11 @@ class Lister {
       element(field, one.name, value, {one.path}, owner);
     }
   }
+  void add(const std::string& field, const std::vector<facts::ProjectIndex>& indexes) {
+    for (const facts::ProjectIndex& one : indexes)
+      element(field, one.name,
+              joined({one.url, one.is_explicit ? "explicit" : "", join(one.packages, " ")}), {});
+  }
   void add(const std::string&, const std::vector<facts::PythonEnv>&) {}
   void add(const std::string&, const std::vector<facts::CpuLine>&) {}
 
