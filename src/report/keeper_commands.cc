@@ -22,6 +22,7 @@ std::string with_blank(std::string_view words) {
 struct Install {
   std::vector<std::string> wanted;
   std::string_view index;
+  bool beside = false;   // the index is an extra one
   bool again = false;    // --force-reinstall
   bool newest = false;   // --upgrade
   bool special = false;  // builds, reads a file, or something that only pip knows
@@ -35,7 +36,7 @@ Install read_install(std::string_view arguments) {
     if (word.empty() || word == "--no-deps" || word == "--no-cache-dir") continue;
     const bool index = word == "--index-url" || word == "--extra-index-url" || word == "--index";
     if (index && i + 1 < words.size())
-      out.index = words[++i];
+      out.index = words[++i], out.beside = word == "--extra-index-url";
     else if (word == "--force-reinstall")
       out.again = true;
     else if (word == "--upgrade" || word == "-U")
@@ -97,8 +98,17 @@ std::string in_uv_project(std::string_view python, std::string_view arguments) {
   if (!is_torch_index(install))
     return "uv add " + names + options + " --index " + std::string(install.index);
   const std::string name = name_of_index(install.index);
-  return "uv add --frozen " + names + " --index " + name + "=" + std::string(install.index) +
-         " && " + checks::make_explicit(name, "pyproject.toml") + " && uv sync --inexact" + options;
+  std::string there, others;
+  for (const std::string& one : install.wanted) {
+    const std::string_view bare =
+        std::string_view(one).substr(std::min(one.find_first_not_of("\"'"), one.size()));
+    (!install.beside || checks::is_on_torch_index(bare) ? there : others) += " " + one;
+  }
+  if (there.empty()) return "uv add" + others + options;
+  if (!others.empty()) others = " && uv add --frozen" + others;
+  return "uv add --frozen" + there + " --index " + name + "=" + std::string(install.index) +
+         others + " && " + checks::make_explicit(name, "pyproject.toml") + " && uv sync --inexact" +
+         options;
 }
 
 // "onnxruntime-gpu[cuda]@latest": of what is new to the project as well, which `update` refuses.

@@ -54,7 +54,8 @@ std::string apart(std::string_view code, std::string_view lang) {
 
 std::string for_windows(std::string_view text, std::string_view lang) {
   std::string out, quoted;
-  if (starts_with(text, "uv add --frozen ") && !contains(text, "`"))
+  const bool chain = starts_with(text, "uv add --frozen ") || starts_with(text, "conda remove ");
+  if (chain && !contains(text, "`"))
     text = quoted = "`" + std::string(text) + "`";
   const std::vector<std::string_view> parts = split(text, '`');
   if (parts.size() % 2 == 0) return std::string(text);  // a backtick of the text's own

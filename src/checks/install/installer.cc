@@ -149,8 +149,10 @@ std::string by_poetry(const facts::PythonEnv& env, const Owner& owner,
   if (request.kind == InstallKind::update) return poetry + " update" + joined(request);
   if (request.index.empty()) return poetry + " add" + joined(request);
   const std::string name = shell_word(request.index_name);
+  const ByIndex words = by_index(request);
   return poetry + " source add --priority=explicit " + name + " " + shell_word(request.index) +
-         " && " + poetry + " add --source " + name + joined(request);
+         " && " + poetry + " add --source " + name + words.on_index +
+         (words.beside.empty() ? "" : " && " + poetry + " add" + words.beside);
 }
 
 // In an environment whose torch is a wheel: what conda has no record of is one as well.

@@ -57,6 +57,16 @@ std::string_view name_of(std::string_view requirement) {
   return requirement.substr(0, requirement.find_first_of("=<>!~[ "));
 }
 
+// "pixi add" with both kinds of words; `option` names the index.
+std::string both(const std::string& command, const InstallRequest& request,
+                 const std::string& option) {
+  const ByIndex words = by_index(request);
+  std::string out;
+  if (!words.on_index.empty()) out = command + words.on_index + option;
+  if (!words.beside.empty()) out += (out.empty() ? "" : " && ") + command + words.beside;
+  return out;
+}
+
 std::string_view without_slash(std::string_view url) {
   while (ends_with(url, "/")) url.remove_suffix(1);
   return url;
@@ -98,6 +108,24 @@ std::string raised_python(const facts::PythonEnv& env, const Owner& owner,
          shell_word(owner.folder + "/pyproject.toml") + " && ";
 }
 
+bool is_on_torch_index(std::string_view requirement) {
+  const std::string_view name = name_of(requirement);
+  constexpr std::string_view k_there[] = {"torch", "torchvision", "torchaudio", "triton",
+                                          "xformers"};
+  return contains(requirement, "+") ||
+         std::find(std::begin(k_there), std::end(k_there), name) != std::end(k_there);
+}
+
+ByIndex by_index(const InstallRequest& request) {
+  ByIndex out;
+  for (const std::string& one : request.requirements) {
+    const bool there =
+        !request.index.empty() && (!request.beside_default || is_on_torch_index(one));
+    (there ? out.on_index : out.beside) += " " + shell_word(one);
+  }
+  return out;
+}
+
 bool is_bound_to_index(const facts::PythonEnv& env) {
   return std::any_of(env.project_indexes.begin(), env.project_indexes.end(),
                      [](const facts::ProjectIndex& one) { return !one.packages.empty(); });
@@ -128,8 +156,9 @@ std::string in_uv_project(const facts::PythonEnv& env, const Owner& owner,
   const facts::ProjectIndex* there = find_index(env, request.index);
   const bool known = there != nullptr && is_plain_name(there->name);
   const std::string name = known ? there->name : request.index_name;
-  std::string out = "uv add --frozen" + project + words_of(request) + " --index " +
-                    shell_word(name + "=" + request.index) + " && ";
+  std::string out = both("uv add --frozen" + project, request,
+                         " --index " + shell_word(name + "=" + request.index)) +
+                    " && ";
   if (!known || !there->is_explicit)
     out += make_explicit(name, owner.folder + "/pyproject.toml") + " && ";
   return out + "uv sync --inexact" + project + updated;
@@ -150,8 +179,7 @@ std::string by_pdm(const Owner& owner, const InstallRequest& request) {
 std::string by_pipenv(const Owner& owner, const InstallRequest& request) {
   const std::string pipenv = "PIPENV_PIPFILE=" + shell_word(owner.folder + "/Pipfile") + " pipenv ";
   if (request.kind == InstallKind::update) return pipenv + "update" + words_of(request);
-  return pipenv + "install" + words_of(request) +
-         (request.index.empty() ? "" : " --index " + shell_word(request.index));
+  return both(pipenv + "install", request, " --index " + shell_word(request.index));
 }
 
 std::string pixi_place(const facts::PythonEnv& env, const Owner& owner) {
@@ -173,8 +201,8 @@ std::string by_pixi(const facts::PythonEnv& env, const Owner& owner, const Insta
     out += " && ";
   }
   if (!python.empty()) out += "pixi add" + place + " python=" + python + " && ";
-  return out + "pixi add" + place + " --pypi" + words_of(request) +
-         (request.index.empty() ? "" : " --index " + shell_word(request.index));
+  return out +
+         both("pixi add" + place + " --pypi", request, " --index " + shell_word(request.index));
 }
 
 }  // namespace cufit::checks

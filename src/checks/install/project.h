@@ -21,6 +21,14 @@ std::string raised_python(const facts::PythonEnv& env, const Owner& owner,
 // One of the packages is bound to an index of the project, which the default one does not replace.
 bool is_bound_to_index(const facts::PythonEnv& env);
 
+// Of an index: what is bound to it, and what comes from the default one as before. (An installer of
+// projects binds all packages of one command to the index that it names.)
+struct ByIndex {
+  std::string on_index, beside;  // words with a blank before each; quoted
+};
+ByIndex by_index(const InstallRequest& request);
+bool is_on_torch_index(std::string_view requirement);
+
 // `sed ...` that makes an index of a pyproject.toml explicit: uv takes every package from the first
 // index that has it, and PyTorch's has old ones of many. `uv add` itself has no option for it.
 std::string make_explicit(std::string_view index_name, std::string_view pyproject);

@@ -9,6 +9,7 @@
 #include "checks/torch_env.h"
 #include "checks/torch_pins.h"
 #include "checks/wheel_pick.h"
+#include "checks/wheel_platform.h"
 
 namespace cufit::checks {
 namespace {
@@ -77,6 +78,8 @@ std::string command_of(const Input& input, const facts::PythonEnv& env, const To
 }  // namespace
 
 std::optional<TorchRestore> restore_torch(const Input& input, const facts::PythonEnv& env) {
+  // Elsewhere the default index has other variants.
+  if (wheel_platform(input.facts) != WheelPlatform::linux_x86_64) return std::nullopt;
   const std::string installed = torch_build_of(input, env).release;
   const std::vector<TorchPin> pins = torch_pins(env);
   for (const TorchPin& pin : pins) {

@@ -35,7 +35,7 @@ bool binds_to(const TomlValue& source, const std::string& index) {
                      [&](const TomlValue& one) { return binds_to(one, index); });
 }
 
-void read_uv(const TomlValue& root, facts::PythonEnv& env) {
+void read_uv_indexes(const TomlValue& root, facts::PythonEnv& env) {
   const TomlValue* indexes = at(root, "tool.uv.index");
   if (indexes == nullptr) return;
   const TomlValue* sources = at(root, "tool.uv.sources");
@@ -61,7 +61,7 @@ constexpr std::string_view k_of_torch[] = {"pytorch",     "pytorch-cpu", "pytorc
                                            "cpuonly"};
 
 // pixi: what the manifest itself asks of conda. A feature is most often named as its environment.
-void read_pixi(const TomlValue& manifest, facts::PythonEnv& env) {
+void read_pixi_manifest(const TomlValue& manifest, facts::PythonEnv& env) {
   const std::string name = env.path.substr(env.path.rfind('/') + 1);
   std::vector<const TomlValue*> tables{at(manifest, "dependencies")};
   const TomlValue* features = manifest.find("feature");
@@ -82,7 +82,7 @@ void read_project_file(const Host& host, facts::PythonEnv& env) {
     const std::string path = env.project + "/pixi.toml";
     if (const auto text = host.read_file(path, k_max_file)) {
       const auto manifest = formats::parse_toml(*text, path);
-      if (manifest) read_pixi(manifest->root, env);
+      if (manifest) read_pixi_manifest(manifest->root, env);
       return;
     }
   }
@@ -92,13 +92,14 @@ void read_project_file(const Host& host, facts::PythonEnv& env) {
   const auto document = formats::parse_toml(*text, path);
   if (!document) return;
   if (pixi) {
-    if (const TomlValue* manifest = at(document->root, "tool.pixi")) read_pixi(*manifest, env);
+    if (const TomlValue* manifest = at(document->root, "tool.pixi"))
+      read_pixi_manifest(*manifest, env);
     return;
   }
   env.project_python = text_at(document->root, "project.requires-python");
   if (env.project_python.empty() && env.installer == "poetry")
     env.project_python = text_at(document->root, "tool.poetry.dependencies.python");
-  if (env.installer == "uv") read_uv(document->root, env);
+  if (env.installer == "uv") read_uv_indexes(document->root, env);
 }
 
 }  // namespace cufit::host

@@ -61,8 +61,11 @@ TEST(InstallCommand, InTheEnvironmentsOwnWay) {
   facts::PythonEnv conda = torch_env("2.11.0", "cu130", "13.0", {}, "/opt/conda");
   conda.installer = "conda";
   (*conda.distributions.value)[0].kind = "conda-meta";
+  // conda's own is taken out first.
   EXPECT_EQ(command(conda, "2.14.1", "cu126"),
-            "conda install -p /opt/conda -c conda-forge pytorch-gpu=2.14 cuda-version=12.6");
+            "conda remove -y -p /opt/conda pytorch && /opt/conda/bin/python -m pip install "
+            "torch==2.14.1+cu126" +
+                index);
   EXPECT_EQ(packages(conda, {"numpy==1.26.4"}),
             "conda install -p /opt/conda -c conda-forge numpy=1.26.4");
 }
@@ -81,9 +84,7 @@ TEST(InstallCommand, ARepairIsForced) {
   EXPECT_EQ(repair(), "poetry run python -m pip install --force-reinstall --no-deps torch==2.11.0");
   env.installer = "conda";
   (*env.distributions.value)[0].kind = "conda-meta";
-  EXPECT_EQ(repair(),
-            "conda install --force-reinstall -p /e -c conda-forge pytorch-gpu=2.11 "
-            "cuda-version=13.0");
+  EXPECT_EQ(repair(), "conda install --force-reinstall -p /e -c conda-forge pytorch=2.11.0+cu130");
 }
 
 TEST(InstallCommand, ABuildFromSourceGoesIntoTheEnvironment) {
@@ -136,8 +137,9 @@ TEST(InstallCommand, ANewEnvironmentWhereThePythonHasNoWheel) {
   env.installer = "conda";
   (*env.distributions.value)[0].kind = "conda-meta";
   EXPECT_EQ(fresh(),
-            "conda create -n torch-env -c conda-forge python=3.12 pytorch-gpu=2.11 "
-            "cuda-version=12.8");
+            "conda create -y -n torch-env -c conda-forge python=3.12 pip && conda run -n torch-env "
+            "python -m pip install " +
+                words);
   env.installer = "pip";
   (*env.distributions.value)[0].kind = "dist-info";
   w.facts.system.uv = {};
@@ -222,8 +224,8 @@ TEST(InstallCommand, CondasTorchOfATextIsReplacedByPipAndNothingElse) {
   (*env.distributions.value)[0].kind = "conda-meta";
   EXPECT_TRUE(replaces_conda_torch(env));
   EXPECT_EQ(command(env, "2.14.1", "cu126"),
-            "python -m pip install torch==2.14.1+cu126 torchvision==0.29.1+cu126 --index-url "
-            "https://download.pytorch.org/whl/cu126");
+            "conda remove -y pytorch && python -m pip install torch==2.14.1+cu126 "
+            "torchvision==0.29.1+cu126 --index-url https://download.pytorch.org/whl/cu126");
   EXPECT_EQ(packages(env, {"mkl==2024.0"}), "conda install -c conda-forge mkl=2024.0");
   env.path = "/opt/conda";
   EXPECT_FALSE(replaces_conda_torch(env));
@@ -302,8 +304,12 @@ TEST(InstallCommand, ALockIsChangedAndNotItsEnvironment) {
   env.installer = "uv";
   env.project = "/w/my app";
   const std::string url = "https://download.pytorch.org/whl/cu126";
-  EXPECT_EQ(command(env, "2.11.0", "cu126"),
-            "uv add --project '/w/my app' torch==2.11.0+cu126 --index pytorch-cu126=" + url);
+  EXPECT_EQ(
+      command(env, "2.11.0", "cu126"),
+      "uv add --frozen --project '/w/my app' torch==2.11.0+cu126 --index pytorch-cu126=" + url +
+          " && sed -i '/^name *= *\"pytorch-cu126\"/,/^\\[/{/^explicit/d;s/^name.*/&"
+          "\\nexplicit = true/}' '/w/my app/pyproject.toml' && uv sync --inexact --project "
+          "'/w/my app'");
   env.installer = "poetry";
   EXPECT_EQ(command(env, "2.11.0", "cu126"),
             "poetry --directory '/w/my app' source add --priority=explicit pytorch-cu126 " + url +
@@ -313,6 +319,51 @@ TEST(InstallCommand, ALockIsChangedAndNotItsEnvironment) {
   EXPECT_EQ(command(env, "2.11.0", "cu126"), "cufit lock -o /w && cufit env create --lock /w");
   EXPECT_EQ(repair_command(make_input(World().facts, Knowledge::builtin()), env, "2.11.0", "cu130"),
             "cufit env create --force cu130 --lock /w");
+}
+
+// The index that is there keeps its name, and what is bound to one is not taken from the default.
+TEST(InstallCommand, AProjectKeepsItsIndex) {
+  facts::PythonEnv env = torch_env("2.11.0", "cu126", "12.6", {}, "/p/.venv");
+  env.installer = "uv";
+  env.project = "/p";
+  env.project_indexes = {
+      {"pt", "https://download.pytorch.org/whl/cu130/", true, {"torch", "torchvision"}}};
+  EXPECT_EQ(command(env, "2.14.1", "cu130"),
+            "uv add --frozen --project /p torch==2.14.1+cu130 --index "
+            "pt=https://download.pytorch.org/whl/cu130 && uv sync --inexact --project /p");
+  env.project_indexes[0].is_explicit = false;
+  EXPECT_NE(command(env, "2.14.1", "cu130").find("sed -i '/^name *= *\"pt\"/"), std::string::npos);
+  env.project_indexes[0].name = "p;touch PWNED";
+  EXPECT_EQ(command(env, "2.14.1", "cu130").find("PWNED"), std::string::npos);
+}
+
+TEST(InstallCommand, APdmOrPipenvProjectIsChangedByItsOwnProgram) {
+  facts::PythonEnv env = torch_env("2.11.0", "cu130", "13.0", {}, "/w/a b/.venv");
+  const std::string url = "https://download.pytorch.org/whl/cu126";
+  env.project = "/w/a b";
+  env.installer = "pdm";
+  EXPECT_EQ(command(env, "2.11.0", "cu126"),
+            "pdm config -p '/w/a b' --local pypi.pytorch-cu126.url " + url +
+                " && pdm add -p '/w/a b' torch==2.11.0+cu126");
+  EXPECT_EQ(packages(env, {"numpy<2"}), "pdm add -p '/w/a b' 'numpy<2'");
+  env.installer = "pipenv";
+  EXPECT_EQ(command(env, "2.11.0", "cu126"),
+            "PIPENV_PIPFILE='/w/a b/Pipfile' pipenv install torch==2.11.0+cu126 --index " + url);
+}
+
+TEST(InstallCommand, APixiProjectTakesTheWheel) {
+  facts::PythonEnv env = torch_env("2.6.0", "cpu", "", {}, "/w/.pixi/envs/default");
+  env.installer = "pixi";
+  env.project = "/w";
+  env.project_packages = {"pytorch", "torchvision"};
+  (*env.distributions.value)[0].installer = "conda";
+  facts::Distribution record = (*env.distributions.value)[0];
+  record.name = "pytorch", record.kind = "conda-meta", record.version = "2.6.0";
+  env.distributions.value->push_back(record);
+  EXPECT_EQ(command(env, "2.11.0", "cu126"),
+            "pixi remove --manifest-path /w pytorch torchvision && pixi add --manifest-path /w "
+            "--pypi torch==2.11.0+cu126 --index https://download.pytorch.org/whl/cu126");
+  EXPECT_EQ(packages(env, {"mkl==2024.0"}), "pixi add --manifest-path /w mkl=2024.0");
 }
 
 TEST(InstallCommand, TheEmbeddedPythonOfABundle) {
@@ -390,6 +441,51 @@ TEST(TorchStep, AnInstalledPackageTakesWhatIsChosen) {
   env.distributions.value->push_back(pinner("olderlib", "1.0", "torch<2.9"));
   const TorchStep step = torch_step(make_input(w.facts, Knowledge::builtin()), env);
   EXPECT_EQ(step.pick->torch, "2.8.0");
+}
+
+// uv refuses a release that leaves out a Python of the project's range.
+TEST(TorchStep, TheReleaseSuitsTheProjectsPythons) {
+  World w;
+  w.gpu("NVIDIA GeForce RTX 5090", "12.0").driver("580.95.05");
+  facts::PythonEnv env = torch_env("2.6.0", "cu124", "12.4", {}, "/p/.venv");
+  env.python = file<std::string>("3.11.7", "pyvenv.cfg");
+  env.installer = "uv";
+  env.project = "/p";
+  const auto step = [&] { return torch_step(make_input(w.facts, Knowledge::builtin()), env); };
+  EXPECT_EQ(step().pick->torch, "2.15.0");
+  env.project_python = ">=3.9,<3.13";
+  EXPECT_EQ(step().command, "uv add --project /p torch==2.8.0");
+  env.project_python = ">=3.8,<3.13";  // no release has both: the range is changed first
+  EXPECT_EQ(step().command.rfind("sed -i 's/^requires-python *=.*/requires-python = \">=3.", 0), 0u)
+      << step().command;
+}
+
+// What stands over the torch that a program wants goes back to it, in one step.
+TEST(TorchStep, AProgramBringsItsTorchBack) {
+  World w;
+  w.gpu("NVIDIA GeForce RTX 4090", "8.9").driver("570.86.10");
+  facts::PythonEnv env = torch_env("2.6.0", "cu124", "12.4", {});
+  env.distributions.value->push_back(pinner("torchvision", "0.19.0", "torch==2.4.0"));
+  facts::Distribution program = pinner("servit", "1.2", "torch==2.4.0");
+  program.needs.push_back("torchvision==0.19");
+  program.needs.push_back("xformers==0.0.27.post2");
+  env.distributions.value->push_back(pinner("xformers", "0.0.28.post1", "torch==2.4.1"));
+  env.distributions.value->push_back(program);
+  w.env(env);
+  const FixPlan plan = plan_fix(w.facts, Knowledge::builtin());
+  ASSERT_FALSE(plan.steps.empty());
+  EXPECT_EQ(plan.steps[0].finding.args.at("command"), "/env/bin/python -m pip install servit==1.2");
+  EXPECT_TRUE(plan.steps[0].simulated);
+  for (const FixStep& step : plan.steps)
+    EXPECT_NE(step.finding.id, "requirement_unmet") << step.finding.variant;
+  // In a project torch itself is changed, once.
+  env.installer = "uv";
+  env.project = "/p";
+  w.facts.envs[0] = env;
+  const FixPlan project = plan_fix(w.facts, Knowledge::builtin());
+  ASSERT_FALSE(project.steps.empty());
+  EXPECT_EQ(project.steps[0].finding.args.at("command"),
+            "uv add --project /p torch==2.4.0 torchvision==0.19.0");
 }
 
 // A program that pins torch is updated; its torch is not replaced.

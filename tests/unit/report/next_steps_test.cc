@@ -250,7 +250,7 @@ TEST(NextStep, NamesTheRightTool) {
        "Nvidia driver version: 550.54\n[pip3] torch==2.4.0\n[conda] pytorch 2.4.0 py3.10_cpu_0 "
        "pytorch\n",
        "torch_not_cuda_build",
-       {"conda uninstall -y pytorch", "torch==2.4.0+cu121", "torchvision=="}});
+       {"conda remove -y pytorch", "torch==2.4.0+cu121", "torchvision=="}});
   expect(
       {"NVRM: installed in this system requires use of the NVIDIA open kernel modules.\n"
        "[   12.3] nvidia: probe of 0000:01:00.0 failed with error -1\n",

@@ -394,5 +394,43 @@ TEST_F(Environment, TheLockThatItFollows) {
   EXPECT_TRUE(ends_with(facts.envs.at(0).project, "/p")) << facts.envs.at(0).project;
 }
 
+TEST_F(Environment, WhatItsProjectSays) {
+  tree.write("/p/.venv/pyvenv.cfg", "home = /usr/bin\nversion = 3.12.3\n");
+  std::filesystem::create_directories(tree.at("/p/.venv/lib/python3.12/site-packages"));
+  tree.write("/p/pyproject.toml",
+             "[project]\nname = 'p'\nrequires-python = '>=3.9'\n"
+             "[tool.uv.sources]\ntorch = [{ index = 'pt', marker = \"sys_platform == 'linux'\" }]\n"
+             "[[tool.uv.index]]\nname = 'pt'\nurl = 'https://me:secret@example.org/cu126'\n"
+             "explicit = true\n[[tool.uv.index]]\nurl = 'https://example.org/simple'\n");
+  tree.write("/p/pdm.lock", "");
+  facts::PythonEnv env = read({"/p/.venv"}).envs.at(0);
+  EXPECT_EQ(env.installer, "pdm");
+  EXPECT_EQ(env.project_python, ">=3.9");
+  EXPECT_TRUE(env.project_indexes.empty());
+  tree.write("/p/uv.lock", "");
+  env = read({"/p/.venv"}).envs.at(0);
+  EXPECT_EQ(env.project_python, ">=3.9");
+  ASSERT_EQ(env.project_indexes.size(), 2u);
+  EXPECT_EQ(env.project_indexes[0].name, "pt");
+  EXPECT_EQ(env.project_indexes[0].url.find("secret"), std::string::npos);
+  EXPECT_TRUE(env.project_indexes[0].is_explicit);
+  EXPECT_EQ(env.project_indexes[0].packages, (std::vector<std::string>{"torch"}));
+  EXPECT_FALSE(env.project_indexes[1].is_explicit);
+  tree.write("/p/pyproject.toml", "[project\n");  // no TOML
+  EXPECT_EQ(read({"/p/.venv"}).envs.at(0).project_python, "");
+}
+
+TEST_F(Environment, WhatItsPixiManifestHasOfConda) {
+  tree.write("/w/.pixi/envs/default/conda-meta/history", "");
+  tree.write("/w/.pixi/envs/default/conda-meta/python-3.11.9-h955ad1f_1_cpython.json", "{}");
+  std::filesystem::create_directories(
+      tree.at("/w/.pixi/envs/default/lib/python3.11/site-packages"));
+  tree.write("/w/pixi.toml", "[dependencies]\npytorch = '*'\npython = '3.11.*'\n");
+  const facts::PythonEnv env = read({"/w/.pixi/envs/default"}).envs.at(0);
+  EXPECT_EQ(env.installer, "pixi");
+  EXPECT_TRUE(ends_with(env.project, "/w")) << env.project;
+  EXPECT_EQ(env.project_packages, (std::vector<std::string>{"pytorch"}));
+}
+
 }  // namespace python_envs_test
 }  // namespace cufit::host

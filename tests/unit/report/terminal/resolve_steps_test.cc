@@ -167,7 +167,8 @@ TEST(Owner, OfTheEnvironmentInstalls) {
             "uv add --project /p torch==2.11.0 torchvision==0.26.0");
   env.project.clear();
   env.kind = env.installer = "conda";
-  EXPECT_EQ(line("RTX 3060,580", asking({"torch==2.11.0"})).find("conda install -p /e"), 0u);
+  EXPECT_EQ(line("RTX 3060,580", asking({"torch==2.11.0"})),
+            "/e/bin/python -m pip install torch==2.11.0");
   // Another Python is another environment.
   EXPECT_EQ(line("RTX 3060,580,python=3.11", asking({"torch==2.11.0"})).find("uv venv"), 0u);
 }
