@@ -87,6 +87,24 @@ void compare(const char* what, const Names& text, const Names& machine,
   out.push_back({what, text[0], machine[0]});
 }
 
+// The text names no place, and all packages that it names are in the machine's active environment
+// in the same version: it is this one, whose files say more.
+bool is_active_one(const facts::PythonEnv& claimed, const facts::PythonEnv& env) {
+  if (!env.active || claimed.interpreter || !starts_with(claimed.path, "(")) return false;
+  if (!claimed.torch.version || !env.torch.version) return false;
+  if (*claimed.torch.version != *env.torch.version) return false;
+  if (!claimed.distributions || !env.distributions) return !claimed.distributions;
+  return std::all_of(claimed.distributions->begin(), claimed.distributions->end(),
+                     [&](const facts::Distribution& one) {
+                       return std::any_of(
+                           env.distributions->begin(), env.distributions->end(),
+                           [&](const facts::Distribution& have) {
+                             return have.name == one.name &&
+                                    (one.version.empty() || have.version == one.version);
+                           });
+                     });
+}
+
 }  // namespace
 
 std::vector<Conflict> conflicts(const facts::Facts& claimed, const facts::Facts& machine) {
@@ -124,7 +142,9 @@ facts::Facts join(facts::Facts claimed, const facts::Facts& machine) {
   // The environment of its traceback lies on this machine: its files say more.
   const bool same_env =
       std::any_of(machine.envs.begin(), machine.envs.end(), [&](const facts::PythonEnv& env) {
-        return !claimed.envs.empty() && claimed.envs[0].interpreter &&
+        if (claimed.envs.empty()) return false;
+        if (claimed.envs.size() == 1 && is_active_one(claimed.envs[0], env)) return true;
+        return claimed.envs[0].interpreter &&
                starts_with(*claimed.envs[0].interpreter, env.path + "/bin/");
       });
   const bool names_torch =

@@ -35,7 +35,8 @@ bool lacks_uv(const Input& input) {
 // Known to be without pip. Recordings older than the fact about uv list some packages only.
 bool lacks_pip(const Input& input, const facts::PythonEnv& env) {
   const Fact<std::string>& uv = input.facts.system.uv;
-  const bool asked = uv || uv.why != WhyNot::not_asked;
+  // (A text lists some packages only.)
+  const bool asked = (uv || uv.why != WhyNot::not_asked) && !is_claimed(env);
   return asked && env.distributions && find_distribution(env, "pip") == nullptr;
 }
 
@@ -235,14 +236,15 @@ std::string install_command(const Input& input, const facts::PythonEnv& env, con
     case Installer::uv:
       return in_uv_venv(input, env, request);
     case Installer::uv_project:
-      return in_uv_project(env, owner, request);
+      return raised_python(input, env, owner, request) + in_uv_project(env, owner, request);
     case Installer::poetry:
       return by_poetry(env, owner, request);
     case Installer::pdm:
     case Installer::pipenv:
       // The version of the lock, so that a sync changes nothing.
       if (request.kind == InstallKind::repair) return by_pip(input, env, request);
-      return owner.installer == Installer::pdm ? by_pdm(owner, request) : by_pipenv(owner, request);
+      if (owner.installer == Installer::pipenv) return by_pipenv(owner, request);
+      return raised_python(input, env, owner, request) + by_pdm(owner, request);
     case Installer::pixi:
       if (request.kind == InstallKind::change && is_of_wheels(env, request))
         return by_pixi(env, owner, request);

@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "base/shell_word.h"
 #include "base/version.h"
+#include "checks/fact_view.h"
 #include "checks/install/conda_torch.h"
 
 namespace cufit::checks {
@@ -94,9 +95,14 @@ bool suits_project(const facts::PythonEnv& env, const knowledge::TorchRelease& r
          floor->version >= *oldest;
 }
 
-std::string raised_python(const facts::PythonEnv& env, const Owner& owner,
-                          const knowledge::TorchRelease& release) {
-  if (owner.installer != Installer::uv_project && owner.installer != Installer::pdm) return {};
+std::string raised_python(const Input& input, const facts::PythonEnv& env, const Owner& owner,
+                          const InstallRequest& request) {
+  const knowledge::TorchRelease* found = nullptr;
+  for (const std::string& one : request.requirements)
+    if (starts_with(one, "torch=="))
+      found = input.knowledge.find_torch(public_version(one.substr(7)));
+  if (found == nullptr || request.kind != InstallKind::change) return {};
+  const knowledge::TorchRelease& release = *found;
   const std::optional<Floor> floor = floor_of(env.project_python);
   if (suits_project(env, release) || !floor) return {};
   std::string range = env.project_python;

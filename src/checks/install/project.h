@@ -14,10 +14,10 @@ namespace cufit::checks {
 // The release has wheels for the oldest Python that the project is for; what is not known is no
 // reason against it. (uv, poetry and pdm refuse a release that leaves out a part of the range.)
 bool suits_project(const facts::PythonEnv& env, const knowledge::TorchRelease& release);
-// `sed ... && `: takes the Pythons out of requires-python that the release has no wheels for; empty:
-// there are none, or how it is written is not known.
-std::string raised_python(const facts::PythonEnv& env, const Owner& owner,
-                          const knowledge::TorchRelease& release);
+// `sed ... && `: takes the Pythons out of requires-python that the torch of the request has no wheels
+// for; empty: there are none, or how it is written is not known.
+std::string raised_python(const Input& input, const facts::PythonEnv& env, const Owner& owner,
+                          const InstallRequest& request);
 // One of the packages is bound to an index of the project, which the default one does not replace.
 bool is_bound_to_index(const facts::PythonEnv& env);
 

@@ -187,11 +187,7 @@ std::string command_for(const Input& input, const facts::PythonEnv& env, const W
     return by_pixi(env, owner, with_settings(input, request));
   }
   if (of_conda && kind == InstallKind::repair) return conda_torch_repair(env);
-  const TorchRelease* release = input.knowledge.find_torch(wheel.torch);
-  return (of_conda ? conda_torch_removal(env) : "") +
-         (release != nullptr && kind != InstallKind::repair ? raised_python(env, owner, *release)
-                                                            : "") +
-         install_command(input, env, owner, request);
+  return (of_conda ? conda_torch_removal(env) : "") + install_command(input, env, owner, request);
 }
 
 }  // namespace
