@@ -15,6 +15,8 @@ enum class Keeper : uint8_t {
   uv_project,  // uv.lock or pyproject.toml
   uvx,         // an environment for one call of a tool
   poetry,
+  pdm,
+  pipenv,
 };
 
 Keeper read_keeper(std::span<const std::string> lines);

@@ -74,6 +74,10 @@ std::string name_of_index(std::string_view index) {
   return "pytorch-" + std::string(index.substr(index.rfind('/') + 1));
 }
 
+std::string_view without_quotes(std::string_view one) {
+  return one.substr(std::min(one.find_first_not_of("\"'"), one.size()));
+}
+
 bool is_torch_index(const Install& install) {
   return contains(install.index, "download.pytorch.org/whl/");
 }
@@ -100,9 +104,8 @@ std::string in_uv_project(std::string_view python, std::string_view arguments) {
   const std::string name = name_of_index(install.index);
   std::string there, others;
   for (const std::string& one : install.wanted) {
-    const std::string_view bare =
-        std::string_view(one).substr(std::min(one.find_first_not_of("\"'"), one.size()));
-    (!install.beside || checks::is_on_torch_index(bare) ? there : others) += " " + one;
+    (!install.beside || checks::is_on_torch_index(without_quotes(one)) ? there : others) +=
+        " " + one;
   }
   if (there.empty()) return "uv add" + others + options;
   if (!others.empty()) others = " && uv add --frozen" + others;
@@ -133,6 +136,36 @@ std::string by_poetry(std::string_view arguments) {
          " && poetry add --source " + name + " " + names;
 }
 
+// pdm asks all its indexes and takes the newest release; +cu126 is on this one alone.
+std::string by_pdm(std::string_view arguments) {
+  const Install install = read_install(arguments);
+  if (install.special || install.wanted.empty())
+    return "pdm run python -m pip install" + with_blank(arguments);
+  const std::string names = join(install.wanted, " ");
+  if (install.newest && !any_pinned(install)) return "pdm update --unconstrained " + names;
+  const std::string again = install.again ? " && pdm sync --reinstall" : "";
+  if (install.index.empty()) return "pdm add " + names + again;
+  const std::string name = is_torch_index(install) ? name_of_index(install.index) : "extra";
+  return "pdm config --local pypi." + name + ".url " + std::string(install.index) + " && pdm add " +
+         names + again;
+}
+
+std::string by_pipenv(std::string_view arguments) {
+  const Install install = read_install(arguments);
+  if (install.special || install.wanted.empty() || install.again)
+    return "pipenv run python -m pip install" + with_blank(arguments);
+  std::string out;
+  std::string there, others;
+  for (const std::string& one : install.wanted) {
+    const bool bound = !install.index.empty() &&
+                       (!install.beside || checks::is_on_torch_index(without_quotes(one)));
+    (bound ? there : others) += " " + one;
+  }
+  if (!there.empty()) out = "pipenv install" + there + " --index " + std::string(install.index);
+  if (!others.empty()) out += (out.empty() ? "" : " && ") + ("pipenv install" + others);
+  return out;
+}
+
 std::string by_uvx(std::string_view python, std::string_view arguments, std::string_view tool) {
   const Install install = read_install(arguments);
   if (install.special || install.wanted.empty())
@@ -153,6 +186,15 @@ struct Kept {
 std::string pip_of(const Kept& kept, std::string_view python, std::string_view what,
                    std::string_view arguments) {
   const Keeper keeper = kept.keeper;
+  if (keeper == Keeper::pdm || keeper == Keeper::pipenv) {
+    const std::string program = keeper == Keeper::pdm ? "pdm" : "pipenv";
+    if (what == "install") return keeper == Keeper::pdm ? by_pdm(arguments) : by_pipenv(arguments);
+    if (what == "uninstall") {
+      if (starts_with(arguments, "-y ")) arguments.remove_prefix(3);
+      return program + (keeper == Keeper::pdm ? " remove" : " uninstall") + with_blank(arguments);
+    }
+    return program + " run python -m pip " + std::string(what) + with_blank(arguments);
+  }
   const bool uv = keeper != Keeper::poetry;
   if (what == "install") {
     if (keeper == Keeper::uv) return uv_pip(python, what, arguments);
@@ -187,9 +229,12 @@ std::string command(std::string_view code, const Kept& kept) {
     return std::string(code.substr(0, begin)) +
            pip_of(kept, python, rest.substr(0, blank), arguments) + std::string(behind);
   }
-  const bool runs = keeper == Keeper::uv_project || keeper == Keeper::poetry;
-  if (runs && starts_with(code, k_code))
-    return (keeper == Keeper::poetry ? "poetry run " : "uv run ") + std::string(code);
+  const char* const runs = keeper == Keeper::uv_project ? "uv run "
+                           : keeper == Keeper::poetry   ? "poetry run "
+                           : keeper == Keeper::pdm      ? "pdm run "
+                           : keeper == Keeper::pipenv   ? "pipenv run "
+                                                        : nullptr;
+  if (runs != nullptr && starts_with(code, k_code)) return runs + std::string(code);
   return std::string(code);
 }
 
