@@ -165,8 +165,8 @@ void add_command(const Input& input, const facts::PythonEnv& env, const Unmet& u
   }
   const TorchStep step = torch_step(input, env);
   const auto restore = restore_torch(input, env);
-  // A torch that all take, or the program that brings them all back.
-  if (restore && (!step.pick || !step.pinner.empty() || step.pick->torch == restore->torch)) {
+  // No torch suits all that is installed: a program may bring the others along.
+  if (restore && (!step.pick || !step.pinner.empty())) {
     made.args["command"] = restore->command;
     made.change = restore->change;
     return;
