@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "checks/fact_view.h"
 #include "checks/install/after_step.h"
 #include "checks/install/torch_command.h"
 #include "checks/torch_env.h"
