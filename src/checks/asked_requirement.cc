@@ -6,16 +6,10 @@
 #include "base/format.h"
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
+#include "checks/torch_pins.h"
 
 namespace cufit::checks {
 namespace {
-
-// "9.1.0.70" of "==9.1.0.70"; empty: several versions meet it.
-std::string exact_version(const formats::Requirement& requirement) {
-  for (const formats::VersionClause& clause : requirement.clauses)
-    if (clause.op == "==" && !ends_with(clause.version, ".*")) return clause.version;
-  return {};
-}
 
 bool contradict(const formats::Requirement& a, const formats::Requirement& b) {
   const std::string of_a = exact_version(a), of_b = exact_version(b);

@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "checks/evidence.h"
 #include "checks/gpu_code.h"
+#include "checks/kernel_modules.h"
 #include "checks/torch_checks.h"
 #include "checks/install/torch_command.h"
 #include "checks/wheel_pick.h"
@@ -66,14 +67,9 @@ std::string indices(const Share& share) {
 // Linux: one kernel module serves all GPUs of a host, and Blackwell needs the open one that Pascal
 // cannot use.
 bool modules_conflict(const Input& input, const std::vector<GpuGroup>& groups) {
-  bool open = false, proprietary = false;
-  for (const GpuGroup& group : groups) {
-    const knowledge::DriverWindow* window = input.knowledge.find_window(group.cc);
-    if (window == nullptr) continue;
-    open = open || window->kernel_module == "open";
-    proprietary = proprietary || window->kernel_module == "proprietary";
-  }
-  return open && proprietary && !is_wsl(input.facts);
+  std::vector<ComputeCapability> capabilities;
+  for (const GpuGroup& group : groups) capabilities.push_back(group.cc);
+  return need_both_modules(capabilities, input.knowledge) && !is_wsl(input.facts);
 }
 
 void fill(const Input& input, const facts::PythonEnv& env, const std::vector<GpuGroup>& groups,
@@ -101,6 +97,18 @@ void fill(const Input& input, const facts::PythonEnv& env, const std::vector<Gpu
 }
 
 }  // namespace
+
+bool need_both_modules(const std::vector<ComputeCapability>& gpus,
+                       const knowledge::Knowledge& knowledge) {
+  bool open = false, proprietary = false;
+  for (const ComputeCapability cc : gpus) {
+    const knowledge::DriverWindow* window = knowledge.find_window(cc);
+    if (window == nullptr) continue;
+    open = open || window->kernel_module == "open";
+    proprietary = proprietary || window->kernel_module == "proprietary";
+  }
+  return open && proprietary;
+}
 
 std::vector<Finding> check_mixed_gpus(const Input& input) {
   std::vector<Finding> found;

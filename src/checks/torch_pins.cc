@@ -19,12 +19,17 @@ bool goes_with_torch(std::string_view package) {
   return package == "torchvision" || package == "torchaudio" || package == "torch";
 }
 
+std::string exact_version(const formats::Requirement& requirement) {
+  for (const formats::VersionClause& clause : requirement.clauses)
+    if (is_exact(clause)) return clause.version;
+  return {};
+}
+
 std::string exact_pin(const facts::Distribution& asker, std::string_view package) {
   for (const std::string& line : asker.needs) {
     const auto requirement = formats::parse_requirement(line);
     if (!requirement || requirement->name != package) continue;
-    for (const formats::VersionClause& clause : requirement->clauses)
-      if (is_exact(clause)) return clause.version;
+    if (const std::string version = exact_version(*requirement); !version.empty()) return version;
   }
   return {};
 }

@@ -26,6 +26,8 @@ struct TorchPin {
 std::string exact_pin(const facts::Distribution& asker, std::string_view package);
 // Changed together with torch, whatever version of it they pin.
 bool goes_with_torch(std::string_view package);
+// "9.1.0.70" of "==9.1.0.70"; empty: several versions meet it.
+std::string exact_version(const formats::Requirement& requirement);
 // In the order of distributions (by name); nothing where the packages could not be read. Those that
 // name no version are left out, as are URLs and what conda's own records say.
 std::vector<TorchPin> torch_pins(const facts::PythonEnv& env);

@@ -78,8 +78,15 @@ std::string_view without_quotes(std::string_view one) {
   return one.substr(std::min(one.find_first_not_of("\"'"), one.size()));
 }
 
+// Of PyTorch's own index alone: its last part ("cu126") becomes a name that sed looks for.
 bool is_torch_index(const Install& install) {
-  return contains(install.index, "download.pytorch.org/whl/");
+  std::string_view url = install.index;
+  while (ends_with(url, "/")) url.remove_suffix(1);
+  const std::string_view last = url.substr(url.rfind('/') + 1);
+  return contains(url, "download.pytorch.org/whl/") &&
+         std::all_of(last.begin(), last.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_';
+         });
 }
 
 std::string uv_pip(std::string_view python, std::string_view what, std::string_view arguments) {

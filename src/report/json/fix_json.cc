@@ -24,6 +24,7 @@ std::string fix_json(const FixView& view) {
                             {"next", finding_text(step.finding, "next", "en", view.knowledge)},
                             {"command", finding_command(step.finding, view.knowledge)},
                             {"simulated", step.simulated}});
+  out["left_alone"] = view.plan.left_alone;
   out["verdict_after"] = view.plan.certain ? Json(verdict_word(view.plan.after)) : Json(nullptr);
   return out.dump(2) + "\n";
 }

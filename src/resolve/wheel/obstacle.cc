@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "checks/doctor.h"
 #include "checks/evidence.h"
+#include "checks/kernel_modules.h"
 
 namespace cufit::resolve {
 
@@ -22,14 +23,9 @@ std::optional<checks::Finding> obstacle_of(const facts::Facts& facts, const Targ
 }
 
 bool modules_conflict(const Target& target, const knowledge::Knowledge& knowledge) {
-  bool open = false, proprietary = false;
-  for (const TargetGpu& gpu : target.gpus) {
-    const knowledge::DriverWindow* window = knowledge.find_window(gpu.cc);
-    if (window == nullptr) continue;
-    open = open || window->kernel_module == "open";
-    proprietary = proprietary || window->kernel_module == "proprietary";
-  }
-  return open && proprietary && !target.wsl;
+  std::vector<ComputeCapability> capabilities;
+  for (const TargetGpu& gpu : target.gpus) capabilities.push_back(gpu.cc);
+  return checks::need_both_modules(capabilities, knowledge) && !target.wsl;
 }
 
 }  // namespace cufit::resolve

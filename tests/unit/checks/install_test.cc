@@ -460,6 +460,25 @@ TEST(TorchStep, TheReleaseSuitsTheProjectsPythons) {
       << step().command;
 }
 
+// Other environments belong to other programs; without one in use all are this machine's.
+TEST(FixPlan, LeavesEnvironmentsAloneThatAreNotInUse) {
+  World w;
+  w.gpu("NVIDIA GeForce RTX 4090", "8.9").driver("570.86.10");
+  facts::PythonEnv used = torch_env("2.6.0", "cpu", "", {}, "/used");
+  facts::PythonEnv other = torch_env("2.6.0", "cpu", "", {}, "/other");
+  used.active = true;
+  other.active = false;
+  w.env(used).env(other);
+  FixPlan plan = plan_fix(w.facts, Knowledge::builtin());
+  ASSERT_EQ(plan.steps.size(), 1u);
+  EXPECT_EQ(plan.steps[0].finding.subject, "env /used");
+  EXPECT_EQ(plan.left_alone, 1u);
+  w.facts.envs[0].active = false;
+  plan = plan_fix(w.facts, Knowledge::builtin());
+  EXPECT_EQ(plan.steps.size(), 2u);
+  EXPECT_EQ(plan.left_alone, 0u);
+}
+
 // What stands over the torch that a program wants goes back to it, in one step.
 TEST(TorchStep, AProgramBringsItsTorchBack) {
   World w;

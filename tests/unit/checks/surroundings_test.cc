@@ -193,6 +193,10 @@ TEST(PythonChoice, TheActiveOneLacksTorch) {
   empty.distributions = known(std::vector<facts::Distribution>{}, SourceKind::file, "/other");
   w.facts.envs.insert(w.facts.envs.begin(), empty);
   EXPECT_EQ(brief(run(check_python_choice, w)), Texts{"wrong_python_env/warning"});
+  // A system's Python cannot be activated: the environment in use gets a torch of its own.
+  w.facts.envs[1].kind = "system";
+  EXPECT_EQ(brief(run(check_python_choice, w)), Texts{"wrong_python_env/warning/own_torch"});
+  w.facts.envs[1].kind = "venv";
   w.facts.envs[0].distributions =
       missing<std::vector<facts::Distribution>>(WhyNot::no_permission, SourceKind::file, "/other");
   EXPECT_EQ(brief(run(check_python_choice, w)), Texts{"wrong_python_env/unknown"});
