@@ -25,6 +25,12 @@ constexpr Option k_self_options[] = {
     option<&SelfRequest::json>("--json"),
 };
 
+#ifdef CUFIT_LINKED  // a release (packaging/) has other parts inside than a build for this machine
+constexpr const char* k_licenses = "self.licenses_linked";
+#else
+constexpr const char* k_licenses = "self.licenses";
+#endif
+
 // Libraries that are looked for at run time, with what is missing without them.
 std::string runtime_parts(const Context& context) {
   std::string out;
@@ -105,7 +111,7 @@ int run_self(const Context& context, const SelfRequest& request) {
   if (topic.empty()) return print(about(context));
   if (topic == "man") return print(man_page(table(), context.knowledge));
   if (topic == "causes") return print(report::causes_page(context.knowledge));
-  if (topic == "licenses") return print(context.message("self.licenses") + "\n");
+  if (topic == "licenses") return print(context.message(k_licenses) + "\n");
   if (topic == "completions" && (shell == "bash" || shell == "zsh" || shell == "fish"))
     return print(completions(shell, table(), context.knowledge));
   if (topic == "update-tables") return run_update_tables(context, request);

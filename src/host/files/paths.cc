@@ -92,6 +92,11 @@ std::string find_upwards(const std::string& folder, const std::string& name) {
 Result<void> create_folders(const std::string& path) {
   std::error_code failed;
   fs::create_directories(path, failed);
+  // Of a file in the way one C++ library says "exists" and another "not a directory".
+  std::error_code unread;
+  if (failed && fs::exists(path, unread) && !fs::is_directory(path, unread)) {
+    failed = std::make_error_code(std::errc::not_a_directory);
+  }
   return done_or(failed, path);
 }
 
