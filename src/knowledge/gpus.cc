@@ -81,6 +81,15 @@ const Gpu* Knowledge::find_gpu(std::string_view name) const {
   return nullptr;
 }
 
+namespace {
+
+// The words after the last that names the chip: "PCIe 40GB" of "A100 PCIe 40GB".
+bool is_form(std::string_view word) {
+  return word == "pcie" || word == "nvl" || (word.size() == 4 && word.substr(0, 3) == "sxm");
+}
+
+}  // namespace
+
 std::vector<const Gpu*> Knowledge::gpus_meant(std::string_view name) const {
   const Gpu* found = find_gpu(name);
   if (found == nullptr) return {};
@@ -91,9 +100,12 @@ std::vector<const Gpu*> Knowledge::gpus_meant(std::string_view name) const {
     const bool modified = std::find(own.begin(), own.end(), "modified") != own.end();
     if (modified && &gpu != found) continue;
     if (own != bare && !own.empty() && is_memory_size(own.back())) own.pop_back();
+    if (own != bare && !own.empty() && is_form(own.back())) own.pop_back();
     if (own == bare && gpu.cc == found->cc) out.push_back(&gpu);
   }
-  return out.empty() ? std::vector<const Gpu*>{found} : out;
+  const bool one_size = std::all_of(
+      out.begin(), out.end(), [&](const Gpu* gpu) { return gpu->memory_gb == found->memory_gb; });
+  return one_size ? std::vector<const Gpu*>{found} : out;
 }
 
 const Gpu* Knowledge::find_gpu_by_pci(std::string_view device_id) const {

@@ -371,7 +371,7 @@ struct Knowledge {
   const Gpu* find_gpu(
       std::string_view name) const;  // by name, NVML name, or without vendor words; any case
   // All that the name can mean, where it leaves the memory open: "RTX 3060" was sold with 8 and with
-  // 12 GB. One row at most where it is clear; empty = unknown.
+  // 12 GB, "A100" as PCIe and SXM4 with 40 and 80. One row where it is clear; empty = unknown.
   std::vector<const Gpu*> gpus_meant(std::string_view name) const;
   const Gpu* find_gpu_by_pci(std::string_view device_id) const;  // "2204"
   std::string_view find_cc_by_pci(

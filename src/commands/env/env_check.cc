@@ -61,9 +61,8 @@ facts::Facts environment_facts(const Context& context, const report::EnvRow& row
   // It lies beside the lock, wherever that lies.
   facts::Facts facts = host::collect(context.files, options);
   if (for_here) return facts;
-  context.output.print_message(
-      format("class {} is for other machines ({}): its files alone were looked at", one.name,
-             join(one.serves, "; ")));
+  context.output.print_message(context.message(
+      "env.check.elsewhere", {{"class", one.name}, {"machines", join(one.serves, "; ")}}));
   return resolve::without_gpu(std::move(facts));
 }
 

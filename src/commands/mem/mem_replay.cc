@@ -47,7 +47,7 @@ Result<Bounds> bounds_of(const MemReplayRequest& request, const knowledge::Knowl
     if (const std::vector<const knowledge::Gpu*> meant = knowledge.gpus_meant(name);
         meant.size() > 1) {
       std::vector<std::string> names;
-      for (const knowledge::Gpu* one : meant) names.emplace_back(one->name);
+      for (const knowledge::Gpu* one : meant) names.push_back(format("\"{}\"", one->name));
       return fail(Code::usage,
                   format("`--gpu {}`: sold with several sizes of memory; which is it: {}", name,
                          join(names, ", ")));

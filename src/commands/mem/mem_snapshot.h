@@ -31,7 +31,8 @@ inline constexpr Option k_torch_option = inherited_option<Request, &Request::tor
 // A pickle, plain or compressed by gzip or zstd; progress on stderr.
 Result<memory::Snapshot> load_snapshot(const Context& context, const std::string& path);
 
-// --device, else the device with the longest trace; usage error where it is no number.
+// --device, else one that ran out of memory, else the one with the longest trace; usage error where
+// it is no number.
 Result<uint32_t> chosen_device(const std::optional<std::string>& asked,
                                const memory::Snapshot& snapshot);
 

@@ -144,9 +144,11 @@ std::optional<Cause> growth(const OomCase& facts) {
       {"grows",
        {bytes("per_step", history.growth_per_step_bytes), count("steps", history.steps.size()),
         bytes("growth", history.growth_bytes)}});
-  cause.evidence.push_back({graph ? "graph_blocks" : "few_blocks",
-                            {count("blocks", history.growing_blocks),
-                             count("per_step", static_cast<uint64_t>(blocks_a_step + 0.5))}});
+  const uint64_t rounded = static_cast<uint64_t>(blocks_a_step + 0.5);
+  cause.evidence.push_back({graph          ? "graph_blocks"
+                            : rounded == 1 ? "one_block"
+                                           : "few_blocks",
+                            {count("blocks", history.growing_blocks), count("per_step", rounded)}});
   return cause;
 }
 
