@@ -21,7 +21,7 @@ help:
 	@echo "make docs         write docs/causes.md anew from data/"
 	@echo "make sanitize     the tests under ASan and UBSan"
 	@echo "make fuzz         every fuzz harness for FUZZ_SECONDS (20)"
-	@echo "make check        layers, file sizes, spelling, ruff, the places of make mutate"
+	@echo "make check        layers, file sizes, spelling, ruff, the form of the pages, the places of make mutate"
 	@echo "make mutate       60 small mistakes made one after the other: which do the tests see"
 	@echo "make release      wheels, .deb and tarballs for x86-64 and arm64 in dist/, for libc 2.28 and newer"
 	@echo "make install      cufit, man page and completions below PREFIX (/usr/local)"
@@ -113,6 +113,7 @@ check:
 	@tools/check-layers
 	@tools/check-unity
 	@tools/check-tree
+	@tools/check-pages
 	@tools/mutate --check
 
 # Some of them: make mutate MUTATE="--only 7,marker.cc"
