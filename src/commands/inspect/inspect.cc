@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/inspect/inspect.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 
@@ -27,11 +28,21 @@ struct Target {
   ComputeCapability cc;
 };
 
+// What the names of all that was meant begin with: "GeForce RTX 3060" of the one with 8 and with 12 GB.
+std::string common_name(const std::vector<const knowledge::Gpu*>& meant) {
+  std::vector<std::string_view> words = split(meant.front()->name, ' ');
+  for (const knowledge::Gpu* gpu : meant) {
+    const std::vector<std::string_view> others = split(gpu->name, ' ');
+    const auto end = std::mismatch(words.begin(), words.end(), others.begin(), others.end()).first;
+    words.erase(end, words.end());
+  }
+  return join(std::vector<std::string>(words.begin(), words.end()), " ");
+}
+
 Result<Target> find_target(const std::string& name, const knowledge::Knowledge& knowledge) {
   if (const knowledge::Gpu* gpu = knowledge.find_gpu(name)) {
     if (std::optional<ComputeCapability> cc = parse_compute_capability(gpu->cc))
-      return Target{std::string(knowledge.gpus_meant(name).size() > 1 ? gpu->nvml_name : gpu->name),
-                    *cc};
+      return Target{common_name(knowledge.gpus_meant(name)), *cc};
   }
   if (std::optional<ComputeCapability> cc = parse_compute_capability(name))
     return Target{cc->text(), *cc};
