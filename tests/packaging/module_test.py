@@ -50,7 +50,9 @@ class Module(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout.split()[0]), (0, "cufit"))
 
     def test_program_is_missing(self):
-        code = "import cufit; cufit.doctor()"
+        # Also where cufit is installed beside this Python.
+        code = "import sys, sysconfig, cufit; sys.executable = '/nowhere/python'; "
+        code += "sysconfig.get_path = lambda *_, **__: '/nowhere'; cufit.doctor()"
         variables = {"PATH": "/nowhere", "PYTHONPATH": str(MODULE)}
         done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True)
         self.assertIn("install the wheel again", done.stderr)
