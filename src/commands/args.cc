@@ -22,15 +22,19 @@ constexpr Option k_common[] = {
 // CLI11 names an unknown option in its own words; ours adds the nearest one.
 Error unknown_argument(const Command& command, const std::string& typed) {
   std::vector<std::string> names;
-  bool starts_program = false;
+  bool starts_program = false, reads_recording = false;
   for (const Option* option : options_of(command)) {
     if (!is_positional(*option)) names.push_back("--" + option_name(*option));
     starts_program = starts_program || option->flags == "COMMAND";
+    reads_recording = reads_recording || option->flags == "--from";
   }
   std::string head = typed.substr(0, typed.find('='));
   std::vector<std::string> close = nearest(head, names, 1);
   std::string message = format("`cufit {}` does not take `{}`", command.name, typed);
-  if (close.empty() && starts_program)
+  const bool file = typed.size() > 5 && typed.compare(typed.size() - 5, 5, ".json") == 0;
+  if (reads_recording && file && typed[0] != '-')
+    message += format("; it reads a recording so: `cufit {} --from {}`", command.name, typed);
+  else if (close.empty() && starts_program)
     message += format("; options of a program come after `--`: `cufit {} -- PROGRAM {}`",
                       command.name, typed);
   else if (close.empty())

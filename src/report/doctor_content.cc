@@ -42,7 +42,8 @@ class Builder {
     Page page;
     page.verdict = view_.report.verdict;
     page.chains = chains(page.other_envs, page.other_envs_heading);
-    page.answer = say_(std::string("answer.") + verdict_word(page.verdict));
+    page.answer = say_(std::string("answer.") + verdict_word(page.verdict) +
+                       (stops_programs() ? "_error" : ""));
     page.sentence = sentence();
     page.counts = counts();
     page.machine = machine();
@@ -243,6 +244,13 @@ class Builder {
     return out;
   }
 
+  // torch runs, and an error is left: of an extension, a partner package, another environment.
+  bool stops_programs() const {
+    return view_.report.verdict == LinkState::limited && view_.report.driver_branch == 0 &&
+           std::any_of(view_.report.findings.begin(), view_.report.findings.end(),
+                       [](const checks::Finding& one) { return one.severity == Severity::error; });
+  }
+
   std::string sentence() const {
     std::set<std::string> gpus, usable;  // usable: from the environment that the verdict is about
     const facts::PythonEnv* main = checks::main_env(view_.facts);
@@ -264,6 +272,7 @@ class Builder {
     size_t total = view_.report.chains.size();
     std::string many = gpus.empty() ? ".no_gpu" : gpus.size() == 1 ? ".one" : ".many";
     if (view_.report.verdict == LinkState::broken && running > 0) many = ".part";
+    if (stops_programs()) many = ".error";
     if (view_.report.verdict == LinkState::limited && !usable.empty() &&
         usable.size() < gpus.size())
       many = ".some";

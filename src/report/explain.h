@@ -14,7 +14,8 @@ namespace cufit::report {
 struct ExplainView {
   const explain::Explanation& explanation;
   const knowledge::Knowledge& knowledge;
-  bool hint = true;  // on the options of `cufit explain`
+  bool hint = true;   // on the options of `cufit explain`
+  bool here = false;  // the facts of a machine are joined
 };
 
 std::string explain_text(const ExplainView& view, const Style& style);  // explain_text.cc

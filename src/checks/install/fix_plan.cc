@@ -58,6 +58,8 @@ FixPlan plan_fix(facts::Facts facts, const knowledge::Knowledge& knowledge) {
   FixPlan plan;
   Report report = examine(facts, knowledge);
   plan.before = report.verdict;
+  for (const Finding& one : report.findings)
+    if (one.severity == Severity::note && !is_of_another(one, facts)) ++plan.notes;
   plan.certain = true;
   std::set<Key> handled;
   while (plan.steps.size() < k_most_steps) {

@@ -23,6 +23,7 @@ struct FixPlan {
   LinkState after = LinkState::unknown;
   bool certain = false;   // every step is simulated
   size_t left_alone = 0;  // findings of environments that are not in use
+  size_t notes = 0;       // findings that stop nothing: they get no step
 };
 
 // Of the machine and of the environment in use, of all where none is. Errors and warnings, the first finding of the report first; what is left after each change is

@@ -79,7 +79,8 @@ int run_explain(const Context& context, const ExplainRequest& request) {
   if (request.here) options.here = [&](const std::string& env) { return facts_here(context, env); };
   const explain::Explanation explanation = explainer.finish(options);
   const int code = explanation.causes.empty() ? k_findings : k_ok;
-  const report::ExplainView view{explanation, context.knowledge};
+  const report::ExplainView view{explanation, context.knowledge, true,
+                                 request.here || request.from.has_value()};
   if (request.json) return output.print(report::explain_json(view), code);
   return output.print(report::explain_text(view, output.style(request.verbose)), code);
 }

@@ -137,6 +137,7 @@ std::optional<TraceFailure> trace_failure(const TraceEvents* events, int exit_co
     failure.kind = "no_torch";
     failure.next = exit_code == 0 ? "python" : "alone";
     if (exit_code != 0) failure.detail = last_line(said);
+    if (contains(failure.detail, "No module named 'torch'")) failure.next = "torch";
     return failure;
   }
   learn_until_then(*events, failure);

@@ -25,6 +25,7 @@ std::string fix_json(const FixView& view) {
                             {"command", finding_command(step.finding, view.knowledge)},
                             {"simulated", step.simulated}});
   out["left_alone"] = view.plan.left_alone;
+  out["notes"] = view.plan.notes;
   out["verdict_after"] = view.plan.certain ? Json(verdict_word(view.plan.after)) : Json(nullptr);
   return out.dump(2) + "\n";
 }

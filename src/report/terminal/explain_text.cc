@@ -57,7 +57,10 @@ std::vector<std::string> cut_to(std::string_view text, int width) {
 class ExplainPainter : private TerminalWriter {
  public:
   ExplainPainter(const ExplainView& view, const Style& style)
-      : TerminalWriter(view.knowledge, style), explanation_(view.explanation), hint_(view.hint) {}
+      : TerminalWriter(view.knowledge, style),
+        explanation_(view.explanation),
+        hint_(view.hint),
+        here_(view.here) {}
 
   std::string paint() {
     const std::vector<Cause>& causes = explanation_.causes;
@@ -77,7 +80,7 @@ class ExplainPainter : private TerminalWriter {
       tables();
     } else if (!causes.empty() && hint_) {
       out_ += '\n';
-      flow(words("hint"), "", "", "2");
+      flow(words(here_ ? "hint_here" : "hint"), "", "", "2");
     }
     return finish();
   }
@@ -321,7 +324,7 @@ class ExplainPainter : private TerminalWriter {
   }
 
   const explain::Explanation& explanation_;
-  const bool hint_;
+  const bool hint_, here_;
 };
 
 }  // namespace

@@ -151,6 +151,19 @@ class FitPainter : private TerminalWriter {
                        [&](const fit::Warning& warning) { return warning.id == id; });
   }
 
+  // The largest batch of each card that was asked for and is too small; empty unless there are
+  // several, each with a batch that fits.
+  std::string batch_for_each() const {
+    std::vector<std::string> parts;
+    for (const fit::CardAnswer& gpu : view_.answer.cards) {
+      if (!gpu.asked || gpu.fits) continue;
+      if (gpu.largest.batch == 0) return {};
+      parts.push_back(
+          say("fit.next.for_card", {{"batch", thousands(gpu.largest.batch)}, {"card", gpu.name}}));
+    }
+    return parts.size() < 2 || parts.size() > 4 ? std::string() : join(parts, say("semicolon"));
+  }
+
   std::string next_step() const {
     if (warned("batch_unknown") || warned("batch_fixed") || warned("batch_without_effect"))
       return say("fit.next.batch_arg");
@@ -160,6 +173,8 @@ class FitPainter : private TerminalWriter {
     if (tight != nullptr) {
       if (const size_t number = number_of_plan(view_, tight->name); number != 0)
         return say("fit.next.plan", {{"number", std::to_string(number)}, {"card", tight->name}});
+      if (const std::string each = batch_for_each(); !each.empty())
+        return say("fit.next.smaller_each", {{"list", each}});
       const bool some = tight->largest.batch != 0;
       return say(some ? "fit.next.smaller" : "fit.next.less",
                  {{"batch", thousands(tight->largest.batch)}, {"card", tight->name}});

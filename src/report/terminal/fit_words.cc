@@ -184,6 +184,8 @@ std::string fit_peak_text(const FitView& view, const std::string& lang) {
 std::string fit_outside_text(const FitView& view, const std::string& lang) {
   return label(view.knowledge, lang, "fit.outside",
                {{"outside", gib(view.answer.prediction.outside_allocator)},
+                {"total", gib(view.answer.prediction.outside_allocator +
+                              view.answer.prediction.peak_reserved_upper)},
                 {"card", view.answer.card.name},
                 {"cc", view.answer.card.cc}});
 }
@@ -214,6 +216,22 @@ std::string fit_largest_text(const FitView& view, const fit::CardAnswer& gpu) {
   return gpu.largest.unbounded || gpu.largest.only_traced ? ">= " + text : text;
 }
 
+namespace {
+
+// A desktop takes as much, and more.
+constexpr uint64_t k_tight = uint64_t{256} << 20;
+
+// What the largest batch's upper value leaves of the card; UINT64_MAX where nothing was probed there.
+uint64_t left_by_largest(const FitView& view, const fit::CardAnswer& gpu) {
+  if (view.answer.batch == 0 || gpu.largest.batch == 0 || gpu.largest.unbounded) return UINT64_MAX;
+  for (const fit::CurvePoint& point : gpu.largest.probes)
+    if (point.batch == gpu.largest.batch && point.peak_reserved_upper <= gpu.usable)
+      return gpu.usable - point.peak_reserved_upper;
+  return UINT64_MAX;
+}
+
+}  // namespace
+
 std::string fit_gpu_note(const FitView& view, const fit::CardAnswer& gpu, const std::string& lang) {
   const auto say = [&](const char* key) { return label(view.knowledge, lang, key); };
   std::string out;
@@ -225,6 +243,9 @@ std::string fit_gpu_note(const FitView& view, const fit::CardAnswer& gpu, const 
     more = say("fit.retries");
   else if (view.answer.batch != 0 && gpu.largest_retries != 0)
     more = say("fit.largest_retries");
+  else if (const uint64_t left = left_by_largest(view, gpu); left < k_tight)
+    more = label(view.knowledge, lang, "fit.tight",
+                 {{"batch", thousands(gpu.largest.batch)}, {"left", gib(left)}});
   return out.empty() || more.empty() ? out + more : out + "  " + more;
 }
 

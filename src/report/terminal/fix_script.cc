@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "base/format.h"
 #include "report/fix.h"
 #include "report/message.h"
@@ -46,9 +48,16 @@ std::string step_text(const FixView& view, const checks::FixStep& step, size_t n
 std::string fix_script(const FixView& view, const Style& style) {
   const Labels say(view.knowledge, style.lang);
   std::string out = "#!/bin/sh\n" + comment(say("fix.head", {{"version", CUFIT_VERSION}}));
-  const std::string before = say(verdict_key(view.plan.before));
+  const bool error =
+      view.plan.before == checks::LinkState::limited &&
+      std::any_of(view.plan.steps.begin(), view.plan.steps.end(), [](const checks::FixStep& one) {
+        return one.finding.severity == checks::Severity::error;
+      });
+  const std::string before = say(error ? "answer.limited_error" : verdict_key(view.plan.before));
   if (view.plan.left_alone > 0)
     out += comment(say("fix.left_alone", {{"count", std::to_string(view.plan.left_alone)}}));
+  if (view.plan.notes > 0)
+    out += comment(say("fix.notes", {{"count", std::to_string(view.plan.notes)}}));
   const bool runs =
       view.plan.before == checks::LinkState::ok || view.plan.before == checks::LinkState::limited;
   if (view.plan.steps.empty())
