@@ -4,7 +4,7 @@
 # and what --supervise says of a real out-of-memory.
 set -e
 cufit=$1
-source=$(cd "$(dirname "$0")/../launch" && pwd)
+source=$(cd "$(dirname "$0")/../run" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export XDG_CACHE_HOME="$work/cache"
