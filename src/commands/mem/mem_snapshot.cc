@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "base/number.h"
+#include "base/shell_word.h"
 #include "base/version.h"
 #include "commands/progress.h"
 #include "host/files/host.h"
@@ -35,6 +36,16 @@ class WatchedSource final : public ByteSource {
   mutable Progress progress_;
 };
 
+// `cufit mem record -o` makes a folder: its last file that ran out of memory, else its last file.
+std::string snapshot_within(const host::Host& files, const std::string& folder) {
+  std::string found;
+  for (const std::string& name : files.list(folder).value_or(std::vector<std::string>())) {
+    if (!contains(name, ".pickle")) continue;
+    if (contains(name, "-oom.") || !contains(found, "-oom.")) found = name;
+  }
+  return found.empty() ? found : folder + (folder.back() == '/' ? "" : "/") + found;
+}
+
 }  // namespace
 
 Result<memory::Snapshot> load_snapshot(const Context& context, const std::string& path) {
@@ -42,6 +53,13 @@ Result<memory::Snapshot> load_snapshot(const Context& context, const std::string
     return fail(Code::usage,
                 "a snapshot is needed: a file of `cufit mem record` or of "
                 "torch.cuda.memory._dump_snapshot");
+  if (const auto status = context.files.status(path); status && status->is_directory) {
+    const std::string within = snapshot_within(context.files, path);
+    return fail(Code::usage, within.empty()
+                                 ? format("`{}`: a folder without a snapshot", path)
+                                 : format("`{}`: a folder; name the snapshot in it: `{}`", path,
+                                          shell_word(within)));
+  }
   CUFIT_TRY(source, host::open_input(context.files, path));
   memory::SnapshotLimits limits;
   limits.events = k_mem_snapshot_most_events;

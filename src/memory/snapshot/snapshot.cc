@@ -89,9 +89,11 @@ Result<Snapshot> read_snapshot(std::shared_ptr<const ByteSource> source,
   CUFIT_TRY(got, source->read(0, start));
   if (got == 0) return fail(Code::malformed, format("{}: the file is empty", source->name()));
   const auto no_snapshot = [&](const char* found) {
-    return fail(Code::malformed,
-                format("{}: no PyTorch memory snapshot: expected a pickle, found {}",
-                       source->name(), found));
+    return fail(
+        Code::malformed,
+        format("{}: no PyTorch memory snapshot: expected a pickle, found {}; an error text is "
+               "for `cufit explain`",
+               source->name(), found));
   };
   if (const char* another = another_file({start, got})) return no_snapshot(another);
   CUFIT_TRY(input, formats::CompressedInput::open(source, limits.expand));
