@@ -129,7 +129,8 @@ clean:
 
 # DIST_WORK: sources, libraries and programs of a release; about 2 GB, and half an hour on two cores the first time.
 DIST_WORK ?= $(BUILD)-release
+DIST ?= dist
 release: setup
 	@cmake -S . -B "$(BUILD)" -G Ninja >/dev/null
 	@ninja -C "$(BUILD)" -j$(JOBS) $(QUIET) gen-tables
-	@GEN_TABLES="$$(cd "$(BUILD)" && pwd)/gen-tables" packaging/release "$(DIST_WORK)" dist
+	@GEN_TABLES="$$(cd "$(BUILD)" && pwd)/gen-tables" packaging/release "$(DIST_WORK)" "$(DIST)"

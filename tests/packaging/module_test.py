@@ -20,6 +20,15 @@ sys.path.insert(0, str(MODULE))
 import cufit  # noqa: E402
 
 
+def running():
+    """The command lines of this machine's processes."""
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            yield path.read_bytes().decode(errors="replace").split("\0")[:-1]
+        except OSError:
+            pass
+
+
 class Module(unittest.TestCase):
     def test_doctor(self):
         answer = cufit.doctor(from_=MACHINE)
@@ -44,6 +53,41 @@ class Module(unittest.TestCase):
         with self.assertRaises(cufit.Error) as caught:
             cufit.doctor(from_="nowhere.json")
         self.assertEqual(caught.exception.exit_code, 3)
+
+    def test_interrupt(self):
+        # Interrupted, the program that cufit runs is ended too, and its folder is gone.
+        import signal
+        import tempfile
+        import time
+
+        code = "import cufit; cufit.run('mem', 'record', '--', 'sleep', '60.25')"
+        with tempfile.TemporaryDirectory() as folder:
+            variables = {**os.environ, "PYTHONPATH": str(MODULE), "TMPDIR": folder}
+            child = subprocess.Popen([sys.executable, "-c", code], env=variables, stderr=subprocess.PIPE)
+            for _ in range(100):
+                time.sleep(0.1)
+                if any(command == ["sleep", "60.25"] for command in running()):
+                    break
+            child.send_signal(signal.SIGINT)
+            child.communicate(timeout=30)
+            self.assertNotIn(["sleep", "60.25"], running())
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_input(self):
+        with self.assertRaises(TypeError):
+            cufit.explain(None)
+        done = subprocess.run(
+            [sys.executable, "-c", "import cufit, sys; cufit.run('run', '--help'); print(sys.stdin.read())"],
+            env={**os.environ, "PYTHONPATH": str(MODULE)}, input="kept", capture_output=True, text=True,
+        )  # fmt: skip
+        self.assertEqual(done.stdout, "kept\n")
+        with self.assertRaises(cufit.Error):
+            cufit.doctor(help=True)
+
+    def test_broken_pipe(self):
+        command = f"{sys.executable} -m cufit self causes | head -1 >/dev/null"
+        done = subprocess.run(["bash", "-c", command], cwd=MODULE, capture_output=True, text=True)
+        self.assertEqual(done.stderr, "")
 
     def test_main(self):
         done = subprocess.run([sys.executable, "-m", "cufit", "--version"], cwd=MODULE, capture_output=True, text=True)

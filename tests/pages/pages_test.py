@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Do the pages say what the program prints? pages_test.py CUFIT [PAGE...]
 
-Every block that is marked `console` and every block of README.md that starts with `$ cufit` is run in the source
-folder. The lines under a command have to be printed in that order; a line `...` stands for any lines, and `...` at the
-end of a line for its rest. UPDATE_GOLDEN is not known here: a page is written by hand.
+Every block that is marked `console` is run in the source folder; the others show what takes a GPU, torch or the network. The lines under a command have to be printed in that order; a line `...` stands for any lines, and `...` at the
+end of a line for its rest.
 """
 
 import os
@@ -81,7 +80,7 @@ def run(command, cufit, home):
 
 def check(page, cufit, home):
     bad = ran = 0
-    for start, lines in blocks(page.read_text()):
+    for start, lines in blocks(page.read_text(encoding="utf-8")):
         for command, shown in commands(lines):
             ran += 1
             problem = shown_right(shown, run(command, cufit, home))

@@ -37,11 +37,24 @@ def _said(done) -> str:
     return (done.stdout + done.stderr).rstrip("\n")
 
 
+_UNCLOSED = "cufit: a quotation mark is not closed"
+
+
+def _words(line: str):
+    try:
+        return shlex.split(line)
+    except ValueError:
+        return None
+
+
 def doctor(line: str):
     """%doctor [OPTION...]: will PyTorch run on this machine's GPUs?"""
+    words = _words(line)
+    if words is None:
+        return _Shown(_UNCLOSED)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "doctor.html")
-        done = run("doctor", "--color", "never", "--html", path, *shlex.split(line))
+        done = run("doctor", "--color", "never", "--html", path, *words)
         page = None
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
@@ -62,7 +75,10 @@ def explain(line: str):
     text = _last_error()
     if text is None:
         return _Shown("cufit: no exception was raised in this session")
-    done = run("explain", "--color", "never", "--here", *shlex.split(line), "-", input=text)
+    words = _words(line)
+    if words is None:
+        return _Shown(_UNCLOSED)
+    done = run("explain", "--color", "never", "--here", *words, "-", input=text)
     return _Shown(_said(done))
 
 

@@ -17,9 +17,28 @@ class Error(RuntimeError):
         self.exit_code = exit_code
 
 
+def _installed_beside():
+    """What the installer noted of this very package: another version may be in other places."""
+    from importlib import metadata
+
+    here = os.path.dirname(os.path.abspath(__file__))
+    try:
+        installed = metadata.distribution("cufit")
+        files = installed.files or []
+    except metadata.PackageNotFoundError:
+        return
+    if not any(os.path.dirname(os.path.abspath(str(installed.locate_file(one)))) == here for one in files):
+        return  # the note is of another copy than the one that was imported
+    for one in files:
+        if one.name == "cufit" and one.parent.name == "bin":
+            yield os.path.dirname(str(installed.locate_file(one)))
+
+
 def _places():
+    yield from _installed_beside()
     yield sysconfig.get_path("scripts")
-    yield os.path.dirname(sys.executable)
+    if sys.executable:
+        yield os.path.dirname(sys.executable)
     try:  # pip install --user
         yield sysconfig.get_path("scripts", scheme=f"{os.name}_user")
     except KeyError:
@@ -34,8 +53,12 @@ def program() -> str:
     """The path of the program. CUFIT_PROGRAM names another one."""
     named = os.environ.get("CUFIT_PROGRAM")
     if named:
+        if not os.access(named, os.X_OK):
+            raise Error(f"CUFIT_PROGRAM names {named}, which cannot be run", 3)
         return named
     for place in _places():
+        if not place:
+            continue
         path = os.path.normpath(os.path.join(place, "cufit"))
         if os.access(path, os.X_OK) and os.path.isfile(path):
             return path

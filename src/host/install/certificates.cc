@@ -19,7 +19,9 @@ constexpr const char* k_bundles[] = {
 std::string certificate_bundle(const Host& host) {
   if (const auto named = host.variable("SSL_CERT_FILE"); named && !named->empty()) return *named;
   for (const char* bundle : k_bundles)
-    if (const auto status = host.status(bundle); status && status->is_regular) return bundle;
+    if (const auto status = host.status(bundle);
+        status && status->is_regular && status->size_bytes > 0)
+      return bundle;
   return {};
 }
 

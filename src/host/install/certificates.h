@@ -9,8 +9,8 @@
 
 namespace cufit::host {
 
-// SSL_CERT_FILE, else the first of the places of Debian, Fedora and RHEL, openSUSE, Alpine and the
-// BSDs that is there; empty: none is.
+// SSL_CERT_FILE, else the first of the places of Debian, Fedora and RHEL, openSUSE and Alpine that is
+// there and not empty; empty: none is.
 std::string certificate_bundle(const Host& host);
 
 }  // namespace cufit::host
