@@ -6,6 +6,7 @@
 
 #include "fit/pack/bin_bounds.h"
 #include "fit/pack/bin_search.h"
+#include "fit/pack/tight_fill.h"
 
 namespace cufit::pack {
 namespace {
@@ -37,33 +38,48 @@ void take_assignment(const Problem& problem, const std::vector<uint32_t>& bin_of
   }
 }
 
+// Whether `items` fit on `bins`: quickly by a tight fill, else by the search. Fits::yes puts the
+// assignment into `out`.
+Fits try_to_place(const Problem& problem, const std::vector<uint32_t>& items,
+                  const std::vector<uint32_t>& bins, uint32_t reserve, uint64_t node_limit,
+                  Assignment& out) {
+  if (const auto filled = tight_fill(problem, items, bins, reserve, out.nodes)) {
+    take_assignment(problem, *filled, out);
+    return Fits::yes;
+  }
+  BinSearch search(problem, items);
+  const Fits fits = search.run(bins, reserve, node_limit);
+  out.nodes += search.nodes();
+  if (fits == Fits::yes) take_assignment(problem, search.bin_of(), out);
+  return fits;
+}
+
 // The most jobs: all, else as many of the smallest as fit. Where sizes are ordered alike on each
 // kind no other choice has more.
 std::vector<uint32_t> most_items(const Problem& problem, uint64_t node_limit, Assignment& out) {
   std::vector<uint32_t> items = possible_items(problem);
   const bool ordered = ordered_alike(problem, items);
-  const uint32_t bound = placed_bound(problem, items);
-  out.most_placed = bound;
   const std::vector<uint32_t> bins = all_bins(problem);
+  out.most_placed = placed_bound(problem, items);
   const auto try_count = [&](uint32_t count, uint64_t limit) {
-    BinSearch search(problem, {items.begin(), items.begin() + count});
-    const Fits fits = search.run(bins, 0, limit);
-    out.nodes += search.nodes();
-    if (fits == Fits::yes) take_assignment(problem, search.bin_of(), out);
-    return fits;
+    return try_to_place(problem, {items.begin(), items.begin() + count}, bins, 0,
+                        std::max<uint64_t>(limit, 1), out);
   };
-  uint32_t most = std::min<uint32_t>(bound, static_cast<uint32_t>(items.size()));
-  const uint64_t each = std::max<uint64_t>(node_limit / 4, 1);
-  Fits fits = try_count(most, each);
-  if (fits == Fits::no && ordered) --out.most_placed;
-  bool proving = fits == Fits::no;
-  while (fits != Fits::yes && most > 0) {
-    fits = try_count(--most, proving ? each : each / 4);
-    if (fits == Fits::no && proving && ordered) --out.most_placed;
-    proving = proving && fits == Fits::no;
+  // Downwards with few steps to what fits, then upwards with all of them to what does not.
+  uint32_t most = out.most_placed;
+  while (most > 0 && try_count(most, node_limit / 64) != Fits::yes) --most;
+  if (most == 0)
+    take_assignment(problem, std::vector<uint32_t>(problem.items.size(), k_no_bin), out);
+  while (most < out.most_placed) {
+    const Fits fits = try_count(most + 1, node_limit / 2);
+    if (fits == Fits::yes) {
+      ++most;
+      continue;
+    }
+    if (fits == Fits::no && ordered) out.most_placed = most;
+    break;
   }
   items.resize(most);
-  if (most == 0) take_assignment(problem, std::vector<uint32_t>(problem.items.size(), k_no_bin), out);
   return items;
 }
 
@@ -160,15 +176,11 @@ Fits enough(Counted& counted, uint32_t count, bool strongest, uint64_t each, Ass
   bool proved = true;
   for (const std::vector<uint32_t>& taken : counted.choices.of(count, strongest, complete)) {
     if (counted.left == 0) return Fits::unknown;
-    BinSearch search(counted.problem, counted.items);
-    const Fits fits =
-        search.run(counted.choices.bins_of(taken), 0, std::min(each, counted.left));
-    counted.left -= std::min(counted.left, search.nodes());
-    out.nodes += search.nodes();
-    if (fits == Fits::yes) {
-      take_assignment(counted.problem, search.bin_of(), out);
-      return fits;
-    }
+    const uint64_t before = out.nodes;
+    const Fits fits = try_to_place(counted.problem, counted.items, counted.choices.bins_of(taken),
+                                   0, std::min(each, counted.left), out);
+    counted.left -= std::min(counted.left, out.nodes - before);
+    if (fits == Fits::yes) return fits;
     proved = proved && fits == Fits::no;
   }
   return proved && complete ? Fits::no : Fits::unknown;
@@ -273,19 +285,17 @@ Assignment most_headroom(const Problem& problem, uint64_t node_limit) {
   Spread spread(problem, items);
   take_assignment(problem, std::vector<uint32_t>(spread.improved(out.bin_of)), out);
   const std::vector<uint32_t> bins = all_bins(problem);
-  BinSearch search(problem, items);
   uint32_t tried = out.most_headroom;  // the highest first, then halves
   for (uint64_t left = node_limit / 2; out.headroom < out.most_headroom && left > 0;) {
-    const uint64_t before = search.nodes();
-    const Fits fits = search.run(bins, tried, std::max<uint64_t>(left / 4, 1));
-    left -= std::min(left, search.nodes() - before);
-    if (fits == Fits::yes) take_assignment(problem, search.bin_of(), out);
+    const uint64_t before = out.nodes;
+    const Fits fits =
+        try_to_place(problem, items, bins, tried, std::max<uint64_t>(left / 8, 1), out);
+    left -= std::min(left, out.nodes - before + 1);
     if (fits == Fits::no) out.most_headroom = tried - 1;
     if (fits == Fits::unknown && tried == out.headroom + 1) break;
     const uint32_t top = fits == Fits::unknown ? tried : out.most_headroom;
     tried = out.headroom + (top - out.headroom + 1) / 2;
   }
-  out.nodes += search.nodes();
   return out;
 }
 

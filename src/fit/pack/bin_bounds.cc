@@ -16,6 +16,11 @@ bool holds_alone(const BinKind& kind, uint32_t mib) {
   return !kind.divided() || slot_of(kind, mib) < kind.slots.size();
 }
 
+bool any_divided(const Problem& problem) {
+  return std::any_of(problem.kinds.begin(), problem.kinds.end(),
+                     [](const BinKind& kind) { return kind.divided(); });
+}
+
 // Capacities of the GPUs, the largest first.
 std::vector<uint32_t> capacities(const Problem& problem) {
   std::vector<uint32_t> out;
@@ -24,18 +29,57 @@ std::vector<uint32_t> capacities(const Problem& problem) {
   return out;
 }
 
-// The part of a GPU that an item takes at least, of k_whole.
-uint64_t least_share(const Problem& problem, uint32_t item) {
-  uint64_t least = k_whole;
+// The part of a GPU that an item takes at least, as a fraction.
+struct Part {
+  uint64_t of = 0, whole = 1;
+};
+Part least_part(const Problem& problem, uint32_t item) {
+  Part least{1, 1};
   for (size_t k = 0; k < problem.kinds.size(); ++k) {
     const BinKind& kind = problem.kinds[k];
     const uint32_t mib = problem.items[item].mib[k];
     if (!holds_alone(kind, mib)) continue;
-    least = std::min(least, kind.divided()
-                                ? kind.slots[slot_of(kind, mib)].units * k_whole / kind.units
-                                : mib * k_whole / kind.mib);
+    const Part part = kind.divided()
+                          ? Part{kind.slots[slot_of(kind, mib)].units, kind.units}
+                          : Part{mib, kind.mib};
+    if (part.of * least.whole < least.of * part.whole) least = part;
   }
   return least;
+}
+
+// Each function makes of the parts of a GPU's jobs, which are 1 at most together, others of which
+// the same holds; it goes up with the part. In k_whole, rounded down.
+constexpr uint64_t k_most_steps = 24;
+uint64_t stepped(const Part& part, uint64_t steps) {
+  if (steps == 0 || (steps + 1) * part.of % part.whole == 0) return part.of * k_whole / part.whole;
+  return (steps + 1) * part.of / part.whole * k_whole / steps;
+}
+// What is larger than 1 - least takes all, what is smaller than `least` nothing.
+uint64_t cut(const Part& part, const Part& least) {
+  if (part.of * least.whole < least.of * part.whole) return 0;
+  // 1 - least < part
+  if ((least.whole - least.of) * part.whole < part.of * least.whole) return k_whole;
+  return part.of * k_whole / part.whole;
+}
+
+// Calls `use` with the parts of `items` under each function, the smallest first.
+void with_each_function(const Problem& problem, const std::vector<uint32_t>& items,
+                        const std::function<void(const std::vector<uint64_t>&)>& use) {
+  std::vector<Part> parts;
+  for (const uint32_t item : items) parts.push_back(least_part(problem, item));
+  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+    return a.of * b.whole < b.of * a.whole;
+  });
+  std::vector<uint64_t> made(parts.size());
+  for (uint64_t steps = 0; steps <= k_most_steps; ++steps) {
+    for (size_t i = 0; i < parts.size(); ++i) made[i] = stepped(parts[i], steps);
+    use(made);
+  }
+  for (const Part& least : parts) {
+    if (2 * least.of > least.whole) break;
+    for (size_t i = 0; i < parts.size(); ++i) made[i] = cut(parts[i], least);
+    use(made);
+  }
 }
 
 }  // namespace
@@ -71,36 +115,42 @@ bool ordered_alike(const Problem& problem, const std::vector<uint32_t>& items) {
 
 uint32_t fewest_bound(const Problem& problem, const std::vector<uint32_t>& items) {
   const std::vector<uint32_t> rooms = capacities(problem);
-  uint64_t mib = 0, share = 0;
-  for (const uint32_t item : items) {
-    mib += least_mib(problem, item);
-    share += least_share(problem, item);
+  const bool divided = any_divided(problem);
+  uint64_t mib = 0;
+  for (const uint32_t item : items) mib += least_mib(problem, item);
+  uint32_t bound = items.empty() ? 0 : 1;
+  if (!divided) {
+    uint32_t by_sum = 0;
+    for (uint64_t room = 0; by_sum < rooms.size() && room < mib; ++by_sum) room += rooms[by_sum];
+    bound = std::max(bound, by_sum);
   }
-  uint32_t by_sum = 0;
-  for (uint64_t room = 0; by_sum < rooms.size() && room < mib; ++by_sum) room += rooms[by_sum];
-  const auto by_share = static_cast<uint32_t>((share + k_whole - 1) / k_whole);
-  // No two that are larger than half of the largest GPU share one.
-  uint32_t apart = 0;
-  for (const uint32_t item : items)
-    if (!rooms.empty() && uint64_t{2} * least_mib(problem, item) > rooms[0]) ++apart;
-  return std::max({by_sum, by_share, apart, items.empty() ? 0u : 1u});
+  with_each_function(problem, items, [&](const std::vector<uint64_t>& parts) {
+    uint64_t sum = 0;
+    for (const uint64_t part : parts) sum += part;
+    bound = std::max(bound, static_cast<uint32_t>((sum + k_whole - 1) / k_whole));
+  });
+  return bound;
 }
 
 uint32_t placed_bound(const Problem& problem, const std::vector<uint32_t>& items) {
   uint64_t room = 0;
   for (const uint32_t mib : capacities(problem)) room += mib;
-  const uint64_t bins = problem.bins.size() * k_whole;
-  std::vector<uint64_t> shares;
-  for (const uint32_t item : items) shares.push_back(least_share(problem, item));
-  std::sort(shares.begin(), shares.end());
-  uint32_t placed = 0;
-  uint64_t mib = 0, share = 0;
-  for (size_t i = 0; i < items.size(); ++i, ++placed) {
-    mib += least_mib(problem, items[i]);
-    share += shares[i];
-    if (mib > room || share > bins) break;
+  if (any_divided(problem)) room = UINT64_MAX;
+  uint32_t bound = 0;
+  for (uint64_t mib = 0; bound < items.size(); ++bound) {
+    mib += least_mib(problem, items[bound]);
+    if (mib > room) break;
   }
-  return placed;
+  const uint64_t bins = problem.bins.size() * k_whole;
+  with_each_function(problem, items, [&](const std::vector<uint64_t>& parts) {
+    uint32_t placed = 0;
+    for (uint64_t sum = 0; placed < parts.size(); ++placed) {
+      sum += parts[placed];
+      if (sum > bins) break;
+    }
+    bound = std::min(bound, placed);
+  });
+  return bound;
 }
 
 uint32_t headroom_bound(const Problem& problem, const std::vector<uint32_t>& items) {

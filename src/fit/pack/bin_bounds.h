@@ -16,9 +16,10 @@ std::vector<uint32_t> possible_items(const Problem& problem);
 // The order by size is the same on each kind: in place of an item any before it can be placed.
 bool ordered_alike(const Problem& problem, const std::vector<uint32_t>& items);
 
-// The fewest GPUs that hold all `items`: by their sum, and by those of which no two share a GPU.
+// The fewest GPUs that hold all `items`: by their sum, and by how many of a size one GPU can hold
+// (dual feasible functions, Fekete and Schepers 2001: rounded so that no GPU's jobs exceed one).
 uint32_t fewest_bound(const Problem& problem, const std::vector<uint32_t>& items);
-// The most of `items` (the smallest first) that all GPUs hold, by their sum.
+// The most of `items` that all GPUs hold, in the same way.
 uint32_t placed_bound(const Problem& problem, const std::vector<uint32_t>& items);
 // The most that the fullest GPU can have left with all `items` placed.
 uint32_t headroom_bound(const Problem& problem, const std::vector<uint32_t>& items);

@@ -17,9 +17,9 @@ uint64_t mixed(uint64_t x) {  // splitmix64
   return x ^ (x >> 31);
 }
 
-uint32_t largest_mib(const Item& item) {
+uint32_t largest_mib(const std::vector<uint32_t>& sizes) {
   uint32_t most = 0;
-  for (const uint32_t mib : item.mib)
+  for (const uint32_t mib : sizes)
     if (mib != k_never) most = std::max(most, mib);
   return most;
 }
@@ -33,17 +33,24 @@ BinSearch::BinSearch(const Problem& problem, std::vector<uint32_t> items)
 }
 
 void BinSearch::prepare() {
-  const auto size = [&](uint32_t item) { return largest_mib(problem_.items[item]); };
+  for (const Item& item : problem_.items) {
+    sizes_.push_back(item.mib);
+    for (size_t k = 0; k < problem_.kinds.size(); ++k) {
+      const BinKind& kind = problem_.kinds[k];
+      if (!kind.divided()) continue;
+      const size_t type = slot_of(kind, item.mib[k]);
+      sizes_.back()[k] = type == kind.slots.size() ? k_never : kind.slots[type].mib;
+    }
+  }
   std::stable_sort(items_.begin(), items_.end(), [&](uint32_t a, uint32_t b) {
-    return std::tuple(size(b), problem_.items[b].mib) < std::tuple(size(a), problem_.items[a].mib);
+    return std::tuple(largest_mib(sizes_[b]), sizes_[b]) <
+           std::tuple(largest_mib(sizes_[a]), sizes_[a]);
   });
   for (size_t i = 0; i < items_.size(); ++i)
-    same_as_before_.push_back(
-        i > 0 && problem_.items[items_[i]].mib == problem_.items[items_[i - 1]].mib);
+    same_as_before_.push_back(i > 0 && sizes_[items_[i]] == sizes_[items_[i - 1]]);
   for (const BinKind& kind : problem_.kinds) uniform_ = uniform_ && !kind.divided();
   for (const uint32_t item : items_)
-    for (const uint32_t mib : problem_.items[item].mib)
-      uniform_ = uniform_ && mib == problem_.items[item].mib[0];
+    for (const uint32_t mib : sizes_[item]) uniform_ = uniform_ && mib == sizes_[item][0];
 }
 
 // From the last item to the first, what the items from there on take at least.
@@ -57,17 +64,15 @@ void BinSearch::measure() {
     uint64_t mib = UINT64_MAX, share = UINT64_MAX;
     for (size_t k = 0; k < kinds; ++k) {
       const BinKind& kind = problem_.kinds[k];
-      const uint32_t size = problem_.items[items_[i]].mib[k];
-      if (size == k_never || kind.mib == 0) continue;
-      uint64_t part = size * k_whole_bin / kind.mib;
-      if (kind.divided()) {
-        const size_t type = slot_of(kind, size);
-        if (type == kind.slots.size()) continue;
-        part = kind.slots[type].units * k_whole_bin / kind.units;
-      }
-      mib = std::min<uint64_t>(mib, size);
+      const uint32_t here = size(items_[i], static_cast<uint32_t>(k));
+      if (here == k_never || kind.mib == 0) continue;
+      const uint64_t part = kind.divided()
+                                ? kind.slots[slot_of(kind, here)].units * k_whole_bin / kind.units
+                                : here * k_whole_bin / kind.mib;
+      // The slots of a divided GPU can be larger together than the largest one is.
+      mib = std::min<uint64_t>(mib, kind.divided() ? 0 : here);
       share = std::min(share, part);
-      smallest_[i][k] = std::min(smallest_[i][k], size);
+      smallest_[i][k] = std::min(smallest_[i][k], here);
     }
     // An item that fits nowhere: more than there can be.
     least_mib_[i] = mib == UINT64_MAX ? k_whole_bin * 64 : least_mib_[i + 1] + mib;
@@ -105,20 +110,22 @@ bool BinSearch::layout_fits(uint32_t kind, SlotCounts counts) const {
 }
 
 bool BinSearch::can_take(const State& state, uint32_t item) const {
-  const uint32_t mib = problem_.items[item].mib[state.kind];
+  const uint32_t mib = size(item, state.kind);
   if (mib == k_never || mib > state.left) return false;
   const BinKind& kind = problem_.kinds[state.kind];
   if (!kind.divided()) return true;
   const size_t type = slot_of(kind, mib);
-  return type < kind.slots.size() && kind.slots[type].units <= state.units &&
+  return kind.slots[type].units <= state.units &&
          layout_fits(state.kind, state.slots + one_slot(type));
 }
 
 void BinSearch::take(State& state, uint32_t item) const {
   const BinKind& kind = problem_.kinds[state.kind];
-  const uint32_t mib = problem_.items[item].mib[state.kind];
-  state.left -= mib;
-  if (!kind.divided()) return;
+  const uint32_t mib = size(item, state.kind);
+  if (!kind.divided()) {
+    state.left -= mib;
+    return;
+  }
   const size_t type = slot_of(kind, mib);
   state.slots += one_slot(type);
   state.units -= kind.slots[type].units;
@@ -168,8 +175,12 @@ Fits BinSearch::place(size_t next, size_t not_before) {
     });
     if (!seen) choices.push_back(i);
   }
-  const auto rest = [&](size_t i) {
-    return states_[i].left - problem_.items[item].mib[states_[i].kind];
+  // What is left then, of a divided GPU in parts of it.
+  const auto rest = [&](size_t i) -> uint64_t {
+    const State& state = states_[i];
+    const BinKind& kind = problem_.kinds[state.kind];
+    if (kind.divided()) return uint64_t{state.units} * kind.mib / kind.units;
+    return state.left - size(item, state.kind);
   };
   std::stable_sort(choices.begin(), choices.end(),
                    [&](size_t a, size_t b) { return rest(a) < rest(b); });

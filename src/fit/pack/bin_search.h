@@ -34,7 +34,7 @@ class BinSearch {
  private:
   struct State {
     uint32_t bin = 0, kind = 0;
-    uint32_t left = 0;  // MiB
+    uint32_t left = 0;  // MiB; of a divided one all, as its slots are what counts
     SlotCounts slots = 0;
     uint32_t units = 0;  // left
   };
@@ -56,7 +56,11 @@ class BinSearch {
   Key key_of(size_t next) const;
   bool layout_fits(uint32_t kind, SlotCounts counts) const;
 
+  uint32_t size(uint32_t item, uint32_t kind) const { return sizes_[item][kind]; }
+
   const Problem& problem_;
+  // Of an item on a kind that is divided the size of its slot: what fills the same slot is alike.
+  std::vector<std::vector<uint32_t>> sizes_;
   std::vector<uint32_t> items_;  // the largest first
   std::vector<char> same_as_before_;
   bool uniform_ = true;  // every item is as large on each kind, and no kind is divided
