@@ -37,6 +37,8 @@ std::string start_command(const PackView& view, size_t gpu, const pack::PlacedJo
   std::string out;
   if (job.instance)
     out = "CUDA_VISIBLE_DEVICES=" + uuid_of_instance(on.index, job.instance->profile->name, job.same);
+  else if (on.visible.empty())
+    out = "CUDA_VISIBLE_DEVICES=" + uuid_of_instance(on.index, on.profile, on.same);
   else if (starts_with(on.visible, "GPU-") || starts_with(on.visible, "MIG-"))
     out = "CUDA_VISIBLE_DEVICES=" + shell_word(on.visible);
   else

@@ -2,6 +2,7 @@
 #include "commands/pack/pack_gpus.h"
 
 #include <cctype>
+#include <map>
 
 #include "base/format.h"
 #include "base/memory_size.h"
@@ -59,6 +60,11 @@ Result<pack::Gpu> described_gpu(const std::string& text, const knowledge::Knowle
                                   near.empty() ? "" : "; nearest: " + join(near, ", ")));
 }
 
+// Recordings hold UUIDs of zeros and a number.
+bool is_real(const std::string& uuid) {
+  return !uuid.empty() && uuid.find("-00000000-0000-0000-0000-") == std::string::npos;
+}
+
 // What NVML says of one GPU; nothing where it says neither name nor memory.
 void add_nvml_gpu(const facts::NvmlGpu& nvml, const knowledge::Knowledge& knowledge,
                   std::vector<pack::Gpu>& out) {
@@ -70,13 +76,17 @@ void add_nvml_gpu(const facts::NvmlGpu& nvml, const knowledge::Knowledge& knowle
   if (row != nullptr) gpu.table = std::string(row->name);
   gpu.index = nvml.index;
   gpu.name = format("GPU {}, {}", nvml.index, name);
-  gpu.visible = nvml.uuid.value_or(std::to_string(nvml.index));
+  gpu.visible = nvml.uuid.value_or("");
+  if (!is_real(gpu.visible)) gpu.visible = std::to_string(nvml.index);
+  std::map<std::string, uint32_t> counts;
   for (const facts::MigInstance& instance : nvml.mig_instances) {
     if (!instance.memory_bytes) continue;
     pack::Gpu part = gpu;
     part.is_instance = true;
     part.name = format("GPU {}, {} of {}", nvml.index, instance.name, name);
-    part.visible = instance.uuid;
+    part.visible = is_real(instance.uuid) ? instance.uuid : "";
+    part.profile = instance.name;
+    part.same = counts[instance.name]++;
     const knowledge::MigCardRow* mig = knowledge.find_mig_card(gpu.table);
     const uint64_t kept = static_cast<uint64_t>(mig != nullptr ? mig->empty_mib : 0) << 20;
     part.usable = *instance.memory_bytes - std::min(kept, *instance.memory_bytes);

@@ -22,7 +22,7 @@ std::string name_of_file(const std::string& path) {
   std::string name(file_name(path));
   for (const std::string_view end : {".gz", ".zst", ".json", ".toml", ".pickle", ".pkl"})
     if (ends_with(name, end) && name.size() > end.size())
-      name.resize(name.size() - end.size());
+      name = name.substr(0, name.size() - end.size());
   return name;
 }
 

@@ -38,11 +38,14 @@ struct Job {
 struct Gpu {
   std::string name;      // for people: "H100 SXM5 80GB", "1g.10gb of GPU 0"
   std::string table;     // Gpu::name of data/gpus.toml; empty: not in it
-  std::string visible;   // for CUDA_VISIBLE_DEVICES: "0", "GPU-...", "MIG-..."
+  // For CUDA_VISIBLE_DEVICES: "0", "GPU-...", "MIG-..."; empty: an instance whose UUID is not known.
+  std::string visible;
   uint64_t usable = 0;   // that processes may have, contexts included
   uint64_t context = 0;  // of one process
   uint32_t index = 0;    // nvidia-smi's
   bool is_instance = false;
+  std::string profile;  // of an instance: "3g.40gb"
+  uint32_t same = 0;    // how many instances of that name on the GPU come before it
 };
 
 enum class Goal { fewest, headroom };

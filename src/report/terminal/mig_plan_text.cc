@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // mig plan's answer on a terminal: instances and their places, what is not used, the commands in
 // order, how others name the instances, what MIG takes away.
+#include <algorithm>
+
 #include "base/format.h"
 #include "report/pack.h"
 #include "report/terminal/mem_words.h"
@@ -10,7 +12,7 @@
 namespace cufit::report {
 namespace {
 
-constexpr int k_mig_profile_columns = 15, k_mig_size = 11, k_mig_number = 7;
+constexpr int k_mig_profile_columns = 15, k_mig_size = 13, k_mig_number = 7;
 
 class MigPainter : private TerminalWriter {
  public:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // pack's answer on a terminal: what was proved, each GPU with its jobs and how to start them, what
 // has no place.
+#include <algorithm>
+
 #include "base/format.h"
 #include "report/pack.h"
 #include "report/terminal/mem_words.h"
