@@ -36,7 +36,8 @@ std::string start_command(const PackView& view, size_t gpu, const pack::PlacedJo
   const pack::Gpu& on = view.question.gpus[gpu];
   std::string out;
   if (job.instance)
-    out = "CUDA_VISIBLE_DEVICES=" + uuid_of_instance(on.index, job.instance->profile->name, job.same);
+    out =
+        "CUDA_VISIBLE_DEVICES=" + uuid_of_instance(on.index, job.instance->profile->name, job.same);
   else if (on.visible.empty())
     out = "CUDA_VISIBLE_DEVICES=" + uuid_of_instance(on.index, on.profile, on.same);
   else if (starts_with(on.visible, "GPU-") || starts_with(on.visible, "MIG-"))
@@ -66,7 +67,7 @@ std::vector<std::string> mig_undo_commands(uint32_t index) {
 }
 
 std::string unplaced_text(const PackView& view, const pack::Unplaced& job, std::string_view lang) {
-  const char* key = job.too_large ? "pack.too_large"
+  const char* key = job.too_large     ? "pack.too_large"
                     : job.missing > 0 ? "pack.no_room"
                                       : "pack.no_instance";
   return label(view.knowledge, lang, key,

@@ -54,9 +54,9 @@ int run_mig_plan(const Context& context, const MigPlanRequest& request) {
   const std::optional<pack::MigCard> card =
       pack::mig_card(question->gpus[0].table, context.knowledge);
   if (!card)
-    return output.exit_code_for(
-        fail(Code::usage, format("`--gpu {}`: cannot be divided as far as the table knows; it has {}",
-                                 *request.gpu, divisible(context.knowledge))));
+    return output.exit_code_for(fail(
+        Code::usage, format("`--gpu {}`: cannot be divided as far as the table knows; it has {}",
+                            *request.gpu, divisible(context.knowledge))));
   const Result<pack::Plan> plan = pack::make_plan(*question, context.knowledge);
   if (!plan) return output.exit_code_for(plan.error());
   const report::MigView view{*question, *plan, *card, context.knowledge};

@@ -43,9 +43,9 @@ int run_pack(const Context& context, const PackRequest& request) {
   const Result<pack::Plan> plan = pack::make_plan(*question, context.knowledge);
   if (!plan) return output.exit_code_for(plan.error());
   const report::PackView view{*question, *plan, context.knowledge};
-  return output.print(request.json ? report::pack_json(view)
-                                   : report::pack_text(view, output.style()),
-                      plan->unplaced.empty() ? k_ok : k_findings);
+  return output.print(
+      request.json ? report::pack_json(view) : report::pack_text(view, output.style()),
+      plan->unplaced.empty() ? k_ok : k_findings);
 }
 
 }  // namespace cufit::commands

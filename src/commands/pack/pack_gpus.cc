@@ -11,6 +11,7 @@
 #include "host/files/paths.h"
 #include "host/files/recording.h"
 #include "host/probe.h"
+#include "knowledge/text_tokens.h"
 
 namespace cufit::commands {
 namespace {
@@ -34,13 +35,32 @@ pack::Gpu gpu_of(const fit::Card& card) {
   return out;
 }
 
+// All that a name can mean where it leaves the memory open: "H100" has 80, 94 or 64 GB.
+std::vector<const knowledge::Gpu*> gpus_named(const std::string& text,
+                                              const knowledge::Knowledge& knowledge) {
+  std::vector<const knowledge::Gpu*> meant = knowledge.gpus_meant(text);
+  if (meant.size() != 1) return meant;
+  const auto words = [](std::string_view name) { return knowledge::name_words(name, true); };
+  const knowledge::Gpu& found = *meant[0];
+  if (words(found.name) == words(text) || words(found.nvml_name) == words(text)) return meant;
+  bool open = false;
+  std::vector<const knowledge::Gpu*> all;
+  for (const knowledge::Gpu& gpu : knowledge.gpus) {
+    if (!knowledge::contains_words(words(gpu.name), words(text))) continue;
+    all.push_back(&gpu);
+    open = open || gpu.memory_gb != found.memory_gb;
+  }
+  return open ? all : meant;
+}
+
 Result<pack::Gpu> described_gpu(const std::string& text, const knowledge::Knowledge& knowledge) {
-  const std::vector<const knowledge::Gpu*> meant = knowledge.gpus_meant(text);
+  const std::vector<const knowledge::Gpu*> meant = gpus_named(text, knowledge);
   if (meant.size() > 1) {
     std::vector<std::string> names;
     for (const knowledge::Gpu* gpu : meant) names.emplace_back(gpu->name);
-    return fail(Code::usage, format("`--gpu {}`: sold with several sizes of memory; which is it: {}",
-                                    text, join(names, ", ")));
+    return fail(Code::usage,
+                format("`--gpu {}`: sold with several sizes of memory; which is it: {}", text,
+                       join(names, ", ")));
   }
   if (!meant.empty()) {
     pack::Gpu out = gpu_of(fit::card_of(*meant[0], knowledge));

@@ -87,9 +87,7 @@ class PackInputs {
 
   // Files that a job names lie beside JOBS.toml.
   Result<pack::Job> job_of(const formats::JobEntry& entry, const std::string& path) {
-    const auto beside = [&](const std::string& name) {
-      return path_in(parent_folder(path), name);
-    };
+    const auto beside = [&](const std::string& name) { return path_in(parent_folder(path), name); };
     if (!entry.prediction.empty()) return predicted(beside(entry.prediction));
     if (!entry.snapshot.empty()) return recorded(beside(entry.snapshot));
     if (entry.fit) return traced(entry, path);
@@ -174,7 +172,8 @@ Result<pack::Job> job_of_size(const std::string& option, const std::string& text
                               const std::string& name) {
   const std::optional<uint64_t> bytes = parse_memory_size(text);
   if (!bytes)
-    return fail(Code::usage, format("`{} {}`: a size in GiB such as 22.5, or 800MiB", option, text));
+    return fail(Code::usage,
+                format("`{} {}`: a size in GiB such as 22.5, or 800MiB", option, text));
   pack::Job job;
   job.name = name;
   job.size.allocator = *bytes;

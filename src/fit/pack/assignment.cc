@@ -32,8 +32,7 @@ void take_assignment(const Problem& problem, const std::vector<uint32_t>& bin_of
   for (size_t bin = 0; bin < load.size(); ++bin) {
     if (load[bin] == 0) continue;
     ++out.used;
-    const uint32_t left =
-        static_cast<uint32_t>(problem.kinds[problem.bins[bin]].mib - load[bin]);
+    const uint32_t left = static_cast<uint32_t>(problem.kinds[problem.bins[bin]].mib - load[bin]);
     out.headroom = std::min(out.headroom, left);
   }
 }
@@ -107,9 +106,8 @@ class Choices {
     std::vector<uint32_t> taken(have_.size(), 0);
     complete = add(0, count, strongest, taken, out);
     if (!strongest)
-      std::stable_sort(out.begin(), out.end(), [&](const auto& a, const auto& b) {
-        return room_of(a) < room_of(b);
-      });
+      std::stable_sort(out.begin(), out.end(),
+                       [&](const auto& a, const auto& b) { return room_of(a) < room_of(b); });
     return out;
   }
 

@@ -39,9 +39,8 @@ Part least_part(const Problem& problem, uint32_t item) {
     const BinKind& kind = problem.kinds[k];
     const uint32_t mib = problem.items[item].mib[k];
     if (!holds_alone(kind, mib)) continue;
-    const Part part = kind.divided()
-                          ? Part{kind.slots[slot_of(kind, mib)].units, kind.units}
-                          : Part{mib, kind.mib};
+    const Part part = kind.divided() ? Part{kind.slots[slot_of(kind, mib)].units, kind.units}
+                                     : Part{mib, kind.mib};
     if (part.of * least.whole < least.of * part.whole) least = part;
   }
   return least;
@@ -67,9 +66,8 @@ void with_each_function(const Problem& problem, const std::vector<uint32_t>& ite
                         const std::function<void(const std::vector<uint64_t>&)>& use) {
   std::vector<Part> parts;
   for (const uint32_t item : items) parts.push_back(least_part(problem, item));
-  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
-    return a.of * b.whole < b.of * a.whole;
-  });
+  std::sort(parts.begin(), parts.end(),
+            [](const Part& a, const Part& b) { return a.of * b.whole < b.of * a.whole; });
   std::vector<uint64_t> made(parts.size());
   for (uint64_t steps = 0; steps <= k_most_steps; ++steps) {
     for (size_t i = 0; i < parts.size(); ++i) made[i] = stepped(parts[i], steps);

@@ -23,8 +23,8 @@ struct SlotType {
 
 // GPUs that are alike in all that counts here.
 struct BinKind {
-  uint32_t mib = 0;    // that jobs may use together
-  uint32_t units = 0;  // of a GPU that is divided; else 0
+  uint32_t mib = 0;             // that jobs may use together
+  uint32_t units = 0;           // of a GPU that is divided; else 0
   std::vector<SlotType> slots;  // the smallest first; empty: jobs share the GPU
   bool divided() const { return units != 0; }
 };

@@ -18,12 +18,12 @@ struct MigProfile {
   uint32_t id = 0;   // for `nvidia-smi mig -cgi`
   uint32_t slices = 0, units = 0;
   std::vector<uint32_t> starts;
-  uint32_t most = 0;       // at once
-  uint32_t mib = 0;        // of an instance, as nvidia-smi says
-  uint32_t usable = 0;     // less what it holds while empty
-  uint32_t sm = 0;         // 0: not known
-  bool seen = false;       // its memory was read on such a card; else a bound
-  bool variant = false;    // with or without media engines or graphics: "+me", "-me", "+gfx"
+  uint32_t most = 0;     // at once
+  uint32_t mib = 0;      // of an instance, as nvidia-smi says
+  uint32_t usable = 0;   // less what it holds while empty
+  uint32_t sm = 0;       // 0: not known
+  bool seen = false;     // its memory was read on such a card; else a bound
+  bool variant = false;  // with or without media engines or graphics: "+me", "-me", "+gfx"
   std::string source;
 };
 

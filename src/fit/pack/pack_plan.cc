@@ -27,8 +27,7 @@ uint64_t context_on(const Job& job, const Gpu& gpu) {
 
 class Planner {
  public:
-  Planner(const Question& question, const knowledge::Knowledge& knowledge)
-      : question_(question) {
+  Planner(const Question& question, const knowledge::Knowledge& knowledge) : question_(question) {
     for (const Gpu& gpu : question.gpus) {
       cards_.push_back(question.divide && !gpu.is_instance ? mig_card(gpu.table, knowledge)
                                                            : std::nullopt);
@@ -60,14 +59,12 @@ class Planner {
  private:
   // GPUs are of one kind where nothing tells them apart for the search.
   void add_gpu(const Gpu& gpu, const std::optional<MigCard>& card) {
-    const auto same = std::find_if(question_.gpus.begin(), question_.gpus.begin() + number_,
-                                   [&](const Gpu& other) {
-                                     return other.table == gpu.table &&
-                                            other.usable >> k_mib_bits ==
-                                                gpu.usable >> k_mib_bits &&
-                                            other.context == gpu.context &&
-                                            other.is_instance == gpu.is_instance;
-                                   });
+    const auto same = std::find_if(
+        question_.gpus.begin(), question_.gpus.begin() + number_, [&](const Gpu& other) {
+          return other.table == gpu.table &&
+                 other.usable >> k_mib_bits == gpu.usable >> k_mib_bits &&
+                 other.context == gpu.context && other.is_instance == gpu.is_instance;
+        });
     if (const auto place = same - question_.gpus.begin(); place < number_) {
       problem_.bins.push_back(problem_.bins[static_cast<size_t>(place)]);
     } else {
@@ -106,9 +103,8 @@ class Planner {
       out.left -= placed.bytes;
       out.jobs.push_back(placed);
     }
-    std::stable_sort(out.jobs.begin(), out.jobs.end(), [](const PlacedJob& a, const PlacedJob& b) {
-      return a.bytes > b.bytes;
-    });
+    std::stable_sort(out.jobs.begin(), out.jobs.end(),
+                     [](const PlacedJob& a, const PlacedJob& b) { return a.bytes > b.bytes; });
     if (out.divided) divide(out);
     return out;
   }
@@ -129,8 +125,7 @@ class Planner {
     });
     for (size_t i = 0; i < gpu.jobs.size(); ++i)
       for (size_t before = 0; before < i; ++before)
-        if (gpu.jobs[before].instance->profile == gpu.jobs[i].instance->profile)
-          ++gpu.jobs[i].same;
+        if (gpu.jobs[before].instance->profile == gpu.jobs[i].instance->profile) ++gpu.jobs[i].same;
   }
 
   // The GPU that the job misses by least, and by how much: alone on it, or beside the others.
@@ -182,8 +177,8 @@ std::optional<uint64_t> bytes_on(const Job& job, const Gpu& gpu) {
 
 Result<Plan> make_plan(const Question& question, const knowledge::Knowledge& knowledge) {
   if (question.jobs.size() > k_most_jobs)
-    return fail(Code::usage, format("{} jobs: at most {} are planned at once",
-                                    question.jobs.size(), k_most_jobs));
+    return fail(Code::usage, format("{} jobs: at most {} are planned at once", question.jobs.size(),
+                                    k_most_jobs));
   if (question.gpus.size() > k_most_gpus)
     return fail(Code::usage, format("{} GPUs: at most {} are planned for at once",
                                     question.gpus.size(), k_most_gpus));

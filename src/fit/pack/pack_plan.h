@@ -36,8 +36,8 @@ struct Job {
 
 // A GPU to pack onto, or an instance of one that is divided already.
 struct Gpu {
-  std::string name;      // for people: "H100 SXM5 80GB", "1g.10gb of GPU 0"
-  std::string table;     // Gpu::name of data/gpus.toml; empty: not in it
+  std::string name;   // for people: "H100 SXM5 80GB", "1g.10gb of GPU 0"
+  std::string table;  // Gpu::name of data/gpus.toml; empty: not in it
   // For CUDA_VISIBLE_DEVICES: "0", "GPU-...", "MIG-..."; empty: an instance whose UUID is not known.
   std::string visible;
   uint64_t usable = 0;   // that processes may have, contexts included
@@ -78,7 +78,8 @@ struct Plan {
   size_t used = 0;
   bool optimal = false;
   size_t most_placed = 0, fewest_used = 0;  // no plan places more, or uses fewer
-  uint64_t headroom = 0, most_headroom = 0;  // the least that a used GPU has left; no plan leaves more
+  uint64_t headroom = 0,
+           most_headroom = 0;  // the least that a used GPU has left; no plan leaves more
 };
 
 struct Question {

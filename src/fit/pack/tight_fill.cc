@@ -56,8 +56,8 @@ std::optional<std::vector<uint32_t>> filled(const Problem& problem, std::vector<
     const auto size = [&](uint32_t item) { return problem.items[item].mib[kind]; };
     if (problem.kinds[kind].mib < reserve) continue;
     uint32_t room = problem.kinds[kind].mib - reserve;
-    const auto seed = std::find_if(items.begin(), items.end(),
-                                   [&](uint32_t item) { return size(item) <= room; });
+    const auto seed =
+        std::find_if(items.begin(), items.end(), [&](uint32_t item) { return size(item) <= room; });
     if (seed == items.end()) continue;
     room -= size(*seed);
     bin_of[*seed] = bin;
@@ -81,8 +81,7 @@ std::optional<std::vector<uint32_t>> filled(const Problem& problem, std::vector<
 
 }  // namespace
 
-std::optional<std::vector<uint32_t>> tight_fill(const Problem& problem,
-                                                std::vector<uint32_t> items,
+std::optional<std::vector<uint32_t>> tight_fill(const Problem& problem, std::vector<uint32_t> items,
                                                 std::vector<uint32_t> bins, uint32_t reserve,
                                                 uint64_t& nodes) {
   for (const BinKind& kind : problem.kinds)

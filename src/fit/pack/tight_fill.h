@@ -14,8 +14,7 @@ namespace cufit::pack {
 
 // The bin of each item of the problem, all `items` placed on `bins`, of each of which `reserve` MiB
 // stay free; nullopt: it did not come out. Of GPUs that are not divided. Adds its steps to `nodes`.
-std::optional<std::vector<uint32_t>> tight_fill(const Problem& problem,
-                                                std::vector<uint32_t> items,
+std::optional<std::vector<uint32_t>> tight_fill(const Problem& problem, std::vector<uint32_t> items,
                                                 std::vector<uint32_t> bins, uint32_t reserve,
                                                 uint64_t& nodes);
 

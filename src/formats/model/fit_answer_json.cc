@@ -50,7 +50,8 @@ Result<FitAnswerFacts> parse_fit_answer(std::string_view text, const std::string
   if (!upper || *upper == 0)
     return fail(Code::malformed, format("{}: no `peak_reserved_upper_bytes`", file));
   out.peak_reserved_upper = *upper;
-  if (root->text_at("program").size() <= k_most_program_bytes) out.program = root->text_at("program");
+  if (root->text_at("program").size() <= k_most_program_bytes)
+    out.program = root->text_at("program");
   const Json* gpus = root->member("gpus");
   if (gpus != nullptr && gpus->is_array()) {
     if (gpus->size() > k_most_answer_gpus)

@@ -22,8 +22,9 @@ class JobReader {
     out_.line = table_.line;
     for (const TomlMember& member : table_.members)
       if (Result<void> done = take(member.name, member.value); !done) return done.error();
-    const int sizes = (out_.size ? 1 : 0) + (out_.total ? 1 : 0) + (out_.prediction.empty() ? 0 : 1) +
-                      (out_.snapshot.empty() ? 0 : 1) + (out_.fit ? 1 : 0);
+    const int sizes = (out_.size ? 1 : 0) + (out_.total ? 1 : 0) +
+                      (out_.prediction.empty() ? 0 : 1) + (out_.snapshot.empty() ? 0 : 1) +
+                      (out_.fit ? 1 : 0);
     if (sizes == 0)
       return document_.wrong(table_,
                              "the job has no size: `size`, `total`, `prediction`, `snapshot`, or "
@@ -78,7 +79,8 @@ class JobReader {
       text = std::to_string(value.real);
     out = parse_memory_size(text);
     if (!out)
-      return document_.wrong(value, format("`{}` is a size in GiB such as 22.5, or \"800MiB\"", key));
+      return document_.wrong(value,
+                             format("`{}` is a size in GiB such as 22.5, or \"800MiB\"", key));
     return {};
   }
 
@@ -121,8 +123,8 @@ Result<std::vector<JobEntry>> parse_pack_jobs(std::string_view text, const std::
   const TomlValue* jobs = nullptr;
   for (const TomlMember& member : document.root.members) {
     if (member.name != "job")
-      return document.wrong(member.value, format("`{}` is not known: jobs are written [[job]]",
-                                                 member.name));
+      return document.wrong(member.value,
+                            format("`{}` is not known: jobs are written [[job]]", member.name));
     jobs = &member.value;
   }
   if (jobs == nullptr || jobs->kind != TomlValue::Kind::array || jobs->items.empty())

@@ -28,7 +28,7 @@ inline constexpr size_t k_pack_jobs_most = 256;  // counted with `count`
 
 struct JobEntry {
   uint32_t line = 0;
-  std::string name;  // empty: none
+  std::string name;                     // empty: none
   std::optional<uint64_t> size, total;  // bytes
   std::string prediction, snapshot;     // paths as written
   bool fit = false;
@@ -44,8 +44,8 @@ inline constexpr size_t k_fit_json_most_bytes = size_t{32} << 20;
 
 // Of an answer cufit.fit/1.
 struct FitAnswerFacts {
-  std::string program;                // as it was typed, else names of files
-  uint64_t peak_reserved_upper = 0;   // safe upper value, of no card
+  std::string program;               // as it was typed, else names of files
+  uint64_t peak_reserved_upper = 0;  // safe upper value, of no card
   struct OnGpu {
     std::string name;
     std::optional<uint64_t> peak_reserved_upper;  // nullopt: not predicted for it

@@ -111,7 +111,8 @@ std::string mig_plan_json(const MigView& view) {
   out["units"] = view.card.units;
   out["free_units"] = packed.divided ? packed.free_units : view.card.units;
   out["instances"] = Json::array();
-  for (const pack::PlacedJob& job : packed.jobs) out["instances"].push_back(instance_json(view, job));
+  for (const pack::PlacedJob& job : packed.jobs)
+    out["instances"].push_back(instance_json(view, job));
   out["unplaced"] = unplaced_json(as_pack);
   out["optimal"] = view.plan.optimal;
   out["commands"] = mig_commands(packed, index);
@@ -121,9 +122,10 @@ std::string mig_plan_json(const MigView& view) {
     out["profiles"].push_back(profile_json(profile));
   out["limits"] = Json::array();
   for (const knowledge::MigLimitRow& limit : view.knowledge.mig_limits)
-    out["limits"].push_back({{"id", std::string(limit.id)},
-                             {"text", label(view.knowledge, "en", "mig.limit." + std::string(limit.id))},
-                             {"source", std::string(limit.source)}});
+    out["limits"].push_back(
+        {{"id", std::string(limit.id)},
+         {"text", label(view.knowledge, "en", "mig.limit." + std::string(limit.id))},
+         {"source", std::string(limit.source)}});
   return out.dump(2) + "\n";
 }
 

@@ -44,11 +44,12 @@ class MigPainter : private TerminalWriter {
                               {"units", std::to_string(view_.card.units)},
                               {"driver", view_.card.driver}}),
          "", "  ", "1");
-    out_ += "\n" + coloured("  " + pad(say("mig.column.profile"), k_mig_profile_columns) +
-                                right("ID", k_mig_number) + right(say("mig.column.memory"), k_mig_size) +
-                                right("SM", k_mig_number) + right(say("mig.column.most"), k_mig_number) +
-                                "  " + say("mig.column.places"),
-                            "1") +
+    out_ += "\n" +
+            coloured("  " + pad(say("mig.column.profile"), k_mig_profile_columns) +
+                         right("ID", k_mig_number) + right(say("mig.column.memory"), k_mig_size) +
+                         right("SM", k_mig_number) + right(say("mig.column.most"), k_mig_number) +
+                         "  " + say("mig.column.places"),
+                     "1") +
             "\n";
     bool bound = false;
     for (const pack::MigProfile& one : view_.card.profiles) {
@@ -59,8 +60,8 @@ class MigPainter : private TerminalWriter {
               right(std::to_string(one.id), k_mig_number) +
               right((one.seen ? "" : "≥ ") + gib(uint64_t{one.mib} << 20), k_mig_size) +
               right(one.sm == 0 ? "-" : std::to_string(one.sm), k_mig_number) +
-              right(std::to_string(one.most), k_mig_number) + "  {" + join(starts, ",") + "}:" +
-              std::to_string(one.units) + "\n";
+              right(std::to_string(one.most), k_mig_number) + "  {" + join(starts, ",") +
+              "}:" + std::to_string(one.units) + "\n";
     }
     if (bound) {
       out_ += "\n";
@@ -71,9 +72,7 @@ class MigPainter : private TerminalWriter {
   }
 
  private:
-  uint32_t free_units() const {
-    return packed_.divided ? packed_.free_units : view_.card.units;
-  }
+  uint32_t free_units() const { return packed_.divided ? packed_.free_units : view_.card.units; }
 
   std::string end() {
     out_ += "\n";
@@ -86,15 +85,16 @@ class MigPainter : private TerminalWriter {
     for (const pack::PlacedJob& job : packed_.jobs)
       first = std::max(first, columns(printable(view_.question.jobs[job.job].name)));
     first = std::min(first, 30);
-    out_ += "\n" + coloured("  " + pad(say("mig.column.job"), first) +
-                                right(say("mig.column.takes"), k_mig_size) + "  " +
-                                pad(say("mig.column.profile"), k_mig_profile_columns) +
-                                pad(say("mig.column.place"), k_mig_number) +
-                                right("SM", k_mig_number - 2) +
-                                right(say("mig.column.memory"), k_mig_size + 1) +
-                                right(say("mig.column.unused"), k_mig_size),
-                            "1") +
-            "\n";
+    out_ +=
+        "\n" +
+        coloured("  " + pad(say("mig.column.job"), first) +
+                     right(say("mig.column.takes"), k_mig_size) + "  " +
+                     pad(say("mig.column.profile"), k_mig_profile_columns) +
+                     pad(say("mig.column.place"), k_mig_number) + right("SM", k_mig_number - 2) +
+                     right(say("mig.column.memory"), k_mig_size + 1) +
+                     right(say("mig.column.unused"), k_mig_size),
+                 "1") +
+        "\n";
     for (const pack::PlacedJob& job : packed_.jobs) {
       const pack::MigProfile& profile = *job.instance->profile;
       out_ += "  " + pad(printable(view_.question.jobs[job.job].name), first) +
@@ -106,10 +106,9 @@ class MigPainter : private TerminalWriter {
     }
     out_ += "\n";
     flow(say("mig.context"), "", "  ");
-    const bool bound = std::any_of(packed_.jobs.begin(), packed_.jobs.end(),
-                                   [](const pack::PlacedJob& job) {
-                                     return !job.instance->profile->seen;
-                                   });
+    const bool bound =
+        std::any_of(packed_.jobs.begin(), packed_.jobs.end(),
+                    [](const pack::PlacedJob& job) { return !job.instance->profile->seen; });
     if (bound) flow(say("mig.bound"), "", "  ");
   }
 

@@ -34,11 +34,10 @@ class PackPainter : private TerminalWriter {
 
   void summary() {
     const size_t jobs = view_.question.jobs.size(), placed = jobs - plan_.unplaced.size();
-    flow(say(placed == jobs ? "pack.all" : "pack.some",
-             {{"placed", thousands(placed)},
-              {"jobs", thousands(jobs)},
-              {"used", thousands(plan_.used)},
-              {"gpus", thousands(plan_.gpus.size())}}),
+    flow(say(placed == jobs ? "pack.all" : "pack.some", {{"placed", thousands(placed)},
+                                                         {"jobs", thousands(jobs)},
+                                                         {"used", thousands(plan_.used)},
+                                                         {"gpus", thousands(plan_.gpus.size())}}),
          "", "  ", "1");
     flow(proof(), "  ", "  ", plan_.optimal ? "32" : "33");
   }
@@ -73,11 +72,11 @@ class PackPainter : private TerminalWriter {
       std::string line = "  " + pad(printable(job_of(job.job).name), first) +
                          right(gib(job.bytes), k_pack_text_size);
       if (job.instance)
-        line += "  " + say("pack.instance",
-                           {{"profile", job.instance->profile->name},
-                            {"start", std::to_string(job.instance->start)},
-                            {"units", std::to_string(job.instance->profile->units)},
-                            {"memory", gib(uint64_t{job.instance->profile->mib} << 20)}});
+        line += "  " +
+                say("pack.instance", {{"profile", job.instance->profile->name},
+                                      {"start", std::to_string(job.instance->start)},
+                                      {"units", std::to_string(job.instance->profile->units)},
+                                      {"memory", gib(uint64_t{job.instance->profile->mib} << 20)}});
       else if (job.context > 0)
         line += "  " + say("pack.with_context", {{"context", gib(job.context)}});
       out_ += line + "\n";
@@ -94,9 +93,8 @@ class PackPainter : private TerminalWriter {
     std::vector<std::string> names;
     for (size_t gpu = 0; gpu < plan_.gpus.size(); ++gpu)
       if (plan_.gpus[gpu].jobs.empty())
-        names.push_back(say("pack.unused_one",
-                            {{"name", printable(view_.question.gpus[gpu].name)},
-                             {"usable", gib(plan_.gpus[gpu].usable)}}));
+        names.push_back(say("pack.unused_one", {{"name", printable(view_.question.gpus[gpu].name)},
+                                                {"usable", gib(plan_.gpus[gpu].usable)}}));
     if (names.empty()) return;
     out_ += "\n";
     flow(say("pack.unused", {{"names", join(names, say("pack.comma"))}}), "", "  ");

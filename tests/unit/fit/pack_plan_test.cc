@@ -136,7 +136,8 @@ TEST(PackPlan, TheAssignmentNeverExceedsACard) {
 TEST(PackPlan, SizesBeyondReasonAreNoOverflow) {
   Question question;
   question.gpus = {gpu_of(80, 500, "H100 SXM5 80GB")};
-  for (const uint64_t bytes : {UINT64_MAX, UINT64_MAX - 5, k_most_job_bytes, k_most_job_bytes + 1}) {
+  for (const uint64_t bytes :
+       {UINT64_MAX, UINT64_MAX - 5, k_most_job_bytes, k_most_job_bytes + 1}) {
     Job job;
     job.size.allocator = bytes;
     question.jobs.push_back(job);

@@ -105,9 +105,9 @@ TEST(FitAnswerJson, WhatIsNoAnswer) {
   EXPECT_EQ(says(R"({"schema":"cufit.fit/1","error":{}})"),
             "a.json: `cufit fit` had no answer; run it again to see why");
   for (const char* upper : {"-1", "\"5\"", "1.5", "0", "99999999999999999999"})
-    EXPECT_EQ(says(std::string(R"({"schema":"cufit.fit/1","peak_reserved_upper_bytes":)") + upper +
-                   "}"),
-              "a.json: no `peak_reserved_upper_bytes`")
+    EXPECT_EQ(
+        says(std::string(R"({"schema":"cufit.fit/1","peak_reserved_upper_bytes":)") + upper + "}"),
+        "a.json: no `peak_reserved_upper_bytes`")
         << upper;
   EXPECT_EQ(says(R"({"schema":"cufit.fit/1","peak_reserved_upper_bytes":5,"gpus":[3]})"),
             "a.json: `gpus` has one without name or sizes");
