@@ -6,6 +6,7 @@
 #include <random>
 
 #include "fit/pack/bin_bounds.h"
+#include "fit/pack/bin_search.h"
 #include "fit/pack/bins.h"
 #include "fit/pack/slot_layout.h"
 
@@ -200,6 +201,26 @@ TEST_P(Shapes, FewestAgreesWithEveryAssignment) {
   EXPECT_GE(proved, 100u);
 }
 
+// The search alone, without the quick fill before it.
+TEST_P(Shapes, YesAndNoAgreeWithEveryAssignment) {
+  std::mt19937 random(13);
+  int yes = 0, no = 0;
+  for (int round = 0; round < 200; ++round) {
+    const Problem problem = random_problem(random, GetParam());
+    std::vector<uint32_t> items, bins;
+    for (uint32_t i = 0; i < problem.items.size(); ++i) items.push_back(i);
+    for (uint32_t i = 0; i < problem.bins.size(); ++i) bins.push_back(i);
+    BinSearch search(problem, items);
+    const Fits fits = search.run(bins, 0, k_plenty);
+    const bool all = brute_force(problem).placed == problem.items.size();
+    EXPECT_EQ(fits == Fits::yes, all) << round;
+    EXPECT_NE(fits, Fits::unknown) << round;
+    (all ? yes : no) += 1;
+  }
+  EXPECT_GT(yes, 10);
+  EXPECT_GT(no, 10);
+}
+
 TEST_P(Shapes, HeadroomAgreesWithEveryAssignment) {
   if (GetParam().divided) return;  // it is of GPUs that are shared
   std::mt19937 random(77);
@@ -263,6 +284,17 @@ TEST(BinSearch, LargeOnesHoldAndMostAreProved) {
     if (found.placed == found.most_placed && found.used == found.fewest_used) ++proved;
   }
   EXPECT_GE(proved, 18);
+}
+
+// The first of two equal jobs fills the second GPU; the other goes before it.
+TEST(BinSearch, AJobThatFillsAGpuEndsTheOrderOfEqualOnes) {
+  Problem problem;
+  problem.kinds = {{10, 0, {}}, {7, 0, {}}};
+  problem.bins = {0, 1};
+  problem.items = {{{7, 7}}, {{7, 7}}};
+  BinSearch search(problem, {0, 1});
+  EXPECT_EQ(search.run({0, 1}, 0, 1000), Fits::yes);
+  EXPECT_EQ(search.run({0, 1}, 1, 1000), Fits::no);  // 1 MiB of each stays free
 }
 
 TEST(BinSearch, OneUnitMoreThanFitsIsProved) {

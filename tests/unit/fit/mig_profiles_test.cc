@@ -121,6 +121,9 @@ TEST(MigProfiles, JobsGetTheSmallestInstanceAndItsComputeWhereThereIsRoom) {
   EXPECT_EQ(names({5000, 5000, 5000, 5000, 5000, 5000, 5000, 5000}), "none");
   EXPECT_EQ(names({30000, 30000, 5000}), "none");
   EXPECT_EQ(names({90000}), "none");
+  // 1g.20gb and 2g.20gb have 20096 MiB, of which an empty instance holds 48.
+  EXPECT_EQ(names({20048}), "2g.20gb:0");
+  EXPECT_EQ(names({20049}), "4g.40gb:0");
 }
 
 }  // namespace
