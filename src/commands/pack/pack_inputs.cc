@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "base/memory_size.h"
 #include "base/path.h"
+#include "base/shell_word.h"
 #include "commands/fit/fit_recordings.h"
 #include "commands/fit/fit_traces.h"
 #include "commands/mem/mem_snapshot.h"
@@ -120,8 +121,8 @@ class PackInputs {
     if (run.ran_out)
       return fail(Code::usage,
                   format("{}: that run ran out of memory, so what it takes is not known; "
-                         "`cufit mem explain` says what it would need",
-                         path));
+                         "`cufit mem explain {}` says what it would need",
+                         path, shell_word(path)));
     pack::Job job;
     job.name = name_of_file(path);
     job.size.allocator = run.peak_reserved;
