@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <istream>
+
+#include "calls.h"
+
+namespace actor {
+
+// One line a command, words by blanks; sizes as 10M, 64K, 1G. Prints "<line>: <code>" and what was asked for.
+//   init | count | total N | context N | current N | release N | reset N | create N NAME | destroy NAME
+//   alloc NAME SIZE | pitch NAME WIDTH HEIGHT | managed NAME SIZE | free NAME | many COUNT SIZE | array NAME W H | unarray NAME
+//   vmm NAME DEVICE SIZE | host NAME TYPE SIZE | import NAME | map NAME HANDLE SIZE | unmap NAME | close NAME | retain NAME MAPPED
+//   stream NAME | async NAME SIZE STREAM | back NAME STREAM | sync | pool NAME DEVICE | from NAME SIZE POOL | unpool NAME
+//   keep DEVICE SIZE (release threshold) | trim DEVICE | capture STREAM | captured STREAM
+//   graph NAME DEVICE SIZE | ready NAME | launch NAME
+//   info | nvml N | nvml2 N      free and total in MiB
+//   fork [COMMAND; COMMAND...] | exec ROUTE SCRIPT | threads COUNT ROUNDS SIZE | closefds | sleep SECONDS | die
+//   hold SIZE SECONDS            allocates and frees until the time is over, prints nothing
+int run(Calls& calls, std::istream& script);
+
+}  // namespace actor
