@@ -161,7 +161,7 @@ bool next_of_caller(const char* name, const void* caller, void** out) {
 template <class Real>
 GuardAnswer answer(Real&& look_up, void* handle, const char* name, const void* caller) {
   if (!start_real()) return {1, nullptr};
-  if (!name || !settings().hooking) return {0, nullptr};
+  if (!name) return {0, nullptr};
   int hook = hook_of_symbol(name);
   if (hook < 0) return {0, nullptr};
   if (family_of(caller) != Family::none || within_guard(caller)) return {0, nullptr};
@@ -176,6 +176,7 @@ GuardAnswer answer(Real&& look_up, void* handle, const char* name, const void* c
   if (!found) return {1, nullptr};
   Object library;
   if (!object_of(found, &library) || library.family() == Family::none) return {1, found};
+  if (!settings().hooking) return {1, found};
   follow(library);
   if (!load(g_real[hook])) store(g_real[hook], found);
   return {1, k_rows[hook].own};

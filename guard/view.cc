@@ -16,6 +16,8 @@ struct View {
 View limited(State& all, int row, View real_view) {
   uint64_t limit = row_limit(all.ledger, row);
   if (limit == CUFIT_DOMAIN_NO_LIMIT) return real_view;
+  uint32_t live = 0;
+  sweep(all.ledger, row, &live);  // the dead hold nothing
   uint64_t left = minus_saturating(limit, domain_used(all.ledger, row));
   uint64_t total = smaller(real_view.total, limit);
   return {smaller(smaller(real_view.free, left), total), total};

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -314,6 +315,14 @@ const std::map<std::string, Command>& commands() {
        }},
       {"nvml", [](Actor& a, const Words& w) { return nvml(a, w, false); }},
       {"nvml2", [](Actor& a, const Words& w) { return nvml(a, w, true); }},
+      {"whose",
+       [](Actor& a, const Words&) {
+         Dl_info info{};
+         dladdr(reinterpret_cast<void*>(a.calls.cuMemAlloc), &info);
+         std::string name = info.dli_fname ? info.dli_fname : "?";
+         a.note = " " + name.substr(name.rfind('/') + 1);
+         return 0;
+       }},
       {"threads", threads},
       {"hold", hold},
       {"closefds",
@@ -354,6 +363,7 @@ int run(Calls& calls, std::istream& script) {
   Actor actor{calls};
   int last = 0;
   for (std::string line; std::getline(script, line);) {
+    line.erase(0, line.find_first_not_of(' '));
     std::istringstream in(line);
     Words words;
     for (std::string word; in >> word;) words.push_back(word);
@@ -371,7 +381,9 @@ int run(Calls& calls, std::istream& script) {
     }
     for (int i = 0; i < 4; ++i) words.push_back("");
     last = found->second(actor, words);
-    if (words[0] != "sleep") std::printf("%s: %d%s\n", line.c_str(), last, actor.note.c_str());
+    if (words[0] != "sleep")
+      std::printf("%s: %d%s\n", line.c_str(), last,
+                  last == 0 || words[0] == "many" ? actor.note.c_str() : "");
     std::fflush(stdout);
   }
   return last;

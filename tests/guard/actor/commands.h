@@ -14,8 +14,9 @@ namespace actor {
 //   stream NAME | async NAME SIZE STREAM | back NAME STREAM | sync | pool NAME DEVICE | from NAME SIZE POOL | unpool NAME
 //   keep DEVICE SIZE (release threshold) | trim DEVICE | capture STREAM | captured STREAM
 //   graph NAME DEVICE SIZE | ready NAME | launch NAME
+//   whose                        the library that cuMemAlloc lies in
 //   info | nvml N | nvml2 N      free and total in MiB
-//   fork [COMMAND; COMMAND...] | exec ROUTE SCRIPT | threads COUNT ROUNDS SIZE | closefds | sleep SECONDS | die
+//   fork [COMMAND; COMMAND...] | exec ROUTE SCRIPT | other SECONDS (becomes sleep) | threads COUNT ROUNDS SIZE | closefds | sleep SECONDS | die
 //   hold SIZE SECONDS            allocates and frees until the time is over, prints nothing
 int run(Calls& calls, std::istream& script);
 
