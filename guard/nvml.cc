@@ -17,7 +17,7 @@ struct ProcessInfo {  // nvmlProcessInfo_t of the calls that end in _v3 (driver 
 };
 static_assert(sizeof(ProcessInfo) == 24);
 constexpr uint64_t k_no_number = UINT64_MAX;
-constexpr int k_nvml_ok = 0, k_nvml_too_small = 7;
+constexpr int k_nvml_ok = 0;
 
 using ByUuid = int(const char*, void**);
 using Processes = int(void*, uint32_t*, ProcessInfo*);

@@ -196,6 +196,14 @@ void* ask_proc_address(const char* name, int version, int stream) {
   return nullptr;
 }
 
+// One address for several names is a place holder, not the function.
+bool shared_by_names(void* const (&told)[k_hooks], int index) {
+  for (int i = 0; i < hook_nvmlDeviceGetMemoryInfo; ++i) {
+    if (told[i] == told[index] && !equal(k_rows[i].name, k_rows[index].name)) return true;
+  }
+  return false;
+}
+
 // The addresses that dlsym gives, then those that cuGetProcAddress gives for each name at each version: nothing says
 // that they are the same. Ascending versions, first come: a driver older than a version answers with the function
 // of the version before, which has its route already.
@@ -208,11 +216,13 @@ const Routes* routes() {
     return false;
   });
   for (int i = 0; i < hook_nvmlDeviceGetMemoryInfo; ++i) fresh->add(real(static_cast<Hook>(i)), i);
+  void* told[k_hooks] = {};
+  for (int i = 0; i < hook_nvmlDeviceGetMemoryInfo; ++i)
+    told[i] = ask_proc_address(k_rows[i].name, k_rows[i].version, k_rows[i].stream);
   for (int i = 0; i < hook_nvmlDeviceGetMemoryInfo; ++i) {
-    void* address = ask_proc_address(k_rows[i].name, k_rows[i].version, k_rows[i].stream);
-    if (!from_driver(address)) continue;
-    if (!load(g_real[i]) && !fresh->knows(address)) store(g_real[i], address);
-    fresh->add(address, i);
+    if (!from_driver(told[i]) || fresh->knows(told[i]) || shared_by_names(told, i)) continue;
+    if (!load(g_real[i])) store(g_real[i], told[i]);
+    fresh->add(told[i], i);
   }
   if (compare_set(g_routes, static_cast<Routes*>(nullptr), fresh)) return fresh;
   unmap_pages(fresh, sizeof(Routes));

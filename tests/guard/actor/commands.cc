@@ -53,6 +53,13 @@ struct Actor {
 using Words = std::vector<std::string>;
 using Command = std::function<int(Actor&, const Words&)>;
 
+std::string library_of(void* address) {
+  Dl_info info{};
+  dladdr(address, &info);
+  std::string name = info.dli_fname ? info.dli_fname : "?";
+  return name.substr(name.rfind('/') + 1);
+}
+
 int context(Actor& a, const Words& w) {
   int ordinal = std::atoi(w[1].c_str());
   Handle made = nullptr;
@@ -315,12 +322,35 @@ const std::map<std::string, Command>& commands() {
        }},
       {"nvml", [](Actor& a, const Words& w) { return nvml(a, w, false); }},
       {"nvml2", [](Actor& a, const Words& w) { return nvml(a, w, true); }},
+      {"ask",
+       [](Actor& a, const Words& w) {
+         using Ask = int(const char*, void**, int, uint64_t, int*);
+         void* library = dlopen("libcuda.so.1", RTLD_NOW);
+         auto* ask = reinterpret_cast<Ask*>(dlsym(library, "cuGetProcAddress_v2"));
+         void* found = nullptr;
+         int status = 0;
+         int code = ask(w[1].c_str(), &found, std::atoi(w[2].c_str()), 0, &status);
+         a.note = " " + library_of(found) + " " + std::to_string(status);
+         return code;
+       }},
+      {"chain",
+       [](Actor& a, const Words&) {
+         auto* chain = reinterpret_cast<const char* (*)()>(dlsym(RTLD_DEFAULT, "chain"));
+         a.note = std::string(" ") + (chain ? chain() : "none");
+         return 0;
+       }},
+      {"error",
+       [](Actor& a, const Words& w) {
+         dlerror();
+         void* found = w[2].empty() ? dlsym(RTLD_DEFAULT, w[1].c_str())
+                                    : dlvsym(RTLD_DEFAULT, w[1].c_str(), w[2].c_str());
+         const char* said = dlerror();
+         a.note = std::string(found ? " found" : " none") + (said ? ", said" : "");
+         return 0;
+       }},
       {"whose",
        [](Actor& a, const Words&) {
-         Dl_info info{};
-         dladdr(reinterpret_cast<void*>(a.calls.cuMemAlloc), &info);
-         std::string name = info.dli_fname ? info.dli_fname : "?";
-         a.note = " " + name.substr(name.rfind('/') + 1);
+         a.note = " " + library_of(reinterpret_cast<void*>(a.calls.cuMemAlloc));
          return 0;
        }},
       {"threads", threads},

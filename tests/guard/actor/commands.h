@@ -15,6 +15,9 @@ namespace actor {
 //   keep DEVICE SIZE (release threshold) | trim DEVICE | capture STREAM | captured STREAM
 //   graph NAME DEVICE SIZE | ready NAME | launch NAME
 //   whose                        the library that cuMemAlloc lies in
+//   ask NAME VERSION             the library that cuGetProcAddress points into, and its status
+//   chain                        what the libraries chain_a and chain_b say of each other
+//   error NAME [VERSION]         looks a name up that there is or is not
 //   info | nvml N | nvml2 N      free and total in MiB
 //   fork [COMMAND; COMMAND...] | exec ROUTE SCRIPT | other SECONDS (becomes sleep) | threads COUNT ROUNDS SIZE | closefds | sleep SECONDS | die
 //   hold SIZE SECONDS            allocates and frees until the time is over, prints nothing
