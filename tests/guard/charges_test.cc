@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is charged to whom, and what is given back when.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "guarded.h"
 
 namespace cufit::test {
@@ -161,6 +166,33 @@ TEST_F(GuardCharges, TheCardIsTheOtherLimit) {
 }
 
 // A limit may be changed while programs run.
+TEST_F(GuardCharges, TheLimitIsReadEachTime) {
+  std::string script = k_start + "alloc a 600M\nsleep 1\nalloc b 300M\ninfo";
+  int pipe_ends[2];
+  ASSERT_EQ(pipe(pipe_ends), 0);
+  pid_t child = start(script, "gpa", "guard_actor", pipe_ends[1]);
+  close(pipe_ends[1]);
+  while (used_mib() < 900) usleep(1000);
+  int file = open(path("domain").c_str(), O_WRONLY | O_CLOEXEC);
+  uint64_t more = 2048 * k_mib;
+  ASSERT_EQ(pwrite(file, &more, sizeof more, 1024 + 32), 8);
+  close(file);
+  std::string out;
+  char piece[256];
+  for (ssize_t got; (got = read(pipe_ends[0], piece, sizeof piece)) > 0;)
+    out.append(piece, static_cast<size_t>(got));
+  close(pipe_ends[0]);
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(out, k_started + "alloc a 600M: 0\nalloc b 300M: 0\ninfo: 0 free 848 total 2048\n");
+}
+
+TEST_F(GuardCharges, AFileOfOthersLimitsNothing) {
+  chmod(path("domain").c_str(), 0666);
+  EXPECT_EQ(run("init\ntotal 0").out, "init: 0\ntotal 0: 0 4096\n");
+  chmod(path("domain").c_str(), 0600);
+  EXPECT_EQ(run("init\ntotal 0").out, "init: 0\ntotal 0: 0 1024\n");
+}
+
 TEST_F(GuardCharges, AFileOfAnotherKindLimitsNothing) {
   std::string bytes = read_bytes(path("domain"));
   for (size_t at : {0u, 8u, 12u, 16u, 20u}) {

@@ -126,6 +126,12 @@ TEST_F(GuardReport, R10_AMigInstanceIsNotItsCard) {
            "uuid = MIG-00000000-1111-2222-3333-55555555555a\n"
            "card_uuid = GPU-00000000-1111-2222-3333-444444444440");
   EXPECT_EQ(run("init\ntotal 0").out, "init: 0\ntotal 0: 0 4096\n");
+  // Nor is another card in the same place.
+  describe("", "uuid = GPU-00000000-1111-2222-3333-777777777777");
+  EXPECT_EQ(run("init\ntotal 0").out, "init: 0\ntotal 0: 0 4096\n");
+  describe("",
+           "uuid = MIG-00000000-1111-2222-3333-55555555555a\n"
+           "card_uuid = GPU-00000000-1111-2222-3333-444444444440");
   domain.devices[0].uuid = "MIG-00000000-1111-2222-3333-55555555555a";
   write_domain();
   EXPECT_EQ(run("init\ntotal 0").out, "init: 0\ntotal 0: 0 1024\n");
