@@ -17,7 +17,8 @@ constexpr uint64_t k_mib = 1024 * 1024;
 
 struct Ran {
   std::string out, err;
-  int status = 0;  // of waitpid
+  int status = 0;                           // of waitpid
+  int code() const { return status >> 8; }  // of a program that ended by itself
 };
 
 class Guarded : public ::testing::Test {
@@ -38,6 +39,9 @@ class Guarded : public ::testing::Test {
               const std::string& program = "guard_actor", int out = -1, int err = -1);
   std::vector<std::string> environment;  // "NAME=value", beside the usual
   bool guarded = true;
+
+  // cufit itself on this card, by /bin/sh: $CUFIT is the program, $DIR the folder.
+  Ran cufit(const std::string& script);
 
   formats::QuotaDomain domain_now() const;
   uint64_t used_mib() const;                // in the domain, first device

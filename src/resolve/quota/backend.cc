@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "resolve/quota/backend.h"
 
+#include "resolve/wheel/target.h"
+
 namespace cufit::resolve {
 namespace {
 
@@ -38,7 +40,7 @@ BackendVerdict kernel_verdict(const QuotaMachine& machine, const Knowledge& know
     out = no(k, "no_driver", "driver");
   } else if (*machine.driver < parse_version(since).value_or(Version{{0}})) {
     out = no(k, "driver", "driver");
-    out.args["driver"] = machine.driver->text();
+    out.args["driver"] = driver_text(*machine.driver);
   } else if (has_mig_instance(machine)) {
     out = no(k, "mig", "");
   } else if (!machine.cgroup_v2) {
@@ -66,7 +68,7 @@ BackendVerdict mig_verdict(const QuotaMachine& machine, const Knowledge& knowled
     if (!card) return out;
     const std::optional<Version> first = parse_version(card->driver);
     out.args["since"] = std::string(card->driver);
-    out.args["driver"] = machine.driver ? machine.driver->text() : "?";
+    out.args["driver"] = machine.driver ? driver_text(*machine.driver) : "?";
     if (first && machine.driver && *machine.driver < *first) return out;
   }
   BackendVerdict out = verdict(k, State::possible, "not_divided", "divide");
@@ -89,7 +91,7 @@ BackendVerdict mps_verdict(const QuotaMachine& machine, const Knowledge& knowled
     }
   if (machine.driver && *machine.driver < parse_version(since).value_or(Version{{0}})) {
     out = no(k, "driver", "driver");
-    out.args["driver"] = machine.driver->text();
+    out.args["driver"] = driver_text(*machine.driver);
   } else if (!machine.mps_running) {
     out = no(k, "no_server", "server");
   } else {
