@@ -57,7 +57,8 @@ class QuotaPlanPainter : private TerminalWriter {
     const char* colour = verdict.state == State::starts     ? "32"
                          : verdict.state == State::possible ? "33"
                                                             : "2";
-    flow(format("{}. {}: ", number, backend_name(verdict)) + say(key), "", "   ", colour);
+    flow(format("{}. {}", number, backend_name(verdict)) + say("colon") + say(key), "", "   ",
+         colour);
     const std::string why = quota_reason(verdict, "why", verdict.why, style_.lang, knowledge_);
     const std::string enable =
         quota_reason(verdict, "enable", verdict.to_enable, style_.lang, knowledge_);
