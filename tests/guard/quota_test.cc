@@ -157,7 +157,9 @@ TEST_F(GuardQuota, ExplainOthersOfTheQuotaHadMostOfIt) {
 
 TEST_F(GuardQuota, ExplainNoQuotaOfTheCardWouldDo) {
   run(k_start + "alloc a 100M\nalloc b 4000M\ndie");
-  EXPECT_TRUE(has(explain().out, "No quota of this card would hold it"));
+  const std::string said = explain().out;
+  EXPECT_TRUE(has(said, "cufit fit -- COMMAND")) << said;
+  EXPECT_FALSE(has(said, "cufit run --vram 4")) << said;
 }
 
 // The card is full with what others hold, and the quota is not.
