@@ -287,6 +287,7 @@ const std::vector<TableSpec>& specs() {
         {"mib", Kind::integer},
         {"sm", Kind::integer},
         {"basis"}}},
+      {"quota_since", "QuotaSinceRow", "quota_since_rows", {{"id"}, {"version"}}},
       {"mig_limit", "MigLimitRow", "mig_limits", {{"id"}, {"source"}}},
       {"gpu_compute",
        "GpuComputeRow",
