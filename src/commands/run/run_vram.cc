@@ -56,6 +56,11 @@ facts::Facts ask_driver(const Context& context) {
   return out;
 }
 
+// In a container /sys may not have the module; NVML says it then.
+std::optional<Version> driver_of(const facts::Facts& facts) {
+  return parse_version(facts.kernel.version.value_or(facts.nvml.driver_version.value_or("")));
+}
+
 std::vector<QuotaCard> cards_of(const facts::Facts& facts, const knowledge::Knowledge& knowledge) {
   std::vector<QuotaCard> out;
   for (const facts::CudaDevice& device : facts.cuda.devices) {
@@ -118,7 +123,7 @@ QuotaMachine machine_of(const facts::Facts& facts, const host::ProgramKind& kind
                         const std::optional<Version>& torch,
                         const std::vector<std::string>& variables) {
   QuotaMachine out;
-  if (facts.kernel.version) out.driver = parse_version(*facts.kernel.version);
+  out.driver = driver_of(facts);
   out.architecture = facts.system.architecture.value_or("x86_64");
   out.wsl = facts.system.wsl ? true : false;
   out.jetson = facts.system.jetson ? true : false;
@@ -141,7 +146,7 @@ formats::QuotaDomain domain_of(const VramRequest& request, const std::vector<Quo
   out.name = share;
   out.slot_count = k_domain_slots;
   const auto since = parse_version(knowledge.quota_since("nvml_own"));
-  const auto driver = parse_version(facts.kernel.version.value_or(""));
+  const std::optional<Version> driver = driver_of(facts);
   out.nvml_own_process = since && driver && *driver >= *since;
   out.default_context_bytes = k_least_context;
   // A GPU that was not seen, or comes later, has the same limit.
