@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "base/nearest.h"
+#include "base/shell_word.h"
 #include "commands/help.h"
 
 namespace cufit::commands {
@@ -33,7 +34,8 @@ Error unknown_argument(const Command& command, const std::string& typed) {
   std::string message = format("`cufit {}` does not take `{}`", command.name, typed);
   const bool file = typed.size() > 5 && typed.compare(typed.size() - 5, 5, ".json") == 0;
   if (reads_recording && file && typed[0] != '-')
-    message += format("; it reads a recording so: `cufit {} --from {}`", command.name, typed);
+    message +=
+        format("; it reads a recording so: `cufit {} --from {}`", command.name, shell_word(typed));
   else if (close.empty() && starts_program)
     message += format("; options of a program come after `--`: `cufit {} -- PROGRAM {}`",
                       command.name, typed);

@@ -15,6 +15,9 @@ TEST(Certificates, TheNamedBundleThenTheFirstPlaceThatIsThere) {
   EXPECT_EQ(certificate_bundle(tree.host()), "/etc/pki/tls/certs/ca-bundle.crt");
   tree.write("/etc/ssl/certs/ca-certificates.crt/a-folder", "x");
   EXPECT_EQ(certificate_bundle(tree.host()), "/etc/pki/tls/certs/ca-bundle.crt");
+  tree.write("/etc/pki/tls/certs/ca-bundle.crt", "");
+  tree.write("/etc/ssl/cert.pem", "x");
+  EXPECT_EQ(certificate_bundle(tree.host()), "/etc/ssl/cert.pem");
   EXPECT_EQ(certificate_bundle(tree.host({{"SSL_CERT_FILE", "/own.pem"}})), "/own.pem");
 }
 
