@@ -129,7 +129,8 @@ class Collector {
       if (*cuda.init_result != 0) return "False";
       // The runtime refuses an older major (error 35), and torch then counts no device.
       const std::optional<Version> runtime = parse_version(*env_->torch.cuda);
-      if (runtime && cuda.driver_version && *cuda.driver_version / 1000 < runtime->part(0))
+      if (runtime && cuda.driver_version &&
+          *cuda.driver_version / 1000 < static_cast<int>(runtime->part(0)))
         return "False";
       if (cuda.device_count) return *cuda.device_count > 0 ? "True" : "False";
       return cuda.init_result.source.kind == SourceKind::claimed ? "True" : k_unknown;
