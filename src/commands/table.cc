@@ -17,6 +17,8 @@
 #include "commands/mem/mem_record.h"
 #include "commands/mem/mem_replay.h"
 #include "commands/mem/mem_view.h"
+#include "commands/pack/mig_plan.h"
+#include "commands/pack/pack.h"
 #include "commands/run/preflight.h"
 #include "commands/resolve/resolve.h"
 #include "commands/self/self.h"
@@ -34,6 +36,8 @@ std::span<const Command> table() {
       command<MemRecordRequest, run_mem_record>("mem record", mem_record_options()),
       command<MemReplayRequest, run_mem_replay>("mem replay", mem_replay_options()),
       command<MemViewRequest, run_mem_view>("mem view", mem_view_options()),
+      command<PackRequest, run_pack>("pack", pack_options()),
+      command<MigPlanRequest, run_mig_plan>("mig plan", mig_plan_options()),
       command<ResolveRequest, run_resolve>("resolve", resolve_options()),
       command<LockRequest, run_lock>("lock", lock_options()),
       command<EnvCreateRequest, run_env_create>("env create", env_create_options()),

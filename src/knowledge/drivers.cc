@@ -98,6 +98,13 @@ const ExitCodeRow* Knowledge::find_exit_code(int64_t code) const {
   return nullptr;
 }
 
+const MigCardRow* Knowledge::find_mig_card(std::string_view gpu) const {
+  for (const MigCardRow& row : mig_cards) {
+    if (row.gpu == gpu) return &row;
+  }
+  return nullptr;
+}
+
 const GpuMemoryRow* Knowledge::find_gpu_memory(std::string_view gpu) const {
   for (const GpuMemoryRow& row : gpu_memory) {
     if (row.gpu == gpu) return &row;

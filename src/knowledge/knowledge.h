@@ -211,6 +211,27 @@ struct UnseenRequestsRow {
   int64_t per_mille, bytes;
   std::string_view basis;
 };
+// Multi-Instance GPU (data/mig.toml).
+struct MigCardRow {
+  std::string_view gpu;     // Gpu::name
+  std::string_view table;   // of its profiles
+  std::string_view driver;  // the first that divides it
+  int64_t empty_mib;        // that an instance holds before any process
+};
+struct MigProfileRow {
+  std::string_view table, name;  // "3g.40gb"; variants end in "+me", "+gfx", "-me"
+  int64_t id;                    // as `nvidia-smi mig -cgi` takes it
+  int64_t slices;                // of compute
+  int64_t size;                  // units of memory
+  std::string_view starts;       // units at which one may begin, space separated
+  int64_t most;                  // at once
+  int64_t mib;                   // the lowest seen
+  int64_t sm;                    // 0 = not read
+  std::string_view basis;        // "seen", "bound"
+};
+struct MigLimitRow {  // what MIG takes away: message mig.limit.<id>
+  std::string_view id, source;
+};
 // For the relative time of a training step (data/step_time.toml). TFLOPS.
 struct GpuComputeRow {
   std::string_view gpu;     // Gpu::name
@@ -348,6 +369,9 @@ struct Knowledge {
   std::span<const GpuPropertiesRow> gpu_properties;
   std::span<const RnnCellRow> rnn_cells;
   std::span<const UnseenRequestsRow> unseen_requests;
+  std::span<const MigCardRow> mig_cards = {};
+  std::span<const MigProfileRow> mig_profiles = {};
+  std::span<const MigLimitRow> mig_limits = {};
   std::span<const GpuComputeRow> gpu_compute;
   std::span<const StepTimeRow> step_time;
   std::span<const ForwardCompat> forward_compat;
@@ -422,6 +446,7 @@ struct Knowledge {
   const ExitCodeRow* find_exit_code(int64_t code) const;
   const GpuContextRow* find_gpu_context(std::string_view cc) const;
   const GpuMemoryRow* find_gpu_memory(std::string_view gpu) const;  // by Gpu::name
+  const MigCardRow* find_mig_card(std::string_view gpu) const;      // by Gpu::name; null = no MIG
   // cuBLAS's workspace of one thread; null where no row has the capability.
   const CublasWorkspaceRow* find_cublas_workspace(ComputeCapability cc) const;
   // Every size that cuBLAS's and cuBLASLt's workspaces can have without settings, bytes, each once.

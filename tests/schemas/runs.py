@@ -197,4 +197,14 @@ done"""),
     ("mem compare", ["cufit.mem.compare/1"], """
 "$CUFIT" mem compare --json tests/traces/varlen.pkl.gz tests/traces/trace-gpt2-stacks.pkl.gz
 "$CUFIT" mem compare --json tests/traces/oom-varlen.pkl.gz tests/traces/cnn.pkl.gz"""),
+    ("pack", ["cufit.pack/1"], """
+printf '[[job]]\nname = "a"\nsize = "20G"\ncommand = "python a.py"\ncount = 3\n' >"$TMP/jobs.toml"
+printf '[[job]]\ntotal = "90G"\n[[job]]\nsize = "9G"\n' >>"$TMP/jobs.toml"
+"$CUFIT" pack --json "$TMP/jobs.toml" --gpu "2xH100 NVL" --gpu 24
+"$CUFIT" pack --json "$TMP/jobs.toml" --gpu "2xH100 NVL" --mig
+"$CUFIT" pack --json "$TMP/jobs.toml" --gpu "2xH100 NVL" --goal headroom
+"$CUFIT" pack --json 20G --gpu tests/machines/a100-mig/facts.json"""),
+    ("mig plan", ["cufit.mig.plan/1"], """
+"$CUFIT" mig plan --json --gpu "H100 NVL" --job 20 --job 8 --job 200
+"$CUFIT" mig plan --json --gpu B200 --job 60; "$CUFIT" mig plan --json --gpu A30"""),
 ]

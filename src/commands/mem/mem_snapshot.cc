@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/mem/mem_snapshot.h"
 
-#include <cctype>
-#include <cstdlib>
-
 #include "base/format.h"
+#include "base/memory_size.h"
 #include "base/number.h"
 #include "base/shell_word.h"
 #include "base/version.h"
@@ -112,25 +110,8 @@ Result<OpenedRecording> open_recording(const Context& context, const SnapshotReq
 }
 
 Result<uint64_t> size_argument(const std::string& option, const std::string& text) {
-  const auto wrong = [&] {
-    return fail(Code::usage,
-                format("`{} {}`: a size in GiB such as 22.5, or 800MiB", option, text));
-  };
-  size_t used = 0;
-  while (used < text.size() &&
-         (std::isdigit(static_cast<unsigned char>(text[used])) != 0 || text[used] == '.'))
-    ++used;
-  // std::from_chars for double is missing in g++ 10.
-  const std::string digits = text.substr(0, used);
-  char* end = nullptr;
-  const double number = std::strtod(digits.c_str(), &end);
-  const std::string unit = lower(trim(std::string_view(text).substr(used)));
-  double scale = 0;
-  if (unit.empty() || unit == "gib" || unit == "g" || unit == "gb") scale = 1u << 30;
-  if (unit == "mib" || unit == "m" || unit == "mb") scale = 1u << 20;
-  if (used == 0 || *end != '\0' || scale == 0 || !(number > 0) || number * scale > 1e16)
-    return wrong();
-  return static_cast<uint64_t>(number * scale);
+  if (const std::optional<uint64_t> bytes = parse_memory_size(text)) return *bytes;
+  return fail(Code::usage, format("`{} {}`: a size in GiB such as 22.5, or 800MiB", option, text));
 }
 
 }  // namespace cufit::commands

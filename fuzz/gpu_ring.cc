@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/abi/gpu_ring.h"
+#include "formats/system/gpu_ring.h"
+
+// Seeds are short: what they leave out of the file's 262144 bytes is zero, after an event list that repeats the input.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  std::string bytes(reinterpret_cast<const char*>(data), size);
+  (void)cufit::formats::parse_gpu_ring(bytes);
+  bytes.resize(CUFIT_RING_BYTES);
+  for (size_t at = 0; size && at < size && at + CUFIT_RING_HEADER_BYTES < bytes.size(); ++at)
+    bytes[CUFIT_RING_HEADER_BYTES + at] = static_cast<char>(data[at]);
+  auto read = cufit::formats::parse_gpu_ring(bytes);
+  if (!read) return 0;
+  if (read->events.size() + read->torn_events > CUFIT_RING_EVENTS) __builtin_trap();
+  for (const auto& event : read->events) (void)cufit::formats::to_string(event.kind);
+  return 0;
+}

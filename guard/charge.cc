@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "charge.h"
+
+#include "nvml.h"
+
+namespace guard {
+namespace {
+
+uint64_t pages_of(uint64_t small_bytes) { return round_up(small_bytes, k_page); }
+
+// Room for `bytes` more in the pages of small allocations. What must be charged for it is told first, with
+// nothing changed, then done: no lock is held over the ladder.
+uint64_t small_growth(DeviceState& device, uint64_t bytes) {
+  Held held(device.small);
+  uint64_t more = pages_of(device.small_bytes + bytes) - pages_of(device.small_bytes);
+  if (more == 0) device.small_bytes += bytes;
+  return more;
+}
+
+uint64_t small_add(DeviceState& device, uint64_t bytes) {
+  Held held(device.small);
+  uint64_t before = pages_of(device.small_bytes);
+  device.small_bytes += bytes;
+  return pages_of(device.small_bytes) - before;
+}
+
+uint64_t small_remove(DeviceState& device, uint64_t bytes) {
+  Held held(device.small);
+  uint64_t before = pages_of(device.small_bytes);
+  device.small_bytes = minus_saturating(device.small_bytes, bytes);
+  return before - pages_of(device.small_bytes);
+}
+
+}  // namespace
+
+bool try_add(State& all, Device ordinal, uint64_t bytes) {
+  DeviceState* device = device_state(all, ordinal);
+  if (!device) return true;
+  if (!try_charge(all.ledger, device->row, bytes)) return false;
+  fetch_add(device->charged, bytes);
+  return true;
+}
+
+void add_fact(State& all, Device ordinal, uint64_t bytes) {
+  DeviceState* device = device_state(all, ordinal);
+  if (!device) return;
+  charge_fact(all.ledger, device->row, bytes);
+  fetch_add(device->charged, bytes);
+}
+
+void subtract(State& all, Device ordinal, uint64_t bytes) {
+  DeviceState* device = device_state(all, ordinal);
+  if (!device || bytes == 0) return;
+  discharge(all.ledger, device->row, bytes);
+  fetch_sub(device->charged, bytes);
+}
+
+uint64_t charged(State& all, Device ordinal) {
+  DeviceState* device = device_state(all, ordinal);
+  return device ? load(device->charged) : 0;
+}
+
+Charge::Charge(State& all, Device device, uint8_t kind, uint64_t requested, const void* caller)
+    : all_(all), device_(device), kind_(kind), requested_(requested), caller_(caller) {
+  if (DeviceState* found = device_state(all, device)) {
+    fetch_add(found->in_flight, 1u);
+    counted_ = true;
+  }
+}
+
+void Charge::give_back() {
+  if (!kept_ && small_)
+    subtract(all_, device_, small_remove(all_.devices[device_], taken_));
+  else if (!kept_)
+    subtract(all_, device_, taken_);
+  taken_ = 0;
+}
+
+void Charge::note(uint64_t key) {
+  Event event{kind_, CUFIT_RING_GRANTED};
+  event.device = device_, event.address = key, event.bytes = requested_, event.caller = caller_;
+  event.used = charged(all_, device_);
+  record(all_.ring, event);
+}
+
+Charge::~Charge() {
+  give_back();
+  if (counted_) fetch_sub(all_.devices[device_].in_flight, 1u);
+}
+
+bool Charge::try_take(uint64_t bytes) {
+  if (!try_add(all_, device_, bytes)) return false;
+  taken_ = bytes;
+  return true;
+}
+
+bool Charge::take(uint64_t bytes) {
+  if (try_take(bytes)) return true;
+  if (climb(*this, bytes)) {
+    taken_ = bytes;
+    return true;
+  }
+  refuse(*this, bytes);
+  return false;
+}
+
+bool Charge::take_block(uint64_t bytes) {
+  if (bytes >= k_packed_below || !counted_) return take(round_up(bytes, k_page));
+  DeviceState& device = all_.devices[device_];
+  uint64_t packed = round_up(bytes, 512);
+  uint64_t more = small_growth(device, packed);
+  if (more != 0) {
+    if (!take(more)) return false;
+    // Others may have made the page meanwhile.
+    uint64_t needed = small_add(device, packed);
+    if (needed < more) subtract(all_, device_, more - needed);
+  }
+  small_ = true;
+  taken_ = packed;
+  return true;
+}
+
+Entry Charge::keep(uint64_t key, void* context) {
+  kept_ = true;
+  Entry entry{};
+  entry.key = key, entry.charged = taken_, entry.requested = requested_, entry.context = context;
+  entry.device = static_cast<uint8_t>(device_ < 0 ? 255 : device_);
+  entry.kind = kind_, entry.small = small_ ? 1 : 0;
+  note(key);
+  return entry;
+}
+
+void Charge::driver_refused(Result result) {
+  Event event{kind_, CUFIT_RING_DRIVER_REFUSED};
+  event.device = device_, event.bytes = requested_, event.caller = caller_, event.result = result;
+  event.used = charged(all_, device_);
+  record(all_.ring, event);
+  DeviceState* device = device_state(all_, device_);
+  if (result != k_out_of_memory || !device) return;
+  count_refusal(all_.ledger, device->row, true);
+  size_t free_bytes = 0, total = 0;
+  auto* ask = real_as<Result(size_t*, size_t*)>(hook_cuMemGetInfo_v2);
+  bool told = ask && ask(&free_bytes, &total) == k_ok;
+  record_refusal(all_.ring,
+                 {kind_, CUFIT_RING_DRIVER_REFUSED, device_, requested_, event.used,
+                  domain_used(all_.ledger, device->row), row_limit(all_.ledger, device->row), 0, 0,
+                  told ? free_bytes : UINT64_MAX, caller_, 0});
+}
+
+void release(State& all, const Entry& entry, const void* caller) {
+  if (entry.small)
+    subtract(all, entry.device, small_remove(all.devices[entry.device], entry.charged));
+  else
+    subtract(all, entry.device, entry.charged);
+  Event event{entry.kind, CUFIT_RING_RELEASED};
+  event.device = entry.device, event.address = entry.key, event.bytes = entry.requested;
+  event.caller = caller, event.used = charged(all, entry.device);
+  record(all.ring, event);
+}
+
+void set_overhead(State& all, Device ordinal, uint64_t bytes) {
+  DeviceState* device = device_state(all, ordinal);
+  if (!device) return;
+  uint64_t before = __atomic_exchange_n(&device->overhead, bytes, __ATOMIC_SEQ_CST);
+  if (bytes > before) add_fact(all, ordinal, bytes - before);
+  if (bytes < before) subtract(all, ordinal, before - bytes);
+  if (bytes == before) return;
+  set_slot_overhead(all.ledger, device->row, bytes);
+  if (cufit_ring_device* shown = ring_device(all.ring, ordinal))
+    store(shown->overhead_bytes, bytes);
+  Event event{CUFIT_RING_KIND_OVERHEAD, CUFIT_RING_GRANTED};
+  event.device = ordinal, event.bytes = bytes, event.used = charged(all, ordinal);
+  record(all.ring, event);
+}
+
+void reconcile(State& all, Device ordinal, bool now) {
+  DeviceState* device = device_state(all, ordinal);
+  if (!device || !all.ledger.file || load(device->contexts) == 0 ||
+      !(domain_header(all.ledger).flags & CUFIT_DOMAIN_NVML_OWN_PROCESS))
+    return;
+  uint64_t time = monotonic_ns(), last = load(device->reconciled_ns);
+  if (time - last < (now ? 5000000u : 2000000000u) ||
+      !compare_set(device->reconciled_ns, last, time))
+    return;
+  // Charges whose memory is not there yet would make the rest look smaller than it is. At the limit the caller's own
+  // request is one of them, and is not charged.
+  const uint32_t others = now ? 1 : 0;
+  if (load(device->in_flight) > others) return;
+  uint64_t own = 0;
+  uint64_t listed = load(device->charged) - load(device->overhead);
+  if (!nvml_own_bytes(all, ordinal, &own) || load(device->in_flight) > others ||
+      load(device->charged) - load(device->overhead) != listed)
+    return;
+  set_overhead(all, ordinal, minus_saturating(own, listed));
+}
+
+}  // namespace guard

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// One request for memory: it is charged before the driver is asked, and given back unless it is kept. At the limit
+// comes the ladder of ladder.cc; what is refused is refused as the driver does it, with CUDA_ERROR_OUT_OF_MEMORY,
+// for on no other answer does torch free its cache and ask again.
+#pragma once
+
+#include "state.h"
+
+namespace guard {
+
+constexpr uint64_t k_mib = 1024 * 1024;
+// The driver backs large allocations with pages of 2 MiB and packs smaller ones into such.
+constexpr uint64_t k_page = 2 * k_mib;
+constexpr uint64_t k_packed_below = k_mib;
+
+class Charge {
+ public:
+  // A device without a state (an ordinal past the 16th) is neither charged nor recorded.
+  Charge(State& all, Device device, uint8_t kind, uint64_t requested, const void* caller);
+  ~Charge();
+  Charge(const Charge&) = delete;
+  Charge& operator=(const Charge&) = delete;
+
+  // One of these, once. false: refuse; it is counted and recorded already.
+  bool take(uint64_t bytes);
+  bool take_block(uint64_t bytes);  // a cuMemAlloc of that size: packed or in pages of 2 MiB
+  bool try_take(uint64_t bytes);    // without the ladder, and without a record of the refusal
+
+  // The driver said yes: what was taken stays until the entry is released.
+  Entry keep(uint64_t key, void* context);
+  // What was taken was for the time of the call alone; a record of the request stays.
+  void give_back();
+  void note(uint64_t key);
+  // The driver said no, though the quota had room.
+  void driver_refused(Result result);
+
+  void allow_trim(bool yes) { trim_ = yes; }
+
+ private:
+  friend bool climb(Charge&, uint64_t);
+  friend void refuse(Charge&, uint64_t);
+  State& all_;
+  Device device_;
+  uint8_t kind_;
+  uint64_t requested_;
+  const void* caller_;
+  uint64_t taken_ = 0;
+  bool small_ = false, kept_ = false, counted_ = false, trim_ = true;
+};
+
+// The ladder: does it make room for `bytes`, and are they charged? And the end of it.
+bool climb(Charge& charge, uint64_t bytes);
+void refuse(Charge& charge, uint64_t bytes);
+
+bool try_add(State& all, Device device, uint64_t bytes);
+void add_fact(State& all, Device device, uint64_t bytes);  // exists already
+void subtract(State& all, Device device, uint64_t bytes);
+// Of an entry that was taken out of its table; records it.
+void release(State& all, const Entry& entry, const void* caller);
+void set_overhead(State& all, Device device, uint64_t bytes);
+// Asks NVML what this process holds in all; at most every 2 s, or where `now` every 5 ms.
+void reconcile(State& all, Device device, bool now);
+uint64_t charged(State& all, Device device);
+
+}  // namespace guard

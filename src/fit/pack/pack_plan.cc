@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fit/pack/pack_plan.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+
+namespace cufit::pack {
+namespace {
+
+// Below a second for 64 jobs on 16 GPUs, on one core of 2020.
+constexpr uint64_t k_pack_node_limit = 600'000;
+constexpr unsigned k_mib_bits = 20;
+
+uint64_t mib_up(uint64_t bytes) { return (bytes + (1u << k_mib_bits) - 1) >> k_mib_bits; }
+
+const JobSize::OnCard* predicted_on(const Job& job, const Gpu& gpu) {
+  for (const JobSize::OnCard& one : job.size.on_cards)
+    if (!gpu.table.empty() && one.gpu == gpu.table) return &one;
+  return nullptr;
+}
+
+uint64_t context_on(const Job& job, const Gpu& gpu) {
+  if (const JobSize::OnCard* one = predicted_on(job, gpu)) return one->outside;
+  return job.size.total ? 0 : gpu.context;
+}
+
+class Planner {
+ public:
+  Planner(const Question& question, const knowledge::Knowledge& knowledge) : question_(question) {
+    for (const Gpu& gpu : question.gpus) {
+      cards_.push_back(question.divide && !gpu.is_instance ? mig_card(gpu.table, knowledge)
+                                                           : std::nullopt);
+      add_gpu(gpu, cards_.back());
+    }
+    for (const Job& job : question.jobs) add_job(job);
+  }
+
+  Plan plan() {
+    const Assignment found = question_.goal == Goal::fewest
+                                 ? fewest_bins(problem_, k_pack_node_limit)
+                                 : most_headroom(problem_, k_pack_node_limit);
+    Plan out;
+    out.goal = question_.goal;
+    out.used = found.used;
+    out.most_placed = found.most_placed;
+    out.fewest_used = found.fewest_used;
+    out.headroom = uint64_t{found.headroom} << k_mib_bits;
+    out.most_headroom = uint64_t{found.most_headroom} << k_mib_bits;
+    out.optimal = found.placed == found.most_placed &&
+                  (out.goal == Goal::fewest ? found.used == found.fewest_used
+                                            : found.headroom == found.most_headroom);
+    for (size_t gpu = 0; gpu < question_.gpus.size(); ++gpu) out.gpus.push_back(packed(gpu, found));
+    for (size_t job = 0; job < question_.jobs.size(); ++job)
+      if (found.bin_of[job] == k_no_bin) out.unplaced.push_back(why_not(job, out));
+    return out;
+  }
+
+ private:
+  // GPUs are of one kind where nothing tells them apart for the search.
+  void add_gpu(const Gpu& gpu, const std::optional<MigCard>& card) {
+    const auto same = std::find_if(
+        question_.gpus.begin(), question_.gpus.begin() + number_, [&](const Gpu& other) {
+          return other.table == gpu.table &&
+                 other.usable >> k_mib_bits == gpu.usable >> k_mib_bits &&
+                 other.context == gpu.context && other.is_instance == gpu.is_instance;
+        });
+    if (const auto place = same - question_.gpus.begin(); place < number_) {
+      problem_.bins.push_back(problem_.bins[static_cast<size_t>(place)]);
+    } else {
+      BinKind kind = card ? divided_kind(*card) : BinKind{};
+      if (!card)
+        kind.mib = static_cast<uint32_t>(
+            std::min<uint64_t>(gpu.usable >> k_mib_bits, k_most_job_bytes >> k_mib_bits));
+      problem_.bins.push_back(static_cast<uint32_t>(problem_.kinds.size()));
+      problem_.kinds.push_back(std::move(kind));
+      of_kind_.push_back(&gpu);
+    }
+    ++number_;
+  }
+
+  void add_job(const Job& job) {
+    Item item;
+    for (const Gpu* gpu : of_kind_) {
+      const std::optional<uint64_t> bytes = bytes_on(job, *gpu);
+      item.mib.push_back(bytes ? static_cast<uint32_t>(*bytes >> k_mib_bits) : k_never);
+    }
+    problem_.items.push_back(std::move(item));
+  }
+
+  PackedGpu packed(size_t gpu, const Assignment& found) const {
+    const BinKind& kind = problem_.kinds[problem_.bins[gpu]];
+    PackedGpu out;
+    out.usable = uint64_t{kind.mib} << k_mib_bits;
+    out.left = out.usable;
+    out.divided = cards_[gpu];
+    for (size_t job = 0; job < question_.jobs.size(); ++job) {
+      if (found.bin_of[job] != gpu) continue;
+      PlacedJob placed;
+      placed.job = job;
+      placed.bytes = bytes_on(question_.jobs[job], question_.gpus[gpu]).value_or(0);
+      placed.context = context_on(question_.jobs[job], question_.gpus[gpu]);
+      out.left -= placed.bytes;
+      out.jobs.push_back(placed);
+    }
+    std::stable_sort(out.jobs.begin(), out.jobs.end(),
+                     [](const PlacedJob& a, const PlacedJob& b) { return a.bytes > b.bytes; });
+    if (out.divided) divide(out);
+    return out;
+  }
+
+  static void divide(PackedGpu& gpu) {
+    std::vector<uint32_t> mib;
+    for (const PlacedJob& job : gpu.jobs)
+      mib.push_back(static_cast<uint32_t>(job.bytes >> k_mib_bits));
+    const std::optional<std::vector<MigInstance>> instances = instances_for(*gpu.divided, mib);
+    CUFIT_CHECK(instances.has_value(), "the search found that these instances fit");
+    gpu.free_units = gpu.divided->units;
+    for (size_t i = 0; i < gpu.jobs.size(); ++i) {
+      gpu.jobs[i].instance = (*instances)[i];
+      gpu.free_units -= (*instances)[i].profile->units;
+    }
+    std::stable_sort(gpu.jobs.begin(), gpu.jobs.end(), [](const PlacedJob& a, const PlacedJob& b) {
+      return a.instance->start < b.instance->start;
+    });
+    for (size_t i = 0; i < gpu.jobs.size(); ++i)
+      for (size_t before = 0; before < i; ++before)
+        if (gpu.jobs[before].instance->profile == gpu.jobs[i].instance->profile) ++gpu.jobs[i].same;
+  }
+
+  // The GPU that the job misses by least, and by how much: alone on it, or beside the others.
+  Unplaced why_not(size_t job, const Plan& plan) const {
+    Unplaced out;
+    out.job = job;
+    out.too_large = true;
+    for (const bool alone : {true, false}) {
+      out.missing = UINT64_MAX;
+      for (size_t gpu = 0; gpu < plan.gpus.size(); ++gpu) {
+        const std::optional<uint64_t> bytes = bytes_on(question_.jobs[job], question_.gpus[gpu]);
+        const uint64_t room = alone ? plan.gpus[gpu].usable : plan.gpus[gpu].left;
+        const uint64_t wanted = bytes.value_or(k_most_job_bytes);
+        const uint64_t missing = wanted > room ? wanted - room : 0;
+        if (missing >= out.missing) continue;
+        out.missing = missing;
+        out.gpu = gpu;
+        out.bytes = wanted;
+      }
+      if (alone && out.missing > 0) return out;
+      out.too_large = false;
+    }
+    return out;
+  }
+
+  const Question& question_;
+  std::vector<std::optional<MigCard>> cards_;
+  Problem problem_;
+  std::vector<const Gpu*> of_kind_;
+  std::ptrdiff_t number_ = 0;
+};
+
+}  // namespace
+
+std::optional<uint64_t> bytes_on(const Job& job, const Gpu& gpu) {
+  uint64_t bytes = 0;
+  if (const JobSize::OnCard* one = predicted_on(job, gpu)) {
+    if (one->allocator > k_most_job_bytes || one->outside > k_most_job_bytes) return std::nullopt;
+    bytes = one->allocator + one->outside;
+  } else if (job.size.total) {
+    bytes = *job.size.total;
+  } else {
+    if (job.size.allocator.value_or(0) > k_most_job_bytes) return std::nullopt;
+    bytes = job.size.allocator.value_or(0) + gpu.context;
+  }
+  if (bytes > k_most_job_bytes) return std::nullopt;
+  return mib_up(bytes) << k_mib_bits;
+}
+
+Result<Plan> make_plan(const Question& question, const knowledge::Knowledge& knowledge) {
+  if (question.jobs.size() > k_most_jobs)
+    return fail(Code::usage, format("{} jobs: at most {} are planned at once", question.jobs.size(),
+                                    k_most_jobs));
+  if (question.gpus.size() > k_most_gpus)
+    return fail(Code::usage, format("{} GPUs: at most {} are planned for at once",
+                                    question.gpus.size(), k_most_gpus));
+  if (question.divide && question.goal == Goal::headroom)
+    return fail(Code::usage,
+                "`--goal headroom` goes without `--mig`: the size of an instance is fixed");
+  return Planner(question, knowledge).plan();
+}
+
+}  // namespace cufit::pack

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// libnvidia-ml.so.1 of the described card.
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "card.h"
+
+using namespace standin;
+
+namespace {
+
+constexpr int k_ok = 0, k_invalid = 2, k_not_supported = 3, k_not_found = 6, k_too_small = 7;
+
+int index_of(void* device) {
+  for (auto& gpu : machine().gpus) {
+    if (gpu.get() == device) return static_cast<int>(gpu->index);
+  }
+  return -1;
+}
+
+struct ProcessInfo {
+  uint32_t pid;
+  uint64_t bytes;
+  uint32_t gpu_instance, compute_instance;
+};
+struct PciInfo {
+  char legacy[16];
+  uint32_t domain, bus, device, ids, subsystem;
+  char address[32];
+};
+
+}  // namespace
+
+STANDIN_EXPORT int nvmlInit_v2() { return enter("nvmlInit_v2"); }
+STANDIN_EXPORT int nvmlShutdown() { return k_ok; }
+STANDIN_EXPORT int nvmlDeviceGetCount_v2(unsigned* count) {
+  *count = static_cast<unsigned>(machine().gpus.size());
+  return k_ok;
+}
+STANDIN_EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** out) {
+  if (index >= machine().gpus.size()) return k_invalid;
+  *out = machine().gpus[index].get();
+  return k_ok;
+}
+STANDIN_EXPORT int nvmlDeviceGetHandleByUUID(const char* uuid, void** out) {
+  for (auto& gpu : machine().gpus) {
+    if (gpu->text("uuid") != uuid) continue;
+    *out = gpu.get();
+    return k_ok;
+  }
+  return k_not_found;
+}
+STANDIN_EXPORT int nvmlDeviceGetUUID(void* device, char* out, unsigned size) {
+  int index = index_of(device);
+  if (index < 0) return k_invalid;
+  std::snprintf(out, size, "%s", machine().gpus[static_cast<size_t>(index)]->text("uuid").c_str());
+  return k_ok;
+}
+STANDIN_EXPORT int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* out) {
+  int index = index_of(device);
+  if (index < 0) return k_invalid;
+  std::string pci = machine().gpus[static_cast<size_t>(index)]->text("pci", "0000:01:00.0");
+  std::snprintf(out->address, sizeof out->address, "0000%s", pci.c_str());
+  return k_ok;
+}
+// The card keeps a little for itself: CUDA's total is less than NVML's, in truth too.
+STANDIN_EXPORT int nvmlDeviceGetMemoryInfo(void* device, uint64_t* out) {
+  int index = index_of(device);
+  if (index < 0) return k_invalid;
+  uint64_t total = card::memory(index), used = card::used_by_all(index);
+  out[0] = total, out[1] = total - used, out[2] = used;
+  return enter("nvmlDeviceGetMemoryInfo");
+}
+STANDIN_EXPORT int nvmlDeviceGetMemoryInfo_v2(void* device, uint64_t* out) {
+  int index = index_of(device);
+  if (index < 0) return k_invalid;
+  uint64_t total = card::memory(index), used = card::used_by_all(index);
+  out[1] = total, out[2] = 0, out[3] = total - used, out[4] = used;
+  return k_ok;
+}
+STANDIN_EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count,
+                                                           ProcessInfo* out) {
+  int index = index_of(device);
+  if (index < 0) return k_invalid;
+  if (machine().number("no_process_memory")) return k_not_supported;
+  card::used_by_all(index);  // forgets the dead
+  unsigned room = *count;
+  *count = 0;
+  for (const card::Process& process : card::file().processes) {
+    if (process.pid == 0 || process.used[index] == 0) continue;
+    if (*count < room) out[*count] = {process.pid, process.used[index], ~0u, ~0u};
+    ++*count;
+  }
+  return *count > room ? k_too_small : k_ok;
+}
