@@ -288,6 +288,7 @@ const std::vector<TableSpec>& specs() {
         {"sm", Kind::integer},
         {"basis"}}},
       {"mig_limit", "MigLimitRow", "mig_limits", {{"id"}, {"source"}}},
+      {"quota_since", "QuotaSinceRow", "quota_since_rows", {{"id"}, {"version"}}},
       {"gpu_compute",
        "GpuComputeRow",
        "gpu_compute",

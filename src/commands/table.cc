@@ -19,6 +19,10 @@
 #include "commands/mem/mem_view.h"
 #include "commands/pack/mig_plan.h"
 #include "commands/pack/pack.h"
+#include "commands/quota/quota_plan.h"
+#include "commands/quota/quota_set.h"
+#include "commands/quota/quota_status.h"
+#include "commands/quota/quota_verify.h"
 #include "commands/run/preflight.h"
 #include "commands/resolve/resolve.h"
 #include "commands/self/self.h"
@@ -38,6 +42,11 @@ std::span<const Command> table() {
       command<MemViewRequest, run_mem_view>("mem view", mem_view_options()),
       command<PackRequest, run_pack>("pack", pack_options()),
       command<MigPlanRequest, run_mig_plan>("mig plan", mig_plan_options()),
+      command<QuotaStatusRequest, run_quota_status>("quota status", quota_status_options()),
+      command<QuotaPlanRequest, run_quota_plan>("quota plan", quota_plan_options()),
+      command<QuotaVerifyRequest, run_quota_verify>("quota verify", quota_verify_options()),
+      command<QuotaSetRequest, run_quota_set>("quota set", quota_set_options()),
+      command<QuotaClearRequest, run_quota_clear>("quota clear", quota_clear_options()),
       command<ResolveRequest, run_resolve>("resolve", resolve_options()),
       command<LockRequest, run_lock>("lock", lock_options()),
       command<EnvCreateRequest, run_env_create>("env create", env_create_options()),

@@ -5,6 +5,7 @@
 #include <future>
 #include <set>
 
+#include "base/format.h"
 #include "base/shell_word.h"
 #include "checks/doctor.h"
 #include "checks/wheel_platform.h"
@@ -26,7 +27,9 @@
 #include "explain/source_line_map.h"
 #include "explain/torch_step.h"
 #include "explain/vocabulary.h"
+#include "formats/system/gpu_ring.h"
 #include "formats/system/nvidia_smi.h"
+#include "facts/ring_text.h"
 #include "facts/text_facts.h"
 
 namespace cufit::explain {
@@ -95,21 +98,67 @@ struct Explainer::State {
   PatternSearch patterns;
   Intake intake;
   Texts texts;
+  // The text that comes now: is it the black box of a process? Its first bytes say so.
+  std::string head;
+  bool decided = false, is_ring = false;
+  std::string name = "stdin";
+  std::vector<std::string> unread;
+
+  void take(std::string_view bytes);
+  void end_text();
 };
+
+// Bytes of a ring are gathered (it has a fixed size; more is not kept), a text goes on at once.
+void Explainer::State::take(std::string_view bytes) {
+  constexpr size_t k_magic = 8, k_most_ring = 1 << 20;
+  if (!decided) {
+    const size_t lacking = std::min(k_magic - head.size(), bytes.size());
+    if (head.size() + lacking < k_magic) {
+      head.append(bytes);
+      return;
+    }
+    decided = true;
+    is_ring = formats::is_gpu_ring(head + std::string(bytes.substr(0, lacking)));
+    if (!is_ring) {
+      if (!head.empty()) intake.add(head);
+      head.clear();
+    }
+  }
+  if (!is_ring) return intake.add(bytes);
+  head.append(bytes.substr(0, k_most_ring - std::min(k_most_ring, head.size())));
+}
+
+void Explainer::State::end_text() {
+  if (!decided) {
+    intake.add(head);
+  } else if (is_ring) {
+    const Result<formats::GpuRing> ring = formats::parse_gpu_ring(head);
+    if (ring)
+      intake.add(facts::ring_text(*ring));
+    else
+      unread.push_back(format("{}: {}", name, ring.error().what));
+  }
+  head.clear();
+  decided = is_ring = false;
+}
 
 Explainer::Explainer(const knowledge::Knowledge& knowledge)
     : state_(std::make_unique<State>(knowledge)) {}
 Explainer::~Explainer() = default;
 
 void Explainer::begin(std::string name) {
+  state_->end_text();
+  state_->name = name;
   state_->texts.begin(std::move(name), state_->intake.begin_text());
 }
 
-void Explainer::add(std::string_view bytes) { state_->intake.add(bytes); }
+void Explainer::add(std::string_view bytes) { state_->take(bytes); }
 
 Explanation Explainer::finish(const Options& options) {
+  state_->end_text();
   const std::vector<formats::TextLine> lines = state_->intake.finish();
   Explanation out;
+  out.unread = std::move(state_->unread);
   out.lines = state_->intake.lines();
   out.thinned = state_->intake.thinned();
   std::optional<facts::Facts> here;

@@ -77,7 +77,8 @@ struct Explanation {
   std::vector<std::string> clues;             // what the text says, by the names of data/clues
   uint64_t lines = 0;                         // of all texts
   size_t files = 0;
-  bool thinned = false;  // the middle of a long input was searched but not kept in full
+  std::vector<std::string> unread;  // rings that are damaged, each with its name and why
+  bool thinned = false;             // the middle of a long input was searched but not kept in full
 };
 
 // The text is what a program wrote before it died on the machine `beside`. Nobody asks there what
@@ -107,7 +108,9 @@ class Explainer {
   // What add() brings from here on is a text of this name, with lines of its own from 1 on. The
   // texts are judged as one. Before the first call the name is "stdin".
   void begin(std::string name);
-  void add(std::string_view bytes);  // the text, in pieces of any size
+  // The text, in pieces of any size; or the black box of a process (FILE.ring), whose facts are
+  // then the text (facts/ring_text.h).
+  void add(std::string_view bytes);
   Explanation finish(const Options& options);
 
  private:

@@ -98,6 +98,12 @@ const ExitCodeRow* Knowledge::find_exit_code(int64_t code) const {
   return nullptr;
 }
 
+std::string_view Knowledge::quota_since(std::string_view id) const {
+  for (const QuotaSinceRow& row : quota_since_rows)
+    if (row.id == id) return row.version;
+  return {};
+}
+
 const MigCardRow* Knowledge::find_mig_card(std::string_view gpu) const {
   for (const MigCardRow& row : mig_cards) {
     if (row.gpu == gpu) return &row;

@@ -232,6 +232,9 @@ struct MigProfileRow {
 struct MigLimitRow {  // what MIG takes away: message mig.limit.<id>
   std::string_view id, source;
 };
+struct QuotaSinceRow {  // data/quota.toml: "kernel" -> "615"
+  std::string_view id, version;
+};
 // For the relative time of a training step (data/step_time.toml). TFLOPS.
 struct GpuComputeRow {
   std::string_view gpu;     // Gpu::name
@@ -372,6 +375,7 @@ struct Knowledge {
   std::span<const MigCardRow> mig_cards = {};
   std::span<const MigProfileRow> mig_profiles = {};
   std::span<const MigLimitRow> mig_limits = {};
+  std::span<const QuotaSinceRow> quota_since_rows = {};
   std::span<const GpuComputeRow> gpu_compute;
   std::span<const StepTimeRow> step_time;
   std::span<const ForwardCompat> forward_compat;
@@ -444,6 +448,8 @@ struct Knowledge {
   // By the name in a message ("CUDNN_STATUS_NOT_INITIALIZED"), of the newest library that has it.
   const LibraryCodeRow* find_library_code(std::string_view name) const;
   const ExitCodeRow* find_exit_code(int64_t code) const;
+  // "615" of "kernel" (data/quota.toml); empty = no such row.
+  std::string_view quota_since(std::string_view id) const;
   const GpuContextRow* find_gpu_context(std::string_view cc) const;
   const GpuMemoryRow* find_gpu_memory(std::string_view gpu) const;  // by Gpu::name
   const MigCardRow* find_mig_card(std::string_view gpu) const;      // by Gpu::name; null = no MIG

@@ -128,6 +128,21 @@ Ran Guarded::run(const std::string& script, const std::string& route, const std:
   return ran;
 }
 
+Ran Guarded::cufit(const std::string& script) {
+  const bool was = guarded;
+  guarded = false;
+  std::vector<std::string> kept = environment;
+  environment.push_back("CUFIT=" + program_on_machine());
+  environment.push_back("DIR=" + folder_);
+  environment.push_back("PATH=/usr/bin:/bin");
+  environment.push_back("LANG=C");
+  environment.push_back("XDG_RUNTIME_DIR=" + path("run"));
+  Ran ran = run("unset CUFIT_DOMAIN CUFIT_RING\n" + script, "-c", "/bin/sh");
+  environment = std::move(kept);
+  guarded = was;
+  return ran;
+}
+
 formats::QuotaDomain Guarded::domain_now() const {
   auto read = formats::parse_quota_domain(read_bytes(path("domain")));
   EXPECT_TRUE(read) << read.error().text();

@@ -17,7 +17,8 @@ constexpr uint64_t k_mib = 1024 * 1024;
 
 struct Ran {
   std::string out, err;
-  int status = 0;  // of waitpid
+  int status = 0;                           // of waitpid
+  int code() const { return status >> 8; }  // of a program that ended by itself
 };
 
 class Guarded : public ::testing::Test {
@@ -41,6 +42,9 @@ class Guarded : public ::testing::Test {
   // LD_PRELOAD parts its files at blanks, and the build may lie below a folder with one.
   std::string copy_of(const std::string& library) const;
   std::string guard;
+
+  // cufit itself on this card, by /bin/sh: $CUFIT is the program, $DIR the folder.
+  Ran cufit(const std::string& script);
 
   formats::QuotaDomain domain_now() const;
   uint64_t used_mib() const;                // in the domain, first device

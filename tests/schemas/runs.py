@@ -52,6 +52,20 @@ printf '[{"Config":"c.json","RepoTags":["team:1"],"Layers":["base.tar","top.tar"
 tar -cf image.tar base.tar top.tar c.json manifest.json
 """
 
+CARD = """
+B="${CUFIT%/cufit}"; export LD_LIBRARY_PATH="$B/guard_card" CUFIT_STANDIN="$TMP/machine" CUFIT_CARD="$TMP/card"
+{
+  printf '[gpu]\\nname = Card\\nuuid = GPU-00000000-1111-2222-3333-444444444440\\n'
+  printf 'pci = 0000:65:00.0\\nmemory = 8589934592\\ncontext = 314572800\\n'
+} >"$TMP/machine"
+python3 - "$TMP/domain" <<'END'
+import os, struct, sys
+header = b'CUFITQD1' + struct.pack('<6I4Q', 1, 4096, 4, 512, 0, 0, 1 << 30, 300 << 20, 0, 0) + b'team'
+open(sys.argv[1], 'wb').write(header.ljust(4096 + 4 * 512, b'\\0'))
+os.chmod(sys.argv[1], 0o600)
+END
+"""
+
 OOM = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total "
     "capacity of 23.65 GiB of which 1.02 GiB is free. Process 1234 has 12.30 GiB memory in use. "
@@ -207,4 +221,18 @@ printf '[[job]]\ntotal = "90G"\n[[job]]\nsize = "9G"\n' >>"$TMP/jobs.toml"
     ("mig plan", ["cufit.mig.plan/1"], """
 "$CUFIT" mig plan --json --gpu "H100 NVL" --job 20 --job 8 --job 200
 "$CUFIT" mig plan --json --gpu B200 --job 60; "$CUFIT" mig plan --json --gpu A30"""),
+    ("quota plan", ["cufit.quota/1"], """
+"$CUFIT" quota plan --json
+for file in tests/machines/*/facts.json; do "$CUFIT" quota plan --json --from $file; done"""),
+    ("quota status", ["cufit.quota/1"], CARD + """
+CUFIT_DOMAIN="$TMP/domain" LD_PRELOAD="$B/libcufit-guard.so" "$B/guard_card/guard_actor" dlsym "init
+context 0
+alloc a 500M
+sleep 20" >"$TMP/said" &
+for i in 1 2 3 4 5 6 7 8 9; do sleep 0.3; grep -q alloc "$TMP/said" && break; done
+"$CUFIT" quota status --json "$TMP/domain"; kill $!
+mkdir -p "$TMP/cufit"; echo junk >"$TMP/cufit/junk"; XDG_RUNTIME_DIR="$TMP" "$CUFIT" quota status --json"""),
+    ("quota verify", ["cufit.quota.verify/1"], CARD + """
+"$CUFIT" quota verify --json -- true; CUFIT_DOMAIN="$TMP/domain" "$CUFIT" quota verify --json
+LD_LIBRARY_PATH=/nowhere "$CUFIT" quota verify --json"""),
 ]

@@ -78,6 +78,8 @@ int run_explain(const Context& context, const ExplainRequest& request) {
   options.beside = *beside ? &**beside : nullptr;
   if (request.here) options.here = [&](const std::string& env) { return facts_here(context, env); };
   const explain::Explanation explanation = explainer.finish(options);
+  for (const std::string& unread : explanation.unread) output.print_error(unread);
+  if (explanation.unread.size() == paths.size()) return k_failed;
   const int code = explanation.causes.empty() ? k_findings : k_ok;
   const report::ExplainView view{explanation, context.knowledge, true,
                                  request.here || request.from.has_value()};

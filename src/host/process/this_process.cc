@@ -22,6 +22,8 @@ int terminal_columns() {
 
 int process_id() { return ::getpid(); }
 
+bool is_root() { return ::geteuid() == 0; }
+
 std::string process_variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;

@@ -13,6 +13,7 @@
 //   own_lookup = 1               # cuInit looks its own functions up by dlsym
 //   no_process_memory = 1        # NVML says nothing of processes
 //   no_pool_attributes = 1
+//   no_memory_limits = 1         # NVML does not limit cgroups
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // libnvidia-ml.so.1 of the described card.
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -93,4 +94,47 @@ STANDIN_EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigne
     ++*count;
   }
   return *count > room ? k_too_small : k_ok;
+}
+
+// The kernel driver's limits on a cgroup (615 and later): kept beside the card's file, for all processes see them.
+namespace {
+
+struct SetLimits {
+  const char* name_space;
+  uint64_t soft, hard;
+};
+struct GetLimits {
+  const char* name_space;
+  uint64_t soft, hard, used;
+};
+
+std::string limits_file(int index, const char* name_space) {
+  std::string name = name_space;
+  for (char& c : name) c = c == '/' ? '_' : c;
+  const char* card = std::getenv("CUFIT_CARD");
+  return std::string(card ? card : "/nowhere") + ".limits" + std::to_string(index) + name;
+}
+
+}  // namespace
+
+STANDIN_EXPORT int nvmlDeviceSetMemoryLimits_v1(void* device, SetLimits* in) {
+  int index = index_of(device);
+  if (index < 0 || !in || !in->name_space) return k_invalid;
+  if (machine().number("no_memory_limits")) return k_not_supported;
+  std::FILE* file = std::fopen(limits_file(index, in->name_space).c_str(), "wb");
+  if (!file) return k_not_found;
+  std::fwrite(&in->soft, sizeof in->soft, 2, file);
+  std::fclose(file);
+  return k_ok;
+}
+STANDIN_EXPORT int nvmlDeviceGetMemoryLimits_v1(void* device, GetLimits* out) {
+  int index = index_of(device);
+  if (index < 0 || !out || !out->name_space) return k_invalid;
+  if (machine().number("no_memory_limits")) return k_not_supported;
+  out->soft = 0, out->hard = ~uint64_t{0}, out->used = 123 << 20;
+  if (std::FILE* file = std::fopen(limits_file(index, out->name_space).c_str(), "rb")) {
+    if (std::fread(&out->soft, sizeof out->soft, 2, file) != 2) out->soft = 1;
+    std::fclose(file);
+  }
+  return k_ok;
 }

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/quota/quota_set.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "base/memory_size.h"
+#include "base/number.h"
+#include "host/driver/nvml_limits.h"
+#include "host/process/this_process.h"
+#include "host/quota/cgroup_path.h"
+#include "report/quota.h"
+
+namespace cufit::commands {
+namespace {
+
+constexpr Option k_quota_set_options[] = {
+    inherited_option<QuotaSetRequest, &QuotaSetRequest::cgroup>("--cgroup", "PATH"),
+    inherited_option<QuotaSetRequest, &QuotaSetRequest::container>("--container", "ID"),
+    inherited_option<QuotaSetRequest, &QuotaSetRequest::pid>("--pid", "PID"),
+    option<&QuotaSetRequest::hard>("--hard", "SIZE"),
+    option<&QuotaSetRequest::soft>("--soft", "SIZE"),
+    inherited_option<QuotaSetRequest, &QuotaSetRequest::dry_run>("--dry-run"),
+};
+
+constexpr Option k_quota_clear_options[] = {
+    option<&QuotaClearRequest::cgroup>("--cgroup", "PATH"),
+    option<&QuotaClearRequest::container>("--container", "ID"),
+    option<&QuotaClearRequest::pid>("--pid", "PID"),
+    option<&QuotaClearRequest::dry_run>("--dry-run"),
+};
+
+Result<std::string> cgroup_asked(const Context& context, const QuotaClearRequest& request) {
+  const int given =
+      request.cgroup.has_value() + request.container.has_value() + request.pid.has_value();
+  if (given != 1)
+    return fail(Code::usage, "one of `--cgroup PATH`, `--container ID`, `--pid PID` is needed");
+  if (request.cgroup) return host::cgroup_of_path(context.machine, *request.cgroup);
+  if (request.container) return host::cgroup_of_container(context.machine, *request.container);
+  const std::optional<uint64_t> pid = parse_uint(*request.pid);
+  if (!pid || *pid == 0)
+    return fail(Code::usage,
+                format("`--pid {}`: the number of a process is expected", *request.pid));
+  return host::cgroup_of_process(context.machine, *pid);
+}
+
+Result<uint64_t> quota_size(const char* name, const std::string& text) {
+  const std::optional<uint64_t> bytes = parse_memory_size(text);
+  if (!bytes)
+    return fail(Code::usage, format("`{} {}`: a size in GiB such as 22.5, or 800MiB", name, text));
+  return *bytes;
+}
+
+Result<host::MemoryLimits> limits_asked(const QuotaSetRequest& request) {
+  host::MemoryLimits out;
+  if (!request.hard) return fail(Code::usage, "`cufit quota set` needs `--hard SIZE`");
+  CUFIT_TRY(hard, quota_size("--hard", *request.hard));
+  out.hard_bytes = hard;
+  if (request.soft) {
+    CUFIT_TRY(soft, quota_size("--soft", *request.soft));
+    out.soft_bytes = soft;
+  }
+  if (out.soft_bytes > out.hard_bytes) return fail(Code::usage, "`--soft` is more than `--hard`");
+  return out;
+}
+
+report::KernelLimits limits_of(const host::MemoryLimits& limits) {
+  return {limits.soft_bytes,
+          limits.hard_bytes == host::k_no_memory_limit ? std::nullopt
+                                                       : std::optional(limits.hard_bytes),
+          limits.used_bytes};
+}
+
+// Asks first, so that a machine without the functions, a missing right or an unknown cgroup changes nothing.
+int change(const Context& context, const QuotaClearRequest& request,
+           const host::MemoryLimits& limits) {
+  const Output& output = context.output;
+  const Result<std::string> cgroup = cgroup_asked(context, request);
+  if (!cgroup) return output.exit_code_for(cgroup.error());
+  if (!request.dry_run && !host::is_root())
+    return output.exit_code_for(
+        fail(Code::no_permission,
+             "only root sets limits of the kernel driver; `--dry-run` shows "
+             "what would be set"));
+  host::LimitRequest ask{*cgroup, {}};
+  Result<host::LimitAnswer> answer = host::nvml_memory_limits(context.machine, ask);
+  if (!answer) return output.exit_code_for(answer.error());
+  if (!answer->supported)
+    return output.exit_code_for(
+        fail(Code::unsupported, format("driver {} has no memory limits; they came with {}",
+                                       answer->driver.empty() ? "?" : answer->driver,
+                                       std::string(context.knowledge.quota_since("kernel")))));
+  if (!request.dry_run) {
+    ask.limits = limits;
+    answer = host::nvml_memory_limits(context.machine, ask);
+    if (!answer) return output.exit_code_for(answer.error());
+  }
+  report::QuotaSetView view{*cgroup, limits_of(limits), request.dry_run, {}, context.knowledge};
+  bool refused = false;
+  for (const host::LimitedGpu& gpu : answer->gpus) {
+    report::LimitedGpu shown{gpu.index, gpu.name, gpu.call, gpu.why, {}, {}};
+    if (gpu.before) shown.before = limits_of(*gpu.before);
+    if (gpu.after) shown.after = limits_of(*gpu.after);
+    refused = refused || gpu.result != 0;
+    view.gpus.push_back(std::move(shown));
+  }
+  return output.print(report::quota_set_text(view, output.style()),
+                      refused || view.gpus.empty() ? k_findings : k_ok);
+}
+
+}  // namespace
+
+std::span<const Option> quota_set_options() { return k_quota_set_options; }
+std::span<const Option> quota_clear_options() { return k_quota_clear_options; }
+
+int run_quota_set(const Context& context, const QuotaSetRequest& request) {
+  const Result<host::MemoryLimits> limits = limits_asked(request);
+  if (!limits) return context.output.exit_code_for(limits.error());
+  return change(context, request, *limits);
+}
+
+int run_quota_clear(const Context& context, const QuotaClearRequest& request) {
+  return change(context, request, {});
+}
+
+}  // namespace cufit::commands

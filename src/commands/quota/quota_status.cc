@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/quota/quota_status.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "host/probe.h"
+#include "host/process/this_process.h"
+#include "host/quota/domain_files.h"
+#include "report/quota.h"
+
+namespace cufit::commands {
+namespace {
+
+constexpr Option k_quota_status_options[] = {
+    option<&QuotaStatusRequest::domains>("DOMAIN"),
+    option<&QuotaStatusRequest::json>("--json"),
+};
+
+// Those that were named, in this order: a word with a slash is a file.
+Result<facts::QuotaDomains> named_domains(const Context& context,
+                                          const std::vector<std::string>& names) {
+  facts::QuotaDomains out;
+  std::optional<facts::QuotaDomains> all;
+  for (const std::string& name : names) {
+    if (contains(name, "/")) {
+      CUFIT_TRY(domain, host::read_quota_domain(context.files, name));
+      out.domains.push_back(std::move(domain));
+      continue;
+    }
+    if (!all) all = host::read_quota_domains(context.machine);
+    bool found = false;
+    for (const facts::LiveDomain& domain : all->domains) {
+      if (domain.domain.name != name) continue;
+      out.domains.push_back(domain);
+      found = true;
+    }
+    if (!found)
+      return fail(Code::not_found,
+                  format("no quota domain `{}` here; `cufit quota status` lists all", name));
+  }
+  return out;
+}
+
+// Who asks NVML waits for the driver's start: only where there is something to compare.
+facts::NvmlFacts nvml_of(const Context& context, const facts::QuotaDomains& domains) {
+  facts::Facts facts;
+  if (domains.domains.empty()) return {};
+  host::ProbeOptions options;
+  options.driver_depth = host::DriverDepth::state;
+  host::read_pci(context.machine, facts);
+  host::read_driver_answers(context.machine, options, facts);
+  return std::move(facts.nvml);
+}
+
+}  // namespace
+
+std::span<const Option> quota_status_options() { return k_quota_status_options; }
+
+int run_quota_status(const Context& context, const QuotaStatusRequest& request) {
+  const Output& output = context.output;
+  const Result<facts::QuotaDomains> domains =
+      request.domains.empty()
+          ? Result<facts::QuotaDomains>(host::read_quota_domains(context.machine))
+          : named_domains(context, request.domains);
+  if (!domains) return output.exit_code_for(domains.error());
+  const facts::NvmlFacts nvml = nvml_of(context, *domains);
+  const std::vector<resolve::DomainUsage> usage = resolve::domain_usage(*domains, nvml);
+  const report::QuotaStatusView view{usage, domains->skipped, !nvml.gpus.empty(), !host::is_root(),
+                                     context.knowledge};
+  return output.print(request.json ? report::quota_status_json(view)
+                                   : report::quota_status_text(view, output.style()),
+                      k_ok);
+}
+
+}  // namespace cufit::commands

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/driver/nvml_limits.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/format.h"
+#include "base/number.h"
+#include "formats/prose/printable.h"
+#include "host/driver/driver_wire.h"
+#include "host/driver/nvml_calls.h"
+#include "host/process/spawn.h"
+
+namespace cufit::host {
+namespace {
+
+using namespace nvml;
+
+constexpr double k_limits_seconds = 60;  // 3 s a GPU without the persistence daemon
+constexpr uint32_t k_most_limited_gpus = 64;
+
+// nvmlSetMemoryLimits_v1_t and nvmlGetMemoryLimits_v1_t of nvidia-ml-py 13.615 (2026-11).
+struct SetLimits {
+  const char* name_space;
+  uint64_t soft, hard;
+};
+struct GetLimits {
+  const char* name_space;
+  uint64_t soft, hard, used;
+};
+static_assert(sizeof(SetLimits) == 24 && sizeof(GetLimits) == 32);
+
+const char* const k_set = "nvmlDeviceSetMemoryLimits_v1";
+const char* const k_get = "nvmlDeviceGetMemoryLimits_v1";
+
+// What the child says: one line a GPU, its words parted by tabs, which no word holds (text_of cleans them).
+//   nvml SUPPORTED DRIVER
+//   gpu INDEX NAME UUID RESULT CALL WHY [SOFT HARD USED [SOFT HARD USED]]
+class LimitChild {
+ public:
+  LimitChild(DriverCalls& calls, const LimitRequest& request)
+      : calls_(calls), nvml_(calls), request_(request) {}
+
+  std::string ask(const std::string& library_dir) {
+    const Fact<std::string> library =
+        calls_.open(library_dir, "libnvidia-ml.so.1", SourceKind::nvml);
+    if (!library) return "error\t" + formats::printable(library.note) + "\n";
+    const char* name = nullptr;
+    const int result = nvml_.call_any<int()>({"nvmlInit_v2", "nvmlInit"}, name);
+    if (result != k_success) return error(name, result);
+    std::string out = head();
+    uint32_t count = 0;
+    const int counted = nvml_.call_any<int(uint32_t*)>(
+        {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"}, name, &count);
+    if (counted != k_success) return error(name, counted);
+    for (uint32_t i = 0; i < std::min(count, k_most_limited_gpus); ++i) out += one_gpu(i);
+    calls_.call<int()>("nvmlShutdown");
+    return out;
+  }
+
+ private:
+  std::string error(const char* call, int result) const {
+    return format("error\t{}: {}\n", call, formats::printable(nvml_.text_of(result)));
+  }
+
+  std::string head() {
+    char version[80] = {};
+    const int result = nvml_.call<int(char*, uint32_t)>("nvmlSystemGetDriverVersion", version,
+                                                        uint32_t{sizeof version});
+    version[sizeof version - 1] = 0;
+    const bool supported = calls_.has(k_set) && calls_.has(k_get);
+    return format("nvml\t{}\t{}\n", supported ? 1 : 0,
+                  result == k_success ? formats::printable(version) : std::string());
+  }
+
+  std::string text(Device device, const char* call) {
+    return formats::printable(nvml_.text(device, call).value_or(""));
+  }
+
+  std::string failed(uint32_t index, const std::string& name, const std::string& uuid,
+                     const char* call, int result) const {
+    return format("gpu\t{}\t{}\t{}\t{}\t{}\t{}\n", index, name, uuid, result, call,
+                  formats::printable(nvml_.text_of(result)));
+  }
+
+  int get(Device device, GetLimits& out) {
+    out = {request_.name_space.c_str(), 0, 0, 0};
+    return calls_.call<int(Device, GetLimits*)>(k_get, device, &out);
+  }
+
+  static std::string numbers(const GetLimits& limits) {
+    return format("\t{}\t{}\t{}", limits.soft, limits.hard, limits.used);
+  }
+
+  std::string one_gpu(uint32_t index) {
+    Device device = nullptr;
+    const char* call = nullptr;
+    int result = nvml_.call_any<int(uint32_t, Device*)>(
+        {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"}, call, index, &device);
+    if (result != k_success) return failed(index, "", "", call, result);
+    const std::string name = text(device, "nvmlDeviceGetName");
+    const std::string uuid = text(device, "nvmlDeviceGetUUID");
+    GetLimits before{}, after{};
+    result = get(device, before);
+    if (result != k_success) return failed(index, name, uuid, k_get, result);
+    std::string out = format("gpu\t{}\t{}\t{}\t0\t\t", index, name, uuid) + numbers(before);
+    if (!request_.limits) return out + "\n";
+    SetLimits wanted{request_.name_space.c_str(), request_.limits->soft_bytes,
+                     request_.limits->hard_bytes};
+    result = calls_.call<int(Device, SetLimits*)>(k_set, device, &wanted);
+    if (result != k_success) return failed(index, name, uuid, k_set, result);
+    result = get(device, after);
+    if (result != k_success) return failed(index, name, uuid, k_get, result);
+    return out + numbers(after) + "\n";
+  }
+
+  DriverCalls& calls_;
+  NvmlCalls nvml_;
+  const LimitRequest& request_;
+};
+
+// All that the child writes, until it closes its end; false: the time is over.
+bool read_all(int pipe, std::string& out) {
+  const double end = DriverCalls::now() + k_limits_seconds;
+  while (true) {
+    const double left = end - DriverCalls::now();
+    if (left <= 0 || out.size() > (1u << 20)) return false;
+    pollfd polled{pipe, POLLIN, 0};
+    if (poll(&polled, 1, static_cast<int>(left * 1000) + 1) <= 0) continue;
+    char bytes[16384];
+    const ssize_t count = read(pipe, bytes, sizeof bytes);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return true;
+    out.append(bytes, static_cast<size_t>(count));
+  }
+}
+
+// Never waits for a child that sits in the kernel.
+void end_child(pid_t pid) {
+  for (int i = 0; i < 4000; ++i) {
+    if (waitpid(pid, nullptr, WNOHANG) != 0) return;
+    if (i == 1000) kill(pid, SIGKILL);
+    timespec pause{0, 500'000};
+    nanosleep(&pause, nullptr);
+  }
+}
+
+std::optional<MemoryLimits> limits_at(const std::vector<std::string_view>& words, size_t at) {
+  if (words.size() < at + 3) return std::nullopt;
+  const auto soft = parse_uint(words[at]), hard = parse_uint(words[at + 1]),
+             used = parse_uint(words[at + 2]);
+  if (!soft || !hard || !used) return std::nullopt;
+  return MemoryLimits{*soft, *hard, *used};
+}
+
+Result<LimitAnswer> parse_limit_answer(std::string_view text) {
+  LimitAnswer out;
+  for (std::string_view line : split_lines(text)) {
+    const std::vector<std::string_view> words = split(line, '\t');
+    if (words[0] == "error" && words.size() > 1)
+      return fail(Code::unsupported, format("NVML: {}", words[1]));
+    if (words[0] == "nvml" && words.size() == 3) {
+      out.supported = words[1] == "1";
+      out.driver = words[2];
+    }
+    if (words[0] != "gpu" || words.size() < 7) continue;
+    LimitedGpu gpu;
+    gpu.index = static_cast<uint32_t>(parse_uint(words[1]).value_or(0));
+    gpu.name = words[2], gpu.uuid = words[3];
+    // k_no_symbol is negative.
+    gpu.result =
+        words[4] == "-1" ? k_no_symbol : static_cast<int>(parse_uint(words[4]).value_or(k_unknown));
+    gpu.call = words[5], gpu.why = words[6];
+    // "why" is empty where the numbers follow.
+    gpu.before = limits_at(words, 7);
+    gpu.after = limits_at(words, 10);
+    out.gpus.push_back(std::move(gpu));
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<LimitAnswer> nvml_memory_limits(const Host& host, const LimitRequest& request,
+                                       const std::string& library_dir) {
+  CUFIT_TRY(worker, spawn_worker(host, [&](int pipe) {
+              DriverCalls calls(pipe);
+              std::string out;
+              put_progress(out, LimitChild(calls, request).ask(library_dir), 0, 0);
+              put_end(out);
+              calls.send(out);
+            }));
+  std::string bytes;
+  const bool in_time = read_all(worker.answers.get(), bytes);
+  if (!in_time) kill(worker.pid, SIGKILL);
+  end_child(worker.pid);
+  ChildAnswers answers;
+  take_frames(bytes, answers);
+  if (!answers.finished)
+    return fail(
+        in_time ? Code::io : Code::timeout,
+        in_time ? format("NVML ended its process in {}", answers.call)
+                : format("NVML: {} did not return within {:g} s", answers.call, k_limits_seconds));
+  return parse_limit_answer(answers.progress_what);
+}
+
+}  // namespace cufit::host

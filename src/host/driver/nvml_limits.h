@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory limits that NVML of driver 615 and later sets on a cgroup: nvmlDeviceSetMemoryLimits_v1 and its getter, in a
+// child as every call of the driver.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "host/files/host.h"
+
+namespace cufit::host {
+
+constexpr uint64_t k_no_memory_limit = ~uint64_t{0};  // hard; none is soft 0
+
+struct MemoryLimits {
+  uint64_t soft_bytes = 0, hard_bytes = k_no_memory_limit, used_bytes = 0;
+};
+
+// What one GPU said: before, and after where a limit was to be set.
+struct LimitedGpu {
+  uint32_t index = 0;
+  std::string name, uuid;
+  int result = 0;         // nvmlReturn_t of the call that failed; 0 = none
+  std::string call, why;  // that call, NVML's words for the result
+  std::optional<MemoryLimits> before, after;
+};
+
+struct LimitAnswer {
+  bool supported = false;  // the library has the functions
+  std::string driver;      // "615.36"; empty: not told
+  std::vector<LimitedGpu> gpus;
+};
+
+struct LimitRequest {
+  std::string name_space;              // the cgroup's path below its mount, as NVML wants it
+  std::optional<MemoryLimits> limits;  // to set; none: only ask
+};
+
+// Error: no NVML, it did not start, or the child did not end in time (its last call is named).
+Result<LimitAnswer> nvml_memory_limits(const Host& host, const LimitRequest& request,
+                                       const std::string& library_dir = {});
+
+}  // namespace cufit::host

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/quota/quota_trial.h"
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include <sys/stat.h>
+
+#include "base/format.h"
+#include "formats/prose/printable.h"
+#include "host/files/paths.h"
+#include "host/process/this_process.h"
+#include "host/quota/guard_library.h"
+
+namespace cufit::host {
+namespace {
+
+// A first context on a machine without the persistence daemon takes seconds, an import of torch from a cold disk a minute.
+constexpr double k_probe_seconds = 60, k_torch_trial_seconds = 180;
+constexpr size_t k_most_trial_domain = (2u << 20) + 4096;
+
+// Prints what the probe prints. A runtime error is code 999: torch raised something else.
+constexpr const char* k_torch_trial = R"py(
+import os, sys
+below, above = int(sys.argv[1]), int(sys.argv[2])
+try:
+    import torch
+except Exception as error:
+    print('probe library -1 -1', flush=True)
+    sys.exit(str(error).splitlines()[0] if str(error) else 'import torch')
+def ask(size):
+    try:
+        block = torch.empty(size, dtype=torch.uint8, device='cuda:0')
+        torch.cuda.synchronize()
+        del block
+        torch.cuda.empty_cache()
+        torch.cuda.synchronize()
+        return 0
+    except torch.cuda.OutOfMemoryError:
+        torch.cuda.empty_cache()
+        return 2
+    except Exception as error:
+        sys.stderr.write((str(error).strip().splitlines() or [''])[0] + '\n')
+        return 999
+first = ask(below)
+print('probe done', first, ask(above), flush=True)
+os._exit(0)
+)py";
+
+std::string last_words_of(std::string_view text) {
+  text = trim(text);
+  return formats::printable(text.substr(text.rfind('\n') + 1), 200);
+}
+
+bool read_number(std::string_view text, int& out) {
+  return std::from_chars(text.data(), text.data() + text.size(), out).ec == std::errc();
+}
+
+// The line of the probe among what else a driver may print.
+bool read_answer(std::string_view out, TrialAnswer& answer) {
+  for (std::string_view line : split_lines(out)) {
+    const std::vector<std::string_view> words = split(line, ' ');
+    if (words.size() != 4 || words[0] != "probe") continue;
+    answer.phase = formats::printable(words[1], 64);
+    return read_number(words[2], answer.below) && read_number(words[3], answer.above);
+  }
+  return false;
+}
+
+uint64_t refusals_of(const Result<formats::QuotaDomain>& domain) {
+  uint64_t sum = 0;
+  if (domain)
+    for (const formats::QuotaDevice& device : domain->devices) sum += device.refusals;
+  return sum;
+}
+
+}  // namespace
+
+Result<QuotaTrial> QuotaTrial::make(uint64_t limit_bytes, uint64_t context_bytes) {
+  CUFIT_TRY(folder, ScriptFolder::make("quota", "", {}));
+  // The loader takes both for the end of a name.
+  if (folder.path().find_first_of(" :") != std::string::npos)
+    return fail(Code::usage, format("`{}`: LD_PRELOAD cannot name a folder with a blank or a colon "
+                                    "(TMPDIR names another folder)",
+                                    folder.path()));
+  formats::QuotaDomain domain;
+  domain.name = "verify";
+  domain.default_limit_bytes = limit_bytes;
+  domain.default_context_bytes = context_bytes;
+  domain.slot_count = 64;
+  CUFIT_TRY(bytes, formats::make_quota_domain(domain));
+  for (const auto& [name, content] : {std::pair<const char*, std::string_view>{"domain", bytes},
+                                      {"libcufit-guard.so", guard_library()},
+                                      {"probe", quota_probe()},
+                                      {"trial.py", k_torch_trial}})
+    if (Result<void> added = folder.add(name, content); !added) return added.error();
+  const std::string path = folder.path() + "/domain";
+  // The guard takes no file that others may write, whatever the umask is.
+  if (::chmod(path.c_str(), 0600) != 0)
+    return fail(Code::io, format("`{}`: {}", path, std::strerror(errno)));
+  if (Result<void> may = let_run(folder.path() + "/probe"); !may) return may.error();
+  return QuotaTrial(std::move(folder), path, true);
+}
+
+Result<QuotaTrial> QuotaTrial::here(const Host& host) {
+  const std::string path = host.variable("CUFIT_DOMAIN").value_or("");
+  CUFIT_TRY(folder, ScriptFolder::make("quota", "", {}));
+  for (const auto& [name, content] :
+       {std::pair<const char*, std::string_view>{"probe", quota_probe()},
+        {"trial.py", k_torch_trial}})
+    if (Result<void> added = folder.add(name, content); !added) return added.error();
+  if (Result<void> may = let_run(folder.path() + "/probe"); !may) return may.error();
+  QuotaTrial out(std::move(folder), path, false);
+  if (const Result<formats::QuotaDomain> domain = out.domain(); !domain) return domain.error();
+  return out;
+}
+
+Result<formats::QuotaDomain> QuotaTrial::domain() const {
+  const RealHost host;
+  CUFIT_TRY(bytes, host.read_file(domain_, k_most_trial_domain));
+  Result<formats::QuotaDomain> domain = formats::parse_quota_domain(bytes);
+  if (!domain) return fail(domain.error().code, format("`{}`: {}", domain_, domain.error().what));
+  return domain;
+}
+
+// Of the domain in which this process runs the children have everything already.
+void QuotaTrial::add_variables(ChildOptions& child) const {
+  if (!own_) return;
+  const std::string others = process_variable("LD_PRELOAD");
+  child.variables.emplace_back(
+      "LD_PRELOAD", folder_.path() + "/libcufit-guard.so" + (others.empty() ? "" : ":" + others));
+  child.variables.emplace_back("CUFIT_DOMAIN", domain_);
+  child.variables.emplace_back("CUFIT_GUARD", std::nullopt);
+  child.variables.emplace_back("CUFIT_RING", std::nullopt);
+}
+
+TrialAnswer QuotaTrial::answer(ChildOptions child, Interrupts& interrupts) const {
+  add_variables(child);
+  child.leave_none = true;
+  const uint64_t before = refusals_of(domain());
+  TrialAnswer out;
+  const Result<ChildOutcome> outcome = run_child(child, interrupts);
+  if (!outcome) {
+    out.phase = "crashed";
+    out.note = outcome.error().what;
+    return out;
+  }
+  out.refusals = refusals_of(domain()) - before;
+  out.note = last_words_of(outcome->err);
+  if (outcome->timed_out) {
+    out.phase = "timeout";
+  } else if (!read_answer(outcome->out, out)) {
+    out.phase = "crashed";
+    if (out.note.empty()) out.note = format("exit code {}", outcome->code);
+  }
+  return out;
+}
+
+TrialAnswer QuotaTrial::ask(const std::string& way, const std::string& route, uint64_t below,
+                            uint64_t above, Interrupts& interrupts) const {
+  ChildOptions child;
+  child.command = {folder_.path() + "/probe", way, route, "0", std::to_string(below),
+                   std::to_string(above)};
+  child.seconds = k_probe_seconds;
+  return answer(std::move(child), interrupts);
+}
+
+TrialAnswer QuotaTrial::ask_torch(const std::string& python, const std::string& settings,
+                                  uint64_t below, uint64_t above, Interrupts& interrupts) const {
+  ChildOptions child;
+  child.command = {python, folder_.path() + "/trial.py", std::to_string(below),
+                   std::to_string(above)};
+  child.variables.emplace_back("PYTORCH_CUDA_ALLOC_CONF", settings);
+  child.variables.emplace_back("PYTORCH_ALLOC_CONF", settings);
+  child.seconds = k_torch_trial_seconds;
+  return answer(std::move(child), interrupts);
+}
+
+Result<int> QuotaTrial::run(const std::vector<std::string>& command, Interrupts& interrupts) const {
+  ChildOptions child;
+  child.command = command;
+  child.pass_on = true;
+  add_variables(child);
+  CUFIT_TRY(outcome, run_child(child, interrupts));
+  return outcome.code;
+}
+
+}  // namespace cufit::host

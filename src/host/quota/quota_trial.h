@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trials of a quota: programs under the guard that ask the driver for memory in one way each, once below and once above
+// the limit (guard/probe/probe.c says what they print). The domain is one of its own in a private folder, or the one that this process is in.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "formats/system/quota_domain.h"
+#include "host/files/host.h"
+#include "host/process/child_process.h"
+#include "host/python/sitecustomize_dir.h"
+
+namespace cufit::host {
+
+// The probe's program, as bytes; made when cufit is built.
+std::string_view quota_probe();
+
+struct TrialAnswer {
+  std::string phase;           // of the probe; "crashed" or "timeout": it did not come that far
+  int below = -1, above = -1;  // CUresult; -1: not asked
+  uint64_t refusals = 0;       // that the quota counted meanwhile
+  std::string note;            // the last line of its stderr, or how it ended
+};
+
+class QuotaTrial {
+ public:
+  // A domain of its own: `limit` for every GPU. Error{io}: the folder cannot be filled.
+  static Result<QuotaTrial> make(uint64_t limit_bytes, uint64_t context_bytes);
+  // The domain of CUFIT_DOMAIN, in which this process runs. Error: it cannot be read.
+  static Result<QuotaTrial> here(const Host& host);
+
+  // What the domain says now.
+  Result<formats::QuotaDomain> domain() const;
+
+  TrialAnswer ask(const std::string& way, const std::string& route, uint64_t below, uint64_t above,
+                  Interrupts& interrupts) const;
+  // The same by torch, with these allocator settings.
+  TrialAnswer ask_torch(const std::string& python, const std::string& settings, uint64_t below,
+                        uint64_t above, Interrupts& interrupts) const;
+  // A program of the user's under the quota; its exit code. Its output goes to stderr.
+  Result<int> run(const std::vector<std::string>& command, Interrupts& interrupts) const;
+
+ private:
+  QuotaTrial(ScriptFolder folder, std::string domain, bool own)
+      : folder_(std::move(folder)), domain_(std::move(domain)), own_(own) {}
+  TrialAnswer answer(ChildOptions child, Interrupts& interrupts) const;
+  void add_variables(ChildOptions& child) const;
+
+  ScriptFolder folder_;
+  std::string domain_;
+  bool own_ = true;
+};
+
+}  // namespace cufit::host

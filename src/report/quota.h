@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answers of `cufit quota` and their views.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "facts/quota_domains.h"
+#include "report/report.h"
+#include "resolve/quota/backend.h"
+#include "resolve/quota/domain_usage.h"
+#include "resolve/quota/trial_verdict.h"
+
+namespace cufit::report {
+
+struct QuotaStatusView {
+  const std::vector<resolve::DomainUsage>& domains;
+  const std::vector<facts::SkippedDomain>& skipped;
+  bool nvml_answers = false;
+  bool one_user = true;  // who asks sees no domains but his own
+  const knowledge::Knowledge& knowledge;
+};
+
+std::string quota_status_text(const QuotaStatusView& view, const Style& style);
+std::string quota_status_json(const QuotaStatusView& view);  // schema cufit.quota/1
+
+struct QuotaPlanView {
+  std::vector<resolve::BackendVerdict> verdicts;  // best first
+  bool recorded = false;
+  const knowledge::Knowledge& knowledge;
+};
+
+std::string quota_plan_text(const QuotaPlanView& view, const Style& style);
+std::string quota_plan_json(const QuotaPlanView& view);  // schema cufit.quota/1
+// `kind`: "why" or "enable"; empty for an empty id.
+std::string quota_reason(const resolve::BackendVerdict& verdict, std::string_view kind,
+                         std::string_view id, std::string_view lang,
+                         const knowledge::Knowledge& knowledge);
+
+struct KernelLimits {
+  uint64_t soft_bytes = 0;
+  std::optional<uint64_t> hard_bytes;  // none: no limit
+  uint64_t used_bytes = 0;
+};
+
+struct LimitedGpu {
+  uint32_t index = 0;
+  std::string name;
+  std::string call, why;  // of a call that failed, in NVML's words
+  std::optional<KernelLimits> before, after;
+};
+
+struct QuotaSetView {
+  std::string cgroup;
+  KernelLimits wanted;
+  bool dry_run = false;
+  std::vector<LimitedGpu> gpus;
+  const knowledge::Knowledge& knowledge;
+};
+
+std::string quota_set_text(const QuotaSetView& view, const Style& style);
+
+struct QuotaVerifyView {
+  std::vector<resolve::Trial> trials;
+  uint64_t limit_bytes = 0;
+  // Of the program that was named: its exit code, and the domain after it.
+  std::optional<int> command_code;
+  formats::QuotaDomain after;
+  const knowledge::Knowledge& knowledge;
+};
+
+std::string quota_verify_text(const QuotaVerifyView& view, const Style& style);
+std::string quota_verify_json(const QuotaVerifyView& view);  // schema cufit.quota.verify/1
+// The program that was named passed the limit.
+bool went_over(const QuotaVerifyView& view);
+
+}  // namespace cufit::report

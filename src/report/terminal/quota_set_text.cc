@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `cufit quota set` changed, or would change, GPU by GPU.
+#include "base/format.h"
+#include "report/quota.h"
+#include "report/terminal/mem_words.h"
+#include "report/terminal/terminal_writer.h"
+#include "report/terminal/width.h"
+
+namespace cufit::report {
+namespace {
+
+class QuotaSetPainter : private TerminalWriter {
+ public:
+  QuotaSetPainter(const QuotaSetView& view, const Style& style)
+      : TerminalWriter(view.knowledge, style), view_(view) {}
+
+  std::string paint() {
+    flow(say(view_.dry_run ? "quota.set_would" : "quota.set_done",
+             {{"cgroup", printable(view_.cgroup)}, {"limits", words(view_.wanted)}}),
+         "", "  ", "1");
+    for (const LimitedGpu& gpu : view_.gpus) one_gpu(gpu);
+    if (view_.gpus.empty()) flow(say("quota.set_no_gpu"), "  ", "    ");
+    return finish();
+  }
+
+ private:
+  std::string words(const KernelLimits& limits) const {
+    if (!limits.hard_bytes) return say("quota.set_none");
+    return say("quota.set_limits",
+               {{"hard", gib(*limits.hard_bytes)}, {"soft", gib(limits.soft_bytes)}});
+  }
+
+  void one_gpu(const LimitedGpu& gpu) {
+    const std::string name = printable(format("GPU {} {}", gpu.index, gpu.name));
+    if (!gpu.before || (!gpu.after && !view_.dry_run))
+      return flow(say("quota.set_refused",
+                      {{"gpu", name}, {"call", printable(gpu.call)}, {"why", printable(gpu.why)}}),
+                  "  ", "    ", "31");
+    flow(say(view_.dry_run ? "quota.set_now" : "quota.set_changed",
+             {{"gpu", name},
+              {"before", words(*gpu.before)},
+              {"after", gpu.after ? words(*gpu.after) : ""},
+              {"used", gib(gpu.after ? gpu.after->used_bytes : gpu.before->used_bytes)}}),
+         "  ", "    ");
+  }
+
+  const QuotaSetView& view_;
+};
+
+}  // namespace
+
+std::string quota_set_text(const QuotaSetView& view, const Style& style) {
+  return QuotaSetPainter(view, style).paint();
+}
+
+}  // namespace cufit::report

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "resolve/quota/quota_machine.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "resolve/wheel/target.h"
+
+namespace cufit::resolve {
+namespace {
+
+bool is_instance(const facts::CudaDevice& device) {
+  return device.uuid && starts_with(*device.uuid, "MIG-");
+}
+
+}  // namespace
+
+QuotaMachine quota_machine(const facts::Facts& facts, const knowledge::Knowledge& knowledge) {
+  const Target target = target_of(facts, knowledge, "");
+  QuotaMachine out;
+  out.driver = target.driver;
+  if (facts.system.kernel) out.kernel = parse_version(*facts.system.kernel);
+  out.architecture = facts.system.architecture.value_or("");
+  const bool instance =
+      std::any_of(facts.cuda.devices.begin(), facts.cuda.devices.end(), is_instance);
+  for (const TargetGpu& gpu : target.gpus) out.gpus.push_back({gpu.name, gpu.cc, instance});
+  for (const std::string& name : target.unknown_gpus) out.gpus.push_back({name, {}, instance});
+  out.wsl = target.wsl;
+  out.jetson = target.jetson;
+  out.cgroup_v2 = facts.system.cgroup.value_or("") == "v2";
+  const std::optional<Version> dmem = parse_version(knowledge.quota_since("kernel_dmem"));
+  if (out.cgroup_v2) out.accounting = out.kernel && dmem && *out.kernel >= *dmem ? "dmem" : "misc";
+  out.root = facts.system.root.value_or(false);
+  for (const facts::PythonEnv& env : facts.envs)  // the active one first
+    if (!out.torch && env.torch.version) out.torch = parse_version(*env.torch.version);
+  for (const facts::EnvVariable& variable : facts.variables)
+    if (contains(variable.value, "per_process_memory_fraction")) out.fraction_set = true;
+  return out;
+}
+
+}  // namespace cufit::resolve

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The facts of a machine, this one's or a recording's, as the question what could hold a limit of GPU memory there. Pure.
+#pragma once
+
+#include "facts/facts.h"
+#include "knowledge/knowledge.h"
+#include "resolve/quota/backend.h"
+
+namespace cufit::resolve {
+
+// No program is meant. What facts do not hold stays as it is by default: `mps_running`, `guard_off`, and `accounting`,
+// which is what the driver chooses by itself on such a kernel.
+QuotaMachine quota_machine(const facts::Facts& facts, const knowledge::Knowledge& knowledge);
+
+}  // namespace cufit::resolve

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cufit quota` and `cufit explain FILE.ring` on a described card, with processes under the guard.
+#include <csignal>
+#include <filesystem>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "guarded.h"
+
+namespace cufit::test {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string k_start = "init\ncontext 0\n";
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+class GuardQuota : public Guarded {
+ protected:
+  // A process that holds `mib` beside its context, until it is killed.
+  pid_t holder(uint64_t mib) {
+    const uint64_t wanted = used_mib() + 300 + mib;
+    pid_t child = start(k_start + "alloc a " + std::to_string(mib) + "M\nsleep 60");
+    for (int i = 0; i < 2000 && used_mib() < wanted; ++i) usleep(5000);
+    EXPECT_EQ(used_mib(), wanted);
+    return child;
+  }
+  static void end(pid_t child) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+  Json status() {
+    const Ran ran = cufit("\"$CUFIT\" quota status --json \"$DIR/domain\"");
+    EXPECT_EQ(ran.code(), 0) << ran.err;
+    return Json::parse(ran.out, nullptr, false);
+  }
+  std::string ring_file() const {
+    for (const auto& entry : std::filesystem::directory_iterator(path("rings")))
+      return entry.path().string();
+    return {};
+  }
+  Ran explain(const std::string& more = "") {
+    return cufit("\"$CUFIT\" explain \"" + ring_file() + "\" " + more);
+  }
+};
+
+TEST_F(GuardQuota, StatusTellsTheLivingAndWhatNvmlSays) {
+  limit(2000);
+  const pid_t first = holder(500), second = holder(100);
+  Json said = status();
+  EXPECT_EQ(said["schema"], "cufit.quota/1");
+  EXPECT_EQ(said["backend"], "guard");
+  said = said["domains"][0];
+  EXPECT_EQ(said["devices"][0]["index"], 0);
+  EXPECT_EQ(said["devices"][0]["limit_bytes"], 2000 * k_mib);
+  EXPECT_EQ(said["devices"][0]["used_bytes"], 1200 * k_mib);
+  EXPECT_EQ(said["devices"][0]["nvml_bytes"], 1200 * k_mib);
+  EXPECT_EQ(said["devices"][0]["refusals"], 0);
+  ASSERT_EQ(said["processes"].size(), 2u);  // the largest first
+  EXPECT_EQ(said["processes"][0]["pid"], first);
+  EXPECT_EQ(said["processes"][1]["used_bytes"], 400 * k_mib);
+  end(first), end(second);
+}
+
+// 800 MiB of a limit of 1024: what a killed process held is nobody's.
+TEST_F(GuardQuota, DeadSlotsAreNotCounted) {
+  const pid_t child = holder(500);
+  Json said = status()["domains"][0];
+  EXPECT_EQ(said["devices"][0]["used_bytes"], 800 * k_mib);
+  EXPECT_EQ(said["devices"][0]["nvml_bytes"], 800 * k_mib);
+  EXPECT_EQ(said["devices"][0]["peak_bytes"], 800 * k_mib);
+  ASSERT_EQ(said["processes"].size(), 1u);
+  EXPECT_EQ(said["processes"][0]["pid"], child);
+  EXPECT_EQ(said["processes"][0]["name"], "guard_actor");
+  EXPECT_EQ(said["processes"][0]["used_bytes"], 800 * k_mib);
+  end(child);
+  EXPECT_EQ(used_mib(), 800u);  // still in the file
+  said = status()["domains"][0];
+  EXPECT_EQ(said["devices"][0]["used_bytes"], 0);
+  EXPECT_EQ(said["devices"][0]["nvml_bytes"], nullptr);
+  EXPECT_EQ(said["processes"].size(), 0u);
+  EXPECT_EQ(said["dead_slots"], 1);
+}
+
+// A program that closed all its descriptors has lost its lock and holds its memory.
+TEST_F(GuardQuota, AProcessThatLostItsLockIsCounted) {
+  pid_t child = start(k_start + "alloc a 500M\nclosefds\nsleep 60");
+  for (int i = 0; i < 2000 && used_mib() < 800; ++i) usleep(5000);
+  usleep(200000);
+  EXPECT_EQ(status()["domains"][0]["devices"][0]["used_bytes"], 800 * k_mib);
+  end(child);
+}
+
+TEST_F(GuardQuota, NvmlThatListsNoProcessesIsSaid) {
+  describe("no_process_memory = 1");
+  const pid_t child = holder(500);
+  EXPECT_EQ(status()["domains"][0]["devices"][0]["nvml_bytes"], nullptr);
+  const Ran ran = cufit("\"$CUFIT\" quota status \"$DIR/domain\"");
+  EXPECT_TRUE(has(ran.out, "NVML: does not answer for this GPU")) << ran.out;
+  EXPECT_TRUE(has(ran.out, "a fence for colleagues")) << ran.out;
+  end(child);
+}
+
+TEST_F(GuardQuota, ForeignAndDamagedFilesAreSaidAndSkipped) {
+  std::filesystem::create_directories(path("run/cufit"));
+  domain.name = "team";
+  write_domain();
+  std::filesystem::copy(path("domain"), path("run/cufit/team"));
+  write_bytes(path("run/cufit/junk"), "not a domain");
+  write_bytes(path("run/cufit/short"), read_bytes(path("domain")).substr(0, 5000));
+  std::filesystem::create_symlink(path("domain"), path("run/cufit/link"));
+  const Ran ran = cufit("\"$CUFIT\" quota status --json");
+  const Json said = Json::parse(ran.out, nullptr, false);
+  EXPECT_EQ(ran.code(), 0);
+  size_t team = 0, skipped = 0;
+  for (const Json& one : said["domains"]) team += one["path"] == path("run/cufit/team");
+  for (const Json& one : said["skipped"])
+    skipped += has(one["path"].get<std::string>(), path("run/cufit/"));
+  EXPECT_EQ(team, 1u);
+  EXPECT_EQ(skipped, 3u) << ran.out;
+  EXPECT_EQ(cufit("\"$CUFIT\" quota status team >/dev/null").code(), 0);
+  const Ran none = cufit("\"$CUFIT\" quota status nobodys");
+  EXPECT_EQ(none.code(), 3);
+  EXPECT_TRUE(has(none.err, "no quota domain `nobodys` here")) << none.err;
+}
+
+TEST_F(GuardQuota, ExplainTheQuotaRefusedThisProcess) {
+  run(k_start + "alloc a 500M\nalloc b 300M\ndie");
+  const Ran ran = explain();
+  EXPECT_EQ(ran.code(), 0) << ran.err;
+  EXPECT_TRUE(has(ran.out, "The run's own quota (cufit run --vram) refused the memory")) << ran.out;
+  // 800 held and 300 asked: 1100, in steps of 256.
+  EXPECT_TRUE(has(ran.out, "cufit run --vram 1280MiB -- COMMAND")) << ran.out;
+  const Json said = Json::parse(explain("--json").out, nullptr, false);
+  EXPECT_EQ(said["causes"][0]["id"], "cufit_quota_reached") << said.dump(1);
+  EXPECT_EQ(said["causes"][0]["confidence"], "certain");
+}
+
+TEST_F(GuardQuota, ExplainOthersOfTheQuotaHadMostOfIt) {
+  limit(1200);
+  guarded = true;
+  const pid_t other = holder(500);
+  std::filesystem::remove_all(path("rings"));
+  std::filesystem::create_directory(path("rings"));
+  run(k_start + "alloc b 300M\ndie");
+  const Ran ran = explain();
+  EXPECT_TRUE(has(ran.out, "the other processes of the same domain had")) << ran.out;
+  EXPECT_TRUE(has(ran.out, "cufit quota status")) << ran.out;
+  end(other);
+}
+
+TEST_F(GuardQuota, ExplainNoQuotaOfTheCardWouldDo) {
+  run(k_start + "alloc a 100M\nalloc b 4000M\ndie");
+  const std::string said = explain().out;
+  EXPECT_TRUE(has(said, "cufit fit -- COMMAND")) << said;
+  EXPECT_FALSE(has(said, "cufit run --vram 4")) << said;
+}
+
+// The card is full with what others hold, and the quota is not.
+TEST_F(GuardQuota, ExplainTheCardWasFull) {
+  limit(8000);
+  guarded = false;
+  environment = {"CUFIT_RING="};
+  pid_t other = start(k_start + "alloc a 3000M\nsleep 60");
+  for (int i = 0; i < 2000 && card_used() < 3300 * k_mib; ++i) usleep(5000);
+  guarded = true;
+  environment = {};
+  run(k_start + "alloc b 900M\ndie");
+  const Json said = Json::parse(explain("--json").out, nullptr, false);
+  EXPECT_EQ(said["causes"][0]["id"], "other_process") << said.dump(1);
+  end(other);
+}
+
+// torch frees its cache and asks again: a refusal that was survived is no cause.
+TEST_F(GuardQuota, ExplainWhoCameThroughWasNotEndedByIt) {
+  run(k_start + "alloc a 500M\nalloc b 500M\nfree a\nalloc b 500M");
+  const Ran ran = explain("--json");
+  EXPECT_FALSE(has(ran.out, "cufit_quota_reached")) << ran.out;
+}
+
+TEST_F(GuardQuota, ExplainADamagedRing) {
+  run(k_start + "alloc a 100M");
+  const std::string bytes = read_bytes(ring_file());
+  write_bytes(path("cut.ring"), bytes.substr(0, 70000));
+  const Ran ran = cufit("\"$CUFIT\" explain \"$DIR/cut.ring\"");
+  EXPECT_EQ(ran.code(), 3);
+  EXPECT_TRUE(has(ran.err, "cut.ring")) << ran.err;
+  // Beside a text it is said, and the text is explained.
+  const Ran both = cufit(
+      "echo 'RuntimeError: CUDA error: out of memory' >\"$DIR/log\"\n"
+      "\"$CUFIT\" explain \"$DIR/log\" \"$DIR/cut.ring\"");
+  EXPECT_EQ(both.code(), 0) << both.err;
+  EXPECT_TRUE(has(both.err, "cut.ring")) << both.err;
+}
+
+// A real CUDA runtime, where the loader finds one, sees that this driver is none of NVIDIA's (103) and asks it for nothing.
+TEST_F(GuardQuota, VerifyProvesTheLimit) {
+  const Ran ran = cufit("\"$CUFIT\" quota verify --json");
+  const Json said = Json::parse(ran.out, nullptr, false);
+  size_t held = 0;
+  bool runtime = false;
+  for (const Json& trial : said["trials"]) {
+    held += trial["proof"] == "holds";
+    if (trial["proof"] == "holds" || trial["proof"] == "missing") continue;
+    EXPECT_EQ(trial["below_result"], 103) << trial.dump();
+    runtime = true;
+  }
+  EXPECT_EQ(held, 14u) << ran.out << ran.err;
+  EXPECT_EQ(said["holds"], !runtime);
+  EXPECT_EQ(ran.code(), runtime ? 1 : 0);
+}
+
+// The same trials where nothing holds the limit: each must be seen to fail.
+TEST_F(GuardQuota, VerifySeesALimitThatDoesNotHold) {
+  const Ran ran = cufit("CUFIT_DOMAIN=\"$DIR/domain\" \"$CUFIT\" quota verify --json");
+  const Json said = Json::parse(ran.out, nullptr, false);
+  EXPECT_EQ(ran.code(), 1) << ran.err;
+  EXPECT_EQ(said["holds"], false);
+  size_t leaks = 0;
+  for (const Json& trial : said["trials"]) leaks += trial["proof"] == "leaks";
+  EXPECT_EQ(leaks, 14u) << ran.out;
+}
+
+TEST_F(GuardQuota, VerifyOnACardWithoutRoom) {
+  guarded = false;
+  environment = {"CUFIT_RING="};
+  pid_t other = start(k_start + "alloc a 3400M\nsleep 60");
+  for (int i = 0; i < 2000 && card_used() < 3700 * k_mib; ++i) usleep(5000);
+  environment = {};
+  const Ran ran = cufit("\"$CUFIT\" quota verify");
+  EXPECT_EQ(ran.code(), 1);
+  EXPECT_TRUE(has(ran.out, "the card itself has no room")) << ran.out;
+  end(other);
+}
+
+TEST_F(GuardQuota, VerifyWithoutADriver) {
+  const Ran ran = cufit("LD_LIBRARY_PATH=/nowhere \"$CUFIT\" quota verify");
+  EXPECT_EQ(ran.code(), 1);
+  EXPECT_TRUE(has(ran.out, "Nothing was tried")) << ran.out;
+  EXPECT_EQ(cufit("\"$CUFIT\" quota verify --vram 100MiB").code(), 2);
+}
+
+class GuardQuotaSet : public GuardQuota {
+ protected:
+  void SetUp() override {
+    GuardQuota::SetUp();
+    environment = {"CUFIT_TEST_MACHINE=" + path("root")};
+    cgroup("system.slice/docker-" + id_ + ".scope");
+    cgroup("user.slice/job");
+    std::filesystem::create_directories(path("root/proc/42"));
+    write_bytes(path("root/proc/42/cgroup"), "0::/user.slice/job\n");
+  }
+  void cgroup(const std::string& name) {
+    std::filesystem::create_directories(path("root/sys/fs/cgroup/" + name));
+    write_bytes(path("root/sys/fs/cgroup/" + name + "/cgroup.procs"), "");
+  }
+  const std::string id_ = "0123456789ab" + std::string(52, 'c');
+};
+
+TEST_F(GuardQuotaSet, DryRunChangesNothing) {
+  const Ran ran =
+      cufit("\"$CUFIT\" quota set --container 0123456789ab --hard 10G --soft 4G --dry-run");
+  EXPECT_EQ(ran.code(), 0) << ran.err;
+  EXPECT_TRUE(has(ran.out, "/sys/fs/cgroup/system.slice/docker-" + id_ + ".scope"));
+  EXPECT_TRUE(has(ran.out, "hard 10.00 GiB, soft 4.00 GiB")) << ran.out;
+  EXPECT_TRUE(has(ran.out, "now no limit")) << ran.out;
+  EXPECT_TRUE(has(cufit("\"$CUFIT\" quota clear --pid 42 --dry-run").out, "now no limit"));
+}
+
+TEST_F(GuardQuotaSet, SetsAndClears) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root sets limits";
+  const Ran set = cufit("\"$CUFIT\" quota set --pid 42 --hard 10G");
+  EXPECT_EQ(set.code(), 0) << set.err;
+  EXPECT_TRUE(has(set.out, "no limit before, hard 10.00 GiB, soft 0")) << set.out;
+  const Ran clear = cufit("\"$CUFIT\" quota clear --cgroup user.slice/job");
+  EXPECT_EQ(clear.code(), 0) << clear.err;
+  EXPECT_TRUE(has(clear.out, "hard 10.00 GiB")) << clear.out;
+  EXPECT_TRUE(has(clear.out, "no limit now")) << clear.out;
+}
+
+TEST_F(GuardQuotaSet, WhatIsNotThereIsSaid) {
+  const auto says = [&](const std::string& arguments, int code, const std::string& text) {
+    const Ran ran = cufit("\"$CUFIT\" quota " + arguments);
+    EXPECT_EQ(ran.code(), code) << arguments << ": " << ran.err;
+    EXPECT_TRUE(has(ran.err, text)) << arguments << ": " << ran.err;
+  };
+  says("set --container fedcba987654 --hard 1G --dry-run", 3, "no running container of this id");
+  says("set --container webserver --hard 1G --dry-run", 2, "12 to 64 digits of its id");
+  says("set --pid 43 --hard 1G --dry-run", 3, "no such process");
+  cgroup("../escape");
+  says("set --cgroup ../escape --hard 1G --dry-run", 2, "no such cgroup");
+  says("set --cgroup user.slice/job --dry-run", 2, "needs `--hard SIZE`");
+  says("set --cgroup user.slice/job --hard 1G --soft 2G --dry-run", 2, "more than `--hard`");
+  says("set --cgroup user.slice/job --hard much --dry-run", 2, "a size in GiB");
+  says("clear --dry-run", 2, "one of `--cgroup PATH`");
+  describe("no_memory_limits = 1");
+  const Ran ran = cufit("\"$CUFIT\" quota clear --pid 42 --dry-run");
+  EXPECT_EQ(ran.code(), 1);
+  EXPECT_TRUE(has(ran.out, "nvmlDeviceGetMemoryLimits_v1 refused")) << ran.out;
+}
+
+}  // namespace
+}  // namespace cufit::test
