@@ -289,6 +289,7 @@ const std::vector<TableSpec>& specs() {
         {"basis"}}},
       {"mig_limit", "MigLimitRow", "mig_limits", {{"id"}, {"source"}}},
       {"quota_since", "QuotaSinceRow", "quota_since_rows", {{"id"}, {"version"}}},
+      {"quota_shim", "QuotaShimRow", "quota_shims", {{"file"}, {"name"}}},
       {"gpu_compute",
        "GpuComputeRow",
        "gpu_compute",

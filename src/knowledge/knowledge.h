@@ -235,6 +235,10 @@ struct MigLimitRow {  // what MIG takes away: message mig.limit.<id>
 struct QuotaSinceRow {  // data/quota.toml: "kernel" -> "615"
   std::string_view id, version;
 };
+struct QuotaShimRow {  // another's library between programs and the driver
+  std::string_view file;  // how its name begins: "libvgpu.so"
+  std::string_view name;  // "HAMi-core"
+};
 // For the relative time of a training step (data/step_time.toml). TFLOPS.
 struct GpuComputeRow {
   std::string_view gpu;     // Gpu::name
@@ -376,6 +380,7 @@ struct Knowledge {
   std::span<const MigProfileRow> mig_profiles = {};
   std::span<const MigLimitRow> mig_limits = {};
   std::span<const QuotaSinceRow> quota_since_rows = {};
+  std::span<const QuotaShimRow> quota_shims = {};
   std::span<const GpuComputeRow> gpu_compute;
   std::span<const StepTimeRow> step_time;
   std::span<const ForwardCompat> forward_compat;

@@ -8,6 +8,7 @@
 
 #include "explain/explain.h"
 #include "facts/supervised_run.h"
+#include "formats/system/gpu_ring.h"
 #include "report/report.h"
 
 namespace cufit::report {
@@ -22,6 +23,7 @@ struct CrashReportView {
   std::string class_name, torch, env;
   // The environment lacks a module that its lock asks for: the command that makes it anew.
   std::string remake;
+  std::vector<formats::GpuRing> rings = {};  // under --vram: what its processes recorded
 };
 
 std::string crash_report_text(const CrashReportView& view,
@@ -35,6 +37,9 @@ std::string plain_tail(std::string_view tail);
 // step; empty where the first cause says it all.
 std::string crash_report_reason(const CrashReportView& view,
                                 std::string_view lang);  // crash_report_reason.cc
+// What the limit of GPU memory refused, a line for each process; empty = nothing.
+std::string crash_report_quota(const CrashReportView& view,
+                               std::string_view lang);  // crash_report_quota.cc
 bool shows_causes(const CrashReportView& view);
 // "killed by SIGKILL (exit code 137)", "exit code 1"
 std::string end_text(const facts::Supervised& run, std::string_view lang,

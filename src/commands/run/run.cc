@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "commands/run/run_choice.h"
 #include "commands/run/run_supervised.h"
+#include "commands/run/run_vram.h"
 #include "commands/resolve/targets.h"
 #include "host/files/paths.h"
 #include "host/process/start_program.h"
@@ -17,6 +18,8 @@ constexpr Option k_run_options[] = {
     option<&RunRequest::env>("--env", "CLASS"),
     option<&RunRequest::lock>("--lock", "DIR"),
     option<&RunRequest::policy>("--policy", "FILE"),
+    option<&RunRequest::vram>("--vram", "SIZE"),
+    option<&RunRequest::share>("--share", "NAME"),
     option<&RunRequest::supervise>("--supervise"),
     option<&RunRequest::report>("--report", "FILE"),
     option<&RunRequest::quiet>("-q,--quiet"),
@@ -27,8 +30,27 @@ std::string requirement_name(const std::string& requirement) {
   return lower(requirement.substr(0, requirement.find_first_of("<>=!~;[( @,")));
 }
 
-int start(const Context& context, const RunRequest& request, const RunChoice& choice,
-          const FoundLock& found) {
+// Finds the program, sets its limit, and becomes it or its parent.
+int start(const Context& context, const RunRequest& request, SupervisedRequest launch,
+          const std::optional<Version>& torch) {
+  const host::FoundProgram program = host::find_program(request.command[0], launch.start.variables);
+  if (program.path.empty()) return not_started(context, program.failure);
+  launch.start.command = request.command;
+  launch.start.program = program.path;
+  if (request.vram) {
+    const Result<VramLimit> limit =
+        limit_vram(context, {*request.vram, request.share, request.quiet}, {program.path, torch},
+                   launch.start.variables);
+    if (!limit) return context.output.exit_code_for(limit.error());
+    launch.ring_folder = limit->ring_folder;
+  }
+  if (request.supervise) return run_supervised(context, launch, request.report.value_or(""));
+  return not_started(context,
+                     host::replace_process(program.path, request.command, launch.start.variables));
+}
+
+int start_in_class(const Context& context, const RunRequest& request, const RunChoice& choice,
+                   const FoundLock& found) {
   const resolve::LockClass& chosen = found.lock.classes[choice.index];
   SupervisedRequest launch;
   launch.class_name = chosen.name;
@@ -40,15 +62,18 @@ int start(const Context& context, const RunRequest& request, const RunChoice& ch
     launch.must_haves.push_back(requirement_name(requirement));
   launch.remake = create_command(found.folder, chosen.name);
   launch.start.variables = host::activated_variables(context.files, choice.env, chosen.name);
-  launch.start.command = request.command;
   launch.start.sample_memory = choice.live.sight == resolve::LiveTarget::Sight::gpus;
-  const host::FoundProgram program =
-      host::find_program(launch.start.command[0], launch.start.variables);
-  if (program.path.empty()) return not_started(context, program.failure);
-  launch.start.program = program.path;
-  if (request.supervise) return run_supervised(context, launch, request.report.value_or(""));
-  return not_started(
-      context, host::replace_process(program.path, launch.start.command, launch.start.variables));
+  return start(context, request, std::move(launch), parse_version(chosen.wheel.torch));
+}
+
+// Without a lock the program starts as it would without cufit, and has its limit.
+int start_in_place(const Context& context, const RunRequest& request) {
+  SupervisedRequest launch;
+  for (const auto& [name, value] : context.files.variables())
+    launch.start.variables.push_back(name + "=" + value);
+  launch.env = context.files.variable("VIRTUAL_ENV")
+                   .value_or(context.files.variable("CONDA_PREFIX").value_or(""));
+  return start(context, request, std::move(launch), std::nullopt);
 }
 
 }  // namespace
@@ -62,8 +87,10 @@ int run_run(const Context& context, const RunRequest& request) {
   };
   if (request.command.empty()) return refuse_usage("run.no_program");
   if (request.report && !request.supervise) return refuse_usage("run.report_alone");
+  if (request.share && !request.vram) return refuse_usage("run.share_alone");
   const Result<std::optional<FoundLock>> found = find_lock(context, request.lock, request.quiet);
   if (!found) return output.exit_code_for(found.error());
+  if (!*found && request.vram && request.env.empty()) return start_in_place(context, request);
   if (!*found) return refuse_usage("run.no_lock");
   const Result<resolve::Policy> policy = read_policy(context, request.policy, (*found)->folder);
   if (!policy) return output.exit_code_for(policy.error());
@@ -82,7 +109,7 @@ int run_run(const Context& context, const RunRequest& request) {
     return k_refused;
   }
   if (!request.quiet) output.print_error(report::run_line(view, context.language()));
-  return start(context, request, *choice, **found);
+  return start_in_class(context, request, *choice, **found);
 }
 
 }  // namespace cufit::commands

@@ -14,6 +14,7 @@
 #include "host/files/rlimit_fsize_guard.h"
 #include "host/probe.h"
 #include "host/process/this_process.h"
+#include "host/quota/ring_files.h"
 #include "report/crash_report.h"
 #include "report/error_translation.h"
 #include "report/explain.h"
@@ -35,7 +36,7 @@ bool is_failure(const facts::Supervised& run) {
 
 facts::Facts facts_after(const host::Host& machine, const std::string& env) {
   host::ProbeOptions options;
-  options.env_dirs = {env};
+  if (!env.empty()) options.env_dirs = {env};
   // A compute check would be counted among the memory in use.
   options.driver_depth = host::DriverDepth::state;
   return host::collect(machine, options);
@@ -175,13 +176,24 @@ void explain_death(const Context& context, const SupervisedRequest& launch,
   const std::string time = utc(now, "%Y-%m-%dT%H:%M:%SZ");
   const facts::Facts after = facts_after(context.machine, launch.env);
   const explain::Explanation explanation = explain_end(launch, run, after, context.knowledge);
-  const report::CrashReportView view{
-      run,  explanation,       after,        context.knowledge, launch.start.command,
-      time, launch.class_name, launch.torch, launch.env,        remake(launch, explanation)};
+  const report::CrashReportView view{run,
+                                     explanation,
+                                     after,
+                                     context.knowledge,
+                                     launch.start.command,
+                                     time,
+                                     launch.class_name,
+                                     launch.torch,
+                                     launch.env,
+                                     remake(launch, explanation),
+                                     host::read_rings(launch.ring_folder)};
   report::Style style = output.style();
   style.colour = style.colour && host::is_terminal(host::Stream::err);
   output.print_error(context.message(
       "death.ended", {{"end", report::end_text(run, style.lang, context.knowledge)}}));
+  const std::string quota = report::crash_report_quota(view, style.lang);
+  for (std::string_view line : split(quota, '\n'))
+    if (!line.empty()) output.print_message(std::string(line));
   const std::string reason = report::crash_report_reason(view, style.lang);
   if (!reason.empty()) output.print_message(reason);
   if (report::shows_causes(view))

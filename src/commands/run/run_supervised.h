@@ -17,6 +17,7 @@ struct SupervisedRequest {
   bool is_cpu = false;                  // the class is made for no GPU
   std::vector<std::string> must_haves;  // modules that the lock asks for
   std::string remake;                   // command that makes the environment anew
+  std::string ring_folder;              // of --vram: what its processes recorded; empty = none
 };
 
 // The program's exit code; where it could not be started, the one of a shell.

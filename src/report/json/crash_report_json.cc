@@ -44,6 +44,30 @@ Json host_memory(const facts::Supervised& run) {
   return out;
 }
 
+// What the limit of GPU memory refused, by process.
+Json gpu_limit(const CrashReportView& view) {
+  Json out = Json::array();
+  for (const formats::GpuRing& ring : view.rings) {
+    if (ring.refusal_count == 0 && !ring.domain_failed) continue;
+    Json one = {{"pid", ring.pid},
+                {"program", ring.program},
+                {"limited", ring.quota && !ring.domain_failed},
+                {"refusals", ring.refusal_count}};
+    if (!ring.refusals.empty()) {
+      const formats::RingRefusal& last = ring.refusals.back();
+      one["last"] = {{"by", last.what == formats::RingWhat::refused ? "limit" : "driver"},
+                     {"gpu", last.device},
+                     {"asked_bytes", last.asked_bytes},
+                     {"own_bytes", last.own_bytes},
+                     {"all_bytes", last.domain_bytes},
+                     {"limit_bytes", last.limit_bytes},
+                     {"processes", last.processes}};
+    }
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string crash_report_json(const CrashReportView& view) {
@@ -61,6 +85,7 @@ std::string crash_report_json(const CrashReportView& view) {
   out["seconds"] = view.run.seconds;
   if (!view.run.memory.empty()) out["memory_before"] = memory_before(view.run);
   out["memory_after"] = memory_after(view.after);
+  if (Json limit = gpu_limit(view); !limit.empty()) out["gpu_limit"] = std::move(limit);
   const std::string reason = crash_report_reason(view, "en");
   if (!reason.empty()) out["reason"] = reason;
   if (view.explanation.program_error) out["last_error"] = view.explanation.program_error->line;

@@ -108,10 +108,14 @@ std::string crash_report_text(const CrashReportView& view, const Style& style) {
                              {"version", CUFIT_VERSION}}) +
                     "\n\n";
   out += message(view.knowledge, "death.command", lang, {{"command", join(words, " ")}}) + "\n";
-  out += message(view.knowledge, "death.environment", lang,
-                 {{"class", view.class_name}, {"torch", view.torch}, {"env", view.env}}) +
-         "\n\n";
+  if (!view.class_name.empty())  // without a lock there is none
+    out += message(view.knowledge, "death.environment", lang,
+                   {{"class", view.class_name}, {"torch", view.torch}, {"env", view.env}}) +
+           "\n";
+  out += "\n";
   out += memory_lines(view, lang) + "\n";
+  const std::string quota = crash_report_quota(view, lang);
+  if (!quota.empty()) out += quota + "\n\n";
   const std::string reason = crash_report_reason(view, lang);
   if (!reason.empty()) out += reason + "\n\n";
   if (shows_causes(view)) out += explain_text({view.explanation, view.knowledge}, style) + "\n";

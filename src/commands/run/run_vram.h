@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cufit run --vram`: a limit of GPU memory for a program and all that it starts. What the sizes mean and what holds them is
+// decided in resolve/quota; files and the machine are asked by host/quota.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/version.h"
+#include "commands/context.h"
+
+namespace cufit::commands {
+
+struct VramOptions {
+  std::string vram;                  // as written
+  std::optional<std::string> share;  // name of a domain for several launches
+  bool quiet = false;
+};
+
+// The program that will start.
+struct VramProgram {
+  std::string path;
+  std::optional<Version> torch;  // of a lock; nullopt = looked for beside the program
+};
+
+struct VramLimit {
+  std::string ring_folder;  // where its processes record what they ask for; empty = none
+};
+
+// Says what holds the limit, makes its files, and changes `variables` ("NAME=value") for the program.
+// Errors: a size that is none or fits no card, a place that cannot be used. Nothing is left then.
+Result<VramLimit> limit_vram(const Context& context, const VramOptions& options,
+                             const VramProgram& program, std::vector<std::string>& variables);
+
+}  // namespace cufit::commands

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// slurm.conf (slurm.conf(5)): how many GPUs and shards a node has. `NodeName=gpu[001-128] Gres=gpu:h200:8,shard:64 ...`; a line
+// that ends in a backslash goes on.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace cufit::formats {
+
+struct SlurmNode {
+  uint64_t gpus = 0, shards = 0;  // 0 = not told
+};
+// Of the line that names `node` (SLURMD_NODENAME); DEFAULT counts for what it does not say.
+SlurmNode parse_slurm_node(std::string_view text, std::string_view node);
+
+// "gpu[001-003,7],login": is `node` one of them?
+bool is_in_hostlist(std::string_view list, std::string_view node);
+
+}  // namespace cufit::formats

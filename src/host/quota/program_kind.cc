@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/quota/program_kind.h"
+
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/format.h"
+#include "base/path.h"
+#include "formats/binary/elf.h"
+#include "formats/python/version_py.h"
+#include "host/process/start_program.h"
+
+namespace cufit::host {
+namespace {
+
+// Scripts whose interpreter is a script: Linux follows five.
+constexpr int k_most_interpreters = 5;
+
+std::string value_of(const std::vector<std::string>& variables, std::string_view name) {
+  for (const std::string& each : variables)
+    if (each.size() > name.size() && starts_with(each, name) && each[name.size()] == '=')
+      return each.substr(name.size() + 1);
+  return {};
+}
+
+// "/usr/bin/python3" of "#!/usr/bin/env python3"; empty = no script.
+std::string interpreter_of(const Host& files, const std::string& path,
+                           const std::vector<std::string>& variables) {
+  const Result<std::string> head = files.read_head(path, 256);
+  if (!head || !starts_with(*head, "#!")) return {};
+  std::string_view line = std::string_view(*head).substr(2);
+  line = trim(line.substr(0, line.find('\n')));
+  const std::string first(line.substr(0, line.find_first_of(" \t")));
+  if (!ends_with(first, "/env")) return first;
+  std::string_view rest = trim(line.substr(first.size()));
+  if (starts_with(rest, "-S")) rest = trim(rest.substr(2));
+  const std::string word(rest.substr(0, rest.find_first_of(" \t")));
+  return find_program(word, variables).path;
+}
+
+// AT_SECURE of getauxval(3): the loader then takes nothing from LD_PRELOAD.
+bool gains_privileges(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return false;
+  if ((status.st_mode & S_ISUID) != 0 && status.st_uid != ::getuid()) return true;
+  if ((status.st_mode & S_ISGID) != 0 && status.st_gid != ::getgid()) return true;
+  return ::getuid() != 0 && ::getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
+}
+
+ProgramKind::Links links_of(const Host& files, const std::string& path) {
+  using Links = ProgramKind::Links;
+  if (gains_privileges(path)) return Links::secure;
+  const auto source = files.open(path);
+  if (!source || !formats::is_elf(**source)) return Links::not_read;
+  const Result<formats::ElfFile> elf = formats::read_elf(**source, {false, false, false});
+  if (!elf) return Links::not_read;
+  if (elf->interpreter.find("ld-musl") != std::string::npos) return Links::musl;
+  return elf->interpreter.empty() ? Links::static_linked : Links::dynamic;
+}
+
+std::optional<Version> torch_in(const Host& files, const std::string& prefix) {
+  const auto names = files.list(prefix + "/lib");
+  if (!names) return std::nullopt;
+  for (const std::string& name : *names) {
+    if (!starts_with(name, "python3")) continue;
+    for (const char* packages : {"site-packages", "dist-packages"}) {
+      const auto text = files.read_file(
+          format("{}/lib/{}/{}/torch/version.py", prefix, name, packages), size_t{64} << 10);
+      if (!text) continue;
+      const formats::TorchVersionFile torch = formats::parse_torch_version(*text);
+      if (torch.version.text) return parse_version(*torch.version.text);
+    }
+  }
+  return std::nullopt;
+}
+
+// Of the environment whose bin the program or its interpreter lies in, else of the active one.
+std::optional<Version> torch_of(const Host& files, const std::vector<std::string>& paths,
+                                const std::vector<std::string>& variables) {
+  for (const std::string& path : paths) {
+    const size_t slash = path.rfind('/');
+    if (slash == std::string::npos) continue;
+    if (auto torch = torch_in(files, path.substr(0, slash) + "/..")) return torch;
+  }
+  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
+    if (const std::string prefix = value_of(variables, name); !prefix.empty())
+      if (auto torch = torch_in(files, prefix)) return torch;
+  return std::nullopt;
+}
+
+}  // namespace
+
+ProgramKind read_program_kind(const Host& files, const std::string& program,
+                              const std::vector<std::string>& variables) {
+  ProgramKind out;
+  out.path = program;
+  std::vector<std::string> paths = {program};
+  for (int i = 0; i < k_most_interpreters; ++i) {
+    const std::string next = interpreter_of(files, out.path, variables);
+    if (next.empty()) break;
+    out.path = next;
+    paths.push_back(next);
+  }
+  out.links = links_of(files, out.path);
+  out.torch = torch_of(files, paths, variables);
+  return out;
+}
+
+}  // namespace cufit::host
