@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the two halves of gen-tables: rows of tables (gen_tables.cc), findings with their texts
-// and signatures (gen_findings.cc).
+// Shared by the parts of gen-tables: which tables there are (gen_table_specs.cc), their rows (gen_tables.cc), findings with
+// their texts and signatures (gen_findings.cc).
 #pragma once
 
 #define TOML_EXCEPTIONS 0
@@ -15,6 +15,25 @@
 #include <vector>
 
 namespace gen {
+
+enum class Kind { text, list, integer, real, lower };  // list: array of strings, joined with blanks
+
+struct Field {
+  const char* key;
+  Kind kind = Kind::text;
+  bool required = true;
+};
+
+struct TableSpec {
+  const char* name;           // in TOML
+  const char* type;           // C++ row type
+  const char* member;         // of Knowledge
+  std::vector<Field> fields;  // in the order of the struct's members
+  bool release = false;       // changes with releases: a table file may bring another
+};
+
+// gen_table_specs.cc: every table of data/, in the order of Knowledge's members.
+const std::vector<TableSpec>& specs();
 
 // Prints `file:line: what` and makes the program exit with 1.
 void report(const std::string& file, const toml::source_region& at, const std::string& what);
