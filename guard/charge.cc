@@ -2,6 +2,7 @@
 #include "charge.h"
 
 #include "nvml.h"
+#include "spill.h"
 
 namespace guard {
 namespace {
@@ -94,12 +95,18 @@ bool Charge::try_take(uint64_t bytes) {
   return true;
 }
 
+bool Charge::spill_instead() {
+  spilled_ = spill_to_ && spill_refused(all_, device_, requested_, caller_, spill_to_);
+  return spilled_;
+}
+
 bool Charge::take(uint64_t bytes) {
   if (try_take(bytes)) return true;
   if (climb(*this, bytes)) {
     taken_ = bytes;
     return true;
   }
+  if (spill_instead()) return true;
   refuse(*this, bytes);
   return false;
 }
@@ -137,6 +144,7 @@ void Charge::driver_refused(Result result) {
   record(all_.ring, event);
   DeviceState* device = device_state(all_, device_);
   if (result != k_out_of_memory || !device) return;
+  remember_refusal(device_, requested_);
   count_refusal(all_.ledger, device->row, true);
   size_t free_bytes = 0, total = 0;
   auto* ask = real_as<Result(size_t*, size_t*)>(hook_cuMemGetInfo_v2);

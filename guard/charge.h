@@ -35,6 +35,10 @@ class Charge {
   void driver_refused(Result result);
 
   void allow_trim(bool yes) { trim_ = yes; }
+  // Of --spill SIZE: a second refusal may be answered with host memory, at `*out`; then nothing was taken.
+  void allow_spill(Pointer* out) { spill_to_ = out; }
+  bool spill_instead();
+  bool spilled() const { return spilled_; }
 
  private:
   friend bool climb(Charge&, uint64_t);
@@ -45,7 +49,8 @@ class Charge {
   uint64_t requested_;
   const void* caller_;
   uint64_t taken_ = 0;
-  bool small_ = false, kept_ = false, counted_ = false, trim_ = true;
+  Pointer* spill_to_ = nullptr;
+  bool small_ = false, kept_ = false, counted_ = false, trim_ = true, spilled_ = false;
 };
 
 // The ladder: does it make room for `bytes`, and are they charged? And the end of it.

@@ -90,6 +90,9 @@ Function* real_as(Hook hook) {
   return reinterpret_cast<Function*>(real(hook));
 }
 
+// The driver's function of that name; null where there is none.
+void* driver_function(const char* name);
+
 // Functions that the guard asks and does not stand before. Null where this driver has none.
 struct Driver {
   Result (*get_version)(int*);

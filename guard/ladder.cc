@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happens at the limit, in this order: slots of processes that are gone, what the driver says that pools and graphs
 // really hold, what they hold and do not use, a short wait (two processes may have refused each other at the
-// very edge), and the refusal.
+// very edge), host memory for a second refusal where `--spill SIZE` allows it, and the refusal.
 #include <time.h>
 
 #include "charge.h"
 #include "pools.h"
+#include "spill.h"
 
 namespace guard {
 namespace {
@@ -21,9 +22,6 @@ void nap() {
   timespec time{0, static_cast<long>(50000 + (monotonic_ns() / 64) % 250000)};
   nanosleep(&time, nullptr);
 }
-
-// The place of `--spill SIZE`: a second refusal could be granted in host memory. Not in this version.
-bool spill(const Charge&, uint64_t) { return false; }
 
 }  // namespace
 
@@ -50,13 +48,14 @@ bool climb(Charge& charge, uint64_t bytes) {
   if (bytes > row_limit(all.ledger, device->row)) return false;
   nap();
   t_steps.swept = add_saturating(t_steps.swept, sweep(all.ledger, device->row, &t_steps.live));
-  return try_add(all, ordinal, bytes) || spill(charge, bytes);
+  return try_add(all, ordinal, bytes);
 }
 
 void refuse(Charge& charge, uint64_t) {
   State& all = charge.all_;
   DeviceState* device = device_state(all, charge.device_);
   if (!device) return;
+  remember_refusal(charge.device_, charge.requested_);
   count_refusal(all.ledger, device->row, false);
   Event event{charge.kind_, CUFIT_RING_REFUSED};
   event.device = charge.device_, event.bytes = charge.requested_, event.caller = charge.caller_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuMemAlloc and its kin. The calls without _v2 are those of CUDA 3.1 with addresses of 32 bits.
 #include "hook.h"
+#include "spill.h"
 
 namespace guard {
 
@@ -9,16 +10,21 @@ __thread int t_depth __attribute__((tls_model("initial-exec")));
 namespace {
 
 // Charges, asks the driver, keeps. `bytes_now` is the size as known after the call (a pitch is the driver's).
+// `spill_to`: where host memory may be the answer at a second refusal.
 template <class Address, class Ask>
-Result allocate(const Call& call, Address* out, uint64_t bytes, Ask ask) {
+Result allocate(const Call& call, Address* out, uint64_t bytes, Ask ask,
+                Pointer* spill_to = nullptr) {
   Device device = current_device();
   // Without a context, a place or a size it fails, and the driver says how.
   if (!call.all() || device < 0 || !out || bytes == 0) return ask();
   State& all = *call.all();
   reconcile(all, device, false);
   Charge charge(all, device, CUFIT_RING_KIND_ALLOC, bytes, call.caller());
+  charge.allow_spill(spill_to);
   if (!charge.take_block(bytes)) return k_out_of_memory;
+  if (charge.spilled()) return k_ok;
   Result result = ask();
+  if (result == k_out_of_memory && charge.spill_instead()) return k_ok;
   if (result != k_ok) {
     charge.driver_refused(result);
     return result;
@@ -30,6 +36,9 @@ Result allocate(const Call& call, Address* out, uint64_t bytes, Ask ask) {
 template <class Ask>
 Result free_block(const Call& call, uint64_t address, Ask ask) {
   Entry entry;
+  if (call.all() && load(call.all()->spilled) != 0 &&
+      free_spilled(*call.all(), address, call.caller()))
+    return k_ok;
   // Out of the table first: once the driver has it back, another thread may get the same address.
   if (!call.all() || !call.all()->allocations.take(address, &entry)) return ask();
   Result result = ask();
@@ -54,7 +63,8 @@ using namespace guard;
 
 GUARD_EXPORT Result cuMemAlloc_v2(Pointer* out, size_t bytes) {
   GUARD_BEGIN(cuMemAlloc_v2, Result(Pointer*, size_t));
-  return allocate(call, out, bytes, [=] { return real(out, bytes); });
+  return allocate(
+      call, out, bytes, [=] { return real(out, bytes); }, out);
 }
 
 GUARD_EXPORT Result cuMemAlloc(uint32_t* out, uint32_t bytes) {

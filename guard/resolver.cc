@@ -275,6 +275,13 @@ void* real(Hook hook) {
   return found;
 }
 
+void* driver_function(const char* name) {
+  Object library;
+  if (!object_of_family(Family::cuda, &library)) return nullptr;
+  follow(library);
+  return library.function(name);
+}
+
 const Driver& driver() {
   static Driver all;
   static uintptr_t base;  // of the library that `all` was filled from

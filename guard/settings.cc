@@ -16,6 +16,14 @@ namespace {
 Settings g_settings;
 uint32_t g_ready;
 
+// Bytes; anything else is none.
+uint64_t number_of(const char* text) {
+  uint64_t value = 0;
+  for (; *text >= '0' && *text <= '9' && value < UINT64_MAX / 16; ++text)
+    value = value * 10 + static_cast<uint64_t>(*text - '0');
+  return *text ? 0 : value;
+}
+
 }  // namespace
 
 // Before any thread of the program; a look-up may come even earlier.
@@ -27,6 +35,7 @@ __attribute__((constructor)) static void read_settings() {
   if (!(off && equal(off, "0"))) {
     if (domain) copy_text(g_settings.domain, sizeof g_settings.domain, domain);
     if (ring) copy_text(g_settings.ring_folder, sizeof g_settings.ring_folder, ring);
+    if (const char* spill = getenv("CUFIT_SPILL")) g_settings.spill_bytes = number_of(spill);
     g_settings.hooking = g_settings.domain[0] || g_settings.ring_folder[0];
   }
   store(g_ready, 1u);

@@ -10,6 +10,7 @@ struct Settings {
   bool hooking = false;  // false: every look-up and call goes straight to the driver
   char domain[512] = "";
   char ring_folder[512] = "";
+  uint64_t spill_bytes = 0;  // of --spill SIZE, for this process
 };
 const Settings& settings();
 

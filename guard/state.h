@@ -61,7 +61,9 @@ struct State {
   LedgerState ledger;
   RingState ring;
   DeviceState devices[k_most_devices];
-  Table allocations, arrays;
+  Table allocations, arrays, spills;
+  uint64_t spilled;        // of --spill SIZE, now
+  uint64_t spilled_total;  // and ever
   Lock pools_lock;
   PoolState pools[k_most_pools];
   Lock contexts_lock;

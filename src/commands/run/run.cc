@@ -20,6 +20,7 @@ constexpr Option k_run_options[] = {
     option<&RunRequest::policy>("--policy", "FILE"),
     option<&RunRequest::vram>("--vram", "SIZE"),
     option<&RunRequest::share>("--share", "NAME"),
+    option<&RunRequest::spill>("--spill", "WHAT"),
     option<&RunRequest::supervise>("--supervise"),
     option<&RunRequest::report>("--report", "FILE"),
     option<&RunRequest::quiet>("-q,--quiet"),
@@ -39,7 +40,7 @@ int start(const Context& context, const RunRequest& request, SupervisedRequest l
   launch.start.program = program.path;
   if (request.vram) {
     const Result<VramLimit> limit =
-        limit_vram(context, {*request.vram, request.share, request.quiet}, {program.path, torch},
+        limit_vram(context, {*request.vram, request.share, request.spill, request.quiet}, {program.path, torch},
                    launch.start.variables);
     if (!limit) return context.output.exit_code_for(limit.error());
     launch.ring_folder = limit->ring_folder;
@@ -80,7 +81,10 @@ int start_in_place(const Context& context, const RunRequest& request) {
 
 std::span<const Option> run_options() { return k_run_options; }
 
-int run_run(const Context& context, const RunRequest& request) {
+int run_run(const Context& context, const RunRequest& asked) {
+  RunRequest request = asked;
+  // All of each card, unless something is said.
+  if (request.spill && !request.vram) request.vram = "100%";
   const Output& output = context.output;
   const auto refuse_usage = [&](std::string_view key) {
     return output.exit_code_for(fail(Code::usage, context.message(key)));

@@ -16,7 +16,7 @@ struct RunRequest {
   std::vector<std::string> command;
   std::string env;  // a class of the lock; empty: the one that fits
   std::optional<std::string> lock, policy;
-  std::optional<std::string> vram, share;  // a limit of GPU memory (run_vram.h)
+  std::optional<std::string> vram, share, spill;  // a limit of GPU memory (run_vram.h)
   bool supervise = false;
   std::optional<std::string> report;  // of --supervise
   bool quiet = false;

@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "base/path.h"
 #include "base/shell_word.h"
+#include "commands/run/run_spill.h"
 #include "formats/system/slurm_conf.h"
 #include "host/files/atomic_write.h"
 #include "host/files/paths.h"
@@ -239,19 +240,22 @@ class Launch {
   const VramProgram& program_;
   std::vector<std::string>& variables_;
   VramRequest request_;
+  resolve::SpillRequest spill_;
   facts::Facts facts_;
   std::vector<QuotaCard> cards_;
   std::vector<uint64_t> limits_;
   host::ProgramKind kind_;
   std::vector<BackendVerdict> verdicts_;
   host::DomainFile domain_;
-  std::string guard_;
+  std::string folder_, guard_;
   double fraction_ = 0;
   VramLimit out_;
 };
 
 Result<void> Launch::read_limits() {
   if (auto found = resolve::parse_vram(options_.vram, request_)) return problem(*found);
+  if (options_.spill)
+    if (auto found = resolve::parse_spill(*options_.spill, spill_)) return problem(*found);
   if (options_.share && !is_share_name(*options_.share))
     return problem({"share_name", {{"name", *options_.share}}});
   if (const std::string inside = value_of(variables_, "CUFIT_DOMAIN"); !inside.empty())
@@ -288,6 +292,7 @@ void Launch::judge_joined() {
 
 Result<void> Launch::make_files() {
   CUFIT_TRY(folder, host::quota_folder(context_.files));
+  folder_ = folder;
   host::remove_unused_domains(folder);
   CUFIT_TRY(guard, host::write_guard_library(context_.files, folder));
   guard_ = guard;
@@ -361,6 +366,8 @@ Result<VramLimit> Launch::prepare() {
   const QuotaMachine machine = machine_of(facts_, kind_, program_.torch, variables_);
   verdicts_ = resolve::quota_backends(machine, context_.knowledge);
   say_foreign();
+  if (options_.spill && !loads_guard())
+    return problem({"spill_guard", {{"why", why(QuotaBackend::guard)}}});
   if (loads_guard()) {
     if (Result<void> made = make_files(); !made) return made.error();
     judge_joined();
@@ -369,10 +376,16 @@ Result<VramLimit> Launch::prepare() {
     variable_of(variables_, "CUFIT_DOMAIN") = "CUFIT_DOMAIN=" + domain_.path;
     variable_of(variables_, "CUFIT_RING") = "CUFIT_RING=" + out_.ring_folder;
   }
-  if (verdict(QuotaBackend::torch).state == BackendVerdict::State::starts)
+  // torch counts what lies in host memory, too: a fraction would refuse it.
+  if (!options_.spill && verdict(QuotaBackend::torch).state == BackendVerdict::State::starts)
     fraction_ = resolve::torch_fraction(cards_, limits_, loads_guard());
   if (fraction_ > 0) set_fraction(variables_, fraction_);
   say();
+  if (options_.spill) {
+    const Result<void> set =
+        set_spill(context_, spill_, {folder_, guard_}, facts_, options_.quiet, variables_);
+    if (!set) return set.error();
+  }
   return out_;
 }
 

@@ -16,6 +16,7 @@ namespace cufit::commands {
 struct VramOptions {
   std::string vram;                  // as written
   std::optional<std::string> share;  // name of a domain for several launches
+  std::optional<std::string> spill;  // --spill, as written
   bool quiet = false;
 };
 

@@ -64,15 +64,13 @@ std::vector<std::string> folders(const Host& variables, const std::string& quota
   return out;
 }
 
-}  // namespace
-
-Result<std::string> write_guard_library(const Host& variables, const std::string& quota_folder) {
-  const std::string_view bytes = guard_library();
-  const std::string name = "libcufit-guard-" + sha256(bytes).substr(0, 16) + ".so";
+// `name` may have a folder in front. The first folder that will do.
+Result<std::string> write_own(const Host& variables, const std::string& quota_folder,
+                              const std::string& name, std::string_view bytes) {
   std::vector<std::string> reasons;
   for (const std::string& folder : folders(variables, quota_folder)) {
-    std::string why = unfit(folder);
     const std::string path = folder + "/" + name;
+    std::string why = unfit(path.substr(0, path.rfind('/')));
     if (why.empty() && holds(path, bytes)) return path;
     if (why.empty()) {
       ReplaceOptions options;
@@ -84,6 +82,23 @@ Result<std::string> write_guard_library(const Host& variables, const std::string
     reasons.push_back(format("`{}`: {}", folder, why));
   }
   return fail(Code::io, join(reasons, "; "));
+}
+
+std::string content_name(std::string_view bytes) { return sha256(bytes).substr(0, 16); }
+
+}  // namespace
+
+Result<std::string> write_guard_library(const Host& variables, const std::string& quota_folder) {
+  const std::string_view bytes = guard_library();
+  return write_own(variables, quota_folder, format("libcufit-guard-{}.so", content_name(bytes)),
+                   bytes);
+}
+
+Result<std::string> write_spill_script(const Host& variables, const std::string& quota_folder) {
+  const std::string_view text = spill_sitecustomize();
+  CUFIT_TRY(path, write_own(variables, quota_folder,
+                            format("spill-{}/sitecustomize.py", content_name(text)), text));
+  return path.substr(0, path.rfind('/'));
 }
 
 }  // namespace cufit::host

@@ -149,6 +149,15 @@ STANDIN_EXPORT int cuDeviceGetAttribute(int* value, int attribute, int ordinal) 
     case 10:  // warp size
       *value = 32;
       return k_ok;
+    case 134:  // the NUMA node beside the GPU
+      *value = 0;
+      return k_ok;
+    case 141:  // memory of a node in the GPU's address space: CUDA 12.2
+      *value = machine().number("cuda", 13000) >= 12020 && !machine().number("no_host_numa");
+      return k_ok;
+    case 145:  // of the host: CUDA 13.0
+      *value = machine().number("cuda", 13000) >= 13000;
+      return k_ok;
     case 41:   // unified addressing
     case 83:   // managed memory
     case 102:  // virtual memory management

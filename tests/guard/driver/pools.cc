@@ -102,6 +102,8 @@ STANDIN_EXPORT int cuMemCreate(uint64_t* out, size_t bytes, const Properties* wa
   if (int code = enter("cuMemCreate")) return code;
   // The kind whose refusal is an error, not a full card (NCCL asks for it and goes on).
   if (wanted->location.type == 4 || bytes % k_page) return k_invalid;
+  // A seccomp filter that forbids get_mempolicy.
+  if (wanted->location.type == 3 && machine().number("numa_forbidden")) return k_not_supported;
   bool on_device = wanted->location.type == 1;
   if (on_device && wanted->location.id >= card::visible_count()) return k_invalid_device;
   if (on_device && !take(wanted->location.id, bytes)) return k_out_of_memory;
@@ -181,15 +183,22 @@ STANDIN_EXPORT int cuStreamSynchronize(Stream* stream) {
 }
 STANDIN_EXPORT int cuStreamBeginCapture_v2(Stream* stream, int) {
   stream->capturing = true;
+  ++process().capturing;
   return k_ok;
 }
 STANDIN_EXPORT int cuStreamEndCapture(Stream* stream, Graph** out) {
   stream->capturing = false;
+  --process().capturing;
   *out = new Graph;
   return k_ok;
 }
 STANDIN_EXPORT int cuStreamIsCapturing(Stream* stream, int* status) {
-  *status = reinterpret_cast<uintptr_t>(stream) > 2 && stream->capturing;
+  // The legacy stream may not be asked while another one is being captured (CUDA_ERROR_STREAM_CAPTURE_IMPLICIT).
+  if (reinterpret_cast<uintptr_t>(stream) <= 2) {
+    *status = 0;
+    return process().capturing > 0 ? 906 : k_ok;
+  }
+  *status = stream->capturing;
   return k_ok;
 }
 

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Adam's fused step reads and writes each byte of its state once; the one that torch takes by default reads the second
+moment four times and writes it three times. Over a link that is twice the time (measured on an H200: 162 against 80 ms
+for 2.6 GiB)."""
+
+
+def use_fused(torch, optimizer):
+    """Whether it was switched on: where the program left the choice to torch."""
+    if type(optimizer) not in (torch.optim.Adam, torch.optim.AdamW) or optimizer.state:
+        return False
+    for group in optimizer.param_groups:
+        chosen = [group.get(name) for name in ("foreach", "fused")]
+        if chosen != [None, None] or group.get("capturable") or group.get("differentiable"):
+            return False
+        for param in group["params"]:
+            if not (param.is_cuda and torch.is_floating_point(param)) or param.grad is None:
+                return False
+            if type(param) is not torch.nn.Parameter or param.grad.is_sparse:
+                return False
+    for group in optimizer.param_groups:
+        group["fused"] = True
+    return True
+
+
+def put_back(optimizer):
+    for group in optimizer.param_groups:
+        group["fused"] = None

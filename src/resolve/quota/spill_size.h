@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `cufit run --spill` asks for, and what the link to the GPU carries. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "resolve/quota/vram_size.h"
+
+namespace cufit::resolve {
+
+struct SpillRequest {
+  bool optimizer = false;        // the state of torch's optimizers, where the run would not fit
+  bool always = false;           // all of that state
+  uint64_t emergency_bytes = 0;  // of each process, at a second refusal
+};
+
+// "optimizer", "always", "8G", or two of them: "optimizer,8G". Problem: spill_size.
+std::optional<VramProblem> parse_spill(std::string_view text, SpillRequest& out);
+
+// Bytes a second of a PCIe link in one direction, less what its protocol takes; 0 = not known.
+uint64_t link_rate(uint32_t generation, uint32_t width);
+
+}  // namespace cufit::resolve
