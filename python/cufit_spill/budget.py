@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much of an optimizer's state may stay on the GPU."""
 
+from .placing import device_of
+
 # What libraries take later (workspaces, modules): cuBLAS alone has 32 MiB on Hopper.
 CUSHION = 128 << 20
 # Segments hold a little more than what lies in them; where the first step shows more, that counts.
@@ -8,8 +10,8 @@ LEAST_WASTE, MOST_WASTE = 1.02, 1.2
 
 
 def budget(torch, optimizer, device):
-    """Bytes. In the first step, before it makes state: forward and backward have run once, and the next ones
-    need as much again, beside the state."""
+    """Bytes. Asked in the first step, before it makes state: forward and backward have run once,
+    and the next ones need as much again, beside the state."""
     cuda = torch.cuda
     free, _ = cuda.mem_get_info(device)
     reserved = cuda.memory_reserved(device)
@@ -19,7 +21,8 @@ def budget(torch, optimizer, device):
     # In the step itself: what is there now, and the temporaries of implementations that go over all
     # parameters at once (foreach), one copy of them.
     step = cuda.memory_allocated(device) + parameter_bytes(optimizer, device)
-    # Cached blocks are given back, so that state does not break them up: the next pass asks for them again.
+    # Cached blocks are given back, so that state does not break them up: the next pass asks for
+    # them again.
     cuda.empty_cache()
     return max(0, int(free + reserved - max(peak, step) * waste - CUSHION))
 
@@ -28,7 +31,7 @@ def parameter_bytes(optimizer, device):
     total = 0
     for group in optimizer.param_groups:
         for param in group["params"]:
-            if param.is_cuda and param.requires_grad and param.device.index == device:
-                local = getattr(param, "_local_tensor", param)
+            local = getattr(param, "_local_tensor", param)
+            if param.requires_grad and device_of(local) == device:
                 total += local.numel() * local.element_size()
     return total

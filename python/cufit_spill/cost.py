@@ -29,8 +29,8 @@ class Cost:
         self.begun = None
 
     def rate(self, sample):
-        """Bytes of a tensor in host memory that the GPU reads and writes back in a second, as Adam does with its
-        state; None where it cannot be said."""
+        """Bytes of a tensor in host memory that the GPU reads and writes back in a second, as Adam
+        does with its state; None where it cannot be said."""
         if sample is None:
             return None
         cuda = self.torch.cuda

@@ -4,6 +4,10 @@
 LEAST = 1 << 20  # smaller ones are not worth it: step counters, scales
 
 
+def device_of(tensor):
+    return tensor.device.index if tensor.is_cuda else None
+
+
 def placing_class(torch):
     from torch.overrides import TorchFunctionMode
 
@@ -11,8 +15,8 @@ def placing_class(torch):
 
 
 class Placing:
-    """A mode of torch's functions. What makes a tensor like another one is how torch's optimizers make state; temporaries are
-    made by other functions and stay on the GPU."""
+    """A mode of torch's functions. What makes a tensor like another one is how torch's optimizers
+    make state; temporaries are made by other functions and stay on the GPU."""
 
     def __init__(self, torch, room, pools):
         super().__init__()
@@ -47,7 +51,7 @@ class Placing:
 
     def place(self, like, make):
         local = getattr(like, "_local_tensor", like)
-        device = local.device.index if local.is_cuda else None
+        device = device_of(local)
         amount = local.numel() * local.element_size()
         if device not in self.room or amount < LEAST:
             return make()
@@ -69,11 +73,11 @@ class Placing:
         return made
 
     def move_rest(self, optimizer):
-        """State that came by other ways (a checkpoint, kernels of one's own): bytes that were moved."""
+        """State that came by other ways (a checkpoint, kernels of one's own): the bytes moved."""
         moved = 0
         for state in optimizer.state.values():
             for key, value in list(state.items()):
-                if not self.torch.is_tensor(value) or not value.is_cuda or self.is_known(value):
+                if not self.torch.is_tensor(value) or self.is_known(value):
                     continue
                 if hasattr(value, "_local_tensor") or value.numel() * value.element_size() < LEAST:
                     continue
