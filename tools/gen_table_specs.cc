@@ -244,6 +244,7 @@ const std::vector<TableSpec>& specs() {
         {"basis"}}},
       {"mig_limit", "MigLimitRow", "mig_limits", {{"id"}, {"source"}}},
       {"quota_since", "QuotaSinceRow", "quota_since_rows", {{"id"}, {"version"}}},
+      {"quota_size", "QuotaSizeRow", "quota_sizes", {{"id"}, {"mib", Kind::integer}}},
       {"quota_shim", "QuotaShimRow", "quota_shims", {{"file"}, {"name"}}},
       {"gpu_compute",
        "GpuComputeRow",

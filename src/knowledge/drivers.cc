@@ -104,6 +104,12 @@ std::string_view Knowledge::quota_since(std::string_view id) const {
   return {};
 }
 
+uint64_t Knowledge::quota_size_bytes(std::string_view id) const {
+  for (const QuotaSizeRow& row : quota_sizes)
+    if (row.id == id) return static_cast<uint64_t>(row.mib) << 20;
+  return 0;
+}
+
 const MigCardRow* Knowledge::find_mig_card(std::string_view gpu) const {
   for (const MigCardRow& row : mig_cards) {
     if (row.gpu == gpu) return &row;

@@ -235,7 +235,11 @@ struct MigLimitRow {  // what MIG takes away: message mig.limit.<id>
 struct QuotaSinceRow {  // data/quota.toml: "kernel" -> "615"
   std::string_view id, version;
 };
-struct QuotaShimRow {  // another's library between programs and the driver
+struct QuotaSizeRow {  // data/quota.toml: "least_context"
+  std::string_view id;
+  int64_t mib;
+};
+struct QuotaShimRow {     // another's library between programs and the driver
   std::string_view file;  // how its name begins: "libvgpu.so"
   std::string_view name;  // "HAMi-core"
 };
@@ -380,6 +384,7 @@ struct Knowledge {
   std::span<const MigProfileRow> mig_profiles = {};
   std::span<const MigLimitRow> mig_limits = {};
   std::span<const QuotaSinceRow> quota_since_rows = {};
+  std::span<const QuotaSizeRow> quota_sizes = {};
   std::span<const QuotaShimRow> quota_shims = {};
   std::span<const GpuComputeRow> gpu_compute;
   std::span<const StepTimeRow> step_time;
@@ -455,6 +460,7 @@ struct Knowledge {
   const ExitCodeRow* find_exit_code(int64_t code) const;
   // "615" of "kernel" (data/quota.toml); empty = no such row.
   std::string_view quota_since(std::string_view id) const;
+  uint64_t quota_size_bytes(std::string_view id) const;  // 0 = no such row
   const GpuContextRow* find_gpu_context(std::string_view cc) const;
   const GpuMemoryRow* find_gpu_memory(std::string_view gpu) const;  // by Gpu::name
   const MigCardRow* find_mig_card(std::string_view gpu) const;      // by Gpu::name; null = no MIG

@@ -16,6 +16,9 @@ struct ExplainView {
   const knowledge::Knowledge& knowledge;
   bool hint = true;   // on the options of `cufit explain`
   bool here = false;  // the facts of a machine are joined
+  bool all = false;   // every cause and all evidence: a file has room
+  // Where the rest is that a screen has no room for: message "part.<more>" of report.toml.
+  const char* more = "more";
 };
 
 std::string explain_text(const ExplainView& view, const Style& style);  // explain_text.cc

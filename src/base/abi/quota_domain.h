@@ -12,7 +12,8 @@
  * no longer maps the file (exec); then any process may take the lock, clear the numbers, then the token.
  * A classic lock goes with ANY descriptor of the file that its process closes: whoever reads the file in a process
  * that also runs under a guard must not open it twice.
- * Byte 0 of the file is the lock for adding a row of `devices`.
+ * Byte 0 of the file is the lock for adding a row of `devices`. A launcher that has not yet become its program holds a
+ * shared lock on byte 1.
  */
 #ifndef CUFIT_ABI_QUOTA_DOMAIN_H
 #define CUFIT_ABI_QUOTA_DOMAIN_H
@@ -26,6 +27,7 @@
 #define CUFIT_DOMAIN_SLOT_BYTES 512u
 #define CUFIT_DOMAIN_MAX_SLOTS 4096u
 #define CUFIT_DOMAIN_NO_LIMIT UINT64_MAX
+#define CUFIT_DOMAIN_LAUNCH_LOCK 1u
 
 /* cufit_domain_header.flags */
 #define CUFIT_DOMAIN_NVML_OWN_PROCESS 1u /* driver >= 565: NVML says what a process itself holds */

@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "host/files/recording.h"
 #include "host/probe.h"
+#include "host/quota/mps_server.h"
 #include "report/quota.h"
 #include "resolve/quota/quota_machine.h"
 
@@ -23,8 +24,8 @@ void ask_here(const host::Host& machine, resolve::QuotaMachine& out) {
   if (controllers)
     for (std::string_view name : split(trim(*controllers), ' '))
       if (name == "dmem" || (name == "misc" && out.accounting.empty())) out.accounting = name;
-  out.mps_running = machine.exists(
-      machine.variable("CUDA_MPS_PIPE_DIRECTORY").value_or("/tmp/nvidia-mps") + "/control");
+  const std::string pipes = machine.variable("CUDA_MPS_PIPE_DIRECTORY").value_or("");
+  out.mps_running = !host::reachable_mps({"CUDA_MPS_PIPE_DIRECTORY=" + pipes}).empty();
   out.guard_off = machine.variable("CUFIT_GUARD").value_or("") == "0";
 }
 

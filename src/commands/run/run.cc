@@ -21,6 +21,7 @@ constexpr Option k_run_options[] = {
     option<&RunRequest::vram>("--vram", "SIZE"),
     option<&RunRequest::share>("--share", "NAME"),
     option<&RunRequest::spill>("--spill", "WHAT"),
+    option<&RunRequest::by>("--by", "HOLDER", "guard mps torch"),
     option<&RunRequest::supervise>("--supervise"),
     option<&RunRequest::report>("--report", "FILE"),
     option<&RunRequest::quiet>("-q,--quiet"),
@@ -38,16 +39,22 @@ int start(const Context& context, const RunRequest& request, SupervisedRequest l
   if (program.path.empty()) return not_started(context, program.failure);
   launch.start.command = request.command;
   launch.start.program = program.path;
+  VramLimit limit;
   if (request.vram) {
-    const Result<VramLimit> limit =
-        limit_vram(context, {*request.vram, request.share, request.spill, request.quiet}, {program.path, torch},
-                   launch.start.variables);
-    if (!limit) return context.output.exit_code_for(limit.error());
-    launch.ring_folder = limit->ring_folder;
+    Result<VramLimit> made = limit_vram(
+        context, {*request.vram, request.share, request.by, request.spill, request.quiet},
+        {program.path, torch}, launch.start.variables);
+    if (!made) return context.output.exit_code_for(made.error());
+    limit = std::move(*made);
+    launch.ring_folder = limit.ring_folder;
+    launch.ended = [&limit] { end_limit(limit); };
   }
   if (request.supervise) return run_supervised(context, launch, request.report.value_or(""));
-  return not_started(context,
-                     host::replace_process(program.path, request.command, launch.start.variables));
+  if (!limit.mps.folder.empty()) return run_attended(context, launch);
+  const facts::StartFailure failure =
+      host::replace_process(program.path, request.command, launch.start.variables);
+  end_limit(limit);
+  return not_started(context, failure);
 }
 
 int start_in_class(const Context& context, const RunRequest& request, const RunChoice& choice,
@@ -92,6 +99,7 @@ int run_run(const Context& context, const RunRequest& asked) {
   if (request.command.empty()) return refuse_usage("run.no_program");
   if (request.report && !request.supervise) return refuse_usage("run.report_alone");
   if (request.share && !request.vram) return refuse_usage("run.share_alone");
+  if (request.by && !request.vram) return refuse_usage("run.by_alone");
   const Result<std::optional<FoundLock>> found = find_lock(context, request.lock, request.quiet);
   if (!found) return output.exit_code_for(found.error());
   if (!*found && request.vram && request.env.empty()) return start_in_place(context, request);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "commands/command.h"
+#include "commands/run/run_vram.h"
 
 namespace cufit::commands {
 
@@ -17,6 +18,7 @@ struct RunRequest {
   std::string env;  // a class of the lock; empty: the one that fits
   std::optional<std::string> lock, policy;
   std::optional<std::string> vram, share, spill;  // a limit of GPU memory (run_vram.h)
+  std::optional<VramHolder> by;
   bool supervise = false;
   std::optional<std::string> report;  // of --supervise
   bool quiet = false;

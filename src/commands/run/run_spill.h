@@ -6,22 +6,20 @@
 #include <string>
 #include <vector>
 
-#include "base/result.h"
 #include "commands/context.h"
-#include "facts/facts.h"
 #include "resolve/quota/spill_size.h"
 
 namespace cufit::commands {
 
-struct SpillPlace {
-  std::string quota_folder;
-  std::string guard;  // path of its library
+struct SpillWish {
+  resolve::SpillRequest request;
+  std::string guard;       // path of its library
+  std::string script;      // folder of the script for Python
+  uint64_t link_rate = 0;  // bytes a second; 0 = not known
+  bool quiet = false;
 };
 
-// Makes the script's file and changes `variables` ("NAME=value"). Says the expected cost unless `quiet`.
-// Error{io}: no folder will hold the script.
-Result<void> set_spill(const Context& context, const resolve::SpillRequest& request,
-                       const SpillPlace& place, const facts::Facts& facts, bool quiet,
-                       std::vector<std::string>& variables);
+// Says the expected cost, and changes `variables` ("NAME=value").
+void set_spill(const Context& context, const SpillWish& wish, std::vector<std::string>& variables);
 
 }  // namespace cufit::commands

@@ -13,6 +13,7 @@
 #include "explain/explain.h"
 #include "host/files/rlimit_fsize_guard.h"
 #include "host/probe.h"
+#include "host/process/attend.h"
 #include "host/process/this_process.h"
 #include "host/quota/ring_files.h"
 #include "report/crash_report.h"
@@ -197,7 +198,8 @@ void explain_death(const Context& context, const SupervisedRequest& launch,
   const std::string reason = report::crash_report_reason(view, style.lang);
   if (!reason.empty()) output.print_message(reason);
   if (report::shows_causes(view))
-    output.print_beside(report::explain_text({explanation, context.knowledge, false}, style));
+    output.print_beside(report::explain_text(
+        {explanation, context.knowledge, false, false, false, "more_report"}, style));
   write_report(context, view, report, now);
 }
 
@@ -213,10 +215,21 @@ int run_supervised(const Context& context, const SupervisedRequest& launch,
                    const std::string& asked_report) {
   const std::string report = report_name(context, asked_report);
   const Result<facts::Supervised> run = host::supervise(context.machine, launch.start);
+  if (launch.ended) launch.ended();
   if (!run) return context.output.exit_code_for(run.error());
   if (run->not_started) return not_started(context, *run->not_started);
   if (is_failure(*run)) explain_death(context, launch, *run, report);
   // A shell goes on with its loop where Ctrl-C ended the program and this process merely returned.
+  if (run->signal == SIGINT) host::end_by_interrupt();
+  return run->exit_code;
+}
+
+int run_attended(const Context& context, const SupervisedRequest& launch) {
+  const Result<host::AttendedRun> run =
+      host::attend(launch.start.program, launch.start.command, launch.start.variables);
+  if (launch.ended) launch.ended();
+  if (!run) return context.output.exit_code_for(run.error());
+  if (run->not_started) return not_started(context, *run->not_started);
   if (run->signal == SIGINT) host::end_by_interrupt();
   return run->exit_code;
 }

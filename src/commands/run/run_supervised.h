@@ -2,6 +2,7 @@
 // `cufit run --supervise`: stays the parent of the program, and explains its death.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,12 +19,16 @@ struct SupervisedRequest {
   std::vector<std::string> must_haves;  // modules that the lock asks for
   std::string remake;                   // command that makes the environment anew
   std::string ring_folder;              // of --vram: what its processes recorded; empty = none
+  std::function<void()> ended;          // called as soon as the program is over, or was not started
 };
 
 // The program's exit code; where it could not be started, the one of a shell.
 // `report`: the name of the report of a death, of --report; empty: one of cufit's own.
 int run_supervised(const Context& context, const SupervisedRequest& launch,
                    const std::string& report);
+
+// The same without a word on its death: for a launch that has something to put away after it.
+int run_attended(const Context& context, const SupervisedRequest& launch);
 
 // Says why a program was not started; the exit code of a shell for it.
 int not_started(const Context& context, const facts::StartFailure& failure);

@@ -10,14 +10,20 @@
 #include "base/result.h"
 #include "base/version.h"
 #include "commands/context.h"
+#include "host/quota/domain_file.h"
+#include "host/quota/mps_server.h"
 
 namespace cufit::commands {
+
+// --by: what has to hold the limit. Without it: whatever the machine has.
+enum class VramHolder { guard, mps, torch };
 
 struct VramOptions {
   std::string vram;                  // as written
   std::optional<std::string> share;  // name of a domain for several launches
+  std::optional<VramHolder> by;
   std::optional<std::string> spill;  // --spill, as written
-  bool quiet = false;
+  bool quiet = false;                // warnings are said all the same
 };
 
 // The program that will start.
@@ -26,13 +32,20 @@ struct VramProgram {
   std::optional<Version> torch;  // of a lock; nullopt = looked for beside the program
 };
 
+// What was made for a launch.
 struct VramLimit {
   std::string ring_folder;  // where its processes record what they ask for; empty = none
+  host::DomainFile domain;  // no path = none
+  host::OwnMps mps;         // has to be ended after the program
+  std::string mps_program;  // by which
 };
 
 // Says what holds the limit, makes its files, and changes `variables` ("NAME=value") for the program.
-// Errors: a size that is none or fits no card, a place that cannot be used. Nothing is left then.
+// Errors: a size that is none or fits no card, a place that cannot be used, a holder that cannot be had. Nothing is left then.
 Result<VramLimit> limit_vram(const Context& context, const VramOptions& options,
                              const VramProgram& program, std::vector<std::string>& variables);
+
+// After the program, or where it could not be started: what nobody else uses goes. What its processes recorded stays.
+void end_limit(VramLimit& limit);
 
 }  // namespace cufit::commands

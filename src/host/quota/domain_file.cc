@@ -1,31 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/quota/domain_file.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
-#include <vector>
+#include <set>
 
+#include "base/abi/quota_domain.h"
 #include "base/format.h"
 #include "base/number.h"
 #include "host/files/atomic_write.h"
 #include "host/process/process_tree.h"
-#include "host/process/spawn.h"
+#include "host/quota/launch_leftovers.h"
+#include "host/quota/quota_folder.h"
 
 namespace cufit::host {
 namespace {
 
-constexpr std::string_view k_domain_end = ".domain";
-constexpr std::time_t k_young_seconds = 60;  // a launch may be between its file and its program
-constexpr size_t k_kept_recordings = 8;
-constexpr size_t k_most_domain_bytes = 4096 + 4096 * 512;
+constexpr std::string_view k_domain_end = ".domain", k_of_launch = "run-", k_of_share = "share-";
+constexpr std::time_t k_young_seconds = 60;
+constexpr std::time_t k_week_seconds = 7 * 24 * 3600;
+constexpr size_t k_most_domain_bytes =
+    CUFIT_DOMAIN_HEADER_BYTES + size_t{CUFIT_DOMAIN_MAX_SLOTS} * CUFIT_DOMAIN_SLOT_BYTES;
+constexpr size_t k_most_variables = 1 << 20;  // of one process, looked at
+// While a launcher becomes its program its lock is gone and its variables are not there yet: microseconds.
+constexpr useconds_t k_between = 5000;
 
 Error refused(const std::string& path, const char* why) {
   return fail(Code::no_permission, format("`{}` {}", path, why));
@@ -36,72 +40,48 @@ Error io_error(const std::string& path, int number) {
               format("`{}`: {}", path, std::strerror(number)));
 }
 
-// A folder that only this user may use. ENOENT where the one above it is missing.
-Result<void> own_folder(const std::string& path) {
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return io_error(path, errno);
+std::time_t age_of(const std::string& path) {
   struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) return io_error(path, errno);
-  if (!S_ISDIR(status.st_mode)) return refused(path, "is no folder");
-  if (status.st_uid != ::geteuid()) return refused(path, "belongs to another user");
-  if ((status.st_mode & 022) != 0) return refused(path, "may be written to by other users");
-  return {};
+  return ::stat(path.c_str(), &status) == 0 ? std::time(nullptr) - status.st_mtime : 0;
 }
 
-bool is_folder_path(const char* path) {
-  struct stat status {};
-  return ::stat(path, &status) == 0 && S_ISDIR(status.st_mode) && ::access(path, W_OK) == 0;
+std::string variables_of_process(const std::string& process) {
+  FileHandle file(::open(format("/proc/{}/environ", process).c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  if (file.get() < 0) return text;
+  char part[16384];
+  for (ssize_t got = 0; text.size() < k_most_variables; text.append(part, size_t(got))) {
+    got = ::read(file.get(), part, sizeof part);
+    if (got <= 0) break;
+  }
+  return text;
 }
 
-std::string start_of(pid_t pid) {
-  const std::string stat = read_small(format("/proc/{}/stat", pid));
-  const size_t name = stat.rfind(')');
-  if (name == std::string::npos) return {};
-  const std::vector<std::string_view> fields = split(std::string_view(stat).substr(name + 1), ' ');
-  constexpr size_t k_start = 20;  // field 22, counted from the state on, after a blank
-  return fields.size() > k_start ? std::string(fields[k_start]) : std::string();
-}
-
-std::string this_launch() { return format("{}-{}", ::getpid(), start_of(::getpid())); }
-
-bool launch_lives(const std::string& launch) {
-  const size_t dash = launch.find('-');
-  const std::optional<uint64_t> pid = parse_uint(std::string_view(launch).substr(0, dash));
-  return pid && dash != std::string::npos && *pid < (uint64_t{1} << 31) &&
-         start_of(static_cast<pid_t>(*pid)) == launch.substr(dash + 1);
-}
-
-bool is_young(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 &&
-         std::time(nullptr) - status.st_mtime < k_young_seconds;
-}
-
-// A process of this user that was started with it; others' variables cannot be read.
-bool is_in_variables(const std::string& path) {
-  const std::string wanted = "CUFIT_DOMAIN=" + path + '\0';
+// The domains with which processes of this user were started; others' variables cannot be read.
+std::set<std::string> domains_in_variables() {
+  constexpr std::string_view k_name = "CUFIT_DOMAIN=";
+  std::set<std::string> out;
   for (const std::string& name : names_in("/proc")) {
     if (!parse_uint(name)) continue;
-    FileHandle file(::open(format("/proc/{}/environ", name).c_str(), O_RDONLY | O_CLOEXEC));
-    if (file.get() < 0) continue;
-    std::string text(size_t{1} << 20, '\0');
-    size_t got = 0;
-    for (ssize_t one = 0; got < text.size(); got += static_cast<size_t>(one)) {
-      one = ::read(file.get(), text.data() + got, text.size() - got);
-      if (one <= 0) break;
-    }
-    if (std::string_view(text).substr(0, got).find(wanted) != std::string_view::npos) return true;
+    const std::string text = variables_of_process(name);
+    for (std::string_view each : split(text, '\0'))
+      if (starts_with(each, k_name)) out.emplace(each.substr(k_name.size()));
   }
-  return false;
+  return out;
 }
 
 bool is_locked(int file) {
   struct flock lock {};
   lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
+  lock.l_whence = SEEK_SET;  // from 0 to the end
   return ::fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-bool is_used(const std::string& path, int file) { return is_locked(file) || is_in_variables(path); }
+bool is_used(const std::string& path, int file) {
+  if (is_locked(file) || domains_in_variables().count(path) != 0) return true;
+  ::usleep(k_between);
+  return is_locked(file) || domains_in_variables().count(path) != 0;
+}
 
 Result<FileHandle> open_own(const std::string& path) {
   FileHandle file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
@@ -122,7 +102,7 @@ Result<formats::QuotaDomain> read_domain(int file) {
   return formats::parse_quota_domain(bytes);
 }
 
-// One launch at a time looks at a shared file and makes it.
+// One launch at a time looks at a file and makes it.
 Result<FileHandle> folder_lock(const std::string& folder) {
   const std::string path = folder + "/lock";
   FileHandle file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -132,36 +112,35 @@ Result<FileHandle> folder_lock(const std::string& folder) {
   return file;
 }
 
-void remove_recordings(const std::string& folder) {
-  std::vector<std::pair<std::time_t, std::string>> old;
-  for (const std::string& name : names_in(folder)) {
-    struct stat status {};
-    const std::string path = folder + "/" + name;
-    if (name[0] == '.' || launch_lives(name) || ::lstat(path.c_str(), &status) != 0) continue;
-    old.emplace_back(status.st_mtime, path);
+// Until this process is another program, or has closed the file.
+void hold_for_launch(DomainFile& domain, FileHandle file) {
+  struct flock lock {};
+  lock.l_type = F_RDLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = CUFIT_DOMAIN_LAUNCH_LOCK;
+  lock.l_len = 1;
+  (void)::fcntl(file.get(), F_SETLK, &lock);
+  domain.launching = std::move(file);
+}
+
+// May it go, as far as its name and its age tell?
+bool is_leftover(const std::string& name, const std::string& path) {
+  if (starts_with(name, k_of_share)) return age_of(path) >= k_young_seconds;
+  const size_t begin = k_of_launch.size();
+  switch (launch_state(name.substr(begin, name.size() - begin - k_domain_end.size()))) {
+    case LaunchState::lives:
+      return false;
+    case LaunchState::elsewhere:
+      return age_of(path) >= k_week_seconds;
+    case LaunchState::no_launch:
+      return age_of(path) >= k_young_seconds;
+    case LaunchState::gone:
+      break;
   }
-  std::sort(old.begin(), old.end());
-  for (size_t i = 0; i + k_kept_recordings < old.size(); ++i) {
-    for (const std::string& name : names_in(old[i].second))
-      if (name[0] != '.') ::unlink((old[i].second + "/" + name).c_str());
-    ::rmdir(old[i].second.c_str());
-  }
+  return true;
 }
 
 }  // namespace
-
-Result<std::string> quota_folder(const Host& variables) {
-  const std::string user = std::to_string(::geteuid());
-  const std::string runtime = variables.variable("XDG_RUNTIME_DIR").value_or("");
-  std::string path = "/tmp/cufit-" + user;
-  if (starts_with(runtime, "/") && is_folder_path(runtime.c_str())) {
-    path = runtime + "/cufit";
-  } else if (is_folder_path("/dev/shm")) {
-    path = "/dev/shm/cufit-" + user;
-  }
-  if (Result<void> made = own_folder(path); !made) return made.error();
-  return path;
-}
 
 Result<DomainFile> open_domain_file(const std::string& folder, const std::string& share,
                                     const formats::QuotaDomain& wanted) {
@@ -169,25 +148,44 @@ Result<DomainFile> open_domain_file(const std::string& folder, const std::string
   CUFIT_TRY(lock, folder_lock(folder));
   DomainFile out;
   out.domain = wanted;
-  out.path = format("{}/{}{}", folder, share.empty() ? "run-" + this_launch() : "share-" + share,
-                    k_domain_end);
+  out.path = folder + "/";
+  out.path +=
+      share.empty() ? std::string(k_of_launch) + this_launch() : std::string(k_of_share) + share;
+  out.path += k_domain_end;
   struct stat there {};
   if (::lstat(out.path.c_str(), &there) == 0) {
     CUFIT_TRY(file, open_own(out.path));
     if (!share.empty() && is_used(out.path, file.get())) {
       const Result<formats::QuotaDomain> found = read_domain(file.get());
-      if (!found) return fail(Code::malformed, format("`{}`: {}", out.path, found.error().text()));
+      if (!found)
+        return fail(Code::malformed, format("`{}` is in use and damaged ({}): another name for "
+                                            "`--share`, or the end of its programs, helps",
+                                            out.path, found.error().what));
       out.joined = true;
       out.domain = *found;
-      // From now on it is young: no other start removes it before the program runs.
-      (void)::futimens(file.get(), nullptr);
+      hold_for_launch(out, std::move(file));
       return out;
     }
   }
   ReplaceOptions options;
   options.mode = 0600;
   if (const int number = replace_file(out.path, bytes, options)) return io_error(out.path, number);
+  Result<FileHandle> file = open_own(out.path);
+  if (!file) {
+    remove_file(out.path);
+    return file.error();
+  }
+  hold_for_launch(out, std::move(*file));
   return out;
+}
+
+void leave_domain(DomainFile& domain) {
+  domain.launching.reset();
+  const std::string folder = domain.path.substr(0, domain.path.rfind('/'));
+  const Result<FileHandle> lock = folder_lock(folder);
+  if (!lock) return;
+  const Result<FileHandle> file = open_own(domain.path);
+  if (file && !is_used(domain.path, file->get())) remove_file(domain.path);
 }
 
 void remove_unused_domains(const std::string& folder) {
@@ -195,11 +193,12 @@ void remove_unused_domains(const std::string& folder) {
   if (!lock) return;
   for (const std::string& name : names_in(folder)) {
     const std::string path = folder + "/" + name;
-    if (!ends_with(name, k_domain_end) || is_young(path)) continue;
+    if (!ends_with(name, k_domain_end) || !is_leftover(name, path)) continue;
     const Result<FileHandle> file = open_own(path);
-    if (file && !is_used(path, file->get())) ::unlink(path.c_str());
+    if (file && !is_used(path, file->get())) remove_file(path);
   }
-  remove_recordings(folder + "/rings");
+  remove_old_recordings(folder + "/rings");
+  remove_old_mps(folder);
 }
 
 Result<std::string> make_ring_folder(const std::string& folder) {

@@ -1,34 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of quota domains of this user: one folder, mode 0700, in $XDG_RUNTIME_DIR/cufit, else /dev/shm/cufit-UID, else
-// /tmp/cufit-UID. A domain is used while a process has it in its variables or holds a lock in it; one that nobody uses is
-// removed by the next start.
+// The files of quota domains of this user, in quota_folder(): made, joined and removed. A domain is used while its launch lives,
+// a process has it in its variables, or somebody holds a lock in it (base/abi/quota_domain.h).
 #pragma once
 
 #include <string>
 
 #include "base/result.h"
 #include "formats/system/quota_domain.h"
-#include "host/files/host.h"
+#include "host/process/spawn.h"
 
 namespace cufit::host {
-
-// Made where it is missing. Error{no_permission}: it is another user's, or others may write to it. Error{io}.
-Result<std::string> quota_folder(const Host& variables);
 
 struct DomainFile {
   std::string path;
   bool joined = false;  // it was in use: `domain` is what it says
   formats::QuotaDomain domain;
+  // Held until this process becomes its program, which has the domain in its variables.
+  FileHandle launching;
 };
 // `share` empty: a file of this launch alone. Error{io}: no room (nothing is left), Error{malformed}: in use and damaged,
 // Error{no_permission}: another user's.
 Result<DomainFile> open_domain_file(const std::string& folder, const std::string& share,
                                     const formats::QuotaDomain& wanted);
 
-// Domains and recordings that nobody uses; never one younger than a minute, and the newest recordings stay.
+// For whoever made or joined it, once nothing more is started; a domain that others use stays.
+void leave_domain(DomainFile& domain);
+
+// Domains, recordings and folders of MPS that nobody uses. Never a shared domain younger than a minute nor the newest
+// recordings; what another pid namespace made stays a week.
 void remove_unused_domains(const std::string& folder);
 
-// FOLDER/rings/<pid>-<start>, for the recordings of a launch.
+// FOLDER/rings/LAUNCH, for the recordings of a launch.
 Result<std::string> make_ring_folder(const std::string& folder);
 
 }  // namespace cufit::host

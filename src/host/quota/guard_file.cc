@@ -16,6 +16,7 @@
 #include "host/files/paths.h"
 #include "host/process/spawn.h"
 #include "host/quota/guard_library.h"
+#include "host/quota/quota_folder.h"
 
 namespace cufit::host {
 namespace {
@@ -37,30 +38,36 @@ bool holds(const std::string& path, std::string_view bytes) {
   return there == bytes;
 }
 
+struct Place {
+  std::string above;  // made with those above it
+  std::string folder;
+};
+
 // Empty = it will do; else why not.
-std::string unfit(const std::string& folder) {
-  if (folder.find_first_of(" :\t\n") != std::string::npos) return "a blank or colon in its name";
-  if (const Result<void> made = create_folders(folder); !made) return made.error().text();
-  struct stat status {};
-  if (::stat(folder.c_str(), &status) != 0) return std::strerror(errno);
-  if (status.st_uid != ::geteuid()) return "it belongs to another user";
-  if ((status.st_mode & 022) != 0) return "other users may write to it";
+std::string unfit(const Place& place, bool above_is_own) {
+  if (place.folder.find_first_of(" :\t\n") != std::string::npos)
+    return "a blank or colon in its name";
+  // What lies beside it in a cache is nobody's business; a folder in /tmp has to be this user's.
+  const Result<void> above = above_is_own ? own_folder(place.above) : create_folders(place.above);
+  if (!above) return above.error().text();
+  if (const Result<void> made = own_folder(place.folder); !made) return made.error().text();
   struct statvfs system {};
-  if (::statvfs(folder.c_str(), &system) == 0 && (system.f_flag & ST_NOEXEC) != 0)
+  if (::statvfs(place.folder.c_str(), &system) == 0 && (system.f_flag & ST_NOEXEC) != 0)
     return "mounted noexec";
   return {};
 }
 
-std::vector<std::string> folders(const Host& variables, const std::string& quota_folder) {
-  std::vector<std::string> out;
+std::vector<Place> places(const Host& variables, const std::string& quota_folder) {
+  std::vector<Place> out;
   const std::string cache = variables.variable("XDG_CACHE_HOME").value_or("");
   const std::string home = variables.variable("HOME").value_or("");
-  if (starts_with(cache, "/")) {
-    out.push_back(cache + "/cufit/guard");
-  } else if (starts_with(home, "/")) {
-    out.push_back(home + "/.cache/cufit/guard");
+  if (starts_with(cache, "/") || starts_with(home, "/")) {
+    const std::string above = (starts_with(cache, "/") ? cache : home + "/.cache") + "/cufit";
+    out.push_back({above, above + "/guard"});
   }
-  out.push_back(quota_folder + "/guard");
+  out.push_back({quota_folder, quota_folder + "/guard"});
+  for (const std::string& other : quota_folders(variables))
+    if (other != quota_folder) out.push_back({other, other + "/guard"});
   return out;
 }
 
@@ -68,9 +75,12 @@ std::vector<std::string> folders(const Host& variables, const std::string& quota
 Result<std::string> write_own(const Host& variables, const std::string& quota_folder,
                               const std::string& name, std::string_view bytes) {
   std::vector<std::string> reasons;
-  for (const std::string& folder : folders(variables, quota_folder)) {
-    const std::string path = folder + "/" + name;
-    std::string why = unfit(path.substr(0, path.rfind('/')));
+  for (const Place& place : places(variables, quota_folder)) {
+    std::string why = unfit(place, !reasons.empty());
+    const std::string path = place.folder + "/" + name;
+    if (why.empty() && name.find('/') != std::string::npos)
+      if (const Result<void> below = own_folder(path.substr(0, path.rfind('/'))); !below)
+        why = below.error().text();
     if (why.empty() && holds(path, bytes)) return path;
     if (why.empty()) {
       ReplaceOptions options;
@@ -79,7 +89,7 @@ Result<std::string> write_own(const Host& variables, const std::string& quota_fo
       if (number == 0 && holds(path, bytes)) return path;
       why = number != 0 ? std::strerror(number) : "what was written is not what is there";
     }
-    reasons.push_back(format("`{}`: {}", folder, why));
+    reasons.push_back(format("`{}`: {}", place.folder, why));
   }
   return fail(Code::io, join(reasons, "; "));
 }

@@ -10,8 +10,9 @@
 
 namespace cufit::host {
 
-// In $XDG_CACHE_HOME/cufit/guard or ~/.cache/cufit/guard, else in `quota_folder`: the first that programs may be loaded from and
-// whose path has no blank and no colon, which part the names of LD_PRELOAD. Error{io}: none of them will do, with each why.
+// In $XDG_CACHE_HOME/cufit/guard or ~/.cache/cufit/guard, else in `quota_folder`, else in another that it could have been: the
+// first that programs may be loaded from and whose path has no blank and no colon, which part the names of LD_PRELOAD.
+// Error{io}: none of them will do, with each why.
 Result<std::string> write_guard_library(const Host& variables, const std::string& quota_folder);
 
 // The script of `--spill` as the sitecustomize.py of a folder of its own, in the same places; that folder, for PYTHONPATH.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/quota/program_kind.h"
 
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -27,24 +29,37 @@ std::string value_of(const std::vector<std::string>& variables, std::string_view
 }
 
 // "/usr/bin/python3" of "#!/usr/bin/env python3"; empty = no script.
-std::string interpreter_of(const Host& files, const std::string& path,
-                           const std::vector<std::string>& variables) {
+std::string program_of_script(const Host& files, const std::string& path,
+                              const std::vector<std::string>& variables) {
   const Result<std::string> head = files.read_head(path, 256);
   if (!head || !starts_with(*head, "#!")) return {};
   std::string_view line = std::string_view(*head).substr(2);
   line = trim(line.substr(0, line.find('\n')));
   const std::string first(line.substr(0, line.find_first_of(" \t")));
   if (!ends_with(first, "/env")) return first;
+  // Its options and variables stand before the program: "-S", "-u", "A=b".
   std::string_view rest = trim(line.substr(first.size()));
-  if (starts_with(rest, "-S")) rest = trim(rest.substr(2));
-  const std::string word(rest.substr(0, rest.find_first_of(" \t")));
-  return find_program(word, variables).path;
+  while (!rest.empty()) {
+    std::string_view word = rest.substr(0, rest.find_first_of(" \t"));
+    rest = trim(rest.substr(word.size()));
+    if (starts_with(word, "-S") && word.size() > 2) word.remove_prefix(2);  // "-Spython3"
+    if (word[0] != '-' && word.find('=') == std::string_view::npos)
+      return find_program(std::string(word), variables).path;
+  }
+  return {};
+}
+
+// No program gains any: this process gave that up, or the file system does not let it.
+bool gains_nothing(const std::string& path) {
+  struct statvfs system {};
+  return ::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ||
+         (::statvfs(path.c_str(), &system) == 0 && (system.f_flag & ST_NOSUID) != 0);
 }
 
 // AT_SECURE of getauxval(3): the loader then takes nothing from LD_PRELOAD.
 bool gains_privileges(const std::string& path) {
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return false;
+  if (::stat(path.c_str(), &status) != 0 || gains_nothing(path)) return false;
   if ((status.st_mode & S_ISUID) != 0 && status.st_uid != ::getuid()) return true;
   if ((status.st_mode & S_ISGID) != 0 && status.st_gid != ::getgid()) return true;
   return ::getuid() != 0 && ::getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
@@ -77,13 +92,40 @@ std::optional<Version> torch_in(const Host& files, const std::string& prefix) {
   return std::nullopt;
 }
 
-// Of the environment whose bin the program or its interpreter lies in, else of the active one.
+bool is_python(const std::string& path) { return starts_with(file_name(path), "python"); }
+
+// The Python that is meant: the program or its interpreter; else the one that it would find.
+std::string python_of(const std::vector<std::string>& paths,
+                      const std::vector<std::string>& variables) {
+  for (const std::string& path : paths)
+    if (is_python(path)) return path;
+  for (const char* name : {"python", "python3"})
+    if (const std::string found = find_program(name, variables).path; !found.empty()) return found;
+  return {};
+}
+
+// Where a Python that no environment holds imports from as well: packages of pip beside those of the system. The lowest
+// version counts: an older torch than was found here would not take its setting.
+std::optional<Version> torch_of_system(const Host& files,
+                                       const std::vector<std::string>& variables) {
+  std::vector<std::string> prefixes = {"/usr/local", "/usr"};
+  if (const std::string home = value_of(variables, "HOME"); !home.empty())
+    prefixes.push_back(home + "/.local");
+  std::optional<Version> out;
+  for (const std::string& prefix : prefixes)
+    if (const auto torch = torch_in(files, prefix); torch && (!out || *torch < *out)) out = torch;
+  return out;
+}
+
 std::optional<Version> torch_of(const Host& files, const std::vector<std::string>& paths,
                                 const std::vector<std::string>& variables) {
-  for (const std::string& path : paths) {
-    const size_t slash = path.rfind('/');
-    if (slash == std::string::npos) continue;
-    if (auto torch = torch_in(files, path.substr(0, slash) + "/..")) return torch;
+  const std::string python = python_of(paths, variables);
+  const size_t slash = python.rfind('/');
+  if (slash != std::string::npos) {
+    const std::string bin = python.substr(0, slash);
+    if (bin == "/usr/bin" || bin == "/bin" || bin == "/usr/local/bin")
+      return torch_of_system(files, variables);
+    return torch_in(files, bin + "/..");
   }
   for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
     if (const std::string prefix = value_of(variables, name); !prefix.empty())
@@ -99,7 +141,7 @@ ProgramKind read_program_kind(const Host& files, const std::string& program,
   out.path = program;
   std::vector<std::string> paths = {program};
   for (int i = 0; i < k_most_interpreters; ++i) {
-    const std::string next = interpreter_of(files, out.path, variables);
+    const std::string next = program_of_script(files, out.path, variables);
     if (next.empty()) break;
     out.path = next;
     paths.push_back(next);

@@ -25,6 +25,14 @@ std::string last_line(const CrashReportView& view) {
   return line;
 }
 
+// Nothing is known, or several causes fit and stand below. `what`: "", "_line" or "_signal".
+std::string unknown(const CrashReportView& view, const std::string& what, std::string_view lang,
+                    const std::map<std::string, std::string>& args = {}) {
+  return message(view.knowledge,
+                 (shows_causes(view) ? "death.reason.unsure" : "death.reason.unknown") + what, lang,
+                 args);
+}
+
 std::string by_error(const CrashReportView& view, std::string_view lang) {
   const ProgramError& error = *view.explanation.program_error;
   const std::map<std::string, std::string> args = {{"line", printable(error.line)},
@@ -42,15 +50,18 @@ std::string by_error(const CrashReportView& view, std::string_view lang) {
     case ProgramError::Kind::other_exception:
       break;
   }
-  return message(view.knowledge, "death.reason.unknown_line", lang, args);
+  return unknown(view, "_line", lang, args);
 }
 
 std::string by_signal(const CrashReportView& view, std::string_view lang) {
   const knowledge::ExitCodeRow* row = view.knowledge.find_exit_code(view.run.exit_code);
   const std::string name = row == nullptr ? "" : std::string(row->signal);
-  for (const char* known : {"SIGKILL", "SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE"})
-    if (name == known) return message(view.knowledge, std::string("death.reason.") + known, lang);
-  return message(view.knowledge, "death.reason.unknown", lang);
+  for (const char* known : {"SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE"})
+    if (name == known)
+      return unknown(
+          view, "_signal", lang,
+          {{"what", message(view.knowledge, std::string("death.reason.") + known, lang)}});
+  return unknown(view, "", lang);
 }
 
 }  // namespace
@@ -69,9 +80,7 @@ std::string crash_report_reason(const CrashReportView& view, std::string_view la
   if (view.explanation.program_error) return by_error(view, lang);
   if (shows_causes(view)) return {};
   const std::string line = printable(last_line(view));
-  return line.empty()
-             ? message(view.knowledge, "death.reason.unknown", lang)
-             : message(view.knowledge, "death.reason.unknown_line", lang, {{"line", line}});
+  return line.empty() ? unknown(view, "", lang) : unknown(view, "_line", lang, {{"line", line}});
 }
 
 }  // namespace cufit::report

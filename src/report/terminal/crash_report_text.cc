@@ -118,7 +118,8 @@ std::string crash_report_text(const CrashReportView& view, const Style& style) {
   if (!quota.empty()) out += quota + "\n\n";
   const std::string reason = crash_report_reason(view, lang);
   if (!reason.empty()) out += reason + "\n\n";
-  if (shows_causes(view)) out += explain_text({view.explanation, view.knowledge}, style) + "\n";
+  if (shows_causes(view))
+    out += explain_text({view.explanation, view.knowledge, false, false, true}, style) + "\n";
   out +=
       message(view.knowledge,
               view.run.tail.size() < view.run.output_bytes ? "death.tail_part" : "death.tail", lang,

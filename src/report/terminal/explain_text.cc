@@ -60,7 +60,9 @@ class ExplainPainter : private TerminalWriter {
       : TerminalWriter(view.knowledge, style),
         explanation_(view.explanation),
         hint_(view.hint),
-        here_(view.here) {}
+        here_(view.here),
+        all_(view.all || style.verbose),
+        more_(std::string("part.") + view.more) {}
 
   std::string paint() {
     const std::vector<Cause>& causes = explanation_.causes;
@@ -154,9 +156,8 @@ class ExplainPainter : private TerminalWriter {
 
   // "- train.log:12  RuntimeError: ..." and what it says, where that is more than the line.
   void evidence(const Cause& cause) {
-    const size_t shown = style_.verbose
-                             ? cause.evidence.size()
-                             : std::min(cause.evidence.size(), k_explain_text_evidence_shown);
+    const size_t shown = all_ ? cause.evidence.size()
+                              : std::min(cause.evidence.size(), k_explain_text_evidence_shown);
     std::vector<EvidenceLine> lines = cause.evidence;  // the text first, then what stands beside it
     std::stable_partition(lines.begin(), lines.end(),
                           [](const EvidenceLine& line) { return line.line != 0; });
@@ -172,8 +173,8 @@ class ExplainPainter : private TerminalWriter {
         flow(printable(fact_text(line.fact, style_.lang, knowledge_)), "      = ", "        ");
     }
     if (shown < cause.evidence.size()) {
-      flow(say("part.more", {{"count", std::to_string(cause.evidence.size() - shown)}}), "  - ",
-           "    ", "2");
+      flow(say(more_, {{"count", std::to_string(cause.evidence.size() - shown)}}), "  - ", "    ",
+           "2");
     }
   }
 
@@ -212,7 +213,7 @@ class ExplainPainter : private TerminalWriter {
     const std::vector<Cause>& causes = explanation_.causes;
     if (causes.size() < 2) return;
     if (!style_.verbose) heading(words("heading.others"));
-    const size_t end = style_.verbose ? causes.size() : std::min(causes.size(), k_others_shown + 1);
+    const size_t end = all_ ? causes.size() : std::min(causes.size(), k_others_shown + 1);
     for (size_t i = 1; i < end; ++i) {
       if (style_.verbose) {
         out_ += "\n";
@@ -223,7 +224,7 @@ class ExplainPainter : private TerminalWriter {
       }
     }
     if (end < causes.size())
-      flow(say("part.more", {{"count", std::to_string(causes.size() - end)}}), "  ", "  ", "2");
+      flow(say(more_, {{"count", std::to_string(causes.size() - end)}}), "  ", "  ", "2");
   }
 
   // "  ! likely: title (train.log:12, train.log:40)"
@@ -251,7 +252,7 @@ class ExplainPainter : private TerminalWriter {
     if (explanation_.ignored.empty()) return;
     heading(words("heading.ignored"));
     const size_t all = explanation_.ignored.size();
-    const size_t shown = style_.verbose ? all : std::min(all, k_ignored_shown);
+    const size_t shown = all_ ? all : std::min(all, k_ignored_shown);
     for (size_t i = 0; i < shown; ++i) {
       const explain::Ignored& one = explanation_.ignored[i];
       std::string why = clue_text(one.clue, style_.lang, knowledge_);
@@ -262,7 +263,7 @@ class ExplainPainter : private TerminalWriter {
         flow(printable(one.contradiction.text), "      ", "      ", "2");
     }
     if (shown < all)
-      flow(say("part.more", {{"count", std::to_string(all - shown)}}), "  - ", "    ", "2");
+      flow(say(more_, {{"count", std::to_string(all - shown)}}), "  - ", "    ", "2");
   }
 
   void oom() {
@@ -324,7 +325,8 @@ class ExplainPainter : private TerminalWriter {
   }
 
   const explain::Explanation& explanation_;
-  const bool hint_, here_;
+  const bool hint_, here_, all_;
+  const std::string more_;
 };
 
 }  // namespace

@@ -93,9 +93,9 @@ BackendVerdict mps_verdict(const QuotaMachine& machine, const Knowledge& knowled
     out = no(k, "driver", "driver");
     out.args["driver"] = driver_text(*machine.driver);
   } else if (!machine.mps_running) {
-    out = no(k, "no_server", "server");
+    out = verdict(k, State::possible, "no_server", "server");
   } else {
-    out = verdict(k, State::possible, "not_started", "variable");
+    out = verdict(k, State::starts, "each");
   }
   out.args["since"] = since;
   return out;

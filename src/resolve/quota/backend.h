@@ -50,7 +50,7 @@ struct QuotaMachine {
 
 struct BackendVerdict {
   QuotaBackend backend = QuotaBackend::guard;
-  // starts: `cufit run --vram` uses it here. possible: the machine has it, cufit does not start it. not: see `why`.
+  // starts: `cufit run --vram` uses it here. possible: the machine has it, cufit does not use it unasked. not: see `why`.
   enum class State { starts, possible, not_possible } state = State::not_possible;
   // Ids: message "quota.why.<backend>_<why>" and "quota.enable.<backend>_<to_enable>"; empty = none.
   std::string why, to_enable;

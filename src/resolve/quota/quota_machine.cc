@@ -38,4 +38,22 @@ QuotaMachine quota_machine(const facts::Facts& facts, const knowledge::Knowledge
   return out;
 }
 
+std::vector<QuotaCard> quota_cards(const facts::Facts& facts,
+                                   const knowledge::Knowledge& knowledge) {
+  std::vector<QuotaCard> out;
+  for (const facts::CudaDevice& device : facts.cuda.devices) {
+    QuotaCard card;
+    card.name = device.name.value_or("");
+    card.uuid = device.uuid.value_or("");
+    card.pci = device.pci_address.value_or("");
+    card.total_bytes = device.memory_total_bytes.value_or(0);
+    card.least_bytes = knowledge.quota_size_bytes("least_context");
+    card.context_bytes = card.least_bytes;
+    if (const auto* row = knowledge.find_gpu_context(device.compute_capability.value_or("")))
+      card.context_bytes = static_cast<uint64_t>(row->mib) << 20;
+    out.push_back(std::move(card));
+  }
+  return out;
+}
+
 }  // namespace cufit::resolve

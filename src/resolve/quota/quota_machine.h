@@ -5,11 +5,16 @@
 #include "facts/facts.h"
 #include "knowledge/knowledge.h"
 #include "resolve/quota/backend.h"
+#include "resolve/quota/vram_size.h"
 
 namespace cufit::resolve {
 
 // No program is meant. What facts do not hold stays as it is by default: `mps_running`, `guard_off`, and `accounting`,
 // which is what the driver chooses by itself on such a kernel.
 QuotaMachine quota_machine(const facts::Facts& facts, const knowledge::Knowledge& knowledge);
+
+// The GPUs as a process numbers them, with what a context takes there.
+std::vector<QuotaCard> quota_cards(const facts::Facts& facts,
+                                   const knowledge::Knowledge& knowledge);
 
 }  // namespace cufit::resolve

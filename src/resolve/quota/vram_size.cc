@@ -44,14 +44,15 @@ std::string gpu_text(const std::vector<QuotaCard>& cards, size_t at) {
 }
 
 // A limit against its card; nullopt = good.
-std::optional<VramProblem> judge(const std::vector<QuotaCard>& cards, size_t at, uint64_t bytes) {
+std::optional<VramProblem> refusal_of(const std::vector<QuotaCard>& cards, size_t at,
+                                      uint64_t bytes) {
   const QuotaCard& card = cards[at];
   std::map<std::string, std::string> args = {{"gpu", gpu_text(cards, at)},
                                              {"size", format_bytes(bytes)},
                                              {"total", format_bytes(card.total_bytes)},
-                                             {"context", format_bytes(card.context_bytes)}};
+                                             {"least", format_bytes(card.least_bytes)}};
   if (card.total_bytes != 0 && bytes > card.total_bytes) return VramProblem{"too_large", args};
-  if (bytes <= card.context_bytes) return VramProblem{"too_small", args};
+  if (bytes == 0 || bytes < card.least_bytes) return VramProblem{"too_small", args};
   return std::nullopt;
 }
 
@@ -132,10 +133,22 @@ std::optional<VramProblem> vram_limits(const VramRequest& request,
     if (amount.bytes == 0 && cards[number].total_bytes == 0)
       return VramProblem{"total", {{"gpu", gpu_text(cards, number)}}};
     const uint64_t bytes = bytes_on(amount, cards[number]);
-    if (auto problem = judge(cards, number, bytes)) return problem;
+    if (auto problem = refusal_of(cards, number, bytes)) return problem;
     out[number] = bytes;
   }
   return std::nullopt;
+}
+
+std::vector<size_t> tight_cards(const std::vector<QuotaCard>& cards,
+                                const std::vector<uint64_t>& limits) {
+  std::vector<size_t> out;
+  for (size_t i = 0; i < cards.size(); ++i)
+    if (limits[i] <= cards[i].context_bytes) out.push_back(i);
+  return out;
+}
+
+uint64_t context_charge(const QuotaCard& card, uint64_t limit) {
+  return limit > card.context_bytes ? card.context_bytes : card.least_bytes;
 }
 
 double torch_fraction(const std::vector<QuotaCard>& cards, const std::vector<uint64_t>& limits,

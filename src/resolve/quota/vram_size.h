@@ -36,7 +36,8 @@ std::optional<VramProblem> parse_vram(std::string_view text, VramRequest& out);
 struct QuotaCard {
   std::string name, uuid, pci;
   uint64_t total_bytes = 0;    // 0 = not known
-  uint64_t context_bytes = 0;  // of one process; 0 = not known
+  uint64_t context_bytes = 0;  // of a PyTorch process with its kernels, usually; 0 = not known
+  uint64_t least_bytes = 0;    // no context takes less; a size below it holds nothing
 };
 
 // Of the environment and of Slurm's files.
@@ -52,9 +53,17 @@ std::optional<VramProblem> vram_limits(const VramRequest& request,
                                        const std::vector<QuotaCard>& cards,
                                        const SlurmShards& slurm, std::vector<uint64_t>& out);
 
+// Cards whose limit a PyTorch process may use up before its first tensor: worth a word, no refusal.
+std::vector<size_t> tight_cards(const std::vector<QuotaCard>& cards,
+                                const std::vector<uint64_t>& limits);
+
+// What the guard charges before a context is made. The usual figure, so that two processes do not both get the last room;
+// the least one where the usual is more than the limit and would refuse what may fit.
+uint64_t context_charge(const QuotaCard& card, uint64_t limit);
+
 // What torch is told (per_process_memory_fraction, of the total that the program is shown); 0 = none. Under the guard the
 // total is the limit, and what is left beside a context is torch's; else it is the card's, and the
-// smallest share of a GPU holds.
+// smallest share of a GPU holds: torch has one setting for all.
 double torch_fraction(const std::vector<QuotaCard>& cards, const std::vector<uint64_t>& limits,
                       bool guarded);
 

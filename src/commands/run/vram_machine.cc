@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/run/vram_machine.h"
+
+#include "commands/run/vram_variables.h"
+#include "host/files/paths.h"
+#include "host/probe.h"
+#include "host/quota/mps_server.h"
+#include "host/quota/slurm_node.h"
+#include "resolve/quota/quota_machine.h"
+#include "resolve/quota/spill_size.h"
+
+namespace cufit::commands {
+namespace {
+
+using Program = resolve::QuotaMachine::Program;
+
+facts::Facts ask_driver(const Context& context) {
+  facts::Facts out;
+  host::ProbeOptions probe;
+  probe.driver_depth = host::DriverDepth::identity;
+  host::read_system(context.machine, out);
+  host::read_kernel_driver(context.machine, out);
+  host::read_driver_answers(context.machine, probe, out);
+  return out;
+}
+
+// A guess before the start, for nobody knows yet which GPU will touch what.
+uint64_t slowest_link(const facts::Facts& facts) {
+  uint64_t least = 0;
+  for (const facts::NvmlGpu& gpu : facts.nvml.gpus) {
+    const uint64_t rate =
+        resolve::link_rate(gpu.pcie_gen_max.value_or(0), gpu.pcie_width.value_or(0));
+    if (rate != 0 && (least == 0 || rate < least)) least = rate;
+  }
+  return least;
+}
+
+Program program_of(host::ProgramKind::Links links) {
+  using Links = host::ProgramKind::Links;
+  switch (links) {
+    case Links::dynamic:
+      return Program::dynamic;
+    case Links::static_linked:
+      return Program::static_linked;
+    case Links::musl:
+      return Program::musl;
+    case Links::secure:
+      return Program::secure;
+    case Links::not_read:
+      break;
+  }
+  return Program::not_read;
+}
+
+}  // namespace
+
+VramMachine read_vram_machine(const Context& context, const VramProgram& program,
+                              const std::vector<std::string>& variables) {
+  VramMachine out;
+  const facts::Facts facts = ask_driver(context);
+  out.program =
+      host::read_program_kind(context.files, host::absolute_path(program.path), variables);
+  out.link_rate = slowest_link(facts);
+  out.mps_pipes = host::reachable_mps(variables);
+  out.cards = resolve::quota_cards(facts, context.knowledge);
+  out.quota = resolve::quota_machine(facts, context.knowledge);
+  out.quota.mps_running = !out.mps_pipes.empty();
+  out.quota.program = program_of(out.program.links);
+  out.quota.guard_off = variable_value(variables, "CUFIT_GUARD") == "0";
+  out.quota.torch = program.torch ? program.torch : out.program.torch;
+  out.quota.fraction_set = has_torch_fraction(variables);
+  const auto since = parse_version(context.knowledge.quota_since("nvml_own"));
+  out.nvml_own_process = since && out.quota.driver && *out.quota.driver >= *since;
+  return out;
+}
+
+resolve::SlurmShards read_shards(const Context& context) {
+  resolve::SlurmShards out;
+  out.on_node = context.files.variable("SLURM_SHARDS_ON_NODE").value_or("");
+  if (out.on_node.empty()) return out;
+  const formats::SlurmNode node = host::read_slurm_node(context.files);
+  out.node_gpus = node.gpus;
+  out.node_shards = node.shards;
+  return out;
+}
+
+}  // namespace cufit::commands

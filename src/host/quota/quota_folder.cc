@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/quota/quota_folder.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/format.h"
+#include "base/number.h"
+#include "host/process/process_tree.h"
+
+namespace cufit::host {
+namespace {
+
+// The guard keeps 511 characters of a path (guard/settings.h); the names below the folder have fewer than 112.
+constexpr size_t k_most_path = 400;
+
+// Of sudo it may be another user's, who then could not use what is made there.
+bool is_own_runtime(const std::string& path) {
+  struct stat status {};
+  return starts_with(path, "/") && ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+         status.st_uid == ::geteuid() && ::access(path.c_str(), W_OK) == 0;
+}
+
+bool is_shared_memory(const char* path) {
+  struct stat status {};
+  return ::stat(path, &status) == 0 && S_ISDIR(status.st_mode) && ::access(path, W_OK) == 0;
+}
+
+// Field 22 of /proc/PID/stat; the name before it may hold blanks and brackets.
+std::string start_of(pid_t pid) {
+  const std::string stat = read_small(format("/proc/{}/stat", pid));
+  const size_t name = stat.rfind(')');
+  if (name == std::string::npos) return {};
+  const std::vector<std::string_view> fields = split(std::string_view(stat).substr(name + 1), ' ');
+  constexpr size_t k_start = 20;  // counted from the state on, after a blank
+  return fields.size() > k_start ? std::string(fields[k_start]) : std::string();
+}
+
+uint64_t own_namespace() {
+  struct stat status {};
+  return ::stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
+}  // namespace
+
+Result<void> own_folder(const std::string& path) {
+  const auto refused = [&](const char* why) {
+    return fail(Code::no_permission, format("`{}` {}", path, why));
+  };
+  const auto failed = [&](int number) {
+    return fail(number == EACCES ? Code::no_permission : Code::io,
+                format("`{}`: {}", path, std::strerror(number)));
+  };
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return failed(errno);
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) return failed(errno);
+  if (!S_ISDIR(status.st_mode)) return refused("is no folder");
+  if (status.st_uid != ::geteuid()) return refused("belongs to another user");
+  if ((status.st_mode & 022) != 0) return refused("may be written to by other users");
+  return {};
+}
+
+std::vector<std::string> quota_folders(const Host& variables) {
+  const std::string user = std::to_string(::geteuid());
+  std::vector<std::string> out;
+  const std::string runtime = variables.variable("XDG_RUNTIME_DIR").value_or("");
+  if (is_own_runtime(runtime) && runtime.size() < k_most_path) out.push_back(runtime + "/cufit");
+  if (is_shared_memory("/dev/shm")) out.push_back("/dev/shm/cufit-" + user);
+  out.push_back("/tmp/cufit-" + user);
+  return out;
+}
+
+Result<std::string> quota_folder(const Host& variables) {
+  Error last;
+  std::vector<std::string> reasons;
+  for (const std::string& path : quota_folders(variables)) {
+    const Result<void> made = own_folder(path);
+    if (made) return path;
+    last.code = made.error().code;
+    reasons.push_back(made.error().what);
+  }
+  return fail(last.code, join(reasons, "; "));
+}
+
+std::string this_launch() {
+  return format("{}-{}-{}", ::getpid(), start_of(::getpid()), own_namespace());
+}
+
+LaunchState launch_state(const std::string& launch) {
+  const std::vector<std::string_view> parts = split(launch, '-');
+  if (parts.size() != 3) return LaunchState::no_launch;
+  const std::optional<uint64_t> pid = parse_uint(parts[0]), space = parse_uint(parts[2]);
+  if (!pid || !space || *pid == 0 || *pid >= (uint64_t{1} << 31)) return LaunchState::no_launch;
+  if (*space != own_namespace()) return LaunchState::elsewhere;
+  return start_of(static_cast<pid_t>(*pid)) == parts[1] ? LaunchState::lives : LaunchState::gone;
+}
+
+}  // namespace cufit::host
