@@ -97,8 +97,43 @@ void add_memory_kill(const facts::Supervised& run, explain::Explanation& explana
   causes.insert(causes.begin() + (proved ? 1 : 0), std::move(cause));
 }
 
+// The limit refused what the output calls out of memory: recorded, not guessed. A refusal alone proves nothing: torch frees
+// its cache and asks again.
+void add_quota_refusal(const std::vector<formats::GpuRing>& rings, std::string_view tail,
+                       explain::Explanation& explanation) {
+  const std::string said = lower(std::string(tail));
+  if (!explanation.oom && !contains(said, "out of memory") && !contains(said, "outofmemory"))
+    return;
+  const char* const k_id = "gpu_quota_limit";
+  explain::Cause cause;
+  cause.id = k_id;
+  cause.finding.id = k_id;
+  cause.finding.variant = "guard";
+  cause.confidence = explain::Confidence::likely;
+  cause.score = 0.9;
+  for (const formats::GpuRing& ring : rings)
+    for (const formats::RingRefusal& one : ring.refusals)
+      if (one.what == formats::RingWhat::refused && &one == &ring.refusals.back())
+        cause.evidence.push_back(
+            {0, "quota",
+             format("process {} asked for {} where {} of {} were held", ring.pid,
+                    format_bytes(one.asked_bytes), format_bytes(one.domain_bytes),
+                    format_bytes(one.limit_bytes))});
+  if (cause.evidence.empty()) return;
+  std::vector<explain::Cause>& causes = explanation.causes;
+  for (size_t i = 0; i < causes.size(); ++i)
+    if (causes[i].id == k_id) {
+      for (explain::EvidenceLine& line : causes[i].evidence) cause.evidence.push_back(line);
+      causes.erase(causes.begin() + static_cast<std::ptrdiff_t>(i));
+      break;
+    }
+  causes.insert(causes.begin(), std::move(cause));
+}
+
 explain::Explanation explain_end(const SupervisedRequest& launch, const facts::Supervised& run,
-                                 const facts::Facts& facts, const knowledge::Knowledge& knowledge) {
+                                 const facts::Facts& facts,
+                                 const std::vector<formats::GpuRing>& rings,
+                                 const knowledge::Knowledge& knowledge) {
   explain::Explainer explainer(knowledge);
   explainer.begin("output");
   explainer.add(report::plain_tail(run.tail));
@@ -107,6 +142,7 @@ explain::Explanation explain_end(const SupervisedRequest& launch, const facts::S
   options.beside = &facts;
   options.dead = explain::DeadRun{launch.is_cpu};
   explain::Explanation out = explainer.finish(options);
+  add_quota_refusal(rings, run.tail, out);
   add_memory_kill(run, out);
   return out;
 }
@@ -176,18 +212,13 @@ void explain_death(const Context& context, const SupervisedRequest& launch,
   const std::time_t now = context.now();
   const std::string time = utc(now, "%Y-%m-%dT%H:%M:%SZ");
   const facts::Facts after = facts_after(context.machine, launch.env);
-  const explain::Explanation explanation = explain_end(launch, run, after, context.knowledge);
-  const report::CrashReportView view{run,
-                                     explanation,
-                                     after,
-                                     context.knowledge,
-                                     launch.start.command,
-                                     time,
-                                     launch.class_name,
-                                     launch.torch,
-                                     launch.env,
-                                     remake(launch, explanation),
-                                     host::read_rings(launch.ring_folder)};
+  const std::vector<formats::GpuRing> rings = host::read_rings(launch.ring_folder);
+  const explain::Explanation explanation =
+      explain_end(launch, run, after, rings, context.knowledge);
+  const report::CrashReportView view{
+      run,  explanation,       after,        context.knowledge, launch.start.command,
+      time, launch.class_name, launch.torch, launch.env,        remake(launch, explanation),
+      rings};
   report::Style style = output.style();
   style.colour = style.colour && host::is_terminal(host::Stream::err);
   output.print_error(context.message(

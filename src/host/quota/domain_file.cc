@@ -36,6 +36,10 @@ Error refused(const std::string& path, const char* why) {
 }
 
 Error io_error(const std::string& path, int number) {
+  if (number == ENOSPC || number == EDQUOT)
+    return fail(Code::io, format("`{}`: No space left on device; XDG_RUNTIME_DIR can name another "
+                                 "folder of yours",
+                                 path));
   return fail(number == EACCES ? Code::no_permission : Code::io,
               format("`{}`: {}", path, std::strerror(number)));
 }
@@ -158,9 +162,10 @@ Result<DomainFile> open_domain_file(const std::string& folder, const std::string
     if (!share.empty() && is_used(out.path, file.get())) {
       const Result<formats::QuotaDomain> found = read_domain(file.get());
       if (!found)
-        return fail(Code::malformed, format("`{}` is in use and damaged ({}): another name for "
-                                            "`--share`, or the end of its programs, helps",
-                                            out.path, found.error().what));
+        return fail(Code::malformed,
+                    format("`{}` is in use and damaged ({}): choose another name for `--share`, or "
+                           "end its programs (`cufit quota status`)",
+                           out.path, found.error().what));
       out.joined = true;
       out.domain = *found;
       hold_for_launch(out, std::move(file));

@@ -52,8 +52,10 @@ std::string unfit(const Place& place, bool above_is_own) {
   if (!above) return above.error().text();
   if (const Result<void> made = own_folder(place.folder); !made) return made.error().text();
   struct statvfs system {};
-  if (::statvfs(place.folder.c_str(), &system) == 0 && (system.f_flag & ST_NOEXEC) != 0)
+  if (::statvfs(place.folder.c_str(), &system) == 0 && (system.f_flag & ST_NOEXEC) != 0) {
+    ::rmdir(place.folder.c_str());  // if it was not there before
     return "mounted noexec";
+  }
   return {};
 }
 
@@ -91,7 +93,9 @@ Result<std::string> write_own(const Host& variables, const std::string& quota_fo
     }
     reasons.push_back(format("`{}`: {}", place.folder, why));
   }
-  return fail(Code::io, join(reasons, "; "));
+  return fail(Code::io, format("the guard cannot be put where programs may load it from "
+                               "(XDG_CACHE_HOME can name another folder of yours): {}",
+                               join(reasons, "; ")));
 }
 
 std::string content_name(std::string_view bytes) { return sha256(bytes).substr(0, 16); }

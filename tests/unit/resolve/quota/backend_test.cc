@@ -50,8 +50,8 @@ void expect(const QuotaMachine& machine, QuotaBackend backend, const Expected& e
   for (const auto& [kind, id] : {std::pair("why", found.why), std::pair("enable", found.to_enable)})
     if (!id.empty())
       for (const char* lang : {"en", "zh"}) {
-        const std::string text = world().message(
-            std::string("quota.") + kind + "." + to_string(backend) + "_" + id, lang);
+        const std::string text(world().message(
+            std::string("quota.") + kind + "." + to_string(backend) + "_" + id, lang));
         EXPECT_FALSE(text.empty()) << kind << " " << id;
         for (size_t at = text.find('{'); at != std::string::npos; at = text.find('{', at + 1))
           EXPECT_EQ(found.args.count(text.substr(at + 1, text.find('}', at) - at - 1)), 1u)
