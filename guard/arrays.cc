@@ -51,15 +51,10 @@ Result create(const Call& call, Handle* out, const Array3DShape& shape, unsigned
     charge.driver_refused(result);
     return result;
   }
-  Entry entry = charge.keep(reinterpret_cast<uint64_t>(*out), current_context());
   ArrayNeeds told{};
-  if (needs && needs(&told, *out, device) == k_ok && told.bytes && !entry.small) {
-    uint64_t real_bytes = round_up(told.bytes, k_page);
-    if (real_bytes > entry.charged) add_fact(all, device, real_bytes - entry.charged);
-    if (real_bytes < entry.charged) subtract(all, device, entry.charged - real_bytes);
-    entry.charged = real_bytes;
-  }
-  all.arrays.insert(entry);
+  if (needs && needs(&told, *out, device) == k_ok && told.bytes)
+    charge.correct(round_up(told.bytes, k_page));
+  all.arrays.insert(charge.keep(reinterpret_cast<uint64_t>(*out), current_context()));
   return result;
 }
 

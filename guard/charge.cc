@@ -42,18 +42,38 @@ bool try_add(State& all, Device ordinal, uint64_t bytes) {
   return true;
 }
 
-void add_fact(State& all, Device ordinal, uint64_t bytes) {
+void add_undecided(State& all, Device ordinal, uint64_t bytes) {
   DeviceState* device = device_state(all, ordinal);
   if (!device) return;
   charge_fact(all.ledger, device->row, bytes);
   fetch_add(device->charged, bytes);
 }
 
-void subtract(State& all, Device ordinal, uint64_t bytes) {
+void take_undecided(State& all, Device ordinal, uint64_t bytes) {
   DeviceState* device = device_state(all, ordinal);
   if (!device || bytes == 0) return;
   discharge(all.ledger, device->row, bytes);
   fetch_sub(device->charged, bytes);
+}
+
+void grant(State& all, Device ordinal, int64_t bytes) {
+  DeviceState* device = device_state(all, ordinal);
+  if (!device || bytes == 0) return;
+  fetch_add(device->granted, static_cast<uint64_t>(bytes));
+  grant(all.ledger, device->row, bytes);
+  cufit_ring_device* shown = bytes > 0 ? ring_device(all.ring, ordinal) : nullptr;
+  // Never more than what is charged: between two threads' stores the difference may be below zero for an instant.
+  if (shown) raise_to(shown->peak_bytes, smaller(load(device->granted), load(device->charged)));
+}
+
+void add_fact(State& all, Device ordinal, uint64_t bytes) {
+  add_undecided(all, ordinal, bytes);
+  grant(all, ordinal, static_cast<int64_t>(bytes));
+}
+
+void subtract(State& all, Device ordinal, uint64_t bytes) {
+  grant(all, ordinal, -static_cast<int64_t>(bytes));
+  take_undecided(all, ordinal, bytes);
 }
 
 uint64_t charged(State& all, Device ordinal) {
@@ -70,11 +90,22 @@ Charge::Charge(State& all, Device device, uint8_t kind, uint64_t requested, cons
 }
 
 void Charge::give_back() {
-  if (!kept_ && small_)
-    subtract(all_, device_, small_remove(all_.devices[device_], taken_));
-  else if (!kept_)
-    subtract(all_, device_, taken_);
-  taken_ = 0;
+  if (!kept_ && small_) {
+    // Blocks of others may lie in the page that was charged for this one: then it is theirs now.
+    uint64_t pages = small_remove(all_.devices[device_], taken_);
+    take_undecided(all_, device_, pages);
+    grant(all_, device_, static_cast<int64_t>(undecided_) - static_cast<int64_t>(pages));
+  } else if (!kept_) {
+    take_undecided(all_, device_, taken_);
+  }
+  taken_ = undecided_ = 0;
+}
+
+void Charge::correct(uint64_t bytes) {
+  if (small_) return;
+  if (bytes > taken_) add_undecided(all_, device_, bytes - taken_);
+  if (bytes < taken_) take_undecided(all_, device_, taken_ - bytes);
+  taken_ = undecided_ = bytes;
 }
 
 void Charge::note(uint64_t key) {
@@ -91,7 +122,7 @@ Charge::~Charge() {
 
 bool Charge::try_take(uint64_t bytes) {
   if (!try_add(all_, device_, bytes)) return false;
-  taken_ = bytes;
+  taken_ = undecided_ = bytes;
   return true;
 }
 
@@ -103,7 +134,7 @@ bool Charge::spill_instead() {
 bool Charge::take(uint64_t bytes) {
   if (try_take(bytes)) return true;
   if (climb(*this, bytes)) {
-    taken_ = bytes;
+    taken_ = undecided_ = bytes;
     return true;
   }
   if (spill_instead()) return true;
@@ -120,7 +151,8 @@ bool Charge::take_block(uint64_t bytes) {
     if (!take(more)) return false;
     // Others may have made the page meanwhile.
     uint64_t needed = small_add(device, packed);
-    if (needed < more) subtract(all_, device_, more - needed);
+    if (needed < more) take_undecided(all_, device_, more - needed);
+    undecided_ = needed;
   }
   small_ = true;
   taken_ = packed;
@@ -129,6 +161,7 @@ bool Charge::take_block(uint64_t bytes) {
 
 Entry Charge::keep(uint64_t key, void* context) {
   kept_ = true;
+  grant(all_, device_, static_cast<int64_t>(undecided_));
   Entry entry{};
   entry.key = key, entry.charged = taken_, entry.requested = requested_, entry.context = context;
   entry.device = static_cast<uint8_t>(device_ < 0 ? 255 : device_);

@@ -26,7 +26,9 @@ class Charge {
   bool take_block(uint64_t bytes);  // a cuMemAlloc of that size: packed or in pages of 2 MiB
   bool try_take(uint64_t bytes);    // without the ladder, and without a record of the refusal
 
-  // The driver said yes: what was taken stays until the entry is released.
+  // The driver said yes, and says now that it takes so much (no small block).
+  void correct(uint64_t bytes);
+  // What was taken stays until the entry is released.
   Entry keep(uint64_t key, void* context);
   // What was taken was for the time of the call alone; a record of the request stays.
   void give_back();
@@ -50,6 +52,7 @@ class Charge {
   const void* caller_;
   uint64_t taken_ = 0;
   Pointer* spill_to_ = nullptr;
+  uint64_t undecided_ = 0;  // charged for it and not granted yet
   bool small_ = false, kept_ = false, counted_ = false, trim_ = true, spilled_ = false;
 };
 
@@ -57,7 +60,12 @@ class Charge {
 bool climb(Charge& charge, uint64_t bytes);
 void refuse(Charge& charge, uint64_t bytes);
 
+// Charged, and not granted: what is asked for, and what a pool grew by for it.
 bool try_add(State& all, Device device, uint64_t bytes);
+void add_undecided(State& all, Device device, uint64_t bytes);
+void take_undecided(State& all, Device device, uint64_t bytes);
+// Decided: the program has it. What is granted is in the high water of domain and ring.
+void grant(State& all, Device device, int64_t bytes);
 void add_fact(State& all, Device device, uint64_t bytes);  // exists already
 void subtract(State& all, Device device, uint64_t bytes);
 // Of an entry that was taken out of its table; records it.

@@ -62,11 +62,30 @@ cufit_domain_slot* own_slot(LedgerState& ledger) {
   return claim_slot(ledger);
 }
 
-void note_peak(LedgerState& ledger, cufit_domain_slot* slot, int row, uint64_t sum) {
+uint64_t granted_sum(const LedgerState& ledger, int row) {
+  uint64_t sum = 0;
+  uint32_t count = load(header(ledger).used_slots);
+  if (count > header(ledger).slot_count) count = header(ledger).slot_count;
+  for (uint32_t i = 0; i < count; ++i) {
+    const cufit_domain_slot* slot = slot_at(ledger, i);
+    sum = add_saturating(sum, smaller(load(slot->granted[row]), load(slot->used[row])));
+  }
+  return sum;
+}
+
+// Slots are read one after another: memory that goes from one process to another meanwhile may be seen in both. What two
+// readings in a row say was there at one moment; of readings that never agree the smallest counts, if the limit allows it.
+void note_peak(LedgerState& ledger, int row) {
   cufit_domain_device& device = header(ledger).devices[row];
-  if (load(device.peak_bytes) < sum) raise_to(device.peak_bytes, sum);
-  uint64_t own = load(ledger.used[row]);
-  if (load(slot->peak[row]) < own) raise_to(slot->peak[row], own);
+  uint64_t sum = granted_sum(ledger, row);
+  bool sure = false;
+  for (int tries = 0; tries < 4 && !sure && sum > load(device.peak_bytes); ++tries) {
+    uint64_t again = granted_sum(ledger, row);
+    sure = again == sum;
+    sum = smaller(sum, again);
+  }
+  if (sum > load(device.peak_bytes) && (sure || sum <= load(device.limit_bytes)))
+    raise_to(device.peak_bytes, sum);
 }
 
 // The domain as this program has it mapped: a forked child inherits that, and its path may be gone by then.
@@ -174,13 +193,20 @@ bool try_charge(LedgerState& ledger, int row, uint64_t bytes) {
   if (!slot) return limit == CUFIT_DOMAIN_NO_LIMIT;
   fetch_add(ledger.used[row], bytes);
   fetch_add(slot->used[row], bytes);
-  uint64_t sum = domain_used(ledger, row);
-  if (sum <= limit) {
-    note_peak(ledger, slot, row, sum);
-    return true;
-  }
+  if (domain_used(ledger, row) <= limit) return true;
   discharge(ledger, row, bytes);
   return false;
+}
+
+void grant(LedgerState& ledger, int row, int64_t bytes) {
+  if (!is_row(ledger, row) || bytes == 0) return;
+  const uint64_t change = static_cast<uint64_t>(bytes);  // of a negative one: modulo 2^64
+  fetch_add(ledger.granted[row], change);
+  if (load(ledger.claimed) == 1) {
+    cufit_domain_slot* slot = slot_at(ledger, ledger.slot);
+    if (load(slot->token) == ledger.token) fetch_add(slot->granted[row], change);
+  }
+  if (bytes > 0) note_peak(ledger, row);
 }
 
 void charge_fact(LedgerState& ledger, int row, uint64_t bytes) {
@@ -189,7 +215,6 @@ void charge_fact(LedgerState& ledger, int row, uint64_t bytes) {
   if (!slot) return;
   fetch_add(ledger.used[row], bytes);
   fetch_add(slot->used[row], bytes);
-  note_peak(ledger, slot, row, domain_used(ledger, row));
 }
 
 void discharge(LedgerState& ledger, int row, uint64_t bytes) {

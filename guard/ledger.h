@@ -23,6 +23,7 @@ struct LedgerState {
   uint64_t token;
   uint64_t used[CUFIT_DOMAIN_DEVICES];  // what the slot should say; the truth if it was lost
   uint64_t overhead[CUFIT_DOMAIN_DEVICES];
+  uint64_t granted[CUFIT_DOMAIN_DEVICES];
   Lock claiming;  // claims and sweeps of this process: record locks do not part its threads
 };
 
@@ -35,8 +36,10 @@ cufit_domain_device* domain_row(LedgerState& ledger, int row);
 int find_row(LedgerState& ledger, const uint8_t uuid[16], const char* pci, bool mig,
              uint64_t total_bytes);
 
-// Adds `bytes` if the domain's sum stays within the limit. Claims a slot the first time.
+// Adds `bytes` if the domain's sum stays within the limit. Claims a slot the first time. What is charged counts against the
+// limit at once, and is no part of the high water until grant() says that the program has it.
 bool try_charge(LedgerState& ledger, int row, uint64_t bytes);
+void grant(LedgerState& ledger, int row, int64_t bytes);
 // Adds what exists already, whatever the limit says.
 void charge_fact(LedgerState& ledger, int row, uint64_t bytes);
 void discharge(LedgerState& ledger, int row, uint64_t bytes);

@@ -65,14 +65,14 @@ bool over_limit(State& all, Device ordinal) {
   return device && domain_used(all.ledger, device->row) > row_limit(all.ledger, device->row);
 }
 
-Result take_back(const Request& request, Charge& charge, Handle pool) {
+Result take_back(const Request& request, Charge& charge, Handle pool, Undecided& undecided) {
   State& all = *request.call.all();
   const Driver& cuda = driver();
   auto* give = request.per_thread ? cuda.free_async_ptsz : cuda.free_async;
   if (!give || give(*request.out, request.stream) != k_ok) return k_ok;
   *request.out = 0;
   if (auto* trim = real_as<Result(Handle, size_t)>(hook_cuMemPoolTrimTo)) trim(pool, 0);
-  refresh_pool(all, pool);
+  refresh_pool(all, pool, &undecided);
   refuse(charge, request.bytes);
   return k_out_of_memory;
 }
@@ -106,13 +106,15 @@ Result allocate_async(const Request& request, Handle pool, Ask ask) {
     return result;
   }
   if (!is_known) pool = learn_pool(all, *request.out);
-  bool grew = pool && refresh_pool(all, pool) > 0;
+  Undecided undecided;
+  bool grew = pool && refresh_pool(all, pool, &undecided) > 0;
   charge.give_back();
-  if (grew && over_limit(all, device)) {
+  if (grew && over_limit(all, undecided.device)) {
     if (!in_capture) in_capture = capturing(request);
-    if (!in_capture) return take_back(request, charge, pool);
+    if (!in_capture) result = take_back(request, charge, pool, undecided);
   }
-  charge.note(*request.out);
+  grant(all, undecided.device, undecided.bytes);
+  if (result == k_ok) charge.note(*request.out);
   return result;
 }
 
@@ -178,6 +180,6 @@ GUARD_EXPORT Result cuMemPoolDestroy(Handle pool) {
 GUARD_EXPORT Result cuMemPoolTrimTo(Handle pool, size_t keep) {
   GUARD_BEGIN(cuMemPoolTrimTo, Result(Handle, size_t));
   Result result = real(pool, keep);
-  if (call.all() && result == k_ok) refresh_pool(*call.all(), pool);
+  if (call.all() && result == k_ok) refresh_pool(*call.all(), pool, nullptr);
   return result;
 }

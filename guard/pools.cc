@@ -14,9 +14,14 @@ void note_size(State& all, uint8_t kind, Device device, Handle pool, uint64_t by
 }
 
 // The difference goes to the ledger; what it grew by.
-uint64_t settle(State& all, Device device, uint64_t before, uint64_t now) {
-  if (now > before) add_fact(all, device, now - before);
-  if (now < before) subtract(all, device, before - now);
+uint64_t settle(State& all, Device device, uint64_t before, uint64_t now, Undecided* undecided) {
+  if (now > before) add_undecided(all, device, now - before);
+  if (now < before) take_undecided(all, device, before - now);
+  const int64_t change = static_cast<int64_t>(now - before);
+  if (undecided)
+    undecided->device = device, undecided->bytes += change;
+  else
+    grant(all, device, change);
   return minus_saturating(now, before);
 }
 
@@ -66,7 +71,7 @@ bool know_pool(State& all, Handle pool, Device device, PoolKind kind) {
   return true;
 }
 
-uint64_t refresh_pool(State& all, Handle pool) {
+uint64_t refresh_pool(State& all, Handle pool, Undecided* undecided) {
   const Driver& cuda = driver();
   uint64_t ticket = 0, bytes = 0;
   {
@@ -86,7 +91,7 @@ uint64_t refresh_pool(State& all, Handle pool) {
     entry->charged = bytes, entry->applied = ticket;
   }
   if (before == bytes) return 0;
-  uint64_t grown = settle(all, device, before, bytes);
+  uint64_t grown = settle(all, device, before, bytes, undecided);
   note_size(all, CUFIT_RING_KIND_POOL_SIZE, device, pool, bytes);
   return grown;
 }
@@ -105,12 +110,12 @@ void forget_pool(State& all, Handle pool, uint64_t still_used) {
     else
       entry->kind = PoolKind::gone, entry->charged = now;
   }
-  settle(all, device, before, now);
+  settle(all, device, before, now, nullptr);
   note_size(all, CUFIT_RING_KIND_POOL_SIZE, device, pool, now);
 }
 
 void refresh_pools(State& all, Device device) {
-  each_pool(all, device, [&](Handle pool) { refresh_pool(all, pool); });
+  each_pool(all, device, [&](Handle pool) { refresh_pool(all, pool, nullptr); });
 }
 
 void trim_pools(State& all, Device device) {
@@ -118,7 +123,7 @@ void trim_pools(State& all, Device device) {
   if (!trim) return;
   each_pool(all, device, [&](Handle pool) {
     trim(pool, 0);
-    refresh_pool(all, pool);
+    refresh_pool(all, pool, nullptr);
   });
 }
 
@@ -152,7 +157,7 @@ void refresh_graphs(State& all, Device ordinal) {
     device->graph_bytes = bytes, device->graph_applied = ticket;
   }
   if (before == bytes) return;
-  settle(all, ordinal, before, bytes);
+  settle(all, ordinal, before, bytes, nullptr);
   note_size(all, CUFIT_RING_KIND_GRAPH_SIZE, ordinal, nullptr, bytes);
 }
 

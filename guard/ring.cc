@@ -153,7 +153,6 @@ void record(RingState& ring, const Event& event) {
   if (!device) return;
   if (event.what == CUFIT_RING_GRANTED) fetch_add(device->grants, uint64_t{1});
   store(device->used_bytes, event.used);
-  raise_to(device->peak_bytes, event.used);
 }
 
 void record_refusal(RingState& ring, const Refusal& refusal) {

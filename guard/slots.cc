@@ -99,7 +99,7 @@ bool holds_anything(const cufit_domain_slot& slot) {
 void clear(cufit_domain_slot& slot) {
   for (uint64_t& bytes : slot.used) store(bytes, uint64_t{0});
   for (uint64_t& bytes : slot.overhead) store(bytes, uint64_t{0});
-  for (uint64_t& bytes : slot.peak) store(bytes, uint64_t{0});
+  for (uint64_t& bytes : slot.granted) store(bytes, uint64_t{0});
   for (uint32_t& count : slot.refusals) store(count, 0u);
   store(slot.token, uint64_t{0});
 }
@@ -125,6 +125,7 @@ cufit_domain_slot* take(LedgerState& ledger, uint32_t index) {
   for (uint32_t row = 0; row < CUFIT_DOMAIN_DEVICES; ++row) {
     store(slot.used[row], load(ledger.used[row]));
     store(slot.overhead[row], load(ledger.overhead[row]));
+    store(slot.granted[row], load(ledger.granted[row]));
   }
   store(ledger.claimed, 1u);
   return &slot;

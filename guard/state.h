@@ -22,6 +22,7 @@ struct DeviceState {  // by CUDA ordinal
   uint32_t is_mig;
   uint64_t charged;      // all that is in the ledger for this device by this process
   uint64_t overhead;     // the part of it that contexts are
+  uint64_t granted;      // the part of it that is decided: the high water is of this
   uint64_t small_bytes;  // of allocations below 1 MiB, which the driver packs (charge.h)
   Lock small;
   uint32_t in_flight;    // charges whose call of the driver has not returned

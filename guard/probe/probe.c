@@ -3,6 +3,7 @@
  * of the guard: it is a program like any other. libc alone.
  *
  * probe WAY ROUTE DEVICE BELOW ABOVE
+ * probe devices dlsym 0 0 0
  *
  * WAY: one of k_ways below. ROUTE: dlsym, gpa (cuGetProcAddress), or the name of a CUDA runtime. BELOW and ABOVE are bytes:
  * the first fits into the quota, the second does not. It prints one line and ends with 0:
@@ -10,7 +11,9 @@
  *   probe PHASE BELOW_RESULT ABOVE_RESULT
  *
  * PHASE is how far it came: done, or the name of the call before that failed (its result in BELOW_RESULT), or missing (the
- * driver has no such function), or library (no libcuda.so.1 or runtime). Results are CUresult; -1: not asked. */
+ * driver has no such function), or library (no libcuda.so.1 or runtime). Results are CUresult; -1: not asked.
+ * devices: before that, for each device that CUDA shows, "device ORDINAL UUID PCI NAME", the UUID in 32 digits of hex, "-"
+ * for what the driver does not say; BELOW_RESULT is how many there are. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
@@ -201,6 +204,28 @@ static const struct {
               {"async", way_async}, {"pool", way_pool},      {"array", way_array},
               {"graph", way_graph}, {"runtime", way_runtime}};
 
+static int say_devices(void) {
+  int count = 0;
+  must("cuInit", CALL("cuInit", "cuInit", 2000, unsigned)(0));
+  must("cuDeviceGetCount", CALL("cuDeviceGetCount", "cuDeviceGetCount", 2000, int*)(&count));
+  /* _v2 tells a MIG instance's own. */
+  int (*uuid)(unsigned char*, int) =
+      (int (*)(unsigned char*, int))dlsym(g_driver, "cuDeviceGetUuid_v2");
+  if (!uuid) uuid = (int (*)(unsigned char*, int))dlsym(g_driver, "cuDeviceGetUuid");
+  int (*pci)(char*, int, int) = (int (*)(char*, int, int))dlsym(g_driver, "cuDeviceGetPCIBusId");
+  int (*name)(char*, int, int) = (int (*)(char*, int, int))dlsym(g_driver, "cuDeviceGetName");
+  for (int i = 0; i < count; ++i) {
+    unsigned char id[16];
+    char digits[33] = "-", address[32] = "-", text[128] = "-";
+    if (uuid && uuid(id, i) == 0)
+      for (int k = 0; k < 16; ++k) sprintf(digits + 2 * k, "%02x", id[k]);
+    if (!pci || pci(address, sizeof address, i) != 0) strcpy(address, "-");
+    if (!name || name(text, sizeof text, i) != 0) strcpy(text, "-");
+    printf("device %d %s %s %s\n", i, digits, address, text);
+  }
+  return say("done", count, -1);
+}
+
 static void start(int device) {
   Handle context = NULL;
   int ordinal = 0;
@@ -225,6 +250,7 @@ int main(int argc, char** argv) {
     g_runtime = dlopen(route, RTLD_NOW);
     if (!g_runtime) say("library", -1, -1);
   }
+  if (strcmp(argv[1], "devices") == 0) return say_devices();
   for (size_t i = 0; i < sizeof k_ways / sizeof *k_ways; ++i) {
     if (strcmp(argv[1], k_ways[i].name) != 0) continue;
     if (!g_runtime) start(device);

@@ -31,10 +31,11 @@
 
 /* cufit_domain_header.flags */
 #define CUFIT_DOMAIN_NVML_OWN_PROCESS 1u /* driver >= 565: NVML says what a process itself holds */
-#define CUFIT_DOMAIN_CHARGE_MANAGED 2u   /* cuMemAllocManaged counts in full; by default not at all */
+#define CUFIT_DOMAIN_CHARGE_MANAGED 2u /* cuMemAllocManaged counts in full; by default not at all */
 
 /* cufit_domain_device.flags */
-#define CUFIT_DOMAIN_DEVICE_MIG 1u /* uuid is a MIG instance's; it is never matched by PCI address */
+#define CUFIT_DOMAIN_DEVICE_MIG \
+  1u /* uuid is a MIG instance's; it is never matched by PCI address */
 
 /* One GPU or MIG instance. Matched by uuid, else by PCI address, never by an index. 128 bytes. */
 struct cufit_domain_device {
@@ -46,7 +47,7 @@ struct cufit_domain_device {
   uint32_t ready;         /* written last: 1 = the row counts */
   uint32_t flags;
   /* For readers only; nothing is enforced by these. */
-  uint64_t peak_bytes; /* highest sum of `used` */
+  uint64_t peak_bytes; /* highest sum of `granted` */
   uint64_t refusals;   /* requests that the quota refused */
   uint64_t spilled_bytes;
   uint64_t driver_refusals; /* within the quota, and the card was full */
@@ -60,8 +61,8 @@ struct cufit_domain_header {
   uint32_t slot_count;
   uint32_t slot_bytes; /* 512 */
   uint32_t flags;
-  uint32_t used_slots; /* slots from here on were never taken; only grows */
-  uint64_t default_limit_bytes;   /* for a GPU without a row, which gets one; NO_LIMIT = none */
+  uint32_t used_slots;          /* slots from here on were never taken; only grows */
+  uint64_t default_limit_bytes; /* for a GPU without a row, which gets one; NO_LIMIT = none */
   uint64_t default_context_bytes;
   uint64_t created_ns; /* CLOCK_REALTIME */
   uint64_t reserved0;
@@ -75,16 +76,18 @@ struct cufit_domain_header {
 
 /* One process. 512 bytes. */
 struct cufit_domain_slot {
-  uint64_t token;       /* 0 = free; else a number of this claim, so that an owner knows its slot again */
-  uint32_t pid;         /* in the pid namespace below */
+  uint64_t token; /* 0 = free; else a number of this claim, so that an owner knows its slot again */
+  uint32_t pid;   /* in the pid namespace below */
   uint32_t reserved0;
-  uint64_t start_ticks; /* field 22 of /proc/PID/stat */
-  uint64_t pid_namespace; /* inode of /proc/self/ns/pid */
-  uint64_t claimed_ns;    /* CLOCK_REALTIME */
-  char name[24];          /* of the program, cut; ends with 0 */
+  uint64_t start_ticks;                    /* field 22 of /proc/PID/stat */
+  uint64_t pid_namespace;                  /* inode of /proc/self/ns/pid */
+  uint64_t claimed_ns;                     /* CLOCK_REALTIME */
+  char name[24];                           /* of the program, cut; ends with 0 */
   uint64_t used[CUFIT_DOMAIN_DEVICES];     /* at 64: bytes charged, by row of `devices` */
   uint64_t overhead[CUFIT_DOMAIN_DEVICES]; /* the part of `used` that contexts and modules take */
-  uint64_t peak[CUFIT_DOMAIN_DEVICES];
+  /* The part of `used` that the driver has given and the program has: without requests that are still being decided,
+   * which may be refused. Never more than `used`, but for an instant between two stores: readers take the smaller. */
+  uint64_t granted[CUFIT_DOMAIN_DEVICES];
   uint32_t refusals[CUFIT_DOMAIN_DEVICES];
 };
 

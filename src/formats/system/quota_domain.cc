@@ -81,7 +81,7 @@ QuotaProcess process_of(const cufit_domain_slot& slot, uint32_t index,
   for (uint32_t row : rows) {
     out.used_bytes.push_back(slot.used[row]);
     out.overhead_bytes.push_back(slot.overhead[row]);
-    out.peak_bytes.push_back(slot.peak[row]);
+    out.granted_bytes.push_back(slot.granted[row]);
     out.refusals.push_back(slot.refusals[row]);
   }
   return out;

@@ -39,7 +39,7 @@ struct QuotaProcess {
   uint64_t claimed_ns = 0;  // CLOCK_REALTIME
   std::string name;
   // By the place of the device in QuotaDomain::devices.
-  std::vector<uint64_t> used_bytes, overhead_bytes, peak_bytes;
+  std::vector<uint64_t> used_bytes, overhead_bytes, granted_bytes;
   std::vector<uint32_t> refusals;
 };
 
