@@ -16,6 +16,7 @@
 #include "explain/intake.h"
 #include "explain/join.h"
 #include "explain/question_first.h"
+#include "explain/ring_text.h"
 #include "explain/named_package.h"
 #include "explain/oom_clues.h"
 #include "explain/pattern_search.h"
@@ -29,7 +30,6 @@
 #include "explain/vocabulary.h"
 #include "formats/system/gpu_ring.h"
 #include "formats/system/nvidia_smi.h"
-#include "facts/ring_text.h"
 #include "facts/text_facts.h"
 
 namespace cufit::explain {
@@ -134,7 +134,7 @@ void Explainer::State::end_text() {
   } else if (is_ring) {
     const Result<formats::GpuRing> ring = formats::parse_gpu_ring(head);
     if (ring)
-      intake.add(facts::ring_text(*ring));
+      intake.add(ring_text(*ring, knowledge));
     else
       unread.push_back(format("{}: {}", name, ring.error().what));
   }

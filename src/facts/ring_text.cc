@@ -19,9 +19,13 @@ using formats::RingWhat;
 
 constexpr size_t k_holders = 4;
 constexpr uint64_t k_ring_mib = 1024 * 1024;
+constexpr uint64_t k_ring_page = 2 * k_ring_mib;
+// A pool of cuMemAllocAsync grows in steps of 32 MiB (driver 525 to 580), and its free blocks need not fit.
+constexpr uint64_t k_ring_pool_slack = 64 * k_ring_mib;
 // Quotas are told in steps that a person would type.
 constexpr uint64_t k_quota_step = 256 * k_ring_mib;
 
+// In the driver's words, which no language translates.
 const char* call_of(RingKind kind) {
   switch (kind) {
     case RingKind::managed:
@@ -35,26 +39,27 @@ const char* call_of(RingKind kind) {
       return "cuArrayCreate";
     case RingKind::graph:
     case RingKind::graph_size:
-      return "a CUDA graph";
+      return "cuGraphAddMemAllocNode";
     case RingKind::context:
-      return "a CUDA context";
+      return "cuCtxCreate";
     default:
       return "cuMemAlloc";
   }
 }
 
 uint64_t ring_sum(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
+uint64_t ring_up(uint64_t bytes, uint64_t step) { return ring_sum(bytes, step - 1) / step * step; }
 
 std::string file_name(const std::string& module) {
   const std::string name = module.substr(module.rfind('/') + 1);
-  return name.empty() ? "an unknown library" : formats::printable(name, 80);
+  return name.empty() ? "?" : formats::printable(name, 80);
 }
 
 class RingWriter {
  public:
   explicit RingWriter(const GpuRing& ring) : ring_(ring) {}
 
-  std::string write() {
+  std::vector<RingLine> write() {
     head();
     for (const RingDevice& device : ring_.devices) one_device(device);
     // The last one of each kind is what the program met; earlier ones only count.
@@ -63,11 +68,13 @@ class RingWriter {
       if (!last || refusal.number >= last->number) last = &refusal;
     if (last) refusal(*last);
     for (const RingDevice& device : ring_.devices) holders(device);
-    return out_;
+    return std::move(out_);
   }
 
  private:
-  void line(const std::string& text) { out_ += "cufit ring: " + text + "\n"; }
+  void line(const char* id, std::map<std::string, std::string> args = {}) {
+    out_.push_back({id, std::move(args)});
+  }
 
   const RingDevice* device(int ordinal) const {
     for (const RingDevice& one : ring_.devices)
@@ -76,31 +83,39 @@ class RingWriter {
   }
 
   void head() {
-    line(format("of {}, pid {}, CUDA {}.{} of the driver", formats::printable(ring_.program, 64),
-                ring_.pid, ring_.driver_version / 1000, ring_.driver_version % 1000 / 10));
-    if (ring_.domain_failed) line("the file of its quota could not be used: nothing was limited");
+    line(
+        "head",
+        {{"program", formats::printable(ring_.program, 64)},
+         {"pid", std::to_string(ring_.pid)},
+         {"cuda", format("{}.{}", ring_.driver_version / 1000, ring_.driver_version % 1000 / 10)}});
+    if (ring_.domain_failed) line("domain_failed");
     if (!ring_.foreign.empty())
-      line(format("another library stands between it and the driver: {}",
-                  formats::printable(ring_.foreign, 64)));
+      line("foreign", {{"library", formats::printable(ring_.foreign, 64)}});
     for (const std::string& call : ring_.unknown)
-      line(format("called and not counted: {}", formats::printable(call, 64)));
+      line("uncounted", {{"call", formats::printable(call, 64)}});
     if (ring_.torn_events > 0)
-      line(format("{} of its {} events were cut off", ring_.torn_events, ring_.event_count));
+      line("torn", {{"torn", std::to_string(ring_.torn_events)},
+                    {"count", std::to_string(ring_.event_count)}});
   }
 
   void one_device(const RingDevice& device) {
-    std::string text = format("GPU {} {} with {}, ", device.ordinal, device.uuid,
-                              format_bytes(device.total_bytes));
-    text += device.limited ? format("quota {}", format_bytes(device.limit_bytes)) : "no quota";
-    text += format(": in use at the end {}, high water {}, of it {} context and libraries",
-                   format_bytes(device.used_bytes), format_bytes(device.peak_bytes),
-                   format_bytes(device.overhead_bytes));
-    line(text);
-    line(format("GPU {}: {} grants, {} refusals by the quota, {} by the driver", device.ordinal,
-                device.grants, device.refusals, device.driver_refusals));
+    const std::string gpu = std::to_string(device.ordinal);
+    line(device.limited ? "device" : "device_free",
+         {{"gpu", gpu},
+          {"uuid", device.uuid.empty() ? "?" : device.uuid},
+          {"total", format_bytes(device.total_bytes)},
+          {"limit", format_bytes(device.limit_bytes)},
+          {"used", format_bytes(device.used_bytes)},
+          {"peak", format_bytes(device.peak_bytes)},
+          {"overhead", format_bytes(device.overhead_bytes)}});
+    line("counts", {{"gpu", gpu},
+                    {"grants", std::to_string(device.grants)},
+                    {"refusals", std::to_string(device.refusals)},
+                    {"driver", std::to_string(device.driver_refusals)}});
     if (device.told)
-      line(format("GPU {}: cuMemGetInfo told the program {} of {}", device.ordinal,
-                  format_bytes(device.told_free_bytes), format_bytes(device.told_total_bytes)));
+      line("told", {{"gpu", gpu},
+                    {"free", format_bytes(device.told_free_bytes)},
+                    {"total", format_bytes(device.told_total_bytes)}});
   }
 
   // Was as much given later, so that the program lived on (torch frees its cache and asks again)?
@@ -112,54 +127,65 @@ class RingWriter {
   }
 
   void refusal(const RingRefusal& refusal) {
-    const bool quota = refusal.what == RingWhat::refused;
-    line(
-        format("asked at the last refusal: {} by {} in {} on GPU {}; this process had {}, all {} "
-               "of the quota {}",
-               format_bytes(refusal.asked_bytes), call_of(refusal.kind), file_name(refusal.module),
-               refusal.device, format_bytes(refusal.own_bytes), refusal.processes,
-               format_bytes(refusal.domain_bytes)));
+    line("asked", {{"asked", format_bytes(refusal.asked_bytes)},
+                   {"call", call_of(refusal.kind)},
+                   {"module", file_name(refusal.module)},
+                   {"gpu", std::to_string(refusal.device)},
+                   {"own", format_bytes(refusal.own_bytes)},
+                   {"processes", std::to_string(refusal.processes)},
+                   {"domain", format_bytes(refusal.domain_bytes)}});
     if (refusal.swept_bytes > 0 || refusal.trimmed_bytes > 0)
-      line(format("given back before it: {} of ended processes, {} of pools",
-                  format_bytes(refusal.swept_bytes), format_bytes(refusal.trimmed_bytes)));
-    if (came_through(refusal)) return line("as much was given later: the program came through");
-    if (quota)
+      line("given_back", {{"swept", format_bytes(refusal.swept_bytes)},
+                          {"trimmed", format_bytes(refusal.trimmed_bytes)}});
+    if (came_through(refusal)) return line("came_through");
+    if (refusal.what == RingWhat::refused)
       quota_refusal(refusal);
     else
       driver_refusal(refusal);
   }
 
+  // "1280MiB" for `cufit run --vram`. With several GPUs each its own, so that the others keep theirs; empty: a card has
+  // less.
+  std::string vram_of(const RingRefusal& refusal, uint64_t wanted) const {
+    std::vector<std::string> each;
+    bool alike = true;
+    for (const RingDevice& one : ring_.devices) {
+      const bool here = one.ordinal == refusal.device;
+      if (here && one.total_bytes > 0 && wanted > one.total_bytes) return {};
+      alike = alike && (here || (one.limited && one.limit_bytes == refusal.limit_bytes &&
+                                 (one.total_bytes == 0 || wanted <= one.total_bytes)));
+      const uint64_t limit = here ? wanted : one.limit_bytes;
+      if (here || one.limited) each.push_back(format("{}:{}MiB", one.ordinal, limit / k_ring_mib));
+    }
+    return alike ? format("{}MiB", wanted / k_ring_mib) : join(each, ",");
+  }
+
   void quota_refusal(const RingRefusal& refusal) {
     const uint64_t others =
         refusal.domain_bytes - std::min(refusal.domain_bytes, refusal.own_bytes);
-    const uint64_t need = ring_sum(refusal.domain_bytes, refusal.asked_bytes);
-    const uint64_t wanted = ring_sum(need, k_quota_step - 1) / k_quota_step * k_quota_step;
+    const uint64_t wanted = quota_that_would_do(refusal);
     const RingDevice* on = device(refusal.device);
-    line(format("the quota of {} refused it", format_bytes(refusal.limit_bytes)));
-    if (others > refusal.own_bytes)
-      line(format("other processes of the same quota had most of it: {}", format_bytes(others)));
-    else if (on && on->total_bytes > 0 && wanted > on->total_bytes)
-      line(format("a quota of {} would do, more than the card's {}", format_bytes(wanted),
-                  format_bytes(on->total_bytes)));
-    else
-      line(format("a quota of {}MiB would do", wanted / k_ring_mib));
+    line("quota_refused", {{"limit", format_bytes(refusal.limit_bytes)}});
+    if (others > refusal.own_bytes) return line("others", {{"others", format_bytes(others)}});
+    const std::string vram = vram_of(refusal, wanted);
+    if (!vram.empty()) return line("enough", {{"enough", vram}});
+    line("beyond",
+         {{"wanted", format_bytes(wanted)}, {"total", format_bytes(on ? on->total_bytes : 0)}});
   }
 
   void driver_refusal(const RingRefusal& refusal) {
     const RingDevice* on = device(refusal.device);
-    if (!refusal.card_asked) return line("the driver refused it; the card's room is not known");
+    if (!refusal.card_asked) return line("driver_unknown");
     const uint64_t total = on ? on->total_bytes : 0;
     const uint64_t gone =
         total - std::min(total, ring_sum(refusal.card_free_bytes, refusal.domain_bytes));
-    const std::string room =
-        format("the driver refused it within the quota: {} were left on the card",
-               format_bytes(refusal.card_free_bytes));
+    const std::string left = format_bytes(refusal.card_free_bytes);
     if (refusal.card_free_bytes >= refusal.asked_bytes)
-      line(room + ", which is more than was asked");
+      line("room_enough", {{"free", left}});
     else if (gone > refusal.domain_bytes)
-      line(room + format(", {} of it held by programs outside of the quota", format_bytes(gone)));
+      line("room_others", {{"free", left}, {"others", format_bytes(gone)}});
     else
-      line(room + ", most of it held by this run");
+      line("room_own", {{"free", left}});
   }
 
   // By the events that the ring still has: what was given and not freed since.
@@ -173,27 +199,36 @@ class RingWriter {
       else if (event.what == RingWhat::released)
         held.erase(key);
     }
-    std::map<std::string, uint64_t> sums;
+    std::map<std::pair<std::string, std::string>, uint64_t> sums;
     for (const auto& [key, event] : held) {
       // What a pool or a graph reserves stands beside the requests that it serves.
       if (event->kind == RingKind::pool_size || event->kind == RingKind::graph_size) continue;
-      uint64_t& sum = sums[format("{} in {}", call_of(event->kind), file_name(event->module))];
+      uint64_t& sum = sums[{call_of(event->kind), file_name(event->module)}];
       sum = ring_sum(sum, event->bytes);
     }
-    std::vector<std::pair<uint64_t, std::string>> sorted;
+    std::vector<std::pair<uint64_t, std::pair<std::string, std::string>>> sorted;
     for (const auto& [who, bytes] : sums) sorted.emplace_back(bytes, who);
     std::sort(sorted.rbegin(), sorted.rend());
     if (sorted.size() > k_holders) sorted.resize(k_holders);
     for (const auto& [bytes, who] : sorted)
-      line(format("GPU {}: held at the end {} by {}", on.ordinal, format_bytes(bytes), who));
+      line("held", {{"gpu", std::to_string(on.ordinal)},
+                    {"bytes", format_bytes(bytes)},
+                    {"call", who.first},
+                    {"module", who.second}});
   }
 
   const GpuRing& ring_;
-  std::string out_;
+  std::vector<RingLine> out_;
 };
 
 }  // namespace
 
-std::string ring_text(const GpuRing& ring) { return RingWriter(ring).write(); }
+std::vector<RingLine> ring_lines(const GpuRing& ring) { return RingWriter(ring).write(); }
+
+uint64_t quota_that_would_do(const RingRefusal& refusal) {
+  uint64_t asked = ring_up(refusal.asked_bytes, k_ring_page);
+  if (refusal.kind == RingKind::pool) asked = ring_sum(asked, k_ring_pool_slack);
+  return ring_up(ring_sum(refusal.domain_bytes, asked), k_quota_step);
+}
 
 }  // namespace cufit::facts

@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The black box of a process (formats/system/gpu_ring.h) in sentences, one fact a line, so that the engine of
-// `cufit explain` reads it beside a log. Each line begins with "cufit ring: ", which nothing else prints; what a refusal
-// means is worked out here, by arithmetic, and said in words of its own, which the signs of data/findings look for.
+// What the black box of a process (formats/system/gpu_ring.h) says, one fact a line, so that the engine of `cufit explain`
+// reads it beside a log. What a refusal means is worked out here, by arithmetic. The sentences are messages
+// "explain.ring.*"; each begins with "cufit ring: ", and the signs of data/findings look for their English.
 #pragma once
 
+#include <map>
 #include <string>
+#include <vector>
 
 #include "formats/system/gpu_ring.h"
 
 namespace cufit::facts {
 
-std::string ring_text(const formats::GpuRing& ring);
+struct RingLine {
+  std::string id;                           // "head", "quota_refused": message "explain.ring.<id>"
+  std::map<std::string, std::string> args;  // printable, and the same in every language
+};
+
+std::vector<RingLine> ring_lines(const formats::GpuRing& ring);
+
+// What a quota must be at least, so that the guard would have granted the refused request (guard/charge.h: pages of 2 MiB,
+// steps of a pool), in steps that a person would type; bytes.
+uint64_t quota_that_would_do(const formats::RingRefusal& refusal);
 
 }  // namespace cufit::facts

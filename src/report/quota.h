@@ -18,6 +18,7 @@ namespace cufit::report {
 struct QuotaStatusView {
   const std::vector<resolve::DomainUsage>& domains;
   const std::vector<facts::SkippedDomain>& skipped;
+  std::vector<resolve::BackendVerdict> verdicts;  // of this machine, best first
   bool nvml_answers = false;
   bool one_user = true;  // who asks sees no domains but his own
   const knowledge::Knowledge& knowledge;
@@ -62,18 +63,34 @@ struct QuotaSetView {
 
 std::string quota_set_text(const QuotaSetView& view, const Style& style);
 
+// A GPU of the trials.
+struct VerifiedGpu {
+  uint32_t number = 0;  // CUDA's
+  std::string name, uuid;
+  std::optional<uint64_t> limit_bytes;
+  uint64_t room_bytes = 0;  // of the limit, that nobody held when the trials began
+  resolve::TrialSizes sizes;
+  // no_limit: the quota has none for it. no_room: others of the quota hold too much of it.
+  enum class Skipped { no, no_limit, no_room } skipped = Skipped::no;
+};
+// The program that was named.
+struct VerifiedCommand {
+  int code = 0;
+  uint64_t peak_bytes = 0, refusals = 0;
+  bool went_over = false;  // passed the limit
+};
+
 struct QuotaVerifyView {
+  std::vector<VerifiedGpu> gpus;  // empty: none was found
+  size_t others = 0;              // that CUDA shows and nobody asked for
   std::vector<resolve::Trial> trials;
-  uint64_t limit_bytes = 0;
-  // Of the program that was named: its exit code, and the domain after it.
-  std::optional<int> command_code;
-  formats::QuotaDomain after;
+  std::optional<VerifiedCommand> command;
   const knowledge::Knowledge& knowledge;
 };
 
 std::string quota_verify_text(const QuotaVerifyView& view, const Style& style);
 std::string quota_verify_json(const QuotaVerifyView& view);  // schema cufit.quota.verify/1
-// The program that was named passed the limit.
-bool went_over(const QuotaVerifyView& view);
+// Every way that was tried holds, one was, and the program stayed below.
+bool all_verified(const QuotaVerifyView& view);
 
 }  // namespace cufit::report

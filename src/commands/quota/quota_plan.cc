@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/quota/quota_plan.h"
 
-#include "base/format.h"
+#include "commands/quota/quota_here.h"
 #include "host/files/recording.h"
-#include "host/probe.h"
-#include "host/quota/mps_server.h"
 #include "report/quota.h"
-#include "resolve/quota/quota_machine.h"
 
 namespace cufit::commands {
 namespace {
@@ -16,31 +13,13 @@ constexpr Option k_quota_plan_options[] = {
     option<&QuotaPlanRequest::json>("--json"),
 };
 
-// What facts do not hold: the controllers that are there, a server of MPS, and the guard's switch.
-void ask_here(const host::Host& machine, resolve::QuotaMachine& out) {
-  const Result<std::string> controllers =
-      machine.read_file("/sys/fs/cgroup/cgroup.controllers", 64u << 10);
-  out.accounting.clear();
-  if (controllers)
-    for (std::string_view name : split(trim(*controllers), ' '))
-      if (name == "dmem" || (name == "misc" && out.accounting.empty())) out.accounting = name;
-  const std::string pipes = machine.variable("CUDA_MPS_PIPE_DIRECTORY").value_or("");
-  out.mps_running = !host::reachable_mps({"CUDA_MPS_PIPE_DIRECTORY=" + pipes}).empty();
-  out.guard_off = machine.variable("CUFIT_GUARD").value_or("") == "0";
-}
-
 Result<resolve::QuotaMachine> asked_machine(const Context& context,
                                             const QuotaPlanRequest& request) {
   if (request.from) {
     CUFIT_TRY(facts, host::load_facts(context.files, *request.from));
     return resolve::quota_machine(facts, context.knowledge);
   }
-  host::ProbeOptions options;
-  options.driver_depth = host::DriverDepth::state;
-  resolve::QuotaMachine out =
-      resolve::quota_machine(host::collect(context.machine, options), context.knowledge);
-  ask_here(context.machine, out);
-  return out;
+  return quota_machine_here(context, quota_facts(context));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "host/probe.h"
+#include "commands/quota/quota_here.h"
 #include "host/process/this_process.h"
 #include "host/quota/domain_files.h"
 #include "report/quota.h"
@@ -42,17 +42,6 @@ Result<facts::QuotaDomains> named_domains(const Context& context,
   return out;
 }
 
-// Who asks NVML waits for the driver's start: only where there is something to compare.
-facts::NvmlFacts nvml_of(const Context& context, const facts::QuotaDomains& domains) {
-  facts::Facts facts;
-  if (domains.domains.empty()) return {};
-  host::ProbeOptions options;
-  options.driver_depth = host::DriverDepth::state;
-  host::read_pci(context.machine, facts);
-  host::read_driver_answers(context.machine, options, facts);
-  return std::move(facts.nvml);
-}
-
 }  // namespace
 
 std::span<const Option> quota_status_options() { return k_quota_status_options; }
@@ -64,10 +53,15 @@ int run_quota_status(const Context& context, const QuotaStatusRequest& request) 
           ? Result<facts::QuotaDomains>(host::read_quota_domains(context.machine))
           : named_domains(context, request.domains);
   if (!domains) return output.exit_code_for(domains.error());
-  const facts::NvmlFacts nvml = nvml_of(context, *domains);
-  const std::vector<resolve::DomainUsage> usage = resolve::domain_usage(*domains, nvml);
-  const report::QuotaStatusView view{usage, domains->skipped, !nvml.gpus.empty(), !host::is_root(),
-                                     context.knowledge};
+  const facts::Facts facts = quota_facts(context);
+  const std::vector<resolve::DomainUsage> usage = resolve::domain_usage(*domains, facts);
+  const report::QuotaStatusView view{
+      usage,
+      domains->skipped,
+      resolve::quota_backends(quota_machine_here(context, facts), context.knowledge),
+      !facts.nvml.gpus.empty(),
+      !host::is_root(),
+      context.knowledge};
   return output.print(request.json ? report::quota_status_json(view)
                                    : report::quota_status_text(view, output.style()),
                       k_ok);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/quota/quota_verify.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 #include "base/memory_size.h"
+#include "base/number.h"
 #include "host/probe.h"
 #include "host/quota/quota_trial.h"
 #include "report/quota.h"
@@ -12,6 +15,7 @@ namespace {
 
 constexpr Option k_quota_verify_options[] = {
     option<&QuotaVerifyRequest::vram>("--vram", "SIZE"),
+    option<&QuotaVerifyRequest::gpu>("--gpu", "GPU"),
     option<&QuotaVerifyRequest::json>("--json"),
     option<&QuotaVerifyRequest::command>("COMMAND"),
 };
@@ -22,7 +26,7 @@ constexpr uint64_t k_trial_context = uint64_t{512} << 20;
 
 struct TrialDomain {
   host::QuotaTrial trial;
-  uint64_t limit = 0;
+  uint64_t limit = 0;  // of each GPU; 0: as the domain says
 };
 
 Result<uint64_t> limit_asked(const std::string& text) {
@@ -39,12 +43,7 @@ Result<uint64_t> limit_asked(const std::string& text) {
 Result<TrialDomain> trial_domain(const Context& context, const QuotaVerifyRequest& request) {
   if (!request.vram && !context.machine.variable("CUFIT_DOMAIN").value_or("").empty()) {
     CUFIT_TRY(trial, host::QuotaTrial::here(context.machine));
-    CUFIT_TRY(domain, trial.domain());
-    uint64_t limit = domain.default_limit_bytes;
-    if (!domain.devices.empty()) limit = domain.devices[0].limit_bytes;
-    if (limit == formats::k_no_quota)
-      return fail(Code::usage, "the quota domain of this process has no limit for its first GPU");
-    return TrialDomain{std::move(trial), limit};
+    return TrialDomain{std::move(trial), 0};
   }
   uint64_t limit = k_usual_trial_limit;
   if (request.vram) {
@@ -65,29 +64,125 @@ std::string torch_python(const Context& context) {
   return {};
 }
 
-std::vector<resolve::Trial> try_all(const Context& context, const TrialDomain& domain,
-                                    host::Interrupts& interrupts) {
-  const resolve::TrialSizes sizes = resolve::trial_sizes(domain.limit);
-  std::vector<resolve::Trial> out;
-  const auto keep = [&](const resolve::TrialWay& way, host::TrialAnswer answer) {
-    resolve::Trial trial{
-        way, {answer.phase, answer.below, answer.above, answer.refusals, std::move(answer.note)}};
+// "0" is CUDA's number; a UUID may be cut, with or without "GPU-".
+bool is_asked(const host::TrialGpu& gpu, const std::string& asked) {
+  if (const std::optional<uint64_t> number = parse_uint(asked)) return *number == gpu.ordinal;
+  std::string uuid = lower(asked);
+  for (const char* head : {"gpu-", "mig-"})
+    if (starts_with(uuid, head)) uuid = uuid.substr(4);
+  return !uuid.empty() && starts_with(gpu.uuid, uuid);
+}
+
+class Verification {
+ public:
+  Verification(const Context& context, const QuotaVerifyRequest& request, const TrialDomain& domain,
+               host::Interrupts& interrupts)
+      : context_(context), request_(request), domain_(domain), interrupts_(interrupts) {}
+
+  // Fills gpus and trials.
+  Result<void> run(report::QuotaVerifyView& view) {
+    host::TrialGpus here = domain_.trial.gpus(interrupts_);
+    if (here.answer.phase != "done" || here.gpus.empty()) {
+      keep(view, 0, {"devices", "dlsym"}, std::move(here.answer));
+      return {};
+    }
+    CUFIT_TRY(domain, domain_.trial.domain());
+    for (host::TrialGpu& gpu : here.gpus) {
+      if (request_.gpu && !is_asked(gpu, *request_.gpu)) continue;
+      view.gpus.push_back(verified(std::move(gpu), domain));
+    }
+    if (view.gpus.empty())
+      return fail(Code::usage, format("`--gpu {}`: no such GPU; CUDA shows {} here, counted from 0",
+                                      request_.gpu.value_or(""), here.gpus.size()));
+    view.others = here.gpus.size() - view.gpus.size();
+    const std::string python = torch_python(context_);
+    for (const report::VerifiedGpu& gpu : view.gpus)
+      if (gpu.skipped == report::VerifiedGpu::Skipped::no) one_gpu(view, gpu, python);
+    return {};
+  }
+
+ private:
+  using Skipped = report::VerifiedGpu::Skipped;
+
+  report::VerifiedGpu verified(host::TrialGpu gpu, const formats::QuotaDomain& domain) const {
+    report::VerifiedGpu out;
+    out.number = gpu.ordinal;
+    out.name = std::move(gpu.name);
+    uint64_t limit = domain.default_limit_bytes, used = 0;
+    for (const formats::QuotaDevice& row : domain.devices) {
+      const bool same = row.uuid.empty() ? !row.pci.empty() && row.pci == gpu.pci
+                                         : row.uuid.substr(4) == gpu.uuid;
+      if (same) limit = row.limit_bytes, used = row.used_bytes;
+    }
+    out.uuid = std::move(gpu.uuid);
+    if (limit == formats::k_no_quota) {
+      out.skipped = Skipped::no_limit;
+      return out;
+    }
+    out.limit_bytes = limit;
+    out.room_bytes = limit - std::min(limit, used);
+    out.sizes = resolve::trial_sizes(limit, out.room_bytes);
+    if (out.room_bytes < resolve::k_least_trial_limit) out.skipped = Skipped::no_room;
+    return out;
+  }
+
+  void keep(report::QuotaVerifyView& view, uint32_t gpu, const resolve::TrialWay& way,
+            host::TrialAnswer answer) const {
+    resolve::Trial trial{gpu,
+                         way,
+                         {answer.phase, answer.below, answer.above, answer.refusals,
+                          answer.card_refusals, std::move(answer.note)}};
     trial.proof = resolve::judge(trial.facts);
-    out.push_back(std::move(trial));
-  };
-  for (const resolve::TrialWay& way : resolve::trial_ways()) {
-    if (interrupts.caught() != 0) return out;
-    keep(way, domain.trial.ask(way.way, way.route, sizes.below, sizes.above, interrupts));
-    // Without a driver no other way comes further.
-    if (out.size() == 1 && out[0].facts.phase == "library") return out;
+    view.trials.push_back(std::move(trial));
   }
-  const std::string python = torch_python(context);
-  if (python.empty()) return out;
-  for (const resolve::TrialWay& way : resolve::torch_ways()) {
-    if (interrupts.caught() != 0) return out;
-    keep(way, domain.trial.ask_torch(python, way.route, sizes.below, sizes.above, interrupts));
+
+  void one_gpu(report::QuotaVerifyView& view, const report::VerifiedGpu& gpu,
+               const std::string& python) const {
+    const host::QuotaTrial& trial = domain_.trial;
+    const host::QuotaTrial::Sizes sizes{gpu.sizes.below, gpu.sizes.above};
+    for (const resolve::TrialWay& way : resolve::trial_ways()) {
+      if (interrupts_.caught() != 0) return;
+      keep(view, gpu.number, way, trial.ask(way.way, way.route, gpu.number, sizes, interrupts_));
+    }
+    if (python.empty()) return;
+    for (const resolve::TrialWay& way : resolve::torch_ways()) {
+      if (interrupts_.caught() != 0) return;
+      keep(view, gpu.number, way,
+           trial.ask_torch(python, way.route, gpu.number, sizes, interrupts_));
+    }
   }
-  return out;
+
+  const Context& context_;
+  const QuotaVerifyRequest& request_;
+  const TrialDomain& domain_;
+  host::Interrupts& interrupts_;
+};
+
+// The program under the same limit: in a domain of its own, so that the trials are in none of its figures, unless it is that in
+// which cufit runs.
+Result<void> run_command(const Context& context, const QuotaVerifyRequest& request,
+                         const TrialDomain& domain, host::Interrupts& interrupts,
+                         report::QuotaVerifyView& view) {
+  std::optional<TrialDomain> fresh;
+  if (domain.limit != 0) {
+    CUFIT_TRY(made, trial_domain(context, request));
+    fresh.emplace(std::move(made));
+  }
+  const host::QuotaTrial& trial = fresh ? fresh->trial : domain.trial;
+  CUFIT_TRY(before, trial.domain());
+  CUFIT_TRY(code, trial.run(request.command, interrupts));
+  CUFIT_TRY(after, trial.domain());
+  view.command = report::VerifiedCommand{code, 0, 0, false};
+  for (size_t i = 0; i < after.devices.size(); ++i) {
+    const formats::QuotaDevice& device = after.devices[i];
+    view.command->peak_bytes = std::max(view.command->peak_bytes, device.peak_bytes);
+    view.command->refusals +=
+        device.refusals - (i < before.devices.size() ? before.devices[i].refusals : 0);
+    view.command->went_over =
+        view.command->went_over ||
+        (device.limit_bytes != formats::k_no_quota && device.peak_bytes > device.limit_bytes);
+  }
+  return {};
 }
 
 }  // namespace
@@ -99,23 +194,18 @@ int run_quota_verify(const Context& context, const QuotaVerifyRequest& request) 
   host::Interrupts interrupts;
   const Result<TrialDomain> domain = trial_domain(context, request);
   if (!domain) return output.exit_code_for(domain.error());
-  report::QuotaVerifyView view{{}, domain->limit, {}, {}, context.knowledge};
-  view.trials = try_all(context, *domain, interrupts);
+  report::QuotaVerifyView view{{}, 0, {}, {}, context.knowledge};
+  if (Result<void> done = Verification(context, request, *domain, interrupts).run(view); !done)
+    return output.exit_code_for(done.error());
   if (interrupts.caught() != 0)
     return output.exit_code_for(
         fail(Code::cancelled, format("interrupted by signal {}", interrupts.caught())));
-  if (!request.command.empty()) {
-    const Result<int> code = domain->trial.run(request.command, interrupts);
-    if (!code) return output.exit_code_for(code.error());
-    const Result<formats::QuotaDomain> after = domain->trial.domain();
-    if (!after) return output.exit_code_for(after.error());
-    view.command_code = *code;
-    view.after = *after;
-  }
-  const int code = resolve::all_hold(view.trials) && !report::went_over(view) ? k_ok : k_findings;
+  if (!request.command.empty())
+    if (Result<void> done = run_command(context, request, *domain, interrupts, view); !done)
+      return output.exit_code_for(done.error());
   return output.print(request.json ? report::quota_verify_json(view)
                                    : report::quota_verify_text(view, output.style()),
-                      code);
+                      report::all_verified(view) ? k_ok : k_findings);
 }
 
 }  // namespace cufit::commands

@@ -13,6 +13,7 @@ namespace cufit::commands {
 
 struct QuotaVerifyRequest {
   std::optional<std::string> vram;  // none: the quota in which cufit runs, else 2 GiB
+  std::optional<std::string> gpu;   // CUDA's number or a UUID; none: all that it shows
   bool json = false;
   std::vector<std::string> command;
 };

@@ -19,28 +19,42 @@ namespace {
 // A first context on a machine without the persistence daemon takes seconds, an import of torch from a cold disk a minute.
 constexpr double k_probe_seconds = 60, k_torch_trial_seconds = 180;
 constexpr size_t k_most_trial_domain = (2u << 20) + 4096;
+constexpr int k_most_trial_gpus = 256;
 
 // Prints what the probe prints. A runtime error is code 999: torch raised something else.
 constexpr const char* k_torch_trial = R"py(
 import os, sys
-below, above = int(sys.argv[1]), int(sys.argv[2])
+below, above, gpu = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+def no_way(phase, why):
+    print('probe %s -1 -1' % phase, flush=True)
+    sys.stderr.write((str(why).strip().splitlines() or ['import torch'])[0] + '\n')
+    sys.stderr.flush()
+    os._exit(0)
 try:
     import torch
+except BaseException as error:
+    no_way('library', error)
+if not torch.version.cuda:
+    no_way('library', 'torch %s is built without CUDA' % torch.__version__)
+try:
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
 except Exception as error:
-    print('probe library -1 -1', flush=True)
-    sys.exit(str(error).splitlines()[0] if str(error) else 'import torch')
+    no_way('missing', error)
+if gpu >= count:
+    no_way('missing', 'torch %s sees %d GPUs' % (torch.__version__, count))
 def ask(size):
     try:
-        block = torch.empty(size, dtype=torch.uint8, device='cuda:0')
-        torch.cuda.synchronize()
+        block = torch.empty(size, dtype=torch.uint8, device='cuda:%d' % gpu)
+        torch.cuda.synchronize(gpu)
         del block
         torch.cuda.empty_cache()
-        torch.cuda.synchronize()
+        torch.cuda.synchronize(gpu)
         return 0
-    except torch.cuda.OutOfMemoryError:
-        torch.cuda.empty_cache()
-        return 2
     except Exception as error:
+        # OutOfMemoryError came with torch 1.13.
+        if 'out of memory' in str(error):
+            torch.cuda.empty_cache()
+            return 2
         sys.stderr.write((str(error).strip().splitlines() or [''])[0] + '\n')
         return 999
 first = ask(below)
@@ -68,11 +82,35 @@ bool read_answer(std::string_view out, TrialAnswer& answer) {
   return false;
 }
 
-uint64_t refusals_of(const Result<formats::QuotaDomain>& domain) {
-  uint64_t sum = 0;
+struct Refusals {
+  uint64_t quota = 0, card = 0;
+};
+
+Refusals refusals_of(const Result<formats::QuotaDomain>& domain) {
+  Refusals sum;
   if (domain)
-    for (const formats::QuotaDevice& device : domain->devices) sum += device.refusals;
+    for (const formats::QuotaDevice& device : domain->devices)
+      sum.quota += device.refusals, sum.card += device.driver_refusals;
   return sum;
+}
+
+// "device ORDINAL UUID PCI NAME" of the probe; a name may hold blanks.
+std::optional<TrialGpu> read_trial_gpu(std::string_view line) {
+  const std::vector<std::string_view> words = split(line, ' ');
+  TrialGpu out;
+  int ordinal = -1;
+  if (words.size() < 5 || words[0] != "device" || !read_number(words[1], ordinal) || ordinal < 0 ||
+      ordinal >= k_most_trial_gpus)
+    return std::nullopt;
+  out.ordinal = static_cast<uint32_t>(ordinal);
+  const std::string digits = formats::printable(words[2], 32);
+  if (digits.size() == 32)
+    out.uuid = format("{}-{}-{}-{}-{}", digits.substr(0, 8), digits.substr(8, 4),
+                      digits.substr(12, 4), digits.substr(16, 4), digits.substr(20));
+  if (words[3] != "-") out.pci = lower(formats::printable(words[3], 16));
+  const size_t name = words[0].size() + words[1].size() + words[2].size() + words[3].size() + 4;
+  if (words[4] != "-") out.name = formats::printable(line.substr(name), 96);
+  return out;
 }
 
 }  // namespace
@@ -135,10 +173,11 @@ void QuotaTrial::add_variables(ChildOptions& child) const {
   child.variables.emplace_back("CUFIT_RING", std::nullopt);
 }
 
-TrialAnswer QuotaTrial::answer(ChildOptions child, Interrupts& interrupts) const {
+TrialAnswer QuotaTrial::answer(ChildOptions child, Interrupts& interrupts,
+                               std::string* said) const {
   add_variables(child);
   child.leave_none = true;
-  const uint64_t before = refusals_of(domain());
+  const Refusals before = refusals_of(domain());
   TrialAnswer out;
   const Result<ChildOutcome> outcome = run_child(child, interrupts);
   if (!outcome) {
@@ -146,7 +185,9 @@ TrialAnswer QuotaTrial::answer(ChildOptions child, Interrupts& interrupts) const
     out.note = outcome.error().what;
     return out;
   }
-  out.refusals = refusals_of(domain()) - before;
+  const Refusals after = refusals_of(domain());
+  out.refusals = after.quota - before.quota, out.card_refusals = after.card - before.card;
+  if (said) *said = outcome->out;
   out.note = last_words_of(outcome->err);
   if (outcome->timed_out) {
     out.phase = "timeout";
@@ -157,24 +198,37 @@ TrialAnswer QuotaTrial::answer(ChildOptions child, Interrupts& interrupts) const
   return out;
 }
 
-TrialAnswer QuotaTrial::ask(const std::string& way, const std::string& route, uint64_t below,
-                            uint64_t above, Interrupts& interrupts) const {
+TrialGpus QuotaTrial::gpus(Interrupts& interrupts) const {
   ChildOptions child;
-  child.command = {folder_.path() + "/probe", way, route, "0", std::to_string(below),
-                   std::to_string(above)};
+  child.command = {folder_.path() + "/probe", "devices", "dlsym", "0", "0", "0"};
   child.seconds = k_probe_seconds;
-  return answer(std::move(child), interrupts);
+  std::string said;
+  TrialGpus out;
+  out.answer = answer(std::move(child), interrupts, &said);
+  for (std::string_view line : split_lines(said))
+    if (std::optional<TrialGpu> gpu = read_trial_gpu(line)) out.gpus.push_back(std::move(*gpu));
+  return out;
+}
+
+TrialAnswer QuotaTrial::ask(const std::string& way, const std::string& route, uint32_t gpu,
+                            Sizes sizes, Interrupts& interrupts) const {
+  ChildOptions child;
+  child.command = {
+      folder_.path() + "/probe",  way, route, std::to_string(gpu), std::to_string(sizes.below),
+      std::to_string(sizes.above)};
+  child.seconds = k_probe_seconds;
+  return answer(std::move(child), interrupts, nullptr);
 }
 
 TrialAnswer QuotaTrial::ask_torch(const std::string& python, const std::string& settings,
-                                  uint64_t below, uint64_t above, Interrupts& interrupts) const {
+                                  uint32_t gpu, Sizes sizes, Interrupts& interrupts) const {
   ChildOptions child;
-  child.command = {python, folder_.path() + "/trial.py", std::to_string(below),
-                   std::to_string(above)};
+  child.command = {python, folder_.path() + "/trial.py", std::to_string(sizes.below),
+                   std::to_string(sizes.above), std::to_string(gpu)};
   child.variables.emplace_back("PYTORCH_CUDA_ALLOC_CONF", settings);
   child.variables.emplace_back("PYTORCH_ALLOC_CONF", settings);
   child.seconds = k_torch_trial_seconds;
-  return answer(std::move(child), interrupts);
+  return answer(std::move(child), interrupts, nullptr);
 }
 
 Result<int> QuotaTrial::run(const std::vector<std::string>& command, Interrupts& interrupts) const {

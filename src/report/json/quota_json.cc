@@ -47,6 +47,7 @@ Json domain_usage_json(const resolve::DomainUsage& domain) {
 
 Json trial_json(const resolve::Trial& trial) {
   Json out;
+  out["gpu"] = trial.gpu;
   out["way"] = trial.way.way;
   out["route"] = trial.way.route;
   out["proof"] = resolve::to_string(trial.proof);
@@ -58,17 +59,50 @@ Json trial_json(const resolve::Trial& trial) {
   return out;
 }
 
+Json verified_gpu_json(const VerifiedGpu& gpu) {
+  using Skipped = VerifiedGpu::Skipped;
+  const bool tried = gpu.skipped == Skipped::no;
+  Json out;
+  out["gpu"] = gpu.number;
+  out["name"] = or_null(gpu.name);
+  out["uuid"] = or_null(gpu.uuid);
+  out["limit_bytes"] = or_null(gpu.limit_bytes);
+  out["below_bytes"] = tried ? Json(gpu.sizes.below) : Json(nullptr);
+  out["above_bytes"] = tried ? Json(gpu.sizes.above) : Json(nullptr);
+  out["skipped"] = tried                              ? Json(nullptr)
+                   : gpu.skipped == Skipped::no_limit ? Json("no_limit")
+                                                      : Json("no_room");
+  return out;
+}
+
+// "backend" and "rejected": what `cufit run --vram` uses on the machine, and the others.
+void put_backends(const std::vector<resolve::BackendVerdict>& verdicts,
+                  const knowledge::Knowledge& knowledge, Json& out) {
+  using State = resolve::BackendVerdict::State;
+  const resolve::BackendVerdict* chosen = resolve::chosen_backend(verdicts);
+  out["backend"] = chosen ? Json(resolve::to_string(chosen->backend)) : Json(nullptr);
+  out["domains"] = Json::array();  // where a reader looks for them: before what is rejected
+  out["rejected"] = Json::array();
+  for (const resolve::BackendVerdict& verdict : verdicts) {
+    if (verdict.state == State::starts) continue;
+    Json one;
+    one["backend"] = resolve::to_string(verdict.backend);
+    one["why"] = quota_reason(verdict, "why", verdict.why, "en", knowledge);
+    one["to_enable"] = or_null(quota_reason(verdict, "enable", verdict.to_enable, "en", knowledge));
+    one["possible"] = verdict.state == State::possible;
+    out["rejected"].push_back(std::move(one));
+  }
+}
+
 }  // namespace
 
 std::string quota_status_json(const QuotaStatusView& view) {
   Json out;
   out["schema"] = "cufit.quota/1";
   out["cufit"] = CUFIT_VERSION;
-  out["backend"] = "guard";  // files of domains are its alone
-  out["domains"] = Json::array();
+  put_backends(view.verdicts, view.knowledge, out);
   for (const resolve::DomainUsage& domain : view.domains)
     out["domains"].push_back(domain_usage_json(domain));
-  out["rejected"] = Json::array();
   out["skipped"] = Json::array();
   for (const facts::SkippedDomain& one : view.skipped)
     out["skipped"].push_back({{"path", one.path}, {"why", one.why}});
@@ -76,49 +110,29 @@ std::string quota_status_json(const QuotaStatusView& view) {
 }
 
 std::string quota_plan_json(const QuotaPlanView& view) {
-  using State = resolve::BackendVerdict::State;
-  const resolve::BackendVerdict* chosen = resolve::chosen_backend(view.verdicts);
   Json out;
   out["schema"] = "cufit.quota/1";
   out["cufit"] = CUFIT_VERSION;
-  out["backend"] = chosen ? Json(resolve::to_string(chosen->backend)) : Json(nullptr);
-  out["domains"] = Json::array();
-  out["rejected"] = Json::array();
-  for (const resolve::BackendVerdict& verdict : view.verdicts) {
-    if (verdict.state == State::starts) continue;
-    Json one;
-    one["backend"] = resolve::to_string(verdict.backend);
-    one["why"] = quota_reason(verdict, "why", verdict.why, "en", view.knowledge);
-    one["to_enable"] =
-        or_null(quota_reason(verdict, "enable", verdict.to_enable, "en", view.knowledge));
-    one["possible"] = verdict.state == State::possible;
-    out["rejected"].push_back(std::move(one));
-  }
+  put_backends(view.verdicts, view.knowledge, out);
   out["skipped"] = Json::array();
   return out.dump(2) + "\n";
 }
 
 std::string quota_verify_json(const QuotaVerifyView& view) {
-  const resolve::TrialSizes sizes = resolve::trial_sizes(view.limit_bytes);
   Json out;
   out["schema"] = "cufit.quota.verify/1";
   out["cufit"] = CUFIT_VERSION;
-  out["holds"] = resolve::all_hold(view.trials) && !went_over(view);
-  out["limit_bytes"] = view.limit_bytes;
-  out["below_bytes"] = sizes.below;
-  out["above_bytes"] = sizes.above;
+  out["holds"] = all_verified(view);
+  out["gpus"] = Json::array();
+  for (const VerifiedGpu& gpu : view.gpus) out["gpus"].push_back(verified_gpu_json(gpu));
+  out["other_gpus"] = view.others;
   out["trials"] = Json::array();
   for (const resolve::Trial& trial : view.trials) out["trials"].push_back(trial_json(trial));
   out["command"] = nullptr;
-  if (view.command_code) {
-    uint64_t peak = 0, refusals = 0;
-    for (const formats::QuotaDevice& device : view.after.devices) {
-      peak = std::max(peak, device.peak_bytes);
-      refusals += device.refusals;
-    }
-    out["command"] = {
-        {"exit_code", *view.command_code}, {"peak_bytes", peak}, {"refusals", refusals}};
-  }
+  if (view.command)
+    out["command"] = {{"exit_code", view.command->code},
+                      {"peak_bytes", view.command->peak_bytes},
+                      {"refusals", view.command->refusals}};
   return out.dump(2) + "\n";
 }
 

@@ -154,6 +154,13 @@ class ExplainPainter : private TerminalWriter {
     return evidence_text(item, style_.lang, knowledge_);
   }
 
+  // A line as it stands; of a black box, which is no text of anybody's, in the reader's language.
+  std::string line_text(const std::string& text) const {
+    return starts_with(text, "cufit ring: ")
+               ? reworded(text, "explain.ring.", style_.lang, knowledge_)
+               : text;
+  }
+
   // "- train.log:12  RuntimeError: ..." and what it says, where that is more than the line.
   void evidence(const Cause& cause) {
     const size_t shown = all_ ? cause.evidence.size()
@@ -167,8 +174,8 @@ class ExplainPainter : private TerminalWriter {
         flow(beside(cause, line), "  - ", "    ");
         continue;
       }
-      quoted(place(line),
-             line.text.empty() ? fact_text(line.fact, style_.lang, knowledge_) : line.text);
+      quoted(place(line), line.text.empty() ? fact_text(line.fact, style_.lang, knowledge_)
+                                            : line_text(line.text));
       if (!line.fact.empty() && !line.text.empty())
         flow(printable(fact_text(line.fact, style_.lang, knowledge_)), "      = ", "        ");
     }

@@ -20,8 +20,10 @@ class QuotaVerifyPainter : private TerminalWriter {
 
   std::string paint() {
     summary();
-    for (const resolve::Trial& trial : view_.trials)
-      if (trial.proof != resolve::Proof::missing) one(trial);
+    for (const VerifiedGpu& gpu : view_.gpus) one_gpu(gpu);
+    if (view_.gpus.empty())
+      for (const resolve::Trial& trial : view_.trials)
+        if (trial.proof != resolve::Proof::missing) one(trial);
     program();
     not_tried();
     steps();
@@ -37,22 +39,37 @@ class QuotaVerifyPainter : private TerminalWriter {
 
   void summary() {
     const size_t missing = count(resolve::Proof::missing), tried = view_.trials.size() - missing;
-    const bool holds = resolve::all_hold(view_.trials) && !went_over(view_);
+    const bool holds = all_verified(view_);
     const char* key = tried == 0 ? "quota.verify_nothing"
                       : holds    ? "quota.verify_holds"
                                  : "quota.verify_fails";
-    flow(say(key, {{"limit", gib(view_.limit_bytes)},
-                   {"tried", thousands(tried)},
-                   {"held", thousands(count(resolve::Proof::holds))}}),
+    flow(say(key, {{"tried", thousands(tried)},
+                   {"held", thousands(count(resolve::Proof::holds))},
+                   {"gpus", thousands(view_.gpus.size())}}),
          "", "  ", holds ? "1;32" : "1;31");
-    if (tried == 0) return;
-    const resolve::TrialSizes sizes = resolve::trial_sizes(view_.limit_bytes);
-    flow(say("quota.verify_sizes", {{"below", gib(sizes.below)}, {"above", gib(sizes.above)}}),
-         "  ", "  ");
+  }
+
+  // A GPU and its trials; what is not here is told once, at the end.
+  void one_gpu(const VerifiedGpu& gpu) {
+    using Skipped = VerifiedGpu::Skipped;
+    std::map<std::string, std::string> args{
+        {"gpu", printable(format("GPU {} {}", gpu.number, gpu.name))},
+        {"limit", gib(gpu.limit_bytes.value_or(0))},
+        {"room", gib(gpu.room_bytes)},
+        {"below", gib(gpu.sizes.below)},
+        {"above", gib(gpu.sizes.above)}};
+    flow(say(gpu.skipped == Skipped::no         ? "quota.verify_gpu"
+             : gpu.skipped == Skipped::no_limit ? "quota.verify_no_limit"
+                                                : "quota.verify_no_room",
+             args),
+         "", "  ", gpu.skipped == Skipped::no ? "" : "33");
+    for (const resolve::Trial& trial : view_.trials)
+      if (trial.gpu == gpu.number && trial.proof != resolve::Proof::missing) one(trial);
   }
 
   std::string way_name(const resolve::TrialWay& way) const {
     const std::string name = say("quota.way." + way.way);
+    if (way.way == "devices") return name;
     if (way.way == "runtime") return name + " (" + way.route + ")";
     if (way.way == "torch")
       return name + " (" + (way.route.empty() ? say("quota.route.plain") : way.route) + ")";
@@ -70,31 +87,36 @@ class QuotaVerifyPainter : private TerminalWriter {
   }
 
   void program() {
-    if (!view_.command_code) return;
-    uint64_t peak = 0, refusals = 0;
-    for (const formats::QuotaDevice& device : view_.after.devices) {
-      peak = std::max(peak, device.peak_bytes);
-      refusals += device.refusals;
-    }
-    flow(say("quota.verify_command", {{"code", std::to_string(*view_.command_code)},
-                                      {"peak", gib(peak)},
-                                      {"refusals", thousands(refusals)}}),
-         "", "  ", went_over(view_) ? "31" : "");
+    if (!view_.command) return;
+    flow(say("quota.verify_command", {{"code", std::to_string(view_.command->code)},
+                                      {"peak", gib(view_.command->peak_bytes)},
+                                      {"refusals", thousands(view_.command->refusals)}}),
+         "", "  ", view_.command->went_over ? "31" : "");
   }
 
   // What this machine could not be asked, then what no trial covers.
   void not_tried() {
     out_ += "\n";
     std::vector<std::string> names;
-    for (const resolve::Trial& trial : view_.trials)
-      if (trial.proof == resolve::Proof::missing) names.push_back(way_name(trial.way));
+    std::string torch_note;
+    bool torch = false;
+    for (const resolve::Trial& trial : view_.trials) {
+      const bool missing = trial.proof == resolve::Proof::missing;
+      if (trial.way.way == "torch") {
+        torch = torch || !missing;
+        if (missing) torch_note = trial.facts.note;
+      } else if (missing && trial.way.way != "devices") {
+        const std::string name = way_name(trial.way);
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      }
+    }
     if (!names.empty())
       flow(say("quota.verify_missing", {{"ways", join(names, say("quota.semicolon"))}}), "", "  ");
-    const bool torch =
-        std::any_of(view_.trials.begin(), view_.trials.end(), [](const resolve::Trial& trial) {
-          return trial.way.way == "torch" && trial.proof != resolve::Proof::missing;
-        });
-    if (!torch) flow(say("quota.verify_no_torch"), "", "  ");
+    if (!torch && torch_note.empty()) flow(say("quota.verify_no_torch"), "", "  ");
+    if (!torch && !torch_note.empty())
+      flow(say("quota.verify_bad_torch", {{"why", printable(torch_note)}}), "", "  ");
+    if (view_.others > 0)
+      flow(say("quota.verify_others", {{"count", thousands(view_.others)}}), "", "  ");
     flow(say("quota.verify_uncovered"), "", "  ");
   }
 
@@ -112,12 +134,8 @@ class QuotaVerifyPainter : private TerminalWriter {
 
 }  // namespace
 
-bool went_over(const QuotaVerifyView& view) {
-  return view.command_code && std::any_of(view.after.devices.begin(), view.after.devices.end(),
-                                          [](const formats::QuotaDevice& device) {
-                                            return device.limit_bytes != formats::k_no_quota &&
-                                                   device.peak_bytes > device.limit_bytes;
-                                          });
+bool all_verified(const QuotaVerifyView& view) {
+  return resolve::all_hold(view.trials) && !(view.command && view.command->went_over);
 }
 
 std::string quota_verify_text(const QuotaVerifyView& view, const Style& style) {

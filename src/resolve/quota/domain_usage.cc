@@ -53,14 +53,25 @@ void add_nvml(const facts::LiveDomain& live, size_t row, const facts::NvmlGpu* g
     out.no_nvml = NoNvml::unasked;
 }
 
-DeviceUsage device_usage(const facts::LiveDomain& live, size_t row, const facts::NvmlFacts& nvml) {
-  const formats::QuotaDevice& device = live.domain.devices[row];
-  const facts::NvmlGpu* gpu = gpu_of(device, nvml);
-  DeviceUsage out;
-  if (gpu) {
-    out.index = gpu->index;
-    out.name = gpu->name.value_or("");
+// NVML numbers the GPUs of its driver by their PCI addresses.
+std::optional<uint32_t> place_on_bus(const std::string& address, const facts::Facts& facts) {
+  if (address.empty() || !facts.pci || !facts.nvml.gpus.empty()) return std::nullopt;
+  uint32_t before = 0;
+  bool found = false;
+  for (const facts::PciGpu& gpu : *facts.pci) {
+    if (!starts_with(gpu.class_code, "03") || !gpu.driver || *gpu.driver != "nvidia") continue;
+    found = found || lower(gpu.address) == address;
+    if (lower(gpu.address) < address) ++before;
   }
+  return found ? std::optional(before) : std::nullopt;
+}
+
+DeviceUsage device_usage(const facts::LiveDomain& live, size_t row, const facts::Facts& facts) {
+  const formats::QuotaDevice& device = live.domain.devices[row];
+  const facts::NvmlGpu* gpu = gpu_of(device, facts.nvml);
+  DeviceUsage out;
+  out.index = gpu ? std::optional(gpu->index) : place_on_bus(device.pci, facts);
+  if (gpu) out.name = gpu->name.value_or("");
   out.uuid = device.uuid, out.pci = device.pci;
   if (device.limit_bytes != formats::k_no_quota) out.limit_bytes = device.limit_bytes;
   out.total_bytes = device.total_bytes;
@@ -74,7 +85,7 @@ DeviceUsage device_usage(const facts::LiveDomain& live, size_t row, const facts:
 }  // namespace
 
 std::vector<DomainUsage> domain_usage(const facts::QuotaDomains& domains,
-                                      const facts::NvmlFacts& nvml) {
+                                      const facts::Facts& facts) {
   std::vector<DomainUsage> out;
   for (const facts::LiveDomain& live : domains.domains) {
     DomainUsage one;
@@ -85,7 +96,7 @@ std::vector<DomainUsage> domain_usage(const facts::QuotaDomains& domains,
     one.foreign = live.domain.foreign;
     one.unknown = live.domain.unknown;
     for (size_t row = 0; row < live.domain.devices.size(); ++row)
-      one.devices.push_back(device_usage(live, row, nvml));
+      one.devices.push_back(device_usage(live, row, facts));
     for (size_t i = 0; i < live.domain.processes.size(); ++i) {
       const formats::QuotaProcess& process = live.domain.processes[i];
       ProcessUsage usage{process.pid, live.elsewhere[i], process.name, 0, process.used_bytes};

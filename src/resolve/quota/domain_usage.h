@@ -17,8 +17,9 @@ namespace cufit::resolve {
 enum class NoNvml { none, unasked, unanswered, unlisted, unsized };
 
 struct DeviceUsage {
-  std::optional<uint32_t> index;  // NVML's; not known where it does not answer
-  std::string name;               // "NVIDIA H100 80GB HBM3"; empty: not known
+  // NVML's; where NVML does not answer, its place in the order of PCI addresses, which is NVML's.
+  std::optional<uint32_t> index;
+  std::string name;  // "NVIDIA H100 80GB HBM3"; empty: not known
   std::string uuid, pci;
   std::optional<uint64_t> limit_bytes;
   uint64_t total_bytes = 0;  // 0: not known
@@ -48,6 +49,6 @@ struct DomainUsage {
 };
 
 std::vector<DomainUsage> domain_usage(const facts::QuotaDomains& domains,
-                                      const facts::NvmlFacts& nvml);
+                                      const facts::Facts& facts);
 
 }  // namespace cufit::resolve

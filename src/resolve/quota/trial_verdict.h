@@ -22,14 +22,16 @@ std::vector<TrialWay> torch_ways();
 struct TrialSizes {
   uint64_t below = 0, above = 0;
 };
-TrialSizes trial_sizes(uint64_t limit_bytes);
+// `room_bytes`: what of the limit nobody holds now; below it a quarter of that is asked.
+TrialSizes trial_sizes(uint64_t limit_bytes, uint64_t room_bytes);
 // Smaller ones leave no room for a context, larger ones are not for a trial.
 constexpr uint64_t k_least_trial_limit = uint64_t{1} << 30;
 
 struct TrialFacts {
   std::string phase;
   int below = -1, above = -1;
-  uint64_t refusals = 0;
+  uint64_t refusals = 0;       // by the quota
+  uint64_t card_refusals = 0;  // by a full card
   std::string note;
 };
 
@@ -41,6 +43,7 @@ Proof judge(const TrialFacts& facts);
 const char* to_string(Proof proof);
 
 struct Trial {
+  uint32_t gpu = 0;  // CUDA's number
   TrialWay way;
   TrialFacts facts;
   Proof proof = Proof::failed;

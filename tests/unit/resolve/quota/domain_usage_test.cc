@@ -24,8 +24,8 @@ facts::LiveDomain domain(std::vector<std::pair<uint32_t, uint64_t>> processes) {
   return out;
 }
 
-facts::NvmlFacts nvml(std::vector<std::pair<uint32_t, uint64_t>> processes) {
-  facts::NvmlFacts out;
+facts::Facts nvml(std::vector<std::pair<uint32_t, uint64_t>> processes) {
+  facts::Facts out;
   facts::NvmlGpu gpu;
   gpu.index = 3;
   gpu.uuid = known<std::string>("GPU-a", SourceKind::nvml, "");
@@ -33,11 +33,11 @@ facts::NvmlFacts nvml(std::vector<std::pair<uint32_t, uint64_t>> processes) {
   for (const auto& [pid, bytes] : processes)
     listed.push_back({pid, "", known(bytes, SourceKind::nvml, ""), "compute"});
   gpu.processes = known(listed, SourceKind::nvml, "");
-  out.gpus.push_back(gpu);
+  out.nvml.gpus.push_back(gpu);
   return out;
 }
 
-DeviceUsage first(const facts::LiveDomain& live, const facts::NvmlFacts& facts) {
+DeviceUsage first(const facts::LiveDomain& live, const facts::Facts& facts) {
   return domain_usage({{live}, {}}, facts).at(0).devices.at(0);
 }
 
@@ -54,14 +54,29 @@ TEST(DomainUsage, NoFigureWhereOneProcessIsMissing) {
   EXPECT_EQ(first(domain({{7, k_mib}, {8, k_mib}}), nvml({{7, k_mib}})).no_nvml, NoNvml::unlisted);
   EXPECT_EQ(first(domain({{7, k_mib}}), {}).no_nvml, NoNvml::unanswered);
   EXPECT_EQ(first(domain({{7, 0}}), nvml({})).no_nvml, NoNvml::unasked);
-  facts::NvmlFacts unsized_facts = nvml({{7, k_mib}});
-  (*unsized_facts.gpus[0].processes.value)[0].used_bytes =
+  facts::Facts unsized_facts = nvml({{7, k_mib}});
+  (*unsized_facts.nvml.gpus[0].processes.value)[0].used_bytes =
       missing<uint64_t>(WhyNot::not_supported, SourceKind::nvml, "");
   EXPECT_EQ(first(domain({{7, k_mib}}), unsized_facts).no_nvml, NoNvml::unsized);
   // The same number in another pid namespace is another process.
   facts::LiveDomain elsewhere = domain({{7, k_mib}});
   elsewhere.elsewhere[0] = true;
   EXPECT_EQ(first(elsewhere, nvml({{7, k_mib}})).no_nvml, NoNvml::unlisted);
+}
+
+// NVML numbers by PCI address; a card of another driver has no number.
+TEST(DomainUsage, TheNumberWithoutNvml) {
+  facts::Facts facts;
+  std::vector<facts::PciGpu> gpus(4);
+  const char* const addresses[] = {"0000:C1:00.0", "0000:17:00.0", "0000:65:00.0", "0000:01:00.0"};
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    gpus[i].address = addresses[i], gpus[i].class_code = "0302";
+    gpus[i].driver = known<std::string>(i == 3 ? "vfio-pci" : "nvidia", SourceKind::file, "");
+  }
+  facts.pci = known(gpus, SourceKind::file, "");
+  EXPECT_EQ(first(domain({{7, 1}}), facts).index, 1u);
+  facts.pci->resize(2);
+  EXPECT_EQ(first(domain({{7, 1}}), facts).index, std::nullopt);
 }
 
 TEST(DomainUsage, TheLargestProcessFirst) {
