@@ -12,6 +12,7 @@ enum Exit {
   k_usage = 2,
   k_failed = 3,
   k_refused = 1,
+  k_timed_out = 75,    // `cufit run --wait --timeout`; EX_TEMPFAIL of sysexits.h: try again later
   k_interrupted = 130  // Ctrl-C; another signal: interrupted_exit()
 };
 

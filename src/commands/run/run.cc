@@ -2,10 +2,13 @@
 #include "commands/run/run.h"
 
 #include "base/format.h"
+#include "base/shell_word.h"
 #include "commands/run/run_choice.h"
 #include "commands/run/run_supervised.h"
 #include "commands/run/run_vram.h"
+#include "commands/run/run_wait.h"
 #include "commands/resolve/targets.h"
+#include "host/files/host_with_variables.h"
 #include "host/files/paths.h"
 #include "host/process/start_program.h"
 #include "report/run.h"
@@ -22,6 +25,9 @@ constexpr Option k_run_options[] = {
     option<&RunRequest::share>("--share", "NAME"),
     option<&RunRequest::spill>("--spill", "WHAT"),
     option<&RunRequest::by>("--by", "HOLDER", "guard mps torch"),
+    option<&RunRequest::wait>("--wait"),
+    option<&RunRequest::gpus>("--gpus", "N"),
+    option<&RunRequest::timeout>("--timeout", "TIME"),
     option<&RunRequest::supervise>("--supervise"),
     option<&RunRequest::report>("--report", "FILE"),
     option<&RunRequest::quiet>("-q,--quiet"),
@@ -32,14 +38,15 @@ std::string requirement_name(const std::string& requirement) {
   return lower(requirement.substr(0, requirement.find_first_of("<>=!~;[( @,")));
 }
 
-// Finds the program, sets its limit, and becomes it or its parent.
+// Finds the program, sets its limit, and becomes it or its parent. `place`: null = it waited for none.
 int start(const Context& context, const RunRequest& request, SupervisedRequest launch,
-          const std::optional<Version>& torch) {
+          const std::optional<Version>& torch, Place* place) {
   const host::FoundProgram program = host::find_program(request.command[0], launch.start.variables);
   if (program.path.empty()) return not_started(context, program.failure);
   launch.start.command = request.command;
   launch.start.program = program.path;
   VramLimit limit;
+  std::string domain;
   if (request.vram) {
     Result<VramLimit> made = limit_vram(
         context, {*request.vram, request.share, request.by, request.spill, request.quiet},
@@ -48,7 +55,10 @@ int start(const Context& context, const RunRequest& request, SupervisedRequest l
     limit = std::move(*made);
     launch.ring_folder = limit.ring_folder;
     launch.ended = [&limit] { end_limit(limit); };
+    domain = limit.domain.path;
   }
+  const bool stays = request.supervise || !limit.mps.folder.empty();  // as the program's parent
+  if (place != nullptr) leave_to_program(*place, domain, !stays);
   if (request.supervise) return run_supervised(context, launch, request.report.value_or(""));
   if (!limit.mps.folder.empty()) return run_attended(context, launch);
   const facts::StartFailure failure =
@@ -58,7 +68,7 @@ int start(const Context& context, const RunRequest& request, SupervisedRequest l
 }
 
 int start_in_class(const Context& context, const RunRequest& request, const RunChoice& choice,
-                   const FoundLock& found) {
+                   const FoundLock& found, Place* place) {
   const resolve::LockClass& chosen = found.lock.classes[choice.index];
   SupervisedRequest launch;
   launch.class_name = chosen.name;
@@ -71,17 +81,114 @@ int start_in_class(const Context& context, const RunRequest& request, const RunC
   launch.remake = create_command(found.folder, chosen.name);
   launch.start.variables = host::activated_variables(context.files, choice.env, chosen.name);
   launch.start.sample_memory = choice.live.sight == resolve::LiveTarget::Sight::gpus;
-  return start(context, request, std::move(launch), parse_version(chosen.wheel.torch));
+  return start(context, request, std::move(launch), parse_version(chosen.wheel.torch), place);
 }
 
 // Without a lock the program starts as it would without cufit, and has its limit.
-int start_in_place(const Context& context, const RunRequest& request) {
+int start_in_place(const Context& context, const RunRequest& request, Place* place) {
   SupervisedRequest launch;
   for (const auto& [name, value] : context.files.variables())
     launch.start.variables.push_back(name + "=" + value);
   launch.env = context.files.variable("VIRTUAL_ENV")
                    .value_or(context.files.variable("CONDA_PREFIX").value_or(""));
-  return start(context, request, std::move(launch), std::nullopt);
+  return start(context, request, std::move(launch), std::nullopt, place);
+}
+
+report::RunView view_of(const Context& context, const FoundLock& found, const RunChoice& choice) {
+  const bool here = found.folder == host::working_folder();
+  return {found.lock,
+          choice.live,
+          choice.routing,
+          choice.index,
+          choice.asked_for,
+          context.knowledge,
+          here ? std::string() : found.folder};
+}
+
+int refuse(const Context& context, const FoundLock& found, const RunChoice& choice) {
+  context.output.print_beside(
+      report::refusal_text(*choice.refusal, view_of(context, found, choice), context.language()));
+  return k_refused;
+}
+
+// `found`: null = without a lock.
+int run_here(const Context& context, const RunRequest& request, const FoundLock* found,
+             const resolve::Policy& policy, Place* place) {
+  if (found == nullptr) return start_in_place(context, request, place);
+  const Result<RunChoice> choice = choose_class(context, *found, request.env, policy);
+  if (!choice) return context.output.exit_code_for(choice.error());
+  if (choice->refusal) return refuse(context, *found, *choice);
+  if (!request.quiet)
+    context.output.print_error(
+        report::run_line(view_of(context, *found, *choice), context.language()));
+  return start_in_class(context, request, *choice, *found, place);
+}
+
+// The command that waits where this one did not.
+std::string waiting_command(const RunRequest& request) {
+  std::string out = "cufit run --wait";
+  const std::pair<const char*, const std::optional<std::string>*> options[] = {
+      {"--vram", &request.vram},    {"--share", &request.share}, {"--spill", &request.spill},
+      {"--gpus", &request.gpus},    {"--lock", &request.lock},   {"--policy", &request.policy},
+      {"--report", &request.report}};
+  for (const auto& [option, value] : options)
+    if (*value) out += format(" {} {}", option, shell_word(**value));
+  if (request.by) out += format(" --by {}", to_string(*request.by));
+  if (!request.env.empty()) out += " --env " + shell_word(request.env);
+  if (request.supervise) out += " --supervise";
+  if (request.quiet) out += " -q";
+  out += " --";
+  for (const std::string& word : request.command) out += " " + shell_word(word);
+  return out;
+}
+
+// Waits for a place, then runs there. What would not start on any card is said before.
+int run_placed(const Context& context, const RunRequest& request, const FoundLock* found,
+               const resolve::Policy& policy) {
+  const auto on_card = [](const host::Host& host, const std::string& uuids) {
+    return host::HostWithVariables(host, {{"CUDA_VISIBLE_DEVICES", uuids}});
+  };
+  WaitOptions options{request.wait,
+                      request.vram,
+                      request.share,
+                      request.gpus,
+                      request.timeout,
+                      request.quiet,
+                      waiting_command(request),
+                      {}};
+  if (auto problem = wait_words_problem(context, options))
+    return context.output.exit_code_for(*problem);
+  std::optional<RunChoice> first;
+  std::vector<std::string> variables;
+  if (found != nullptr) {
+    Result<RunChoice> choice = choose_class(context, *found, request.env, policy);
+    if (!choice) return context.output.exit_code_for(choice.error());
+    first = std::move(*choice);
+    if (!first->refusal) variables = host::activated_variables(context.files, first->env, "");
+  } else {
+    for (const auto& [name, value] : context.files.variables())
+      variables.push_back(name + "=" + value);
+  }
+  if (!first || !first->refusal) {
+    const host::FoundProgram program = host::find_program(request.command[0], variables);
+    if (program.path.empty()) return not_started(context, program.failure);
+  } else {
+    // Different GPUs together may have no class, and each have one.
+    options.suits = [&](const std::string& uuid) {
+      const host::HostWithVariables files = on_card(context.files, uuid);
+      const host::HostWithVariables machine = on_card(context.machine, uuid);
+      const Context there{files, machine, context.knowledge, context.now, context.output};
+      const Result<RunChoice> choice = choose_class(there, *found, request.env, policy);
+      return choice && !choice->refusal;
+    };
+  }
+  Waited waited = wait_for_place(context, options);
+  if (waited.unsuited) return refuse(context, *found, *first);
+  if (!waited.place) return waited.exit_code;
+  const host::HostWithVariables files = on_card(context.files, waited.place->visible);
+  const host::HostWithVariables machine = on_card(context.machine, waited.place->visible);
+  const Context there{files, machine, context.knowledge, context.now, context.output};
+  return run_here(there, request, found, policy, &*waited.place);
 }
 
 }  // namespace
@@ -100,28 +207,21 @@ int run_run(const Context& context, const RunRequest& asked) {
   if (request.report && !request.supervise) return refuse_usage("run.report_alone");
   if (request.share && !request.vram) return refuse_usage("run.share_alone");
   if (request.by && !request.vram) return refuse_usage("run.by_alone");
+  const bool placed = request.wait || request.gpus;
+  if (request.timeout && !placed) return refuse_usage("run.wait.timeout_alone");
   const Result<std::optional<FoundLock>> found = find_lock(context, request.lock, request.quiet);
   if (!found) return output.exit_code_for(found.error());
-  if (!*found && request.vram && request.env.empty()) return start_in_place(context, request);
-  if (!*found) return refuse_usage("run.no_lock");
-  const Result<resolve::Policy> policy = read_policy(context, request.policy, (*found)->folder);
-  if (!policy) return output.exit_code_for(policy.error());
-  const Result<RunChoice> choice = choose_class(context, **found, request.env, *policy);
-  if (!choice) return output.exit_code_for(choice.error());
-  const bool here = (*found)->folder == host::working_folder();
-  const report::RunView view{(*found)->lock,
-                             choice->live,
-                             choice->routing,
-                             choice->index,
-                             choice->asked_for,
-                             context.knowledge,
-                             here ? std::string() : (*found)->folder};
-  if (choice->refusal) {
-    output.print_beside(report::refusal_text(*choice->refusal, view, context.language()));
-    return k_refused;
+  if (!*found && (!(request.vram || placed) || !request.env.empty()))
+    return refuse_usage("run.no_lock");
+  resolve::Policy allowed;
+  if (*found) {
+    Result<resolve::Policy> policy = read_policy(context, request.policy, (*found)->folder);
+    if (!policy) return output.exit_code_for(policy.error());
+    allowed = std::move(*policy);
   }
-  if (!request.quiet) output.print_error(report::run_line(view, context.language()));
-  return start_in_class(context, request, *choice, **found);
+  const FoundLock* lock = *found ? &**found : nullptr;
+  return placed ? run_placed(context, request, lock, allowed)
+                : run_here(context, request, lock, allowed, nullptr);
 }
 
 }  // namespace cufit::commands

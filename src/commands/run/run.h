@@ -19,6 +19,8 @@ struct RunRequest {
   std::optional<std::string> lock, policy;
   std::optional<std::string> vram, share, spill;  // a limit of GPU memory (run_vram.h)
   std::optional<VramHolder> by;
+  bool wait = false;  // for room on a GPU (run_wait.h)
+  std::optional<std::string> gpus, timeout;
   bool supervise = false;
   std::optional<std::string> report;  // of --supervise
   bool quiet = false;

@@ -68,17 +68,14 @@ class Launch {
 };
 
 Result<void> Launch::read_request() {
-  if (auto found = resolve::parse_vram(options_.vram, request_))
-    return problem(found->id, found->args);
+  if (auto found = vram_words_problem(context_, options_.vram, options_.share,
+                                      variable_value(variables_, "CUFIT_DOMAIN"), request_))
+    return std::move(*found);
   if (options_.spill)
     if (auto found = resolve::parse_spill(*options_.spill, spill_))
       return problem(found->id, found->args);
-  if (options_.share && !is_share_name(*options_.share))
-    return problem("share_name", {{"name", *options_.share}});
   if (options_.share && options_.by && *options_.by != VramHolder::guard)
     return problem("share_by");
-  if (const std::string inside = variable_value(variables_, "CUFIT_DOMAIN"); !inside.empty())
-    return problem("nested", {{"file", shell_word(inside)}});
   return {};
 }
 
@@ -233,6 +230,24 @@ Result<VramLimit> Launch::prepare() {
 }
 
 }  // namespace
+
+const char* to_string(VramHolder holder) {
+  static const char* const k_names[] = {"guard", "mps", "torch"};
+  return k_names[static_cast<int>(holder)];
+}
+
+std::optional<Error> vram_words_problem(const Context& context, const std::string& vram,
+                                        const std::optional<std::string>& share,
+                                        const std::string& domain_before,
+                                        resolve::VramRequest& out) {
+  std::optional<resolve::VramProblem> found = resolve::parse_vram(vram, out);
+  if (!found && share && !is_share_name(*share))
+    found = resolve::VramProblem{"share_name", {{"name", *share}}};
+  if (!found && !domain_before.empty())
+    found = resolve::VramProblem{"nested", {{"file", shell_word(domain_before)}}};
+  if (!found) return std::nullopt;
+  return fail(Code::usage, context.message("run.vram." + found->id, found->args));
+}
 
 Result<VramLimit> limit_vram(const Context& context, const VramOptions& options,
                              const VramProgram& program, std::vector<std::string>& variables) {

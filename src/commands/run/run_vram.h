@@ -12,11 +12,13 @@
 #include "commands/context.h"
 #include "host/quota/domain_file.h"
 #include "host/quota/mps_server.h"
+#include "resolve/quota/vram_size.h"
 
 namespace cufit::commands {
 
 // --by: what has to hold the limit. Without it: whatever the machine has.
 enum class VramHolder { guard, mps, torch };
+const char* to_string(VramHolder holder);  // as --by says it
 
 struct VramOptions {
   std::string vram;                  // as written
@@ -47,5 +49,11 @@ Result<VramLimit> limit_vram(const Context& context, const VramOptions& options,
 
 // After the program, or where it could not be started: what nobody else uses goes. What its processes recorded stays.
 void end_limit(VramLimit& limit);
+// What is wrong with the words of --vram and --share, and with a limit in the limit `domain_before`; nothing of the
+// machine is asked. `out`: what --vram says.
+std::optional<Error> vram_words_problem(const Context& context, const std::string& vram,
+                                        const std::optional<std::string>& share,
+                                        const std::string& domain_before,
+                                        resolve::VramRequest& out);
 
 }  // namespace cufit::commands

@@ -61,5 +61,9 @@ class NvmlCalls {
 
 // Fills every field of a GPU whose index is known. nvml_gpu.cc
 void ask_gpu(NvmlCalls& nvml, facts::NvmlGpu& gpu);
+// Its parts that nvml_room.cc asks often.
+void ask_identity(NvmlCalls& nvml, facts::NvmlGpu& gpu, nvml::Device device);
+void ask_memory(NvmlCalls& nvml, facts::NvmlGpu& gpu, nvml::Device device);
+Fact<std::string> ask_compute_mode(NvmlCalls& nvml, nvml::Device device);
 
 }  // namespace cufit::host

@@ -22,6 +22,8 @@ Fact<std::string> named(Fact<uint32_t> number, const Named* begin, const Named* 
   return known<std::string>(std::move(name), number.source.kind, number.source.detail);
 }
 
+}  // namespace
+
 void ask_identity(NvmlCalls& nvml, facts::NvmlGpu& gpu, Device device) {
   PciInfo pci{};
   const char* name = nullptr;
@@ -61,6 +63,13 @@ void ask_memory(NvmlCalls& nvml, facts::NvmlGpu& gpu, Device device) {
   gpu.memory_used_bytes = nvml.answer(result, name, memory.used);
   gpu.memory_free_bytes = nvml.answer(result, name, memory.free);
 }
+
+Fact<std::string> ask_compute_mode(NvmlCalls& nvml, Device device) {
+  return named(nvml.number(device, "nvmlDeviceGetComputeMode"), std::begin(k_compute_modes),
+               std::end(k_compute_modes));
+}
+
+namespace {
 
 void ask_mig(NvmlCalls& nvml, facts::NvmlGpu& gpu, Device device) {
   nvml.flags(device, "nvmlDeviceGetMigMode", gpu.mig_current, gpu.mig_pending);
@@ -141,8 +150,7 @@ void ask_state(NvmlCalls& nvml, facts::NvmlGpu& gpu, Device device) {
     if (reasons & row.value) names.push_back(row.name);
   }
   gpu.throttle = nvml.answer(result, name, names);
-  gpu.compute_mode = named(nvml.number(device, "nvmlDeviceGetComputeMode"),
-                           std::begin(k_compute_modes), std::end(k_compute_modes));
+  gpu.compute_mode = ask_compute_mode(nvml, device);
   gpu.persistence = nvml.flag(device, "nvmlDeviceGetPersistenceMode");
   gpu.display_active = nvml.flag(device, "nvmlDeviceGetDisplayActive");
   uint32_t degrees = 0;

@@ -2,19 +2,13 @@
 #include "host/driver/nvml_limits.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <ctime>
-
-#include <poll.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/format.h"
 #include "base/number.h"
 #include "formats/prose/printable.h"
 #include "host/driver/driver_wire.h"
 #include "host/driver/nvml_calls.h"
+#include "host/driver/worker_answer.h"
 #include "host/process/spawn.h"
 
 namespace cufit::host {
@@ -125,32 +119,6 @@ class LimitChild {
   const LimitRequest& request_;
 };
 
-// All that the child writes, until it closes its end; false: the time is over.
-bool read_all(int pipe, std::string& out) {
-  const double end = DriverCalls::now() + k_limits_seconds;
-  while (true) {
-    const double left = end - DriverCalls::now();
-    if (left <= 0 || out.size() > (1u << 20)) return false;
-    pollfd polled{pipe, POLLIN, 0};
-    if (poll(&polled, 1, static_cast<int>(left * 1000) + 1) <= 0) continue;
-    char bytes[16384];
-    const ssize_t count = read(pipe, bytes, sizeof bytes);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return true;
-    out.append(bytes, static_cast<size_t>(count));
-  }
-}
-
-// Never waits for a child that sits in the kernel.
-void end_child(pid_t pid) {
-  for (int i = 0; i < 4000; ++i) {
-    if (waitpid(pid, nullptr, WNOHANG) != 0) return;
-    if (i == 1000) kill(pid, SIGKILL);
-    timespec pause{0, 500'000};
-    nanosleep(&pause, nullptr);
-  }
-}
-
 std::optional<MemoryLimits> limits_at(const std::vector<std::string_view>& words, size_t at) {
   if (words.size() < at + 3) return std::nullopt;
   const auto soft = parse_uint(words[at]), hard = parse_uint(words[at + 1]),
@@ -196,17 +164,7 @@ Result<LimitAnswer> nvml_memory_limits(const Host& host, const LimitRequest& req
               put_end(out);
               calls.send(out);
             }));
-  std::string bytes;
-  const bool in_time = read_all(worker.answers.get(), bytes);
-  if (!in_time) kill(worker.pid, SIGKILL);
-  end_child(worker.pid);
-  ChildAnswers answers;
-  take_frames(bytes, answers);
-  if (!answers.finished)
-    return fail(
-        in_time ? Code::io : Code::timeout,
-        in_time ? format("NVML ended its process in {}", answers.call)
-                : format("NVML: {} did not return within {:g} s", answers.call, k_limits_seconds));
+  CUFIT_TRY(answers, read_worker_answer(worker, k_limits_seconds));
   return parse_limit_answer(answers.progress_what);
 }
 

@@ -16,9 +16,9 @@
 namespace cufit::host {
 namespace {
 
-struct OpenFile {
+struct OpenTablesFile {
   int number;
-  ~OpenFile() {
+  ~OpenTablesFile() {
     if (number >= 0) ::close(number);
   }
 };
@@ -60,7 +60,7 @@ std::string user_tables_path(const Host& host) {
 }
 
 Result<std::optional<std::string>> read_user_tables(const std::string& path, size_t most_bytes) {
-  const OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  const OpenTablesFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.number < 0 && (errno == ENOENT || errno == ENOTDIR)) return std::optional<std::string>();
   if (file.number < 0) return fail(Code::io, format("{}: {}", path, std::strerror(errno)));
   struct stat status {

@@ -22,6 +22,8 @@ int terminal_columns() {
 
 int process_id() { return ::getpid(); }
 
+unsigned user_id() { return ::geteuid(); }
+
 bool is_root() { return ::geteuid() == 0; }
 
 std::string process_variable(const char* name) {

@@ -11,7 +11,8 @@ bool is_terminal(Stream stream);
 int terminal_columns();  // of stdout; 0 = it is no terminal or does not say
 
 int process_id();
-bool is_root();  // by its effective user
+unsigned user_id();                              // the effective one
+bool is_root();                                  // by its effective user
 std::string process_variable(const char* name);  // empty = not set
 
 // Ends as Ctrl-C ends a program, so that a shell's loop around this one ends, too.

@@ -6,6 +6,9 @@
 //   context = bytes              # what a context takes
 //   pool_step = bytes            # by which a pool grows (32 MiB)
 //   free_delay = 1               # a pool keeps freed blocks until a synchronisation
+//   compute_mode = 3             # NVML's number; display = 1
+//   hidden = bytes               # held by processes that NVML does not list
+//   [process] pid, name, used    # of a display; they hold memory beside all others
 // and of the machine:
 //   cuda = 13000                 # newer entry points are not found
 //   two_addresses = 1            # cuGetProcAddress gives other addresses than dlsym

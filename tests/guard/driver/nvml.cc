@@ -20,6 +20,14 @@ int index_of(void* device) {
   return -1;
 }
 
+// Held by what the file describes: processes of a display ([process]), and what NVML does not list (`hidden`).
+uint64_t elsewhere(int index) {
+  const Gpu& gpu = *machine().gpus[static_cast<size_t>(index)];
+  uint64_t sum = gpu.number("hidden");
+  for (const Section& process : gpu.processes) sum += process.number("used");
+  return sum;
+}
+
 struct ProcessInfo {
   uint32_t pid;
   uint64_t bytes;
@@ -65,18 +73,36 @@ STANDIN_EXPORT int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* out) {
   std::snprintf(out->address, sizeof out->address, "0000%s", pci.c_str());
   return k_ok;
 }
+STANDIN_EXPORT int nvmlDeviceGetName(void* device, char* out, unsigned size) {
+  int index = index_of(device);
+  if (index < 0) return k_invalid;
+  std::snprintf(out, size, "%s", machine().gpus[static_cast<size_t>(index)]->text("name").c_str());
+  return k_ok;
+}
+STANDIN_EXPORT int nvmlDeviceGetComputeMode(void* device, unsigned* out) {
+  int index = index_of(device);
+  if (index < 0) return k_invalid;
+  *out = static_cast<unsigned>(machine().gpus[static_cast<size_t>(index)]->number("compute_mode"));
+  return k_ok;
+}
+STANDIN_EXPORT int nvmlDeviceGetDisplayActive(void* device, unsigned* out) {
+  int index = index_of(device);
+  if (index < 0) return k_invalid;
+  *out = static_cast<unsigned>(machine().gpus[static_cast<size_t>(index)]->number("display"));
+  return k_ok;
+}
 // The card keeps a little for itself: CUDA's total is less than NVML's, in truth too.
 STANDIN_EXPORT int nvmlDeviceGetMemoryInfo(void* device, uint64_t* out) {
   int index = index_of(device);
   if (index < 0) return k_invalid;
-  uint64_t total = card::memory(index), used = card::used_by_all(index);
+  uint64_t total = card::memory(index), used = card::used_by_all(index) + elsewhere(index);
   out[0] = total, out[1] = total - used, out[2] = used;
   return enter("nvmlDeviceGetMemoryInfo");
 }
 STANDIN_EXPORT int nvmlDeviceGetMemoryInfo_v2(void* device, uint64_t* out) {
   int index = index_of(device);
   if (index < 0) return k_invalid;
-  uint64_t total = card::memory(index), used = card::used_by_all(index);
+  uint64_t total = card::memory(index), used = card::used_by_all(index) + elsewhere(index);
   out[1] = total, out[2] = 0, out[3] = total - used, out[4] = used;
   return k_ok;
 }
@@ -94,6 +120,37 @@ STANDIN_EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigne
     ++*count;
   }
   return *count > room ? k_too_small : k_ok;
+}
+
+STANDIN_EXPORT int nvmlDeviceGetGraphicsRunningProcesses_v3(void* device, unsigned* count,
+                                                            ProcessInfo* out) {
+  int index = index_of(device);
+  if (index < 0) return k_invalid;
+  unsigned room = *count;
+  *count = 0;
+  for (const Section& process : machine().gpus[static_cast<size_t>(index)]->processes) {
+    if (*count < room)
+      out[*count] = {static_cast<uint32_t>(process.number("pid")), process.number("used"), ~0u,
+                     ~0u};
+    ++*count;
+  }
+  return *count > room ? k_too_small : k_ok;
+}
+STANDIN_EXPORT int nvmlSystemGetProcessName(unsigned pid, char* out, unsigned size) {
+  for (auto& gpu : machine().gpus) {
+    for (const Section& process : gpu->processes) {
+      if (process.number("pid") != pid) continue;
+      std::snprintf(out, size, "%s", process.text("name").c_str());
+      return k_ok;
+    }
+  }
+  std::FILE* file = std::fopen(("/proc/" + std::to_string(pid) + "/cmdline").c_str(), "rb");
+  if (!file) return k_not_found;
+  out[0] = 0;
+  size_t got = std::fread(out, 1, size - 1, file);
+  out[got] = 0;  // as real ones: the program, and its arguments behind a zero
+  std::fclose(file);
+  return k_ok;
 }
 
 // The kernel driver's limits on a cgroup (615 and later): kept beside the card's file, for all processes see them.
