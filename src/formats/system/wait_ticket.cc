@@ -95,9 +95,10 @@ bool take_ticket_line(std::string_view name, std::string_view value, WaitTicket&
 }  // namespace
 
 Result<std::string> make_wait_ticket(const WaitTicket& ticket) {
-  std::string out = format("{}\nnumber {}\nstate {}\npid {}\nstart {}\nboot {}\npid_namespace {}\n",
-                           k_ticket_magic, ticket.number, ticket.started ? "started" : "waiting",
-                           ticket.pid, ticket.start_ticks, ticket.boot, ticket.pid_namespace);
+  std::string out = format("{}\n", k_ticket_magic);
+  out += format("number {}\nstate {}\npid {}\nstart {}\nboot {}\npid_namespace {}\n", ticket.number,
+                ticket.started ? "started" : "waiting", ticket.pid, ticket.start_ticks, ticket.boot,
+                ticket.pid_namespace);
   if (!ticket.share.empty()) out += "share " + ticket.share + "\n";
   if (!ticket.domain.empty()) out += "domain " + ticket.domain + "\n";
   out += format("count {}\nwhole {}\n", ticket.count, ticket.whole ? 1 : 0);

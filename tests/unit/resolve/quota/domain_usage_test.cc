@@ -75,7 +75,8 @@ TEST(DomainUsage, TheNumberWithoutNvml) {
   }
   facts.pci = known(gpus, SourceKind::file, "");
   EXPECT_EQ(first(domain({{7, 1}}), facts).index, 1u);
-  facts.pci->resize(2);
+  gpus.resize(2);
+  facts.pci = known(gpus, SourceKind::file, "");
   EXPECT_EQ(first(domain({{7, 1}}), facts).index, std::nullopt);
 }
 
