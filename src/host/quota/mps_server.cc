@@ -122,10 +122,10 @@ std::string last_line_of_log(const std::string& path) {
   return std::string(all.substr(all.rfind('\n') + 1)).substr(0, 300);  // npos + 1 is 0
 }
 
-Error no_daemon(Code code, const std::string& what, const std::string& log) {
-  const std::string line = last_line_of_log(log);
-  return fail(code, format("the MPS control daemon {}; its log: `{}`{}", what, log,
-                           line.empty() ? "" : " (" + line + ")"));
+// "`PATH` (its last line)"
+std::string log_text(const std::string& path) {
+  const std::string line = last_line_of_log(path);
+  return "`" + path + "`" + (line.empty() ? "" : " (" + line + ")");
 }
 
 Result<void> run_daemon(const std::string& program, const OwnMps& mps,
@@ -145,13 +145,17 @@ Result<void> run_daemon(const std::string& program, const OwnMps& mps,
     return fail(Code::io, format("`{}`: {}", program, std::strerror(why)));
   }
   const int code = exit_code_within(child.pid, k_up_seconds);
-  if (code > 0) return no_daemon(Code::io, format("ended with exit code {}", code), said);
+  if (code > 0)
+    return fail(Code::io, format("the MPS control daemon ended with exit code {}; its log: {}",
+                                 code, log_text(said)));
   for (int i = 0; code == 0 && i * k_step < k_up_seconds * 1'000'000u; ++i) {
     if (listens(mps_pipe_folder(mps))) return {};
     ::usleep(k_step);
   }
   if (code < 0) end_child(child.pid);
-  return no_daemon(Code::timeout, format("did not come up within {} s", k_up_seconds), log);
+  return fail(Code::timeout,
+              format("the MPS control daemon did not come up within {} s; its log: {}",
+                     k_up_seconds, log_text(log)));
 }
 
 }  // namespace
