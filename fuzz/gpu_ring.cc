@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/abi/gpu_ring.h"
+#include "facts/ring_text.h"
 #include "formats/system/gpu_ring.h"
 
 // Seeds are short: what they leave out of the file's 262144 bytes is zero, after an event list that repeats the input.
@@ -18,5 +19,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!read) return 0;
   if (read->events.size() + read->torn_events > CUFIT_RING_EVENTS) __builtin_trap();
   for (const auto& event : read->events) (void)cufit::formats::to_string(event.kind);
+  // Of a hostile file the lines are still lines: nothing of it breaks out of its own.
+  for (const auto& line : cufit::facts::ring_lines(*read))
+    for (const auto& [name, value] : line.args)
+      for (const char c : value)
+        if (static_cast<unsigned char>(c) < 0x20) __builtin_trap();
   return 0;
 }

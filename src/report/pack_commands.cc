@@ -9,11 +9,25 @@
 namespace cufit::report {
 namespace {
 
-// As a word of a command that was typed: an option stays one.
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
+// As a word of a command that was typed: an option stays one. What a terminal would act on is written by its number; a newline
+// stays, for what a shell puts in place of $(...) has none at its end.
 std::string command_word(const std::string& word) {
-  if (!starts_with(word, "-")) return shell_word(word);
-  const std::string quoted = shell_word("_" + word);
-  return quoted == "_" + word ? word : "'" + quoted.substr(2);
+  std::string out;
+  for (size_t at = 0; at < word.size() || out.empty();) {
+    size_t end = at;
+    while (end < word.size() && (!is_control(word[end]) || word[end] == '\n')) ++end;
+    if (end > at || word.empty()) {
+      const std::string part = word.substr(at, end - at), quoted = shell_word("_" + part);
+      out += word.empty() ? "''" : quoted == "_" + part ? part : "'" + quoted.substr(2);
+    }
+    if (end >= word.size()) break;
+    out += format("\"$(printf '\\{:03o}')\"",
+                  static_cast<unsigned>(static_cast<unsigned char>(word[end])));
+    at = end + 1;
+  }
+  return out;
 }
 
 // The UUID of an instance is known once it is made: the n-th of its name on that GPU in

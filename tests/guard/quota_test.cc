@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cufit quota` and `cufit explain FILE.ring` on a described card, with processes under the guard.
+// `cufit quota status`, `set` and `clear` on a described card, with processes under the guard.
 #include <csignal>
 #include <filesystem>
 
@@ -39,14 +39,6 @@ class GuardQuota : public Guarded {
     const Ran ran = cufit("\"$CUFIT\" quota status --json \"$DIR/domain\"");
     EXPECT_EQ(ran.code(), 0) << ran.err;
     return Json::parse(ran.out, nullptr, false);
-  }
-  std::string ring_file() const {
-    for (const auto& entry : std::filesystem::directory_iterator(path("rings")))
-      return entry.path().string();
-    return {};
-  }
-  Ran explain(const std::string& more = "") {
-    return cufit("\"$CUFIT\" explain \"" + ring_file() + "\" " + more);
   }
 };
 
@@ -128,122 +120,6 @@ TEST_F(GuardQuota, ForeignAndDamagedFilesAreSaidAndSkipped) {
   const Ran none = cufit("\"$CUFIT\" quota status nobodys");
   EXPECT_EQ(none.code(), 3);
   EXPECT_TRUE(has(none.err, "no quota domain `nobodys` here")) << none.err;
-}
-
-TEST_F(GuardQuota, ExplainTheQuotaRefusedThisProcess) {
-  run(k_start + "alloc a 500M\nalloc b 300M\ndie");
-  const Ran ran = explain();
-  EXPECT_EQ(ran.code(), 0) << ran.err;
-  EXPECT_TRUE(has(ran.out, "The run's own quota (cufit run --vram) refused the memory")) << ran.out;
-  // 800 held and 300 asked: 1100, in steps of 256.
-  EXPECT_TRUE(has(ran.out, "cufit run --vram 1280MiB -- COMMAND")) << ran.out;
-  const Json said = Json::parse(explain("--json").out, nullptr, false);
-  EXPECT_EQ(said["causes"][0]["id"], "cufit_quota_reached") << said.dump(1);
-  EXPECT_EQ(said["causes"][0]["confidence"], "certain");
-}
-
-TEST_F(GuardQuota, ExplainOthersOfTheQuotaHadMostOfIt) {
-  limit(1200);
-  guarded = true;
-  const pid_t other = holder(500);
-  std::filesystem::remove_all(path("rings"));
-  std::filesystem::create_directory(path("rings"));
-  run(k_start + "alloc b 300M\ndie");
-  const Ran ran = explain();
-  EXPECT_TRUE(has(ran.out, "the other processes of the same domain had")) << ran.out;
-  EXPECT_TRUE(has(ran.out, "cufit quota status")) << ran.out;
-  end(other);
-}
-
-TEST_F(GuardQuota, ExplainNoQuotaOfTheCardWouldDo) {
-  run(k_start + "alloc a 100M\nalloc b 4000M\ndie");
-  const std::string said = explain().out;
-  EXPECT_TRUE(has(said, "cufit fit -- COMMAND")) << said;
-  EXPECT_FALSE(has(said, "cufit run --vram 4")) << said;
-}
-
-// The card is full with what others hold, and the quota is not.
-TEST_F(GuardQuota, ExplainTheCardWasFull) {
-  limit(8000);
-  guarded = false;
-  environment = {"CUFIT_RING="};
-  pid_t other = start(k_start + "alloc a 3000M\nsleep 60");
-  for (int i = 0; i < 2000 && card_used() < 3300 * k_mib; ++i) usleep(5000);
-  guarded = true;
-  environment = {};
-  run(k_start + "alloc b 900M\ndie");
-  const Json said = Json::parse(explain("--json").out, nullptr, false);
-  EXPECT_EQ(said["causes"][0]["id"], "other_process") << said.dump(1);
-  end(other);
-}
-
-// torch frees its cache and asks again: a refusal that was survived is no cause.
-TEST_F(GuardQuota, ExplainWhoCameThroughWasNotEndedByIt) {
-  run(k_start + "alloc a 500M\nalloc b 500M\nfree a\nalloc b 500M");
-  const Ran ran = explain("--json");
-  EXPECT_FALSE(has(ran.out, "cufit_quota_reached")) << ran.out;
-}
-
-TEST_F(GuardQuota, ExplainADamagedRing) {
-  run(k_start + "alloc a 100M");
-  const std::string bytes = read_bytes(ring_file());
-  write_bytes(path("cut.ring"), bytes.substr(0, 70000));
-  const Ran ran = cufit("\"$CUFIT\" explain \"$DIR/cut.ring\"");
-  EXPECT_EQ(ran.code(), 3);
-  EXPECT_TRUE(has(ran.err, "cut.ring")) << ran.err;
-  // Beside a text it is said, and the text is explained.
-  const Ran both = cufit(
-      "echo 'RuntimeError: CUDA error: out of memory' >\"$DIR/log\"\n"
-      "\"$CUFIT\" explain \"$DIR/log\" \"$DIR/cut.ring\"");
-  EXPECT_EQ(both.code(), 0) << both.err;
-  EXPECT_TRUE(has(both.err, "cut.ring")) << both.err;
-}
-
-// A real CUDA runtime, where the loader finds one, sees that this driver is none of NVIDIA's (103) and asks it for nothing.
-TEST_F(GuardQuota, VerifyProvesTheLimit) {
-  const Ran ran = cufit("\"$CUFIT\" quota verify --json");
-  const Json said = Json::parse(ran.out, nullptr, false);
-  size_t held = 0;
-  bool runtime = false;
-  for (const Json& trial : said["trials"]) {
-    held += trial["proof"] == "holds";
-    if (trial["proof"] == "holds" || trial["proof"] == "missing") continue;
-    EXPECT_EQ(trial["below_result"], 103) << trial.dump();
-    runtime = true;
-  }
-  EXPECT_EQ(held, 14u) << ran.out << ran.err;
-  EXPECT_EQ(said["holds"], !runtime);
-  EXPECT_EQ(ran.code(), runtime ? 1 : 0);
-}
-
-// The same trials where nothing holds the limit: each must be seen to fail.
-TEST_F(GuardQuota, VerifySeesALimitThatDoesNotHold) {
-  const Ran ran = cufit("CUFIT_DOMAIN=\"$DIR/domain\" \"$CUFIT\" quota verify --json");
-  const Json said = Json::parse(ran.out, nullptr, false);
-  EXPECT_EQ(ran.code(), 1) << ran.err;
-  EXPECT_EQ(said["holds"], false);
-  size_t leaks = 0;
-  for (const Json& trial : said["trials"]) leaks += trial["proof"] == "leaks";
-  EXPECT_EQ(leaks, 14u) << ran.out;
-}
-
-TEST_F(GuardQuota, VerifyOnACardWithoutRoom) {
-  guarded = false;
-  environment = {"CUFIT_RING="};
-  pid_t other = start(k_start + "alloc a 3400M\nsleep 60");
-  for (int i = 0; i < 2000 && card_used() < 3700 * k_mib; ++i) usleep(5000);
-  environment = {};
-  const Ran ran = cufit("\"$CUFIT\" quota verify");
-  EXPECT_EQ(ran.code(), 1);
-  EXPECT_TRUE(has(ran.out, "the card itself has no room")) << ran.out;
-  end(other);
-}
-
-TEST_F(GuardQuota, VerifyWithoutADriver) {
-  const Ran ran = cufit("LD_LIBRARY_PATH=/nowhere \"$CUFIT\" quota verify");
-  EXPECT_EQ(ran.code(), 1);
-  EXPECT_TRUE(has(ran.out, "Nothing was tried")) << ran.out;
-  EXPECT_EQ(cufit("\"$CUFIT\" quota verify --vram 100MiB").code(), 2);
 }
 
 class GuardQuotaSet : public GuardQuota {

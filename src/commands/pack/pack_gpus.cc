@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/pack/pack_gpus.h"
 
+#include <algorithm>
 #include <cctype>
 #include <map>
 
@@ -85,9 +86,25 @@ bool is_real(const std::string& uuid) {
   return !uuid.empty() && uuid.find("-00000000-0000-0000-0000-") == std::string::npos;
 }
 
+// What a process may have at most: CUDA's total, which is less than NVML's (an H200: 143104 of 143771 MiB). `cufit run --vram`
+// refuses more. UINT64_MAX: not known.
+uint64_t most_of_process(const facts::NvmlGpu& nvml, const knowledge::Gpu* row,
+                         const facts::Facts& facts, const knowledge::Knowledge& knowledge) {
+  for (const facts::CudaDevice& device : facts.cuda.devices) {
+    const bool same = device.uuid && nvml.uuid
+                          ? *device.uuid == *nvml.uuid
+                          : device.pci_address && nvml.pci_address &&
+                                lower(*device.pci_address) == lower(*nvml.pci_address);
+    if (same && device.memory_total_bytes) return *device.memory_total_bytes;
+  }
+  if (row == nullptr) return UINT64_MAX;
+  const fit::Card card = fit::card_of(*row, knowledge);
+  return card.measured ? card.total : UINT64_MAX;
+}
+
 // What NVML says of one GPU; nothing where it says neither name nor memory.
-void add_nvml_gpu(const facts::NvmlGpu& nvml, const knowledge::Knowledge& knowledge,
-                  std::vector<pack::Gpu>& out) {
+void add_nvml_gpu(const facts::NvmlGpu& nvml, const facts::Facts& facts,
+                  const knowledge::Knowledge& knowledge, std::vector<pack::Gpu>& out) {
   const std::string name = nvml.name.value_or("GPU");
   const knowledge::Gpu* row = knowledge.find_gpu(name);
   pack::Gpu gpu = row != nullptr ? gpu_of(fit::card_of(*row, knowledge))
@@ -119,13 +136,14 @@ void add_nvml_gpu(const facts::NvmlGpu& nvml, const knowledge::Knowledge& knowle
     gpu.usable = *nvml.memory_total_bytes;
   else if (row == nullptr)
     return;
+  gpu.usable = std::min(gpu.usable, most_of_process(nvml, row, facts, knowledge));
   out.push_back(gpu);
 }
 
 Result<void> add_machine(const facts::Facts& facts, const std::string& asked,
                          const knowledge::Knowledge& knowledge, std::vector<pack::Gpu>& out) {
   const size_t before = out.size();
-  for (const facts::NvmlGpu& nvml : facts.nvml.gpus) add_nvml_gpu(nvml, knowledge, out);
+  for (const facts::NvmlGpu& nvml : facts.nvml.gpus) add_nvml_gpu(nvml, facts, knowledge, out);
   if (out.size() == before)
     return fail(Code::usage,
                 format("`--gpu {}`: no GPU there that its driver tells the memory of; name one: "

@@ -7,6 +7,7 @@
 #include "base/memory_size.h"
 #include "base/number.h"
 #include "host/probe.h"
+#include "host/quota/domain_files.h"
 #include "host/quota/quota_trial.h"
 #include "report/quota.h"
 
@@ -86,7 +87,9 @@ class Verification {
       keep(view, 0, {"devices", "dlsym"}, std::move(here.answer));
       return {};
     }
-    CUFIT_TRY(domain, domain_.trial.domain());
+    // Of the living: what ended trials held is still in the file.
+    CUFIT_TRY(live, host::read_quota_domain(context_.machine, domain_.trial.path()));
+    const formats::QuotaDomain& domain = live.domain;
     for (host::TrialGpu& gpu : here.gpus) {
       if (request_.gpu && !is_asked(gpu, *request_.gpu)) continue;
       view.gpus.push_back(verified(std::move(gpu), domain));

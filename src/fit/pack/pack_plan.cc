@@ -9,7 +9,7 @@ namespace cufit::pack {
 namespace {
 
 // Below a second for 64 jobs on 16 GPUs, on one core of 2020.
-constexpr uint64_t k_pack_node_limit = 600'000;
+constexpr uint64_t k_pack_node_limit = 2'000'000;
 constexpr unsigned k_mib_bits = 20;
 
 uint64_t mib_up(uint64_t bytes) { return (bytes + (1u << k_mib_bits) - 1) >> k_mib_bits; }
@@ -166,7 +166,8 @@ std::optional<uint64_t> bytes_on(const Job& job, const Gpu& gpu) {
     if (one->allocator > k_most_job_bytes || one->outside > k_most_job_bytes) return std::nullopt;
     bytes = one->allocator + one->outside;
   } else if (job.size.total) {
-    bytes = *job.size.total;
+    // No process has less than its context: a smaller total was measured on another card.
+    bytes = std::max(*job.size.total, gpu.context + (uint64_t{1} << k_mib_bits));
   } else {
     if (job.size.allocator.value_or(0) > k_most_job_bytes) return std::nullopt;
     bytes = job.size.allocator.value_or(0) + gpu.context;

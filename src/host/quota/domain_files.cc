@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 
 #include <fcntl.h>
@@ -72,13 +73,14 @@ Result<std::string> bytes_of(const OpenDomain& open, const std::string& path) {
   return bytes;
 }
 
-// Who holds the lock of a slot: its pid as this process sees it, 0 = somebody whom it does not; nothing = nobody.
-std::optional<pid_t> lock_holder(int file, uint64_t offset) {
+// Who holds a lock of these bytes: a pid as this process sees it, 0 = somebody whom it does not; nothing = nobody. `bytes` 0: to
+// the end of the file.
+std::optional<pid_t> lock_holder(int file, uint64_t offset, off_t bytes = 1) {
   struct flock request {};
   request.l_type = F_WRLCK;
   request.l_whence = SEEK_SET;
   request.l_start = static_cast<off_t>(offset);
-  request.l_len = 1;
+  request.l_len = bytes;
   // Opened for reading, which asking for F_WRLCK allows.
   if (::fcntl(file, F_GETLK, &request) != 0 || request.l_type == F_UNLCK) return std::nullopt;
   return std::max<pid_t>(request.l_pid, 0);
@@ -103,13 +105,16 @@ uint64_t pid_namespace_here(const Host& host) {
 // The rule of the guard (guard/slots.cc): the lock decides; a process that lost it (it closed a descriptor of the file)
 // still counts while it is the same one and maps the file.
 bool lives(const Host& host, const OpenDomain& open, const formats::QuotaProcess& process,
-           uint64_t namespace_here) {
+           uint64_t namespace_here, bool any_lock) {
   const bool here = process.pid_namespace == namespace_here;
-  const std::optional<pid_t> holder = lock_holder(open.file.get(), process.lock_offset);
+  const std::optional<pid_t> holder =
+      any_lock ? lock_holder(open.file.get(), process.lock_offset) : std::nullopt;
   // A guard that sweeps holds a dead slot's lock for a moment.
   if (holder && (!here || *holder == 0 || static_cast<uint32_t>(*holder) == process.pid))
     return true;
-  if (!here || process.pid == 0) return false;
+  if (!here || process.pid == 0 || process.pid > INT32_MAX) return false;
+  // Most of them, and a tenth of what a look into /proc costs.
+  if (::kill(static_cast<pid_t>(process.pid), 0) != 0 && errno == ESRCH) return false;
   if (start_ticks_of(host, process.pid) != process.start_ticks) return false;
   const Result<std::string> maps =
       host.read_file(format("/proc/{}/maps", process.pid), k_most_maps_bytes);
@@ -158,8 +163,9 @@ Result<facts::LiveDomain> read_quota_domain(const Host& host, const std::string&
   out.domain.processes.clear();
   for (formats::QuotaDevice& device : out.domain.devices) device.used_bytes = 0;
   const uint64_t namespace_here = pid_namespace_here(host);
+  const bool any_lock = lock_holder(open.file.get(), 1, 0).has_value();  // byte 0 is no slot's
   for (formats::QuotaProcess& process : all) {
-    if (!lives(host, open, process, namespace_here)) {
+    if (!lives(host, open, process, namespace_here, any_lock)) {
       ++out.dead;
       continue;
     }

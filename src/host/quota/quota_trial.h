@@ -47,6 +47,7 @@ class QuotaTrial {
   // The domain of CUFIT_DOMAIN, in which this process runs. Error: it cannot be read.
   static Result<QuotaTrial> here(const Host& host);
 
+  const std::string& path() const { return domain_; }
   // What the domain says now.
   Result<formats::QuotaDomain> domain() const;
 

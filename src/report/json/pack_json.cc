@@ -12,7 +12,8 @@ Json placed_json(const PackView& view, size_t gpu, const pack::PlacedJob& job) {
   Json out;
   out["name"] = asked.name;
   out["bytes"] = job.bytes;
-  out["command"] = asked.command.empty() ? Json(nullptr) : Json(start_command(view, gpu, job, ""));
+  out["command"] = start_command(view, gpu, job, "COMMAND");
+  out["command_known"] = !asked.command.empty();
   out["context_bytes"] = job.context;
   out["profile"] = job.instance ? Json(job.instance->profile->name) : Json(nullptr);
   out["start"] = job.instance ? Json(job.instance->start) : Json(nullptr);
