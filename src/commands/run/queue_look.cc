@@ -42,13 +42,12 @@ void QueueLook::take(const facts::NvmlFacts& told, const std::vector<facts::Nvml
   add_listed(reading_);
 }
 
-// Of jobs without a quota's file that can be read: NVML's list of processes, by who started them.
+// NVML's list of processes, by the jobs that started them.
 void QueueLook::add_listed(const host::QueueReading& reading) {
   by_nvml_.clear();
   std::vector<uint32_t> pids;
   for (const host::LiveTicket& live : reading.tickets)
-    if (live.ticket.started && live.ticket.pid != 0 && !has_readable_quota(live))
-      pids.push_back(live.ticket.pid);
+    if (live.ticket.started && live.ticket.pid != 0) pids.push_back(live.ticket.pid);
   if (pids.empty()) return;
   for (const facts::NvmlGpu& card : now) {
     if (!card.processes || !card.uuid) continue;
@@ -112,6 +111,22 @@ std::string QueueLook::group_of_ticket(const host::LiveTicket& live) const {
                                             : group_of(live.owner, live.ticket.share);
 }
 
+// The quota counts a context by a table where the driver does not say it: NVML's figure is better where it lists the job's
+// processes (in a container it lists them under the numbers of the machine).
+uint64_t QueueLook::used_by(const host::LiveTicket& live, const std::string& uuid) const {
+  const auto find = [&](const std::map<std::string, UsedOn>& used) -> std::optional<uint64_t> {
+    const auto of_ticket = used.find(live.name);
+    if (of_ticket == used.end()) return std::nullopt;
+    const auto on_card = of_ticket->second.find(uuid);
+    if (on_card == of_ticket->second.end()) return std::nullopt;
+    return on_card->second;
+  };
+  const std::optional<uint64_t> listed = find(by_nvml_);
+  if (!has_readable_quota(live)) return listed.value_or(0);
+  const uint64_t charged = find(by_quota_).value_or(0);
+  return listed.value_or(0) > 0 ? std::min(charged, *listed) : charged;
+}
+
 std::vector<resolve::QueuedLaunch> QueueLook::launches(const host::QueueReading& reading) const {
   std::vector<resolve::QueuedLaunch> out;
   for (const host::LiveTicket& live : reading.tickets) {
@@ -122,14 +137,8 @@ std::vector<resolve::QueuedLaunch> QueueLook::launches(const host::QueueReading&
     launch.group = group_of_ticket(live);
     launch.count = live.ticket.count;
     launch.whole = live.ticket.whole;
-    const auto& used = has_readable_quota(live) ? by_quota_ : by_nvml_;
-    const auto of_ticket = used.find(live.name);
-    for (const formats::TicketCard& card : live.ticket.cards) {
-      launch.cards.push_back({card.uuid, card.bytes, 0});
-      if (of_ticket == used.end()) continue;
-      const auto on_card = of_ticket->second.find(card.uuid);
-      if (on_card != of_ticket->second.end()) launch.cards.back().used_bytes = on_card->second;
-    }
+    for (const formats::TicketCard& card : live.ticket.cards)
+      launch.cards.push_back({card.uuid, card.bytes, used_by(live, card.uuid)});
     out.push_back(std::move(launch));
   }
   return out;

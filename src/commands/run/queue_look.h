@@ -47,6 +47,7 @@ class QueueLook {
  private:
   using UsedOn = std::map<std::string, uint64_t>;  // bytes by the card's UUID
   void add_listed(const host::QueueReading& reading);
+  uint64_t used_by(const host::LiveTicket& live, const std::string& uuid) const;
   std::string group_of_ticket(const host::LiveTicket& live) const;
 
   std::map<std::string, UsedOn> by_quota_, by_nvml_;  // by the ticket's file

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/run/run.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 #include "base/shell_word.h"
 #include "commands/run/run_choice.h"
@@ -138,7 +140,12 @@ std::string waiting_command(const RunRequest& request) {
   if (request.supervise) out += " --supervise";
   if (request.quiet) out += " -q";
   out += " --";
-  for (const std::string& word : request.command) out += " " + shell_word(word);
+  for (const std::string& word : request.command) {
+    // Behind `--` a dash begins no option of cufit's, so it stays in front.
+    const size_t dashes = std::min(word.find_first_not_of('-'), word.size());
+    const std::string rest = word.substr(dashes);
+    out += " " + word.substr(0, dashes) + (dashes > 0 && rest.empty() ? "" : shell_word(rest));
+  }
   return out;
 }
 

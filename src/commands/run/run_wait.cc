@@ -10,6 +10,7 @@
 #include "base/shell_word.h"
 #include "commands/run/queue_look.h"
 #include "commands/run/run_vram.h"
+#include "commands/run/wait_text.h"
 #include "formats/prose/printable.h"
 #include "host/driver/nvml_room.h"
 #include "host/probe.h"
@@ -26,6 +27,7 @@ using resolve::WaitFor;
 using Words = std::map<std::string, std::string>;
 
 constexpr double k_least_pause_seconds = 2, k_most_pause_seconds = 10, k_pause_growth = 1.25;
+constexpr double k_near_pause_seconds = 0.5;
 constexpr double k_lock_seconds = 30;
 constexpr double k_again_seconds = 60;  // a line that differs in figures alone comes no sooner
 constexpr size_t k_most_failed_looks = 12;
@@ -67,7 +69,7 @@ class Waiting {
   Waited started(host::WaitQueue queue, const WaitDecision& decision);
   Waited not_now(const WaitDecision& decision);
   bool is_late() const;
-  double pause_seconds();
+  double pause_seconds(size_t before);
   void take_new_look(const host::WaitQueue& queue);
 
   Error usage(const std::string& key, const Words& words = {}) const {
@@ -80,9 +82,7 @@ class Waiting {
     if (!options_.quiet) context_.output.print_message(text);
   }
   void say_waiting(const WaitDecision& decision);
-  std::string need_text() const;
-  std::string free_text(const WaitDecision& decision) const;
-  std::string card_text(size_t place) const;
+  WaitView view() const;
 
   const Context& context_;
   const WaitOptions& options_;
@@ -134,9 +134,10 @@ Result<void> Waiting::find_cards() {
   host::ProbeOptions probe;
   probe.driver_depth = host::DriverDepth::identity;
   host::read_driver_answers(context_.machine, probe, facts);
-  CUFIT_TRY(told, host::read_gpu_room(context_.machine));
+  const Result<facts::NvmlFacts> told = host::read_gpu_room(context_.machine);
+  if (!told) return fail(told.error().code, said("no_nvml", {{"why", told.error().text()}}));
   cards_ =
-      resolve::usable_cards(told, facts.cuda, context_.machine.variable("CUDA_VISIBLE_DEVICES"));
+      resolve::usable_cards(*told, facts.cuda, context_.machine.variable("CUDA_VISIBLE_DEVICES"));
   const bool any = !cards_.empty();
   if (options_.suits)
     cards_.erase(std::remove_if(cards_.begin(), cards_.end(),
@@ -159,7 +160,7 @@ Result<void> Waiting::find_cards() {
       if (device.uuid.value_or("") == *card.uuid.value)
         totals_.back() = device.memory_total_bytes.value_or(0);
   }
-  look_.take(told, cards_, totals_);
+  look_.take(*told, cards_, totals_);
   return {};
 }
 
@@ -177,11 +178,11 @@ Result<void> Waiting::find_needs() {
     std::optional<resolve::VramProblem> one;
     if (options_.vram) one = resolve::vram_limits(request_, {all[i]}, {}, limits);
     if (!one && options_.vram && !look_.room[i].free_bytes)
-      one = resolve::VramProblem{"free_unknown", {{"gpu", card_text(i)}}};
+      one = resolve::VramProblem{"free_unknown", {}};
     if (!one) mine_.cards.push_back({look_.room[i].uuid, limits[0], 0});
     if (one && !problem) {
       problem = std::move(one);
-      problem->args["gpu"] = card_text(i);
+      problem->args["gpu"] = format("{}: {}", cards_[i].index, all[i].name);
     }
   }
   if (mine_.cards.empty() && problem)
@@ -189,7 +190,7 @@ Result<void> Waiting::find_needs() {
   if (mine_.cards.size() < count_)
     return usage("too_few", {{"count", std::to_string(count_)},
                              {"there", std::to_string(mine_.cards.size())},
-                             {"need", need_text()}});
+                             {"need", need_text(view())}});
   return {};
 }
 
@@ -232,21 +233,19 @@ Result<WaitDecision> Waiting::decide(host::WaitQueue& queue) {
   return out;
 }
 
-// While others are before it, the driver is not asked: it could not start.
+// Without the folder's lock, of tickets that may be written just then: enough to go on waiting, not to start.
 WaitDecision Waiting::wait_more(const host::WaitQueue& queue) const {
-  WaitDecision out;
   const host::QueueReading reading = queue.read(host::WaitQueue::Dead::leave);
-  out = resolve::decide_start(look_.room, look_.launches(reading), look_.joined(mine_));
-  if (out.before > 0 && out.wait_for != WaitFor::never) out.wait_for = WaitFor::turn;
-  return out;
+  return resolve::decide_start(look_.room, look_.launches(reading), look_.joined(mine_));
 }
 
 bool Waiting::is_late() const {
   return timeout_ && host::running_seconds() - began_ >= static_cast<double>(*timeout_);
 }
 
-double Waiting::pause_seconds() {
-  double out = pause_;
+double Waiting::pause_seconds(size_t before) {
+  // Who is next looks at tickets alone, and takes the place soon after it is free.
+  double out = before > 0 && before <= k_near ? k_near_pause_seconds : pause_;
   pause_ = std::min(pause_ * k_pause_growth, k_most_pause_seconds);
   if (timeout_)
     out = std::min(out, began_ + static_cast<double>(*timeout_) - host::running_seconds());
@@ -274,12 +273,14 @@ Waited Waiting::loop(host::WaitQueue queue) {
     // Who is next but some looks again when their number changes, or where its group may have a place.
     const bool near = decision.before != before && decision.before <= k_near;
     if (first || near) pause_ = k_least_pause_seconds;
+    if (decision.before > k_near) pause_ = k_most_pause_seconds;
     fresh_ = first || decision.before == 0 || near || options_.share;
     before = decision.before;
     if (fresh_) {
       if (!first) take_new_look(queue);
       if (failed_looks_ >= k_most_failed_looks) return ended_by(fail(Code::io, said("gave_up")));
-      if (failed_looks_ == 0) {
+      decision = wait_more(queue);
+      if (failed_looks_ == 0 && decision.wait_for == WaitFor::nothing) {
         Result<WaitDecision> now = decide(queue);
         if (!now && now.error().code != Code::timeout) return ended_by(now.error());
         if (now)
@@ -295,11 +296,11 @@ Waited Waiting::loop(host::WaitQueue queue) {
     say_waiting(decision);
     if (is_late()) {
       context_.output.print_message(said("late", {{"timeout", shell_word(*options_.timeout)},
-                                                  {"need", need_text()},
-                                                  {"free", free_text(decision)}}));
+                                                  {"need", need_text(view())},
+                                                  {"free", free_text(view(), decision)}}));
       return {std::nullopt, k_timed_out};
     }
-    if (const int number = signals_->pause(pause_seconds())) {
+    if (const int number = signals_->pause(pause_seconds(decision.before))) {
       // The ticket goes first.
       { const host::WaitQueue gone = std::move(queue); }
       signals_.reset();
@@ -313,7 +314,7 @@ Waited Waiting::started(host::WaitQueue queue, const WaitDecision& decision) {
   std::vector<std::string> uuids, names;
   for (const size_t place : decision.cards) {
     uuids.push_back(look_.room[place].uuid);
-    names.push_back(card_text(place));
+    names.push_back(card_text(context_, look_.now[place]));
   }
   const auto seconds = static_cast<uint64_t>(host::running_seconds() - began_);
   say(said(said_key_.empty() ? "starts" : "starts_after",
@@ -326,45 +327,18 @@ Waited Waiting::started(host::WaitQueue queue, const WaitDecision& decision) {
 
 Waited Waiting::not_now(const WaitDecision& decision) {
   context_.output.print_message(said(decision.before > 0 ? "not_now_turn" : "not_now",
-                                     {{"need", need_text()},
-                                      {"free", free_text(decision)},
+                                     {{"need", need_text(view())},
+                                      {"free", free_text(view(), decision)},
                                       {"before", std::to_string(decision.before)},
                                       {"command", options_.waiting_command}}));
   return {std::nullopt, k_refused};
 }
 
-std::string Waiting::need_text() const {
-  const std::string count = std::to_string(count_);
-  if (!options_.vram) return said(count_ == 1 ? "need_whole" : "need_wholes", {{"count", count}});
-  const std::string size =
-      request_.all.bytes != 0 ? format_bytes(request_.all.bytes) : *options_.vram;
-  return said(count_ == 1 ? "need_size" : "need_sizes", {{"size", size}, {"count", count}});
-}
-
-std::string Waiting::card_text(size_t place) const {
-  return context_.message("run.wait.gpu",
-                          {{"gpu", std::to_string(cards_[place].index)},
-                           {"name", formats::printable(cards_[place].name.value_or("?"), 96)}});
-}
-
-std::string Waiting::free_text(const WaitDecision& decision) const {
-  if (!decision.best) return said("free_none");
-  const facts::NvmlGpu& card = look_.now[*decision.best];
-  std::string out = said(
-      "free", {{"size", format_bytes(decision.best_bytes)}, {"gpu", card_text(*decision.best)}});
-  if (decision.kept_bytes > 0) out += said("kept", {{"size", format_bytes(decision.kept_bytes)}});
-  const std::optional<resolve::CardUser> user = resolve::main_user(card);
-  if (user)
-    out += said(user->bytes ? "used_by_size" : "used_by",
-                {{"name", user->name.empty() ? "?" : user->name},
-                 {"pid", std::to_string(user->pid)},
-                 {"size", format_bytes(user->bytes.value_or(0))}});
-  else if (mine_.whole && !look_.room[*decision.best].idle)
-    out += said("used_by_hidden", {{"size", format_bytes(card.memory_used_bytes.value_or(0))}});
-  if (count_ > 1)
-    out += said("fitting",
-                {{"fitting", std::to_string(decision.fitting)}, {"count", std::to_string(count_)}});
-  return out;
+WaitView Waiting::view() const {
+  std::string size;
+  if (options_.vram)
+    size = request_.all.bytes != 0 ? format_bytes(request_.all.bytes) : *options_.vram;
+  return {context_, look_.now, look_.room, count_, size};
 }
 
 // One line where something else than figures changes; else one a minute at most.
@@ -381,10 +355,10 @@ void Waiting::say_waiting(const WaitDecision& decision) {
                                 : said("before", {{"before", std::to_string(decision.before)}});
   const std::string line =
       said(fresh_ ? "line" : "line_behind",
-           {{"place", place}, {"need", need_text()}, {"free", free_text(decision)}});
+           {{"place", place}, {"need", need_text(view())}, {"free", free_text(view(), decision)}});
   const double now = host::running_seconds();
   if (key == said_key_ && (last_line_ == line || now - said_at_ < k_again_seconds)) return;
-  if (key != said_key_) pause_ = k_least_pause_seconds;
+  if (key != said_key_ && decision.before <= k_near) pause_ = k_least_pause_seconds;
   said_key_ = key;
   said_at_ = now;
   last_line_ = line;

@@ -117,9 +117,11 @@ Result<WaitTicket> parse_wait_ticket(std::string_view text) {
   if (text.size() > k_ticket_bytes)
     return fail(Code::malformed, format("{} bytes are more than a ticket has", text.size()));
   WaitTicket out;
-  size_t line = 0;
-  for (std::string_view each : split(text, '\n')) {
-    ++line;
+  // Line by line: behind the end stand thousands of empty ones.
+  for (size_t line = 1; !text.empty(); ++line) {
+    const size_t size = text.find('\n');
+    const std::string_view each = text.substr(0, size);
+    text.remove_prefix(size == std::string_view::npos ? text.size() : size + 1);
     if (line == 1 && each == k_ticket_magic) continue;
     if (line > 1 && each == "end") {
       if (out.pid == 0 || out.number == 0 || out.cards.empty() || out.count > out.cards.size())

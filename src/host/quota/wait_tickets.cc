@@ -26,6 +26,7 @@ namespace {
 using formats::WaitTicket;
 
 constexpr std::string_view k_ticket_end = ".ticket";
+constexpr size_t k_number_digits = 20;
 // Of a folder that others write to: more names are not looked at, nor more tickets of one user.
 constexpr size_t k_most_queue_names = 16384;
 constexpr size_t k_most_tickets_of_user = 512;
@@ -46,10 +47,13 @@ struct ProcessState {
 
 // Fields 3, 4 and 22 of /proc/PID/stat; the name before them may hold blanks and brackets.
 ProcessState process_state(const std::string& pid) {
-  const std::string stat = read_small("/proc/" + pid + "/stat");
+  char text[1024];  // the name has 16 bytes, 64 in a kernel thread
+  FileHandle file(::open(("/proc/" + pid + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
+  const ssize_t got = file.get() < 0 ? 0 : ::read(file.get(), text, sizeof text);
+  const std::string_view stat(text, got > 0 ? static_cast<size_t>(got) : 0);
   const size_t end = stat.rfind(')');
-  if (end == std::string::npos) return {};
-  const std::vector<std::string_view> fields = split(std::string_view(stat).substr(end + 1), ' ');
+  if (end == std::string_view::npos) return {};
+  const std::vector<std::string_view> fields = split(stat.substr(end + 1), ' ');
   if (fields.size() < 21 || fields[1].size() != 1) return {};
   ProcessState out;
   out.state = fields[1][0];
