@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <random>
+#include <sstream>
 
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -179,6 +180,43 @@ TEST_F(WaitTickets, AnotherProcessOfItsNumberHasNone) {
   tree_.write("/q/" + name, formats::make_wait_ticket(other).value());
   EXPECT_TRUE(all(reader, Dead::remove).empty());
   EXPECT_EQ(files(), 1u);  // of a machine that this one cannot look at
+}
+
+// Process 1 lives for ever.
+TEST_F(WaitTickets, SomebodyElsesProcessIsNoTicketsOwn) {
+  struct stat first {};
+  if (::stat("/proc/1", &first) != 0) GTEST_SKIP() << "no /proc/1";
+  WaitQueue own = queue();
+  file(own);
+  WaitTicket other = own.own();
+  std::ifstream in("/proc/1/stat");
+  std::string stat((std::istreambuf_iterator<char>(in)), {});
+  std::istringstream fields(stat.substr(stat.rfind(')') + 1));
+  std::string field;
+  for (int i = 0; i < 20; ++i) fields >> field;
+  other.pid = 1;
+  other.start_ticks = std::stoull(field);
+  const std::string name = format("/q/{:020}-1.ticket", other.number);
+  tree_.write(name, formats::make_wait_ticket(other).value());
+  if (first.st_uid == ::geteuid()) {  // the tester is root: the file is another user's
+    EXPECT_EQ(all(own).size(), 2u);
+    ASSERT_EQ(::chown(tree_.at(name).c_str(), 65534, 65534), 0);
+  }
+  EXPECT_EQ(all(own).size(), 1u);
+}
+
+// A number that has not come yet would put everybody who comes later behind it, and leave no number above it.
+TEST_F(WaitTickets, NobodyIsPutBehindTheFuture) {
+  WaitQueue first = queue();
+  file(first);
+  WaitTicket liar = first.own();
+  liar.number = UINT64_MAX - 1;
+  tree_.write(format("/q/{:020}-{}.ticket", liar.number, liar.pid),
+              formats::make_wait_ticket(liar).value());
+  WaitQueue second = queue();
+  file(second);
+  EXPECT_GT(second.own().number, first.own().number);
+  EXPECT_LT(second.own().number, liar.number);
 }
 
 TEST_F(WaitTickets, AStoppedLauncherIsSaid) {
