@@ -9,6 +9,7 @@
 //   compute_mode = 3             # NVML's number; display = 1
 //   hidden = bytes               # held by processes that NVML does not list
 //   [process] pid, name, used    # of a display; they hold memory beside all others
+//   uncounted = 1                # the sum of all processes is not asked for, so that a call takes as long beside 300 others
 // and of the machine:
 //   cuda = 13000                 # newer entry points are not found
 //   two_addresses = 1            # cuGetProcAddress gives other addresses than dlsym
@@ -47,7 +48,7 @@ int visible_count();
 int physical(int ordinal);
 standin::Gpu& gpu(int ordinal);
 
-// Of the physical card; false when it is full. No ordinals here: gpu().index.
+// Of the physical card; false when it is full (an uncounted one never is). No ordinals here: gpu().index.
 bool take(int index, uint64_t bytes);
 void give(int index, uint64_t bytes);
 uint64_t used_by_all(int index);  // by processes that live
