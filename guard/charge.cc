@@ -219,8 +219,9 @@ void reconcile(State& all, Device ordinal, bool now) {
   if (!device || !all.ledger.file || load(device->contexts) == 0 ||
       !(domain_header(all.ledger).flags & CUFIT_DOMAIN_NVML_OWN_PROCESS))
     return;
-  uint64_t time = monotonic_ns(), last = load(device->reconciled_ns);
-  if (time - last < (now ? 5000000u : 2000000000u) ||
+  // Asked at each allocation, so by the cheap clock, which may be a tick behind the time that is kept.
+  uint64_t time = now ? monotonic_ns() : coarse_ns(), last = load(device->reconciled_ns);
+  if (time < last + (now ? 5000000u : 2000000000u) ||
       !compare_set(device->reconciled_ns, last, time))
     return;
   // Charges whose memory is not there yet would make the rest look smaller than it is. At the limit the caller's own

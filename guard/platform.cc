@@ -89,6 +89,7 @@ long read_text(const char* path, char* out, size_t size) {
 }
 
 uint64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
+uint64_t coarse_ns() { return clock_ns(CLOCK_MONOTONIC_COARSE); }
 uint64_t realtime_ns() { return clock_ns(CLOCK_REALTIME); }
 
 uint32_t thread_id() {

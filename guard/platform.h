@@ -19,6 +19,12 @@ template <class T>
 void store(T& to, T value) {
   __atomic_store_n(&to, value, __ATOMIC_SEQ_CST);
 }
+// After all that this thread stored before; for what only readers of a file look at, where the full barrier of store()
+// would cost every allocation 10 ns.
+template <class T>
+void store_release(T& to, T value) {
+  __atomic_store_n(&to, value, __ATOMIC_RELEASE);
+}
 template <class T>
 T fetch_add(T& to, T value) {
   return __atomic_fetch_add(&to, value, __ATOMIC_SEQ_CST);
@@ -95,6 +101,7 @@ bool file_facts(int descriptor, FileFacts* out);  // statx: fstat is GLIBC_2.33
 // Up to `size` - 1 bytes of a file of /proc, ended with 0; the number read, -1 on failure.
 long read_text(const char* path, char* out, size_t size);
 uint64_t monotonic_ns();
+uint64_t coarse_ns();  // the same clock as it was at the last tick (4 ms), at a fifth of the price
 uint64_t realtime_ns();
 uint32_t thread_id();     // remembered, for it is a system call ...
 void forget_thread_id();  // ... and another in a forked child

@@ -122,7 +122,9 @@ bool open_ring(RingState& ring, const char* folder, uint32_t flags) {
     file = make_file(path);
   }
   if (file < 0) return false;
-  void* pages = mmap(nullptr, CUFIT_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  // Its pages now: else every seventieth request of the first round would be a page fault.
+  void* pages =
+      mmap(nullptr, CUFIT_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
   close(file);
   if (pages == MAP_FAILED) return false;
   auto* header = static_cast<cufit_ring_header*>(pages);
@@ -140,7 +142,8 @@ void record(RingState& ring, const Event& event) {
                                                      CUFIT_RING_HEADER_BYTES);
   uint64_t n = fetch_add(header->head, uint64_t{1});
   cufit_ring_event& at = events[n % CUFIT_RING_EVENTS];
-  store(at.sequence, 0u);
+  store_release(at.sequence, 0u);
+  __atomic_thread_fence(__ATOMIC_RELEASE);  // not whole from here on
   at.ns = monotonic_ns();
   at.address = event.address, at.bytes = event.bytes, at.used = event.used;
   at.tid = thread_id();
@@ -148,11 +151,11 @@ void record(RingState& ring, const Event& event) {
   at.kind = event.kind, at.what = event.what;
   at.device = event.device < 0 ? CUFIT_RING_NO_DEVICE : static_cast<uint8_t>(event.device);
   at.module = module;
-  store(at.sequence, static_cast<uint32_t>(n + 1));
+  store_release(at.sequence, static_cast<uint32_t>(n + 1));
   cufit_ring_device* device = ring_device(ring, event.device);
   if (!device) return;
   if (event.what == CUFIT_RING_GRANTED) fetch_add(device->grants, uint64_t{1});
-  store(device->used_bytes, event.used);
+  store_release(device->used_bytes, event.used);
 }
 
 void record_refusal(RingState& ring, const Refusal& refusal) {

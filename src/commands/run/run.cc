@@ -140,12 +140,7 @@ std::string waiting_command(const RunRequest& request) {
   if (request.supervise) out += " --supervise";
   if (request.quiet) out += " -q";
   out += " --";
-  for (const std::string& word : request.command) {
-    // Behind `--` a dash begins no option of cufit's, so it stays in front.
-    const size_t dashes = std::min(word.find_first_not_of('-'), word.size());
-    const std::string rest = word.substr(dashes);
-    out += " " + word.substr(0, dashes) + (dashes > 0 && rest.empty() ? "" : shell_word(rest));
-  }
+  for (const std::string& word : request.command) out += " " + shell_argument(word);
   return out;
 }
 

@@ -67,13 +67,6 @@ std::string memory_lines(const CrashReportView& view, std::string_view lang) {
   return out.empty() ? message(view.knowledge, "death.memory_not_told", lang) + "\n" : out;
 }
 
-// A word of a command; shell_word() is for paths and never gives an option.
-std::string shell_quoted(std::string_view word) {
-  const size_t dashes = std::min(word.find_first_not_of('-'), word.size());
-  if (dashes == 0) return shell_word(word);
-  return std::string(dashes, '-') + (dashes == word.size() ? "" : shell_word(word.substr(dashes)));
-}
-
 }  // namespace
 
 std::string plain_tail(std::string_view tail) {
@@ -99,7 +92,7 @@ std::string end_text(const facts::Supervised& run, std::string_view lang,
 
 std::string crash_report_text(const CrashReportView& view, const Style& style) {
   std::vector<std::string> words;
-  for (const std::string& word : view.command) words.push_back(shell_quoted(word));
+  for (const std::string& word : view.command) words.push_back(shell_argument(word));
   const std::string_view lang = style.lang;
   std::string out = message(view.knowledge, "death.title", lang,
                             {{"time", view.time},
