@@ -216,7 +216,8 @@ std::string captures_array(const toml::table& root, const std::string& id, const
     use(out, file, *capture, with);
     rows += "  {" + quote(blanks) + ", " +
             names_array(with, "k_capture_with_" + id + "_" + std::to_string(i), out.arrays) + ", " +
-            quote((*capture)["variant"].value_or(std::string())) + "},\n";
+            quote((*capture)["variant"].value_or(std::string())) + ", " + quote(words_of(blanks)) +
+            "},\n";
   }
   out.arrays += "constexpr CaptureRow k_captures_" + id + "[] = {\n" + rows + "};\n";
   return "k_captures_" + id;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 
 #include "gen_tables.h"
 
@@ -373,7 +374,50 @@ bool is_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
 }
 
+// The longest word of a run of literals: graphic ASCII without `|`, and U+3000 to U+9FFF, which have no case.
+std::string longest_word(const std::string& run) {
+  std::string best, word;
+  for (size_t i = 0; i <= run.size(); ++i) {
+    const auto c = static_cast<unsigned char>(i < run.size() ? run[i] : ' ');
+    if (c > ' ' && c < 0x7F && c != '|') {
+      word += run[i];
+    } else if (c >= 0xE3 && c <= 0xE9 && i + 3 <= run.size()) {
+      word.append(run, i, 3);
+      i += 2;
+    } else {
+      if (word.size() > best.size()) best = word;
+      word.clear();
+    }
+  }
+  return best;
+}
+
+// Of the parts that every match has, the words of the one whose shortest word is the longest.
+std::vector<std::string> words_of_one(const Items& items) {
+  std::vector<std::string> best;
+  for (const Skeleton::Part& part : Skeleton(items).parts) {
+    std::vector<std::string> words;
+    for (const std::string& text : part.any) words.push_back(longest_word(text));
+    const size_t least = Skeleton::shortest(words), had = Skeleton::shortest(best);
+    if (least >= k_least_bytes && (least > had || (least == had && words.size() < best.size())))
+      best = std::move(words);
+  }
+  return best;
+}
+
 }  // namespace
+
+std::string words_of(std::string_view pattern) {
+  std::set<std::string> all;
+  for (const Items& items : Parser(pattern, 4).alternatives()) {
+    const std::vector<std::string> words = words_of_one(items);
+    if (words.empty()) return {};
+    all.insert(words.begin(), words.end());
+  }
+  std::string out;
+  for (const std::string& word : all) out += (out.empty() ? "" : "|") + word;
+  return out;
+}
 
 PatternParts parts_of(std::string_view pattern, std::string& why) {
   PatternParts out;

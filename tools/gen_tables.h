@@ -87,5 +87,8 @@ struct PatternParts {
 };
 // No word: `why` says so, or names what RE2 does not accept.
 PatternParts parts_of(std::string_view pattern, std::string& why);
+// Words of 3 or more bytes in lower case, parted by `|`, one of which is in every match of an RE2 pattern whatever the case:
+// ASCII or Chinese, without blanks. Empty where there are none.
+std::string words_of(std::string_view pattern);
 
 }  // namespace gen

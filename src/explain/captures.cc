@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <unordered_map>
 
 #include "base/format.h"
 #include "explain/captured_args.h"
@@ -14,6 +15,7 @@
 #include "explain/release_wheel.h"
 #include "explain/text_args.h"
 #include "explain/wheel_args.h"
+#include "explain/word_lines.h"
 #include "knowledge/finding_text.h"
 
 namespace cufit::explain {
@@ -31,15 +33,57 @@ bool is_plain(std::string_view value) {
          value.find_first_not_of(safe) == value.npos;
 }
 
+std::string_view shown_part(const formats::TextLine& line) {
+  return std::string_view(line.text).substr(0, k_captures_longest_line);
+}
+
+// The lines in which a row's pattern may match, alone or with the next line, by its words: most patterns have none in a
+// text, and are not compiled then.
+class CaptureLines {
+ public:
+  CaptureLines(std::span<const formats::TextLine> lines, std::span<const CaptureRow* const> rows)
+      : words_(parts_of(lines), lists_of(rows)) {}
+
+  // Their places, rising.
+  const std::vector<size_t>& of(const CaptureRow& row) {
+    const auto [place, is_new] = places_.try_emplace(&row);
+    if (!is_new) return place->second;
+    const std::vector<size_t> lines = words_.of(row.words);
+    std::vector<size_t>& out = place->second;
+    for (const size_t line : lines) {
+      if (line > 0 && (out.empty() || out.back() < line - 1)) out.push_back(line - 1);
+      if (out.empty() || out.back() < line) out.push_back(line);
+    }
+    return out;
+  }
+
+ private:
+  static std::vector<std::string_view> parts_of(std::span<const formats::TextLine> lines) {
+    std::vector<std::string_view> out;
+    for (const formats::TextLine& line : lines) out.push_back(shown_part(line));
+    return out;
+  }
+  static std::vector<std::string_view> lists_of(std::span<const CaptureRow* const> rows) {
+    std::vector<std::string_view> out;
+    for (const CaptureRow* row : rows) out.push_back(row->words);
+    return out;
+  }
+
+  WordLines words_;
+  std::unordered_map<const CaptureRow*, std::vector<size_t>> places_;
+};
+
 class Filler {
  public:
-  Filler(std::span<const formats::TextLine> lines, std::span<const std::string_view> clues,
-         const facts::Facts& facts, const knowledge::Knowledge& knowledge, const Setting& setting)
+  Filler(std::span<const Cause> causes, std::span<const formats::TextLine> lines,
+         std::span<const std::string_view> clues, const facts::Facts& facts,
+         const knowledge::Knowledge& knowledge, const Setting& setting)
       : lines_(lines),
         clues_(clues.begin(), clues.end()),
         facts_(facts),
         knowledge_(knowledge),
-        setting_(setting) {}
+        setting_(setting),
+        capture_lines_(lines, rows_of(causes)) {}
 
   void fill(Cause& cause) {
     const knowledge::FindingTexts* texts = knowledge_.find_texts(cause.id);
@@ -72,6 +116,19 @@ class Filler {
   }
 
  private:
+  // The rows that will be asked for.
+  std::vector<const CaptureRow*> rows_of(std::span<const Cause> causes) const {
+    std::vector<const CaptureRow*> out;
+    for (const Cause& cause : causes) {
+      const knowledge::FindingTexts* texts = knowledge_.find_texts(cause.id);
+      if (!texts) continue;
+      for (const CaptureRow& row : texts->captures) {
+        if (holds(row)) out.push_back(&row);
+      }
+    }
+    return out;
+  }
+
   bool holds(const CaptureRow& row) const {
     return std::all_of(row.with.begin(), row.with.end(), [&](std::string_view clue) {
       return clue.substr(0, 1) == "!" ? !clues_.count(clue.substr(1)) : clues_.count(clue) > 0;
@@ -81,15 +138,14 @@ class Filler {
   // The lines that show the cause speak before others; a message may go over two lines.
   bool matches(const CaptureRow& row, Cause& cause) {
     if (row.pattern.empty()) return true;
-    RE2::Options options;
-    options.set_case_sensitive(false);
-    options.set_log_errors(false);
-    const RE2 pattern(re2::StringPiece(row.pattern.data(), row.pattern.size()), options);
+    const std::vector<size_t>& places = capture_lines_.of(row);
+    if (places.empty()) return false;
+    const RE2& pattern = compiled(row);
     if (!pattern.ok()) return false;
     std::set<uint64_t> shown;
     for (const EvidenceLine& line : cause.evidence) shown.insert(line.line);
     for (const bool of_evidence : {true, false}) {
-      for (size_t i = 0; i < lines_.size(); ++i) {
+      for (const size_t i : places) {
         const bool near = shown.count(lines_[i].number) || shown.count(lines_[i].number + 1);
         if (near == of_evidence && match(pattern, i, cause)) return true;
       }
@@ -97,14 +153,24 @@ class Filler {
     return false;
   }
 
+  const RE2& compiled(const CaptureRow& row) {
+    std::unique_ptr<RE2>& place = compiled_[&row];
+    if (place) return *place;
+    RE2::Options options;
+    options.set_case_sensitive(false);
+    options.set_log_errors(false);
+    place =
+        std::make_unique<RE2>(re2::StringPiece(row.pattern.data(), row.pattern.size()), options);
+    return *place;
+  }
+
   bool match(const RE2& pattern, size_t at, Cause& cause) {
-    const std::string_view line =
-        std::string_view(lines_[at].text).substr(0, k_captures_longest_line);
-    if (take_groups(pattern, std::string(line), cause)) return true;
+    std::string text(shown_part(lines_[at]));
+    if (take_groups(pattern, text, cause)) return true;
     if (at + 1 >= lines_.size()) return false;
-    const std::string_view next =
-        std::string_view(lines_[at + 1].text).substr(0, k_captures_longest_line);
-    return take_groups(pattern, std::string(line) + "\n" + std::string(next), cause);
+    text += '\n';
+    text += shown_part(lines_[at + 1]);
+    return take_groups(pattern, text, cause);
   }
 
   static bool take_groups(const RE2& pattern, const std::string& text, Cause& cause) {
@@ -153,6 +219,8 @@ class Filler {
   const facts::Facts& facts_;
   const knowledge::Knowledge& knowledge_;
   const Setting& setting_;
+  CaptureLines capture_lines_;
+  std::unordered_map<const CaptureRow*, std::unique_ptr<RE2>> compiled_;
 };
 
 }  // namespace
@@ -160,7 +228,7 @@ class Filler {
 void fill_captures(std::vector<Cause>& causes, std::span<const formats::TextLine> lines,
                    std::span<const std::string_view> clues, const facts::Facts& facts,
                    const knowledge::Knowledge& knowledge, const Setting& setting) {
-  Filler filler(lines, clues, facts, knowledge, setting);
+  Filler filler(causes, lines, clues, facts, knowledge, setting);
   for (Cause& cause : causes) filler.fill(cause);
 }
 

@@ -15,6 +15,26 @@ constexpr int k_named = 60;              // a sign of this weight names its caus
 
 size_t own_lines(const SignHit& hit) { return std::min(hit.own, hit.lines.size()); }
 
+// SignLines that signs are about, so that failures of a long log are asked one by one.
+class SignLines {
+ public:
+  void add(const std::vector<SignHit>& hits, int least_weight) {
+    for (const SignHit& hit : hits) {
+      if (hit.sign->weight < least_weight) continue;
+      for (size_t i = 0; i < own_lines(hit); ++i) numbers_.push_back(hit.lines[i].line);
+    }
+  }
+  void sort() { std::sort(numbers_.begin(), numbers_.end()); }
+  // One is within the message that begins there.
+  bool speak_of(uint64_t failure) const {
+    const auto next = std::lower_bound(numbers_.begin(), numbers_.end(), failure);
+    return next != numbers_.end() && *next < failure + k_message_lines;
+  }
+
+ private:
+  std::vector<uint64_t> numbers_;
+};
+
 class Judge {
  public:
   Judge(const knowledge::Knowledge& knowledge, const TextEvidence& evidence, size_t index,
@@ -23,13 +43,17 @@ class Judge {
 
   ConfidenceCap judge() {
     find_last_line();
+    if (!evidence_.outcome.failures.empty()) sort_lines();
     ConfidenceCap out;
-    for (const Failure& failure : evidence_.outcome.failures) {
-      if (failure.line <= last_ || is_own(failure)) continue;
-      out.other_failure = failure.line;
-      out.most = Confidence::likely;
+    const auto& failures = evidence_.outcome.failures;
+    // The last one that is another's decides.
+    for (auto failure = failures.rbegin(); failure != failures.rend(); ++failure) {
+      if (failure->line <= last_ || is_own(*failure)) continue;
+      out.other_failure = failure->line;
       // What a kernel log or a quotation tells of another day explains no ValueError.
-      if (failure.ordinary && (!printed_ || kernel_)) out.most = Confidence::possible;
+      const bool apart = failure->ordinary && (!printed_ || kernel_);
+      out.most = apart ? Confidence::possible : Confidence::likely;
+      break;
     }
     if (commented_ && evidence_.outcome.failures.empty()) out.most = Confidence::possible;
     if (is_coped_with()) out.most = std::max(out.most, Confidence::likely);
@@ -66,31 +90,28 @@ class Judge {
     commented_ = in_comments && !elsewhere;
   }
 
-  bool explains_one_at(uint64_t line) const {
+  // Which lines are about the cause, about what it explains, and named by another cause.
+  void sort_lines() {
     const std::span<const std::string_view> effects = knowledge_.findings[index_].explains;
     for (size_t i = 0; i < evidence_.signs.size(); ++i) {
+      const std::vector<SignHit>& hits = evidence_.signs[i];
+      if (hits.empty()) continue;
       const std::string_view id = knowledge_.findings[i].id;
-      if (std::find(effects.begin(), effects.end(), id) == effects.end()) continue;
-      if (speaks_of(evidence_, i, line)) return true;
+      if (std::find(effects.begin(), effects.end(), id) != effects.end()) explained_.add(hits, 0);
+      if (i != index_) others_.add(hits, k_named);
     }
-    return false;
-  }
-
-  bool is_others(const Failure& failure) const {
-    for (size_t i = 0; i < evidence_.signs.size(); ++i) {
-      if (i != index_ && speaks_of(evidence_, i, failure.line, k_named)) return true;
-    }
-    return false;
+    own_.add(evidence_.signs[index_], 0);
+    for (SignLines* lines : {&own_, &explained_, &others_}) lines->sort();
   }
 
   bool is_own(const Failure& failure) const {
     // What is only told of is not what failed where the message names another cause.
-    if (certain_ && !proved_ && is_others(failure)) return false;
-    if (failure.chained || speaks_of(evidence_, index_, failure.line)) return true;
-    if (!evidence_.outcome.several_gpus && explains_one_at(failure.line)) return true;
+    if (certain_ && !proved_ && others_.speak_of(failure.line)) return false;
+    if (failure.chained || own_.speak_of(failure.line)) return true;
+    if (!evidence_.outcome.several_gpus && explained_.speak_of(failure.line)) return true;
     if (failure.ordinary || failure.memory) return false;
     // A RuntimeError that no other cause names is how most causes end.
-    return !is_others(failure);
+    return !others_.speak_of(failure.line);
   }
 
   bool is_coped_with() const {
@@ -130,6 +151,7 @@ class Judge {
   uint64_t last_ = 0;
   bool printed_ = false, proved_ = false, commented_ = false, kernel_ = false;
   std::vector<uint64_t> proof_;
+  SignLines own_, explained_, others_;
 };
 
 }  // namespace

@@ -183,10 +183,12 @@ void Intake::take_block(bool last) {
   size_t carry = cut;
   for (int i = 0; i < k_lines_before + k_lines_after && carry > 0 && cut - carry < (64u << 10); ++i)
     carry = line_begin(block, carry - 1);
-  const uint64_t carry_number = block_number_ + count_lines(block.substr(0, carry));
-  lines_ =
-      block_number_ - 1 + count_lines(block) + (last && cut > 0 && block[cut - 1] != '\n' ? 1 : 0);
-  std::string next = block_.substr(carry);
+  const uint64_t lines_before = count_lines(block.substr(0, carry));
+  const uint64_t carry_number = block_number_ + lines_before;
+  lines_ = carry_number - 1 + count_lines(block.substr(carry)) +
+           (last && cut > 0 && block[cut - 1] != '\n' ? 1 : 0);
+  std::string next = std::move(previous_);  // its memory
+  next.assign(block_, carry, std::string::npos);
   previous_ = std::move(block_);
   previous_.resize(cut);
   previous_number_ = block_number_;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace cufit::explain {
 
@@ -18,6 +19,10 @@ enum class Keeper : uint8_t {
   pdm,
   pipenv,
 };
+
+// One of these is in every line that the two below look for (word_lines.h).
+constexpr std::string_view k_keeper_words =
+    "uv |uv.lock|tool.uv|uvx|poetry|pdm|pipenv|pipfile| install";
 
 Keeper read_keeper(std::span<const std::string> lines);
 // "speechtool" of "uvx --with extra speechtool serve"; empty: the text does not name it.

@@ -23,8 +23,8 @@ constexpr std::array<uint8_t, 256> k_commonness = commonness();
 
 LiteralSearch::LiteralSearch(std::span<const std::string_view> literals)
     : literals_(literals.begin(), literals.end()),
-      ends_((1u << k_end_bits) / 64),
       fours_((1u << k_four_bits) / 64),
+      threes_((1u << k_three_bits) / 64),
       first_(1u << k_bucket_bits),
       entries_(1) {
   for (int c = 0; c < 256; ++c) {
@@ -46,11 +46,11 @@ LiteralSearch::LiteralSearch(const LiteralSearch& other, const std::vector<bool>
 }
 
 LiteralSearch::Counts LiteralSearch::count_runs(std::string_view sample) const {
-  Counts out(1u << k_end_bits);
+  Counts out(1u << k_run_bits);
   uint32_t window = 0;
   for (char c : sample) {
     window = (window << 8) | fold_[static_cast<unsigned char>(c)];
-    ++out[hash(window & k_three, k_end_bits)];
+    ++out[hash(window & k_three, k_run_bits)];
   }
   return out;
 }
@@ -67,7 +67,7 @@ size_t LiteralSearch::rarest_window(std::string_view literal, size_t width,
     if (!counts.empty()) {
       const size_t end = i + width - 3;
       const uint32_t run = byte(end) << 16 | byte(end + 1) << 8 | byte(end + 2);
-      cost += 16 * size_t{counts[hash(run, k_end_bits)]};
+      cost += 16 * size_t{counts[hash(run, k_run_bits)]};
     }
     if (cost < least) least = cost, best = i;
   }
@@ -81,16 +81,28 @@ void LiteralSearch::add(uint32_t index, const Counts& counts) {
   uint32_t window = 0;
   for (size_t k = 0; k < width; ++k)
     window = (window << 8) | fold_[static_cast<unsigned char>(literal[offset + k])];
-  const auto set = [](std::vector<uint64_t>& bits, uint32_t slot) {
-    bits[slot >> 6] |= uint64_t{1} << (slot & 63);
-  };
-  set(ends_, hash(window & k_three, k_end_bits));
-  if (width == 4) set(fours_, hash(window, k_four_bits));
+  set_bits(literal.substr(offset, width));
   any_three_ = any_three_ || width == 3;
   uint32_t& first = first_[hash(window, k_bucket_bits)];
   entries_.push_back(
       {window, index, first, static_cast<uint8_t>(offset), static_cast<uint8_t>(width)});
   first = static_cast<uint32_t>(entries_.size() - 1);
+}
+
+// A blank stands for white space of any kind.
+void LiteralSearch::set_bits(std::string_view window) {
+  const auto set_from = [&](const auto& self, size_t k, uint32_t bytes) -> void {
+    if (k == window.size()) {
+      const uint32_t any_case = bytes | k_any_case;
+      const uint32_t slot = k == 4 ? four_slot(any_case) : three_slot(any_case);
+      (k == 4 ? fours_ : threes_)[slot >> 6] |= uint64_t{1} << (slot & 63);
+      return;
+    }
+    const bool blank = fold_[static_cast<unsigned char>(window[k])] == ' ';
+    for (const char c : blank ? std::string_view(" \t\n\v\f\r") : window.substr(k, 1))
+      self(self, k + 1, bytes | uint32_t{static_cast<unsigned char>(c)} << (8 * k));
+  };
+  set_from(set_from, 0, 0);
 }
 
 bool LiteralSearch::equal(std::string_view text, size_t begin, std::string_view literal) const {

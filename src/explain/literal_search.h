@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds many short literals in a text at once, whatever the ASCII case, at memory speed: the three
-// bytes before each place are looked up in a bit table that stays in the first-level cache, only
-// where that says "perhaps" the four bytes in a second one, and only then are literals compared.
-// Ready after one pass over the literals: compiling the thousands of patterns behind them, or an
+// Finds many short literals in a text at once, whatever the ASCII case, at memory speed: the four
+// bytes before each place are looked up in a bit table that stays in the first-level cache, the last
+// three of them in a small one for literals of three bytes, and only where one says "perhaps" are
+// literals compared. Ready after one pass over the literals: compiling the thousands of patterns behind them, or an
 // automaton for them, would cost more than reading a usual paste. White space of any kind counts as
 // a blank, so that a literal of several words is found across a line break.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -30,20 +33,16 @@ class LiteralSearch {
   void each(std::string_view text, OnHit&& on_hit) const {
     if (text.size() < 3) return;
     const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
-    uint32_t window = 0;  // the last four bytes, folded; zeros before the text
-    for (size_t i = 0; i < 2; ++i) window = (window << 8) | fold_[bytes[i]];
-    for (size_t i = 2; i < text.size(); ++i) {
-      window = (window << 8) | fold_[bytes[i]];
-      if (!is_set(ends_, hash(window & k_three, k_end_bits))) continue;
+    size_t from = 0;  // where the text begins
+    for (size_t i = next_end(bytes, 2, text.size()); i < text.size();) {
+      uint32_t window = 0;  // the last four bytes, folded; zeros before the text
+      for (size_t k = i < from + 3 ? from : i - 3; k <= i; ++k)
+        window = (window << 8) | fold_[bytes[k]];
       size_t resume = 0;
-      if (is_set(fours_, hash(window, k_four_bits))) look_up(window, 4, i, text, resume, on_hit);
+      look_up(window, 4, i, text, resume, on_hit);
       if (any_three_) look_up(window & k_three, 3, i, text, resume, on_hit);
-      if (resume > i) {  // go on as if the text began there
-        if (resume + 3 > text.size()) return;
-        window = 0;
-        for (i = resume; i < resume + 2; ++i) window = (window << 8) | fold_[bytes[i]];
-        --i;
-      }
+      if (resume > i) from = resume;  // go on as if the text began there
+      i = next_end(bytes, std::max(i + 1, from + 2), text.size());
     }
   }
 
@@ -52,13 +51,50 @@ class LiteralSearch {
     uint32_t window, literal, next;
     uint8_t offset, bytes;  // of the window in the literal; 3 or 4
   };
-  static constexpr uint32_t k_three = 0xFFFFFF, k_end_bits = 17, k_four_bits = 18,
-                            k_bucket_bits = 12;
+  static constexpr uint32_t k_three = 0xFFFFFF, k_run_bits = 17, k_four_bits = 18,
+                            k_three_bits = 15, k_bucket_bits = 12;
   static uint32_t hash(uint32_t window, uint32_t bits) {
     return (window * 0x9E3779B1u) >> (32 - bits);
   }
-  static bool is_set(const std::vector<uint64_t>& bits, uint32_t slot) {
-    return (bits[slot >> 6] >> (slot & 63)) & 1;
+
+  // Bits of the two tables for four bytes as they stand in the text, and for the first three of four. The case of letters
+  // is one bit, which is left out of every byte, so that none needs a table; what else that makes equal is sorted out
+  // behind.
+  static constexpr uint32_t k_any_case = 0x20202020, k_spread = 0x9E3779B1u;
+  static uint32_t four_slot(uint32_t four) { return (four * k_spread) >> (32 - k_four_bits); }
+  static uint32_t three_slot(uint32_t four) {  // the last byte is shifted out
+    static_assert(std::endian::native == std::endian::little);
+    return (four * (k_spread << 8)) >> (32 - k_three_bits);
+  }
+  // The first place from `at`, 2 or more, on at which bytes end that may be a window.
+  size_t next_end(const unsigned char* bytes, size_t at, size_t size) const {
+    const uint64_t *fours = fours_.data(), *threes = threes_.data();
+    const auto is_three = [threes](uint64_t text) {
+      const uint32_t slot = three_slot(static_cast<uint32_t>(text));
+      return (threes[slot >> 6] >> (slot & 63)) & 1;
+    };
+    const auto is_end = [&](uint64_t text) {  // the first four bytes, and the last three of them
+      const uint32_t slot = four_slot(static_cast<uint32_t>(text));
+      return ((fours[slot >> 6] >> (slot & 63)) & 1) || is_three(text >> 8);
+    };
+    const auto load = [&](size_t from, size_t count) {
+      uint64_t text = 0;
+      std::memcpy(&text, bytes + from, count);
+      return text | uint64_t{k_any_case} << 32 | k_any_case;
+    };
+    if (at == 2 && at < size) {
+      if (is_three(load(0, 3))) return at;
+      ++at;
+    }
+    for (; at + 5 <= size; at += 4) {  // eight bytes hold what ends at four places
+      const uint64_t text = load(at - 3, 8);
+      if (is_end(text)) return at;
+      if (is_end(text >> 8)) return at + 1;
+      if (is_end(text >> 16)) return at + 2;
+      if (is_end(text >> 24)) return at + 3;
+    }
+    while (at < size && !is_end(load(at - 3, 4))) ++at;
+    return at;
   }
 
   template <class OnHit>
@@ -78,12 +114,12 @@ class LiteralSearch {
   Counts count_runs(std::string_view sample) const;
   size_t rarest_window(std::string_view literal, size_t width, const Counts& counts) const;
   void add(uint32_t literal, const Counts& counts);
+  void set_bits(std::string_view window);
   bool equal(std::string_view text, size_t begin, std::string_view literal) const;
 
   std::vector<std::string_view> literals_;
   unsigned char fold_[256];
-  // Bits for the last three bytes of every window, and for windows of four.
-  std::vector<uint64_t> ends_, fours_;
+  std::vector<uint64_t> fours_, threes_;  // bits for windows of four bytes and of three
   bool any_three_ = false;
   std::vector<uint32_t> first_;
   std::vector<Entry> entries_;  // [0] is no entry

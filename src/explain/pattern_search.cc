@@ -158,17 +158,18 @@ PatternSearch::PatternSearch(const knowledge::Knowledge& knowledge)
 // One pattern, compiled when a text first holds all its literals.
 class TextSearch::Pattern {
  public:
-  // Where it matches in the window. `may_compile`: else a pattern that no text needed so far is not
-  // looked at.
+  // Where it matches in the window, which holds its word. `may_compile`: else a pattern that no text
+  // needed so far is not looked at.
   std::optional<size_t> match(const knowledge::Knowledge& knowledge, uint32_t number,
-                              const Window& window, bool may_compile) {
+                              std::string_view word, const Window& window, bool may_compile) {
     const knowledge::PatternRow& row = knowledge.patterns[number];
     if (row.plain.size != 0) {
       const size_t at = window.find_plain(knowledge.text(row.plain));
       return at == std::string::npos ? std::nullopt : std::optional<size_t>(at);
     }
     if (windows_ >= k_windows_per_pattern || (windows_ == 0 && !may_compile)) return std::nullopt;
-    if (!window.fits(knowledge.text(row.shape))) return std::nullopt;
+    if (!runs_.known) runs_.read(knowledge.text(row.shape), word);
+    if (!runs_.are_in(window) || !window.fits(knowledge.text(row.shape))) return std::nullopt;
     ++windows_;
     // Most patterns whose literals stand in the text do not match it: ask that first.
     const std::string_view pattern = knowledge.text(row.re);
@@ -201,6 +202,7 @@ class TextSearch::Pattern {
 
   std::unique_ptr<re2::RE2> cheap_, re_;  // cheap_ matches wherever re_ does
   uint32_t windows_ = 0;
+  ShapeRuns runs_;
 };
 
 TextSearch::TextSearch(const PatternSearch& patterns, std::span<const formats::TextLine> lines)
@@ -230,10 +232,12 @@ void TextSearch::find_words() {
 
 void TextSearch::keep_windows() {
   constexpr size_t k_kept_windows = 256, k_short_line = 1024;
+  WindowLines made;
   for (const Hit& hit : hits_) {
     if (windows_.size() == k_kept_windows) return;
-    if (lines_[hit.line].text.size() <= k_short_line && windows_.count(hit.line) == 0)
-      windows_.emplace(hit.line, Window(lines_, hit.line, 0));
+    if (lines_[hit.line].text.size() > k_short_line) continue;
+    const auto [place, is_new] = windows_.try_emplace(hit.line);
+    if (is_new) place->second.move_to(lines_, hit.line, 0, made);
   }
 }
 
@@ -264,6 +268,7 @@ class TextSearch::Pass {
     for (const Hit& hit : search_.hits_) {
       line_ = hit.line;
       const knowledge::WordRow& row = knowledge_.words[hit.word];
+      word_ = knowledge_.text(row.word);
       for (uint32_t number : knowledge_.word_patterns.subspan(row.begin, row.count))
         match(number, hit.column);
     }
@@ -290,7 +295,7 @@ class TextSearch::Pass {
     if (!wanted || last_line_[number] == line_) return;
     if (window_of_ != line_ || column > window_at_ + k_column_step) use_window(column);
     const std::optional<size_t> found =
-        search_.states_[number].match(knowledge_, number, *window_, missed);
+        search_.states_[number].match(knowledge_, number, word_, *window_, missed);
     if (!found) return;
     const auto [index, begin] = window_->line_at(*found);
     // The same match seen from the next line.
@@ -310,7 +315,8 @@ class TextSearch::Pass {
 
   void use_window(size_t column) {
     const auto kept = search_.windows_.find(line_);
-    if (kept == search_.windows_.end()) own_window_ = Window(search_.lines_, line_, column);
+    if (kept == search_.windows_.end())
+      own_window_.move_to(search_.lines_, line_, column, window_lines_);
     window_ = kept == search_.windows_.end() ? &own_window_ : &kept->second;
     window_of_ = line_, window_at_ = column;
   }
@@ -323,8 +329,10 @@ class TextSearch::Pass {
   std::vector<uint32_t>
       last_line_;  // index of the last line with a match, by pattern: one per line
   size_t line_ = 0;
+  std::string_view word_;  // of the hit
   const Window* window_ = nullptr;
   Window own_window_;  // where none is kept
+  WindowLines window_lines_;
   size_t window_of_ = SIZE_MAX, window_at_ = 0;
 };
 

@@ -47,16 +47,23 @@ void fill_program_steps(std::vector<Cause>& causes, std::span<const formats::Tex
                         std::span<const std::string_view> clues, const facts::Facts& facts,
                         const knowledge::Knowledge& knowledge, const Setting& setting) {
   if (knowledge.find_texts(k_steps) == nullptr) return;
+  std::vector<Cause> steps;
+  std::vector<Cause*> causes_of_steps;
   for (Cause& cause : causes) {
     const knowledge::FindingTexts* texts = knowledge.find_texts(cause.id);
     if (texts == nullptr || !is_general(cause.finding.variant) || !suits(cause, texts->category))
       continue;
-    std::vector<Cause> step(1);
-    step[0].id = step[0].finding.id = k_steps;
-    step[0].finding.variant = "text";
-    step[0].evidence = cause.evidence;
-    fill_captures(step, lines, clues, facts, knowledge, setting);
-    if (!is_general(step[0].finding.variant)) cause.step = std::move(step[0].finding);
+    Cause& step = steps.emplace_back();
+    step.id = step.finding.id = k_steps;
+    step.finding.variant = "text";
+    step.evidence = cause.evidence;
+    causes_of_steps.push_back(&cause);
+  }
+  if (steps.empty()) return;
+  fill_captures(steps, lines, clues, facts, knowledge, setting);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (!is_general(steps[i].finding.variant))
+      causes_of_steps[i]->step = std::move(steps[i].finding);
   }
 }
 

@@ -37,15 +37,31 @@ bool is_own(const std::string& path) {
   return std::find(std::begin(k_shadowed), std::end(k_shadowed), name) != std::end(k_shadowed);
 }
 
-std::optional<OwnModule> find_own_module(std::span<const formats::TextLine> lines) {
+// Asked before a pattern is compiled.
+bool may_name_shadowed(std::string_view text) {
+  for (size_t at = text.find(".py"); at != text.npos; at = text.find(".py", at + 1)) {
+    if (std::any_of(std::begin(k_shadowed), std::end(k_shadowed),
+                    [&](std::string_view name) { return ends_with(text.substr(0, at), name); }))
+      return true;
+  }
+  return false;
+}
+
+std::optional<std::string> own_module(const std::string& line) {
   static const RE2 file(R"re((?:File "|consider renaming '|\(|from ')([^"'()<>]{1,200}?\.py)\b)re");
+  re2::StringPiece rest(line);
+  std::string path;
+  while (RE2::FindAndConsume(&rest, file, &path)) {
+    if (is_own(path)) return path;
+  }
+  return std::nullopt;
+}
+
+std::optional<OwnModule> find_own_module(std::span<const formats::TextLine> lines) {
   for (const formats::TextLine& line : lines) {
-    if (!contains(line.text, ".py")) continue;
-    re2::StringPiece rest(line.text);
-    std::string path;
-    while (RE2::FindAndConsume(&rest, file, &path)) {
-      if (is_own(path)) return OwnModule{path, line.number};
-    }
+    if (!may_name_shadowed(line.text)) continue;
+    if (const std::optional<std::string> path = own_module(line.text))
+      return OwnModule{*path, line.number};
   }
   return std::nullopt;
 }

@@ -33,21 +33,76 @@ std::string_view take_bytes(std::string_view& text, char end) {
   return out;
 }
 
-// The bit of Window::runs_ for three bytes.
-uint32_t run_bit(const char* bytes) {
-  const auto byte = [&](size_t i) { return uint32_t{static_cast<unsigned char>(bytes[i])}; };
-  return ((byte(0) | byte(1) << 8 | byte(2) << 16) * 0x9E3779B1u) >> 20;
-}
-
 size_t to_number(std::string_view digits) {
   size_t out = 0;
   for (char c : digits) out = out * 10 + static_cast<size_t>(c - '0');
   return out;
 }
 
+// Every byte in lower case, white space of any kind as a blank.
+constexpr std::array<char, 256> folds() {
+  std::array<char, 256> out{};
+  for (size_t c = 0; c < 256; ++c) {
+    const bool blank = c == ' ' || (c >= '\t' && c <= '\r'), upper = c >= 'A' && c <= 'Z';
+    out[c] = static_cast<char>(blank ? ' ' : upper ? c - 'A' + 'a' : c);
+  }
+  return out;
+}
+constexpr std::array<char, 256> k_folded = folds();
+
+// How common a byte is in texts, roughly.
+constexpr std::array<uint8_t, 256> commonness() {
+  std::array<uint8_t, 256> out{};
+  uint8_t value = 1;
+  for (char c : std::string_view("zqjxkvwybfg_-/:.,pmudhlc9876543210snroiate "))
+    out[static_cast<unsigned char>(c)] = value++;
+  return out;
+}
+constexpr std::array<uint8_t, 256> k_common = commonness();
+
+void add_runs(const std::string& flat, size_t first, size_t last, Runs& runs) {
+  for (size_t i = first; i < last && i + 3 <= flat.size(); ++i) {
+    const uint32_t bit = run_bit(flat.data() + i);
+    runs[bit / 64] |= uint64_t{1} << (bit % 64);
+  }
+}
+
 }  // namespace
 
-Window::Window(std::span<const formats::TextLine> lines, size_t index, size_t column) {
+void WindowLines::set(Line& line, std::string_view text) {
+  line.text.resize(text.size()), line.flat.resize(text.size());
+  char* flat = line.flat.data();
+  char before = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i], folded = k_folded[static_cast<unsigned char>(c)];
+    line.text[i] = folded == ' ' ? c : folded;
+    *flat = folded;
+    flat += !(folded == ' ' && before == ' ');
+    before = folded;
+  }
+  line.flat.resize(static_cast<size_t>(flat - line.flat.data()));
+  line.runs = {};
+  add_runs(line.flat, 0, line.flat.size(), line.runs);
+}
+
+const WindowLines::Line& WindowLines::at(std::span<const formats::TextLine> lines, size_t index) {
+  const size_t place = index % k_kept;
+  if (indices_[place] != index) {
+    set(lines_[place], lines[index].text);
+    indices_[place] = index;
+  }
+  return lines_[place];
+}
+
+const WindowLines::Line& WindowLines::piece(std::string_view text) {
+  set(lines_[k_kept], text);
+  return lines_[k_kept];
+}
+
+void Window::move_to(std::span<const formats::TextLine> lines, size_t index, size_t column,
+                     WindowLines& made) {
+  text_.clear(), begins_.clear(), flat_.clear();
+  runs_ = {};
   size_t first = index, last = index;
   while (first > 0 && index - first < k_lines_around && follows(lines[first - 1], lines[first]))
     --first;
@@ -58,34 +113,36 @@ Window::Window(std::span<const formats::TextLine> lines, size_t index, size_t co
     if (i > first) text_ += '\n';
     begins_.push_back({text_.size(), i});
     const std::string_view line = lines[i].text;
+    std::string_view part = line.substr(0, k_half);
     if (i == index) {
       middle_ = text_.size();
-      text_ += line.substr(column > k_half ? column - k_half : 0, 2 * k_half);
-      middle_size_ = text_.size() - middle_;
+      part = line.substr(column > k_half ? column - k_half : 0, 2 * k_half);
+      middle_size_ = part.size();
     } else if (i < index) {
-      text_ += line.substr(line.size() - std::min(line.size(), k_half));
-    } else {
-      text_ += line.substr(0, k_half);
+      part = line.substr(line.size() - std::min(line.size(), k_half));
     }
-  }
-  flat_.reserve(text_.size());
-  flat_from_.reserve(text_.size());
-  for (size_t i = 0; i < text_.size(); ++i) {
-    char& c = text_[i];
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if (is_blank(c) && !flat_.empty() && flat_.back() == ' ') continue;
-    flat_ += is_blank(c) ? ' ' : c;
-    flat_from_.push_back(static_cast<uint32_t>(i));
-  }
-  for (size_t i = 0; i + 3 <= flat_.size(); ++i) {
-    const uint32_t bit = run_bit(flat_.data() + i);
-    runs_[bit / 64] |= uint64_t{1} << (bit % 64);
+    add(part.size() == line.size() ? made.at(lines, i) : made.piece(part));
   }
 }
 
-bool Window::has_run(const char* bytes) const {
-  const uint32_t bit = run_bit(bytes);
-  return (runs_[bit / 64] >> (bit % 64)) & 1;
+// One more line. Its own runs are in flat_ too: what it begins with blank, flat_ ends with then.
+void Window::add(const WindowLines::Line& line) {
+  text_ += line.text;
+  const size_t before = flat_.size();
+  if (begins_.size() > 1 && (flat_.empty() || flat_.back() != ' ')) flat_ += ' ';
+  const bool skip = !flat_.empty() && flat_.back() == ' ' && line.flat.substr(0, 1) == " ";
+  flat_.append(line.flat, skip ? 1 : 0);
+  for (size_t i = 0; i < runs_.size(); ++i) runs_[i] |= line.runs[i];
+  add_runs(flat_, before - std::min<size_t>(before, 2), before + 1, runs_);
+}
+
+size_t Window::place_of(size_t flat) const {
+  size_t count = 0;
+  for (size_t i = 0; i < text_.size(); ++i) {
+    if (is_blank(text_[i]) && i > 0 && is_blank(text_[i - 1])) continue;
+    if (count++ == flat) return i;
+  }
+  return std::string::npos;
 }
 
 bool Window::may_hold(std::string_view text) const {
@@ -112,6 +169,25 @@ size_t Window::match_at(size_t at, std::string_view text) const {
   return at;
 }
 
+// By the byte of it that is least common in texts.
+size_t Window::find_literal(std::string_view literal, size_t from) const {
+  size_t rare = 0;
+  for (size_t i = 1; i < literal.size(); ++i) {
+    if (k_common[static_cast<unsigned char>(literal[i])] <
+        k_common[static_cast<unsigned char>(literal[rare])])
+      rare = i;
+  }
+  while (from + literal.size() <= flat_.size()) {
+    const size_t room = flat_.size() - literal.size() - from + 1;
+    const void* found = std::memchr(flat_.data() + from + rare, literal[rare], room);
+    if (!found) return std::string::npos;
+    const auto at = static_cast<size_t>(static_cast<const char*>(found) - flat_.data()) - rare;
+    if (std::memcmp(flat_.data() + at, literal.data(), literal.size()) == 0) return at;
+    from = at + 1;
+  }
+  return std::string::npos;
+}
+
 Window::Place Window::find(std::string_view text, size_t from) const {
   // Its longest run of literal bytes is looked for, the rest is compared around it.
   size_t anchor = 0, size = 0, before = 0, bytes = 0, run = 0;
@@ -121,8 +197,8 @@ Window::Place Window::find(std::string_view text, size_t from) const {
     if (run > size) size = run, anchor = i + 1 - run, before = bytes - run;
   }
   const std::string_view literal = text.substr(anchor, size);
-  for (size_t at = flat_.find(literal, from + before); at != std::string::npos;
-       at = flat_.find(literal, at + 1)) {
+  for (size_t at = find_literal(literal, from + before); at != std::string::npos;
+       at = find_literal(literal, at + 1)) {
     const size_t end = size == text.size() ? at + size : match_at(at - before, text);
     if (end != std::string::npos) return {at - before, end};
   }
@@ -162,9 +238,10 @@ bool Window::fits(std::string_view shape) const {
     const size_t gap = to_number(take_bytes(part, '\t'));
     std::array<size_t, k_most_ends>& next = both[ends.data() == both[0].data()];
     size_t count = 0;
+    const bool several = part.find('\t') != part.npos;  // else may_fit() has asked
     while (!part.empty()) {
       const std::string_view text = take_bytes(part, '\t');
-      if (!may_hold(text)) continue;
+      if (several && !may_hold(text)) continue;
       size_t from = 0;  // of ends
       for (Place at = find(text, first ? 0 : ends.front()); at.begin != std::string::npos;
            at = find(text, at.begin + 1)) {
@@ -196,9 +273,26 @@ size_t Window::find_plain(std::string_view plain) const {
     const bool word_after = end < flat_.size() && is_word(flat_[end]);
     if (edge_before && word_before == is_word(plain.front())) continue;
     if (edge_after && word_after == is_word(plain.back())) continue;
-    return flat_from_[at];
+    return place_of(at);
   }
   return std::string::npos;
+}
+
+void ShapeRuns::read(std::string_view shape, std::string_view word) {
+  known = true;
+  while (!shape.empty() && count < bits.size()) {
+    std::string_view part = take_bytes(shape, '\n');
+    take_bytes(part, '\t');  // the gap
+    const std::string_view text = take_bytes(part, '\t');
+    if (!part.empty()) continue;  // one of several
+    size_t literal = 0;
+    for (size_t i = 0; i < text.size() && count < bits.size(); ++i) {
+      literal = is_literal(text[i]) ? literal + 1 : 0;
+      if (literal < 3 || word.find(text.substr(i - 2, 3)) != word.npos) continue;
+      bits[count++] = static_cast<uint16_t>(run_bit(text.data() + i - 2));
+      literal = 0;  // the next one shares no byte with it
+    }
+  }
 }
 
 std::pair<size_t, size_t> Window::line_at(size_t offset) const {

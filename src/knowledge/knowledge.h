@@ -302,6 +302,8 @@ struct CaptureRow {
   std::string_view pattern;                // RE2, ready to use: a blank of the file is white space
   std::span<const std::string_view> with;  // clues that must be there ("!x": must not)
   std::string_view variant = {};           // of the cause's texts: "gcc" for "next.text.gcc"
+  // Words in lower case, parted by `|`: one of them is in every match, in some case. Empty: none are known.
+  std::string_view words = {};
 };
 
 // Which words and clues speak for which cause, learned from labelled reports

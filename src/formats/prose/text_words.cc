@@ -17,6 +17,10 @@ bool same(std::string_view text, std::string_view word) {
   return true;
 }
 
+size_t next_byte(std::string_view text, char byte, size_t from) {
+  return from < text.size() ? text.find(byte, from) : text.npos;
+}
+
 }  // namespace
 
 std::vector<std::string_view> words_of(std::string_view line, size_t limit) {
@@ -34,9 +38,16 @@ std::vector<std::string_view> words_of(std::string_view line, size_t limit) {
 
 size_t find_word(std::string_view text, std::string_view word, size_t from, bool whole) {
   if (word.empty()) return std::string_view::npos;
-  char first = low(word[0]);
-  for (size_t i = from; i + word.size() <= text.size(); ++i) {
-    if (low(text[i]) != first || !same(text.substr(i), word)) continue;
+  const char first = low(word[0]),
+             upper = static_cast<char>(first >= 'a' && first <= 'z' ? first - 32 : first);
+  // The next place of either case: memchr is much faster than a loop, and most words are nowhere.
+  size_t lower_at = next_byte(text, first, from);
+  size_t upper_at = upper == first ? text.npos : next_byte(text, upper, from);
+  for (size_t i = std::min(lower_at, upper_at); i != text.npos && i + word.size() <= text.size();
+       i = std::min(lower_at, upper_at)) {
+    if (lower_at == i) lower_at = next_byte(text, first, i + 1);
+    if (upper_at == i) upper_at = next_byte(text, upper, i + 1);
+    if (!same(text.substr(i), word)) continue;
     if (!whole) return i;
     bool starts = i == 0 || !is_name_char(text[i - 1]);
     size_t end = i + word.size();

@@ -53,11 +53,11 @@ TEST(LiteralSearch, GoesOnWhereItIsTold) {
 
 TEST(LiteralSearch, AgreesWithASearchOneByOne) {
   std::mt19937 random(7);
-  const std::string letters = "ab \nc";
+  const std::string letters = "ab \n\t\vcBC@`";  // '@' and '`' differ as two cases of a letter do
   std::vector<std::string> owned;
   for (int i = 0; i < 60; ++i) {
     std::string word;
-    for (size_t k = 4 + random() % 5; k > 0; --k) word += "ab c"[random() % 4];
+    for (size_t k = 3 + random() % 6; k > 0; --k) word += "ab c`"[random() % 5];
     owned.push_back(word);
   }
   std::sort(owned.begin(), owned.end());
@@ -66,8 +66,10 @@ TEST(LiteralSearch, AgreesWithASearchOneByOne) {
   std::string text;
   for (int i = 0; i < 20000; ++i) text += letters[random() % letters.size()];
   std::string folded = text;
-  for (char& c : folded)
-    if (c == '\n') c = ' ';
+  for (char& c : folded) {
+    if (c == '\n' || c == '\t' || c == '\v') c = ' ';
+    if (c == 'B' || c == 'C') c = static_cast<char>(c - 'A' + 'a');
+  }
   Hits expected;
   for (std::string_view literal : literals)
     for (size_t at = folded.find(literal); at != std::string::npos;

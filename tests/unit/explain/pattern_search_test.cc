@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <random>
 
+#include "base/format.h"
 #include "explain/text_window.h"
 #include "support/places.h"
 
@@ -107,6 +109,39 @@ TEST(Window, AsksForDigitsAndEdgesOfWords) {
   EXPECT_FALSE(window.fits("0\t\bodel\b\n"));
   EXPECT_FALSE(window.fits("0\tmodel 7\x01\n"));  // past the end
   EXPECT_TRUE(window.fits("0\tnowhere\t\x01\x01.\x01\x01 gib\n"));
+}
+
+// A window in the memory of another one, of lines that other windows had, is what the lines say.
+TEST(Window, IsTheSameWhateverItWasBefore) {
+  std::mt19937 random(3);
+  std::string text;
+  for (int i = 0; i < 4000; ++i) text += "ab \n\tC"[random() % 6];
+  const Lines lines = lines_of(text);
+  WindowLines made;
+  Window window;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    window.move_to(lines, i, 0, made);
+    std::string all, flat;
+    std::vector<size_t> places;
+    const size_t first = i - std::min<size_t>(i, 2);
+    for (size_t k = first; k < std::min(i + 3, lines.size()); ++k)
+      all += (k > first ? "\n" : "") + lower(lines[k].text);
+    ASSERT_EQ(window.text(), all);
+    for (size_t k = 0; k < all.size(); ++k) {
+      const bool blank = all[k] == ' ' || all[k] == '\t' || all[k] == '\n';
+      if (blank && !flat.empty() && flat.back() == ' ') continue;
+      flat += blank ? ' ' : all[k];
+      places.push_back(k);
+    }
+    for (size_t k = 0; k + 4 <= flat.size(); ++k) {
+      const std::string part = flat.substr(k, 4);
+      ASSERT_EQ(window.find_plain(part), places[flat.find(part)]) << i << " `" << part << '`';
+      ASSERT_TRUE(window.fits("0\t" + part + "\n"));
+    }
+    ASSERT_EQ(window.find_plain("bab cc a"), flat.find("bab cc a") == flat.npos
+                                                 ? std::string::npos
+                                                 : places[flat.find("bab cc a")]);
+  }
 }
 
 // Real and made texts of this tree, and the corpus where it is beside it.

@@ -47,8 +47,10 @@ TEST(RingText, EverySentenceIsFilled) {
     }
   const std::string text = ring_text(full_ring(), knowledge);
   EXPECT_EQ(text.find('{'), text.npos) << text;
-  for (std::string_view line : split_lines(text))
-    if (!line.empty()) EXPECT_TRUE(starts_with(line, "cufit ring: ")) << line;
+  for (std::string_view line : split_lines(text)) {
+    if (line.empty()) continue;
+    EXPECT_TRUE(starts_with(line, "cufit ring: ")) << line;
+  }
 }
 
 Explanation explained(const formats::GpuRing& ring) {
