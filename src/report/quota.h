@@ -57,6 +57,7 @@ struct QuotaSetView {
   std::string cgroup;
   KernelLimits wanted;
   bool dry_run = false;
+  bool undone = false;  // a GPU refused: all have what they had
   std::vector<LimitedGpu> gpus;
   const knowledge::Knowledge& knowledge;
 };

@@ -131,8 +131,8 @@ TEST_F(GuardExplain, InTheReadersLanguage) {
 // What the step names is tried: the same program under that quota gets what it asked for.
 TEST_F(GuardExplain, TheQuotaOfTheStepIsEnough) {
   describe("", "pool_step = 67108864");
-  const char* const asks[] = {"alloc b 257M",   "alloc b 300001K", "vmm b 0 258M", "async b 231M 0",
-                              "async b 300M 0", "array b 270000K"};
+  const char* const asks[] = {"alloc b 257M",   "alloc b 300001K", "vmm b 0 258M",
+                              "async b 231M 0", "async b 300M 0",  "array b 270000K"};
   for (const std::string ask : asks) {
     limit(1024);
     forget_rings();

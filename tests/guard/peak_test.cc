@@ -49,6 +49,16 @@ TEST_F(GuardPeak, WhatTheDriverRefuses) {
   EXPECT_EQ(ring_peak_mib(), 800u);
 }
 
+// The page of a small block is given back with it.
+TEST_F(GuardPeak, ASmallBlockThatTheDriverRefuses) {
+  limit(4000);
+  describe("", "memory = 838860800");
+  const Ran ran = run(k_start + "alloc a 500M\nalloc b 600K");
+  EXPECT_EQ(ran.out, "init: 0\ncontext 0: 0\nalloc a 500M: 0\nalloc b 600K: 2\n");
+  EXPECT_EQ(peak_mib(), 800u);
+  EXPECT_EQ(ring_peak_mib(), 800u);
+}
+
 // One process waits in the driver for what it may get; another's grant does not count that.
 TEST_F(GuardPeak, WhatAnotherProcessAsksFor) {
   describe("hang = cuMemAlloc_v2");

@@ -141,23 +141,39 @@ class GuardQuotaSet : public GuardQuota {
 
 TEST_F(GuardQuotaSet, DryRunChangesNothing) {
   const Ran ran =
-      cufit("\"$CUFIT\" quota set --container 0123456789ab --hard 10G --soft 4G --dry-run");
+      cufit("\"$CUFIT\" quota set --container 0123456789ab --hard 3G --soft 1G --dry-run");
   EXPECT_EQ(ran.code(), 0) << ran.err;
   EXPECT_TRUE(has(ran.out, "/sys/fs/cgroup/system.slice/docker-" + id_ + ".scope"));
-  EXPECT_TRUE(has(ran.out, "hard 10.00 GiB, soft 4.00 GiB")) << ran.out;
+  EXPECT_TRUE(has(ran.out, "hard 3.00 GiB, soft 1.00 GiB")) << ran.out;
   EXPECT_TRUE(has(ran.out, "now no limit")) << ran.out;
   EXPECT_TRUE(has(cufit("\"$CUFIT\" quota clear --pid 42 --dry-run").out, "now no limit"));
 }
 
 TEST_F(GuardQuotaSet, SetsAndClears) {
   if (geteuid() != 0) GTEST_SKIP() << "only root sets limits";
-  const Ran set = cufit("\"$CUFIT\" quota set --pid 42 --hard 10G");
+  const Ran set = cufit("\"$CUFIT\" quota set --pid 42 --hard 3G");
   EXPECT_EQ(set.code(), 0) << set.err;
-  EXPECT_TRUE(has(set.out, "no limit before, hard 10.00 GiB, soft 0")) << set.out;
+  EXPECT_TRUE(has(set.out, "no limit before, hard 3.00 GiB, soft 0")) << set.out;
   const Ran clear = cufit("\"$CUFIT\" quota clear --cgroup user.slice/job");
   EXPECT_EQ(clear.code(), 0) << clear.err;
-  EXPECT_TRUE(has(clear.out, "hard 10.00 GiB")) << clear.out;
+  EXPECT_TRUE(has(clear.out, "hard 3.00 GiB")) << clear.out;
   EXPECT_TRUE(has(clear.out, "no limit now")) << clear.out;
+}
+
+// A GPU that refuses: those before it have their old limit again.
+TEST_F(GuardQuotaSet, AllGpusOrNone) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root sets limits";
+  add_card("");
+  EXPECT_EQ(cufit("\"$CUFIT\" quota set --pid 42 --hard 2G").code(), 0);
+  describe("");
+  add_card("no_limit = 1");
+  const Ran ran = cufit("\"$CUFIT\" quota set --pid 42 --hard 1G");
+  EXPECT_EQ(ran.code(), 1) << ran.err;
+  EXPECT_TRUE(has(ran.out, "Nothing was set on /sys/fs/cgroup/user.slice/job")) << ran.out;
+  EXPECT_TRUE(has(ran.out, "now hard 2.00 GiB")) << ran.out;
+  EXPECT_TRUE(has(ran.out, "nvmlDeviceSetMemoryLimits_v1 refused")) << ran.out;
+  const Ran now = cufit("\"$CUFIT\" quota clear --pid 42 --dry-run");
+  EXPECT_FALSE(has(now.out, "hard 1.00 GiB")) << now.out;
 }
 
 TEST_F(GuardQuotaSet, WhatIsNotThereIsSaid) {
@@ -174,6 +190,7 @@ TEST_F(GuardQuotaSet, WhatIsNotThereIsSaid) {
   says("set --cgroup user.slice/job --dry-run", 2, "needs `--hard SIZE`");
   says("set --cgroup user.slice/job --hard 1G --soft 2G --dry-run", 2, "more than `--hard`");
   says("set --cgroup user.slice/job --hard much --dry-run", 2, "a size in GiB");
+  says("set --cgroup user.slice/job --hard 5G", 2, "more than any GPU here has: 4.0 GiB");
   says("clear --dry-run", 2, "one of `--cgroup PATH`");
   describe("no_memory_limits = 1");
   const Ran ran = cufit("\"$CUFIT\" quota clear --pid 42 --dry-run");

@@ -71,6 +71,19 @@ report::KernelLimits limits_of(const host::MemoryLimits& limits) {
           limits.used_bytes};
 }
 
+// A limit that no card has would be one in name alone.
+std::optional<Error> too_large(const host::LimitAnswer& answer, const host::MemoryLimits& limits) {
+  uint64_t most = 0;
+  for (const host::LimitedGpu& gpu : answer.gpus) {
+    if (gpu.total_bytes == 0) return std::nullopt;
+    most = std::max(most, gpu.total_bytes);
+  }
+  if (most == 0 || limits.hard_bytes == host::k_no_memory_limit || limits.hard_bytes <= most)
+    return std::nullopt;
+  return fail(Code::usage, format("`--hard` of {} is more than any GPU here has: {}",
+                                  format_bytes(limits.hard_bytes), format_bytes(most)));
+}
+
 // Asks first, so that a machine without the functions, a missing right or an unknown cgroup changes nothing.
 int change(const Context& context, const QuotaClearRequest& request,
            const host::MemoryLimits& limits) {
@@ -90,15 +103,19 @@ int change(const Context& context, const QuotaClearRequest& request,
         fail(Code::unsupported, format("driver {} has no memory limits; they came with {}",
                                        answer->driver.empty() ? "?" : answer->driver,
                                        std::string(context.knowledge.quota_since("kernel")))));
+  if (const std::optional<Error> wrong = too_large(*answer, limits))
+    return output.exit_code_for(*wrong);
   if (!request.dry_run) {
     ask.limits = limits;
     answer = host::nvml_memory_limits(context.machine, ask);
     if (!answer) return output.exit_code_for(answer.error());
   }
-  report::QuotaSetView view{*cgroup, limits_of(limits), request.dry_run, {}, context.knowledge};
+  report::QuotaSetView view{*cgroup, limits_of(limits), request.dry_run, answer->undone,
+                            {},      context.knowledge};
   bool refused = false;
   for (const host::LimitedGpu& gpu : answer->gpus) {
-    report::LimitedGpu shown{gpu.index, gpu.name, gpu.call, gpu.why, {}, {}};
+    report::LimitedGpu shown{
+        gpu.index, gpu.name.empty() ? gpu.uuid : gpu.name, gpu.call, gpu.why, {}, {}};
     if (gpu.before) shown.before = limits_of(*gpu.before);
     if (gpu.after) shown.after = limits_of(*gpu.after);
     refused = refused || gpu.result != 0;

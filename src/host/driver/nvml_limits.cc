@@ -35,7 +35,8 @@ const char* const k_get = "nvmlDeviceGetMemoryLimits_v1";
 
 // What the child says: one line a GPU, its words parted by tabs, which no word holds (text_of cleans them).
 //   nvml SUPPORTED DRIVER
-//   gpu INDEX NAME UUID RESULT CALL WHY [SOFT HARD USED [SOFT HARD USED]]
+//   undone
+//   gpu INDEX NAME UUID RESULT CALL WHY TOTAL [SOFT HARD USED [SOFT HARD USED]]
 class LimitChild {
  public:
   LimitChild(DriverCalls& calls, const LimitRequest& request)
@@ -53,7 +54,9 @@ class LimitChild {
     const int counted = nvml_.call_any<int(uint32_t*)>(
         {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"}, name, &count);
     if (counted != k_success) return error(name, counted);
-    for (uint32_t i = 0; i < std::min(count, k_most_limited_gpus); ++i) out += one_gpu(i);
+    for (uint32_t i = 0; i < std::min(count, k_most_limited_gpus); ++i) ask_gpu(i);
+    if (request_.limits && !set_all()) out += "undone\n";
+    for (const Gpu& gpu : gpus_) out += line_of(gpu);
     calls_.call<int()>("nvmlShutdown");
     return out;
   }
@@ -77,11 +80,15 @@ class LimitChild {
     return formats::printable(nvml_.text(device, call).value_or(""));
   }
 
-  std::string failed(uint32_t index, const std::string& name, const std::string& uuid,
-                     const char* call, int result) const {
-    return format("gpu\t{}\t{}\t{}\t{}\t{}\t{}\n", index, name, uuid, result, call,
-                  formats::printable(nvml_.text_of(result)));
-  }
+  struct Gpu {
+    uint32_t index = 0;
+    Device device = nullptr;
+    std::string name, uuid;
+    int result = k_success;  // of `call`, which failed
+    const char* call = "";
+    uint64_t total = 0;
+    std::optional<GetLimits> before, after;
+  };
 
   int get(Device device, GetLimits& out) {
     out = {request_.name_space.c_str(), 0, 0, 0};
@@ -92,31 +99,71 @@ class LimitChild {
     return format("\t{}\t{}\t{}", limits.soft, limits.hard, limits.used);
   }
 
-  std::string one_gpu(uint32_t index) {
-    Device device = nullptr;
-    const char* call = nullptr;
-    int result = nvml_.call_any<int(uint32_t, Device*)>(
-        {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"}, call, index, &device);
-    if (result != k_success) return failed(index, "", "", call, result);
-    const std::string name = text(device, "nvmlDeviceGetName");
-    const std::string uuid = text(device, "nvmlDeviceGetUUID");
-    GetLimits before{}, after{};
-    result = get(device, before);
-    if (result != k_success) return failed(index, name, uuid, k_get, result);
-    std::string out = format("gpu\t{}\t{}\t{}\t0\t\t", index, name, uuid) + numbers(before);
-    if (!request_.limits) return out + "\n";
-    SetLimits wanted{request_.name_space.c_str(), request_.limits->soft_bytes,
-                     request_.limits->hard_bytes};
-    result = calls_.call<int(Device, SetLimits*)>(k_set, device, &wanted);
-    if (result != k_success) return failed(index, name, uuid, k_set, result);
-    result = get(device, after);
-    if (result != k_success) return failed(index, name, uuid, k_get, result);
-    return out + numbers(after) + "\n";
+  void ask_gpu(uint32_t index) {
+    Gpu gpu;
+    gpu.index = index;
+    gpu.result = nvml_.call_any<int(uint32_t, Device*)>(
+        {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"}, gpu.call, index,
+        &gpu.device);
+    if (gpu.result == k_success) {
+      gpu.name = text(gpu.device, "nvmlDeviceGetName");
+      gpu.uuid = text(gpu.device, "nvmlDeviceGetUUID");
+      struct {
+        uint64_t total, free, used;
+      } memory{};
+      if (calls_.call<int(Device, void*)>("nvmlDeviceGetMemoryInfo", gpu.device, &memory) ==
+          k_success)
+        gpu.total = memory.total;
+      read(gpu, gpu.before);
+    }
+    gpus_.push_back(std::move(gpu));
+  }
+
+  void read(Gpu& gpu, std::optional<GetLimits>& out) {
+    GetLimits limits{};
+    gpu.result = get(gpu.device, limits);
+    gpu.call = k_get;
+    if (gpu.result == k_success) out = limits;
+  }
+
+  int set(const Gpu& gpu, uint64_t soft, uint64_t hard) {
+    SetLimits wanted{request_.name_space.c_str(), soft, hard};
+    return calls_.call<int(Device, SetLimits*)>(k_set, gpu.device, &wanted);
+  }
+
+  // False: nothing is set, or no more.
+  bool set_all() {
+    for (const Gpu& gpu : gpus_)
+      if (!gpu.before) return false;
+    size_t done = 0;
+    for (; done < gpus_.size(); ++done) {
+      Gpu& gpu = gpus_[done];
+      gpu.result = set(gpu, request_.limits->soft_bytes, request_.limits->hard_bytes);
+      gpu.call = k_set;
+      if (gpu.result != k_success) break;
+    }
+    const bool all = done == gpus_.size();
+    for (size_t i = 0; i < done; ++i) {
+      if (!all) set(gpus_[i], gpus_[i].before->soft, gpus_[i].before->hard);
+      read(gpus_[i], gpus_[i].after);
+    }
+    return all;
+  }
+
+  std::string line_of(const Gpu& gpu) const {
+    const bool good = gpu.result == k_success;
+    std::string out = format("gpu\t{}\t{}\t{}\t{}\t{}\t{}\t{}", gpu.index, gpu.name, gpu.uuid,
+                             gpu.result, good ? "" : gpu.call,
+                             good ? "" : formats::printable(nvml_.text_of(gpu.result)), gpu.total);
+    if (gpu.before) out += numbers(*gpu.before);
+    if (gpu.before && gpu.after) out += numbers(*gpu.after);
+    return out + "\n";
   }
 
   DriverCalls& calls_;
   NvmlCalls nvml_;
   const LimitRequest& request_;
+  std::vector<Gpu> gpus_;
 };
 
 std::optional<MemoryLimits> limits_at(const std::vector<std::string_view>& words, size_t at) {
@@ -137,7 +184,8 @@ Result<LimitAnswer> parse_limit_answer(std::string_view text) {
       out.supported = words[1] == "1";
       out.driver = words[2];
     }
-    if (words[0] != "gpu" || words.size() < 7) continue;
+    if (words[0] == "undone") out.undone = true;
+    if (words[0] != "gpu" || words.size() < 8) continue;
     LimitedGpu gpu;
     gpu.index = static_cast<uint32_t>(parse_uint(words[1]).value_or(0));
     gpu.name = words[2], gpu.uuid = words[3];
@@ -145,9 +193,9 @@ Result<LimitAnswer> parse_limit_answer(std::string_view text) {
     gpu.result =
         words[4] == "-1" ? k_no_symbol : static_cast<int>(parse_uint(words[4]).value_or(k_unknown));
     gpu.call = words[5], gpu.why = words[6];
-    // "why" is empty where the numbers follow.
-    gpu.before = limits_at(words, 7);
-    gpu.after = limits_at(words, 10);
+    gpu.total_bytes = parse_uint(words[7]).value_or(0);
+    gpu.before = limits_at(words, 8);
+    gpu.after = limits_at(words, 11);
     out.gpus.push_back(std::move(gpu));
   }
   return out;

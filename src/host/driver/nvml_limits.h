@@ -25,12 +25,14 @@ struct LimitedGpu {
   std::string name, uuid;
   int result = 0;         // nvmlReturn_t of the call that failed; 0 = none
   std::string call, why;  // that call, NVML's words for the result
+  uint64_t total_bytes = 0;  // of its memory; 0: not told
   std::optional<MemoryLimits> before, after;
 };
 
 struct LimitAnswer {
   bool supported = false;  // the library has the functions
   std::string driver;      // "615.36"; empty: not told
+  bool undone = false;     // a GPU refused, so those before it have their old limits again
   std::vector<LimitedGpu> gpus;
 };
 
@@ -39,6 +41,7 @@ struct LimitRequest {
   std::optional<MemoryLimits> limits;  // to set; none: only ask
 };
 
+// All GPUs or none: where one does not answer nothing is set, where one refuses what was set is taken back.
 // Error: no NVML, it did not start, or the child did not end in time (its last call is named).
 Result<LimitAnswer> nvml_memory_limits(const Host& host, const LimitRequest& request,
                                        const std::string& library_dir = {});

@@ -15,9 +15,11 @@ class QuotaSetPainter : private TerminalWriter {
       : TerminalWriter(view.knowledge, style), view_(view) {}
 
   std::string paint() {
-    flow(say(view_.dry_run ? "quota.set_would" : "quota.set_done",
+    flow(say(view_.dry_run  ? "quota.set_would"
+             : view_.undone ? "quota.set_undone"
+                            : "quota.set_done",
              {{"cgroup", printable(view_.cgroup)}, {"limits", words(view_.wanted)}}),
-         "", "  ", "1");
+         "", "  ", view_.undone ? "1;31" : "1");
     for (const LimitedGpu& gpu : view_.gpus) one_gpu(gpu);
     if (view_.gpus.empty()) flow(say("quota.set_no_gpu"), "  ", "    ");
     return finish();
@@ -32,11 +34,11 @@ class QuotaSetPainter : private TerminalWriter {
 
   void one_gpu(const LimitedGpu& gpu) {
     const std::string name = printable(format("GPU {} {}", gpu.index, gpu.name));
-    if (!gpu.before || (!gpu.after && !view_.dry_run))
+    if (!gpu.call.empty())
       return flow(say("quota.set_refused",
                       {{"gpu", name}, {"call", printable(gpu.call)}, {"why", printable(gpu.why)}}),
                   "  ", "    ", "31");
-    flow(say(view_.dry_run ? "quota.set_now" : "quota.set_changed",
+    flow(say(view_.dry_run || view_.undone ? "quota.set_now" : "quota.set_changed",
              {{"gpu", name},
               {"before", words(*gpu.before)},
               {"after", gpu.after ? words(*gpu.after) : ""},

@@ -178,6 +178,7 @@ STANDIN_EXPORT int nvmlDeviceSetMemoryLimits_v1(void* device, SetLimits* in) {
   int index = index_of(device);
   if (index < 0 || !in || !in->name_space) return k_invalid;
   if (machine().number("no_memory_limits")) return k_not_supported;
+  if (card::gpu(index).number("no_limit")) return k_not_supported;
   std::FILE* file = std::fopen(limits_file(index, in->name_space).c_str(), "wb");
   if (!file) return k_not_found;
   std::fwrite(&in->soft, sizeof in->soft, 2, file);

@@ -57,6 +57,16 @@ TEST(PackPlan, ATotalIsTakenAsItIs) {
   EXPECT_EQ(plan.gpus[0].jobs[0].context, 0u);
 }
 
+// `cufit run --vram` takes no limit below the context of the card.
+TEST(PackPlan, ATotalIsMoreThanAContext) {
+  Question question;
+  question.gpus = {gpu_of(40, 512)};
+  question.jobs = {job_of(1)};
+  question.jobs[0].size.allocator.reset();
+  question.jobs[0].size.total = 300 * k_mib;
+  EXPECT_EQ(plan_of(question).gpus[0].jobs[0].bytes, 513 * k_mib);
+}
+
 TEST(PackPlan, APredictionForTheCardGoesFirst) {
   Question question;
   question.gpus = {gpu_of(24, 300, "GeForce RTX 4090"), gpu_of(24, 300, "L4")};

@@ -9,7 +9,7 @@
 #include "facts/ring_text.h"
 
 namespace cufit::explain {
-namespace ring_text_test {
+namespace ring_evidence_test {
 
 constexpr uint64_t k_mib = 1024 * 1024;
 using formats::RingWhat;
@@ -36,7 +36,7 @@ formats::GpuRing full_ring() {
 }
 
 // Each message takes exactly the names that its line has, in both languages.
-TEST(RingText, EverySentenceIsFilled) {
+TEST(RingEvidence, EverySentenceIsFilled) {
   const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
   for (const facts::RingLine& line : facts::ring_lines(full_ring()))
     for (const char* lang : {"en", "zh"}) {
@@ -59,7 +59,7 @@ Explanation explained(const formats::GpuRing& ring) {
   return explainer.finish({});
 }
 
-TEST(RingText, TheEngineFindsTheCauseAndItsNumbers) {
+TEST(RingEvidence, TheEngineFindsTheCauseAndItsNumbers) {
   formats::GpuRing ring = full_ring();
   ring.domain_failed = false;
   Explanation out = explained(ring);
@@ -79,5 +79,5 @@ TEST(RingText, TheEngineFindsTheCauseAndItsNumbers) {
   EXPECT_EQ(explained(ring).causes[0].id, "quota_file_unusable");
 }
 
-}  // namespace ring_text_test
+}  // namespace ring_evidence_test
 }  // namespace cufit::explain
