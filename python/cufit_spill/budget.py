@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much of an optimizer's state may stay on the GPU."""
 
+import os
+
 from .placing import device_of
 
 # What libraries take later (workspaces, modules): cuBLAS alone has 32 MiB on Hopper.
 CUSHION = 128 << 20
-# Segments hold a little more than what lies in them; where the first step shows more, that counts.
-LEAST_WASTE, MOST_WASTE = 1.02, 1.2
+# Segments hold more than what lies in them. Where the first step shows more than these, that counts;
+# the next steps ask in another order. Seen on an H200: up to 7 % in plain segments.
+LEAST_WASTE = {"expandable": 1.03, "plain": 1.08}
+MOST_WASTE = 1.2
 
 
 def budget(torch, optimizer, device):
@@ -17,7 +21,7 @@ def budget(torch, optimizer, device):
     reserved = cuda.memory_reserved(device)
     peak = cuda.max_memory_allocated(device)
     waste = cuda.max_memory_reserved(device) / max(peak, 1)
-    waste = min(max(waste, LEAST_WASTE), MOST_WASTE)
+    waste = min(max(waste, LEAST_WASTE[segments()]), MOST_WASTE)
     # In the step itself: what is there now, and the temporaries of implementations that go over all
     # parameters at once (foreach), one copy of them.
     step = cuda.memory_allocated(device) + parameter_bytes(optimizer, device)
@@ -25,6 +29,12 @@ def budget(torch, optimizer, device):
     # them again.
     cuda.empty_cache()
     return max(0, int(free + reserved - max(peak, step) * waste - CUSHION))
+
+
+def segments():
+    # torch reads the second one only where the first is not set.
+    text = os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "")
+    return "expandable" if "expandable_segments:True" in text else "plain"
 
 
 def parameter_bytes(optimizer, device):

@@ -159,7 +159,7 @@ class SpillTest(unittest.TestCase):
         self.assertFalse(use_fused(self.real, begun))
 
     def test_room_is_what_forward_and_backward_leave(self):
-        from cufit_spill.budget import CUSHION, budget
+        from cufit_spill.budget import CUSHION, LEAST_WASTE, budget
 
         cuda = types.SimpleNamespace(
             mem_get_info=lambda device: (1000 * MIB, 8000 * MIB),
@@ -175,6 +175,16 @@ class SpillTest(unittest.TestCase):
         # The step itself may need more: all that is there, and one copy of the parameters.
         cuda.memory_allocated = lambda device: 4500 * MIB
         self.assertEqual(budget(torch, optimizer, 0), int(6000 * MIB - 4508 * MIB * 1.1) - CUSHION)
+        # What was seen in one step is not all that plain segments waste.
+        cuda.memory_allocated = lambda device: 3000 * MIB
+        cuda.max_memory_reserved = lambda device: 4000 * MIB
+        for setting, kind in (("", "plain"), ("expandable_segments:True", "expandable")):
+            os.environ["PYTORCH_CUDA_ALLOC_CONF"] = setting
+            self.assertEqual(
+                budget(torch, optimizer, 0),
+                int(6000 * MIB - 4000 * MIB * LEAST_WASTE[kind] - CUSHION),
+            )
+        del os.environ["PYTORCH_CUDA_ALLOC_CONF"]
         cuda.mem_get_info = lambda device: (0, 8000 * MIB)
         cuda.memory_reserved = lambda device: 100 * MIB
         self.assertEqual(budget(torch, optimizer, 0), 0)

@@ -48,7 +48,9 @@ void set_spill(const Context& context, const SpillWish& wish, std::vector<std::s
   set_sentences(context, variables);
   const std::string path = variable_value(variables, "PYTHONPATH");
   set_variable(variables, "PYTHONPATH", path.empty() ? wish.script : wish.script + ":" + path);
-  if (request.emergency_bytes == 0) return;
+  // Beside state that stays, plain segments leave more room unused. (Whole segments are what SIZE spills.)
+  if (request.emergency_bytes == 0)
+    return add_torch_setting(variables, "expandable_segments", "True");
   if (!wish.quiet) say_cost(context, wish);
   // A growing segment would mix pages of the host and of the GPU in one range.
   if (asks_for_expandable(variables))

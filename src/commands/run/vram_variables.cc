@@ -13,6 +13,15 @@ constexpr const char* k_torch_old = "PYTORCH_CUDA_ALLOC_CONF";
 constexpr const char* k_torch_new = "PYTORCH_ALLOC_CONF";
 constexpr const char* k_fraction = "per_process_memory_fraction";
 
+void append_setting(Variables& variables, const std::string& setting) {
+  // torch reads PYTORCH_ALLOC_CONF first, and the other one only where it is not set.
+  const char* const name =
+      variable_value(variables, k_torch_new).empty() ? k_torch_old : k_torch_new;
+  std::string value = variable_value(variables, name);
+  if (!value.empty() && value.back() != ',') value += ',';
+  set_variable(variables, name, value + setting);
+}
+
 }  // namespace
 
 std::string variable_value(const Variables& variables, const std::string& name) {
@@ -56,13 +65,16 @@ bool set_torch_fraction(Variables& variables, double fraction) {
   constexpr uint64_t k_parts = 1'000'000;
   const uint64_t parts = std::min<uint64_t>(k_parts - 1, static_cast<uint64_t>(fraction * k_parts));
   if (parts == 0) return false;
-  // torch reads PYTORCH_ALLOC_CONF first, and the other one only where it is not set.
-  const char* const name =
-      variable_value(variables, k_torch_new).empty() ? k_torch_old : k_torch_new;
-  std::string value = variable_value(variables, name);
-  if (!value.empty() && value.back() != ',') value += ',';
-  set_variable(variables, name, value + format("{}:0.{:06d}", k_fraction, parts));
+  append_setting(variables, format("{}:0.{:06d}", k_fraction, parts));
   return true;
+}
+
+void add_torch_setting(Variables& variables, const std::string& name, const std::string& value) {
+  for (const char* each : {k_torch_old, k_torch_new}) {
+    const std::string there = variable_value(variables, each);
+    if (contains(there, name) || contains(there, "backend:")) return;
+  }
+  append_setting(variables, name + ":" + value);
 }
 
 std::string mps_limits(const std::vector<uint64_t>& limits) {

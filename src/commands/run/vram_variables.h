@@ -24,6 +24,10 @@ bool has_torch_fraction(const Variables& variables);
 // Beside what stands there, rounded down so that the limit holds; false where that leaves nothing, and nothing is set.
 bool set_torch_fraction(Variables& variables, double fraction);
 
+// A setting of torch's allocator beside what stands there ("name:value"), unless the user has one of that name, or another
+// back end than torch's own.
+void add_torch_setting(Variables& variables, const std::string& name, const std::string& value);
+
 // CUDA_MPS_PINNED_DEVICE_MEM_LIMIT, "0=10240M,1=4096M": by the process's own numbers of its GPUs, MiB. One number that it does
 // not see, or a blank, and MPS holds none of them (measured, driver 580.159).
 std::string mps_limits(const std::vector<uint64_t>& limits);
