@@ -62,7 +62,11 @@ ProcessState process_state(const std::string& pid) {
   return out;
 }
 
-std::string boot_id() { return std::string(trim(read_small("/proc/sys/kernel/random/boot_id"))); }
+// Read once: it is asked of each ticket.
+const std::string& boot_id() {
+  static const std::string id(trim(read_small("/proc/sys/kernel/random/boot_id")));
+  return id;
+}
 
 uint64_t own_pid_namespace() {
   char text[64] = "";  // "pid:[4026531836]"
@@ -247,9 +251,11 @@ Result<void> WaitQueue::file(WaitTicket ticket) {
   const uint64_t now = boot_nanoseconds();
   ticket.number = now;
   // A number of the future is a lie: nobody is put behind it.
-  for (const LiveTicket& other : read(Dead::remove).tickets)
-    if (other.ticket.number <= now)
-      ticket.number = std::max(ticket.number, other.ticket.number + 1);
+  for (const std::string& name : ticket_names(folder_)) {
+    const uint64_t other =
+        parse_uint(std::string_view(name).substr(0, k_number_digits)).value_or(UINT64_MAX);
+    if (other <= now) ticket.number = std::max(ticket.number, other + 1);
+  }
   ticket.pid = static_cast<uint32_t>(::getpid());
   ticket.start_ticks = process_state("self").start_ticks;
   ticket.boot = boot_id();
