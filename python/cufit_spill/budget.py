@@ -7,7 +7,7 @@ from .placing import device_of
 
 # What libraries take later (workspaces, modules): cuBLAS alone has 32 MiB on Hopper.
 CUSHION = 128 << 20
-# Segments hold more than what lies in them. Where the first step shows more than these, that counts;
+# Segments hold more than what lies in them. Where the first step shows more, that counts, for
 # the next steps ask in another order. Seen on an H200: up to 7 % in plain segments.
 LEAST_WASTE = {"expandable": 1.03, "plain": 1.08}
 MOST_WASTE = 1.2

@@ -23,8 +23,7 @@ constexpr std::array<uint8_t, 256> k_commonness = commonness();
 
 LiteralSearch::LiteralSearch(std::span<const std::string_view> literals)
     : literals_(literals.begin(), literals.end()),
-      fours_((1u << k_four_bits) / 64),
-      threes_((1u << k_three_bits) / 64),
+      masks_(1u << k_mask_bits),
       first_(1u << k_bucket_bits),
       entries_(1) {
   for (int c = 0; c < 256; ++c) {
@@ -93,9 +92,8 @@ void LiteralSearch::add(uint32_t index, const Counts& counts) {
 void LiteralSearch::set_bits(std::string_view window) {
   const auto set_from = [&](const auto& self, size_t k, uint32_t bytes) -> void {
     if (k == window.size()) {
-      const uint32_t any_case = bytes | k_any_case;
-      const uint32_t slot = k == 4 ? four_slot(any_case) : three_slot(any_case);
-      (k == 4 ? fours_ : threes_)[slot >> 6] |= uint64_t{1} << (slot & 63);
+      const uint32_t four = (k == 4 ? bytes : bytes << 8) | k_any_case;
+      masks_[mask_slot(four)] |= k == 4 ? 1u << (four & 31) : ~0u;
       return;
     }
     const bool blank = fold_[static_cast<unsigned char>(window[k])] == ' ';

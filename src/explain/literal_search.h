@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds many short literals in a text at once, whatever the ASCII case, at memory speed: the four
-// bytes before each place are looked up in a bit table that stays in the first-level cache, the last
-// three of them in a small one for literals of three bytes, and only where one says "perhaps" are
-// literals compared. Ready after one pass over the literals: compiling the thousands of patterns behind them, or an
-// automaton for them, would cost more than reading a usual paste. White space of any kind counts as
-// a blank, so that a literal of several words is found across a line break.
+// Finds many short literals in a text at once, whatever the ASCII case, at memory speed: the three
+// bytes before each place choose a mask of a small table, the byte before them a bit of it, and only
+// where that says "perhaps" are literals compared. Ready after one pass over the literals: compiling
+// the thousands of patterns behind them, or an automaton for them, would cost more than reading a
+// usual paste. White space of any kind counts as a blank, so that a literal of several words is
+// found across a line break.
 #pragma once
 
 #include <algorithm>
@@ -51,31 +51,26 @@ class LiteralSearch {
     uint32_t window, literal, next;
     uint8_t offset, bytes;  // of the window in the literal; 3 or 4
   };
-  static constexpr uint32_t k_three = 0xFFFFFF, k_run_bits = 17, k_four_bits = 18,
-                            k_three_bits = 15, k_bucket_bits = 12;
+  static constexpr uint32_t k_three = 0xFFFFFF, k_run_bits = 17, k_mask_bits = 14,
+                            k_bucket_bits = 12;
   static uint32_t hash(uint32_t window, uint32_t bits) {
     return (window * 0x9E3779B1u) >> (32 - bits);
   }
 
-  // Bits of the two tables for four bytes as they stand in the text, and for the first three of four. The case of letters
-  // is one bit, which is left out of every byte, so that none needs a table; what else that makes equal is sorted out
-  // behind.
+  // The mask for the last three of four bytes as they stand in the text; its bit of the first one, modulo 32, says whether
+  // the four may be a window. The case of letters is one bit, which is left out of every byte, so that none needs a
+  // table; what else that makes equal is sorted out behind.
   static constexpr uint32_t k_any_case = 0x20202020, k_spread = 0x9E3779B1u;
-  static uint32_t four_slot(uint32_t four) { return (four * k_spread) >> (32 - k_four_bits); }
-  static uint32_t three_slot(uint32_t four) {  // the last byte is shifted out
+  static uint32_t mask_slot(uint32_t four) {  // 64 KiB: half of it makes twice the false alarms
     static_assert(std::endian::native == std::endian::little);
-    return (four * (k_spread << 8)) >> (32 - k_three_bits);
+    return ((four >> 8) * k_spread) >> (32 - k_mask_bits);
   }
-  // The first place from `at`, 2 or more, on at which bytes end that may be a window.
+  // The first place from `at`, 2 or more, on at which bytes end that may be a window; else `size`.
   size_t next_end(const unsigned char* bytes, size_t at, size_t size) const {
-    const uint64_t *fours = fours_.data(), *threes = threes_.data();
-    const auto is_three = [threes](uint64_t text) {
-      const uint32_t slot = three_slot(static_cast<uint32_t>(text));
-      return (threes[slot >> 6] >> (slot & 63)) & 1;
-    };
-    const auto is_end = [&](uint64_t text) {  // the first four bytes, and the last three of them
-      const uint32_t slot = four_slot(static_cast<uint32_t>(text));
-      return ((fours[slot >> 6] >> (slot & 63)) & 1) || is_three(text >> 8);
+    const uint32_t* masks = masks_.data();
+    const auto is_end = [masks](uint64_t text) {
+      const auto four = static_cast<uint32_t>(text);
+      return (masks[mask_slot(four)] >> (four & 31)) & 1;
     };
     const auto load = [&](size_t from, size_t count) {
       uint64_t text = 0;
@@ -83,7 +78,7 @@ class LiteralSearch {
       return text | uint64_t{k_any_case} << 32 | k_any_case;
     };
     if (at == 2 && at < size) {
-      if (is_three(load(0, 3))) return at;
+      if (masks[mask_slot(static_cast<uint32_t>(load(0, 3)) << 8)]) return at;
       ++at;
     }
     for (; at + 5 <= size; at += 4) {  // eight bytes hold what ends at four places
@@ -119,7 +114,7 @@ class LiteralSearch {
 
   std::vector<std::string_view> literals_;
   unsigned char fold_[256];
-  std::vector<uint64_t> fours_, threes_;  // bits for windows of four bytes and of three
+  std::vector<uint32_t> masks_;  // all ones for a window of three bytes
   bool any_three_ = false;
   std::vector<uint32_t> first_;
   std::vector<Entry> entries_;  // [0] is no entry

@@ -29,7 +29,10 @@ TEST(WordLines, AreThoseWithAWordOfTheList) {
 
 // RE2 takes the Kelvin sign for a "k": then every line is asked.
 TEST(WordLines, AreAllWhereALetterHasAThirdCase) {
-  const std::string_view lines[] = {"\xE2\x84\xAA" "8s", "x"};
+  const std::string_view lines[] = {
+      "\xE2\x84\xAA"
+      "8s",
+      "x"};
   const std::string_view words[] = {"k8s"};
   EXPECT_EQ(WordLines(lines, words).of("k8s"), (Places{0, 1}));
 }
