@@ -8,8 +8,8 @@
 namespace cufit::pack {
 namespace {
 
-// Below a second for 64 jobs on 16 GPUs, on one core of 2020.
-constexpr uint64_t k_pack_node_limit = 2'000'000;
+// 0.15 s for the hardest of 20 instances of 64 jobs on 16 GPUs, on one core of 2020; thrice as many steps proved no more of them.
+constexpr uint64_t k_pack_node_limit = 600'000;
 constexpr unsigned k_mib_bits = 20;
 
 uint64_t mib_up(uint64_t bytes) { return (bytes + (1u << k_mib_bits) - 1) >> k_mib_bits; }
