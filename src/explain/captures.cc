@@ -25,12 +25,15 @@ using knowledge::CaptureRow;
 
 constexpr size_t k_longest_value = 60, k_captures_longest_line = 4096;
 
-// What may stand in a command without quotes, and cannot be an option.
+// What may stand in a command without quotes, and cannot be an option. A colon and a comma part what is on both sides
+// ("0:10G,1:4G"); at an end they belong to the sentence.
 bool is_plain(std::string_view value) {
   const std::string_view safe =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-";
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-:,";
+  const std::string_view parting = ":,";
   return !value.empty() && value.size() <= k_longest_value && value[0] != '-' &&
-         value.find_first_not_of(safe) == value.npos;
+         value.find_first_not_of(safe) == value.npos &&
+         parting.find(value.front()) == parting.npos && parting.find(value.back()) == parting.npos;
 }
 
 std::string_view shown_part(const formats::TextLine& line) {

@@ -56,6 +56,7 @@ int start(const Context& context, const RunRequest& request, SupervisedRequest l
     if (!made) return context.output.exit_code_for(made.error());
     limit = std::move(*made);
     launch.ring_folder = limit.ring_folder;
+    launch.limited = true;
     launch.ended = [&limit] { end_limit(limit); };
     domain = limit.domain.path;
   }

@@ -97,10 +97,15 @@ void add_memory_kill(const facts::Supervised& run, explain::Explanation& explana
   causes.insert(causes.begin() + (proved ? 1 : 0), std::move(cause));
 }
 
+// torch stopped before it asked the driver: it names what the fraction allows.
+bool stopped_by_fraction(const std::string& said) {
+  return contains(said, " allowed; of the allocated memory");
+}
+
 // The limit refused what the output calls out of memory: recorded, not guessed. A refusal alone proves nothing: torch frees
 // its cache and asks again.
 void add_quota_refusal(const std::vector<formats::GpuRing>& rings, std::string_view tail,
-                       explain::Explanation& explanation) {
+                       bool limited, explain::Explanation& explanation) {
   const std::string said = lower(std::string(tail));
   if (!explanation.oom && !contains(said, "out of memory") && !contains(said, "outofmemory"))
     return;
@@ -119,6 +124,10 @@ void add_quota_refusal(const std::vector<formats::GpuRing>& rings, std::string_v
              format("process {} asked for {} where {} of {} were held", ring.pid,
                     format_bytes(one.asked_bytes), format_bytes(one.domain_bytes),
                     format_bytes(one.limit_bytes))});
+  if (cause.evidence.empty() && limited && stopped_by_fraction(said)) {
+    cause.finding.variant = "fraction";
+    cause.evidence.push_back({0, "quota", "per_process_memory_fraction"});
+  }
   if (cause.evidence.empty()) return;
   std::vector<explain::Cause>& causes = explanation.causes;
   for (size_t i = 0; i < causes.size(); ++i)
@@ -142,7 +151,7 @@ explain::Explanation explain_end(const SupervisedRequest& launch, const facts::S
   options.beside = &facts;
   options.dead = explain::DeadRun{launch.is_cpu};
   explain::Explanation out = explainer.finish(options);
-  add_quota_refusal(rings, run.tail, out);
+  add_quota_refusal(rings, run.tail, launch.limited, out);
   add_memory_kill(run, out);
   return out;
 }

@@ -18,6 +18,7 @@ struct SupervisedRequest {
   bool is_cpu = false;                  // the class is made for no GPU
   std::vector<std::string> must_haves;  // modules that the lock asks for
   std::string remake;                   // command that makes the environment anew
+  bool limited = false;                 // by --vram
   std::string ring_folder;              // of --vram: what its processes recorded; empty = none
   std::function<void()> ended;          // called as soon as the program is over, or was not started
 };

@@ -36,7 +36,7 @@ formats::GpuRing ring_of(const formats::RingRefusal& refusal) {
 std::string said(const formats::GpuRing& ring) {
   std::string out;
   for (const RingLine& line : ring_lines(ring)) {
-    if (line.id == "head" || line.id == "device" || line.id == "counts") continue;
+    if (line.id == "head" || starts_with(line.id, "device") || line.id == "counts") continue;
     out += (out.empty() ? "" : "; ") + line.id;
     for (const char* key : {"enough", "wanted", "others", "free"})
       if (const auto found = line.args.find(key); found != line.args.end())
