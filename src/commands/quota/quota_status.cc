@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/path.h"
 #include "commands/quota/quota_here.h"
 #include "host/process/this_process.h"
 #include "host/quota/domain_files.h"
@@ -35,6 +36,12 @@ Result<facts::QuotaDomains> named_domains(const Context& context,
       out.domains.push_back(domain);
       found = true;
     }
+    // A file of that name which is damaged or another user's is no domain that is not there.
+    for (const facts::SkippedDomain& skipped : all->skipped)
+      if (const std::string_view file = file_name(skipped.path);
+          !found &&
+          (file == name || file == name + ".domain" || file == "share-" + name + ".domain"))
+        return fail(Code::no_permission, skipped.why);
     if (!found)
       return fail(Code::not_found,
                   format("no quota domain `{}` here; `cufit quota status` lists all", name));

@@ -88,8 +88,6 @@ QuotaProcess process_of(const cufit_domain_slot& slot, uint32_t index,
 }
 
 Result<void> check_header(const cufit_domain_header& header, size_t size) {
-  if (std::memcmp(header.magic, CUFIT_DOMAIN_MAGIC, 8) != 0)
-    return fail(Code::malformed, "not the file of a quota domain");
   if (header.version != CUFIT_DOMAIN_VERSION)
     return fail(Code::unsupported, format("a quota domain of version {}", header.version));
   if (header.header_bytes != CUFIT_DOMAIN_HEADER_BYTES ||
@@ -134,6 +132,8 @@ Result<std::string> make_quota_domain(const QuotaDomain& domain) {
 
 Result<QuotaDomain> parse_quota_domain(std::string_view bytes) {
   cufit_domain_header header;
+  if (bytes.substr(0, 8) != std::string_view(CUFIT_DOMAIN_MAGIC, 8))
+    return fail(Code::malformed, "not the file of a quota domain");
   if (bytes.size() < sizeof header)
     return fail(Code::malformed, format("a quota domain that ends at byte {}", bytes.size()));
   std::memcpy(&header, bytes.data(), sizeof header);

@@ -89,7 +89,7 @@ TEST(QuotaDomain, OnlyRowsThatAreReady) {
 
 TEST(QuotaDomain, WhatIsNoDomain) {
   std::string bytes = *make_quota_domain(two_gpus());
-  EXPECT_EQ(parse_quota_domain("").error().what, "a quota domain that ends at byte 0");
+  EXPECT_EQ(parse_quota_domain("").error().what, "not the file of a quota domain");
   EXPECT_EQ(parse_quota_domain(bytes.substr(0, bytes.size() - 1)).error().what,
             "a quota domain that ends at byte 5631");
   std::string other = bytes;
