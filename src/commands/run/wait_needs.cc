@@ -18,8 +18,6 @@ namespace cufit::commands {
 namespace {
 
 constexpr uint64_t k_most_gpus_asked = 64;
-// Where no card is known: what the smallest context of data/gpu_memory.toml takes.
-constexpr uint64_t k_smallest_context = uint64_t{147} << 20;
 
 resolve::QuotaCard quota_card(const facts::NvmlGpu& card, uint64_t total,
                               const knowledge::Knowledge& knowledge) {
@@ -27,7 +25,8 @@ resolve::QuotaCard quota_card(const facts::NvmlGpu& card, uint64_t total,
   out.name = card.name.value_or("");
   out.uuid = card.uuid.value_or("");
   out.total_bytes = total;
-  out.context_bytes = k_smallest_context;
+  out.least_bytes = knowledge.quota_size_bytes("least_context");
+  out.context_bytes = out.least_bytes;
   if (const auto* row = knowledge.find_gpu_context(card.compute_capability.value_or("")))
     out.context_bytes = static_cast<uint64_t>(row->mib) << 20;
   return out;
