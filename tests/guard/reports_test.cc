@@ -266,5 +266,33 @@ TEST_F(GuardReport, R20_EveryVersionIsTheDriversChoice) {
   }
 }
 
+// Olares 2687, 3259: false refusals and crashes of shims on an RTX 5090 with CUDA 13.
+TEST_F(GuardReport, R21_ALargeQuotaOfALargeCardIsAllThere) {
+  describe("cuda = 13000", "memory = 34190917632");
+  limit(31 * 1024);
+  std::string script = k_start;
+  for (int i = 0; i < 20; ++i)
+    script += "alloc a 15G\nasync b 10G\nvmm c 0 5G\nfree a\nsync\nback b\nsync\nclose c\n";
+  const Ran ran = run(script + "alloc a 30G\nalloc b 2G\ninfo", "gpa");
+  EXPECT_EQ(ran.status, 0);
+  EXPECT_EQ(ran.out.find("alloc a 15G: 2"), std::string::npos) << ran.out;
+  EXPECT_EQ(ran.out.find("async b 10G: 2"), std::string::npos) << ran.out;
+  EXPECT_EQ(ran.out.find("vmm c 0 5G: 2"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("alloc a 30G: 0\nalloc b 2G: 2\ninfo: 0 free 724 total 31744\n"),
+            std::string::npos)
+      << ran.out;
+}
+
+// KAI 1967: a GB10 has one memory with its host, and NVML says nothing of it.
+TEST_F(GuardReport, R22_AGpuWhoseMemoryNvmlDoesNotTell) {
+  describe("no_process_memory = 1", "no_nvml_memory = 1");
+  const Ran ran = run(k_start + "alloc a 500M\nalloc b 500M\ninfo\nnvml 0\nnvml2 0");
+  EXPECT_EQ(ran.out.find(k_started + "alloc a 500M: 0\nalloc b 500M: 2\n"
+                                     "info: 0 free 224 total 1024\nnvml 0: 3"),
+            0u)
+      << ran.out;
+  EXPECT_NE(ran.out.find("nvml2 0: 3"), std::string::npos) << ran.out;
+}
+
 }  // namespace
 }  // namespace cufit::test

@@ -6,6 +6,7 @@
 //   context = bytes              # what a context takes
 //   pool_step = bytes            # by which a pool grows (32 MiB)
 //   free_delay = 1               # a pool keeps freed blocks until a synchronisation
+//   no_nvml_memory = 1           # NVML says nothing of memory (GB10: the host's and the GPU's are one)
 //   compute_mode = 3             # NVML's number; display = 1
 //   hidden = bytes               # held by processes that NVML does not list
 //   [process] pid, name, used    # of a display; they hold memory beside all others
