@@ -157,7 +157,10 @@ class RingWriter {
       const uint64_t limit = here ? wanted : one.limit_bytes;
       if (here || one.limited) each.push_back(format("{}:{}MiB", one.ordinal, limit / k_ring_mib));
     }
-    return alike ? format("{}MiB", wanted / k_ring_mib) : join(each, ",");
+    if (alike) return format("{}MiB", wanted / k_ring_mib);
+    const std::string all = join(each, ",");
+    // Of many different ones, that of this GPU: more no command in a step holds (explain/captures.cc).
+    return all.size() <= 60 ? all : format("{}:{}MiB", refusal.device, wanted / k_ring_mib);
   }
 
   void quota_refusal(const RingRefusal& refusal) {

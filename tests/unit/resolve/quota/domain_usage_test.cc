@@ -75,7 +75,7 @@ TEST(DomainUsage, TheNumberWithoutNvml) {
   }
   facts.pci = known(gpus, SourceKind::file, "");
   EXPECT_EQ(first(domain({{7, 1}}), facts).index, 1u);
-  gpus.resize(2);
+  gpus.resize(2);  // the card is on no bus of this machine
   facts.pci = known(gpus, SourceKind::file, "");
   EXPECT_EQ(first(domain({{7, 1}}), facts).index, std::nullopt);
 }
