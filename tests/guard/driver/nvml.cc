@@ -95,7 +95,7 @@ STANDIN_EXPORT int nvmlDeviceGetDisplayActive(void* device, unsigned* out) {
 STANDIN_EXPORT int nvmlDeviceGetMemoryInfo(void* device, uint64_t* out) {
   int index = index_of(device);
   if (index < 0) return k_invalid;
-  if (card::gpu(index).number("no_nvml_memory")) return k_not_supported;
+  if (machine().gpus[static_cast<size_t>(index)]->number("no_nvml_memory")) return k_not_supported;
   uint64_t total = card::memory(index), used = card::used_by_all(index) + elsewhere(index);
   out[0] = total, out[1] = total - used, out[2] = used;
   return enter("nvmlDeviceGetMemoryInfo");
@@ -103,7 +103,7 @@ STANDIN_EXPORT int nvmlDeviceGetMemoryInfo(void* device, uint64_t* out) {
 STANDIN_EXPORT int nvmlDeviceGetMemoryInfo_v2(void* device, uint64_t* out) {
   int index = index_of(device);
   if (index < 0) return k_invalid;
-  if (card::gpu(index).number("no_nvml_memory")) return k_not_supported;
+  if (machine().gpus[static_cast<size_t>(index)]->number("no_nvml_memory")) return k_not_supported;
   uint64_t total = card::memory(index), used = card::used_by_all(index) + elsewhere(index);
   out[1] = total, out[2] = 0, out[3] = total - used, out[4] = used;
   return k_ok;
