@@ -28,7 +28,9 @@ def budget(torch, optimizer, device):
     # Cached blocks are given back, so that state does not break them up: the next pass asks for
     # them again.
     cuda.empty_cache()
-    return max(0, int(free + reserved - max(peak, step) * waste - CUSHION))
+    # State that is there already is part of the peak, and will be asked for a place as well.
+    there = state_bytes(torch, optimizer, device)
+    return max(0, int(free + reserved - max(peak, step) * waste - CUSHION) + there)
 
 
 def segments():
@@ -44,4 +46,15 @@ def parameter_bytes(optimizer, device):
             local = getattr(param, "_local_tensor", param)
             if param.requires_grad and device_of(local) == device:
                 total += local.numel() * local.element_size()
+    return total
+
+
+def state_bytes(torch, optimizer, device):
+    total = 0
+    for state in optimizer.state.values():
+        for value in state.values():
+            if torch.is_tensor(value):
+                local = getattr(value, "_local_tensor", value)
+                if device_of(local) == device:
+                    total += local.numel() * local.element_size()
     return total

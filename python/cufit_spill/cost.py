@@ -10,23 +10,22 @@ class Cost:
     def __init__(self, torch):
         self.torch = torch
         self.times = []  # pairs of events
-        self.begun = None
 
+    # The beginning of a step whose time is kept; None of any other.
     def before(self, spilled):
-        self.begun = None
         cuda = self.torch.cuda
         if not spilled or len(self.times) >= MOST_STEPS or cuda.is_current_stream_capturing():
-            return
-        self.begun = cuda.Event(enable_timing=True)
-        self.begun.record()
+            return None
+        begun = cuda.Event(enable_timing=True)
+        begun.record()
+        return begun
 
-    def after(self):
-        if self.begun is None:
+    def after(self, begun):
+        if begun is None:
             return
         end = self.torch.cuda.Event(enable_timing=True)
         end.record()
-        self.times.append((self.begun, end))
-        self.begun = None
+        self.times.append((begun, end))
 
     def rate(self, sample):
         """Bytes of a tensor in host memory that the GPU reads and writes back in a second, as Adam

@@ -27,3 +27,7 @@ def use_fused(torch, optimizer):
 def put_back(optimizer):
     for group in optimizer.param_groups:
         group["fused"] = None
+    # The fused step counts on the GPU; the others would wait for it at every parameter.
+    for state in optimizer.state.values():
+        if hasattr(state.get("step"), "cpu"):
+            state["step"] = state["step"].cpu()

@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is said on stderr: cufit gives the sentences, in the user's language."""
 
+import contextlib
 import os
 import sys
 
 
+# Nothing that happens here may end the program.
 def say(name, **values):
+    with contextlib.suppress(Exception):
+        tell(name, values)
+
+
+def tell(name, values):
     if os.environ.get("CUFIT_SPILL_QUIET"):
         return
     text = os.environ.get("CUFIT_SPILL_SAY_" + name, name + " {}".format(values))

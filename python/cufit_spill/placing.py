@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the tensors go that an optimizer makes in its first step."""
+"""Where the tensors go that an optimizer makes."""
 
 LEAST = 1 << 20  # smaller ones are not worth it: step counters, scales
 
@@ -18,9 +18,9 @@ class Placing:
     """A mode of torch's functions. What makes a tensor like another one is how torch's optimizers
     make state; temporaries are made by other functions and stay on the GPU."""
 
-    def __init__(self, torch, room, pools):
+    def __init__(self, torch, devices, pools, placed):
         super().__init__()
-        self.torch, self.room, self.pools = torch, room, pools
+        self.torch, self.devices, self.pools = torch, devices, pools
         self.makers = {
             torch.zeros_like,
             torch.empty_like,
@@ -29,35 +29,52 @@ class Placing:
             torch.clone,
             torch.Tensor.clone,
         }
-        self.active = False
-        self.kept = self.spilled = self.failed = 0
+        self.loading = False  # a checkpoint: tensors come by Tensor.to
+        self.room = None  # bytes by device; None: not known yet, nothing is placed
+        self.kept = {}  # bytes by device
+        self.spilled = self.failed = 0
         self.sample = None  # a tensor in host memory, to measure the link with
-        self.placed = set()  # addresses of what was given a place, here or there
+        self.placed = placed  # addresses of what was given a place, here or there
 
-    def enter(self):
-        self.active = True
-        self.__enter__()
-
-    def leave(self):
-        if self.active:
-            self.active = False
-            self.__exit__(None, None, None)
+    def give_room(self, room):
+        self.room = dict(room)
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if not self.active or function not in self.makers or not args:
+        if self.room is None or not args:
             return function(*args, **kwargs)
-        return self.place(args[0], lambda: function(*args, **kwargs))
-
-    def place(self, like, make):
-        local = getattr(like, "_local_tensor", like)
-        device = device_of(local)
-        amount = local.numel() * local.element_size()
+        if self.loading:
+            if function is not self.torch.Tensor.to:
+                return function(*args, **kwargs)
+            device = self.target(args, kwargs)
+        elif function in self.makers:
+            local = getattr(args[0], "_local_tensor", args[0])
+            device = device_of(local) if kwargs.get("device") is None else self.target((), kwargs)
+        else:
+            return function(*args, **kwargs)
+        amount = self.amount(args[0], kwargs)
         if device not in self.room or amount < LEAST:
-            return make()
+            return function(*args, **kwargs)
+        return self.place(device, amount, lambda: function(*args, **kwargs))
+
+    # The GPU that `to`, or a maker with device=, names.
+    def target(self, args, kwargs):
+        for value in (kwargs.get("device"), *args[1:]):
+            if isinstance(value, (str, int)) or isinstance(value, self.torch.device):
+                named = self.torch.device(value)
+                if named.type != "cuda":
+                    return None
+                return self.torch.cuda.current_device() if named.index is None else named.index
+        return None
+
+    def amount(self, like, kwargs):
+        local = getattr(like, "_local_tensor", like)
+        dtype = kwargs.get("dtype") or local.dtype
+        return local.numel() * dtype.itemsize
+
+    def place(self, device, amount, make):
         if amount <= self.room[device]:
-            self.room[device] -= amount
-            self.kept += amount
+            self.keep(device, amount)
             return self.remember(make())
         try:
             with self.torch.cuda.use_mem_pool(self.pools[device], device):
@@ -72,22 +89,25 @@ class Placing:
             self.sample = local
         return made
 
+    def keep(self, device, amount):
+        self.room[device] -= amount
+        self.kept[device] = self.kept.get(device, 0) + amount
+
+    # State that came by other ways (a checkpoint on the GPU, kernels of one's own).
     def move_rest(self, optimizer):
-        """State that came by other ways (a checkpoint, kernels of one's own): the bytes moved."""
-        moved = 0
+        if self.room is None:
+            return
         for state in optimizer.state.values():
             for key, value in list(state.items()):
-                if not self.torch.is_tensor(value) or self.is_known(value):
+                if not self.torch.is_tensor(value) or hasattr(value, "_local_tensor"):
                     continue
-                if hasattr(value, "_local_tensor") or value.numel() * value.element_size() < LEAST:
+                device, amount = device_of(value), value.numel() * value.element_size()
+                if device not in self.room or amount < LEAST or self.is_known(value):
                     continue
-                before = self.spilled
-                copy = self.place(value, lambda value=value: value.clone())
-                if self.spilled > before:
-                    state[key] = copy
-                    moved += self.spilled - before
-        self.spilled -= moved
-        return moved
+                if amount <= self.room[device]:
+                    self.keep(device, amount)
+                else:
+                    state[key] = self.place(device, amount, value.clone)
 
     def remember(self, made):
         self.placed.add(getattr(made, "_local_tensor", made).data_ptr())

@@ -8,17 +8,28 @@ the guard maps from the host. Later steps are torch's own: the addresses are as 
 
 import atexit
 import ctypes
+import functools
 import os
+import weakref
 
 from cufit_import_hook import on_import
 
 from .budget import budget
 from .cost import Cost
-from .messages import said, say, size
 from .fused import put_back, use_fused
+from .messages import said, say, size
 from .placing import placing_class
 
 OLDEST = (2, 6)  # torch.cuda.MemPool with an allocator of its own
+
+
+class Known:
+    """Of one optimizer."""
+
+    def __init__(self):
+        self.params = 0  # whose state has a place
+        self.kept = {}  # bytes of state on each GPU
+        self.placed = set()  # addresses of state that has a place
 
 
 class Spiller:
@@ -26,11 +37,9 @@ class Spiller:
         self.mode = mode  # "fit", "always", or "": only what the guard itself does
         self.library = library
         self.pools = {}  # by device; kept to the end of the process
-        self.stepped = {}  # id of an optimizer -> itself, so that no other gets its id
-        self.placing = None
+        self.known = weakref.WeakKeyDictionary()
         self.spilled = 0
         self.torch = self.cost = self.allocator = self.placing_type = None
-        self.fused = False
 
     def wait(self):
         on_import("torch", self.imported)
@@ -49,66 +58,143 @@ class Spiller:
         if version < OLDEST:
             say("OLD", torch=torch.__version__)
             return
-        from torch.optim import optimizer
-
         self.torch, self.cost = torch, Cost(torch)
         self.placing_type = placing_class(torch)
-        optimizer.register_optimizer_step_pre_hook(self.before)
-        optimizer.register_optimizer_step_post_hook(self.after)
+        self.wrap(torch.optim.Optimizer)
 
-    def before(self, optimizer, args, kwargs):
-        if self.placing is not None:  # a step that ended in an exception
-            self.placing.leave()
-            self.placing = None
-        if id(optimizer) not in self.stepped:
-            self.stepped[id(optimizer)] = optimizer
-            try:
-                self.first_step(optimizer)
-            except Exception as error:
-                say("OFF", why=said(error))
-        self.cost.before(self.spilled)
+    # The step of each class passes through profile_hook_step once, before its first optimizer is
+    # made.
+    def wrap(self, optimizer):
+        hook, load = optimizer.profile_hook_step, optimizer.load_state_dict
 
-    def first_step(self, optimizer):
-        devices = self.devices(optimizer)
-        if not devices or self.torch.cuda.is_current_stream_capturing():
-            return
-        room = {}
-        for device in devices:
-            pool = self.pool(device)
-            if pool is None:
-                return
-            room[device] = budget(self.torch, optimizer, device)
-            if self.mode == "always":
-                room[device] = 0
-        self.fused = use_fused(self.torch, optimizer)
-        self.placing = self.placing_type(self.torch, room, self.pools)
-        self.placing.enter()
+        def profile_hook_step(function):
+            @functools.wraps(function)
+            def step(itself, *args, **kwargs):
+                return self.step(itself, function, args, kwargs)
 
-    def after(self, optimizer, args, kwargs):
-        self.cost.after()
-        placing, self.placing = self.placing, None
+            return hook(step)
+
+        @functools.wraps(load)
+        def load_state_dict(itself, *args, **kwargs):
+            return self.load(itself, load, args, kwargs)
+
+        optimizer.profile_hook_step = staticmethod(profile_hook_step)
+        optimizer.load_state_dict = load_state_dict
+
+    def step(self, optimizer, function, args, kwargs):
+        placing, fused = self.prepare(optimizer)
         if placing is None:
-            return
-        placing.leave()
+            begun = self.try_it(lambda: self.cost.before(self.spilled))
+            result = function(optimizer, *args, **kwargs)
+            self.try_it(lambda: self.cost.after(begun))
+            return result
+        args, kwargs = self.around_closure(optimizer, placing, args, kwargs)
+        done = False
         try:
-            moved = placing.move_rest(optimizer)
-            if placing.spilled + moved:
-                self.spilled += placing.spilled + moved
-                self.tell(placing, placing.spilled + moved)
-            elif self.fused:
-                put_back(optimizer)
-            if placing.failed:
-                say("FULL", bytes=size(placing.failed))
+            with placing:
+                result = function(optimizer, *args, **kwargs)
+            done = True
+        finally:
+            if fused and not (done and placing.spilled):
+                self.try_it(lambda: put_back(optimizer))
+        self.try_it(lambda: self.settle(optimizer, placing, fused and placing.spilled))
+        return result
+
+    def try_it(self, function):
+        try:
+            return function()
         except Exception as error:
             say("OFF", why=said(error))
 
-    def tell(self, placing, spilled):
+    # (None, False) where nothing is to be placed.
+    def prepare(self, optimizer):
+        return self.try_it(lambda: self.begin_step(optimizer)) or (None, False)
+
+    def begin_step(self, optimizer):
+        count = sum(len(group["params"]) for group in optimizer.param_groups)
+        known = self.known.get(optimizer)
+        if known is not None and known.params == count:
+            return None
+        devices = self.devices(optimizer)
+        if not devices or self.torch.cuda.is_current_stream_capturing():
+            return None
+        if any(self.pool(device) is None for device in devices):
+            self.known.setdefault(optimizer, Known()).params = count
+            return None
+        fused = use_fused(self.torch, optimizer)
+        placed = self.known.setdefault(optimizer, Known()).placed
+        return self.placing_type(self.torch, devices, self.pools, placed), fused
+
+    # A closure runs the forward and backward pass inside of the step: what they make is no state,
+    # and only then it is known what they need.
+    def around_closure(self, optimizer, placing, args, kwargs):
+        closure = args[0] if args else kwargs.get("closure")
+        if closure is None:
+            self.try_it(lambda: placing.give_room(self.room(optimizer, placing.devices)))
+            return args, kwargs
+
+        @functools.wraps(closure)
+        def outside(*more, **options):
+            placing.room = None
+            result = closure(*more, **options)
+            self.try_it(lambda: placing.give_room(self.room(optimizer, placing.devices)))
+            return result
+
+        if args:
+            return (outside, *args[1:]), kwargs
+        return args, {**kwargs, "closure": outside}
+
+    def room(self, optimizer, devices):
+        out = {}
+        for device in devices:
+            out[device] = budget(self.torch, optimizer, device)
+            if self.mode == "always":
+                out[device] = 0
+        return out
+
+    def settle(self, optimizer, placing, fused):
+        known = self.known.setdefault(optimizer, Known())
+        known.params = sum(len(group["params"]) for group in optimizer.param_groups)
+        placing.move_rest(optimizer)
+        for device, amount in placing.kept.items():
+            known.kept[device] = known.kept.get(device, 0) + amount
+        if placing.spilled:
+            self.spilled += placing.spilled
+            self.tell(placing, fused)
+        if placing.failed:
+            say("FULL", bytes=size(placing.failed))
+
+    # Before the first step nobody knows what will fit: then all of it goes to the host. Later as
+    # much stays as stayed before.
+    def load(self, optimizer, function, args, kwargs):
+        placing = self.try_it(lambda: self.begin_load(optimizer))
+        if placing is None:
+            return function(optimizer, *args, **kwargs)
+        with placing:
+            result = function(optimizer, *args, **kwargs)
+        self.try_it(lambda: self.settle(optimizer, placing, False))
+        return result  # None
+
+    def begin_load(self, optimizer):
+        devices = self.devices(optimizer)
+        if not devices or any(self.pool(device) is None for device in devices):
+            return None
+        known = self.known.setdefault(optimizer, Known())
+        known.placed = set()
+        placing = self.placing_type(self.torch, devices, self.pools, known.placed)
+        placing.loading = True
+        placing.give_room({device: known.kept.get(device, 0) for device in devices})
+        known.kept = {}
+        return placing
+
+    def tell(self, placing, fused):
         rate = self.cost.rate(placing.sample)
+        asked = self.mode == "always" or placing.loading
         say(
-            "ON_FUSED" if self.fused else "ON",
-            bytes=size(spilled),
+            "ON" + ("_ALL" if asked else "") + ("_FUSED" if fused else ""),
+            bytes=size(placing.spilled),
             rate="%.0f" % (2 * rate / 1e9) if rate else "?",
-            cost="%.0f" % (spilled / rate * 1e3) if rate else "?",
+            cost="%.0f" % (placing.spilled / rate * 1e3) if rate else "?",
         )
 
     def devices(self, optimizer):
@@ -122,11 +208,12 @@ class Spiller:
     def pool(self, device):
         if device in self.pools:
             return self.pools[device]
+        library = ctypes.CDLL(self.library)
+        if not library.cufit_spill_possible(device):
+            say("DRIVER")
+            self.pools[device] = None
+            return None
         if self.allocator is None:
-            library = ctypes.CDLL(self.library)
-            if not library.cufit_spill_possible(device):
-                say("DRIVER")
-                return None
             self.allocator = self.torch.cuda.memory.CUDAPluggableAllocator(
                 self.library, "cufit_spill_alloc", "cufit_spill_free"
             )

@@ -62,20 +62,53 @@ class SpillTest(unittest.TestCase):
     def step(self, optimizer, room):
         from cufit_spill.placing import placing_class
 
-        placing = placing_class(self.real)(self.torch, {0: room}, {0: None})
-        placing.enter()
-        optimizer.step()
-        placing.leave()
+        placing = placing_class(self.real)(self.torch, [0], {0: None}, set())
+        placing.give_room({0: room})
+        with placing:
+            optimizer.step()
         placing.move_rest(optimizer)
         return placing
+
+    # A Spiller whose first step leaves `room` for state. Its optimizers are of own_class().
+    def spiller(self, room):
+        from cufit_spill import spiller
+
+        made = spiller.Spiller("fit", "")
+        made.torch = self.torch
+        made.placing_type = spiller.placing_class(self.real)
+        made.cost = types.SimpleNamespace(before=lambda spilled: None, after=lambda begun: None)
+        made.devices = lambda optimizer: [0]
+        made.pool = lambda device: made.pools.setdefault(device, object())
+        made.asked = 0
+
+        def given(optimizer, devices):
+            made.asked += 1
+            return {0: room}
+
+        made.room = given
+        made.tell = lambda placing, fused: None
+        self.cuda.is_current_stream_capturing = lambda: False
+        saved = self.real.optim.Optimizer.profile_hook_step
+        loading = self.real.optim.Optimizer.load_state_dict
+        made.wrap(self.real.optim.Optimizer)
+        self.addCleanup(setattr, self.real.optim.Optimizer, "load_state_dict", loading)
+        self.addCleanup(
+            setattr, self.real.optim.Optimizer, "profile_hook_step", staticmethod(saved)
+        )
+        return made
 
     def values(self, optimizer):
         return [param.detach().clone() for g in optimizer.param_groups for param in g["params"]]
 
+    def own_class(self, base=None):
+        base = base or self.real.optim.AdamW
+        step = base.step.__wrapped__ if getattr(base.step, "hooked", False) else base.step
+        return type("Own", (base,), {"step": step})
+
     def test_what_has_room_stays_and_the_rest_goes(self):
         for room, kept in ((0, 0), (5 * MIB, 4), (100 * MIB, 16)):
             placing = self.step(self.optimizer(self.real.optim.AdamW), room)
-            self.assertEqual(placing.kept, kept * MIB)
+            self.assertEqual(placing.kept.get(0, 0), kept * MIB)
             self.assertEqual(placing.spilled, (16 - kept) * MIB)
 
     def test_the_values_are_those_of_a_run_without(self):
@@ -110,9 +143,10 @@ class SpillTest(unittest.TestCase):
                 b.copy_(a)
         from cufit_spill.placing import placing_class
 
-        placing = placing_class(self.real)(self.torch, {0: 4 * MIB}, {0: None})
-        moved = placing.move_rest(second)
-        self.assertEqual(moved, 12 * MIB)
+        placing = placing_class(self.real)(self.torch, [0], {0: None}, set())
+        placing.give_room({0: 4 * MIB})
+        placing.move_rest(second)
+        self.assertEqual((placing.spilled, placing.kept[0]), (12 * MIB, 4 * MIB))
         first.step()
         second.step()
         for a, b in zip(self.values(first), self.values(second)):
@@ -130,7 +164,107 @@ class SpillTest(unittest.TestCase):
         placing = self.step(torch.optim.AdamW([param]), 0)
         self.assertEqual(placing.spilled, 0)
         torch.zeros_like(torch.ones(1 << 20))
-        self.assertEqual((placing.kept, placing.spilled), (0, 0))
+        self.assertEqual((placing.kept, placing.spilled), ({}, 0))
+
+    def test_a_step_is_placed_once_and_new_parameters_again(self):
+        made = self.spiller(0)
+        optimizer = self.optimizer(self.own_class())
+        optimizer.step()
+        self.assertEqual(made.spilled, 16 * MIB)
+        optimizer.step()
+        self.assertEqual((made.spilled, made.asked), (16 * MIB, 1))
+        more = self.optimizer(self.real.optim.SGD, count=1).param_groups[0]["params"]
+        optimizer.add_param_group({"params": more})
+        optimizer.step()
+        self.assertEqual(made.spilled, 20 * MIB)
+
+    # As Lightning does: what forward and backward make in a closure is no state.
+    def test_a_closure_is_run_outside(self):
+        made = self.spiller(0)
+        optimizer = self.optimizer(self.own_class())
+        seen = []
+
+        def closure():
+            seen.append((self.cuda.inside, made.asked))
+            before = made.spilled
+            self.real.zeros_like(self.real.ones(1 << 20))
+            self.assertEqual(made.spilled, before)
+            return self.real.tensor(1.0)
+
+        self.assertEqual(float(optimizer.step(closure)), 1.0)
+        self.assertEqual(seen, [(0, 0)])
+        self.assertEqual((made.spilled, made.asked), (16 * MIB, 1))
+
+    def test_a_step_that_fails_is_tried_again(self):
+        made = self.spiller(0)
+        optimizer = self.optimizer(self.own_class())
+        optimizer.param_groups[0]["betas"] = None
+        with self.assertRaises(TypeError), self.real.device("meta"):
+            optimizer.step()
+        self.assertEqual(self.real.ones(2).device.type, "cpu")
+        self.assertEqual(self.real.zeros_like(self.real.ones(1 << 20)).numel(), 1 << 20)
+        optimizer.param_groups[0]["betas"] = (0.9, 0.999)
+        optimizer.step()
+        self.assertEqual(made.spilled, 16 * MIB)
+
+    def test_a_checkpoint_goes_to_the_host_before_the_first_step_and_as_before_later(self):
+        made = self.spiller(6 * MIB)
+        kind = self.own_class()
+        first, second = self.optimizer(kind), self.optimizer(kind)
+        first.step()
+        self.assertEqual(made.spilled, 10 * MIB)
+        saved = copy.deepcopy(first.state_dict())
+        second.load_state_dict(saved)
+        self.assertEqual(made.spilled, 26 * MIB)
+        first.load_state_dict(saved)
+        self.assertEqual(made.spilled, 36 * MIB)
+        first.step()
+        self.assertEqual(made.asked, 1)
+
+    def test_an_optimizer_is_not_kept_alive(self):
+        import gc
+        import weakref
+
+        self.spiller(0)
+        optimizer = self.optimizer(self.own_class())
+        optimizer.step()
+        watched = weakref.ref(optimizer)
+        del optimizer
+        gc.collect()
+        self.assertIsNone(watched())
+
+    def test_two_threads_with_an_optimizer_each(self):
+        import threading
+
+        made = self.spiller(0)
+        kind = self.own_class()
+        failures = []
+
+        def train():
+            try:
+                optimizer = self.optimizer(kind)
+                for _ in range(3):
+                    optimizer.step()
+            except Exception as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=train) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+        self.assertEqual(made.spilled, 64 * MIB)
+
+    def test_what_is_said_never_ends_the_program(self):
+        from cufit_spill.messages import say
+
+        for broken in (None, types.SimpleNamespace()):
+            kept, sys.stderr = sys.stderr, broken
+            try:
+                say("ON", bytes=1)
+            finally:
+                sys.stderr = kept
 
     def test_the_fused_step_only_where_the_choice_was_left_to_torch(self):
         from cufit_spill.fused import put_back, use_fused
