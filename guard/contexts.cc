@@ -2,6 +2,7 @@
 // A context takes hundreds of megabytes. Before it is made the launcher's constant is charged; then NVML says what this
 // process really holds, where it can (nvml.h). What lies in a context dies with it.
 #include "hook.h"
+#include "spill.h"
 #include "nvml.h"
 #include "pools.h"
 
@@ -56,6 +57,7 @@ void bury(State& all, Device ordinal, Handle context, const void* caller) {
   Entry entry;
   while (all.allocations.take_of_context(context, &entry)) release(all, entry, caller);
   while (all.arrays.take_of_context(context, &entry)) release(all, entry, caller);
+  bury_spilled(all, context, caller);
   DeviceState* device = device_state(all, ordinal);
   if (!device) return;
   if (load(device->contexts)) fetch_sub(device->contexts, 1u);

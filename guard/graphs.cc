@@ -100,3 +100,67 @@ GUARD_EXPORT Result cuDeviceGraphMemTrim(Device device) {
   if (call.all() && result == k_ok) refresh_graphs(*call.all(), device);
   return result;
 }
+
+// The two ends of a capture. A stream that was not being captured says so (CUDA_ERROR_ILLEGAL_STATE).
+namespace guard {
+namespace {
+
+constexpr Result k_illegal_state = 401;
+
+template <class Ask>
+Result begin_capture(const Call& call, Ask ask) {
+  Result result = ask();
+  if (call.all() && result == k_ok) fetch_add(call.all()->capturing, 1u);
+  return result;
+}
+
+template <class Ask>
+Result end_capture(const Call& call, Ask ask) {
+  Result result = ask();
+  if (!call.all() || result == k_illegal_state) return result;
+  uint32_t& count = call.all()->capturing;
+  for (uint32_t now = load(count); now > 0 && !compare_set(count, now, now - 1);) now = load(count);
+  return result;
+}
+
+}  // namespace
+}  // namespace guard
+
+GUARD_EXPORT Result cuStreamBeginCapture(Handle stream) {
+  GUARD_BEGIN(cuStreamBeginCapture, Result(Handle));
+  return begin_capture(call, [=] { return real(stream); });
+}
+
+GUARD_EXPORT Result cuStreamBeginCapture_v2(Handle stream, int mode) {
+  GUARD_BEGIN(cuStreamBeginCapture_v2, Result(Handle, int));
+  return begin_capture(call, [=] { return real(stream, mode); });
+}
+
+GUARD_EXPORT Result cuStreamBeginCapture_v2_ptsz(Handle stream, int mode) {
+  GUARD_BEGIN(cuStreamBeginCapture_v2_ptsz, Result(Handle, int));
+  return begin_capture(call, [=] { return real(stream, mode); });
+}
+
+GUARD_EXPORT Result cuStreamBeginCaptureToGraph(Handle stream, Handle graph, const void* nodes,
+                                                const void* edges, size_t count, int mode) {
+  GUARD_BEGIN(cuStreamBeginCaptureToGraph,
+              Result(Handle, Handle, const void*, const void*, size_t, int));
+  return begin_capture(call, [=] { return real(stream, graph, nodes, edges, count, mode); });
+}
+
+GUARD_EXPORT Result cuStreamBeginCaptureToGraph_ptsz(Handle stream, Handle graph, const void* nodes,
+                                                     const void* edges, size_t count, int mode) {
+  GUARD_BEGIN(cuStreamBeginCaptureToGraph_ptsz,
+              Result(Handle, Handle, const void*, const void*, size_t, int));
+  return begin_capture(call, [=] { return real(stream, graph, nodes, edges, count, mode); });
+}
+
+GUARD_EXPORT Result cuStreamEndCapture(Handle stream, Handle* graph) {
+  GUARD_BEGIN(cuStreamEndCapture, Result(Handle, Handle*));
+  return end_capture(call, [=] { return real(stream, graph); });
+}
+
+GUARD_EXPORT Result cuStreamEndCapture_ptsz(Handle stream, Handle* graph) {
+  GUARD_BEGIN(cuStreamEndCapture_ptsz, Result(Handle, Handle*));
+  return end_capture(call, [=] { return real(stream, graph); });
+}

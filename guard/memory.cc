@@ -29,6 +29,7 @@ Result allocate(const Call& call, Address* out, uint64_t bytes, Ask ask,
     charge.driver_refused(result);
     return result;
   }
+  if (spill_to) forget_refusal(device, bytes);
   all.allocations.insert(charge.keep(*out, current_context()));
   return result;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "objects.h"
@@ -105,6 +106,8 @@ uint8_t module_of(RingState& ring, const void* caller, uint64_t* offset) {
 
 }  // namespace
 
+constexpr uint64_t k_left_to_others = 24 << 20;
+
 bool open_ring(RingState& ring, const char* folder, uint32_t flags) {
   if (!may_write()) return false;
   char path[640];
@@ -122,6 +125,14 @@ bool open_ring(RingState& ring, const char* folder, uint32_t flags) {
     file = make_file(path);
   }
   if (file < 0) return false;
+  // In a container /dev/shm has 64 MiB, and whoever finds it full there is killed.
+  struct statvfs room {};
+  if (fstatvfs(file, &room) == 0 &&
+      static_cast<uint64_t>(room.f_bavail) * room.f_frsize < k_left_to_others) {
+    close(file);
+    unlink(path);
+    return false;
+  }
   // Its pages now: else every seventieth request of the first round would be a page fault.
   void* pages =
       mmap(nullptr, CUFIT_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);

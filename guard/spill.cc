@@ -30,32 +30,44 @@ struct Calls {
   Result (*set_access)(Pointer, size_t, const Access*, size_t);
   Result (*attribute)(int*, int, Device);
   Result (*synchronize)();
+  Result (*push)(Handle);
+  Result (*pop)(Handle*);
 };
 
+// Filled once a driver, as driver() is.
 bool find_calls(Calls* calls) {
+  static Calls known;
+  static uint32_t ready;
+  if (load(ready)) {
+    *calls = known;
+    return true;
+  }
   const struct {
     void* place;
     const char* name;
-  } rows[] = {{&calls->reserve, "cuMemAddressReserve"},
-              {&calls->free_address, "cuMemAddressFree"},
-              {&calls->set_access, "cuMemSetAccess"},
-              {&calls->attribute, "cuDeviceGetAttribute"},
-              {&calls->synchronize, "cuCtxSynchronize"}};
+  } rows[] = {
+      {&calls->reserve, "cuMemAddressReserve"},  {&calls->free_address, "cuMemAddressFree"},
+      {&calls->set_access, "cuMemSetAccess"},    {&calls->attribute, "cuDeviceGetAttribute"},
+      {&calls->synchronize, "cuCtxSynchronize"}, {&calls->push, "cuCtxPushCurrent_v2"},
+      {&calls->pop, "cuCtxPopCurrent_v2"}};
   for (const auto& row : rows) {
     void* found = driver_function(row.name);
     if (!found) return false;
     memcpy(row.place, &found, sizeof found);
   }
+  known = *calls;
+  store(ready, 1u);
   return true;
 }
 
-// Where the pages may lie, best first; the number of places.
+// Where the pages may lie, best first; the number of places. Older drivers do not know the attributes of what they can do
+// (141 is in cuda.h from 13.0 on): there the attempt decides.
 int places_of(const Calls& calls, Device device, Location (&out)[2]) {
-  int count = 0, yes = 0, node = -1;
+  int count = 0, yes = 1, node = -1;
   if (calls.attribute(&node, k_attribute_numa_node, device) != k_ok) node = -1;
+  if (calls.attribute(&yes, k_attribute_host_numa, device) != k_ok) yes = 1;
   // The node beside the GPU; a seccomp filter may forbid the question, and then HOST does.
-  if (node >= 0 && calls.attribute(&yes, k_attribute_host_numa, device) == k_ok && yes)
-    out[count++] = {k_location_host_numa, node};
+  if (yes) out[count++] = {k_location_host_numa, node < 0 ? 0 : node};
   yes = 0;
   if (calls.attribute(&yes, k_attribute_host, device) == k_ok && yes)
     out[count++] = {k_location_host, 0};
@@ -110,13 +122,6 @@ bool from_nccl(const void* caller) {
   return object_of(caller, &object) && strstr(base_name(object.path), "nccl");
 }
 
-bool is_capturing() {
-  const Driver& cuda = driver();
-  int status = 0;
-  // The legacy stream says so too when another stream of the context is being captured.
-  return cuda.is_capturing && (cuda.is_capturing(nullptr, &status) != k_ok || status != 0);
-}
-
 // Taken before the pages are: two threads must not both have the last of it.
 bool take_share(State& all, uint64_t bytes) {
   const uint64_t most = settings().spill_bytes;
@@ -131,15 +136,31 @@ void count_spilled(State& all, Device device, uint64_t bytes) {
   if (row) fetch_add(row->spilled_bytes, bytes);
 }
 
+void note_released(State& all, const Entry& entry, const void* caller) {
+  Event event{entry.kind, CUFIT_RING_RELEASED};
+  event.device = entry.device, event.address = entry.key, event.bytes = entry.requested;
+  event.caller = caller, event.used = charged(all, entry.device);
+  record(all.ring, event);
+}
+
 }  // namespace
 
 bool can_spill(Device device) {
   Calls calls;
   Location places[2];
-  return find_calls(&calls) && places_of(calls, device, places) > 0;
+  if (!find_calls(&calls)) return false;
+  const int count = places_of(calls, device, places);
+  for (int i = 0; i < count; ++i) {
+    Pointer at = 0;
+    if (!map_at(calls, device, places[i], k_page, &at)) continue;
+    undo_map(calls, at, k_page);
+    return true;
+  }
+  return false;
 }
 
-bool map_host(State& all, Device device, uint64_t bytes, const void* caller, Pointer* out) {
+bool map_host(State& all, Device device, uint64_t bytes, const void* caller, bool emergency,
+              Pointer* out) {
   Calls calls;
   Location places[2];
   const uint64_t whole = round_up(bytes, k_page);
@@ -151,6 +172,7 @@ bool map_host(State& all, Device device, uint64_t bytes, const void* caller, Poi
   Entry entry{};
   entry.key = *out, entry.charged = whole, entry.requested = bytes;
   entry.device = static_cast<uint8_t>(device), entry.kind = CUFIT_RING_KIND_ALLOC;
+  entry.context = current_context(), entry.small = emergency ? 1 : 0;
   if (!all.spills.insert(entry)) {
     undo_map(calls, *out, whole);
     return false;
@@ -174,14 +196,32 @@ bool unmap_host(State& all, Pointer at, const void* caller, uint64_t* bytes) {
   Entry entry{};
   Calls calls;
   if (!find_calls(&calls) || !all.spills.take(at, &entry)) return false;
-  calls.synchronize();
-  undo_map(calls, at, entry.charged);
+  // Its own context, whichever is current. One that is gone has nothing running; one with an error may.
+  Handle before = nullptr;
+  Result idle = k_ok;
+  if (entry.context && calls.push(entry.context) == k_ok) {
+    idle = calls.synchronize();
+    calls.pop(&before);
+  }
+  if (idle == k_ok) undo_map(calls, at, entry.charged);
   *bytes = entry.charged;
-  Event event{entry.kind, CUFIT_RING_RELEASED};
-  event.device = entry.device, event.address = at, event.bytes = entry.requested;
-  event.caller = caller, event.used = charged(all, entry.device);
-  record(all.ring, event);
+  note_released(all, entry, caller);
   return true;
+}
+
+void bury_spilled(State& all, Handle context, const void* caller) {
+  Entry entry{};
+  Calls calls;
+  if (!find_calls(&calls)) return;
+  while (all.spills.take_of_context(context, &entry)) {
+    undo_map(calls, entry.key, entry.charged);
+    if (entry.small) fetch_sub(all.spilled, entry.charged);
+    note_released(all, entry, caller);
+  }
+}
+
+void forget_refusal(Device device, uint64_t bytes) {
+  if (t_refused.bytes == bytes && t_refused.device == device) t_refused = Refused{};
 }
 
 void remember_refusal(Device device, uint64_t bytes) {
@@ -192,11 +232,12 @@ bool spill_refused(State& all, Device device, uint64_t bytes, const void* caller
   if (settings().spill_bytes == 0 || bytes < k_least_spill || t_refused.bytes != bytes ||
       t_refused.device != device || monotonic_ns() - t_refused.ns > k_same_request_ns)
     return false;
-  if (from_nccl(caller) || is_capturing()) return false;
+  if (from_nccl(caller) || load(all.capturing) > 0) return false;
   const uint64_t whole = round_up(bytes, k_page);
   if (!take_share(all, whole)) return false;
-  if (map_host(all, device, bytes, caller, out)) {
+  if (map_host(all, device, bytes, caller, true, out)) {
     fetch_add(all.spilled_total, whole);
+    t_refused = Refused{};  // the next of this size is a first one again
     return true;
   }
   fetch_sub(all.spilled, whole);
@@ -211,7 +252,8 @@ using namespace guard;
 GUARD_EXPORT void* cufit_spill_alloc(size_t bytes, int device, void*) {
   State* all = state();
   Pointer at = 0;
-  if (!all || !map_host(*all, device, bytes, __builtin_return_address(0), &at)) return nullptr;
+  if (!all || !map_host(*all, device, bytes, __builtin_return_address(0), false, &at))
+    return nullptr;
   return reinterpret_cast<void*>(at);
 }
 
@@ -225,6 +267,6 @@ GUARD_EXPORT void cufit_spill_free(void* at, size_t, int, void*) {
 GUARD_EXPORT int cufit_spill_possible(int device) { return can_spill(device) ? 1 : 0; }
 // Of --spill SIZE, in this process.
 GUARD_EXPORT uint64_t cufit_spill_total() {
-  State* all = state();
+  State* all = state_if_made();
   return all ? load(all->spilled_total) : 0;
 }

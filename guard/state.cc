@@ -97,6 +97,11 @@ State* state() {
   return all;
 }
 
+State* state_if_made() {
+  State* all = load(g_state);
+  return all && load(all->phase) == 2 && !all->check_pid ? all : nullptr;
+}
+
 DeviceState* device_state(State& all, Device ordinal) {
   if (ordinal < 0 || ordinal >= k_most_devices) return nullptr;
   DeviceState& device = all.devices[ordinal];

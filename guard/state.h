@@ -63,6 +63,7 @@ struct State {
   RingState ring;
   DeviceState devices[k_most_devices];
   Table allocations, arrays, spills;
+  uint32_t capturing;      // streams that are being captured
   uint64_t spilled;        // of --spill SIZE, now
   uint64_t spilled_total;  // and ever
   Lock pools_lock;
@@ -76,6 +77,9 @@ struct State {
 
 // This process's state; null where hooks go straight through. Made when the first hook is called.
 State* state();
+
+// The same where it is made already; a question alone makes no files.
+State* state_if_made();
 
 // The device behind an ordinal, looked up once; null for an ordinal that is none, or past the 16th.
 DeviceState* device_state(State& all, Device ordinal);

@@ -49,10 +49,35 @@ TEST_F(GuardSpill, NeverMoreThanItsSizeAndWhatIsFreedMayBeTakenAgain) {
   allow(500);
   const Ran ran = run(k_start +
                       "alloc a 600M\nalloc b 400M\nalloc b 400M\nalloc c 400M\nalloc c 400M\n"
-                      "free b\nalloc c 400M\nalloc c 400M");
+                      "free b\nalloc c 400M\nalloc d 400M\nalloc d 400M");
   EXPECT_EQ(ran.out, k_started +
                          "alloc a 600M: 0\nalloc b 400M: 2\nalloc b 400M: 0\nalloc c 400M: 2\n"
-                         "alloc c 400M: 2\nfree b: 0\nalloc c 400M: 0\nalloc c 400M: 2\n");
+                         "alloc c 400M: 2\nfree b: 0\nalloc c 400M: 0\nalloc d 400M: 2\n"
+                         "alloc d 400M: 2\n");
+}
+
+// torch's small segments all have one size: each of them is refused once, so that torch frees its cache.
+TEST_F(GuardSpill, EachRequestIsRefusedOnceFirst) {
+  allow(1000);
+  const Ran ran = run(k_start +
+                      "alloc a 600M\nalloc b 200M\nalloc b 200M\nalloc c 200M\nalloc c 200M\n"
+                      "free a\nalloc d 200M\nalloc a 400M\nalloc e 200M\n");
+  EXPECT_EQ(ran.out, k_started +
+                         "alloc a 600M: 0\nalloc b 200M: 2\nalloc b 200M: 0\nalloc c 200M: 2\n"
+                         "alloc c 200M: 0\nfree a: 0\nalloc d 200M: 0\nalloc a 400M: 0\n"
+                         "alloc e 200M: 2\n");
+}
+
+// The pages of an ended context are the host's again, and so is their part of SIZE.
+TEST_F(GuardSpill, ItsContextTakesItAlong) {
+  allow(500);
+  const Ran ran = run(k_start +
+                      "alloc a 600M\nalloc b 400M\nalloc b 400M\nreset 0\ncontext 0\nalloc a 600M\n"
+                      "alloc b 400M\nalloc b 400M");
+  EXPECT_NE(ran.out.find("context 0: 0\nalloc a 600M: 0\nalloc b 400M: 2\nalloc b 400M: 0\n",
+                         k_started.size()),
+            std::string::npos)
+      << ran.out;
 }
 
 // The card is full though the quota is not: the same.

@@ -24,6 +24,8 @@ using standin::machine;
 
 namespace {
 
+thread_local std::vector<Context*> t_pushed;
+
 bool is_device(int ordinal) { return ordinal >= 0 && ordinal < card::visible_count(); }
 
 uint64_t page_round(uint64_t bytes) { return (bytes + k_page - 1) / k_page * k_page; }
@@ -153,8 +155,9 @@ STANDIN_EXPORT int cuDeviceGetAttribute(int* value, int attribute, int ordinal) 
     case 134:  // the NUMA node beside the GPU
       *value = 0;
       return k_ok;
-    case 141:  // memory of a node in the GPU's address space: CUDA 12.2
-      *value = machine().number("cuda", 13000) >= 12020 && !machine().number("no_host_numa");
+    case 141:  // memory of a node in the GPU's address space: possible from CUDA 12.2, asked for from 13.0
+      if (machine().number("cuda", 13000) < 13000) return k_invalid;
+      *value = 1;
       return k_ok;
     case 145:  // of the host: CUDA 13.0
       *value = machine().number("cuda", 13000) >= 13000;
@@ -226,6 +229,22 @@ STANDIN_EXPORT int cuCtxSetCurrent(Context* context) {
   t_current = context;
   return k_ok;
 }
+STANDIN_EXPORT int cuCtxPushCurrent_v2(Context* context) {
+  LOCKED;
+  bool lives = process().contexts.count(context) > 0;
+  for (auto& [ordinal, owner] : process().devices)
+    lives = lives || (&owner.primary == context && owner.active);
+  if (!lives) return k_invalid_context;
+  t_pushed.push_back(t_current);
+  t_current = context;
+  return k_ok;
+}
+STANDIN_EXPORT int cuCtxPopCurrent_v2(Context** out) {
+  *out = t_current;
+  t_current = t_pushed.empty() ? nullptr : t_pushed.back();
+  if (!t_pushed.empty()) t_pushed.pop_back();
+  return k_ok;
+}
 STANDIN_EXPORT int cuCtxGetCurrent(Context** out) {
   *out = t_current;
   return k_ok;
@@ -238,6 +257,7 @@ STANDIN_EXPORT int cuCtxGetDevice(int* out) {
 STANDIN_EXPORT int cuCtxSynchronize() {
   LOCKED;
   if (!t_current) return k_invalid_context;
+  process().synchronized.insert(t_current);
   synchronize(t_current->device);
   return k_ok;
 }

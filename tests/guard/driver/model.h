@@ -71,7 +71,7 @@ struct Process {
   std::map<void*, Block> arrays;
   std::set<Pool*> pools;
   std::set<Context*> contexts;
-  int capturing = 0;  // streams
+  std::set<Context*> synchronized;
   uint64_t next = 0x7f0000000000;
 };
 

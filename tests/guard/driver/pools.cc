@@ -102,6 +102,10 @@ STANDIN_EXPORT int cuMemCreate(uint64_t* out, size_t bytes, const Properties* wa
   if (int code = enter("cuMemCreate")) return code;
   // The kind whose refusal is an error, not a full card (NCCL asks for it and goes on).
   if (wanted->location.type == 4 || bytes % k_page) return k_invalid;
+  int version = static_cast<int>(machine().number("cuda", 13000));
+  if ((wanted->location.type == 3 && version < 12020) ||
+      (wanted->location.type == 2 && version < 13000))
+    return k_invalid;
   // A seccomp filter that forbids get_mempolicy.
   if (wanted->location.type == 3 && machine().number("numa_forbidden")) return k_not_supported;
   bool on_device = wanted->location.type == 1;
@@ -183,22 +187,16 @@ STANDIN_EXPORT int cuStreamSynchronize(Stream* stream) {
 }
 STANDIN_EXPORT int cuStreamBeginCapture_v2(Stream* stream, int) {
   stream->capturing = true;
-  ++process().capturing;
   return k_ok;
 }
 STANDIN_EXPORT int cuStreamEndCapture(Stream* stream, Graph** out) {
   stream->capturing = false;
-  --process().capturing;
   *out = new Graph;
   return k_ok;
 }
 STANDIN_EXPORT int cuStreamIsCapturing(Stream* stream, int* status) {
-  // The legacy stream may not be asked while another one is being captured (CUDA_ERROR_STREAM_CAPTURE_IMPLICIT).
-  if (reinterpret_cast<uintptr_t>(stream) <= 2) {
-    *status = 0;
-    return process().capturing > 0 ? 906 : k_ok;
-  }
-  *status = stream->capturing;
+  // Of streams that do not block the legacy one, as torch's, that one says nothing.
+  *status = reinterpret_cast<uintptr_t>(stream) > 2 && stream->capturing;
   return k_ok;
 }
 
