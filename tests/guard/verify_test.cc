@@ -111,7 +111,7 @@ TEST_F(GuardVerify, EveryGpuIsTried) {
   EXPECT_EQ(count(one, 1, "holds"), 14u);
   EXPECT_EQ(verify("--gpu GPU-00000000-1111-2222-3333-444444444441")["gpus"][0]["gpu"], 1);
   const Ran text = cufit("\"$CUFIT\" quota verify --gpu 0");
-  EXPECT_TRUE(has(text.out, "Not tried: 1 other GPUs")) << text.out;
+  EXPECT_TRUE(has(text.out, "Not tried: other GPUs that CUDA shows here (1)")) << text.out;
   const Ran none = cufit("\"$CUFIT\" quota verify --gpu 2");
   EXPECT_EQ(none.code(), 2);
   EXPECT_TRUE(has(none.err, "`--gpu 2`: no such GPU; CUDA shows 2 here")) << none.err;
