@@ -23,7 +23,11 @@ namespace cufit::host {
 namespace {
 
 constexpr std::string_view k_domain_end = ".domain", k_of_launch = "run-", k_of_share = "share-";
+constexpr std::string_view k_member = ".by-";
+constexpr int k_lock_tries = 500;
+constexpr useconds_t k_lock_pause = 20000;
 constexpr std::time_t k_young_seconds = 60;
+constexpr std::time_t k_hour_seconds = 3600;
 constexpr std::time_t k_week_seconds = 7 * 24 * 3600;
 constexpr size_t k_most_domain_bytes =
     CUFIT_DOMAIN_HEADER_BYTES + size_t{CUFIT_DOMAIN_MAX_SLOTS} * CUFIT_DOMAIN_SLOT_BYTES;
@@ -106,14 +110,52 @@ Result<formats::QuotaDomain> read_domain(int file) {
   return formats::parse_quota_domain(bytes);
 }
 
-// One launch at a time looks at a file and makes it.
+// One launch at a time looks at a file and makes it. Who holds it for longer has been stopped (Ctrl-Z).
 Result<FileHandle> folder_lock(const std::string& folder) {
   const std::string path = folder + "/lock";
   FileHandle file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (file.get() < 0) return io_error(path, errno);
-  while (::flock(file.get(), LOCK_EX) != 0)
-    if (errno != EINTR) return io_error(path, errno);
+  for (int tries = 0; ::flock(file.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return io_error(path, errno);
+    if (tries == k_lock_tries)
+      return fail(Code::io, format("`{}` is held by another start of cufit for more than 10 s; is "
+                                   "one of them stopped?",
+                                   path));
+    ::usleep(k_lock_pause);
+  }
   return file;
+}
+
+// Beside a shared domain, an empty file of each launch that has it: a program that has not come to CUDA yet holds no lock, and
+// its variables may be out of sight.
+std::string member_path(const std::string& domain, const std::string& launch) {
+  return domain + std::string(k_member) + launch;
+}
+
+// Whether another launch that has the domain may live; the files of those that are gone go.
+bool has_members(const std::string& domain) {
+  const size_t slash = domain.rfind('/');
+  const std::string folder = domain.substr(0, slash);
+  const std::string start = domain.substr(slash + 1) + std::string(k_member);
+  bool any = false;
+  for (const std::string& name : names_in(folder)) {
+    if (!starts_with(name, start) || name.substr(start.size()) == this_launch()) continue;
+    const std::string path = folder + "/" + name;
+    const LaunchState state = launch_state(name.substr(start.size()));
+    if (state == LaunchState::lives ||
+        (state == LaunchState::elsewhere && age_of(path) < k_week_seconds))
+      any = true;
+    else
+      remove_file(path);
+  }
+  return any;
+}
+
+// False: it cannot be written.
+bool add_member(const std::string& domain) {
+  ReplaceOptions options;
+  options.mode = 0600;
+  return replace_file(member_path(domain, this_launch()), "", options) == 0;
 }
 
 // Until this process is another program, or has closed the file.
@@ -129,7 +171,7 @@ void hold_for_launch(DomainFile& domain, FileHandle file) {
 
 // May it go, as far as its name and its age tell?
 bool is_leftover(const std::string& name, const std::string& path) {
-  if (starts_with(name, k_of_share)) return age_of(path) >= k_young_seconds;
+  if (starts_with(name, k_of_share)) return age_of(path) >= k_young_seconds && !has_members(path);
   const size_t begin = k_of_launch.size();
   switch (launch_state(name.substr(begin, name.size() - begin - k_domain_end.size()))) {
     case LaunchState::lives:
@@ -159,13 +201,14 @@ Result<DomainFile> open_domain_file(const std::string& folder, const std::string
   struct stat there {};
   if (::lstat(out.path.c_str(), &there) == 0) {
     CUFIT_TRY(file, open_own(out.path));
-    if (!share.empty() && is_used(out.path, file.get())) {
+    if (!share.empty() && (has_members(out.path) || is_used(out.path, file.get()))) {
       const Result<formats::QuotaDomain> found = read_domain(file.get());
       if (!found)
         return fail(Code::malformed,
                     format("`{}` is in use and damaged ({}): choose another name for `--share`, or "
                            "end its programs (`cufit quota status`)",
                            out.path, found.error().what));
+      if (!add_member(out.path)) return io_error(out.path, ENOSPC);
       out.joined = true;
       out.domain = *found;
       hold_for_launch(out, std::move(file));
@@ -176,6 +219,7 @@ Result<DomainFile> open_domain_file(const std::string& folder, const std::string
   options.mode = 0600;
   if (const int number = replace_file(out.path, bytes, options)) return io_error(out.path, number);
   Result<FileHandle> file = open_own(out.path);
+  if (file && !share.empty() && !add_member(out.path)) file = io_error(out.path, ENOSPC);
   if (!file) {
     remove_file(out.path);
     return file.error();
@@ -189,8 +233,10 @@ void leave_domain(DomainFile& domain) {
   const std::string folder = domain.path.substr(0, domain.path.rfind('/'));
   const Result<FileHandle> lock = folder_lock(folder);
   if (!lock) return;
+  remove_file(member_path(domain.path, this_launch()));
   const Result<FileHandle> file = open_own(domain.path);
-  if (file && !is_used(domain.path, file->get())) remove_file(domain.path);
+  if (file && !has_members(domain.path) && !is_used(domain.path, file->get()))
+    remove_file(domain.path);
 }
 
 void remove_unused_domains(const std::string& folder) {
@@ -198,6 +244,9 @@ void remove_unused_domains(const std::string& folder) {
   if (!lock) return;
   for (const std::string& name : names_in(folder)) {
     const std::string path = folder + "/" + name;
+    // Of a start that was killed between writing and renaming.
+    if (contains(name, ".domain.") && !contains(name, k_member) && age_of(path) >= k_hour_seconds)
+      remove_file(path);
     if (!ends_with(name, k_domain_end) || !is_leftover(name, path)) continue;
     const Result<FileHandle> file = open_own(path);
     if (file && !is_used(path, file->get())) remove_file(path);

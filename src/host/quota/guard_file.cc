@@ -6,6 +6,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <vector>
@@ -43,14 +44,40 @@ struct Place {
   std::string folder;
 };
 
+// Whoever owns a folder may put another below it: all of them are this user's or root's, and nobody else writes there
+// but into a sticky one.
+std::string foreign_folder(const std::string& path) {
+  for (size_t end = path.size(); end != std::string::npos && end > 0;
+       end = path.rfind('/', end - 1)) {
+    const std::string folder = path.substr(0, end);
+    struct stat status {};
+    if (::lstat(folder.c_str(), &status) != 0) return folder;
+    // A link is where its folder says; what it points to is looked at by its own name.
+    if (S_ISLNK(status.st_mode) && ::stat(folder.c_str(), &status) != 0) return folder;
+    if (status.st_uid != 0 && status.st_uid != ::geteuid()) return folder;
+    // A group of one's own, as many systems give each user, is nobody else.
+    const bool others = (status.st_mode & 002) != 0 ||
+                        ((status.st_mode & 020) != 0 && status.st_gid != ::getegid());
+    if (others && (status.st_mode & S_ISVTX) == 0) return folder;
+  }
+  return {};
+}
+
 // Empty = it will do; else why not.
 std::string unfit(const Place& place, bool above_is_own) {
   if (place.folder.find_first_of(" :\t\n") != std::string::npos)
     return "a blank or colon in its name";
+  std::string there = place.above;
+  while (there.size() > 1 && ::access(there.c_str(), F_OK) != 0)
+    there.resize(std::max<size_t>(there.rfind('/'), 1));
+  if (const std::string foreign = foreign_folder(there); !foreign.empty())
+    return format("other users may change `{}`", foreign);
   // What lies beside it in a cache is nobody's business; a folder in /tmp has to be this user's.
   const Result<void> above = above_is_own ? own_folder(place.above) : create_folders(place.above);
   if (!above) return above.error().text();
   if (const Result<void> made = own_folder(place.folder); !made) return made.error().text();
+  if (const std::string foreign = foreign_folder(place.folder); !foreign.empty())
+    return format("other users may change `{}`", foreign);
   struct statvfs system {};
   if (::statvfs(place.folder.c_str(), &system) == 0 && (system.f_flag & ST_NOEXEC) != 0) {
     ::rmdir(place.folder.c_str());  // if it was not there before

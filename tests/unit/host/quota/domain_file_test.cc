@@ -2,6 +2,8 @@
 #include "host/quota/domain_file.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -140,6 +142,58 @@ TEST_F(DomainFileTest, ALauncherThatHasNotStartedItsProgramIsSeen) {
 }
 
 // All at once: one limit for all of them.
+// A program that has not come to CUDA holds no lock, and its variables may be gone (setproctitle) or of another namespace.
+TEST_F(DomainFileTest, AShareLivesAsLongAsALaunchThatHasIt) {
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t launch = ::fork();
+  if (launch == 0) {
+    auto domain = open("team", 2000);
+    if (domain) domain->launching.reset();  // as at exec
+    (void)!::write(ready[1], domain ? "y" : "n", 1);
+    ::pause();
+    ::_exit(0);
+  }
+  char told = 0;
+  ASSERT_EQ(::read(ready[0], &told, 1), 1);
+  ASSERT_EQ(told, 'y');
+  age(share_path(), 3600);
+  remove_unused_domains(folder());
+  EXPECT_EQ(files(), 1u);
+  auto joined = open("team", 1000);
+  ASSERT_TRUE(joined);
+  EXPECT_TRUE(joined->joined);
+  EXPECT_EQ(joined->domain.default_limit_bytes, 2000u);
+  leave_domain(*joined);
+  EXPECT_EQ(files(), 1u);
+  ::kill(launch, SIGKILL);
+  ::waitpid(launch, nullptr, 0);
+  remove_unused_domains(folder());
+  EXPECT_EQ(files(), 0u);
+  for (const auto& each : std::filesystem::directory_iterator(folder()))
+    EXPECT_EQ(each.path().filename().string().find(".by-"), std::string::npos) << each.path();
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+// Nobody waits for ever for a start that was stopped.
+TEST_F(DomainFileTest, ALockThatIsHeldIsSaidAfterAWhile) {
+  const int file = ::open((folder() + "/lock").c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_EQ(::flock(file, LOCK_EX), 0);
+  const auto domain = open("");
+  ASSERT_FALSE(domain);
+  EXPECT_NE(domain.error().what.find("/lock"), std::string::npos);
+  ::close(file);
+}
+
+TEST_F(DomainFileTest, WhatAKilledStartLeftBetweenWritingAndRenamingGoes) {
+  root_.file("/q/run-1-2-3.domain.AbCdEf", "half").file("/q/run-1-2-3.domain.Young1", "half");
+  age(folder() + "/run-1-2-3.domain.AbCdEf", 7200);
+  remove_unused_domains(folder());
+  EXPECT_FALSE(std::filesystem::exists(folder() + "/run-1-2-3.domain.AbCdEf"));
+  EXPECT_TRUE(std::filesystem::exists(folder() + "/run-1-2-3.domain.Young1"));
+}
+
 TEST_F(DomainFileTest, ManyLaunchesOfOneNameHaveOneLimit) {
   constexpr int k_launches = 24;
   int answers[2], done[2];

@@ -49,6 +49,20 @@ TEST_F(GuardFileTest, TheVeryBytesInTheCache) {
       root_.at("/home/.cache/cufit/guard/") + std::filesystem::path(*path).filename().string());
 }
 
+// Root with another's HOME (sudo -E): the other could put a library of his own there.
+TEST_F(GuardFileTest, NotBelowAFolderThatOthersMayChange) {
+  root_.folder("/theirs/inner").mode("/theirs", 0777);
+  EXPECT_TRUE(is_in(write(cache("/theirs/inner")), "/q/guard"));
+  EXPECT_FALSE(std::filesystem::exists(root_.at("/theirs/inner/cufit")));
+  root_.mode("/theirs", 0755);
+  EXPECT_TRUE(is_in(write(cache("/theirs/inner")), "/theirs/inner/cufit/guard"));
+  if (::geteuid() != 0) return;
+  constexpr uid_t k_nobody = 65534;
+  root_.folder("/nobody/inner");
+  ASSERT_EQ(::chown(root_.at("/nobody").c_str(), k_nobody, k_nobody), 0);
+  EXPECT_TRUE(is_in(write(cache("/nobody/inner")), "/q/guard"));
+}
+
 TEST_F(GuardFileTest, WhatWasChangedIsWrittenAnew) {
   const auto path = write(cache("/cache"));
   ASSERT_TRUE(path);
