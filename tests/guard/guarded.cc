@@ -136,7 +136,7 @@ Ran Guarded::cufit(const std::string& script) {
   environment.push_back("DIR=" + folder_);
   environment.push_back("PATH=/usr/bin:/bin");
   environment.push_back("LANG=C");
-  environment.push_back("XDG_RUNTIME_DIR=" + path("run"));
+  environment.push_back("CUFIT_RUN_DIR=" + path("run"));
   Ran ran = run("unset CUFIT_DOMAIN CUFIT_RING\n" + script, "-c", "/bin/sh");
   environment = std::move(kept);
   guarded = was;

@@ -100,20 +100,20 @@ TEST_F(GuardQuota, NvmlThatListsNoProcessesIsSaid) {
 }
 
 TEST_F(GuardQuota, ForeignAndDamagedFilesAreSaidAndSkipped) {
-  std::filesystem::create_directories(path("run/cufit"));
+  std::filesystem::create_directories(path("run"));
   domain.name = "team";
   write_domain();
-  std::filesystem::copy(path("domain"), path("run/cufit/team"));
-  write_bytes(path("run/cufit/junk"), "not a domain");
-  write_bytes(path("run/cufit/short"), read_bytes(path("domain")).substr(0, 5000));
-  std::filesystem::create_symlink(path("domain"), path("run/cufit/link"));
+  std::filesystem::copy(path("domain"), path("run/team"));
+  write_bytes(path("run/junk"), "not a domain");
+  write_bytes(path("run/short"), read_bytes(path("domain")).substr(0, 5000));
+  std::filesystem::create_symlink(path("domain"), path("run/link"));
   const Ran ran = cufit("\"$CUFIT\" quota status --json");
   const Json said = Json::parse(ran.out, nullptr, false);
   EXPECT_EQ(ran.code(), 0);
   size_t team = 0, skipped = 0;
-  for (const Json& one : said["domains"]) team += one["path"] == path("run/cufit/team");
+  for (const Json& one : said["domains"]) team += one["path"] == path("run/team");
   for (const Json& one : said["skipped"])
-    skipped += has(one["path"].get<std::string>(), path("run/cufit/"));
+    skipped += has(one["path"].get<std::string>(), path("run/"));
   EXPECT_EQ(team, 1u);
   EXPECT_EQ(skipped, 3u) << ran.out;
   EXPECT_EQ(cufit("\"$CUFIT\" quota status team >/dev/null").code(), 0);

@@ -231,7 +231,7 @@ alloc a 500M
 sleep 20" >"$TMP/said" &
 for i in 1 2 3 4 5 6 7 8 9; do sleep 0.3; grep -q alloc "$TMP/said" && break; done
 "$CUFIT" quota status --json "$TMP/domain"; kill $!
-mkdir -p "$TMP/cufit"; echo junk >"$TMP/cufit/junk"; XDG_RUNTIME_DIR="$TMP" "$CUFIT" quota status --json"""),
+mkdir -p "$TMP/cufit"; echo junk >"$TMP/cufit/junk"; CUFIT_RUN_DIR="$TMP/cufit" "$CUFIT" quota status --json"""),
     ("quota verify", ["cufit.quota.verify/1"], CARD + """
 "$CUFIT" quota verify --json -- true; CUFIT_DOMAIN="$TMP/domain" "$CUFIT" quota verify --json
 LD_LIBRARY_PATH=/nowhere "$CUFIT" quota verify --json"""),

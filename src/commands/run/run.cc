@@ -40,6 +40,10 @@ std::string requirement_name(const std::string& requirement) {
   return lower(requirement.substr(0, requirement.find_first_of("<>=!~;[( @,")));
 }
 
+VramOptions vram_options(const RunRequest& request) {
+  return {*request.vram, request.share, request.by, request.spill, request.quiet};
+}
+
 // Finds the program, sets its limit, and becomes it or its parent. `place`: null = it waited for none.
 int start(const Context& context, const RunRequest& request, SupervisedRequest launch,
           const std::optional<Version>& torch, Place* place) {
@@ -50,9 +54,8 @@ int start(const Context& context, const RunRequest& request, SupervisedRequest l
   VramLimit limit;
   std::string domain;
   if (request.vram) {
-    Result<VramLimit> made = limit_vram(
-        context, {*request.vram, request.share, request.by, request.spill, request.quiet},
-        {program.path, torch}, launch.start.variables);
+    Result<VramLimit> made =
+        limit_vram(context, vram_options(request), {program.path, torch}, launch.start.variables);
     if (!made) return context.output.exit_code_for(made.error());
     limit = std::move(*made);
     launch.ring_folder = limit.ring_folder;
@@ -60,6 +63,7 @@ int start(const Context& context, const RunRequest& request, SupervisedRequest l
     launch.ended = [&limit] { end_limit(limit); };
     domain = limit.domain.path;
   }
+  if (place != nullptr && !request.quiet) context.output.print_message(place->line);
   const bool stays = request.supervise || !limit.mps.folder.empty();  // as the program's parent
   if (place != nullptr) leave_to_program(*place, domain, !stays);
   if (request.supervise) return run_supervised(context, launch, request.report.value_or(""));
@@ -127,6 +131,13 @@ int run_here(const Context& context, const RunRequest& request, const FoundLock*
   return start_in_class(context, request, *choice, *found, place);
 }
 
+// The program alone, as a shell would start it.
+std::string plain_command(const RunRequest& request) {
+  std::vector<std::string> words;
+  for (const std::string& word : request.command) words.push_back(shell_argument(word));
+  return join(words, " ");
+}
+
 // The command that waits where this one did not.
 std::string waiting_command(const RunRequest& request) {
   std::string out = "cufit run --wait";
@@ -140,9 +151,7 @@ std::string waiting_command(const RunRequest& request) {
   if (!request.env.empty()) out += " --env " + shell_word(request.env);
   if (request.supervise) out += " --supervise";
   if (request.quiet) out += " -q";
-  out += " --";
-  for (const std::string& word : request.command) out += " " + shell_argument(word);
-  return out;
+  return out + " -- " + plain_command(request);
 }
 
 // Waits for a place, then runs there. What would not start on any card is said before.
@@ -161,6 +170,8 @@ int run_placed(const Context& context, const RunRequest& request, const FoundLoc
                       {}};
   if (auto problem = wait_words_problem(context, options))
     return context.output.exit_code_for(*problem);
+  if (Result<void> good = check_report(request.report.value_or("")); !good)
+    return context.output.exit_code_for(good.error());
   std::optional<RunChoice> first;
   std::vector<std::string> variables;
   if (found != nullptr) {
@@ -175,6 +186,13 @@ int run_placed(const Context& context, const RunRequest& request, const FoundLoc
   if (!first || !first->refusal) {
     const host::FoundProgram program = host::find_program(request.command[0], variables);
     if (program.path.empty()) return not_started(context, program.failure);
+    const std::optional<Version> torch =
+        first ? parse_version(found->lock.classes[first->index].wheel.torch) : std::nullopt;
+    if (request.vram)
+      if (Result<void> good =
+              check_vram(context, vram_options(request), {program.path, torch}, variables);
+          !good)
+        return context.output.exit_code_for(good.error());
   } else {
     // Different GPUs together may have no class, and each have one.
     options.suits = [&](const std::string& uuid) {
@@ -210,11 +228,17 @@ int run_run(const Context& context, const RunRequest& asked) {
   if (request.report && !request.supervise) return refuse_usage("run.report_alone");
   if (request.share && !request.vram) return refuse_usage("run.share_alone");
   if (request.by && !request.vram) return refuse_usage("run.by_alone");
+  if (request.vram)
+    if (const std::string inside = context.files.variable("CUFIT_DOMAIN").value_or("");
+        !inside.empty())
+      return output.exit_code_for(fail(
+          Code::usage, context.message("run.vram.nested", {{"file", shell_word(inside)},
+                                                           {"command", plain_command(request)}})));
   const bool placed = request.wait || request.gpus;
   if (request.timeout && !placed) return refuse_usage("run.wait.timeout_alone");
   const Result<std::optional<FoundLock>> found = find_lock(context, request.lock, request.quiet);
   if (!found) return output.exit_code_for(found.error());
-  if (!*found && (!(request.vram || placed) || !request.env.empty()))
+  if (!*found && (!(request.vram || placed || request.supervise) || !request.env.empty()))
     return refuse_usage("run.no_lock");
   resolve::Policy allowed;
   if (*found) {

@@ -264,6 +264,15 @@ int run_supervised(const Context& context, const SupervisedRequest& launch,
   return run->exit_code;
 }
 
+Result<void> check_report(const std::string& asked) {
+  if (asked.empty()) return {};
+  const ReportNames names = names_of(asked);
+  for (const std::string& path : {names.text, names.json})
+    if (const int number = host::writing_fails(path); number != 0)
+      return fail(Code::io, format("`{}`: {}", path, std::strerror(number)));
+  return {};
+}
+
 int run_attended(const Context& context, const SupervisedRequest& launch) {
   const Result<host::AttendedRun> run =
       host::attend(launch.start.program, launch.start.command, launch.start.variables);

@@ -28,6 +28,9 @@ struct SupervisedRequest {
 int run_supervised(const Context& context, const SupervisedRequest& launch,
                    const std::string& report);
 
+// Before a wait: a report that cannot be written would go elsewhere after it. Error{io} names the file.
+Result<void> check_report(const std::string& asked);
+
 // The same without a word on its death: for a launch that has something to put away after it.
 int run_attended(const Context& context, const SupervisedRequest& launch);
 

@@ -33,6 +33,7 @@ class Launch {
          Variables& variables)
       : context_(context), options_(options), program_(program), variables_(variables) {}
   Result<VramLimit> prepare();
+  Result<void> check();
 
  private:
   Error problem(const std::string& id, const std::map<std::string, std::string>& args = {},
@@ -43,6 +44,7 @@ class Launch {
   Result<void> read_limits();
   Result<void> choose_holders();
   Result<void> find_mps();
+  Result<std::string> make_files();
   Result<void> make_domain();
   Result<void> start_server();
   void set_guard();
@@ -68,8 +70,7 @@ class Launch {
 };
 
 Result<void> Launch::read_request() {
-  if (auto found = vram_words_problem(context_, options_.vram, options_.share,
-                                      variable_value(variables_, "CUFIT_DOMAIN"), request_))
+  if (auto found = vram_words_problem(context_, options_.vram, options_.share, request_))
     return std::move(*found);
   if (options_.spill)
     if (auto found = resolve::parse_spill(*options_.spill, spill_))
@@ -145,15 +146,21 @@ Result<void> Launch::find_mps() {
   return {};
 }
 
-Result<void> Launch::make_domain() {
+// The folder of quotas, and what the program loads.
+Result<std::string> Launch::make_files() {
   CUFIT_TRY(folder, host::quota_folder(context_.files));
-  host::remove_unused_domains(folder);
   CUFIT_TRY(guard, host::write_guard_library(context_.files, folder));
   guard_file_ = guard;
   if (options_.spill) {
     CUFIT_TRY(script, host::write_spill_script(context_.files, folder));
     spill_script_ = script;
   }
+  return folder;
+}
+
+Result<void> Launch::make_domain() {
+  CUFIT_TRY(folder, make_files());
+  host::remove_unused_domains(folder);
   DomainWish wish;
   wish.share = outcome_.share;
   wish.cards = machine_.cards;
@@ -205,6 +212,15 @@ void Launch::set_torch() {
   outcome_.torch = set_torch_fraction(variables_, fraction);
 }
 
+Result<void> Launch::check() {
+  if (Result<void> good = read_request(); !good) return good.error();
+  machine_ = read_vram_machine(context_, program_, variables_);
+  if (Result<void> good = choose_holders(); !good) return good.error();
+  if (outcome_.mps == VramOutcome::Mps::own || outcome_.guard)
+    if (const Result<std::string> made = make_files(); !made) return made.error();
+  return {};
+}
+
 Result<VramLimit> Launch::prepare() {
   if (Result<void> good = read_request(); !good) return good.error();
   machine_ = read_vram_machine(context_, program_, variables_);
@@ -238,13 +254,10 @@ const char* to_string(VramHolder holder) {
 
 std::optional<Error> vram_words_problem(const Context& context, const std::string& vram,
                                         const std::optional<std::string>& share,
-                                        const std::string& domain_before,
                                         resolve::VramRequest& out) {
   std::optional<resolve::VramProblem> found = resolve::parse_vram(vram, out);
   if (!found && share && !is_share_name(*share))
     found = resolve::VramProblem{"share_name", {{"name", *share}}};
-  if (!found && !domain_before.empty())
-    found = resolve::VramProblem{"nested", {{"file", shell_word(domain_before)}}};
   if (!found) return std::nullopt;
   return fail(Code::usage, context.message("run.vram." + found->id, found->args));
 }
@@ -252,6 +265,12 @@ std::optional<Error> vram_words_problem(const Context& context, const std::strin
 Result<VramLimit> limit_vram(const Context& context, const VramOptions& options,
                              const VramProgram& program, std::vector<std::string>& variables) {
   return Launch(context, options, program, variables).prepare();
+}
+
+Result<void> check_vram(const Context& context, const VramOptions& options,
+                        const VramProgram& program, const std::vector<std::string>& variables) {
+  std::vector<std::string> unchanged = variables;
+  return Launch(context, options, program, unchanged).check();
 }
 
 void end_limit(VramLimit& limit) {

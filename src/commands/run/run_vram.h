@@ -47,13 +47,16 @@ struct VramLimit {
 Result<VramLimit> limit_vram(const Context& context, const VramOptions& options,
                              const VramProgram& program, std::vector<std::string>& variables);
 
+// All of it that does not depend on the GPU: the words, the holder, the folders and the guard. Before a wait of hours; makes
+// no domain.
+Result<void> check_vram(const Context& context, const VramOptions& options,
+                        const VramProgram& program, const std::vector<std::string>& variables);
+
 // After the program, or where it could not be started: what nobody else uses goes. What its processes recorded stays.
 void end_limit(VramLimit& limit);
-// What is wrong with the words of --vram and --share, and with a limit in the limit `domain_before`; nothing of the
-// machine is asked. `out`: what --vram says.
+// What is wrong with the words of --vram and --share; nothing of the machine is asked. `out`: what --vram says.
 std::optional<Error> vram_words_problem(const Context& context, const std::string& vram,
                                         const std::optional<std::string>& share,
-                                        const std::string& domain_before,
                                         resolve::VramRequest& out);
 
 }  // namespace cufit::commands

@@ -172,7 +172,7 @@ Waited Waiting::loop(host::WaitQueue queue) {
     say_waiting(decision);
     if (is_late()) {
       context_.output.print_message(said("late", {{"timeout", shell_word(*options_.timeout)},
-                                                  {"need", need_text(view())},
+                                                  {"need", need_text(view(), &decision)},
                                                   {"free", free_text(view(), decision)}}));
       return {std::nullopt, k_timed_out};
     }
@@ -193,17 +193,17 @@ Waited Waiting::started(host::WaitQueue queue, const WaitDecision& decision) {
     names.push_back(card_text(context_, look_.now[place]));
   }
   const auto seconds = static_cast<uint64_t>(host::running_seconds() - began_);
-  say(said(said_key_.empty() ? "starts" : "starts_after",
-           {{"gpus", join(names, context_.message("run.vram.comma"))},
-            {"time", format_duration(seconds)}}));
+  const std::string line = said(said_key_.empty() ? "starts" : "starts_after",
+                                {{"gpus", join(names, context_.message("run.vram.comma"))},
+                                 {"time", format_duration(seconds)}});
   Waited out;
-  out.place.emplace(Place{std::move(queue), std::move(signals_), join(uuids, ",")});
+  out.place.emplace(Place{std::move(queue), std::move(signals_), join(uuids, ","), line});
   return out;
 }
 
 Waited Waiting::not_now(const WaitDecision& decision) {
   context_.output.print_message(said(decision.before > 0 ? "not_now_turn" : "not_now",
-                                     {{"need", need_text(view())},
+                                     {{"need", need_text(view(), &decision)},
                                       {"free", free_text(view(), decision)},
                                       {"before", std::to_string(decision.before)},
                                       {"command", options_.waiting_command}}));
@@ -223,8 +223,9 @@ void Waiting::say_waiting(const WaitDecision& decision) {
                                 ? said("next")
                                 : said("before", {{"before", std::to_string(decision.before)}});
   const std::string line =
-      said(fresh_ ? "line" : "line_behind",
-           {{"place", place}, {"need", need_text(view())}, {"free", free_text(view(), decision)}});
+      said(fresh_ ? "line" : "line_behind", {{"place", place},
+                                             {"need", need_text(view(), &decision)},
+                                             {"free", free_text(view(), decision)}});
   const double now = host::running_seconds();
   if (key == said_key_ && (last_line_ == line || now - said_at_ < k_again_seconds)) return;
   if (key != said_key_ && decision.before <= k_near) pause_ = k_least_pause_seconds;

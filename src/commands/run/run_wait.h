@@ -32,6 +32,7 @@ struct Place {
   host::WaitQueue queue;
   std::unique_ptr<host::SignalPause> signals;
   std::string visible;  // for CUDA_VISIBLE_DEVICES
+  std::string line;     // "starts on GPU 1", to be said when nothing is left that could refuse
 };
 
 struct Waited {

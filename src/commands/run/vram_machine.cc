@@ -35,6 +35,13 @@ uint64_t slowest_link(const facts::Facts& facts) {
   return least;
 }
 
+// As nvidia-smi counts; nullopt: NVML does not tell of it.
+std::optional<uint32_t> number_of(const facts::Facts& facts, const std::string& uuid) {
+  for (const facts::NvmlGpu& gpu : facts.nvml.gpus)
+    if (!uuid.empty() && gpu.uuid.value_or("") == uuid) return gpu.index;
+  return std::nullopt;
+}
+
 Program program_of(host::ProgramKind::Links links) {
   using Links = host::ProgramKind::Links;
   switch (links) {
@@ -63,6 +70,8 @@ VramMachine read_vram_machine(const Context& context, const VramProgram& program
   out.link_rate = slowest_link(facts);
   out.mps_pipes = host::reachable_mps(variables);
   out.cards = resolve::quota_cards(facts, context.knowledge);
+  for (const resolve::QuotaCard& card : out.cards)
+    out.numbers.push_back(number_of(facts, card.uuid));
   out.quota = resolve::quota_machine(facts, context.knowledge);
   out.quota.mps_running = !out.mps_pipes.empty();
   out.quota.program = program_of(out.program.links);

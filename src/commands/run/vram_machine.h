@@ -15,7 +15,9 @@ namespace cufit::commands {
 
 struct VramMachine {
   std::vector<resolve::QuotaCard> cards;  // as the program's process will number them
-  resolve::QuotaMachine quota;            // with the program in it
+  std::vector<std::optional<uint32_t>>
+      numbers;                  // the same, as nvidia-smi counts; nullopt: not told
+  resolve::QuotaMachine quota;  // with the program in it
   host::ProgramKind program;
   bool nvml_own_process = false;  // NVML says what a process itself holds
   uint64_t link_rate = 0;         // bytes a second of the slowest link to a GPU; 0 = not known

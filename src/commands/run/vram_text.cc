@@ -25,13 +25,15 @@ std::string gpu_name(const VramMachine& machine, size_t at) {
 std::string limits_text(const Context& context, const VramMachine& machine,
                         const VramOutcome& outcome) {
   std::vector<std::string> parts;
-  for (size_t i = 0; i < machine.cards.size(); ++i)
-    parts.push_back(
-        outcome.limits[i] == UINT64_MAX
-            ? context.message("run.vram.unlimited", {{"gpu", std::to_string(i)}})
-            : context.message("run.vram.of_gpu", {{"gpu", std::to_string(i)},
-                                                  {"name", gpu_name(machine, i)},
-                                                  {"size", format_bytes(outcome.limits[i])}}));
+  for (size_t i = 0; i < machine.cards.size(); ++i) {
+    const bool other = machine.numbers[i] && *machine.numbers[i] != i;
+    const std::string key = outcome.limits[i] == UINT64_MAX ? "unlimited" : "of_gpu";
+    parts.push_back(context.message("run.vram." + key + (other ? "_other" : ""),
+                                    {{"gpu", std::to_string(i)},
+                                     {"index", std::to_string(machine.numbers[i].value_or(0))},
+                                     {"name", gpu_name(machine, i)},
+                                     {"size", format_bytes(outcome.limits[i])}}));
+  }
   if (parts.empty())
     return context.message("run.vram.of_any", {{"size", format_bytes(outcome.every_bytes)}});
   return join(parts, context.message("run.vram.comma"));

@@ -39,6 +39,15 @@ std::string why_no_device(const facts::CudaFacts& cuda) {
   return cuda.init_result.note;
 }
 
+// A share of cards that have the same memory is a size.
+void say_size(WaitNeeds& needs) {
+  for (const resolve::QueuedCard& card : needs.mine.cards)
+    if (card.bytes != needs.mine.cards[0].bytes) return;
+  if (needs.mine.cards.empty()) return;
+  needs.bytes = needs.mine.cards[0].bytes;
+  needs.size = format_bytes(needs.bytes);
+}
+
 }  // namespace
 
 std::optional<Error> wait_words_problem(const Context& context, const WaitOptions& options) {
@@ -48,11 +57,11 @@ std::optional<Error> wait_words_problem(const Context& context, const WaitOption
   };
   if (options.timeout && !options.wait) return problem("timeout_alone", {});
   if (options.timeout && !parse_duration(*options.timeout))
-    return problem("timeout_words", {{"text", shell_word(*options.timeout)}});
+    return problem("timeout_words", {{"text", shell_argument(*options.timeout)}});
   if (!options.gpus) return std::nullopt;
   const std::optional<uint64_t> count = parse_uint(*options.gpus);
   if (!count || *count == 0 || *count > k_most_gpus_asked)
-    return problem("gpus_words", {{"text", shell_word(*options.gpus)}});
+    return problem("gpus_words", {{"text", shell_argument(*options.gpus)}});
   return std::nullopt;
 }
 
@@ -63,9 +72,7 @@ Result<void> read_wait_words(const Context& context, const WaitOptions& options,
   if (options.timeout) needs.timeout = parse_duration(*options.timeout);
   if (options.share) needs.mine.group = group_of(host::user_id(), *options.share);
   if (!options.vram) return {};
-  const std::string inside = context.files.variable("CUFIT_DOMAIN").value_or("");
-  if (auto problem =
-          vram_words_problem(context, *options.vram, options.share, inside, needs.request))
+  if (auto problem = vram_words_problem(context, *options.vram, options.share, needs.request))
     return std::move(*problem);
   using Form = resolve::VramRequest::Form;
   if (needs.request.form != Form::all)
@@ -96,6 +103,12 @@ Result<void> find_wait_cards(const Context& context, const WaitOptions& options,
   needs.unsuited = any && needs.cards.empty();
   if (!any) {
     const std::string why = formats::printable(why_no_device(facts.cuda));
+    if (const auto visible = context.machine.variable("CUDA_VISIBLE_DEVICES");
+        visible && !told->gpus.empty())
+      return fail(Code::unsupported,
+                  context.message("run.wait.no_gpu_visible",
+                                  {{"value", visible->empty() ? "" : shell_argument(*visible)},
+                                   {"count", std::to_string(told->gpus.size())}}));
     return fail(
         Code::unsupported,
         context.message(why.empty() ? "run.wait.no_gpu" : "run.wait.no_gpu_why", {{"why", why}}));
@@ -130,6 +143,7 @@ Result<void> find_wait_needs(const Context& context, const WaitOptions& options,
   }
   if (needs.mine.cards.empty() && problem)
     return fail(Code::usage, context.message("run.vram." + problem->id, problem->args));
+  if (options.vram) say_size(needs);
   if (needs.mine.cards.size() >= needs.mine.count) return {};
   return fail(Code::usage,
               context.message("run.wait.too_few",
@@ -139,7 +153,7 @@ Result<void> find_wait_needs(const Context& context, const WaitOptions& options,
 }
 
 WaitView view_of_wait(const Context& context, const WaitNeeds& needs, const QueueLook& look) {
-  return {context, look.now, look.room, needs.mine.count, needs.size};
+  return {context, look.now, look.room, needs.mine.count, needs.size, needs.bytes};
 }
 
 }  // namespace cufit::commands

@@ -18,6 +18,7 @@ namespace cufit::commands {
 struct WaitNeeds {
   resolve::VramRequest request;     // of --vram
   std::string size;                 // of it, to be shown; empty: whole cards
+  uint64_t bytes = 0;               // the same; 0: differs from card to card
   std::optional<uint64_t> timeout;  // seconds
   std::vector<facts::NvmlGpu> cards;
   std::vector<uint64_t> totals;  // CUDA's; 0 = not told

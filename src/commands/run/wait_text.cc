@@ -6,6 +6,17 @@
 #include "resolve/quota/wait_cards.h"
 
 namespace cufit::commands {
+namespace {
+
+constexpr uint64_t k_mib = uint64_t{1} << 20;
+
+// "needs 4.0 GiB; most free is 4.0 GiB" would explain nothing.
+bool reads_the_same(const WaitView& view, const resolve::WaitDecision& decision) {
+  return decision.best && view.bytes > decision.best_bytes &&
+         format_bytes(view.bytes) == format_bytes(decision.best_bytes);
+}
+
+}  // namespace
 
 std::string card_text(const Context& context, const facts::NvmlGpu& card) {
   return context.message("run.wait.gpu",
@@ -13,12 +24,15 @@ std::string card_text(const Context& context, const facts::NvmlGpu& card) {
                           {"name", formats::printable(card.name.value_or("?"), 96)}});
 }
 
-std::string need_text(const WaitView& view) {
+std::string need_text(const WaitView& view, const resolve::WaitDecision* beside) {
   const bool one = view.count == 1;
   const char* const key =
       view.size.empty() ? (one ? "need_whole" : "need_wholes") : (one ? "need_size" : "need_sizes");
   return view.context.message(std::string("run.wait.") + key,
-                              {{"size", view.size}, {"count", std::to_string(view.count)}});
+                              {{"size", beside != nullptr && reads_the_same(view, *beside)
+                                            ? format("{} MiB", (view.bytes + k_mib - 1) / k_mib)
+                                            : view.size},
+                               {"count", std::to_string(view.count)}});
 }
 
 std::string free_text(const WaitView& view, const resolve::WaitDecision& decision) {
@@ -27,7 +41,9 @@ std::string free_text(const WaitView& view, const resolve::WaitDecision& decisio
   };
   if (!decision.best) return said("free_none", {});
   const facts::NvmlGpu& card = view.now[*decision.best];
-  std::string out = said("free", {{"size", format_bytes(decision.best_bytes)},
+  std::string out = said("free", {{"size", reads_the_same(view, decision)
+                                               ? format("{} MiB", decision.best_bytes / k_mib)
+                                               : format_bytes(decision.best_bytes)},
                                   {"gpu", card_text(view.context, card)}});
   if (decision.kept_bytes > 0) out += said("kept", {{"size", format_bytes(decision.kept_bytes)}});
   if (const std::optional<resolve::CardUser> user = resolve::main_user(card)) {
@@ -41,6 +57,9 @@ std::string free_text(const WaitView& view, const resolve::WaitDecision& decisio
   if (view.count > 1)
     out += said("fitting", {{"fitting", std::to_string(decision.fitting)},
                             {"count", std::to_string(view.count)}});
+  if (decision.wait_for == resolve::WaitFor::turn && decision.fitting >= view.count)
+    out += said(decision.earlier_whole ? "came_first_whole" : "came_first",
+                {{"size", format_bytes(decision.earlier_bytes)}});
   return out;
 }
 

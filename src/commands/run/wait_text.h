@@ -17,10 +17,12 @@ struct WaitView {
   const std::vector<resolve::RoomOfCard>& room;  // the same
   size_t count = 1;                              // of cards that it needs
   std::string size;                              // on each; empty: whole cards
+  uint64_t bytes = 0;                            // the same; 0: differs from card to card
 };
 
 std::string card_text(const Context& context, const facts::NvmlGpu& card);
-std::string need_text(const WaitView& view);
+// `beside`: what is free is said with it, in MiB where both would read the same.
+std::string need_text(const WaitView& view, const resolve::WaitDecision* beside = nullptr);
 std::string free_text(const WaitView& view, const resolve::WaitDecision& decision);
 
 }  // namespace cufit::commands

@@ -41,7 +41,7 @@ Error refused(const std::string& path, const char* why) {
 
 Error io_error(const std::string& path, int number) {
   if (number == ENOSPC || number == EDQUOT)
-    return fail(Code::io, format("`{}`: No space left on device; XDG_RUNTIME_DIR can name another "
+    return fail(Code::io, format("`{}`: No space left on device; CUFIT_RUN_DIR can name another "
                                  "folder of yours",
                                  path));
   return fail(number == EACCES ? Code::no_permission : Code::io,

@@ -133,9 +133,11 @@ void add_folder(const Host& host, std::string path, std::vector<std::string>& ou
 
 std::vector<std::string> domain_folders(const Host& host) {
   std::vector<std::string> out;
-  if (const std::optional<std::string> runtime = host.variable("XDG_RUNTIME_DIR");
-      runtime && starts_with(*runtime, "/"))
-    add_folder(host, *runtime + "/cufit", out);
+  // Launches under it use no other (quota_folder.h).
+  if (const std::string named = host.variable("CUFIT_RUN_DIR").value_or(""); !named.empty()) {
+    add_folder(host, named, out);
+    return out;
+  }
   const uint32_t user = ::geteuid();
   for (const char* parent : {"/dev/shm", "/tmp"}) {
     add_folder(host, format("{}/cufit-{}", parent, user), out);
@@ -144,6 +146,9 @@ std::vector<std::string> domain_folders(const Host& host) {
       if (starts_with(name, "cufit-") && is_number(std::string_view(name).substr(6)))
         add_folder(host, format("{}/{}", parent, name), out);
   }
+  if (const std::optional<std::string> runtime = host.variable("XDG_RUNTIME_DIR");
+      runtime && starts_with(*runtime, "/"))
+    add_folder(host, *runtime + "/cufit", out);
   if (user == 0)
     for (const std::string& name : host.list("/run/user").value_or(std::vector<std::string>()))
       if (is_number(name)) add_folder(host, format("/run/user/{}/cufit", name), out);

@@ -177,9 +177,8 @@ Result<OwnMps> start_mps(const std::string& program, const std::string& quota_fo
   if (mps_pipe_folder(mps).size() > k_most_pipe_folder)
     return fail(
         Code::unsupported,
-        format(
-            "`{}`: too long a path for the sockets of MPS; XDG_RUNTIME_DIR can name a shorter one",
-            mps_pipe_folder(mps)));
+        format("`{}`: too long a path for the sockets of MPS; CUFIT_RUN_DIR can name a shorter one",
+               mps_pipe_folder(mps)));
   for (const std::string& each : {mps.folder, mps_pipe_folder(mps), mps_log_folder(mps)})
     if (Result<void> made = own_folder(each); !made) {
       remove_tree(mps.folder);

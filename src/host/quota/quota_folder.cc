@@ -2,6 +2,7 @@
 #include "host/quota/quota_folder.h"
 
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -27,6 +28,35 @@ bool is_own_runtime(const std::string& path) {
 bool is_shared_memory(const char* path) {
   struct stat status {};
   return ::stat(path, &status) == 0 && S_ISDIR(status.st_mode) && ::access(path, W_OK) == 0;
+}
+
+// A ticket has 8 KiB and a domain 260 KiB; loaders of data fill /dev/shm of a container, which has 64 MiB.
+constexpr uint64_t k_least_room_bytes = 512u << 10;
+
+bool is_full(const std::string& path) {
+  struct statvfs system {};
+  return ::statvfs(path.c_str(), &system) == 0 &&
+         uint64_t{system.f_bavail} * system.f_frsize < k_least_room_bytes;
+}
+
+// Another place would be a second queue and a second limit, and nobody would know why.
+std::optional<Error> taken_by_another(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0 || status.st_uid == ::geteuid()) return std::nullopt;
+  return fail(Code::no_permission,
+              format("`{}` belongs to user {}: have it removed, or name a folder of yours by "
+                     "CUFIT_RUN_DIR",
+                     path, status.st_uid));
+}
+
+Result<std::string> named_folder(const std::string& path) {
+  if (!starts_with(path, "/"))
+    return fail(Code::usage, format("CUFIT_RUN_DIR is no path from the root: `{}`", path));
+  if (path.size() >= k_most_path)
+    return fail(Code::usage, format("CUFIT_RUN_DIR is too long a path: `{}`", path));
+  if (std::optional<Error> taken = taken_by_another(path)) return std::move(*taken);
+  if (Result<void> made = own_folder(path); !made) return made.error();
+  return path;
 }
 
 // Field 22 of /proc/PID/stat; the name before it may hold blanks and brackets.
@@ -66,21 +96,26 @@ Result<void> own_folder(const std::string& path) {
 std::vector<std::string> quota_folders(const Host& variables) {
   const std::string user = std::to_string(::geteuid());
   std::vector<std::string> out;
-  const std::string runtime = variables.variable("XDG_RUNTIME_DIR").value_or("");
-  if (is_own_runtime(runtime) && runtime.size() < k_most_path) out.push_back(runtime + "/cufit");
+  const std::string named = variables.variable("CUFIT_RUN_DIR").value_or("");
+  if (starts_with(named, "/") && named.size() < k_most_path) out.push_back(named);
   if (is_shared_memory("/dev/shm")) out.push_back("/dev/shm/cufit-" + user);
   out.push_back("/tmp/cufit-" + user);
+  const std::string runtime = variables.variable("XDG_RUNTIME_DIR").value_or("");
+  if (is_own_runtime(runtime) && runtime.size() < k_most_path) out.push_back(runtime + "/cufit");
   return out;
 }
 
 Result<std::string> quota_folder(const Host& variables) {
+  if (const std::string named = variables.variable("CUFIT_RUN_DIR").value_or(""); !named.empty())
+    return named_folder(named);
   Error last;
   std::vector<std::string> reasons;
   for (const std::string& path : quota_folders(variables)) {
+    if (std::optional<Error> taken = taken_by_another(path)) return std::move(*taken);
     const Result<void> made = own_folder(path);
-    if (made) return path;
-    last.code = made.error().code;
-    reasons.push_back(made.error().what);
+    if (made && !is_full(path)) return path;
+    last.code = made ? Code::io : made.error().code;
+    reasons.push_back(made ? format("`{}`: No space left on device", path) : made.error().what);
   }
   return fail(last.code, join(reasons, "; "));
 }

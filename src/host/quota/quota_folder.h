@@ -14,9 +14,11 @@ namespace cufit::host {
 // Error{no_permission}: it is another user's, or others may write to it. Error{io}.
 Result<void> own_folder(const std::string& path);
 
-// $XDG_RUNTIME_DIR/cufit where that is this user's, /dev/shm/cufit-UID, /tmp/cufit-UID: what there may be, best first.
+// $CUFIT_RUN_DIR, /dev/shm/cufit-UID, /tmp/cufit-UID, $XDG_RUNTIME_DIR/cufit: what there may be, best first. A session's
+// folder is last: ssh and cron have none, and it goes at logout while jobs live on.
 std::vector<std::string> quota_folders(const Host& variables);
-// The first that will do, made where it is missing. Error: none, with each why.
+// CUFIT_RUN_DIR where it is set, and no other; else the first that will do, so that all launches of a user meet in one.
+// Made where it is missing. Error: none, with each why; one of these names belongs to another user.
 Result<std::string> quota_folder(const Host& variables);
 
 // "PID-START-NAMESPACE" of this process: nobody else has it as long as the machine runs, in no container either.

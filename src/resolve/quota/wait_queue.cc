@@ -117,15 +117,33 @@ void choose(std::vector<Offer> fitting, size_t count, WaitDecision& out) {
   std::sort(out.cards.begin(), out.cards.end());
 }
 
+// Waits since longer, for a card that this one could use, and could have it.
+bool is_before(const std::vector<RoomOfCard>& room, const QueuedLaunch& other,
+               const QueuedLaunch& mine) {
+  return !other.started && !other.stopped && other.number < mine.number &&
+         share_a_card(other, mine) && cards_ever(room, other) >= other.count;
+}
+
+void describe_earlier(const std::vector<RoomOfCard>& room, const std::vector<QueuedLaunch>& queue,
+                      const QueuedLaunch& mine, WaitDecision& out) {
+  const QueuedLaunch* first = nullptr;
+  for (const QueuedLaunch& other : queue)
+    if (is_before(room, other, mine) && (first == nullptr || other.number < first->number))
+      first = &other;
+  if (first == nullptr) return;
+  out.earlier_whole = first->whole;
+  for (const QueuedCard& card : first->cards)
+    if (card_of(mine, card.uuid) != nullptr)
+      out.earlier_bytes = std::max(out.earlier_bytes, card.bytes);
+}
+
 }  // namespace
 
 size_t launches_before(const std::vector<RoomOfCard>& room, const std::vector<QueuedLaunch>& queue,
                        const QueuedLaunch& mine) {
   size_t out = 0;
   for (const QueuedLaunch& other : queue)
-    if (!other.started && !other.stopped && other.number < mine.number &&
-        share_a_card(other, mine) && cards_ever(room, other) >= other.count)
-      ++out;
+    if (is_before(room, other, mine)) ++out;
   return out;
 }
 
@@ -149,6 +167,7 @@ WaitDecision decide_start(const std::vector<RoomOfCard>& room,
   }
   out.fitting = fitting.size();
   out.before = launches_before(room, queue, mine);
+  describe_earlier(room, queue, mine, out);
   if (ever < mine.count || mine.count == 0) {
     out.wait_for = WaitFor::never;
   } else if (fitting.size() < mine.count) {

@@ -56,7 +56,9 @@ struct WaitDecision {
   // The one with the most for this launch now, and how much that is; nullopt: no card is told of.
   std::optional<size_t> best;
   uint64_t best_bytes = 0;
-  uint64_t kept_bytes = 0;  // there, for jobs that have not touched it yet
+  uint64_t earlier_bytes = 0;  // that the first of those before needs on a card that both could use
+  bool earlier_whole = false;  // it needs cards that nobody else uses
+  uint64_t kept_bytes = 0;     // there, for jobs that have not touched it yet
 };
 
 // `queue` may hold `mine` itself: it is known by its number.

@@ -1,7 +1,7 @@
 # Sourced by cases. A described card of 4 GiB, whose memory all processes share (tests/guard/driver/card.h). $A is a program
 # that uses it. Errors join the output in their order.
 B="${CUFIT%/cufit}" A="${CUFIT%/cufit}/guard_card/guard_actor"
-export HOME="$TMP" XDG_RUNTIME_DIR="$TMP" LD_LIBRARY_PATH="$B/guard_card" CUFIT_STANDIN="$TMP/machine" CUFIT_CARD="$TMP/card"
+export HOME="$TMP" CUFIT_RUN_DIR="$TMP/cufit" LD_LIBRARY_PATH="$B/guard_card" CUFIT_STANDIN="$TMP/machine" CUFIT_CARD="$TMP/card"
 exec 2>&1
 
 # machine [LINE...]: the machine without a card, and these lines.

@@ -2,7 +2,7 @@
 # memory, and everything that cufit writes below $TMP. $R is the source tree. Errors join the output in their order.
 B="${CUFIT%/cufit}" R="$PWD"
 A="$B/guard_card/guard_actor"
-export HOME="$TMP/home" XDG_RUNTIME_DIR="$TMP/run" LD_LIBRARY_PATH="$B/guard_card" CUFIT_STANDIN="$TMP/machine" CUFIT_CARD="$TMP/card"
+export HOME="$TMP/home" CUFIT_RUN_DIR="$TMP/run/cufit" LD_LIBRARY_PATH="$B/guard_card" CUFIT_STANDIN="$TMP/machine" CUFIT_CARD="$TMP/card"
 mkdir "$TMP/home" "$TMP/run"
 printf '%s\n' 'driver = 580.95.05' 'cuda = 13000' >"$TMP/machine"
 card() {

@@ -306,11 +306,22 @@ TEST(QuotaFolder, OnlyAFolderOfOnesOwn) {
   EXPECT_FALSE(own_folder(root.at("/open")));
   EXPECT_FALSE(own_folder(root.at("/not/there")));
   const RealHost with("/", {{"XDG_RUNTIME_DIR", root.at("/run")}});
-  EXPECT_EQ(quota_folders(with).front(), root.at("/run/cufit"));
+  EXPECT_EQ(quota_folders(with).back(), root.at("/run/cufit"));
+  EXPECT_NE(quota_folders(with).front(), root.at("/run/cufit")) << "a session's folder is last";
+  const RealHost named(
+      "/", {{"XDG_RUNTIME_DIR", root.at("/run")}, {"CUFIT_RUN_DIR", root.at("/named")}});
+  EXPECT_EQ(quota_folders(named).front(), root.at("/named"));
+  EXPECT_EQ(quota_folder(named).value_or(""), root.at("/named"));
+  for (const std::string& bad : {std::string("relative"), root.at("/file"), root.at("/link")})
+    EXPECT_FALSE(quota_folder(RealHost("/", {{"CUFIT_RUN_DIR", bad}}))) << bad << ": no other";
   // Of sudo: what root makes there its owner could not use.
   if (::geteuid() == 0) {
     ASSERT_EQ(::chown(root.at("/run").c_str(), 65534, 65534), 0);
-    EXPECT_NE(quota_folders(with).front(), root.at("/run/cufit"));
+    EXPECT_NE(quota_folders(with).back(), root.at("/run/cufit"));
+    ASSERT_EQ(::chown(root.at("/new").c_str(), 65534, 65534), 0);
+    const auto taken = quota_folder(RealHost("/", {{"CUFIT_RUN_DIR", root.at("/new")}}));
+    ASSERT_FALSE(taken);
+    EXPECT_TRUE(contains(taken.error().what, "belongs to user 65534")) << taken.error().what;
   }
   for (const char* path : {"relative", "", "/not/there", "/dev/null"}) {
     const RealHost without("/", {{"XDG_RUNTIME_DIR", path}});
