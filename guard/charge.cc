@@ -171,6 +171,7 @@ Entry Charge::keep(uint64_t key, void* context) {
 }
 
 void Charge::driver_refused(Result result) {
+  give_back();  // before the record: it tells what is held, and the request is not
   Event event{kind_, CUFIT_RING_DRIVER_REFUSED};
   event.device = device_, event.bytes = requested_, event.caller = caller_, event.result = result;
   event.used = charged(all_, device_);
@@ -179,13 +180,15 @@ void Charge::driver_refused(Result result) {
   if (result != k_out_of_memory || !device) return;
   remember_refusal(device_, requested_);
   count_refusal(all_.ledger, device->row, true);
+  uint32_t live = 0;
+  const uint64_t swept = sweep(all_.ledger, device->row, &live);
   size_t free_bytes = 0, total = 0;
   auto* ask = real_as<Result(size_t*, size_t*)>(hook_cuMemGetInfo_v2);
   bool told = ask && ask(&free_bytes, &total) == k_ok;
   record_refusal(all_.ring,
                  {kind_, CUFIT_RING_DRIVER_REFUSED, device_, requested_, event.used,
-                  domain_used(all_.ledger, device->row), row_limit(all_.ledger, device->row), 0, 0,
-                  told ? free_bytes : UINT64_MAX, caller_, 0});
+                  domain_used(all_.ledger, device->row), row_limit(all_.ledger, device->row), swept,
+                  0, told ? free_bytes : UINT64_MAX, caller_, live});
 }
 
 void release(State& all, const Entry& entry, const void* caller) {

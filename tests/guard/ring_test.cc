@@ -76,6 +76,24 @@ TEST_F(GuardRing, TheCardsRefusalIsToldApart) {
   EXPECT_EQ(ring.refusals[0].card_free_bytes, 796 * k_mib);
   EXPECT_EQ(ring.devices[0].refusals, 0u);
   EXPECT_EQ(ring.devices[0].driver_refusals, 1u);
+  // What is held, without the request; and this process is one of the quota's.
+  EXPECT_EQ(ring.refusals[0].own_bytes, 3300 * k_mib);
+  EXPECT_EQ(ring.refusals[0].domain_bytes, 3300 * k_mib);
+  EXPECT_EQ(ring.refusals[0].processes, 1u);
+  EXPECT_EQ(ring.devices[0].used_bytes, 3300 * k_mib);
+  EXPECT_EQ(ring.events.back().used_bytes, 3300 * k_mib);
+}
+
+TEST_F(GuardRing, ACardsRefusalOfASmallBlockHoldsNothing) {
+  limit(8000);
+  run(k_start + "alloc a 3795M\nalloc b 500K\nalloc c 600K\nalloc d 700K");
+  const GpuRing ring = rings().at(0);
+  ASSERT_FALSE(ring.refusals.empty());
+  for (const formats::RingRefusal& one : ring.refusals) {
+    EXPECT_EQ(one.own_bytes, one.domain_bytes);
+    EXPECT_LE(one.own_bytes, 4096 * k_mib);
+  }
+  EXPECT_LE(ring.devices[0].used_bytes, 4096 * k_mib);
 }
 
 TEST_F(GuardRing, TheLastEventsAndRefusalsStay) {
