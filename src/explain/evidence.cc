@@ -2,10 +2,12 @@
 #include "explain/evidence.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "base/format.h"
 #include "explain/codes.h"
+#include "explain/ring_text.h"
 
 namespace cufit::explain {
 namespace {
@@ -20,11 +22,18 @@ std::vector<EvidenceLine> as_evidence(const std::vector<Match>& matches) {
   return out;
 }
 
+// The tables hold each blank of a pattern as white space.
+bool is_ring_pattern(std::string_view re) { return starts_with(re, "cufit\\s+ring:"); }
+
 class EvidenceReader {
  public:
   EvidenceReader(const knowledge::Knowledge& knowledge, const PatternSearch& patterns,
                  std::span<const formats::TextLine> lines)
-      : knowledge_(knowledge), lines_(lines), search_(patterns, lines) {
+      : knowledge_(knowledge),
+        ring_(only_ring(lines)),
+        lines_(without_ring(lines)),
+        search_(patterns, lines_) {
+    if (!ring_.empty()) ring_search_.emplace(patterns, ring_);
     for (const knowledge::ClueRow& clue : knowledge.clues) {
       if (clue.gate) gates_.insert(clue.id);
     }
@@ -77,7 +86,8 @@ class EvidenceReader {
         groups.push_back(sign.any);
       }
     }
-    const std::vector<std::vector<Match>> matches = search_.find(groups);
+    std::vector<std::vector<Match>> matches = search_.find(groups);
+    if (ring_search_) match_ring(groups, matches);
     out_.signs.resize(knowledge_.findings.size());
     for (size_t i = 0; i < signs.size(); ++i) {
       const auto& [f, sign] = signs[i];
@@ -89,6 +99,23 @@ class EvidenceReader {
       for (std::string_view clue : sign->with) add_clue(clue, hit.lines);
       out_.signs[f].push_back(std::move(hit));
     }
+  }
+
+  // The signs that are made for a black box: its lines are asked for no others.
+  void match_ring(const Groups& groups, std::vector<std::vector<Match>>& matches) {
+    Groups made;
+    std::vector<size_t> places;
+    for (size_t i = 0; i < groups.size(); ++i) {
+      if (!std::any_of(groups[i].begin(), groups[i].end(), [&](uint32_t number) {
+            return is_ring_pattern(knowledge_.text(knowledge_.patterns[number].re));
+          }))
+        continue;
+      made.push_back(groups[i]);
+      places.push_back(i);
+    }
+    std::vector<std::vector<Match>> found = ring_search_->find(made);
+    for (size_t i = 0; i < found.size(); ++i)
+      for (Match& match : found[i]) matches[places[i]].push_back(std::move(match));
   }
 
   // A clue's line proves the sign too, unless it only says what the text is about.
@@ -135,8 +162,9 @@ class EvidenceReader {
   }
 
   const knowledge::Knowledge& knowledge_;
-  std::span<const formats::TextLine> lines_;
+  std::vector<formats::TextLine> ring_, lines_;
   TextSearch search_;
+  std::optional<TextSearch> ring_search_;
   std::set<std::string_view> gates_;
   TextEvidence out_;
 };

@@ -103,7 +103,11 @@ struct Explainer::State {
   bool decided = false, is_ring = false;
   std::string name = "stdin";
   std::vector<std::string> unread;
+  std::vector<uint64_t> limits;
 
+  void add(const formats::GpuRing& ring);
+  // What the message tells of the card, without a limit that stands for its size.
+  formats::OomMessage of_the_card(formats::OomMessage message) const;
   void take(std::string_view bytes);
   void end_text();
 };
@@ -128,13 +132,27 @@ void Explainer::State::take(std::string_view bytes) {
   head.append(bytes.substr(0, k_most_ring - std::min(k_most_ring, head.size())));
 }
 
+void Explainer::State::add(const formats::GpuRing& ring) {
+  for (const formats::RingDevice& device : ring.devices)
+    if (device.limited) limits.push_back(device.limit_bytes);
+  intake.add(ring_text(ring, knowledge));
+}
+
+formats::OomMessage Explainer::State::of_the_card(formats::OomMessage message) const {
+  constexpr uint64_t k_rounding = 10u << 20;  // two decimals of a GiB
+  for (const uint64_t limit : limits)
+    if (message.total && *message.total < limit + k_rounding && limit < *message.total + k_rounding)
+      message.total = {};
+  return message;
+}
+
 void Explainer::State::end_text() {
   if (!decided) {
     intake.add(head);
   } else if (is_ring) {
     const Result<formats::GpuRing> ring = formats::parse_gpu_ring(head);
     if (ring)
-      intake.add(ring_text(*ring, knowledge));
+      add(*ring);
     else
       unread.push_back(format("{}: {}", name, ring.error().what));
   }
@@ -154,10 +172,22 @@ void Explainer::begin(std::string name) {
 
 void Explainer::add(std::string_view bytes) { state_->take(bytes); }
 
+void Explainer::add_ring(const formats::GpuRing& ring) {
+  state_->end_text();
+  state_->add(ring);
+}
+
+void Explainer::know_limit(uint64_t bytes) { state_->limits.push_back(bytes); }
+
 Explanation Explainer::finish(const Options& options) {
   state_->end_text();
-  const std::vector<formats::TextLine> lines = state_->intake.finish();
+  const std::vector<formats::TextLine> all = state_->intake.finish();
+  const std::vector<formats::TextLine> lines = without_ring(all);
   Explanation out;
+  constexpr size_t k_most_ring_lines = 64;
+  for (const formats::TextLine& line : all)
+    if (out.ring.size() < k_most_ring_lines && is_ring_line(line.text))
+      out.ring.push_back({line.number, shortened(line.text, 0), {}});
   out.unread = std::move(state_->unread);
   out.lines = state_->intake.lines();
   out.thinned = state_->intake.thinned();
@@ -172,7 +202,7 @@ Explanation Explainer::finish(const Options& options) {
   std::vector<checks::Finding> findings;
   const auto read_facts = [&] {
     out.oom = main_message(formats::parse_oom_messages(lines));
-    if (out.oom) computed = oom_clues(*out.oom);
+    if (out.oom) computed = oom_clues(state_->of_the_card(*out.oom));
     for (ComputedClue& clue : text_clues(lines)) computed.push_back(std::move(clue));
     out.facts = facts::facts_from_text(lines, options.name);
     assume_default_wheels(out.facts, state_->knowledge);
@@ -185,7 +215,7 @@ Explanation Explainer::finish(const Options& options) {
   // (By this policy a process that may start no thread reads them when they are asked for.)
   std::future<void> facts = std::async(std::launch::async | std::launch::deferred, read_facts);
   std::vector<formats::TextLine> said;
-  for (const formats::TextLine& line : lines)
+  for (const formats::TextLine& line : all)
     said.push_back({line.number, formats::is_smi_heading(line.text)
                                      ? std::string()
                                      : formats::without_hint(line.text)});
@@ -193,7 +223,7 @@ Explanation Explainer::finish(const Options& options) {
     facts.get();
     return computed;
   });
-  const std::vector<formats::TextLine> part = telling_part(said, evidence);
+  const std::vector<formats::TextLine> part = telling_part(without_ring(said), evidence);
   std::vector<std::string_view> clues;
   for (const auto& [clue, found] : evidence.clues) clues.push_back(clue);
   const Votes votes = vote(part, clues, state_->knowledge);
@@ -224,11 +254,12 @@ Explanation Explainer::finish(const Options& options) {
     cause.keeper = setting.keeper;
     cause.tool = setting.tool;
     for (EvidenceLine& line : cause.evidence) {
-      quote(line, lines);
+      quote(line, all);
       state_->texts.place(line);
     }
   }
   for (Ignored& ignored : out.ignored) state_->texts.place(ignored.contradiction);
+  for (EvidenceLine& line : out.ring) state_->texts.place(line);
   state_->texts.place(out.facts, options.name);
   return out;
 }

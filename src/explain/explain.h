@@ -20,6 +20,7 @@
 #include "explain/keeper.h"
 #include "explain/program_error.h"
 #include "formats/prose/oom_message.h"
+#include "formats/system/gpu_ring.h"
 #include "facts/facts.h"
 #include "knowledge/knowledge.h"
 
@@ -78,6 +79,7 @@ struct Explanation {
   uint64_t lines = 0;                         // of all texts
   size_t files = 0;
   std::vector<std::string> unread;  // rings that are damaged, each with its name and why
+  std::vector<EvidenceLine> ring;   // the lines of black boxes, as far as they are few
   bool thinned = false;             // the middle of a long input was searched but not kept in full
 };
 
@@ -111,6 +113,10 @@ class Explainer {
   // The text, in pieces of any size; or the black box of a process (FILE.ring), whose facts are
   // then the text (facts/ring_text.h).
   void add(std::string_view bytes);
+  // The same of one that was read already.
+  void add_ring(const formats::GpuRing& ring);
+  // A limit of cufit: a program is told it as the card's size.
+  void know_limit(uint64_t bytes);
   Explanation finish(const Options& options);
 
  private:

@@ -32,4 +32,20 @@ std::string ring_text(const formats::GpuRing& ring, const knowledge::Knowledge& 
   return out;
 }
 
+bool is_ring_line(std::string_view line) { return contains(line, k_ring_mark); }
+
+std::vector<formats::TextLine> without_ring(std::span<const formats::TextLine> lines) {
+  std::vector<formats::TextLine> out(lines.begin(), lines.end());
+  for (formats::TextLine& line : out)
+    if (is_ring_line(line.text)) line.text = {};
+  return out;
+}
+
+std::vector<formats::TextLine> only_ring(std::span<const formats::TextLine> lines) {
+  std::vector<formats::TextLine> out;
+  for (const formats::TextLine& line : lines)
+    if (is_ring_line(line.text)) out.push_back(line);
+  return out;
+}
+
 }  // namespace cufit::explain

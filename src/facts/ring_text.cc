@@ -62,11 +62,7 @@ class RingWriter {
   std::vector<RingLine> write() {
     head();
     for (const RingDevice& device : ring_.devices) one_device(device);
-    // The last one of each kind is what the program met; earlier ones only count.
-    const RingRefusal* last = nullptr;
-    for (const RingRefusal& refusal : ring_.refusals)
-      if (!last || refusal.number >= last->number) last = &refusal;
-    if (last) refusal(*last);
+    if (const RingRefusal* last = telling_refusal(ring_)) refusal(*last);
     for (const RingDevice& device : ring_.devices) holders(device);
     return std::move(out_);
   }
@@ -118,14 +114,6 @@ class RingWriter {
                     {"total", format_bytes(device.told_total_bytes)}});
   }
 
-  // Was as much given later, so that the program lived on (torch frees its cache and asks again)?
-  bool came_through(const RingRefusal& refusal) const {
-    return std::any_of(ring_.events.begin(), ring_.events.end(), [&](const RingEvent& event) {
-      return event.what == RingWhat::granted && event.ns > refusal.ns &&
-             event.device == refusal.device && event.bytes >= refusal.asked_bytes;
-    });
-  }
-
   void refusal(const RingRefusal& refusal) {
     line("asked", {{"asked", format_bytes(refusal.asked_bytes)},
                    {"call", call_of(refusal.kind)},
@@ -137,7 +125,9 @@ class RingWriter {
     if (refusal.swept_bytes > 0 || refusal.trimmed_bytes > 0)
       line("given_back", {{"swept", format_bytes(refusal.swept_bytes)},
                           {"trimmed", format_bytes(refusal.trimmed_bytes)}});
-    if (came_through(refusal)) return line("came_through");
+    const AfterRefusal after = after_refusal(ring_, refusal);
+    if (after == AfterRefusal::came_through) return line("came_through");
+    went_on_ = after == AfterRefusal::went_on;
     if (refusal.what == RingWhat::refused)
       quota_refusal(refusal);
     else
@@ -168,9 +158,13 @@ class RingWriter {
         refusal.domain_bytes - std::min(refusal.domain_bytes, refusal.own_bytes);
     const uint64_t wanted = quota_that_would_do(refusal);
     const RingDevice* on = device(refusal.device);
-    line("quota_refused", {{"limit", format_bytes(refusal.limit_bytes)}});
-    if (others > refusal.own_bytes) return line("others", {{"others", format_bytes(others)}});
+    line(went_on_ ? "quota_went_on" : "quota_refused",
+         {{"limit", format_bytes(refusal.limit_bytes)}});
     const std::string vram = vram_of(refusal, wanted);
+    if (others > refusal.own_bytes) {
+      line("others", {{"others", format_bytes(others)}});
+      return vram.empty() ? line("beyond_others") : line("enough_others", {{"enough", vram}});
+    }
     if (!vram.empty()) return line("enough", {{"enough", vram}});
     line("beyond",
          {{"wanted", format_bytes(wanted)}, {"total", format_bytes(on ? on->total_bytes : 0)}});
@@ -178,6 +172,7 @@ class RingWriter {
 
   void driver_refusal(const RingRefusal& refusal) {
     const RingDevice* on = device(refusal.device);
+    if (went_on_) line("driver_went_on");
     if (!refusal.card_asked) return line("driver_unknown");
     const uint64_t total = on ? on->total_bytes : 0;
     const uint64_t gone =
@@ -186,7 +181,8 @@ class RingWriter {
     if (refusal.card_free_bytes >= refusal.asked_bytes)
       line("room_enough", {{"free", left}});
     else if (gone > refusal.domain_bytes)
-      line("room_others", {{"free", left}, {"others", format_bytes(gone)}});
+      line(went_on_ ? "room_others_then" : "room_others",
+           {{"free", left}, {"others", format_bytes(gone)}});
     else
       line("room_own", {{"free", left}});
   }
@@ -221,10 +217,44 @@ class RingWriter {
   }
 
   const GpuRing& ring_;
+  bool went_on_ = false;  // after the refusal that is told
   std::vector<RingLine> out_;
 };
 
+// What a program asked for; the others are sizes that the guard learns of.
+bool is_request(const RingEvent& event) {
+  return (event.what == RingWhat::granted || event.what == RingWhat::spilled) &&
+         event.kind != RingKind::overhead && event.kind != RingKind::pool_size &&
+         event.kind != RingKind::graph_size;
+}
+
 }  // namespace
+
+AfterRefusal after_refusal(const GpuRing& ring, const RingRefusal& refusal) {
+  AfterRefusal out = AfterRefusal::nothing;
+  for (const RingEvent& event : ring.events) {
+    if (!is_request(event) || event.ns <= refusal.ns || event.device != refusal.device) continue;
+    if (event.bytes >= refusal.asked_bytes) return AfterRefusal::came_through;
+    out = AfterRefusal::went_on;
+  }
+  return out;
+}
+
+const RingRefusal* telling_refusal(const GpuRing& ring) {
+  std::map<int, const RingRefusal*> last;  // of each GPU
+  for (const RingRefusal& refusal : ring.refusals) {
+    const RingRefusal*& at = last[refusal.device];
+    if (!at || refusal.number >= at->number) at = &refusal;
+  }
+  const RingRefusal* out = nullptr;
+  for (const auto& [ordinal, refusal] : last) {
+    const auto weight = [&](const RingRefusal& one) {
+      return std::pair(after_refusal(ring, one), one.number);
+    };
+    if (!out || weight(*refusal) > weight(*out)) out = refusal;
+  }
+  return out;
+}
 
 std::vector<RingLine> ring_lines(const GpuRing& ring) { return RingWriter(ring).write(); }
 

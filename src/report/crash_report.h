@@ -24,6 +24,7 @@ struct CrashReportView {
   // The environment lacks a module that its lock asks for: the command that makes it anew.
   std::string remake;
   std::vector<formats::GpuRing> rings = {};  // under --vram: what its processes recorded
+  std::vector<std::string> ring_paths = {};  // of rings, one each; empty = not in files
 };
 
 std::string crash_report_text(const CrashReportView& view,

@@ -69,7 +69,9 @@ TEST_F(GuardExplain, ExplainOthersOfTheQuotaHadMostOfIt) {
   run(k_start + "alloc b 300M\ndie");
   const Ran ran = explain();
   EXPECT_TRUE(has(ran.out, "the other processes of the same domain had")) << ran.out;
-  EXPECT_TRUE(has(ran.out, "cufit quota status")) << ran.out;
+  // 800 of the other, 300 of a context and 300 asked: 1400, in steps of 256.
+  EXPECT_TRUE(has(ran.out, "cufit run --vram 1536MiB -- COMMAND")) << ran.out;
+  EXPECT_FALSE(has(ran.out, "cufit quota status")) << ran.out;
   end(other);
 }
 
@@ -100,6 +102,26 @@ TEST_F(GuardExplain, ExplainWhoCameThroughWasNotEndedByIt) {
   run(k_start + "alloc a 500M\nalloc b 500M\nfree a\nalloc b 500M");
   const Ran ran = explain("--json");
   EXPECT_FALSE(has(ran.out, "cufit_quota_reached")) << ran.out;
+  EXPECT_EQ(ran.code(), 1);
+  EXPECT_TRUE(Json::parse(ran.out, nullptr, false)["causes"].empty()) << ran.out;
+  EXPECT_TRUE(has(explain().out, "came through each refusal"));
+}
+
+TEST_F(GuardExplain, ExplainWhoWasNeverRefused) {
+  run(k_start + "alloc a 500M\nfree a\nalloc b 100M");
+  const Ran ran = explain();
+  EXPECT_EQ(ran.code(), 1) << ran.err;
+  EXPECT_TRUE(has(ran.out, "This process was never refused GPU memory")) << ran.out;
+  EXPECT_TRUE(has(ran.out, "high water 800 MiB")) << ran.out;
+  EXPECT_FALSE(has(ran.out, "possible")) << ran.out;
+  EXPECT_TRUE(has(explain("--lang zh").out, "从未被拒绝"));
+}
+
+TEST_F(GuardExplain, ExplainWhoWentOnWithLess) {
+  run(k_start + "alloc a 2000M\nalloc b 500M");
+  const Json said = Json::parse(explain("--json").out, nullptr, false);
+  for (const Json& cause : said["causes"]) EXPECT_EQ(cause["confidence"], "possible") << cause;
+  EXPECT_TRUE(has(explain("-v").out, "went on with less"));
 }
 
 TEST_F(GuardExplain, ExplainADamagedRing) {

@@ -7,17 +7,18 @@
 
 namespace cufit::host {
 
-std::vector<formats::GpuRing> read_rings(const std::string& folder) {
+std::vector<RingFile> read_rings(const std::string& folder) {
   constexpr size_t k_most_rings = 256;
-  std::vector<formats::GpuRing> out;
+  std::vector<RingFile> out;
   if (folder.empty()) return out;
   const RealHost files;
   for (const std::string& name : names_in(folder)) {
     if (!ends_with(name, ".ring") || out.size() == k_most_rings) continue;
-    const auto bytes = files.read_file(folder + "/" + name, size_t{1} << 20);
+    const std::string path = folder + "/" + name;
+    const auto bytes = files.read_file(path, size_t{1} << 20);
     if (!bytes) continue;
     auto ring = formats::parse_gpu_ring(*bytes);
-    if (ring) out.push_back(std::move(*ring));
+    if (ring) out.push_back({path, std::move(*ring)});
   }
   return out;
 }

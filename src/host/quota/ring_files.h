@@ -9,7 +9,12 @@
 
 namespace cufit::host {
 
+struct RingFile {
+  std::string path;
+  formats::GpuRing ring;
+};
+
 // By name, 256 files at most; one that is no recording is passed over.
-std::vector<formats::GpuRing> read_rings(const std::string& folder);
+std::vector<RingFile> read_rings(const std::string& folder);
 
 }  // namespace cufit::host

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/format.h"
+#include "base/shell_word.h"
 #include "report/crash_report.h"
 #include "report/terminal/width.h"
 
@@ -52,13 +53,18 @@ std::string crash_report_quota(const CrashReportView& view, std::string_view lan
   const auto add = [&](const std::string& line) {
     if (!line.empty()) out += (out.empty() ? "" : "\n") + line;
   };
-  for (const GpuRing& ring : view.rings) {
+  for (size_t i = 0; i < view.rings.size(); ++i) {
+    const GpuRing& ring = view.rings[i];
     if (ring.domain_failed)
       add(message(view.knowledge, "death.limit_failed", lang,
                   {{"program", printable(ring.program)}, {"pid", std::to_string(ring.pid)}}));
     add(line_of(view, ring, RingWhat::refused, lang));
     // Without a limit the output says it as well: a full card is the program's own message.
     if (ring.quota) add(line_of(view, ring, RingWhat::driver_refused, lang));
+    const bool told = ring.domain_failed || (ring.quota && !ring.refusals.empty());
+    if (told && i < view.ring_paths.size())
+      add(message(view.knowledge, "death.black_box", lang,
+                  {{"file", shell_word(view.ring_paths[i])}}));
   }
   return out;
 }

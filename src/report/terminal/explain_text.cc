@@ -319,7 +319,35 @@ class ExplainPainter : private TerminalWriter {
     if (!lines.empty()) facts(lines);
   }
 
+  // A black box is an answer also where no cause is in it.
+  void ring() {
+    const std::vector<EvidenceLine>& lines = explanation_.ring;
+    const auto says = [&](std::string_view part) {
+      return std::any_of(lines.begin(), lines.end(),
+                         [&](const EvidenceLine& line) { return contains(line.text, part); });
+    };
+    const char* const key = !says("cufit ring: asked at the last refusal") ? "ring_never"
+                            : says("the program came through")             ? "ring_survived"
+                                                                           : "ring_refused";
+    const std::string left = std::string(mark(LinkState::unknown)) + " ";
+    flow_at(words(std::string("nothing.") + key),
+            coloured(left, std::string("1;") + colour_of(LinkState::unknown)), 2, "  ", "1");
+    flow(how_much(), "  ", "  ", "2");
+    for (const EvidenceLine& line : lines)
+      if (style_.verbose || !contains(line.text, "cufit ring: of "))
+        quoted(place(line), line_text(line.text));
+    const auto step = [&](std::string_view lang) {
+      return message(knowledge_, "explain.nothing.ring_log", lang, {});
+    };
+    next(next_pieces(step(style_.lang), step("en"), step("zh")));
+  }
+
   void nothing() {
+    if (!explanation_.ring.empty()) {
+      ring();
+      if (explanation_.ring.size() >= explanation_.lines) return;
+      out_ += '\n';
+    }
     const std::string left = std::string(mark(LinkState::unknown)) + " ";
     const bool empty = explanation_.lines == 0;
     flow_at(words(empty ? "nothing.empty" : "nothing.title"),

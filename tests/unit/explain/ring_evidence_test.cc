@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/format.h"
 #include "explain/explain.h"
 #include "facts/ring_text.h"
@@ -75,6 +77,44 @@ TEST(RingEvidence, TheEngineFindsTheCauseAndItsNumbers) {
   ring.refusals.clear();
   ring.domain_failed = true;
   EXPECT_EQ(explained(ring).causes[0].id, "quota_file_unusable");
+}
+
+// Where nothing was refused no words of the lines are a cause, whatever the lines are called by.
+TEST(RingEvidence, ARingWithoutARefusalNamesNoCause) {
+  formats::GpuRing ring = full_ring();
+  ring.domain_failed = false;
+  const formats::RingRefusal refused = ring.refusals[0];
+  ring.refusals.clear();
+  Explanation out = explained(ring);
+  EXPECT_TRUE(out.causes.empty()) << out.causes[0].id;
+  EXPECT_FALSE(out.ring.empty());
+  ring.refusals = {refused};
+  formats::RingEvent given = ring.events[0];
+  given.ns = refused.ns + 1, given.bytes = refused.asked_bytes;
+  ring.events = {given};
+  out = explained(ring);
+  EXPECT_TRUE(out.causes.empty()) << out.causes[0].id;
+  ring.events[0].bytes -= 1;
+  out = explained(ring);
+  for (const Cause& cause : out.causes)
+    EXPECT_EQ(cause.confidence, Confidence::possible) << cause.id;
+}
+
+// A program is told its limit as the card's size.
+TEST(RingEvidence, ALimitIsNotTheCardsSize) {
+  const char* const said =
+      "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total "
+      "capacity of 1.00 GiB of "
+      "which 512.00 MiB is free.\n";
+  const auto over = [&](bool known) {
+    Explainer explainer(knowledge::Knowledge::builtin());
+    explainer.add(said);
+    if (known) explainer.know_limit(1024 * k_mib);
+    const Explanation out = explainer.finish({});
+    return std::count(out.clues.begin(), out.clues.end(), "oom_tried_over_capacity");
+  };
+  EXPECT_EQ(over(false), 1);
+  EXPECT_EQ(over(true), 0);
 }
 
 }  // namespace ring_evidence_test

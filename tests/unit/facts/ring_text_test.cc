@@ -47,7 +47,8 @@ std::string said(const formats::GpuRing& ring) {
 
 TEST(RingText, WhatTheQuotaRefused) {
   EXPECT_EQ(said(ring_of(refusal(300, 800, 800, 1024))), "asked; quota_refused; enough 1280MiB");
-  EXPECT_EQ(said(ring_of(refusal(300, 300, 900, 1024))), "asked; quota_refused; others 600 MiB");
+  EXPECT_EQ(said(ring_of(refusal(300, 300, 900, 1024))),
+            "asked; quota_refused; others 600 MiB; enough_others 1280MiB");
   EXPECT_EQ(said(ring_of(refusal(4000, 400, 400, 1024))), "asked; quota_refused; beyond 4.5 GiB");
   formats::GpuRing none = ring_of(refusal(1, 1, 1, 1));
   none.refusals.clear();
@@ -88,6 +89,11 @@ TEST(RingText, WhatTheDriverRefused) {
   EXPECT_EQ(said(ring_of(full)), "asked; room_own 400 MiB");
   full.card_free_bytes = 1000 * k_mib;
   EXPECT_EQ(said(ring_of(full)), "asked; room_enough 1000 MiB");
+  formats::GpuRing on = ring_of(full);
+  formats::RingEvent given;
+  given.what = formats::RingWhat::granted, given.device = 0, given.ns = 200, given.bytes = k_mib;
+  on.events = {given};
+  EXPECT_EQ(said(on), "asked; driver_went_on; room_enough 1000 MiB");
 }
 
 TEST(RingText, WhoGotAsMuchLaterCameThrough) {
@@ -97,17 +103,36 @@ TEST(RingText, WhoGotAsMuchLaterCameThrough) {
   given.bytes = 300 * k_mib;
   ring.events = {given};
   EXPECT_EQ(said(ring), "asked; came_through");
+  // Less than was asked: it may have done with that.
   ring.events[0].bytes -= 1;
+  EXPECT_EQ(said(ring), "asked; quota_went_on; enough 1280MiB");
+  // What the guard learns of is no request; another GPU's request says nothing of this one.
+  ring.events[0].kind = formats::RingKind::overhead;
+  EXPECT_EQ(said(ring), "asked; quota_refused; enough 1280MiB");
+  ring.events[0] = given, ring.events[0].device = 1;
   EXPECT_EQ(said(ring), "asked; quota_refused; enough 1280MiB");
   ring.events[0] = given, ring.events[0].ns = 50;
   EXPECT_EQ(said(ring), "asked; quota_refused; enough 1280MiB");
+}
+
+TEST(RingText, ARefusalThatNothingFollowedGoesBeforeALaterOne) {
+  formats::GpuRing ring = ring_of(refusal(300, 800, 800, 1024));
+  ring.refusals.push_back(refusal(200, 100, 100, 1024));
+  ring.refusals[1].number = 1, ring.refusals[1].device = 1, ring.refusals[1].ns = 150;
+  formats::RingEvent given;
+  given.what = formats::RingWhat::granted, given.device = 1, given.ns = 200;
+  given.bytes = 200 * k_mib;
+  ring.events = {given};
+  EXPECT_EQ(telling_refusal(ring), &ring.refusals[0]);
+  ring.events.clear();
+  EXPECT_EQ(telling_refusal(ring), &ring.refusals[1]);
 }
 
 TEST(RingText, TheLastRefusalIsTold) {
   formats::GpuRing ring = ring_of(refusal(300, 800, 800, 1024));
   ring.refusals.push_back(refusal(100, 100, 900, 1024));
   ring.refusals[1].number = 1;
-  EXPECT_EQ(said(ring), "asked; quota_refused; others 800 MiB");
+  EXPECT_EQ(said(ring), "asked; quota_refused; others 800 MiB; enough_others 1024MiB");
 }
 
 // The file is anybody's: nothing of it is a line of its own, and sums that overflow stay sums.
