@@ -190,7 +190,7 @@ TEST_F(GuardQuotaSet, WhatIsNotThereIsSaid) {
   says("set --cgroup user.slice/job --dry-run", 2, "needs `--hard SIZE`");
   says("set --cgroup user.slice/job --hard 1G --soft 2G --dry-run", 2, "more than `--hard`");
   says("set --cgroup user.slice/job --hard much --dry-run", 2, "a size in GiB");
-  says("set --cgroup user.slice/job --hard 5G", 2, "more than any GPU here has: 4.0 GiB");
+  says("set --cgroup user.slice/job --hard 5G --dry-run", 2, "more than any GPU here has: 4.0 GiB");
   says("clear --dry-run", 2, "one of `--cgroup PATH`");
   describe("no_memory_limits = 1");
   const Ran ran = cufit("\"$CUFIT\" quota clear --pid 42 --dry-run");
