@@ -20,8 +20,9 @@ std::optional<uint64_t> parse_memory_size(std::string_view text) {
   const double number = std::strtod(digits.c_str(), &end);
   const std::string unit = lower(trim(text.substr(used)));
   double scale = 0;
-  if (unit.empty() || unit == "gib" || unit == "g" || unit == "gb") scale = 1u << 30;
-  if (unit == "mib" || unit == "m" || unit == "mb") scale = 1u << 20;
+  if (unit.empty() || unit == "gib" || unit == "gi" || unit == "g" || unit == "gb")
+    scale = 1u << 30;
+  if (unit == "mib" || unit == "mi" || unit == "m" || unit == "mb") scale = 1u << 20;
   if (used == 0 || *end != '\0' || scale == 0 || !(number > 0) || number * scale > 1e16)
     return std::nullopt;
   return static_cast<uint64_t>(number * scale);

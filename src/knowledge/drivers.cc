@@ -128,7 +128,13 @@ const GpuContextRow* Knowledge::find_gpu_context(std::string_view cc) const {
   for (const GpuContextRow& row : gpu_context) {
     if (row.cc == cc) return &row;
   }
-  return nullptr;
+  // Of a compute capability without a row, or one that nobody tells: the row with the most. A prediction, a plan and the guard
+  // all ask here, so that a limit which one hands out holds a job for the other.
+  const GpuContextRow* most = nullptr;
+  for (const GpuContextRow& row : gpu_context) {
+    if (most == nullptr || row.mib > most->mib) most = &row;
+  }
+  return most;
 }
 
 }  // namespace cufit::knowledge

@@ -29,6 +29,12 @@ Result<pack::Question> mig_question(const Context& context, const MigPlanRequest
                                     divisible(context.knowledge)));
   pack::Question out;
   CUFIT_TRY(gpus, pack_gpus(context, {*request.gpu}));
+  if (gpus.size() > 1)
+    return fail(
+        Code::usage,
+        format("`--gpu {}`: {} GPUs there, and `cufit mig plan` divides one: name it, as in "
+               "--gpu \"H100 SXM5 80GB\"; `cufit pack --mig` plans for several",
+               *request.gpu, gpus.size()));
   if (gpus.size() != 1 || gpus[0].is_instance)
     return fail(Code::usage,
                 format("`--gpu {}`: one GPU that is not divided; `cufit pack --mig` plans for "
@@ -37,7 +43,9 @@ Result<pack::Question> mig_question(const Context& context, const MigPlanRequest
   out.gpus = std::move(gpus);
   out.divide = true;
   for (size_t i = 0; i < request.jobs.size(); ++i) {
-    CUFIT_TRY(job, job_of_size("--job", request.jobs[i], format("job {}", i + 1)));
+    CUFIT_TRY(job,
+              job_of_size("--job", request.jobs[i],
+                          context.message("pack.input.job", {{"number", std::to_string(i + 1)}})));
     out.jobs.push_back(std::move(job));
   }
   return out;

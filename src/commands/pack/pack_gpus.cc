@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/memory_size.h"
 #include "base/number.h"
+#include "commands/pack/pack_promised.h"
 #include "fit/answer/cards.h"
 #include "host/files/paths.h"
 #include "host/files/recording.h"
@@ -102,6 +103,22 @@ uint64_t most_of_process(const facts::NvmlGpu& nvml, const knowledge::Gpu* row,
   return card.measured ? card.total : UINT64_MAX;
 }
 
+// What the guard charges there for a context: it goes by the compute capability that the driver tells, a table by the name.
+// Where these differ the larger holds a job under both.
+uint64_t context_of_process(const facts::NvmlGpu& nvml, const facts::Facts& facts, uint64_t named,
+                            const knowledge::Knowledge& knowledge) {
+  const auto more = [&](const std::string& cc) {
+    const knowledge::GpuContextRow* row = knowledge.find_gpu_context(cc);
+    if (row != nullptr) named = std::max(named, static_cast<uint64_t>(row->mib) << 20);
+  };
+  if (nvml.compute_capability) more(*nvml.compute_capability);
+  for (const facts::CudaDevice& device : facts.cuda.devices) {
+    const bool same = device.uuid && nvml.uuid && *device.uuid == *nvml.uuid;
+    if (same && device.compute_capability) more(*device.compute_capability);
+  }
+  return named;
+}
+
 // What NVML says of one GPU; nothing where it says neither name nor memory.
 void add_nvml_gpu(const facts::NvmlGpu& nvml, const facts::Facts& facts,
                   const knowledge::Knowledge& knowledge, std::vector<pack::Gpu>& out) {
@@ -110,6 +127,7 @@ void add_nvml_gpu(const facts::NvmlGpu& nvml, const facts::Facts& facts,
   pack::Gpu gpu = row != nullptr ? gpu_of(fit::card_of(*row, knowledge))
                                  : gpu_of(fit::card_of_size(name, 1, knowledge));
   if (row == nullptr) gpu.context = fit::traced_card({}, knowledge).outside_allocator;
+  gpu.context = context_of_process(nvml, facts, gpu.context, knowledge);
   if (row != nullptr) gpu.table = std::string(row->name);
   gpu.index = nvml.index;
   gpu.name = format("GPU {}, {}", nvml.index, name);
@@ -168,13 +186,24 @@ Result<std::vector<pack::Gpu>> pack_gpus(const Context& context, std::vector<std
       host::ProbeOptions options;
       options.driver_depth = host::DriverDepth::state;
       const facts::Facts facts = host::collect(context.machine, options);
-      if (Result<void> done = add_machine(facts, "HERE", context.knowledge, out); !done)
+      std::vector<pack::Gpu> here;
+      if (Result<void> done = add_machine(facts, "HERE", context.knowledge, here); !done)
         return done.error();
+      take_promised(context, here);
+      out.insert(out.end(), here.begin(), here.end());
     } else if (is_recording(text)) {
       CUFIT_TRY(facts, host::load_facts(context.files, text));
       if (Result<void> done = add_machine(facts, text, context.knowledge, out); !done)
         return done.error();
     } else {
+      if (trim(text).empty())
+        return fail(Code::usage, format("`--gpu {}`: no such GPU in the table{}", text, ""));
+      const size_t times = text.find_first_of("xX*");
+      const std::optional<uint64_t> asked_count =
+          parse_uint(std::string_view(text).substr(0, times == std::string::npos ? 0 : times));
+      if (asked_count && *asked_count > pack::k_most_gpus)
+        return fail(Code::usage, format("{} GPUs: at most {} are planned for at once", *asked_count,
+                                        pack::k_most_gpus));
       const auto [count, name] = counted(text);
       CUFIT_TRY(gpu, described_gpu(name, context.knowledge));
       for (uint64_t i = 0; i < count; ++i) {

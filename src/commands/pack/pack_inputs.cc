@@ -46,6 +46,8 @@ class PackInputs {
       : context_(context), gpus_(gpus) {}
 
   Result<void> add(const std::string& input) {
+    if (trim(input).empty())
+      return fail(Code::usage, "a job is empty: a file or a size such as 20G is expected");
     if (ends_with(input, ".toml")) return add_file(input);
     if (ends_with(input, ".json")) {
       CUFIT_TRY(job, predicted(input));
@@ -53,7 +55,9 @@ class PackInputs {
     }
     const bool number = !input.empty() && std::isdigit(static_cast<unsigned char>(input[0])) != 0;
     if (number && !host::is_file(input)) {
-      CUFIT_TRY(job, job_of_size("JOB", input, format("job {}", out_.size() + 1)));
+      CUFIT_TRY(job, job_of_size("JOB", input,
+                                 context_.message("pack.input.job",
+                                                  {{"number", std::to_string(out_.size() + 1)}})));
       return keep(std::move(job), 1);
     }
     CUFIT_TRY(job, recorded(input));
@@ -80,7 +84,9 @@ class PackInputs {
       CUFIT_TRY(job, job_of(entry, path));
       if (!entry.command.empty()) job.command = std::move(entry.command);
       if (!entry.name.empty()) job.name = std::move(entry.name);
-      if (job.name.empty()) job.name = format("job {}", out_.size() + 1);
+      if (job.name.empty())
+        job.name =
+            context_.message("pack.input.job", {{"number", std::to_string(out_.size() + 1)}});
       if (Result<void> done = keep(std::move(job), entry.count); !done) return done;
     }
     return {};
@@ -172,6 +178,9 @@ class PackInputs {
 Result<pack::Job> job_of_size(const std::string& option, const std::string& text,
                               const std::string& name) {
   const std::optional<uint64_t> bytes = parse_memory_size(text);
+  if (!bytes && option == "JOB")
+    return fail(Code::usage,
+                format("size {} of a job: a size in GiB such as 22.5, or 800MiB", text));
   if (!bytes)
     return fail(Code::usage,
                 format("`{} {}`: a size in GiB such as 22.5, or 800MiB", option, text));

@@ -17,7 +17,11 @@ Result<resolve::QuotaMachine> asked_machine(const Context& context,
                                             const QuotaPlanRequest& request) {
   if (request.from) {
     CUFIT_TRY(facts, host::load_facts(context.files, *request.from));
-    return resolve::quota_machine(facts, context.knowledge);
+    resolve::QuotaMachine machine = resolve::quota_machine(facts, context.knowledge);
+    if (machine.gpus.empty())
+      return fail(Code::usage,
+                  format("`--from {}`: no GPU in it, so there is nothing to limit", *request.from));
+    return machine;
   }
   return quota_machine_here(context, quota_facts(context));
 }

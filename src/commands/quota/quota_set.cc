@@ -34,7 +34,10 @@ Result<std::string> cgroup_asked(const Context& context, const QuotaClearRequest
   const int given =
       request.cgroup.has_value() + request.container.has_value() + request.pid.has_value();
   if (given != 1)
-    return fail(Code::usage, "one of `--cgroup PATH`, `--container ID`, `--pid PID` is needed");
+    return fail(Code::usage,
+                given > 1 ? "only one of `--cgroup PATH`, `--container ID`, `--pid PID` may be "
+                            "given, and more are"
+                          : "one of `--cgroup PATH`, `--container ID`, `--pid PID` is needed");
   if (request.cgroup) return host::cgroup_of_path(context.machine, *request.cgroup);
   if (request.container) return host::cgroup_of_container(context.machine, *request.container);
   const std::optional<uint64_t> pid = parse_uint(*request.pid);

@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "base/memory_size.h"
 #include "base/number.h"
+#include "commands/quota/quota_here.h"
 #include "host/probe.h"
 #include "host/quota/domain_files.h"
 #include "host/quota/quota_trial.h"
@@ -49,6 +50,12 @@ Result<TrialDomain> trial_domain(const Context& context, const QuotaVerifyReques
   uint64_t limit = k_usual_trial_limit;
   if (request.vram) {
     CUFIT_TRY(asked, limit_asked(*request.vram));
+    uint64_t most = 0;
+    for (const facts::CudaDevice& device : quota_facts(context).cuda.devices)
+      most = std::max(most, device.memory_total_bytes.value_or(UINT64_MAX));
+    if (most != 0 && asked > most)
+      return fail(Code::usage, format("`--vram` of {} is more than any GPU here has: {}",
+                                      format_bytes(asked), format_bytes(most)));
     limit = asked;
   }
   CUFIT_TRY(trial, host::QuotaTrial::make(limit, k_trial_context));
@@ -115,9 +122,12 @@ class Verification {
     for (const formats::QuotaDevice& row : domain.devices) {
       const bool same = row.uuid.empty() ? !row.pci.empty() && row.pci == gpu.pci
                                          : row.uuid.substr(4) == gpu.uuid;
-      if (same) limit = row.limit_bytes, used = row.used_bytes;
+      if (!same) continue;
+      limit = row.limit_bytes, used = row.used_bytes;
+      out.uuid = row.uuid;  // says GPU- or MIG-
     }
-    out.uuid = std::move(gpu.uuid);
+    if (out.uuid.empty() && !gpu.uuid.empty())
+      out.uuid = (contains(gpu.name, " MIG ") ? "MIG-" : "GPU-") + gpu.uuid;
     if (limit == formats::k_no_quota) {
       out.skipped = Skipped::no_limit;
       return out;

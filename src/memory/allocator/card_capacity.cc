@@ -13,13 +13,10 @@ constexpr double k_card_capacity_gib = 1u << 30;
 constexpr double k_kept_share = 0.014;
 constexpr double k_kept_gib = 0.5;
 constexpr double k_inline_ecc_share = 1.0 / 16;
-// Of a compute capability without a row: the most that any has.
 uint64_t context_mib(const knowledge::Gpu& gpu, const knowledge::Knowledge& knowledge) {
   if (const knowledge::GpuContextRow* row = knowledge.find_gpu_context(gpu.cc))
     return static_cast<uint64_t>(row->mib);
-  int64_t most = 0;
-  for (const knowledge::GpuContextRow& row : knowledge.gpu_context) most = std::max(most, row.mib);
-  return static_cast<uint64_t>(most);
+  return 0;
 }
 
 double reckoned_gib(const knowledge::Gpu& gpu) {

@@ -138,8 +138,13 @@ class MigPainter : private TerminalWriter {
     const std::string profile = packed_.jobs.front().instance->profile->name;
     heading(say("mig.names"));
     const uint32_t index = view_.question.gpus[0].index;
-    labelled(say("mig.name.program") + say("colon"),
-             say("mig.name.program_how", {{"vram", vram_text(packed_.jobs.front().bytes)}}));
+    for (const pack::PlacedJob& job : packed_.jobs) {
+      std::string label = say("mig.name.program");
+      if (packed_.jobs.size() > 1)
+        label += " (" + printable(view_.question.jobs[job.job].name) + ", " +
+                 job.instance->profile->name + ")";
+      labelled(label + say("colon"), say("mig.name.program_how", {{"vram", vram_text(job.bytes)}}));
+    }
     labelled(say("mig.name.docker") + say("colon"),
              say("mig.name.docker_how", {{"index", std::to_string(index)}}));
     labelled(say("mig.name.kubernetes") + say("colon"),

@@ -40,7 +40,10 @@ class QuotaVerifyPainter : private TerminalWriter {
   void summary() {
     const size_t missing = count(resolve::Proof::missing), tried = view_.trials.size() - missing;
     const bool holds = all_verified(view_);
-    const char* key = tried == 0 ? "quota.verify_nothing"
+    const bool small = std::any_of(
+        view_.gpus.begin(), view_.gpus.end(),
+        [](const VerifiedGpu& gpu) { return gpu.skipped == VerifiedGpu::Skipped::no_room; });
+    const char* key = tried == 0 ? (small ? "quota.verify_small" : "quota.verify_nothing")
                       : holds    ? "quota.verify_holds"
                                  : "quota.verify_fails";
     flow(say(key, {{"tried", thousands(tried)},
@@ -80,10 +83,18 @@ class QuotaVerifyPainter : private TerminalWriter {
     const bool holds = trial.proof == resolve::Proof::holds;
     std::string text =
         pad(way_name(trial.way), k_way_columns) + "  " +
-        say(format("quota.proof.{}", resolve::to_string(trial.proof)),
+        say(trial.proof == resolve::Proof::failed && trial.facts.phase == "done"
+                ? std::string("quota.proof.failed_cuda")
+                : format("quota.proof.{}", resolve::to_string(trial.proof)),
             {{"call", printable(trial.facts.phase)}, {"code", std::to_string(trial.facts.below)}});
     if (!holds && !trial.facts.note.empty()) text += ": " + printable(trial.facts.note);
-    out_ += (holds ? coloured("  ✓ ", "32") : coloured("  ✗ ", "31")) + text + "\n";
+    // Only what went through the limit, or was refused below it, is a failure; the rest is not known.
+    const bool fails =
+        trial.proof == resolve::Proof::leaks || trial.proof == resolve::Proof::blocks;
+    const std::string sign = holds   ? coloured("  ✓ ", "32")
+                             : fails ? coloured("  ✗ ", "31")
+                                     : coloured("  ? ", "33");
+    out_ += sign + text + "\n";
   }
 
   void program() {

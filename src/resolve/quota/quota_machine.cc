@@ -21,8 +21,12 @@ QuotaMachine quota_machine(const facts::Facts& facts, const knowledge::Knowledge
   out.driver = target.driver;
   if (facts.system.kernel) out.kernel = parse_version(*facts.system.kernel);
   out.architecture = facts.system.architecture.value_or("");
+  // A recording of NVML alone tells instances as well.
   const bool instance =
-      std::any_of(facts.cuda.devices.begin(), facts.cuda.devices.end(), is_instance);
+      std::any_of(facts.cuda.devices.begin(), facts.cuda.devices.end(), is_instance) ||
+      (facts.cuda.devices.empty() &&
+       std::any_of(facts.nvml.gpus.begin(), facts.nvml.gpus.end(),
+                   [](const facts::NvmlGpu& gpu) { return !gpu.mig_instances.empty(); }));
   for (const TargetGpu& gpu : target.gpus) out.gpus.push_back({gpu.name, gpu.cc, instance});
   for (const std::string& name : target.unknown_gpus) out.gpus.push_back({name, {}, instance});
   out.wsl = target.wsl;

@@ -65,15 +65,20 @@ uint64_t bytes_on(const VramAmount& amount, const QuotaCard& card) {
 std::optional<VramProblem> shard_fraction(const VramRequest& request, const SlurmShards& slurm,
                                           size_t gpus, VramAmount& out) {
   const std::optional<uint64_t> shards = parse_uint(slurm.on_node);
-  if (!shards || *shards == 0) return VramProblem{"no_shards", {}};
+  if (slurm.on_node.empty()) return VramProblem{"no_shards", {}};
+  if (!shards || *shards == 0) return VramProblem{"shards_words", {{"text", slurm.on_node}}};
   double per_gpu = static_cast<double>(request.shards_per_gpu);
   if (request.shards_per_gpu == 0) {
     if (slurm.node_shards == 0 || slurm.node_gpus == 0)
       return VramProblem{"shards_total", {{"shards", slurm.on_node}}};
     per_gpu = static_cast<double>(slurm.node_shards) / static_cast<double>(slurm.node_gpus);
   }
-  out.fraction =
-      std::min(1.0, static_cast<double>(*shards) / (per_gpu * static_cast<double>(gpus)));
+  const double all = per_gpu * static_cast<double>(gpus);
+  if (static_cast<double>(*shards) > all)
+    return VramProblem{
+        "shards_many",
+        {{"shards", slurm.on_node}, {"all", format("{}", static_cast<uint64_t>(all))}}};
+  out.fraction = static_cast<double>(*shards) / all;
   return std::nullopt;
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "memory/allocator/card_capacity.h"
 #include "resolve/quota/backend.h"
 
 namespace cufit::resolve {
@@ -93,6 +94,25 @@ TEST(QuotaMachine, TorchAndItsFraction) {
   facts.variables = {variable};
   EXPECT_TRUE(of(facts).fraction_set);
   EXPECT_EQ(why_of(of(facts), QuotaBackend::torch), "set");
+}
+
+// A limit that a plan hands out holds a context as the guard charges it: both have one figure, where a row of the table is
+// missing as well.
+TEST(QuotaMachine, APlanAndTheGuardHaveOneContext) {
+  const knowledge::Knowledge& knowledge = knowledge::Knowledge::builtin();
+  for (const char* cc : {"8.9", "9.0", "8.7", "99.0", ""}) {
+    knowledge::Gpu gpu;
+    gpu.cc = cc;
+    gpu.memory_gb = 24;
+    facts::Facts facts;
+    facts.cuda.devices.resize(1);
+    if (*cc != 0) facts.cuda.devices[0].compute_capability = fact<std::string>(cc);
+    ASSERT_EQ(quota_cards(facts, knowledge).size(), 1u);
+    EXPECT_EQ(quota_cards(facts, knowledge)[0].context_bytes,
+              memory::card_capacity(gpu, knowledge).context)
+        << cc;
+    EXPECT_GE(quota_cards(facts, knowledge)[0].context_bytes, uint64_t{147} << 20) << cc;
+  }
 }
 
 }  // namespace quota_machine_test

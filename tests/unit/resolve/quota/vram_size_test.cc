@@ -155,10 +155,11 @@ TEST(VramSize, ShardsAreAPartOfTheCardsThatTheJobSees) {
   // Shards of two GPUs are spread over both.
   EXPECT_EQ(limits_of("shards", {card(80 * k_gib), card(80 * k_gib)}, {"8", 64, 8}),
             (std::vector<uint64_t>{40 * k_gib, 40 * k_gib}));
-  // Never more than a card.
-  EXPECT_EQ(limits_of("shards", one, {"99", 64, 8}), (std::vector<uint64_t>{80 * k_gib}));
-  for (const char* on_node : {"", "0", "-1", "two", "2,2"})
-    EXPECT_EQ(refused("shards", one, {on_node, 64, 8}), "no_shards") << on_node;
+  // More than there are is a mistake, not the whole card.
+  EXPECT_EQ(refused("shards", one, {"99", 64, 8}), "shards_many");
+  EXPECT_EQ(refused("shards", one, {"", 64, 8}), "no_shards");
+  for (const char* on_node : {"0", "-1", "two", "2,2"})
+    EXPECT_EQ(refused("shards", one, {on_node, 64, 8}), "shards_words") << on_node;
   EXPECT_EQ(refused("shards", one, {"2", 0, 8}), "shards_total");
   EXPECT_EQ(refused("shards", one, {"2", 64, 0}), "shards_total");
 }
