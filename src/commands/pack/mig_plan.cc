@@ -29,7 +29,7 @@ Result<pack::Question> mig_question(const Context& context, const MigPlanRequest
                                     divisible(context.knowledge)));
   pack::Question out;
   CUFIT_TRY(gpus, pack_gpus(context, {*request.gpu}));
-  if (gpus.size() > 1)
+  if (gpus.size() > 1 && !gpus[0].is_instance)
     return fail(
         Code::usage,
         format("`--gpu {}`: {} GPUs there, and `cufit mig plan` divides one: name it, as in "

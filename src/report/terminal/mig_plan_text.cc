@@ -139,10 +139,11 @@ class MigPainter : private TerminalWriter {
     heading(say("mig.names"));
     const uint32_t index = view_.question.gpus[0].index;
     for (const pack::PlacedJob& job : packed_.jobs) {
-      std::string label = say("mig.name.program");
-      if (packed_.jobs.size() > 1)
-        label += " (" + printable(view_.question.jobs[job.job].name) + ", " +
-                 job.instance->profile->name + ")";
+      const std::string label =
+          packed_.jobs.size() == 1
+              ? say("mig.name.program")
+              : say("mig.name.program_of", {{"job", printable(view_.question.jobs[job.job].name)},
+                                            {"profile", job.instance->profile->name}});
       labelled(label + say("colon"), say("mig.name.program_how", {{"vram", vram_text(job.bytes)}}));
     }
     labelled(say("mig.name.docker") + say("colon"),

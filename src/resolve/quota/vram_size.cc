@@ -131,7 +131,7 @@ std::optional<VramProblem> vram_limits(const VramRequest& request,
     for (size_t i = 0; i < cards.size(); ++i) wanted.emplace_back(static_cast<uint32_t>(i), all);
   for (const auto& [number, amount] : wanted) {
     if (number >= cards.size())
-      return VramProblem{"number",
+      return VramProblem{cards.size() == 1 ? "number_one" : "number",
                          {{"gpu", std::to_string(number)},
                           {"count", std::to_string(cards.size())},
                           {"last", std::to_string(cards.size() - 1)}}};
