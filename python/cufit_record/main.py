@@ -2,9 +2,10 @@
 """How the recording begins, and the sitecustomize that it hides."""
 
 import os
-import sys
 
-from .messages import say_off
+from cufit_hidden_site import leave_path, run_hidden
+
+from .messages import said, say
 from .recorder import Recorder
 
 
@@ -18,7 +19,7 @@ def begin():
     except ImportError:  # of the user's own sitecustomize
         raise
     except Exception as error:
-        say_off(error)
+        say("OFF", why=said(error))
 
 
 def record():
@@ -28,15 +29,6 @@ def record():
     }
     if not wanted["STATE"]:
         return
-    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder or ".") != here]
+    leave_path()
     Recorder(wanted).wait()
-    import importlib.machinery
-    import importlib.util
-
-    # The one that this file hides.
-    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
-    if spec is not None and spec.loader is not None:
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["sitecustomize"] = module
-        spec.loader.exec_module(module)
+    run_hidden()

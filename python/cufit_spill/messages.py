@@ -1,38 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said on stderr: cufit gives the sentences, in the user's language."""
+"""What is said on stderr, unless `-q` was given."""
 
-import contextlib
 import os
-import sys
+
+from cufit_say import Speaker, said
+
+__all__ = ["said", "say", "size"]
+speaker = Speaker("CUFIT_SPILL_SAY_")
 
 
-# Nothing that happens here may end the program.
 def say(name, **values):
-    with contextlib.suppress(Exception):
-        tell(name, values)
-
-
-def tell(name, values):
-    if os.environ.get("CUFIT_SPILL_QUIET"):
-        return
-    text = os.environ.get("CUFIT_SPILL_SAY_" + name, name + " {}".format(values))
-    for key, value in values.items():
-        text = text.replace("{%s}" % key, str(value))
-    line = "cufit: %s\n" % text
-    sys.stderr.flush()
-    try:
-        sys.stderr.buffer.write(os.fsencode(line))
-    except (AttributeError, UnicodeError):  # the program has put something else there
-        sys.stderr.write(line)
-    sys.stderr.flush()
-
-
-def said(error):
-    return "%s: %s" % (type(error).__name__, error)
-
-
-def say_off(error):
-    say("OFF", why=said(error))
+    if not os.environ.get("CUFIT_SPILL_QUIET"):
+        speaker.say(name, **values)
 
 
 def size(amount):

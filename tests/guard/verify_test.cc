@@ -100,7 +100,7 @@ TEST_F(GuardVerify, EveryGpuIsTried) {
   add_card("");
   const Json said = verify("");
   ASSERT_EQ(said["gpus"].size(), 2u) << said.dump(1);
-  EXPECT_EQ(said["gpus"][1]["uuid"], "00000000-1111-2222-3333-444444444441");
+  EXPECT_EQ(said["gpus"][1]["uuid"], "GPU-00000000-1111-2222-3333-444444444441");
   EXPECT_EQ(count(said, 0, "holds"), 14u);
   EXPECT_EQ(count(said, 1, "holds"), 14u);
   const Json one = verify("--gpu 1");

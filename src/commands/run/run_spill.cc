@@ -10,10 +10,10 @@ namespace {
 // What the script says, with {names} for what only it knows.
 void set_sentences(const Context& context, std::vector<std::string>& variables) {
   for (const auto& [name, id] :
-       {std::pair("ON", "on"), std::pair("ON_FUSED", "on_fused"),
-                                 std::pair("ON_ALL", "on_all"), std::pair("ON_ALL_FUSED", "on_all_fused"), std::pair("END", "end"),
-        std::pair("OLD", "old"), std::pair("DRIVER", "driver"), std::pair("FULL", "full"),
-        std::pair("OFF", "off"), std::pair("EMERGENCY", "emergency")})
+       {std::pair("ON", "on"), std::pair("ON_FUSED", "on_fused"), std::pair("ON_ALL", "on_all"),
+        std::pair("ON_ALL_FUSED", "on_all_fused"), std::pair("END", "end"), std::pair("OLD", "old"),
+        std::pair("DRIVER", "driver"), std::pair("FULL", "full"), std::pair("OFF", "off"),
+        std::pair("EMERGENCY", "emergency")})
     set_variable(variables, format("CUFIT_SPILL_SAY_{}", name),
                  context.message(format("run.spill.{}", id)));
 }

@@ -6,6 +6,7 @@
 #include "host/probe.h"
 #include "host/quota/mps_server.h"
 #include "host/quota/slurm_node.h"
+#include "resolve/quota/domain_usage.h"
 #include "resolve/quota/quota_machine.h"
 #include "resolve/quota/spill_size.h"
 
@@ -19,27 +20,10 @@ facts::Facts ask_driver(const Context& context) {
   host::ProbeOptions probe;
   probe.driver_depth = host::DriverDepth::identity;
   host::read_system(context.machine, out);
+  host::read_pci(context.machine, out);
   host::read_kernel_driver(context.machine, out);
   host::read_driver_answers(context.machine, probe, out);
   return out;
-}
-
-// A guess before the start, for nobody knows yet which GPU will touch what.
-uint64_t slowest_link(const facts::Facts& facts) {
-  uint64_t least = 0;
-  for (const facts::NvmlGpu& gpu : facts.nvml.gpus) {
-    const uint64_t rate =
-        resolve::link_rate(gpu.pcie_gen_max.value_or(0), gpu.pcie_width.value_or(0));
-    if (rate != 0 && (least == 0 || rate < least)) least = rate;
-  }
-  return least;
-}
-
-// As nvidia-smi counts; nullopt: NVML does not tell of it.
-std::optional<uint32_t> number_of(const facts::Facts& facts, const std::string& uuid) {
-  for (const facts::NvmlGpu& gpu : facts.nvml.gpus)
-    if (!uuid.empty() && gpu.uuid.value_or("") == uuid) return gpu.index;
-  return std::nullopt;
 }
 
 Program program_of(host::ProgramKind::Links links) {
@@ -67,11 +51,11 @@ VramMachine read_vram_machine(const Context& context, const VramProgram& program
   const facts::Facts facts = ask_driver(context);
   out.program =
       host::read_program_kind(context.files, host::absolute_path(program.path), variables);
-  out.link_rate = slowest_link(facts);
   out.mps_pipes = host::reachable_mps(variables);
   out.cards = resolve::quota_cards(facts, context.knowledge);
   for (const resolve::QuotaCard& card : out.cards)
-    out.numbers.push_back(number_of(facts, card.uuid));
+    out.numbers.push_back(resolve::place_on_bus(card.pci, facts));
+  out.link_rate = resolve::slowest_link(facts, out.cards);
   out.quota = resolve::quota_machine(facts, context.knowledge);
   out.quota.mps_running = !out.mps_pipes.empty();
   out.quota.program = program_of(out.program.links);

@@ -53,19 +53,6 @@ void add_nvml(const facts::LiveDomain& live, size_t row, const facts::NvmlGpu* g
     out.no_nvml = NoNvml::unasked;
 }
 
-// NVML numbers the GPUs of its driver by their PCI addresses.
-std::optional<uint32_t> place_on_bus(const std::string& address, const facts::Facts& facts) {
-  if (address.empty() || !facts.pci || !facts.nvml.gpus.empty()) return std::nullopt;
-  uint32_t before = 0;
-  bool found = false;
-  for (const facts::PciGpu& gpu : *facts.pci) {
-    if (!starts_with(gpu.class_code, "03") || !gpu.driver || *gpu.driver != "nvidia") continue;
-    found = found || lower(gpu.address) == address;
-    if (lower(gpu.address) < address) ++before;
-  }
-  return found ? std::optional(before) : std::nullopt;
-}
-
 DeviceUsage device_usage(const facts::LiveDomain& live, size_t row, const facts::Facts& facts) {
   const formats::QuotaDevice& device = live.domain.devices[row];
   const facts::NvmlGpu* gpu = gpu_of(device, facts.nvml);
@@ -83,6 +70,19 @@ DeviceUsage device_usage(const facts::LiveDomain& live, size_t row, const facts:
 }
 
 }  // namespace
+
+// NVML numbers the GPUs of its driver by their PCI addresses.
+std::optional<uint32_t> place_on_bus(const std::string& address, const facts::Facts& facts) {
+  if (address.empty() || !facts.pci || !facts.nvml.gpus.empty()) return std::nullopt;
+  uint32_t before = 0;
+  bool found = false;
+  for (const facts::PciGpu& gpu : *facts.pci) {
+    if (!starts_with(gpu.class_code, "03") || !gpu.driver || *gpu.driver != "nvidia") continue;
+    found = found || lower(gpu.address) == address;
+    if (lower(gpu.address) < address) ++before;
+  }
+  return found ? std::optional(before) : std::nullopt;
+}
 
 std::vector<DomainUsage> domain_usage(const facts::QuotaDomains& domains,
                                       const facts::Facts& facts) {

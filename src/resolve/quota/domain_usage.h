@@ -48,6 +48,9 @@ struct DomainUsage {
   std::vector<std::string> unknown;
 };
 
+// The number of the GPU at a PCI address as NVML and nvidia-smi count, where NVML was not asked; nullopt: not on this bus.
+std::optional<uint32_t> place_on_bus(const std::string& address, const facts::Facts& facts);
+
 std::vector<DomainUsage> domain_usage(const facts::QuotaDomains& domains,
                                       const facts::Facts& facts);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "resolve/quota/spill_size.h"
 
-#include <iterator>
-
 #include "base/format.h"
 #include "base/memory_size.h"
 
@@ -26,12 +24,36 @@ std::optional<VramProblem> parse_spill(std::string_view text, SpillRequest& out)
   return std::nullopt;
 }
 
-uint64_t link_rate(uint32_t generation, uint32_t width) {
-  // Gigatransfers a second of a lane (PCI-SIG, base specifications 3.0 to 6.0), 8 of them a byte, and 128b/130b codes. Of
-  // that a GPU reads about 85 %: 53 of 63 GB/s on an H200 with generation 5 and 16 lanes.
-  constexpr double k_rates[] = {0, 2.5 * 0.8, 5 * 0.8, 8, 16, 32, 64};
-  if (generation == 0 || generation >= std::size(k_rates) || width == 0 || width > 32) return 0;
-  return static_cast<uint64_t>(k_rates[generation] * 1e9 / 8 * width * 0.85);
+uint64_t link_rate(const facts::PciGpu& gpu) {
+  // Gigatransfers a second of a lane as the kernel writes them, and what of them is data (8b/10b, 128b/130b, flits): PCI-SIG,
+  // base specifications 1.1 to 6.0.
+  struct Speed {
+    std::string_view text;
+    double gigabits;
+  };
+  constexpr Speed k_speeds[] = {{"2.5", 2},    {"5", 4},     {"8", 7.88},
+                                {"16", 15.75}, {"32", 31.5}, {"64", 64}};
+  // What of it a GPU reads: 53 of 63 GB/s on an H200 with 32 GT/s and 16 lanes.
+  constexpr double k_read = 0.84;
+  const std::string speed = gpu.link_speed_max.value_or("");
+  std::string_view number = std::string_view(speed).substr(0, speed.find(' '));
+  if (ends_with(number, ".0")) number.remove_suffix(2);
+  const uint32_t lanes = gpu.link_width_max.value_or(0);
+  if (lanes == 0 || lanes > 32) return 0;
+  for (const Speed& one : k_speeds)
+    if (one.text == number) return static_cast<uint64_t>(one.gigabits * 1e9 / 8 * lanes * k_read);
+  return 0;
+}
+
+uint64_t slowest_link(const facts::Facts& facts, const std::vector<QuotaCard>& cards) {
+  uint64_t least = 0;
+  if (!facts.pci) return least;
+  for (const facts::PciGpu& gpu : *facts.pci)
+    for (const QuotaCard& card : cards) {
+      const uint64_t rate = card.pci == gpu.address ? link_rate(gpu) : 0;
+      if (rate != 0 && (least == 0 || rate < least)) least = rate;
+    }
+  return least;
 }
 
 }  // namespace cufit::resolve

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "facts/facts.h"
 #include "resolve/quota/vram_size.h"
 
 namespace cufit::resolve {
@@ -19,7 +20,10 @@ struct SpillRequest {
 // "optimizer", "always", "8G", or two of them: "optimizer,8G". Problem: spill_size.
 std::optional<VramProblem> parse_spill(std::string_view text, SpillRequest& out);
 
-// Bytes a second of a PCIe link in one direction, less what its protocol takes; 0 = not known.
-uint64_t link_rate(uint32_t generation, uint32_t width);
+// Bytes a second that a GPU reads over its PCIe link at its fastest; 0 = not known.
+uint64_t link_rate(const facts::PciGpu& gpu);
+
+// Of those at these PCI addresses the slowest: which one will touch what, nobody knows before the start.
+uint64_t slowest_link(const facts::Facts& facts, const std::vector<QuotaCard>& cards);
 
 }  // namespace cufit::resolve
