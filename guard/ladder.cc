@@ -55,6 +55,7 @@ void refuse(Charge& charge, uint64_t) {
   State& all = charge.all_;
   DeviceState* device = device_state(all, charge.device_);
   if (!device) return;
+  know_all_devices(all);
   remember_refusal(charge.device_, charge.requested_);
   count_refusal(all.ledger, device->row, false);
   Event event{charge.kind_, CUFIT_RING_REFUSED};

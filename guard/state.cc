@@ -52,6 +52,9 @@ void start(State& all) {
     flags |= CUFIT_RING_NVML;
   if (said.ring_folder[0] && open_ring(all.ring, said.ring_folder, flags)) {
     int version = 0;
+    if (flags & CUFIT_RING_QUOTA)
+      copy_text(all.ring.header->share, sizeof all.ring.header->share,
+                domain_header(all.ledger).name);
     if (driver().get_version && driver().get_version(&version) == k_ok)
       all.ring.header->driver_version = static_cast<uint32_t>(version);
   }
@@ -138,6 +141,14 @@ DeviceState* device_state(State& all, Device ordinal) {
   }
   store(device.known, 2u);
   return &device;
+}
+
+void know_all_devices(State& all) {
+  using Count = Result(int*);
+  auto* ask = reinterpret_cast<Count*>(driver_function("cuDeviceGetCount"));
+  int count = 0;
+  if (!ask || ask(&count) != k_ok) return;
+  for (Device each = 0; each < count && each < k_most_devices; ++each) device_state(all, each);
 }
 
 void note_unknown_call(const char* name, int version) {

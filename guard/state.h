@@ -83,5 +83,7 @@ State* state_if_made();
 
 // The device behind an ordinal, looked up once; null for an ordinal that is none, or past the 16th.
 DeviceState* device_state(State& all, Device ordinal);
+// All that this process sees, so that the black box of a refusal has the limit of each.
+void know_all_devices(State& all);
 
 }  // namespace guard

@@ -45,6 +45,9 @@ class EvidenceReader {
     match_signs();
     add_codes();
     out_.outcome = read_outcome(lines_);
+    // What a black box calls refused is a trouble that is told, though in no sentence of the program.
+    for (const formats::TextLine& line : ring_)
+      out_.outcome.told = out_.outcome.told || contains(line.text, "refused it");
     return std::move(out_);
   }
 

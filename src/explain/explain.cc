@@ -226,7 +226,11 @@ Explanation Explainer::finish(const Options& options) {
   const std::vector<formats::TextLine> part = telling_part(without_ring(said), evidence);
   std::vector<std::string_view> clues;
   for (const auto& [clue, found] : evidence.clues) clues.push_back(clue);
-  const Votes votes = vote(part, clues, state_->knowledge);
+  // A black box alone is no text: its words say neither that something failed nor that nothing did.
+  const bool has_words = std::any_of(part.begin(), part.end(), [](const formats::TextLine& line) {
+    return !trim(line.text).empty();
+  });
+  const Votes votes = has_words ? vote(part, clues, state_->knowledge) : Votes{};
   if (options.dead) out.program_error = read_program_error(lines);
   const bool ordinary =
       out.program_error && out.program_error->kind != ProgramError::Kind::other_exception;

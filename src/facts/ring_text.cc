@@ -161,6 +161,9 @@ class RingWriter {
     line(went_on_ ? "quota_went_on" : "quota_refused",
          {{"limit", format_bytes(refusal.limit_bytes)}});
     const std::string vram = vram_of(refusal, wanted);
+    if (!ring_.share.empty() && !vram.empty())
+      return line("enough_share",
+                  {{"share", formats::printable(ring_.share, 64)}, {"enough", vram}});
     if (others > refusal.own_bytes) {
       line("others", {{"others", format_bytes(others)}});
       return vram.empty() ? line("beyond_others") : line("enough_others", {{"enough", vram}});

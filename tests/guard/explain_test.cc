@@ -75,6 +75,30 @@ TEST_F(GuardExplain, ExplainOthersOfTheQuotaHadMostOfIt) {
   end(other);
 }
 
+// A share has the limit of its first launch, so the step names the share, and what must end before.
+TEST_F(GuardExplain, ExplainALaunchOfAShare) {
+  limit(1000);
+  domain.name = "team-a";
+  write_domain();
+  run(k_start + "alloc b 900M\ndie");
+  const std::string said = explain().out;
+  EXPECT_TRUE(has(said, "cufit run --vram 1280MiB --share team-a -- COMMAND")) << said;
+  EXPECT_FALSE(has(said, "cufit run --vram 1280MiB -- COMMAND")) << said;
+}
+
+// A GPU that the program has not touched keeps its limit too: the other form would raise it, or ask for more than it has.
+TEST_F(GuardExplain, ExplainKeepsTheLimitOfAnUntouchedGpu) {
+  add_card("");
+  formats::QuotaDevice other;
+  other.uuid = "GPU-00000000-1111-2222-3333-444444444441";
+  other.limit_bytes = 512 * k_mib, other.total_bytes = 4096 * k_mib;
+  domain.devices.push_back(other);
+  write_domain();
+  run(k_start + "alloc b 900M\ndie");
+  const std::string said = explain().out;
+  EXPECT_TRUE(has(said, "cufit run --vram 0:1280MiB,1:512MiB -- COMMAND")) << said;
+}
+
 TEST_F(GuardExplain, ExplainNoQuotaOfTheCardWouldDo) {
   run(k_start + "alloc a 100M\nalloc b 4000M\ndie");
   const std::string said = explain().out;
@@ -120,6 +144,8 @@ TEST_F(GuardExplain, ExplainWhoWasNeverRefused) {
 TEST_F(GuardExplain, ExplainWhoWentOnWithLess) {
   run(k_start + "alloc a 2000M\nalloc b 500M");
   const Json said = Json::parse(explain("--json").out, nullptr, false);
+  ASSERT_FALSE(said["causes"].empty());
+  EXPECT_EQ(said["causes"][0]["id"], "cufit_quota_reached");
   for (const Json& cause : said["causes"]) EXPECT_EQ(cause["confidence"], "possible") << cause;
   EXPECT_TRUE(has(explain("-v").out, "went on with less"));
 }

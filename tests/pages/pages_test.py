@@ -72,7 +72,7 @@ def shown_right(shown, printed):
 
 def run(command, cufit, home):
     env = {key: value for key, value in os.environ.items() if not key.startswith(("CUFIT", "UV_", "PIP_", "LC_", "LANG"))}
-    env |= {"PATH": f"{home}/bin:{env['PATH']}", "HOME": home, "XDG_CACHE_HOME": f"{home}/cache", "LC_ALL": "C.UTF-8", "COLUMNS": "100"}
+    env |= {"PATH": f"{home}/bin:{env['PATH']}", "HOME": home, "XDG_CACHE_HOME": f"{home}/cache", "TMPDIR": f"{home}/tmp", "LC_ALL": "C.UTF-8", "COLUMNS": "100"}
     done = subprocess.run(["sh", "-c", command], cwd=ROOT, env=env, text=True, timeout=300, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
     return done.stdout.splitlines()
@@ -96,6 +96,7 @@ def main(cufit, pages):
     ran = bad = 0
     with tempfile.TemporaryDirectory() as home:
         os.mkdir(f"{home}/bin")
+        os.mkdir(f"{home}/tmp")
         os.symlink(pathlib.Path(cufit).resolve(), f"{home}/bin/cufit")
         for page in found:
             one = check(page, cufit, home)

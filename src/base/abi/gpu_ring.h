@@ -136,7 +136,8 @@ struct cufit_ring_header {
   char guard_version[32];
   char foreign[64];
   char unknown[4][64];
-  uint8_t reserved0[1024 - 512];
+  char share[64]; /* the name of the domain, as in cufit_domain_header; empty: none */
+  uint8_t reserved0[1024 - 576];
   struct cufit_ring_device devices[CUFIT_RING_DEVICES];    /* at 1024 */
   uint8_t reserved1[1024];
   struct cufit_ring_refusal refusals[CUFIT_RING_REFUSALS]; /* at 4096 */

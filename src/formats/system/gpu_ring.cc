@@ -97,6 +97,7 @@ GpuRing ring_of_header(const cufit_ring_header& header) {
   out.pid = header.pid, out.start_ticks = header.start_ticks, out.started_ns = header.started_ns;
   out.program = fixed_text(header.program, sizeof header.program);
   out.guard_version = fixed_text(header.guard_version, sizeof header.guard_version);
+  out.share = fixed_text(header.share, sizeof header.share);
   out.foreign = fixed_text(header.foreign, sizeof header.foreign);
   out.driver_version = header.driver_version;
   out.arguments_hash = header.arguments_hash;

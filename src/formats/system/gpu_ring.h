@@ -82,6 +82,7 @@ struct GpuRing {
   uint64_t start_ticks = 0;
   uint64_t started_ns = 0;  // CLOCK_REALTIME
   std::string program, guard_version, foreign;
+  std::string share;  // of --share; empty: none
   uint32_t driver_version = 0;  // 13000
   uint64_t arguments_hash = 0;
   bool quota = false;          // a domain was in force
