@@ -167,12 +167,12 @@ TEST_F(GuardCharges, TheCardIsTheOtherLimit) {
 
 // A limit may be changed while programs run.
 TEST_F(GuardCharges, TheLimitIsReadEachTime) {
-  std::string script = k_start + "alloc a 600M\nsleep 1\nalloc b 300M\ninfo";
+  std::string script = k_start + "alloc a 600M\nsleep 3\nalloc b 300M\ninfo";
   int pipe_ends[2];
   ASSERT_EQ(pipe(pipe_ends), 0);
   pid_t child = start(script, "gpa", "guard_actor", pipe_ends[1]);
   close(pipe_ends[1]);
-  while (used_mib() < 900) usleep(1000);
+  for (int i = 0; i < 5000 && used_mib() < 900; ++i) usleep(1000);
   int file = open(path("domain").c_str(), O_WRONLY | O_CLOEXEC);
   uint64_t more = 2048 * k_mib;
   ASSERT_EQ(pwrite(file, &more, sizeof more, 1024 + 32), 8);

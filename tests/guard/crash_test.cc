@@ -78,10 +78,11 @@ TEST_F(GuardCrash, R02_AKilledProcessBlocksNobody) {
 
 // Its workers live on: they do not hold what it held.
 TEST_F(GuardCrash, AForkedWorkerHoldsNothingOfItsParent) {
-  pid_t child =
-      start(k_start + "many 70 10M\nfork sleep 3\nsleep 3", "dlsym", "guard_actor", null_, null_);
-  for (int i = 0; i < 200 && used_mib() < 1000; ++i) usleep(10000);
-  usleep(50000);
+  pid_t child = start_until("many", k_start + "many 70 10M\nfork sleep 3\nsleep 3");
+  const std::string pid = std::to_string(child),
+                    children = "/proc/" + pid + "/task/" + pid + "/children";
+  for (int i = 0; i < 2000 && read_bytes(children).empty(); ++i) usleep(5000);
+  ASSERT_FALSE(read_bytes(children).empty());
   kill(child, SIGKILL);
   wait_for(child);
   EXPECT_EQ(run(k_start + "alloc a 700M").out, "init: 0\ncontext 0: 0\nalloc a 700M: 0\n");
@@ -109,9 +110,13 @@ TEST_F(GuardCrash, ExecGivesBackWhatTheProgramHeld) {
   EXPECT_EQ(run(k_start + "alloc a 700M\nexec gpa init\n").out,
             "init: 0\ncontext 0: 0\nalloc a 700M: 0\ninit: 0\n");
   write_bytes(path("again"), "");
-  pid_t child = start(k_start + "alloc a 700M\nother 5", "dlsym", "guard_actor", null_, null_);
-  for (int i = 0; i < 200 && used_mib() < 1000; ++i) usleep(10000);
-  usleep(100000);
+  pid_t child = start_until("alloc a", k_start + "alloc a 700M\nother 5");
+  const auto is_actor = [&] {
+    return std::filesystem::read_symlink("/proc/" + std::to_string(child) + "/exe").filename() ==
+           "guard_actor";
+  };
+  for (int i = 0; i < 2000 && is_actor(); ++i) usleep(5000);
+  ASSERT_FALSE(is_actor());
   EXPECT_GT(used_mib(), 900u);  // nobody has swept yet
   // The card of the tests does not know of exec; the quota does.
   EXPECT_EQ(run(k_start + "alloc a 700M").out, "init: 0\ncontext 0: 0\nalloc a 700M: 0\n");
@@ -121,10 +126,7 @@ TEST_F(GuardCrash, ExecGivesBackWhatTheProgramHeld) {
 
 // A program that closes what it does not know drops the lock of its slot; it is alive all the same.
 TEST_F(GuardCrash, ClosingAllDescriptorsGivesNothingAway) {
-  pid_t child =
-      start(k_start + "alloc a 500M\nclosefds\nsleep 5", "dlsym", "guard_actor", null_, null_);
-  for (int i = 0; i < 200 && used_mib() < 800; ++i) usleep(10000);
-  usleep(100000);
+  pid_t child = start_until("closefds", k_start + "alloc a 500M\nclosefds\nsleep 60");
   EXPECT_EQ(run(k_start + "info").out, "init: 0\ncontext 0: 2\ninfo: 201\n");
   EXPECT_EQ(used_mib(), 800u);
   kill(child, SIGKILL);

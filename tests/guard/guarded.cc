@@ -64,7 +64,10 @@ std::string Guarded::copy_of(const std::string& library) const {
   return path(name);
 }
 
-void Guarded::TearDown() { std::filesystem::remove_all(folder_); }
+void Guarded::TearDown() {
+  for (const int each : outputs_) close(each);
+  std::filesystem::remove_all(folder_);
+}
 
 void Guarded::describe(const std::string& machine, const std::string& card) {
   machine_ = machine + "\n[gpu]\nname = Card\nuuid = " + k_uuid +
@@ -93,6 +96,25 @@ void Guarded::write_domain() {
   auto bytes = formats::make_quota_domain(domain);
   ASSERT_TRUE(bytes) << bytes.error().text();
   write_bytes(path("domain"), *bytes);
+}
+
+pid_t Guarded::start_until(const std::string& text, const std::string& script) {
+  int ends[2];
+  EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const pid_t child = start(script, "dlsym", "guard_actor", ends[1]);
+  close(ends[1]);
+  outputs_.push_back(ends[0]);
+  std::string seen;
+  char piece[256];
+  while (seen.find(text) == std::string::npos) {
+    const ssize_t got = read(ends[0], piece, sizeof piece);
+    if (got <= 0) {
+      ADD_FAILURE() << "no `" << text << "` in " << seen;
+      break;
+    }
+    seen.append(piece, static_cast<size_t>(got));
+  }
+  return child;
 }
 
 pid_t Guarded::start(const std::string& script, const std::string& route,

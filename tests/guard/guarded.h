@@ -37,6 +37,8 @@ class Guarded : public ::testing::Test {
           const std::string& program = "guard_actor");
   pid_t start(const std::string& script, const std::string& route = "dlsym",
               const std::string& program = "guard_actor", int out = -1, int err = -1);
+  // Returns once its output holds `text`; what it says later is lost.
+  pid_t start_until(const std::string& text, const std::string& script);
   std::vector<std::string> environment;  // "NAME=value", beside the usual
   bool guarded = true;
   // LD_PRELOAD parts its files at blanks, and the build may lie below a folder with one.
@@ -55,6 +57,7 @@ class Guarded : public ::testing::Test {
 
  private:
   std::string folder_, machine_;
+  std::vector<int> outputs_;  // of programs that still run
 };
 
 std::string read_bytes(const std::string& path);

@@ -158,7 +158,8 @@ TEST_F(GuardVerify, WithoutAGpu) {
                                 nullptr, false);
   EXPECT_EQ(said["holds"], false) << said.dump(1);
   verify("", &code);
-  EXPECT_LE(code, 1);
+  EXPECT_EQ(code, 1);
+  EXPECT_TRUE(has(cufit("CUDA_VISIBLE_DEVICES=-1 \"$CUFIT\" quota verify").out, "cuInit (100)"));
 }
 
 }  // namespace
