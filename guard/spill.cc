@@ -74,15 +74,19 @@ int places_of(const Calls& calls, Device device, Location (&out)[2]) {
   return count;
 }
 
+void undo_map(const Calls& calls, Pointer at, uint64_t bytes) {
+  if (auto* unmap = real_as<Result(Pointer, size_t)>(hook_cuMemUnmap)) unmap(at, bytes);
+  calls.free_address(at, bytes);
+}
+
 // The whole of it, or nothing.
 bool map_at(const Calls& calls, Device device, Location where, uint64_t bytes, Pointer* out) {
   auto* create =
       real_as<Result(uint64_t*, size_t, const AllocationProperties*, unsigned long long)>(
           hook_cuMemCreate);
   auto* map = real_as<Result(Pointer, size_t, size_t, uint64_t, unsigned long long)>(hook_cuMemMap);
-  auto* unmap = real_as<Result(Pointer, size_t)>(hook_cuMemUnmap);
   auto* release_handle = real_as<Result(uint64_t)>(hook_cuMemRelease);
-  if (!create || !map || !unmap || !release_handle) return false;
+  if (!create || !map || !release_handle) return false;
   AllocationProperties wanted{};
   wanted.type = k_type_pinned;
   wanted.location = where;
@@ -98,17 +102,11 @@ bool map_at(const Calls& calls, Device device, Location where, uint64_t bytes, P
   if (!done) return false;
   const Access access{{k_location_device, device}, k_access_read_write};
   if (calls.set_access(at, bytes, &access, 1) != k_ok) {
-    unmap(at, bytes);
-    calls.free_address(at, bytes);
+    undo_map(calls, at, bytes);
     return false;
   }
   *out = at;
   return true;
-}
-
-void undo_map(const Calls& calls, Pointer at, uint64_t bytes) {
-  if (auto* unmap = real_as<Result(Pointer, size_t)>(hook_cuMemUnmap)) unmap(at, bytes);
-  calls.free_address(at, bytes);
 }
 
 struct Refused {
