@@ -9,27 +9,6 @@
 namespace cufit::report {
 namespace {
 
-bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
-
-// As a word of a command that was typed: an option stays one. What a terminal would act on is written by its number; a newline
-// stays, for what a shell puts in place of $(...) has none at its end.
-std::string command_word(const std::string& word) {
-  std::string out;
-  for (size_t at = 0; at < word.size() || out.empty();) {
-    size_t end = at;
-    while (end < word.size() && (!is_control(word[end]) || word[end] == '\n')) ++end;
-    if (end > at || word.empty()) {
-      const std::string part = word.substr(at, end - at), quoted = shell_word("_" + part);
-      out += word.empty() ? "''" : quoted == "_" + part ? part : "'" + quoted.substr(2);
-    }
-    if (end >= word.size()) break;
-    out += format("\"$(printf '\\{:03o}')\"",
-                  static_cast<unsigned>(static_cast<unsigned char>(word[end])));
-    at = end + 1;
-  }
-  return out;
-}
-
 // The UUID of an instance is known once it is made: the n-th of its name on that GPU in
 // "GPU 0: NVIDIA H100 (UUID: GPU-...)" and "  MIG 3g.40gb     Device  0: (UUID: MIG-...)".
 std::string uuid_of_instance(uint32_t index, const std::string& profile, uint32_t same) {
@@ -60,7 +39,7 @@ std::string start_command(const PackView& view, size_t gpu, const pack::PlacedJo
     out = "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=" + shell_word(on.visible);
   out += format(" cufit run --vram {} --", vram_text(job.bytes));
   const std::vector<std::string>& command = view.question.jobs[job.job].command;
-  for (const std::string& word : command) out += " " + command_word(word);
+  for (const std::string& word : command) out += " " + shell_argument(word);
   return command.empty() ? out + " " + program : out;
 }
 

@@ -14,9 +14,7 @@ constexpr uint64_t k_most_tokens = 1u << 24;
 
 // As it was typed; an option stays one (shell_word makes a path of it).
 std::string typed(const std::string& word) {
-  if (!starts_with(word, "-")) return shell_word(word);
-  const std::string quoted = shell_word("_" + word);
-  return quoted == "_" + word ? word : "'" + quoted.substr(2);
+  return starts_with(word, "-") ? shell_argument(word) : shell_word(word);
 }
 
 Result<void> read_function(const FitProgramRequest& program, TracingPlan& out) {

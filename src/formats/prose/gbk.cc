@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "formats/prose/printable.h"
+#include "base/utf8.h"
 
 namespace cufit::formats {
 namespace {

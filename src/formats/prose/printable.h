@@ -9,9 +9,6 @@
 
 namespace cufit::formats {
 
-// Length of the well-formed UTF-8 sequence at the start of `text`, which is not empty; 0 = none.
-size_t utf8_length(std::string_view text);
-
 std::string printable(std::string_view text, size_t limit = 512);
 
 }  // namespace cufit::formats

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace cufit {
+
+// Length of the well-formed UTF-8 sequence at the start of `text`, which is not empty; 0 = none.
+size_t utf8_length(std::string_view text);
+
+// The number of such a sequence.
+uint32_t utf8_code(std::string_view sequence);
+
+}  // namespace cufit
