@@ -131,27 +131,33 @@ int run_here(const Context& context, const RunRequest& request, const FoundLock*
   return start_in_class(context, request, *choice, *found, place);
 }
 
-// The program alone, as a shell would start it.
-std::string plain_command(const RunRequest& request) {
+// This request as a command to copy. waits: as it is, and it waits. inherits: under the limit that this process has, on its
+// GPUs, so without all that asks for others.
+enum class Again { waits, inherits };
+std::string command_again(const RunRequest& request, Again how, bool in_class) {
+  const bool inherits = how == Again::inherits;
   std::vector<std::string> words;
   for (const std::string& word : request.command) words.push_back(shell_argument(word));
-  return join(words, " ");
-}
-
-// The command that waits where this one did not.
-std::string waiting_command(const RunRequest& request) {
-  std::string out = "cufit run --wait";
-  const std::pair<const char*, const std::optional<std::string>*> options[] = {
-      {"--vram", &request.vram},    {"--share", &request.share}, {"--spill", &request.spill},
-      {"--gpus", &request.gpus},    {"--lock", &request.lock},   {"--policy", &request.policy},
-      {"--report", &request.report}};
-  for (const auto& [option, value] : options)
-    if (*value) out += format(" {} {}", option, shell_word(**value));
-  if (request.by) out += format(" --by {}", to_string(*request.by));
+  const std::string program = join(words, " ");
+  // What is left for cufit to do?
+  if (inherits && !in_class && !request.supervise) return program;
+  std::string out = "cufit run";
+  if (!inherits) out += " --wait";
+  const struct {
+    const char* option;
+    const std::optional<std::string>& value;
+    bool of_limit;
+  } options[] = {{"--vram", request.vram, true},     {"--share", request.share, true},
+                 {"--spill", request.spill, true},   {"--gpus", request.gpus, true},
+                 {"--lock", request.lock, false},    {"--policy", request.policy, false},
+                 {"--report", request.report, false}};
+  for (const auto& [option, value, of_limit] : options)
+    if (value && !(inherits && of_limit)) out += format(" {} {}", option, shell_word(*value));
+  if (request.by && !inherits) out += format(" --by {}", to_string(*request.by));
   if (!request.env.empty()) out += " --env " + shell_word(request.env);
   if (request.supervise) out += " --supervise";
   if (request.quiet) out += " -q";
-  return out + " -- " + plain_command(request);
+  return out + " -- " + program;
 }
 
 // Waits for a place, then runs there. What would not start on any card is said before.
@@ -166,7 +172,7 @@ int run_placed(const Context& context, const RunRequest& request, const FoundLoc
                       request.gpus,
                       request.timeout,
                       request.quiet,
-                      waiting_command(request),
+                      command_again(request, Again::waits, found != nullptr),
                       {}};
   if (auto problem = wait_words_problem(context, options))
     return context.output.exit_code_for(*problem);
@@ -228,18 +234,20 @@ int run_run(const Context& context, const RunRequest& asked) {
   if (request.report && !request.supervise) return refuse_usage("run.report_alone");
   if (request.share && !request.vram) return refuse_usage("run.share_alone");
   if (request.by && !request.vram) return refuse_usage("run.by_alone");
-  if (request.vram)
-    if (const std::string inside = context.files.variable("CUFIT_DOMAIN").value_or("");
-        !inside.empty())
-      return output.exit_code_for(fail(
-          Code::usage, context.message("run.vram.nested", {{"file", shell_word(inside)},
-                                                           {"command", plain_command(request)}})));
   const bool placed = request.wait || request.gpus;
-  if (request.timeout && !placed) return refuse_usage("run.wait.timeout_alone");
+  if (request.timeout && !request.wait) return refuse_usage("run.wait.timeout_alone");
   const Result<std::optional<FoundLock>> found = find_lock(context, request.lock, request.quiet);
   if (!found) return output.exit_code_for(found.error());
   if (!*found && (!(request.vram || placed || request.supervise) || !request.env.empty()))
     return refuse_usage("run.no_lock");
+  if (request.vram)
+    if (const std::string inside = context.files.variable("CUFIT_DOMAIN").value_or("");
+        !inside.empty())
+      return output.exit_code_for(fail(
+          Code::usage,
+          context.message("run.vram.nested", {{"file", shell_word(inside)},
+                                              {"command", command_again(request, Again::inherits,
+                                                                        found->has_value())}})));
   resolve::Policy allowed;
   if (*found) {
     Result<resolve::Policy> policy = read_policy(context, request.policy, (*found)->folder);

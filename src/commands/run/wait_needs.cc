@@ -55,7 +55,6 @@ std::optional<Error> wait_words_problem(const Context& context, const WaitOption
                            const std::map<std::string, std::string>& words) {
     return fail(Code::usage, context.message("run.wait." + key, words));
   };
-  if (options.timeout && !options.wait) return problem("timeout_alone", {});
   if (options.timeout && !parse_duration(*options.timeout))
     return problem("timeout_words", {{"text", shell_argument(*options.timeout)}});
   if (!options.gpus) return std::nullopt;
