@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "host/driver/nvml_room.h"
 #include "host/process/this_process.h"
+#include "host/quota/domain_file.h"
 #include "host/quota/domain_files.h"
 #include "resolve/quota/wait_cards.h"
 
@@ -92,7 +93,9 @@ void QueueLook::read_share(const Context& context, const std::string& share) {
   const std::string path = host::share_domain_path(context.files, share);
   if (path.empty()) return;
   auto domain = host::read_quota_domain(context.files, path);
-  if (domain && !domain->domain.processes.empty()) share_ = std::move(domain->domain);
+  // Its programs may not have come to CUDA yet.
+  if (domain && (!domain->domain.processes.empty() || host::is_domain_used(path)))
+    share_ = std::move(domain->domain);
 }
 
 Result<void> QueueLook::renew(const Context& context, const host::WaitQueue& queue,
@@ -154,18 +157,13 @@ resolve::QueuedLaunch QueueLook::joined(resolve::QueuedLaunch mine) const {
     const auto row =
         std::find_if(share_->devices.begin(), share_->devices.end(),
                      [&](const formats::QuotaDevice& device) { return device.uuid == card.uuid; });
-    if (row == share_->devices.end())
-      elsewhere.push_back({card.uuid, share_->default_limit_bytes, 0});
-    else
-      there.push_back({card.uuid, row->limit_bytes, row->used_bytes});
+    const bool listed = row != share_->devices.end();
+    const uint64_t limit = listed ? row->limit_bytes : share_->default_limit_bytes;
+    // Without a limit of the quota the launch would have none.
+    if (limit == formats::k_no_quota) continue;
+    (listed ? there : elsewhere).push_back({card.uuid, limit, listed ? row->used_bytes : 0});
   }
   if (there.size() < mine.count) there.insert(there.end(), elsewhere.begin(), elsewhere.end());
-  // A card on which the quota has no limit needs all of it, which is never kept for it.
-  there.erase(std::remove_if(there.begin(), there.end(),
-                             [](const resolve::QueuedCard& card) {
-                               return card.bytes == formats::k_no_quota;
-                             }),
-              there.end());
   mine.cards = std::move(there);
   return mine;
 }

@@ -13,6 +13,7 @@
 #include "host/files/atomic_write.h"
 #include "host/files/rlimit_fsize_guard.h"
 #include "host/probe.h"
+#include "host/process/signal_pause.h"
 #include "host/process/attend.h"
 #include "host/process/this_process.h"
 #include "report/crash_report.h"
@@ -190,7 +191,7 @@ int run_supervised(const Context& context, const SupervisedRequest& launch,
   if (run->not_started) return not_started(context, *run->not_started);
   if (is_failure(*run)) explain_death(context, launch, *run, report, folder);
   // A shell goes on with its loop where Ctrl-C ended the program and this process merely returned.
-  if (run->signal == SIGINT) host::end_by_interrupt();
+  if (run->signal == SIGINT) host::end_by_signal(SIGINT);
   return run->exit_code;
 }
 
@@ -209,7 +210,7 @@ int run_attended(const Context& context, const SupervisedRequest& launch) {
   if (launch.ended) launch.ended();
   if (!run) return context.output.exit_code_for(run.error());
   if (run->not_started) return not_started(context, *run->not_started);
-  if (run->signal == SIGINT) host::end_by_interrupt();
+  if (run->signal == SIGINT) host::end_by_signal(SIGINT);
   return run->exit_code;
 }
 

@@ -160,7 +160,7 @@ Result<std::string> Launch::make_files() {
 
 Result<void> Launch::make_domain() {
   CUFIT_TRY(folder, make_files());
-  host::remove_unused_domains(folder);
+  host::remove_unused_domains(host::quota_folders(context_.files));
   DomainWish wish;
   wish.share = outcome_.share;
   wish.cards = machine_.cards;
@@ -175,6 +175,10 @@ Result<void> Launch::make_domain() {
   if (!out_.domain.joined) return {};
   for (size_t i = 0; i < machine_.cards.size(); ++i) {
     const uint64_t there = limit_in(out_.domain.domain, machine_.cards[i]);
+    if (there == k_no_limit && outcome_.limits[i] != k_no_limit)
+      return problem("share_unlimited",
+                     {{"name", wish.share},
+                      {"gpu", std::to_string(machine_.numbers[i].value_or(uint32_t(i)))}});
     outcome_.joined_other = outcome_.joined_other || there != outcome_.limits[i];
     outcome_.limits[i] = there;
   }
@@ -183,7 +187,7 @@ Result<void> Launch::make_domain() {
 
 Result<void> Launch::start_server() {
   CUFIT_TRY(folder, host::quota_folder(context_.files));
-  host::remove_unused_domains(folder);
+  host::remove_unused_domains(host::quota_folders(context_.files));
   // Both by UUID: the server numbers its GPUs in its own order.
   if (const std::string visible = visible_by_uuid(machine_.cards); !visible.empty())
     set_variable(variables_, "CUDA_VISIBLE_DEVICES", visible);

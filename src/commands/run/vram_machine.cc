@@ -51,13 +51,12 @@ VramMachine read_vram_machine(const Context& context, const VramProgram& program
   const facts::Facts facts = ask_driver(context);
   out.program =
       host::read_program_kind(context.files, host::absolute_path(program.path), variables);
-  out.mps_pipes = host::reachable_mps(variables);
   out.cards = resolve::quota_cards(facts, context.knowledge);
   for (const resolve::QuotaCard& card : out.cards)
     out.numbers.push_back(resolve::place_on_bus(card.pci, facts));
   out.link_rate = resolve::slowest_link(facts, out.cards);
   out.quota = resolve::quota_machine(facts, context.knowledge);
-  out.quota.mps_running = !out.mps_pipes.empty();
+  out.quota.mps_running = !host::reachable_mps(variables).empty();
   out.quota.program = program_of(out.program.links);
   out.quota.guard_off = variable_value(variables, "CUFIT_GUARD") == "0";
   out.quota.torch = program.torch ? program.torch : out.program.torch;

@@ -21,7 +21,6 @@ struct VramMachine {
   host::ProgramKind program;
   bool nvml_own_process = false;  // NVML says what a process itself holds
   uint64_t link_rate = 0;         // bytes a second of the slowest link to a GPU; 0 = not known
-  std::string mps_pipes;          // of a server that takes this user's programs; empty = none
 };
 // The GPUs are the driver's own answer, by a child with a time limit.
 VramMachine read_vram_machine(const Context& context, const VramProgram& program,

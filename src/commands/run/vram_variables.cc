@@ -24,22 +24,12 @@ void append_setting(Variables& variables, const std::string& setting) {
 
 }  // namespace
 
-std::string variable_value(const Variables& variables, const std::string& name) {
-  for (const std::string& each : variables)
-    if (starts_with(each, name + "=")) return each.substr(name.size() + 1);
-  return {};
-}
-
 void set_variable(Variables& variables, const std::string& name, const std::string& value) {
-  remove_variable(variables, name);
-  variables.push_back(name + "=" + value);
-}
-
-void remove_variable(Variables& variables, const std::string& name) {
   variables.erase(
       std::remove_if(variables.begin(), variables.end(),
                      [&](const std::string& each) { return starts_with(each, name + "="); }),
       variables.end());
+  variables.push_back(name + "=" + value);
 }
 
 std::string preload_with(const std::string& guard, const std::string& before) {

@@ -6,15 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "base/variables.h"
 #include "resolve/quota/vram_size.h"
 
 namespace cufit::commands {
 
 using Variables = std::vector<std::string>;
 
-std::string variable_value(const Variables& variables, const std::string& name);  // empty = none
 void set_variable(Variables& variables, const std::string& name, const std::string& value);
-void remove_variable(Variables& variables, const std::string& name);
 
 // LD_PRELOAD: the guard first, what stands there after it, an older guard gone.
 std::string preload_with(const std::string& guard, const std::string& before);

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,19 +26,37 @@ std::map<pid_t, pid_t> process_parents() {
   for (const std::string& name : names_in("/proc")) {
     const std::optional<uint64_t> pid = parse_uint(name);
     if (!pid) continue;
-    const std::string stat = read_small("/proc/" + name + "/stat");
-    // "PID (NAME) STATE PPID": the name may hold anything, brackets too.
-    const size_t end = stat.rfind(')');
-    if (end == std::string::npos || end + 4 >= stat.size()) continue;
-    const std::vector<std::string_view> rest = split(std::string_view(stat).substr(end + 2), ' ');
-    if (rest.size() < 2) continue;
-    if (const std::optional<uint64_t> parent = parse_uint(rest[1]))
-      parents[static_cast<pid_t>(*pid)] = static_cast<pid_t>(*parent);
+    const ProcessState process = process_state(static_cast<pid_t>(*pid));
+    if (process.state != 0) parents[static_cast<pid_t>(*pid)] = process.parent;
   }
   return parents;
 }
 
 }  // namespace
+
+// Fields 3, 4 and 22 of stat; the name before them may hold blanks and brackets.
+ProcessState process_state(pid_t pid) {
+  char text[1024];  // the name has 16 bytes, 64 in a kernel thread
+  const std::string path = pid == 0 ? "/proc/self/stat" : format("/proc/{}/stat", pid);
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const ssize_t got = file < 0 ? 0 : read(file, text, sizeof text);
+  if (file >= 0) close(file);
+  const std::string_view stat(text, got > 0 ? static_cast<size_t>(got) : 0);
+  const size_t end = stat.rfind(')');
+  if (end == std::string_view::npos) return {};
+  const std::vector<std::string_view> fields = split(stat.substr(end + 1), ' ');
+  if (fields.size() < 21 || fields[1].size() != 1) return {};
+  ProcessState out;
+  out.state = fields[1][0];
+  out.parent = static_cast<pid_t>(parse_uint(fields[2]).value_or(0));
+  out.start_ticks = parse_uint(fields[20]).value_or(0);
+  return out;
+}
+
+uint64_t pid_namespace() {
+  struct stat status {};
+  return ::stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
 
 std::vector<pid_t> processes_from(pid_t first) {
   const std::map<pid_t, pid_t> parents = process_parents();

@@ -1,13 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes of this machine and who started whom, from /proc. Used by record_run and traced_run.
+// Processes of this machine and who started whom, from /proc.
 #pragma once
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace cufit::host {
+
+struct ProcessState {
+  char state = 0;  // 0: there is no such process
+  pid_t parent = 0;
+  uint64_t start_ticks = 0;  // since the machine started: no two processes of a pid have the same
+};
+// Of /proc/PID/stat; 0 = this process.
+ProcessState process_state(pid_t pid);
+
+// The inode of this process's pid namespace; 0 = not known.
+uint64_t pid_namespace();
 
 // `first` and all below it that this user can see, in the order of their numbers.
 std::vector<pid_t> processes_from(pid_t first);

@@ -22,7 +22,7 @@ class SignalPause {
   sigset_t awaited_, before_;
 };
 
-// Ends as the signal ends a program that knows nothing of it.
+// Ends as the signal ends a program that knows nothing of it: a shell's loop around this one ends with Ctrl-C, too.
 void end_by_signal(int number);
 
 double running_seconds();  // CLOCK_BOOTTIME: no setting of the clock moves it, and sleep counts

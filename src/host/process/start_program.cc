@@ -19,7 +19,7 @@ constexpr const char* k_default_path = "/usr/local/bin:/usr/bin:/bin";  // where
 
 std::string path_of(const std::vector<std::string>& variables) {
   for (const std::string& each : variables)
-    if (starts_with(each, "PATH=")) return each.substr(5);
+    if (starts_with(each, "PATH=")) return each.substr(5);  // empty is not the default
   return k_default_path;
 }
 
@@ -35,17 +35,22 @@ int refusal(const std::string& path) {
 
 // "/usr/bin/env" of "#!/usr/bin/env python"; empty where there is no such line.
 std::string script_interpreter(const std::string& path) {
-  char head[256] = {};
+  char head[256];
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return {};
-  const ssize_t got = ::read(file, head, sizeof head - 1);
+  const ssize_t got = ::read(file, head, sizeof head);
   ::close(file);
-  if (got < 3 || head[0] != '#' || head[1] != '!') return {};
-  std::string_view line = trim(std::string_view(head + 2).substr(0, std::strcspn(head + 2, "\n")));
+  const std::string_view line = interpreter_line({head, got > 0 ? static_cast<size_t>(got) : 0});
   return formats::printable(line.substr(0, line.find_first_of(" \t")), 256);
 }
 
 }  // namespace
+
+std::string_view interpreter_line(std::string_view head) {
+  if (!starts_with(head, "#!")) return {};
+  return trim(head.substr(
+      2, head.find('\n') == std::string_view::npos ? std::string_view::npos : head.find('\n') - 2));
+}
 
 facts::StartFailure start_failure(int number, const std::string& path) {
   facts::StartFailure out;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "facts/supervised_run.h"
@@ -23,6 +24,9 @@ struct FoundProgram {
 // As execvp looks: a word with a slash is the path itself; else the first executable file of the
 // PATH among `variables`.
 FoundProgram find_program(const std::string& word, const std::vector<std::string>& variables);
+
+// "/usr/bin/env python" of a script that begins with "#!/usr/bin/env python"; empty = no script.
+std::string_view interpreter_line(std::string_view head);
 
 // What an errno of execve means for this path.
 facts::StartFailure start_failure(int number, const std::string& path);

@@ -4,7 +4,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstdlib>
 
 namespace cufit::host {
@@ -29,11 +28,6 @@ bool is_root() { return ::geteuid() == 0; }
 std::string process_variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
-}
-
-void end_by_interrupt() {
-  std::signal(SIGINT, SIG_DFL);
-  std::raise(SIGINT);
 }
 
 }  // namespace cufit::host

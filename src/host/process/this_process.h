@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cufit's own process: its terminal, its variables, how it ends.
+// cufit's own process: its terminal, its variables.
 #pragma once
 
 #include <string>
@@ -14,8 +14,5 @@ int process_id();
 unsigned user_id();                              // the effective one
 bool is_root();                                  // by its effective user
 std::string process_variable(const char* name);  // empty = not set
-
-// Ends as Ctrl-C ends a program, so that a shell's loop around this one ends, too.
-void end_by_interrupt();
 
 }  // namespace cufit::host

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <map>
 #include <set>
 
 #include "base/abi/quota_domain.h"
@@ -24,7 +25,7 @@ namespace {
 
 constexpr std::string_view k_domain_end = ".domain", k_of_launch = "run-", k_of_share = "share-";
 constexpr std::string_view k_member = ".by-";
-constexpr int k_lock_tries = 500;
+constexpr int k_lock_tries = 500, k_sweep_tries = 5;
 constexpr useconds_t k_lock_pause = 20000;
 constexpr std::time_t k_young_seconds = 60;
 constexpr std::time_t k_hour_seconds = 3600;
@@ -102,22 +103,14 @@ Result<FileHandle> open_own(const std::string& path) {
   return file;
 }
 
-Result<formats::QuotaDomain> read_domain(int file) {
-  std::string bytes(k_most_domain_bytes, '\0');
-  const ssize_t got = ::pread(file, bytes.data(), bytes.size(), 0);
-  if (got < 0) return fail(Code::io, std::strerror(errno));
-  bytes.resize(static_cast<size_t>(got));
-  return formats::parse_quota_domain(bytes);
-}
-
 // One launch at a time looks at a file and makes it. Who holds it for longer has been stopped (Ctrl-Z).
-Result<FileHandle> folder_lock(const std::string& folder) {
+Result<FileHandle> folder_lock(const std::string& folder, int most_tries = k_lock_tries) {
   const std::string path = folder + "/lock";
   FileHandle file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (file.get() < 0) return io_error(path, errno);
   for (int tries = 0; ::flock(file.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
     if (errno != EWOULDBLOCK && errno != EINTR) return io_error(path, errno);
-    if (tries == k_lock_tries)
+    if (tries == most_tries)
       return fail(Code::io, format("`{}` is held by another start of cufit for more than 10 s; is "
                                    "one of them stopped?",
                                    path));
@@ -151,11 +144,11 @@ bool has_members(const std::string& domain) {
   return any;
 }
 
-// False: it cannot be written.
-bool add_member(const std::string& domain) {
+// An errno; 0 = written.
+int add_member(const std::string& domain) {
   ReplaceOptions options;
   options.mode = 0600;
-  return replace_file(member_path(domain, this_launch()), "", options) == 0;
+  return replace_file(member_path(domain, this_launch()), "", options);
 }
 
 // Until this process is another program, or has closed the file.
@@ -186,7 +179,67 @@ bool is_leftover(const std::string& name, const std::string& path) {
   return true;
 }
 
+// What may go as far as names, ages and locks tell.
+std::vector<std::string> unused_domains(const std::string& folder) {
+  std::vector<std::string> out;
+  for (const std::string& name : names_in(folder)) {
+    const std::string path = folder + "/" + name;
+    // Of a start that was killed between writing and renaming.
+    if (contains(name, ".domain.") && !contains(name, k_member) && age_of(path) >= k_hour_seconds)
+      remove_file(path);
+    if (!ends_with(name, k_domain_end) || !is_leftover(name, path)) continue;
+    const Result<FileHandle> file = open_own(path);
+    if (file && !is_locked(file->get())) out.push_back(path);
+  }
+  return out;
+}
+
+// `before`: the domains in variables of processes, before a pause.
+void remove_candidates(const std::string& folder, const std::vector<std::string>& paths,
+                       const std::set<std::string>& before) {
+  // Another launch that has it may sweep just now, or has been stopped.
+  const Result<FileHandle> lock = folder_lock(folder, k_sweep_tries);
+  if (!lock) return;
+  const std::set<std::string> now = domains_in_variables();
+  for (const std::string& path : paths) {
+    if (before.count(path) != 0 || now.count(path) != 0) continue;
+    if (!is_leftover(path.substr(folder.size() + 1), path)) continue;
+    const Result<FileHandle> file = open_own(path);
+    if (file && !is_locked(file->get())) remove_file(path);
+  }
+}
+
 }  // namespace
+
+Result<formats::QuotaDomain> read_domain(int file) {
+  struct stat status {};
+  if (::fstat(file, &status) != 0) return fail(Code::io, std::strerror(errno));
+  if (static_cast<uint64_t>(status.st_size) > k_most_domain_bytes)
+    return fail(Code::malformed,
+                format("{} bytes are more than a quota domain has", status.st_size));
+  std::string bytes(static_cast<size_t>(status.st_size), '\0');
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t got = ::pread(file, &bytes[done], bytes.size() - done, static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(Code::io, std::strerror(errno));
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  bytes.resize(done);
+  return formats::parse_quota_domain(bytes);
+}
+
+bool is_domain_used(const std::string& path) {
+  const Result<FileHandle> file = open_own(path);
+  return file && (has_members(path) || is_used(path, file->get()));
+}
+
+std::string share_domain_path(const Host& variables, const std::string& share) {
+  const Result<std::string> folder = quota_folder(variables);
+  return folder && !share.empty() ? format("{}/{}{}{}", *folder, k_of_share, share, k_domain_end)
+                                  : std::string();
+}
 
 Result<DomainFile> open_domain_file(const std::string& folder, const std::string& share,
                                     const formats::QuotaDomain& wanted) {
@@ -208,7 +261,7 @@ Result<DomainFile> open_domain_file(const std::string& folder, const std::string
                     format("`{}` is in use and damaged ({}): choose another name for `--share`, or "
                            "end its programs (`cufit quota status`)",
                            out.path, found.error().what));
-      if (!add_member(out.path)) return io_error(out.path, ENOSPC);
+      if (const int number = add_member(out.path)) return io_error(out.path, number);
       out.joined = true;
       out.domain = *found;
       hold_for_launch(out, std::move(file));
@@ -219,7 +272,8 @@ Result<DomainFile> open_domain_file(const std::string& folder, const std::string
   options.mode = 0600;
   if (const int number = replace_file(out.path, bytes, options)) return io_error(out.path, number);
   Result<FileHandle> file = open_own(out.path);
-  if (file && !share.empty() && !add_member(out.path)) file = io_error(out.path, ENOSPC);
+  if (file && !share.empty())
+    if (const int number = add_member(out.path)) file = io_error(out.path, number);
   if (!file) {
     remove_file(out.path);
     return file.error();
@@ -239,20 +293,24 @@ void leave_domain(DomainFile& domain) {
     remove_file(domain.path);
 }
 
-void remove_unused_domains(const std::string& folder) {
-  const Result<FileHandle> lock = folder_lock(folder);
-  if (!lock) return;
-  for (const std::string& name : names_in(folder)) {
-    const std::string path = folder + "/" + name;
-    // Of a start that was killed between writing and renaming.
-    if (contains(name, ".domain.") && !contains(name, k_member) && age_of(path) >= k_hour_seconds)
-      remove_file(path);
-    if (!ends_with(name, k_domain_end) || !is_leftover(name, path)) continue;
-    const Result<FileHandle> file = open_own(path);
-    if (file && !is_used(path, file->get())) remove_file(path);
+void remove_unused_domains(const std::vector<std::string>& folders) {
+  std::vector<std::string> own;
+  for (const std::string& folder : folders)
+    if (judge_own_folder(folder)) own.push_back(folder);
+  std::map<std::string, std::vector<std::string>> candidates;  // by folder
+  for (const std::string& folder : own)
+    if (std::vector<std::string> found = unused_domains(folder); !found.empty())
+      candidates[folder] = std::move(found);
+  if (!candidates.empty()) {
+    // As is_used(), for all of them: the first look takes no lock, and a launch that comes after it leaves a file of a member.
+    const std::set<std::string> before = domains_in_variables();
+    ::usleep(k_between);
+    for (const auto& [folder, paths] : candidates) remove_candidates(folder, paths, before);
   }
-  remove_old_recordings(folder + "/rings");
-  remove_old_mps(folder);
+  for (const std::string& folder : own) {
+    remove_old_recordings(folder + "/rings");
+    remove_old_mps(folder);  // seconds, without the lock
+  }
 }
 
 Result<std::string> make_ring_folder(const std::string& folder) {

@@ -12,13 +12,14 @@
 
 #include "base/format.h"
 #include "base/number.h"
+#include "host/process/process_tree.h"
 #include "host/process/spawn.h"
+#include "host/quota/domain_file.h"
+#include "host/quota/quota_folder.h"
 
 namespace cufit::host {
 namespace {
 
-// 4096 slots of 512 bytes behind the header: no domain is larger (base/abi/quota_domain.h).
-constexpr size_t k_largest_domain = (2u << 20) + 4096;
 constexpr size_t k_most_domain_files = 1024;  // of one folder
 constexpr size_t k_most_maps_bytes = 64u << 20;
 
@@ -26,7 +27,6 @@ struct OpenDomain {
   FileHandle file;
   uint32_t owner = 0;
   uint64_t inode = 0;
-  uint64_t size = 0;
 };
 
 // Whoever else may write the file could make its reader wait or lie about others: own files alone, links not followed.
@@ -51,26 +51,7 @@ Result<OpenDomain> open_domain(const std::string& path) {
     return fail(Code::no_permission, format("`{}`: a quota domain of another user", path));
   out.owner = status.st_uid;
   out.inode = status.st_ino;
-  out.size = static_cast<uint64_t>(status.st_size);
-  if (out.size > k_largest_domain)
-    return fail(Code::malformed,
-                format("`{}`: {} bytes are more than a quota domain has", path, out.size));
   return out;
-}
-
-Result<std::string> bytes_of(const OpenDomain& open, const std::string& path) {
-  std::string bytes(open.size, '\0');
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t count =
-        ::pread(open.file.get(), &bytes[done], bytes.size() - done, static_cast<off_t>(done));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return fail(Code::io, format("`{}`: {}", path, std::strerror(errno)));
-    if (count == 0) break;
-    done += static_cast<size_t>(count);
-  }
-  bytes.resize(done);
-  return bytes;
 }
 
 // Who holds a lock of these bytes: a pid as this process sees it, 0 = somebody whom it does not; nothing = nobody. `bytes` 0: to
@@ -86,22 +67,6 @@ std::optional<pid_t> lock_holder(int file, uint64_t offset, off_t bytes = 1) {
   return std::max<pid_t>(request.l_pid, 0);
 }
 
-// Field 22 of /proc/PID/stat; the name before it may hold blanks and brackets.
-std::optional<uint64_t> start_ticks_of(const Host& host, uint32_t pid) {
-  const Result<std::string> stat = host.read_file(format("/proc/{}/stat", pid), 64u << 10);
-  if (!stat) return std::nullopt;
-  const size_t end = stat->rfind(')');
-  if (end == std::string::npos) return std::nullopt;
-  const std::vector<std::string_view> fields = split(trim(stat->substr(end + 1)), ' ');
-  return fields.size() > 19 ? parse_uint(fields[19]) : std::nullopt;
-}
-
-uint64_t pid_namespace_here(const Host& host) {
-  const Result<std::string> link = host.read_link("/proc/self/ns/pid");  // "pid:[4026531836]"
-  if (!link || link->size() < 7 || link->back() != ']') return 0;
-  return parse_uint(std::string_view(*link).substr(5, link->size() - 6)).value_or(0);
-}
-
 // The rule of the guard (guard/slots.cc): the lock decides; a process that lost it (it closed a descriptor of the file)
 // still counts while it is the same one and maps the file.
 bool lives(const Host& host, const OpenDomain& open, const formats::QuotaProcess& process,
@@ -115,7 +80,8 @@ bool lives(const Host& host, const OpenDomain& open, const formats::QuotaProcess
   if (!here || process.pid == 0 || process.pid > INT32_MAX) return false;
   // Most of them, and a tenth of what a look into /proc costs.
   if (::kill(static_cast<pid_t>(process.pid), 0) != 0 && errno == ESRCH) return false;
-  if (start_ticks_of(host, process.pid) != process.start_ticks) return false;
+  const ProcessState found = process_state(static_cast<pid_t>(process.pid));
+  if (found.state == 0 || found.start_ticks != process.start_ticks) return false;
   const Result<std::string> maps =
       host.read_file(format("/proc/{}/maps", process.pid), k_most_maps_bytes);
   return !maps || contains(*maps, format(" {} ", open.inode));
@@ -138,27 +104,20 @@ std::vector<std::string> domain_folders(const Host& host) {
     add_folder(host, named, out);
     return out;
   }
-  const uint32_t user = ::geteuid();
-  for (const char* parent : {"/dev/shm", "/tmp"}) {
-    add_folder(host, format("{}/cufit-{}", parent, user), out);
-    if (user != 0) continue;
+  for (const std::string& folder : quota_folders(host)) add_folder(host, folder, out);
+  if (::geteuid() != 0) return out;
+  for (const char* parent : {"/dev/shm", "/tmp"})
     for (const std::string& name : host.list(parent).value_or(std::vector<std::string>()))
       if (starts_with(name, "cufit-") && is_number(std::string_view(name).substr(6)))
         add_folder(host, format("{}/{}", parent, name), out);
-  }
-  if (const std::optional<std::string> runtime = host.variable("XDG_RUNTIME_DIR");
-      runtime && starts_with(*runtime, "/"))
-    add_folder(host, *runtime + "/cufit", out);
-  if (user == 0)
-    for (const std::string& name : host.list("/run/user").value_or(std::vector<std::string>()))
-      if (is_number(name)) add_folder(host, format("/run/user/{}/cufit", name), out);
+  for (const std::string& name : host.list("/run/user").value_or(std::vector<std::string>()))
+    if (is_number(name)) add_folder(host, format("/run/user/{}/cufit", name), out);
   return out;
 }
 
 Result<facts::LiveDomain> read_quota_domain(const Host& host, const std::string& path) {
   CUFIT_TRY(open, open_domain(path));
-  CUFIT_TRY(bytes, bytes_of(open, path));
-  Result<formats::QuotaDomain> parsed = formats::parse_quota_domain(bytes);
+  Result<formats::QuotaDomain> parsed = read_domain(open.file.get());
   if (!parsed) return fail(parsed.error().code, format("`{}`: {}", path, parsed.error().what));
   facts::LiveDomain out;
   out.path = path;
@@ -167,7 +126,7 @@ Result<facts::LiveDomain> read_quota_domain(const Host& host, const std::string&
   std::vector<formats::QuotaProcess> all = std::move(out.domain.processes);
   out.domain.processes.clear();
   for (formats::QuotaDevice& device : out.domain.devices) device.used_bytes = 0;
-  const uint64_t namespace_here = pid_namespace_here(host);
+  const uint64_t namespace_here = pid_namespace();
   const bool any_lock = lock_holder(open.file.get(), 1, 0).has_value();  // byte 0 is no slot's
   for (formats::QuotaProcess& process : all) {
     if (!lives(host, open, process, namespace_here, any_lock)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launch needs out of this program in files: the guard that a loader can map, the script of `--spill`. Each is named by its content, written beside and renamed,
-// compared byte by byte before each use.
+// What a launch needs out of this program in files: the guard that a loader can map, the script of `--spill`. Each is named by
+// its content, written beside and renamed, compared byte by byte before each use.
 #pragma once
 
 #include <string>

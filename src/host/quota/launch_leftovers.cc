@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/quota/launch_leftovers.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/format.h"
 #include "host/process/process_tree.h"
+#include "host/process/spawn.h"
 #include "host/quota/mps_server.h"
 #include "host/quota/quota_folder.h"
 
@@ -43,20 +48,6 @@ bool is_over(const std::string& name) {
 
 }  // namespace
 
-void remove_tree(const std::string& folder, int depth) {
-  for (const std::string& name : names_in(folder)) {
-    if (name == "." || name == "..") continue;
-    const std::string path = folder + "/" + name;
-    struct stat status {};
-    if (::lstat(path.c_str(), &status) != 0) continue;
-    if (!S_ISDIR(status.st_mode))
-      ::unlink(path.c_str());
-    else if (depth > 0)
-      remove_tree(path, depth - 1);
-  }
-  ::rmdir(folder.c_str());
-}
-
 void remove_old_recordings(const std::string& folder) {
   std::vector<Recording> old;
   for (const std::string& name : names_in(folder)) {
@@ -68,18 +59,23 @@ void remove_old_recordings(const std::string& folder) {
   std::sort(old.begin(), old.end(),
             [](const Recording& a, const Recording& b) { return a.time > b.time; });
   uint64_t bytes = 0;
+  std::error_code ignored;
   for (size_t i = 0; i < old.size(); ++i) {
     bytes += old[i].bytes;
     // The newest stays, however large: somebody may want to know why it died.
     if (i >= k_kept_recordings || (i > 0 && bytes > k_kept_recording_bytes))
-      remove_tree(old[i].path, 0);
+      std::filesystem::remove_all(old[i].path, ignored);
   }
 }
 
 void remove_old_mps(const std::string& folder) {
-  for (const std::string& name : names_in(folder))
-    if (starts_with(name, k_mps_folder) && is_over(name.substr(k_mps_folder.size())))
-      stop_mps({folder + "/" + name});
+  for (const std::string& name : names_in(folder)) {
+    if (!starts_with(name, k_mps_folder) || !is_over(name.substr(k_mps_folder.size()))) continue;
+    const std::string path = folder + "/" + name;
+    // It takes seconds: one launch does it, and no other waits.
+    const FileHandle claim(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (claim.get() >= 0 && ::flock(claim.get(), LOCK_EX | LOCK_NB) == 0) stop_mps({path});
+  }
 }
 
 }  // namespace cufit::host

@@ -6,11 +6,10 @@
 
 namespace cufit::host {
 
-// Of FOLDER, one folder for each launch: empty ones go, the newest that hold something stay, eight at most and no more than 16 MiB.
+// Of FOLDER, one folder for each launch: empty ones go, the newest that hold something stay, eight at most and no more than
+// 16 MiB.
 void remove_old_recordings(const std::string& folder);
 // An MPS daemon that a launch started and did not end (it was killed): asked to quit, its folder removed.
 void remove_old_mps(const std::string& folder);
-// A folder with all that is in it, links not followed, no deeper than `depth` folders.
-void remove_tree(const std::string& folder, int depth = 3);
 
 }  // namespace cufit::host

@@ -11,13 +11,15 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "base/format.h"
 #include "base/number.h"
 #include "base/path.h"
+#include "base/variables.h"
 #include "host/process/process_tree.h"
 #include "host/process/spawn.h"
-#include "host/quota/launch_leftovers.h"
 #include "host/quota/quota_folder.h"
 
 namespace cufit::host {
@@ -73,6 +75,11 @@ int exit_code_within(pid_t pid, int seconds) {
   return -1;
 }
 
+void remove_folder(const std::string& path) {
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
+}
+
 void end_child(pid_t pid) {
   ::kill(pid, SIGKILL);
   while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
@@ -107,13 +114,19 @@ bool tell_daemon(const OwnMps& mps, const std::string& program, const std::strin
   return false;
 }
 
-// Of PIPES/nvidia-cuda-mps-control.pid, if that is such a daemon; else 0.
+// Of PIPES/nvidia-cuda-mps-control.pid, if that is the daemon of these pipes; else 0. The number may be another process's by
+// now, of a daemon too.
 pid_t daemon_of(const OwnMps& mps) {
   const std::string text = read_small(mps_pipe_folder(mps) + "/nvidia-cuda-mps-control.pid");
   const std::optional<uint64_t> pid = parse_uint(trim(text));
   if (!pid || *pid < 2 || *pid >= (uint64_t{1} << 31)) return 0;
   const std::string command = read_small(format("/proc/{}/cmdline", *pid));
-  return command.find("nvidia-cuda-mps") != std::string::npos ? static_cast<pid_t>(*pid) : 0;
+  if (command.find("nvidia-cuda-mps") == std::string::npos) return 0;
+  const std::string text_of_variables = read_small(format("/proc/{}/environ", *pid));
+  std::vector<std::string> variables;
+  for (const std::string_view each : split(text_of_variables, '\0')) variables.emplace_back(each);
+  const bool is_ours = variable_value(variables, "CUDA_MPS_PIPE_DIRECTORY") == mps_pipe_folder(mps);
+  return is_ours ? static_cast<pid_t>(*pid) : 0;
 }
 
 std::string last_line_of_log(const std::string& path) {
@@ -133,6 +146,8 @@ Result<void> run_daemon(const std::string& program, const OwnMps& mps,
   const std::string log = mps_log_folder(mps) + "/control.log";
   const std::string said = mps_log_folder(mps) + "/start.log";
   FileHandle out(::open(said.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  // Without a file the daemon would write to this process's terminal.
+  if (out.get() < 0) return fail(Code::io, format("`{}`: {}", said, std::strerror(errno)));
   SpawnOptions options;
   options.command = {program, "-d"};
   options.environment = with_folders(variables, mps);
@@ -164,10 +179,8 @@ std::string mps_pipe_folder(const OwnMps& mps) { return mps.folder + "/pipe"; }
 std::string mps_log_folder(const OwnMps& mps) { return mps.folder + "/log"; }
 
 std::string reachable_mps(const std::vector<std::string>& variables) {
-  std::string pipes = "/tmp/nvidia-mps";
-  for (const std::string& each : variables)
-    if (starts_with(each, "CUDA_MPS_PIPE_DIRECTORY=") && each.back() != '=')
-      pipes = each.substr(each.find('=') + 1);
+  std::string pipes = variable_value(variables, "CUDA_MPS_PIPE_DIRECTORY");
+  if (pipes.empty()) pipes = "/tmp/nvidia-mps";
   return listens(pipes) ? pipes : std::string();
 }
 
@@ -181,12 +194,12 @@ Result<OwnMps> start_mps(const std::string& program, const std::string& quota_fo
                mps_pipe_folder(mps)));
   for (const std::string& each : {mps.folder, mps_pipe_folder(mps), mps_log_folder(mps)})
     if (Result<void> made = own_folder(each); !made) {
-      remove_tree(mps.folder);
+      remove_folder(mps.folder);
       return made.error();
     }
   if (Result<void> up = run_daemon(program, mps, variables); !up) {
     tell_daemon(mps, program, "quit\n", 1);
-    remove_tree(mps_pipe_folder(mps));
+    remove_folder(mps_pipe_folder(mps));
     return up.error();
   }
   return mps;
@@ -198,7 +211,7 @@ void stop_mps(const OwnMps& mps, const std::string& program) {
   if (listens(mps_pipe_folder(mps)) && !tell_daemon(mps, program, "quit\n", k_quit_seconds))
     tell_daemon(mps, program, "quit -t 1\n", k_force_seconds);
   if (daemon != 0 && daemon_of(mps) == daemon) ::kill(daemon, SIGTERM);
-  remove_tree(mps.folder);
+  remove_folder(mps.folder);
 }
 
 }  // namespace cufit::host

@@ -11,6 +11,7 @@
 
 #include "base/format.h"
 #include "base/path.h"
+#include "base/variables.h"
 #include "formats/binary/elf.h"
 #include "formats/python/version_py.h"
 #include "host/process/start_program.h"
@@ -21,20 +22,12 @@ namespace {
 // Scripts whose interpreter is a script: Linux follows five.
 constexpr int k_most_interpreters = 5;
 
-std::string value_of(const std::vector<std::string>& variables, std::string_view name) {
-  for (const std::string& each : variables)
-    if (each.size() > name.size() && starts_with(each, name) && each[name.size()] == '=')
-      return each.substr(name.size() + 1);
-  return {};
-}
-
 // "/usr/bin/python3" of "#!/usr/bin/env python3"; empty = no script.
 std::string program_of_script(const Host& files, const std::string& path,
                               const std::vector<std::string>& variables) {
   const Result<std::string> head = files.read_head(path, 256);
-  if (!head || !starts_with(*head, "#!")) return {};
-  std::string_view line = std::string_view(*head).substr(2);
-  line = trim(line.substr(0, line.find('\n')));
+  if (!head) return {};
+  const std::string_view line = interpreter_line(*head);
   const std::string first(line.substr(0, line.find_first_of(" \t")));
   if (!ends_with(first, "/env")) return first;
   // Its options and variables stand before the program: "-S", "-u", "A=b".
@@ -109,7 +102,7 @@ std::string python_of(const std::vector<std::string>& paths,
 std::optional<Version> torch_of_system(const Host& files,
                                        const std::vector<std::string>& variables) {
   std::vector<std::string> prefixes = {"/usr/local", "/usr"};
-  if (const std::string home = value_of(variables, "HOME"); !home.empty())
+  if (const std::string home = variable_value(variables, "HOME"); !home.empty())
     prefixes.push_back(home + "/.local");
   std::optional<Version> out;
   for (const std::string& prefix : prefixes)
@@ -128,7 +121,7 @@ std::optional<Version> torch_of(const Host& files, const std::vector<std::string
     return torch_in(files, bin + "/..");
   }
   for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
-    if (const std::string prefix = value_of(variables, name); !prefix.empty())
+    if (const std::string prefix = variable_value(variables, name); !prefix.empty())
       if (auto torch = torch_in(files, prefix)) return torch;
   return std::nullopt;
 }

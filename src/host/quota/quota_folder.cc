@@ -59,34 +59,24 @@ Result<std::string> named_folder(const std::string& path) {
   return path;
 }
 
-// Field 22 of /proc/PID/stat; the name before it may hold blanks and brackets.
-std::string start_of(pid_t pid) {
-  const std::string stat = read_small(format("/proc/{}/stat", pid));
-  const size_t name = stat.rfind(')');
-  if (name == std::string::npos) return {};
-  const std::vector<std::string_view> fields = split(std::string_view(stat).substr(name + 1), ' ');
-  constexpr size_t k_start = 20;  // counted from the state on, after a blank
-  return fields.size() > k_start ? std::string(fields[k_start]) : std::string();
-}
-
-uint64_t own_namespace() {
-  struct stat status {};
-  return ::stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+Error folder_error(const std::string& path, int number) {
+  return fail(number == EACCES ? Code::no_permission : Code::io,
+              format("`{}`: {}", path, std::strerror(number)));
 }
 
 }  // namespace
 
 Result<void> own_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return folder_error(path, errno);
+  return judge_own_folder(path);
+}
+
+Result<void> judge_own_folder(const std::string& path) {
   const auto refused = [&](const char* why) {
     return fail(Code::no_permission, format("`{}` {}", path, why));
   };
-  const auto failed = [&](int number) {
-    return fail(number == EACCES ? Code::no_permission : Code::io,
-                format("`{}`: {}", path, std::strerror(number)));
-  };
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return failed(errno);
   struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) return failed(errno);
+  if (::lstat(path.c_str(), &status) != 0) return folder_error(path, errno);
   if (!S_ISDIR(status.st_mode)) return refused("is no folder");
   if (status.st_uid != ::geteuid()) return refused("belongs to another user");
   if ((status.st_mode & 022) != 0) return refused("may be written to by other users");
@@ -121,16 +111,20 @@ Result<std::string> quota_folder(const Host& variables) {
 }
 
 std::string this_launch() {
-  return format("{}-{}-{}", ::getpid(), start_of(::getpid()), own_namespace());
+  return format("{}-{}-{}", ::getpid(), process_state(0).start_ticks, pid_namespace());
 }
 
 LaunchState launch_state(const std::string& launch) {
   const std::vector<std::string_view> parts = split(launch, '-');
   if (parts.size() != 3) return LaunchState::no_launch;
-  const std::optional<uint64_t> pid = parse_uint(parts[0]), space = parse_uint(parts[2]);
-  if (!pid || !space || *pid == 0 || *pid >= (uint64_t{1} << 31)) return LaunchState::no_launch;
-  if (*space != own_namespace()) return LaunchState::elsewhere;
-  return start_of(static_cast<pid_t>(*pid)) == parts[1] ? LaunchState::lives : LaunchState::gone;
+  const std::optional<uint64_t> pid = parse_uint(parts[0]), start = parse_uint(parts[1]),
+                                space = parse_uint(parts[2]);
+  if (!pid || !start || !space || *pid == 0 || *pid >= (uint64_t{1} << 31))
+    return LaunchState::no_launch;
+  if (*space != pid_namespace()) return LaunchState::elsewhere;
+  const ProcessState process = process_state(static_cast<pid_t>(*pid));
+  return process.state != 0 && process.start_ticks == *start ? LaunchState::lives
+                                                             : LaunchState::gone;
 }
 
 }  // namespace cufit::host

@@ -13,6 +13,8 @@ namespace cufit::host {
 // A folder that only this user may use, made where it is missing; the one above it has to be there.
 // Error{no_permission}: it is another user's, or others may write to it. Error{io}.
 Result<void> own_folder(const std::string& path);
+// The same of one that is there: nothing is made.
+Result<void> judge_own_folder(const std::string& path);
 
 // $CUFIT_RUN_DIR, /dev/shm/cufit-UID, /tmp/cufit-UID, $XDG_RUNTIME_DIR/cufit: what there may be, best first. A session's
 // folder is last: ssh and cron have none, and it goes at logout while jobs live on.

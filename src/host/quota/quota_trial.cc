@@ -5,12 +5,15 @@
 #include <charconv>
 #include <cstring>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "base/format.h"
 #include "formats/prose/printable.h"
 #include "host/files/paths.h"
 #include "host/process/this_process.h"
+#include "host/process/spawn.h"
+#include "host/quota/domain_file.h"
 #include "host/quota/guard_library.h"
 
 namespace cufit::host {
@@ -18,7 +21,6 @@ namespace {
 
 // A first context on a machine without the persistence daemon takes seconds, an import of torch from a cold disk a minute.
 constexpr double k_probe_seconds = 60, k_torch_trial_seconds = 180;
-constexpr size_t k_most_trial_domain = (2u << 20) + 4096;
 constexpr int k_most_trial_gpus = 256;
 
 // Prints what the probe prints. A runtime error is code 999: torch raised something else.
@@ -155,9 +157,11 @@ Result<QuotaTrial> QuotaTrial::here(const Host& host) {
 }
 
 Result<formats::QuotaDomain> QuotaTrial::domain() const {
-  const RealHost host;
-  CUFIT_TRY(bytes, host.read_file(domain_, k_most_trial_domain));
-  Result<formats::QuotaDomain> domain = formats::parse_quota_domain(bytes);
+  const FileHandle file(::open(domain_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0)
+    return fail(errno == ENOENT ? Code::not_found : Code::io,
+                format("`{}`: {}", domain_, std::strerror(errno)));
+  Result<formats::QuotaDomain> domain = read_domain(file.get());
   if (!domain) return fail(domain.error().code, format("`{}`: {}", domain_, domain.error().what));
   return domain;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trials of a quota: programs under the guard that ask the driver for memory in one way each, once below and once above
-// the limit (guard/probe/probe.c says what they print). The domain is one of its own in a private folder, or the one that this process is in.
+// the limit (guard/probe/probe.c says what they print). The domain is one of its own in a private folder, or the one that this
+// process is in.
 #pragma once
 
 #include <cstdint>

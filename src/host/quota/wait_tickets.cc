@@ -18,7 +18,7 @@
 #include "host/files/rlimit_fsize_guard.h"
 #include "host/process/process_tree.h"
 #include "host/process/signal_pause.h"
-#include "host/quota/domain_file.h"
+#include "host/quota/quota_folder.h"
 
 namespace cufit::host {
 namespace {
@@ -39,41 +39,10 @@ Error queue_error(const std::string& path, int number) {
               format("`{}`: {}", path, std::strerror(number)));
 }
 
-struct ProcessState {
-  char state = 0;  // 0: there is no such process
-  uint32_t parent = 0;
-  uint64_t start_ticks = 0;
-};
-
-// Fields 3, 4 and 22 of /proc/PID/stat; the name before them may hold blanks and brackets.
-ProcessState process_state(const std::string& pid) {
-  char text[1024];  // the name has 16 bytes, 64 in a kernel thread
-  FileHandle file(::open(("/proc/" + pid + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
-  const ssize_t got = file.get() < 0 ? 0 : ::read(file.get(), text, sizeof text);
-  const std::string_view stat(text, got > 0 ? static_cast<size_t>(got) : 0);
-  const size_t end = stat.rfind(')');
-  if (end == std::string_view::npos) return {};
-  const std::vector<std::string_view> fields = split(stat.substr(end + 1), ' ');
-  if (fields.size() < 21 || fields[1].size() != 1) return {};
-  ProcessState out;
-  out.state = fields[1][0];
-  out.parent = static_cast<uint32_t>(parse_uint(fields[2]).value_or(0));
-  out.start_ticks = parse_uint(fields[20]).value_or(0);
-  return out;
-}
-
 // Read once: it is asked of each ticket.
 const std::string& boot_id() {
   static const std::string id(trim(read_small("/proc/sys/kernel/random/boot_id")));
   return id;
-}
-
-uint64_t own_pid_namespace() {
-  char text[64] = "";  // "pid:[4026531836]"
-  const ssize_t got = ::readlink("/proc/self/ns/pid", text, sizeof text - 1);
-  if (got < 7) return 0;
-  return parse_uint(std::string_view(text, static_cast<size_t>(got)).substr(5, got - 6))
-      .value_or(0);
 }
 
 uint64_t boot_nanoseconds() { return static_cast<uint64_t>(running_seconds() * 1e9); }
@@ -91,12 +60,11 @@ std::optional<uint32_t> ticket_holder(int file) {
 
 // Of that user, for a ticket could name anybody's process; neither ended nor another one of its number.
 bool is_process_of(const WaitTicket& ticket, uint32_t owner) {
-  const std::string pid = std::to_string(ticket.pid);
   struct stat status {};
-  const ProcessState process = process_state(pid);
-  return process.state != 0 && process.state != 'Z' && process.state != 'X' &&
+  const ProcessState process = process_state(static_cast<pid_t>(ticket.pid));
+  return ticket.pid != 0 && process.state != 0 && process.state != 'Z' && process.state != 'X' &&
          process.start_ticks == ticket.start_ticks &&
-         ::stat(("/proc/" + pid).c_str(), &status) == 0 && status.st_uid == owner;
+         ::stat(format("/proc/{}", ticket.pid).c_str(), &status) == 0 && status.st_uid == owner;
 }
 
 std::string ticket_name(const WaitTicket& ticket) {
@@ -132,18 +100,6 @@ Result<void> judge_shared_folder(const std::string& path) {
   return {};
 }
 
-Result<void> make_own_queue(const std::string& path) {
-  struct stat status {};
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return queue_error(path, errno);
-  if (::lstat(path.c_str(), &status) != 0) return queue_error(path, errno);
-  if (!S_ISDIR(status.st_mode)) return fail(Code::no_permission, format("`{}` is no folder", path));
-  if (status.st_uid != ::geteuid())
-    return fail(Code::no_permission, format("`{}` belongs to another user", path));
-  if ((status.st_mode & 022) != 0)
-    return fail(Code::no_permission, format("`{}` may be written to by other users", path));
-  return {};
-}
-
 }  // namespace
 
 Result<WaitQueue> WaitQueue::open(const Host& variables) {
@@ -157,7 +113,7 @@ Result<WaitQueue> WaitQueue::open(const Host& variables) {
   }
   CUFIT_TRY(quotas, quota_folder(variables));
   out.folder_ = quotas + "/queue";
-  if (Result<void> made = make_own_queue(out.folder_); !made) return made.error();
+  if (Result<void> made = own_folder(out.folder_); !made) return made.error();
   return out;
 }
 
@@ -196,7 +152,7 @@ std::optional<LiveTicket> WaitQueue::read_one(const std::string& name, Dead dead
   bool lives = holder.has_value(), here = true;
   if (whole) {
     out.ticket = *parsed;
-    here = parsed->boot == boot_id() && parsed->pid_namespace == own_pid_namespace();
+    here = parsed->boot == boot_id() && parsed->pid_namespace == pid_namespace();
     if (here && holder) lives = *holder == 0 || *holder == parsed->pid;
     if (here && !lives) lives = is_process_of(*parsed, status.st_uid);
   }
@@ -208,7 +164,8 @@ std::optional<LiveTicket> WaitQueue::read_one(const std::string& name, Dead dead
     // As this process sees it: of a container's the number that the kernel tells.
     if (holder && *holder != 0) out.ticket.pid = *holder;
     if (!here && (!holder || *holder == 0)) out.ticket.pid = 0;
-    const char state = process_state(std::to_string(out.ticket.pid)).state;
+    const char state =
+        out.ticket.pid == 0 ? '\0' : process_state(static_cast<pid_t>(out.ticket.pid)).state;
     out.stopped = state == 'T' || state == 't';
     return out;
   }
@@ -257,9 +214,9 @@ Result<void> WaitQueue::file(WaitTicket ticket) {
     if (other <= now) ticket.number = std::max(ticket.number, other + 1);
   }
   ticket.pid = static_cast<uint32_t>(::getpid());
-  ticket.start_ticks = process_state("self").start_ticks;
+  ticket.start_ticks = process_state(0).start_ticks;
   ticket.boot = boot_id();
-  ticket.pid_namespace = own_pid_namespace();
+  ticket.pid_namespace = pid_namespace();
   own_ = std::move(ticket);
   name_ = ticket_name(own_);
   const std::string path = folder_ + "/" + name_;
@@ -295,14 +252,9 @@ WaitQueue::~WaitQueue() {
 uint32_t ancestor_among(uint32_t process, const std::vector<uint32_t>& pids) {
   for (int steps = 0; process > 1 && steps < 256; ++steps) {
     if (std::find(pids.begin(), pids.end(), process) != pids.end()) return process;
-    process = process_state(std::to_string(process)).parent;
+    process = static_cast<uint32_t>(process_state(static_cast<pid_t>(process)).parent);
   }
   return 0;
-}
-
-std::string share_domain_path(const Host& variables, const std::string& share) {
-  const Result<std::string> folder = quota_folder(variables);
-  return folder && !share.empty() ? format("{}/share-{}.domain", *folder, share) : std::string();
 }
 
 }  // namespace cufit::host

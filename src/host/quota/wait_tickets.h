@@ -46,7 +46,6 @@ class WaitQueue {
   static Result<WaitQueue> open(const Host& variables);
 
   const std::string& folder() const { return folder_; }
-  bool shared() const { return shared_; }
 
   // Error{timeout}: another holds it for longer than `seconds`.
   Result<QueueLock> lock(double seconds) const;
@@ -80,8 +79,5 @@ class WaitQueue {
 
 // The first of the process and those that started it that is one of `pids`; 0 = none.
 uint32_t ancestor_among(uint32_t process, const std::vector<uint32_t>& pids);
-
-// "run-PID-START.domain" and "share-NAME.domain" in the folder of quotas; empty: there is no such folder.
-std::string share_domain_path(const Host& variables, const std::string& share);
 
 }  // namespace cufit::host

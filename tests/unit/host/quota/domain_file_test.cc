@@ -4,10 +4,13 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -158,7 +161,7 @@ TEST_F(DomainFileTest, AShareLivesAsLongAsALaunchThatHasIt) {
   ASSERT_EQ(::read(ready[0], &told, 1), 1);
   ASSERT_EQ(told, 'y');
   age(share_path(), 3600);
-  remove_unused_domains(folder());
+  remove_unused_domains({folder()});
   EXPECT_EQ(files(), 1u);
   auto joined = open("team", 1000);
   ASSERT_TRUE(joined);
@@ -168,7 +171,7 @@ TEST_F(DomainFileTest, AShareLivesAsLongAsALaunchThatHasIt) {
   EXPECT_EQ(files(), 1u);
   ::kill(launch, SIGKILL);
   ::waitpid(launch, nullptr, 0);
-  remove_unused_domains(folder());
+  remove_unused_domains({folder()});
   EXPECT_EQ(files(), 0u);
   for (const auto& each : std::filesystem::directory_iterator(folder()))
     EXPECT_EQ(each.path().filename().string().find(".by-"), std::string::npos) << each.path();
@@ -189,7 +192,7 @@ TEST_F(DomainFileTest, ALockThatIsHeldIsSaidAfterAWhile) {
 TEST_F(DomainFileTest, WhatAKilledStartLeftBetweenWritingAndRenamingGoes) {
   root_.file("/q/run-1-2-3.domain.AbCdEf", "half").file("/q/run-1-2-3.domain.Young1", "half");
   age(folder() + "/run-1-2-3.domain.AbCdEf", 7200);
-  remove_unused_domains(folder());
+  remove_unused_domains({folder()});
   EXPECT_FALSE(std::filesystem::exists(folder() + "/run-1-2-3.domain.AbCdEf"));
   EXPECT_TRUE(std::filesystem::exists(folder() + "/run-1-2-3.domain.Young1"));
 }
@@ -251,7 +254,7 @@ TEST_F(DomainFileTest, WhatIsNotOursIsNotTouched) {
     EXPECT_EQ(file.error().code, Code::no_permission);
   }
   age(share_path(), 1000);
-  remove_unused_domains(folder());
+  remove_unused_domains({folder()});
   EXPECT_EQ(files(), 1u);
 }
 
@@ -272,7 +275,7 @@ TEST_F(DomainFileTest, TheSweepTakesWhatIsOverAndNothingElse) {
   age(folder() + "/share-old.domain", 1000);
   age(folder() + "/share-used.domain", 1000);
   const Program program(folder() + "/share-used.domain");
-  remove_unused_domains(folder());
+  remove_unused_domains({folder()});
   EXPECT_EQ(files(), 4u);
   for (const char* gone : {"/share-old.domain"})
     EXPECT_FALSE(std::filesystem::exists(folder() + gone));
@@ -281,12 +284,64 @@ TEST_F(DomainFileTest, TheSweepTakesWhatIsOverAndNothingElse) {
   EXPECT_TRUE(std::filesystem::exists(folder() + "/notes.txt"));
 }
 
+TEST_F(DomainFileTest, TheSweepGoesThroughAllFoldersOfThisUser) {
+  for (const char* name : {"/r", "/open"})
+    root_.file(std::string(name) + "/share-old.domain", "x")
+        .mode(std::string(name) + "/share-old.domain", 0600);
+  root_.mode("/r", 0700).mode("/open", 0777);
+  for (const char* name : {"/r", "/open"}) age(root_.at(name) + "/share-old.domain", 1000);
+  remove_unused_domains({root_.at("/none"), folder(), root_.at("/open"), root_.at("/r")});
+  EXPECT_FALSE(std::filesystem::exists(root_.at("/r/share-old.domain")));
+  EXPECT_TRUE(std::filesystem::exists(root_.at("/open/share-old.domain"))) << "others may write it";
+  EXPECT_FALSE(std::filesystem::exists(root_.at("/none")));
+}
+
+TEST_F(DomainFileTest, WhyAMemberCannotBeWrittenIsSaid) {
+  root_.file("/q/share-team.domain.by-" + this_launch() + "/x", "");
+  const auto domain = open("team");
+  ASSERT_FALSE(domain);
+  EXPECT_NE(domain.error().what.find(std::strerror(EISDIR)), std::string::npos)
+      << domain.error().what;
+  EXPECT_EQ(files(), 0u);
+}
+
+// The end of a daemon takes seconds; the folder is free meanwhile.
+TEST_F(DomainFileTest, ASweepKeepsNobodyWaiting) {
+  root_.file("/bin/nvidia-cuda-mps-control", "#!/bin/sh\n: >" + root_.at("/told") + "\nsleep 4\n")
+      .mode("/bin/nvidia-cuda-mps-control", 0755);
+  root_.folder("/q/mps-of-nobody/pipe");
+  const std::string control = folder() + "/mps-of-nobody/pipe/control";
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, control.c_str(), sizeof address.sun_path - 1);
+  const int listening = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_EQ(::bind(listening, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(listening, 4), 0);
+  const pid_t sweep = ::fork();
+  if (sweep == 0) {
+    const std::string path = root_.at("/bin") + ":" + std::getenv("PATH");
+    ::setenv("PATH", path.c_str(), 1);
+    remove_unused_domains({folder()});
+    ::_exit(0);
+  }
+  for (int i = 0; i < 1000 && !std::filesystem::exists(root_.at("/told")); ++i) ::usleep(10'000);
+  ASSERT_TRUE(std::filesystem::exists(root_.at("/told")));
+  auto domain = open("");
+  EXPECT_TRUE(domain);
+  int status = 0;
+  EXPECT_EQ(::waitpid(sweep, &status, WNOHANG), 0) << "the sweep is not over yet";
+  if (domain) leave_domain(*domain);
+  ::kill(sweep, SIGKILL);
+  ::waitpid(sweep, &status, 0);
+  ::close(listening);
+}
+
 TEST_F(DomainFileTest, OldRecordingsGo) {
   for (int i = 0; i < 12; ++i) root_.file("/q/rings/" + std::to_string(i) + "/1.ring", "x");
   root_.folder("/q/rings/empty");
   root_.mode("/q/rings", 0700);
   ASSERT_TRUE(make_ring_folder(folder()));
-  remove_unused_domains(folder());
+  remove_unused_domains({folder()});
   size_t left = 0;
   for (const auto& each : std::filesystem::directory_iterator(folder() + "/rings")) {
     ++left;

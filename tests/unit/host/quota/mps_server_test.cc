@@ -3,13 +3,16 @@
 
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 
 #include <gtest/gtest.h>
 
+#include "host/quota/quota_folder.h"
 #include "support/fake_root.h"
 
 namespace cufit::host {
@@ -62,6 +65,52 @@ TEST(MpsServer, ADaemonThatDoesNotStartNamesItsLog) {
   ASSERT_FALSE(far);
   EXPECT_EQ(far.error().code, Code::unsupported);
   EXPECT_TRUE(std::filesystem::is_empty(root.at("/" + std::string(90, 'd'))));
+}
+
+TEST(MpsServer, WhatItSaysGoesIntoItsFolderOrNowhere) {
+  test::FakeRoot root;
+  root.file("/control", "#!/bin/sh\nexit 0\n").mode("/control", 0755);
+  const std::string own = "/q/" + std::string(k_mps_folder) + this_launch();
+  root.folder("/q").mode("/q", 0700).folder(own).mode(own, 0700);
+  root.folder(own + "/log").mode(own + "/log", 0700);
+  std::filesystem::create_symlink("/dev/null", root.at(own + "/log/start.log"));
+  const auto started = start_mps(root.at("/control"), root.at("/q"), {"PATH=/usr/bin:/bin"});
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().code, Code::io);
+  EXPECT_NE(started.error().what.find("start.log"), std::string::npos) << started.error().what;
+}
+
+// A process that is named like the daemon, and the pipes that it was given.
+pid_t daemon_with(const std::string& pipes) {
+  const pid_t child = ::fork();
+  if (child != 0) {
+    ::usleep(100'000);  // it has become its program
+    return child;
+  }
+  std::string variable = "CUDA_MPS_PIPE_DIRECTORY=" + pipes;
+  char* const variables[] = {variable.data(), nullptr};
+  ::execle("/bin/sleep", "nvidia-cuda-mps-control", "60", nullptr, variables);
+  ::_exit(127);
+}
+
+TEST(MpsServer, OnlyTheDaemonOfThesePipesIsEnded) {
+  for (const bool own : {true, false}) {
+    test::FakeRoot root;
+    const OwnMps mps{root.at("/mps-1-2-3")};
+    const pid_t daemon = daemon_with(own ? mps_pipe_folder(mps) : "/tmp/of-another-launch");
+    root.file("/mps-1-2-3/pipe/nvidia-cuda-mps-control.pid", std::to_string(daemon) + "\n");
+    stop_mps(mps, "/none");
+    EXPECT_FALSE(std::filesystem::exists(mps.folder));
+    int status = 0;
+    if (own) {
+      ASSERT_EQ(::waitpid(daemon, &status, 0), daemon);
+      EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    } else {
+      EXPECT_EQ(::waitpid(daemon, &status, WNOHANG), 0) << "another launch's daemon lives on";
+      ::kill(daemon, SIGKILL);
+      ::waitpid(daemon, &status, 0);
+    }
+  }
 }
 
 }  // namespace mps_server_test

@@ -70,8 +70,9 @@ TEST(WaitQueue, WhoCameFirstIsFirstWhereTheyWantTheSameCard) {
   EXPECT_EQ(behind.before, 1u);
   // Another card is no business of the first one.
   EXPECT_EQ(decide_start(room, queue, launch(3, 10, {"b"})).wait_for, WaitFor::nothing);
-  EXPECT_EQ(decide_start(room, queue, launch(3, 10, {"a", "b"})).wait_for, WaitFor::turn);
-  EXPECT_EQ(launches_before(room, queue, launch(3, 10, {"a", "b"})), 2u);
+  const WaitDecision last = decide_start(room, queue, launch(3, 10, {"a", "b"}));
+  EXPECT_EQ(last.wait_for, WaitFor::turn);
+  EXPECT_EQ(last.before, 2u);
 }
 
 TEST(WaitQueue, WhoCannotStartIsNotWaitedFor) {
