@@ -38,7 +38,7 @@ class QueueLook {
                      const std::vector<facts::NvmlGpu>& cards, const std::vector<uint64_t>& totals);
 
   std::vector<resolve::QueuedLaunch> launches(const host::QueueReading& reading) const;
-  // Where its --share is in use: that quota's cards, with its limit and what is used of it. Where a job of the queue makes
+  // Where its --share is in use: the cards that quota limits, with its limit and what is used of it. Where a job of the queue makes
   // this launch (a script that waits for a card, and each of its steps again): that job's place is its own, or they would
   // wait for each other.
   resolve::QueuedLaunch joined(resolve::QueuedLaunch mine) const;

@@ -10,6 +10,7 @@
 #include "commands/run/queue_look.h"
 #include "commands/run/wait_needs.h"
 #include "commands/run/wait_text.h"
+#include "formats/prose/printable.h"
 #include "resolve/quota/wait_cards.h"
 #include "resolve/quota/wait_queue.h"
 
@@ -36,6 +37,7 @@ class Waiting {
   Waited run();
 
  private:
+  Result<void> check_share() const;
   Result<void> file_ticket(host::WaitQueue& queue);
   formats::WaitTicket ticket(bool started, const std::vector<QueuedCard>& cards) const;
   // Starts where it may: the cards are its own then.
@@ -69,6 +71,17 @@ class Waiting {
   std::unique_ptr<host::SignalPause> signals_;
 };
 
+// It would wait for as long as the share is in use.
+Result<void> Waiting::check_share() const {
+  if (!options_.share || look_.joined(needs_.mine).cards.size() >= needs_.mine.count) return {};
+  std::vector<std::string> numbers;
+  for (const facts::NvmlGpu& card : needs_.cards) numbers.push_back(std::to_string(card.index));
+  return fail(Code::usage,
+              context_.message("run.vram.share_unlimited",
+                               {{"name", *options_.share},
+                                {"gpu", join(numbers, context_.message("run.vram.comma"))}}));
+}
+
 formats::WaitTicket Waiting::ticket(bool started, const std::vector<QueuedCard>& cards) const {
   formats::WaitTicket out;
   out.started = started;
@@ -94,7 +107,7 @@ Result<WaitDecision> Waiting::decide(host::WaitQueue& queue) {
   const host::QueueReading reading = queue.read(host::WaitQueue::Dead::remove);
   for (const std::string& name : reading.damaged)
     if (look_.is_new_damage(name))
-      say(said("damaged", {{"file", shell_word(queue.folder() + "/" + name)}}));
+      say(said("damaged", {{"file", shell_word(queue.folder() + "/" + formats::printable(name))}}));
   const resolve::QueuedLaunch mine = look_.joined(needs_.mine);
   WaitDecision out = resolve::decide_start(look_.room, look_.launches(reading), mine);
   if (out.wait_for != WaitFor::nothing) return out;
@@ -252,6 +265,7 @@ Waited Waiting::run() {
   if (needs_.unsuited) return {std::nullopt, k_refused, true};
   if (Result<void> needed = find_wait_needs(context_, options_, needs_, look_); !needed)
     return ended_by(needed.error());
+  if (Result<void> limited = check_share(); !limited) return ended_by(limited.error());
   // From here on there is a file that has to go.
   signals_ = std::make_unique<host::SignalPause>();
   if (Result<void> filed = file_ticket(*queue); !filed) return ended_by(filed.error());

@@ -104,7 +104,6 @@ std::optional<CardUser> main_user(const facts::NvmlGpu& card) {
   out.name = formats::printable(file_name(line.substr(0, line.find(' '))), 40);
   out.pid = most->pid;
   if (most->used_bytes) out.bytes = *most->used_bytes;
-  out.draws = draws(*most);
   return out;
 }
 

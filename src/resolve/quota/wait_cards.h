@@ -26,7 +26,6 @@ struct CardUser {
   std::string name;  // "python"; empty: NVML does not name it
   uint32_t pid = 0;
   std::optional<uint64_t> bytes;
-  bool draws = false;  // a display's
 };
 std::optional<CardUser> main_user(const facts::NvmlGpu& card);
 

@@ -137,8 +137,6 @@ void describe_earlier(const std::vector<RoomOfCard>& room, const std::vector<Que
       out.earlier_bytes = std::max(out.earlier_bytes, card.bytes);
 }
 
-}  // namespace
-
 size_t launches_before(const std::vector<RoomOfCard>& room, const std::vector<QueuedLaunch>& queue,
                        const QueuedLaunch& mine) {
   size_t out = 0;
@@ -146,6 +144,8 @@ size_t launches_before(const std::vector<RoomOfCard>& room, const std::vector<Qu
     if (is_before(room, other, mine)) ++out;
   return out;
 }
+
+}  // namespace
 
 WaitDecision decide_start(const std::vector<RoomOfCard>& room,
                           const std::vector<QueuedLaunch>& queue, const QueuedLaunch& mine) {

@@ -65,8 +65,4 @@ struct WaitDecision {
 WaitDecision decide_start(const std::vector<RoomOfCard>& room,
                           const std::vector<QueuedLaunch>& queue, const QueuedLaunch& mine);
 
-// Launches before `mine`; needs no answer of the driver.
-size_t launches_before(const std::vector<RoomOfCard>& room, const std::vector<QueuedLaunch>& queue,
-                       const QueuedLaunch& mine);
-
 }  // namespace cufit::resolve
