@@ -19,6 +19,21 @@ namespace cufit::host {
 namespace {
 
 constexpr size_t k_small_bytes = 1u << 16;
+constexpr size_t k_most_variables_bytes = 1u << 20;  // of one process, looked at
+
+std::string variables_of_process(const std::string& process) {
+  const int file = open(("/proc/" + process + "/environ").c_str(), O_RDONLY | O_CLOEXEC);
+  std::string text;
+  if (file < 0) return text;
+  char part[16384];
+  while (text.size() < k_most_variables_bytes) {
+    const ssize_t got = read(file, part, sizeof part);
+    if (got <= 0) break;
+    text.append(part, static_cast<size_t>(got));
+  }
+  close(file);
+  return text;
+}
 
 // Parents of all processes that this user can see.
 std::map<pid_t, pid_t> process_parents() {
@@ -71,6 +86,18 @@ std::vector<pid_t> processes_from(pid_t first) {
     if (pid == first) found.push_back(entry.first);
   }
   return found;
+}
+
+std::set<std::string> values_in_processes(const std::string& variable) {
+  const std::string start = variable + "=";
+  std::set<std::string> out;
+  for (const std::string& name : names_in("/proc")) {
+    if (!parse_uint(name)) continue;
+    const std::string text = variables_of_process(name);
+    for (const std::string_view each : split(text, '\0'))
+      if (starts_with(each, start)) out.emplace(each.substr(start.size()));
+  }
+  return out;
 }
 
 std::vector<std::string> names_in(const std::string& folder) {

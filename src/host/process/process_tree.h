@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ uint64_t pid_namespace();
 
 // `first` and all below it that this user can see, in the order of their numbers.
 std::vector<pid_t> processes_from(pid_t first);
+
+// The values of a variable with which processes of this user were started; others' cannot be read.
+std::set<std::string> values_in_processes(const std::string& variable);
 
 // The names in a folder, sorted, "." and ".." among them; none where it cannot be listed.
 std::vector<std::string> names_in(const std::string& folder);

@@ -14,7 +14,6 @@
 
 #include "base/abi/quota_domain.h"
 #include "base/format.h"
-#include "base/number.h"
 #include "host/files/atomic_write.h"
 #include "host/process/process_tree.h"
 #include "host/quota/launch_leftovers.h"
@@ -32,7 +31,7 @@ constexpr std::time_t k_hour_seconds = 3600;
 constexpr std::time_t k_week_seconds = 7 * 24 * 3600;
 constexpr size_t k_most_domain_bytes =
     CUFIT_DOMAIN_HEADER_BYTES + size_t{CUFIT_DOMAIN_MAX_SLOTS} * CUFIT_DOMAIN_SLOT_BYTES;
-constexpr size_t k_most_variables = 1 << 20;  // of one process, looked at
+constexpr const char* k_domain_variable = "CUFIT_DOMAIN";
 // While a launcher becomes its program its lock is gone and its variables are not there yet: microseconds.
 constexpr useconds_t k_between = 5000;
 
@@ -54,31 +53,6 @@ std::time_t age_of(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 ? std::time(nullptr) - status.st_mtime : 0;
 }
 
-std::string variables_of_process(const std::string& process) {
-  FileHandle file(::open(format("/proc/{}/environ", process).c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text;
-  if (file.get() < 0) return text;
-  char part[16384];
-  for (ssize_t got = 0; text.size() < k_most_variables; text.append(part, size_t(got))) {
-    got = ::read(file.get(), part, sizeof part);
-    if (got <= 0) break;
-  }
-  return text;
-}
-
-// The domains with which processes of this user were started; others' variables cannot be read.
-std::set<std::string> domains_in_variables() {
-  constexpr std::string_view k_name = "CUFIT_DOMAIN=";
-  std::set<std::string> out;
-  for (const std::string& name : names_in("/proc")) {
-    if (!parse_uint(name)) continue;
-    const std::string text = variables_of_process(name);
-    for (std::string_view each : split(text, '\0'))
-      if (starts_with(each, k_name)) out.emplace(each.substr(k_name.size()));
-  }
-  return out;
-}
-
 bool is_locked(int file) {
   struct flock lock {};
   lock.l_type = F_WRLCK;
@@ -87,9 +61,9 @@ bool is_locked(int file) {
 }
 
 bool is_used(const std::string& path, int file) {
-  if (is_locked(file) || domains_in_variables().count(path) != 0) return true;
+  if (is_locked(file) || values_in_processes(k_domain_variable).count(path) != 0) return true;
   ::usleep(k_between);
-  return is_locked(file) || domains_in_variables().count(path) != 0;
+  return is_locked(file) || values_in_processes(k_domain_variable).count(path) != 0;
 }
 
 Result<FileHandle> open_own(const std::string& path) {
@@ -200,7 +174,7 @@ void remove_candidates(const std::string& folder, const std::vector<std::string>
   // Another launch that has it may sweep just now, or has been stopped.
   const Result<FileHandle> lock = folder_lock(folder, k_sweep_tries);
   if (!lock) return;
-  const std::set<std::string> now = domains_in_variables();
+  const std::set<std::string> now = values_in_processes(k_domain_variable);
   for (const std::string& path : paths) {
     if (before.count(path) != 0 || now.count(path) != 0) continue;
     if (!is_leftover(path.substr(folder.size() + 1), path)) continue;
@@ -303,7 +277,7 @@ void remove_unused_domains(const std::vector<std::string>& folders) {
       candidates[folder] = std::move(found);
   if (!candidates.empty()) {
     // As is_used(), for all of them: the first look takes no lock, and a launch that comes after it leaves a file of a member.
-    const std::set<std::string> before = domains_in_variables();
+    const std::set<std::string> before = values_in_processes(k_domain_variable);
     ::usleep(k_between);
     for (const auto& [folder, paths] : candidates) remove_candidates(folder, paths, before);
   }
