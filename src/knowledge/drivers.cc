@@ -137,4 +137,9 @@ const GpuContextRow* Knowledge::find_gpu_context(std::string_view cc) const {
   return most;
 }
 
+uint64_t Knowledge::context_bytes(std::string_view cc) const {
+  const GpuContextRow* row = find_gpu_context(cc);
+  return row != nullptr ? static_cast<uint64_t>(row->mib) << 20 : quota_size_bytes("least_context");
+}
+
 }  // namespace cufit::knowledge

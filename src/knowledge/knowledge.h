@@ -464,6 +464,8 @@ struct Knowledge {
   std::string_view quota_since(std::string_view id) const;
   uint64_t quota_size_bytes(std::string_view id) const;  // 0 = no such row
   const GpuContextRow* find_gpu_context(std::string_view cc) const;
+  // What a CUDA context takes there, as a limit is reckoned; "": of a GPU that does not tell.
+  uint64_t context_bytes(std::string_view cc) const;
   const GpuMemoryRow* find_gpu_memory(std::string_view gpu) const;  // by Gpu::name
   const MigCardRow* find_mig_card(std::string_view gpu) const;      // by Gpu::name; null = no MIG
   // cuBLAS's workspace of one thread; null where no row has the capability.

@@ -108,8 +108,7 @@ uint64_t most_of_process(const facts::NvmlGpu& nvml, const knowledge::Gpu* row,
 uint64_t context_of_process(const facts::NvmlGpu& nvml, const facts::Facts& facts, uint64_t named,
                             const knowledge::Knowledge& knowledge) {
   const auto more = [&](const std::string& cc) {
-    const knowledge::GpuContextRow* row = knowledge.find_gpu_context(cc);
-    if (row != nullptr) named = std::max(named, static_cast<uint64_t>(row->mib) << 20);
+    named = std::max(named, knowledge.context_bytes(cc));
   };
   if (nvml.compute_capability) more(*nvml.compute_capability);
   for (const facts::CudaDevice& device : facts.cuda.devices) {

@@ -26,9 +26,7 @@ resolve::QuotaCard quota_card(const facts::NvmlGpu& card, uint64_t total,
   out.uuid = card.uuid.value_or("");
   out.total_bytes = total;
   out.least_bytes = knowledge.quota_size_bytes("least_context");
-  out.context_bytes = out.least_bytes;
-  if (const auto* row = knowledge.find_gpu_context(card.compute_capability.value_or("")))
-    out.context_bytes = static_cast<uint64_t>(row->mib) << 20;
+  out.context_bytes = knowledge.context_bytes(card.compute_capability.value_or(""));
   return out;
 }
 

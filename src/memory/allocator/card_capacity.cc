@@ -13,11 +13,6 @@ constexpr double k_card_capacity_gib = 1u << 30;
 constexpr double k_kept_share = 0.014;
 constexpr double k_kept_gib = 0.5;
 constexpr double k_inline_ecc_share = 1.0 / 16;
-uint64_t context_mib(const knowledge::Gpu& gpu, const knowledge::Knowledge& knowledge) {
-  if (const knowledge::GpuContextRow* row = knowledge.find_gpu_context(gpu.cc))
-    return static_cast<uint64_t>(row->mib);
-  return 0;
-}
 
 double reckoned_gib(const knowledge::Gpu& gpu) {
   if (gpu.ecc == "default_on_inline")
@@ -34,7 +29,7 @@ CardCapacity card_capacity(const knowledge::Gpu& gpu, const knowledge::Knowledge
   card.measured = row != nullptr;
   card.total = static_cast<uint64_t>((row != nullptr ? row->total_gib : reckoned_gib(gpu)) *
                                      k_card_capacity_gib);
-  card.context = std::min(context_mib(gpu, knowledge) << 20, card.total);
+  card.context = std::min(knowledge.context_bytes(gpu.cc), card.total);
   return card;
 }
 

@@ -52,9 +52,7 @@ std::vector<QuotaCard> quota_cards(const facts::Facts& facts,
     card.pci = device.pci_address.value_or("");
     card.total_bytes = device.memory_total_bytes.value_or(0);
     card.least_bytes = knowledge.quota_size_bytes("least_context");
-    card.context_bytes = card.least_bytes;
-    if (const auto* row = knowledge.find_gpu_context(device.compute_capability.value_or("")))
-      card.context_bytes = static_cast<uint64_t>(row->mib) << 20;
+    card.context_bytes = knowledge.context_bytes(device.compute_capability.value_or(""));
     out.push_back(std::move(card));
   }
   return out;
