@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <utility>
 
 #include "base/format.h"
 #include "base/memory_size.h"
@@ -169,6 +170,21 @@ Result<void> add_machine(const facts::Facts& facts, const std::string& asked,
   return {};
 }
 
+// One card is promised once: a recording can be of this machine, or of one that was named before.
+std::optional<Error> there_already(const std::vector<pack::Gpu>& gpus, size_t before,
+                                   const std::string& asked) {
+  for (size_t i = before; i < gpus.size(); ++i) {
+    const std::string& uuid = gpus[i].visible;
+    if (!starts_with(uuid, "GPU-") && !starts_with(uuid, "MIG-")) continue;
+    for (size_t j = 0; j < before; ++j)
+      if (gpus[j].visible == uuid)
+        return fail(
+            Code::usage,
+            format("`--gpu {}`: {} is there already, and a plan takes a GPU once", asked, uuid));
+  }
+  return std::nullopt;
+}
+
 bool is_recording(const std::string& text) {
   return host::is_file(text) || starts_with(text, "/") || starts_with(text, "./") ||
          starts_with(text, "../") || ends_with(text, ".json");
@@ -180,8 +196,11 @@ Result<std::vector<pack::Gpu>> pack_gpus(const Context& context, std::vector<std
   if (asked.empty()) asked = {"HERE"};
   std::vector<pack::Gpu> out;
   uint32_t described = 0;
+  bool here_taken = false;
   for (const std::string& text : asked) {
+    const size_t before = out.size();
     if (lower(text) == "here") {
+      if (std::exchange(here_taken, true)) continue;
       host::ProbeOptions options;
       options.driver_depth = host::DriverDepth::state;
       const facts::Facts facts = host::collect(context.machine, options);
@@ -211,6 +230,7 @@ Result<std::vector<pack::Gpu>> pack_gpus(const Context& context, std::vector<std
         out.back().visible = std::to_string(described++);
       }
     }
+    if (std::optional<Error> twice = there_already(out, before, text)) return std::move(*twice);
   }
   // Several of one name are told apart by their number.
   for (pack::Gpu& gpu : out)
