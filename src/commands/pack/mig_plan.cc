@@ -23,18 +23,35 @@ std::string divisible(const knowledge::Knowledge& knowledge) {
   return join(names, ", ");
 }
 
+// The name of the first that can be divided; empty: none.
+std::string first_divisible(const std::vector<pack::Gpu>& gpus,
+                            const knowledge::Knowledge& knowledge) {
+  for (const pack::Gpu& gpu : gpus)
+    if (knowledge.find_mig_card(gpu.table) != nullptr) return gpu.table;
+  return {};
+}
+
+Error not_divisible(const std::string& asked, const knowledge::Knowledge& knowledge) {
+  return fail(Code::usage,
+              format("`--gpu {}`: cannot be divided as far as the table knows; it has {}", asked,
+                     divisible(knowledge)));
+}
+
 Result<pack::Question> mig_question(const Context& context, const MigPlanRequest& request) {
   if (!request.gpu)
     return fail(Code::usage, format("`cufit mig plan` needs a GPU: --gpu NAME, one of {}",
                                     divisible(context.knowledge)));
   pack::Question out;
   CUFIT_TRY(gpus, pack_gpus(context, {*request.gpu}));
-  if (gpus.size() > 1 && !gpus[0].is_instance)
+  if (gpus.size() > 1 && !gpus[0].is_instance) {
+    const std::string name = first_divisible(gpus, context.knowledge);
+    if (name.empty()) return not_divisible(*request.gpu, context.knowledge);
     return fail(
         Code::usage,
         format("`--gpu {}`: {} GPUs there, and `cufit mig plan` divides one: name it, as in "
-               "--gpu \"H100 SXM5 80GB\"; `cufit pack --mig` plans for several",
-               *request.gpu, gpus.size()));
+               "--gpu \"{}\"; `cufit pack --mig` plans for several",
+               *request.gpu, gpus.size(), name));
+  }
   if (gpus.size() != 1 || gpus[0].is_instance)
     return fail(Code::usage,
                 format("`--gpu {}`: one GPU that is not divided; `cufit pack --mig` plans for "
@@ -61,10 +78,7 @@ int run_mig_plan(const Context& context, const MigPlanRequest& request) {
   if (!question) return output.exit_code_for(question.error());
   const std::optional<pack::MigCard> card =
       pack::mig_card(question->gpus[0].table, context.knowledge);
-  if (!card)
-    return output.exit_code_for(fail(
-        Code::usage, format("`--gpu {}`: cannot be divided as far as the table knows; it has {}",
-                            *request.gpu, divisible(context.knowledge))));
+  if (!card) return output.exit_code_for(not_divisible(*request.gpu, context.knowledge));
   const Result<pack::Plan> plan = pack::make_plan(*question, context.knowledge);
   if (!plan) return output.exit_code_for(plan.error());
   const report::MigView view{*question, *plan, *card, context.knowledge};
