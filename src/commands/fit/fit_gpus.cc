@@ -5,7 +5,7 @@
 #include <cctype>
 
 #include "base/format.h"
-#include "commands/mem/mem_snapshot.h"
+#include "commands/size_argument.h"
 
 namespace cufit::commands {
 namespace {

@@ -3,6 +3,7 @@
 
 #include "memory/analysis/diagnosis.h"
 #include "commands/mem/mem_snapshot.h"
+#include "commands/size_argument.h"
 #include "report/mem_explain.h"
 
 namespace cufit::commands {

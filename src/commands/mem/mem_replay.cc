@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "commands/mem/mem_snapshot.h"
+#include "commands/size_argument.h"
 #include "memory/allocator/card_capacity.h"
 #include "report/mem_replay.h"
 

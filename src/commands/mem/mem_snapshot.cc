@@ -109,9 +109,4 @@ Result<OpenedRecording> open_recording(const Context& context, const SnapshotReq
   return opened;
 }
 
-Result<uint64_t> size_argument(const std::string& option, const std::string& text) {
-  if (const std::optional<uint64_t> bytes = parse_memory_size(text)) return *bytes;
-  return fail(Code::usage, format("`{} {}`: a size in GiB such as 22.5, or 800MiB", option, text));
-}
-
 }  // namespace cufit::commands

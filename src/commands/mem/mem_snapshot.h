@@ -55,7 +55,4 @@ Result<OpenedRecording> open_recording(const Context& context, const SnapshotReq
                                        const MeanwhileOpened& meanwhile = {},
                                        const std::optional<uint64_t>& limit = {});
 
-// "17.5" or "17.5GiB" or "800 MiB": bytes, rounded down.
-Result<uint64_t> size_argument(const std::string& option, const std::string& text);
-
 }  // namespace cufit::commands

@@ -11,6 +11,7 @@
 #include "commands/fit/fit_recordings.h"
 #include "commands/fit/fit_traces.h"
 #include "commands/mem/mem_snapshot.h"
+#include "commands/size_argument.h"
 #include "fit/answer/traced_answer.h"
 #include "formats/model/pack_jobs.h"
 #include "host/files/paths.h"
@@ -177,16 +178,13 @@ class PackInputs {
 
 Result<pack::Job> job_of_size(const std::string& option, const std::string& text,
                               const std::string& name) {
-  const std::optional<uint64_t> bytes = parse_memory_size(text);
-  if (!bytes && option == "JOB")
+  if (option == "JOB" && !parse_memory_size(text))
     return fail(Code::usage,
                 format("size {} of a job: a size in GiB such as 22.5, or 800MiB", text));
-  if (!bytes)
-    return fail(Code::usage,
-                format("`{} {}`: a size in GiB such as 22.5, or 800MiB", option, text));
+  CUFIT_TRY(bytes, size_argument(option, text));
   pack::Job job;
   job.name = name;
-  job.size.allocator = *bytes;
+  job.size.allocator = bytes;
   return job;
 }
 
