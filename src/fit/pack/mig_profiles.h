@@ -24,7 +24,6 @@ struct MigProfile {
   uint32_t sm = 0;       // 0: not known
   bool seen = false;     // its memory was read on such a card; else a bound
   bool variant = false;  // with or without media engines or graphics: "+me", "-me", "+gfx"
-  std::string source;
 };
 
 struct MigCard {

@@ -117,19 +117,6 @@ GpuRing ring_of_header(const cufit_ring_header& header) {
 
 }  // namespace
 
-const char* to_string(RingKind kind) {
-  static const char* const k_names[] = {"none",       "alloc",     "managed", "vmm",
-                                        "pool",       "pool_size", "array",   "graph",
-                                        "graph_size", "context",   "overhead"};
-  return k_names[static_cast<int>(kind)];
-}
-
-const char* to_string(RingWhat what) {
-  static const char* const k_names[] = {"none",    "granted",        "released",
-                                        "refused", "driver_refused", "spilled"};
-  return k_names[static_cast<int>(what)];
-}
-
 bool is_gpu_ring(std::string_view bytes) { return bytes.substr(0, 8) == CUFIT_RING_MAGIC; }
 
 Result<GpuRing> parse_gpu_ring(std::string_view bytes) {

@@ -28,10 +28,6 @@ enum class RingKind {
 };
 enum class RingWhat { none, granted, released, refused, driver_refused, spilled };
 
-// As the file's readers name them: "alloc", "pool_size", "refused".
-const char* to_string(RingKind kind);
-const char* to_string(RingWhat what);
-
 struct RingEvent {
   uint64_t number = 0;  // of all events ever
   uint64_t ns = 0;      // CLOCK_REALTIME

@@ -71,19 +71,12 @@ uint64_t sum(uint64_t a, uint64_t b) { return a + b < a ? UINT64_MAX : a + b; }
 QuotaProcess process_of(const cufit_domain_slot& slot, uint32_t index,
                         const std::vector<uint32_t>& rows) {
   QuotaProcess out;
-  out.slot = index;
   out.lock_offset = CUFIT_DOMAIN_HEADER_BYTES + uint64_t{index} * CUFIT_DOMAIN_SLOT_BYTES;
   out.pid = slot.pid;
   out.start_ticks = slot.start_ticks;
   out.pid_namespace = slot.pid_namespace;
-  out.claimed_ns = slot.claimed_ns;
   out.name = fixed_text(slot.name, sizeof slot.name);
-  for (uint32_t row : rows) {
-    out.used_bytes.push_back(slot.used[row]);
-    out.overhead_bytes.push_back(slot.overhead[row]);
-    out.granted_bytes.push_back(slot.granted[row]);
-    out.refusals.push_back(slot.refusals[row]);
-  }
+  for (uint32_t row : rows) out.used_bytes.push_back(slot.used[row]);
   return out;
 }
 

@@ -31,16 +31,13 @@ struct QuotaDevice {
 };
 
 struct QuotaProcess {
-  uint32_t slot = 0;
   uint64_t lock_offset = 0;  // of the byte that its owner has locked
   uint32_t pid = 0;
   uint64_t start_ticks = 0;
   uint64_t pid_namespace = 0;
-  uint64_t claimed_ns = 0;  // CLOCK_REALTIME
   std::string name;
   // By the place of the device in QuotaDomain::devices.
-  std::vector<uint64_t> used_bytes, overhead_bytes, granted_bytes;
-  std::vector<uint32_t> refusals;
+  std::vector<uint64_t> used_bytes;
 };
 
 struct QuotaDomain {

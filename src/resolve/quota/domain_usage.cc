@@ -61,7 +61,6 @@ DeviceUsage device_usage(const facts::LiveDomain& live, size_t row, const facts:
   if (gpu) out.name = gpu->name.value_or("");
   out.uuid = device.uuid, out.pci = device.pci;
   if (device.limit_bytes != formats::k_no_quota) out.limit_bytes = device.limit_bytes;
-  out.total_bytes = device.total_bytes;
   out.used_bytes = device.used_bytes, out.peak_bytes = device.peak_bytes;
   out.refusals = device.refusals, out.driver_refusals = device.driver_refusals;
   out.spilled_bytes = device.spilled_bytes;

@@ -22,7 +22,6 @@ struct DeviceUsage {
   std::string name;  // "NVIDIA H100 80GB HBM3"; empty: not known
   std::string uuid, pci;
   std::optional<uint64_t> limit_bytes;
-  uint64_t total_bytes = 0;  // 0: not known
   uint64_t used_bytes = 0, peak_bytes = 0;
   uint64_t refusals = 0, driver_refusals = 0, spilled_bytes = 0;
   std::optional<uint64_t> nvml_bytes;  // of the domain's processes

@@ -47,8 +47,7 @@ TEST(GpuRing, AnEventAsItWasWritten) {
   const RingEvent& event = ring->events[0];
   EXPECT_EQ(event.ns, 1000100u);
   EXPECT_EQ(event.kind, RingKind::vmm);
-  EXPECT_STREQ(to_string(event.kind), "vmm");
-  EXPECT_STREQ(to_string(event.what), "granted");
+  EXPECT_EQ(event.what, RingWhat::granted);
   EXPECT_EQ(event.bytes, 77u);
   EXPECT_EQ(event.address, 5u);
   EXPECT_EQ(event.used_bytes, 99u);

@@ -57,19 +57,16 @@ TEST(QuotaDomain, ProcessesAndTheirSum) {
   cufit_domain_slot* slot = slot_of(bytes, 2);
   slot->token = 9, slot->pid = 4711, slot->start_ticks = 12;
   std::memcpy(slot->name, "a name of 24 characters!", 24);  // without its end
-  slot->used[0] = 600, slot->used[1] = 5, slot->overhead[0] = 300, slot->refusals[1] = 2;
+  slot->used[0] = 600, slot->used[1] = 5;
   slot_of(bytes, 0)->used[0] = 10;  // swept halfway: it counts, and is no process
   auto read = parse_quota_domain(bytes);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->devices[0].used_bytes, 610u);
   ASSERT_EQ(read->processes.size(), 1u);
   EXPECT_EQ(read->processes[0].pid, 4711u);
-  EXPECT_EQ(read->processes[0].slot, 2u);
   EXPECT_EQ(read->processes[0].lock_offset, 4096u + 2 * 512);
   EXPECT_EQ(read->processes[0].name, "a name of 24 characters!");
   EXPECT_EQ(read->processes[0].used_bytes, (std::vector<uint64_t>{600, 5}));
-  EXPECT_EQ(read->processes[0].overhead_bytes, (std::vector<uint64_t>{300, 0}));
-  EXPECT_EQ(read->processes[0].refusals, (std::vector<uint32_t>{0, 2}));
   slot_of(bytes, 1)->used[0] = UINT64_MAX;  // never less than nothing
   EXPECT_EQ(parse_quota_domain(bytes)->devices[0].used_bytes, UINT64_MAX);
 }
