@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "facts/memory_limits.h"
 #include "facts/quota_domains.h"
 #include "report/report.h"
 #include "resolve/quota/backend.h"
@@ -40,25 +41,12 @@ std::string quota_reason(const resolve::BackendVerdict& verdict, std::string_vie
                          std::string_view id, std::string_view lang,
                          const knowledge::Knowledge& knowledge);
 
-struct KernelLimits {
-  uint64_t soft_bytes = 0;
-  std::optional<uint64_t> hard_bytes;  // none: no limit
-  uint64_t used_bytes = 0;
-};
-
-struct LimitedGpu {
-  uint32_t index = 0;
-  std::string name;
-  std::string call, why;  // of a call that failed, in NVML's words
-  std::optional<KernelLimits> before, after;
-};
-
 struct QuotaSetView {
   std::string cgroup;
-  KernelLimits wanted;
+  facts::MemoryLimits wanted;
   bool dry_run = false;
   bool undone = false;  // a GPU refused: all have what they had
-  std::vector<LimitedGpu> gpus;
+  const std::vector<facts::LimitedGpu>& gpus;
   const knowledge::Knowledge& knowledge;
 };
 
@@ -70,7 +58,7 @@ struct VerifiedGpu {
   std::string name, uuid;
   std::optional<uint64_t> limit_bytes;
   uint64_t room_bytes = 0;  // of the limit, that nobody held when the trials began
-  resolve::TrialSizes sizes;
+  facts::TrialSizes sizes;
   // no_limit: the quota has none for it. no_room: others of the quota hold too much of it.
   enum class Skipped { no, no_limit, no_room } skipped = Skipped::no;
 };

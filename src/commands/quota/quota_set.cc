@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "base/memory_size.h"
 #include "base/number.h"
+#include "commands/size_argument.h"
 #include "host/driver/nvml_limits.h"
 #include "host/process/this_process.h"
 #include "host/quota/cgroup_path.h"
@@ -47,41 +48,27 @@ Result<std::string> cgroup_asked(const Context& context, const QuotaClearRequest
   return host::cgroup_of_process(context.machine, *pid);
 }
 
-Result<uint64_t> quota_size(const char* name, const std::string& text) {
-  const std::optional<uint64_t> bytes = parse_memory_size(text);
-  if (!bytes)
-    return fail(Code::usage, format("`{} {}`: a size in GiB such as 22.5, or 800MiB", name, text));
-  return *bytes;
-}
-
-Result<host::MemoryLimits> limits_asked(const QuotaSetRequest& request) {
-  host::MemoryLimits out;
+Result<facts::MemoryLimits> limits_asked(const QuotaSetRequest& request) {
+  facts::MemoryLimits out;
   if (!request.hard) return fail(Code::usage, "`cufit quota set` needs `--hard SIZE`");
-  CUFIT_TRY(hard, quota_size("--hard", *request.hard));
+  CUFIT_TRY(hard, size_argument("--hard", *request.hard));
   out.hard_bytes = hard;
   if (request.soft) {
-    CUFIT_TRY(soft, quota_size("--soft", *request.soft));
+    CUFIT_TRY(soft, size_argument("--soft", *request.soft));
     out.soft_bytes = soft;
   }
   if (out.soft_bytes > out.hard_bytes) return fail(Code::usage, "`--soft` is more than `--hard`");
   return out;
 }
 
-report::KernelLimits limits_of(const host::MemoryLimits& limits) {
-  return {limits.soft_bytes,
-          limits.hard_bytes == host::k_no_memory_limit ? std::nullopt
-                                                       : std::optional(limits.hard_bytes),
-          limits.used_bytes};
-}
-
 // A limit that no card has would be one in name alone.
-std::optional<Error> too_large(const host::LimitAnswer& answer, const host::MemoryLimits& limits) {
+std::optional<Error> too_large(const host::LimitAnswer& answer, const facts::MemoryLimits& limits) {
   uint64_t most = 0;
-  for (const host::LimitedGpu& gpu : answer.gpus) {
+  for (const facts::LimitedGpu& gpu : answer.gpus) {
     if (gpu.total_bytes == 0) return std::nullopt;
     most = std::max(most, gpu.total_bytes);
   }
-  if (most == 0 || limits.hard_bytes == host::k_no_memory_limit || limits.hard_bytes <= most)
+  if (most == 0 || limits.hard_bytes == facts::k_no_memory_limit || limits.hard_bytes <= most)
     return std::nullopt;
   return fail(Code::usage, format("`--hard` of {} is more than any GPU here has: {}",
                                   format_bytes(limits.hard_bytes), format_bytes(most)));
@@ -89,7 +76,7 @@ std::optional<Error> too_large(const host::LimitAnswer& answer, const host::Memo
 
 // Asks first, so that a machine without the functions, a missing right or an unknown cgroup changes nothing.
 int change(const Context& context, const QuotaClearRequest& request,
-           const host::MemoryLimits& limits) {
+           const facts::MemoryLimits& limits) {
   const Output& output = context.output;
   const Result<std::string> cgroup = cgroup_asked(context, request);
   if (!cgroup) return output.exit_code_for(cgroup.error());
@@ -113,17 +100,10 @@ int change(const Context& context, const QuotaClearRequest& request,
     answer = host::nvml_memory_limits(context.machine, ask);
     if (!answer) return output.exit_code_for(answer.error());
   }
-  report::QuotaSetView view{*cgroup, limits_of(limits), request.dry_run, answer->undone,
-                            {},      context.knowledge};
   bool refused = false;
-  for (const host::LimitedGpu& gpu : answer->gpus) {
-    report::LimitedGpu shown{
-        gpu.index, gpu.name.empty() ? gpu.uuid : gpu.name, gpu.call, gpu.why, {}, {}};
-    if (gpu.before) shown.before = limits_of(*gpu.before);
-    if (gpu.after) shown.after = limits_of(*gpu.after);
-    refused = refused || gpu.result != 0;
-    view.gpus.push_back(std::move(shown));
-  }
+  for (const facts::LimitedGpu& gpu : answer->gpus) refused = refused || gpu.result != 0;
+  const report::QuotaSetView view{*cgroup,        limits,       request.dry_run,
+                                  answer->undone, answer->gpus, context.knowledge};
   return output.print(report::quota_set_text(view, output.style()),
                       refused || view.gpus.empty() ? k_findings : k_ok);
 }
@@ -134,7 +114,7 @@ std::span<const Option> quota_set_options() { return k_quota_set_options; }
 std::span<const Option> quota_clear_options() { return k_quota_clear_options; }
 
 int run_quota_set(const Context& context, const QuotaSetRequest& request) {
-  const Result<host::MemoryLimits> limits = limits_asked(request);
+  const Result<facts::MemoryLimits> limits = limits_asked(request);
   if (!limits) return context.output.exit_code_for(limits.error());
   return change(context, request, *limits);
 }

@@ -7,6 +7,7 @@
 #include "base/memory_size.h"
 #include "base/number.h"
 #include "commands/quota/quota_here.h"
+#include "commands/size_argument.h"
 #include "host/probe.h"
 #include "host/quota/domain_files.h"
 #include "host/quota/quota_trial.h"
@@ -32,13 +33,10 @@ struct TrialDomain {
 };
 
 Result<uint64_t> limit_asked(const std::string& text) {
-  const std::optional<uint64_t> bytes = parse_memory_size(text);
-  if (!bytes)
-    return fail(Code::usage,
-                format("`{} {}`: a size in GiB such as 22.5, or 800MiB", "--vram", text));
-  if (*bytes < resolve::k_least_trial_limit)
+  CUFIT_TRY(bytes, size_argument("--vram", text));
+  if (bytes < resolve::k_least_trial_limit)
     return fail(Code::usage, format("`--vram {}`: a trial needs 1 GiB at least", text));
-  return *bytes;
+  return bytes;
 }
 
 // The quota in which cufit itself was started (`cufit run --vram 10G -- cufit quota verify`), or one for the trial.
@@ -140,19 +138,15 @@ class Verification {
   }
 
   void keep(report::QuotaVerifyView& view, uint32_t gpu, const resolve::TrialWay& way,
-            host::TrialAnswer answer) const {
-    resolve::Trial trial{gpu,
-                         way,
-                         {answer.phase, answer.below, answer.above, answer.refusals,
-                          answer.card_refusals, std::move(answer.note)}};
-    trial.proof = resolve::judge(trial.facts);
-    view.trials.push_back(std::move(trial));
+            facts::TrialAnswer answer) const {
+    const resolve::Proof proof = resolve::judge(answer);
+    view.trials.push_back({gpu, way, std::move(answer), proof});
   }
 
   void one_gpu(report::QuotaVerifyView& view, const report::VerifiedGpu& gpu,
                const std::string& python) const {
     const host::QuotaTrial& trial = domain_.trial;
-    const host::QuotaTrial::Sizes sizes{gpu.sizes.below, gpu.sizes.above};
+    const facts::TrialSizes sizes = gpu.sizes;
     for (const resolve::TrialWay& way : resolve::trial_ways()) {
       if (interrupts_.caught() != 0) return;
       keep(view, gpu.number, way, trial.ask(way.way, way.route, gpu.number, sizes, interrupts_));

@@ -166,12 +166,13 @@ class LimitChild {
   std::vector<Gpu> gpus_;
 };
 
-std::optional<MemoryLimits> limits_at(const std::vector<std::string_view>& words, size_t at) {
+std::optional<facts::MemoryLimits> limits_at(const std::vector<std::string_view>& words,
+                                             size_t at) {
   if (words.size() < at + 3) return std::nullopt;
   const auto soft = parse_uint(words[at]), hard = parse_uint(words[at + 1]),
              used = parse_uint(words[at + 2]);
   if (!soft || !hard || !used) return std::nullopt;
-  return MemoryLimits{*soft, *hard, *used};
+  return facts::MemoryLimits{*soft, *hard, *used};
 }
 
 Result<LimitAnswer> parse_limit_answer(std::string_view text) {
@@ -186,7 +187,7 @@ Result<LimitAnswer> parse_limit_answer(std::string_view text) {
     }
     if (words[0] == "undone") out.undone = true;
     if (words[0] != "gpu" || words.size() < 8) continue;
-    LimitedGpu gpu;
+    facts::LimitedGpu gpu;
     gpu.index = static_cast<uint32_t>(parse_uint(words[1]).value_or(0));
     gpu.name = words[2], gpu.uuid = words[3];
     // k_no_symbol is negative.

@@ -9,36 +9,21 @@
 #include <vector>
 
 #include "base/result.h"
+#include "facts/memory_limits.h"
 #include "host/files/host.h"
 
 namespace cufit::host {
-
-constexpr uint64_t k_no_memory_limit = ~uint64_t{0};  // hard; none is soft 0
-
-struct MemoryLimits {
-  uint64_t soft_bytes = 0, hard_bytes = k_no_memory_limit, used_bytes = 0;
-};
-
-// What one GPU said: before, and after where a limit was to be set.
-struct LimitedGpu {
-  uint32_t index = 0;
-  std::string name, uuid;
-  int result = 0;         // nvmlReturn_t of the call that failed; 0 = none
-  std::string call, why;  // that call, NVML's words for the result
-  uint64_t total_bytes = 0;  // of its memory; 0: not told
-  std::optional<MemoryLimits> before, after;
-};
 
 struct LimitAnswer {
   bool supported = false;  // the library has the functions
   std::string driver;      // "615.36"; empty: not told
   bool undone = false;     // a GPU refused, so those before it have their old limits again
-  std::vector<LimitedGpu> gpus;
+  std::vector<facts::LimitedGpu> gpus;
 };
 
 struct LimitRequest {
-  std::string name_space;              // the cgroup's path below its mount, as NVML wants it
-  std::optional<MemoryLimits> limits;  // to set; none: only ask
+  std::string name_space;                     // the cgroup's path below its mount, as NVML wants it
+  std::optional<facts::MemoryLimits> limits;  // to set; none: only ask
 };
 
 // All GPUs or none: where one does not answer nothing is set, where one refuses what was set is taken back.

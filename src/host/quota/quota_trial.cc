@@ -74,7 +74,7 @@ bool read_number(std::string_view text, int& out) {
 }
 
 // The line of the probe among what else a driver may print.
-bool read_answer(std::string_view out, TrialAnswer& answer) {
+bool read_answer(std::string_view out, facts::TrialAnswer& answer) {
   for (std::string_view line : split_lines(out)) {
     const std::vector<std::string_view> words = split(line, ' ');
     if (words.size() != 4 || words[0] != "probe") continue;
@@ -177,12 +177,12 @@ void QuotaTrial::add_variables(ChildOptions& child) const {
   child.variables.emplace_back("CUFIT_RING", std::nullopt);
 }
 
-TrialAnswer QuotaTrial::answer(ChildOptions child, Interrupts& interrupts,
-                               std::string* said) const {
+facts::TrialAnswer QuotaTrial::answer(ChildOptions child, Interrupts& interrupts,
+                                      std::string* said) const {
   add_variables(child);
   child.leave_none = true;
   const Refusals before = refusals_of(domain());
-  TrialAnswer out;
+  facts::TrialAnswer out;
   const Result<ChildOutcome> outcome = run_child(child, interrupts);
   if (!outcome) {
     out.phase = "crashed";
@@ -214,8 +214,8 @@ TrialGpus QuotaTrial::gpus(Interrupts& interrupts) const {
   return out;
 }
 
-TrialAnswer QuotaTrial::ask(const std::string& way, const std::string& route, uint32_t gpu,
-                            Sizes sizes, Interrupts& interrupts) const {
+facts::TrialAnswer QuotaTrial::ask(const std::string& way, const std::string& route, uint32_t gpu,
+                                   facts::TrialSizes sizes, Interrupts& interrupts) const {
   ChildOptions child;
   child.command = {
       folder_.path() + "/probe",  way, route, std::to_string(gpu), std::to_string(sizes.below),
@@ -224,8 +224,9 @@ TrialAnswer QuotaTrial::ask(const std::string& way, const std::string& route, ui
   return answer(std::move(child), interrupts, nullptr);
 }
 
-TrialAnswer QuotaTrial::ask_torch(const std::string& python, const std::string& settings,
-                                  uint32_t gpu, Sizes sizes, Interrupts& interrupts) const {
+facts::TrialAnswer QuotaTrial::ask_torch(const std::string& python, const std::string& settings,
+                                         uint32_t gpu, facts::TrialSizes sizes,
+                                         Interrupts& interrupts) const {
   ChildOptions child;
   child.command = {python, folder_.path() + "/trial.py", std::to_string(sizes.below),
                    std::to_string(sizes.above), std::to_string(gpu)};

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "facts/quota_trial.h"
 #include "formats/system/quota_domain.h"
 #include "host/files/host.h"
 #include "host/process/child_process.h"
@@ -21,14 +22,6 @@ namespace cufit::host {
 // The probe's program, as bytes; made when cufit is built.
 std::string_view quota_probe();
 
-struct TrialAnswer {
-  std::string phase;           // of the probe; "crashed" or "timeout": it did not come that far
-  int below = -1, above = -1;  // CUresult; -1: not asked
-  uint64_t refusals = 0;       // that the quota counted meanwhile
-  uint64_t card_refusals = 0;  // within the quota, by a full card
-  std::string note;            // the last line of its stderr, or how it ended
-};
-
 // A GPU or MIG instance as a process here sees it; empty: the driver does not say.
 struct TrialGpu {
   uint32_t ordinal = 0;  // CUDA's
@@ -37,7 +30,7 @@ struct TrialGpu {
   std::string name;
 };
 struct TrialGpus {
-  TrialAnswer answer;  // phase "done", or how far it came
+  facts::TrialAnswer answer;  // phase "done", or how far it came
   std::vector<TrialGpu> gpus;
 };
 
@@ -54,21 +47,18 @@ class QuotaTrial {
 
   // The GPUs that CUDA shows.
   TrialGpus gpus(Interrupts& interrupts) const;
-  struct Sizes {
-    uint64_t below = 0, above = 0;  // bytes
-  };
-  TrialAnswer ask(const std::string& way, const std::string& route, uint32_t gpu, Sizes sizes,
-                  Interrupts& interrupts) const;
+  facts::TrialAnswer ask(const std::string& way, const std::string& route, uint32_t gpu,
+                         facts::TrialSizes sizes, Interrupts& interrupts) const;
   // The same by torch, with these allocator settings.
-  TrialAnswer ask_torch(const std::string& python, const std::string& settings, uint32_t gpu,
-                        Sizes sizes, Interrupts& interrupts) const;
+  facts::TrialAnswer ask_torch(const std::string& python, const std::string& settings, uint32_t gpu,
+                               facts::TrialSizes sizes, Interrupts& interrupts) const;
   // A program of the user's under the quota; its exit code. Its output goes to stderr.
   Result<int> run(const std::vector<std::string>& command, Interrupts& interrupts) const;
 
  private:
   QuotaTrial(ScriptFolder folder, std::string domain, bool own)
       : folder_(std::move(folder)), domain_(std::move(domain)), own_(own) {}
-  TrialAnswer answer(ChildOptions child, Interrupts& interrupts, std::string* said) const;
+  facts::TrialAnswer answer(ChildOptions child, Interrupts& interrupts, std::string* said) const;
   void add_variables(ChildOptions& child) const;
 
   ScriptFolder folder_;

@@ -51,11 +51,11 @@ Json trial_json(const resolve::Trial& trial) {
   out["way"] = trial.way.way;
   out["route"] = trial.way.route;
   out["proof"] = resolve::to_string(trial.proof);
-  out["phase"] = trial.facts.phase;
-  out["below_result"] = trial.facts.below < 0 ? Json(nullptr) : Json(trial.facts.below);
-  out["above_result"] = trial.facts.above < 0 ? Json(nullptr) : Json(trial.facts.above);
-  out["refusals"] = trial.facts.refusals;
-  out["note"] = or_null(trial.facts.note);
+  out["phase"] = trial.answer.phase;
+  out["below_result"] = trial.answer.below < 0 ? Json(nullptr) : Json(trial.answer.below);
+  out["above_result"] = trial.answer.above < 0 ? Json(nullptr) : Json(trial.answer.above);
+  out["refusals"] = trial.answer.refusals;
+  out["note"] = or_null(trial.answer.note);
   return out;
 }
 

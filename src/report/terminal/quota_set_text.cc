@@ -20,20 +20,21 @@ class QuotaSetPainter : private TerminalWriter {
                             : "quota.set_done",
              {{"cgroup", printable(view_.cgroup)}, {"limits", words(view_.wanted)}}),
          "", "  ", view_.undone ? "1;31" : "1");
-    for (const LimitedGpu& gpu : view_.gpus) one_gpu(gpu);
+    for (const facts::LimitedGpu& gpu : view_.gpus) one_gpu(gpu);
     if (view_.gpus.empty()) flow(say("quota.set_no_gpu"), "  ", "    ");
     return finish();
   }
 
  private:
-  std::string words(const KernelLimits& limits) const {
-    if (!limits.hard_bytes) return say("quota.set_none");
+  std::string words(const facts::MemoryLimits& limits) const {
+    if (limits.hard_bytes == facts::k_no_memory_limit) return say("quota.set_none");
     return say("quota.set_limits",
-               {{"hard", gib(*limits.hard_bytes)}, {"soft", gib(limits.soft_bytes)}});
+               {{"hard", gib(limits.hard_bytes)}, {"soft", gib(limits.soft_bytes)}});
   }
 
-  void one_gpu(const LimitedGpu& gpu) {
-    const std::string name = printable(format("GPU {} {}", gpu.index, gpu.name));
+  void one_gpu(const facts::LimitedGpu& gpu) {
+    const std::string name =
+        printable(format("GPU {} {}", gpu.index, gpu.name.empty() ? gpu.uuid : gpu.name));
     if (!gpu.call.empty())
       return flow(say("quota.set_refused",
                       {{"gpu", name}, {"call", printable(gpu.call)}, {"why", printable(gpu.why)}}),

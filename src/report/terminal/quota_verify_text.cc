@@ -81,13 +81,13 @@ class QuotaVerifyPainter : private TerminalWriter {
 
   void one(const resolve::Trial& trial) {
     const bool holds = trial.proof == resolve::Proof::holds;
-    std::string text =
-        pad(way_name(trial.way), k_way_columns) + "  " +
-        say(trial.proof == resolve::Proof::failed && trial.facts.phase == "done"
-                ? std::string("quota.proof.failed_cuda")
-                : format("quota.proof.{}", resolve::to_string(trial.proof)),
-            {{"call", printable(trial.facts.phase)}, {"code", std::to_string(trial.facts.below)}});
-    if (!holds && !trial.facts.note.empty()) text += ": " + printable(trial.facts.note);
+    std::string text = pad(way_name(trial.way), k_way_columns) + "  " +
+                       say(trial.proof == resolve::Proof::failed && trial.answer.phase == "done"
+                               ? std::string("quota.proof.failed_cuda")
+                               : format("quota.proof.{}", resolve::to_string(trial.proof)),
+                           {{"call", printable(trial.answer.phase)},
+                            {"code", std::to_string(trial.answer.below)}});
+    if (!holds && !trial.answer.note.empty()) text += ": " + printable(trial.answer.note);
     // Only what went through the limit, or was refused below it, is a failure; the rest is not known.
     const bool fails =
         trial.proof == resolve::Proof::leaks || trial.proof == resolve::Proof::blocks;
@@ -115,7 +115,7 @@ class QuotaVerifyPainter : private TerminalWriter {
       const bool missing = trial.proof == resolve::Proof::missing;
       if (trial.way.way == "torch") {
         torch = torch || !missing;
-        if (missing) torch_note = trial.facts.note;
+        if (missing) torch_note = trial.answer.note;
       } else if (missing && trial.way.way != "devices") {
         const std::string name = way_name(trial.way);
         if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);

@@ -29,19 +29,19 @@ std::vector<TrialWay> torch_ways() {
 
 // A quarter leaves three for the context and for what a pool takes more than it is asked; the whole limit and a little
 // cannot fit, whatever the context takes.
-TrialSizes trial_sizes(uint64_t limit_bytes, uint64_t room_bytes) {
+facts::TrialSizes trial_sizes(uint64_t limit_bytes, uint64_t room_bytes) {
   return {std::max(room_bytes / 4 / k_trial_step, uint64_t{1}) * k_trial_step,
           (limit_bytes / k_trial_step + 1) * k_trial_step};
 }
 
-Proof judge(const TrialFacts& facts) {
-  if (facts.phase == "missing" || facts.phase == "library") return Proof::missing;
-  if (facts.phase != "done") return Proof::failed;
-  if (facts.above == k_granted) return Proof::leaks;
-  if (facts.below == k_out_of_memory)
-    return facts.card_refusals > 0 || facts.refusals == 0 ? Proof::no_room : Proof::blocks;
-  if (facts.below != k_granted || facts.above != k_out_of_memory) return Proof::failed;
-  return facts.refusals > 0 ? Proof::holds : Proof::unproved;
+Proof judge(const facts::TrialAnswer& answer) {
+  if (answer.phase == "missing" || answer.phase == "library") return Proof::missing;
+  if (answer.phase != "done") return Proof::failed;
+  if (answer.above == k_granted) return Proof::leaks;
+  if (answer.below == k_out_of_memory)
+    return answer.card_refusals > 0 || answer.refusals == 0 ? Proof::no_room : Proof::blocks;
+  if (answer.below != k_granted || answer.above != k_out_of_memory) return Proof::failed;
+  return answer.refusals > 0 ? Proof::holds : Proof::unproved;
 }
 
 const char* to_string(Proof proof) {

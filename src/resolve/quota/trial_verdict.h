@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "facts/quota_trial.h"
+
 namespace cufit::resolve {
 
 // One way to memory by one route to the driver; ids of the messages "quota.way.*".
@@ -18,34 +20,22 @@ struct TrialWay {
 std::vector<TrialWay> trial_ways();
 std::vector<TrialWay> torch_ways();
 
-// Bytes that a limit surely has room for beside a context, and that it surely has not.
-struct TrialSizes {
-  uint64_t below = 0, above = 0;
-};
 // `room_bytes`: what of the limit nobody holds now; below it a quarter of that is asked.
-TrialSizes trial_sizes(uint64_t limit_bytes, uint64_t room_bytes);
+facts::TrialSizes trial_sizes(uint64_t limit_bytes, uint64_t room_bytes);
 // Smaller ones leave no room for a context, larger ones are not for a trial.
 constexpr uint64_t k_least_trial_limit = uint64_t{1} << 30;
-
-struct TrialFacts {
-  std::string phase;
-  int below = -1, above = -1;
-  uint64_t refusals = 0;       // by the quota
-  uint64_t card_refusals = 0;  // by a full card
-  std::string note;
-};
 
 // holds: granted below, refused above with out-of-memory, by the quota. unproved: refused above, but not by the quota
 // (a full card refuses too). leaks: granted above. blocks: refused below by the quota. no_room: refused below
 // by the card. missing: this driver or machine has no such way. failed: it came to nothing.
 enum class Proof { holds, unproved, leaks, blocks, no_room, missing, failed };
-Proof judge(const TrialFacts& facts);
+Proof judge(const facts::TrialAnswer& answer);
 const char* to_string(Proof proof);
 
 struct Trial {
   uint32_t gpu = 0;  // CUDA's number
   TrialWay way;
-  TrialFacts facts;
+  facts::TrialAnswer answer;
   Proof proof = Proof::failed;
 };
 
