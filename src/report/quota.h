@@ -21,6 +21,7 @@ struct QuotaStatusView {
   const std::vector<facts::SkippedDomain>& skipped;
   std::vector<resolve::BackendVerdict> verdicts;  // of this machine, best first
   bool nvml_answers = false;
+  bool gpus_seen = false;
   bool one_user = true;  // who asks sees no domains but his own
   const knowledge::Knowledge& knowledge;
 };
@@ -30,6 +31,7 @@ std::string quota_status_json(const QuotaStatusView& view);  // schema cufit.quo
 
 struct QuotaPlanView {
   std::vector<resolve::BackendVerdict> verdicts;  // best first
+  bool gpus_seen = false;
   bool recorded = false;
   const knowledge::Knowledge& knowledge;
 };

@@ -35,7 +35,8 @@ int run_quota_plan(const Context& context, const QuotaPlanRequest& request) {
   const Result<resolve::QuotaMachine> machine = asked_machine(context, request);
   if (!machine) return output.exit_code_for(machine.error());
   const report::QuotaPlanView view{resolve::quota_backends(*machine, context.knowledge),
-                                   request.from.has_value(), context.knowledge};
+                                   !machine->gpus.empty(), request.from.has_value(),
+                                   context.knowledge};
   const int code = resolve::chosen_backend(view.verdicts) ? k_ok : k_findings;
   return output.print(
       request.json ? report::quota_plan_json(view) : report::quota_plan_text(view, output.style()),

@@ -62,13 +62,14 @@ int run_quota_status(const Context& context, const QuotaStatusRequest& request) 
   if (!domains) return output.exit_code_for(domains.error());
   const facts::Facts facts = quota_facts(context);
   const std::vector<resolve::DomainUsage> usage = resolve::domain_usage(*domains, facts);
-  const report::QuotaStatusView view{
-      usage,
-      domains->skipped,
-      resolve::quota_backends(quota_machine_here(context, facts), context.knowledge),
-      !facts.nvml.gpus.empty(),
-      !host::is_root(),
-      context.knowledge};
+  const resolve::QuotaMachine machine = quota_machine_here(context, facts);
+  const report::QuotaStatusView view{usage,
+                                     domains->skipped,
+                                     resolve::quota_backends(machine, context.knowledge),
+                                     !facts.nvml.gpus.empty(),
+                                     !machine.gpus.empty(),
+                                     !host::is_root(),
+                                     context.knowledge};
   return output.print(request.json ? report::quota_status_json(view)
                                    : report::quota_status_text(view, output.style()),
                       k_ok);

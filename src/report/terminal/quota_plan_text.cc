@@ -37,7 +37,7 @@ class QuotaPlanPainter : private TerminalWriter {
     out_ += "\n";
     flow(say("quota.plan_order"), "", "  ");
     if (chosen)
-      next({{true, say("quota.start_step")}});
+      next({{true, say(view_.gpus_seen ? "quota.start_step" : "quota.start_step_no_gpu")}});
     else
       next({{true, "cufit doctor"}});
     return finish();

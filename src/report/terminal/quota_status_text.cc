@@ -23,7 +23,7 @@ class QuotaStatusPainter : private TerminalWriter {
   std::string paint() {
     if (view_.domains.empty()) {
       flow(say(view_.one_user ? "quota.none" : "quota.none_root"), "", "  ", "1");
-      next({{true, say("quota.start_step")}});
+      next({{true, say(view_.gpus_seen ? "quota.start_step" : "quota.start_step_no_gpu")}});
     }
     for (const resolve::DomainUsage& domain : view_.domains) one_domain(domain);
     skipped();

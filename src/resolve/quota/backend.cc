@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "resolve/quota/backend.h"
 
+#include "base/shell_word.h"
 #include "resolve/wheel/target.h"
 
 namespace cufit::resolve {
@@ -48,7 +49,7 @@ BackendVerdict kernel_verdict(const QuotaMachine& machine, const Knowledge& know
   } else if (machine.accounting.empty()) {
     out = no(k, "accounting", "accounting");
   } else if (!machine.root) {
-    out = no(k, "root", "root");
+    out = no(k, "root", "set");
   } else {
     out = verdict(k, State::possible, "not_started", "set");
   }
@@ -72,7 +73,9 @@ BackendVerdict mig_verdict(const QuotaMachine& machine, const Knowledge& knowled
     if (first && machine.driver && *machine.driver < *first) return out;
   }
   BackendVerdict out = verdict(k, State::possible, "not_divided", "divide");
-  out.args["gpu"] = machine.gpus[0].name;
+  const QuotaGpu& first = machine.gpus[0];
+  out.args["gpu"] = first.name;
+  out.args["card"] = shell_word(knowledge.find_gpu(first.name)->name);
   return out;
 }
 
@@ -92,6 +95,8 @@ BackendVerdict mps_verdict(const QuotaMachine& machine, const Knowledge& knowled
   if (machine.driver && *machine.driver < parse_version(since).value_or(Version{{0}})) {
     out = no(k, "driver", "driver");
     out.args["driver"] = driver_text(*machine.driver);
+  } else if (!machine.mps_running && !machine.mps_program) {
+    out = no(k, "no_program", "program");
   } else if (!machine.mps_running) {
     out = verdict(k, State::possible, "no_server", "server");
   } else {

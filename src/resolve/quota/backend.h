@@ -33,6 +33,7 @@ struct QuotaMachine {
   std::string accounting;  // controller that counts GPU memory: "dmem", "misc"; empty = none
   bool root = false;
   bool mps_running = false;  // a multi-process server takes clients of this user
+  bool mps_program = true;   // nvidia-cuda-mps-control is on PATH; a recording does not say
 
   // The program: how it takes LD_PRELOAD. none: no program is meant.
   enum class Program {

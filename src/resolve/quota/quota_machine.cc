@@ -13,9 +13,24 @@ bool is_instance(const facts::CudaDevice& device) {
   return device.uuid && starts_with(*device.uuid, "MIG-");
 }
 
+// dmem before misc: a kernel that has both counts GPU memory in the first.
+std::string accounting_of(std::string_view controllers) {
+  std::string out;
+  for (std::string_view name : split(trim(controllers), ' '))
+    if (name == "dmem" || (name == "misc" && out.empty())) out = name;
+  return out;
+}
+
+std::string accounting_of_kernel(const std::optional<Version>& kernel,
+                                 const knowledge::Knowledge& knowledge) {
+  const std::optional<Version> dmem = parse_version(knowledge.quota_since("kernel_dmem"));
+  return kernel && dmem && *kernel >= *dmem ? "dmem" : "misc";
+}
+
 }  // namespace
 
-QuotaMachine quota_machine(const facts::Facts& facts, const knowledge::Knowledge& knowledge) {
+QuotaMachine quota_machine(const facts::Facts& facts, const knowledge::Knowledge& knowledge,
+                           std::optional<std::string_view> controllers) {
   const Target target = target_of(facts, knowledge, "");
   QuotaMachine out;
   out.driver = target.driver;
@@ -32,8 +47,10 @@ QuotaMachine quota_machine(const facts::Facts& facts, const knowledge::Knowledge
   out.wsl = target.wsl;
   out.jetson = target.jetson;
   out.cgroup_v2 = facts.system.cgroup.value_or("") == "v2";
-  const std::optional<Version> dmem = parse_version(knowledge.quota_since("kernel_dmem"));
-  if (out.cgroup_v2) out.accounting = out.kernel && dmem && *out.kernel >= *dmem ? "dmem" : "misc";
+  if (controllers)
+    out.accounting = accounting_of(*controllers);
+  else if (out.cgroup_v2)
+    out.accounting = accounting_of_kernel(out.kernel, knowledge);
   out.root = facts.system.root.value_or(false);
   for (const facts::PythonEnv& env : facts.envs)  // the active one first
     if (!out.torch && env.torch.version) out.torch = parse_version(*env.torch.version);

@@ -81,7 +81,7 @@ TEST(QuotaBackends, TheKernelsLimit) {
          {State::not_possible, "cgroup", "cgroup"});
   expect(changed([](auto& m) { m.accounting = ""; }), k,
          {State::not_possible, "accounting", "accounting"});
-  expect(changed([](auto& m) { m.root = false; }), k, {State::not_possible, "root", "root"});
+  expect(changed([](auto& m) { m.root = false; }), k, {State::not_possible, "root", "set"});
 }
 
 TEST(QuotaBackends, Mig) {
@@ -108,6 +108,9 @@ TEST(QuotaBackends, Mps) {
   expect(able(), k, {State::starts, "each", ""});
   expect(changed([](auto& m) { m.mps_running = false; }), k,
          {State::possible, "no_server", "server"});
+  const auto no_program = [](auto& m) { m.mps_running = m.mps_program = false; };
+  expect(changed(no_program), k, {State::not_possible, "no_program", "program"});
+  expect(changed([](auto& m) { m.mps_program = false; }), k, {State::starts, "each", ""});
   expect(changed([](auto& m) { m.wsl = true; }), k, {State::not_possible, "wsl", ""});
   expect(changed([](auto& m) { m.jetson = true; }), k, {State::not_possible, "jetson", ""});
   expect(changed([](auto& m) { m.gpus.clear(); }), k, {State::not_possible, "no_gpu", ""});

@@ -50,6 +50,19 @@ TEST(QuotaMachine, WhatTheFactsSay) {
   EXPECT_EQ(of(machine("615.10", "5.15.0")).accounting, "misc");
 }
 
+// Of the controllers that were read; what the kernel's number promises is no more than a guess.
+TEST(QuotaMachine, TheControllersThatAreThere) {
+  const auto accounting = [](const char* controllers) {
+    return quota_machine(machine("615.10", "6.14.0"), knowledge::Knowledge::builtin(), controllers)
+        .accounting;
+  };
+  EXPECT_EQ(accounting("cpu io misc dmem\n"), "dmem");
+  EXPECT_EQ(accounting("dmem misc"), "dmem");
+  EXPECT_EQ(accounting("cpu misc pids\n"), "misc");
+  EXPECT_EQ(accounting("cpu miscellany"), "");
+  EXPECT_EQ(accounting(""), "");
+}
+
 TEST(QuotaMachine, WhatIsMissingIsNotAssumed) {
   const QuotaMachine none = of({});
   EXPECT_FALSE(none.driver);
