@@ -149,6 +149,32 @@ TEST_F(GuardQuotaSet, DryRunChangesNothing) {
   EXPECT_TRUE(has(cufit("\"$CUFIT\" quota clear --pid 42 --dry-run").out, "now no limit"));
 }
 
+// What `quota plan` prints for the kernel's limit is taken as it is; PATH and SIZE stand for what only the reader knows.
+TEST_F(GuardQuotaSet, TheCommandOfThePlan) {
+  describe("driver = 615.36");
+  std::filesystem::create_directories(path("root/proc/driver/nvidia"));
+  write_bytes(path("root/proc/driver/nvidia/version"),
+              "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  615.36  Release Build\n");
+  write_bytes(path("root/sys/fs/cgroup/cgroup.controllers"), "cpu misc dmem\n");
+  std::filesystem::create_directories(path("root/proc/self"));
+  write_bytes(path("root/proc/self/cgroup"), "0::/user.slice/job\n");
+  write_bytes(path("root/proc/self/mountinfo"),
+              "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw\n");
+  const Ran plan = cufit("\"$CUFIT\" quota plan --json");
+  const Json answer = Json::parse(plan.out, nullptr, false);
+  std::string printed;
+  for (const Json& one : answer["rejected"])
+    if (one["backend"] == "kernel") printed = one["to_enable"].get<std::string>();
+  const std::string start = "`sudo cufit ";
+  ASSERT_EQ(printed.substr(0, start.size()), start) << plan.out;
+  std::string command = printed.substr(start.size(), printed.find('`', 1) - start.size());
+  command.replace(command.find("PATH"), 4, "user.slice/job");
+  command.replace(command.find("SIZE"), 4, "3G");
+  const Ran ran = cufit("\"$CUFIT\" " + command + " --dry-run");
+  EXPECT_EQ(ran.code(), 0) << command << ran.err;
+  EXPECT_TRUE(has(ran.out, "hard 3.00 GiB, soft 0")) << ran.out;
+}
+
 TEST_F(GuardQuotaSet, SetsAndClears) {
   if (geteuid() != 0) GTEST_SKIP() << "only root sets limits";
   const Ran set = cufit("\"$CUFIT\" quota set --pid 42 --hard 3G");
