@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 #include <sstream>
 
@@ -28,9 +29,11 @@ int exit_code_of(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// The child's environment is a fixed one: no variable of the tester changes a golden text.
+// The child's environment is a fixed one: no variable of the tester changes a golden text, and no signal that whoever
+// started the tests ignores (a shell ignores SIGINT for what it starts with &).
 [[noreturn]] void run_shell(const std::string& script, const Place& place) {
   if (chdir(place.tree.c_str()) != 0) _exit(127);
+  for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM}) signal(number, SIG_DFL);
   const std::string program = "CUFIT=" + place.program.string();
   const std::string scratch = "TMP=" + place.scratch.string();
   const char* environment[] = {program.c_str(), scratch.c_str(), "PATH=/usr/bin:/bin",

@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "host/driver/nvml_room.h"
+#include "host/process/process_tree.h"
 #include "host/process/this_process.h"
 #include "host/quota/domain_file.h"
 #include "host/quota/domain_files.h"
@@ -37,6 +38,10 @@ void QueueLook::take(const facts::NvmlFacts& told, const std::vector<facts::Nvml
   for (size_t i = 0; i < cards.size(); ++i) {
     const facts::NvmlGpu* found = same_card(told, cards[i]);
     now.push_back(found != nullptr ? *found : cards[i]);
+    // The rest of a command line is nobody else's business.
+    if (now.back().processes)
+      for (facts::GpuProcess& process : *now.back().processes.value)
+        process.name = host::program_of_line(static_cast<pid_t>(process.pid), process.name);
     room.push_back(resolve::room_of_card(now.back(), totals[i]));
     room.back().usable = room.back().usable && found != nullptr;
   }

@@ -100,6 +100,12 @@ std::set<std::string> values_in_processes(const std::string& variable) {
   return out;
 }
 
+std::string program_of_line(pid_t pid, const std::string& line) {
+  const std::string words = read_small(format("/proc/{}/cmdline", pid));
+  const std::string first = words.substr(0, words.find('\0'));
+  return !first.empty() && starts_with(line, first) ? first : line.substr(0, line.find(' '));
+}
+
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
   DIR* listing = opendir(folder.c_str());

@@ -28,6 +28,10 @@ std::vector<pid_t> processes_from(pid_t first);
 // The values of a variable with which processes of this user were started; others' cannot be read.
 std::set<std::string> values_in_processes(const std::string& variable);
 
+// The program of a command line that NVML gives in one piece, "/my tools/python train.py": up to the first blank, but for a
+// process of this machine with that line, whose first word is told by /proc/PID/cmdline.
+std::string program_of_line(pid_t pid, const std::string& line);
+
 // The names in a folder, sorted, "." and ".." among them; none where it cannot be listed.
 std::vector<std::string> names_in(const std::string& folder);
 // The first 64 KiB of a file; empty where it cannot be read.

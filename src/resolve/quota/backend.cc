@@ -109,9 +109,9 @@ BackendVerdict mps_verdict(const QuotaMachine& machine, const Knowledge& knowled
 BackendVerdict guard_verdict(const QuotaMachine& machine) {
   constexpr QuotaBackend k = QuotaBackend::guard;
   if (machine.guard_off) return no(k, "off", "on");
-  if (!machine.architecture.empty() && machine.architecture != "x86_64" && machine.architecture != "aarch64") {
+  if (machine.architecture != "x86_64" && machine.architecture != "aarch64") {
     BackendVerdict out = no(k, "architecture");
-    out.args["architecture"] = machine.architecture;
+    out.args["architecture"] = machine.architecture.empty() ? "?" : machine.architecture;
     return out;
   }
   switch (machine.program) {

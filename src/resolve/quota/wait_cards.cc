@@ -99,9 +99,7 @@ std::optional<CardUser> main_user(const facts::NvmlGpu& card) {
   }
   if (most == nullptr) return std::nullopt;
   CardUser out;
-  // A command line: its first word is enough, and the rest is nobody else's business.
-  const std::string_view line = most->name;
-  out.name = formats::printable(file_name(line.substr(0, line.find(' '))), 40);
+  out.name = formats::printable(file_name(most->name), 40);
   out.pid = most->pid;
   if (most->used_bytes) out.bytes = *most->used_bytes;
   return out;

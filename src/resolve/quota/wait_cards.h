@@ -23,7 +23,7 @@ RoomOfCard room_of_card(const facts::NvmlGpu& card, uint64_t total);
 
 // Who holds most of a card's memory.
 struct CardUser {
-  std::string name;  // "python"; empty: NVML does not name it
+  std::string name;  // "python", of the path that the card's facts give; empty: NVML does not name it
   uint32_t pid = 0;
   std::optional<uint64_t> bytes;
 };

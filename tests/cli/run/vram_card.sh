@@ -22,3 +22,11 @@ tell() {
 left() {
   find "$TMP/run" -mindepth 2 ! -name lock ! -path '*/guard*' | sed "s|$TMP/run/cufit/||; s|[0-9][0-9]*-[0-9][0-9]*-[0-9][0-9]*|LAUNCH|; s|/[0-9-]*\\.ring|/PROCESS.ring|" | sort
 }
+
+# begun: waits for a program that ran $begin, whose number is $program then.
+begin="echo \$\$ >'$TMP/begun'"
+begun() {
+  until [ -s "$TMP/begun" ]; do sleep 0.02; done
+  program=$(cat "$TMP/begun")
+  rm "$TMP/begun"
+}

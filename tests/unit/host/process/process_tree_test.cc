@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/format.h"
 #include "host/process/start_program.h"
 
 namespace cufit::host {
@@ -40,6 +41,27 @@ TEST(ProcessTree, TheStateOfAProcessWhateverItsNameHolds) {
   EXPECT_NE(pid_namespace(), 0u);
   ::close(ready[0]);
   ::close(ready[1]);
+}
+
+TEST(ProcessTree, TheProgramOfACommandLine) {
+  const std::string words = read_small("/proc/self/cmdline");
+  const std::string program = words.substr(0, words.find('\0'));
+  EXPECT_EQ(program_of_line(::getpid(), program + " --token secret"), program);
+  EXPECT_EQ(program_of_line(::getpid(), "/opt/py/bin/python --token secret"), "/opt/py/bin/python");
+  EXPECT_EQ(program_of_line(-1, "python"), "python");
+  // Its path has a blank.
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::execl("/bin/sleep", "/a b/sleep", "60", nullptr);
+    ::_exit(127);
+  }
+  const std::string path = format("/proc/{}/cmdline", child);
+  while (!starts_with(read_small(path), "/a b/sleep") && process_state(child).state != 'Z')
+    ::usleep(1000);
+  EXPECT_EQ(program_of_line(child, "/a b/sleep 60"), "/a b/sleep");
+  EXPECT_EQ(program_of_line(child, "/a b/other 60"), "/a");
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
 }
 
 TEST(StartProgram, TheLineOfAnInterpreter) {

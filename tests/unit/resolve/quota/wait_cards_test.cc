@@ -100,10 +100,10 @@ TEST(WaitCards, RoomIsByCudasTotal) {
   EXPECT_FALSE(room_of_card(card, 0).usable);
 }
 
-TEST(WaitCards, WhoHoldsMostIsNamedWithoutItsArguments) {
+TEST(WaitCards, WhoHoldsMostIsNamedWithoutItsFolder) {
   facts::NvmlGpu card = gpu("GPU-a", 900);
   EXPECT_FALSE(main_user(card));
-  add(card, 7, "/opt/py\x1b[31m/bin/python --token secret", 500);
+  add(card, 7, "/opt/my py\x1b[31m/bin/python", 500);
   add(card, 8, "small", 10);
   const std::optional<CardUser> user = main_user(card);
   ASSERT_TRUE(user);
