@@ -27,6 +27,23 @@ struct SkippedDomain {
   std::string why;  // one line, English (data/messages/errors.toml)
 };
 
+// A launch that waits for a GPU or was started on one (`cufit run --wait`), as its ticket says.
+struct QueuedJob {
+  bool started = false;
+  uint32_t user = 0;    // uid
+  uint32_t pid = 0;     // 0: of another pid namespace
+  std::string program;  // empty: not told
+  std::string share;    // of --share
+  uint32_t count = 1;   // cards that it needs
+  bool whole = false;   // that nobody else uses
+  struct Card {
+    std::string uuid;
+    uint64_t bytes = 0;  // needed there; of a started one: kept for it
+  };
+  std::vector<Card> cards;  // any of them; of a started one: those that it has
+  uint64_t seconds = 0;     // since it came
+};
+
 struct QuotaDomains {
   std::vector<LiveDomain> domains;  // by path
   std::vector<SkippedDomain> skipped;

@@ -44,5 +44,8 @@ std::vector<std::string> mig_commands(const pack::PackedGpu& gpu, uint32_t index
 std::vector<std::string> mig_undo_commands(uint32_t index);
 // Why a job has no place: "pack.too_large" and so on of data/messages/pack.toml.
 std::string unplaced_text(const PackView& view, const pack::Unplaced& job, std::string_view lang);
+// Starts it once there is room; empty: no whole GPU of the question would have it.
+std::string waiting_command(const PackView& view, const pack::Unplaced& job,
+                            const std::string& program);
 
 }  // namespace cufit::report

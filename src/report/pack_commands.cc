@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands of a plan: they are there to be copied, and hold nothing that a shell would read.
+#include <algorithm>
+
 #include "base/format.h"
 #include "base/shell_word.h"
 #include "formats/prose/printable.h"
@@ -15,6 +17,17 @@ std::string uuid_of_instance(uint32_t index, const std::string& profile, uint32_
   return format(
       R"sh("$(nvidia-smi -L | awk '/^GPU /{{g=$2+0}} g=={} && $2=="{}" && n++=={}{{sub(/.*UUID: /,""); sub(/\).*/,""); print}}')")sh",
       index, profile, same);
+}
+
+std::string words_of(const PackView& view, size_t job, const std::string& program) {
+  std::string out;
+  for (const std::string& word : view.question.jobs[job].command) out += " " + shell_argument(word);
+  return out.empty() ? " " + program : out;
+}
+
+// Of the GPU that comes nearest, while nothing else runs on it.
+bool fits_when_empty(const PackView& view, const pack::Unplaced& job) {
+  return !job.too_large || job.missing <= view.question.gpus[job.gpu].in_use;
 }
 
 }  // namespace
@@ -38,9 +51,7 @@ std::string start_command(const PackView& view, size_t gpu, const pack::PlacedJo
   else
     out = "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=" + shell_word(on.visible);
   out += format(" cufit run --vram {} --", vram_text(job.bytes));
-  const std::vector<std::string>& command = view.question.jobs[job.job].command;
-  for (const std::string& word : command) out += " " + shell_argument(word);
-  return command.empty() ? out + " " + program : out;
+  return out + words_of(view, job.job, program);
 }
 
 std::vector<std::string> mig_commands(const pack::PackedGpu& gpu, uint32_t index) {
@@ -60,13 +71,27 @@ std::vector<std::string> mig_undo_commands(uint32_t index) {
 }
 
 std::string unplaced_text(const PackView& view, const pack::Unplaced& job, std::string_view lang) {
-  const char* key = job.too_large     ? "pack.too_large"
+  const pack::Gpu& gpu = view.question.gpus[job.gpu];
+  const bool now = gpu.in_use > 0 && fits_when_empty(view, job);
+  const uint64_t missing =
+      job.too_large && !now ? job.missing - std::min(job.missing, gpu.in_use) : job.missing;
+  const char* key = job.too_large     ? now ? "pack.too_large_now" : "pack.too_large"
                     : job.missing > 0 ? "pack.no_room"
                                       : "pack.no_instance";
   return label(view.knowledge, lang, key,
-               {{"gpu", formats::printable(view.question.gpus[job.gpu].name, 200)},
+               {{"gpu", formats::printable(gpu.name, 200)},
+                {"used", gib(gpu.in_use)},
                 {"bytes", gib(job.bytes)},
-                {"missing", gib(job.missing)}});
+                {"missing", gib(missing)}});
+}
+
+std::string waiting_command(const PackView& view, const pack::Unplaced& job,
+                            const std::string& program) {
+  if (view.question.divide || view.question.gpus[job.gpu].is_instance ||
+      !fits_when_empty(view, job))
+    return {};
+  return format("cufit run --wait --vram {} --", vram_text(job.bytes)) +
+         words_of(view, job.job, program);
 }
 
 }  // namespace cufit::report

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,8 @@ struct QuotaStatusView {
   bool gpus_seen = false;
   bool one_user = true;  // who asks sees no domains but his own
   const knowledge::Knowledge& knowledge;
+  std::vector<facts::QueuedJob> queue = {};            // first come first
+  std::map<std::string, uint32_t> index_by_uuid = {};  // of the GPUs that NVML tells of
 };
 
 std::string quota_status_text(const QuotaStatusView& view, const Style& style);

@@ -128,7 +128,7 @@ TEST_F(GuardExplain, ExplainWhoCameThroughWasNotEndedByIt) {
   EXPECT_FALSE(has(ran.out, "cufit_quota_reached")) << ran.out;
   EXPECT_EQ(ran.code(), 1);
   EXPECT_TRUE(Json::parse(ran.out, nullptr, false)["causes"].empty()) << ran.out;
-  EXPECT_TRUE(has(explain().out, "came through each refusal"));
+  EXPECT_TRUE(has(explain().out, "survived each refusal"));
 }
 
 TEST_F(GuardExplain, ExplainWhoWasNeverRefused) {

@@ -53,10 +53,9 @@ Result<pack::Question> mig_question(const Context& context, const MigPlanRequest
                *request.gpu, gpus.size(), name));
   }
   if (gpus.size() != 1 || gpus[0].is_instance)
-    return fail(Code::usage,
-                format("`--gpu {}`: one GPU that is not divided; `cufit pack --mig` plans for "
-                       "several",
-                       *request.gpu));
+    return fail(Code::usage, format("`--gpu {}`: mig plan takes one whole GPU, such as --gpu H100; "
+                                    "`cufit pack --mig` plans for several",
+                                    *request.gpu));
   out.gpus = std::move(gpus);
   out.divide = true;
   for (size_t i = 0; i < request.jobs.size(); ++i) {

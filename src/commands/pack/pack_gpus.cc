@@ -154,7 +154,10 @@ void add_nvml_gpu(const facts::NvmlGpu& nvml, const facts::Facts& facts,
     gpu.usable = *nvml.memory_total_bytes;
   else if (row == nullptr)
     return;
-  gpu.usable = std::min(gpu.usable, most_of_process(nvml, row, facts, knowledge));
+  const uint64_t most = most_of_process(nvml, row, facts, knowledge);
+  gpu.usable = std::min(gpu.usable, most);
+  const uint64_t empty = std::min(nvml.memory_total_bytes.value_or(0), most);
+  gpu.in_use = empty - std::min(empty, gpu.usable);
   out.push_back(gpu);
 }
 

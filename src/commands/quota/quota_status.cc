@@ -8,6 +8,7 @@
 #include "commands/quota/quota_here.h"
 #include "host/process/this_process.h"
 #include "host/quota/domain_files.h"
+#include "host/quota/queued_jobs.h"
 #include "report/quota.h"
 
 namespace cufit::commands {
@@ -63,13 +64,16 @@ int run_quota_status(const Context& context, const QuotaStatusRequest& request) 
   const facts::Facts facts = quota_facts(context);
   const std::vector<resolve::DomainUsage> usage = resolve::domain_usage(*domains, facts);
   const resolve::QuotaMachine machine = quota_machine_here(context, facts);
-  const report::QuotaStatusView view{usage,
-                                     domains->skipped,
-                                     resolve::quota_backends(machine, context.knowledge),
-                                     !facts.nvml.gpus.empty(),
-                                     !machine.gpus.empty(),
-                                     !host::is_root(),
-                                     context.knowledge};
+  report::QuotaStatusView view{usage,
+                               domains->skipped,
+                               resolve::quota_backends(machine, context.knowledge),
+                               !facts.nvml.gpus.empty(),
+                               !machine.gpus.empty(),
+                               !host::is_root(),
+                               context.knowledge};
+  if (request.domains.empty()) view.queue = host::read_queued_jobs(context.machine);
+  for (const facts::NvmlGpu& gpu : facts.nvml.gpus)
+    if (gpu.uuid) view.index_by_uuid[*gpu.uuid.value] = gpu.index;
   return output.print(request.json ? report::quota_status_json(view)
                                    : report::quota_status_text(view, output.style()),
                       k_ok);

@@ -2,6 +2,7 @@
 #include "fit/pack/pack_plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/format.h"
 
@@ -128,19 +129,25 @@ class Planner {
         if (gpu.jobs[before].instance->profile == gpu.jobs[i].instance->profile) ++gpu.jobs[i].same;
   }
 
-  // The GPU that the job misses by least, and by how much: alone on it, or beside the others.
+  // The GPU that the job misses by least, and by how much: alone on it (one that would hold it without other programs
+  // first), or beside the others where it would fit alone.
   Unplaced why_not(size_t job, const Plan& plan) const {
     Unplaced out;
     out.job = job;
     out.too_large = true;
     for (const bool alone : {true, false}) {
       out.missing = UINT64_MAX;
+      uint64_t out_when_empty = UINT64_MAX;
       for (size_t gpu = 0; gpu < plan.gpus.size(); ++gpu) {
         const std::optional<uint64_t> bytes = bytes_on(question_.jobs[job], question_.gpus[gpu]);
         const uint64_t room = alone ? plan.gpus[gpu].usable : plan.gpus[gpu].left;
         const uint64_t wanted = bytes.value_or(k_most_job_bytes);
         const uint64_t missing = wanted > room ? wanted - room : 0;
-        if (missing >= out.missing) continue;
+        const uint64_t in_use = alone ? question_.gpus[gpu].in_use : 0;
+        const uint64_t when_empty = missing - std::min(missing, in_use);
+        if (!alone && wanted > plan.gpus[gpu].usable) continue;
+        if (std::pair(when_empty, missing) >= std::pair(out_when_empty, out.missing)) continue;
+        out_when_empty = when_empty;
         out.missing = missing;
         out.gpu = gpu;
         out.bytes = wanted;

@@ -41,6 +41,7 @@ struct Gpu {
   // For CUDA_VISIBLE_DEVICES: "0", "GPU-...", "MIG-..."; empty: an instance whose UUID is not known.
   std::string visible;
   uint64_t usable = 0;   // that processes may have, contexts included
+  uint64_t in_use = 0;   // besides, by other programs when it was read: free for who waits for them
   uint64_t context = 0;  // of one process
   uint32_t index = 0;    // nvidia-smi's
   bool is_instance = false;

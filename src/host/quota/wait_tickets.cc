@@ -117,6 +117,12 @@ Result<WaitQueue> WaitQueue::open(const Host& variables) {
   return out;
 }
 
+WaitQueue WaitQueue::to_read(std::string folder) {
+  WaitQueue out;
+  out.folder_ = std::move(folder);
+  return out;
+}
+
 Result<QueueLock> WaitQueue::lock(double seconds) const {
   // The folder itself: no file of one user that another would have to open.
   FileHandle file(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

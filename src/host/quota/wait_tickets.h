@@ -45,6 +45,9 @@ class WaitQueue {
   // missing. Errors: it is no folder, or others may remove what is in it.
   static Result<WaitQueue> open(const Host& variables);
 
+  // A folder of tickets, only to be read; it need not be there.
+  static WaitQueue to_read(std::string folder);
+
   const std::string& folder() const { return folder_; }
 
   // Error{timeout}: another holds it for longer than `seconds`.

@@ -22,11 +22,14 @@ Json placed_json(const PackView& view, size_t gpu, const pack::PlacedJob& job) {
 
 Json unplaced_json(const PackView& view) {
   Json out = Json::array();
-  for (const pack::Unplaced& job : view.plan.unplaced)
+  for (const pack::Unplaced& job : view.plan.unplaced) {
+    const std::string command = waiting_command(view, job, "COMMAND");
     out.push_back({{"name", view.question.jobs[job.job].name},
                    {"bytes", job.bytes},
                    {"why", unplaced_text(view, job, "en")},
-                   {"missing_bytes", job.missing}});
+                   {"missing_bytes", job.missing},
+                   {"command", command.empty() ? Json(nullptr) : Json(command)}});
+  }
   return out;
 }
 

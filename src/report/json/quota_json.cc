@@ -45,6 +45,26 @@ Json domain_usage_json(const resolve::DomainUsage& domain) {
   return out;
 }
 
+Json queued_job_json(const facts::QueuedJob& job, const QuotaStatusView& view) {
+  Json out;
+  out["user"] = job.user;
+  out["pid"] = job.pid == 0 ? Json(nullptr) : Json(job.pid);
+  out["program"] = or_null(job.program);
+  out["share"] = job.share;
+  out["gpus"] = job.count;
+  out["whole"] = job.whole;
+  out["cards"] = Json::array();
+  for (const facts::QueuedJob::Card& card : job.cards) {
+    const auto index = view.index_by_uuid.find(card.uuid);
+    out["cards"].push_back(
+        {{"index", index == view.index_by_uuid.end() ? Json(nullptr) : Json(index->second)},
+         {"uuid", card.uuid},
+         {"bytes", card.bytes}});
+  }
+  out["seconds"] = job.seconds;
+  return out;
+}
+
 Json trial_json(const resolve::Trial& trial) {
   Json out;
   out["gpu"] = trial.gpu;
@@ -82,6 +102,8 @@ void put_backends(const std::vector<resolve::BackendVerdict>& verdicts,
   const resolve::BackendVerdict* chosen = resolve::chosen_backend(verdicts);
   out["backend"] = chosen ? Json(resolve::to_string(chosen->backend)) : Json(nullptr);
   out["domains"] = Json::array();  // where a reader looks for them: before what is rejected
+  out["waiting"] = Json::array();
+  out["started"] = Json::array();
   out["rejected"] = Json::array();
   for (const resolve::BackendVerdict& verdict : verdicts) {
     if (verdict.state == State::starts) continue;
@@ -103,6 +125,8 @@ std::string quota_status_json(const QuotaStatusView& view) {
   put_backends(view.verdicts, view.knowledge, out);
   for (const resolve::DomainUsage& domain : view.domains)
     out["domains"].push_back(domain_usage_json(domain));
+  for (const facts::QueuedJob& job : view.queue)
+    out[job.started ? "started" : "waiting"].push_back(queued_job_json(job, view));
   out["skipped"] = Json::array();
   for (const facts::SkippedDomain& one : view.skipped)
     out["skipped"].push_back({{"path", one.path}, {"why", one.why}});

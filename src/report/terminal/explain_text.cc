@@ -327,7 +327,7 @@ class ExplainPainter : private TerminalWriter {
                          [&](const EvidenceLine& line) { return contains(line.text, part); });
     };
     const char* const key = !says("cufit ring: asked at the last refusal") ? "ring_never"
-                            : says("the program came through")             ? "ring_survived"
+                            : says("the program survived")                 ? "ring_survived"
                                                                            : "ring_refused";
     const std::string left = std::string(mark(LinkState::unknown)) + " ";
     flow_at(words(std::string("nothing.") + key),

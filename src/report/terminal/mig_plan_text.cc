@@ -105,7 +105,8 @@ class MigPainter : private TerminalWriter {
               right(gib((uint64_t{profile.usable} << 20) - job.bytes), k_mig_size) + "\n";
     }
     out_ += "\n";
-    flow(say("mig.context"), "", "  ");
+    const pack::MigProfile& one = *packed_.jobs.front().instance->profile;
+    flow(say("mig.context", {{"held", format("{} MiB", one.mib - one.usable)}}), "", "  ");
     const bool bound =
         std::any_of(packed_.jobs.begin(), packed_.jobs.end(),
                     [](const pack::PlacedJob& job) { return !job.instance->profile->seen; });

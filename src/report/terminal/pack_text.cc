@@ -57,9 +57,12 @@ class PackPainter : private TerminalWriter {
   void one_gpu(size_t gpu) {
     const pack::PackedGpu& packed = plan_.gpus[gpu];
     const pack::Gpu& asked = view_.question.gpus[gpu];
-    heading(say("pack.gpu", {{"name", printable(asked.name)},
-                             {"usable", gib(packed.usable)},
-                             {"left", gib(packed.left)}}));
+    heading(packed.divided ? say("pack.gpu_divided", {{"name", printable(asked.name)},
+                                                      {"free", thousands(packed.free_units)},
+                                                      {"units", thousands(packed.divided->units)}})
+                           : say("pack.gpu", {{"name", printable(asked.name)},
+                                              {"usable", gib(packed.usable)},
+                                              {"left", gib(packed.left)}}));
     if (packed.divided)
       for (const std::string& command : mig_commands(packed, asked.index)) command_line(command);
     else if (packed.jobs.size() > 1)
@@ -103,9 +106,12 @@ class PackPainter : private TerminalWriter {
   void unplaced() {
     if (plan_.unplaced.empty()) return;
     heading(say("pack.unplaced"));
-    for (const pack::Unplaced& job : plan_.unplaced)
+    for (const pack::Unplaced& job : plan_.unplaced) {
+      const std::string command = waiting_command(view_, job, say("pack.program"));
       labelled(printable(job_of(job.job).name) + say("colon"),
-               unplaced_text(view_, job, style_.lang));
+               unplaced_text(view_, job, style_.lang) + (command.empty() ? "" : say("pack.waits")));
+      if (!command.empty()) command_line(command);
+    }
   }
 
   void notes() {

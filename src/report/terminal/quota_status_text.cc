@@ -2,6 +2,7 @@
 // Every quota domain on a terminal: limit, use, what NVML says of the same processes, who they are; what was skipped.
 #include <algorithm>
 
+#include "base/duration.h"
 #include "base/format.h"
 #include "report/error_translation.h"
 #include "report/quota.h"
@@ -26,6 +27,8 @@ class QuotaStatusPainter : private TerminalWriter {
       next({{true, say(view_.gpus_seen ? "quota.start_step" : "quota.start_step_no_gpu")}});
     }
     for (const resolve::DomainUsage& domain : view_.domains) one_domain(domain);
+    queued("quota.started", true);
+    queued("quota.waiting", false);
     skipped();
     if (!view_.domains.empty()) notes();
     return finish();
@@ -102,6 +105,39 @@ class QuotaStatusPainter : private TerminalWriter {
                        printable(process.name);
     if (process.elsewhere) line += "  " + say("quota.elsewhere");
     out_ += line + "\n";
+  }
+
+  void queued(const char* title, bool started) {
+    bool any = false;
+    for (const facts::QueuedJob& job : view_.queue) {
+      if (job.started != started) continue;
+      if (!any) heading(say(title));
+      any = true;
+      one_job(job);
+    }
+  }
+
+  void one_job(const facts::QueuedJob& job) {
+    std::vector<std::string> cards;
+    uint64_t bytes = 0;
+    for (const facts::QueuedJob::Card& card : job.cards) {
+      const auto index = view_.index_by_uuid.find(card.uuid);
+      cards.push_back(index == view_.index_by_uuid.end() ? printable(card.uuid)
+                                                         : std::to_string(index->second));
+      bytes = std::max(bytes, card.bytes);
+    }
+    const std::string size = job.whole ? say("quota.whole") : gib(bytes);
+    flow(say(job.started                     ? "quota.job_started"
+             : job.cards.size() <= job.count ? "quota.job_waits"
+                                             : "quota.job_waits_any",
+             {{"program", job.program.empty() ? "?" : printable(job.program)},
+              {"pid", job.pid == 0 ? "?" : std::to_string(job.pid)},
+              {"user", std::to_string(job.user)},
+              {"size", size},
+              {"count", std::to_string(job.count)},
+              {"gpus", join(cards, say("quota.or_comma"))},
+              {"time", format_duration(job.seconds)}}),
+         "  ", "    ");
   }
 
   void skipped() {
