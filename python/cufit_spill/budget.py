@@ -13,9 +13,10 @@ LEAST_WASTE = {"expandable": 1.03, "plain": 1.08}
 MOST_WASTE = 1.2
 
 
-def budget(torch, optimizer, device):
+def budget(torch, optimizer, device, placed=()):
     """Bytes. Asked in the first step, before it makes state: forward and backward have run once,
-    and the next ones need as much again, beside the state."""
+    and the next ones need as much again, beside the state. `placed`: addresses of state that has
+    its place."""
     cuda = torch.cuda
     free, _ = cuda.mem_get_info(device)
     reserved = cuda.memory_reserved(device)
@@ -29,7 +30,7 @@ def budget(torch, optimizer, device):
     # them again.
     cuda.empty_cache()
     # State that is there already is part of the peak, and will be asked for a place as well.
-    there = state_bytes(torch, optimizer, device)
+    there = state_bytes(torch, optimizer, device, placed)
     return max(0, int(free + reserved - max(peak, step) * waste - CUSHION) + there)
 
 
@@ -49,12 +50,12 @@ def parameter_bytes(optimizer, device):
     return total
 
 
-def state_bytes(torch, optimizer, device):
+def state_bytes(torch, optimizer, device, placed):
     total = 0
     for state in optimizer.state.values():
         for value in state.values():
             if torch.is_tensor(value):
                 local = getattr(value, "_local_tensor", value)
-                if device_of(local) == device:
+                if device_of(local) == device and local.data_ptr() not in placed:
                     total += local.numel() * local.element_size()
     return total

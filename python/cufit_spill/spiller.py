@@ -27,7 +27,8 @@ class Known:
     """Of one optimizer."""
 
     def __init__(self):
-        self.params = 0  # whose state has a place
+        self.params = 0  # that have been looked at
+        self.late = []  # of these the ones without a gradient yet, so without state
         self.kept = {}  # bytes of state on each GPU
         self.placed = set()  # addresses of state that has a place
 
@@ -114,7 +115,8 @@ class Spiller:
         count = sum(len(group["params"]) for group in optimizer.param_groups)
         known = self.known.get(optimizer)
         if known is not None and known.params == count:
-            return None
+            if all(param.grad is None for param in known.late):
+                return None
         devices = self.devices(optimizer)
         if not devices or self.torch.cuda.is_current_stream_capturing():
             return None
@@ -147,14 +149,17 @@ class Spiller:
     def room(self, optimizer, devices):
         out = {}
         for device in devices:
-            out[device] = budget(self.torch, optimizer, device)
+            placed = self.known.setdefault(optimizer, Known()).placed
+            out[device] = budget(self.torch, optimizer, device, placed)
             if self.mode == "always":
                 out[device] = 0
         return out
 
     def settle(self, optimizer, placing, fused):
         known = self.known.setdefault(optimizer, Known())
-        known.params = sum(len(group["params"]) for group in optimizer.param_groups)
+        params = [param for group in optimizer.param_groups for param in group["params"]]
+        known.params = len(params)
+        known.late = [param for param in params if param.requires_grad and param.grad is None]
         placing.move_rest(optimizer)
         for device, amount in placing.kept.items():
             known.kept[device] = known.kept.get(device, 0) + amount

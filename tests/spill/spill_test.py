@@ -178,6 +178,27 @@ class SpillTest(unittest.TestCase):
         optimizer.step()
         self.assertEqual(made.spilled, 20 * MIB)
 
+    # A layer that is frozen at first, or that a batch leaves out.
+    def test_a_gradient_that_comes_later_is_placed_then(self):
+        made = self.spiller(0)
+        optimizer = self.optimizer(self.own_class(), foreach=False)
+        late = optimizer.param_groups[0]["params"][2]
+        late.grad = None
+        for _ in range(2):
+            optimizer.step()
+        self.assertEqual((made.spilled, made.asked), (12 * MIB, 1))
+        late.grad = self.real.full_like(late, 0.5)
+        for _ in range(3):
+            optimizer.step()
+        self.assertEqual((made.spilled, made.asked), (16 * MIB, 2))
+
+    def test_an_optimizer_without_state_is_looked_at_once(self):
+        made = self.spiller(0)
+        optimizer = self.optimizer(self.own_class(self.real.optim.SGD))
+        for _ in range(3):
+            optimizer.step()
+        self.assertEqual((made.spilled, made.asked), (0, 1))
+
     # As Lightning does: what forward and backward make in a closure is no state.
     def test_a_closure_is_run_outside(self):
         made = self.spiller(0)
@@ -304,8 +325,15 @@ class SpillTest(unittest.TestCase):
             empty_cache=lambda: None,
         )
         optimizer = self.optimizer(self.real.optim.AdamW)
-        torch = types.SimpleNamespace(cuda=cuda)
+        torch = types.SimpleNamespace(cuda=cuda, is_tensor=self.real.is_tensor)
         self.assertEqual(budget(torch, optimizer, 0), 1600 * MIB - CUSHION)
+        # State that has its place is part of the peak and asks for none.
+        placed, state = set(), self.real.zeros(8 * MIB // 4)
+        optimizer.state[optimizer.param_groups[0]["params"][0]]["exp_avg"] = state
+        self.assertEqual(budget(torch, optimizer, 0, placed), 1608 * MIB - CUSHION)
+        placed.add(state.data_ptr())
+        self.assertEqual(budget(torch, optimizer, 0, placed), 1600 * MIB - CUSHION)
+        optimizer.state.clear()
         # The step itself may need more: all that is there, and one copy of the parameters.
         cuda.memory_allocated = lambda device: 4500 * MIB
         self.assertEqual(budget(torch, optimizer, 0), int(6000 * MIB - 4508 * MIB * 1.1) - CUSHION)

@@ -55,7 +55,7 @@ int start(const Context& context, const RunRequest& request, SupervisedRequest l
   std::string domain;
   if (request.vram) {
     Result<VramLimit> made =
-        limit_vram(context, vram_options(request), {program.path, torch}, launch.start.variables);
+        limit_vram(context, vram_options(request), {program.path, request.command, torch}, launch.start.variables);
     if (!made) return context.output.exit_code_for(made.error());
     limit = std::move(*made);
     launch.ring_folder = limit.ring_folder;
@@ -196,7 +196,7 @@ int run_placed(const Context& context, const RunRequest& request, const FoundLoc
         first ? parse_version(found->lock.classes[first->index].wheel.torch) : std::nullopt;
     if (request.vram)
       if (Result<void> good =
-              check_vram(context, vram_options(request), {program.path, torch}, variables);
+              check_vram(context, vram_options(request), {program.path, request.command, torch}, variables);
           !good)
         return context.output.exit_code_for(good.error());
   } else {

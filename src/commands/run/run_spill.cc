@@ -2,6 +2,7 @@
 #include "commands/run/run_spill.h"
 
 #include "base/format.h"
+#include "base/shell_word.h"
 #include "commands/run/vram_variables.h"
 
 namespace cufit::commands {
@@ -49,6 +50,10 @@ void set_spill(const Context& context, const SpillWish& wish, std::vector<std::s
   set_sentences(context, variables);
   const std::string path = variable_value(variables, "PYTHONPATH");
   set_variable(variables, "PYTHONPATH", path.empty() ? wish.script : wish.script + ":" + path);
+  const std::string shut_out = resolve::shutting_out_option(wish.command);
+  if (request.optimizer && !shut_out.empty())
+    context.output.print_message(
+        context.message("run.spill.shut_out", {{"option", shell_argument(shut_out)}}));
   // Beside state that stays, plain segments leave more room unused. (Whole segments are what SIZE spills.)
   if (request.emergency_bytes == 0)
     return add_torch_setting(variables, "expandable_segments", "True");

@@ -17,6 +17,7 @@ struct SpillWish {
   std::string script;      // folder of the script for Python
   uint64_t link_rate = 0;  // bytes a second; 0 = not known
   bool quiet = false;
+  const std::vector<std::string>& command;
 };
 
 // Says the expected cost, and changes `variables` ("NAME=value").

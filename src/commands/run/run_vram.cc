@@ -244,7 +244,9 @@ Result<VramLimit> Launch::prepare() {
   if (starts(QuotaBackend::torch) && !options_.spill) set_torch();
   say_limit(context_, machine_, outcome_, options_.quiet);
   if (options_.spill)
-    set_spill(context_, {spill_, guard_file_, spill_script_, machine_.link_rate, options_.quiet},
+    set_spill(context_,
+              {spill_, guard_file_, spill_script_, machine_.link_rate, options_.quiet,
+               program_.command},
               variables_);
   return std::move(out_);
 }

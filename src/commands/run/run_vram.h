@@ -31,6 +31,7 @@ struct VramOptions {
 // The program that will start.
 struct VramProgram {
   std::string path;
+  std::vector<std::string> command;
   std::optional<Version> torch;  // of a lock; nullopt = looked for beside the program
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/format.h"
 #include "base/memory_size.h"
+#include "base/path.h"
 
 namespace cufit::resolve {
 
@@ -22,6 +23,24 @@ std::optional<VramProblem> parse_spill(std::string_view text, SpillRequest& out)
     out.emergency_bytes = *bytes;
   }
   return std::nullopt;
+}
+
+std::string shutting_out_option(const std::vector<std::string>& command) {
+  if (command.empty() || !starts_with(file_name(command[0]), "python")) return {};
+  for (size_t i = 1; i < command.size(); ++i) {
+    const std::string& word = command[i];
+    if (word.size() < 2 || word[0] != '-' || word[1] == '-') return {};
+    for (size_t at = 1; at < word.size(); ++at) {
+      if (contains("IES", std::string_view(&word[at], 1))) return word;
+      // The code or module ends Python's own options; the others have a value, here or in the next word.
+      if (word[at] == 'c' || word[at] == 'm') return {};
+      if (word[at] == 'W' || word[at] == 'X') {
+        if (at + 1 == word.size()) ++i;
+        break;
+      }
+    }
+  }
+  return {};
 }
 
 uint64_t link_rate(const facts::PciGpu& gpu) {

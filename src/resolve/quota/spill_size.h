@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "facts/facts.h"
 #include "resolve/quota/vram_size.h"
@@ -19,6 +21,10 @@ struct SpillRequest {
 
 // "optimizer", "always", "8G", or two of them: "optimizer,8G". Problem: spill_size.
 std::optional<VramProblem> parse_spill(std::string_view text, SpillRequest& out);
+
+// The option of a command "python -I train.py" by which Python reads no PYTHONPATH or no sitecustomize: the script of
+// `--spill optimizer` does not come into it. Empty: none, or no Python.
+std::string shutting_out_option(const std::vector<std::string>& command);
 
 // Bytes a second that a GPU reads over its PCIe link at its fastest; 0 = not known.
 uint64_t link_rate(const facts::PciGpu& gpu);

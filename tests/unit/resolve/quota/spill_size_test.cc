@@ -35,6 +35,19 @@ TEST(SpillSize, WhatIsNone) {
   }
 }
 
+TEST(SpillSize, APythonThatReadsNoPath) {
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(shutting_out_option(Words{"python", "-I", "train.py"}), "-I");
+  EXPECT_EQ(shutting_out_option(Words{"/opt/bin/python3.11", "-u", "-W", "ignore", "-sE", "t.py"}),
+            "-sE");
+  EXPECT_EQ(shutting_out_option(Words{"python", "-Xutf8", "-S", "-m", "train"}), "-S");
+  for (const Words& words :
+       {Words{}, Words{"python"}, Words{"python", "train.py", "-I"}, Words{"python", "-cI"},
+        Words{"python", "-m", "train", "-E"}, Words{"python", "-W", "-I"}, Words{"torchrun", "-I"},
+        Words{"python", "-", "-I"}, Words{"python", "--version", "-I"}})
+    EXPECT_EQ(shutting_out_option(words), "");
+}
+
 facts::PciGpu gpu(const std::string& address, const std::string& speed, uint32_t lanes) {
   facts::PciGpu out;
   out.address = address;
