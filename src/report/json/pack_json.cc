@@ -22,13 +22,19 @@ Json placed_json(const PackView& view, size_t gpu, const pack::PlacedJob& job) {
 
 Json unplaced_json(const PackView& view) {
   Json out = Json::array();
-  for (const pack::Unplaced& job : view.plan.unplaced) {
-    const std::string command = waiting_command(view, job, "COMMAND");
+  for (const pack::Unplaced& job : view.plan.unplaced)
     out.push_back({{"name", view.question.jobs[job.job].name},
                    {"bytes", job.bytes},
                    {"why", unplaced_text(view, job, "en")},
-                   {"missing_bytes", job.missing},
-                   {"command", command.empty() ? Json(nullptr) : Json(command)}});
+                   {"missing_bytes", job.missing}});
+  return out;
+}
+
+Json waiting_json(const PackView& view) {
+  Json out = unplaced_json(view);
+  for (size_t i = 0; i < out.size(); ++i) {
+    const std::string command = waiting_command(view, view.plan.unplaced[i], "COMMAND");
+    out[i]["command"] = command.empty() ? Json(nullptr) : Json(command);
   }
   return out;
 }
@@ -90,7 +96,7 @@ std::string pack_json(const PackView& view) {
     one["mig_commands"] = mig_commands(packed, asked.index);
     out["gpus"].push_back(std::move(one));
   }
-  out["unplaced"] = unplaced_json(view);
+  out["unplaced"] = waiting_json(view);
   out["optimal"] = plan.optimal;
   out["placed"] = view.question.jobs.size() - plan.unplaced.size();
   out["most_placed"] = plan.most_placed;
