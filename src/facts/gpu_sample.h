@@ -56,11 +56,13 @@ struct SampledGpu {
 struct ProcessOwner {
   bool visible = false;  // it is in /proc of this pid namespace
   std::optional<uint32_t> uid;
-  std::string user;               // name of it; empty: none
-  std::string command;            // its words, blanks between; empty: not readable
+  std::string user;  // name of it; empty: none
+  // Its words, blanks between, "***" for secrets; "[python]" where it has none (it is ending); empty: not readable.
+  std::string command;
   std::optional<double> started;  // seconds since the epoch
-  std::string runtime;            // of a container: "docker", "containerd", "cri-o", "podman"
-  std::string container;  // its id, 64 digits; with `container_name`, where that is readable
+  // Of a container: "docker", "containerd", "cri-o", "podman", "lxc", "nspawn"; empty with one: not told.
+  std::string runtime;
+  std::string container;  // its id, 64 digits; "lxc" and "nspawn" have a `container_name` alone
   std::string container_name;
   std::string pod_uid, pod, pod_namespace;
   std::string slurm_job, slurm_step;
