@@ -28,6 +28,7 @@ struct ProcessStat {
   std::string name;
   char state = 0;
   uint64_t start_ticks = 0;
+  uint32_t parent = 0;
 };
 
 // Of the first thread: /proc/PID/stat adds the times of all threads up, and a program with CUDA has hundreds. The name
@@ -43,7 +44,8 @@ std::optional<ProcessStat> read_stat(const Host& host, uint32_t pid) {
   if (fields.size() < 21 || fields[1].size() != 1) return std::nullopt;
   const std::optional<uint64_t> start = parse_uint(fields[20]);
   if (!start) return std::nullopt;
-  return ProcessStat{std::string(stat.substr(begin + 1, end - begin - 1)), fields[1][0], *start};
+  return ProcessStat{std::string(stat.substr(begin + 1, end - begin - 1)), fields[1][0], *start,
+                     static_cast<uint32_t>(parse_uint(fields[2]).value_or(0))};
 }
 
 // "Uid:\t1000\t1000\t1000\t1000": the real one, whose job it is also where a program runs with another's rights.
@@ -127,6 +129,7 @@ KeptOwner read_owner(const Host& host, uint32_t pid, const ProcessStat& stat, Ke
   out.is_whole = stat.state != 'D';
   facts::ProcessOwner& owner = out.owner;
   owner.visible = true;
+  owner.parent = stat.parent;
   owner.uid = read_uid(host, pid);
   take_cgroup(host, pid, owner);
   if (const std::optional<double> boot = names.boot_seconds(host)) {

@@ -25,9 +25,9 @@ std::string history_of(const std::vector<float>& values, int width) {
   std::string out;
   const size_t count = std::min(values.size(), static_cast<size_t>(width));
   for (size_t i = values.size() - count; i < values.size(); ++i)
-    out += values[i] < 0 ? ' '
-                         : k_signs[std::min<size_t>(static_cast<size_t>(values[i] * 10),
-                                                    k_signs.size() - 1)];
+    out += values[i] < 0
+               ? ' '
+               : k_signs[std::min<size_t>(static_cast<size_t>(values[i] * 10), k_signs.size() - 1)];
   return std::string(static_cast<size_t>(width) - count, ' ') + out;
 }
 
@@ -84,7 +84,8 @@ class GpuLines {
       out_.push_back(line.done());
       return;
     }
-    const bool sized = now.memory_used_bytes && now.memory_total_bytes && *now.memory_total_bytes > 0;
+    const bool sized =
+        now.memory_used_bytes && now.memory_total_bytes && *now.memory_total_bytes > 0;
     const double part = sized ? static_cast<double>(*now.memory_used_bytes) /
                                     static_cast<double>(*now.memory_total_bytes)
                               : 0;
@@ -114,8 +115,9 @@ class GpuLines {
 
   static std::string power_of(const facts::SampledGpu& gpu) {
     if (!gpu.power_watts) return "-";
-    return gpu.power_limit_watts ? format("{:.0f}/{:.0f} W", *gpu.power_watts, *gpu.power_limit_watts)
-                                 : format("{:.0f} W", *gpu.power_watts);
+    return gpu.power_limit_watts
+               ? format("{:.0f}/{:.0f} W", *gpu.power_watts, *gpu.power_limit_watts)
+               : format("{:.0f} W", *gpu.power_watts);
   }
 
   void details(const facts::SampledGpu& gpu) {
@@ -126,7 +128,8 @@ class GpuLines {
                           ? format("{}/{} MHz", *gpu.sm_clock_mhz, *gpu.sm_clock_max_mhz)
                           : format("{} MHz", *gpu.sm_clock_mhz));
     if (gpu.memory_temperature_c)
-      parts.push_back(say("top.memory_heat", {{"heat", std::to_string(*gpu.memory_temperature_c)}}));
+      parts.push_back(
+          say("top.memory_heat", {{"heat", std::to_string(*gpu.memory_temperature_c)}}));
     if (gpu.fan) parts.push_back(say("top.fan", {{"part", format("{:.0f}%", *gpu.fan * 100)}}));
     if (gpu.pcie_gen && gpu.pcie_width) {
       std::string link = format("PCIe {} x{}", *gpu.pcie_gen, *gpu.pcie_width);

@@ -27,9 +27,9 @@ class LineMaker {
   }
   LineMaker& right(std::string_view text, int columns_of_it, Look look = Look::plain) {
     const std::string shown = cut(text, columns_of_it);
-    return add(std::string(static_cast<size_t>(std::max(0, columns_of_it - columns(shown))), ' ') +
-                   shown,
-               look);
+    return add(
+        std::string(static_cast<size_t>(std::max(0, columns_of_it - columns(shown))), ' ') + shown,
+        look);
   }
   int room() const { return width_ - used_; }
   StyledLine done() { return std::move(line_); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The processes of `cufit top`: who uses which GPU, how its memory grows, when the card is full.
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "base/format.h"
@@ -13,8 +14,8 @@ namespace {
 using watch::MemoryTrend;
 using watch::WatchedProcess;
 
-constexpr int k_gpu = 4, k_pid = 9, k_user = 10, k_memory = 11, k_use = 5, k_growth = 13, k_full = 8,
-              k_age = 7, k_where = 18, k_wide_processes = 100;
+constexpr int k_gpu = 4, k_pid = 9, k_user = 10, k_memory = 11, k_use = 5, k_growth = 13,
+              k_full = 8, k_age = 7, k_where = 18, k_wide_processes = 100;
 // Below it the difference is rounding, or what each context keeps outside of its own figure.
 constexpr uint64_t k_least_unowned = uint64_t{64} << 20;
 
@@ -33,6 +34,12 @@ std::string where_of(const facts::ProcessOwner& owner) {
 std::string user_of(const facts::ProcessOwner& owner) {
   if (!owner.user.empty()) return owner.user;
   return owner.uid ? std::to_string(*owner.uid) : "?";
+}
+
+// "/opt/env/bin/python train.py" as "python train.py": the folder is in --json.
+std::string_view without_folder(std::string_view command) {
+  const size_t slash = command.substr(0, command.find(' ')).rfind('/');
+  return slash == std::string_view::npos ? command : command.substr(slash + 1);
 }
 
 double growth_of(const WatchedProcess& process) {
@@ -63,8 +70,11 @@ class ProcessLines {
 
   void make() {
     head();
-    const std::vector<const WatchedProcess*> shown = chosen();
-    for (const WatchedProcess* process : shown) row(*process);
+    std::vector<const WatchedProcess*> shown = chosen();
+    if (words_.picture.tree)
+      tree(shown);
+    else
+      for (const WatchedProcess* process : shown) row(*process, 0);
     if (words_.picture.filter.empty())
       for (const watch::WatchedGpu& gpu : words_.machine.gpus) unowned(gpu);
     if (out_.processes.empty()) {
@@ -85,7 +95,9 @@ class ProcessLines {
     line.left(say("gpu"), k_gpu, Look::bold).right(say("pid"), k_pid, Look::bold).add("  ");
     line.left(say("user"), k_user, Look::bold).right(say("memory"), k_memory, Look::bold);
     line.right(say("use"), k_use, Look::bold).right(say("growth"), k_growth, Look::bold);
-    line.right(say("full"), k_full, Look::bold).right(say("age"), k_age, Look::bold).add("  ");
+    line.right(say("full"), k_full, Look::bold);
+    if (is_wide()) line.right(say("age"), k_age, Look::bold);
+    line.add("  ");
     if (is_wide()) line.left(say("where"), k_where, Look::bold).add(" ");
     line.add(say("command"), Look::bold);
     out_.process_head.push_back(line.done());
@@ -101,6 +113,28 @@ class ProcessLines {
       return before(picture.sort, *a, *b);
     });
     return out;
+  }
+
+  // What a process started stands under it; what one launcher started (torchrun uses no GPU) stands together.
+  void tree(const std::vector<const WatchedProcess*>& shown) {
+    std::set<uint32_t> listed;
+    for (const WatchedProcess* process : shown) listed.insert(process->now.pid);
+    std::set<const WatchedProcess*> done;
+    const auto parent = [](const WatchedProcess* process) { return process->now.owner.parent; };
+    const std::function<void(const WatchedProcess*, int)> put = [&](const WatchedProcess* process,
+                                                                    int depth) {
+      if (!done.insert(process).second) return;
+      row(*process, std::min(depth, 8));
+      for (const WatchedProcess* child : shown)
+        if (parent(child) == process->now.pid) put(child, depth + 1);
+    };
+    for (const WatchedProcess* process : shown) {
+      if (listed.count(parent(process)) > 0) continue;
+      for (const WatchedProcess* sibling : shown)
+        if (sibling == process || (parent(process) > 1 && parent(sibling) == parent(process)))
+          put(sibling, 0);
+    }
+    for (const WatchedProcess* process : shown) put(process, 0);  // of a ring of parents
   }
 
   // Every word stands somewhere in the row, in any case.
@@ -124,7 +158,7 @@ class ProcessLines {
     return format("{}:{}", gpu.index, number);
   }
 
-  void row(const WatchedProcess& process) {
+  void row(const WatchedProcess& process, int depth) {
     const facts::SampledProcess& now = process.now;
     const facts::ProcessOwner& owner = now.owner;
     const MemoryTrend& trend = process.trend;
@@ -139,13 +173,16 @@ class ProcessLines {
     const Look urgent = trend.full_in_s && *trend.full_in_s < 3600 ? Look::bad : Look::warn;
     line.right(trend.full_in_s ? rough_time(*trend.full_in_s) : "-", k_full,
                trend.full_in_s ? urgent : Look::plain);
-    line.right(owner.started ? rough_time(words_.machine.time - *owner.started) : "-", k_age);
+    if (is_wide())
+      line.right(owner.started ? rough_time(words_.machine.time - *owner.started) : "-", k_age);
     line.add("  ");
     if (is_wide()) line.left(printable(where_of(owner)), k_where).add(" ");
+    if (depth > 0) line.add(std::string(static_cast<size_t>(depth - 1) * 2, ' ') + "`-");
     if (!owner.visible)
       line.add(words_.say("top.hidden"), Look::dim);
     else
-      line.add(printable(owner.command.empty() ? words_.say("top.no_command") : owner.command));
+      line.add(owner.command.empty() ? words_.say("top.no_command")
+                                     : printable(without_folder(owner.command)));
     out_.processes.push_back(line.done());
   }
 
@@ -164,6 +201,23 @@ class ProcessLines {
 };
 
 }  // namespace
+
+std::optional<TopSort> sort_at(int column) {
+  struct Column {
+    int width;
+    std::optional<TopSort> sort;
+  };
+  const Column columns_in_order[] = {
+      {k_gpu, std::nullopt},         {k_pid, TopSort::pid},
+      {2 + k_user, TopSort::user},   {k_memory, TopSort::memory},
+      {k_use, TopSort::utilization}, {k_growth + k_full, TopSort::growth},
+      {k_age, TopSort::age}};
+  for (const Column& one : columns_in_order) {
+    if (column < one.width) return one.sort;
+    column -= one.width;
+  }
+  return std::nullopt;
+}
 
 void top_process_lines(const TopWords& words, TopLines& out) { ProcessLines(words, out).make(); }
 

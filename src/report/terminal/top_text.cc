@@ -70,8 +70,8 @@ void head(const TopWords& words, TopLines& out) {
   LineMaker stale(words.width);
   stale.add(words.say(machine.gpus.empty() ? "top.stalled_first" : "top.stalled",
                       {{"seconds", format("{:.0f}", *machine.stalled_seconds)},
-                       {"call", machine.stalled_call.empty() ? "NVML"
-                                                             : printable(machine.stalled_call)}}),
+                       {"call",
+                        machine.stalled_call.empty() ? "NVML" : printable(machine.stalled_call)}}),
             Look::bad);
   out.head.push_back(stale.done());
 }
@@ -109,9 +109,13 @@ void append(const std::vector<StyledLine>& lines, bool colour, std::string& out)
 
 }  // namespace
 
+int screen_columns(std::string_view utf8) { return columns(utf8); }
+std::string screen_cut(std::string_view utf8, int width) { return cut(utf8, width); }
+
 TopLines top_lines(const watch::WatchedMachine& machine, const TopPicture& picture,
                    const knowledge::Knowledge& knowledge, const Style& style) {
-  const TopWords words{machine,   picture, knowledge, Labels(knowledge, style.lang),
+  const TopWords words{machine,    picture,
+                       knowledge,  Labels(knowledge, style.lang),
                        style.lang, std::max(style.width, 40)};
   TopLines out;
   head(words, out);
