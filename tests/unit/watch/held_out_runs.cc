@@ -19,7 +19,7 @@ MemoryRun drawn(const std::string& name, double hours, double sample_seconds, ui
     // The allocator takes segments of 20 MiB.
     const double bytes = std::floor(gib_at(time) * 1024 / 20) * 20 * static_cast<double>(k_mib);
     if (bytes >= static_cast<double>(card)) break;
-    run.samples.push_back({time, static_cast<uint64_t>(std::max(bytes, 0.0))});
+    run.samples.push_back({time, static_cast<uint64_t>(std::max(bytes, 0.0)), 0});
   }
   return run;
 }
@@ -27,6 +27,12 @@ MemoryRun drawn(const std::string& name, double hours, double sample_seconds, ui
 MemoryRun leaking(MemoryRun run, double since) {
   run.leaks = true;
   run.leak_begins = since;
+  double before = 0;
+  for (MemorySample& sample : run.samples) {
+    const double bytes = static_cast<double>(sample.bytes);
+    if (sample.time <= since) before = std::max(before, bytes);
+    sample.leaked = std::max(0.0, bytes - before);
+  }
   return run;
 }
 

@@ -62,7 +62,8 @@ class Process {
   void pass(double seconds) {
     time_ += seconds;
     while (next_sample_ <= time_) {
-      samples_.push_back({next_sample_, allocator_.stats().reserved_bytes.current + k_context});
+      samples_.push_back({next_sample_, allocator_.stats().reserved_bytes.current + k_context,
+                          leaked_});
       next_sample_ += training_.sample_seconds;
     }
   }
@@ -91,6 +92,7 @@ class Process {
   }
   void leak(double bytes) {
     owed_ += bytes;
+    leaked_ += bytes;
     for (; owed_ >= static_cast<double>(training_.leak_tensor) && !full_;
          owed_ -= static_cast<double>(training_.leak_tensor))
       take(static_cast<double>(training_.leak_tensor));
@@ -127,7 +129,7 @@ class Process {
   memory::SyntheticMemory memory_;
   memory::CachingAllocator allocator_;
   std::vector<MemorySample> samples_;
-  double time_ = 0, next_sample_ = 0, owed_ = 0;
+  double time_ = 0, next_sample_ = 0, owed_ = 0, leaked_ = 0;
   bool full_ = false;
 };
 

@@ -16,6 +16,7 @@ constexpr uint64_t k_gib = uint64_t{1} << 30;
 struct MemorySample {
   double time = 0;     // seconds since the run began
   uint64_t bytes = 0;  // as NVML has it: what the allocator holds, and the context
+  double leaked = 0;   // bytes that the leak has taken; the allocator may have had them free
 };
 
 struct MemoryRun {
