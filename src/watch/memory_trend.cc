@@ -12,15 +12,16 @@ namespace {
 
 // Thresholds were chosen on tests/unit/watch/development_runs.cc, and judged on other runs.
 
-// Loading a model takes a minute, and is a growth at one rate. Nothing is named before this.
-constexpr double k_min_seconds = 90;
+// Loading a model takes a minute, and is a growth at one rate; the first dozens of steps of varying length set a record
+// every few seconds. Nothing is named before this, and no growth that is younger.
+constexpr double k_min_seconds = 120;
 constexpr size_t k_min_points = 10;
 // Records of the beginning are no measure for what comes: weights that are there twice, algorithms that are tried.
 constexpr double k_warm_up = 1.0 / 8;  // of what was seen
 // A window is looked at in so many parts of equal length.
 constexpr size_t k_parts = 8;
 // How far a growth is extrapolated, in multiples of itself (a leak is at half of its way at 1): the longer it went on at one
-// rate, the further. 3 after 90 s, 6.3 after half an hour, 8 after 75 minutes.
+// rate, the further. 3 after two minutes, 6 after half an hour, 8 after 100 minutes.
 constexpr double k_reach = 3, k_reach_most = 8;
 // Growth from the first sample on may be a model or data on their way to the card. For half an hour it is named only
 // shortly before half of its way, and not in the first minutes.
@@ -173,7 +174,9 @@ std::optional<Growth> stairs(const Curve& curve, double begin, double end) {
     if (i > 0) distances.push_back(rises[i].time - rises[i - 1].time);
   }
   const double uneven_distances = variation(distances), uneven_sizes = variation(sizes);
-  if (uneven_distances > 0.3 || uneven_sizes > 0.35) return std::nullopt;
+  // Few rises are alike by chance more often.
+  const double bound = rises.size() < 6 ? 0.2 : 0.3;
+  if (uneven_distances > bound || uneven_sizes > bound) return std::nullopt;
   Growth out;
   out.every = (rises.back().time - rises.front().time) / static_cast<double>(distances.size());
   const double since = end - rises.back().time;
@@ -208,6 +211,7 @@ bool from_start(const Growth& growth, const Curve& curve, double series_begin) {
 bool is_enough(const Growth& growth, const Curve& curve, double series_begin, double end,
                double free) {
   const double seconds = end - growth.begin;
+  if (seconds < k_min_seconds * (1 - k_warm_up)) return false;
   double reach = std::min(k_reach * std::pow(seconds / k_min_seconds, 0.25), k_reach_most);
   if (seconds < k_loading_seconds && from_start(growth, curve, series_begin)) {
     if (end - series_begin < k_min_from_start) return false;
