@@ -13,6 +13,7 @@
 #include "host/process/signal_pause.h"
 #include "host/process/terminal_screen.h"
 #include "host/process/this_process.h"
+#include "watch/demo.h"
 #include "watch/watcher.h"
 
 namespace cufit::commands {
@@ -25,6 +26,7 @@ constexpr Option k_top_options[] = {
     option<&TopRequest::sort>("--sort", "KEY", "memory use growth age pid user"),
     option<&TopRequest::filter>("--filter", "WORDS").or_empty(),
     option<&TopRequest::from>("--from", "FILE"),
+    option<&TopRequest::demo>("--demo"),
     option<&TopRequest::record>("--record", "FILE"),
     option<&TopRequest::json>("--json"),
 };
@@ -87,11 +89,11 @@ class TopRun {
     const Result<TopTimes> times = read_times(request_);
     if (!times) return context_.output.exit_code_for(times.error());
     if (is_screen()) {
-      const Result<void> shown = request_.from ? play_recording() : show_machine(*times);
+      const Result<void> shown = is_recorded() ? play_recording() : show_machine(*times);
       if (!shown) return context_.output.exit_code_for(shown.error());
       return interrupted_ != 0 ? interrupted_exit(interrupted_) : k_ok;
     }
-    const Result<void> watched = request_.from ? watch_recording() : watch_machine(*times);
+    const Result<void> watched = is_recorded() ? watch_recording() : watch_machine(*times);
     if (!watched) return context_.output.exit_code_for(watched.error());
     if (interrupted_ != 0) return interrupted_exit(interrupted_);
     return print();
@@ -142,13 +144,13 @@ class TopRun {
 
   // At the pace at which it was recorded, and by steps.
   Result<void> play_recording() {
-    if (request_.record) return recording_of_a_recording();
-    CUFIT_TRY(samples, host::read_samples(context_.files, *request_.from));
+    CUFIT_TRY(samples, recorded_samples());
     const host::SignalPause signals;
     CUFIT_TRY(terminal, host::TerminalScreen::open(context_.output.style().colour));
     TopScreen screen(context_, terminal, picture());
-    size_t place = 0;
-    watcher_.add(samples[0]);
+    // The demo begins where its trends are known.
+    size_t place = request_.demo ? samples.size() * 3 / 4 : 0;
+    for (size_t i = 0; i <= place; ++i) watcher_.add(samples[i]);
     double shown_at = host::running_seconds();
     bool changed = true;
     while ((interrupted_ = signals.pause(0)) == 0) {
@@ -176,13 +178,19 @@ class TopRun {
     return {};
   }
 
-  static Error recording_of_a_recording() {
-    return fail(Code::usage, "`--record` is for this machine, not for a recording");
+  bool is_recorded() const { return request_.from.has_value() || request_.demo; }
+
+  Result<std::vector<facts::GpuSample>> recorded_samples() const {
+    if (request_.from && request_.demo)
+      return fail(Code::usage, "`--demo` and `--from` do not go together");
+    if (request_.record)
+      return fail(Code::usage, "`--record` is for this machine, not for a recording");
+    if (request_.from) return host::read_samples(context_.files, *request_.from);
+    return watch::demo_samples(static_cast<double>(context_.now()));
   }
 
   Result<void> watch_recording() {
-    if (request_.record) return recording_of_a_recording();
-    CUFIT_TRY(samples, host::read_samples(context_.files, *request_.from));
+    CUFIT_TRY(samples, recorded_samples());
     for (const facts::GpuSample& sample : samples) watcher_.add(sample);
     return {};
   }

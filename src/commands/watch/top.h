@@ -12,7 +12,7 @@
 namespace cufit::commands {
 
 struct TopRequest {
-  bool once = false, json = false;
+  bool once = false, json = false, demo = false;
   std::optional<std::string> interval, samples, filter, from, record;
   report::TopSort sort = report::TopSort::memory;
 };
