@@ -10,10 +10,10 @@
 namespace cufit::watch {
 namespace {
 
-constexpr double k_demo_seconds = 1200, k_demo_step = 5;
+constexpr double k_demo_seconds = 2400, k_demo_step = 5;
 constexpr uint64_t k_mib = uint64_t{1} << 20, k_gib = uint64_t{1} << 30;
 constexpr uint64_t k_card_bytes = 81559 * k_mib;  // an H100 SXM5, as NVML says
-constexpr uint64_t k_driver_bytes = 490 * k_mib;  // in use with no process
+constexpr uint64_t k_driver_bytes = 4 * k_mib;    // in use with no process
 constexpr uint64_t k_leak_of_minute = 118 * k_mib;
 
 // From 0 to 1, of no order that is seen.
@@ -63,7 +63,7 @@ void add_processes(int step, double now, double end, facts::GpuSample& sample) {
   const auto leaked =
       static_cast<uint64_t>((now + 5400) / 60 * static_cast<double>(k_leak_of_minute));
   facts::SampledProcess leak =
-      process_of({2, 30977, 1004, "li", "python serve.py --model qwen3-8b", now + 5400}, end,
+      process_of({2, 30977, 1004, "li", "python serve.py --model qwen3-8b", 7800}, end,
                  18 * k_gib + leaked / (20 * k_mib) * (20 * k_mib), 0.2 + noise(step, 2) * 0.5);
   leak.owner.pod = "eval-7f9c6";
   leak.owner.pod_namespace = "nlp";
@@ -72,7 +72,7 @@ void add_processes(int step, double now, double end, facts::GpuSample& sample) {
   sample.processes.push_back(std::move(leak));
   facts::SampledProcess idle =
       process_of({2, 11452, 1002, "bo", "python -m ipykernel_launcher -f kernel.json", 190000}, end,
-                 22 * k_gib, 0);
+                 41 * k_gib, 0);
   idle.owner.unit = "jupyter-bo.service";
   sample.processes.push_back(std::move(idle));
   facts::SampledProcess hot = process_of(

@@ -8,7 +8,7 @@
 
 namespace cufit::watch {
 
-// Twenty minutes of four GPUs, a sample each five seconds, the last one at `end` (seconds since the epoch): a training on two
+// Forty minutes of four GPUs, a sample each five seconds, the last one at `end` (seconds since the epoch): a training on two
 // of them under Slurm, a process in a pod that leaks, a notebook that holds memory and computes nothing, a card that is too hot.
 std::vector<facts::GpuSample> demo_samples(double end);
 

@@ -15,7 +15,7 @@ using watch::MemoryTrend;
 using watch::WatchedProcess;
 
 constexpr int k_gpu = 4, k_pid = 9, k_user = 10, k_memory = 11, k_use = 5, k_growth = 13,
-              k_full = 8, k_age = 7, k_where = 18, k_wide_processes = 100;
+              k_full = 8, k_age = 7, k_where = 18, k_with_where = 90, k_with_age = 116;
 // Below it the difference is rounding, or what each context keeps outside of its own figure.
 constexpr uint64_t k_least_unowned = uint64_t{64} << 20;
 
@@ -87,7 +87,8 @@ class ProcessLines {
   }
 
  private:
-  bool is_wide() const { return words_.width >= k_wide_processes; }
+  bool has_where() const { return words_.width >= k_with_where; }
+  bool has_age() const { return words_.width >= k_with_age; }
 
   void head() {
     LineMaker line(words_.width);
@@ -96,9 +97,9 @@ class ProcessLines {
     line.left(say("user"), k_user, Look::bold).right(say("memory"), k_memory, Look::bold);
     line.right(say("use"), k_use, Look::bold).right(say("growth"), k_growth, Look::bold);
     line.right(say("full"), k_full, Look::bold);
-    if (is_wide()) line.right(say("age"), k_age, Look::bold);
+    if (has_age()) line.right(say("age"), k_age, Look::bold);
     line.add("  ");
-    if (is_wide()) line.left(say("where"), k_where, Look::bold).add(" ");
+    if (has_where()) line.left(say("where"), k_where, Look::bold).add(" ");
     line.add(say("command"), Look::bold);
     out_.process_head.push_back(line.done());
   }
@@ -173,10 +174,10 @@ class ProcessLines {
     const Look urgent = trend.full_in_s && *trend.full_in_s < 3600 ? Look::bad : Look::warn;
     line.right(trend.full_in_s ? rough_time(*trend.full_in_s) : "-", k_full,
                trend.full_in_s ? urgent : Look::plain);
-    if (is_wide())
+    if (has_age())
       line.right(owner.started ? rough_time(words_.machine.time - *owner.started) : "-", k_age);
     line.add("  ");
-    if (is_wide()) line.left(printable(where_of(owner)), k_where).add(" ");
+    if (has_where()) line.left(printable(where_of(owner)), k_where).add(" ");
     if (depth > 0) line.add(std::string(static_cast<size_t>(depth - 1) * 2, ' ') + "`-");
     if (!owner.visible)
       line.add(words_.say("top.hidden"), Look::dim);
