@@ -114,8 +114,7 @@ void TopScreen::draw_help() {
   const std::string text = say("help");
   int row = 1;
   for (const std::string_view line : split(text, '\n')) {
-    const std::string shown =
-        report::screen_cut(" " + std::string(line) + " ", terminal_.columns() - 4);
+    const std::string shown = report::screen_cut(std::string(line) + " ", terminal_.columns() - 4);
     terminal_.draw(row++, 2, shown, Paint::reverse);
   }
 }

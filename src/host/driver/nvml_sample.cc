@@ -17,7 +17,8 @@ namespace {
 using namespace nvml;
 
 constexpr uint32_t k_most_cards = 64, k_most_card_instances = 64;
-constexpr uint32_t k_most_uses = 4096;  // entries of processes' use, of one GPU
+constexpr uint32_t k_most_uses = 4096;   // entries of processes' use, of one GPU
+constexpr uint32_t k_most_events = 256;  // of one sample: the next one takes the others
 
 double epoch_seconds() {
   timespec time{};
@@ -390,14 +391,14 @@ void NvmlSample::watch_events(Device device, const facts::SampledGpu& gpu, Befor
 
 void NvmlSample::wait(double seconds) {
   const double end = DriverCalls::now() + seconds;
-  while (events_ != nullptr) {
-    const double left = end - DriverCalls::now();
-    if (left <= 0) return;
+  // What is there is taken also where samples take longer than the interval.
+  for (uint32_t taken = 0; events_ != nullptr && taken < k_most_events; ++taken) {
+    const double left = std::max(end - DriverCalls::now(), 0.0);
     EventData event{};
     const char* name = nullptr;
     const int result = nvml_.call_any<int(void*, EventData*, uint32_t)>(
         {"nvmlEventSetWait_v2", "nvmlEventSetWait"}, name, events_, &event,
-        static_cast<uint32_t>(left * 1000) + 1);
+        static_cast<uint32_t>(std::ceil(left * 1000)));
     if (result == k_timeout) return;
     if (result != k_success) break;  // it cannot wait: no GPU has events
     if ((event.type & k_event_xid) != 0)
