@@ -15,17 +15,17 @@ namespace {
 // Loading a model takes a minute, and is a growth at one rate; the first dozens of steps of varying length set a record
 // every few seconds. Nothing is named before this, and no growth that is younger.
 constexpr double k_min_seconds = 120;
-constexpr size_t k_min_points = 10;
 // Records of the beginning are no measure for what comes: weights that are there twice, algorithms that are tried.
 constexpr double k_warm_up = 1.0 / 8;  // of what was seen
 // A window is looked at in so many parts of equal length.
 constexpr size_t k_parts = 8;
+constexpr size_t k_min_points = k_parts + 1;
 // How far a growth is extrapolated, in multiples of itself (a leak is at half of its way at 1): the longer it went on at one
 // rate, the further. 3 after two minutes, 6 after half an hour, 8 after 100 minutes.
 constexpr double k_reach = 3, k_reach_most = 8;
 // Growth from the first sample on may be a model or data on their way to the card. For half an hour it is named only
 // shortly before half of its way, and not in the first minutes.
-constexpr double k_reach_from_start = 1.15;
+constexpr double k_reach_from_start = 1.3;
 constexpr double k_min_from_start = 150, k_loading_seconds = 1800;
 
 // A curve over time since the warm-up, at the ends of the points of the series; it never falls. Bytes are relative to its
@@ -52,6 +52,9 @@ struct Growth {
   double slope = 0;  // bytes per second
   double slope_low = 0, slope_high = 0;
   double jump = 0;       // bytes by which it rises at a time
+  // What is still to come if each half of a window brings as much less than the one before as the second did: INFINITY
+  // where it brought no less.
+  double to_come = INFINITY;
   double next_jump = 0;  // stairs: seconds to the next one after the last sample
   double every = 0;      // stairs: seconds from one to the next; else 0
 };
@@ -132,6 +135,8 @@ std::optional<Growth> even_growth(const Curve& curve, double begin, double end) 
   if (curve.bytes.back() - curve.at(end - part * 1.5) < total / k_parts / 2)
     return std::nullopt;
   Growth out;
+  if (second_half < first_half)  // a geometric series
+    out.to_come = second_half * second_half / (first_half - second_half);
   out.begin = begin;
   out.bytes = total;
   fit_slope(at_ends, part, out);
@@ -217,7 +222,8 @@ bool is_enough(const Growth& growth, const Curve& curve, double series_begin, do
     if (end - series_begin < k_min_from_start) return false;
     reach = k_reach_from_start;
   }
-  return free <= growth.bytes * reach;
+  // Growth that gets slower ends before the card is full, or says so later.
+  return free <= growth.bytes * reach && free <= growth.to_come;
 }
 
 MemoryTrend named(const Growth& growth, double free) {

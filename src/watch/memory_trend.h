@@ -16,7 +16,7 @@ namespace cufit::watch {
 
 struct MemoryTrend {
   enum class State {
-    too_short,  // less than two minutes, or less than ten samples
+    too_short,  // less than two minutes, or less than nine samples
     steady,     // no new record in the later half
     stepping,   // records rise, not as a leak does, or not for long enough to say so
     growing,    // at one rate: the only state for an alarm

@@ -8,7 +8,7 @@ namespace {
 
 void add(std::vector<MemoryRun>& to, const char* name, const Training& training,
          uint64_t card = 80 * k_gib) {
-  for (const uint64_t seed : {1, 2, 3})
+  for (const uint64_t seed : {1, 2})
     to.push_back(run_of(format("{} #{}", name, seed), training, card, seed));
 }
 

@@ -151,7 +151,58 @@ void add_leaks(std::vector<MemoryRun>& to, uint64_t seed) {
   to.push_back(run_of(name("small tensors, long batches"), small, 96 * k_gib, seed + 300));
 }
 
+// Written after the first trial; judged once.
+void add_later(std::vector<MemoryRun>& to, uint64_t seed) {
+  const auto name = [&](const char* words) { return format("{} #{}", words, seed); };
+  Dice dice(seed + 1000);
+  const double speed = dice.between(0.8, 1.25);
+  // Lengths with a long tail: a record is rare, and high.
+  to.push_back(drawn(name("log-normal lengths"), 10, 2, 80 * k_gib,
+                     [lengths = Dice(seed + 1), held = 6.0](double) mutable {
+                       held = std::max(held, 6 + std::min(66.0, 2 * std::exp(0.7 * lengths.normal())));
+                       return held;
+                     }));
+  // Buckets of lengths, from short to long, five minutes each in the first epoch.
+  to.push_back(drawn(name("buckets from short to long"), 6, 1, 80 * k_gib, [=](double time) {
+    return 8 + 4 * std::pow(1.35, std::min(7.0, std::floor(time / (300 * speed))));
+  }));
+  // Adapters that are loaded one after the other, at any time.
+  to.push_back(drawn(name("adapters"), 8, 5, 48 * k_gib,
+                     [comes = Dice(seed + 2), held = 15.0](double) mutable {
+                       if (comes.uniform() < 0.0015 && held < 27) held += comes.between(0.4, 3);
+                       return held;
+                     }));
+  to.push_back(drawn(name("an interactive session"), 9, 10, 24 * k_gib,
+                     [acts = Dice(seed + 3), held = 1.0](double) mutable {
+                       if (acts.uniform() < 0.01) held = acts.between(1, 17);
+                       return held;
+                     }));
+  to.push_back(leaking(drawn(name("leak after a peak at the start"), 12, 5, 80 * k_gib, [=](double time) {
+    return time < 40 ? 50 : 16 + time / 60 * 0.25 * speed;
+  }), 45));
+  to.push_back(leaking(drawn(name("leak of uneven requests"), 20, 3, 80 * k_gib,
+                       [=, asks = Dice(seed + 4), held = 20.0](double) mutable {
+                         if (asks.uniform() < 0.02) held += 0.4 * speed * asks.uniform();
+                         return held;
+                       }), 0));
+  to.push_back(leaking(drawn(name("leak of an evaluation, every 25 min"), 30, 15, 80 * k_gib, [=](double time) {
+    return 22 + 2.4 * speed * std::floor(time / 1500) + (std::fmod(time, 1500) > 1380 ? 5 : 0);
+  }), 0));
+  to.push_back(leaking(drawn(name("leak in a small card"), 2, 1, 16 * k_gib, [=](double time) {
+    return time < 15 ? 1 : 4 + (time - 15) / 60 * 0.6 * speed;
+  }), 15));
+}
+
 }  // namespace
+
+std::vector<MemoryRun> later_held_out_runs() {
+  std::vector<MemoryRun> runs;
+  for (const uint64_t seed : {31, 32, 33, 34, 35}) {
+    add_healthy(runs, seed);
+    add_later(runs, seed);
+  }
+  return runs;
+}
 
 std::vector<MemoryRun> held_out_runs() {
   std::vector<MemoryRun> runs;
