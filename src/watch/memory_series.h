@@ -35,11 +35,11 @@ class MemorySeries {
 
   bool empty() const { return samples_ == 0; }
   uint64_t samples() const { return samples_; }
-  double begin() const { return begin_; }     // of the first sample, though it is thinned
-  double end() const;                         // of the last sample; 0 where there is none
-  uint64_t last_bytes() const;                // 0 where there is none
-  size_t size() const;                        // points, at most levels x points per level
-  std::vector<MemoryPoint> points() const;    // oldest first
+  double begin() const { return begin_; }   // of the first sample, though it is thinned
+  double end() const;                       // of the last sample; 0 where there is none
+  uint64_t last_bytes() const;              // 0 where there is none
+  size_t size() const;                      // points, at most levels x points per level
+  std::vector<MemoryPoint> points() const;  // oldest first
 
  private:
   void make_room(size_t level);

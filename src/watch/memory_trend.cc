@@ -35,8 +35,8 @@ struct Curve {
   double above_first = 0;  // bytes of its first less those of the first sample
 
   double at(double time) const {
-    const size_t after = static_cast<size_t>(
-        std::upper_bound(times.begin(), times.end(), time) - times.begin());
+    const size_t after =
+        static_cast<size_t>(std::upper_bound(times.begin(), times.end(), time) - times.begin());
     return after == 0 ? bytes.front() : bytes[after - 1];
   }
 };
@@ -51,7 +51,7 @@ struct Growth {
   double bytes = 0;  // by which the curve rose in it
   double slope = 0;  // bytes per second
   double slope_low = 0, slope_high = 0;
-  double jump = 0;       // bytes by which it rises at a time
+  double jump = 0;  // bytes by which it rises at a time
   // What is still to come if each half of a window brings as much less than the one before as the second did: INFINITY
   // where it brought no less.
   double to_come = INFINITY;
@@ -88,8 +88,17 @@ Curve record_of(const std::vector<MemoryPoint>& points, size_t first) {
 Curve floor_of(const std::vector<MemoryPoint>& points, size_t first) {
   std::vector<uint64_t> bytes(points.size() - first);
   uint64_t least = UINT64_MAX;
-  for (size_t i = points.size(); i-- > first;) bytes[i - first] = least = std::min(least, points[i].min);
+  for (size_t i = points.size(); i-- > first;)
+    bytes[i - first] = least = std::min(least, points[i].min);
   return curve_of(points, first, bytes);
+}
+
+double variation(const std::vector<double>& values) {  // deviation over mean
+  const double count = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return mean > 0 ? std::sqrt(squares / count) / mean : INFINITY;
 }
 
 // Theil-Sen over the ends of the parts: the median of the slopes of pairs; a few parts that rise otherwise move it little.
@@ -113,7 +122,7 @@ void fit_slope(const std::vector<double>& at_ends, double part_seconds, Growth& 
 // towards the end, and near to a straight line all the way.
 std::optional<Growth> even_growth(const Curve& curve, double begin, double end) {
   const double part = (end - begin) / k_parts;
-  std::vector<double> at_ends;
+  std::vector<double> at_ends, gains;
   for (size_t i = 0; i <= k_parts; ++i)
     at_ends.push_back(curve.at(begin + part * static_cast<double>(i)));
   const double total = at_ends.back() - at_ends.front();
@@ -123,6 +132,7 @@ std::optional<Growth> even_growth(const Curve& curve, double begin, double end) 
   for (size_t i = 0; i < k_parts; ++i) {
     const double gain = at_ends[i + 1] - at_ends[i];
     if (gain < total / k_parts / 8) ++still;
+    gains.push_back(gain);
     largest = std::max(largest, gain);
     const double straight = total * static_cast<double>(i + 1) / k_parts;
     off = std::max(off, std::abs(at_ends[i + 1] - at_ends[0] - straight));
@@ -132,14 +142,17 @@ std::optional<Growth> even_growth(const Curve& curve, double begin, double end) 
   const double second_half = total - first_half;
   if (second_half < 0.72 * first_half || second_half > 2.5 * first_half) return std::nullopt;
   // The last part alone: a growth that has ended is none.
-  if (curve.bytes.back() - curve.at(end - part * 1.5) < total / k_parts / 2)
-    return std::nullopt;
+  if (curve.bytes.back() - curve.at(end - part * 1.5) < total / k_parts / 2) return std::nullopt;
   Growth out;
   if (second_half < first_half)  // a geometric series
     out.to_come = second_half * second_half / (first_half - second_half);
   out.begin = begin;
   out.bytes = total;
   fit_slope(at_ends, part, out);
+  // Two deviations of the mean gain of a part: jumps that come by chance.
+  const double spread = 1 + 2 * variation(gains) / std::sqrt(static_cast<double>(k_parts));
+  out.slope_low = std::min(out.slope_low, out.slope / spread);
+  out.slope_high = std::max(out.slope_high, out.slope * spread);
   out.jump = largest;
   return out;
 }
@@ -159,14 +172,6 @@ std::vector<Rise> rises_of(const Curve& curve, double begin, double end) {
     last = curve.times[i];
   }
   return out;
-}
-
-double variation(const std::vector<double>& values) {  // deviation over mean
-  const double count = static_cast<double>(values.size());
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  return mean > 0 ? std::sqrt(squares / count) / mean : INFINITY;
 }
 
 // Few large jumps, as of a leak once per epoch: alike in size and in distance.
@@ -192,8 +197,9 @@ std::optional<Growth> stairs(const Curve& curve, double begin, double end) {
   out.jump = out.bytes / static_cast<double>(sizes.size());
   out.slope = out.jump / out.every;
   // Two deviations of the mean of both.
-  const double spread = 2 * std::sqrt((uneven_distances * uneven_distances + uneven_sizes * uneven_sizes) /
-                                      static_cast<double>(distances.size()));
+  const double spread =
+      2 * std::sqrt((uneven_distances * uneven_distances + uneven_sizes * uneven_sizes) /
+                    static_cast<double>(distances.size()));
   out.slope_low = out.slope / (1 + spread);
   out.slope_high = out.slope * (1 + spread);
   return out;
@@ -254,8 +260,8 @@ MemoryTrend memory_trend(const MemorySeries& series, uint64_t free_bytes_on_card
   const double free = static_cast<double>(free_bytes_on_card);
   const size_t first = first_since(points, series.begin() + seen * k_warm_up);
   const Curve record = record_of(points, first), floor = floor_of(points, first);
-  const double shortest = std::max(k_min_seconds * (1 - k_warm_up),
-                                   end - points[points.size() - k_min_points].end);
+  const double shortest =
+      std::max(k_min_seconds * (1 - k_warm_up), end - points[points.size() - k_min_points].end);
   // From all that was seen down to the last minutes: a leak that begins late is seen in a window that does.
   for (double window = seen * (1 - k_warm_up); window >= shortest; window *= 0.85)
     for (const auto& rule : {even_growth, stairs})

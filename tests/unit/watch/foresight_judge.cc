@@ -13,7 +13,7 @@ Judged judged(const MemoryRun& run, size_t points_per_level) {
   for (const MemorySample& sample : run.samples) {
     series.add(sample.time, sample.bytes);
     if (sample.time < ask_again) continue;
-    ask_again = sample.time + (sample.time - run.samples.front().time) / 200;
+    ask_again = sample.time + (sample.time - run.samples.front().time) / 100;
     const watch::MemoryTrend trend =
         watch::memory_trend(series, run.card_bytes - std::min(run.card_bytes, sample.bytes));
     if (trend.state != watch::MemoryTrend::State::growing) continue;

@@ -45,14 +45,15 @@ Tally judge_all(const std::vector<MemoryRun>& runs) {
       EXPECT_FALSE(got.named) << run.name << ": at " << got.at << " s";
     }
     if (shown)
-      std::printf("%-52s %-7s %s at %6.0f s, %3.0f %% of the way; full in %.0f (%.0f to %.0f), was %.0f\n",
-                  run.name.c_str(), run.leaks ? "leak" : "healthy", got.named ? "named" : "-    ",
-                  got.at, got.way * 100, got.full_in_s, got.early_s, got.late_s, got.truth_s);
+      std::printf(
+          "%-52s %-7s %s at %6.0f s, %3.0f %% of the way; full in %.0f (%.0f to %.0f), was %.0f\n",
+          run.name.c_str(), run.leaks ? "leak" : "healthy", got.named ? "named" : "-    ", got.at,
+          got.way * 100, got.full_in_s, got.early_s, got.late_s, got.truth_s);
   }
   if (shown)
-    std::printf("leaks %zu, in time %zu, latest at %.0f %%, interval right %zu; healthy %zu, alarms %zu\n",
-                tally.leaks, tally.named, tally.latest * 100, tally.covered, tally.healthy,
-                tally.alarms);
+    std::printf(
+        "leaks %zu, in time %zu, latest at %.0f %%, interval right %zu; healthy %zu, alarms %zu\n",
+        tally.leaks, tally.named, tally.latest * 100, tally.covered, tally.healthy, tally.alarms);
   return tally;
 }
 
@@ -71,7 +72,7 @@ TEST(Foresight, OfLaterHeldOutRuns) {
 // Constant memory costs no verdict.
 TEST(Foresight, ThinningChangesNoVerdict) {
   for (const MemoryRun& run : held_out_runs()) {
-    if (run.samples.size() > 9000 || run.name.find("#11") == std::string::npos) continue;
+    if (run.samples.size() > 5000 || run.name.find("#11") == std::string::npos) continue;
     const Judged thinned = judged(run), whole = judged(run, SIZE_MAX);
     EXPECT_EQ(thinned.named, whole.named) << run.name;
     if (run.leaks) {

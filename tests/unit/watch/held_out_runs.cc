@@ -64,9 +64,8 @@ void add_healthy(std::vector<MemoryRun>& to, uint64_t seed) {
   to.push_back(drawn(name("a search over settings"), 5, 5, 48 * k_gib, trials(seed)));
   // Predictions of an epoch are kept on the GPU, and freed at its end.
   const double epoch = dice.between(400, 900), rise = dice.between(4, 9);
-  to.push_back(drawn(name("sawtooth"), 4, 2, 40 * k_gib, [=](double time) {
-    return 14 + std::fmod(time, epoch) / epoch * rise;
-  }));
+  to.push_back(drawn(name("sawtooth"), 4, 2, 40 * k_gib,
+                     [=](double time) { return 14 + std::fmod(time, epoch) / epoch * rise; }));
   to.push_back(drawn(name("sawtooth, what was taken is kept"), 4, 2, 40 * k_gib,
                      [=](double time) { return 14 + std::min(1.0, time / epoch) * rise; }));
   // Longer sequences in three phases.
@@ -106,31 +105,43 @@ void add_leaks(std::vector<MemoryRun>& to, uint64_t seed) {
     return [=](double time) { return base + std::max(0.0, time - since) / 60 * gib_per_min; };
   };
   const double rate = dice.between(0.7, 1.4);
-  to.push_back(leaking(drawn(name("full in 5 min"), 1, 1, 80 * k_gib, [=](double time) {
-    return time < 8 ? 0.5 : 12 + (time - 8) / 60 * 13 * rate;
-  }), 8));
-  to.push_back(leaking(drawn(name("full in 8 min, 15 s"), 1, 15, 80 * k_gib, [=](double time) {
-    return time < 20 ? 0.5 : 6 + (time - 20) / 60 * 9 * rate;
-  }), 20));
-  to.push_back(leaking(drawn(name("from the first sample"), 3, 2, 80 * k_gib, line(0.5, 0, 2 * rate)), 0));
-  to.push_back(leaking(drawn(name("after 6 h"), 14, 1, 80 * k_gib, line(30, 6 * 3600, 0.4 * rate)), 6 * 3600));
-  to.push_back(leaking(drawn(name("100 MiB/h"), 240, 15, 40 * k_gib, line(18, 0, 0.1 / 60 * rate)), 0));
+  to.push_back(
+      leaking(drawn(name("full in 5 min"), 1, 1, 80 * k_gib,
+                    [=](double time) { return time < 8 ? 0.5 : 12 + (time - 8) / 60 * 13 * rate; }),
+              8));
+  to.push_back(
+      leaking(drawn(name("full in 8 min, 15 s"), 1, 15, 80 * k_gib,
+                    [=](double time) { return time < 20 ? 0.5 : 6 + (time - 20) / 60 * 9 * rate; }),
+              20));
+  to.push_back(
+      leaking(drawn(name("from the first sample"), 3, 2, 80 * k_gib, line(0.5, 0, 2 * rate)), 0));
+  to.push_back(leaking(drawn(name("after 6 h"), 14, 1, 80 * k_gib, line(30, 6 * 3600, 0.4 * rate)),
+                       6 * 3600));
+  to.push_back(
+      leaking(drawn(name("100 MiB/h"), 240, 15, 40 * k_gib, line(18, 0, 0.1 / 60 * rate)), 0));
   // The job is stopped for two hours, then half as fast.
-  to.push_back(leaking(drawn(name("stopped for a while"), 40, 5, 80 * k_gib, [=](double time) {
-    const double at_work = std::min(time, 7200.0) + std::max(0.0, time - 14400) * 0.5;
-    return 15 + at_work / 60 * 0.1 * rate;
-  }), 0));
+  to.push_back(leaking(drawn(name("stopped for a while"), 40, 5, 80 * k_gib,
+                             [=](double time) {
+                               const double at_work =
+                                   std::min(time, 7200.0) + std::max(0.0, time - 14400) * 0.5;
+                               return 15 + at_work / 60 * 0.1 * rate;
+                             }),
+                       0));
   // Requests that leak, at any moment.
   to.push_back(leaking(drawn(name("requests that leak"), 30, 5, 80 * k_gib,
-      [=, requests = Dice(seed + 9), held = 9.0](double) mutable {
-        if (requests.uniform() < 0.03) held += 0.12 * rate;
-        return held;
-      }), 0));
+                             [=, requests = Dice(seed + 9), held = 9.0](double) mutable {
+                               if (requests.uniform() < 0.03) held += 0.12 * rate;
+                               return held;
+                             }),
+                       0));
   // What an epoch keeps comes on top of a sawtooth.
   const double epoch = dice.between(300, 500);
-  to.push_back(leaking(drawn(name("sawtooth and leak"), 20, 2, 48 * k_gib, [=](double time) {
-    return 10 + std::fmod(time, epoch) / epoch * 6 + std::floor(time / epoch) * 1.1 * rate;
-  }), 0));
+  to.push_back(leaking(drawn(name("sawtooth and leak"), 20, 2, 48 * k_gib,
+                             [=](double time) {
+                               return 10 + std::fmod(time, epoch) / epoch * 6 +
+                                      std::floor(time / epoch) * 1.1 * rate;
+                             }),
+                       0));
   Training uneven;  // epochs of uneven length: the steps' lengths differ
   uneven.hours = 40;
   uneven.step_seconds = 1.1;
@@ -159,7 +170,8 @@ void add_later(std::vector<MemoryRun>& to, uint64_t seed) {
   // Lengths with a long tail: a record is rare, and high.
   to.push_back(drawn(name("log-normal lengths"), 10, 2, 80 * k_gib,
                      [lengths = Dice(seed + 1), held = 6.0](double) mutable {
-                       held = std::max(held, 6 + std::min(66.0, 2 * std::exp(0.7 * lengths.normal())));
+                       held =
+                           std::max(held, 6 + std::min(66.0, 2 * std::exp(0.7 * lengths.normal())));
                        return held;
                      }));
   // Buckets of lengths, from short to long, five minutes each in the first epoch.
@@ -177,20 +189,26 @@ void add_later(std::vector<MemoryRun>& to, uint64_t seed) {
                        if (acts.uniform() < 0.01) held = acts.between(1, 17);
                        return held;
                      }));
-  to.push_back(leaking(drawn(name("leak after a peak at the start"), 12, 5, 80 * k_gib, [=](double time) {
-    return time < 40 ? 50 : 16 + time / 60 * 0.25 * speed;
-  }), 45));
+  to.push_back(
+      leaking(drawn(name("leak after a peak at the start"), 12, 5, 80 * k_gib,
+                    [=](double time) { return time < 40 ? 50 : 16 + time / 60 * 0.25 * speed; }),
+              45));
   to.push_back(leaking(drawn(name("leak of uneven requests"), 20, 3, 80 * k_gib,
-                       [=, asks = Dice(seed + 4), held = 20.0](double) mutable {
-                         if (asks.uniform() < 0.02) held += 0.4 * speed * asks.uniform();
-                         return held;
-                       }), 0));
-  to.push_back(leaking(drawn(name("leak of an evaluation, every 25 min"), 30, 15, 80 * k_gib, [=](double time) {
-    return 22 + 2.4 * speed * std::floor(time / 1500) + (std::fmod(time, 1500) > 1380 ? 5 : 0);
-  }), 0));
-  to.push_back(leaking(drawn(name("leak in a small card"), 2, 1, 16 * k_gib, [=](double time) {
-    return time < 15 ? 1 : 4 + (time - 15) / 60 * 0.6 * speed;
-  }), 15));
+                             [=, asks = Dice(seed + 4), held = 20.0](double) mutable {
+                               if (asks.uniform() < 0.02) held += 0.4 * speed * asks.uniform();
+                               return held;
+                             }),
+                       0));
+  to.push_back(leaking(drawn(name("leak of an evaluation, every 25 min"), 30, 15, 80 * k_gib,
+                             [=](double time) {
+                               return 22 + 2.4 * speed * std::floor(time / 1500) +
+                                      (std::fmod(time, 1500) > 1380 ? 5 : 0);
+                             }),
+                       0));
+  to.push_back(leaking(
+      drawn(name("leak in a small card"), 2, 1, 16 * k_gib,
+            [=](double time) { return time < 15 ? 1 : 4 + (time - 15) / 60 * 0.6 * speed; }),
+      15));
 }
 
 }  // namespace

@@ -26,8 +26,7 @@ class Process {
   MemoryRun run(const std::string& name, uint64_t card) {
     MemoryRun out{name, card, false, 0, {}};
     load();
-    const unsigned steps =
-        static_cast<unsigned>(training_.hours * 3600 / training_.step_seconds);
+    const unsigned steps = static_cast<unsigned>(training_.hours * 3600 / training_.step_seconds);
     for (unsigned step = 0; step < steps && !full_; ++step) {
       if (leaks_at(step) && !out.leaks) {
         out.leaks = true;
@@ -62,8 +61,8 @@ class Process {
   void pass(double seconds) {
     time_ += seconds;
     while (next_sample_ <= time_) {
-      samples_.push_back({next_sample_, allocator_.stats().reserved_bytes.current + k_context,
-                          leaked_});
+      samples_.push_back(
+          {next_sample_, allocator_.stats().reserved_bytes.current + k_context, leaked_});
       next_sample_ += training_.sample_seconds;
     }
   }
@@ -84,7 +83,8 @@ class Process {
       give(passing);
     }
     while (!kept.empty()) {
-      const memory::BlockHandle gradient = full_ ? memory::BlockHandle{} : take(bytes / k_layers * 0.5);
+      const memory::BlockHandle gradient =
+          full_ ? memory::BlockHandle{} : take(bytes / k_layers * 0.5);
       give(kept.back());
       kept.pop_back();
       give(gradient);

@@ -45,13 +45,13 @@ struct Training {
   double hours = 1;
   double step_seconds = 0.5;
   double sample_seconds = 1;
-  uint64_t model_bytes = 4 * k_gib;        // weights, gradients, state of the optimizer
-  double load_seconds = 20;                // in which they come
-  uint64_t activation_bytes = 8 * k_gib;   // of the longest batch
+  uint64_t model_bytes = 4 * k_gib;       // weights, gradients, state of the optimizer
+  double load_seconds = 20;               // in which they come
+  uint64_t activation_bytes = 8 * k_gib;  // of the longest batch
   double shortest = 1;
   unsigned epoch_steps = 1000;
-  double validation = 0;     // activations of an evaluation, as a share of a training batch; 0: none
-  bool empties_cache = false;  // at an epoch's end
+  double validation = 0;  // activations of an evaluation, as a share of a training batch; 0: none
+  bool empties_cache = false;     // at an epoch's end
   uint64_t checkpoint_bytes = 0;  // of one tensor at an epoch's end, freed at once
   unsigned second_model_step = 0;
   uint64_t second_model_bytes = 0;
@@ -68,6 +68,7 @@ MemoryRun run_of(const std::string& name, const Training& training, uint64_t car
 
 std::vector<MemoryRun> development_runs();  // thresholds were chosen on these
 std::vector<MemoryRun> held_out_runs();     // and not on these (held_out_runs.cc); the first
-std::vector<MemoryRun> later_held_out_runs();  // trial on them brought MemoryTrend's to_come, so these came after it
+std::vector<MemoryRun>
+later_held_out_runs();  // trial on them brought MemoryTrend's to_come, so these came after it
 
 }  // namespace cufit::test

@@ -61,21 +61,38 @@ TEST(MemoryTrend, AStepIsNoGrowth) {
 }
 
 TEST(MemoryTrend, AGrowthThatEndedIsNone) {
-  EXPECT_NE(memory_trend(series_of(2400, 1,
-                                   [](double time) {
-                                     return 12 + std::min(time, 1200.0) / 60;
-                                   }),
-                         2 * k_gib)
-                .state,
-            State::growing);
+  EXPECT_NE(
+      memory_trend(series_of(2400, 1, [](double time) { return 12 + std::min(time, 1200.0) / 60; }),
+                   2 * k_gib)
+          .state,
+      State::growing);
+}
+
+TEST(MemoryTrend, StairsAreNamedAsLongAsTheyGoOn) {
+  const auto stairs = [](double time) { return 10 + 3 * std::floor(std::min(time, 1399.0) / 200); };
+  const MemoryTrend going = memory_trend(series_of(1300, 5, stairs), 20 * k_gib);
+  ASSERT_EQ(going.state, State::growing);
+  // Six more fit; the next comes in 100 s, and the one that does not fit 1200 s after it.
+  EXPECT_NEAR(*going.full_in_s, 1300, 100);
+  EXPECT_LE(*going.full_in_s_early, 1300);
+  EXPECT_GE(*going.full_in_s_late, 1300);
+  EXPECT_NE(memory_trend(series_of(1600, 5, stairs), 4 * k_gib).state, State::growing);
+}
+
+TEST(MemoryTrend, ALeakThatBeginsLateIsSeen) {
+  const auto late = [](double time) { return 30 + std::max(0.0, time - 20000) / 10; };
+  const MemoryTrend trend = memory_trend(series_of(20200, 1, late), 30 * k_gib);
+  ASSERT_EQ(trend.state, State::growing);
+  EXPECT_GE(*trend.grows_since, 19950);
+  EXPECT_NEAR(*trend.full_in_s, 300, 40);
 }
 
 // A tooth rises to its tip no higher than the one before.
 TEST(MemoryTrend, ASawIsNoGrowth) {
   for (double seconds = 2000; seconds < 4000; seconds += 50)
-    EXPECT_NE(memory_trend(series_of(seconds, 2,
-                                     [](double time) { return 12 + std::fmod(time, 900) / 90; }),
-                           4 * k_gib)
+    EXPECT_NE(memory_trend(
+                  series_of(seconds, 2, [](double time) { return 12 + std::fmod(time, 900) / 90; }),
+                  4 * k_gib)
                   .state,
               State::growing)
         << seconds;
@@ -92,13 +109,12 @@ TEST(MemoryTrend, PeaksThatGrowOverAFloorThatStaysAreNone) {
 // Half of what is still missing each ten minutes.
 TEST(MemoryTrend, GrowthThatSaturatesBeforeTheCardIsFullIsNone) {
   for (double seconds = 200; seconds < 4000; seconds += 100)
-    EXPECT_NE(memory_trend(series_of(seconds, 1,
-                                     [](double time) {
-                                       return 20 + 20 * (1 - std::exp2(-time / 600));
-                                     }),
-                           45 * k_gib)
-                  .state,
-              State::growing)
+    EXPECT_NE(
+        memory_trend(series_of(seconds, 1,
+                               [](double time) { return 20 + 20 * (1 - std::exp2(-time / 600)); }),
+                     45 * k_gib)
+            .state,
+        State::growing)
         << seconds;
 }
 
@@ -155,8 +171,9 @@ TEST(MemoryTrend, ScaledBytesScaleTheSlopeAlone) {
     for (const double times : {0.125, 3.0}) {
       const auto scaled = [&](double time) { return shape.gib_at(time) * times; };
       const MemoryTrend a = memory_trend(series_of(1100, 1, shape.gib_at), 16 * k_gib);
-      const MemoryTrend b = memory_trend(series_of(1100, 1, scaled),
-                                         static_cast<uint64_t>(16 * times * static_cast<double>(k_gib)));
+      const MemoryTrend b =
+          memory_trend(series_of(1100, 1, scaled),
+                       static_cast<uint64_t>(16 * times * static_cast<double>(k_gib)));
       ASSERT_EQ(a.state, b.state) << shape.name;
       if (!a.full_in_s) continue;
       EXPECT_NEAR(*b.slope_bytes_per_s / *a.slope_bytes_per_s, times, 1e-4) << shape.name;

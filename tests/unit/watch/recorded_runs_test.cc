@@ -57,8 +57,7 @@ TEST(RecordedRuns, NoneIsNamed) {
   size_t runs = 0;
   for (const char* name : {"trace-gpt2-stacks", "trace-resnet", "trace-varlen", "oom-varlen",
                            "dist-fsdp2-L1-rank0", "dist-fsdp2-L1-rank1"}) {
-    const std::vector<uint64_t> held =
-        held_in(source_dir() + "/../shared/gpu/" + name + ".pkl.gz");
+    const std::vector<uint64_t> held = held_in(source_dir() + "/../shared/gpu/" + name + ".pkl.gz");
     if (held.empty()) continue;
     const uint64_t most = *std::max_element(held.begin(), held.end()) + 518 * k_mib;
     for (const double seconds : {60.0, 600.0, 3600.0, 6 * 3600.0})
@@ -69,10 +68,10 @@ TEST(RecordedRuns, NoneIsNamed) {
           if (card != 80 * k_gib && static_cast<double>(held.size()) / seconds < 10) continue;
           const Judged got = judged(replayed(held, seconds, every, card));
           ++runs;
-          EXPECT_FALSE(got.named)
-              << name << ": " << static_cast<double>(held.size()) / seconds
-              << " events/s, a sample every " << every << " s, card of " << (card >> 30)
-              << " GiB: named at " << got.at << " of " << seconds << " s";
+          EXPECT_FALSE(got.named) << name << ": " << static_cast<double>(held.size()) / seconds
+                                  << " events/s, a sample every " << every << " s, card of "
+                                  << (card >> 30) << " GiB: named at " << got.at << " of "
+                                  << seconds << " s";
         }
   }
   if (runs == 0) GTEST_SKIP() << "the shared recordings are not beside this checkout";
