@@ -67,7 +67,11 @@ class Screen(unittest.TestCase):
         }
         words = ["env"] + ["%s=%s" % one for one in variables.items()]
         words += [CUFIT, "top", "--interval", "0.2", *options]
-        command = " ".join("'%s'" % word for word in words) + "; echo ended with $?; sleep 60"
+        command = (
+            "trap : INT; "
+            + " ".join("'%s'" % word for word in words)
+            + "; echo ended with $?; sleep 60"
+        )
         self.tmux(
             "-f",
             "/dev/null",
