@@ -74,7 +74,7 @@ TEST(ProcessOwner, OfAUsersSession) {
   one.variables = std::string(
       "VIRTUAL_ENV=/a/venv\0CONDA_PREFIX=/b\0CUFIT_CLASS=cu126\0"
       "CUFIT_DOMAIN=/dev/shm/cufit-1000/share-team.domain\0SLURM_STEP_ID=1",
-      124);
+      120);
   machine.start(one);
   const facts::ProcessOwner owner = machine.owner();
   EXPECT_TRUE(owner.visible);
