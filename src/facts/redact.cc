@@ -8,11 +8,12 @@
 #include "base/format.h"
 #include "facts/facts_fields.h"
 #include "facts/redact.h"
+#include "facts/secrets.h"
 
 namespace cufit::facts {
 namespace {
 
-// A pattern and what stands for what it finds. In this order: a whole is taken before its parts.
+// A pattern and what stands for what it finds. In this order: a whole is taken before its parts. Tokens (secrets.h) come first.
 struct Rule {
   RE2 pattern;
   const char* replacement;
@@ -25,16 +26,6 @@ const std::vector<std::unique_ptr<Rule>>& rules() {
     const auto add = [&](const char* pattern, const char* replacement) {
       out.push_back(std::unique_ptr<Rule>(new Rule{RE2(pattern), replacement}));
     };
-    // Who logs in to a server, and the forms of tokens that services give.
-    add(R"((?i)\b([a-z][a-z0-9+.-]*://)[^\s/'"]*@)", R"(\1user@)");
-    add(R"(\b(?:hf_|gh[opsru]_|github_pat_|glpat-|nvapi-|pypi-AgE|xox[abp]-)[A-Za-z0-9_-]{20,})",
-        "redacted");
-    add(R"(\bsk-(?:proj-|ant-)?[A-Za-z0-9_]{20,})", "redacted");  // no word with dashes
-    add(R"(\bAKIA[0-9A-Z]{16}\b)", "redacted");
-    add(R"(\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)", "redacted");
-    add(R"((?i)([?&](?:[\w-]*[_-])?(?:token|api_?key|key|secret|sig|signature|password|auth|)"
-        R"(credential)(?:[_-][\w-]*)?=)[^&\s#'"]+)",
-        R"(\1redacted)");
     // At the top of a path; a folder "members" of a package holds no people.
     const std::string homes = R"((?i)((?:^|[^A-Za-z0-9_./-]/{0,2})(?:/[^/\s:;,"'`]+){0,3}/)"
                               R"((?:home|homes|users|people|staff|students|members)\d*)/)";
@@ -92,6 +83,7 @@ class Redactor {
   void walk(std::string& text) {
     for (const auto& [home, shown] : homes_) RE2::GlobalReplace(&text, *home, shown);
     number_uuids(text);
+    hide_tokens(text, "redacted");
     for (const auto& rule : rules()) RE2::GlobalReplace(&text, rule->pattern, rule->replacement);
     if (addresses_) {
       RE2::GlobalReplace(&text, ipv4_pattern(), "0.0.0.0");

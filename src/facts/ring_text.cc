@@ -50,7 +50,7 @@ const char* call_of(RingKind kind) {
 uint64_t ring_sum(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
 uint64_t ring_up(uint64_t bytes, uint64_t step) { return ring_sum(bytes, step - 1) / step * step; }
 
-std::string file_name(const std::string& module) {
+std::string ring_file_name(const std::string& module) {
   const std::string name = module.substr(module.rfind('/') + 1);
   return name.empty() ? "?" : formats::printable(name, 80);
 }
@@ -117,7 +117,7 @@ class RingWriter {
   void refusal(const RingRefusal& refusal) {
     line("asked", {{"asked", format_bytes(refusal.asked_bytes)},
                    {"call", call_of(refusal.kind)},
-                   {"module", file_name(refusal.module)},
+                   {"module", ring_file_name(refusal.module)},
                    {"gpu", std::to_string(refusal.device)},
                    {"own", format_bytes(refusal.own_bytes)},
                    {"processes", std::to_string(refusal.processes)},
@@ -205,7 +205,7 @@ class RingWriter {
     for (const auto& [key, event] : held) {
       // What a pool or a graph reserves stands beside the requests that it serves.
       if (event->kind == RingKind::pool_size || event->kind == RingKind::graph_size) continue;
-      uint64_t& sum = sums[{call_of(event->kind), file_name(event->module)}];
+      uint64_t& sum = sums[{call_of(event->kind), ring_file_name(event->module)}];
       sum = ring_sum(sum, event->bytes);
     }
     std::vector<std::pair<uint64_t, std::pair<std::string, std::string>>> sorted;

@@ -101,6 +101,7 @@ Result<DaemonConfig> parse_daemon_json(std::string_view text, const std::string&
                 format("`{}`: no JSON object (byte {})", name, damaged_json_byte(text)));
   }
   out.default_runtime = json_text_at(root, "default-runtime");
+  out.data_root = json_text_at(root, "data-root");
   auto runtimes = root.find("runtimes");
   if (runtimes != root.end() && runtimes->is_object()) {
     for (auto each = runtimes->begin(); each != runtimes->end(); ++each) {

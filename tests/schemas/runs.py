@@ -221,6 +221,15 @@ printf '[[job]]\ntotal = "90G"\n[[job]]\nsize = "9G"\n' >>"$TMP/jobs.toml"
     ("mig plan", ["cufit.mig.plan/1"], """
 "$CUFIT" mig plan --json --gpu "H100 NVL" --job 20 --job 8 --job 200
 "$CUFIT" mig plan --json --gpu B200 --job 60; "$CUFIT" mig plan --json --gpu A30"""),
+    ("top", ["cufit.top/1", "cufit.samples/1"], """
+. tests/cli/top/machine.sh
+machine; gpu 0 'used = 5000' 'mig.current = 1'
+printf '[mig]\\nname = NVIDIA H200 MIG 1g.18gb\\nuuid = MIG-1\\nmemory = 4000\\n' >>"$CUFIT_STANDIN"
+gpu 1 'used = 90000'; process "pid = $$" 'used = 40000' 'sm = 3'; process 'pid = 4194305'
+gpu 2 'fail.nvmlDeviceGetHandleByIndex_v2 = 15'
+"$CUFIT" top --json; "$CUFIT" top --json --interval 0.1 --samples 3 --record "$TMP/samples" 2>/dev/null
+cat "$TMP/samples"
+LD_LIBRARY_PATH=/nowhere "$CUFIT" top --json"""),
     ("quota plan", ["cufit.quota/1"], """
 "$CUFIT" quota plan --json
 for file in tests/machines/*/facts.json; do "$CUFIT" quota plan --json --from $file; done"""),

@@ -6,6 +6,7 @@
 //   cuda = 13000
 //   fail.cuInit = 803           # this function returns this code (under [gpu]: for that GPU only)
 //   hang = cuInit               # this function never returns; also: crash (SIGSEGV), abort, exit
+//   live = 1                    # the file is read again where it changed: a machine in the course of time
 //   [gpu]
 //   name = NVIDIA H200          # every key is one answer; a key that is missing is NOT_SUPPORTED
 //   [mig] / [process]           # belong to the [gpu] above
@@ -41,6 +42,9 @@ struct Machine : Section {
 // Read once. Without CUFIT_STANDIN, or when the file cannot be read, the program is ended with
 // status 99: a test that asks the stand-in about nothing is wrong.
 Machine& machine();
+
+// Reads a file that changed again.
+void renew();
 
 // What a function does before its own work: hangs, crashes, or returns the code to fail with; 0 =
 // go on.

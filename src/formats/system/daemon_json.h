@@ -14,6 +14,7 @@ struct DaemonConfig {
       false;  // a runtime called "nvidia", or one whose path is nvidia-container-runtime
   std::string default_runtime;  // empty = not said (runc)
   bool cdi_enabled = false;     // features.cdi
+  std::string data_root;        // where containers and images are; empty = /var/lib/docker
 };
 
 // Error{malformed} with the byte when the text is no JSON object; Docker itself does not start with

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 
 #include <dlfcn.h>
@@ -39,6 +40,10 @@ void* DriverCalls::find(const char* name) const {
 }
 
 void DriverCalls::before(const char* name) {
+  if (note_ != nullptr) {
+    std::strncpy(note_->name, name, sizeof note_->name - 1);
+    return;
+  }
   std::string out;
   if (pending_) pending_(out);
   put_call(out, name);

@@ -18,9 +18,16 @@ namespace cufit::host {
 constexpr int k_no_symbol =
     -1;  // in place of a result: the library (an old driver) has no such function
 
+// The call that a child is in, in memory that it shares with its parent: for children that ask for ever, where a frame
+// before each call would cost more than the calls.
+struct CallNote {
+  char name[64];
+};
+
 class DriverCalls {
  public:
   explicit DriverCalls(int pipe) : pipe_(pipe) {}
+  DriverCalls(int pipe, CallNote* note) : pipe_(pipe), note_(note) {}
 
   // Opens `soname` from `directory`, or through the loader's search when that is empty. Returns
   // where it lies, or the loader's message. The library is never closed: drivers start threads that
@@ -51,6 +58,7 @@ class DriverCalls {
 
  private:
   int pipe_;
+  CallNote* note_ = nullptr;  // null: frames say it
   void* library_ = nullptr;
   double seconds_ = 0;
   std::function<void(std::string& out)> pending_;

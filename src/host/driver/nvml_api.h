@@ -56,6 +56,46 @@ struct TemperatureV1 {  // nvmlTemperature_v1_t, replaces nvmlDeviceGetTemperatu
 };
 constexpr uint32_t k_temperature_v1 = sizeof(TemperatureV1) | 1u << 24;
 
+struct Utilization {  // nvmlUtilization_t, per cent
+  uint32_t gpu, memory;
+};
+
+// nvmlFieldValue_t. `value` is a union of `type`: 0 double, 1 unsigned int, 2 unsigned long, 3 unsigned long long, 4 long
+// long, 5 int, 6 unsigned short.
+struct FieldValue {
+  uint32_t id, scope;
+  int64_t timestamp_us, latency_us;
+  int32_t type;
+  int32_t result;
+  uint64_t value;
+};
+static_assert(sizeof(FieldValue) == 40);
+// NVML_FI_DEV_*, of nvml.h and nvidia-ml-py 13.615.
+constexpr uint32_t k_field_power_violation = 74, k_field_thermal_violation = 75;  // ns
+constexpr uint32_t k_field_memory_temperature = 82;                               // C
+constexpr uint32_t k_field_nvlink_tx = 138,
+                   k_field_nvlink_rx = 139;  // KiB, scope UINT32_MAX: all links
+constexpr uint32_t k_field_pcie_tx = 197, k_field_pcie_rx = 198;  // bytes, driver 555 and later
+
+struct ProcessUse {  // nvmlProcessUtilizationSample_t, per cent
+  uint32_t pid;
+  uint64_t timestamp_us;
+  uint32_t sm, memory, encoder, decoder;
+};
+static_assert(sizeof(ProcessUse) == 32);
+
+struct EventData {  // nvmlEventData_t
+  Device device;
+  uint64_t type, data;  // data of an Xid: its number
+  uint32_t gpu_instance, compute_instance;
+};
+static_assert(sizeof(EventData) == 32);
+constexpr uint64_t k_event_xid = 8;  // nvmlEventTypeXidCriticalError
+
+constexpr uint32_t k_clock_sm = 1, k_clock_memory = 2;            // nvmlClockType_t
+constexpr uint32_t k_threshold_slowdown = 1;                      // nvmlTemperatureThresholds_t
+constexpr uint32_t k_pcie_counter_tx = 0, k_pcie_counter_rx = 1;  // nvmlPcieUtilCounter_t
+
 // NVML_VALUE_NOT_AVAILABLE: a process's memory under WSL, in some containers, on unified memory.
 constexpr uint64_t k_not_available = ~uint64_t{0};
 // NVML_NVLINK_MAX_LINKS of driver 615; older drivers refuse the numbers above theirs.

@@ -64,6 +64,7 @@ void ask_gpu(NvmlCalls& nvml, facts::NvmlGpu& gpu);
 // Its parts that nvml_room.cc asks often.
 void ask_identity(NvmlCalls& nvml, facts::NvmlGpu& gpu, nvml::Device device);
 void ask_memory(NvmlCalls& nvml, facts::NvmlGpu& gpu, nvml::Device device);
+void ask_condition(NvmlCalls& nvml, facts::NvmlGpu& gpu, nvml::Device device);
 Fact<std::string> ask_compute_mode(NvmlCalls& nvml, nvml::Device device);
 
 }  // namespace cufit::host

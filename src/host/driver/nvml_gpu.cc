@@ -140,29 +140,10 @@ void ask_links(NvmlCalls& nvml, facts::NvmlGpu& gpu, Device device) {
 }
 
 void ask_state(NvmlCalls& nvml, facts::NvmlGpu& gpu, Device device) {
-  uint64_t reasons = 0;
-  const char* name = nullptr;
-  int result = nvml.call_any<int(Device, uint64_t*)>(
-      {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"}, name,
-      device, &reasons);
-  std::vector<std::string> names;
-  for (const Named& row : k_throttle_reasons) {
-    if (reasons & row.value) names.push_back(row.name);
-  }
-  gpu.throttle = nvml.answer(result, name, names);
+  ask_condition(nvml, gpu, device);
   gpu.compute_mode = ask_compute_mode(nvml, device);
   gpu.persistence = nvml.flag(device, "nvmlDeviceGetPersistenceMode");
   gpu.display_active = nvml.flag(device, "nvmlDeviceGetDisplayActive");
-  uint32_t degrees = 0;
-  name = "nvmlDeviceGetTemperature";
-  result = nvml.call<int(Device, uint32_t, uint32_t*)>(name, device, 0u, &degrees);
-  if (result == k_no_symbol || result == k_deprecated || result == k_function_not_found) {
-    TemperatureV1 newer{k_temperature_v1, 0, 0};
-    name = "nvmlDeviceGetTemperatureV";
-    result = nvml.call<int(Device, TemperatureV1*)>(name, device, &newer);
-    degrees = static_cast<uint32_t>(std::max(newer.temperature, 0));
-  }
-  gpu.temperature_c = nvml.answer(result, name, degrees);
   auto watts = [&](const char* function) {
     Fact<uint32_t> milliwatts = nvml.number(device, function);
     if (milliwatts) milliwatts.value = (*milliwatts + 500) / 1000;
@@ -173,6 +154,29 @@ void ask_state(NvmlCalls& nvml, facts::NvmlGpu& gpu, Device device) {
 }
 
 }  // namespace
+
+void ask_condition(NvmlCalls& nvml, facts::NvmlGpu& gpu, Device device) {
+  uint64_t reasons = 0;
+  const char* name = nullptr;
+  int result = nvml.call_any<int(Device, uint64_t*)>(
+      {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"}, name,
+      device, &reasons);
+  std::vector<std::string> names;
+  for (const Named& row : k_throttle_reasons) {
+    if (reasons & row.value) names.push_back(row.name);
+  }
+  gpu.throttle = nvml.answer(result, name, names);
+  uint32_t degrees = 0;
+  name = "nvmlDeviceGetTemperature";
+  result = nvml.call<int(Device, uint32_t, uint32_t*)>(name, device, 0u, &degrees);
+  if (result == k_no_symbol || result == k_deprecated || result == k_function_not_found) {
+    TemperatureV1 newer{k_temperature_v1, 0, 0};
+    name = "nvmlDeviceGetTemperatureV";
+    result = nvml.call<int(Device, TemperatureV1*)>(name, device, &newer);
+    degrees = static_cast<uint32_t>(std::max(newer.temperature, 0));
+  }
+  gpu.temperature_c = nvml.answer(result, name, degrees);
+}
 
 void ask_gpu(NvmlCalls& nvml, facts::NvmlGpu& gpu) {
   nvml.about(&gpu);

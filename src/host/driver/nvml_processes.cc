@@ -85,7 +85,8 @@ size_t process_stride(const std::vector<unsigned char>& buffer, size_t count) {
   return 0;
 }
 
-Fact<std::vector<facts::GpuProcess>> read_processes(DriverCalls& calls, Device device) {
+Fact<std::vector<facts::GpuProcess>> read_processes(DriverCalls& calls, Device device,
+                                                    ProcessNames names) {
   Listed compute = list(calls, device, "nvmlDeviceGetComputeRunningProcesses");
   if (compute.result != k_success) {
     WhyNot why = compute.result == k_no_permission ? WhyNot::no_permission
@@ -106,7 +107,8 @@ Fact<std::vector<facts::GpuProcess>> read_processes(DriverCalls& calls, Device d
       all.push_back(std::move(process));
     }
   }
-  for (facts::GpuProcess& process : all) process.name = process_name(calls, process.pid);
+  if (names == ProcessNames::ask)
+    for (facts::GpuProcess& process : all) process.name = process_name(calls, process.pid);
   std::stable_sort(
       all.begin(), all.end(),
       [](const facts::GpuProcess& a, const facts::GpuProcess& b) { return a.pid < b.pid; });

@@ -11,7 +11,9 @@
 
 namespace cufit::host {
 
-Fact<std::vector<facts::GpuProcess>> read_processes(DriverCalls& calls, nvml::Device device);
+enum class ProcessNames { ask, leave_out };
+Fact<std::vector<facts::GpuProcess>> read_processes(DriverCalls& calls, nvml::Device device,
+                                                    ProcessNames names = ProcessNames::ask);
 
 // How many bytes one entry takes, from where the library stopped writing in a buffer of
 // k_process_fill bytes: 16, 24 or 32, or 0 when the bytes fit none of them. For `count` > 0

@@ -54,7 +54,7 @@ constexpr std::string_view k_common[] = {"torch",
                                          "intel-pti",
                                          "umf",
                                          "tcmlib"};
-constexpr std::string_view k_pip[] = {"mypy", "flake8", "onnx"};
+constexpr std::string_view k_pip_names[] = {"mypy", "flake8", "onnx"};
 constexpr std::string_view k_conda[] = {"cudatoolkit", "soumith", "magma"};
 
 template <size_t n>
@@ -232,7 +232,7 @@ class Collector {
         if (!matches(line, k_common) && !matches(line, k_conda)) continue;
         out_.conda_packages.push_back(pad(name, 25) + " " + pad(package.version, 15) + " " +
                                       package.tag);
-      } else if (matches(line, k_common) || matches(line, k_pip)) {
+      } else if (matches(line, k_common) || matches(line, k_pip_names)) {
         out_.pip_packages.push_back(line);
       }
     }

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/watch/live_samples.h"
+
+#include "formats/system/kernel_log.h"
+#include "host/process/process_owner.h"
+
+namespace cufit::commands {
+
+LiveSamples::LiveSamples(const Context& context, double interval_seconds)
+    : machine_(context.machine),
+      sampler_(context.machine, {.library_dir = {}, .interval_seconds = interval_seconds}) {
+  read_past_xids(context);
+}
+
+// While the driver is asked the first time. What comes later the sampler counts.
+void LiveSamples::read_past_xids(const Context& context) {
+  const Result<std::string> log = context.machine.kernel_log();
+  if (!log) {
+    no_log_ = log.error().what;
+    return;
+  }
+  for (const formats::Xid& xid : formats::parse_kernel_log(*log).xids)
+    past_xids_[{xid.pci, xid.number}] += xid.count;
+}
+
+bool LiveSamples::wait(double seconds) {
+  const bool changed = sampler_.wait(seconds);
+  if (!changed) {
+    newest_.stalled_seconds = sampler_.newest().stalled_seconds;
+    newest_.stalled_call = sampler_.newest().stalled_call;
+    return false;
+  }
+  newest_ = sampler_.newest();
+  for (facts::SampledProcess& process : newest_.processes)
+    process.owner = host::read_process_owner(machine_, process.pid, names_);
+  std::map<std::pair<std::string, uint32_t>, uint64_t> all = past_xids_;
+  for (const facts::SampledXid& xid : newest_.xids) all[{xid.pci, xid.number}] += xid.count;
+  newest_.xids.clear();
+  for (const auto& [where, count] : all) newest_.xids.push_back({where.first, where.second, count});
+  if (!no_log_.empty()) newest_.missing.push_back({"xids before now", no_log_});
+  return true;
+}
+
+}  // namespace cufit::commands

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples of this machine with the owners of processes: what `cufit top`, `exporter` and `watch` look at.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "commands/context.h"
+#include "facts/gpu_sample.h"
+#include "host/driver/gpu_sampler.h"
+#include "host/process/owner_names.h"
+
+namespace cufit::commands {
+
+class LiveSamples {
+ public:
+  LiveSamples(const Context& context, double interval_seconds);
+
+  // Waits for a sample, at most so long; true: newest() is another one than before, or became stale.
+  bool wait(double seconds);
+  const facts::GpuSample& newest() const { return newest_; }
+  bool has_answered() const { return sampler_.has_answered(); }
+  int descriptor() const { return sampler_.descriptor(); }
+
+ private:
+  void read_past_xids(const Context& context);
+
+  const host::Host& machine_;
+  host::GpuSampler sampler_;
+  host::OwnerNames names_;
+  facts::GpuSample newest_;
+  std::map<std::pair<std::string, uint32_t>, uint64_t>
+      past_xids_;       // of the kernel's log, before the sampler began
+  std::string no_log_;  // why there is none
+};
+
+}  // namespace cufit::commands

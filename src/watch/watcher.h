@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of a machine's GPUs in the course of samples: the newest values, how each process's memory grows, what nobody
+// owns, what happened a while ago. Pure; `cufit top`, `exporter` and `watch` look at the same one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "facts/gpu_sample.h"
+#include "watch/memory_series.h"
+#include "watch/memory_trend.h"
+
+namespace cufit::watch {
+
+// The last values of one GPU for a small picture, oldest first: parts from 0 to 1, below 0 where there was none.
+struct GpuHistory {
+  static constexpr size_t k_most = 120;
+  std::vector<float> memory, utilization;
+};
+
+struct WatchedGpu {
+  facts::SampledGpu now;
+  GpuHistory history;
+  // Used, and of no process that NVML lists: contexts of other pid namespaces, the driver itself, what a process left that
+  // has ended. Absent where NVML does not list processes, or lists them without their memory.
+  std::optional<uint64_t> unowned_bytes;
+};
+
+struct WatchedProcess {
+  facts::SampledProcess now;
+  MemoryTrend trend;
+};
+
+struct WatchedMachine {
+  double time = 0;  // of the sample, seconds since the epoch
+  std::string driver_version;
+  std::vector<WatchedGpu> gpus;           // an instance after its GPU
+  std::vector<WatchedProcess> processes;  // by GPU, the largest first
+  std::vector<facts::SampledXid> xids;    // by PCI address and number
+  std::vector<facts::MissingValue> missing;
+  double driver_seconds = 0;
+  std::optional<double> stalled_seconds;
+  std::string stalled_call;
+};
+
+class Watcher {
+ public:
+  // A sample that is no later than the last one changes the stalled state alone.
+  void add(const facts::GpuSample& sample);
+  const WatchedMachine& now() const { return now_; }
+
+ private:
+  struct Series {
+    MemorySeries memory;
+    double seen = 0;
+  };
+  void add_gpus(const facts::GpuSample& sample);
+  void add_processes(const facts::GpuSample& sample);
+  void forget_the_gone(double time);
+
+  WatchedMachine now_;
+  std::map<std::string, GpuHistory> histories_;  // by UUID
+  std::map<std::string, Series> series_;         // by UUID, pid and start of the process
+};
+
+}  // namespace cufit::watch
