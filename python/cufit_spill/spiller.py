@@ -213,10 +213,10 @@ class Spiller:
     def pool(self, device):
         if device in self.pools:
             return self.pools[device]
+        self.pools[device] = None  # what fails below is said once
         library = ctypes.CDLL(self.library)
         if not library.cufit_spill_possible(device):
             say("DRIVER")
-            self.pools[device] = None
             return None
         if self.allocator is None:
             self.allocator = self.torch.cuda.memory.CUDAPluggableAllocator(

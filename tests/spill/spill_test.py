@@ -228,6 +228,20 @@ class SpillTest(unittest.TestCase):
         optimizer.step()
         self.assertEqual(made.spilled, 16 * MIB)
 
+    # As under cudaMallocAsync. Here the library without a name has no function of the guard.
+    def test_a_pool_that_cannot_be_made_is_said_once(self):
+        from cufit_spill import spiller
+
+        told = []
+        made = self.spiller(0)
+        del made.pool
+        self.addCleanup(setattr, spiller, "say", spiller.say)
+        spiller.say = lambda name, **values: told.append(name)
+        optimizer = self.optimizer(self.own_class())
+        for _ in range(3):
+            optimizer.step()
+        self.assertEqual((told, made.spilled), (["OFF"], 0))
+
     def test_a_checkpoint_goes_to_the_host_before_the_first_step_and_as_before_later(self):
         made = self.spiller(6 * MIB)
         kind = self.own_class()
