@@ -32,4 +32,18 @@ uint32_t utf8_code(std::string_view sequence) {
   return code;
 }
 
+void append_utf8(std::string& out, uint32_t code) {
+  const auto put = [&](uint32_t byte) { out += static_cast<char>(byte); };
+  if (code < 0x80) {
+    put(code);
+  } else if (code < 0x800) {
+    put(0xc0 | code >> 6), put(0x80 | (code & 0x3f));
+  } else if (code < 0x10000) {
+    put(0xe0 | code >> 12), put(0x80 | (code >> 6 & 0x3f)), put(0x80 | (code & 0x3f));
+  } else {
+    put(0xf0 | (code >> 18 & 7)), put(0x80 | (code >> 12 & 0x3f)), put(0x80 | (code >> 6 & 0x3f)),
+        put(0x80 | (code & 0x3f));
+  }
+}
+
 }  // namespace cufit

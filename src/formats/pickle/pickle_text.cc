@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "base/utf8.h"
+
 namespace cufit::formats {
 namespace {
 
@@ -12,20 +14,6 @@ using Kind = PickleValue::Kind;
 
 PickleValue signed_value(int64_t value) {
   return {Kind::integer, 0, 0, static_cast<uint64_t>(value)};
-}
-
-void append_code_point(std::string& out, uint32_t code) {
-  auto put = [&](uint32_t byte) { out += static_cast<char>(byte); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xc0 | code >> 6), put(0x80 | (code & 0x3f));
-  } else if (code < 0x10000) {
-    put(0xe0 | code >> 12), put(0x80 | (code >> 6 & 0x3f)), put(0x80 | (code & 0x3f));
-  } else {
-    put(0xf0 | (code >> 18 & 7)), put(0x80 | (code >> 12 & 0x3f)), put(0x80 | (code >> 6 & 0x3f)),
-        put(0x80 | (code & 0x3f));
-  }
 }
 
 // `digits` hexadecimal digits at the start of the text, or nothing.
@@ -78,10 +66,10 @@ std::string unescape_pickle(std::string_view line) {
     }
     auto code = digits ? hex(line.substr(i + 2), digits) : std::nullopt;
     if (code && *code <= 0x10ffff) {
-      append_code_point(out, *code);
+      append_utf8(out, *code);
       i += 1 + digits;
     } else {
-      append_code_point(out, static_cast<unsigned char>(line[i]));
+      append_utf8(out, static_cast<unsigned char>(line[i]));
     }
   }
   return out;

@@ -5,25 +5,13 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/utf8.h"
+
 namespace cufit::formats {
 namespace {
 
 constexpr size_t k_detect_bytes = 512;
 constexpr size_t k_longest_control = 64;  // a longer "sequence" is no control sequence
-
-void append_utf8(std::string& out, uint32_t c) {
-  auto byte = [&](uint32_t value) { out += static_cast<char>(value); };
-  if (c < 0x80) {
-    byte(c);
-  } else if (c < 0x800) {
-    byte(0xC0 | c >> 6), byte(0x80 | (c & 0x3F));
-  } else if (c < 0x10000) {
-    byte(0xE0 | c >> 12), byte(0x80 | (c >> 6 & 0x3F)), byte(0x80 | (c & 0x3F));
-  } else {
-    byte(0xF0 | c >> 18), byte(0x80 | (c >> 12 & 0x3F)), byte(0x80 | (c >> 6 & 0x3F));
-    byte(0x80 | (c & 0x3F));
-  }
-}
 
 // Length of the control sequence at the beginning of `text` (which starts with ESC); 0 = it is not
 // complete yet.

@@ -15,6 +15,7 @@
 #include <type_traits>
 
 #include "base/format.h"
+#include "base/utf8.h"
 
 namespace cufit::host {
 namespace {
@@ -208,23 +209,6 @@ ScreenKey key_of_code(wint_t code) {
   }
 }
 
-std::string utf8_of(wint_t letter) {
-  const auto code = static_cast<uint32_t>(letter);
-  std::string out;
-  const auto put = [&](uint32_t byte) { out += static_cast<char>(byte); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xc0 | code >> 6), put(0x80 | (code & 0x3f));
-  } else if (code < 0x10000) {
-    put(0xe0 | code >> 12), put(0x80 | (code >> 6 & 0x3f)), put(0x80 | (code & 0x3f));
-  } else {
-    put(0xf0 | code >> 18), put(0x80 | (code >> 12 & 0x3f));
-    put(0x80 | (code >> 6 & 0x3f)), put(0x80 | (code & 0x3f));
-  }
-  return out;
-}
-
 ScreenKey next_key() {
   using Kind = ScreenKey::Kind;
   wint_t letter = 0;
@@ -235,7 +219,9 @@ ScreenKey next_key() {
   if (letter == 27) return {Kind::escape, {}};
   if (letter == 127 || letter == 8) return {Kind::backspace, {}};
   if (letter < 32) return {};
-  return {Kind::text, utf8_of(letter)};
+  std::string text;
+  append_utf8(text, static_cast<uint32_t>(letter));
+  return {Kind::text, text};
 }
 
 }  // namespace
