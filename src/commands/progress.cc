@@ -31,4 +31,10 @@ void Progress::show(uint64_t done, uint64_t total) {
                of.c_str());
 }
 
+void Progress::show_count(uint64_t done, uint64_t total) {
+  if (!wanted_) return;
+  shown_ = 1;
+  std::fprintf(stderr, "\r%-36.36s %s", name_.c_str(), format("{} / {}", done, total).c_str());
+}
+
 }  // namespace cufit::commands

@@ -57,7 +57,7 @@ struct ProcessOwner {
   bool visible = false;  // it is in /proc of this pid namespace
   std::optional<uint32_t> uid;
   uint32_t parent = 0;  // pid of who started it
-  std::string user;  // name of it; empty: none
+  std::string user;     // name of it; empty: none
   // Its words, blanks between, "***" for secrets; "[python]" where it has none (it is ending); empty: not readable.
   std::string command;
   std::optional<double> started;  // seconds since the epoch

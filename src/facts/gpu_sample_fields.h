@@ -43,7 +43,8 @@ void visit_sample(V& v, T& x) {
 template <class V, class T>
 requires std::same_as<std::remove_const_t<T>, ProcessOwner>
 void visit_sample(V& v, T& x) {
-  v("visible", x.visible), v("uid", x.uid), v("parent", x.parent), v("user", x.user), v("command", x.command);
+  v("visible", x.visible), v("uid", x.uid), v("parent", x.parent), v("user", x.user),
+      v("command", x.command);
   v("started", x.started), v("runtime", x.runtime), v("container", x.container);
   v("container_name", x.container_name), v("pod_uid", x.pod_uid), v("pod", x.pod);
   v("pod_namespace", x.pod_namespace), v("slurm_job", x.slurm_job), v("slurm_step", x.slurm_step);

@@ -175,6 +175,27 @@ class Screen(unittest.TestCase):
         self.keys("C-c")
         self.shows("ended with 130")
 
+    def test_many_samples_show_their_progress(self):
+        variables = {
+            "CUFIT_STANDIN": self.machine,
+            "LD_LIBRARY_PATH": os.path.join(BUILD, "standin"),
+        }
+        master, terminal = os.openpty()
+        for samples in ("3", "1"):
+            command = [CUFIT, "top", "--json", "--interval", "0.1", "--samples", samples]
+            env = {**os.environ, **variables}
+            subprocess.run(command, env=env, stdout=subprocess.DEVNULL, stderr=terminal, check=True)
+            os.write(terminal, b"end")
+            said = b""
+            while not said.endswith(b"end"):
+                said += os.read(master, 4096)
+            if samples == "1":
+                self.assertEqual(said, b"end")
+            else:
+                self.assertTrue(all(b"%d / 3" % i in said for i in (1, 2, 3)), said)
+        os.close(master)
+        os.close(terminal)
+
     def test_a_recording(self):
         file = os.path.join(self.folder, "a.jsonl")
         variables = {

@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "base/number.h"
+#include "commands/progress.h"
 #include "commands/watch/live_samples.h"
 #include "commands/watch/top_screen.h"
 #include "host/files/sample_file.h"
@@ -203,6 +204,7 @@ class TopRun {
     }
     const host::SignalPause signals;
     LiveSamples live(context_, times.interval);
+    Progress progress("cufit top");
     const double begun = host::running_seconds();
     uint64_t taken = 0;
     double last = 0;
@@ -219,6 +221,7 @@ class TopRun {
       if (live.newest().time <= last) break;
       last = live.newest().time;
       ++taken;
+      if (times.samples > 1) progress.show_count(taken, times.samples);
       if (record)
         if (Result<void> added = record->add(live.newest()); !added) return added.error();
     }
