@@ -262,12 +262,15 @@ MemoryTrend memory_trend(const MemorySeries& series, uint64_t free_bytes_on_card
   const Curve record = record_of(points, first), floor = floor_of(points, first);
   const double shortest =
       std::max(k_min_seconds * (1 - k_warm_up), end - points[points.size() - k_min_points].end);
-  // From all that was seen down to the last minutes: a leak that begins late is seen in a window that does.
+  // From all that was seen down to the last minutes: a leak that begins late is seen in a window that does. How much is still
+  // to come shows best in a long window: in a short one the series' steps hide that it gets less.
+  double to_come = INFINITY;
   for (double window = seen * (1 - k_warm_up); window >= shortest; window *= 0.85)
     for (const auto& rule : {even_growth, stairs})
       for (const Curve* curve : {&record, &floor}) {
-        const std::optional<Growth> growth = rule(*curve, end - window, end);
+        std::optional<Growth> growth = rule(*curve, end - window, end);
         if (!growth || !rises_too(curve == &record ? floor : record, *growth, end)) continue;
+        growth->to_come = to_come = std::min(to_come, growth->to_come);
         if (is_enough(*growth, *curve, series.begin(), end, free)) return named(*growth, free);
       }
   const bool rises = record.bytes.back() > record.at(end - seen / 2);

@@ -118,6 +118,26 @@ TEST(MemoryTrend, GrowthThatSaturatesBeforeTheCardIsFullIsNone) {
         << seconds;
 }
 
+// Half of what is still missing each fifty minutes: seen in the midst of it, this is nearly a line. Where all of it fits and
+// 25 GiB more, there is no alarm, and where half of what is to come does not fit, there is.
+TEST(MemoryTrend, ACacheThatFillsEverMoreSlowlyIsNamedOnlyWhereItDoesNotFit) {
+  const auto cache = [](double time) { return 20 + 20 * (1 - std::exp2(-time / 3000)); };
+  const auto gib = [](double count) {
+    return static_cast<uint64_t>(count * static_cast<double>(k_gib));
+  };
+  size_t looks = 0, named = 0;
+  for (double seconds = 1900; seconds < 9000; seconds += 100) {
+    const double to_come = 40 - cache(seconds);
+    const MemorySeries series = series_of(seconds, 1, cache);
+    EXPECT_NE(memory_trend(series, gib(to_come + 25)).state, State::growing) << seconds;
+    named += memory_trend(series, gib(to_come + 5)).state == State::growing;
+    ++looks;
+  }
+  EXPECT_LT(named * 10, looks);  // a false alarm with 5 GiB to spare: src/watch/README.md
+  const double to_come = 40 - cache(3000);
+  EXPECT_EQ(memory_trend(series_of(3000, 1, cache), gib(to_come / 2)).state, State::growing);
+}
+
 // The same rate is a model on its way to the card where it was there from the first sample.
 TEST(MemoryTrend, GrowthFromTheFirstSampleIsNamedLater) {
   const auto loading = [](double time) { return 0.5 + time / 10; };
