@@ -342,6 +342,44 @@ struct FindingTexts {
   std::span<const CaptureRow> captures = {};  // those that go first stand first
 };
 
+// A metric of `cufit exporter` (data/metrics.toml).
+struct MetricRow {
+  std::string_view name, type, unit;  // type: "gauge", "counter"; unit: "bytes", ..., "none"
+  std::string_view labels;            // names, blanks between, as they are printed
+  std::string_view values;            // of the last label, where they are few
+  std::string_view help;
+};
+// What deserves an alarm (data/alert_rules.toml, which says what each field is).
+struct AlertRule {
+  std::string_view id, severity, hold;  // hold: how long it must be true, "5m"
+  std::string_view show;                // what {value} is: "count", "percent", "bytes", "duration"
+  std::string_view expr;                // PromQL
+  std::string_view summary, summary_zh, description, description_zh, runbook;
+};
+// take(metric{label=values}[window]) / over_take(over[over_window]) compare threshold. All of a
+// rule's hold for one GPU.
+struct AlertCondition {
+  std::string_view rule, metric, label, values, take, window;
+  std::string_view over, over_take, over_window;  // empty: not divided
+  std::string_view compare;                       // ">" or "<"
+  double threshold;
+};
+struct AlertXid {  // which Xid raises which rule
+  uint32_t number;
+  std::string_view rule, why, zh;
+};
+// The Grafana board (data/dashboard.toml), from top to bottom.
+struct BoardPanel {
+  std::string_view id, kind, title, zh, unit;
+  uint32_t width, height;
+};
+struct BoardQuery {
+  std::string_view panel, expr, legend;
+};
+struct BoardColumn {  // of tables: a label or a query's value
+  std::string_view field, title, zh, unit;
+};
+
 // All tables. `builtin()` is the compiled copy; the struct exists so that tests can pass a smaller
 // world.
 struct Knowledge {
@@ -391,6 +429,13 @@ struct Knowledge {
   std::span<const GpuComputeRow> gpu_compute;
   std::span<const StepTimeRow> step_time;
   std::span<const ForwardCompat> forward_compat;
+  std::span<const MetricRow> metrics = {};
+  std::span<const AlertRule> alert_rules = {};
+  std::span<const AlertCondition> alert_conditions = {};
+  std::span<const AlertXid> alert_xids = {};
+  std::span<const BoardPanel> board_panels = {};
+  std::span<const BoardQuery> board_queries = {};
+  std::span<const BoardColumn> board_columns = {};
   std::span<const FindingTexts> findings;
   std::span<const ClueRow> clues;
   std::string_view pool;  // what Pooled texts are in

@@ -36,9 +36,14 @@ struct ExportFile {
   bool executable = false;
 };
 
-// "uv pip conda ...": what `to` may be.
+// "uv pip conda ...": what `--to` may be. The first ones are of a lock: ExportView::to. The last ones
+// need none (export_monitoring.h).
 constexpr std::string_view k_export_formats =
-    "uv pip conda pixi dockerfile compose devcontainer k8s apptainer slurm";
+    "uv pip conda pixi dockerfile compose devcontainer k8s apptainer slurm "
+    "prometheus-rules alertmanager grafana compose-monitoring";
+constexpr size_t k_monitoring_begin = k_export_formats.find("prometheus-rules");
+constexpr std::string_view k_lock_formats = k_export_formats.substr(0, k_monitoring_begin - 1);
+constexpr std::string_view k_monitoring_formats = k_export_formats.substr(k_monitoring_begin);
 
 // Error{unsupported}: this lock cannot be said in that format, and why. Error{malformed}: a text of
 // the lock or of a pylock file is not what its place in the file allows.

@@ -78,7 +78,7 @@ Files exported(const std::string& format, const fs::path& lock, const std::strin
 
 std::vector<std::string> all_formats() {
   std::vector<std::string> out;
-  for (const std::string_view word : split(report::k_export_formats, ' ')) out.emplace_back(word);
+  for (const std::string_view word : split(report::k_lock_formats, ' ')) out.emplace_back(word);
   return out;
 }
 

@@ -169,6 +169,9 @@ lock >"$TMP/out"; "$CUFIT" diff --json "$D" tests/export/lock
     ("export", ["cufit.export/1"], """
 for to in uv pip conda pixi dockerfile compose devcontainer k8s apptainer slurm; do
   "$CUFIT" export --json --to $to --lock tests/export/lock --class cu126
+done
+for to in prometheus-rules alertmanager grafana compose-monitoring; do
+  "$CUFIT" export --json --to $to
 done"""),
     ("image audit", ["cufit.image.audit/1"], IMAGE + """
 "$CUFIT" image audit image.tar --json --for "RTX 4090,535" --for cpu --for "A100,550"

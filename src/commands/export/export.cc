@@ -13,6 +13,7 @@
 #include "host/files/paths.h"
 #include "host/install/lock_folder.h"
 #include "report/export.h"
+#include "report/export_monitoring.h"
 
 namespace cufit::commands {
 namespace {
@@ -119,7 +120,12 @@ Result<void> check_options(const ExportRequest& request) {
     bool given;
     std::vector<std::string> formats;
   };
+  std::vector<std::string> of_locks;
+  for (const std::string_view word : split(report::k_lock_formats, ' '))
+    of_locks.emplace_back(word);
   const Place places[] = {
+      {"lock", request.lock.has_value(), of_locks},
+      {"class", !request.classes.empty(), of_locks},
       {"base", request.base.has_value(), {"dockerfile", "apptainer"}},
       {"gpus", request.gpus.has_value(), {"compose", "devcontainer", "k8s", "slurm"}}};
   for (const Place& place : places) {
@@ -132,7 +138,6 @@ Result<void> check_options(const ExportRequest& request) {
 }
 
 Result<report::ExportView> read_view(const Context& context, const ExportRequest& request) {
-  if (Result<void> good = check_options(request); !good) return good.error();
   CUFIT_TRY(base, base_image(request.base));
   CUFIT_TRY(gpus, gpu_number(request.gpus));
   CUFIT_TRY(path, lock_path(context.files, request));
@@ -216,11 +221,16 @@ bool can_hold(const std::string& path, const std::vector<report::ExportFile>& fi
   return !host::path_exists(path) && file_name(path) != file_name(files.front().path);
 }
 
-}  // namespace
+Result<std::vector<std::string>> chosen_places(const ExportRequest& request,
+                                               const std::vector<report::ExportFile>& files) {
+  if (!can_hold(request.output, files))
+    return fail(Code::usage, format("`--to {}` makes {} files: name a folder, `-o DIR`, or "
+                                    "take them as `--json`",
+                                    request.to, files.size()));
+  return places(request.output, files);
+}
 
-std::span<const Option> export_options() { return k_export_options; }
-
-int run_export(const Context& context, const ExportRequest& request) {
+int export_lock(const Context& context, const ExportRequest& request) {
   const Output& output = context.output;
   const Result<report::ExportView> view = read_view(context, request);
   if (!view) return output.exit_code_for(view.error());
@@ -229,19 +239,40 @@ int run_export(const Context& context, const ExportRequest& request) {
   if (request.output.empty() && request.json)
     return output.print(report::export_json(*view, *files), k_ok);
   if (request.output.empty() && files->size() == 1) return output.print(files->front().text, k_ok);
-  if (!can_hold(request.output, *files))
-    return output.exit_code_for(
-        fail(Code::usage, format("`--to {}` makes {} files: name a folder, `-o DIR`, or "
-                                 "take them as `--json`",
-                                 view->to, files->size())));
-  const std::vector<std::string> paths = places(request.output, *files);
-  if (Result<void> spared = spare_lock(paths, *view); !spared)
+  const Result<std::vector<std::string>> paths = chosen_places(request, *files);
+  if (!paths) return output.exit_code_for(paths.error());
+  if (Result<void> spared = spare_lock(*paths, *view); !spared)
     return output.exit_code_for(spared.error());
-  if (Result<void> written = write_files(*files, paths, request.force); !written)
+  if (Result<void> written = write_files(*files, *paths, request.force); !written)
     return output.exit_code_for(written.error());
-  tell_where_sources_are(output, *view, paths.front());
-  return output.print(request.json ? report::export_json(*view, *files) : join(paths, "\n") + "\n",
+  tell_where_sources_are(output, *view, paths->front());
+  return output.print(request.json ? report::export_json(*view, *files) : join(*paths, "\n") + "\n",
                       k_ok);
+}
+
+// Rules, boards and what starts them are the same for every machine.
+int export_without_lock(const Context& context, const ExportRequest& request) {
+  const Output& output = context.output;
+  const report::MonitoringView view{request.to, context.language(), context.knowledge};
+  const std::vector<report::ExportFile> files = report::export_monitoring(view);
+  const std::string json = request.json ? report::monitoring_json(view, files) : std::string();
+  if (request.output.empty()) return output.print(request.json ? json : files.front().text, k_ok);
+  const Result<std::vector<std::string>> paths = chosen_places(request, files);
+  if (!paths) return output.exit_code_for(paths.error());
+  if (Result<void> written = write_files(files, *paths, request.force); !written)
+    return output.exit_code_for(written.error());
+  return output.print(request.json ? json : join(*paths, "\n") + "\n", k_ok);
+}
+
+}  // namespace
+
+std::span<const Option> export_options() { return k_export_options; }
+
+int run_export(const Context& context, const ExportRequest& request) {
+  if (Result<void> good = check_options(request); !good)
+    return context.output.exit_code_for(good.error());
+  return report::is_monitoring_format(request.to) ? export_without_lock(context, request)
+                                                  : export_lock(context, request);
 }
 
 }  // namespace cufit::commands

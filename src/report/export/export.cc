@@ -3,6 +3,7 @@
 
 #include "base/format.h"
 #include "report/export/export_values.h"
+#include "report/export/monitoring.h"
 #include "report/json/json_value.h"
 
 namespace cufit::report {
@@ -34,7 +35,7 @@ Result<std::vector<ExportFile>> export_files(const ExportView& view) {
   if (Result<void> plain = check_plain(view); !plain) return plain.error();
   for (const ExportWriter& writer : k_writers)
     if (writer.to == view.to) return writer.write(view);
-  return fail(Code::usage, format("`--to {}`: {}", view.to, k_export_formats));
+  return fail(Code::usage, format("`--to {}`: {}", view.to, k_lock_formats));
 }
 
 std::string export_json(const ExportView& view, const std::vector<ExportFile>& files) {
@@ -44,11 +45,15 @@ std::string export_json(const ExportView& view, const std::vector<ExportFile>& f
   out["lock"] = view.lock.path;
   out["classes"] = Json::array();
   for (const ExportClass& one : view.classes) out["classes"].push_back(one.lock.name);
+  put_export_files(files, out);
+  return out.dump(2) + "\n";
+}
+
+void put_export_files(const std::vector<ExportFile>& files, Json& out) {
   out["files"] = Json::array();
   for (const ExportFile& file : files)
     out["files"].push_back(
         {{"path", file.path}, {"executable", file.executable}, {"text", file.text}});
-  return out.dump(2) + "\n";
 }
 
 }  // namespace cufit::report
