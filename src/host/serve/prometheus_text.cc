@@ -31,9 +31,11 @@ Result<cufit_metric_page_function> open_library() {
   void* library = dlopen(format("/proc/self/fd/{}", file.get()).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* why = dlerror();
-    return fail(Code::unsupported,
-                format("the metrics page needs libprometheus-cpp-core (Debian: libprometheus-cpp-core1.0): {}",
-                       formats::printable(why == nullptr ? "" : why, 200)));
+    return fail(
+        Code::unsupported,
+        format(
+            "the metrics page needs libprometheus-cpp-core (Debian: libprometheus-cpp-core1.0): {}",
+            formats::printable(why == nullptr ? "" : why, 200)));
   }
   void* function = dlsym(library, "cufit_metric_page");
   if (function == nullptr) return fail(Code::unsupported, "the metrics page has no function");

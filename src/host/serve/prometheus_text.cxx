@@ -29,7 +29,8 @@ std::string page_of(const cufit_metric_family* families, size_t count) {
     const cufit_metric_family& family = families[i];
     all[i].name = family.name;
     all[i].help = family.help;
-    all[i].type = family.is_counter ? prometheus::MetricType::Counter : prometheus::MetricType::Gauge;
+    all[i].type =
+        family.is_counter ? prometheus::MetricType::Counter : prometheus::MetricType::Gauge;
     for (size_t k = 0; k < family.point_count; ++k)
       all[i].metric.push_back(metric_of(family.points[k], family.is_counter));
   }
