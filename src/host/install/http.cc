@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <system_error>
 
 #define CURL_DISABLE_TYPECHECK  // its macros hide the functions' types
 #include <curl/curl.h>
@@ -233,14 +234,17 @@ bool set_grpc_options(Easy& easy, const GrpcRequest& request, GrpcTransfer& tran
 }
 
 // The transfer went well: did the call?
-Result<std::string> grpc_answer(const std::string& socket, long http_status,
+Result<std::string> grpc_answer(const GrpcRequest& request, long http_status,
                                 GrpcTransfer transfer) {
-  constexpr uint64_t k_unimplemented = 12;
+  const std::string& socket = request.socket;
+  constexpr uint64_t k_deadline_exceeded = 4, k_unimplemented = 12;
   if (http_status != 200 || !starts_with(transfer.http.answer.content_type, "application/grpc"))
     return fail(Code::malformed, format("`{}`: what answers there is no gRPC", socket));
   const std::optional<uint64_t> status = parse_uint(transfer.status);
   if (!status)
     return fail(Code::malformed, format("`{}`: the answer ends without its status", socket));
+  if (*status == k_deadline_exceeded)  // it knows the limit and may be the first to say so
+    return fail(Code::timeout, format("`{}`: no answer within {} s", socket, request.seconds));
   if (*status != 0)
     return fail(*status == k_unimplemented ? Code::unsupported : Code::io,
                 format("`{}`: gRPC status {}: {}", socket, *status, transfer.message));
@@ -302,19 +306,21 @@ Result<std::string> grpc_call(const GrpcRequest& request) {
   if (transfer.http.too_large)
     return fail(Code::malformed,
                 format("`{}`: the answer is larger than {} MiB", socket, request.most_bytes >> 20));
-  if (code != CURLE_OK) {
-    long number = 0;
-    curl().easy_getinfo(easy.get(), CURLINFO_OS_ERRNO, &number);
-    const Code kind = code == CURLE_OPERATION_TIMEDOUT      ? Code::timeout
-                      : number == EACCES || number == EPERM ? Code::no_permission
-                                                            : Code::io;
-    return fail(kind,
+  if (code == CURLE_OPERATION_TIMEDOUT)
+    return fail(Code::timeout, format("`{}`: no answer within {} s", socket, request.seconds));
+  long number = 0;
+  if (code == CURLE_COULDNT_CONNECT) curl().easy_getinfo(easy.get(), CURLINFO_OS_ERRNO, &number);
+  if (number != 0)  // libcurl's own words speak of a port
+    return fail(
+        number == EACCES || number == EPERM ? Code::no_permission : Code::io,
+        format("`{}`: {}", socket, std::generic_category().message(static_cast<int>(number))));
+  if (code != CURLE_OK)
+    return fail(Code::io,
                 format("`{}`: {}", socket,
                        formats::printable(said[0] != '\0' ? said : curl().easy_strerror(code))));
-  }
   long status = 0;
   curl().easy_getinfo(easy.get(), CURLINFO_RESPONSE_CODE, &status);
-  return grpc_answer(socket, status, std::move(transfer));
+  return grpc_answer(request, status, std::move(transfer));
 }
 
 std::string http_library() {

@@ -35,7 +35,9 @@ Result<formats::PodResources> ask_kubelet(const std::string& socket) {
   request.body = std::string(5, '\0');  // a frame around a message without fields
   CUFIT_TRY(body, grpc_call(request));
   Result<std::string_view> message = formats::grpc_message(body);
-  if (!message) return Error(message.error()).in(format("`{}`", k_pod_resources_socket));
+  if (!message)
+    return fail(message.error().code,
+                format("`{}`: {}", k_pod_resources_socket, message.error().what));
   formats::PodResources pods = formats::parse_pod_resources(*message);
   if (pods.damages.empty()) return pods;
   return fail(Code::malformed, format("`{}`: byte {}: {}", k_pod_resources_socket,
