@@ -14,6 +14,12 @@ requires std::same_as<std::remove_const_t<T>, MissingValue>
 void visit_sample(V& v, T& x) { v("what", x.what), v("why", x.why); }
 
 template <class V, class T>
+requires std::same_as<std::remove_const_t<T>, SampledPod>
+void visit_sample(V& v, T& x) {
+  v("pod_namespace", x.pod_namespace), v("pod", x.pod), v("container", x.container);
+}
+
+template <class V, class T>
 requires std::same_as<std::remove_const_t<T>, SampledGpu>
 void visit_sample(V& v, T& x) {
   v("index", x.index), v("uuid", x.uuid), v("name", x.name), v("pci", x.pci);
@@ -37,7 +43,7 @@ void visit_sample(V& v, T& x) {
   v("ecc_corrected", x.ecc_corrected), v("ecc_uncorrected", x.ecc_uncorrected);
   v("remapped_corrected", x.remapped_corrected), v("remapped_uncorrected", x.remapped_uncorrected);
   v("remap_pending", x.remap_pending), v("remap_failed", x.remap_failed);
-  v("compute_mode", x.compute_mode);
+  v("compute_mode", x.compute_mode), v("pods", x.pods);
 }
 
 template <class V, class T>
