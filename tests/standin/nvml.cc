@@ -229,6 +229,7 @@ STANDIN_EXPORT int nvmlDeviceGetGraphicsRunningProcesses(Device device, uint32_t
 
 #ifndef CUFIT_STANDIN_OLD
 STANDIN_EXPORT int nvmlInit_v2() { return init("nvmlInit_v2"); }
+STANDIN_EXPORT int nvmlInitWithFlags(uint32_t) { return init("nvmlInit_v2"); }
 STANDIN_EXPORT int nvmlSystemGetCudaDriverVersion_v2(int* out) {
   return give_number("nvmlSystemGetCudaDriverVersion_v2", static_cast<Section*>(&machine()), "cuda",
                      out);
