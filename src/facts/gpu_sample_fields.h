@@ -23,7 +23,8 @@ template <class V, class T>
 requires std::same_as<std::remove_const_t<T>, SampledGpu>
 void visit_sample(V& v, T& x) {
   v("index", x.index), v("uuid", x.uuid), v("name", x.name), v("pci", x.pci);
-  v("profile", x.profile), v("parent_uuid", x.parent_uuid), v("lost", x.lost);
+  v("profile", x.profile), v("parent_uuid", x.parent_uuid);
+  v("gpu_instance", x.gpu_instance), v("lost", x.lost);
   v("memory_total_bytes", x.memory_total_bytes), v("memory_used_bytes", x.memory_used_bytes);
   v("memory_free_bytes", x.memory_free_bytes), v("memory_reserved_bytes", x.memory_reserved_bytes);
   v("utilization", x.utilization), v("memory_utilization", x.memory_utilization);

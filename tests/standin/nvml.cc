@@ -267,6 +267,9 @@ STANDIN_EXPORT int nvmlDeviceGetMigDeviceHandleByIndex(Device device, uint32_t i
   *out = &gpu->mig[index];
   return k_success;
 }
+STANDIN_EXPORT int nvmlDeviceGetGpuInstanceId(Device device, uint32_t* out) {
+  return give_number("nvmlDeviceGetGpuInstanceId", device, "gpu_instance", out);
+}
 STANDIN_EXPORT int nvmlDeviceGetRemappedRows(Device device, uint32_t* corrected,
                                              uint32_t* uncorrected, uint32_t* pending,
                                              uint32_t* failed) {
