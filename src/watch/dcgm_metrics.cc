@@ -57,8 +57,7 @@ std::string bus_id(std::string_view pci) {
   return out;
 }
 
-// Whose the GPU is: dcgm-exporter asks who was given it, which is not known here; a GPU that several
-// use has no such label.
+// Whose the GPU is: who was given it, where a kubelet told, else who uses it. One of several has no such label.
 struct Users {
   std::string container, pod_namespace, pod, job;
 };
@@ -66,10 +65,16 @@ struct Users {
 Users users_of(const WatchedMachine& machine, size_t place) {
   std::set<std::pair<std::string, std::string>> pods;
   std::set<std::string> containers, jobs;
+  const auto& given = machine.gpus[place].now.pods;
+  if (given)
+    for (const facts::SampledPod& pod : *given) {
+      pods.emplace(pod.pod_namespace, pod.pod);
+      containers.insert(pod.container);
+    }
   for (const WatchedProcess& process : machine.processes) {
     if (process.now.gpu != place) continue;
     const facts::ProcessOwner& owner = process.now.owner;
-    if (!owner.pod.empty()) {
+    if (!given && !owner.pod.empty()) {
       pods.emplace(owner.pod_namespace, owner.pod);
       containers.insert(owner.container_name);
     }
