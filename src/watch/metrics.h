@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "facts/quota_domains.h"
 #include "knowledge/knowledge.h"
 #include "watch/watcher.h"
 
@@ -30,16 +31,9 @@ struct MetricFamily {
   std::vector<MetricPoint> points;
 };
 
-// One domain of `cufit run --vram` on one GPU.
-struct QuotaUse {
-  std::string name, uuid;
-  std::optional<uint32_t> gpu;
-  uint64_t limit_bytes = 0, used_bytes = 0, peak_bytes = 0, refusals = 0, spilled_bytes = 0;
-};
-
 // What the samples do not say of the machine.
 struct MachineState {
-  std::vector<QuotaUse> quotas;
+  facts::QuotaDomains quotas;
   std::optional<uint32_t> gpus_on_bus;         // absent where a container sees only some
   std::string kernel_driver, library_version;  // empty: not known
 };

@@ -12,6 +12,9 @@ namespace {
 // A process that NVML does not list for a moment (it is in the midst of an exec, the driver was busy) keeps its series.
 constexpr double k_kept_seconds = 60;
 constexpr size_t k_most_series = 20000;
+constexpr size_t k_most_known_gpus = 256;
+// A longer gap was a driver that hung or a machine that slept: nothing is known of it.
+constexpr double k_most_gap_seconds = 120;
 
 float part_of(std::optional<uint64_t> some, std::optional<uint64_t> all) {
   if (!some || !all || *all == 0) return -1;
@@ -48,12 +51,15 @@ void Watcher::add(const facts::GpuSample& sample) {
   now_.stalled_seconds = sample.stalled_seconds;
   now_.stalled_call = sample.stalled_call;
   if (sample.time <= now_.time && !now_.gpus.empty()) return;
+  const double gap = sample.time - now_.time;
   now_.time = sample.time;
   now_.driver_version = sample.driver_version;
   now_.missing = sample.missing;
   now_.driver_seconds = sample.driver_seconds;
   now_.xids = sample.xids;
   add_gpus(sample);
+  for (WatchedGpu& gpu : now_.gpus) add_throttle(gpu, gap <= k_most_gap_seconds ? gap : 0);
+  remember_gpus(sample);
   add_processes(sample);
   forget_the_gone(sample.time);
 }
@@ -71,6 +77,34 @@ void Watcher::add_gpus(const facts::GpuSample& sample) {
     const bool divided = i + 1 < sample.gpus.size() && sample.gpus[i + 1].parent_uuid == gpu.uuid;
     if (!divided) watched.unowned_bytes = unowned(sample, static_cast<uint32_t>(i));
     now_.gpus.push_back(std::move(watched));
+  }
+}
+
+void Watcher::add_throttle(WatchedGpu& gpu, double seconds) {
+  if (!gpu.now.throttle) return;
+  Throttle& of_gpu = throttles_[gpu.now.uuid];
+  for (const auto* reasons : {&of_gpu.before, &*gpu.now.throttle})
+    for (const std::string& reason : *reasons) of_gpu.seconds[reason] += seconds / 2;
+  of_gpu.before = *gpu.now.throttle;
+  gpu.throttle_seconds = of_gpu.seconds;
+}
+
+void Watcher::remember_gpus(const facts::GpuSample& sample) {
+  for (KnownGpu& known : now_.known_gpus) known.listed = false;
+  for (const facts::SampledGpu& gpu : sample.gpus) {
+    if (!gpu.parent_uuid.empty() || gpu.pci.empty()) continue;
+    auto& all = now_.known_gpus;
+    auto place =
+        std::lower_bound(all.begin(), all.end(), gpu.pci,
+                         [](const KnownGpu& a, const std::string& b) { return a.pci < b; });
+    if (place == all.end() || place->pci != gpu.pci) {
+      if (all.size() >= k_most_known_gpus) continue;
+      place = all.insert(place, KnownGpu{.pci = gpu.pci});
+    }
+    place->uuid = gpu.uuid;
+    place->name = gpu.name;
+    place->index = gpu.index;
+    place->listed = true;
   }
 }
 
@@ -104,6 +138,9 @@ void Watcher::forget_the_gone(double time) {
   std::set<std::string> there;
   for (const WatchedGpu& gpu : now_.gpus) there.insert(gpu.now.uuid);
   std::erase_if(histories_, [&](const auto& entry) { return there.count(entry.first) == 0; });
+  // Counters do not begin anew where a GPU is gone for a sample.
+  if (throttles_.size() > k_most_known_gpus)
+    std::erase_if(throttles_, [&](const auto& entry) { return there.count(entry.first) == 0; });
 }
 
 }  // namespace cufit::watch

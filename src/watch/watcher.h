@@ -27,6 +27,17 @@ struct WatchedGpu {
   // Used, and of no process that NVML lists: contexts of other pid namespaces, the driver itself, what a process left that
   // has ended. Absent where NVML does not list processes, or lists them without their memory.
   std::optional<uint64_t> unowned_bytes;
+  // By reason, since this was begun: between two samples half of the time for each that has it. Absent where NVML does not
+  // tell reasons; a reason that never was has no entry.
+  std::optional<std::map<std::string, double>> throttle_seconds;
+};
+
+// A GPU that was listed once, and may be gone by now: what happens to it still has its number.
+struct KnownGpu {
+  std::string pci;  // "0000:01:00.0"
+  std::string uuid, name;
+  uint32_t index = 0;
+  bool listed = true;  // in the newest sample
 };
 
 struct WatchedProcess {
@@ -39,6 +50,7 @@ struct WatchedMachine {
   std::string driver_version;
   std::vector<WatchedGpu> gpus;           // an instance after its GPU
   std::vector<WatchedProcess> processes;  // by GPU, the largest first
+  std::vector<KnownGpu> known_gpus;       // by PCI address; no instances
   std::vector<facts::SampledXid> xids;    // by PCI address and number
   std::vector<facts::MissingValue> missing;
   double driver_seconds = 0;
@@ -59,11 +71,18 @@ class Watcher {
   };
   void add_gpus(const facts::GpuSample& sample);
   void add_processes(const facts::GpuSample& sample);
+  void add_throttle(WatchedGpu& gpu, double seconds);
+  void remember_gpus(const facts::GpuSample& sample);
   void forget_the_gone(double time);
 
   WatchedMachine now_;
   std::map<std::string, GpuHistory> histories_;  // by UUID
   std::map<std::string, Series> series_;         // by UUID, pid and start of the process
+  struct Throttle {
+    std::vector<std::string> before;
+    std::map<std::string, double> seconds;
+  };
+  std::map<std::string, Throttle> throttles_;  // by UUID
 };
 
 }  // namespace cufit::watch

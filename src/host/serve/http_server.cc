@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/serve/http_server.h"
+
+#include <civetweb.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <optional>
+
+#include "base/format.h"
+#include "base/number.h"
+#include "formats/prose/printable.h"
+#include "host/process/spawn.h"
+#include "host/serve/password_check.h"
+
+namespace cufit::host {
+namespace {
+
+constexpr const char* k_threads = "4";        // a scrape takes one for a few milliseconds
+constexpr const char* k_request_ms = "3000";  // a client that is slower is left
+constexpr size_t k_most_pem = 1024 * 1024;
+
+struct Civetweb {
+  decltype(&::mg_init_library) init_library = nullptr;
+  decltype(&::mg_start2) start2 = nullptr;
+  decltype(&::mg_stop) stop = nullptr;
+  decltype(&::mg_get_request_info) get_request_info = nullptr;
+  decltype(&::mg_get_header) get_header = nullptr;
+  decltype(&::mg_get_user_data) get_user_data = nullptr;
+  decltype(&::mg_get_context) get_context = nullptr;
+  decltype(&::mg_get_server_ports) get_server_ports = nullptr;
+  decltype(&::mg_write) write = nullptr;
+  std::string problem;
+};
+
+#ifdef CUFIT_LINKED  // a release: civetweb is part of the program
+#define CUFIT_CIVETWEB(name) out.name = &::mg_##name
+#else
+#define CUFIT_CIVETWEB(name) find("mg_" #name, out.name)
+#endif
+
+Civetweb load_civetweb() {
+  Civetweb out;
+#ifndef CUFIT_LINKED
+  void* library = dlopen("libcivetweb.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    out.problem = "answering over HTTP needs civetweb (libcivetweb.so.1; Debian: libcivetweb1)";
+    return out;
+  }
+  const auto find = [&](const char* name, auto& function) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
+    if (function == nullptr && out.problem.empty())
+      out.problem = format("civetweb has no {}", name);
+  };
+#endif
+  CUFIT_CIVETWEB(init_library);
+  CUFIT_CIVETWEB(start2);
+  CUFIT_CIVETWEB(stop);
+  CUFIT_CIVETWEB(get_request_info);
+  CUFIT_CIVETWEB(get_header);
+  CUFIT_CIVETWEB(get_user_data);
+  CUFIT_CIVETWEB(get_context);
+  CUFIT_CIVETWEB(get_server_ports);
+  CUFIT_CIVETWEB(write);
+  return out;
+}
+
+const Civetweb& civetweb() {
+  static const Civetweb k_civetweb = load_civetweb();
+  return k_civetweb;
+}
+
+Result<std::string> read_pem(const std::string& path) {
+  const FileHandle file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0)
+    return fail(errno == ENOENT ? Code::not_found : Code::no_permission,
+                format("`{}`: {}", path, std::strerror(errno)));
+  std::string out;
+  char bytes[16384];
+  ssize_t count = 0;
+  while ((count = read(file.get(), bytes, sizeof bytes)) > 0 && out.size() <= k_most_pem)
+    out.append(bytes, static_cast<size_t>(count));
+  if (count < 0) return fail(Code::io, format("`{}`: {}", path, std::strerror(errno)));
+  if (out.size() > k_most_pem)
+    return fail(Code::malformed, format("`{}` has more than {}", path, format_bytes(k_most_pem)));
+  return out;
+}
+
+// civetweb wants certificate and key in one file: that one is in memory, for the key's sake.
+Result<FileHandle> one_pem_file(const formats::WebTls& tls) {
+  CUFIT_TRY(certificate, read_pem(tls.certificate));
+  CUFIT_TRY(key, read_pem(tls.key));
+  if (!contains(certificate, "-----BEGIN CERTIFICATE-----"))
+    return fail(Code::malformed, format("`{}` has no certificate (PEM)", tls.certificate));
+  if (!contains(key, "PRIVATE KEY-----"))
+    return fail(Code::malformed, format("`{}` has no private key (PEM)", tls.key));
+  FileHandle out(memfd_create("cufit-certificate", MFD_CLOEXEC));
+  const std::string both = certificate + "\n" + key;
+  if (out.get() < 0 ||
+      write(out.get(), both.data(), both.size()) != static_cast<ssize_t>(both.size()))
+    return fail(Code::io, format("no file in memory can be made: {}", std::strerror(errno)));
+  return out;
+}
+
+const char* reason_of(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 401:
+      return "Unauthorized";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 503:
+      return "Service Unavailable";
+    default:
+      return "Internal Server Error";
+  }
+}
+
+}  // namespace
+
+struct HttpServer::State {
+  HttpServerOptions options;
+  std::function<HttpReply(const std::string&)> answer;
+  std::optional<PasswordCheck> passwords;
+  FileHandle pem;
+  mg_context* context = nullptr;
+  uint16_t port = 0;
+  std::mutex mutex;
+  std::string said;  // civetweb's last error while it starts
+
+  ~State() {
+    if (context != nullptr) civetweb().stop(context);
+  }
+  HttpReply reply_to(const mg_request_info& request, const char* authorization);
+  void send(mg_connection* connection, const HttpReply& reply, bool head) const;
+  Result<void> start();
+  static int on_request(mg_connection* connection);
+  static int on_message(const mg_connection* connection, const char* message);
+};
+
+HttpReply HttpServer::State::reply_to(const mg_request_info& request, const char* authorization) {
+  if (passwords && !passwords->allows(authorization == nullptr ? "" : authorization))
+    return {401, {}, "401: a name and a password are needed\n"};
+  const std::string_view method = request.request_method == nullptr ? "" : request.request_method;
+  if (method != "GET" && method != "HEAD") return {405, {}, "405: GET and HEAD alone\n"};
+  return answer(request.local_uri == nullptr ? "" : request.local_uri);
+}
+
+void HttpServer::State::send(mg_connection* connection, const HttpReply& reply, bool head) const {
+  std::string out =
+      format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n", reply.status,
+             reason_of(reply.status), reply.type.empty() ? "text/plain; charset=utf-8" : reply.type,
+             reply.body.size());
+  if (reply.status == 401) out += "WWW-Authenticate: Basic realm=\"cufit\", charset=\"UTF-8\"\r\n";
+  if (reply.status == 405) out += "Allow: GET, HEAD\r\n";
+  for (const auto& [name, value] : options.web.headers) out += format("{}: {}\r\n", name, value);
+  out += "Connection: close\r\n\r\n";
+  if (!head) out += reply.body;
+  civetweb().write(connection, out.data(), out.size());
+}
+
+int HttpServer::State::on_request(mg_connection* connection) {
+  const mg_request_info* request = civetweb().get_request_info(connection);
+  State& state = *static_cast<State*>(request->user_data);
+  const HttpReply reply =
+      state.reply_to(*request, civetweb().get_header(connection, "Authorization"));
+  const std::string_view method = request->request_method == nullptr ? "" : request->request_method;
+  state.send(connection, reply, method == "HEAD");
+  return reply.status;
+}
+
+// Nothing of it belongs on stderr: a client that goes away is no news.
+int HttpServer::State::on_message(const mg_connection* connection, const char* message) {
+  State* state = static_cast<State*>(civetweb().get_user_data(civetweb().get_context(connection)));
+  if (state == nullptr) return 1;
+  const std::lock_guard<std::mutex> lock(state->mutex);
+  state->said = formats::printable(message == nullptr ? "" : message, 200);
+  return 1;
+}
+
+Result<void> HttpServer::State::start() {
+  const formats::WebConfig& web = options.web;
+  civetweb().init_library(web.has_tls ? MG_FEATURES_TLS : MG_FEATURES_DEFAULT);
+  std::string where = options.address.empty() ? "+" : options.address + ":";
+  if (contains(options.address, ":")) where = "[" + options.address + "]:";
+  const std::string listen = format("{}{}{}", where, options.port, web.has_tls ? "s" : "");
+  std::vector<const char*> settings = {"listening_ports",
+                                       listen.c_str(),
+                                       "num_threads",
+                                       k_threads,
+                                       "request_timeout_ms",
+                                       k_request_ms,
+                                       "enable_keep_alive",
+                                       "no",
+                                       "enable_directory_listing",
+                                       "no"};
+  std::string pem_path;
+  const char* const least = web.tls.least == 13 ? "5" : "4";
+  if (web.has_tls) {
+    CUFIT_TRY(made, one_pem_file(web.tls));
+    pem = std::move(made);
+    pem_path = format("/proc/self/fd/{}", pem.get());
+    const char* const verify = web.tls.client == formats::ClientCertificate::required   ? "yes"
+                               : web.tls.client == formats::ClientCertificate::if_given ? "optional"
+                                                                                        : "no";
+    settings.insert(settings.end(),
+                    {"ssl_certificate", pem_path.c_str(), "ssl_certificate_chain", pem_path.c_str(),
+                     "ssl_protocol_version", least, "ssl_verify_peer", verify});
+    if (!web.tls.client_authority.empty())
+      settings.insert(settings.end(), {"ssl_ca_file", web.tls.client_authority.c_str()});
+  }
+  settings.push_back(nullptr);
+  mg_callbacks callbacks{};
+  callbacks.begin_request = on_request;
+  callbacks.log_message = on_message;
+  mg_init_data init{};
+  init.callbacks = &callbacks;
+  init.user_data = this;
+  init.configuration_options = settings.data();
+  char text[256] = {};
+  mg_error_data error{};
+  error.text = text;
+  error.text_buffer_size = sizeof text;
+  context = civetweb().start2(&init, &error);
+  if (context == nullptr)
+    return fail(Code::io, format("nothing can listen on {}: {}",
+                                 listen.substr(0, listen.size() - (web.has_tls ? 1 : 0)),
+                                 said.empty() ? formats::printable(text, 200) : said));
+  mg_server_port ports[4] = {};
+  const int count = civetweb().get_server_ports(context, 4, ports);
+  if (count > 0) port = static_cast<uint16_t>(ports[0].port);
+  return {};
+}
+
+HttpServer::HttpServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+HttpServer::HttpServer(HttpServer&&) noexcept = default;
+HttpServer::~HttpServer() = default;
+
+Result<HttpServer> HttpServer::start(HttpServerOptions options,
+                                     std::function<HttpReply(const std::string& path)> answer) {
+  if (!civetweb().problem.empty()) return fail(Code::unsupported, civetweb().problem);
+  auto state = std::make_unique<State>();
+  state->options = std::move(options);
+  state->answer = std::move(answer);
+  if (!state->options.web.users.empty()) {
+    CUFIT_TRY(passwords, PasswordCheck::open(state->options.web.users));
+    state->passwords.emplace(std::move(passwords));
+  }
+  if (Result<void> started = state->start(); !started) return started.error();
+  return HttpServer(std::move(state));
+}
+
+uint16_t HttpServer::port() const { return state_->port; }
+
+Result<std::pair<std::string, uint16_t>> parse_listen_address(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  const Error wrong = fail(
+      Code::usage,
+      format("`--listen {}`: an address and a port, such as 127.0.0.1:9836, [::1]:9836 or :9836",
+             formats::printable(text, 80)));
+  if (colon == std::string::npos) return wrong;
+  std::string address = text.substr(0, colon);
+  const std::optional<uint64_t> port = parse_uint(std::string_view(text).substr(colon + 1));
+  if (!port || *port > 65535) return wrong;
+  if (address.size() > 2 && address.front() == '[' && address.back() == ']')
+    address = address.substr(1, address.size() - 2);
+  else if (contains(address, ":"))
+    return wrong;
+  if (address == "localhost") address = "127.0.0.1";
+  if (address.find_first_not_of("0123456789abcdefABCDEF.:") != std::string::npos) return wrong;
+  return std::pair(address, static_cast<uint16_t>(*port));
+}
+
+}  // namespace cufit::host
