@@ -6,7 +6,7 @@
 namespace cufit::watch {
 namespace {
 
-constexpr size_t k_most_series = 4096;
+constexpr size_t k_most_term_series = 4096;
 
 AlertLabels labels_of(const MetricPoint& point) {
   AlertLabels out;
@@ -62,7 +62,7 @@ void TermSeries::add(const MetricFamily* family, double now) {
     std::string key = series_key(labels);
     auto found = series_.find(key);
     if (found == series_.end()) {
-      if (series_.size() == k_most_series) continue;
+      if (series_.size() == k_most_term_series) continue;
       found = series_
                   .emplace(std::move(key),
                            Series{std::move(labels), AlertWindow(term_.take, term_.window_s)})

@@ -2,12 +2,12 @@
 #include "commands/watch/top.h"
 
 #include <algorithm>
-#include <cmath>
 #include <ctime>
 
 #include "base/format.h"
 #include "base/number.h"
 #include "commands/progress.h"
+#include "commands/watch/interval.h"
 #include "commands/watch/live_samples.h"
 #include "commands/watch/top_screen.h"
 #include "host/files/sample_file.h"
@@ -32,7 +32,6 @@ constexpr Option k_top_options[] = {
     option<&TopRequest::json>("--json"),
 };
 
-constexpr double k_least_interval = 0.1, k_most_interval = 3600;
 constexpr uint64_t k_most_samples = 1000000;
 constexpr double k_first_answer_seconds = 60;  // 3 s a GPU without the persistence daemon
 constexpr double k_look_seconds =
@@ -44,26 +43,11 @@ struct TopTimes {
   uint64_t samples = 1;
 };
 
-// "0.5", "15".
-std::optional<double> decimal(std::string_view text) {
-  const size_t dot = text.find('.');
-  const std::optional<uint64_t> whole = parse_uint(text.substr(0, dot));
-  if (!whole || *whole > 1000000) return std::nullopt;
-  if (dot == std::string_view::npos) return static_cast<double>(*whole);
-  const std::string_view digits = text.substr(dot + 1);
-  const std::optional<uint64_t> part = parse_uint(digits);
-  if (!part || digits.size() > 6) return std::nullopt;
-  return static_cast<double>(*whole) +
-         static_cast<double>(*part) / std::pow(10.0, static_cast<double>(digits.size()));
-}
-
 Result<TopTimes> read_times(const TopRequest& request) {
   TopTimes out;
   if (request.interval) {
-    const std::optional<double> seconds = decimal(*request.interval);
-    if (!seconds || *seconds < k_least_interval || *seconds > k_most_interval)
-      return fail(Code::usage, format("`--interval {}`: 0.1 to 3600 seconds", *request.interval));
-    out.interval = *seconds;
+    CUFIT_TRY(seconds, parse_interval(*request.interval));
+    out.interval = seconds;
   }
   if (request.samples) {
     const std::optional<uint64_t> count = parse_uint(*request.samples);
