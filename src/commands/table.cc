@@ -24,6 +24,7 @@
 #include "commands/quota/quota_status.h"
 #include "commands/quota/quota_verify.h"
 #include "commands/run/preflight.h"
+#include "commands/watch/exporter.h"
 #include "commands/watch/top.h"
 #include "commands/watch/watch.h"
 #include "commands/resolve/resolve.h"
@@ -51,6 +52,7 @@ std::span<const Command> table() {
       command<QuotaClearRequest, run_quota_clear>("quota clear", quota_clear_options()),
       command<TopRequest, run_top>("top", top_options()),
       command<WatchRequest, run_watch>("watch", watch_options()),
+      command<ExporterRequest, run_exporter>("exporter", exporter_options()),
       command<ResolveRequest, run_resolve>("resolve", resolve_options()),
       command<LockRequest, run_lock>("lock", lock_options()),
       command<EnvCreateRequest, run_env_create>("env create", env_create_options()),

@@ -187,26 +187,35 @@ class RuleReader {
       }
     }
     // Also where it is the conditions that changed: a name that is filled with nothing would be shown as it is.
-    for (const std::string* said : {&rule.en.summary, &rule.en.description, &rule.zh.summary,
-                                    &rule.zh.description, &rule.runbook})
-      if (Result<void> good = check_names(table, *said, rule); !good) return good;
+    const std::pair<const char*, const std::string*> all[] = {
+        {"summary", &rule.en.summary},
+        {"description", &rule.en.description},
+        {"summary_zh", &rule.zh.summary},
+        {"description_zh", &rule.zh.description},
+        {"runbook", &rule.runbook}};
+    for (const auto& [key, said] : all) {
+      const TomlValue* here = table.find(key);
+      if (Result<void> good = check_names(here != nullptr ? *here : table, *said, rule); !good)
+        return good;
+    }
     return {};
   }
 
-  Result<void> check_names(const TomlValue& table, std::string_view said,
+  Result<void> check_names(const TomlValue& at_value, std::string_view said,
                            const WatchRule& rule) const {
     const knowledge::MetricRow* metric = find_metric(knowledge_, rule.tests[0].term.metric);
     for (size_t at = said.find('{'); at != said.npos; at = said.find('{', at + 1)) {
       const size_t end = said.find('}', at);
-      if (end == said.npos) return wrong(table, format("`{}`: a brace is not closed", said));
+      if (end == said.npos) return wrong(at_value, format("`{}`: a brace is not closed", said));
       const std::string_view name = said.substr(at + 1, end - at - 1);
       const bool known = name == "value" || has_label(*metric, name) ||
                          (name == "xid_why" && has_label(*metric, "xid"));
       if (!known)
-        return wrong(table, format("`{{{}}}` is no label of {}; there are {}", name, metric->name,
-                                   metric->labels.empty()
-                                       ? std::string("value")
-                                       : join(names_of(metric->labels), ", ") + ", value"));
+        return wrong(
+            at_value,
+            format("`{{{}}}` is no label of {}; there are {}", name, metric->name,
+                   metric->labels.empty() ? std::string("value")
+                                          : join(names_of(metric->labels), ", ") + ", value"));
     }
     return {};
   }

@@ -2,6 +2,7 @@
 #include "commands/watch/live_samples.h"
 
 #include "formats/system/kernel_log.h"
+#include "host/driver/gpu_access.h"
 #include "host/process/process_owner.h"
 
 namespace cufit::commands {
@@ -9,6 +10,7 @@ namespace cufit::commands {
 LiveSamples::LiveSamples(const Context& context, double interval_seconds)
     : machine_(context.machine),
       sampler_(context.machine, {.library_dir = {}, .interval_seconds = interval_seconds}) {
+  kubelet_.ask(machine_);
   read_past_xids(context);
 }
 
@@ -23,6 +25,19 @@ void LiveSamples::read_past_xids(const Context& context) {
     past_xids_[{xid.pci, xid.number}] += xid.count;
 }
 
+void LiveSamples::name_pods() {
+  kubelet_.ask(machine_);
+  const host::PodAnswer& answer = kubelet_.newest();
+  if (answer.number != pod_answer_)
+    pod_names_.take(answer.pods, answer.asked, host::read_gpu_minors(machine_));
+  pod_answer_ = answer.number;
+  pod_names_.set_problem(answer.problem);
+  pod_names_.name(newest_, [&](uint32_t pid) {
+    const host::KeptOwner* kept = names_.kept(pid);
+    return kept == nullptr ? std::string() : kept->hostname;
+  });
+}
+
 bool LiveSamples::wait(double seconds) {
   const bool changed = sampler_.wait(seconds);
   if (!changed) {
@@ -33,6 +48,7 @@ bool LiveSamples::wait(double seconds) {
   newest_ = sampler_.newest();
   for (facts::SampledProcess& process : newest_.processes)
     process.owner = host::read_process_owner(machine_, process.pid, names_);
+  name_pods();
   std::map<std::pair<std::string, uint32_t>, uint64_t> all = past_xids_;
   for (const facts::SampledXid& xid : newest_.xids) all[{xid.pci, xid.number}] += xid.count;
   newest_.xids.clear();

@@ -9,6 +9,8 @@
 #include "facts/gpu_sample.h"
 #include "host/driver/gpu_sampler.h"
 #include "host/process/owner_names.h"
+#include "host/process/pod_resources.h"
+#include "watch/pod_names.h"
 
 namespace cufit::commands {
 
@@ -24,10 +26,14 @@ class LiveSamples {
 
  private:
   void read_past_xids(const Context& context);
+  void name_pods();
 
   const host::Host& machine_;
   host::GpuSampler sampler_;
   host::OwnerNames names_;
+  host::PodResourcesClient kubelet_;
+  watch::PodNames pod_names_;
+  uint64_t pod_answer_ = 0;  // number of that which pod_names_ has
   facts::GpuSample newest_;
   std::map<std::pair<std::string, uint32_t>, uint64_t>
       past_xids_;       // of the kernel's log, before the sampler began

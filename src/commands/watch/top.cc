@@ -7,8 +7,8 @@
 #include "base/format.h"
 #include "base/number.h"
 #include "commands/progress.h"
-#include "commands/watch/interval.h"
 #include "commands/watch/live_samples.h"
+#include "commands/watch/sample_times.h"
 #include "commands/watch/top_screen.h"
 #include "host/files/sample_file.h"
 #include "host/process/signal_pause.h"
@@ -45,10 +45,8 @@ struct TopTimes {
 
 Result<TopTimes> read_times(const TopRequest& request) {
   TopTimes out;
-  if (request.interval) {
-    CUFIT_TRY(seconds, parse_interval(*request.interval));
-    out.interval = seconds;
-  }
+  CUFIT_TRY(interval, read_interval(request.interval, out.interval));
+  out.interval = interval;
   if (request.samples) {
     const std::optional<uint64_t> count = parse_uint(*request.samples);
     if (!count || *count == 0 || *count > k_most_samples)

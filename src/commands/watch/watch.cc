@@ -5,8 +5,9 @@
 #include "commands/progress.h"
 #include "commands/watch/alarm_sender.h"
 #include "commands/watch/live_samples.h"
+#include "commands/watch/machine_state.h"
 #include "commands/watch/watch_settings.h"
-#include "commands/watch/watched_state.h"
+#include "commands/watch/machine_state.h"
 #include "host/files/sample_file.h"
 #include "host/process/signal_pause.h"
 #include "report/notify/watch_unit.h"
@@ -44,7 +45,7 @@ class WatchRun {
     const host::SignalPause signals;  // before there are threads, which inherit what is blocked
     AlarmSender sender(context_, settings_, request_.json, true);
     LiveSamples live(context_, settings_.interval_s);
-    WatchedState state(context_);
+    MachineStateReader state(context_);
     const double begun = host::running_seconds();
     const auto epoch = static_cast<double>(context_.now());
     double judged = -1e9;
@@ -62,8 +63,7 @@ class WatchRun {
       const auto now = static_cast<double>(context_.now());
       say_begin(sender, live);
       const std::vector<watch::MetricFamily> metrics =
-          watch::machine_metrics(watcher_.now(), state.at(running, watcher_.now().driver_version),
-                                 now, {}, context_.knowledge);
+          watch::machine_metrics(watcher_.now(), state.read(), now, {}, context_.knowledge);
       // The judge's clock is one that nobody sets.
       const double time = epoch + running - begun;
       written = sender.tell(judge_.judge(metrics, time), judge_.rules(), now - time);

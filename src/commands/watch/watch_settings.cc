@@ -5,7 +5,7 @@
 
 #include "base/duration.h"
 #include "base/format.h"
-#include "commands/watch/interval.h"
+#include "commands/watch/sample_times.h"
 
 namespace cufit::commands {
 namespace {
@@ -64,10 +64,8 @@ Result<std::string> absolute(const Context& context, const std::string& path) {
 Result<WatchSettings> read_watch_settings(const Context& context, const WatchRequest& request) {
   if (Result<void> checked = check_together(request); !checked) return checked.error();
   WatchSettings out;
-  if (request.interval) {
-    CUFIT_TRY(seconds, parse_interval(*request.interval));
-    out.interval_s = seconds;
-  }
+  CUFIT_TRY(interval, read_interval(request.interval, out.interval_s));
+  out.interval_s = interval;
   if (request.repeat) {
     const std::optional<uint64_t> seconds = parse_duration(*request.repeat);
     if (!seconds || (*seconds != 0 && *seconds < k_least_repeat_s))

@@ -118,6 +118,15 @@ facts::GpuAccess read_gpu_access(const Host& host) {
   return access;
 }
 
+std::map<uint32_t, std::string> read_gpu_minors(const Host& host) {
+  std::map<uint32_t, std::string> out;
+  for (const std::string& address : host.list(k_gpus).value_or(std::vector<std::string>())) {
+    const facts::DrivenGpu gpu = read_gpu(host, address);
+    if (gpu.minor && !gpu.uuid.empty()) out[*gpu.minor] = gpu.uuid;
+  }
+  return out;
+}
+
 std::string visibility_key(const Host& host, const facts::GpuAccess& access) {
   const facts::Facts& facts = access.facts;
   if (!facts.system.boot_id) return {};

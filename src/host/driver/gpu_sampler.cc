@@ -70,6 +70,7 @@ void sample_for_ever(int pipe, CallNote* note, const SamplerOptions& options) {
     calls.before("");
     next = std::max(next + options.interval_seconds, DriverCalls::now());
     questions.wait(next - DriverCalls::now());
+    next = std::min(next, DriverCalls::now());  // an Xid ends the wait
   }
 }
 

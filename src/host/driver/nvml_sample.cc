@@ -18,6 +18,7 @@ using namespace nvml;
 
 constexpr uint32_t k_most_cards = 64, k_most_card_instances = 64;
 constexpr uint32_t k_most_uses = 4096;   // entries of processes' use, of one GPU
+constexpr double k_xid_seconds = 0.1;    // an Xid is told at once, with those that come with it
 constexpr uint32_t k_most_events = 256;  // of one sample: the next one takes the others
 
 double epoch_seconds() {
@@ -390,7 +391,7 @@ void NvmlSample::watch_events(Device device, const facts::SampledGpu& gpu, Befor
 }
 
 void NvmlSample::wait(double seconds) {
-  const double end = DriverCalls::now() + seconds;
+  double end = DriverCalls::now() + seconds;
   // What is there is taken also where samples take longer than the interval.
   for (uint32_t taken = 0; events_ != nullptr && taken < k_most_events; ++taken) {
     const double left = std::max(end - DriverCalls::now(), 0.0);
@@ -401,8 +402,9 @@ void NvmlSample::wait(double seconds) {
         static_cast<uint32_t>(std::ceil(left * 1000)));
     if (result == k_timeout) return;
     if (result != k_success) break;  // it cannot wait: no GPU has events
-    if ((event.type & k_event_xid) != 0)
-      ++xids_[{pci_of_[event.device], static_cast<uint32_t>(event.data)}];
+    if ((event.type & k_event_xid) == 0) continue;
+    ++xids_[{pci_of_[event.device], static_cast<uint32_t>(event.data)}];
+    end = std::min(end, DriverCalls::now() + k_xid_seconds);
   }
   sleep_for(end - DriverCalls::now());
 }

@@ -20,7 +20,7 @@ class NvmlSample {
   // Opens the library and starts it. False: why is in `missing` of what take() gives.
   bool open(const std::string& library_dir);
   facts::GpuSample take();
-  // Waits for Xids, at most so long; they are in the next sample. Sleeps where NVML has no events.
+  // Waits for Xids, at most so long; they are in the next sample, which is due at once then. Sleeps where NVML has no events.
   void wait(double seconds);
 
  private:

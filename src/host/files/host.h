@@ -46,6 +46,11 @@ class Host {
   virtual Result<std::string> read_link(const std::string& path) const = 0;
   virtual Result<std::string> real_path(const std::string& path) const = 0;
   virtual bool may_read_write(const std::string& path) const = 0;
+  // Where connect() finds the socket of a daemon. Error{not_found}, {no_permission}: this user may not connect; {unsupported}:
+  // no socket. Nothing is opened. What stands for a machine that does not run has none.
+  virtual Result<std::string> socket_place(const std::string& path) const {
+    return fail(Code::unsupported, "`" + path + "`: no socket");
+  }
   // Size of the filesystem that holds `path` (statvfs). A folder that stands for a machine has
   // none: unsupported.
   virtual Result<uint64_t> filesystem_bytes(const std::string& path) const = 0;
@@ -73,6 +78,7 @@ class RealHost final : public Host {
   Result<std::string> read_link(const std::string& path) const override;
   Result<std::string> real_path(const std::string& path) const override;
   bool may_read_write(const std::string& path) const override;
+  Result<std::string> socket_place(const std::string& path) const override;
   Result<uint64_t> filesystem_bytes(const std::string& path) const override;
   Result<std::string> kernel_log(size_t limit) const override;
   std::optional<std::string> variable(std::string_view name) const override;

@@ -34,6 +34,9 @@ class HostWithVariables final : public Host {
     return host_.real_path(path);
   }
   bool may_read_write(const std::string& path) const override { return host_.may_read_write(path); }
+  Result<std::string> socket_place(const std::string& path) const override {
+    return host_.socket_place(path);
+  }
   Result<uint64_t> filesystem_bytes(const std::string& path) const override {
     return host_.filesystem_bytes(path);
   }

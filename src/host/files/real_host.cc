@@ -305,6 +305,15 @@ bool RealHost::may_read_write(const std::string& path) const {
   return place && ::access(place->c_str(), R_OK | W_OK) == 0;
 }
 
+Result<std::string> RealHost::socket_place(const std::string& path) const {
+  CUFIT_TRY(at, status(path));
+  if (!S_ISSOCK(at.mode)) return fail(Code::unsupported, format("`{}`: no socket", path));
+  CUFIT_TRY(place, under_root(path));
+  // connect() asks the socket's file for the right to write.
+  if (::access(place.c_str(), W_OK) != 0) return error_of(errno, path);
+  return place;
+}
+
 Result<uint64_t> RealHost::filesystem_bytes(const std::string& path) const {
   if (!root_.empty())
     return fail(Code::unsupported, format("`{}`: a recorded folder has no filesystem size", path));

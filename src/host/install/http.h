@@ -2,7 +2,7 @@
 // One GET or POST over HTTP or HTTPS by libcurl, which is opened when first needed: nothing else of
 // cufit uses the network, and a machine without it lacks only that. Proxies are libcurl's own variables
 // (http_proxy, https_proxy, no_proxy), passwords may stand in ~/.netrc, SSL_CERT_FILE names another
-// bundle of certificates.
+// bundle of certificates. And one call of gRPC to a daemon of this machine.
 #pragma once
 
 #include <cstdint>
@@ -47,6 +47,20 @@ constexpr uint64_t k_most_post_answer_bytes = 64 << 10;  // more is cut off
 // Whatever the status. Error{unsupported} without libcurl, {timeout}, {cancelled} where it was
 // stopped, {io} else. No message holds anything of the address but the host's name: the rest is a secret.
 Result<HttpAnswer> http_post(const HttpPost& post);
+
+// A unary call over a unix socket: HTTP/2 without TLS, which both sides know beforehand.
+struct GrpcRequest {
+  std::string socket;              // its path, at most 107 bytes
+  std::string method;              // "/v1.PodResourcesLister/List"
+  std::string body;                // a frame
+  uint64_t most_bytes = 4u << 20;  // of the answer
+  double connect_seconds = 0.2, seconds = 1;
+};
+
+// The frame of an answer whose status is OK. Error{unsupported} without a libcurl that has HTTP/2 and unix sockets, and where
+// the daemon has no such method; {no_permission}, {timeout}; {malformed} for what is no gRPC, or too large; {io} else.
+// It is no one's who called: a signal does not end it, `seconds` does.
+Result<std::string> grpc_call(const GrpcRequest& request);
 
 // "libcurl/7.88.1 OpenSSL/3.0.15"; empty = not installed.
 std::string http_library();

@@ -63,7 +63,7 @@ std::optional<uint32_t> read_uid(const Host& host, uint32_t pid) {
 
 // The variables that say whose a process is. They are what it was started with, written by its user.
 struct OwnerVariables {
-  std::string job, step, domain, environment, virtual_env, conda_prefix;
+  std::string job, step, domain, environment, virtual_env, conda_prefix, hostname;
 };
 
 OwnerVariables read_owner_variables(const Host& host, uint32_t pid) {
@@ -77,7 +77,8 @@ OwnerVariables read_owner_variables(const Host& host, uint32_t pid) {
   };
   Wanted wanted[] = {{"SLURM_JOB_ID=", out.job},        {"SLURM_STEP_ID=", out.step},
                      {"CUFIT_DOMAIN=", out.domain},     {"CUFIT_CLASS=", out.environment},
-                     {"VIRTUAL_ENV=", out.virtual_env}, {"CONDA_PREFIX=", out.conda_prefix}};
+                     {"VIRTUAL_ENV=", out.virtual_env}, {"CONDA_PREFIX=", out.conda_prefix},
+                     {"HOSTNAME=", out.hostname}};
   for (const std::string_view each : split(*text, '\0'))
     for (Wanted& one : wanted)
       if (starts_with(each, one.name) && one.value.empty())  // the first, as programs read it
@@ -139,8 +140,11 @@ KeptOwner read_owner(const Host& host, uint32_t pid, const ProcessStat& stat, Ke
   }
   if (out.is_whole) {
     owner.command = command_of(host, pid, stat);
-    take_variables(read_owner_variables(host, pid), owner);
+    OwnerVariables variables = read_owner_variables(host, pid);
+    out.hostname = std::move(variables.hostname);
+    take_variables(std::move(variables), owner);
   } else if (before.start_ticks == stat.start_ticks && before.is_whole) {
+    out.hostname = std::move(before.hostname);
     owner.command = std::move(before.owner.command);
     owner.quota = std::move(before.owner.quota);
     owner.environment = std::move(before.owner.environment);

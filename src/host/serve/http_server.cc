@@ -16,13 +16,14 @@
 #include "base/number.h"
 #include "formats/prose/printable.h"
 #include "host/process/spawn.h"
+#include "host/serve/memory_library.h"
 #include "host/serve/password_check.h"
 
 namespace cufit::host {
 namespace {
 
-constexpr const char* k_threads = "4";        // a scrape takes one for a few milliseconds
-constexpr const char* k_request_ms = "3000";  // a client that is slower is left
+constexpr const char* k_threads = "8";        // a scrape takes one for a few milliseconds
+constexpr const char* k_request_ms = "2000";  // a client that is slower is left
 constexpr size_t k_most_pem = 1024 * 1024;
 
 struct Civetweb {
@@ -73,6 +74,14 @@ Civetweb load_civetweb() {
 const Civetweb& civetweb() {
   static const Civetweb k_civetweb = load_civetweb();
   return k_civetweb;
+}
+
+// openssl_names.c says why. Where OpenSSL 3 is not here, civetweb looks for another by itself.
+void open_openssl_names() {
+#ifndef CUFIT_LINKED
+  (void)open_memory_library(crypto_names_library());
+  (void)open_memory_library(ssl_names_library());
+#endif
 }
 
 Result<std::string> read_pem(const std::string& path) {
@@ -188,6 +197,7 @@ int HttpServer::State::on_message(const mg_connection* connection, const char* m
 
 Result<void> HttpServer::State::start() {
   const formats::WebConfig& web = options.web;
+  if (web.has_tls) open_openssl_names();
   civetweb().init_library(web.has_tls ? MG_FEATURES_TLS : MG_FEATURES_DEFAULT);
   std::string where = options.address.empty() ? "+" : options.address + ":";
   if (contains(options.address, ":")) where = "[" + options.address + "]:";

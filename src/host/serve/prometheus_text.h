@@ -4,15 +4,10 @@
 // A release has both in the program.
 #pragma once
 
-#include <string_view>
-
 #include "base/abi/metric_page.h"
 #include "base/result.h"
 
 namespace cufit::host {
-
-// The bytes of that shared object. Made when cufit is built.
-std::string_view prometheus_library();
 
 // Opened once. Error{unsupported}: the library is not on this machine.
 Result<cufit_metric_page_function> open_prometheus_text();

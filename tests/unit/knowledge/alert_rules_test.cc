@@ -92,9 +92,13 @@ TEST(AlertRules, NamesAreThoseOfOtherTables) {
   for (const AlertCondition& row : tables().alert_conditions) {
     EXPECT_EQ(ids.count(row.rule), 1u) << row.rule;
     if (row.metric == "up") continue;  // Prometheus' own
-    EXPECT_NE(find_metric(row.metric), nullptr) << row.metric;
-    if (!row.over.empty()) EXPECT_NE(find_metric(row.over), nullptr) << row.over;
-    if (!row.label.empty()) EXPECT_TRUE(has_label(row.metric, row.label)) << row.rule;
+    ASSERT_NE(find_metric(row.metric), nullptr) << row.metric;
+    if (!row.over.empty()) {
+      EXPECT_NE(find_metric(row.over), nullptr) << row.over;
+    }
+    if (!row.label.empty()) {
+      EXPECT_TRUE(has_label(row.metric, row.label)) << row.rule;
+    }
     // Only a counter can be asked for its increase, and of it nothing else makes sense.
     EXPECT_EQ(find_metric(row.metric)->type == "counter",
               row.take == "increase" || row.take == "rate")
@@ -149,8 +153,9 @@ TEST(Metrics, NamesHaveTheirUnitAndType) {
     EXPECT_EQ(row.type == "counter", ends_with(row.name, "_total")) << row.name;
     const std::string_view base =
         row.type == "counter" ? row.name.substr(0, row.name.size() - 6) : row.name;
-    if (row.unit != "none")
+    if (row.unit != "none") {
       EXPECT_TRUE(ends_with(base, format("_{}", row.unit))) << row.name << " " << row.unit;
+    }
     EXPECT_TRUE(ends_with(row.help, ".")) << row.name;
     EXPECT_TRUE(row.labels.empty() || row.labels.find("gpu") != row.labels.npos ||
                 row.name == "cufit_driver_info")

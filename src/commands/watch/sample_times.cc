@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/watch/interval.h"
+#include "commands/watch/sample_times.h"
 
 #include <cmath>
-#include <cstdint>
-#include <optional>
 
 #include "base/format.h"
 #include "base/number.h"
@@ -13,7 +11,6 @@ namespace {
 
 constexpr double k_least_interval = 0.1, k_most_interval = 3600;
 
-// "0.5", "15".
 std::optional<double> decimal(std::string_view text) {
   const size_t dot = text.find('.');
   const std::optional<uint64_t> whole = parse_uint(text.substr(0, dot));
@@ -28,10 +25,11 @@ std::optional<double> decimal(std::string_view text) {
 
 }  // namespace
 
-Result<double> parse_interval(const std::string& text) {
-  const std::optional<double> seconds = decimal(text);
+Result<double> read_interval(const std::optional<std::string>& text, double otherwise) {
+  if (!text) return otherwise;
+  const std::optional<double> seconds = decimal(*text);
   if (!seconds || *seconds < k_least_interval || *seconds > k_most_interval)
-    return fail(Code::usage, format("`--interval {}`: 0.1 to 3600 seconds", text));
+    return fail(Code::usage, format("`--interval {}`: 0.1 to 3600 seconds", *text));
   return *seconds;
 }
 

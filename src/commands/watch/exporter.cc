@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/watch/exporter.h"
+
+#include <csignal>
+#include <memory>
+#include <mutex>
+
+#include "base/format.h"
+#include "base/number.h"
+#include "base/path.h"
+#include "commands/watch/live_samples.h"
+#include "commands/watch/machine_state.h"
+#include "commands/watch/sample_times.h"
+#include "formats/system/web_config.h"
+#include "host/files/atomic_write.h"
+#include "host/files/sample_file.h"
+#include "host/process/signal_pause.h"
+#include "host/serve/http_server.h"
+#include "host/serve/prometheus_text.h"
+#include "report/metric_page.h"
+#include "watch/metrics.h"
+#include "watch/watcher.h"
+
+namespace cufit::commands {
+namespace {
+
+constexpr Option k_exporter_options[] = {
+    option<&ExporterRequest::listen>("--listen", "ADDRESS"),
+    option<&ExporterRequest::textfile>("--textfile", "FILE"),
+    option<&ExporterRequest::config>("--config", "FILE"),
+    option<&ExporterRequest::interval>("--interval", "SECONDS"),
+    option<&ExporterRequest::max_processes>("--max-processes", "N"),
+    option<&ExporterRequest::dcgm_names>("--dcgm-names"),
+    option<&ExporterRequest::once>("--once"),
+    option<&ExporterRequest::from>("--from", "FILE"),
+};
+
+constexpr const char* k_default_address = "127.0.0.1:9836";
+constexpr double k_default_interval = 5;
+constexpr uint64_t k_most_processes = 100000;
+constexpr double k_look_seconds = 0.5;         // at signals, while nothing else happens
+constexpr double k_first_answer_seconds = 60;  // as `cufit top` waits
+
+struct ExporterSettings {
+  host::HttpServerOptions server;
+  watch::MetricLimits limits;
+  double interval = k_default_interval;
+};
+
+// A file that it names lies beside it.
+Result<formats::WebConfig> read_web_config(const Context& context, const std::string& path) {
+  CUFIT_TRY(text, context.files.read_file(path, 1u << 20));
+  CUFIT_TRY(config, formats::parse_web_config(text, path));
+  for (std::string* file : {&config.tls.certificate, &config.tls.key, &config.tls.client_authority})
+    if (!file->empty()) *file = path_in(parent_folder(path), *file);
+  return config;
+}
+
+Result<ExporterSettings> read_settings(const Context& context, const ExporterRequest& request) {
+  ExporterSettings out;
+  if (request.from && !request.once)
+    return fail(Code::usage, "`--from` goes with `--once`: a recording has no present");
+  if (request.once && (request.listen || request.config || request.textfile))
+    return fail(Code::usage, "`--once` prints the page; it listens and writes nowhere");
+  if (request.textfile && !request.listen && request.config)
+    return fail(Code::usage, "`--config` is for the address of `--listen`");
+  CUFIT_TRY(address, host::parse_listen_address(request.listen.value_or(k_default_address)));
+  out.server.address = address.first;
+  out.server.port = address.second;
+  if (request.config) {
+    CUFIT_TRY(web, read_web_config(context, *request.config));
+    out.server.web = std::move(web);
+  }
+  CUFIT_TRY(interval, read_interval(request.interval, k_default_interval));
+  out.interval = interval;
+  if (request.max_processes) {
+    const std::optional<uint64_t> count = parse_uint(*request.max_processes);
+    if (!count || *count > k_most_processes)
+      return fail(Code::usage, format("`--max-processes {}`: 0 to {}", *request.max_processes,
+                                      k_most_processes));
+    out.limits.processes = *count;
+  }
+  return out;
+}
+
+// What is known, for the threads that answer and the one that samples.
+class ExporterPage {
+ public:
+  ExporterPage(const Context& context, const ExporterSettings& settings, bool dcgm_names,
+               cufit_metric_page_function write)
+      : context_(context), settings_(settings), dcgm_names_(dcgm_names), write_(write) {}
+
+  void add(const facts::GpuSample& sample, const watch::MachineState& state) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    watcher_.add(sample);
+    state_ = state;
+  }
+
+  bool has_gpus() const { return !watcher_.now().gpus.empty(); }
+
+  Result<std::string> text(double now) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<watch::MetricFamily> families =
+        watch::machine_metrics(watcher_.now(), state_, now, settings_.limits, context_.knowledge);
+    return report::metric_page(families, write_);
+  }
+  double sample_time() const { return watcher_.now().time; }
+
+ private:
+  const Context& context_;
+  const ExporterSettings& settings_;
+  const bool dcgm_names_;
+  const cufit_metric_page_function write_;
+  std::mutex mutex_;
+  watch::Watcher watcher_;
+  watch::MachineState state_;
+};
+
+class ExporterRun {
+ public:
+  ExporterRun(const Context& context, const ExporterRequest& request,
+              const ExporterSettings& settings, cufit_metric_page_function write)
+      : context_(context),
+        request_(request),
+        settings_(settings),
+        page_(context, settings_, request.dcgm_names, write) {}
+
+  Result<int> once() {
+    if (request_.from) {
+      CUFIT_TRY(samples, host::read_samples(context_.files, *request_.from));
+      for (const facts::GpuSample& sample : samples) page_.add(sample, {});
+      CUFIT_TRY(text, page_.text(page_.sample_time()));
+      return context_.output.print(text, page_.has_gpus() ? k_ok : k_findings);
+    }
+    MachineStateReader state(context_);
+    const host::SignalPause signals;
+    LiveSamples live(context_, settings_.interval);
+    const double begun = host::running_seconds();
+    while (host::running_seconds() - begun < k_first_answer_seconds) {
+      if (const int signal = signals.pause(0); signal != 0) return interrupted_exit(signal);
+      live.wait(k_look_seconds);
+      if (live.has_answered()) break;
+    }
+    page_.add(live.newest(), state.read());
+    CUFIT_TRY(text, page_.text(now()));
+    return context_.output.print(text, page_.has_gpus() ? k_ok : k_findings);
+  }
+
+  Result<int> serve() {
+    MachineStateReader state(context_);
+    const host::SignalPause signals;
+    // The sampler's child is made before there are threads.
+    LiveSamples live(context_, settings_.interval);
+    page_.add(live.newest(), state.read());
+    std::optional<host::HttpServer> server;
+    if (request_.listen || !request_.textfile) {
+      CUFIT_TRY(started, host::HttpServer::start(settings_.server, [this](const std::string& path) {
+                  return answer(path);
+                }));
+      server.emplace(std::move(started));
+      context_.output.print_message(
+          context_.message("exporter.listens", {{"url", url_of(server->port())}}));
+    }
+    while (true) {
+      if (const int signal = signals.pause(0); signal != 0)
+        return signal == SIGTERM ? static_cast<int>(k_ok) : interrupted_exit(signal);
+      const bool changed = live.wait(k_look_seconds);
+      if (!changed && !live.newest().stalled_seconds) continue;
+      page_.add(live.newest(), state.read());
+      if (changed && request_.textfile)
+        if (Result<void> written = write_textfile(); !written) return written.error();
+    }
+  }
+
+ private:
+  double now() const { return static_cast<double>(context_.now()); }
+
+  std::string url_of(uint16_t port) const {
+    const std::string& address = settings_.server.address;
+    const std::string host = address.empty()          ? "localhost"
+                             : contains(address, ":") ? "[" + address + "]"
+                                                      : address;
+    return format("{}://{}:{}/metrics", settings_.server.web.has_tls ? "https" : "http", host,
+                  port);
+  }
+
+  host::HttpReply answer(const std::string& path) {
+    if (path == "/") return {200, "text/html; charset=utf-8", report::exporter_home_page()};
+    if (path == "/-/healthy") return {200, {}, "ok\n"};
+    if (path != "/metrics") return {404, {}, "404: /metrics is what there is\n"};
+    Result<std::string> page = page_.text(now());
+    if (!page) return {503, {}, page.error().text() + "\n"};
+    return {200, std::string(report::k_metric_page_type), std::move(*page)};
+  }
+
+  // As node_exporter's collector wants it: renamed into place, readable for its user.
+  Result<void> write_textfile() {
+    CUFIT_TRY(text, page_.text(now()));
+    const int problem = host::replace_file(*request_.textfile, text, {.mode = 0644});
+    if (problem != 0)
+      return fail(Code::io, format("`{}`: {}", *request_.textfile, std::strerror(problem)));
+    return {};
+  }
+
+  const Context& context_;
+  const ExporterRequest& request_;
+  const ExporterSettings& settings_;
+  ExporterPage page_;
+};
+
+}  // namespace
+
+std::span<const Option> exporter_options() { return k_exporter_options; }
+
+int run_exporter(const Context& context, const ExporterRequest& request) {
+  const Output& output = context.output;
+  const Result<ExporterSettings> settings = read_settings(context, request);
+  if (!settings) return output.exit_code_for(settings.error());
+  const Result<cufit_metric_page_function> write = host::open_prometheus_text();
+  if (!write) return output.exit_code_for(write.error());
+  ExporterRun run(context, request, *settings, *write);
+  const Result<int> ended = request.once ? run.once() : run.serve();
+  return ended ? *ended : output.exit_code_for(ended.error());
+}
+
+}  // namespace cufit::commands
