@@ -7,7 +7,6 @@
 #include "commands/watch/live_samples.h"
 #include "commands/watch/machine_state.h"
 #include "commands/watch/watch_settings.h"
-#include "commands/watch/machine_state.h"
 #include "host/files/sample_file.h"
 #include "host/process/signal_pause.h"
 #include "report/notify/watch_unit.h"
@@ -30,8 +29,8 @@ constexpr Option k_watch_options[] = {
     option<&WatchRequest::json>("--json"),
 };
 
-constexpr double k_attend_seconds = 0.25;      // at signals, programs, reports of receivers
-constexpr double k_first_answer_seconds = 60;  // 3 s a GPU without the persistence daemon
+constexpr double k_attend_seconds = 0.25;  // at signals, programs, reports of receivers
+constexpr double k_silent_seconds = 60;    // 3 s a GPU without the persistence daemon
 
 class WatchRun {
  public:
@@ -56,7 +55,7 @@ class WatchRun {
       sender.attend();
       const double running = host::running_seconds();
       // Where the driver does not answer at all there is nothing but that to be said.
-      if (!live.has_answered() && running - begun < k_first_answer_seconds) continue;
+      if (!live.has_answered() && running - begun < k_silent_seconds) continue;
       if (!changed && running - judged < settings_.interval_s) continue;
       judged = running;
       watcher_.add(live.newest());
