@@ -145,7 +145,7 @@ TEST(AlertPromtool, ChangedRulesDisagree) {
       {"gpu_clock_low", [](WatchRule& rule) { rule.tests[0].values = {"memory"}; }},
       {"gpu_power_brake", [](WatchRule& rule) { rule.tests[0].values = {"sw_power_cap"}; }},
       {"gpu_nvlink_down", [](WatchRule& rule) { rule.tests[0].over->window_s = 60; }},
-      {"process_memory_full", [](WatchRule& rule) { rule.hold_s = 0; }}};
+      {"process_memory_full", [](WatchRule& rule) { rule.tests[0].threshold = 40000; }}};
   for (const Change& change : changes) {
     std::vector<WatchRule> rules = alert_rules(knowledge::Knowledge::builtin());
     for (WatchRule& rule : rules)
