@@ -44,8 +44,8 @@ Result<void> check_together(const WatchRequest& request) {
     return fail(Code::usage, "`--unit` and `--test` do not go together");
   if (request.from && (request.unit || request.test))
     return fail(Code::usage, "`--from` judges a recording and sends nothing");
-  if (request.json && (request.unit || request.test))
-    return fail(Code::usage, "`--json` is for alarms, not for `--unit` or `--test`");
+  if (request.json && request.test)
+    return fail(Code::usage, "`--json` is for alarms, not for `--test`");
   if (request.test && request.notify.empty() && request.exec.empty())
     return fail(Code::usage, "`--test` needs `--notify` or `--exec`");
   if (request.notify.size() + request.exec.size() > k_most_receivers)
