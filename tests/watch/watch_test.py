@@ -133,7 +133,7 @@ class Watch(unittest.TestCase):
     def test_a_receiver_that_fails_twice_then_accepts(self):
         receiver = self.receiver([(500, b"no"), (503, b"")])
         self.start("--notify", receiver.url("slack"))
-        self.describe("remap_failed = 1")
+        self.describe("remapped.corrected = 0", "remapped.failed = 1")
         posts = [receiver.next() for _ in range(3)]
         self.assertEqual(posts[0][2], posts[2][2])
         self.assertIn("could not be replaced", posts[0][2]["text"])
@@ -149,10 +149,10 @@ class Watch(unittest.TestCase):
     def test_a_slow_receiver_holds_up_nothing(self):
         slow, quick = self.receiver(delay=30), self.receiver()
         self.start("--notify", slow.url("slack"), "--notify", quick.url("feishu"), "--json")
-        self.describe("remap_failed = 1")
+        self.describe("remapped.corrected = 0", "remapped.failed = 1")
         slow.next()
         self.assertEqual(quick.next()[2]["msg_type"], "post")
-        self.describe("remap_failed = 1", "xid.79 = 1")
+        self.describe("remapped.corrected = 0", "remapped.failed = 1", "xid.79 = 1")
         self.assertIn("Xid 79", json.dumps(quick.next(5)[2]))
         self.assertEqual(self.read("out").count("\n"), 2)
         begun = time.monotonic()
@@ -163,18 +163,18 @@ class Watch(unittest.TestCase):
     def test_recovery_is_told(self):
         receiver = self.receiver()
         self.start("--notify", receiver.url("webhook"))
-        self.describe("remap_failed = 1")
+        self.describe("remapped.corrected = 0", "remapped.failed = 1")
         begun = receiver.next()[2]
         self.assertEqual((begun["version"], begun["status"]), ("4", "firing"))
         alert = begun["alerts"][0]
         self.assertEqual(alert["labels"]["alertname"], "CufitGpuRemapFailed")
         self.assertEqual(alert["endsAt"], "0001-01-01T00:00:00Z")
         # It comes and goes: nothing is told.
-        self.describe("remap_failed = 0")
+        self.describe("remapped.corrected = 0", "remapped.failed = 0")
         time.sleep(1)
-        self.describe("remap_failed = 1")
+        self.describe("remapped.corrected = 0", "remapped.failed = 1")
         self.assertIsNone(receiver.none_within(2))
-        self.describe("remap_failed = 0")
+        self.describe("remapped.corrected = 0", "remapped.failed = 0")
         over = receiver.next(90)[2]
         self.assertEqual(over["status"], "resolved")
         self.assertEqual(over["alerts"][0]["fingerprint"], alert["fingerprint"])
@@ -184,18 +184,18 @@ class Watch(unittest.TestCase):
     def test_an_answer_that_says_no(self):
         receiver = self.receiver([(200, b'{"errcode":310000,"errmsg":"keywords not in content"}')])
         self.start("--notify", receiver.url("dingtalk"))
-        self.describe("remap_failed = 1")
+        self.describe("remapped.corrected = 0", "remapped.failed = 1")
         self.assertEqual(receiver.next()[2]["msgtype"], "markdown")
         self.wait_for("err", "310000 keywords not in content")
         self.assertIsNone(receiver.none_within(2))  # the same would be said again
-        self.describe("remap_failed = 1", "xid.79 = 1")
+        self.describe("remapped.corrected = 0", "remapped.failed = 1", "xid.79 = 1")
         receiver.next()
         self.end()
 
     def test_redirects_are_not_followed(self):
         receiver = self.receiver([(302, b"")])
         self.start("--notify", receiver.url("ntfy"))
-        self.describe("remap_failed = 1")
+        self.describe("remapped.corrected = 0", "remapped.failed = 1")
         path, _, body = receiver.next()
         self.assertEqual((path, body["topic"]), ("/T0/B0/", "verysecret"))
         self.wait_for("err", "HTTP 302")
@@ -208,7 +208,7 @@ class Watch(unittest.TestCase):
         with open(path, "w") as file:
             file.write(receiver.url("slack") + "\n")
         self.start("--notify", "@" + path, "--exec", "sleep 2")
-        self.describe("remap_failed = 1")
+        self.describe("remapped.corrected = 0", "remapped.failed = 1")
         receiver.next()
         shown = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
         self.assertIn("sleep 2", shown)
@@ -220,7 +220,7 @@ class Watch(unittest.TestCase):
         self.env["OUT"] = out
         command = 'echo "$CUFIT_STATE $CUFIT_ALERT $CUFIT_GPU $CUFIT_SUMMARY" >>"$OUT"; cat >>"$OUT"; exit 4'
         self.start("--exec", command)
-        self.describe("remap_failed = 1")
+        self.describe("remapped.corrected = 0", "remapped.failed = 1")
         self.wait_for("err", "exit code 4")
         first, second = self.read("alarms").splitlines()
         self.assertEqual(
