@@ -26,6 +26,7 @@
 #include "commands/run/preflight.h"
 #include "commands/watch/exporter.h"
 #include "commands/watch/top.h"
+#include "commands/watch/watch.h"
 #include "commands/resolve/resolve.h"
 #include "commands/self/self.h"
 
@@ -50,6 +51,7 @@ std::span<const Command> table() {
       command<QuotaSetRequest, run_quota_set>("quota set", quota_set_options()),
       command<QuotaClearRequest, run_quota_clear>("quota clear", quota_clear_options()),
       command<TopRequest, run_top>("top", top_options()),
+      command<WatchRequest, run_watch>("watch", watch_options()),
       command<ExporterRequest, run_exporter>("exporter", exporter_options()),
       command<ResolveRequest, run_resolve>("resolve", resolve_options()),
       command<LockRequest, run_lock>("lock", lock_options()),

@@ -233,6 +233,12 @@ gpu 2 'fail.nvmlDeviceGetHandleByIndex_v2 = 15'
 "$CUFIT" top --json; "$CUFIT" top --json --interval 0.1 --samples 3 --record "$TMP/samples" 2>/dev/null
 cat "$TMP/samples"
 LD_LIBRARY_PATH=/nowhere "$CUFIT" top --json"""),
+    ("watch", ["cufit.watch/1"], """
+. tests/cli/watch/recording.sh
+alarms "$TMP/a.jsonl"; "$CUFIT" watch --json --from "$TMP/a.jsonl" --repeat 5m 2>/dev/null
+printf '[[rule]]\\nid = "gpu_lost"\\nseverity = "info"\\n' >"$TMP/r.toml"
+"$CUFIT" watch --json --from "$TMP/a.jsonl" --rules "$TMP/r.toml" 2>/dev/null
+"$CUFIT" watch --test --exec "cat >$TMP/said" >/dev/null; cat "$TMP/said" """),
     ("quota plan", ["cufit.quota/1"], """
 "$CUFIT" quota plan --json
 for file in tests/machines/*/facts.json; do "$CUFIT" quota plan --json --from $file; done"""),

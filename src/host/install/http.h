@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One GET over HTTP or HTTPS by libcurl, which is opened when first needed: nothing else of cufit
-// uses the network, and a machine without it lacks only that. Proxies are libcurl's own variables
+// One GET or POST over HTTP or HTTPS by libcurl, which is opened when first needed: nothing else of
+// cufit uses the network, and a machine without it lacks only that. Proxies are libcurl's own variables
 // (http_proxy, https_proxy, no_proxy), passwords may stand in ~/.netrc, SSL_CERT_FILE names another
 // bundle of certificates. And one call of gRPC to a daemon of this machine.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,19 @@ struct HttpAnswer {
 // Error{unsupported} without libcurl, {timeout} for stalls, {cancelled} after a signal, {io} else.
 // No message holds a password.
 Result<HttpAnswer> http_get(const HttpRequest& request, Interrupts& interrupts);
+
+// JSON for one receiver: no redirect is followed, no password looked up.
+struct HttpPost {
+  std::string url;
+  std::string body;
+  double seconds = 10;            // in all
+  std::function<bool()> stopped;  // asked about once a second, in the caller's thread; may be empty
+};
+constexpr uint64_t k_most_post_answer_bytes = 64 << 10;  // more is cut off
+
+// Whatever the status. Error{unsupported} without libcurl, {timeout}, {cancelled} where it was
+// stopped, {io} else. No message holds anything of the address but the host's name: the rest is a secret.
+Result<HttpAnswer> http_post(const HttpPost& post);
 
 // A unary call over a unix socket: HTTP/2 without TLS, which both sides know beforehand.
 struct GrpcRequest {
