@@ -56,6 +56,7 @@ facts::SampledGpu whole_gpu() {
   gpu.remapped_uncorrected = 9;
   gpu.remap_pending = true;
   gpu.remap_failed = false;
+  gpu.pods = std::vector<facts::SampledPod>{{"lab", "train-0", "main"}};
   return gpu;
 }
 
