@@ -170,6 +170,13 @@ class Page(Exporter):
         passed = self.value("cufit_throttle_seconds_total", 'gpu="0".*reason="hw_thermal_slowdown"') - first
         self.assertTrue(0.5 < passed < 3, passed)
 
+    def test_an_xid_is_told_at_once(self):
+        self.start("--interval", "600")
+        gpu = 'gpu="0",.*xid="79"'
+        self.wait_for(lambda: self.value("cufit_xid_errors_total", gpu) == 0)
+        self.describe(xid=1)
+        self.wait_for(lambda: self.value("cufit_xid_errors_total", gpu) == 1)
+
     # A wedged driver: the last good values, marked, and no scrape that waits.
     def test_a_driver_that_hangs(self):
         self.start("--interval", "0.2")
