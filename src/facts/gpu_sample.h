@@ -16,6 +16,11 @@ struct MissingValue {
   std::string why;   // in the words of who refused: "Not Supported (3)"
 };
 
+// To whom the kubelet gave a GPU.
+struct SampledPod {
+  std::string pod_namespace, pod, container;
+};
+
 // A GPU, or an instance of a divided one: then its GPU has no row of its own for memory and processes.
 struct SampledGpu {
   uint32_t index = 0;       // NVML's
@@ -23,6 +28,7 @@ struct SampledGpu {
   std::string pci;          // "0000:01:00.0"
   std::string profile;      // of an instance: "1g.10gb"; else empty
   std::string parent_uuid;  // of an instance: its GPU's
+  std::optional<uint32_t> gpu_instance;  // of an instance: NVML's number of the GPU instance it is in
   std::optional<int>
       lost;  // nvmlReturn_t by which the GPU itself refuses: 15 lost, 16 needs a reset
   std::optional<uint64_t> memory_total_bytes, memory_used_bytes, memory_free_bytes;
@@ -50,6 +56,8 @@ struct SampledGpu {
   std::optional<uint64_t> remapped_corrected, remapped_uncorrected;  // rows
   std::optional<bool> remap_pending, remap_failed;
   std::optional<std::string> compute_mode;
+  // Absent: no kubelet told; empty: to none. Several share it, or their containers do. It need not be used.
+  std::optional<std::vector<SampledPod>> pods;
 };
 
 // Who a process belongs to, as far as this user may read.

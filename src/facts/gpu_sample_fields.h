@@ -14,10 +14,17 @@ requires std::same_as<std::remove_const_t<T>, MissingValue>
 void visit_sample(V& v, T& x) { v("what", x.what), v("why", x.why); }
 
 template <class V, class T>
+requires std::same_as<std::remove_const_t<T>, SampledPod>
+void visit_sample(V& v, T& x) {
+  v("pod_namespace", x.pod_namespace), v("pod", x.pod), v("container", x.container);
+}
+
+template <class V, class T>
 requires std::same_as<std::remove_const_t<T>, SampledGpu>
 void visit_sample(V& v, T& x) {
   v("index", x.index), v("uuid", x.uuid), v("name", x.name), v("pci", x.pci);
-  v("profile", x.profile), v("parent_uuid", x.parent_uuid), v("lost", x.lost);
+  v("profile", x.profile), v("parent_uuid", x.parent_uuid);
+  v("gpu_instance", x.gpu_instance), v("lost", x.lost);
   v("memory_total_bytes", x.memory_total_bytes), v("memory_used_bytes", x.memory_used_bytes);
   v("memory_free_bytes", x.memory_free_bytes), v("memory_reserved_bytes", x.memory_reserved_bytes);
   v("utilization", x.utilization), v("memory_utilization", x.memory_utilization);
@@ -37,7 +44,7 @@ void visit_sample(V& v, T& x) {
   v("ecc_corrected", x.ecc_corrected), v("ecc_uncorrected", x.ecc_uncorrected);
   v("remapped_corrected", x.remapped_corrected), v("remapped_uncorrected", x.remapped_uncorrected);
   v("remap_pending", x.remap_pending), v("remap_failed", x.remap_failed);
-  v("compute_mode", x.compute_mode);
+  v("compute_mode", x.compute_mode), v("pods", x.pods);
 }
 
 template <class V, class T>

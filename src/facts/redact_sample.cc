@@ -46,6 +46,12 @@ void SampleRedactor::redact(GpuSample& sample) {
   for (SampledGpu& gpu : sample.gpus) {
     gpu.uuid = numbered("uuid", gpu.uuid);
     gpu.parent_uuid = numbered("uuid", gpu.parent_uuid);
+    if (!gpu.pods) continue;
+    for (SampledPod& pod : *gpu.pods) {
+      pod.pod_namespace = numbered("namespace-", pod.pod_namespace);
+      pod.pod = numbered("pod-", pod.pod);
+      pod.container = numbered("container-", pod.container);
+    }
   }
   for (SampledProcess& process : sample.processes) redact_owner(process.owner);
 }

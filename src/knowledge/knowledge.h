@@ -349,6 +349,11 @@ struct MetricRow {
   std::string_view values;            // of the last label, where they are few
   std::string_view help;
 };
+// What stands behind a metric of DCGM's name (data/dcgm_metrics.toml).
+struct DcgmValue {
+  std::string_view metric, value;  // value: a member of facts::SampledGpu, or "last_xid"
+  uint32_t times, per;             // 0: not converted
+};
 // What deserves an alarm (data/alert_rules.toml, which says what each field is).
 struct AlertRule {
   std::string_view id, severity, hold;  // hold: how long it must be true, "5m"
@@ -430,6 +435,8 @@ struct Knowledge {
   std::span<const StepTimeRow> step_time;
   std::span<const ForwardCompat> forward_compat;
   std::span<const MetricRow> metrics = {};
+  std::span<const MetricRow> dcgm_metrics = {};
+  std::span<const DcgmValue> dcgm_values = {};
   std::span<const AlertRule> alert_rules = {};
   std::span<const AlertCondition> alert_conditions = {};
   std::span<const AlertXid> alert_xids = {};

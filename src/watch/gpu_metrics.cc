@@ -130,6 +130,17 @@ void add_xids(const WatchedMachine& machine, MetricTable& table,
     table.add("cufit_xid_errors_total", {{"xid", std::to_string(number)}}, count);
 }
 
+void add_pods(const facts::SampledGpu& gpu, const OneGpu& one, MetricTable& table) {
+  if (!gpu.pods) return;
+  for (const facts::SampledPod& pod : *gpu.pods) {
+    MetricLabels labels = one.labels();
+    labels.insert(
+        labels.end(),
+        {{"container", pod.container}, {"pod", pod.pod}, {"namespace", pod.pod_namespace}});
+    table.add("cufit_gpu_pod_info", std::move(labels), 1);
+  }
+}
+
 void add_lost(const WatchedMachine& machine, MetricTable& table) {
   for (const KnownGpu& known : machine.known_gpus) {
     bool lost = !known.listed;
@@ -159,6 +170,7 @@ void add_gpu_metrics(const WatchedMachine& machine, MetricTable& table,
     add_links(gpu.now, one);
     add_errors(gpu.now, one);
     add_throttle(gpu, one, knowledge);
+    add_pods(gpu.now, one, table);
   }
   add_xids(machine, table, knowledge);
   add_lost(machine, table);

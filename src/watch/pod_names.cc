@@ -38,7 +38,7 @@ void PodNames::take(const formats::PodResources& answer, double asked,
           if (const auto found = minors.find(*gpu.minor); found != minors.end())
             gpu.uuid = found->second;
         if (gpu.uuid.empty())
-          unknown_device_ = device.id + " (" + device.resource + ")";
+          unknown_device_ = device.resource;
         else
           given_[gpu.uuid].insert({pod, container});
       }
@@ -168,13 +168,30 @@ void PodNames::say_missing(const PodsOnGpus& pods, facts::GpuSample& sample) con
     if (count > 1)
       reasons.insert(format("several pods share GPU {}", number));
     else if (!unknown_device_.empty())
-      reasons.insert(format("which GPU the kubelet's device {} is, is not known", unknown_device_));
+      reasons.insert(format("the kubelet's device ids of {} do not tell the GPU", unknown_device_));
     else if (count == 1)
       reasons.insert(format("not only the pod that was given GPU {} uses it", number));
     else
       reasons.insert(format("a pod uses GPU {} and was not given it", number));
   }
   for (const std::string& why : reasons) sample.missing.push_back({"pod names", why});
+}
+
+// A part of an answer with ids that nobody knows says of no GPU that it is free.
+void PodNames::tell_gpus(facts::GpuSample& sample) const {
+  if (asked_ == 0 || !problem_.empty()) return;
+  for (facts::SampledGpu& gpu : sample.gpus) {
+    const auto found = given_.find(gpu.uuid);
+    if (found == given_.end()) {
+      if (unknown_device_.empty()) gpu.pods.emplace();
+      continue;
+    }
+    gpu.pods.emplace();
+    for (const auto& [place, container] : found->second) {
+      const formats::NodePod& pod = answer_.pods[place];
+      gpu.pods->push_back({pod.name_space, pod.name, pod.containers[container].name});
+    }
+  }
 }
 
 void PodNames::name(facts::GpuSample& sample,
@@ -193,6 +210,7 @@ void PodNames::name(facts::GpuSample& sample,
     name_container(pod, sample);
   }
   say_missing(pods, sample);
+  tell_gpus(sample);
 }
 
 }  // namespace cufit::watch

@@ -64,6 +64,7 @@ class PodNames {
   void learn_known(const PodsOnGpus& pods, const facts::GpuSample& sample);
   void find_names(const PodsOnGpus& pods, const facts::GpuSample& sample);
   void name_container(const PodOnGpus& pod, facts::GpuSample& sample) const;
+  void tell_gpus(facts::GpuSample& sample) const;
   void say_missing(const PodsOnGpus& pods, facts::GpuSample& sample) const;
 
   using Name = std::pair<std::string, std::string>;  // namespace, name
@@ -77,7 +78,7 @@ class PodNames {
   formats::PodResources answer_;
   double asked_ = 0;
   std::map<std::string, std::set<std::pair<size_t, size_t>>> given_;  // UUID: pod, container
-  std::string unknown_device_;                                        // one; empty: none is
+  std::string unknown_device_;  // resource of one whose id does not tell the GPU; empty: none is
   std::string problem_;
   std::map<std::string, KnownName> names_;  // by UID, of pods in the last sample
 };

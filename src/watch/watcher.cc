@@ -52,14 +52,15 @@ void Watcher::add(const facts::GpuSample& sample) {
   now_.stalled_call = sample.stalled_call;
   if (sample.time <= now_.time && !now_.gpus.empty()) return;
   const double gap = sample.time - now_.time;
+  const bool is_first = now_.time == 0;
   now_.time = sample.time;
   now_.driver_version = sample.driver_version;
   now_.missing = sample.missing;
   now_.driver_seconds = sample.driver_seconds;
-  now_.xids = sample.xids;
   add_gpus(sample);
   for (WatchedGpu& gpu : now_.gpus) add_throttle(gpu, gap <= k_most_gap_seconds ? gap : 0);
   remember_gpus(sample);
+  remember_xids(sample, is_first);
   add_processes(sample);
   forget_the_gone(sample.time);
 }
@@ -106,6 +107,20 @@ void Watcher::remember_gpus(const facts::GpuSample& sample) {
     place->index = gpu.index;
     place->listed = true;
   }
+}
+
+// The first counts may be of weeks ago: they are where counting begins.
+void Watcher::remember_xids(const facts::GpuSample& sample, bool is_first) {
+  std::map<std::pair<std::string, uint32_t>, uint64_t> before;
+  for (const facts::SampledXid& xid : now_.xids) before[{xid.pci, xid.number}] = xid.count;
+  std::map<std::string, uint32_t> last;  // by PCI address
+  for (const facts::SampledXid& xid : sample.xids)
+    if (!is_first && xid.count > before[{xid.pci, xid.number}] && !xid.pci.empty())
+      last[xid.pci] = std::max(last[xid.pci], xid.number);
+  for (KnownGpu& known : now_.known_gpus)
+    for (const auto& [pci, number] : last)
+      if (starts_with(known.pci, pci)) known.last_xid = number;
+  now_.xids = sample.xids;
 }
 
 void Watcher::add_processes(const facts::GpuSample& sample) {

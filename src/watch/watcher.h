@@ -38,6 +38,9 @@ struct KnownGpu {
   std::string uuid, name;
   uint32_t index = 0;
   bool listed = true;  // in the newest sample
+  // The number whose count rose last since the first sample, 0: none did. Of several in one sample the highest: what follows
+  // from another, as 154 from 79 and 94 from 48, has mostly the higher one.
+  uint32_t last_xid = 0;
 };
 
 struct WatchedProcess {
@@ -73,6 +76,7 @@ class Watcher {
   void add_processes(const facts::GpuSample& sample);
   void add_throttle(WatchedGpu& gpu, double seconds);
   void remember_gpus(const facts::GpuSample& sample);
+  void remember_xids(const facts::GpuSample& sample, bool is_first);
   void forget_the_gone(double time);
 
   WatchedMachine now_;

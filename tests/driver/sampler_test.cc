@@ -236,12 +236,13 @@ TEST(Sampler, InstancesAreRowsOfTheirOwn) {
   const GpuSample sample = one_sample(
       test::k_system + test::h200(0,
                                   "mig.current = 1\n[mig]\nname = NVIDIA H200 MIG 1g.18gb\n"
-                                  "uuid = MIG-1\nmemory = 1000\nused = 10\n[mig]\n"
+                                  "uuid = MIG-1\nmemory = 1000\nused = 10\ngpu_instance = 9\n[mig]\n"
                                   "name = NVIDIA H200 MIG 2g.35gb\nuuid = MIG-2\nmemory = 2000\n"));
   ASSERT_EQ(sample.gpus.size(), 3u);
   EXPECT_EQ(sample.gpus[1].profile, "1g.18gb");
   EXPECT_EQ(sample.gpus[1].parent_uuid, sample.gpus[0].uuid);
   EXPECT_EQ(sample.gpus[1].memory_used_bytes, 10u);
+  EXPECT_EQ(sample.gpus[1].gpu_instance, 9u);
   EXPECT_EQ(sample.gpus[2].uuid, "MIG-2");
   EXPECT_FALSE(sample.gpus[2].temperature_c);
 }

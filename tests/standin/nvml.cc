@@ -229,6 +229,7 @@ STANDIN_EXPORT int nvmlDeviceGetGraphicsRunningProcesses(Device device, uint32_t
 
 #ifndef CUFIT_STANDIN_OLD
 STANDIN_EXPORT int nvmlInit_v2() { return init("nvmlInit_v2"); }
+STANDIN_EXPORT int nvmlInitWithFlags(uint32_t) { return init("nvmlInit_v2"); }
 STANDIN_EXPORT int nvmlSystemGetCudaDriverVersion_v2(int* out) {
   return give_number("nvmlSystemGetCudaDriverVersion_v2", static_cast<Section*>(&machine()), "cuda",
                      out);
@@ -265,6 +266,9 @@ STANDIN_EXPORT int nvmlDeviceGetMigDeviceHandleByIndex(Device device, uint32_t i
   if (!gpu || index >= gpu->mig.size()) return k_not_found;
   *out = &gpu->mig[index];
   return k_success;
+}
+STANDIN_EXPORT int nvmlDeviceGetGpuInstanceId(Device device, uint32_t* out) {
+  return give_number("nvmlDeviceGetGpuInstanceId", device, "gpu_instance", out);
 }
 STANDIN_EXPORT int nvmlDeviceGetRemappedRows(Device device, uint32_t* corrected,
                                              uint32_t* uncorrected, uint32_t* pending,

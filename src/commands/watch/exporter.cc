@@ -18,6 +18,7 @@
 #include "host/serve/http_server.h"
 #include "host/serve/prometheus_text.h"
 #include "report/metric_page.h"
+#include "watch/dcgm_metrics.h"
 #include "watch/metrics.h"
 #include "watch/watcher.h"
 
@@ -88,7 +89,10 @@ class ExporterPage {
  public:
   ExporterPage(const Context& context, const ExporterSettings& settings, bool dcgm_names,
                cufit_metric_page_function write)
-      : context_(context), settings_(settings), dcgm_names_(dcgm_names), write_(write) {}
+      : context_(context), settings_(settings), dcgm_names_(dcgm_names), write_(write) {
+    const Result<std::string> name = context.machine.read_file("/proc/sys/kernel/hostname", 256);
+    if (name) host_name_ = std::string(trim(*name));
+  }
 
   void add(const facts::GpuSample& sample, const watch::MachineState& state) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -102,6 +106,10 @@ class ExporterPage {
     const std::lock_guard<std::mutex> lock(mutex_);
     std::vector<watch::MetricFamily> families =
         watch::machine_metrics(watcher_.now(), state_, now, settings_.limits, context_.knowledge);
+    if (dcgm_names_)
+      for (watch::MetricFamily& family :
+           watch::dcgm_metrics(watcher_.now(), host_name_, context_.knowledge))
+        families.push_back(std::move(family));
     return report::metric_page(families, write_);
   }
   double sample_time() const { return watcher_.now().time; }
@@ -111,6 +119,7 @@ class ExporterPage {
   const ExporterSettings& settings_;
   const bool dcgm_names_;
   const cufit_metric_page_function write_;
+  std::string host_name_;
   std::mutex mutex_;
   watch::Watcher watcher_;
   watch::MachineState state_;

@@ -181,6 +181,7 @@ void NvmlSample::take_instances(Device device, const facts::SampledGpu& card,
     const size_t at = name.rfind(" MIG ");  // "NVIDIA H100 80GB HBM3 MIG 1g.10gb"
     gpu.profile = formats::printable(at == std::string::npos ? name : name.substr(at + 5), 64);
     gpu.name = card.name;
+    gpu.gpu_instance = taken(nvml_.number(mig, "nvmlDeviceGetGpuInstanceId"), "gpu_instance");
     ask_memory(mig, gpu);
     const auto place = static_cast<uint32_t>(out.gpus.size());
     out.gpus.push_back(std::move(gpu));

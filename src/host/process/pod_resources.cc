@@ -78,9 +78,9 @@ void PodResourcesClient::ask(const Host& host) {
   asked_at_ = growing_seconds();
   Result<std::string> place = host.socket_place(k_pod_resources_socket);
   if (!place) {
-    const bool is_told = place.error().code == Code::no_permission;
-    newest_.problem =
-        is_told ? format("{}; as root the kubelet can be asked", place.error().what) : "";
+    newest_ = {};  // a kubelet that was here is gone
+    if (place.error().code == Code::no_permission)
+      newest_.problem = format("{}; as root the kubelet can be asked", place.error().what);
     return;
   }
   const std::lock_guard<std::mutex> lock(state_->mutex);

@@ -4,6 +4,7 @@
 #include <civetweb.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -229,6 +230,8 @@ Result<void> HttpServer::State::start() {
   }
   settings.push_back(nullptr);
   mg_callbacks callbacks{};
+  // A thread answers for milliseconds: a heap for each would keep its page's memory eight times.
+  mallopt(M_ARENA_MAX, 1);
   callbacks.begin_request = on_request;
   callbacks.log_message = on_message;
   mg_init_data init{};

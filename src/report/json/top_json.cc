@@ -11,6 +11,15 @@ Json value_or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
+Json pods_json(const std::optional<std::vector<facts::SampledPod>>& pods) {
+  if (!pods) return nullptr;
+  Json out = Json::array();
+  for (const facts::SampledPod& pod : *pods)
+    out.push_back(
+        {{"namespace", pod.pod_namespace}, {"pod", pod.pod}, {"container", pod.container}});
+  return out;
+}
+
 Json gpu_json(const watch::WatchedGpu& watched, bool stale) {
   const facts::SampledGpu& gpu = watched.now;
   Json out;
@@ -54,6 +63,7 @@ Json gpu_json(const watch::WatchedGpu& watched, bool stale) {
   out["ecc_uncorrected"] = value_or_null(gpu.ecc_uncorrected);
   out["remap_pending"] = value_or_null(gpu.remap_pending);
   out["remap_failed"] = value_or_null(gpu.remap_failed);
+  out["pods"] = pods_json(gpu.pods);
   return out;
 }
 

@@ -14,6 +14,7 @@ GpuSample full_sample() {
   out.gpus[0].uuid = "GPU-5f7a1c22-1111-2222-3333-444455556666";
   out.gpus[1].uuid = "MIG-0a1b2c3d-1111-2222-3333-444455556666";
   out.gpus[1].parent_uuid = out.gpus[0].uuid;
+  out.gpus[0].pods = {{"secretns", "secretpod", "secretname"}};
   SampledProcess process;
   process.pid = 77;
   ProcessOwner& owner = process.owner;
@@ -56,6 +57,7 @@ TEST(RedactSample, EqualThingsStayEqualAndOthersApart) {
   EXPECT_EQ(first.gpus[1].parent_uuid, first.gpus[0].uuid);
   EXPECT_NE(first.processes[0].owner.user, first.processes[1].owner.user);
   EXPECT_EQ(first.processes[0].owner.user, second.processes[1].owner.user);
+  EXPECT_EQ(first.gpus[0].pods->at(0).pod, first.processes[0].owner.pod);
   EXPECT_EQ(first.processes[0].owner.container, second.processes[0].owner.container);
 }
 

@@ -176,6 +176,32 @@ TEST(PodNames, TwoUidsAreNotOnePod) {
   EXPECT_EQ(machine.pods(), (Names{"-", "a/train"}));
 }
 
+TEST(PodNames, TwoUidsAreNotOnePodFromTheBeginning) {
+  Machine machine;
+  machine.give("a/train", {gpu_uuid(0)});
+  machine.start(0, "u1");
+  machine.start(0, "u2");
+  EXPECT_EQ(machine.pods(), (Names{"-", "-"}));
+  machine.hostnames = {"train", "train"};
+  EXPECT_EQ(machine.pods(), (Names{"-", "-"}));
+}
+
+TEST(PodNames, WhatAGpuIsGivenTo) {
+  Machine machine;
+  machine.give("a/train", {gpu_uuid(0) + "::0", gpu_uuid(0) + "::1"});
+  machine.give("b/idle", {gpu_uuid(0) + "::2"}, "api");
+  machine.pods();
+  ASSERT_TRUE(machine.named.gpus[0].pods);
+  ASSERT_EQ(machine.named.gpus[0].pods->size(), 2u);
+  EXPECT_EQ(machine.named.gpus[0].pods->at(1).pod, "idle");
+  EXPECT_EQ(machine.named.gpus[0].pods->at(1).pod_namespace, "b");
+  EXPECT_EQ(machine.named.gpus[0].pods->at(1).container, "api");
+  EXPECT_TRUE(machine.named.gpus[1].pods && machine.named.gpus[1].pods->empty());
+  machine.names.set_problem("no answer");
+  machine.pods();
+  EXPECT_FALSE(machine.named.gpus[0].pods);
+}
+
 TEST(PodNames, ANameOfAnotherPodIsNoProof) {
   Machine machine;
   machine.give("a/train", {gpu_uuid(0)});
@@ -239,8 +265,11 @@ TEST(PodNames, AnUnknownIdMayBeAnyGpu) {
   machine.start(0, "u1");
   machine.start(1, "u2");
   EXPECT_EQ(machine.pods(), (Names{"-", "-"}));
-  EXPECT_EQ(machine.missing(), Names{"pod names: which GPU the kubelet's device 45 "
-                                     "(nvidia.com/GA102) is, is not known"});
+  EXPECT_EQ(machine.missing(),
+            Names{"pod names: the kubelet's device ids of nvidia.com/GA102 do not "
+                  "tell the GPU"});
+  EXPECT_EQ(machine.named.gpus[0].pods->size(), 1u);
+  EXPECT_FALSE(machine.named.gpus[1].pods);
   machine.hostnames[0] = "train";
   EXPECT_EQ(machine.pods(), (Names{"a/train", "-"}));
 }
