@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   // Behind a host whatever the bytes are: nothing of it is shown.
   constexpr std::string_view k_secret = "/5ecre7";
-  const std::string address = format("{}{}{}", text.substr(0, 60), k_secret, text);
+  const std::string address = format("{}/a{}{}", text.substr(0, 60), k_secret, text);
   for (const std::string_view one : {std::string_view(address), text})
     if (const Result<report::Receiver> receiver = report::parse_receiver(one)) {
       if (!ends_with(receiver->shown, "/...") || !starts_with(receiver->url, "http")) std::abort();
