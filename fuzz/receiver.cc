@@ -11,6 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   // Behind a host whatever the bytes are: nothing of it is shown.
   constexpr std::string_view k_secret = "/5ecre7";
+  if (contains(text, k_secret.substr(1))) return 0;  // it may be the host
   const std::string address = format("{}/a{}{}", text.substr(0, 60), k_secret, text);
   for (const std::string_view one : {std::string_view(address), text})
     if (const Result<report::Receiver> receiver = report::parse_receiver(one)) {
