@@ -9,13 +9,18 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cufit;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  if (const Result<report::Receiver> receiver = report::parse_receiver(text)) {
-    if (!ends_with(receiver->shown, "/...") || !starts_with(receiver->url, "http")) std::abort();
-    if (contains(receiver->shown, "?") && !contains(receiver->shown, "/...")) std::abort();
-    (void)report::dingtalk_url(*receiver, 1);
-  } else if (text.size() > 12 && contains(receiver.error().what, text)) {
-    std::abort();
-  }
+  // Behind a host whatever the bytes are: nothing of it is shown.
+  constexpr std::string_view k_secret = "/5ecre7";
+  if (contains(text, k_secret.substr(1))) return 0;  // it may be the host
+  const std::string address = format("{}/a{}{}", text.substr(0, 60), k_secret, text);
+  for (const std::string_view one : {std::string_view(address), text})
+    if (const Result<report::Receiver> receiver = report::parse_receiver(one)) {
+      if (!ends_with(receiver->shown, "/...") || !starts_with(receiver->url, "http")) std::abort();
+      if (contains(receiver->shown, k_secret)) std::abort();
+      (void)report::dingtalk_url(*receiver, 1);
+    } else if (contains(receiver.error().what, k_secret)) {
+      std::abort();
+    }
   for (const report::ReceiverKind kind :
        {report::ReceiverKind::feishu, report::ReceiverKind::dingtalk, report::ReceiverKind::wecom,
         report::ReceiverKind::webhook})
