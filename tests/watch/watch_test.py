@@ -272,6 +272,17 @@ class Watch(unittest.TestCase):
         self.assertIn("took the test alarm", done.stdout)
         self.assertNotIn("verysecret", done.stdout + done.stderr)
 
+    def test_an_answer_that_repeats_the_address(self):
+        padding = b"x" * (100 - len("Cannot POST /T0/B0/very"))  # the cut goes through the secret
+        text = padding + b"Cannot POST /T0/B0/verysecret"
+        for answers in ([(404, b"Cannot POST /T0/B0/verysecret")], [(404, text)], [(200, b"no: /T0/B0/verysecret")]):
+            bad = self.receiver(answers)
+            words = [CUFIT, "watch", "--test", "--notify", bad.url("feishu" if answers[0][0] == 200 else "webhook")]
+            done = subprocess.run(words, env=self.env, capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stdout, "POST|no: |xxx")
+            self.assertNotIn("very", done.stdout + done.stderr)
+
     def test_a_driver_that_hangs_is_an_alarm(self):
         rules = os.path.join(self.folder, "rules.toml")
         with open(rules, "w") as file:
