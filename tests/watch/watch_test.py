@@ -283,6 +283,22 @@ class Watch(unittest.TestCase):
             self.assertRegex(done.stdout, "POST|no: |xxx")
             self.assertNotIn("very", done.stdout + done.stderr)
 
+    def test_a_reader_of_stdout_that_ends_costs_no_message(self):
+        receiver = self.receiver()
+        pipe = os.pipe()
+        command = [CUFIT, "watch", "--interval", "0.1", "--notify", receiver.url("slack")]
+        program = subprocess.Popen(command, env=self.env, stdout=pipe[1], stderr=subprocess.PIPE, text=True)
+        self.addCleanup(program.stderr.close)
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        os.close(pipe[1])
+        self.assertIn("watching:", program.stderr.readline())
+        os.close(pipe[0])
+        time.sleep(0.5)
+        self.describe("xid.79 = 1")
+        self.assertEqual(program.wait(30), 3)
+        self.assertIn("Xid 79", receiver.next()[2]["text"])
+
     def test_a_driver_that_hangs_is_an_alarm(self):
         rules = os.path.join(self.folder, "rules.toml")
         with open(rules, "w") as file:

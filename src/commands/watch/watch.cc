@@ -42,6 +42,7 @@ class WatchRun {
 
   int watch_machine() {
     const host::SignalPause signals;  // before there are threads, which inherit what is blocked
+    host::ignore_broken_pipes();
     AlarmSender sender(context_, settings_, request_.json, true);
     LiveSamples live(context_, settings_.interval_s);
     MachineStateReader state(context_);
@@ -145,6 +146,7 @@ int run_watch(const Context& context, const WatchRequest& request) {
   if (request.unit) return print_unit(context, request);
   if (request.test) {
     const host::SignalPause signals;
+    host::ignore_broken_pipes();
     AlarmSender sender(context, *settings, false, false);
     return sender.test(signals, static_cast<double>(context.now())) ? k_ok : k_findings;
   }
