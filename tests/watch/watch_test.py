@@ -299,6 +299,22 @@ class Watch(unittest.TestCase):
         self.assertEqual(program.wait(30), 3)
         self.assertIn("Xid 79", receiver.next()[2]["text"])
 
+    def test_a_recording_whose_clock_was_set_back(self):
+        path = os.path.join(self.folder, "run.jsonl")
+        with open("tests/watch/fallen.jsonl") as file:
+            lines = file.read().splitlines()
+        for i in range(6, len(lines)):
+            sample = json.loads(lines[i])
+            sample["time"] -= 7200
+            lines[i] = json.dumps(sample)
+        with open(path, "w") as file:
+            file.write("\n".join(lines) + "\n")
+        words = [CUFIT, "watch", "--from", path, "--json"]
+        done = subprocess.run(words, env=self.env, capture_output=True, text=True, timeout=60)
+        told = [json.loads(line) for line in done.stdout.splitlines()]
+        firing = sorted(one["alert"] for one in told if one["state"] == "firing")
+        self.assertEqual(firing, ["gpu_lost", "gpu_remap_pending", "gpu_xid_fatal"], done.stdout)
+
     def test_a_driver_that_hangs_is_an_alarm(self):
         rules = os.path.join(self.folder, "rules.toml")
         with open(rules, "w") as file:
