@@ -236,6 +236,21 @@ class Files(Exporter):
         self.assertEqual([name for name in os.listdir(self.folder) if "prom" in name], ["cufit.prom"])
         self.assertEqual(self.end(), 0)
 
+    def test_textfile_while_the_driver_hangs(self):
+        out = self.path("cufit.prom")
+
+        def age():
+            if not os.path.exists(out):
+                return -1
+            with open(out) as file:
+                found = re.search(r"(?m)^cufit_sample_age_seconds ([0-9.]+)", file.read())
+            return float(found[1]) if found else -1
+
+        self.start("--interval", "0.2", "--textfile", out, listen=None)
+        self.wait_for(lambda: age() >= 0)
+        self.describe("hang = nvmlDeviceGetMemoryInfo_v2\n")
+        self.wait_for(lambda: age() > 8)  # it is noticed after some 5 s
+
     def test_textfile_that_cannot_be(self):
         done = self.run_it("--textfile", self.path("no/such/folder/x.prom"))
         self.assertEqual(done.returncode, 3)
