@@ -15,6 +15,8 @@ constexpr size_t k_most_series = 20000;
 constexpr size_t k_most_known_gpus = 256;
 // A longer gap was a driver that hung or a machine that slept: nothing is known of it.
 constexpr double k_most_gap_seconds = 120;
+// Backwards, as memory_series.cc has it: the clock was set, and samples are newer than their times say.
+constexpr double k_clock_was_set_seconds = 60;
 
 float part_of(std::optional<uint64_t> some, std::optional<uint64_t> all) {
   if (!some || !all || *all == 0) return -1;
@@ -50,15 +52,16 @@ std::optional<uint64_t> unowned(const facts::GpuSample& sample, uint32_t place) 
 void Watcher::add(const facts::GpuSample& sample) {
   now_.stalled_seconds = sample.stalled_seconds;
   now_.stalled_call = sample.stalled_call;
-  if (sample.time <= now_.time && !now_.gpus.empty()) return;
   const double gap = sample.time - now_.time;
+  if (gap <= 0 && gap > -k_clock_was_set_seconds && !now_.gpus.empty()) return;
   const bool is_first = now_.time == 0;
   now_.time = sample.time;
   now_.driver_version = sample.driver_version;
   now_.missing = sample.missing;
   now_.driver_seconds = sample.driver_seconds;
   add_gpus(sample);
-  for (WatchedGpu& gpu : now_.gpus) add_throttle(gpu, gap <= k_most_gap_seconds ? gap : 0);
+  for (WatchedGpu& gpu : now_.gpus)
+    add_throttle(gpu, gap > 0 && gap <= k_most_gap_seconds ? gap : 0);
   remember_gpus(sample);
   remember_xids(sample, is_first);
   add_processes(sample);

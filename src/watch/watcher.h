@@ -63,7 +63,8 @@ struct WatchedMachine {
 
 class Watcher {
  public:
-  // A sample that is no later than the last one changes the stalled state alone.
+  // A sample that is no later than the last one changes the stalled state alone. One that is a minute or more earlier says
+  // that the clock was set back: it is the newest.
   void add(const facts::GpuSample& sample);
   const WatchedMachine& now() const { return now_; }
 

@@ -243,6 +243,21 @@ class Files(Exporter):
         self.assertEqual([name for name in os.listdir(self.folder) if "prom" in name], ["cufit.prom"])
         self.assertEqual(self.end(), 0)
 
+    def test_textfile_while_the_driver_hangs(self):
+        out = self.path("cufit.prom")
+
+        def age():
+            if not os.path.exists(out):
+                return -1
+            with open(out) as file:
+                found = re.search(r"(?m)^cufit_sample_age_seconds ([0-9.]+)", file.read())
+            return float(found[1]) if found else -1
+
+        self.start("--interval", "0.2", "--textfile", out, listen=None)
+        self.wait_for(lambda: age() >= 0)
+        self.describe("hang = nvmlDeviceGetMemoryInfo_v2\n")
+        self.wait_for(lambda: age() > 8)  # it is noticed after some 5 s
+
     def test_textfile_that_cannot_be(self):
         done = self.run_it("--textfile", self.path("no/such/folder/x.prom"))
         self.assertEqual(done.returncode, 3)
@@ -268,6 +283,7 @@ class Usage(Exporter):
     def test_web_config(self):
         for text, said in (
             ("basic_auth_users:\n  ann: secret\n", "line 2: the password of `ann` is no bcrypt hash"),
+            ("basic_auth_users:\n  ann: '%s'\n" % bcrypt("x").replace("$04$", "$32$"), "no bcrypt hash"),
             ("tls_server_config:\n  cert_file: a\n", "`key_file` is missing"),
             ("tls_server_confg: {}\n", "line 1: no key is called `tls_server_confg`"),
             ("a: [", "line 1"),
@@ -292,6 +308,27 @@ class Secured(Exporter):
         for _ in range(2):
             self.assertEqual(self.ask(headers=self.basic("ann:secret"))[0], 200)
         self.assertEqual(self.ask(headers=self.basic("ann:wrong"))[0], 401)
+
+    def test_an_unknown_name_takes_as_long(self):
+        users = "basic_auth_users:\n  ann: %s\n" % bcrypt("secret")
+        self.start("--config", self.write("web.yml", users))
+
+        def least_time(text):
+            times = []
+            for _ in range(10):
+                begun = time.monotonic()
+                self.assertEqual(self.ask(headers=self.basic(text))[0], 401)
+                times.append(time.monotonic() - begun)
+            return min(times)
+
+        # A hash of cost 4 takes 1 ms; one of cost 10, 50 ms or more.
+        self.assertLess(least_time("bob:secret"), least_time("ann:wrong") + 0.03)
+
+    def test_a_dear_hash_does_not_delay_the_start(self):
+        dear = "$2b$31$abcdefghijklmnopqrstuu" + "u" * 31  # some days
+        self.start("--config", self.write("web.yml", "basic_auth_users:\n  ann: '%s'\n" % dear))
+        self.assertEqual(self.ask()[0], 401)
+        self.assertEqual(self.end(), 0)
 
     def certificate(self, name):
         words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost"

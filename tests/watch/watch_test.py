@@ -272,6 +272,49 @@ class Watch(unittest.TestCase):
         self.assertIn("took the test alarm", done.stdout)
         self.assertNotIn("verysecret", done.stdout + done.stderr)
 
+    def test_an_answer_that_repeats_the_address(self):
+        padding = b"x" * (100 - len("Cannot POST /T0/B0/very"))  # the cut goes through the secret
+        text = padding + b"Cannot POST /T0/B0/verysecret"
+        for answers in ([(404, b"Cannot POST /T0/B0/verysecret")], [(404, text)], [(200, b"no: /T0/B0/verysecret")]):
+            bad = self.receiver(answers)
+            words = [CUFIT, "watch", "--test", "--notify", bad.url("feishu" if answers[0][0] == 200 else "webhook")]
+            done = subprocess.run(words, env=self.env, capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stdout, "POST|no: |xxx")
+            self.assertNotIn("very", done.stdout + done.stderr)
+
+    def test_a_reader_of_stdout_that_ends_costs_no_message(self):
+        receiver = self.receiver()
+        pipe = os.pipe()
+        command = [CUFIT, "watch", "--interval", "0.1", "--notify", receiver.url("slack")]
+        program = subprocess.Popen(command, env=self.env, stdout=pipe[1], stderr=subprocess.PIPE, text=True)
+        self.addCleanup(program.stderr.close)
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        os.close(pipe[1])
+        self.assertIn("watching:", program.stderr.readline())
+        os.close(pipe[0])
+        time.sleep(0.5)
+        self.describe("xid.79 = 1")
+        self.assertEqual(program.wait(30), 3)
+        self.assertIn("Xid 79", receiver.next()[2]["text"])
+
+    def test_a_recording_whose_clock_was_set_back(self):
+        path = os.path.join(self.folder, "run.jsonl")
+        with open("tests/watch/fallen.jsonl") as file:
+            lines = file.read().splitlines()
+        for i in range(6, len(lines)):
+            sample = json.loads(lines[i])
+            sample["time"] -= 7200
+            lines[i] = json.dumps(sample)
+        with open(path, "w") as file:
+            file.write("\n".join(lines) + "\n")
+        words = [CUFIT, "watch", "--from", path, "--json"]
+        done = subprocess.run(words, env=self.env, capture_output=True, text=True, timeout=60)
+        told = [json.loads(line) for line in done.stdout.splitlines()]
+        firing = sorted(one["alert"] for one in told if one["state"] == "firing")
+        self.assertEqual(firing, ["gpu_lost", "gpu_remap_pending", "gpu_xid_fatal"], done.stdout)
+
     def test_a_driver_that_hangs_is_an_alarm(self):
         rules = os.path.join(self.folder, "rules.toml")
         with open(rules, "w") as file:

@@ -31,9 +31,10 @@ host::Delivery delivery(const report::ReceiverVerdict& verdict) {
           verdict.why};
 }
 
-host::PostReceiver post_receiver(report::ReceiverKind kind) {
-  return {[kind](const host::HttpAnswer& answer) {
-    return delivery(report::judge_answer(kind, answer.status, answer.body));
+host::PostReceiver post_receiver(const report::Receiver& receiver) {
+  return {[receiver](const host::HttpAnswer& answer) {
+    return delivery(report::judge_answer(receiver.kind, answer.status,
+                                         report::without_address(answer.body, receiver)));
   }};
 }
 
@@ -67,7 +68,7 @@ AlarmSender::AlarmSender(const Context& context, const WatchSettings& settings, 
   if (!sends || settings.receivers.empty()) return;
   std::vector<host::PostReceiver> receivers;
   for (const report::Receiver& receiver : settings.receivers)
-    receivers.push_back(post_receiver(receiver.kind));
+    receivers.push_back(post_receiver(receiver));
   queue_ = std::make_unique<host::PostQueue>(receivers, host::PostTimes{});
 }
 
@@ -159,7 +160,7 @@ bool AlarmSender::test(const host::SignalPause& signals, double now) {
     post.url = std::move(made.url);
     post.body = std::move(made.body);
     post.stopped = [&] { return interrupted = interrupted || signals.pause(0) != 0; };
-    const host::Delivery answer = host::post_now(post, post_receiver(receiver.kind));
+    const host::Delivery answer = host::post_now(post, post_receiver(receiver));
     const bool took = answer.outcome == host::Delivery::Outcome::arrived;
     all = all && took;
     out += context_.message(took ? "watch.test_ok" : "watch.test_failed",

@@ -176,7 +176,8 @@ class ExporterRun {
       const bool changed = live.wait(k_look_seconds);
       if (!changed && !live.newest().stalled_seconds) continue;
       page_.add(live.newest(), state.read());
-      if (changed && request_.textfile)
+      // Also while the driver does not answer: the age of the values is in it.
+      if (request_.textfile)
         if (Result<void> written = write_textfile(); !written) return written.error();
     }
   }

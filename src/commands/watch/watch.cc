@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/watch/watch.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 #include "commands/progress.h"
 #include "commands/watch/alarm_sender.h"
@@ -42,6 +44,7 @@ class WatchRun {
 
   int watch_machine() {
     const host::SignalPause signals;  // before there are threads, which inherit what is blocked
+    host::ignore_broken_pipes();
     AlarmSender sender(context_, settings_, request_.json, true);
     LiveSamples live(context_, settings_.interval_s);
     MachineStateReader state(context_);
@@ -75,18 +78,21 @@ class WatchRun {
     CUFIT_TRY(samples, host::read_samples(context_.files, *request_.from));
     AlarmSender sender(context_, settings_, request_.json, false);
     size_t alarms = 0;
-    double time = 0;
+    // A clock that nobody sets: it stands still where the recorded one goes back.
+    double time = samples[0].time, before = time;
     {
       Progress progress("cufit watch");
       for (size_t i = 0; i < samples.size(); ++i) {
+        const double now = samples[i].time;
+        time += std::max(now - before, 0.0);
+        before = now;
         watcher_.add(samples[i]);
-        time = std::max(time, samples[i].time);
         const std::vector<watch::MetricFamily> metrics = watch::machine_metrics(
-            watcher_.now(), watch::MachineState{}, time, {}, context_.knowledge);
+            watcher_.now(), watch::MachineState{}, now, {}, context_.knowledge);
         const std::vector<watch::AlertEvent> events = judge_.judge(metrics, time);
         for (const watch::AlertEvent& event : events)
           alarms += event.kind == watch::AlertEvent::Kind::firing ? 1 : 0;
-        if (!sender.tell(events, judge_.rules(), 0)) return k_failed;
+        if (!sender.tell(events, judge_.rules(), now - time)) return k_failed;
         progress.show_count(i + 1, samples.size());
       }
     }
@@ -145,6 +151,7 @@ int run_watch(const Context& context, const WatchRequest& request) {
   if (request.unit) return print_unit(context, request);
   if (request.test) {
     const host::SignalPause signals;
+    host::ignore_broken_pipes();
     AlarmSender sender(context, *settings, false, false);
     return sender.test(signals, static_cast<double>(context.now())) ? k_ok : k_findings;
   }

@@ -162,7 +162,8 @@ bool is_bcrypt_hash(std::string_view text) {
   if ((text[2] != 'a' && text[2] != 'b' && text[2] != 'y') || text[3] != '$' || text[6] != '$')
     return false;
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  return is_digit(text[4]) && is_digit(text[5]);
+  const std::string_view cost = text.substr(4, 2);
+  return is_digit(cost[0]) && is_digit(cost[1]) && cost >= "04" && cost <= "31";
 }
 
 Result<WebConfig> parse_web_config(std::string_view text, const std::string& file) {

@@ -47,6 +47,8 @@ void end_by_signal(int number) {
   sigprocmask(SIG_UNBLOCK, &only, nullptr);
 }
 
+void ignore_broken_pipes() { signal(SIGPIPE, SIG_IGN); }
+
 double running_seconds() {
   timespec time{};
   clock_gettime(CLOCK_BOOTTIME, &time);

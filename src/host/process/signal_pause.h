@@ -25,6 +25,10 @@ class SignalPause {
 // Ends as the signal ends a program that knows nothing of it: a shell's loop around this one ends with Ctrl-C, too.
 void end_by_signal(int number);
 
+// To write where nobody reads is an error then, not the end: of stdout, and of connections in libcurl before 7.87, whose TLS
+// writes without MSG_NOSIGNAL. Programs that are started with default_signals do not inherit it.
+void ignore_broken_pipes();
+
 double running_seconds();  // CLOCK_BOOTTIME: no setting of the clock moves it, and sleep counts
 
 }  // namespace cufit::host

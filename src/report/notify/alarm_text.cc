@@ -34,8 +34,8 @@ std::string xid_reason(const Alarm& alarm, const AlarmView& view) {
   return {};
 }
 
-std::string filled_alarm(std::string_view text, const Alarm& alarm, const AlarmView& view,
-                         const QuoteName& quoted) {
+std::string filled_text(std::string_view text, const Alarm& alarm, const AlarmView& view,
+                        const QuoteName& quoted) {
   std::string out;
   while (!text.empty()) {
     const size_t begin = std::min(text.find('{'), text.size());
@@ -91,9 +91,9 @@ std::string_view state_word(const Alarm& alarm) {
 
 AlarmText alarm_text(const Alarm& alarm, const AlarmView& view, const QuoteName& quoted) {
   const watch::AlertTexts& texts = alarm.rule.texts(view.lang);
-  return {filled_alarm(texts.summary, alarm, view, quoted),
-          filled_alarm(texts.description, alarm, view, quoted),
-          filled_alarm(alarm.rule.runbook, alarm, view, shell_word)};
+  return {filled_text(texts.summary, alarm, view, quoted),
+          filled_text(texts.description, alarm, view, quoted),
+          filled_text(alarm.rule.runbook, alarm, view, shell_word)};
 }
 
 std::string alarm_time(double time, int64_t utc_offset_s) {

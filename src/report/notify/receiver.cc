@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/base64.h"
@@ -168,6 +169,31 @@ ReceiverVerdict judge_answer(ReceiverKind kind, long status, std::string_view bo
     default:
       return {};
   }
+}
+
+std::string without_address(std::string_view said, const Receiver& receiver) {
+  constexpr size_t k_shortest = 5;  // "v2" and "bot" are no secrets, and words of answers
+  const std::string_view behind =
+      std::string_view(receiver.url).substr(receiver.url.find("://") + 3);
+  std::vector<std::string> words = {receiver.secret, receiver.topic};
+  std::string word;
+  for (const char c : behind.substr(std::min(behind.find_first_of("/?"), behind.size()))) {
+    if (!contains("/?&=", std::string_view(&c, 1))) {
+      word += c;
+      continue;
+    }
+    words.push_back(std::exchange(word, {}));
+  }
+  words.push_back(word);
+  if (const size_t at = behind.substr(0, behind.find_first_of("/?")).rfind('@'); at != behind.npos)
+    words.emplace_back(behind.substr(0, at));
+  std::string out(said);
+  for (const std::string& each : words) {
+    if (each.size() < k_shortest) continue;
+    for (size_t at = out.find(each); at != out.npos; at = out.find(each, at + 3))
+      out.replace(at, each.size(), "...");
+  }
+  return out;
 }
 
 std::string feishu_signature(std::string_view secret, int64_t seconds) {

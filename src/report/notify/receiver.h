@@ -32,6 +32,10 @@ struct ReceiverVerdict {
 };
 ReceiverVerdict judge_answer(ReceiverKind kind, long status, std::string_view body);
 
+// `said` by the service, which may repeat the address that it was asked at: without the words of it behind the host, and
+// without topic and secret. Before it is cut, so that no part of one is left.
+std::string without_address(std::string_view said, const Receiver& receiver);
+
 // The signatures that Feishu and DingTalk ask for where a bot has a secret; `seconds`, `milliseconds`: since 1970.
 std::string feishu_signature(std::string_view secret, int64_t seconds);
 std::string dingtalk_url(const Receiver& receiver, int64_t milliseconds);

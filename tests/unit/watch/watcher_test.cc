@@ -80,6 +80,27 @@ TEST(Watcher, TheLargestFirstAndWhatIsStaleStays) {
   EXPECT_TRUE(watcher.now().processes.empty());
 }
 
+// A machine that starts with a wrong clock: for as long as it was ahead, old values would be shown as new ones.
+TEST(Watcher, TheClockIsSetBack) {
+  Watcher watcher;
+  GpuSample one = sample(5000, 10 * k_gib, {4 * k_gib});
+  one.gpus[0].throttle = {"hw_slowdown"};
+  watcher.add(one);
+  one.time = 4990;  // jitter of who samples
+  one.gpus[0].memory_used_bytes = 11 * k_gib;
+  watcher.add(one);
+  EXPECT_EQ(watcher.now().gpus[0].now.memory_used_bytes, 10 * k_gib);
+  one.time = 1400;
+  watcher.add(one);
+  EXPECT_EQ(watcher.now().time, 1400);
+  EXPECT_EQ(watcher.now().gpus[0].now.memory_used_bytes, 11 * k_gib);
+  // Nothing is known of what passed, and a counter does not fall.
+  EXPECT_EQ(watcher.now().gpus[0].throttle_seconds->at("hw_slowdown"), 0);
+  one.time = 1410;
+  watcher.add(one);
+  EXPECT_EQ(watcher.now().gpus[0].throttle_seconds->at("hw_slowdown"), 10);
+}
+
 TEST(Watcher, AHistoryHasAnEnd) {
   Watcher watcher;
   for (int i = 0; i < 500; ++i) watcher.add(sample(i, i % 2 == 0 ? 0 : 40 * k_gib, {}));
