@@ -97,6 +97,8 @@ std::vector<TermValue> AlertJudge::holding(size_t rule, double now) const {
     }
     std::set<std::string> gpus;
     for (const TermValue& value : passed) gpus.insert(gpu_key(value.labels));
+    // What is true of the machine is true of each GPU.
+    if (gpus.count(gpu_key({})) > 0) continue;
     std::erase_if(out,
                   [&](const TermValue& value) { return gpus.count(gpu_key(value.labels)) == 0; });
   }
@@ -107,7 +109,9 @@ void AlertJudge::hold(size_t rule, TermValue found, double now, std::vector<Aler
   std::pair<size_t, std::string> key{rule, series_key(found.labels)};
   auto at = alerts_.find(key);
   if (at == alerts_.end()) {
-    if (alerts_.size() == k_most_alerts) return;
+    // Of each rule: hundreds of processes must not hide a lost GPU.
+    const auto first = alerts_.lower_bound({rule, {}}), last = alerts_.lower_bound({rule + 1, {}});
+    if (static_cast<size_t>(std::distance(first, last)) >= k_most_alerts) return;
     at = alerts_.emplace(std::move(key), Alert{found.labels, found.value, now, 0, 0}).first;
   }
   Alert& alert = at->second;

@@ -2,6 +2,7 @@
 #include "watch/metrics.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/format.h"
@@ -23,10 +24,15 @@ std::string name_of(const facts::LiveDomain& domain) {
 
 void add_quotas(const WatchedMachine& machine, const MachineState& state, MetricTable& table) {
   size_t count = 0;
+  std::map<std::string, size_t> names;
+  for (const facts::LiveDomain& domain : state.quotas.domains) ++names[name_of(domain)];
   for (const facts::LiveDomain& domain : state.quotas.domains) {
     if (++count > k_most_domains) return;
     for (const formats::QuotaDevice& device : domain.domain.devices) {
-      MetricLabels labels{{"quota", name_of(domain)}, {"gpu", ""}, {"uuid", device.uuid}};
+      // Two users may have a domain of one name each.
+      std::string name = name_of(domain);
+      if (names[name] > 1) name += format("@{}", domain.owner);
+      MetricLabels labels{{"quota", std::move(name)}, {"gpu", ""}, {"uuid", device.uuid}};
       for (const WatchedGpu& gpu : machine.gpus)
         if (gpu.now.uuid == device.uuid) labels[1].second = std::to_string(gpu.now.index);
       const auto add = [&](std::string_view metric, uint64_t value) {

@@ -14,18 +14,25 @@ constexpr size_t k_short_id = 12;
 // same from run to run.
 std::string short_command(std::string_view command) {
   std::string out;
-  bool after_program = false;
+  bool after_program = false, is_first = true;
   for (const std::string_view word : split(command, ' ')) {
     if (word.empty()) continue;
     if (!after_program) {
       out = std::string(file_name(word));
       after_program = true;
-    } else if (word == "-m") {
+      continue;
+    }
+    // The first word, and after options only what cannot be the value of one.
+    const bool is_script = ends_with(word, ".py") || ends_with(word, ".sh");
+    if (is_first && word == "-m") {
       out += " -m";
-    } else if (word[0] != '-') {
+      continue;
+    }
+    if ((is_first && word[0] != '-') || is_script) {
       out += " " + std::string(file_name(word));
       break;
     }
+    is_first = false;
   }
   return out;
 }

@@ -78,7 +78,8 @@ void Watcher::add_gpus(const facts::GpuSample& sample) {
     WatchedGpu watched;
     watched.now = gpu;
     watched.history = history;
-    const bool divided = i + 1 < sample.gpus.size() && sample.gpus[i + 1].parent_uuid == gpu.uuid;
+    const bool divided = i + 1 < sample.gpus.size() && !gpu.uuid.empty() &&
+                         sample.gpus[i + 1].parent_uuid == gpu.uuid;
     if (!divided) watched.unowned_bytes = unowned(sample, static_cast<uint32_t>(i));
     now_.gpus.push_back(std::move(watched));
   }
@@ -94,7 +95,11 @@ void Watcher::add_throttle(WatchedGpu& gpu, double seconds) {
 }
 
 void Watcher::remember_gpus(const facts::GpuSample& sample) {
-  for (KnownGpu& known : now_.known_gpus) known.listed = false;
+  // Where NVML itself does not answer, nothing is known of the GPUs: none is lost for that.
+  const bool told = std::none_of(
+      sample.missing.begin(), sample.missing.end(),
+      [](const facts::MissingValue& one) { return one.what == "NVML" || one.what == "GPUs"; });
+  for (KnownGpu& known : now_.known_gpus) known.listed = known.listed && !told;
   for (const facts::SampledGpu& gpu : sample.gpus) {
     if (!gpu.parent_uuid.empty() || gpu.pci.empty()) continue;
     auto& all = now_.known_gpus;

@@ -154,6 +154,9 @@ class Watch(unittest.TestCase):
         self.assertEqual(quick.next()[2]["msg_type"], "post")
         self.describe("remapped.corrected = 0", "remapped.failed = 1", "xid.79 = 1")
         self.assertIn("Xid 79", json.dumps(quick.next(5)[2]))
+        end = time.monotonic() + 10  # it is sent first and printed then
+        while self.read("out").count("\n") < 2 and time.monotonic() < end:
+            time.sleep(0.05)
         self.assertEqual(self.read("out").count("\n"), 2)
         begun = time.monotonic()
         self.assertEqual(self.end(), 130)

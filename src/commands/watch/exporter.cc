@@ -72,7 +72,7 @@ Result<ExporterSettings> read_settings(const Context& context, const ExporterReq
     CUFIT_TRY(web, read_web_config(context, *request.config));
     out.server.web = std::move(web);
   }
-  CUFIT_TRY(interval, read_interval(request.interval, k_default_interval));
+  CUFIT_TRY(interval, read_interval(request.interval, k_default_interval, k_most_alarm_interval));
   out.interval = interval;
   if (request.max_processes) {
     const std::optional<uint64_t> count = parse_uint(*request.max_processes);
@@ -103,12 +103,19 @@ class ExporterPage {
   bool has_gpus() const { return !watcher_.now().gpus.empty(); }
 
   Result<std::string> text(double now) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    // Copied, so that the page is made while sampling goes on.
+    watch::WatchedMachine machine;
+    watch::MachineState state;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      machine = watcher_.now();
+      state = state_;
+    }
     std::vector<watch::MetricFamily> families =
-        watch::machine_metrics(watcher_.now(), state_, now, settings_.limits, context_.knowledge);
+        watch::machine_metrics(machine, state, now, settings_.limits, context_.knowledge);
     if (dcgm_names_)
       for (watch::MetricFamily& family :
-           watch::dcgm_metrics(watcher_.now(), host_name_, context_.knowledge))
+           watch::dcgm_metrics(machine, host_name_, context_.knowledge))
         families.push_back(std::move(family));
     return report::metric_page(families, write_);
   }
@@ -178,7 +185,7 @@ class ExporterRun {
       page_.add(live.newest(), state.read());
       // Also while the driver does not answer: the age of the values is in it.
       if (request_.textfile)
-        if (Result<void> written = write_textfile(); !written) return written.error();
+        if (Result<void> written = keep_textfile(); !written) return written.error();
     }
   }
 
@@ -203,6 +210,16 @@ class ExporterRun {
     return {200, std::string(report::k_metric_page_type), std::move(*page)};
   }
 
+  // The first must succeed. Later a disk may be full for a while: that is said once.
+  Result<void> keep_textfile() {
+    const Result<void> written = write_textfile();
+    if (!written && !has_written_) return written.error();
+    if (!written && !is_failing_) context_.output.print_error(written.error().text());
+    has_written_ = true;
+    is_failing_ = !written;
+    return {};
+  }
+
   // As node_exporter's collector wants it: renamed into place, readable for its user.
   Result<void> write_textfile() {
     CUFIT_TRY(text, page_.text(now()));
@@ -215,6 +232,7 @@ class ExporterRun {
   const Context& context_;
   const ExporterRequest& request_;
   const ExporterSettings& settings_;
+  bool has_written_ = false, is_failing_ = false;
   ExporterPage page_;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/watch/live_samples.h"
 
+#include <algorithm>
+
 #include "formats/system/kernel_log.h"
 #include "host/driver/gpu_access.h"
 #include "host/process/process_owner.h"
@@ -11,18 +13,26 @@ LiveSamples::LiveSamples(const Context& context, double interval_seconds)
     : machine_(context.machine),
       sampler_(context.machine, {.library_dir = {}, .interval_seconds = interval_seconds}) {
   kubelet_.ask(machine_);
-  read_past_xids(context);
+  read_missed_xids();  // while the driver is asked the first time
 }
 
-// While the driver is asked the first time. What comes later the sampler counts.
-void LiveSamples::read_past_xids(const Context& context) {
-  const Result<std::string> log = context.machine.kernel_log();
-  if (!log) {
-    no_log_ = log.error().what;
-    return;
-  }
+// What the sampler did not count: what was before it, and what came while its child did not ask or hung, which is when
+// the worst ones come.
+void LiveSamples::read_missed_xids() {
+  const Result<std::string> log = machine_.kernel_log();
+  no_log_ = log ? std::string() : log.error().what;
+  if (!log) return;
+  std::map<std::pair<std::string, uint32_t>, uint64_t> logged;
   for (const formats::Xid& xid : formats::parse_kernel_log(*log).xids)
-    past_xids_[{xid.pci, xid.number}] += xid.count;
+    logged[{xid.pci, xid.number}] += xid.count;
+  for (const facts::SampledXid& xid : sampler_.newest().xids) {
+    const auto at = logged.find({xid.pci, xid.number});
+    if (at != logged.end()) at->second -= std::min(at->second, xid.count);
+  }
+  for (const auto& [where, count] : logged) {
+    uint64_t& past = missed_xids_[where];
+    past = std::max(past, count);
+  }
 }
 
 void LiveSamples::name_pods() {
@@ -40,16 +50,21 @@ void LiveSamples::name_pods() {
 
 bool LiveSamples::wait(double seconds) {
   const bool changed = sampler_.wait(seconds);
+  if (sampler_.newest().stalled_seconds) asks_log_ = true;
   if (!changed) {
     newest_.stalled_seconds = sampler_.newest().stalled_seconds;
     newest_.stalled_call = sampler_.newest().stalled_call;
     return false;
   }
   newest_ = sampler_.newest();
+  if (asks_log_ && !newest_.stalled_seconds) {
+    read_missed_xids();
+    asks_log_ = false;
+  }
   for (facts::SampledProcess& process : newest_.processes)
     process.owner = host::read_process_owner(machine_, process.pid, names_);
   name_pods();
-  std::map<std::pair<std::string, uint32_t>, uint64_t> all = past_xids_;
+  std::map<std::pair<std::string, uint32_t>, uint64_t> all = missed_xids_;
   for (const facts::SampledXid& xid : newest_.xids) all[{xid.pci, xid.number}] += xid.count;
   newest_.xids.clear();
   for (const auto& [where, count] : all) newest_.xids.push_back({where.first, where.second, count});

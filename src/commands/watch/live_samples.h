@@ -25,7 +25,7 @@ class LiveSamples {
   int descriptor() const { return sampler_.descriptor(); }
 
  private:
-  void read_past_xids(const Context& context);
+  void read_missed_xids();
   void name_pods();
 
   const host::Host& machine_;
@@ -35,9 +35,10 @@ class LiveSamples {
   watch::PodNames pod_names_;
   uint64_t pod_answer_ = 0;  // number of that which pod_names_ has
   facts::GpuSample newest_;
-  std::map<std::pair<std::string, uint32_t>, uint64_t>
-      past_xids_;       // of the kernel's log, before the sampler began
-  std::string no_log_;  // why there is none
+  // Of the kernel's log, beyond what the sampler counted.
+  std::map<std::pair<std::string, uint32_t>, uint64_t> missed_xids_;
+  bool asks_log_ = true;  // at the next answer: after the first one, and after a child that hung
+  std::string no_log_;    // why there is none
 };
 
 }  // namespace cufit::commands

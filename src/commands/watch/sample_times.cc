@@ -9,7 +9,7 @@
 namespace cufit::commands {
 namespace {
 
-constexpr double k_least_interval = 0.1, k_most_interval = 3600;
+constexpr double k_least_interval = 0.1;
 
 std::optional<double> decimal(std::string_view text) {
   const size_t dot = text.find('.');
@@ -25,11 +25,12 @@ std::optional<double> decimal(std::string_view text) {
 
 }  // namespace
 
-Result<double> read_interval(const std::optional<std::string>& text, double otherwise) {
+Result<double> read_interval(const std::optional<std::string>& text, double otherwise,
+                             double most) {
   if (!text) return otherwise;
   const std::optional<double> seconds = decimal(*text);
-  if (!seconds || *seconds < k_least_interval || *seconds > k_most_interval)
-    return fail(Code::usage, format("`--interval {}`: 0.1 to 3600 seconds", *text));
+  if (!seconds || *seconds < k_least_interval || *seconds > most)
+    return fail(Code::usage, format("`--interval {}`: 0.1 to {} seconds", *text, most));
   return *seconds;
 }
 

@@ -9,7 +9,11 @@
 
 namespace cufit::commands {
 
-// "0.5", "15": 0.1 to 3600 seconds. Error{usage}.
-Result<double> read_interval(const std::optional<std::string>& text, double otherwise);
+// Rates and alarms of ten minutes need samples at least this often.
+constexpr double k_most_alarm_interval = 60;
+
+// "0.5", "15": 0.1 to `most` seconds. Error{usage}.
+Result<double> read_interval(const std::optional<std::string>& text, double otherwise,
+                             double most = 3600);
 
 }  // namespace cufit::commands

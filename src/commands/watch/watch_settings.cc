@@ -64,7 +64,7 @@ Result<std::string> absolute(const Context& context, const std::string& path) {
 Result<WatchSettings> read_watch_settings(const Context& context, const WatchRequest& request) {
   if (Result<void> checked = check_together(request); !checked) return checked.error();
   WatchSettings out;
-  CUFIT_TRY(interval, read_interval(request.interval, out.interval_s));
+  CUFIT_TRY(interval, read_interval(request.interval, out.interval_s, k_most_alarm_interval));
   out.interval_s = interval;
   if (request.repeat) {
     const std::optional<uint64_t> seconds = parse_duration(*request.repeat);

@@ -83,6 +83,7 @@ struct GpuSampler::State {
   bool read_messages();
   void take(facts::GpuSample sample);
   bool give_up_child();
+  void keep_xids();
   bool look_after_child();
   void reap();
 
@@ -117,6 +118,11 @@ void GpuSampler::State::start() {
   worker = std::move(*made);
 }
 
+void GpuSampler::State::keep_xids() {
+  for (const auto& [key, count] : xids_of_child) xids_before[key] += count;
+  xids_of_child.clear();
+}
+
 // The child's time is over, or it said what is none: it is ended, and another one is tried later.
 bool GpuSampler::State::give_up_child() {
   const double now = DriverCalls::now();
@@ -126,8 +132,7 @@ bool GpuSampler::State::give_up_child() {
   }
   worker.pid = -1;
   worker.answers.reset();
-  for (const auto& [key, count] : xids_of_child) xids_before[key] += count;
-  xids_of_child.clear();
+  keep_xids();
   start_again = now + pause;
   pause = std::min(pause * 2, k_most_pause);
   const bool first = stalled_since == 0;
@@ -161,6 +166,7 @@ bool GpuSampler::State::read_messages() {
       dying.push_back(worker.pid);
       worker.pid = -1;
       worker.answers.reset();
+      keep_xids();
       start_again = DriverCalls::now() + std::max(options.interval_seconds, 5.0);
       return false;
     }

@@ -23,8 +23,8 @@
 namespace cufit::host {
 namespace {
 
-constexpr const char* k_threads = "8";        // a scrape takes one for a few milliseconds
-constexpr const char* k_request_ms = "2000";  // a client that is slower is left
+constexpr const char* k_threads = "16";       // a scrape takes one for a few milliseconds
+constexpr const char* k_request_ms = "1000";  // a client that is slower is left
 constexpr size_t k_most_pem = 1024 * 1024;
 
 struct Civetweb {
@@ -230,7 +230,7 @@ Result<void> HttpServer::State::start() {
   }
   settings.push_back(nullptr);
   mg_callbacks callbacks{};
-  // A thread answers for milliseconds: a heap for each would keep its page's memory eight times.
+  // A thread answers for milliseconds: a heap for each would keep the memory of a page.
   mallopt(M_ARENA_MAX, 1);
   callbacks.begin_request = on_request;
   callbacks.log_message = on_message;

@@ -35,6 +35,27 @@ std::vector<AlertEvent> step(AlertJudge& judge, double now, const char* metric, 
   return judge.judge(MadeMetrics().gpu(metric, value).families(), now);
 }
 
+// A rule of a user's: what is true of the machine is true of each of its GPUs.
+TEST(AlertState, ConditionsOfTheMachineHoldForEachGpu) {
+  std::vector<WatchRule> rules = alert_rules(knowledge::Knowledge::builtin());
+  std::erase_if(rules, [](const WatchRule& rule) { return rule.id != "gpu_lost"; });
+  AlertTest machine = rules[0].tests[0];
+  machine.term.metric = "cufit_gpus";
+  machine.threshold = 1;
+  rules[0].tests.push_back(machine);
+  AlertJudge judge(std::move(rules), {});
+  EXPECT_EQ(
+      told(judge.judge(MadeMetrics().gpu("cufit_gpu_lost", 1).add("cufit_gpus", {}, 1).families(),
+                       10),
+           10),
+      "");
+  EXPECT_EQ(
+      told(judge.judge(MadeMetrics().gpu("cufit_gpu_lost", 1).add("cufit_gpus", {}, 2).families(),
+                       20),
+           20),
+      "firing@20 ");
+}
+
 TEST(AlertState, HoldsBeforeItFires) {
   AlertJudge judge = judge_of("gpu_remap_pending");  // 5 minutes
   std::string all;

@@ -265,6 +265,50 @@ TEST(Metrics, CountXidsOfAGpuThatIsGone) {
   EXPECT_EQ(page_of(watcher).value("cufit_gpu_lost"), 1);
 }
 
+// A driver that is unloaded or updated is not that every GPU is broken.
+TEST(Metrics, OfNvmlThatIsGoneSayNothingOfTheGpus) {
+  Watcher watcher;
+  watcher.add(sample(1000));
+  GpuSample none;
+  none.time = 1001;
+  none.missing.push_back({"NVML", "nvmlInit_v2: Driver/library version mismatch (18)"});
+  watcher.add(none);
+  EXPECT_EQ(page_of(watcher).value("cufit_gpu_lost", {"gpu=0"}), 0);
+  none.time = 1002;
+  none.missing.clear();
+  watcher.add(none);
+  EXPECT_EQ(page_of(watcher).value("cufit_gpu_lost", {"gpu=0"}), 1);
+}
+
+TEST(Metrics, NameTheProgramAndNotTheValuesOfItsOptions) {
+  const auto command = [](const char* text) {
+    Watcher watcher;
+    GpuSample one = sample(1000);
+    one.processes[0].owner.command = text;
+    watcher.add(one);
+    return std::string(
+        page_of(watcher).find("cufit_process_memory_bytes")->points[0].label("command"));
+  };
+  EXPECT_EQ(command("/usr/bin/python3 -W ignore /home/ann/train.py --lr 1"), "python3 train.py");
+  EXPECT_EQ(command("python -m torch.distributed.run --nproc 2 a.py"),
+            "python -m torch.distributed.run");
+  EXPECT_EQ(command("prog --token abc"), "prog");
+  EXPECT_EQ(command("/opt/vllm serve model"), "vllm serve");
+  EXPECT_EQ(command(""), "");
+}
+
+TEST(Metrics, TellQuotasOfOneNameApart) {
+  Watcher watcher;
+  watcher.add(sample(1000));
+  MachineState state;
+  state.quotas.domains = {domain(k_gib, 1), domain(k_gib, 2)};
+  state.quotas.domains[0].owner = 1000;
+  state.quotas.domains[1].owner = 1001;
+  const Page page = page_of(watcher, state);
+  EXPECT_EQ(page.value("cufit_quota_used_bytes", {"quota=team@1000"}), 1);
+  EXPECT_EQ(page.value("cufit_quota_used_bytes", {"quota=team@1001"}), 2);
+}
+
 TEST(Metrics, OfProcessesAreBounded) {
   Watcher watcher;
   GpuSample many = sample(1000);
