@@ -162,6 +162,7 @@ void add_gpu_metrics(const WatchedMachine& machine, MetricTable& table,
     info.insert(info.end() - 1, {{"name", gpu.now.name}, {"pci", gpu.now.pci}});
     info.emplace_back("driver", machine.driver_version);
     table.add("cufit_gpu_info", std::move(info), 1);
+    if (gpu.now.lost) continue;  // what it still says is of before, or nonsense
     // The memory of a divided GPU is its instances': in a sum it would be there twice.
     const bool divided = i + 1 < machine.gpus.size() && !gpu.now.uuid.empty() &&
                          machine.gpus[i + 1].now.parent_uuid == gpu.now.uuid;

@@ -77,7 +77,8 @@ void add_process_metrics(const WatchedMachine& machine, const MachineState& stat
                          const MetricLimits& limits, MetricTable& table) {
   std::vector<const WatchedProcess*> all;
   for (const WatchedProcess& process : machine.processes)
-    if (process.now.gpu < machine.gpus.size()) all.push_back(&process);
+    if (process.now.gpu < machine.gpus.size() && !machine.gpus[process.now.gpu].now.lost)
+      all.push_back(&process);
   std::stable_sort(all.begin(), all.end(), [](const WatchedProcess* a, const WatchedProcess* b) {
     return a->now.memory_bytes.value_or(0) > b->now.memory_bytes.value_or(0);
   });

@@ -114,7 +114,11 @@ bool AlarmSender::tell(const std::vector<watch::AlertEvent>& events,
   }
   send(begun);
   send(over);
-  return lines.empty() || context_.output.print(lines, k_ok) == k_ok;
+  if (lines.empty() || !prints_) return true;
+  if (context_.output.print(lines, k_ok) == k_ok) return true;
+  // Whoever is told in another way goes on being told.
+  prints_ = queue_ == nullptr && settings_.programs.empty();
+  return !prints_;
 }
 
 void AlarmSender::say_failures(const std::vector<host::AlarmFailure>& failures) {

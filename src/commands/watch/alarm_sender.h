@@ -40,6 +40,7 @@ class AlarmSender {
   bool json_;
   std::unique_ptr<host::PostQueue> queue_;
   host::AlarmPrograms programs_;
+  bool prints_ = true;  // stdout still takes what is written
 };
 
 }  // namespace cufit::commands

@@ -70,10 +70,19 @@ Result<ExporterSettings> read_settings(const Context& context, const ExporterReq
   out.server.port = address.second;
   if (request.config) {
     CUFIT_TRY(web, read_web_config(context, *request.config));
+    if (!web.has_tls && web.users.empty())
+      return fail(Code::usage, format("`{}` has neither TLS nor users: the page would be open",
+                                      *request.config));
     out.server.web = std::move(web);
   }
   CUFIT_TRY(interval, read_interval(request.interval, k_default_interval, k_most_alarm_interval));
   out.interval = interval;
+  if (request.textfile) {
+    // It is renamed into place: a device would be gone.
+    const Result<host::FileStatus> status = context.files.status(*request.textfile);
+    if (status && !status->is_regular)
+      return fail(Code::usage, format("`--textfile {}`: not a regular file", *request.textfile));
+  }
   if (request.max_processes) {
     const std::optional<uint64_t> count = parse_uint(*request.max_processes);
     if (!count || *count > k_most_processes)
@@ -178,11 +187,15 @@ class ExporterRun {
           context_.message("exporter.listens", {{"url", url_of(server->port())}}));
     }
     while (true) {
-      if (const int signal = signals.pause(0); signal != 0)
+      if (const int signal = signals.pause(0); signal != 0) {
+        // Values of an exporter that is gone would look fresh for ever.
+        if (request_.textfile) host::remove_file(*request_.textfile);
         return signal == SIGTERM ? static_cast<int>(k_ok) : interrupted_exit(signal);
+      }
       const bool changed = live.wait(k_look_seconds);
       if (!changed && !live.newest().stalled_seconds) continue;
       page_.add(live.newest(), state.read());
+      say_problem(live.newest());
       // Also while the driver does not answer: the age of the values is in it.
       if (request_.textfile)
         if (Result<void> written = keep_textfile(); !written) return written.error();
@@ -210,6 +223,20 @@ class ExporterRun {
     return {200, std::string(report::k_metric_page_type), std::move(*page)};
   }
 
+  // Once, and again where it came back in between: the page has only that there are no GPUs.
+  void say_problem(const facts::GpuSample& sample) {
+    const bool gone = sample.gpus.empty() && !sample.missing.empty();
+    if (gone && !is_gone_)
+      context_.output.print_message(
+          context_.message("exporter.no_driver", {{"why", sample.missing[0].why}}));
+    const bool stalled = sample.stalled_seconds.has_value();
+    if (stalled && !is_stalled_)
+      context_.output.print_message(
+          context_.message("exporter.stalled", {{"call", sample.stalled_call}}));
+    is_gone_ = gone;
+    is_stalled_ = stalled;
+  }
+
   // The first must succeed. Later a disk may be full for a while: that is said once.
   Result<void> keep_textfile() {
     const Result<void> written = write_textfile();
@@ -232,7 +259,7 @@ class ExporterRun {
   const Context& context_;
   const ExporterRequest& request_;
   const ExporterSettings& settings_;
-  bool has_written_ = false, is_failing_ = false;
+  bool has_written_ = false, is_failing_ = false, is_gone_ = false, is_stalled_ = false;
   ExporterPage page_;
 };
 

@@ -46,7 +46,8 @@ class WebConfigReader {
  private:
   void wrong(const YAML::Node& at, const std::string& what) {
     if (!error_)
-      error_ = fail(Code::malformed, format("`{}`, line {}: {}", file_, at.Mark().line + 1, what));
+      error_ = fail(Code::malformed, format("`{}`, line {}: {}", file_,
+                                            (line_ >= 0 ? line_ : at.Mark().line) + 1, what));
   }
 
   template <class F>
@@ -56,11 +57,16 @@ class WebConfigReader {
     std::set<std::string> seen;
     for (const auto& entry : map) {
       if (error_) return;
+      if (!entry.first.IsScalar()) line_ = -1;
       if (!entry.first.IsScalar()) return wrong(entry.first, "a key is no text");
       const std::string key = entry.first.Scalar();
+      // Of the key: where a value is on other lines or missing, its own is a later one.
+      const int outer = line_;
+      line_ = entry.first.Mark().line;
       if (!seen.insert(key).second)
         return wrong(entry.first, format("`{}` is there twice", printable(key, 60)));
       take(key, entry.second);
+      line_ = outer;
     }
   }
 
@@ -153,6 +159,7 @@ class WebConfigReader {
   const std::string& file_;
   WebConfig out_;
   std::optional<Error> error_;
+  int line_ = -1;  // of the key whose value is read
 };
 
 }  // namespace

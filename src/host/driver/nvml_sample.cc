@@ -17,9 +17,10 @@ namespace {
 using namespace nvml;
 
 constexpr uint32_t k_most_cards = 64, k_most_card_instances = 64;
-constexpr uint32_t k_most_uses = 4096;   // entries of processes' use, of one GPU
-constexpr double k_xid_seconds = 0.1;    // an Xid is told at once, with those that come with it
-constexpr uint32_t k_most_events = 256;  // of one sample: the next one takes the others
+constexpr uint32_t k_most_uses = 4096;    // entries of processes' use, of one GPU
+constexpr double k_xid_seconds = 0.1;     // an Xid is told at once, with those that come with it
+constexpr uint32_t k_most_degrees = 200;  // some drivers tell UINT32_MAX of a card that they lost
+constexpr uint32_t k_most_events = 256;   // of one sample: the next one takes the others
 
 double epoch_seconds() {
   timespec time{};
@@ -249,7 +250,7 @@ void NvmlSample::ask_load(Device device, facts::SampledGpu& gpu) {
   facts::NvmlGpu told;
   ask_condition(nvml_, told, device);
   if (const auto heat = taken(std::move(told.temperature_c), "temperature_c"))
-    gpu.temperature_c = static_cast<int32_t>(*heat);
+    if (*heat < k_most_degrees) gpu.temperature_c = static_cast<int32_t>(*heat);
   gpu.throttle = taken(std::move(told.throttle), "throttle");
   gpu.compute_mode = taken(ask_compute_mode(nvml_, device), "compute_mode");
   gpu.fan = part(taken(nvml_.number(device, "nvmlDeviceGetFanSpeed"), "fan"));
@@ -320,7 +321,8 @@ void NvmlSample::ask_fields(Device device, facts::SampledGpu& gpu, Before& befor
   if (!taken(nvml_.answer(result, "nvmlDeviceGetFieldValues", true), "fields")) return;
   gpu.power_violation_ns = whole_number(fields[0]);
   gpu.thermal_violation_ns = whole_number(fields[1]);
-  if (const auto degrees = whole_number(fields[2]); degrees && *degrees > 0 && *degrees < 200)
+  if (const auto degrees = whole_number(fields[2]);
+      degrees && *degrees > 0 && *degrees < k_most_degrees)
     gpu.memory_temperature_c = static_cast<int32_t>(*degrees);
   const auto bytes_of_kib = [](std::optional<uint64_t> kib) {
     if (kib) *kib = std::min(*kib, UINT64_MAX >> 10) << 10;

@@ -35,9 +35,11 @@ Result<FileHandle> file_of(const std::string& bytes) {
 }  // namespace
 
 void AlarmPrograms::add(AlarmCall call) {
+  // The first ones are kept: they are the cause.
   if (waiting_.size() == k_most_waiting) {
-    failures_.push_back({waiting_.front().command, "too many calls wait; the oldest is dropped"});
-    waiting_.pop_front();
+    if (!std::exchange(said_full_, true))
+      failures_.push_back({call.command, "too many calls wait; the newest are dropped"});
+    return;
   }
   waiting_.push_back(std::move(call));
 }
@@ -83,6 +85,8 @@ std::vector<AlarmFailure> AlarmPrograms::attend() {
       ++i;
       continue;
     }
+    // The shell ended; what it started may have ignored that.
+    if (one.was_asked) ::kill(-one.pid, SIGKILL);
     if (one.was_asked)
       failures_.push_back({one.command, format("ended after {} s", limit_s_)});
     else if (ended > 0 && WIFSIGNALED(status))
@@ -95,6 +99,7 @@ std::vector<AlarmFailure> AlarmPrograms::attend() {
     start(waiting_.front());
     waiting_.pop_front();
   }
+  if (waiting_.empty()) said_full_ = false;
   return std::exchange(failures_, {});
 }
 

@@ -27,7 +27,7 @@ struct AlarmFailure {
 
 class AlarmPrograms {
  public:
-  static constexpr size_t k_most_running = 4, k_most_waiting = 100;
+  static constexpr size_t k_most_running = 4, k_most_waiting = 1024;
 
   // `variables`: those of cufit's own environment. A program that runs longer gets SIGTERM, and SIGKILL 5 s later.
   AlarmPrograms(std::vector<std::pair<std::string, std::string>> variables, double limit_s)
@@ -54,6 +54,7 @@ class AlarmPrograms {
   std::deque<AlarmCall> waiting_;
   std::vector<Running> running_;
   std::vector<AlarmFailure> failures_;
+  bool said_full_ = false;
 };
 
 }  // namespace cufit::host

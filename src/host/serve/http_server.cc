@@ -3,9 +3,12 @@
 
 #include <civetweb.h>
 #include <dlfcn.h>
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <netinet/in.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -28,6 +31,7 @@ constexpr const char* k_request_ms = "1000";  // a client that is slower is left
 constexpr size_t k_most_pem = 1024 * 1024;
 
 struct Civetweb {
+  decltype(&::mg_check_feature) check_feature = nullptr;
   decltype(&::mg_init_library) init_library = nullptr;
   decltype(&::mg_start2) start2 = nullptr;
   decltype(&::mg_stop) stop = nullptr;
@@ -60,6 +64,7 @@ Civetweb load_civetweb() {
       out.problem = format("civetweb has no {}", name);
   };
 #endif
+  CUFIT_CIVETWEB(check_feature);
   CUFIT_CIVETWEB(init_library);
   CUFIT_CIVETWEB(start2);
   CUFIT_CIVETWEB(stop);
@@ -83,6 +88,34 @@ void open_openssl_names() {
   (void)open_memory_library(crypto_names_library());
   (void)open_memory_library(ssl_names_library());
 #endif
+}
+
+// civetweb says only that it failed; the system says why.
+Result<void> can_listen(const std::string& address, uint16_t port, const std::string& shown) {
+  const bool v6 = contains(address, ":");
+  sockaddr_storage where{};
+  socklen_t size = sizeof(sockaddr_in);
+  bool known = true;
+  if (v6) {
+    auto& in6 = reinterpret_cast<sockaddr_in6&>(where);
+    in6.sin6_family = AF_INET6;
+    in6.sin6_port = htons(port);
+    known = inet_pton(AF_INET6, address.c_str(), &in6.sin6_addr) == 1;
+    size = sizeof in6;
+  } else {
+    auto& in4 = reinterpret_cast<sockaddr_in&>(where);
+    in4.sin_family = AF_INET;
+    in4.sin_port = htons(port);
+    known = address.empty() || inet_pton(AF_INET, address.c_str(), &in4.sin_addr) == 1;
+  }
+  const FileHandle probe(socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  if (probe.get() >= 0) (void)setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (!known) errno = EINVAL;
+  if (known && probe.get() >= 0 &&
+      bind(probe.get(), reinterpret_cast<sockaddr*>(&where), size) == 0)
+    return {};
+  return fail(Code::io, format("nothing can listen on {}: {}", shown, std::strerror(errno)));
 }
 
 Result<std::string> read_pem(const std::string& path) {
@@ -198,10 +231,19 @@ int HttpServer::State::on_message(const mg_connection* connection, const char* m
 
 Result<void> HttpServer::State::start() {
   const formats::WebConfig& web = options.web;
+  const bool v6 = contains(options.address, ":");
+  const std::string shown = v6 ? format("[{}]:{}", options.address, options.port)
+                               : format("{}:{}", options.address, options.port);
+  if (v6 && civetweb().check_feature(MG_FEATURES_IPV6) == 0)
+    return fail(Code::unsupported,
+                format("nothing can listen on {}: civetweb of this machine has no IPv6", shown));
+  if (Result<void> can = can_listen(options.address, options.port, shown); !can) return can.error();
   if (web.has_tls) open_openssl_names();
   civetweb().init_library(web.has_tls ? MG_FEATURES_TLS : MG_FEATURES_DEFAULT);
-  std::string where = options.address.empty() ? "+" : options.address + ":";
-  if (contains(options.address, ":")) where = "[" + options.address + "]:";
+  std::string where = !options.address.empty()                          ? options.address + ":"
+                      : civetweb().check_feature(MG_FEATURES_IPV6) != 0 ? "+"
+                                                                        : "";
+  if (v6) where = "[" + options.address + "]:";
   const std::string listen = format("{}{}{}", where, options.port, web.has_tls ? "s" : "");
   std::vector<const char*> settings = {"listening_ports",
                                        listen.c_str(),
@@ -276,9 +318,8 @@ uint16_t HttpServer::port() const { return state_->port; }
 Result<std::pair<std::string, uint16_t>> parse_listen_address(const std::string& text) {
   const size_t colon = text.rfind(':');
   const Error wrong = fail(
-      Code::usage,
-      format("`--listen {}`: an address and a port, such as 127.0.0.1:9836, [::1]:9836 or :9836",
-             formats::printable(text, 80)));
+      Code::usage, format("`--listen {}`: an address and a port, such as 127.0.0.1:9836 or :9836",
+                          formats::printable(text, 80)));
   if (colon == std::string::npos) return wrong;
   std::string address = text.substr(0, colon);
   const std::optional<uint64_t> port = parse_uint(std::string_view(text).substr(colon + 1));

@@ -14,7 +14,7 @@
 namespace cufit::host {
 namespace {
 
-constexpr size_t k_most_known = 64, k_most_header = 4096;
+constexpr size_t k_most_known = 64, k_most_waiting = 4, k_most_header = 4096;
 constexpr size_t k_cost_at = 4;  // of "$2b$10$..."
 
 std::optional<std::string> from_base64(std::string_view text) {
@@ -82,19 +82,32 @@ bool PasswordCheck::allows(std::string_view authorization) {
   const size_t colon = both ? both->find(':') : std::string::npos;
   if (colon == std::string::npos || contains(*both, std::string_view("\0", 1))) return false;
   const std::string name = both->substr(0, colon), password = both->substr(colon + 1);
-  const std::lock_guard<std::mutex> lock(mutex_);
   const std::string key = sha256(salt_ + *both);
-  if (std::find(known_.begin(), known_.end(), key) != known_.end()) return true;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (std::find(known_.begin(), known_.end(), key) != known_.end()) return true;
+    // Whoever guesses must not hold up who knows: one hash at a time, and few wait for it.
+    if (waiting_ >= k_most_waiting) return false;
+    ++waiting_;
+  }
+  const bool right = hash_is_right(name, password);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  --waiting_;
+  if (!right) return false;
+  if (known_.size() >= k_most_known) known_.erase(known_.begin());
+  known_.push_back(key);
+  return true;
+}
+
+bool PasswordCheck::hash_is_right(const std::string& name, const std::string& password) {
+  const std::lock_guard<std::mutex> lock(hash_mutex_);
   const auto user = std::find_if(users_.begin(), users_.end(),
                                  [&](const auto& one) { return one.first == name; });
   if (users_.empty()) return false;
   // An unknown name takes as long as the first one does, whatever cost its hash has.
   const bool right =
       is_right(password, user == users_.end() ? users_.front().second : user->second);
-  if (!right || user == users_.end()) return false;
-  if (known_.size() >= k_most_known) known_.erase(known_.begin());
-  known_.push_back(key);
-  return true;
+  return right && user != users_.end();
 }
 
 }  // namespace cufit::host

@@ -29,7 +29,11 @@ class PasswordCheck {
 
   Crypt crypt_ = nullptr;
   std::vector<std::pair<std::string, std::string>> users_;
-  std::mutex mutex_;
+  bool hash_is_right(const std::string& name, const std::string& password);
+
+  std::mutex hash_mutex_;           // crypt() is for one thread
+  std::mutex mutex_;                // of what is below
+  size_t waiting_ = 0;              // for a hash
   std::string salt_;                // of this process
   std::vector<std::string> known_;  // SHA-256 of salt, name and password; the newest last
 };

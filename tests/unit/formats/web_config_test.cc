@@ -60,7 +60,7 @@ TEST(WebConfig, WithAMistakeIsRefusedWithItsLine) {
   EXPECT_EQ(problem(format("basic_auth_users:\n  a: {0}\n  a: {0}\n", k_hash)),
             "`web.yml`, line 3: `a` is there twice");
   EXPECT_EQ(problem("tls_server_config:\n  key_file: a\n"),
-            "`web.yml`, line 2: `cert_file` is missing");
+            "`web.yml`, line 1: `cert_file` is missing");
   EXPECT_EQ(problem("tls_server_config: [a]\n"),
             "`web.yml`, line 1: `tls_server_config` is no map");
   EXPECT_EQ(problem("tls_server_config: {cert_file: [], key_file: b}\n"),
@@ -70,6 +70,9 @@ TEST(WebConfig, WithAMistakeIsRefusedWithItsLine) {
             "`web.yml`, line 1: `client_ca_file` is missing: whose certificates are good?");
   EXPECT_EQ(problem("http_server_config:\n  headers:\n    X-Frame-Options: \"a\\r\\nb\"\n"),
             "`web.yml`, line 3: a header of more than one line");
+  EXPECT_EQ(problem("basic_auth_user:\n  ann: x\n"),
+            "`web.yml`, line 1: no key is called `basic_auth_user` here");
+  EXPECT_EQ(problem("basic_auth_users:\n  ann:\n"), "`web.yml`, line 2: `ann` is no text");
   EXPECT_TRUE(starts_with(problem("a: [\n"), "`web.yml`, line 2: "));
   EXPECT_TRUE(starts_with(problem(std::string(300 * 1024, ' ')), "`web.yml` has more than"));
 }
