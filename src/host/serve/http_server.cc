@@ -20,6 +20,12 @@
 #include "host/serve/memory_library.h"
 #include "host/serve/password_check.h"
 
+#ifdef CUFIT_LINKED
+// Of packaging/libraries/civetweb/mbedtls.patch. A civetweb without it asks no client for a certificate, whatever it is
+// told: cufit does not link with that one.
+extern "C" int mg_mbedtls_verifies_clients(void);
+#endif
+
 namespace cufit::host {
 namespace {
 
@@ -83,6 +89,21 @@ void open_openssl_names() {
   (void)open_memory_library(crypto_names_library());
   (void)open_memory_library(ssl_names_library());
 #endif
+}
+
+// What this program's TLS cannot keep is refused: a door that is open a little is open.
+Result<void> can_keep(const formats::WebTls& tls) {
+#ifdef CUFIT_LINKED
+  if (tls.least == 13)
+    return fail(
+        Code::unsupported,
+        "`min_version: TLS13`: this program has Mbed TLS 2.28, whose newest is TLS 1.2; write "
+        "`min_version: TLS12`");
+  CUFIT_CHECK(mg_mbedtls_verifies_clients() == 1, "civetweb without its patch");
+#else
+  (void)tls;
+#endif
+  return {};
 }
 
 Result<std::string> read_pem(const std::string& path) {
@@ -224,7 +245,9 @@ Result<void> HttpServer::State::start() {
                                                                                         : "no";
     settings.insert(settings.end(),
                     {"ssl_certificate", pem_path.c_str(), "ssl_certificate_chain", pem_path.c_str(),
-                     "ssl_protocol_version", least, "ssl_verify_peer", verify});
+                     "ssl_protocol_version", least, "ssl_verify_peer", verify,
+                     // Else whoever has a certificate of an authority of the system comes in, too.
+                     "ssl_default_verify_paths", "no"});
     if (!web.tls.client_authority.empty())
       settings.insert(settings.end(), {"ssl_ca_file", web.tls.client_authority.c_str()});
   }
@@ -260,6 +283,7 @@ HttpServer::~HttpServer() = default;
 Result<HttpServer> HttpServer::start(HttpServerOptions options,
                                      std::function<HttpReply(const std::string& path)> answer) {
   if (!civetweb().problem.empty()) return fail(Code::unsupported, civetweb().problem);
+  if (Result<void> kept = can_keep(options.web.tls); !kept) return kept.error();
   auto state = std::make_unique<State>();
   state->options = std::move(options);
   state->answer = std::move(answer);
