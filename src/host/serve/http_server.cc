@@ -23,6 +23,12 @@
 #include "host/serve/memory_library.h"
 #include "host/serve/password_check.h"
 
+#ifdef CUFIT_LINKED
+// Of packaging/libraries/civetweb/mbedtls.patch. A civetweb without it asks no client for a certificate, whatever it is
+// told: cufit does not link with that one.
+extern "C" int mg_mbedtls_verifies_clients(void);
+#endif
+
 namespace cufit::host {
 namespace {
 
@@ -116,6 +122,21 @@ Result<void> can_listen(const std::string& address, uint16_t port, const std::st
       bind(probe.get(), reinterpret_cast<sockaddr*>(&where), size) == 0)
     return {};
   return fail(Code::io, format("nothing can listen on {}: {}", shown, std::strerror(errno)));
+}
+
+// What this program's TLS cannot keep is refused: a door that is open a little is open.
+Result<void> can_keep(const formats::WebTls& tls) {
+#ifdef CUFIT_LINKED
+  if (tls.least == 13)
+    return fail(
+        Code::unsupported,
+        "`min_version: TLS13`: this program has Mbed TLS 2.28, whose newest is TLS 1.2; write "
+        "`min_version: TLS12`");
+  CUFIT_CHECK(mg_mbedtls_verifies_clients() == 1, "civetweb without its patch");
+#else
+  (void)tls;
+#endif
+  return {};
 }
 
 Result<std::string> read_pem(const std::string& path) {
@@ -266,7 +287,9 @@ Result<void> HttpServer::State::start() {
                                                                                         : "no";
     settings.insert(settings.end(),
                     {"ssl_certificate", pem_path.c_str(), "ssl_certificate_chain", pem_path.c_str(),
-                     "ssl_protocol_version", least, "ssl_verify_peer", verify});
+                     "ssl_protocol_version", least, "ssl_verify_peer", verify,
+                     // Else whoever has a certificate of an authority of the system comes in, too.
+                     "ssl_default_verify_paths", "no"});
     if (!web.tls.client_authority.empty())
       settings.insert(settings.end(), {"ssl_ca_file", web.tls.client_authority.c_str()});
   }
@@ -302,6 +325,7 @@ HttpServer::~HttpServer() = default;
 Result<HttpServer> HttpServer::start(HttpServerOptions options,
                                      std::function<HttpReply(const std::string& path)> answer) {
   if (!civetweb().problem.empty()) return fail(Code::unsupported, civetweb().problem);
+  if (Result<void> kept = can_keep(options.web.tls); !kept) return kept.error();
   auto state = std::make_unique<State>();
   state->options = std::move(options);
   state->answer = std::move(answer);
