@@ -173,7 +173,7 @@ class Page(Exporter):
         self.assertTrue(0.5 < passed < 3, passed)
 
     def test_an_xid_is_told_at_once(self):
-        self.start("--interval", "600")
+        self.start("--interval", "60")
         gpu = 'gpu="0",.*xid="79"'
         self.wait_for(lambda: self.value("cufit_xid_errors_total", gpu) == 0)
         self.describe(xid=1)
