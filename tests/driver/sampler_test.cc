@@ -163,6 +163,23 @@ TEST(Sampler, ARateOfTwoCounters) {
   }));
 }
 
+// Of driver 580 on an H200: counters that turn over each 4 GiB say nothing, and the driver's own rate takes 20 ms.
+TEST(Sampler, ARateOfTheDriverWhereCountersAreNarrow) {
+  test::Described described(
+      test::k_system +
+      test::h200(0, "field32.197 = 1\nfield32.198 = 1\nthroughput.tx = 5\nthroughput.rx = 7\n"));
+  RealHost host("/", {{"CUFIT_STANDIN", described.path()}});
+  SamplerOptions wide = options();
+  wide.interval_seconds = 1;
+  GpuSampler sampler(host, wide);
+  ASSERT_TRUE(until(sampler, is_fresh));
+  EXPECT_EQ(sampler.newest().gpus[0].pcie_tx_bytes_per_s, 5u << 10);
+  EXPECT_EQ(sampler.newest().gpus[0].pcie_rx_bytes_per_s, 7u << 10);
+  GpuSampler narrow(host, options());
+  ASSERT_TRUE(until(narrow, is_fresh));
+  EXPECT_FALSE(narrow.newest().gpus[0].pcie_tx_bytes_per_s);
+}
+
 TEST(Sampler, XidsAreCountedOnceThoughTheChildIsReplaced) {
   const auto machine = [](int xids, const std::string& more = {}) {
     return more + test::k_system + test::h200(2, "xid.79 = " + std::to_string(xids) + "\n");
@@ -233,11 +250,12 @@ TEST(Sampler, ALostGpuKeepsItsName) {
 }
 
 TEST(Sampler, InstancesAreRowsOfTheirOwn) {
-  const GpuSample sample = one_sample(
-      test::k_system + test::h200(0,
-                                  "mig.current = 1\n[mig]\nname = NVIDIA H200 MIG 1g.18gb\n"
-                                  "uuid = MIG-1\nmemory = 1000\nused = 10\ngpu_instance = 9\n[mig]\n"
-                                  "name = NVIDIA H200 MIG 2g.35gb\nuuid = MIG-2\nmemory = 2000\n"));
+  const GpuSample sample =
+      one_sample(test::k_system +
+                 test::h200(0,
+                            "mig.current = 1\n[mig]\nname = NVIDIA H200 MIG 1g.18gb\n"
+                            "uuid = MIG-1\nmemory = 1000\nused = 10\ngpu_instance = 9\n[mig]\n"
+                            "name = NVIDIA H200 MIG 2g.35gb\nuuid = MIG-2\nmemory = 2000\n"));
   ASSERT_EQ(sample.gpus.size(), 3u);
   EXPECT_EQ(sample.gpus[1].profile, "1g.18gb");
   EXPECT_EQ(sample.gpus[1].parent_uuid, sample.gpus[0].uuid);

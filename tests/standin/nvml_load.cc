@@ -81,6 +81,12 @@ STANDIN_EXPORT int nvmlDeviceGetMaxClockInfo(Device device, uint32_t clock, uint
 STANDIN_EXPORT int nvmlDeviceGetTemperatureThreshold(Device device, uint32_t, uint32_t* out) {
   return give("nvmlDeviceGetTemperatureThreshold", device, "slowdown_temperature", out);
 }
+// throughput.tx = 5: KiB/s.
+STANDIN_EXPORT int nvmlDeviceGetPcieThroughput(Device device, uint32_t counter, uint32_t* out) {
+  return give("nvmlDeviceGetPcieThroughput", device,
+              counter == 0 ? "throughput.tx" : "throughput.rx", out);
+}
+
 // field.74 = 1000: of 64 bits; field32.197 = 1: of 32.
 STANDIN_EXPORT int nvmlDeviceGetFieldValues(Device device, int count, FieldValue* fields) {
   auto* section = static_cast<Section*>(device);

@@ -25,6 +25,7 @@
 namespace cufit::host {
 namespace {
 
+constexpr double k_waits_from = 1;  // interval: of more than 20 GPUs a sample takes longer then
 constexpr double k_first_pause = 1, k_most_pause = 60;  // before another child
 // More of them would only hang beside the first ones.
 constexpr size_t k_most_left_behind = 3;
@@ -57,7 +58,7 @@ class SharedNote {
 // In the child. A message: u32 size, a sample as JSON.
 void sample_for_ever(int pipe, CallNote* note, const SamplerOptions& options) {
   DriverCalls calls(pipe, note);
-  NvmlSample questions(calls);
+  NvmlSample questions(calls, options.interval_seconds >= k_waits_from);
   const bool open = questions.open(options.library_dir);
   double next = DriverCalls::now();
   while (true) {

@@ -305,8 +305,23 @@ void NvmlSample::ask_errors(Device device, facts::SampledGpu& gpu) {
   gpu.remap_failed = failed != 0;
 }
 
-// Values that have a number instead of a function. PCIe's counters may be of 32 bits and turn over within a sample, so
-// only those of 64 count; nvmlDeviceGetPcieThroughput would wait for 20 ms each.
+// Over 20 ms, in which each call waits: for samples that are far enough apart.
+void NvmlSample::ask_pcie_rates(Device device, facts::SampledGpu& gpu) {
+  const char* const name = "nvmlDeviceGetPcieThroughput";
+  const auto rate = [&](uint32_t which, const char* what) -> std::optional<uint64_t> {
+    uint32_t kib_per_s = 0;
+    const int result =
+        nvml_.call<int(Device, uint32_t, uint32_t*)>(name, device, which, &kib_per_s);
+    if (const auto told = taken(nvml_.answer(result, name, kib_per_s), what))
+      return uint64_t{*told} << 10;
+    return std::nullopt;
+  };
+  gpu.pcie_tx_bytes_per_s = rate(k_pcie_counter_tx, "pcie_tx_bytes_per_s");
+  gpu.pcie_rx_bytes_per_s = rate(k_pcie_counter_rx, "pcie_rx_bytes_per_s");
+}
+
+// Values that have a number instead of a function. PCIe's counters are of 32 bits with driver 580 on an H200, and turn over
+// many times within a sample: only those of 64 count.
 void NvmlSample::ask_fields(Device device, facts::SampledGpu& gpu, Before& before) {
   FieldValue fields[] = {{k_field_power_violation},
                          {k_field_thermal_violation},
@@ -331,7 +346,10 @@ void NvmlSample::ask_fields(Device device, facts::SampledGpu& gpu, Before& befor
   gpu.nvlink_tx_bytes = bytes_of_kib(whole_number(fields[3]));
   gpu.nvlink_rx_bytes = bytes_of_kib(whole_number(fields[4]));
   const std::optional<uint64_t> tx = whole_number(fields[5]), rx = whole_number(fields[6]);
-  if (!tx || !rx || fields[5].type < 2 || fields[5].type > 4) return;
+  if (!tx || !rx || fields[5].type < 2 || fields[5].type > 4) {
+    if (waits_) ask_pcie_rates(device, gpu);
+    return;
+  }
   const double now = DriverCalls::now(), passed = now - before.time;
   if (before.time > 0 && passed > 0.01 && *tx >= before.pcie_tx && *rx >= before.pcie_rx) {
     gpu.pcie_tx_bytes_per_s =

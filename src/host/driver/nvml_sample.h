@@ -15,7 +15,9 @@ namespace cufit::host {
 
 class NvmlSample {
  public:
-  explicit NvmlSample(DriverCalls& calls) : calls_(calls), nvml_(calls) {}
+  // `waits`: also what takes 40 ms a GPU, in which nothing is computed.
+  explicit NvmlSample(DriverCalls& calls, bool waits = false)
+      : calls_(calls), nvml_(calls), waits_(waits) {}
 
   // Opens the library and starts it. False: why is in `missing` of what take() gives.
   bool open(const std::string& library_dir);
@@ -40,6 +42,7 @@ class NvmlSample {
   void ask_load(nvml::Device device, facts::SampledGpu& gpu);
   void ask_links(nvml::Device device, facts::SampledGpu& gpu);
   void ask_errors(nvml::Device device, facts::SampledGpu& gpu);
+  void ask_pcie_rates(nvml::Device device, facts::SampledGpu& gpu);
   void ask_fields(nvml::Device device, facts::SampledGpu& gpu, Before& before);
   void ask_processes(nvml::Device device, uint32_t place, facts::GpuSample& out);
   void ask_use(nvml::Device device, uint32_t place, Before& before, facts::GpuSample& out);
@@ -59,6 +62,7 @@ class NvmlSample {
   std::map<uint32_t, std::string> uuid_of_;  // by index; of a lost GPU its last one
   std::map<nvml::Device, std::string> pci_of_;
   std::map<std::pair<std::string, uint32_t>, uint64_t> xids_;
+  bool waits_ = false;
   void* events_ = nullptr;
   bool started_ = false;
 };
