@@ -37,6 +37,18 @@ TEST_F(GuardPeak, APoolThatStays) {
   EXPECT_EQ(ring_peak_mib(), 964u);
 }
 
+// NCCL's kernels are 350 MiB on an H200. They are found before the limit is passed, not after it.
+TEST_F(GuardPeak, WhatTheDriverTakesUnseen) {
+  domain.nvml_own_process = true;
+  write_domain();
+  const Ran ran =
+      run(k_start + "alloc a 400M\nkernels 200M\nsleep 0.15\nalloc b 100M\nalloc c 100M");
+  EXPECT_EQ(ran.out,
+            "init: 0\ncontext 0: 0\nalloc a 400M: 0\nkernels 200M: 0\nalloc b 100M: 0\nalloc c "
+            "100M: 2\n");
+  EXPECT_EQ(peak_mib(), 1000u);
+}
+
 // Within the limit, and the card is full.
 TEST_F(GuardPeak, WhatTheDriverRefuses) {
   limit(4000);

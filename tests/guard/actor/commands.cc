@@ -200,6 +200,12 @@ const std::map<std::string, Command>& commands() {
          return a.keep(w[2], a.calls.cuCtxCreate(&h, nullptr, 0, std::atoi(w[1].c_str())), h);
        }},
       {"destroy", [](Actor& a, const Words& w) { return a.calls.cuCtxDestroy(a.handle(w[1])); }},
+      {"kernels",
+       [](Actor&, const Words& w) {
+         void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+         auto take = reinterpret_cast<int (*)(uint64_t)>(dlsym(driver, "cardKernels"));
+         return take ? take(size_of(w[1])) : -1;
+       }},
       {"alloc",
        [](Actor& a, const Words& w) {
          uint64_t at = 0;

@@ -14,6 +14,7 @@ namespace actor {
 //   stream NAME | async NAME SIZE STREAM | back NAME STREAM | sync | pool NAME DEVICE | from NAME SIZE POOL | unpool NAME
 //   keep DEVICE SIZE (release threshold) | trim DEVICE | capture STREAM | captured STREAM
 //   graph NAME DEVICE SIZE | ready NAME | launch NAME
+//   kernels SIZE                 the driver takes so much without an allocation
 //   whose                        the library that cuMemAlloc lies in
 //   ask NAME VERSION             the library that cuGetProcAddress points into, and its status
 //   chain                        what the libraries chain_a and chain_b say of each other

@@ -218,6 +218,11 @@ STANDIN_EXPORT int cuCtxCreate_v2(Context** out, unsigned, int ordinal) {
 STANDIN_EXPORT int cuCtxCreate_v4(Context** out, void*, unsigned flags, int ordinal) {
   return cuCtxCreate_v2(out, flags, ordinal);
 }
+// What a driver takes for kernels that it loads: no allocation tells of it.
+STANDIN_EXPORT int cardKernels(uint64_t bytes) {
+  return t_current && take(t_current->device, bytes) ? k_ok : k_out_of_memory;
+}
+
 STANDIN_EXPORT int cuCtxDestroy_v2(Context* context) {
   LOCKED;
   if (process().contexts.erase(context) == 0) return k_invalid_context;
