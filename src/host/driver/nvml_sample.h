@@ -56,7 +56,6 @@ class NvmlSample {
   NvmlCalls nvml_;
   std::string driver_version_;
   std::string asked_;                           // "gpu 0: "; whose values are asked for
-  std::optional<int>* lost_ = nullptr;          // of that GPU
   std::map<std::string, std::string> missing_;  // why by what; of this sample
   std::map<std::string, Before> before_;
   std::map<uint32_t, std::string> uuid_of_;  // by index; of a lost GPU its last one
