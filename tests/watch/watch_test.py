@@ -223,8 +223,9 @@ class Watch(unittest.TestCase):
     def test_a_program_of_the_user(self):
         out = os.path.join(self.folder, "alarms")
         self.env["OUT"] = out
-        command = 'echo "$CUFIT_STATE $CUFIT_ALERT $CUFIT_GPU $CUFIT_SUMMARY" >>"$OUT"; cat >>"$OUT"; exit 4'
-        self.start("--exec", command)
+        self.env["ADDRESS"] = self.receiver().url("slack")  # a secret, which is not handed on
+        command = 'echo "$ADDRESS$CUFIT_STATE $CUFIT_ALERT $CUFIT_GPU $CUFIT_SUMMARY" >>"$OUT"; cat >>"$OUT"; exit 4'
+        self.start("--exec", command, "--notify", "env:ADDRESS")
         self.describe("remapped.corrected = 0", "remapped.failed = 1")
         self.wait_for("err", "exit code 4")
         first, second = self.read("alarms").splitlines()

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/watch/alarm_sender.h"
 
+#include <algorithm>
+
 #include <ctime>
 
 #include "base/format.h"
@@ -55,6 +57,16 @@ report::Alarm test_alarm(const Context& context, double now) {
   return out;
 }
 
+std::vector<std::pair<std::string, std::string>> variables_of_programs(
+    const Context& context, const WatchSettings& settings) {
+  auto out = context.files.variables();
+  std::erase_if(out, [&](const auto& variable) {
+    return std::find(settings.secrets.begin(), settings.secrets.end(), variable.first) !=
+           settings.secrets.end();
+  });
+  return out;
+}
+
 }  // namespace
 
 AlarmSender::AlarmSender(const Context& context, const WatchSettings& settings, bool json,
@@ -64,7 +76,7 @@ AlarmSender::AlarmSender(const Context& context, const WatchSettings& settings, 
       view_{machine_name(context), context.language(), offset_now(context.now()),
             context.knowledge},
       json_(json),
-      programs_(context.files.variables(), k_program_limit_s) {
+      programs_(variables_of_programs(context, settings), k_program_limit_s) {
   if (!sends || settings.receivers.empty()) return;
   std::vector<host::PostReceiver> receivers;
   for (const report::Receiver& receiver : settings.receivers)

@@ -77,6 +77,7 @@ Result<WatchSettings> read_watch_settings(const Context& context, const WatchReq
   CUFIT_TRY(rules, read_rules(context, request));
   out.rules = std::move(rules);
   for (const std::string& said : request.notify) {
+    if (starts_with(said, "env:")) out.secrets.push_back(said.substr(4));
     CUFIT_TRY(address, address_of(context, said));
     CUFIT_TRY(receiver, report::parse_receiver(address));
     out.receivers.push_back(std::move(receiver));
