@@ -113,18 +113,20 @@ void add_xids(const WatchedMachine& machine, MetricTable& table,
     counts[{pci, xid.number}] += static_cast<double>(xid.count);
   }
   std::map<uint32_t, double> of_nobody;
-  for (const auto& [where, count] : counts) {
+  for (const auto& entry : counts) {
+    const auto& [pci, number] = entry.first;
+    const std::string& address = pci;
     const auto known = std::find_if(machine.known_gpus.begin(), machine.known_gpus.end(),
-                                    [&](const KnownGpu& gpu) { return gpu.pci == where.first; });
+                                    [&](const KnownGpu& gpu) { return gpu.pci == address; });
     if (known == machine.known_gpus.end()) {
-      of_nobody[where.second] += count;
+      of_nobody[number] += entry.second;
       continue;
     }
     table.add("cufit_xid_errors_total",
               {{"gpu", std::to_string(known->index)},
                {"uuid", known->uuid},
-               {"xid", std::to_string(where.second)}},
-              count);
+               {"xid", std::to_string(number)}},
+              entry.second);
   }
   for (const auto& [number, count] : of_nobody)
     table.add("cufit_xid_errors_total", {{"xid", std::to_string(number)}}, count);
