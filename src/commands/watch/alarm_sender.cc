@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include <ctime>
-
 #include "base/format.h"
+#include "commands/watch/this_machine.h"
 #include "formats/prose/printable.h"
+#include "host/process/this_process.h"
 #include "report/error_translation.h"
 
 namespace cufit::commands {
@@ -14,16 +14,6 @@ namespace {
 
 constexpr double k_program_limit_s = 60;
 constexpr double k_last_seconds = 3;  // for messages, when cufit is asked to end
-
-std::string machine_name(const Context& context) {
-  const Result<std::string> name = context.machine.read_file("/proc/sys/kernel/hostname", 4096);
-  return name ? formats::printable(trim(*name), 64) : "";
-}
-
-int64_t offset_now(std::time_t now) {
-  std::tm local{};
-  return localtime_r(&now, &local) != nullptr ? local.tm_gmtoff : 0;
-}
 
 host::Delivery delivery(const report::ReceiverVerdict& verdict) {
   using Outcome = report::ReceiverVerdict::Outcome;
@@ -73,8 +63,8 @@ AlarmSender::AlarmSender(const Context& context, const WatchSettings& settings, 
                          bool sends)
     : context_(context),
       settings_(settings),
-      view_{machine_name(context), context.language(), offset_now(context.now()),
-            context.knowledge},
+      view_{machine_name(context), context.language(), utc_offset_at(context.now()),
+            context.knowledge, sends && host::is_root()},
       json_(json),
       programs_(variables_of_programs(context, settings), k_program_limit_s) {
   if (!sends || settings.receivers.empty()) return;
@@ -115,7 +105,7 @@ bool AlarmSender::tell(const std::vector<watch::AlertEvent>& events,
                        const std::vector<watch::WatchRule>& rules, double clock_ahead) {
   std::vector<report::Alarm> begun, over;
   std::string lines;
-  view_.utc_offset_s = offset_now(context_.now());
+  view_.utc_offset_s = utc_offset_at(context_.now());
   for (const watch::AlertEvent& event : events) {
     report::Alarm alarm{rules[event.rule], event};
     alarm.event.since += clock_ahead;

@@ -11,6 +11,7 @@
 #include "commands/watch/live_samples.h"
 #include "commands/watch/machine_state.h"
 #include "commands/watch/sample_times.h"
+#include "commands/watch/this_machine.h"
 #include "formats/system/web_config.h"
 #include "host/files/atomic_write.h"
 #include "host/files/sample_file.h"
@@ -39,7 +40,8 @@ constexpr Option k_exporter_options[] = {
 constexpr const char* k_default_address = "127.0.0.1:9836";
 constexpr double k_default_interval = 5;
 constexpr uint64_t k_most_processes = 100000;
-constexpr double k_look_seconds = 0.5;         // at signals, while nothing else happens
+constexpr double k_look_seconds = 0.5;  // at signals, while nothing else happens
+constexpr double k_stalled_seconds = 1;
 constexpr double k_first_answer_seconds = 60;  // as `cufit top` waits
 
 struct ExporterSettings {
@@ -98,10 +100,11 @@ class ExporterPage {
  public:
   ExporterPage(const Context& context, const ExporterSettings& settings, bool dcgm_names,
                cufit_metric_page_function write)
-      : context_(context), settings_(settings), dcgm_names_(dcgm_names), write_(write) {
-    const Result<std::string> name = context.machine.read_file("/proc/sys/kernel/hostname", 256);
-    if (name) host_name_ = std::string(trim(*name));
-  }
+      : context_(context),
+        settings_(settings),
+        dcgm_names_(dcgm_names),
+        write_(write),
+        host_name_(machine_name(context)) {}
 
   void add(const facts::GpuSample& sample, const watch::MachineState& state) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -135,7 +138,7 @@ class ExporterPage {
   const ExporterSettings& settings_;
   const bool dcgm_names_;
   const cufit_metric_page_function write_;
-  std::string host_name_;
+  const std::string host_name_;
   std::mutex mutex_;
   watch::Watcher watcher_;
   watch::MachineState state_;
@@ -186,6 +189,7 @@ class ExporterRun {
       context_.output.print_message(
           context_.message("exporter.listens", {{"url", url_of(server->port())}}));
     }
+    double added = 0;
     while (true) {
       if (const int signal = signals.pause(0); signal != 0) {
         // Values of an exporter that is gone would look fresh for ever.
@@ -193,7 +197,11 @@ class ExporterRun {
         return signal == SIGTERM ? static_cast<int>(k_ok) : interrupted_exit(signal);
       }
       const bool changed = live.wait(k_look_seconds);
-      if (!changed && !live.newest().stalled_seconds) continue;
+      // While the driver does not answer its age is told anew, and the quotas are.
+      const double running = host::running_seconds();
+      if (!changed && (!live.newest().stalled_seconds || running - added < k_stalled_seconds))
+        continue;
+      added = running;
       page_.add(live.newest(), state.read());
       say_problem(live.newest());
       // Also while the driver does not answer: the age of the values is in it.

@@ -2,13 +2,13 @@
 #include "commands/watch/top.h"
 
 #include <algorithm>
-#include <ctime>
 
 #include "base/format.h"
 #include "base/number.h"
 #include "commands/progress.h"
 #include "commands/watch/live_samples.h"
 #include "commands/watch/sample_times.h"
+#include "commands/watch/this_machine.h"
 #include "commands/watch/top_screen.h"
 #include "host/files/sample_file.h"
 #include "host/process/signal_pause.h"
@@ -56,12 +56,6 @@ Result<TopTimes> read_times(const TopRequest& request) {
   return out;
 }
 
-int64_t offset_of_here(double time) {
-  const auto seconds = static_cast<std::time_t>(time);
-  std::tm local{};
-  return localtime_r(&seconds, &local) != nullptr ? local.tm_gmtoff : 0;
-}
-
 // All samples of this command: of a recording, or so many as were asked for.
 class TopRun {
  public:
@@ -92,7 +86,7 @@ class TopRun {
     report::TopPicture out;
     out.sort = request_.sort;
     out.filter = request_.filter.value_or("");
-    out.utc_offset_s = offset_of_here(static_cast<double>(context_.now()));
+    out.utc_offset_s = utc_offset_at(context_.now());
     return out;
   }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/serve/http_server.h"
 
-#include <civetweb.h>
-#include <dlfcn.h>
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -20,7 +18,7 @@
 #include "base/number.h"
 #include "formats/prose/printable.h"
 #include "host/process/spawn.h"
-#include "host/serve/memory_library.h"
+#include "host/serve/civetweb_library.h"
 #include "host/serve/password_check.h"
 
 #ifdef CUFIT_LINKED
@@ -35,66 +33,6 @@ namespace {
 constexpr const char* k_threads = "16";       // a scrape takes one for a few milliseconds
 constexpr const char* k_request_ms = "1000";  // a client that is slower is left
 constexpr size_t k_most_pem = 1024 * 1024;
-
-struct Civetweb {
-  decltype(&::mg_check_feature) check_feature = nullptr;
-  decltype(&::mg_init_library) init_library = nullptr;
-  decltype(&::mg_start2) start2 = nullptr;
-  decltype(&::mg_stop) stop = nullptr;
-  decltype(&::mg_get_request_info) get_request_info = nullptr;
-  decltype(&::mg_get_header) get_header = nullptr;
-  decltype(&::mg_get_user_data) get_user_data = nullptr;
-  decltype(&::mg_get_context) get_context = nullptr;
-  decltype(&::mg_get_server_ports) get_server_ports = nullptr;
-  decltype(&::mg_write) write = nullptr;
-  std::string problem;
-};
-
-#ifdef CUFIT_LINKED  // a release: civetweb is part of the program
-#define CUFIT_CIVETWEB(name) out.name = &::mg_##name
-#else
-#define CUFIT_CIVETWEB(name) find("mg_" #name, out.name)
-#endif
-
-Civetweb load_civetweb() {
-  Civetweb out;
-#ifndef CUFIT_LINKED
-  void* library = dlopen("libcivetweb.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    out.problem = "answering over HTTP needs civetweb (libcivetweb.so.1; Debian: libcivetweb1)";
-    return out;
-  }
-  const auto find = [&](const char* name, auto& function) {
-    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
-    if (function == nullptr && out.problem.empty())
-      out.problem = format("civetweb has no {}", name);
-  };
-#endif
-  CUFIT_CIVETWEB(check_feature);
-  CUFIT_CIVETWEB(init_library);
-  CUFIT_CIVETWEB(start2);
-  CUFIT_CIVETWEB(stop);
-  CUFIT_CIVETWEB(get_request_info);
-  CUFIT_CIVETWEB(get_header);
-  CUFIT_CIVETWEB(get_user_data);
-  CUFIT_CIVETWEB(get_context);
-  CUFIT_CIVETWEB(get_server_ports);
-  CUFIT_CIVETWEB(write);
-  return out;
-}
-
-const Civetweb& civetweb() {
-  static const Civetweb k_civetweb = load_civetweb();
-  return k_civetweb;
-}
-
-// openssl_names.c says why. Where OpenSSL 3 is not here, civetweb looks for another by itself.
-void open_openssl_names() {
-#ifndef CUFIT_LINKED
-  (void)open_memory_library(crypto_names_library());
-  (void)open_memory_library(ssl_names_library());
-#endif
-}
 
 // civetweb says only that it failed; the system says why.
 Result<void> can_listen(const std::string& address, uint16_t port, const std::string& shown) {

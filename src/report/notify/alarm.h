@@ -31,6 +31,7 @@ struct AlarmView {
   std::string lang;
   int64_t utc_offset_s = 0;
   const knowledge::Knowledge& knowledge;
+  bool as_root = false;  // who reads the line is root here: a machine of root's may have no sudo
 };
 
 struct AlarmText {

@@ -103,7 +103,9 @@ std::string alarm_time(double time, int64_t utc_offset_s) {
 std::string alarm_time_utc(double time) { return time_text(time, 0, "T") + "Z"; }
 
 std::string alarm_line(const Alarm& alarm, const AlarmView& view) {
-  const AlarmText text = alarm_text(alarm, view, plain);
+  AlarmText text = alarm_text(alarm, view, plain);
+  constexpr std::string_view k_sudo = "sudo ";
+  if (view.as_root && starts_with(text.runbook, k_sudo)) text.runbook.erase(0, k_sudo.size());
   const Labels words(view.knowledge, view.lang);
   std::map<std::string, std::string> args = {
       {"summary", text.summary},

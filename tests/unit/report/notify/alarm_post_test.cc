@@ -66,6 +66,16 @@ std::string body_of(const Kind& kind, const std::string& lang) {
   return alarm_post(*receiver, hostile_alarms(), view_of(lang), 1796033100).body;
 }
 
+// A container of root's has no sudo, and needs none. Who reads a message may be somebody else.
+TEST(AlarmLine, TellsRootNoSudo) {
+  const Alarm alarm = hostile_alarms()[1];
+  AlarmView view = view_of("en");
+  EXPECT_TRUE(contains(alarm_line(alarm, view), "`sudo cufit doctor`"));
+  view.as_root = true;
+  EXPECT_TRUE(contains(alarm_line(alarm, view), "`cufit doctor`"));
+  EXPECT_TRUE(contains(alarm_json(alarm, view), "sudo cufit doctor"));
+}
+
 TEST(AlarmPost, BodiesAreTheGoldenOnes) {
   for (const Kind& kind : k_kinds)
     for (const char* lang : {"en", "zh"}) {
