@@ -49,6 +49,12 @@ std::optional<uint64_t> unowned(const facts::GpuSample& sample, uint32_t place) 
 
 }  // namespace
 
+const facts::MissingValue* nvml_problem(const std::vector<facts::MissingValue>& missing) {
+  for (const facts::MissingValue& one : missing)
+    if (one.what == "NVML" || one.what == "GPUs") return &one;
+  return nullptr;
+}
+
 void Watcher::add(const facts::GpuSample& sample) {
   now_.stalled_seconds = sample.stalled_seconds;
   now_.stalled_call = sample.stalled_call;
@@ -96,9 +102,7 @@ void Watcher::add_throttle(WatchedGpu& gpu, double seconds) {
 
 void Watcher::remember_gpus(const facts::GpuSample& sample) {
   // Where NVML itself does not answer, nothing is known of the GPUs: none is lost for that.
-  const bool told = std::none_of(
-      sample.missing.begin(), sample.missing.end(),
-      [](const facts::MissingValue& one) { return one.what == "NVML" || one.what == "GPUs"; });
+  const bool told = nvml_problem(sample.missing) == nullptr;
   for (KnownGpu& known : now_.known_gpus) known.listed = known.listed && !told;
   for (const facts::SampledGpu& gpu : sample.gpus) {
     if (!gpu.parent_uuid.empty() || gpu.pci.empty()) continue;

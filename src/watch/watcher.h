@@ -61,6 +61,9 @@ struct WatchedMachine {
   std::string stalled_call;
 };
 
+// Why NVML itself did not answer, or does not list GPUs; null where it did. A list without a GPU is an answer.
+const facts::MissingValue* nvml_problem(const std::vector<facts::MissingValue>& missing);
+
 class Watcher {
  public:
   // A sample that is no later than the last one changes the stalled state alone. One that is a minute or more earlier says

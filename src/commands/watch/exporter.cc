@@ -233,15 +233,14 @@ class ExporterRun {
 
   // Once, and again where it came back in between: the page has only that there are no GPUs.
   void say_problem(const facts::GpuSample& sample) {
-    const bool gone = sample.gpus.empty() && !sample.missing.empty();
-    if (gone && !is_gone_)
-      context_.output.print_message(
-          context_.message("exporter.no_driver", {{"why", sample.missing[0].why}}));
+    const facts::MissingValue* gone = watch::nvml_problem(sample.missing);
+    if (gone != nullptr && !is_gone_)
+      context_.output.print_message(context_.message("exporter.no_driver", {{"why", gone->why}}));
     const bool stalled = sample.stalled_seconds.has_value();
     if (stalled && !is_stalled_)
       context_.output.print_message(
           context_.message("exporter.stalled", {{"call", sample.stalled_call}}));
-    is_gone_ = gone;
+    is_gone_ = gone != nullptr;
     is_stalled_ = stalled;
   }
 

@@ -106,18 +106,17 @@ class WatchRun {
  private:
   // Once, when something is known of the machine; again where NVML is gone.
   void say_begin(const AlarmSender& sender, const LiveSamples& live) {
-    const bool none = watcher_.now().gpus.empty();
+    const facts::MissingValue* gone = watch::nvml_problem(watcher_.now().missing);
     if (!has_begun_)
       context_.output.print_message(
           context_.message("watch.begun", {{"rules", std::to_string(settings_.rules.size())},
                                            {"gpus", std::to_string(watcher_.now().gpus.size())},
                                            {"interval", format("{:g}", settings_.interval_s)},
                                            {"receivers", sender.receivers()}}));
-    if (none && !has_no_gpu_ && live.has_answered() && !watcher_.now().missing.empty())
-      context_.output.print_message(
-          context_.message("watch.no_gpu", {{"why", watcher_.now().missing[0].why}}));
+    if (gone != nullptr && !is_gone_ && live.has_answered())
+      context_.output.print_message(context_.message("watch.no_gpu", {{"why", gone->why}}));
     has_begun_ = true;
-    has_no_gpu_ = none;
+    is_gone_ = gone != nullptr;
   }
 
   const Context& context_;
@@ -125,7 +124,7 @@ class WatchRun {
   const WatchSettings& settings_;
   watch::Watcher watcher_;
   watch::AlertJudge judge_;
-  bool has_begun_ = false, has_no_gpu_ = false;
+  bool has_begun_ = false, is_gone_ = false;
 };
 
 int print_unit(const Context& context, const WatchRequest& request) {

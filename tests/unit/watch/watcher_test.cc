@@ -38,6 +38,14 @@ std::optional<uint64_t> unowned_of(const GpuSample& one) {
   return watcher.now().gpus.at(0).unowned_bytes;
 }
 
+TEST(Watcher, ALogThatMayNotBeReadIsNoFaultOfNvml) {
+  EXPECT_EQ(nvml_problem({{"xids before now", "Operation not permitted"}}), nullptr);
+  const std::vector<facts::MissingValue> gone = {{"xids before now", "Operation not permitted"},
+                                                 {"NVML", "Driver/library version mismatch (18)"}};
+  ASSERT_NE(nvml_problem(gone), nullptr);
+  EXPECT_EQ(nvml_problem(gone)->why, "Driver/library version mismatch (18)");
+}
+
 TEST(Watcher, WhatNobodyOwns) {
   EXPECT_EQ(unowned_of(sample(1, 10 * k_gib, {4 * k_gib, 5 * k_gib})), k_gib);
   // Processes that share memory are counted twice by the driver.
