@@ -59,15 +59,19 @@ void order_by_layer(std::vector<Finding>& findings, const knowledge::Knowledge& 
   }
 }
 
-Report examine_once(const facts::Facts& facts, const knowledge::Knowledge& knowledge) {
-  Input input = make_input(facts, knowledge);
-  Report report;
+std::vector<Finding> run_checks(const Input& input) {
   std::vector<Finding> all;
   for (const CheckRow& row : check_table()) {
     if (input.what_if && row.asks_machine) continue;
     for (Finding& finding : row.run(input)) all.push_back(std::move(finding));
   }
-  all = causes_first(std::move(all));
+  return causes_first(std::move(all));
+}
+
+Report examine_once(const facts::Facts& facts, const knowledge::Knowledge& knowledge) {
+  Input input = make_input(facts, knowledge);
+  Report report;
+  std::vector<Finding> all = run_checks(input);
   report.chains = build_chains(input, all);
   report.findings = keep_root_causes(std::move(all));
   order_by_layer(report.findings, knowledge);
@@ -101,6 +105,12 @@ void ask_with_driver(const facts::Facts& facts, const knowledge::Knowledge& know
 }
 
 }  // namespace
+
+std::vector<Finding> root_findings(const Input& input) {
+  std::vector<Finding> roots = keep_root_causes(run_checks(input));
+  order_by_layer(roots, input.knowledge);
+  return roots;
+}
 
 Report examine(const facts::Facts& facts, const knowledge::Knowledge& knowledge) {
   Report report = examine_once(facts, knowledge);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "checks/check.h"
 #include "checks/finding.h"
 #include "facts/facts.h"
 #include "knowledge/knowledge.h"
@@ -23,5 +24,8 @@ Result<facts::Facts> assume(facts::Facts facts, const WhatIf& what_if,
                             const knowledge::Knowledge& knowledge);
 
 Report examine(const facts::Facts& facts, const knowledge::Knowledge& knowledge);
+
+// The findings alone, ordered as a report has them, each GPU by itself.
+std::vector<Finding> root_findings(const Input& input);
 
 }  // namespace cufit::checks

@@ -78,4 +78,14 @@ std::string_view local_version(std::string_view version) {
   return plus == std::string_view::npos ? std::string_view() : version.substr(plus + 1);
 }
 
+const GpuView* gpu_at(const Input& input, const std::string& pci) {
+  if (pci.empty()) return nullptr;
+  for (const GpuView& gpu : input.gpus) {
+    if (gpu.pci != nullptr && starts_with(gpu.pci->address, pci)) return &gpu;
+    if (gpu.nvml != nullptr && gpu.nvml->pci_address && contains(*gpu.nvml->pci_address, pci))
+      return &gpu;
+  }
+  return nullptr;
+}
+
 }  // namespace cufit::checks

@@ -26,6 +26,8 @@ bool absent(const Fact<T>& fact) {
 
 // NVIDIA functions of display class: GPUs without NVSwitch bridges and audio.
 std::vector<const facts::PciGpu*> pci_gpus(const facts::Facts& facts);
+// The GPU of an Xid line's "0000:01:00"; null: no GPU that a source shows.
+const GpuView* gpu_at(const Input& input, const std::string& pci);
 const facts::DeviceNode* find_node(const facts::Facts& facts, std::string_view path);
 // A node of a GPU itself: /dev/nvidia0, /dev/nvidia7.
 bool is_gpu_node(std::string_view path);

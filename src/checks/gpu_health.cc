@@ -13,17 +13,6 @@
 namespace cufit::checks {
 namespace {
 
-// "0000:01:00" (Xid line) against "0000:01:00.0"
-const GpuView* gpu_at(const Input& input, const std::string& pci) {
-  if (pci.empty()) return nullptr;
-  for (const GpuView& gpu : input.gpus) {
-    if (gpu.pci != nullptr && starts_with(gpu.pci->address, pci)) return &gpu;
-    if (gpu.nvml != nullptr && gpu.nvml->pci_address && contains(*gpu.nvml->pci_address, pci))
-      return &gpu;
-  }
-  return nullptr;
-}
-
 bool answers(const GpuView* gpu) {
   return gpu != nullptr &&
          ((gpu->cuda != nullptr && gpu->cuda->compute_check.value_or("") == "ok") ||

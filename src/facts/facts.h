@@ -36,6 +36,7 @@ struct SystemFacts {
   Fact<uint64_t> memory_limit_bytes;  // cgroup v1/v2; not_present = no limit
   Fact<std::string> cgroup;           // "v1", "v2"
   Fact<uint64_t> shm_bytes;           // size of /dev/shm
+  Fact<uint64_t> shm_free_bytes;      // of it, what any user may still take
   Fact<uint64_t> memlock_bytes;       // RLIMIT_MEMLOCK soft; UINT64_MAX = unlimited
   Fact<std::string> wsl;              // "1" or "2"; not_present = not WSL
   // "docker", "podman", "kubernetes", "containerd", "apptainer", "lxc", "none"
@@ -44,6 +45,8 @@ struct SystemFacts {
   Fact<bool> secure_boot;
   Fact<std::string> boot_id;
   Fact<std::string> uv;  // path of the uv in PATH
+  // Version of the system's own libnccl.so.2, of its file name: "2.27.3"; environments have theirs
+  Fact<std::string> nccl;
   // File of the current folder that lists torch for its project and whose environment is not there:
   // "uv.lock", "pixi.lock", "poetry.lock", "requirements.txt"
   Fact<std::string> project_lock;
@@ -167,6 +170,17 @@ struct NvmlGpu {
   Fact<std::string> compute_mode;  // "default", "exclusive_process", "prohibited"
   Fact<bool> persistence;
   Fact<bool> display_active;
+  // Names of the board's and the driver's firmware: "96.00.89.00.01", "580.95.05", "G520.0202.00.05"
+  Fact<std::string> vbios, gsp_firmware, inforom;
+  // What the driver itself asks for after an error: "none", "reset", "reboot", "drain_p2p",
+  // "drain_and_reset", "recover_imex_domain", "bus_reset"; drivers before 560 do not say
+  Fact<std::string> recovery_action;
+  // Registration at the NVLink fabric: "not_supported", "not_started", "in_progress", "completed"
+  Fact<std::string> fabric_state;
+  Fact<int> fabric_status;  // nvmlReturn_t of a completed registration; 0 = it succeeded
+  Fact<uint32_t> clock_max_mhz;  // of the SMs
+  // The SMs' clock that was set for applications, and the board's own
+  Fact<uint32_t> clock_application_mhz, clock_application_default_mhz;
   Fact<uint32_t> temperature_c, power_watts, power_limit_watts;
   Fact<std::vector<GpuProcess>> processes;
 };
@@ -228,11 +242,15 @@ struct EnvVariable {
 // What a host offers to containers; all not_present inside an ordinary container.
 struct ContainerEngine {
   Fact<std::string> docker;       // path of dockerd/docker
-  Fact<std::string> toolkit;      // path of nvidia-ctk or nvidia-container-cli
+  Fact<std::string> toolkit;  // path of nvidia-ctk or nvidia-container-cli
+  // "1.18.0": of dpkg's record of nvidia-container-toolkit
+  Fact<std::string> toolkit_version;
   Fact<bool> runtime_registered;  // "nvidia" in docker's daemon.json
   Fact<std::string> default_runtime;
   Fact<bool> snap_docker;
   std::vector<std::string> cdi_specs;
+  // Version of the driver whose libcuda.so the last of cdi_specs names: "580.95.05"
+  Fact<std::string> cdi_driver;
 };
 
 // One distribution (dist-info, egg-info or conda-meta record) of an environment.

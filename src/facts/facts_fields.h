@@ -40,9 +40,11 @@ CUFIT_FIELDS(SystemFacts) {
   v("cpu_model", x.cpu_model), v("cpus", x.cpus), v("cpu_limit", x.cpu_limit);
   v("ram_bytes", x.ram_bytes), v("ram_available_bytes", x.ram_available_bytes);
   v("memory_limit_bytes", x.memory_limit_bytes), v("cgroup", x.cgroup);
-  v("shm_bytes", x.shm_bytes), v("memlock_bytes", x.memlock_bytes);
+  v("shm_bytes", x.shm_bytes), v("shm_free_bytes", x.shm_free_bytes);
+  v("memlock_bytes", x.memlock_bytes);
   v("wsl", x.wsl), v("container", x.container), v("jetson", x.jetson);
   v("secure_boot", x.secure_boot), v("boot_id", x.boot_id), v("uv", x.uv);
+  v("nccl", x.nccl);
   v("project_lock", x.project_lock), v("other_gpu", x.other_gpu), v("root", x.root);
   v("pytorch_index", x.pytorch_index), v("default_index", x.default_index);
 }
@@ -111,6 +113,11 @@ CUFIT_FIELDS(NvmlGpu) {
   v("nvlinks_active", x.nvlinks_active), v("nvlinks_total", x.nvlinks_total);
   v("compute_mode", x.compute_mode), v("persistence", x.persistence);
   v("display_active", x.display_active), v("temperature_c", x.temperature_c);
+  v("vbios", x.vbios), v("gsp_firmware", x.gsp_firmware), v("inforom", x.inforom);
+  v("recovery_action", x.recovery_action);
+  v("fabric_state", x.fabric_state), v("fabric_status", x.fabric_status);
+  v("clock_max_mhz", x.clock_max_mhz), v("clock_application_mhz", x.clock_application_mhz);
+  v("clock_application_default_mhz", x.clock_application_default_mhz);
   v("power_watts", x.power_watts), v("power_limit_watts", x.power_limit_watts);
   v("processes", x.processes);
 }
@@ -142,9 +149,10 @@ CUFIT_FIELDS(Toolkit) {
 CUFIT_FIELDS(EnvVariable) { v("name", x.name), v("value", x.value); }
 
 CUFIT_FIELDS(ContainerEngine) {
-  v("docker", x.docker), v("toolkit", x.toolkit), v("runtime_registered", x.runtime_registered);
+  v("docker", x.docker), v("toolkit", x.toolkit);
+  v("toolkit_version", x.toolkit_version), v("runtime_registered", x.runtime_registered);
   v("default_runtime", x.default_runtime), v("snap_docker", x.snap_docker),
-      v("cdi_specs", x.cdi_specs);
+      v("cdi_specs", x.cdi_specs), v("cdi_driver", x.cdi_driver);
 }
 
 CUFIT_FIELDS(Distribution) {

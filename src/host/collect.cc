@@ -46,4 +46,24 @@ facts::Facts collect(const Host& host, const ProbeOptions& options) {
   return facts;
 }
 
+facts::Facts collect_health(const Host& host, ProbeOptions options) {
+  options.cuda_driver = false;
+  options.more_time_per_gpu = false;
+  facts::Facts facts;
+  facts.cufit_version = CUFIT_VERSION;
+  std::optional<DriverQuestions> driver;
+  guarded("the PCI bus", facts, [&] { read_pci(host, facts); });
+  guarded("the driver's answers", facts, [&] { driver.emplace(host, options, facts); });
+  guarded("the system", facts, [&] { read_system(host, facts); });
+  guarded("the kernel driver", facts, [&] { read_kernel_driver(host, facts); });
+  guarded("the driver libraries", facts, [&] { read_driver_libraries(host, facts); });
+  guarded("the variables", facts, [&] { read_variables(host, facts); });
+  guarded("the toolkits", facts, [&] { read_toolkits(host, facts); });
+  guarded("the container engine", facts, [&] { read_container_engine(host, facts); });
+  guarded("the driver's answers", facts, [&] {
+    if (driver) driver->finish(facts);
+  });
+  return facts;
+}
+
 }  // namespace cufit::host

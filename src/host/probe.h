@@ -21,6 +21,7 @@ enum class DriverDepth { identity, state, compute };
 struct ProbeOptions {
   std::vector<std::string> env_dirs;  // --env DIR; empty = the environments found by themselves
   bool driver_calls = true;           // ask NVML and the CUDA driver (in a child process)
+  bool cuda_driver = true;            // false: NVML alone, which makes no context
   DriverDepth driver_depth = DriverDepth::compute;
   bool deep = false;             // memory pattern test and a matrix product in torch
   bool for_collect_env = false;  // also what only collect-env shows (lscpu, compilers): some 10 ms
@@ -32,6 +33,7 @@ struct ProbeOptions {
   // Also environments in the home folder and beside the current one (python_prefix.h).
   bool search_everywhere = false;
   double driver_timeout_seconds = 10;  // for the child; a wedged driver hangs
+  bool more_time_per_gpu = true;       // 3 s for each further GPU, which a first start takes
   std::string driver_library_dir;  // tests: where the stand-in libcuda/libnvidia-ml lie; empty =
                                    // normal search
   // Progress of long work: what, done and total units. May be empty.
@@ -39,6 +41,8 @@ struct ProbeOptions {
 };
 
 facts::Facts collect(const Host& host, const ProbeOptions& options);
+// What a node's health is judged by: the machine and NVML, no environment and no CUDA context.
+facts::Facts collect_health(const Host& host, ProbeOptions options);
 
 // Asks NVML and the CUDA driver in two child processes that run from construction on, so that other
 // probes can work while the driver starts (260 ms on an H200). finish() waits for the answers;

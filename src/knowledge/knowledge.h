@@ -373,6 +373,13 @@ struct AlertXid {  // which Xid raises which rule
   uint32_t number;
   std::string_view rule, why, zh;
 };
+// What a node is judged by (data/health.toml, which says what each field is).
+struct HealthRule {
+  std::string_view id, level, action, meaning, zh, source;
+};
+struct HealthFinding {  // what a finding of doctor's counts as; variant: empty = all
+  std::string_view finding, variant, rule, action, as;
+};
 // The Grafana board (data/dashboard.toml), from top to bottom.
 struct BoardPanel {
   std::string_view id, kind, title, zh, unit;
@@ -440,6 +447,8 @@ struct Knowledge {
   std::span<const AlertRule> alert_rules = {};
   std::span<const AlertCondition> alert_conditions = {};
   std::span<const AlertXid> alert_xids = {};
+  std::span<const HealthRule> health_rules = {};
+  std::span<const HealthFinding> health_findings = {};
   std::span<const BoardPanel> board_panels = {};
   std::span<const BoardQuery> board_queries = {};
   std::span<const BoardColumn> board_columns = {};

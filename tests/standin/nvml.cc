@@ -171,6 +171,8 @@ STANDIN_EXPORT int nvmlDeviceGetPciInfo_v2(Device device, PciInfo* out) {
 STANDIN_TEXT(nvmlDeviceGetName, "name")
 STANDIN_TEXT(nvmlDeviceGetUUID, "uuid")
 STANDIN_TEXT(nvmlDeviceGetSerial, "serial")
+STANDIN_TEXT(nvmlDeviceGetVbiosVersion, "vbios")
+STANDIN_TEXT(nvmlDeviceGetInforomImageVersion, "inforom")
 STANDIN_NUMBER(nvmlDeviceGetBrand, "brand")
 STANDIN_NUMBER(nvmlDeviceGetRetiredPagesPendingStatus, "retirement_pending")
 STANDIN_NUMBER(nvmlDeviceGetCurrPcieLinkGeneration, "pcie_gen")
@@ -227,7 +229,26 @@ STANDIN_EXPORT int nvmlDeviceGetGraphicsRunningProcesses(Device device, uint32_t
   return processes("nvmlDeviceGetGraphicsRunningProcesses", device, "graphics", count, out, 16);
 }
 
+STANDIN_EXPORT int nvmlDeviceGetApplicationsClock(Device device, uint32_t, uint32_t* out) {
+  return give_number("nvmlDeviceGetApplicationsClock", device, "clock_application", out);
+}
+STANDIN_EXPORT int nvmlDeviceGetDefaultApplicationsClock(Device device, uint32_t, uint32_t* out) {
+  return give_number("nvmlDeviceGetDefaultApplicationsClock", device, "clock_application_default",
+                     out);
+}
+
 #ifndef CUFIT_STANDIN_OLD
+STANDIN_EXPORT int nvmlDeviceGetGspFirmwareVersion(Device device, char* out) {
+  return give_text("nvmlDeviceGetGspFirmwareVersion", device, "gsp_firmware", out, 64);
+}
+// fabric = 3: the state; fabric.status = 999: what became of the registration.
+STANDIN_EXPORT int nvmlDeviceGetGpuFabricInfo(Device device, FabricInfo* out) {
+  *out = {};
+  if (int code = give_number("nvmlDeviceGetGpuFabricInfo", device, "fabric", &out->state))
+    return code;
+  out->status = static_cast<int32_t>(section_of(device)->number("fabric.status"));
+  return k_success;
+}
 STANDIN_EXPORT int nvmlInit_v2() { return init("nvmlInit_v2"); }
 STANDIN_EXPORT int nvmlInitWithFlags(uint32_t) { return init("nvmlInit_v2"); }
 STANDIN_EXPORT int nvmlSystemGetCudaDriverVersion_v2(int* out) {

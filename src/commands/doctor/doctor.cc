@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "checks/doctor.h"
 #include "checks/install/fix_plan.h"
+#include "commands/doctor/doctor_fast.h"
 #include "commands/resolve/targets.h"
 #include "commands/result_file.h"
 #include "host/probe.h"
@@ -32,6 +33,11 @@ constexpr Option k_doctor_options[] = {
     option<&DoctorRequest::html>("--html", "FILE"),
     option<&DoctorRequest::fix>("--fix"),
     option<&DoctorRequest::fail_on>("--fail-on", "LEVEL", "note unknown warning error never"),
+    option<&DoctorRequest::fast>("--fast"),
+    option<&DoctorRequest::judged_gpus>("--gpus", "LIST"),
+    option<&DoctorRequest::expect_gpus>("--expect-gpus", "N"),
+    option<&DoctorRequest::policy>("--policy", "FILE"),
+    option<&DoctorRequest::exit_style>("--exit-style", "STYLE", "node nagios"),
     option<&DoctorRequest::verbose>("-v,--verbose"),
 };
 
@@ -43,6 +49,16 @@ void show_progress(const std::string& what, uint64_t done, uint64_t total) {
   std::string bar(percent / 5, '=');
   std::fprintf(stderr, "\r%-40.40s [%-20s] %3u %%%s", report::printable(what).c_str(), bar.c_str(),
                percent, done >= total ? "\n" : "");
+}
+
+Result<void> only_with_fast(const DoctorRequest& request) {
+  const char* const given = request.judged_gpus   ? "--gpus"
+                            : request.expect_gpus ? "--expect-gpus"
+                            : request.policy      ? "--policy"
+                            : request.exit_style  ? "--exit-style"
+                                                  : nullptr;
+  if (given == nullptr) return {};
+  return fail(Code::usage, format("`{}` goes with `--fast`", given));
 }
 
 Error not_with_from(const char* live) {
@@ -103,6 +119,9 @@ std::span<const Option> doctor_options() { return k_doctor_options; }
 
 int run_doctor(const Context& context, const DoctorRequest& request) {
   const Output& output = context.output;
+  if (request.fast) return run_doctor_fast(context, request);
+  if (const Result<void> alone = only_with_fast(request); !alone)
+    return output.exit_code_for(alone.error());
   Result<facts::Facts> facts = doctor_facts(context, request);
   if (!facts) return output.exit_code_for(facts.error());
   for (const std::optional<std::string>& path : {request.record, request.html})

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "commands/command.h"
+#include "report/health.h"
 
 namespace cufit::commands {
 
@@ -26,6 +27,12 @@ struct DoctorRequest {
   bool fix = false;  // the whole sequence of steps as a script, in place of the report
   FailOn fail_on = FailOn::error;
   bool verbose = false;
+  // --fast: may this node be given new work?
+  bool fast = false;
+  std::optional<std::string> judged_gpus;  // "0,3": these alone
+  std::optional<std::string> expect_gpus;
+  std::optional<std::string> policy;  // a cufit.toml with [health]
+  std::optional<report::ExitStyle> exit_style;
 };
 
 std::span<const Option> doctor_options();

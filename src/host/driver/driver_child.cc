@@ -182,6 +182,7 @@ void fill_persistence(facts::Facts& facts) {
 
 double time_limit(const ProbeOptions& options, const facts::Facts& facts) {
   uint32_t gpus = 0;
+  if (!options.more_time_per_gpu) return options.driver_timeout_seconds;
   if (facts.pci) {
     for (const facts::PciGpu& gpu : *facts.pci) gpus += starts_with(gpu.class_code, "03") ? 1 : 0;
   }
@@ -206,7 +207,9 @@ DriverQuestions::DriverQuestions(const Host& host, const ProbeOptions& options,
   std::array<Child, 2>& children = state_->children;
   children[0].what = "NVML", children[0].work = ask_nvml;
   children[1].what = "CUDA", children[1].work = ask_cuda;
-  for (Child& child : children) start(child, host, task);
+  if (!options.cuda_driver) children[1].work = nullptr;
+  for (Child& child : children)
+    if (child.work != nullptr) start(child, host, task);
 }
 
 DriverQuestions::~DriverQuestions() {
@@ -237,6 +240,7 @@ void DriverQuestions::finish(facts::Facts& facts) {
   facts.nvml = std::move(children[0].answers.nvml);
   facts.cuda = std::move(children[1].answers.cuda);
   for (Child& child : children) {
+    if (child.work == nullptr) continue;
     Outcome end = outcome(child, limit);
     if (end.note.empty()) continue;
     facts.problems.push_back(format("asking {}: {}", child.what, end.note));

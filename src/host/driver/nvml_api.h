@@ -77,6 +77,16 @@ constexpr uint32_t k_field_nvlink_tx = 138,
                    k_field_nvlink_rx = 139;  // KiB, scope UINT32_MAX: all links
 constexpr uint32_t k_field_pcie_tx = 197, k_field_pcie_rx = 198;  // bytes, driver 555 and later
 
+constexpr uint32_t k_field_recovery_action = 230;  // an unsigned int, k_recovery_actions
+
+struct FabricInfo {  // nvmlGpuFabricInfo_t; what follows it in later versions is not asked for
+  unsigned char cluster_uuid[16];
+  int32_t status;
+  uint32_t clique_id;
+  uint8_t state;
+};
+static_assert(sizeof(FabricInfo) == 28);
+
 struct ProcessUse {  // nvmlProcessUtilizationSample_t, per cent
   uint32_t pid;
   uint64_t timestamp_us;
@@ -127,6 +137,19 @@ constexpr Named k_brands[] = {
     {12, "quadro_rtx"}, {13, "nvidia_rtx"}, {14, "nvidia"},     {15, "geforce_rtx"},
     {16, "titan_rtx"},
 };
+
+// nvmlDeviceGpuRecoveryAction_t of nvidia-ml-py 13.615 and cuda.bindings' NVML.
+constexpr Named k_recovery_actions[] = {{0, "none"},
+                                        {1, "reset"},
+                                        {2, "reboot"},
+                                        {3, "drain_p2p"},
+                                        {4, "drain_and_reset"},
+                                        {5, "recover_imex_domain"},
+                                        {6, "bus_reset"},
+                                        {7, "reboot"}};
+
+constexpr Named k_fabric_states[] = {
+    {0, "not_supported"}, {1, "not_started"}, {2, "in_progress"}, {3, "completed"}};
 
 constexpr Named k_compute_modes[] = {
     {0, "default"}, {1, "exclusive_thread"}, {2, "prohibited"}, {3, "exclusive_process"}};

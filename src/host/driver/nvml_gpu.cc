@@ -139,6 +139,48 @@ void ask_links(NvmlCalls& nvml, facts::NvmlGpu& gpu, Device device) {
   gpu.nvlinks_active = nvml.answer(result, name, active);
 }
 
+void ask_firmware(NvmlCalls& nvml, facts::NvmlGpu& gpu, Device device) {
+  gpu.vbios = nvml.text(device, "nvmlDeviceGetVbiosVersion");
+  gpu.inforom = nvml.text(device, "nvmlDeviceGetInforomImageVersion");
+  char version[80] = {};  // NVML_GSP_FIRMWARE_VERSION_BUF_SIZE is 64; there is no size argument
+  const char* name = "nvmlDeviceGetGspFirmwareVersion";
+  const int result = nvml.call<int(Device, char*)>(name, device, version);
+  version[sizeof version - 1] = 0;
+  gpu.gsp_firmware = nvml.answer<std::string>(result, name, version);
+}
+
+void ask_recovery(NvmlCalls& nvml, facts::NvmlGpu& gpu, Device device) {
+  FieldValue field{};
+  field.id = k_field_recovery_action;
+  const char* name = "nvmlDeviceGetFieldValues";
+  int result = nvml.call<int(Device, int, FieldValue*)>(name, device, 1, &field);
+  if (result == k_success) result = field.result;
+  gpu.recovery_action =
+      named(nvml.answer(result, name, static_cast<uint32_t>(field.value & 0xffffffffu)),
+            std::begin(k_recovery_actions), std::end(k_recovery_actions));
+}
+
+void ask_fabric(NvmlCalls& nvml, facts::NvmlGpu& gpu, Device device) {
+  FabricInfo info{};
+  const char* name = "nvmlDeviceGetGpuFabricInfo";
+  const int result = nvml.call<int(Device, FabricInfo*)>(name, device, &info);
+  gpu.fabric_state = named(nvml.answer(result, name, uint32_t{info.state}),
+                           std::begin(k_fabric_states), std::end(k_fabric_states));
+  gpu.fabric_status = nvml.answer(result, name, int{info.status});
+}
+
+void ask_clocks(NvmlCalls& nvml, facts::NvmlGpu& gpu, Device device) {
+  const auto clock = [&](const char* name) {
+    uint32_t mhz = 0;
+    const int result =
+        nvml.call<int(Device, uint32_t, uint32_t*)>(name, device, uint32_t{k_clock_sm}, &mhz);
+    return nvml.answer(result, name, mhz);
+  };
+  gpu.clock_max_mhz = clock("nvmlDeviceGetMaxClockInfo");
+  gpu.clock_application_mhz = clock("nvmlDeviceGetApplicationsClock");
+  gpu.clock_application_default_mhz = clock("nvmlDeviceGetDefaultApplicationsClock");
+}
+
 void ask_state(NvmlCalls& nvml, facts::NvmlGpu& gpu, Device device) {
   ask_condition(nvml, gpu, device);
   gpu.compute_mode = ask_compute_mode(nvml, device);
@@ -199,6 +241,10 @@ void ask_gpu(NvmlCalls& nvml, facts::NvmlGpu& gpu) {
   ask_errors(nvml, gpu, device);
   ask_links(nvml, gpu, device);
   ask_state(nvml, gpu, device);
+  ask_firmware(nvml, gpu, device);
+  ask_recovery(nvml, gpu, device);
+  ask_fabric(nvml, gpu, device);
+  ask_clocks(nvml, gpu, device);
   gpu.processes = read_processes(nvml.raw(), device);
 }
 

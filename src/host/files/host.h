@@ -54,6 +54,10 @@ class Host {
   // Size of the filesystem that holds `path` (statvfs). A folder that stands for a machine has
   // none: unsupported.
   virtual Result<uint64_t> filesystem_bytes(const std::string& path) const = 0;
+  // Of it, what any user may still take.
+  virtual Result<uint64_t> filesystem_free_bytes(const std::string& path) const {
+    return fail(Code::unsupported, "`" + path + "`: not this machine");
+  }
   // The newest `limit` bytes of the kernel's log buffer; lines as syslog(2) gives them ("<6>[ 12.3]
   // text").
   virtual Result<std::string> kernel_log(size_t limit = 1u << 20) const = 0;
@@ -80,6 +84,7 @@ class RealHost final : public Host {
   bool may_read_write(const std::string& path) const override;
   Result<std::string> socket_place(const std::string& path) const override;
   Result<uint64_t> filesystem_bytes(const std::string& path) const override;
+  Result<uint64_t> filesystem_free_bytes(const std::string& path) const override;
   Result<std::string> kernel_log(size_t limit) const override;
   std::optional<std::string> variable(std::string_view name) const override;
   std::vector<std::pair<std::string, std::string>> variables() const override;

@@ -40,6 +40,9 @@ class HostWithVariables final : public Host {
   Result<uint64_t> filesystem_bytes(const std::string& path) const override {
     return host_.filesystem_bytes(path);
   }
+  Result<uint64_t> filesystem_free_bytes(const std::string& path) const override {
+    return host_.filesystem_free_bytes(path);
+  }
   Result<std::string> kernel_log(size_t limit) const override { return host_.kernel_log(limit); }
   std::optional<std::string> variable(std::string_view name) const override {
     const auto at = changed_.find(std::string(name));

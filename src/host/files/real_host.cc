@@ -322,6 +322,14 @@ Result<uint64_t> RealHost::filesystem_bytes(const std::string& path) const {
   return static_cast<uint64_t>(status.f_blocks) * status.f_frsize;
 }
 
+Result<uint64_t> RealHost::filesystem_free_bytes(const std::string& path) const {
+  if (!root_.empty())
+    return fail(Code::unsupported, format("`{}`: a recorded folder has no filesystem", path));
+  struct statvfs status = {};
+  if (::statvfs(path.c_str(), &status) != 0) return error_of(errno, path);
+  return static_cast<uint64_t>(status.f_bavail) * status.f_frsize;
+}
+
 Result<std::string> RealHost::kernel_log(size_t limit) const {
   if (!root_.empty())
     return read_file("/dev/kmsg", limit);  // a test's tree holds the text as a plain file

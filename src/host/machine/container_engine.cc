@@ -2,6 +2,7 @@
 #include "host/probe.h"
 
 #include "formats/system/daemon_json.h"
+#include "formats/system/nvidia_version.h"
 #include "host/files/file_facts.h"
 
 namespace cufit::host {
@@ -51,6 +52,42 @@ void read_settings(const Host& host, facts::ContainerEngine& engine) {
             SourceKind::file, path);
 }
 
+// dpkg's record; the program would have to be run, and rpm's database is no text.
+Fact<std::string> toolkit_version(const Host& host, const facts::ContainerEngine& engine) {
+  const char* const k_dpkg = "/var/lib/dpkg/status";
+  if (!engine.toolkit)
+    return missing<std::string>(WhyNot::not_present, SourceKind::file, engine.toolkit.source.detail);
+  const Result<std::string> status = host.read_file(k_dpkg, 64u << 20);
+  if (!status) return missing_file<std::string>(status.error(), k_dpkg);
+  constexpr std::string_view k_package = "Package: nvidia-container-toolkit\n";
+  constexpr std::string_view k_version = "\nVersion: ";
+  for (size_t at = status->find(k_package); at != std::string::npos;
+       at = status->find(k_package, at + 1)) {
+    std::string_view record = std::string_view(*status).substr(at);
+    record = record.substr(0, record.find("\n\n"));
+    const size_t version = record.find(k_version);
+    if (version == std::string_view::npos || !contains(record, " ok installed")) continue;
+    std::string_view text = record.substr(version + k_version.size());
+    text = text.substr(0, text.find_first_of("\n-"));
+    return known(formats::printable(trim(text), 40), SourceKind::file, k_dpkg);
+  }
+  return missing<std::string>(WhyNot::not_present, SourceKind::file, k_dpkg);
+}
+
+// A spec lists the driver's libraries with their versions: ".../libcuda.so.580.95.05".
+Fact<std::string> cdi_driver(const Host& host, const std::string& path) {
+  constexpr std::string_view k_name = "libcuda.so.";
+  const Result<std::string> text = host.read_file(path, 4u << 20);
+  if (!text) return missing_file<std::string>(text.error(), path);
+  for (size_t at = text->find(k_name); at != std::string::npos; at = text->find(k_name, at + 1)) {
+    const size_t start = at + k_name.size();
+    const size_t end = text->find_first_not_of("0123456789.", start);
+    const std::string version = text->substr(start, end == std::string::npos ? end : end - start);
+    if (formats::is_driver_version(version)) return known(version, SourceKind::file, path);
+  }
+  return missing<std::string>(WhyNot::not_present, SourceKind::file, path);
+}
+
 // Specs of the Container Device Interface that describe NVIDIA devices ("kind: nvidia.com/gpu").
 void read_cdi(const Host& host, facts::ContainerEngine& engine) {
   for (const char* folder : {"/etc/cdi", "/var/run/cdi"}) {
@@ -63,6 +100,7 @@ void read_cdi(const Host& host, facts::ContainerEngine& engine) {
       Result<std::string> head = host.read_head(path, 4096);
       if (contains(name, "nvidia") || (head && contains(*head, "nvidia.com/"))) {
         engine.cdi_specs.push_back(formats::printable(path));
+        engine.cdi_driver = cdi_driver(host, path);
       }
     }
   }
@@ -83,6 +121,7 @@ void read_container_engine(const Host& host, facts::Facts& facts) {
   engine.toolkit = first_present(
       host, {"/usr/bin/nvidia-ctk", "/usr/bin/nvidia-container-cli", "/usr/local/bin/nvidia-ctk",
              "/usr/local/nvidia/toolkit/nvidia-ctk", "/usr/bin/nvidia-container-runtime"});
+  engine.toolkit_version = toolkit_version(host, engine);
   read_settings(host, engine);
   read_cdi(host, engine);
 }

@@ -111,6 +111,26 @@ void read_libc(const Host& host, facts::SystemFacts& system) {
                                  : known(version, SourceKind::file, path);
 }
 
+// NCCL's packages name the file by the whole version and link the soname to it.
+void read_nccl(const Host& host, facts::SystemFacts& system) {
+  constexpr std::string_view k_name = "libnccl.so.";
+  std::vector<std::string> dirs = library_dirs(system);
+  dirs.push_back("/usr/local/lib");
+  for (const std::string& dir : dirs) {
+    Result<std::string> real = host.real_path(dir + "/libnccl.so.2");
+    if (!real) continue;
+    const size_t at = real->rfind(k_name);
+    const std::string version = at == std::string::npos ? "" : real->substr(at + k_name.size());
+    system.nccl = contains(version, ".")
+                      ? known(formats::printable(version, 40), SourceKind::file, *real)
+                      : missing<std::string>(WhyNot::not_supported, SourceKind::file, *real,
+                                             "the file's name has no version");
+    return;
+  }
+  system.nccl =
+      missing<std::string>(WhyNot::not_present, SourceKind::file, dirs.front() + "/libnccl.so.2");
+}
+
 void read_system_libraries(const Host& host, facts::SystemFacts& system) {
   read_libc(host, system);
   std::string path = find_library(host, system, "libstdc++.so.6");
@@ -118,6 +138,7 @@ void read_system_libraries(const Host& host, facts::SystemFacts& system) {
                        ? missing<std::string>(WhyNot::not_present, SourceKind::file,
                                               library_dirs(system).front() + "/libstdc++.so.6")
                        : defined_version(host, path, "GLIBCXX_");
+  read_nccl(host, system);
 }
 
 }  // namespace cufit::host

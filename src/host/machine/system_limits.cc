@@ -132,6 +132,13 @@ void read_shm(const Host& host, const std::vector<Mount>& mounts, facts::SystemF
   }
 }
 
+void read_shm_free(const Host& host, facts::SystemFacts& system) {
+  const char* const k_path = "/dev/shm";
+  Result<uint64_t> bytes = host.filesystem_free_bytes(k_path);
+  system.shm_free_bytes = bytes ? known(*bytes, SourceKind::file, k_path)
+                                : missing_file<uint64_t>(bytes.error(), k_path);
+}
+
 // "Max locked memory         8388608              8388608              bytes"; the first number is
 // the soft limit.
 void read_memlock(const Host& host, facts::SystemFacts& system) {
@@ -196,6 +203,7 @@ void read_system_limits(const Host& host, const std::vector<Mount>& mounts,
                         facts::SystemFacts& system) {
   read_cgroups(host, mounts, system);
   read_shm(host, mounts, system);
+  read_shm_free(host, system);
   read_memlock(host, system);
   read_cpus(host, system);
 }

@@ -15,9 +15,10 @@ namespace cufit::host {
 void read_identity(const Host& host, facts::SystemFacts& system);
 // system_libraries.cc: libc, glibc.
 void read_libc(const Host& host, facts::SystemFacts& system);
-// system_libraries.cc: libc, glibc, glibcxx.
+// system_libraries.cc: libc, glibc, glibcxx, nccl.
 void read_system_libraries(const Host& host, facts::SystemFacts& system);
-// system_limits.cc: cgroup, memory_limit_bytes, cpu_limit, shm_bytes, memlock_bytes, cpus.
+// system_limits.cc: cgroup, memory_limit_bytes, cpu_limit, shm_bytes, shm_free_bytes,
+// memlock_bytes, cpus.
 void read_system_limits(const Host& host, const std::vector<formats::Mount>& mounts,
                         facts::SystemFacts& system);
 // system_container.cc: container. Needs system.wsl.

@@ -2,7 +2,7 @@
 // doctor's JSON, schema cufit.doctor/1. Texts are English whatever the language of the terminal.
 // Members are written in a fixed order; new ones may be added within the schema's version, none is
 // renamed or removed.
-#include "report/report.h"
+#include "report/json/doctor_value.h"
 
 #include "base/format.h"
 #include "facts/facts_json.h"
@@ -62,7 +62,7 @@ Json to_json(const std::vector<checks::Link>& links, const knowledge::Knowledge&
 
 }  // namespace
 
-std::string doctor_json(const DoctorView& view) {
+Json doctor_value(const DoctorView& view) {
   const checks::Report& report = view.report;
   Json out;
   out["schema"] = "cufit.doctor/1";
@@ -82,7 +82,9 @@ std::string doctor_json(const DoctorView& view) {
   out["abilities"] = to_json(report.abilities, view.knowledge);
   out["host_limits"] = to_json(report.host_limits, view.knowledge);
   out["facts"] = facts::facts_value(view.facts);
-  return out.dump(2) + "\n";
+  return out;
 }
+
+std::string doctor_json(const DoctorView& view) { return doctor_value(view).dump(2) + "\n"; }
 
 }  // namespace cufit::report

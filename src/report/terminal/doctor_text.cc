@@ -15,8 +15,6 @@
 namespace cufit::report {
 namespace {
 
-constexpr size_t k_text_evidence_shown = 4;
-
 class Painter : private TerminalWriter {
  public:
   Painter(const Page& page, const DoctorView& view, const Style& style)
@@ -123,32 +121,6 @@ class Painter : private TerminalWriter {
     if (page_.other_envs.empty()) return;
     heading(page_.other_envs_heading);
     for (const std::string& line : page_.other_envs) flow(line, "  ", "    ");
-  }
-
-  void finding(const FindingBlock& finding) {
-    out_ += "\n";
-    std::string code =
-        finding.severity == Severity::note ? "34" : colour_of(state_of(finding.severity));
-    std::string left = std::string(mark(finding.severity)) + " " +
-                       say(std::string("severity.") + to_string(finding.severity)) + say("colon");
-    std::string head = finding.title;
-    std::string subject = finding.subject.empty() ? "" : "[" + finding.subject + "]";
-    bool fits = columns(left) + columns(head) + 2 + columns(subject) <= width_;
-    if (!subject.empty() && fits) head += "  " + subject;
-    flow_at(head, coloured(left, "1;" + code), columns(left), "  ", "1");
-    if (!subject.empty() && !fits) out_ += "  " + coloured(subject, "2") + "\n";
-    if (!finding.why.empty()) flow(finding.why, "  ", "  ");
-    part("unknown_because", finding.unknown_because);
-    size_t shown = style_.verbose ? finding.evidence.size()
-                                  : std::min(finding.evidence.size(), k_text_evidence_shown);
-    for (size_t i = 0; i < shown; ++i) flow(finding.evidence[i], "  - ", "    ", "2");
-    if (shown < finding.evidence.size()) {
-      flow(say("part.more", {{"count", std::to_string(finding.evidence.size() - shown)}}), "  - ",
-           "    ", "2");
-    }
-    part("follows", finding.follows);
-    part("rule", finding.rule);
-    next(finding.next);
   }
 
   void abilities() {

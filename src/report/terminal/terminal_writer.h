@@ -35,6 +35,8 @@ class TerminalWriter {
   void part(const char* key, const std::string& text);  // with the label "part.<key>"
   // The next step; its commands on lines of their own, never wrapped: they are there to be copied.
   void next(const std::vector<Piece>& pieces);
+  // Title, what it was seen by, and the next step.
+  void finding(const FindingBlock& finding);
   void facts(const std::vector<FactLine>& facts);
   void tables();         // how old the tables are that judged
   std::string finish();  // the whole text, ending with one line break

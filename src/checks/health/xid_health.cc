@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks/health/xid_health.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "checks/evidence.h"
+#include "checks/fact_view.h"
+
+namespace cufit::checks {
+namespace {
+
+bool has(const std::vector<uint32_t>& list, uint32_t number) {
+  return std::find(list.begin(), list.end(), number) != list.end();
+}
+
+HealthLevel level_of_xid(const Input& input, const HealthRules& rules, uint32_t number) {
+  if (rules.xid && has(*rules.xid, number)) return HealthLevel::error;
+  if (rules.xid_warning && has(*rules.xid_warning, number)) return HealthLevel::warning;
+  for (const knowledge::AlertXid& row : input.knowledge.alert_xids) {
+    if (row.number != number) continue;
+    const bool fatal = row.rule == "gpu_xid_fatal";
+    // A list of the site's own stands in place of cufit's.
+    if (fatal ? rules.xid.has_value() : rules.xid_warning.has_value()) return HealthLevel::off;
+    return fatal ? HealthLevel::error : HealthLevel::warning;
+  }
+  return HealthLevel::off;
+}
+
+// Errors that the volatile ECC counters hold until the next reset.
+bool is_counted_memory_error(uint32_t number) {
+  return number == 48 || number == 94 || number == 95 || number == 140;
+}
+
+// The GPU was reset since, as far as the driver shows it.
+bool is_past(const GpuView* gpu, uint32_t number) {
+  if (gpu == nullptr || gpu->nvml == nullptr) return false;
+  const facts::NvmlGpu& nvml = *gpu->nvml;
+  if (nvml.state_code.value_or(0) != 0) return false;
+  if (nvml.recovery_action) return *nvml.recovery_action == "none";
+  // A GPU that fell off the bus answers nothing until it is back.
+  if (number == 79) return bool(nvml.memory_used_bytes);
+  return is_counted_memory_error(number) && nvml.ecc_uncorrected_volatile &&
+         *nvml.ecc_uncorrected_volatile == 0;
+}
+
+XidFinding told(const Input& input, const facts::XidEvent& event, const GpuView* gpu,
+                bool past) {
+  const knowledge::XidRow* row = input.knowledge.find_xid(event.number);
+  const std::string meaning = row != nullptr ? std::string(row->meaning) : "";
+  XidFinding out;
+  out.finding = finding("xid_seen", past ? Severity::warning : Severity::error,
+                        gpu != nullptr ? subject_of(*gpu) : "GPU " + event.pci);
+  Finding& made = out.finding;
+  const bool needs_reboot = event.number == 79 || event.number == 119 || event.number == 120;
+  if (needs_reboot) made.variant = "reboot";
+  if (past) made.variant = "past";
+  made.args["gpu"] = gpu != nullptr ? in_sentence(*gpu) : event.pci;
+  made.args["index"] = gpu != nullptr ? std::to_string(gpu->index) : event.pci;
+  made.args["number"] = std::to_string(event.number);
+  made.args["meaning"] = meaning.empty() ? "no meaning is known" : meaning;
+  made.evidence = {{to_string(input.facts.kernel.log.source.kind),
+                    "Xid " + std::to_string(event.number) +
+                        (event.count > 1 ? format(" ({}x)", event.count) : ""),
+                    event.text}};
+  out.action = needs_reboot ? "reboot" : "drain";
+  return out;
+}
+
+}  // namespace
+
+std::vector<XidFinding> judge_xids(const Input& input, const HealthRules& rules) {
+  std::vector<XidFinding> out;
+  for (const facts::XidEvent& event : input.facts.kernel.xids) {
+    const HealthLevel level = level_of_xid(input, rules, event.number);
+    if (level == HealthLevel::off) continue;
+    const GpuView* gpu = gpu_at(input, event.pci);
+    const bool past = is_past(gpu, event.number);
+    XidFinding made = told(input, event, gpu, past);
+    if (level == HealthLevel::warning && made.finding.severity == Severity::error)
+      made.finding.severity = Severity::warning;
+    out.push_back(std::move(made));
+  }
+  return out;
+}
+
+}  // namespace cufit::checks
