@@ -259,8 +259,16 @@ std::string facts_to_json(const Facts& facts, int indent) {
   return Writer::to_json(facts).dump(indent);
 }
 
+Result<Json> read_json_object(std::string_view text, const std::string& name) {
+  return parse_object(text, name);
+}
+
 Result<Facts> facts_from_json(std::string_view text, const std::string& name) {
   CUFIT_TRY(json, parse_object(text, name));
+  return facts_from_value(json, name);
+}
+
+Result<Facts> facts_from_value(const Json& json, const std::string& name) {
   const Json* schema = json.member("schema");
   const std::string& name_of_schema = json.text_at("schema");
   if (name_of_schema == "cufit.facts/1") return from_object<Facts>(json, name);

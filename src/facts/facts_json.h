@@ -24,6 +24,10 @@ std::string facts_to_json(const Facts& facts, int indent = 1);
 Json facts_value(const Facts& facts);
 // Also takes doctor's JSON: its `facts` member. Error{unsupported} for any other schema.
 Result<Facts> facts_from_json(std::string_view text, const std::string& name);
+// The text as an object; Error{malformed} names the byte.
+Result<Json> read_json_object(std::string_view text, const std::string& name);
+// The same of a text that was read.
+Result<Facts> facts_from_value(const Json& json, const std::string& name);
 
 // Parts, for the pipe between the driver child and its parent (no indentation, no newline).
 std::string nvml_to_json(const NvmlFacts& nvml);

@@ -220,6 +220,12 @@ class HealthJudge {
 
 HealthReport judge_health(const facts::Facts& facts, const knowledge::Knowledge& knowledge,
                           const HealthRules& rules, const std::vector<uint32_t>& gpus) {
+  // An environment that lacks a driver is no fault of the machine.
+  if (!facts.envs.empty()) {
+    facts::Facts machine = facts;
+    machine.envs.clear();
+    return judge_health(machine, knowledge, rules, gpus);
+  }
   const Input input = make_input(facts, knowledge);
   return HealthJudge(input, rules, gpus).run();
 }

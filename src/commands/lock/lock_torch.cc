@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "host/files/paths.h"
 #include "host/process/this_process.h"
 #include "resolve/lock/lock_class.h"
 

@@ -19,6 +19,12 @@ int terminal_columns() {
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
+std::string program_path() {
+  char path[4096];
+  const ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
+  return size <= 0 || size == sizeof path ? "" : std::string(path, static_cast<size_t>(size));
+}
+
 int process_id() { return ::getpid(); }
 
 unsigned user_id() { return ::geteuid(); }

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/host_list.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/format.h"
+#include "base/number.h"
+
+namespace cufit {
+namespace {
+
+constexpr size_t k_most_hosts = 65536;
+
+Error bad_part(std::string_view part) {
+  return fail(Code::usage,
+              format("`{}` is no list of hosts, as \"gpu[001-004],login1\"", part));
+}
+
+// "001-004,7" of the brackets, each as its digits.
+Result<std::vector<std::string>> expand_numbers(std::string_view text, size_t room) {
+  std::vector<std::string> out;
+  for (const std::string_view part : split(text, ',')) {
+    const size_t dash = part.find('-');
+    const std::string_view first = part.substr(0, dash);
+    const std::string_view last = dash == std::string_view::npos ? first : part.substr(dash + 1);
+    const std::optional<uint64_t> from = parse_uint(first), to = parse_uint(last);
+    if (!from || !to || *to < *from || *to - *from >= room || first.size() > 18)
+      return bad_part(part);
+    for (uint64_t number = *from; number <= *to; ++number) {
+      std::string digits = std::to_string(number);
+      if (digits.size() < first.size()) digits.insert(0, first.size() - digits.size(), '0');
+      out.push_back(std::move(digits));
+    }
+  }
+  return out;
+}
+
+// One name with at most one pair of brackets.
+Result<void> expand_name(std::string_view name, std::vector<std::string>& out) {
+  const size_t open = name.find('['), close = name.find(']');
+  if (open == std::string_view::npos && close == std::string_view::npos) {
+    if (name.empty()) return bad_part(name);
+    out.emplace_back(name);
+    return {};
+  }
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open ||
+      name.find('[', open + 1) != std::string_view::npos)
+    return bad_part(name);
+  CUFIT_TRY(numbers, expand_numbers(name.substr(open + 1, close - open - 1), k_most_hosts));
+  if (out.size() + numbers.size() > k_most_hosts) return bad_part(name);
+  for (const std::string& number : numbers)
+    out.push_back(std::string(name.substr(0, open)) + number + std::string(name.substr(close + 1)));
+  return {};
+}
+
+struct Numbered {
+  std::string before, digits, after;  // digits: the last run of them; empty = none
+};
+
+Numbered numbered(const std::string& name) {
+  const size_t last = name.find_last_of("0123456789");
+  if (last == std::string::npos) return {name, "", ""};
+  size_t first = last;
+  while (first > 0 && name[first - 1] >= '0' && name[first - 1] <= '9') --first;
+  if (last - first >= 18) return {name, "", ""};
+  return {name.substr(0, first), name.substr(first, last + 1 - first), name.substr(last + 1)};
+}
+
+// Ascending numbers of one width.
+std::string ranges(const std::vector<Numbered>& run) {
+  std::string out;
+  for (size_t i = 0; i < run.size();) {
+    size_t last = i;
+    while (last + 1 < run.size() &&
+           *parse_uint(run[last + 1].digits) == *parse_uint(run[last].digits) + 1)
+      ++last;
+    out += (out.empty() ? "" : ",") + run[i].digits;
+    if (last > i) out += "-" + run[last].digits;
+    i = last + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> expand_host_list(std::string_view text) {
+  std::vector<std::string> out;
+  size_t start = 0;
+  int depth = 0;
+  for (size_t at = 0; at <= text.size(); ++at) {
+    if (at < text.size() && text[at] == '[') ++depth;
+    if (at < text.size() && text[at] == ']') --depth;
+    if (at < text.size() && (text[at] != ',' || depth > 0)) continue;
+    const std::string_view name = trim(text.substr(start, at - start));
+    if (Result<void> done = expand_name(name, out); !done) return done.error();
+    if (out.size() > k_most_hosts) return bad_part(name);
+    start = at + 1;
+  }
+  return out;
+}
+
+std::string host_list(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  std::string out;
+  for (size_t i = 0; i < names.size();) {
+    std::vector<Numbered> run = {numbered(names[i])};
+    const Numbered first = run.front();
+    while (i + run.size() < names.size() && !first.digits.empty()) {
+      Numbered next = numbered(names[i + run.size()]);
+      if (next.before != first.before || next.after != first.after ||
+          next.digits.size() != first.digits.size())
+        break;
+      run.push_back(std::move(next));
+    }
+    out += out.empty() ? "" : ",";
+    out += run.size() == 1 ? names[i] : first.before + "[" + ranges(run) + "]" + first.after;
+    i += run.size();
+  }
+  return out;
+}
+
+}  // namespace cufit

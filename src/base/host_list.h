@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of many machines as Slurm writes them: "gpu[001-004,7],login1".
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace cufit {
+
+// At most 65,536 names, in the order of the text; nested brackets and ranges that run backwards are
+// Error{usage} that names the part.
+Result<std::vector<std::string>> expand_host_list(std::string_view text);
+
+// Runs of names that differ in one number of equal width: {"gpu001", "gpu002", "login"} ->
+// "gpu[001-002],login". Sorted and distinct.
+std::string host_list(std::vector<std::string> names);
+
+}  // namespace cufit
