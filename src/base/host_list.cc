@@ -13,8 +13,7 @@ namespace {
 constexpr size_t k_most_hosts = 65536;
 
 Error bad_part(std::string_view part) {
-  return fail(Code::usage,
-              format("`{}` is no list of hosts, as \"gpu[001-004],login1\"", part));
+  return fail(Code::usage, format("`{}` is no list of hosts, as \"gpu[001-004],login1\"", part));
 }
 
 // "001-004,7" of the brackets, each as its digits.

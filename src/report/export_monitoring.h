@@ -21,7 +21,7 @@ struct MonitoringView {
 
 bool is_monitoring_format(std::string_view to);
 
-// One file each. `to` is of k_monitoring_formats: CUFIT_CHECK.
+// One file each but "slurm-prolog". `to` is of k_monitoring_formats: CUFIT_CHECK.
 std::vector<ExportFile> export_monitoring(const MonitoringView& view);
 
 // Schema cufit.export/1, without a lock and its classes.

@@ -201,8 +201,7 @@ class Expectations {
   }
 
   void clocks(const GpuView& gpu, const NvmlGpu& nvml) {
-    if (rules_.clock_mhz &&
-        !unknown("clocks", "clocks_low", subject_of(gpu), nvml.clock_max_mhz) &&
+    if (rules_.clock_mhz && !unknown("clocks", "clocks_low", subject_of(gpu), nvml.clock_max_mhz) &&
         *nvml.clock_max_mhz < *rules_.clock_mhz) {
       low_clock(gpu, nvml.clock_max_mhz, *rules_.clock_mhz, "max");
       return;

@@ -32,8 +32,9 @@ Result<std::vector<uint32_t>> gpus_of_list(const std::string& list, const facts:
     const std::optional<uint64_t> last =
         dash == std::string_view::npos ? first : parse_uint(word.substr(dash + 1));
     if (!first || !last || *last < *first || *last > k_most_index)
-      return fail(Code::usage,
-                  format("`--gpus {}` is no list of GPUs, as \"0,3\", \"0-3\" or \"GPU-1a2b\"", list));
+      return fail(
+          Code::usage,
+          format("`--gpus {}` is no list of GPUs, as \"0,3\", \"0-3\" or \"GPU-1a2b\"", list));
     for (uint64_t index = *first; index <= *last; ++index)
       out.push_back(static_cast<uint32_t>(index));
   }

@@ -85,16 +85,14 @@ class HealthJudge {
       return;
     }
     const knowledge::FindingTexts* texts = input_.knowledge.find_texts(finding.id);
-    const bool serious =
-        finding.severity == Severity::error || finding.severity == Severity::unknown;
-    if (serious && texts != nullptr && below_programs(texts->category))
+    // What doctor cannot tell without CUDA, which is not asked here, keeps nobody from telling.
+    if (finding.severity == Severity::error && texts != nullptr && below_programs(texts->category))
       take(std::move(finding), "driver", "drain");
   }
 
   bool is_judged(const Finding& finding) const {
     if (gpus_.empty() || !starts_with(finding.subject, "GPU ")) return true;
-    const std::optional<uint64_t> index =
-        parse_uint(std::string_view(finding.subject).substr(4));
+    const std::optional<uint64_t> index = parse_uint(std::string_view(finding.subject).substr(4));
     return !index || std::find(gpus_.begin(), gpus_.end(), *index) != gpus_.end();
   }
 
@@ -153,8 +151,8 @@ class HealthJudge {
       ++report_.gpus;
     }
     if (!one_kind) report_.gpu_name.clear();
-    report_.driver = input_.facts.kernel.version.value_or(
-        input_.facts.nvml.driver_version.value_or(""));
+    report_.driver =
+        input_.facts.kernel.version.value_or(input_.facts.nvml.driver_version.value_or(""));
   }
 
   void summarise() {

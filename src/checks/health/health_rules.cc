@@ -50,8 +50,8 @@ constexpr const char* k_other_keys[] = {"driver", "mig", "shm_free", "memlock"};
 
 template <class Row, size_t N>
 const Row* row_of(const Row (&rows)[N], const std::string& name) {
-  const Row* found =
-      std::find_if(std::begin(rows), std::end(rows), [&](const Row& row) { return row.name == name; });
+  const Row* found = std::find_if(std::begin(rows), std::end(rows),
+                                  [&](const Row& row) { return row.name == name; });
   return found == std::end(rows) ? nullptr : found;
 }
 
@@ -71,7 +71,8 @@ class HealthReader {
       : document_(document), knowledge_(knowledge) {}
 
   Result<void> read(const std::string& key, const TomlValue& value) {
-    if (const NumberKey* row = row_of(k_numbers, key)) return number(key, value, rules.*row->member);
+    if (const NumberKey* row = row_of(k_numbers, key))
+      return number(key, value, rules.*row->member);
     if (const SwitchKey* row = row_of(k_switches, key)) {
       if (value.kind != Kind::boolean)
         return document_.wrong(value, format("`health.{}` must be true or false", key));
@@ -125,14 +126,14 @@ class HealthReader {
           std::any_of(knowledge_.health_rules.begin(), knowledge_.health_rules.end(),
                       [&](const knowledge::HealthRule& rule) { return rule.id == item.text; });
       if (!known)
-        return document_.wrong(item, format("`{}` is not a rule of `[health]`; `cufit doctor --fast "
-                                            "-v` lists them",
-                                            item.text));
+        return document_.wrong(item,
+                               format("`{}` is not a rule of `[health]`; `cufit doctor --fast "
+                                      "-v` lists them",
+                                      item.text));
       for (const RuleListKey& other : k_rule_lists) {
         const std::vector<std::string>& list = rules.*other.member;
         if (std::find(list.begin(), list.end(), item.text) != list.end())
-          return document_.wrong(item,
-                                 format("`{}` stands in two lists of `[health]`", item.text));
+          return document_.wrong(item, format("`{}` stands in two lists of `[health]`", item.text));
       }
       out.push_back(item.text);
     }
@@ -145,15 +146,17 @@ class HealthReader {
     if (value.is_texts())
       for (const TomlValue& item : value.items) items.push_back(&item);
     if (items.empty())
-      return document_.wrong(value, "`health.driver` must be a version or specifier, as "
-                                    "\">=580.65\", or a list of versions");
+      return document_.wrong(value,
+                             "`health.driver` must be a version or specifier, as "
+                             "\">=580.65\", or a list of versions");
     for (const TomlValue* item : items) {
       const bool bare = !item->text.empty() && item->text[0] >= '0' && item->text[0] <= '9';
       if (!formats::parse_clauses(bare ? "==" + item->text : item->text))
         return document_.wrong(*item, format("`{}` is not a version specifier", item->text));
       if (!bare && items.size() > 1)
-        return document_.wrong(*item, "a list of `health.driver` holds versions; specifiers stand "
-                                      "in one text, as \">=580.65,<590\"");
+        return document_.wrong(*item,
+                               "a list of `health.driver` holds versions; specifiers stand "
+                               "in one text, as \">=580.65,<590\"");
       rules.driver.push_back(item->text);
     }
     return {};
@@ -165,8 +168,9 @@ class HealthReader {
       return {};
     }
     if (!value.is_texts() || value.items.empty())
-      return document_.wrong(value, "`health.mig` must be \"off\" or a list of instances, as "
-                                    "[\"3g.40gb\", \"3g.40gb\"]");
+      return document_.wrong(value,
+                             "`health.mig` must be \"off\" or a list of instances, as "
+                             "[\"3g.40gb\", \"3g.40gb\"]");
     rules.mig.emplace();
     for (const TomlValue& item : value.items) rules.mig->push_back(item.text);
     std::sort(rules.mig->begin(), rules.mig->end());
@@ -208,8 +212,8 @@ Result<HealthRules> parse_health_rules(std::string_view text, const std::string&
     // A slip in the heading would ask for nothing, and nobody would see it.
     for (const formats::TomlMember& member : document.root.members)
       if (!nearest(member.name, {"health"}, 1).empty())
-        return document.wrong(member.value,
-                              format("`[{}]` is no table of cufit.toml; `[health]` is", member.name));
+        return document.wrong(
+            member.value, format("`[{}]` is no table of cufit.toml; `[health]` is", member.name));
     return HealthRules();
   }
   if (!table->is_table()) return document.wrong(*table, "`health` must be a table");

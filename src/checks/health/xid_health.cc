@@ -44,8 +44,7 @@ bool is_past(const GpuView* gpu, uint32_t number) {
          *nvml.ecc_uncorrected_volatile == 0;
 }
 
-XidFinding told(const Input& input, const facts::XidEvent& event, const GpuView* gpu,
-                bool past) {
+XidFinding told(const Input& input, const facts::XidEvent& event, const GpuView* gpu, bool past) {
   const knowledge::XidRow* row = input.knowledge.find_xid(event.number);
   const std::string meaning = row != nullptr ? std::string(row->meaning) : "";
   XidFinding out;

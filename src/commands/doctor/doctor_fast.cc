@@ -32,13 +32,13 @@ int exit_code(const checks::HealthReport& report, ExitStyle style) {
 }
 
 Result<void> goes_with_fast(const DoctorRequest& request) {
-  const char* const given = request.deep             ? "--deep"
-                            : request.fix            ? "--fix"
-                            : request.html           ? "--html"
-                            : request.driver         ? "--driver"
-                            : !request.env.empty()   ? "--env"
-                            : !request.gpus.empty()  ? "--gpu"
-                                                     : nullptr;
+  const char* const given = request.deep            ? "--deep"
+                            : request.fix           ? "--fix"
+                            : request.html          ? "--html"
+                            : request.driver        ? "--driver"
+                            : !request.env.empty()  ? "--env"
+                            : !request.gpus.empty() ? "--gpu"
+                                                    : nullptr;
   if (given == nullptr) return {};
   return fail(Code::usage, format("`{}` cannot go with `--fast`", given));
 }
@@ -64,8 +64,8 @@ Result<checks::HealthRules> read_rules(const Context& context, const DoctorReque
   if (request.expect_gpus) {
     const auto count = parse_uint(*request.expect_gpus);
     if (!count || *count > k_most_gpus)
-      return fail(Code::usage, format("`--expect-gpus {}` is no number of GPUs",
-                                      *request.expect_gpus));
+      return fail(Code::usage,
+                  format("`--expect-gpus {}` is no number of GPUs", *request.expect_gpus));
     rules.gpus = static_cast<uint32_t>(*count);
   }
   return rules;

@@ -39,9 +39,9 @@ Result<std::optional<checks::HealthRules>> fleet_rules(const Context& context,
   CUFIT_TRY(text, context.files.read_file(*request.policy, k_fleet_most_file));
   CUFIT_TRY(rules, checks::parse_health_rules(text, *request.policy, context.knowledge));
   if (rules.file.empty())
-    return fail(Code::malformed,
-                format("`{}` has no `[health]` table: nothing in it would be asked",
-                       *request.policy));
+    return fail(
+        Code::malformed,
+        format("`{}` has no `[health]` table: nothing in it would be asked", *request.policy));
   out = std::move(rules);
   return out;
 }
@@ -146,9 +146,9 @@ Result<int> check(const Context& context, const FleetCheckRequest& request) {
         !written)
       return written.error();
   }
-  return context.output.print(request.json ? report::fleet_json(view)
-                                           : report::fleet_text(view, context.output.style()),
-                              all_well(view) ? k_ok : k_findings);
+  return context.output.print(
+      request.json ? report::fleet_json(view) : report::fleet_text(view, context.output.style()),
+      all_well(view) ? k_ok : k_findings);
 }
 
 }  // namespace

@@ -18,8 +18,8 @@
 namespace cufit::commands {
 namespace {
 
-constexpr size_t k_most_of_a_node = 8u << 20;      // of a node
-constexpr size_t k_most_of_all_nodes = 512u << 20;   // of all, where one program brings them
+constexpr size_t k_most_of_a_node = 8u << 20;       // of a node
+constexpr size_t k_most_of_all_nodes = 512u << 20;  // of all, where one program brings them
 constexpr size_t k_most_node_files = 20000;
 constexpr double k_ssh_connect_seconds = 10;
 constexpr const char* k_pods = "app.kubernetes.io/name=cufit-fleet-check";
@@ -34,9 +34,10 @@ std::string last_line(std::string_view text) {
 // The shell's words that start cufit on a node: where it was said to be, in PATH, or in ~/.local.
 std::string remote_command(const FleetSource& source, const std::string& own) {
   const std::string named = source.program.value_or(own);
-  return format("p={}; [ -x \"$p\" ] || p=$(command -v cufit || echo \"$HOME/.local/bin/cufit\"); "
-                "exec \"$p\" doctor --fast --json",
-                shell_word(named));
+  return format(
+      "p={}; [ -x \"$p\" ] || p=$(command -v cufit || echo \"$HOME/.local/bin/cufit\"); "
+      "exec \"$p\" doctor --fast --json",
+      shell_word(named));
 }
 
 std::string why_none(const host::FanOutAnswer& answer, double seconds) {
@@ -77,8 +78,8 @@ Result<std::vector<NodeText>> ask_by_ssh(const FleetSource& source, double secon
   std::vector<NodeText> out;
   for (host::FanOutAnswer& answer : answers) {
     const bool spoke = answer.out.find('{') != std::string::npos;
-    out.push_back({answer.name, spoke ? std::move(answer.out) : "",
-                   spoke ? "" : why_none(answer, seconds)});
+    out.push_back(
+        {answer.name, spoke ? std::move(answer.out) : "", spoke ? "" : why_none(answer, seconds)});
   }
   return out;
 }
@@ -145,8 +146,7 @@ Result<std::vector<NodeText>> ask_by_slurm(const FleetSource& source, double sec
   CUFIT_TRY(answers, run_all({{"srun", command}}, seconds, k_most_of_all_nodes, "srun"));
   const host::FanOutAnswer& answer = answers[0];
   std::vector<NodeText> told = nodes_of_labelled(answer.out, answer.err, names);
-  if (told.empty())
-    return fail(Code::not_found, format("`srun`: {}", why_none(answer, seconds)));
+  if (told.empty()) return fail(Code::not_found, format("`srun`: {}", why_none(answer, seconds)));
   out.insert(out.end(), std::make_move_iterator(told.begin()), std::make_move_iterator(told.end()));
   return out;
 }
@@ -223,8 +223,7 @@ Result<std::vector<NodeText>> read_folder(const Context& context, const std::str
       node.why = text.error().what;
     out.push_back(std::move(node));
   }
-  if (out.empty())
-    return fail(Code::not_found, format("`{}`: no file ends in .json", folder));
+  if (out.empty()) return fail(Code::not_found, format("`{}`: no file ends in .json", folder));
   return out;
 }
 
@@ -277,8 +276,9 @@ Result<std::vector<NodeText>> ask_nodes(const Context& context, const FleetSourc
   const int engines = int(source.slurm) + int(source.kubernetes) + int(source.ssh.has_value()) +
                       int(source.from.has_value());
   if (engines != 1)
-    return fail(Code::usage, "one of `--slurm`, `--ssh HOSTS`, `--kubernetes` and `--from DIR` says "
-                             "which nodes are meant");
+    return fail(Code::usage,
+                "one of `--slurm`, `--ssh HOSTS`, `--kubernetes` and `--from DIR` says "
+                "which nodes are meant");
   if (!source.slurm && !source.srun_options.empty())
     return fail(Code::usage, "options of srun go with `--slurm`");
   double seconds = 60;

@@ -43,9 +43,8 @@ std::vector<resolve::NodeFinding> told_findings(const Json& json) {
 }
 
 void judge_here(const facts::Facts& facts, const NodeJudges& judges, resolve::FleetNode& node) {
-  const checks::HealthReport report =
-      checks::judge_health(facts, judges.knowledge, judges.rules.value_or(checks::HealthRules()),
-                           {});
+  const checks::HealthReport report = checks::judge_health(
+      facts, judges.knowledge, judges.rules.value_or(checks::HealthRules()), {});
   node.action = report.action;
   node.verdict = report.usable == checks::Usable::no        ? "broken"
                  : report.usable == checks::Usable::unknown ? "unknown"

@@ -36,8 +36,7 @@ struct Running {
 
 class FanOut {
  public:
-  FanOut(const std::vector<FanOutTask>& tasks, const FanOutOptions& options,
-         Interrupts& interrupts)
+  FanOut(const std::vector<FanOutTask>& tasks, const FanOutOptions& options, Interrupts& interrupts)
       : tasks_(tasks), options_(options), interrupts_(interrupts), answers_(tasks.size()) {}
   ~FanOut() {
     for (const auto& one : running_) end(*one, SIGKILL);
@@ -130,8 +129,8 @@ class FanOut {
 
   static void note_end(Running& one) {
     one.ended = true;
-    one.answer->code = WIFSIGNALED(one.status) ? 128 + WTERMSIG(one.status)
-                                               : WEXITSTATUS(one.status);
+    one.answer->code =
+        WIFSIGNALED(one.status) ? 128 + WTERMSIG(one.status) : WEXITSTATUS(one.status);
     if (const int why = one.program.start_error(true)) one.answer->start_error = std::strerror(why);
   }
 

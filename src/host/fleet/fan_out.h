@@ -25,7 +25,7 @@ struct FanOutAnswer {
 };
 
 struct FanOutOptions {
-  double seconds = 30;           // of each program
+  double seconds = 30;  // of each program
   size_t at_once = 64;
   size_t most_bytes = 8u << 20;  // of each program's stdout; more is `too_long`
   std::function<void(size_t done)> progress;

@@ -27,4 +27,7 @@ std::string alertmanager_config(const MonitoringView& view, std::string_view web
 std::string grafana_board(const MonitoringView& view);       // monitoring_board.cc
 std::string compose_monitoring(const MonitoringView& view);  // monitoring_compose.cc
 
+// "slurm-health": the HealthCheckProgram; "slurm-prolog": prolog and epilog. slurm_files.cc
+std::vector<ExportFile> slurm_files(const MonitoringView& view);
+
 }  // namespace cufit::report

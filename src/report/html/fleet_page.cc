@@ -67,8 +67,7 @@ class FleetPage {
   }
 
   void groups() {
-    out_ += "<h2>" +
-            escape_html(word(view_.has_baseline ? "against_baseline" : "against_most")) +
+    out_ += "<h2>" + escape_html(word(view_.has_baseline ? "against_baseline" : "against_most")) +
             "</h2>\n<table>\n";
     for (const resolve::NodeGroup& group : view_.comparison.groups) {
       out_ += "<tr>";

@@ -50,9 +50,9 @@ class FleetPainter : private TerminalWriter {
   }
 
   void summary() {
-    const size_t differ = static_cast<size_t>(std::count_if(
-        view_.comparison.groups.begin(), view_.comparison.groups.end(),
-        [](const NodeGroup& group) { return !group.differs.empty(); }));
+    const size_t differ = static_cast<size_t>(
+        std::count_if(view_.comparison.groups.begin(), view_.comparison.groups.end(),
+                      [](const NodeGroup& group) { return !group.differs.empty(); }));
     std::vector<std::string> parts = {
         word("usable", {{"count", std::to_string(count("works") + count("limited"))}})};
     const auto add = [&](const char* key, size_t number) {
@@ -83,25 +83,26 @@ class FleetPainter : private TerminalWriter {
       for (const FleetNode* node : alike[key]) names.push_back(node->name);
       const FleetNode& first = *alike[key].front();
       out_ += "\n";
-      const checks::Severity severity = std::string(verdict) == "broken"   ? checks::Severity::error
-                                        : std::string(verdict) == "limited" ? checks::Severity::warning
-                                                                            : checks::Severity::unknown;
+      const checks::Severity severity = std::string(verdict) == "broken" ? checks::Severity::error
+                                        : std::string(verdict) == "limited"
+                                            ? checks::Severity::warning
+                                            : checks::Severity::unknown;
       const std::string action = label(knowledge_, style_.lang, "health.action." + first.action);
       const std::string left = std::string(mark(severity)) + " ";
-      flow(named(names) + say("colon") + (severity == checks::Severity::unknown ? word("no_word") : action),
+      flow(named(names) + say("colon") +
+               (severity == checks::Severity::unknown ? word("no_word") : action),
            left, "  ", "1");
       if (!first.findings.empty()) one_finding(first.findings.front(), alike[key].size() > 1);
     }
   }
 
   void one_finding(const resolve::NodeFinding& finding, bool several) {
-    const checks::Finding known{finding.id, checks::Severity::error, finding.subject, {}, "", {}, {},
-                                "", {}, false};
+    const checks::Finding known{
+        finding.id, checks::Severity::error, finding.subject, {}, "", {}, {}, "", {}, false};
     const knowledge::FindingTexts* texts = knowledge_.find_texts(finding.id);
     // The node's words are English; a title has no arguments, so it can be said in any language.
-    const std::string title = texts != nullptr
-                                  ? finding_text(known, "title", style_.lang, knowledge_)
-                                  : finding.summary;
+    const std::string title =
+        texts != nullptr ? finding_text(known, "title", style_.lang, knowledge_) : finding.summary;
     const bool of_gpu = !several && starts_with(finding.subject, "GPU ");
     flow(printable((of_gpu ? finding.subject + say("colon") : "") + title), "  ", "    ");
     if (!finding.command.empty()) out_ += "    " + printable(finding.command) + "\n";
@@ -135,9 +136,11 @@ class FleetPainter : private TerminalWriter {
       flow(one.nodes.empty() ? word("no_node") : named(one.nodes),
            "  " + printable(one.name) + say("colon"), "    ");
     std::map<std::string, std::vector<std::string>> whys;
-    for (const resolve::UnreachableNode& one : view_.without_class) whys[one.why].push_back(one.name);
+    for (const resolve::UnreachableNode& one : view_.without_class)
+      whys[one.why].push_back(one.name);
     for (const auto& [why, names] : whys)
-      flow(word("without_class", {{"nodes", named(names)}, {"why", printable(why)}}), "  ! ", "    ");
+      flow(word("without_class", {{"nodes", named(names)}, {"why", printable(why)}}), "  ! ",
+           "    ");
   }
 
   void unreachable() {

@@ -46,9 +46,9 @@ class HealthWords {
   std::string short_text(const checks::Finding& finding) const {
     const std::string key = "report.health.short." + finding.id;
     const std::string_view text = view_.knowledge.message(key, style_.lang);
-    const std::string words =
-        text.empty() ? finding_text(finding, "title", style_.lang, view_.knowledge)
-                     : format_message(text, args_of(finding));
+    const std::string words = text.empty()
+                                  ? finding_text(finding, "title", style_.lang, view_.knowledge)
+                                  : format_message(text, args_of(finding));
     const bool of_gpu = starts_with(finding.subject, "GPU ");
     return of_gpu ? finding.subject + style_colon() + words : words;
   }
@@ -65,12 +65,14 @@ class HealthWords {
 
   std::string what_is_here() const {
     const HealthReport& report = view_.report;
-    const std::map<std::string, std::string> args = {
-        {"gpus", std::to_string(report.gpus)}, {"name", report.gpu_name}, {"driver", report.driver}};
+    const std::map<std::string, std::string> args = {{"gpus", std::to_string(report.gpus)},
+                                                     {"name", report.gpu_name},
+                                                     {"driver", report.driver}};
     std::string out = report.gpus == 0          ? say("no_gpu")
                       : report.gpu_name.empty() ? say("gpus", args)
                                                 : say("equal_gpus", args);
-    if (!report.driver.empty()) out += label(view_.knowledge, style_.lang, "list", {}) + say("driver", args);
+    if (!report.driver.empty())
+      out += label(view_.knowledge, style_.lang, "list", {}) + say("driver", args);
     return out;
   }
 
@@ -122,8 +124,9 @@ class HealthPainter : private TerminalWriter {
       const std::string state =
           words_.say(off ? "off" : std::string("state.") + checks::to_string(rule.state));
       const std::string left = "  " + pad(state, 10) + pad(rule.id, 16);
-      const std::string_view meaning =
-          row == nullptr ? std::string_view() : style_.lang == "zh" ? row->zh : row->meaning;
+      const std::string_view meaning = row == nullptr        ? std::string_view()
+                                       : style_.lang == "zh" ? row->zh
+                                                             : row->meaning;
       flow(std::string(meaning), left, blanks(columns(left)));
       flow(rule.source, blanks(columns(left)), blanks(columns(left)), "2");
     }
@@ -138,7 +141,8 @@ class HealthPainter : private TerminalWriter {
 std::string health_line(const HealthView& view, ExitStyle exit_style, const Style& style) {
   const HealthWords words(view, style);
   const HealthReport& report = view.report;
-  const std::map<std::string, std::string> args = {{"action", words.say("action." + report.action)}};
+  const std::map<std::string, std::string> args = {
+      {"action", words.say("action." + report.action)}};
   std::string key = report.usable == Usable::yes       ? "usable"
                     : report.usable == Usable::unknown ? "unknown"
                                                        : "not_usable";

@@ -16,15 +16,18 @@ constexpr size_t k_id_digits = 12;
 std::string value_of(const Fact<std::string>& fact) {
   if (fact) return *fact;
   // What a board does not have is the same on all of them; what could not be read is no value.
-  return fact.why == WhyNot::not_present || fact.why == WhyNot::not_supported ? "none" : "not known";
+  return fact.why == WhyNot::not_present || fact.why == WhyNot::not_supported ? "none"
+                                                                              : "not known";
 }
 std::string value_of(const Fact<bool>& fact) {
   if (fact) return *fact ? "on" : "off";
-  return fact.why == WhyNot::not_present || fact.why == WhyNot::not_supported ? "none" : "not known";
+  return fact.why == WhyNot::not_present || fact.why == WhyNot::not_supported ? "none"
+                                                                              : "not known";
 }
 std::string value_of(const Fact<uint32_t>& fact) {
   if (fact) return std::to_string(*fact);
-  return fact.why == WhyNot::not_present || fact.why == WhyNot::not_supported ? "none" : "not known";
+  return fact.why == WhyNot::not_present || fact.why == WhyNot::not_supported ? "none"
+                                                                              : "not known";
 }
 
 // One value where all GPUs have it, else "7 x A, 1 x B", the most frequent first.
@@ -63,10 +66,9 @@ std::string mig_of(const facts::NvmlGpu& gpu) {
 std::string libcuda_of(const facts::Facts& facts) {
   for (const facts::DriverLibrary& library : facts.driver_libraries)
     if (library.loads && library.soname == "libcuda.so.1")
-      return library.version.empty() ? "not known"
-             : library.origin == "driver"
-                 ? library.version
-                 : format("{} ({})", library.version, library.origin);
+      return library.version.empty()      ? "not known"
+             : library.origin == "driver" ? library.version
+                                          : format("{} ({})", library.version, library.origin);
   return "none";
 }
 
@@ -99,7 +101,8 @@ Fingerprint fingerprint_of(const facts::Facts& facts, const std::string& classes
   const auto text = [&](Fact<std::string> NvmlGpu::*member) {
     return of_gpus(facts, [&](const NvmlGpu& gpu) { return value_of(gpu.*member); });
   };
-  out.gpus = of_gpus(facts, [](const NvmlGpu& gpu) { return value_of(gpu.name); }, true);
+  out.gpus = of_gpus(
+      facts, [](const NvmlGpu& gpu) { return value_of(gpu.name); }, true);
   add("driver", Topic::driver, false, driver_of(facts));
   add("kernel_module", Topic::driver, false, value_of(facts.kernel.flavour));
   add("libcuda", Topic::driver, false, libcuda_of(facts));

@@ -20,9 +20,9 @@ class Votes {
   }
   const std::string& winner() const {
     static const std::string k_none;
-    const auto best = std::max_element(
-        counts_.begin(), counts_.end(),
-        [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto best =
+        std::max_element(counts_.begin(), counts_.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
     return best == counts_.end() ? k_none : best->first;
   }
 
@@ -97,9 +97,9 @@ FleetComparison compare_nodes(const std::vector<FleetNode>& nodes,
     out.groups[known->second].nodes.push_back(node->name);
   }
   for (NodeGroup& group : out.groups) group.differs = differences(group.fingerprint, majority);
-  std::stable_sort(out.groups.begin(), out.groups.end(), [](const NodeGroup& a, const NodeGroup& b) {
-    return a.nodes.size() > b.nodes.size();
-  });
+  std::stable_sort(
+      out.groups.begin(), out.groups.end(),
+      [](const NodeGroup& a, const NodeGroup& b) { return a.nodes.size() > b.nodes.size(); });
   out.cufit = versions.winner();
   for (const FleetNode* node : sorted)
     if (node->cufit != out.cufit) out.other_cufit.push_back(node->name);

@@ -34,13 +34,13 @@ struct NodeDifference {
 
 struct NodeGroup {
   Fingerprint fingerprint;
-  std::vector<std::string> nodes;        // sorted
-  std::vector<NodeDifference> differs;   // the likely culprit first; empty: as the most are
+  std::vector<std::string> nodes;       // sorted
+  std::vector<NodeDifference> differs;  // the likely culprit first; empty: as the most are
 };
 
 struct FleetComparison {
-  std::vector<NodeGroup> groups;  // the largest first
-  std::string cufit;              // the version of most nodes
+  std::vector<NodeGroup> groups;         // the largest first
+  std::string cufit;                     // the version of most nodes
   std::vector<std::string> other_cufit;  // nodes with another
 };
 
