@@ -86,6 +86,18 @@ export XDG_DATA_HOME="$TMP/data"; "${CUFIT%/cufit}/gen-tables" data --release "$
 "$CUFIT" self variant-properties --json
 printf '{"variants": {"a": {"nvidia": {"sm_arch": ["90_real"]}}}}' >"$TMP/a-variants.json"
 "$CUFIT" inspect --json --gpu 9.0 "$TMP/a-variants.json" """),
+    ("doctor, fast", ["cufit.doctor/1"], """
+for m in tests/machines/*/facts.json; do "$CUFIT" doctor --fast --from "$m" --json; done; true
+"""),
+    ("fleet check", ["cufit.fleet/1"], LOCK + """
+mkdir "$TMP/f"
+for m in h200-recorded gpu-fallen-off-bus driver-hangs wsl1 a100-mig; do
+  cp tests/machines/$m/facts.json "$TMP/f/$m.json"
+done
+echo garbage >"$TMP/f/z.json"; lock >/dev/null
+"$CUFIT" fleet check --from "$TMP/f" --json --lock "$D"
+"$CUFIT" fleet check --from "$TMP/f" --json --baseline tests/machines/h200-recorded/facts.json; true
+"""),
     ("doctor, what if", ["cufit.doctor/1"], """
 for name in a100-mig wsl2-works no-gpu-at-all; do
   "$CUFIT" doctor --json --gpu "RTX 5090" --driver 550 --from tests/machines/$name/facts.json
