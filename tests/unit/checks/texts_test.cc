@@ -29,7 +29,7 @@ std::string code_of(const std::filesystem::path& path) {
 std::string sources() {
   std::string all;
   for (const auto& entry :
-       std::filesystem::directory_iterator(cufit::test::source_dir() + "/src/checks"))
+       std::filesystem::recursive_directory_iterator(cufit::test::source_dir() + "/src/checks"))
     if (entry.path().extension() == ".cc") all += code_of(entry.path());
   return all;
 }

@@ -5,6 +5,7 @@
 
 #include "checks/machine_checks.h"
 #include "checks/torch_checks.h"
+#include "checks/torch_env.h"
 #include "unit/checks/world.h"
 
 namespace cufit::checks {
