@@ -50,9 +50,9 @@ std::string name_of(const Input& input, uint32_t index) {
   return {};
 }
 
-// Two commands cannot be listed in the place of one.
+// Two commands cannot be listed in the place of one, and two Xids are two findings.
 bool same_command(const Finding& a, const Finding& b) {
-  for (const char* name : {"command", "install"}) {
+  for (const char* name : {"command", "install", "number"}) {
     const auto one = a.args.find(name), other = b.args.find(name);
     if ((one == a.args.end()) != (other == b.args.end())) return false;
     if (one != a.args.end() && one->second != other->second) return false;

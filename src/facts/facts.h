@@ -140,6 +140,7 @@ struct MigInstance {
 // What NVML says of one GPU. Fields that a board does not have are not_supported, never zero.
 struct NvmlGpu {
   uint32_t index = 0;
+  Fact<uint32_t> minor;  // N of its /dev/nvidiaN, by which Slurm numbers GPUs
   // The first nvmlReturn_t of this GPU's calls that is about the GPU itself and not about one
   // field: 14 damaged infoROM, 15 lost (fell off the bus), 16 needs a reset, or whatever refused
   // its handle; 0 = no call said so.

@@ -90,7 +90,7 @@ CUFIT_FIELDS(MigInstance) {
 }
 
 CUFIT_FIELDS(NvmlGpu) {
-  v("index", x.index), v("state_code", x.state_code);
+  v("index", x.index), v("minor", x.minor), v("state_code", x.state_code);
   v("name", x.name), v("uuid", x.uuid), v("serial", x.serial);
   v("pci_address", x.pci_address), v("compute_capability", x.compute_capability),
       v("brand", x.brand);

@@ -35,7 +35,7 @@ class Expectations {
 
  private:
   Finding& add(const char* rule, Finding made) {
-    out_.push_back({rule, std::move(made)});
+    out_.push_back({rule, std::move(made), {}});
     return out_.back().finding;
   }
   Finding& about_gpu(const char* rule, const char* id, const GpuView& gpu) {
@@ -48,7 +48,10 @@ class Expectations {
   template <class T>
   bool unknown(const char* rule, const char* id, const std::string& subject, const Fact<T>& fact) {
     if (fact) return false;
-    Finding made = cannot_tell(id, subject, why_missing(fact));
+    Finding made = cannot_tell(id, subject,
+                               fact.why == WhyNot::not_asked
+                                   ? format("`{}` is asked for and was not read", rule)
+                                   : why_missing(fact));
     add(rule, std::move(made));
     return true;
   }
@@ -124,7 +127,10 @@ class Expectations {
     if (asked == "none") return;
     Finding& made = about_gpu("recovery", "gpu_recovery_asked", gpu);
     made.args["action"] = asked;
-    if (asked == "reboot" || asked == "bus_reset") made.variant = "reboot";
+    if (asked == "reboot" || asked == "bus_reset") {
+      made.variant = "reboot";
+      out_.back().action = "reboot";
+    }
     if (asked == "drain_p2p") made.variant = "drain_p2p";
     if (asked == "recover_imex_domain") made.variant = "imex";
     made.evidence = {seen(nvml.recovery_action)};

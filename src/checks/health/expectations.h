@@ -14,6 +14,7 @@ namespace cufit::checks {
 struct RuleFinding {
   std::string rule;
   Finding finding;
+  std::string action = {};  // in place of the rule's
 };
 // `severity` of what is found is error; how much its rule counts is decided by the caller. A fact
 // that a rule needs and that is missing is a finding with Severity::unknown.

@@ -45,11 +45,12 @@ class HealthJudge {
   HealthReport run() {
     for (Finding& one : root_findings(input_)) of_doctor(std::move(one));
     for (RuleFinding& one : check_expectations(input_, rules_)) {
-      const std::string action = action_of(one.rule);
-      take(std::move(one.finding), one.rule, action);
+      std::string action = one.action.empty() ? action_of(one.rule) : one.action;
+      take(std::move(one.finding), one.rule, std::move(action));
     }
     for (XidFinding& one : judge_xids(input_, rules_))
       take(std::move(one.finding), "xid", std::move(one.action));
+    asked_gpus();
     missing_facts();
     summarise();
     return std::move(report_);
@@ -109,7 +110,7 @@ class HealthJudge {
     if (finding.severity == Severity::error && level == HealthLevel::warning)
       finding.severity = Severity::warning;
     // What a site calls an error is one, where doctor only warns.
-    if (finding.severity == Severity::warning && row != nullptr &&
+    if (finding.severity == Severity::warning && row != nullptr && row->level != "error" &&
         std::find(rules_.errors.begin(), rules_.errors.end(), rule) != rules_.errors.end())
       finding.severity = Severity::error;
     judged_.push_back({std::move(finding), rule, std::move(action)});
@@ -138,6 +139,22 @@ class HealthJudge {
       take(cannot_tell("xid_seen", k_machine, why_missing(facts.kernel.log)), "xid", "drain");
   }
 
+  // A GPU that was asked for and is not there passes no look.
+  void asked_gpus() {
+    const facts::NvmlFacts& nvml = input_.facts.nvml;
+    if (!nvml.gpu_count) return;
+    for (const uint32_t index : gpus_) {
+      const bool there = std::any_of(nvml.gpus.begin(), nvml.gpus.end(),
+                                     [&](const facts::NvmlGpu& gpu) { return gpu.index == index; });
+      if (there) continue;
+      Finding made = finding("gpu_not_listed", Severity::error, k_machine);
+      made.args = {{"have", std::to_string(*nvml.gpu_count)},
+                   {"gpu", index == k_no_such_gpu ? "a GPU" : "GPU " + std::to_string(index)}};
+      made.evidence = {seen(nvml.gpu_count)};
+      take(std::move(made), "gpu_count", "drain");
+    }
+  }
+
   bool is_gpu_judged(uint32_t index) const {
     return gpus_.empty() || std::find(gpus_.begin(), gpus_.end(), index) != gpus_.end();
   }
@@ -163,8 +180,8 @@ class HealthJudge {
       unknown = unknown || one.finding.severity == Severity::unknown;
       const std::string_view action =
           one.finding.severity == Severity::error ? std::string_view(one.action) : "watch";
-      if (one.finding.severity != Severity::unknown && rank_of(action) > rank_of(report_.action))
-        report_.action = action;
+      // Of what nobody can tell, too: "ok" would be a word that nobody gave.
+      if (rank_of(action) > rank_of(report_.action)) report_.action = action;
       if (one.finding.severity == Severity::unknown && report_.unknown_because.empty())
         report_.unknown_because = one.finding.unknown_because;
     }
@@ -172,6 +189,7 @@ class HealthJudge {
     if (!error && !unknown && report_.gpus == 0 && !asked_for_none) {
       unknown = true;
       report_.unknown_because = why_no_gpu();
+      report_.action = "watch";
     }
     report_.usable = error ? Usable::no : unknown ? Usable::unknown : Usable::yes;
     rule_states();

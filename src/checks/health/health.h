@@ -43,8 +43,10 @@ struct HealthReport {
 HealthReport judge_health(const facts::Facts& facts, const knowledge::Knowledge& knowledge,
                           const HealthRules& rules, const std::vector<uint32_t>& gpus);
 
-// "0,3", "0-3,6" or UUIDs (whole or their beginning) as indices of NVML. Error{usage}: no such
-// form, or a UUID that no GPU of `facts` has.
+// "0,3", "0-3,6", UUIDs (whole or their beginning) or device nodes ("/dev/nvidia3") as indices of
+// NVML; k_no_such_gpu for a node that no GPU has. Error{usage}: no such form, or a UUID that no GPU
+// of `facts` has.
+inline constexpr uint32_t k_no_such_gpu = UINT32_MAX;
 Result<std::vector<uint32_t>> gpus_of_list(const std::string& list, const facts::Facts& facts);
 
 }  // namespace cufit::checks

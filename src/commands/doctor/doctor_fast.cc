@@ -10,6 +10,7 @@
 #include "host/files/recording.h"
 #include "host/install/ownership.h"
 #include "host/probe.h"
+#include "report/terminal/width.h"
 
 namespace cufit::commands {
 namespace {
@@ -43,24 +44,33 @@ Result<void> goes_with_fast(const DoctorRequest& request) {
   return fail(Code::usage, format("`{}` cannot go with `--fast`", given));
 }
 
-// `--policy`; else cufit.toml of this folder or one above; else the site's.
+Result<checks::HealthRules> rules_of_file(const Context& context, const std::string& path) {
+  CUFIT_TRY(text, context.files.read_file(path, size_t{1} << 20));
+  return checks::parse_health_rules(text, path, context.knowledge);
+}
+
+// `--policy`; else cufit.toml of this folder or one above, where it has [health]; else the site's.
+Result<checks::HealthRules> found_rules(const Context& context, const DoctorRequest& request) {
+  if (request.policy) {
+    CUFIT_TRY(named, rules_of_file(context, *request.policy));
+    if (named.file.empty())
+      return fail(
+          Code::malformed,
+          format("`{}` has no `[health]` table: nothing in it would be asked", *request.policy));
+    return std::move(named);
+  }
+  const std::string here = host::find_upwards(host::working_folder(), "cufit.toml");
+  // Whoever may put a file into a folder above would say what counts as healthy.
+  if (!here.empty() && !host::foreign_file(context.files, here)) {
+    CUFIT_TRY(near, rules_of_file(context, here));
+    if (!near.file.empty()) return std::move(near);
+  }
+  if (context.files.exists(k_site_file)) return rules_of_file(context, k_site_file);
+  return checks::HealthRules();
+}
+
 Result<checks::HealthRules> read_rules(const Context& context, const DoctorRequest& request) {
-  std::string path = request.policy.value_or("");
-  if (path.empty()) {
-    path = host::find_upwards(host::working_folder(), "cufit.toml");
-    // Whoever may put a file into a folder above would say what counts as healthy.
-    if (!path.empty() && host::foreign_file(context.files, path)) path.clear();
-  }
-  if (path.empty() && context.files.exists(k_site_file)) path = k_site_file;
-  checks::HealthRules rules;
-  if (!path.empty()) {
-    CUFIT_TRY(text, context.files.read_file(path, size_t{1} << 20));
-    CUFIT_TRY(read, checks::parse_health_rules(text, path, context.knowledge));
-    if (request.policy && read.file.empty())
-      return fail(Code::malformed,
-                  format("`{}` has no `[health]` table: nothing in it would be asked", path));
-    rules = std::move(read);
-  }
+  CUFIT_TRY(rules, found_rules(context, request));
   if (request.expect_gpus) {
     const auto count = parse_uint(*request.expect_gpus);
     if (!count || *count > k_most_gpus)
@@ -107,6 +117,10 @@ int run_doctor_fast(const Context& context, const DoctorRequest& request) {
   const int unknown = style == ExitStyle::nagios ? 3 : 2;
   const Result<int> code = judge(context, request, style);
   if (!code) {
+    // Nagios shows what stands on stdout.
+    if (style == ExitStyle::nagios)
+      (void)context.output.print("UNKNOWN - " + report::printable(code.error().text()) + "\n",
+                                 unknown);
     context.output.exit_code_for(code.error());
     return unknown;
   }

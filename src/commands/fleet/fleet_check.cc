@@ -77,6 +77,10 @@ Nodes read_nodes(std::vector<NodeText> texts, const NodeJudges& judges) {
       whys[i] = answer.error().what;
       return;
     }
+    if (texts[i].shared && answer->facts.nvml.gpus.empty()) {
+      whys[i] = "it runs jobs, and the step was given no GPU: ask it by `-- --gres=gpu:1`";
+      return;
+    }
     answer->facts = {};  // a thousand of them are much memory
     answers[i] = std::move(*answer);
   });
@@ -85,7 +89,7 @@ Nodes read_nodes(std::vector<NodeText> texts, const NodeJudges& judges) {
     if (answers[i])
       out.answers.push_back(std::move(*answers[i]));
     else
-      out.unreachable.push_back({texts[i].name, whys[i]});
+      out.unreachable.push_back({texts[i].name, whys[i], texts[i].busy});
   }
   return out;
 }
@@ -106,16 +110,20 @@ std::vector<resolve::UnreachableNode> without_class(const Nodes& nodes,
   if (!lock) return out;
   for (const NodeAnswer& answer : nodes.answers)
     if (answer.chosen == resolve::Routing::npos)
-      out.push_back({answer.node.name, answer.why_no_class});
+      out.push_back({answer.node.name, answer.why_no_class, false});
   return out;
 }
 
 bool all_well(const report::FleetView& view) {
-  if (!view.unreachable.empty() || !view.without_class.empty()) return false;
+  if (!view.without_class.empty()) return false;
+  for (const resolve::UnreachableNode& node : view.unreachable)
+    if (!node.busy) return false;
   for (const resolve::FleetNode& node : view.nodes)
     if (node.verdict != "works" && node.verdict != "limited") return false;
+  // A cluster may have several kinds of GPUs.
   for (const resolve::NodeGroup& group : view.comparison.groups)
-    if (!group.differs.empty()) return false;
+    for (const resolve::NodeDifference& one : group.differs)
+      if (one.what != "gpus") return false;
   return true;
 }
 

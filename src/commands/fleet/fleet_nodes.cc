@@ -34,8 +34,9 @@ std::string last_line(std::string_view text) {
 // The shell's words that start cufit on a node: where it was said to be, in PATH, or in ~/.local.
 std::string remote_command(const FleetSource& source, const std::string& own) {
   const std::string named = source.program.value_or(own);
+  // A folder is "executable", too: ~/cufit may be the clone.
   return format(
-      "p={}; [ -x \"$p\" ] || p=$(command -v cufit || echo \"$HOME/.local/bin/cufit\"); "
+      "p={}; [ -f \"$p\" ] && [ -x \"$p\" ] || p=$(command -v cufit || echo \"$HOME/.local/bin/cufit\"); "
       "exec \"$p\" doctor --fast --json",
       shell_word(named));
 }
@@ -87,28 +88,31 @@ Result<std::vector<NodeText>> ask_by_ssh(const FleetSource& source, double secon
 // ---- Slurm
 
 struct SlurmNode {
-  std::string name, state, reason;
+  std::string name, state, reason, partition;
 };
 
-// "gpu001|idle|none"; a node of several partitions stands there several times.
+// "gpu001|idle|none|all*"; a node of several partitions stands there several times: that of the
+// default one counts, else the first.
 std::vector<SlurmNode> slurm_nodes(const std::string& text) {
   std::vector<SlurmNode> out;
   for (const std::string_view line : split_lines(text)) {
     const std::vector<std::string_view> parts = split(line, '|');
-    if (parts.size() < 3) continue;
-    const std::string name(trim(parts[0]));
-    const bool known = std::any_of(out.begin(), out.end(),
-                                   [&](const SlurmNode& node) { return node.name == name; });
-    if (!known && !name.empty())
-      out.push_back({name, std::string(trim(parts[1])), std::string(trim(parts[2]))});
+    if (parts.size() < 4 || trim(parts[0]).empty()) continue;
+    SlurmNode node{std::string(trim(parts[0])), std::string(trim(parts[1])),
+                   std::string(trim(parts[2])), std::string(trim(parts[3]))};
+    const bool is_default = ends_with(node.partition, "*");
+    if (is_default) node.partition.pop_back();
+    const auto known = std::find_if(out.begin(), out.end(),
+                                    [&](const SlurmNode& one) { return one.name == node.name; });
+    if (known == out.end())
+      out.push_back(std::move(node));
+    else if (is_default)
+      *known = std::move(node);
   }
   return out;
 }
 
-bool takes_a_step(const SlurmNode& node) { return node.state == "idle" || node.state == "mix"; }
-
 std::string why_not_asked(const SlurmNode& node) {
-  if (node.state == "alloc") return "all its processors are allocated: it was not asked";
   std::string out = "Slurm says " + node.state;
   if (!node.reason.empty() && node.reason != "none") out += ": " + node.reason;
   return out;
@@ -119,36 +123,83 @@ std::string slurm_script(const FleetSource& source) {
          remote_command(source, host::program_path()) + ") 2>&1; exit 0";
 }
 
-Result<std::vector<NodeText>> ask_by_slurm(const FleetSource& source, double seconds) {
-  std::vector<NodeText> out;
-  std::vector<std::string> names;
-  std::vector<std::string> command = {"srun", "--label", "--ntasks-per-node=1", "--mpi=none",
-                                      "--input=none"};
-  if (source.srun_options.empty()) {
-    CUFIT_TRY(listed, run_all({{"sinfo", {"sinfo", "-h", "-N", "-o", "%N|%t|%E"}}}, seconds,
-                              k_most_of_a_node, "sinfo"));
-    if (listed[0].code != 0 || !listed[0].start_error.empty())
-      return fail(Code::not_found, format("`sinfo`: {}", why_none(listed[0], seconds)));
-    for (const SlurmNode& node : slurm_nodes(listed[0].out)) {
-      if (takes_a_step(node))
-        names.push_back(node.name);
-      else
-        out.push_back({node.name, "", why_not_asked(node)});
-    }
-    if (names.empty()) return out;
-    command.push_back("--nodelist=" + host_list(names));
-    command.push_back(format("--nodes={}", names.size()));
-    command.push_back(format("--immediate={:.0f}", seconds));
-  }
-  command.insert(command.end(), source.srun_options.begin(), source.srun_options.end());
-  for (const char* word : {"sh", "-c"}) command.emplace_back(word);
-  command.push_back(slurm_script(source));
-  CUFIT_TRY(answers, run_all({{"srun", command}}, seconds, k_most_of_all_nodes, "srun"));
-  const host::FanOutAnswer& answer = answers[0];
-  std::vector<NodeText> told = nodes_of_labelled(answer.out, answer.err, names);
-  if (told.empty()) return fail(Code::not_found, format("`srun`: {}", why_none(answer, seconds)));
-  out.insert(out.end(), std::make_move_iterator(told.begin()), std::make_move_iterator(told.end()));
+std::vector<std::string> srun_command(const FleetSource& source,
+                                      const std::vector<std::string>& options) {
+  std::vector<std::string> out = {"srun", "--label", "--ntasks-per-node=1", "--mpi=none",
+                                  "--input=none"};
+  out.insert(out.end(), options.begin(), options.end());
+  for (const char* word : {"sh", "-c"}) out.emplace_back(word);
+  out.push_back(slurm_script(source));
   return out;
+}
+
+// The nodes that one srun asks.
+struct SlurmStep {
+  std::string partition;
+  bool shared = false;  // beside other jobs: it may be given no GPU
+  std::vector<std::string> nodes;
+};
+
+// An idle node is asked with all its GPUs; one that runs jobs, beside them.
+std::vector<SlurmStep> slurm_steps(const std::vector<SlurmNode>& nodes,
+                                   std::vector<NodeText>& not_asked) {
+  std::vector<SlurmStep> out;
+  for (const SlurmNode& node : nodes) {
+    if (node.state == "alloc") {
+      not_asked.push_back(
+          {node.name, "", "all its processors are allocated: it was not asked", true});
+      continue;
+    }
+    if (node.state != "idle" && node.state != "mix") {
+      not_asked.push_back({node.name, "", why_not_asked(node), false});
+      continue;
+    }
+    const bool shared = node.state == "mix";
+    auto step = std::find_if(out.begin(), out.end(), [&](const SlurmStep& one) {
+      return one.partition == node.partition && one.shared == shared;
+    });
+    if (step == out.end()) step = out.insert(out.end(), {node.partition, shared, {}});
+    step->nodes.push_back(node.name);
+  }
+  return out;
+}
+
+Result<std::vector<NodeText>> ask_idle_nodes(const FleetSource& source, double seconds) {
+  CUFIT_TRY(listed, run_all({{"sinfo", {"sinfo", "-h", "-N", "-o", "%N|%t|%E|%P"}}}, seconds,
+                            k_most_of_a_node, "sinfo"));
+  if (listed[0].code != 0 || !listed[0].start_error.empty())
+    return fail(Code::not_found, format("`sinfo`: {}", why_none(listed[0], seconds)));
+  std::vector<NodeText> out;
+  const std::vector<SlurmStep> steps = slurm_steps(slurm_nodes(listed[0].out), out);
+  std::vector<host::FanOutTask> tasks;
+  for (const SlurmStep& step : steps) {
+    std::vector<std::string> options = {
+        "--partition=" + step.partition, "--nodelist=" + host_list(step.nodes),
+        format("--nodes={}", step.nodes.size()), format("--immediate={:.0f}", seconds)};
+    if (!step.shared) options.emplace_back("--exclusive");
+    tasks.push_back({"srun", srun_command(source, options)});
+  }
+  CUFIT_TRY(answers, run_all(tasks, seconds, k_most_of_all_nodes, "srun"));
+  for (size_t i = 0; i < steps.size(); ++i) {
+    std::vector<NodeText> told = nodes_of_labelled(answers[i].out, answers[i].err, steps[i].nodes);
+    for (NodeText& node : told) {
+      node.shared = steps[i].shared;
+      // What srun itself says of a step that did not start.
+      if (answers[i].out.empty() && !node.why.empty()) node.why = why_none(answers[i], seconds);
+      out.push_back(std::move(node));
+    }
+  }
+  return out;
+}
+
+Result<std::vector<NodeText>> ask_by_slurm(const FleetSource& source, double seconds) {
+  if (source.srun_options.empty()) return ask_idle_nodes(source, seconds);
+  CUFIT_TRY(answers, run_all({{"srun", srun_command(source, source.srun_options)}}, seconds,
+                             k_most_of_all_nodes, "srun"));
+  std::vector<NodeText> told = nodes_of_labelled(answers[0].out, answers[0].err, {});
+  if (told.empty())
+    return fail(Code::not_found, format("`srun`: {}", why_none(answers[0], seconds)));
+  return told;
 }
 
 // ---- Kubernetes

@@ -24,6 +24,8 @@ struct FleetSource {
 // What one node said; `why` instead: it did not answer.
 struct NodeText {
   std::string name, text, why;
+  bool busy = false;    // it runs jobs and was not asked: no fault
+  bool shared = false;  // it was asked beside other jobs, perhaps without a GPU
 };
 
 // Error{usage}: none or several engines, a limit that is no number. Error{not_found}: no srun, ssh,

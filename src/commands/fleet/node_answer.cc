@@ -76,8 +76,9 @@ void choose_class(const NodeJudges& judges, NodeAnswer& answer) {
 Result<NodeAnswer> read_node(const std::string& name, std::string_view text,
                              const NodeJudges& judges) {
   // Environments are no part of the machine, and the most of a recording.
-  CUFIT_TRY(json, facts::read_json_object(facts::without_member(object_in(text), "envs"), name));
-  CUFIT_TRY(facts, facts::facts_from_value(json, name));
+  CUFIT_TRY(json,
+            facts::read_json_object(facts::without_member(object_in(text), "envs"), "answer"));
+  CUFIT_TRY(facts, facts::facts_from_value(json, "answer"));
   NodeAnswer out;
   out.node.name = name;
   out.node.cufit = formats::printable(facts.cufit_version, 40);

@@ -32,6 +32,7 @@ void ask_identity(NvmlCalls& nvml, facts::NvmlGpu& gpu, Device device) {
       &pci);
   gpu.pci_address =
       nvml.answer(result, name, format("{:04x}:{:02x}:{:02x}.0", pci.domain, pci.bus, pci.device));
+  gpu.minor = nvml.number(device, "nvmlDeviceGetMinorNumber");
   gpu.name = nvml.text(device, "nvmlDeviceGetName");
   gpu.uuid = nvml.text(device, "nvmlDeviceGetUUID");
   gpu.serial = nvml.text(device, "nvmlDeviceGetSerial");

@@ -75,9 +75,10 @@ class FleetPage {
       std::string said;
       for (const resolve::NodeDifference& one : group.differs)
         said += "<p>" +
-                safe(word("differs", {{"what", word("part." + one.what)},
-                                      {"value", one.value},
-                                      {"majority", one.majority}})) +
+                safe(word(view_.has_baseline ? "differs_baseline" : "differs",
+                          {{"what", word("part." + one.what)},
+                           {"value", one.value},
+                           {"majority", one.majority}})) +
                 "</p>";
       cell(said.empty() ? "=" : said);
       out_ += "</tr>\n";

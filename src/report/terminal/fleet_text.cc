@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "base/host_list.h"
+#include "report/error_translation.h"
 #include "report/fleet.h"
 #include "report/message.h"
 #include "report/terminal/state_symbols.h"
@@ -61,9 +62,10 @@ class FleetPainter : private TerminalWriter {
     add("not_usable", count("broken"));
     add("not_known", count("unknown"));
     add("silent", view_.unreachable.size());
-    add("setups", differ);
-    flow(word("nodes", {{"count", std::to_string(view_.nodes.size() + view_.unreachable.size())}}) +
-             say("colon") + join(parts, say("list")),
+    add(differ == 1 ? "setup" : "setups", differ);
+    const size_t all = view_.nodes.size() + view_.unreachable.size();
+    flow(word(all == 1 ? "node" : "nodes", {{"count", std::to_string(all)}}) + say("colon") +
+             join(parts, say("list")),
          "", "  ", "1");
   }
 
@@ -115,9 +117,10 @@ class FleetPainter : private TerminalWriter {
       flow(named(group.nodes) + say("colon") + what_it_is(group),
            group.differs.empty() ? "  = " : "  ! ", "    ");
       for (const resolve::NodeDifference& one : group.differs)
-        flow(word("differs", {{"what", word("part." + one.what)},
-                              {"value", printable(one.value)},
-                              {"majority", printable(one.majority)}}),
+        flow(word(view_.has_baseline ? "differs_baseline" : "differs",
+                  {{"what", word("part." + one.what)},
+                   {"value", printable(one.value)},
+                   {"majority", printable(one.majority)}}),
              "      ", "        ");
     }
   }
@@ -149,7 +152,8 @@ class FleetPainter : private TerminalWriter {
     std::map<std::string, std::vector<std::string>> whys;
     for (const resolve::UnreachableNode& one : view_.unreachable) whys[one.why].push_back(one.name);
     for (const auto& [why, names] : whys)
-      flow(named(names) + say("colon") + printable(why), "  - ", "    ");
+      flow(named(names) + say("colon") + printable(translated_error(why, style_.lang, knowledge_)),
+           "  - ", "    ");
   }
 
   void other_versions() {

@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "report/doctor_content.h"
+#include "report/error_translation.h"
 #include "report/terminal/terminal_writer.h"
 #include "report/terminal/width.h"
 
@@ -78,7 +79,8 @@ class HealthWords {
 
   std::string text() const {
     const HealthReport& report = view_.report;
-    if (report.usable == Usable::unknown) return report.unknown_because;
+    if (report.usable == Usable::unknown)
+      return translated_error(report.unknown_because, style_.lang, view_.knowledge);
     if (report.usable == Usable::no) return short_text(report.findings.front());
     if (report.findings.empty()) return what_is_here();
     return what_is_here() + label(view_.knowledge, style_.lang, "semicolon", {}) +
@@ -111,7 +113,9 @@ class HealthPainter : private TerminalWriter {
     if (view_.report.missing.empty()) return;
     heading(words_.say("missing"));
     for (const HealthReport::Missing& one : view_.report.missing)
-      flow(printable(one.what + words_.style_colon() + one.why), "  - ", "    ");
+      flow(printable(one.what + words_.style_colon() +
+                     translated_error(one.why, style_.lang, knowledge_)),
+           "  - ", "    ");
   }
 
   void rules() {

@@ -68,7 +68,9 @@ std::vector<NodeDifference> differences(const Fingerprint& fingerprint, const Ma
   std::vector<NodeDifference> out;
   for (const FingerprintPart& part : fingerprint.parts) {
     const std::string usual = majority.of(fingerprint, part);
-    if (usual.empty() || usual == part.value) continue;
+    // What could not be read is neither equal nor different.
+    if (usual.empty() || usual == part.value || part.value == "not known" || usual == "not known")
+      continue;
     out.push_back({part.what, part.value, usual, part.topic});
   }
   // As `cufit diff` orders: driver, GPU, torch, ...

@@ -25,6 +25,7 @@ struct FleetNode {
 
 struct UnreachableNode {
   std::string name, why;
+  bool busy = false;  // it runs jobs and was not asked
 };
 
 struct NodeDifference {

@@ -7,8 +7,9 @@
 @note slurm_health.path
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export LC_ALL=C
-limit=${CUFIT_HEALTH_SECONDS:-20}
-resume=${CUFIT_HEALTH_RESUME:-yes}
+@note slurm_health.settings
+limit=20
+resume=yes
 node=${SLURMD_NODENAME:-$(hostname -s)}
 
 record=$(timeout -k 1 5 scontrol -o show node "$node" 2>/dev/null)

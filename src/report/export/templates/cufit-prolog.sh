@@ -4,13 +4,14 @@
 
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export LC_ALL=C
-limit=${CUFIT_HEALTH_SECONDS:-20}
+limit=20
 
 @note slurm_prolog.gpus
 case ${SLURM_JOB_GPUS:-} in
-  '' | *[!0-9,-]*) exit 0 ;;
+  '' | *[!0-9,]*) exit 0 ;;
 esac
-out=$(timeout -k 2 "$limit" cufit doctor --fast --lang en --gpus "$SLURM_JOB_GPUS" 2>&1)
+nodes=/dev/nvidia${SLURM_JOB_GPUS//,/,\/dev\/nvidia}
+out=$(timeout -k 2 "$limit" cufit doctor --fast --lang en --gpus "$nodes" 2>&1)
 code=$?
 line=$(printf '%s' "${out%%$'\n'*}" | tr -cd '[:print:]' | cut -c1-150)
 case $code:$line in 1:"not usable"*) bad=yes ;; *) bad=no ;; esac
