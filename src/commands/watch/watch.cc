@@ -98,7 +98,7 @@ class WatchRun {
     }
     context_.output.print_message(
         context_.message("watch.judged", {{"samples", std::to_string(samples.size())},
-                                          {"time", report::rough_time(time - samples[0].time)},
+                                          {"time", report::rough_time(time - samples[0].time, context_.language())},
                                           {"alarms", std::to_string(alarms)}}));
     return alarms > 0 ? k_findings : k_ok;
   }

@@ -127,7 +127,7 @@ class ChatText {
     const AlarmText text = text_of(alarm);
     std::vector<std::string> out;
     if (several) out.push_back(marked(markup_.bold, text.summary));
-    const std::string time = rough_time(alarm.event.until - alarm.event.since);
+    const std::string time = rough_time(alarm.event.until - alarm.event.since, view_.lang);
     if (alarm.is_resolved()) {
       out.push_back(words_("watch.lasted", {{"time", time}}));
       return out;
