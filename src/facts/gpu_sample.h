@@ -109,6 +109,7 @@ struct GpuSample {
   // The driver did not answer since: then all above is the last good sample.
   std::optional<double> stalled_seconds;
   std::string stalled_call;  // in which function
+  std::string stalled_end;   // how the process that asked it ended there: "signal 11"; empty: it hangs
 };
 
 }  // namespace cufit::facts

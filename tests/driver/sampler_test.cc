@@ -199,6 +199,7 @@ TEST(Sampler, XidsAreCountedOnceThoughTheChildIsReplaced) {
   ASSERT_TRUE(counted(2));
   live.becomes(machine(6, "crash = nvmlDeviceGetFanSpeed\n"));
   ASSERT_TRUE(until(sampler, [](const GpuSample& sample) { return sample.stalled_seconds > 0; }));
+  EXPECT_TRUE(starts_with(sampler.newest().stalled_end, "signal ")) << sampler.newest().stalled_end;
   live.becomes(machine(6));
   ASSERT_TRUE(counted(2));
   live.becomes(machine(7));
@@ -215,6 +216,7 @@ TEST(Sampler, ADriverThatHangsLeavesTheLastGoodSample) {
   live.becomes("hang = nvmlDeviceGetPowerUsage\n" + good);
   ASSERT_TRUE(until(sampler, [](const GpuSample& sample) { return sample.stalled_seconds > 0.5; }));
   EXPECT_EQ(sampler.newest().stalled_call, "nvmlDeviceGetPowerUsage");
+  EXPECT_EQ(sampler.newest().stalled_end, "");  // it did not end by itself
   ASSERT_EQ(sampler.newest().gpus.size(), 1u);
   EXPECT_EQ(sampler.newest().gpus[0].utilization, 0.05);
   EXPECT_GE(sampler.newest().time, time);

@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/number.h"
 #include "base/path.h"
+#include "commands/watch/first_answer.h"
 #include "commands/watch/live_samples.h"
 #include "commands/watch/machine_state.h"
 #include "commands/watch/sample_times.h"
@@ -18,6 +19,7 @@
 #include "host/process/signal_pause.h"
 #include "host/serve/http_server.h"
 #include "host/serve/prometheus_text.h"
+#include "report/error_translation.h"
 #include "report/metric_page.h"
 #include "watch/dcgm_metrics.h"
 #include "watch/metrics.h"
@@ -42,7 +44,6 @@ constexpr double k_default_interval = 5;
 constexpr uint64_t k_most_processes = 100000;
 constexpr double k_look_seconds = 0.5;  // at signals, while nothing else happens
 constexpr double k_stalled_seconds = 1;
-constexpr double k_first_answer_seconds = 60;  // as `cufit top` waits
 
 struct ExporterSettings {
   host::HttpServerOptions server;
@@ -163,11 +164,10 @@ class ExporterRun {
     MachineStateReader state(context_);
     const host::SignalPause signals;
     LiveSamples live(context_, settings_.interval);
-    const double begun = host::running_seconds();
-    while (host::running_seconds() - begun < k_first_answer_seconds) {
+    FirstAnswer first(context_, live);
+    while (first.is_awaited()) {
       if (const int signal = signals.pause(0); signal != 0) return interrupted_exit(signal);
       live.wait(k_look_seconds);
-      if (live.has_answered()) break;
     }
     page_.add(live.newest(), state.read());
     CUFIT_TRY(text, page_.text(now()));
@@ -238,8 +238,11 @@ class ExporterRun {
       context_.output.print_message(context_.message("exporter.no_driver", {{"why", gone->why}}));
     const bool stalled = sample.stalled_seconds.has_value();
     if (stalled && !is_stalled_)
-      context_.output.print_message(
-          context_.message("exporter.stalled", {{"call", sample.stalled_call}}));
+      context_.output.print_message(context_.message(
+          sample.stalled_end.empty() ? "exporter.stalled" : "exporter.ended",
+          {{"call", sample.stalled_call},
+           {"end", report::translated_error(sample.stalled_end, context_.language(),
+                                            context_.knowledge)}}));
     is_gone_ = gone != nullptr;
     is_stalled_ = stalled;
   }
