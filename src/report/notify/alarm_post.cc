@@ -47,7 +47,7 @@ struct ChatMarkup {
 ChatMarkup markup_of(ReceiverKind kind) {
   switch (kind) {
     case ReceiverKind::slack:  // also what takes Slack's form, such as Mattermost, which obeys @all
-      return {"*", "`", "\n", "@`*~"};
+      return {"*", "`", "\n", "[]@`*~"};
     case ReceiverKind::dingtalk:  // one line end is a blank in its Markdown
       return {"**", "`", "\n\n", "<>[]`*@\\~"};
     case ReceiverKind::wecom:
@@ -57,6 +57,26 @@ ChatMarkup markup_of(ReceiverKind kind) {
     default:
       return {"", "", "\n", ""};
   }
+}
+
+// A rule's own words may have bold and code; calls and links are no part of them either: they may come from a file that
+// somebody else wrote.
+std::string without_calls(std::string_view text, std::string_view wide) {
+  std::string marks;
+  for (const char c : std::string_view("<>[]@"))
+    if (contains(wide, std::string_view(&c, 1))) marks += c;
+  return with_wide(text, marks);
+}
+
+// A command stands in a code span, which only its own mark ends; there every other sign stays, or a pasted step would be
+// another one. `<@` and `<at` are calls also where a service has no code.
+std::string in_code(std::string_view command, const ChatMarkup& markup) {
+  std::string text = markup.code.empty() ? std::string(command) : with_wide(command, markup.code);
+  if (!contains(markup.wide, "<")) return text;
+  for (const std::string_view call : {"<@", "<at"})
+    for (size_t at = text.find(call); at != text.npos; at = text.find(call, at + 1))
+      text.replace(at, 1, "＜");
+  return text;
 }
 
 // Slack reads `<!channel>` as a call, and these three as its own signs.
@@ -117,8 +137,12 @@ class ChatText {
 
  private:
   AlarmText text_of(const Alarm& alarm) const {
-    return alarm_text(alarm, view_,
-                      [&](std::string_view name) { return with_wide(name, markup_.wide); });
+    AlarmText out = alarm_text(
+        alarm, view_, [&](std::string_view name) { return with_wide(name, markup_.wide); });
+    out.summary = without_calls(out.summary, markup_.wide);
+    out.description = without_calls(out.description, markup_.wide);
+    out.runbook = in_code(out.runbook, markup_);
+    return out;
   }
   std::string marked(std::string_view mark, const std::string& text) const {
     return format("{}{}{}", mark, text, mark);
