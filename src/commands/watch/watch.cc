@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/shell_word.h"
 #include "commands/progress.h"
 #include "commands/watch/alarm_sender.h"
 #include "commands/watch/first_answer.h"
@@ -149,6 +150,9 @@ int run_watch(const Context& context, const WatchRequest& request) {
   const Result<WatchSettings> settings = read_watch_settings(context, checked);
   if (!settings) return context.output.exit_code_for(settings.error());
   if (request.unit) return print_unit(context, request);
+  for (const std::string& file : settings->exposed)
+    context.output.print_message(
+        context.message("watch.exposed", {{"file", file}, {"quoted", shell_word(file)}}));
   if (request.test) {
     const host::SignalPause signals;
     host::ignore_broken_pipes();

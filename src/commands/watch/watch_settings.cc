@@ -6,6 +6,7 @@
 #include "base/duration.h"
 #include "base/format.h"
 #include "commands/watch/sample_times.h"
+#include "host/files/secret_file.h"
 
 namespace cufit::commands {
 namespace {
@@ -89,6 +90,10 @@ Result<WatchSettings> read_watch_settings(const Context& context, const WatchReq
   for (size_t i = 0; i < request.notify.size(); ++i) {
     const std::string& said = request.notify[i];
     if (starts_with(said, "env:")) out.secrets.push_back(said.substr(4));
+    if (starts_with(said, "@")) {
+      CUFIT_TRY(exposure, host::check_secret(said.substr(1)));
+      if (exposure != host::SecretExposure::none) out.exposed.push_back(said.substr(1));
+    }
     CUFIT_TRY(address, address_of(context, said));
     CUFIT_TRY(receiver, report::parse_receiver(address, origin_of(request, i)));
     out.receivers.push_back(std::move(receiver));

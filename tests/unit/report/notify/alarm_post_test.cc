@@ -197,7 +197,7 @@ TEST(Receiver, ShowsNoSecret) {
   EXPECT_EQ(parse_receiver("https://ann:secret@a.example/x")->shown,
             "https://a.example/... (webhook)");
   EXPECT_EQ(parse_receiver("slack+https://a.example/x", "@/etc/a\x1b")->shown,
-            "https://a.example/... (slack, @/etc/a\\x1b)");
+            "https://a.example/... (slack, @/etc/a?)");
 }
 
 // The codes are those that Python's hmac makes as the services' pages show it.
