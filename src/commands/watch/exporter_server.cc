@@ -9,7 +9,7 @@
 namespace cufit::commands {
 namespace {
 
-constexpr double k_look_seconds = 3;
+constexpr double k_files_look_seconds = 3;
 
 }  // namespace
 
@@ -65,7 +65,7 @@ void ExporterServer::take(const std::string& stamp) {
 
 void ExporterServer::attend() {
   const double now = host::running_seconds();
-  if (config_.empty() || now - looked_ < k_look_seconds) return;
+  if (config_.empty() || now - looked_ < k_files_look_seconds) return;
   looked_ = now;
   if (!server_) {  // somebody had the port at that moment
     if (start())
