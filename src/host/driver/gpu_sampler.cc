@@ -132,8 +132,8 @@ void GpuSampler::State::note_end() {
     int status = 0;
     const pid_t done = waitpid(worker.pid, &status, WNOHANG);
     if (done == 0) {
-      const timespec pause{0, 1'000'000};
-      nanosleep(&pause, nullptr);
+      const timespec moment{0, 1'000'000};
+      nanosleep(&moment, nullptr);
       continue;
     }
     if (done == worker.pid && WIFSIGNALED(status))
