@@ -3,6 +3,7 @@
 // back.
 #include "host/driver/gpu_sampler.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include <gtest/gtest.h>
@@ -178,6 +179,30 @@ TEST(Sampler, ARateOfTheDriverWhereCountersAreNarrow) {
   GpuSampler narrow(host, options());
   ASSERT_TRUE(until(narrow, is_fresh));
   EXPECT_FALSE(narrow.newest().gpus[0].pcie_tx_bytes_per_s);
+}
+
+// They are not asked in each sample of a second; what was missing stays so until then.
+TEST(Sampler, DearValuesGoOn) {
+  const auto machine = [](int count) {
+    return test::k_system + test::h200(0, "energy_mj = " + std::to_string(1000 * count) +
+                                              "\npcie_replays = " + std::to_string(count) + "\n");
+  };
+  LiveMachine live(machine(1));
+  RealHost host = live.host();
+  GpuSampler sampler(host, options());
+  const auto has = [&](unsigned count) {
+    return until(sampler, [count](const GpuSample& sample) {
+      return is_fresh(sample) && sample.gpus[0].energy_joules == count &&
+             sample.gpus[0].pcie_replays == count;
+    });
+  };
+  ASSERT_TRUE(has(1));
+  live.becomes(machine(2));
+  ASSERT_TRUE(until(sampler, is_fresh));
+  const std::vector<facts::MissingValue>& missing = sampler.newest().missing;
+  EXPECT_TRUE(std::any_of(missing.begin(), missing.end(),
+                          [](const facts::MissingValue& one) { return one.what == "gpu 0: fan"; }));
+  EXPECT_TRUE(has(2));
 }
 
 TEST(Sampler, XidsAreCountedOnceThoughTheChildIsReplaced) {
