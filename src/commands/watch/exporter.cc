@@ -234,7 +234,7 @@ class ExporterRun {
     if (stalled && !is_stalled_)
       context_.output.print_message(context_.message(
           sample.stalled_end.empty() ? "exporter.stalled" : "exporter.ended",
-          {{"call", sample.stalled_call},
+          {{"call", sample.stalled_call.empty() ? "NVML" : sample.stalled_call},
            {"end", report::translated_error(sample.stalled_end, context_.language(),
                                             context_.knowledge)}}));
     is_gone_ = gone != nullptr;
