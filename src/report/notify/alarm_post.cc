@@ -9,6 +9,7 @@
 #include "report/export/export_template.h"
 #include "report/export/monitoring.h"
 #include "report/notify/alarm.h"
+#include "report/notify/chat_markup.h"
 #include "report/notify/notify_template.h"
 #include "report/top.h"
 
@@ -20,80 +21,6 @@ constexpr size_t k_most_told = 8;  // alarms of one message; the rest is a numbe
 constexpr size_t k_most_text_bytes = 3600;
 
 std::string in_json(std::string_view text) { return Json(text).dump(); }
-
-std::string with_wide(std::string_view name, std::string_view marks) {
-  // The same signs at full width: a name that would call everybody, or be a link, is only read.
-  constexpr std::pair<char, std::string_view> k_wide[] = {{'<', "＜"}, {'>', "＞"},  {'[', "［"},
-                                                          {']', "］"}, {'`', "｀"},  {'*', "＊"},
-                                                          {'@', "＠"}, {'\\', "＼"}, {'~', "～"}};
-  std::string out;
-  for (const char c : name) {
-    const auto wide = std::find_if(std::begin(k_wide), std::end(k_wide),
-                                   [c](const auto& row) { return row.first == c; });
-    if (wide != std::end(k_wide) && contains(marks, std::string_view(&c, 1)))
-      out += wide->second;
-    else
-      out += c;
-  }
-  return out;
-}
-
-struct ChatMarkup {
-  std::string_view bold, code;  // around a text
-  std::string_view end;         // of a line
-  std::string_view wide;        // signs of names that the service would obey
-};
-
-ChatMarkup markup_of(ReceiverKind kind) {
-  switch (kind) {
-    case ReceiverKind::slack:  // also what takes Slack's form, such as Mattermost, which obeys @all
-      return {"*", "`", "\n", "[]@`*~"};
-    case ReceiverKind::dingtalk:  // one line end is a blank in its Markdown
-      return {"**", "`", "\n\n", "<>[]`*@\\~"};
-    case ReceiverKind::wecom:
-      return {"**", "`", "\n", "<>[]`*@\\~"};
-    case ReceiverKind::feishu:  // literal text
-      return {"", "", "\n", "<>@"};
-    default:
-      return {"", "", "\n", ""};
-  }
-}
-
-// A rule's own words may have bold and code; calls and links are no part of them either: they may come from a file that
-// somebody else wrote.
-std::string without_calls(std::string_view text, std::string_view wide) {
-  std::string marks;
-  for (const char c : std::string_view("<>[]@"))
-    if (contains(wide, std::string_view(&c, 1))) marks += c;
-  return with_wide(text, marks);
-}
-
-// A command stands in a code span, which only its own mark ends; there every other sign stays, or a pasted step would be
-// another one. `<@` and `<at` are calls also where a service has no code.
-std::string in_code(std::string_view command, const ChatMarkup& markup) {
-  std::string text = markup.code.empty() ? std::string(command) : with_wide(command, markup.code);
-  if (!contains(markup.wide, "<")) return text;
-  for (const std::string_view call : {"<@", "<at"})
-    for (size_t at = text.find(call); at != text.npos; at = text.find(call, at + 1))
-      text.replace(at, 1, "＜");
-  return text;
-}
-
-// Slack reads `<!channel>` as a call, and these three as its own signs.
-std::string slack_text(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else
-      out += c;
-  }
-  return out;
-}
 
 std::string_view worst(const std::vector<Alarm>& alarms) {
   for (const std::string_view severity : {"critical", "warning"})
