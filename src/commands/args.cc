@@ -10,6 +10,7 @@
 #include "base/nearest.h"
 #include "base/shell_word.h"
 #include "commands/help.h"
+#include "formats/prose/printable.h"
 
 namespace cufit::commands {
 namespace {
@@ -58,17 +59,38 @@ void add_value_option(CLI::App& app, const Option& option, std::vector<std::stri
   } else {
     // Without this a positional swallows the words of the next one: it is bound to a list.
     if (is_positional(option)) added->expected(1)->allow_extra_args(false);
-    added->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    // Of an option all of them: check_once() says which two there are.
+    added->multi_option_policy(is_positional(option) ? CLI::MultiOptionPolicy::TakeLast
+                                                     : CLI::MultiOptionPolicy::TakeAll);
   }
   if (!option.choices.empty()) added->check(CLI::IsMember(choices_of(option)));
+}
+
+bool is_common(const Option& option) {
+  return option.request_type == &k_request_type<CommonOptions>;
+}
+
+// Of two values one would be dropped without a word. What all commands take is no mistake: it stands in an alias, and is
+// changed behind it.
+Result<void> check_once(const Command& command, const Option& option,
+                        const std::vector<std::string>& values) {
+  if (option.repeats || is_positional(option) || is_common(option)) return {};
+  for (const std::string& value : values)
+    if (value != values[0])
+      return fail(
+          Code::usage,
+          format("`cufit {}`: `--{}` is given twice, with `{}` and `{}`; it takes one value",
+                 command.name, option_name(option), formats::printable(values[0], 80),
+                 formats::printable(value, 80)));
+  return {};
 }
 
 void put(const Option& option, const std::string& value, ParsedArguments& out) {
   const std::vector<std::string> choices = choices_of(option);
   const auto choice =
       static_cast<size_t>(std::find(choices.begin(), choices.end(), value) - choices.begin());
-  const bool common = option.request_type == &k_request_type<CommonOptions>;
-  option.put(common ? static_cast<void*>(&out.common) : out.request.get(), value, choice);
+  option.put(is_common(option) ? static_cast<void*>(&out.common) : out.request.get(), value,
+             choice);
 }
 
 }  // namespace
@@ -118,6 +140,7 @@ Result<ParsedArguments> parse_arguments(const Command& command, int argc, const 
     const std::string name = option_name(*option);
     if (is_switch(*option) && switches[name]) put(*option, "", out);
     if (is_switch(*option)) continue;
+    if (Result<void> once = check_once(command, *option, texts[name]); !once) return once.error();
     for (const std::string& value : texts[name]) {
       // An unset variable of a script, not the wish to leave the option out.
       if (value.empty() && !is_positional(*option) && !option->may_be_empty)

@@ -28,7 +28,8 @@ struct SampledGpu {
   std::string pci;          // "0000:01:00.0"
   std::string profile;      // of an instance: "1g.10gb"; else empty
   std::string parent_uuid;  // of an instance: its GPU's
-  std::optional<uint32_t> gpu_instance;  // of an instance: NVML's number of the GPU instance it is in
+  std::optional<uint32_t>
+      gpu_instance;  // of an instance: NVML's number of the GPU instance it is in
   std::optional<int>
       lost;  // nvmlReturn_t by which the GPU itself refuses: 15 lost, 16 needs a reset
   std::optional<uint64_t> memory_total_bytes, memory_used_bytes, memory_free_bytes;
@@ -109,6 +110,8 @@ struct GpuSample {
   // The driver did not answer since: then all above is the last good sample.
   std::optional<double> stalled_seconds;
   std::string stalled_call;  // in which function
+  std::string
+      stalled_end;  // how the process that asked it ended there: "signal 11"; empty: it hangs
 };
 
 }  // namespace cufit::facts

@@ -76,7 +76,7 @@ void visit_sample(V& v, T& x) {
   v("time", x.time), v("driver_version", x.driver_version), v("gpus", x.gpus);
   v("processes", x.processes), v("xids", x.xids), v("missing", x.missing);
   v("driver_seconds", x.driver_seconds), v("stalled_seconds", x.stalled_seconds);
-  v("stalled_call", x.stalled_call);
+  v("stalled_call", x.stalled_call), v("stalled_end", x.stalled_end);
 }
 
 }  // namespace cufit::facts

@@ -53,9 +53,10 @@ std::optional<TopSort> sort_at(int column);
 int screen_columns(std::string_view utf8);                 // on a terminal
 std::string screen_cut(std::string_view utf8, int width);  // its first columns
 
-// "1.2 GB/s"; "118 MiB/min"; "42 min", "3 h", "2 d".
+// "1.2 GB/s"; "118 MiB/min".
 std::string rate_text(double bytes_per_s);
 std::string growth_text(double bytes_per_s);
-std::string rough_time(double seconds);
+// "42 min", "3 h", "2 d"; "42 分钟", "3 小时", "2 天". At most 7 columns.
+std::string rough_time(double seconds, std::string_view lang);
 
 }  // namespace cufit::report

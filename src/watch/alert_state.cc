@@ -70,6 +70,37 @@ std::vector<TermValue> passing(const AlertTest& test, std::vector<TermValue> val
   return out;
 }
 
+std::string_view take_digits(std::string_view& text) {
+  size_t end = 0;
+  while (end < text.size() && text[end] >= '0' && text[end] <= '9') ++end;
+  std::string_view out = text.substr(0, end);
+  text.remove_prefix(end);
+  while (out.size() > 1 && out[0] == '0') out.remove_prefix(1);
+  return out;
+}
+
+// Runs of digits count as numbers: GPU 2 comes before GPU 10.
+bool numbers_before(std::string_view a, std::string_view b) {
+  while (!a.empty() && !b.empty()) {
+    const std::string_view left = take_digits(a), right = take_digits(b);
+    if (left.size() != right.size()) return left.size() < right.size();
+    if (left != right) return left < right;
+    if (a.empty() || b.empty()) break;
+    if (a[0] != b[0]) return a[0] < b[0];
+    a.remove_prefix(1);
+    b.remove_prefix(1);
+  }
+  return a.size() < b.size();
+}
+
+void sort_by_numbers(std::vector<AlertEvent>& events, size_t first) {
+  std::stable_sort(events.begin() + static_cast<std::ptrdiff_t>(first), events.end(),
+                   [](const AlertEvent& a, const AlertEvent& b) {
+                     if (a.rule != b.rule) return a.rule < b.rule;
+                     return numbers_before(series_key(a.labels), series_key(b.labels));
+                   });
+}
+
 }  // namespace
 
 AlertJudge::AlertJudge(std::vector<WatchRule> rules, const AlertTimes& times)
@@ -147,6 +178,8 @@ std::vector<AlertEvent> AlertJudge::judge(const std::vector<MetricFamily>& famil
     }
     for (TermValue& found : holding(rule, now_)) hold(rule, std::move(found), now_, out);
   }
+  sort_by_numbers(out, 0);
+  const size_t begun = out.size();
   for (auto at = alerts_.begin(); at != alerts_.end();) {
     const Alert& alert = at->second;
     const bool over = !alert.holds && (!alert.firing || now_ - alert.false_since >= times_.quiet_s);
@@ -155,6 +188,7 @@ std::vector<AlertEvent> AlertJudge::judge(const std::vector<MetricFamily>& famil
                      alert.since, alert.false_since});
     at = over ? alerts_.erase(at) : std::next(at);
   }
+  sort_by_numbers(out, begun);
   return out;
 }
 

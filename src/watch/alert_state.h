@@ -36,6 +36,7 @@ class AlertJudge {
 
   AlertJudge(std::vector<WatchRule> rules, const AlertTimes& times);
 
+  // In the order of the rules, of one rule by the numbers in its labels; what is over comes last.
   // All numbers of a machine at one moment. `now`: seconds of a clock that does not go back; an earlier one counts as the last.
   std::vector<AlertEvent> judge(const std::vector<MetricFamily>& families, double now);
 

@@ -58,6 +58,7 @@ const facts::MissingValue* nvml_problem(const std::vector<facts::MissingValue>& 
 void Watcher::add(const facts::GpuSample& sample) {
   now_.stalled_seconds = sample.stalled_seconds;
   now_.stalled_call = sample.stalled_call;
+  now_.stalled_end = sample.stalled_end;
   const double gap = sample.time - now_.time;
   if (gap <= 0 && gap > -k_clock_was_set_seconds && !now_.gpus.empty()) return;
   const bool is_first = now_.time == 0;

@@ -58,7 +58,7 @@ struct WatchedMachine {
   std::vector<facts::MissingValue> missing;
   double driver_seconds = 0;
   std::optional<double> stalled_seconds;
-  std::string stalled_call;
+  std::string stalled_call, stalled_end;
 };
 
 // Why NVML itself did not answer, or does not list GPUs; null where it did. A list without a GPU is an answer.

@@ -3,6 +3,7 @@
 // back.
 #include "host/driver/gpu_sampler.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include <gtest/gtest.h>
@@ -180,6 +181,30 @@ TEST(Sampler, ARateOfTheDriverWhereCountersAreNarrow) {
   EXPECT_FALSE(narrow.newest().gpus[0].pcie_tx_bytes_per_s);
 }
 
+// They are not asked in each sample of a second; what was missing stays so until then.
+TEST(Sampler, DearValuesGoOn) {
+  const auto machine = [](int count) {
+    return test::k_system + test::h200(0, "energy_mj = " + std::to_string(1000 * count) +
+                                              "\npcie_replays = " + std::to_string(count) + "\n");
+  };
+  LiveMachine live(machine(1));
+  RealHost host = live.host();
+  GpuSampler sampler(host, options());
+  const auto has = [&](unsigned count) {
+    return until(sampler, [count](const GpuSample& sample) {
+      return is_fresh(sample) && sample.gpus[0].energy_joules == count &&
+             sample.gpus[0].pcie_replays == count;
+    });
+  };
+  ASSERT_TRUE(has(1));
+  live.becomes(machine(2));
+  ASSERT_TRUE(until(sampler, is_fresh));
+  const std::vector<facts::MissingValue>& missing = sampler.newest().missing;
+  EXPECT_TRUE(std::any_of(missing.begin(), missing.end(),
+                          [](const facts::MissingValue& one) { return one.what == "gpu 0: fan"; }));
+  EXPECT_TRUE(has(2));
+}
+
 TEST(Sampler, XidsAreCountedOnceThoughTheChildIsReplaced) {
   const auto machine = [](int xids, const std::string& more = {}) {
     return more + test::k_system + test::h200(2, "xid.79 = " + std::to_string(xids) + "\n");
@@ -197,8 +222,9 @@ TEST(Sampler, XidsAreCountedOnceThoughTheChildIsReplaced) {
   };
   live.becomes(machine(6));
   ASSERT_TRUE(counted(2));
-  live.becomes(machine(6, "crash = nvmlDeviceGetFanSpeed\n"));
+  live.becomes(machine(6, "crash = nvmlDeviceGetPowerUsage\n"));
   ASSERT_TRUE(until(sampler, [](const GpuSample& sample) { return sample.stalled_seconds > 0; }));
+  EXPECT_EQ(sampler.newest().stalled_end.rfind("signal ", 0), 0u) << sampler.newest().stalled_end;
   live.becomes(machine(6));
   ASSERT_TRUE(counted(2));
   live.becomes(machine(7));
@@ -215,6 +241,7 @@ TEST(Sampler, ADriverThatHangsLeavesTheLastGoodSample) {
   live.becomes("hang = nvmlDeviceGetPowerUsage\n" + good);
   ASSERT_TRUE(until(sampler, [](const GpuSample& sample) { return sample.stalled_seconds > 0.5; }));
   EXPECT_EQ(sampler.newest().stalled_call, "nvmlDeviceGetPowerUsage");
+  EXPECT_EQ(sampler.newest().stalled_end, "");  // it did not end by itself
   ASSERT_EQ(sampler.newest().gpus.size(), 1u);
   EXPECT_EQ(sampler.newest().gpus[0].utilization, 0.05);
   EXPECT_GE(sampler.newest().time, time);

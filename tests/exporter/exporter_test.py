@@ -452,6 +452,52 @@ class Secured(Exporter):
             done = self.run_it("--listen", "127.0.0.1:0", "--config", config)
             self.assertEqual(done.returncode, 3, more + done.stderr)
 
+    @unittest.skipUnless(shutil.which("openssl"), "no openssl")
+    def test_a_renewed_certificate_is_taken(self):
+        self.certificate("server")
+        self.secured()
+        port = self.port
+        self.assertEqual(self.client(), 200)
+        # A key that does not fit stays out, as does a file that every user may write.
+        self.certificate("next")
+        shutil.copy(self.path("next.key"), self.path("server.key"))
+        self.wait_for(lambda: "cannot be used" in self.said(), 20)
+        self.assertEqual(self.client(), 200)
+        shutil.copy(self.path("next.crt"), self.path("server.crt"))
+        self.wait_for(lambda: "are in use" in self.said(), 20)
+        self.assertEqual(self.client(), 200)
+        self.assertEqual(self.port, port)
+        os.chmod(self.path("server.key"), 0o666)
+        os.utime(self.path("server.key"))
+        self.wait_for(lambda: "every user may write it" in self.said(), 20)
+        self.assertEqual(self.client(), 200)
+        # Users are added, without another start.
+        os.chmod(self.path("server.key"), 0o600)
+        with open(self.path("web.yml"), "a") as file:
+            file.write("basic_auth_users:\n  ann: %s\n" % bcrypt("secret"))
+        self.wait_for(lambda: self.client() == 401, 20)
+        self.assertEqual(self.said().count("are in use"), 2)
+
+    def said(self):
+        self.errors.seek(0)
+        return self.errors.read()
+
+    @unittest.skipUnless(shutil.which("openssl"), "no openssl")
+    def test_a_key_that_others_get_at(self):
+        for mode, words, code in ((0o600, "", 0), (0o644, "may get at it", 0), (0o666, "every user may write it", 3)):
+            self.certificate("server")
+            os.chmod(self.path("server.key"), mode)
+            if code:
+                config = self.write("web.yml", "tls_server_config: {cert_file: server.crt, key_file: server.key}\n")
+                done = self.run_it("--listen", "127.0.0.1:0", "--config", config)
+                self.assertEqual(done.returncode, code)
+                self.assertIn(words, done.stderr)
+                continue
+            self.secured()
+            self.assertEqual(self.client(), 200)
+            self.assertEqual("may get at it" in self.said(), bool(words))
+            self.end()
+
     # Who connects and says nothing costs no processor time, and is left.
     @unittest.skipUnless(shutil.which("openssl"), "no openssl")
     def test_silent_clients(self):

@@ -278,6 +278,64 @@ class Watch(unittest.TestCase):
         self.assertIn("took the test alarm", done.stdout)
         self.assertNotIn("verysecret", done.stdout + done.stderr)
 
+    def test_receivers_of_one_host_are_told_apart(self):
+        first, second = self.receiver([(404, b"no")]), self.receiver([(404, b"no")])
+        self.env["ADDRESS"] = first.url("slack")
+        path = os.path.join(self.folder, "address")
+        with open(path, "w") as file:
+            file.write(second.url("feishu") + "\n")
+        os.chmod(path, 0o600)
+        words = [CUFIT, "watch", "--test", "--notify", "env:ADDRESS", "--notify", "@" + path]
+        words += ["--notify", self.receiver().url("wecom")]
+        done = subprocess.run(words, env=self.env, capture_output=True, text=True, timeout=60)
+        said = done.stdout.splitlines()
+        for line, kind in zip(said, ("slack, env:ADDRESS", "feishu, @" + path, "wecom, no. 3")):
+            self.assertRegex(line, r"http://127\.0\.0\.1:\d+/\.\.\. \(" + kind + r"\): ")
+        self.assertEqual((len(said), done.returncode), (3, 1))
+        self.assertNotIn("verysecret", done.stdout + done.stderr)
+
+    def test_a_file_that_others_get_at(self):
+        path = os.path.join(self.folder, "address")
+        with open(path, "w") as file:
+            file.write(self.receiver().url("slack") + "\n")
+        root = os.geteuid() == 0
+        cases = [(0o600, 0, 0), (0o400, 0, 0), (0o644, 1, 0), (0o664, 1, 0), (0o666, 0, 3), (0o640, 0 if root else 1, 0)]
+        for mode, warnings, code in cases + ([(0o440, 0, 0), (0o444, 0, 0)] if root else []):
+            os.chmod(path, mode)
+            words = [CUFIT, "watch", "--test", "--notify", "@" + path]
+            done = subprocess.run(words, env=self.env, capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, code, (oct(mode), done.stderr))
+            self.assertEqual(done.stderr.count("other users may get at it"), warnings, (oct(mode), done.stderr))
+            self.assertEqual("chmod 600 " + path in done.stderr, warnings > 0 or code > 0, done.stderr)
+
+    def first_words(self, command, state, seconds=2):
+        """What is said on stderr within so many seconds."""
+        with open(self.machine, "w") as file:
+            file.write(state + "\ndriver = 580.95.05\ncuda = 13000\n" + GPU)
+        program = subprocess.Popen(
+            [CUFIT, *command], env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        self.addCleanup(program.stderr.close)
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        timer = threading.Timer(seconds, program.kill)
+        timer.start()
+        out = program.stderr.readline()
+        timer.cancel()
+        program.kill()
+        return out
+
+    def test_a_driver_that_does_not_answer_is_said(self):
+        for command in (["watch"], ["top", "--once"], ["top", "--json"], ["exporter", "--once"]):
+            said = self.first_words(command, "hang = nvmlDeviceGetCount_v2")
+            self.assertRegex(
+                said,
+                r"does not answer yet \(in nvmlDeviceGetCount_v2\); it is waited for until \d\d:\d\d:\d\d",
+                command,
+            )
+            said = self.first_words(command, "crash = nvmlDeviceGetCount_v2")
+            self.assertRegex(said, r"ended \(signal \d+, in nvmlDeviceGetCount_v2\); it is tried again", command)
+
     def test_an_answer_that_repeats_the_address(self):
         padding = b"x" * (100 - len("Cannot POST /T0/B0/very"))  # the cut goes through the secret
         text = padding + b"Cannot POST /T0/B0/verysecret"

@@ -6,18 +6,21 @@
 #include <mutex>
 
 #include "base/format.h"
+#include "base/shell_word.h"
 #include "base/number.h"
-#include "base/path.h"
+#include "commands/watch/exporter_server.h"
+#include "commands/watch/first_answer.h"
 #include "commands/watch/live_samples.h"
 #include "commands/watch/machine_state.h"
 #include "commands/watch/sample_times.h"
 #include "commands/watch/this_machine.h"
-#include "formats/system/web_config.h"
+#include "commands/watch/web_settings.h"
 #include "host/files/atomic_write.h"
 #include "host/files/sample_file.h"
 #include "host/process/signal_pause.h"
 #include "host/serve/http_server.h"
 #include "host/serve/prometheus_text.h"
+#include "report/error_translation.h"
 #include "report/metric_page.h"
 #include "watch/dcgm_metrics.h"
 #include "watch/metrics.h"
@@ -42,22 +45,13 @@ constexpr double k_default_interval = 5;
 constexpr uint64_t k_most_processes = 100000;
 constexpr double k_look_seconds = 0.5;  // at signals, while nothing else happens
 constexpr double k_stalled_seconds = 1;
-constexpr double k_first_answer_seconds = 60;  // as `cufit top` waits
 
 struct ExporterSettings {
   host::HttpServerOptions server;
+  std::vector<std::string> exposed;  // keys that other users may read
   watch::MetricLimits limits;
   double interval = k_default_interval;
 };
-
-// A file that it names lies beside it.
-Result<formats::WebConfig> read_web_config(const Context& context, const std::string& path) {
-  CUFIT_TRY(text, context.files.read_file(path, 1u << 20));
-  CUFIT_TRY(config, formats::parse_web_config(text, path));
-  for (std::string* file : {&config.tls.certificate, &config.tls.key, &config.tls.client_authority})
-    if (!file->empty()) *file = path_in(parent_folder(path), *file);
-  return config;
-}
 
 Result<ExporterSettings> read_settings(const Context& context, const ExporterRequest& request) {
   ExporterSettings out;
@@ -71,11 +65,9 @@ Result<ExporterSettings> read_settings(const Context& context, const ExporterReq
   out.server.address = address.first;
   out.server.port = address.second;
   if (request.config) {
-    CUFIT_TRY(web, read_web_config(context, *request.config));
-    if (!web.has_tls && web.users.empty())
-      return fail(Code::usage, format("`{}` has neither TLS nor users: the page would be open",
-                                      *request.config));
-    out.server.web = std::move(web);
+    CUFIT_TRY(web, read_web_settings(context, *request.config));
+    out.server.web = std::move(web.config);
+    out.exposed = std::move(web.exposed);
   }
   CUFIT_TRY(interval, read_interval(request.interval, k_default_interval, k_most_alarm_interval));
   out.interval = interval;
@@ -163,11 +155,10 @@ class ExporterRun {
     MachineStateReader state(context_);
     const host::SignalPause signals;
     LiveSamples live(context_, settings_.interval);
-    const double begun = host::running_seconds();
-    while (host::running_seconds() - begun < k_first_answer_seconds) {
+    FirstAnswer first(context_, live);
+    while (first.is_awaited()) {
       if (const int signal = signals.pause(0); signal != 0) return interrupted_exit(signal);
       live.wait(k_look_seconds);
-      if (live.has_answered()) break;
     }
     page_.add(live.newest(), state.read());
     CUFIT_TRY(text, page_.text(now()));
@@ -180,12 +171,14 @@ class ExporterRun {
     // The sampler's child is made before there are threads.
     LiveSamples live(context_, settings_.interval);
     page_.add(live.newest(), state.read());
-    std::optional<host::HttpServer> server;
+    std::optional<ExporterServer> server;
     if (request_.listen || !request_.textfile) {
-      CUFIT_TRY(started, host::HttpServer::start(settings_.server, [this](const std::string& path) {
-                  return answer(path);
-                }));
-      server.emplace(std::move(started));
+      for (const std::string& file : settings_.exposed)
+        context_.output.print_message(
+            context_.message("watch.exposed", {{"file", file}, {"quoted", shell_word(file)}}));
+      server.emplace(context_, settings_.server, request_.config.value_or(""),
+                     [this](const std::string& path) { return answer(path); });
+      if (Result<void> started = server->start(); !started) return started.error();
       context_.output.print_message(
           context_.message("exporter.listens", {{"url", url_of(server->port())}}));
     }
@@ -197,6 +190,7 @@ class ExporterRun {
         return signal == SIGTERM ? static_cast<int>(k_ok) : interrupted_exit(signal);
       }
       const bool changed = live.wait(k_look_seconds);
+      if (server) server->attend();
       // While the driver does not answer its age is told anew, and the quotas are.
       const double running = host::running_seconds();
       if (!changed && (!live.newest().stalled_seconds || running - added < k_stalled_seconds))
@@ -238,8 +232,11 @@ class ExporterRun {
       context_.output.print_message(context_.message("exporter.no_driver", {{"why", gone->why}}));
     const bool stalled = sample.stalled_seconds.has_value();
     if (stalled && !is_stalled_)
-      context_.output.print_message(
-          context_.message("exporter.stalled", {{"call", sample.stalled_call}}));
+      context_.output.print_message(context_.message(
+          sample.stalled_end.empty() ? "exporter.stalled" : "exporter.ended",
+          {{"call", sample.stalled_call.empty() ? "NVML" : sample.stalled_call},
+           {"end", report::translated_error(sample.stalled_end, context_.language(),
+                                            context_.knowledge)}}));
     is_gone_ = gone != nullptr;
     is_stalled_ = stalled;
   }

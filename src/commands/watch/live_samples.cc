@@ -54,6 +54,7 @@ bool LiveSamples::wait(double seconds) {
   if (!changed) {
     newest_.stalled_seconds = sampler_.newest().stalled_seconds;
     newest_.stalled_call = sampler_.newest().stalled_call;
+    newest_.stalled_end = sampler_.newest().stalled_end;
     return false;
   }
   newest_ = sampler_.newest();

@@ -22,6 +22,7 @@ class LiveSamples {
   bool wait(double seconds);
   const facts::GpuSample& newest() const { return newest_; }
   bool has_answered() const { return sampler_.has_answered(); }
+  std::string call() const { return sampler_.call(); }
   int descriptor() const { return sampler_.descriptor(); }
 
  private:

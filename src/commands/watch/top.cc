@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "base/number.h"
 #include "commands/progress.h"
+#include "commands/watch/first_answer.h"
 #include "commands/watch/live_samples.h"
 #include "commands/watch/sample_times.h"
 #include "commands/watch/this_machine.h"
@@ -33,7 +34,6 @@ constexpr Option k_top_options[] = {
 };
 
 constexpr uint64_t k_most_samples = 1000000;
-constexpr double k_top_first_answer_seconds = 60;  // 3 s a GPU without the persistence daemon
 constexpr double k_top_look_seconds =
     0.25;                            // at signals and at what is late, while nothing else happens
 constexpr double k_longest_gap = 5;  // of a recording that was paused
@@ -181,13 +181,13 @@ class TopRun {
     const host::SignalPause signals;
     LiveSamples live(context_, times.interval);
     Progress progress("cufit top");
-    const double begun = host::running_seconds();
+    FirstAnswer first(context_, live);
     uint64_t taken = 0;
     double last = 0;
     while (taken < times.samples) {
       if ((interrupted_ = signals.pause(0)) != 0) break;
       const bool changed = live.wait(0.25);
-      if (!live.has_answered() && host::running_seconds() - begun > k_top_first_answer_seconds) {
+      if (!first.is_awaited() && !live.has_answered()) {
         watcher_.add(live.newest());
         break;
       }

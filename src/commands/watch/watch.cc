@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/shell_word.h"
 #include "commands/progress.h"
 #include "commands/watch/alarm_sender.h"
+#include "commands/watch/first_answer.h"
 #include "commands/watch/live_samples.h"
 #include "commands/watch/machine_state.h"
 #include "commands/watch/watch_settings.h"
@@ -32,7 +34,6 @@ constexpr Option k_watch_options[] = {
 };
 
 constexpr double k_attend_seconds = 0.25;  // at signals, programs, reports of receivers
-constexpr double k_silent_seconds = 60;    // 3 s a GPU without the persistence daemon
 
 class WatchRun {
  public:
@@ -48,6 +49,7 @@ class WatchRun {
     AlarmSender sender(context_, settings_, request_.json, true);
     LiveSamples live(context_, settings_.interval_s);
     MachineStateReader state(context_);
+    FirstAnswer first(context_, live);
     const double begun = host::running_seconds();
     const auto epoch = static_cast<double>(context_.now());
     double judged = -1e9;
@@ -58,7 +60,7 @@ class WatchRun {
       sender.attend();
       const double running = host::running_seconds();
       // Where the driver does not answer at all there is nothing but that to be said.
-      if (!live.has_answered() && running - begun < k_silent_seconds) continue;
+      if (first.is_awaited()) continue;
       if (!changed && running - judged < settings_.interval_s) continue;
       judged = running;
       watcher_.add(live.newest());
@@ -96,10 +98,10 @@ class WatchRun {
         progress.show_count(i + 1, samples.size());
       }
     }
-    context_.output.print_message(
-        context_.message("watch.judged", {{"samples", std::to_string(samples.size())},
-                                          {"time", report::rough_time(time - samples[0].time)},
-                                          {"alarms", std::to_string(alarms)}}));
+    context_.output.print_message(context_.message(
+        "watch.judged", {{"samples", std::to_string(samples.size())},
+                         {"time", report::rough_time(time - samples[0].time, context_.language())},
+                         {"alarms", std::to_string(alarms)}}));
     return alarms > 0 ? k_findings : k_ok;
   }
 
@@ -148,6 +150,9 @@ int run_watch(const Context& context, const WatchRequest& request) {
   const Result<WatchSettings> settings = read_watch_settings(context, checked);
   if (!settings) return context.output.exit_code_for(settings.error());
   if (request.unit) return print_unit(context, request);
+  for (const std::string& file : settings->exposed)
+    context.output.print_message(
+        context.message("watch.exposed", {{"file", file}, {"quoted", shell_word(file)}}));
   if (request.test) {
     const host::SignalPause signals;
     host::ignore_broken_pipes();

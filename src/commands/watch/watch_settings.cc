@@ -6,6 +6,7 @@
 #include "base/duration.h"
 #include "base/format.h"
 #include "commands/watch/sample_times.h"
+#include "host/files/secret_file.h"
 
 namespace cufit::commands {
 namespace {
@@ -23,12 +24,22 @@ Result<std::string> address_of(const Context& context, const std::string& said) 
     return *value;
   }
   if (!starts_with(said, "@")) return said;
+  if (said.size() == 1)
+    return fail(Code::usage, "`--notify @`: the name of a file is missing behind `@`");
   const Result<std::string> text = context.files.read_file(said.substr(1), 64 << 10);
   if (!text) return text.error();
   const std::string_view line = trim(*text);
-  if (line.empty() || contains(line, "\n"))
+  if (line.empty()) return fail(Code::usage, format("`--notify {}`: the file is empty", said));
+  if (contains(line, "\n"))
     return fail(Code::usage, format("`--notify {}`: the file holds one line, an address", said));
   return std::string(line);
+}
+
+// What tells receivers of one host apart: where the address came from, or its place.
+std::string origin_of(const WatchRequest& request, size_t place) {
+  const std::string& said = request.notify[place];
+  if (starts_with(said, "env:") || starts_with(said, "@")) return said;
+  return request.notify.size() > 1 ? format("no. {}", place + 1) : std::string();
 }
 
 Result<std::vector<watch::WatchRule>> read_rules(const Context& context,
@@ -76,10 +87,15 @@ Result<WatchSettings> read_watch_settings(const Context& context, const WatchReq
   }
   CUFIT_TRY(rules, read_rules(context, request));
   out.rules = std::move(rules);
-  for (const std::string& said : request.notify) {
+  for (size_t i = 0; i < request.notify.size(); ++i) {
+    const std::string& said = request.notify[i];
     if (starts_with(said, "env:")) out.secrets.push_back(said.substr(4));
+    if (starts_with(said, "@")) {
+      CUFIT_TRY(exposure, host::check_secret(said.substr(1)));
+      if (exposure != host::SecretExposure::none) out.exposed.push_back(said.substr(1));
+    }
     CUFIT_TRY(address, address_of(context, said));
-    CUFIT_TRY(receiver, report::parse_receiver(address));
+    CUFIT_TRY(receiver, report::parse_receiver(address, origin_of(request, i)));
     out.receivers.push_back(std::move(receiver));
   }
   out.programs = request.exec;

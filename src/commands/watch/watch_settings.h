@@ -17,6 +17,7 @@ struct WatchSettings {
   double interval_s = 10;
   std::vector<report::Receiver> receivers;
   std::vector<std::string> programs;  // of --exec
+  std::vector<std::string> exposed;   // files of addresses that other users may read
   std::vector<std::string> secrets;   // variables that hold addresses: for no program
 };
 

@@ -83,7 +83,8 @@ struct GpuSampler::State {
   void start();
   bool read_messages();
   void take(facts::GpuSample sample);
-  bool give_up_child();
+  bool give_up_child(bool ended = false);
+  void note_end();
   void keep_xids();
   bool look_after_child();
   void reap();
@@ -124,9 +125,31 @@ void GpuSampler::State::keep_xids() {
   xids_of_child.clear();
 }
 
+// The pipe has closed: the child is ending, which is no hang. Its end is seen a moment later.
+void GpuSampler::State::note_end() {
+  constexpr int k_most_looks = 100;
+  for (int look = 0; look < k_most_looks; ++look) {
+    int status = 0;
+    const pid_t done = waitpid(worker.pid, &status, WNOHANG);
+    if (done == 0) {
+      const timespec moment{0, 1'000'000};
+      nanosleep(&moment, nullptr);
+      continue;
+    }
+    if (done == worker.pid && WIFSIGNALED(status))
+      newest.stalled_end = format("signal {}", WTERMSIG(status));
+    else if (done == worker.pid)
+      newest.stalled_end = format("exit code {}", WEXITSTATUS(status));
+    if (done == worker.pid) worker.pid = -1;
+    return;
+  }
+}
+
 // The child's time is over, or it said what is none: it is ended, and another one is tried later.
-bool GpuSampler::State::give_up_child() {
+bool GpuSampler::State::give_up_child(bool ended) {
   const double now = DriverCalls::now();
+  newest.stalled_end.clear();
+  if (ended) note_end();
   if (worker.pid > 0) {
     kill(worker.pid, SIGKILL);
     dying.push_back(worker.pid);
@@ -171,7 +194,7 @@ bool GpuSampler::State::read_messages() {
       start_again = DriverCalls::now() + std::max(options.interval_seconds, 5.0);
       return false;
     }
-    return give_up_child();
+    return give_up_child(true);
   }
   buffer.append(bytes, static_cast<size_t>(count));
   bool renewed = false;
@@ -247,6 +270,7 @@ bool GpuSampler::wait(double seconds) {
 
 const facts::GpuSample& GpuSampler::newest() const { return state_->newest; }
 bool GpuSampler::has_answered() const { return state_->answered; }
+std::string GpuSampler::call() const { return state_->note.call(); }
 int GpuSampler::descriptor() const { return state_->worker.answers.get(); }
 size_t GpuSampler::left_behind() const { return state_->dying.size(); }
 

@@ -33,7 +33,8 @@ class GpuSampler {
   // Without owners of processes. Before the first answer it is empty, with `stalled_seconds` where that is late.
   const facts::GpuSample& newest() const;
   bool has_answered() const;
-  int descriptor() const;  // for poll(): readable where wait(0) has something; -1 = none now
+  std::string call() const;  // the driver's function that the child is in, or was last; empty: none
+  int descriptor() const;    // for poll(): readable where wait(0) has something; -1 = none now
   // Children that do not even die of SIGKILL: they sit in the driver.
   size_t left_behind() const;
 

@@ -9,7 +9,7 @@
 
 #include "base/format.h"
 #include "formats/prose/printable.h"
-#include "host/driver/nvml_processes.h"
+#include "host/driver/nvml_sample_values.h"
 
 namespace cufit::host {
 namespace {
@@ -17,10 +17,8 @@ namespace {
 using namespace nvml;
 
 constexpr uint32_t k_most_cards = 64, k_most_card_instances = 64;
-constexpr uint32_t k_most_uses = 4096;    // entries of processes' use, of one GPU
-constexpr double k_xid_seconds = 0.1;     // an Xid is told at once, with those that come with it
-constexpr uint32_t k_most_degrees = 200;  // some drivers tell UINT32_MAX of a card that they lost
-constexpr uint32_t k_most_events = 256;   // of one sample: the next one takes the others
+constexpr double k_xid_seconds = 0.1;    // an Xid is told at once, with those that come with it
+constexpr uint32_t k_most_events = 256;  // of one sample: the next one takes the others
 
 double epoch_seconds() {
   timespec time{};
@@ -34,45 +32,15 @@ void sleep_for(double seconds) {
   if (seconds > 0) nanosleep(&pause, nullptr);
 }
 
-std::optional<double> part(std::optional<uint32_t> percent) {
-  if (!percent) return std::nullopt;
-  return std::min(*percent, 100u) / 100.0;
-}
-
 std::optional<double> thousandth(std::optional<uint32_t> value) {
   if (!value) return std::nullopt;
   return *value / 1000.0;
-}
-
-// Of a union as its type says; nothing: another type, or it was not told.
-std::optional<uint64_t> whole_number(const FieldValue& field) {
-  if (field.result != k_success) return std::nullopt;
-  switch (field.type) {
-    case 1:
-    case 5:
-      return field.value & 0xffffffffu;
-    case 2:
-    case 3:
-    case 4:
-      return field.value;
-    case 6:
-      return field.value & 0xffffu;
-    default:
-      return std::nullopt;
-  }
 }
 
 }  // namespace
 
 void NvmlSample::note_missing(const std::string& what, const std::string& why) {
   missing_.emplace(what, why);
-}
-
-template <class T>
-std::optional<T> NvmlSample::taken(Fact<T> fact, const char* what) {
-  if (fact) return std::move(fact.value);
-  note_missing(asked_ + what, formats::printable(fact.note, 200));
-  return std::nullopt;
 }
 
 bool NvmlSample::open(const std::string& library_dir) {
@@ -143,16 +111,15 @@ void NvmlSample::take_gpu(uint32_t index, facts::GpuSample& out) {
   facts::SampledGpu gpu = before.fixed;
   gpu.index = index;
   watch_events(device, gpu, before);
+  take_dear(device, gpu, before);
   ask_load(device, gpu);
   ask_fields(device, gpu, before);
   ask_links(device, gpu);
   ask_errors(device, gpu);
-  Fact<bool> divided, later;
-  nvml_.flags(device, "nvmlDeviceGetMigMode", divided, later);
   ask_memory(device, gpu);
   const auto place = static_cast<uint32_t>(out.gpus.size());
   out.gpus.push_back(gpu);
-  if (divided.value_or(false)) {
+  if (before.divided) {
     take_instances(device, gpu, out);
   } else {
     ask_processes(device, place, out);
@@ -234,26 +201,20 @@ void NvmlSample::ask_memory(Device device, facts::SampledGpu& gpu) {
 
 void NvmlSample::ask_load(Device device, facts::SampledGpu& gpu) {
   Utilization use{};
-  const char* name = "nvmlDeviceGetUtilizationRates";
-  int result = nvml_.call<int(Device, Utilization*)>(name, device, &use);
-  gpu.utilization = part(taken(nvml_.answer(result, name, use.gpu), "utilization"));
-  if (gpu.utilization) gpu.memory_utilization = part(use.memory);
+  const char* const name = "nvmlDeviceGetUtilizationRates";
+  const int result = nvml_.call<int(Device, Utilization*)>(name, device, &use);
+  gpu.utilization = part_of_percent(taken(nvml_.answer(result, name, use.gpu), "utilization"));
+  if (gpu.utilization) gpu.memory_utilization = part_of_percent(use.memory);
   gpu.power_watts =
       thousandth(taken(nvml_.number(device, "nvmlDeviceGetPowerUsage"), "power_watts"));
   gpu.power_limit_watts = thousandth(
       taken(nvml_.number(device, "nvmlDeviceGetEnforcedPowerLimit"), "power_limit_watts"));
-  uint64_t millijoules = 0;
-  name = "nvmlDeviceGetTotalEnergyConsumption";
-  result = nvml_.call<int(Device, uint64_t*)>(name, device, &millijoules);
-  if (const auto energy = taken(nvml_.answer(result, name, millijoules), "energy_joules"))
-    gpu.energy_joules = static_cast<double>(*energy) / 1000;
   facts::NvmlGpu told;
   ask_condition(nvml_, told, device);
   if (const auto heat = taken(std::move(told.temperature_c), "temperature_c"))
     if (*heat < k_most_degrees) gpu.temperature_c = static_cast<int32_t>(*heat);
   gpu.throttle = taken(std::move(told.throttle), "throttle");
   gpu.compute_mode = taken(ask_compute_mode(nvml_, device), "compute_mode");
-  gpu.fan = part(taken(nvml_.number(device, "nvmlDeviceGetFanSpeed"), "fan"));
   const auto clock = [&](uint32_t which, const char* what) -> std::optional<uint32_t> {
     uint32_t mhz = 0;
     const int code =
@@ -267,9 +228,6 @@ void NvmlSample::ask_load(Device device, facts::SampledGpu& gpu) {
 void NvmlSample::ask_links(Device device, facts::SampledGpu& gpu) {
   gpu.pcie_gen = taken(nvml_.number(device, "nvmlDeviceGetCurrPcieLinkGeneration"), "pcie_gen");
   gpu.pcie_width = taken(nvml_.number(device, "nvmlDeviceGetCurrPcieLinkWidth"), "pcie_width");
-  if (const auto replays =
-          taken(nvml_.number(device, "nvmlDeviceGetPcieReplayCounter"), "pcie_replays"))
-    gpu.pcie_replays = *replays;
   uint32_t total = 0, active = 0;
   for (uint32_t link = 0; link < k_max_links; ++link) {
     uint32_t state = 0;
@@ -303,104 +261,6 @@ void NvmlSample::ask_errors(Device device, facts::SampledGpu& gpu) {
   gpu.remapped_uncorrected = uncorrected;
   gpu.remap_pending = pending != 0;
   gpu.remap_failed = failed != 0;
-}
-
-// Over 20 ms, in which each call waits: for samples that are far enough apart.
-void NvmlSample::ask_pcie_rates(Device device, facts::SampledGpu& gpu) {
-  const char* const name = "nvmlDeviceGetPcieThroughput";
-  const auto rate = [&](uint32_t which, const char* what) -> std::optional<uint64_t> {
-    uint32_t kib_per_s = 0;
-    const int result =
-        nvml_.call<int(Device, uint32_t, uint32_t*)>(name, device, which, &kib_per_s);
-    if (const auto told = taken(nvml_.answer(result, name, kib_per_s), what))
-      return uint64_t{*told} << 10;
-    return std::nullopt;
-  };
-  gpu.pcie_tx_bytes_per_s = rate(k_pcie_counter_tx, "pcie_tx_bytes_per_s");
-  gpu.pcie_rx_bytes_per_s = rate(k_pcie_counter_rx, "pcie_rx_bytes_per_s");
-}
-
-// Values that have a number instead of a function. PCIe's counters are of 32 bits with driver 580 on an H200, and turn over
-// many times within a sample: only those of 64 count.
-void NvmlSample::ask_fields(Device device, facts::SampledGpu& gpu, Before& before) {
-  FieldValue fields[] = {{k_field_power_violation},
-                         {k_field_thermal_violation},
-                         {k_field_memory_temperature},
-                         {k_field_nvlink_tx, UINT32_MAX},
-                         {k_field_nvlink_rx, UINT32_MAX},
-                         {k_field_pcie_tx},
-                         {k_field_pcie_rx}};
-  constexpr int k_count = static_cast<int>(std::size(fields));
-  const int result = nvml_.call<int(Device, int, FieldValue*)>("nvmlDeviceGetFieldValues", device,
-                                                               k_count, fields);
-  if (!taken(nvml_.answer(result, "nvmlDeviceGetFieldValues", true), "fields")) return;
-  gpu.power_violation_ns = whole_number(fields[0]);
-  gpu.thermal_violation_ns = whole_number(fields[1]);
-  if (const auto degrees = whole_number(fields[2]);
-      degrees && *degrees > 0 && *degrees < k_most_degrees)
-    gpu.memory_temperature_c = static_cast<int32_t>(*degrees);
-  const auto bytes_of_kib = [](std::optional<uint64_t> kib) {
-    if (kib) *kib = std::min(*kib, UINT64_MAX >> 10) << 10;
-    return kib;
-  };
-  gpu.nvlink_tx_bytes = bytes_of_kib(whole_number(fields[3]));
-  gpu.nvlink_rx_bytes = bytes_of_kib(whole_number(fields[4]));
-  const std::optional<uint64_t> tx = whole_number(fields[5]), rx = whole_number(fields[6]);
-  if (!tx || !rx || fields[5].type < 2 || fields[5].type > 4) {
-    if (waits_) ask_pcie_rates(device, gpu);
-    return;
-  }
-  const double now = DriverCalls::now(), passed = now - before.time;
-  if (before.time > 0 && passed > 0.01 && *tx >= before.pcie_tx && *rx >= before.pcie_rx) {
-    gpu.pcie_tx_bytes_per_s =
-        static_cast<uint64_t>(static_cast<double>(*tx - before.pcie_tx) / passed);
-    gpu.pcie_rx_bytes_per_s =
-        static_cast<uint64_t>(static_cast<double>(*rx - before.pcie_rx) / passed);
-  }
-  before.time = now;
-  before.pcie_tx = *tx;
-  before.pcie_rx = *rx;
-}
-
-void NvmlSample::ask_processes(Device device, uint32_t place, facts::GpuSample& out) {
-  Fact<std::vector<facts::GpuProcess>> told =
-      read_processes(calls_, device, ProcessNames::leave_out);
-  const auto processes = taken(std::move(told), "processes");
-  if (!processes) return;
-  for (const facts::GpuProcess& process : *processes) {
-    facts::SampledProcess one;
-    one.gpu = place;
-    one.pid = process.pid;
-    one.kind = process.kind;
-    if (process.used_bytes) one.memory_bytes = *process.used_bytes;
-    out.processes.push_back(std::move(one));
-  }
-}
-
-// Of the samples that the driver keeps since the last time the newest of each process.
-void NvmlSample::ask_use(Device device, uint32_t place, Before& before, facts::GpuSample& out) {
-  using Get = int(Device, ProcessUse*, uint32_t*, uint64_t);
-  const char* const name = "nvmlDeviceGetProcessUtilization";
-  uint64_t& seen = before.use_timestamp[device];
-  uint32_t count = 0;
-  int result = nvml_.call<Get>(name, device, nullptr, &count, seen);
-  if (result != k_insufficient_size || count == 0) return;
-  std::vector<ProcessUse> uses(std::min(count, k_most_uses));
-  count = static_cast<uint32_t>(uses.size());
-  result = nvml_.call<Get>(name, device, uses.data(), &count, seen);
-  if (result != k_success) return;
-  uses.resize(std::min<size_t>(count, uses.size()));
-  std::map<uint32_t, const ProcessUse*> newest;
-  for (const ProcessUse& use : uses) {
-    const ProcessUse*& kept = newest[use.pid];
-    if (kept == nullptr || use.timestamp_us >= kept->timestamp_us) kept = &use;
-    seen = std::max(seen, use.timestamp_us);
-  }
-  for (facts::SampledProcess& process : out.processes) {
-    const auto found = newest.find(process.pid);
-    if (process.gpu == place && found != newest.end())
-      process.utilization = part(found->second->sm);
-  }
 }
 
 void NvmlSample::watch_events(Device device, const facts::SampledGpu& gpu, Before& before) {

@@ -32,12 +32,19 @@ class NvmlSample {
     uint64_t pcie_rx = 0, pcie_tx = 0;
     std::map<nvml::Device, uint64_t> use_timestamp;  // of the last list of processes' use
     bool watched = false;                            // its events are asked for
+    bool has_short_pcie = false;                     // no counters of PCIe with 64 bits
+    bool divided = false;                            // by MIG
+    double dear_time = 0;                            // of the next two
+    facts::SampledGpu dear;
+    std::map<std::string, std::string> dear_missing;
     facts::SampledGpu fixed;
   };
 
   void take_gpu(uint32_t index, facts::GpuSample& out);
   void take_instances(nvml::Device device, const facts::SampledGpu& card, facts::GpuSample& out);
   void ask_fixed(nvml::Device device, facts::SampledGpu& gpu);
+  void take_dear(nvml::Device device, facts::SampledGpu& gpu, Before& before);
+  void ask_dear(nvml::Device device, Before& before);
   void ask_memory(nvml::Device device, facts::SampledGpu& gpu);
   void ask_load(nvml::Device device, facts::SampledGpu& gpu);
   void ask_links(nvml::Device device, facts::SampledGpu& gpu);

@@ -20,7 +20,7 @@ namespace cufit::host {
 struct KeptOwner {
   uint64_t start_ticks = 0;
   std::string name, program;  // of stat and exe: an exec changes them
-  double read_at = 0, seen_at = 0;
+  double read_at = 0, seen_at = 0, program_at = 0;
   bool is_whole = false;  // command and variables were read
   std::string
       hostname;  // its variable HOSTNAME, in a pod the pod's name; no fact: it may be anything

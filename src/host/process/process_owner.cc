@@ -22,7 +22,7 @@ constexpr size_t k_command_read_bytes =
     4 * k_command_bytes;  // a word that is cut in two hides no secret behind the cut
 constexpr size_t k_variables_bytes =
     6u << 20;  // the kernel's bound of arguments and variables is 3/4 of 8 MiB of stack
-constexpr double k_keep_seconds = 60;
+constexpr double k_keep_seconds = 60, k_program_seconds = 5;
 
 struct ProcessStat {
   std::string name;
@@ -168,8 +168,17 @@ facts::ProcessOwner read_process_owner(const Host& host, uint32_t pid, OwnerName
     return {};
   }
   const double now = names.now();
-  const std::string program = host.read_link(format("/proc/{}/exe", pid)).value_or("");
   KeptOwner* kept = names.kept(pid);
+  std::string program;
+  // Most execs change the name, too: the link is looked at less often.
+  const bool same = kept != nullptr && kept->start_ticks == stat->start_ticks &&
+                    kept->name == stat->name && now - kept->program_at < k_program_seconds;
+  if (same) {
+    program = kept->program;
+  } else {
+    program = host.read_link(format("/proc/{}/exe", pid)).value_or("");
+    if (kept != nullptr) kept->program_at = now;
+  }
   // Not all of one minute's at the same moment.
   const double keep_seconds = k_keep_seconds - pid % 16;
   if (kept == nullptr || kept->start_ticks != stat->start_ticks || kept->name != stat->name ||
@@ -181,7 +190,8 @@ facts::ProcessOwner read_process_owner(const Host& host, uint32_t pid, OwnerName
       names.forget(pid);
       return {};
     }
-    read.program = program;
+    read.program = std::move(program);
+    read.program_at = now;
     read.read_at = now;
     names.keep(pid, std::move(read));
     kept = names.kept(pid);

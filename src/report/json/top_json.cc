@@ -130,6 +130,7 @@ std::string top_json(const watch::WatchedMachine& machine, const knowledge::Know
     out["missing"].push_back({{"what", missing.what}, {"why", missing.why}});
   out["stalled_seconds"] = value_or_null(machine.stalled_seconds);
   out["stalled_call"] = machine.stalled_seconds ? or_null(machine.stalled_call) : Json(nullptr);
+  out["stalled_end"] = machine.stalled_seconds ? or_null(machine.stalled_end) : Json(nullptr);
   return out.dump(2) + "\n";
 }
 

@@ -9,6 +9,7 @@
 #include "report/export/export_template.h"
 #include "report/export/monitoring.h"
 #include "report/notify/alarm.h"
+#include "report/notify/chat_markup.h"
 #include "report/notify/notify_template.h"
 #include "report/top.h"
 
@@ -20,60 +21,6 @@ constexpr size_t k_most_told = 8;  // alarms of one message; the rest is a numbe
 constexpr size_t k_most_text_bytes = 3600;
 
 std::string in_json(std::string_view text) { return Json(text).dump(); }
-
-std::string with_wide(std::string_view name, std::string_view marks) {
-  // The same signs at full width: a name that would call everybody, or be a link, is only read.
-  constexpr std::pair<char, std::string_view> k_wide[] = {{'<', "＜"}, {'>', "＞"},  {'[', "［"},
-                                                          {']', "］"}, {'`', "｀"},  {'*', "＊"},
-                                                          {'@', "＠"}, {'\\', "＼"}, {'~', "～"}};
-  std::string out;
-  for (const char c : name) {
-    const auto wide = std::find_if(std::begin(k_wide), std::end(k_wide),
-                                   [c](const auto& row) { return row.first == c; });
-    if (wide != std::end(k_wide) && contains(marks, std::string_view(&c, 1)))
-      out += wide->second;
-    else
-      out += c;
-  }
-  return out;
-}
-
-struct ChatMarkup {
-  std::string_view bold, code;  // around a text
-  std::string_view end;         // of a line
-  std::string_view wide;        // signs of names that the service would obey
-};
-
-ChatMarkup markup_of(ReceiverKind kind) {
-  switch (kind) {
-    case ReceiverKind::slack:  // also what takes Slack's form, such as Mattermost, which obeys @all
-      return {"*", "`", "\n", "@`*~"};
-    case ReceiverKind::dingtalk:  // one line end is a blank in its Markdown
-      return {"**", "`", "\n\n", "<>[]`*@\\~"};
-    case ReceiverKind::wecom:
-      return {"**", "`", "\n", "<>[]`*@\\~"};
-    case ReceiverKind::feishu:  // literal text
-      return {"", "", "\n", "<>@"};
-    default:
-      return {"", "", "\n", ""};
-  }
-}
-
-// Slack reads `<!channel>` as a call, and these three as its own signs.
-std::string slack_text(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else
-      out += c;
-  }
-  return out;
-}
 
 std::string_view worst(const std::vector<Alarm>& alarms) {
   for (const std::string_view severity : {"critical", "warning"})
@@ -117,8 +64,12 @@ class ChatText {
 
  private:
   AlarmText text_of(const Alarm& alarm) const {
-    return alarm_text(alarm, view_,
-                      [&](std::string_view name) { return with_wide(name, markup_.wide); });
+    AlarmText out = alarm_text(
+        alarm, view_, [&](std::string_view name) { return with_wide(name, markup_.wide); });
+    out.summary = without_calls(out.summary, markup_.wide);
+    out.description = without_calls(out.description, markup_.wide);
+    out.runbook = in_code(out.runbook, markup_);
+    return out;
   }
   std::string marked(std::string_view mark, const std::string& text) const {
     return format("{}{}{}", mark, text, mark);
@@ -127,7 +78,7 @@ class ChatText {
     const AlarmText text = text_of(alarm);
     std::vector<std::string> out;
     if (several) out.push_back(marked(markup_.bold, text.summary));
-    const std::string time = rough_time(alarm.event.until - alarm.event.since);
+    const std::string time = rough_time(alarm.event.until - alarm.event.since, view_.lang);
     if (alarm.is_resolved()) {
       out.push_back(words_("watch.lasted", {{"time", time}}));
       return out;

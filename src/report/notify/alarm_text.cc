@@ -15,11 +15,11 @@ namespace {
 
 constexpr size_t k_longest_name = 200;  // of what comes from outside, in bytes
 
-std::string shown_alarm_value(double value, std::string_view show) {
+std::string shown_alarm_value(double value, std::string_view show, std::string_view lang) {
   if (show == "percent") return format("{:.{}f}%", value * 100, std::abs(value) < 0.1 ? 1 : 0);
   if (show == "bytes")
     return format_bytes(value > 0 && value < 1e18 ? static_cast<unsigned long long>(value) : 0);
-  if (show == "duration") return rough_time(value);
+  if (show == "duration") return rough_time(value, lang);
   if (show == "count") return format("{:.0f}", value);
   return format("{:.6g}", value);
 }
@@ -46,7 +46,7 @@ std::string filled_text(std::string_view text, const Alarm& alarm, const AlarmVi
     const std::string_view name = text.substr(1, end - 1);
     const std::string_view label = watch::label_of(alarm.event.labels, name);
     if (name == "value")
-      out += shown_alarm_value(alarm.event.value, alarm.rule.show);
+      out += shown_alarm_value(alarm.event.value, alarm.rule.show, view.lang);
     else if (name == "xid_why")
       out += xid_reason(alarm, view);
     else
@@ -110,7 +110,7 @@ std::string alarm_line(const Alarm& alarm, const AlarmView& view) {
   std::map<std::string, std::string> args = {
       {"summary", text.summary},
       {"step", text.runbook},
-      {"time", rough_time(alarm.event.until - alarm.event.since)}};
+      {"time", rough_time(alarm.event.until - alarm.event.since, view.lang)}};
   const std::string severity = words("watch." + alarm.rule.severity);
   std::string_view form = "watch.line_firing";
   if (alarm.is_resolved()) form = "watch.line_resolved";

@@ -15,7 +15,7 @@
 namespace cufit::report {
 namespace {
 
-constexpr size_t k_longest_address = 4096;
+constexpr size_t k_longest_address = 4096, k_longest_origin = 200;
 
 struct KindRow {
   std::string_view word;
@@ -31,8 +31,15 @@ constexpr KindRow k_kinds[] = {
     {"webhook", ReceiverKind::webhook, ""},
 };
 
-Error wrong_address(const std::string& why) {
-  return fail(Code::usage, format("`--notify`: {}", why));
+Error wrong_address(std::string_view origin, const std::string& why) {
+  return fail(Code::usage, format("`--notify{}{}`: {}", origin.empty() ? "" : " ",
+                                  formats::printable(origin, k_longest_origin), why));
+}
+
+std::string_view word_of(ReceiverKind kind) {
+  for (const KindRow& row : k_kinds)
+    if (row.kind == kind) return row.word;
+  return {};
 }
 
 // "HOST:PORT" without a user.
@@ -69,14 +76,14 @@ std::string take_secret(std::string& url) {
 }
 
 // ".../topic?auth=..." -> ".../?auth=..." and "topic".
-Result<void> take_topic(Receiver& receiver) {
+Result<void> take_topic(Receiver& receiver, std::string_view origin) {
   const size_t query = std::min(receiver.url.find('?'), receiver.url.size());
   std::string place = receiver.url.substr(0, query);
   const std::string parameters = receiver.url.substr(query);
   while (place.back() == '/') place.pop_back();
   const size_t slash = place.rfind('/');
   if (slash < place.find("://") + 3)
-    return wrong_address("an address of ntfy ends with a topic: https://ntfy.sh/TOPIC");
+    return wrong_address(origin, "an address of ntfy ends with a topic: https://ntfy.sh/TOPIC");
   receiver.topic = place.substr(slash + 1);
   receiver.url = place.substr(0, slash + 1) + parameters;
   return {};
@@ -113,13 +120,13 @@ std::string percent_encoded(std::string_view text) {
 
 }  // namespace
 
-Result<Receiver> parse_receiver(std::string_view address) {
+Result<Receiver> parse_receiver(std::string_view address, std::string_view origin) {
   Receiver out;
   if (address.size() > k_longest_address)
-    return wrong_address(format("an address of more than {} bytes", k_longest_address));
+    return wrong_address(origin, format("an address of more than {} bytes", k_longest_address));
   for (const char c : address)
     if (static_cast<unsigned char>(c) <= ' ' || c == 0x7f)
-      return wrong_address("an address with a blank or a control character");
+      return wrong_address(origin, "an address with a blank or a control character");
   const size_t scheme_end = std::min(address.find("://"), address.size());
   const size_t plus = address.substr(0, scheme_end).find('+');
   std::optional<ReceiverKind> named;
@@ -128,6 +135,7 @@ Result<Receiver> parse_receiver(std::string_view address) {
       if (lower(address.substr(0, plus)) == row.word) named = row.kind;
     if (!named)
       return wrong_address(
+          origin,
           "what stands before `+` is none of slack, feishu, dingtalk, wecom, ntfy, webhook");
     address.remove_prefix(plus + 1);
   }
@@ -135,17 +143,20 @@ Result<Receiver> parse_receiver(std::string_view address) {
       lower(address.substr(0, std::min(address.find("://"), address.size())));
   if (scheme != "http" && scheme != "https")
     return wrong_address(
+        origin,
         "an address begins with https:// or http://, or names what holds it: @FILE, env:NAME");
   out.url = scheme + std::string(address.substr(scheme.size()));
   out.url = out.url.substr(0, out.url.find('#'));
   const std::string_view host = host_and_port(out.url);
-  if (host.empty() || host[0] == ':') return wrong_address("an address without a host");
-  out.shown = scheme + "://" + formats::printable(host, 200) + "/...";
+  if (host.empty() || host[0] == ':') return wrong_address(origin, "an address without a host");
   out.kind = named.value_or(kind_of_host(out.url));
+  out.shown =
+      format("{}://{}/... ({}{}{})", scheme, formats::printable(host, 200), word_of(out.kind),
+             origin.empty() ? "" : ", ", formats::printable(origin, k_longest_origin));
   if (out.kind == ReceiverKind::feishu || out.kind == ReceiverKind::dingtalk)
     out.secret = take_secret(out.url);
   if (out.kind == ReceiverKind::ntfy)
-    if (Result<void> taken = take_topic(out); !taken) return taken.error();
+    if (Result<void> taken = take_topic(out, origin); !taken) return taken.error();
   return out;
 }
 

@@ -15,14 +15,15 @@ enum class ReceiverKind { webhook, slack, feishu, dingtalk, wecom, ntfy };
 struct Receiver {
   ReceiverKind kind = ReceiverKind::webhook;
   std::string url;     // that is posted to; begins with http:// or https://
-  std::string shown;   // "https://hooks.slack.com/..."
+  std::string shown;   // "https://hooks.slack.com/... (slack)"
   std::string secret;  // of `secret=` of Feishu and DingTalk: signs messages, is not sent
   std::string topic;   // of ntfy
 };
 
 // "https://hooks.slack.com/services/...", "feishu+https://bot.example/hook/...": the kind stands before the scheme, else the
-// host tells it, else it is a webhook. Error{usage} without anything of the address.
-Result<Receiver> parse_receiver(std::string_view address);
+// host tells it, else it is a webhook. `origin` tells it from others of its host in all that is printed: the file or variable
+// that holds the address, its place among several; empty: nothing. Error{usage} without anything of the address.
+Result<Receiver> parse_receiver(std::string_view address, std::string_view origin = {});
 
 // What an answer means. Feishu, DingTalk and WeCom say in the body whether they took a message; too many messages are a
 // reason to try again, a wrong signature is none.

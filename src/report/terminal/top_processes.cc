@@ -15,7 +15,7 @@ using watch::MemoryTrend;
 using watch::WatchedProcess;
 
 constexpr int k_gpu = 4, k_pid = 9, k_user = 10, k_memory = 11, k_use = 5, k_growth = 13,
-              k_full = 8, k_age = 7, k_where = 18, k_with_where = 90, k_with_age = 116;
+              k_full = 8, k_age = 8, k_where = 18, k_with_where = 90, k_with_age = 116;
 // Below it the difference is rounding, or what each context keeps outside of its own figure.
 constexpr uint64_t k_least_unowned = uint64_t{64} << 20;
 
@@ -172,10 +172,12 @@ class ProcessLines {
     line.right(grows ? growth_text(*trend.slope_bytes_per_s) : "-", k_growth,
                grows ? Look::warn : Look::plain);
     const Look urgent = trend.full_in_s && *trend.full_in_s < 3600 ? Look::bad : Look::warn;
-    line.right(trend.full_in_s ? rough_time(*trend.full_in_s) : "-", k_full,
+    line.right(trend.full_in_s ? rough_time(*trend.full_in_s, words_.lang) : "-", k_full,
                trend.full_in_s ? urgent : Look::plain);
     if (has_age())
-      line.right(owner.started ? rough_time(words_.machine.time - *owner.started) : "-", k_age);
+      line.right(
+          owner.started ? rough_time(words_.machine.time - *owner.started, words_.lang) : "-",
+          k_age);
     line.add("  ");
     if (has_where()) line.left(printable(where_of(owner)), k_where).add(" ");
     if (depth > 0) line.add(std::string(static_cast<size_t>(depth - 1) * 2, ' ') + "`-");

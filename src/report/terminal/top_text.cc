@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "report/error_translation.h"
 #include "report/terminal/mem_words.h"
 #include "report/terminal/top_lines.h"
 
@@ -68,11 +69,16 @@ void head(const TopWords& words, TopLines& out) {
   out.head.push_back(line.done());
   if (!machine.stalled_seconds) return;
   LineMaker stale(words.width);
-  stale.add(words.say(machine.gpus.empty() ? "top.stalled_first" : "top.stalled",
-                      {{"seconds", format("{:.0f}", *machine.stalled_seconds)},
-                       {"call",
-                        machine.stalled_call.empty() ? "NVML" : printable(machine.stalled_call)}}),
-            Look::bad);
+  const bool first = machine.gpus.empty();
+  const char* const key = machine.stalled_end.empty() ? first ? "top.stalled_first" : "top.stalled"
+                          : first                     ? "top.ended_first"
+                                                      : "top.ended";
+  stale.add(
+      words.say(key,
+                {{"seconds", format("{:.0f}", *machine.stalled_seconds)},
+                 {"call", machine.stalled_call.empty() ? "NVML" : printable(machine.stalled_call)},
+                 {"end", translated_error(machine.stalled_end, words.lang, words.knowledge)}}),
+      Look::bad);
   out.head.push_back(stale.done());
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rates and times as `cufit top` writes them: short, in the unit that people say.
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "base/format.h"
 #include "report/top.h"
@@ -22,12 +24,20 @@ std::string growth_text(double bytes_per_s) {
   return format("{}{:.0f} MiB/h", sign, of_minute * 60);
 }
 
-std::string rough_time(double seconds) {
-  if (!(seconds >= 0)) return "0 s";
-  if (seconds < 90) return format("{:.0f} s", seconds);
-  if (seconds < 90 * 60) return format("{:.0f} min", seconds / 60);
-  if (seconds < 48 * 3600) return format("{:.0f} h", seconds / 3600);
-  return format("{:.0f} d", std::min(seconds / 86400, 9999.0));
+std::string rough_time(double seconds, std::string_view lang) {
+  struct Unit {
+    double below, seconds;  // the first of these that is enough
+    const char *en, *zh;
+  };
+  constexpr Unit k_units[] = {{90, 1, "s", "秒"},
+                              {90 * 60, 60, "min", "分钟"},
+                              {48 * 3600, 3600, "h", "小时"},
+                              {HUGE_VAL, 86400, "d", "天"}};
+  if (!(seconds >= 0)) seconds = 0;
+  const Unit* unit = k_units;
+  while (unit + 1 != std::end(k_units) && seconds >= unit->below) ++unit;
+  return format("{:.0f} {}", std::min(seconds / unit->seconds, 9999.0),
+                lang == "zh" ? unit->zh : unit->en);
 }
 
 }  // namespace cufit::report

@@ -55,16 +55,31 @@ TEST(Requests, KeepTheirDefaultsWhereNothingIsTyped) {
 
 TEST(Requests, AreFilledByType) {
   const Request request =
-      request_of({"a", "--gpu", "x", "b", "--gpu=y", "-o", "d", "-o", "e", "--level", "low",
+      request_of({"a", "--gpu", "x", "b", "--gpu=y", "-o", "e", "-o", "e", "--level", "low",
                   "--other", "high", "--json", "--device", "3"})
           .value();
   EXPECT_EQ(request.paths, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(request.gpus, (std::vector<std::string>{"x", "y"}));
-  EXPECT_EQ(request.out, "e");  // the last counts
+  EXPECT_EQ(request.out, "e");  // said twice, meant once
   EXPECT_EQ(request.level, Level::low);
   EXPECT_EQ(request.other, Level::high);
   EXPECT_EQ(request.device, "3");
   EXPECT_TRUE(request.json);
+}
+
+// One of two values would be dropped without a word; those that all commands take may stand in an alias.
+TEST(Requests, OneValueIsNotTwo) {
+  for (const std::vector<const char*>& words : {std::vector<const char*>{"-o", "d", "-o", "e"},
+                                                {"--level", "low", "--json", "--level", "high"}}) {
+    const Result<Request> request = request_of(words);
+    ASSERT_FALSE(request) << words[0];
+    EXPECT_EQ(request.error().code, Code::usage);
+    EXPECT_NE(request.error().text().find("is given twice"), std::string::npos)
+        << request.error().text();
+  }
+  CommonOptions common;
+  ASSERT_TRUE(request_of({"--lang", "en", "--lang", "zh"}, &common));
+  EXPECT_EQ(common.language, Language::zh);
 }
 
 TEST(Requests, CommonOptionsStandApart) {

@@ -56,6 +56,27 @@ TEST(AlertState, ConditionsOfTheMachineHoldForEachGpu) {
       "firing@20 ");
 }
 
+// A storm: whoever reads it looks for GPU 2 before GPU 10.
+TEST(AlertState, GpusStandInTheOrderOfTheirNumbers) {
+  AlertJudge judge = judge_of("gpu_xid_fatal");
+  const auto gpus = [&](double count, double now) {
+    MadeMetrics made;
+    for (const int gpu : {11, 1, 2, 10, 0})
+      made.add(
+          "cufit_xid_errors_total",
+          {{"gpu", std::to_string(gpu)}, {"uuid", "GPU-" + std::to_string(gpu)}, {"xid", "79"}},
+          count);
+    std::string out;
+    for (const AlertEvent& event : judge.judge(made.families(), now))
+      out += std::string(label_of(event.labels, "gpu")) + " ";
+    return out;
+  };
+  EXPECT_EQ(gpus(0, 0), "");
+  EXPECT_EQ(gpus(1, 10), "0 1 2 10 11 ");
+  EXPECT_EQ(gpus(1, 700), "");
+  EXPECT_EQ(gpus(1, 800), "0 1 2 10 11 ");  // all are over
+}
+
 TEST(AlertState, HoldsBeforeItFires) {
   AlertJudge judge = judge_of("gpu_remap_pending");  // 5 minutes
   std::string all;

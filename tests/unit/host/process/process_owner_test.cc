@@ -215,6 +215,7 @@ TEST(ProcessOwner, IsKeptWhileTheProcessIsTheSame) {
   machine.start(one);
   EXPECT_EQ(machine.owner().command, "other");
   machine.tree.link("/proc/4711/exe", "/usr/bin/third");
+  machine.seconds += 5;
   EXPECT_EQ(machine.owner().command, "third");
   // The same pid, another process.
   one.cgroup = "0::/system.slice/c.service\n";

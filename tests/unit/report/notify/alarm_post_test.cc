@@ -106,6 +106,27 @@ TEST(AlarmPost, HostileNamesCallNobody) {
     }
 }
 
+// The words of a rule may come from a file that somebody else wrote. Its step stays one that can be pasted.
+TEST(AlarmPost, RulesCallNobody) {
+  std::vector<Alarm> alarms = {hostile_alarms()[0]};
+  for (watch::AlertTexts* texts : {&alarms[0].rule.en, &alarms[0].rule.zh})
+    texts->summary = texts->description = "now @all <!channel> <@U1> <at id=all> [x](http://e)";
+  alarms[0].rule.runbook = "ssh root@gpu7 `id` <@U1> <at id";
+  for (const Kind& kind : k_kinds) {
+    if (kind.name == std::string_view("webhook") || kind.name == std::string_view("ntfy")) continue;
+    const std::string body =
+        alarm_post(*parse_receiver(kind.address), alarms, view_of("en"), 1796033100).body;
+    ASSERT_TRUE(Json::parse(body)) << kind.name;
+    for (const char* mark : {"now @all", "<!channel>", "<@U1>", "<at id"})
+      EXPECT_FALSE(contains(body, mark)) << kind.name << ": " << mark;
+    EXPECT_TRUE(contains(body, "ssh root@gpu7")) << kind.name;
+    if (kind.name != std::string_view("feishu")) {
+      EXPECT_FALSE(contains(body, "[x](")) << kind.name;
+      EXPECT_FALSE(contains(body, "`id`")) << kind.name;
+    }
+  }
+}
+
 // What reads Alertmanager's webhooks looks for these.
 TEST(AlarmPost, TheWebhookIsAlertmanagers) {
   std::vector<Alarm> alarms = hostile_alarms();
@@ -171,9 +192,12 @@ TEST(Receiver, ShowsNoSecret) {
   for (const Kind& kind : k_kinds) {
     const Receiver receiver = *parse_receiver(kind.address);
     EXPECT_FALSE(contains(receiver.shown, "secret")) << receiver.shown;
-    EXPECT_TRUE(ends_with(receiver.shown, "/...")) << receiver.shown;
+    EXPECT_TRUE(contains(receiver.shown, "/... (")) << receiver.shown;
   }
-  EXPECT_EQ(parse_receiver("https://ann:secret@a.example/x")->shown, "https://a.example/...");
+  EXPECT_EQ(parse_receiver("https://ann:secret@a.example/x")->shown,
+            "https://a.example/... (webhook)");
+  EXPECT_EQ(parse_receiver("slack+https://a.example/x", "@/etc/a\x1b")->shown,
+            "https://a.example/... (slack, @/etc/a?)");
 }
 
 // The codes are those that Python's hmac makes as the services' pages show it.
