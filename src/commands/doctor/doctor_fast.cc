@@ -57,13 +57,13 @@ Result<checks::HealthRules> found_rules(const Context& context, const DoctorRequ
       return fail(
           Code::malformed,
           format("`{}` has no `[health]` table: nothing in it would be asked", *request.policy));
-    return std::move(named);
+    return named;
   }
   const std::string here = host::find_upwards(host::working_folder(), "cufit.toml");
   // Whoever may put a file into a folder above would say what counts as healthy.
   if (!here.empty() && !host::foreign_file(context.files, here)) {
     CUFIT_TRY(near, rules_of_file(context, here));
-    if (!near.file.empty()) return std::move(near);
+    if (!near.file.empty()) return near;
   }
   if (context.files.exists(k_site_file)) return rules_of_file(context, k_site_file);
   return checks::HealthRules();

@@ -44,7 +44,7 @@ std::string of_gpus(const facts::Facts& facts,
     else
       ++known->second;
   }
-  if (counts.empty()) return "none";
+  if (counts.empty()) return facts.nvml.init_result ? "none" : "not known";
   std::stable_sort(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
   });
