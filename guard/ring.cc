@@ -110,6 +110,7 @@ constexpr uint64_t k_left_to_others = 24 << 20;
 
 bool open_ring(RingState& ring, const char* folder, uint32_t flags) {
   if (!may_write()) return false;
+  make_room_for_ring(folder);
   char path[640];
   char* end = path + sizeof path;
   uint32_t pid = static_cast<uint32_t>(getpid());
