@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// guard-bench [--smoke] BUILD: what the guard costs a program, on the card of tests/guard, as one JSON object. Each figure
-// is taken with and without the guard in turns. The card is a library in the same process, so that what is measured is
-// the guard and not a driver; tests/gpu has the same on a real one.
+// guard-bench [--smoke | --only alone|eight|start|context|kill] BUILD: what the guard costs a program, on the card of
+// tests/guard, as one JSON object. Each figure is taken with and without the guard in turns. The card is a library in the
+// same process, so that what is measured is the guard and not a driver; tests/gpu has the same on a real one.
 #include "guard_bench.h"
 
 #include <fcntl.h>
@@ -243,16 +243,18 @@ int main(int count, char** arguments) {
   using namespace guard_bench;
   if (count > 2 && std::string(arguments[1]) == "--child") return child(count - 2, arguments + 2);
   const bool smoke = count > 1 && std::string(arguments[1]) == "--smoke";
-  if (count != (smoke ? 3 : 2)) return 2;
+  const bool part = count > 2 && std::string(arguments[1]) == "--only";
+  if (count != (part ? 4 : smoke ? 3 : 2)) return 2;
+  const std::string only = part ? arguments[2] : "";
   const Bench bench{std::filesystem::absolute(arguments[count - 1]).string(), smoke};
   std::signal(SIGPIPE, SIG_IGN);
   Figures figures;
   figures["cores"] = std::thread::hardware_concurrency();
-  bench.allocation("alone", 1, figures);
-  bench.allocation("eight", 8, figures);
-  bench.start(figures);
-  bench.context(figures);
-  bench.kill_and_claim(figures);
+  if (!part || only == "alone") bench.allocation("alone", 1, figures);
+  if (!part || only == "eight") bench.allocation("eight", 8, figures);
+  if (!part || only == "start") bench.start(figures);
+  if (!part || only == "context") bench.context(figures);
+  if (!part || only == "kill") bench.kill_and_claim(figures);
   const char* between = "{";
   for (const auto& [name, value] : figures) {
     std::printf("%s\"%s\": %.6g", between, name.c_str(), value);

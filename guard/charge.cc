@@ -7,6 +7,8 @@
 namespace guard {
 namespace {
 
+bool limited(const DeviceState& device) { return device.row != k_no_row; }
+
 uint64_t pages_of(uint64_t small_bytes) { return round_up(small_bytes, k_page); }
 
 // Room for `bytes` more in the pages of small allocations. What must be charged for it is told first, with
@@ -37,33 +39,39 @@ uint64_t small_remove(DeviceState& device, uint64_t bytes) {
 bool try_add(State& all, Device ordinal, uint64_t bytes) {
   DeviceState* device = device_state(all, ordinal);
   if (!device) return true;
-  if (!try_charge(all.ledger, device->row, bytes)) return false;
-  fetch_add(device->charged, bytes);
+  if (limited(*device)) return try_charge(all.ledger, device->row, bytes);
+  fetch_add(*device->charged, bytes);
   return true;
 }
 
 void add_undecided(State& all, Device ordinal, uint64_t bytes) {
   DeviceState* device = device_state(all, ordinal);
   if (!device) return;
-  charge_fact(all.ledger, device->row, bytes);
-  fetch_add(device->charged, bytes);
+  if (limited(*device))
+    charge_fact(all.ledger, device->row, bytes);
+  else
+    fetch_add(*device->charged, bytes);
 }
 
 void take_undecided(State& all, Device ordinal, uint64_t bytes) {
   DeviceState* device = device_state(all, ordinal);
   if (!device || bytes == 0) return;
-  discharge(all.ledger, device->row, bytes);
-  fetch_sub(device->charged, bytes);
+  if (limited(*device))
+    discharge(all.ledger, device->row, bytes);
+  else
+    fetch_sub(*device->charged, bytes);
 }
 
 void grant(State& all, Device ordinal, int64_t bytes) {
   DeviceState* device = device_state(all, ordinal);
   if (!device || bytes == 0) return;
-  fetch_add(device->granted, static_cast<uint64_t>(bytes));
-  grant(all.ledger, device->row, bytes);
+  if (limited(*device))
+    grant(all.ledger, device->row, bytes);
+  else
+    fetch_add(*device->granted, static_cast<uint64_t>(bytes));
   cufit_ring_device* shown = bytes > 0 ? ring_device(all.ring, ordinal) : nullptr;
   // Never more than what is charged: between two threads' stores the difference may be below zero for an instant.
-  if (shown) raise_to(shown->peak_bytes, smaller(load(device->granted), load(device->charged)));
+  if (shown) raise_to(shown->peak_bytes, smaller(load(*device->granted), load(*device->charged)));
 }
 
 void add_fact(State& all, Device ordinal, uint64_t bytes) {
@@ -78,15 +86,12 @@ void subtract(State& all, Device ordinal, uint64_t bytes) {
 
 uint64_t charged(State& all, Device ordinal) {
   DeviceState* device = device_state(all, ordinal);
-  return device ? load(device->charged) : 0;
+  return device ? load(*device->charged) : 0;
 }
 
 Charge::Charge(State& all, Device device, uint8_t kind, uint64_t requested, const void* caller)
     : all_(all), device_(device), kind_(kind), requested_(requested), caller_(caller) {
-  if (DeviceState* found = device_state(all, device)) {
-    fetch_add(found->in_flight, 1u);
-    counted_ = true;
-  }
+  counted_ = device_state(all, device) != nullptr;
 }
 
 void Charge::give_back() {
@@ -117,7 +122,7 @@ void Charge::note(uint64_t key) {
 
 Charge::~Charge() {
   give_back();
-  if (counted_) fetch_sub(all_.devices[device_].in_flight, 1u);
+  if (kept_) note(key_);
 }
 
 bool Charge::try_take(uint64_t bytes) {
@@ -166,7 +171,7 @@ Entry Charge::keep(uint64_t key, void* context) {
   entry.key = key, entry.charged = taken_, entry.requested = requested_, entry.context = context;
   entry.device = static_cast<uint8_t>(device_ < 0 ? 255 : device_);
   entry.kind = kind_, entry.small = small_ ? 1 : 0;
-  note(key);
+  key_ = key;
   return entry;
 }
 
@@ -222,12 +227,18 @@ namespace {
 // What the driver takes without an allocation that is seen (NCCL's kernels: 350 MiB on an H200) is found by asking. The
 // nearer the limit, the sooner it must be known; asking takes a part of a millisecond.
 uint64_t pause_before_reconcile(const State& all, const DeviceState& device) {
-  const uint64_t limit = row_limit(all.ledger, device.row), used = load(device.charged);
+  const uint64_t limit = row_limit(all.ledger, device.row), used = load(*device.charged);
   if (used >= limit - limit / 8) return 20000000u;
   return used >= limit / 2 ? 100000000u : 2000000000u;
 }
 
 }  // namespace
+
+bool listed_bytes(const DeviceState& device, uint64_t* bytes) {
+  const uint64_t charged_now = load(*device.charged);
+  *bytes = charged_now - load(device.overhead);
+  return load(*device.granted) == charged_now;
+}
 
 void reconcile(State& all, Device ordinal, bool now) {
   DeviceState* device = device_state(all, ordinal);
@@ -239,14 +250,9 @@ void reconcile(State& all, Device ordinal, bool now) {
   if (time < last + (now ? 5000000u : pause_before_reconcile(all, *device)) ||
       !compare_set(device->reconciled_ns, last, time))
     return;
-  // Charges whose memory is not there yet would make the rest look smaller than it is. At the limit the caller's own
-  // request is one of them, and is not charged.
-  const uint32_t others = now ? 1 : 0;
-  if (load(device->in_flight) > others) return;
-  uint64_t own = 0;
-  uint64_t listed = load(device->charged) - load(device->overhead);
-  if (!nvml_own_bytes(all, ordinal, &own) || load(device->in_flight) > others ||
-      load(device->charged) - load(device->overhead) != listed)
+  uint64_t own = 0, listed = 0, again = 0;
+  if (!listed_bytes(*device, &listed) || !nvml_own_bytes(all, ordinal, &own) ||
+      !listed_bytes(*device, &again) || again != listed)
     return;
   set_overhead(all, ordinal, minus_saturating(own, listed));
 }

@@ -28,7 +28,7 @@ class Charge {
 
   // The driver said yes, and says now that it takes so much (no small block).
   void correct(uint64_t bytes);
-  // What was taken stays until the entry is released.
+  // What was taken stays until the entry is released. Recorded at the end, when the entry is where it belongs.
   Entry keep(uint64_t key, void* context);
   // What was taken was for the time of the call alone; a record of the request stays.
   void give_back();
@@ -50,7 +50,7 @@ class Charge {
   uint8_t kind_;
   uint64_t requested_;
   const void* caller_;
-  uint64_t taken_ = 0;
+  uint64_t taken_ = 0, key_ = 0;
   Pointer* spill_to_ = nullptr;
   uint64_t undecided_ = 0;  // charged for it and not granted yet
   bool small_ = false, kept_ = false, counted_ = false, trim_ = true, spilled_ = false;
@@ -74,5 +74,8 @@ void set_overhead(State& all, Device device, uint64_t bytes);
 // Asks NVML what this process holds in all; at most every 2 s, or where `now` every 5 ms.
 void reconcile(State& all, Device device, bool now);
 uint64_t charged(State& all, Device device);
+// What is charged beyond contexts. False while a call of the driver is under way: charges whose memory is not there yet would
+// make the rest look smaller than it is.
+bool listed_bytes(const DeviceState& device, uint64_t* bytes);
 
 }  // namespace guard

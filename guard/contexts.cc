@@ -24,9 +24,9 @@ void settle_overhead(State& all, Device ordinal) {
     return;
   }
   uint64_t own = 0;
-  bool nvml = all.ledger.file && load(device->in_flight) <= 1 &&
+  uint64_t listed = 0;
+  bool nvml = listed_bytes(*device, &listed) && all.ledger.file &&
               domain_header(all.ledger).flags & CUFIT_DOMAIN_NVML_OWN_PROCESS;
-  uint64_t listed = load(device->charged) - load(device->overhead);
   if (nvml && nvml_own_bytes(all, ordinal, &own) && own)
     set_overhead(all, ordinal, minus_saturating(own, listed));
   else

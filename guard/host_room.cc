@@ -62,9 +62,9 @@ uint64_t cache_of_group(const char* folder, const char* active, const char* inac
 }
 
 struct Hierarchy {
-  const char* line;  // of /proc/self/cgroup, in front of the path
-  const char* root;
-  const char *most, *now, *active, *inactive;
+  char line[16];  // of /proc/self/cgroup, in front of the path
+  char root[24];
+  char most[24], now[24], active[24], inactive[24];
 };
 // The unified one, and that of version 1. In the latter a limit that is none is 2^63 less a page.
 constexpr Hierarchy k_unified = {"0::/",           "/sys/fs/cgroup", "memory.max",

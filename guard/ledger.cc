@@ -184,16 +184,23 @@ uint64_t domain_used(const LedgerState& ledger, int row) {
   return sum;
 }
 
+uint64_t* own_charged(LedgerState& ledger, int row) {
+  return is_row(ledger, row) ? &ledger.used[row] : nullptr;
+}
+uint64_t* own_granted(LedgerState& ledger, int row) {
+  return is_row(ledger, row) ? &ledger.granted[row] : nullptr;
+}
+
 bool try_charge(LedgerState& ledger, int row, uint64_t bytes) {
   if (!is_row(ledger, row)) return true;
   uint64_t limit = row_limit(ledger, row);
   if (bytes > limit) return false;
   cufit_domain_slot* slot = own_slot(ledger);
   // No slot: more processes than the launcher made room for. A limit that counts only some would be none.
-  if (!slot) return limit == CUFIT_DOMAIN_NO_LIMIT;
+  if (!slot && limit != CUFIT_DOMAIN_NO_LIMIT) return false;
   fetch_add(ledger.used[row], bytes);
-  fetch_add(slot->used[row], bytes);
-  if (domain_used(ledger, row) <= limit) return true;
+  if (slot) fetch_add(slot->used[row], bytes);
+  if (limit == CUFIT_DOMAIN_NO_LIMIT || domain_used(ledger, row) <= limit) return true;
   discharge(ledger, row, bytes);
   return false;
 }
@@ -212,9 +219,8 @@ void grant(LedgerState& ledger, int row, int64_t bytes) {
 void charge_fact(LedgerState& ledger, int row, uint64_t bytes) {
   if (!is_row(ledger, row) || bytes == 0) return;
   cufit_domain_slot* slot = own_slot(ledger);
-  if (!slot) return;
   fetch_add(ledger.used[row], bytes);
-  fetch_add(slot->used[row], bytes);
+  if (slot) fetch_add(slot->used[row], bytes);
 }
 
 void discharge(LedgerState& ledger, int row, uint64_t bytes) {

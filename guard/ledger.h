@@ -21,7 +21,8 @@ struct LedgerState {
   uint32_t claimed;  // 0 no, 1 yes
   uint32_t slot;
   uint64_t token;
-  uint64_t used[CUFIT_DOMAIN_DEVICES];  // what the slot should say; the truth if it was lost
+  uint64_t used
+      [CUFIT_DOMAIN_DEVICES];  // what the slot should say; the truth if it was lost, or never taken
   uint64_t overhead[CUFIT_DOMAIN_DEVICES];
   uint64_t granted[CUFIT_DOMAIN_DEVICES];
   Lock claiming;  // claims and sweeps of this process: record locks do not part its threads
@@ -35,6 +36,10 @@ cufit_domain_device* domain_row(LedgerState& ledger, int row);
 // The row of a device, added where the launcher gave a limit for all; k_no_row: it is not limited.
 int find_row(LedgerState& ledger, const uint8_t uuid[16], const char* pci, bool mig,
              uint64_t total_bytes);
+
+// What this process has charged and was granted on a row; null without one. The functions below keep them.
+uint64_t* own_charged(LedgerState& ledger, int row);
+uint64_t* own_granted(LedgerState& ledger, int row);
 
 // Adds `bytes` if the domain's sum stays within the limit. Claims a slot the first time. What is charged counts against the
 // limit at once, and is no part of the high water until grant() says that the program has it.

@@ -115,3 +115,13 @@ GUARD_EXPORT Result cuMemFree(uint32_t address) {
   GUARD_BEGIN(cuMemFree, Result(uint32_t));
   return free_block(call, address, [=] { return real(address); });
 }
+
+// Blocks of pools are not in the table (pool_calls.cc says what pools hold); one of cuMemAlloc may be given back so, too.
+// Inside a capture the driver takes memory of graphs alone and refuses the rest.
+#define GUARD_FREE_ASYNC(name)                                               \
+  GUARD_EXPORT Result name(Pointer address, Handle stream) {                 \
+    GUARD_BEGIN(name, Result(Pointer, Handle));                              \
+    return free_block(call, address, [=] { return real(address, stream); }); \
+  }
+GUARD_FREE_ASYNC(cuMemFreeAsync)
+GUARD_FREE_ASYNC(cuMemFreeAsync_ptsz)

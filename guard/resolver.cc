@@ -7,12 +7,14 @@
 #include "objects.h"
 #include "settings.h"
 
-// Addresses alone, under other names: the real signatures are beside the definitions.
-namespace guard::declared {
-#define GUARD_HOOK(symbol, name, version, stream) void symbol() __asm__(#symbol);
+// Where each hook lies, as a distance from the table: addresses would be relocations, which every program that is started
+// pays for.
+asm(".pushsection .rodata\n.p2align 2\nguard_hook_places:\n"
+#define GUARD_HOOK(symbol, name, version, stream) ".long " #symbol " - guard_hook_places\n"
 #include "hooks.inc"
 #undef GUARD_HOOK
-}  // namespace guard::declared
+    ".popsection\n");
+extern "C" __attribute__((visibility("hidden"))) const int32_t guard_hook_places[];
 
 void* guard_real_dlsym;
 void* guard_real_dlvsym;
@@ -21,19 +23,22 @@ namespace guard {
 namespace {
 
 struct HookRow {
-  const char* symbol;
-  const char* name;
+  char symbol[40];
+  char name[40];
   int version;
   int stream;
-  void* own;
 };
 
 const HookRow k_rows[] = {
-#define GUARD_HOOK(symbol, name, version, stream) \
-  {#symbol, name, version, stream, reinterpret_cast<void*>(&declared::symbol)},
+#define GUARD_HOOK(symbol, name, version, stream) {#symbol, name, version, stream},
 #include "hooks.inc"
 #undef GUARD_HOOK
 };
+
+void* own(int hook) {
+  uintptr_t table = reinterpret_cast<uintptr_t>(guard_hook_places);
+  return reinterpret_cast<void*>(table + static_cast<uintptr_t>(intptr_t{guard_hook_places[hook]}));
+}
 
 // Written once each and then only read; two threads that look at once write the same.
 void* g_real[k_hooks];
@@ -179,7 +184,7 @@ GuardAnswer answer(Real&& look_up, void* handle, const char* name, const void* c
   if (!settings().hooking) return {1, found};
   follow(library);
   if (!load(g_real[hook])) store(g_real[hook], found);
-  return {1, k_rows[hook].own};
+  return {1, own(hook)};
 }
 
 using ProcAddress = Result(const char*, void**, int, uint64_t);
@@ -231,10 +236,10 @@ const Routes* routes() {
 
 // A call that makes memory of the GPU and is no row of hooks.inc. Before 3020 addresses had 32 bits.
 bool unknown_allocator(const char* name, int version) {
-  static const char* const k_starts[] = {"cuMemAlloc", "cuMemCreate", "cuArrayCreate",
-                                         "cuArray3DCreate", "cuMipmappedArrayCreate"};
+  static const char k_starts[][24] = {"cuMemAlloc", "cuMemCreate", "cuArrayCreate",
+                                      "cuArray3DCreate", "cuMipmappedArrayCreate"};
   if (version < 3020 || starts_with(name, "cuMemAllocHost")) return false;
-  for (const char* start : k_starts) {
+  for (const auto& start : k_starts) {
     if (starts_with(name, start)) return true;
   }
   return false;
@@ -244,7 +249,7 @@ void route(const char* name, void** pointer, int version) {
   const Routes* all = routes();
   for (int i = 0; all && i < all->count; ++i) {
     if (all->rows[i].address != *pointer) continue;
-    *pointer = k_rows[all->rows[i].hook].own;
+    *pointer = own(all->rows[i].hook);
     return;
   }
   if (name && unknown_allocator(name, version)) note_unknown_call(name, version);
@@ -290,34 +295,34 @@ const Driver& driver() {
   if (!object_of_family(Family::cuda, &library)) return all;
   follow(library);
   struct Row {
-    void* place;
-    const char* name;
+    size_t place;
+    char name[40];
   };
-  const Row rows[] = {
-      {&all.get_version, "cuDriverGetVersion"},
-      {&all.context_device, "cuCtxGetDevice"},
-      {&all.current_context, "cuCtxGetCurrent"},
-      {&all.uuid, "cuDeviceGetUuid"},
-      {&all.uuid_v2, "cuDeviceGetUuid_v2"},
-      {&all.pci, "cuDeviceGetPCIBusId"},
-      {&all.primary_state, "cuDevicePrimaryCtxGetState"},
-      {&all.pool_attribute, "cuMemPoolGetAttribute"},
-      {&all.device_pool, "cuDeviceGetMemPool"},
-      {&all.default_pool, "cuDeviceGetDefaultMemPool"},
-      {&all.graph_attribute, "cuDeviceGetGraphMemAttribute"},
-      {&all.pointer_attribute, "cuPointerGetAttribute"},
-      {&all.stream_context, "cuStreamGetCtx"},
-      {&all.is_capturing, "cuStreamIsCapturing"},
-      {&all.is_capturing_ptsz, "cuStreamIsCapturing_ptsz"},
-      {&all.free_async, "cuMemFreeAsync"},
-      {&all.free_async_ptsz, "cuMemFreeAsync_ptsz"},
-      {&all.array_needs, "cuArrayGetMemoryRequirements"},
-      {&all.mipmap_needs, "cuMipmappedArrayGetMemoryRequirements"},
+  static const Row k_places[] = {
+      {offsetof(Driver, get_version), "cuDriverGetVersion"},
+      {offsetof(Driver, context_device), "cuCtxGetDevice"},
+      {offsetof(Driver, current_context), "cuCtxGetCurrent"},
+      {offsetof(Driver, uuid), "cuDeviceGetUuid"},
+      {offsetof(Driver, uuid_v2), "cuDeviceGetUuid_v2"},
+      {offsetof(Driver, pci), "cuDeviceGetPCIBusId"},
+      {offsetof(Driver, primary_state), "cuDevicePrimaryCtxGetState"},
+      {offsetof(Driver, pool_attribute), "cuMemPoolGetAttribute"},
+      {offsetof(Driver, device_pool), "cuDeviceGetMemPool"},
+      {offsetof(Driver, default_pool), "cuDeviceGetDefaultMemPool"},
+      {offsetof(Driver, graph_attribute), "cuDeviceGetGraphMemAttribute"},
+      {offsetof(Driver, pointer_attribute), "cuPointerGetAttribute"},
+      {offsetof(Driver, stream_context), "cuStreamGetCtx"},
+      {offsetof(Driver, is_capturing), "cuStreamIsCapturing"},
+      {offsetof(Driver, is_capturing_ptsz), "cuStreamIsCapturing_ptsz"},
+      {offsetof(Driver, free_async), "cuMemFreeAsync"},
+      {offsetof(Driver, free_async_ptsz), "cuMemFreeAsync_ptsz"},
+      {offsetof(Driver, array_needs), "cuArrayGetMemoryRequirements"},
+      {offsetof(Driver, mipmap_needs), "cuMipmappedArrayGetMemoryRequirements"},
   };
-  static_assert(sizeof rows / sizeof rows[0] == sizeof(Driver) / sizeof(void*));
-  for (const Row& row : rows) {
+  static_assert(sizeof k_places / sizeof k_places[0] == sizeof(Driver) / sizeof(void*));
+  for (const Row& row : k_places) {
     void* found = library.function(row.name);
-    memcpy(row.place, &found, sizeof found);
+    memcpy(reinterpret_cast<char*>(&all) + row.place, &found, sizeof found);
   }
   store(base, library.base);
   return all;

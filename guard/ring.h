@@ -13,6 +13,8 @@ struct RingState {
   Lock modules;
 };
 
+// Removes the oldest recordings of processes that are gone, so that with one more there are CUFIT_RING_KEPT.
+void make_room_for_ring(const char* folder);
 // Makes FOLDER/<pid>-<start ticks>.ring.
 bool open_ring(RingState& ring, const char* folder, uint32_t flags);
 

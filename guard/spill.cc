@@ -44,7 +44,7 @@ bool find_calls(Calls* calls) {
   }
   const struct {
     void* place;
-    const char* name;
+    char name[24];
   } rows[] = {
       {&calls->reserve, "cuMemAddressReserve"},  {&calls->free_address, "cuMemAddressFree"},
       {&calls->set_access, "cuMemSetAccess"},    {&calls->attribute, "cuDeviceGetAttribute"},

@@ -131,6 +131,9 @@ DeviceState* device_state(State& all, Device ordinal) {
   memcpy(device.pci, pci, sizeof pci);
   device.is_mig = mig ? 1 : 0;
   device.row = row;
+  device.charged = own_charged(all.ledger, row);
+  device.granted = own_granted(all.ledger, row);
+  if (!device.charged) device.charged = &device.unlimited[0], device.granted = &device.unlimited[1];
   if (cufit_ring_device* shown = ring_device(all.ring, ordinal)) {
     memcpy(shown->uuid, uuid, 16);
     memcpy(shown->pci, pci, sizeof pci);

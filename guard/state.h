@@ -20,12 +20,13 @@ struct DeviceState {  // by CUDA ordinal
   uint8_t uuid[16];
   char pci[16];
   uint32_t is_mig;
-  uint64_t charged;      // all that is in the ledger for this device by this process
-  uint64_t overhead;     // the part of it that contexts are
-  uint64_t granted;      // the part of it that is decided: the high water is of this
+  // All that is charged for this device by this process, and the part of it that is decided: the high water is of that,
+  // and while the two differ a call of the driver has not returned. In the ledger, or in `unlimited` without a row.
+  uint64_t *charged, *granted;
+  uint64_t unlimited[2];
+  uint64_t overhead;     // the part of `charged` that contexts are
   uint64_t small_bytes;  // of allocations below 1 MiB, which the driver packs (charge.h)
   Lock small;
-  uint32_t in_flight;    // charges whose call of the driver has not returned
   uint64_t graph_bytes;  // charged for what graphs reserve
   uint64_t graph_ticket, graph_applied;
   Lock graph;

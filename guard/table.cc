@@ -20,7 +20,8 @@ void Table::put(Shard& shard, const Entry& entry) {
 }
 
 bool Table::grow(Shard& shard) {
-  size_t capacity = shard.capacity ? shard.capacity * 2 : 128;
+  // Few at first: what a program with few blocks touches stays in the nearest cache.
+  size_t capacity = shard.capacity ? shard.capacity * 2 : 16;
   auto* entries = static_cast<Entry*>(map_pages(capacity * sizeof(Entry)));
   if (!entries) return false;
   Shard bigger{};

@@ -48,6 +48,22 @@ TEST_F(GuardCharges, AFreeThatFailsKeepsTheCharge) {
           "info: 0 free 724 total 1024\n");
 }
 
+// A block of cuMemAlloc may be given back in the order of a stream, too.
+TEST_F(GuardCharges, ABlockThatIsFreedInTheOrderOfAStream) {
+  for (const std::string route : {"dlsym", "gpa", "gpa_ptsz"}) {
+    Ran ran =
+        run(k_start + "alloc a 400M\nback a\ninfo\nalloc b 600M\nback b\nback b\ninfo", route);
+    EXPECT_EQ(ran.out,
+              k_started +
+                  "alloc a 400M: 0\nback a: 0\ninfo: 0 free 724 total 1024\nalloc b 600M: 0\n"
+                  "back b: 0\nback b: 0\ninfo: 0 free 724 total 1024\n")
+        << route;
+  }
+  describe("fail.cuMemFreeAsync = 700");
+  Ran ran = run(k_start + "alloc a 100M\nback a\ninfo");
+  EXPECT_EQ(ran.out, k_started + "alloc a 100M: 0\nback a: 700\ninfo: 0 free 624 total 1024\n");
+}
+
 TEST_F(GuardCharges, SmallAllocationsShareThePagesOfTheDriver) {
   Ran ran =
       run(k_start + "alloc a 100K\ninfo\nmany 19 100K\ninfo\nmany 1 100K\ninfo\nfree a\ninfo");

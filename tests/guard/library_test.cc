@@ -2,6 +2,7 @@
 // What the guard's file promises: small, libc alone, no symbol newer than glibc 2.28, and no name of its own in programs.
 #include <cctype>
 #include <cstdio>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
@@ -30,6 +31,32 @@ TEST(GuardLibrary, SmallAndOfLibcAlone) {
   EXPECT_EQ(needed, 1u) << dynamic;
   EXPECT_NE(dynamic.find("[libc.so.6]"), std::string::npos) << dynamic;
   EXPECT_EQ(dynamic.find("TEXTREL"), std::string::npos);
+}
+
+// Each program of a launch maps it, and most call nothing of it: one page of its own, and next to nothing to fill in there.
+TEST(GuardLibrary, LittleToDoAtEachStart) {
+  std::string file = "'" + binary_dir() + "/libcufit-guard.so'";
+  std::string segments = output_of("readelf -lW " + file);
+  if (segments.empty()) GTEST_SKIP() << "no readelf here";
+  EXPECT_EQ(segments.find("GNU_RELRO"), std::string::npos) << "one mprotect, one mapping more";
+  int writable = 0;
+  for (size_t at = 0; (at = segments.find("  LOAD ", at)) != std::string::npos; ++at) {
+    std::istringstream words(segments.substr(at, segments.find('\n', at) - at));
+    std::string type, offset, physical, flags;
+    uint64_t address = 0, in_file = 0, in_memory = 0;
+    words >> type >> offset >> std::hex >> address >> physical >> in_file >> in_memory >> flags;
+    if (flags != "RW") continue;
+    ++writable;
+    EXPECT_EQ(address / 4096, (address + in_memory - 1) / 4096) << segments;
+  }
+  EXPECT_EQ(writable, 1) << segments;
+  std::string dynamic = output_of("readelf -dW " + file);
+  EXPECT_EQ(dynamic.find("BIND_NOW"), std::string::npos) << "a look-up for each name of libc";
+  std::string relocations = output_of("readelf -rW " + file);
+  size_t addresses = 0;
+  for (size_t at = 0; (at = relocations.find("_RELATIVE", at)) != std::string::npos; ++at)
+    ++addresses;
+  EXPECT_LE(addresses, 8u) << relocations;
 }
 
 TEST(GuardLibrary, NoSymbolNewerThanGlibc228) {

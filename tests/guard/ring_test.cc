@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The black box of a process, read when the process is gone.
 #include <csignal>
+#include <cstddef>
+#include <filesystem>
 
 #include <sys/wait.h>
 
+#include "base/abi/gpu_ring.h"
 #include "guarded.h"
 
 namespace cufit::test {
@@ -147,6 +150,45 @@ TEST_F(GuardRing, ForkAndThreads) {
   EXPECT_EQ(parent.torn_events, 0u);
   EXPECT_NE(parent.pid, child.pid);
   EXPECT_EQ(child.events.back().tid, child.pid);
+}
+
+// A launch of many processes does not fill /dev/shm: the newest recordings stay, and those of all who live.
+TEST_F(GuardRing, TheNewestOfALaunchStay) {
+  run(k_start + "alloc a 10M");
+  const std::string first = std::filesystem::directory_iterator(path("rings"))->path().string();
+  std::string bytes = read_bytes(first);
+  std::filesystem::remove(first);
+  const std::string pid =
+      first.substr(first.rfind('/') + 1, first.find('-', first.rfind('/')) - first.rfind('/') - 1);
+  const auto older = [&](size_t ticks) {
+    return path("rings/" + pid + "-" + std::to_string(ticks) + ".ring");
+  };
+  const pid_t living = start_until("alloc", k_start + "alloc a 10M\nsleep 60");
+  for (size_t i = 0; i < 2 * CUFIT_RING_KEPT; ++i)
+    write_bytes(older(uint64_t{1} << 60 | i), bytes);  // started after the living one
+  // Nobody here can say whether its process lives.
+  bytes[offsetof(cufit_ring_header, pid_namespace)] ^= 1;
+  write_bytes(older(1), bytes);
+  write_bytes(path("rings/notes-1.ring"), bytes);
+  write_bytes(older(2), "no recording");
+  run(k_start + "alloc a 20M");
+  size_t kept = 0;
+  for (size_t i = 0; i < 2 * CUFIT_RING_KEPT; ++i) {
+    const bool there = std::filesystem::exists(older(uint64_t{1} << 60 | i));
+    if (there) ++kept;
+    EXPECT_TRUE(there || kept == 0) << "a newer one went before " << i;
+  }
+  // With them: the living one, the other namespace's, the one of text, the new one.
+  EXPECT_EQ(kept, CUFIT_RING_KEPT - 4);
+  size_t own = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(path("rings")))
+    own += entry.path().filename().string().rfind(std::to_string(living) + "-", 0) == 0;
+  EXPECT_EQ(own, 1u);
+  EXPECT_TRUE(std::filesystem::exists(older(1)));
+  EXPECT_TRUE(std::filesystem::exists(older(2)));
+  EXPECT_TRUE(std::filesystem::exists(path("rings/notes-1.ring")));
+  kill(living, SIGKILL);
+  waitpid(living, nullptr, 0);
 }
 
 }  // namespace

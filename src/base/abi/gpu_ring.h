@@ -21,6 +21,7 @@
 #define CUFIT_RING_DEVICES 16u
 #define CUFIT_RING_REFUSALS 16u
 #define CUFIT_RING_MODULES 64u
+#define CUFIT_RING_KEPT 64u /* recordings in one folder; of those beyond it the oldest go, unless their process lives */
 #define CUFIT_RING_NO_DEVICE 255u
 #define CUFIT_RING_NO_MODULE 255u
 

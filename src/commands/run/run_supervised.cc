@@ -9,13 +9,14 @@
 
 #include "base/format.h"
 #include "base/shell_word.h"
-#include "commands/run/explain_end.h"
+#include "explain/supervised_end.h"
 #include "host/files/atomic_write.h"
 #include "host/files/rlimit_fsize_guard.h"
 #include "host/probe.h"
 #include "host/process/signal_pause.h"
 #include "host/process/attend.h"
 #include "host/process/this_process.h"
+#include "host/quota/ring_files.h"
 #include "report/crash_report.h"
 #include "report/error_translation.h"
 #include "report/explain.h"
@@ -137,15 +138,15 @@ void explain_death(const Context& context, const SupervisedRequest& launch,
   const std::time_t now = context.now();
   const std::string time = utc(now, "%Y-%m-%dT%H:%M:%SZ");
   const facts::Facts after = facts_after(context.machine, launch.env);
-  const std::vector<host::RingFile> files = host::read_rings(launch.ring_folder);
   std::vector<formats::GpuRing> rings;
   std::vector<std::string> paths;
-  for (const host::RingFile& file : files) {
-    rings.push_back(file.ring);
-    paths.push_back(file.path);
+  for (host::RingFile& file : host::read_rings(launch.ring_folder)) {
+    rings.push_back(std::move(file.ring));
+    paths.push_back(std::move(file.path));
   }
-  const explain::Explanation explanation =
-      explain_end(run, after, files, {launch.is_cpu, launch.limited}, context.knowledge);
+  const std::string tail = report::plain_tail(run.tail);
+  const explain::Explanation explanation = explain::explain_end(
+      {run, tail, after, rings, paths, launch.is_cpu, launch.limited}, context.knowledge);
   const report::CrashReportView view{run,
                                      explanation,
                                      after,

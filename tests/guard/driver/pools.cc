@@ -11,6 +11,8 @@ using standin::machine;
 
 #define LOCKED std::lock_guard<std::recursive_mutex> locked(process().mutex)
 
+STANDIN_EXPORT int cuMemFree_v2(uint64_t address);
+
 namespace {
 
 struct Location {
@@ -62,10 +64,11 @@ int from_pool(uint64_t* out, uint64_t bytes, Pool* pool, Stream* stream) {
 
 int give_async(uint64_t address) {
   LOCKED;
+  if (int code = enter("cuMemFreeAsync")) return code;
   auto found = process().blocks.find(address);
   if (found == process().blocks.end()) return k_ok;  // captured
   Pool* pool = found->second.pool;
-  if (!pool) return k_invalid;
+  if (!pool) return cuMemFree_v2(address);  // of cuMemAlloc: given back as by cuMemFree
   if (card::gpu(pool->device).number("free_delay"))
     pool->waiting += found->second.bytes;
   else
