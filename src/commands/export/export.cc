@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "base/sha256.h"
 #include "base/shell_word.h"
+#include "commands/image/image_audit.h"
 #include "commands/run/run_choice.h"
 #include "host/files/atomic_write.h"
 #include "host/files/paths.h"
@@ -31,6 +32,7 @@ constexpr Option k_export_options[] = {
     option<&ExportRequest::output>("-o,--output", "PATH"),
     option<&ExportRequest::base>("--base", "IMAGE"),
     option<&ExportRequest::gpus>("--gpus", "N"),
+    option<&ExportRequest::check>("--check", "IMAGE"),
     option<&ExportRequest::force>("--force"),
     option<&ExportRequest::json>("--json"),
 };
@@ -158,6 +160,7 @@ Result<void> check_options(const ExportRequest& request) {
       {"class", !request.classes.empty(), of_locks},
       {"classes", !request.class_list.empty(), of_locks},
       {"with", !request.with.empty(), {"dockerfile"}},
+      {"check", !request.check.empty(), {"dockerfile"}},
       {"base", request.base.has_value(), {"dockerfile", "apptainer"}},
       {"gpus", request.gpus.has_value(), {"compose", "devcontainer", "k8s", "slurm"}}};
   for (const Place& place : places) {
@@ -297,6 +300,26 @@ int export_without_lock(const Context& context, const ExportRequest& request) {
   return output.print(request.json ? json : join(*paths, "\n") + "\n", k_ok);
 }
 
+// An image needs no lock, and nothing is written: options that are about these are a mistake.
+int check_image(const Context& context, const ExportRequest& request) {
+  const std::pair<const char*, bool> others[] = {{"with", !request.with.empty()},
+                                                 {"lock", request.lock.has_value()},
+                                                 {"class", !request.classes.empty()},
+                                                 {"classes", !request.class_list.empty()},
+                                                 {"base", request.base.has_value()},
+                                                 {"output", !request.output.empty()},
+                                                 {"force", request.force}};
+  for (const auto& [name, given] : others)
+    if (given)
+      return context.output.exit_code_for(
+          fail(Code::usage, format("`--check` reads an image; it does not go with `--{}`", name)));
+  ImageAuditRequest audit;
+  audit.image = request.check;
+  audit.check = true;
+  audit.json = request.json;
+  return run_image_audit(context, audit);
+}
+
 }  // namespace
 
 std::span<const Option> export_options() { return k_export_options; }
@@ -304,6 +327,7 @@ std::span<const Option> export_options() { return k_export_options; }
 int run_export(const Context& context, const ExportRequest& request) {
   if (Result<void> good = check_options(request); !good)
     return context.output.exit_code_for(good.error());
+  if (!request.check.empty()) return check_image(context, request);
   return report::is_monitoring_format(request.to) ? export_without_lock(context, request)
                                                   : export_lock(context, request);
 }

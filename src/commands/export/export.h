@@ -20,6 +20,7 @@ struct ExportRequest {
   std::string output;                // a file or folder; empty: stdout
   std::optional<std::string> base;   // an image by digest
   std::optional<std::string> gpus;   // a number
+  std::string check;                 // an image that is there: does it keep the rules?
   bool force = false;                // files that are there are replaced
   bool json = false;
 };

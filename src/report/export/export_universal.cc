@@ -22,20 +22,6 @@ bool serves(const ExportView& view, std::string_view service) {
   return std::find(view.with.begin(), view.with.end(), service) != view.with.end();
 }
 
-// One row for each Python of the classes: Jupyter's kernel program is installed once for each.
-std::vector<Scope> pythons(const ExportView& view) {
-  std::vector<Scope> out;
-  for (const ExportClass& one : view.classes) {
-    const bool known = std::any_of(out.begin(), out.end(), [&](const Scope& row) {
-      return row.values.at("python") == one.lock.python;
-    });
-    if (known) continue;
-    out.emplace_back();
-    out.back().values = {{"python", one.lock.python}, {"class", one.lock.name}};
-  }
-  return out;
-}
-
 std::string torch_line(const resolve::LockClass& one) {
   return format("torch {}, {}", one.wheel.torch,
                 one.wheel.cuda ? "CUDA " + one.wheel.cuda->text() : std::string("CPU"));
@@ -72,7 +58,6 @@ Result<Scope> universal_scope(const ExportView& view, const std::string& lock_sh
   scope.values["description"] = join(torches, "; ");
   scope.values["lock_sha256"] = lock_sha256;
   scope.values["lock_short"] = lock_sha256.substr(0, 12);
-  scope.lists["python"] = pythons(view);
   set_sentences(view, scope);
   return scope;
 }

@@ -1,9 +1,10 @@
 @note made
 @note jupyter.kernel
+import os
 import sys
 
 del sys.path[0]
-sys.path.append("/opt/cufit/kernels/%d.%d%s" % (*sys.version_info[:2], sys.abiflags))
+sys.path.append("/opt/cufit/kernels/" + os.environ["CUFIT_CLASS"])
 
 from ipykernel import kernelapp  # noqa: E402
 

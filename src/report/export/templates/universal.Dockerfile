@@ -71,12 +71,16 @@ RUN --mount=type=bind,from=tools,source=/opt/uv,target=/opt/uv \
     uv venv --quiet jupyter && \
     uv pip install --quiet --python jupyter/bin/python "${JUPYTER}" && \
     uv pip freeze --python jupyter/bin/python >jupyter.txt && \
-@each python
-    uv pip install --quiet --python .cufit/envs/@class@/bin/python --target kernels/@python@ "${KERNEL}" && \
-    uv pip freeze --path kernels/@python@ >kernels.@python@.txt && \
+    for class in @create@; do \
+        python=.cufit/envs/$class/bin/python && \
+        uv pip list --quiet --format freeze --python $python >/tmp/locked.txt && \
+        uv pip install --quiet --python $python --target kernels/$class \
+            --constraints /tmp/locked.txt "${KERNEL}" && \
+        CUFIT_CLASS=$class PYTHONPATH=kernels/$class $python -c 'import ipykernel.kernelapp' && \
+        uv pip freeze --path kernels/$class >kernels.$class.txt || exit 1; \
+    done && \
 @end
-@end
-    rm -rf /opt/cufit/.cache
+    rm -rf /opt/cufit/.cache /tmp/locked.txt
 @note universal.image
 COPY image /opt/cufit/image
 @if ssh
