@@ -28,6 +28,8 @@ struct ExportView {
   uint32_t gpus = 0;  // 0 = not given: all of them, or one where a number is needed
   std::string lang;
   const knowledge::Knowledge& knowledge;
+  std::vector<std::string> with = {};  // of k_export_services, in that order; dockerfile only
+  std::string lock_sha256 = {};        // of the lock's file
 };
 
 struct ExportFile {
@@ -44,6 +46,9 @@ constexpr std::string_view k_export_formats =
 constexpr size_t k_monitoring_begin = k_export_formats.find("prometheus-rules");
 constexpr std::string_view k_lock_formats = k_export_formats.substr(0, k_monitoring_begin - 1);
 constexpr std::string_view k_monitoring_formats = k_export_formats.substr(k_monitoring_begin);
+
+// What an image of `--to dockerfile` can hold besides its environments: `--with`.
+constexpr std::string_view k_export_services = "jupyter ssh";
 
 // Error{unsupported}: this lock cannot be said in that format, and why. Error{malformed}: a text of
 // the lock or of a pylock file is not what its place in the file allows.

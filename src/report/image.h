@@ -19,4 +19,7 @@ struct ImageView {
 std::string image_text(const ImageView& view, const Style& style);  // image_text.cc
 std::string image_json(const ImageView& view);  // image_json.cc, schema cufit.image.audit/1
 
+// What made a layer, without the secrets that it was given ("RUN |1 HF_TOKEN=***").
+std::string shown_step(const std::string& made_by);
+
 }  // namespace cufit::report

@@ -182,12 +182,17 @@ lock >"$TMP/out"; "$CUFIT" diff --json "$D" tests/export/lock
 for to in uv pip conda pixi dockerfile compose devcontainer k8s apptainer slurm; do
   "$CUFIT" export --json --to $to --lock tests/export/lock --class cu126
 done
+"$CUFIT" export --json --to dockerfile --with jupyter,ssh --lock tests/export/lock
 for to in prometheus-rules alertmanager grafana compose-monitoring; do
   "$CUFIT" export --json --to $to
 done"""),
     ("image audit", ["cufit.image.audit/1"], IMAGE + """
 "$CUFIT" image audit image.tar --json --for "RTX 4090,535" --for cpu --for "A100,550"
-"$CUFIT" image audit image.tar --json"""),
+"$CUFIT" image audit image.tar --json
+"$CUFIT" export --to dockerfile --check image.tar --json
+cd "$R" && TMP="$TMP/serving" && mkdir "$TMP" && . tests/cli/image/make_image.sh
+. "$R/tests/cli/image/serving_image.sh" && serving_image
+"$CUFIT" image audit --check image.tar --json"""),
     ("fit of traces", ["cufit.fit/1"], """
 T=tests/fit
 "$CUFIT" fit --json --gpu all --batch 12 --events $T/small-8.events $T/small-16.events

@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "base/sha256.h"
 #include "base/shell_word.h"
+#include "commands/image/image_audit.h"
 #include "commands/run/run_choice.h"
 #include "host/files/atomic_write.h"
 #include "host/files/paths.h"
@@ -26,9 +27,12 @@ constexpr Option k_export_options[] = {
     option<&ExportRequest::to>("--to", "FORMAT", report::k_export_formats),
     option<&ExportRequest::lock>("--lock", "DIR"),
     option<&ExportRequest::classes>("--class", "NAME"),
+    option<&ExportRequest::class_list>("--classes", "NAMES"),
+    option<&ExportRequest::with>("--with", "SERVICES"),
     option<&ExportRequest::output>("-o,--output", "PATH"),
     option<&ExportRequest::base>("--base", "IMAGE"),
     option<&ExportRequest::gpus>("--gpus", "N"),
+    option<&ExportRequest::check>("--check", "IMAGE"),
     option<&ExportRequest::force>("--force"),
     option<&ExportRequest::json>("--json"),
 };
@@ -61,6 +65,34 @@ Result<std::vector<resolve::LockClass>> exported_classes(const resolve::LockFile
   std::vector<resolve::LockClass> out;
   for (const resolve::LockClass& one : lock.classes)
     if (std::find(asked.begin(), asked.end(), one.name) != asked.end()) out.push_back(one);
+  return out;
+}
+
+// "cu126,cpu" of an option as its words, without blanks around them.
+std::vector<std::string> comma_words(const std::string& text) {
+  std::vector<std::string> out;
+  for (const std::string_view word : split(text, ','))
+    if (!trim(word).empty()) out.emplace_back(trim(word));
+  return out;
+}
+
+std::vector<std::string> asked_classes(const ExportRequest& request) {
+  std::vector<std::string> out = request.classes;
+  for (std::string& name : comma_words(request.class_list)) out.push_back(std::move(name));
+  return out;
+}
+
+// In the order of k_export_services, each once.
+Result<std::vector<std::string>> asked_services(const std::string& asked) {
+  std::vector<std::string> known, out;
+  for (const std::string_view word : split(report::k_export_services, ' '))
+    known.emplace_back(word);
+  const std::vector<std::string> words = comma_words(asked);
+  for (const std::string& word : words)
+    if (std::find(known.begin(), known.end(), word) == known.end())
+      return fail(Code::usage, format("`--with {}`: {}", word, join(known, ", ")));
+  for (const std::string& name : known)
+    if (std::find(words.begin(), words.end(), name) != words.end()) out.push_back(name);
   return out;
 }
 
@@ -126,6 +158,9 @@ Result<void> check_options(const ExportRequest& request) {
   const Place places[] = {
       {"lock", request.lock.has_value(), of_locks},
       {"class", !request.classes.empty(), of_locks},
+      {"classes", !request.class_list.empty(), of_locks},
+      {"with", !request.with.empty(), {"dockerfile"}},
+      {"check", !request.check.empty(), {"dockerfile"}},
       {"base", request.base.has_value(), {"dockerfile", "apptainer"}},
       {"gpus", request.gpus.has_value(), {"compose", "devcontainer", "k8s", "slurm"}}};
   for (const Place& place : places) {
@@ -140,15 +175,16 @@ Result<void> check_options(const ExportRequest& request) {
 Result<report::ExportView> read_view(const Context& context, const ExportRequest& request) {
   CUFIT_TRY(base, base_image(request.base));
   CUFIT_TRY(gpus, gpu_number(request.gpus));
+  CUFIT_TRY(with, asked_services(request.with));
   CUFIT_TRY(path, lock_path(context.files, request));
   CUFIT_TRY(text, context.files.read_file(path, k_most_lock));
   CUFIT_TRY(lock, resolve::parse_lock(text, path));
   const std::string home = parent_folder(path_in(host::working_folder(), path));
   if (Result<void> same = verify_lock_checksum(lock, path, home); !same) return same.error();
   warn_missing_checksum(context, lock, path, home);
-  CUFIT_TRY(classes, exported_classes(lock, request.classes));
-  report::ExportView view{request.to,         std::move(lock),  {}, base, gpus,
-                          context.language(), context.knowledge};
+  CUFIT_TRY(classes, exported_classes(lock, asked_classes(request)));
+  report::ExportView view{request.to,         std::move(lock),   {},   base,        gpus,
+                          context.language(), context.knowledge, with, sha256(text)};
   for (const resolve::LockClass& one : classes) {
     CUFIT_TRY(read, read_class(context.files, parent_folder(path), one));
     view.classes.push_back(std::move(read));
@@ -264,6 +300,26 @@ int export_without_lock(const Context& context, const ExportRequest& request) {
   return output.print(request.json ? json : join(*paths, "\n") + "\n", k_ok);
 }
 
+// An image needs no lock, and nothing is written: options that are about these are a mistake.
+int check_image(const Context& context, const ExportRequest& request) {
+  const std::pair<const char*, bool> others[] = {{"with", !request.with.empty()},
+                                                 {"lock", request.lock.has_value()},
+                                                 {"class", !request.classes.empty()},
+                                                 {"classes", !request.class_list.empty()},
+                                                 {"base", request.base.has_value()},
+                                                 {"output", !request.output.empty()},
+                                                 {"force", request.force}};
+  for (const auto& [name, given] : others)
+    if (given)
+      return context.output.exit_code_for(
+          fail(Code::usage, format("`--check` reads an image; it does not go with `--{}`", name)));
+  ImageAuditRequest audit;
+  audit.image = request.check;
+  audit.check = true;
+  audit.json = request.json;
+  return run_image_audit(context, audit);
+}
+
 }  // namespace
 
 std::span<const Option> export_options() { return k_export_options; }
@@ -271,6 +327,7 @@ std::span<const Option> export_options() { return k_export_options; }
 int run_export(const Context& context, const ExportRequest& request) {
   if (Result<void> good = check_options(request); !good)
     return context.output.exit_code_for(good.error());
+  if (!request.check.empty()) return check_image(context, request);
   return report::is_monitoring_format(request.to) ? export_without_lock(context, request)
                                                   : export_lock(context, request);
 }

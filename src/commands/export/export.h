@@ -15,9 +15,12 @@ struct ExportRequest {
   std::string to;                    // of report::k_export_formats
   std::optional<std::string> lock;   // a folder or the file
   std::vector<std::string> classes;  // empty: all of the lock
+  std::string class_list;            // --classes: the same as one word, "cu126,cpu"
+  std::string with;                  // "jupyter,ssh"
   std::string output;                // a file or folder; empty: stdout
   std::optional<std::string> base;   // an image by digest
   std::optional<std::string> gpus;   // a number
+  std::string check;                 // an image that is there: does it keep the rules?
   bool force = false;                // files that are there are replaced
   bool json = false;
 };

@@ -3,7 +3,9 @@
 
 #include "commands/progress.h"
 #include "commands/resolve/targets.h"
+#include "base/format.h"
 #include "host/image/image_facts.h"
+#include "host/image/image_setup.h"
 #include "host/image/image_store.h"
 #include "report/image.h"
 
@@ -13,6 +15,7 @@ namespace {
 constexpr Option k_image_audit_options[] = {
     option<&ImageAuditRequest::image>("IMAGE").needed(),
     option<&ImageAuditRequest::targets>("--for", "GPU,DRIVER"),
+    option<&ImageAuditRequest::check>("--check"),
     option<&ImageAuditRequest::json>("--json"),
     option<&ImageAuditRequest::verbose>("-v,--verbose"),
 };
@@ -55,8 +58,14 @@ int run_image_audit(const Context& context, const ImageAuditRequest& request) {
   const facts::ImageTree tree(image->layers);
   for (const std::string& problem : tree.problems()) image->problems.push_back(problem);
   const facts::Facts facts = host::read_image_facts(tree, image->config);
-  const resolve::ImageAudit audit =
+  resolve::ImageAudit audit =
       resolve::audit_image(*image, tree, facts, std::move(*targets), context.knowledge);
+  if (request.check) {
+    const facts::ImageSetup setup = host::read_image_setup(*image, tree);
+    resolve::add_rules(resolve::judge_image_rules(*image, setup), audit);
+    for (const std::string& path : setup.unread)
+      image->problems.push_back(format("`{}`: not read", path));
+  }
   const report::ImageView view{*image, facts, audit, context.knowledge};
   return output.print(request.json ? report::image_json(view)
                                    : report::image_text(view, output.style(request.verbose)),

@@ -14,6 +14,7 @@ namespace cufit::commands {
 struct ImageAuditRequest {
   std::string image;                 // an archive, or a folder in OCI layout
   std::vector<std::string> targets;  // --for, as of read_target()
+  bool check = false;                // also the rules of an image that serves
   bool json = false;
   bool verbose = false;
 };

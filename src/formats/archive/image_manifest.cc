@@ -81,6 +81,23 @@ Result<std::vector<ImageBlob>> blobs_of(const Json& object, const char* key,
   return out;
 }
 
+// Ports, labels and health check of the member `config`.
+void add_settings(const Json& config, ImageConfig& out) {
+  const Json* ports = member(config, "ExposedPorts");
+  if (ports != nullptr && ports->is_object())
+    for (auto port = ports->begin(); port != ports->end(); ++port)
+      if (out.ports.size() < k_image_manifest_most) out.ports.push_back(port.key());
+  const Json* labels = member(config, "Labels");
+  if (labels != nullptr && labels->is_object())
+    for (auto label = labels->begin(); label != labels->end(); ++label)
+      if (label->is_string() && out.labels.size() < k_image_manifest_most)
+        out.labels.emplace_back(label.key(), label->text());
+  const Json* health = member(config, "Healthcheck");
+  const Json* test = health == nullptr ? nullptr : member(*health, "Test");
+  if (test != nullptr && test->is_array() && test->size() > 0)
+    out.healthcheck = test->begin()->is_string() && test->begin()->text() != "NONE";
+}
+
 }  // namespace
 
 std::string blob_path(std::string_view digest) {
@@ -153,6 +170,7 @@ Result<ImageConfig> parse_image_config(std::string_view text, const std::string&
     out.command = std::move(command);
     out.user = text_of(*config, "User");
     out.folder = text_of(*config, "WorkingDir");
+    add_settings(*config, out);
   }
   const Json* rootfs = member(root, "rootfs");
   const Json* sums = rootfs == nullptr ? nullptr : member(*rootfs, "diff_ids");
@@ -163,6 +181,8 @@ Result<ImageConfig> parse_image_config(std::string_view text, const std::string&
   const Json* history = member(root, "history");
   if (history != nullptr && history->is_array())
     for (const Json& step : *history) {
+      if (out.steps.size() < k_image_manifest_most)
+        out.steps.push_back(text_of(step, "created_by"));
       const Json* empty = member(step, "empty_layer");
       if (empty != nullptr && empty->is_boolean() && empty->boolean()) continue;
       if (out.made_by.size() < k_image_manifest_most)

@@ -45,9 +45,13 @@ struct ImageConfig {
   std::string os, architecture, variant;
   std::vector<std::pair<std::string, std::string>> variables;
   std::vector<std::string> entrypoint, command;
-  std::string user, folder;  // WorkingDir
+  std::string user, folder;        // WorkingDir
+  std::vector<std::string> ports;  // of EXPOSE: "8888/tcp"
+  std::vector<std::pair<std::string, std::string>> labels;
+  bool healthcheck = false;  // a command is there, and is not NONE
   // What made each layer ("RUN pip install ..."), layers only; empty where the image does not say.
   std::vector<std::string> made_by;
+  std::vector<std::string> steps;  // the same of all steps, with those that made no layer
   // "sha256:..." of each layer's bytes when expanded, the base first.
   std::vector<std::string> diff_ids;
 };

@@ -12,6 +12,7 @@
 #include "formats/binary/elf_symbols.h"
 #include "formats/prose/printable.h"
 #include "formats/python/python_metadata.h"
+#include "host/image/image_setup.h"
 #include "host/image/image_sources.h"
 
 namespace cufit::host {
@@ -52,6 +53,7 @@ bool is_wanted_text(const std::string& path) {
   if (ends_with(path, "/torch/__init__.py") || ends_with(path, "/torch/cuda/__init__.py"))
     return true;
   if (contains(path, "/conda-meta/")) return ends_with(name, ".json");
+  if (is_setup_text(path)) return true;
   return ends_with(name, ".egg-info") || ends_with(name, ".pth") ||
          (starts_with(path, "/etc/ld.so.conf")) || name == ".python-version" ||
          (contains(path, "/.pyenv/") && name == "version");

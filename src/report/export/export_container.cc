@@ -14,19 +14,7 @@ namespace {
 
 constexpr const char* k_lock_folder = "/opt/cufit";
 
-// An image with some of the classes needs a lock of these: `cufit run` would choose one that is not
-// inside.
 constexpr const char* k_image_lock = "cufit.image.lock";
-
-std::vector<ExportFile> with_lock(ExportFile file, const ExportView& view) {
-  std::vector<ExportFile> out{std::move(file)};
-  if (all_classes(view)) return out;
-  resolve::LockFile lock = view.lock;
-  lock.classes.clear();
-  for (const ExportClass& one : view.classes) lock.classes.push_back(one.lock);
-  out.push_back({k_image_lock, resolve::lock_text(lock)});
-  return out;
-}
 
 // The oldest C library that all classes accept; empty = the lock does not tell.
 std::string least_glibc(const ExportView& view) {
@@ -63,32 +51,6 @@ void set_untagged(const std::string& base, Scope& scope) {
   const bool tagged = colon != std::string::npos && name.size() < base.size();
   scope.values["base_tagged"] = tagged ? name : std::string();
   scope.values["base_untagged"] = tagged ? name.substr(0, colon) + base.substr(name.size()) : base;
-}
-
-Result<Scope> image_scope(const ExportView& view) {
-  Scope scope = common_scope(view);
-  if (Result<void> added = add_folders(view, scope); !added) return added.error();
-  if (Result<void> inside = folders_are_inside(scope, view); !inside) return inside.error();
-  std::vector<std::string> pylocks;
-  for (const ExportClass& one : view.classes) pylocks.push_back(one.lock.file);
-  scope.values["base"] = base_image(view);
-  set_untagged(scope.values["base"], scope);
-  scope.values["gpus_flag"] = has_gpu(view) ? "--gpus all " : "";
-  scope.values["lock_file"] = all_classes(view) ? "cufit.lock" : k_image_lock;
-  scope.values["glibc"] = least_glibc(view);
-  scope.values["built"] = join(built_in_image(view), ", ");
-  scope.values["no_built"] = scope.values["built"].empty() ? "yes" : "";
-  if (!view.base.empty()) scope.values["built"].clear();  // whoever names a base knows what it has
-  scope.values["pylocks"] = join(pylocks, " ");
-  // Of several `cufit run` chooses; the one there is alone serves a plain `python` too.
-  scope.values["only"] = view.classes.size() == 1 ? view.classes.front().lock.name : "";
-  scope.values["kind"] = view.knowledge.message(
-      view.classes.size() > 1 ? "export.docker.several" : "export.docker.single", view.lang);
-  // The base image's own Python serves one version; others are uv's.
-  scope.values["downloads"] = one_python(view) ? "never" : "automatic";
-  scope.values["require"] = required_cuda(view);
-  scope.values["no_require"] = required_cuda(view).empty() ? "yes" : "";
-  return scope;
 }
 
 // One environment for this kind of machine: its Python is the one of every terminal as well.
@@ -132,8 +94,49 @@ Json devcontainer_json(const ExportView& view, bool gpu, const std::string& up) 
 
 }  // namespace
 
+std::string image_lock_text(const ExportView& view) {
+  if (all_classes(view)) return {};
+  resolve::LockFile lock = view.lock;
+  lock.classes.clear();
+  for (const ExportClass& one : view.classes) lock.classes.push_back(one.lock);
+  return resolve::lock_text(lock);
+}
+
+std::vector<ExportFile> with_lock(ExportFile file, const ExportView& view) {
+  std::vector<ExportFile> out{std::move(file)};
+  if (!all_classes(view)) out.push_back({k_image_lock, image_lock_text(view)});
+  return out;
+}
+
+Result<Scope> image_scope(const ExportView& view) {
+  Scope scope = common_scope(view);
+  if (Result<void> added = add_folders(view, scope); !added) return added.error();
+  if (Result<void> inside = folders_are_inside(scope, view); !inside) return inside.error();
+  std::vector<std::string> pylocks;
+  for (const ExportClass& one : view.classes) pylocks.push_back(one.lock.file);
+  scope.values["base"] = base_image(view);
+  set_untagged(scope.values["base"], scope);
+  scope.values["gpus_flag"] = has_gpu(view) ? "--gpus all " : "";
+  scope.values["lock_file"] = all_classes(view) ? "cufit.lock" : k_image_lock;
+  scope.values["glibc"] = least_glibc(view);
+  scope.values["built"] = join(built_in_image(view), ", ");
+  scope.values["no_built"] = scope.values["built"].empty() ? "yes" : "";
+  if (!view.base.empty()) scope.values["built"].clear();  // whoever names a base knows what it has
+  scope.values["pylocks"] = join(pylocks, " ");
+  // Of several `cufit run` chooses; the one there is alone serves a plain `python` too.
+  scope.values["only"] = view.classes.size() == 1 ? view.classes.front().lock.name : "";
+  scope.values["kind"] = view.knowledge.message(
+      view.classes.size() > 1 ? "export.docker.several" : "export.docker.single", view.lang);
+  // The base image's own Python serves one version; others are uv's.
+  scope.values["downloads"] = one_python(view) ? "never" : "automatic";
+  scope.values["require"] = required_cuda(view);
+  scope.values["no_require"] = required_cuda(view).empty() ? "yes" : "";
+  return scope;
+}
+
 ExportFiles export_dockerfile(const ExportView& view) {
   if (Result<void> same = one_platform(view); !same) return same.error();
+  if (!view.with.empty()) return export_universal(view);
   CUFIT_TRY(scope, image_scope(view));
   return with_lock({"Dockerfile", filled("Dockerfile", scope, view)}, view);
 }

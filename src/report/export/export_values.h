@@ -61,6 +61,17 @@ const formats::PylockFile* wheel_with_url(const formats::PylockPackage& package,
 // "2.14.1+cu126": on no default index, which refuses local versions.
 bool is_local(const formats::PylockPackage& package);
 
+// What dockerfile and apptainer say of the image: base, notes, required CUDA, files that are copied.
+Result<Scope> image_scope(const ExportView& view);
+// An image with some of the classes needs a lock of these: `cufit run` would choose one that is not
+// inside. Its text; empty where the image has the lock as it is.
+std::string image_lock_text(const ExportView& view);
+std::vector<ExportFile> with_lock(ExportFile file, const ExportView& view);
+// `--to dockerfile --with jupyter,ssh`: the Dockerfile and what is copied beside the environments.
+ExportFiles export_universal(const ExportView& view);
+// CycloneDX 1.6 of the classes' packages. `lock_sha256`: of the lock in the image.
+std::string sbom_text(const ExportView& view, const std::string& lock_sha256);
+
 // One image serves one platform: Error{unsupported} where the classes differ.
 Result<void> one_platform(const ExportView& view);
 std::string base_image(const ExportView& view);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "facts/secrets.h"
 #include "report/image.h"
 #include "report/resolve.h"
 #include "report/json/json_value.h"
@@ -55,7 +56,8 @@ Json image_part(const ImageView& view) {
          {"stored_bytes", layer.stored_bytes},
          {"expanded_bytes", layer.expanded_bytes},
          {"digest_verified", layer.verified},
-         {"made_by", made_by.size() == image.layers.size() ? or_null(made_by[i]) : Json()}});
+         {"made_by",
+          made_by.size() == image.layers.size() ? or_null(shown_step(made_by[i])) : Json()}});
   }
   return out;
 }
@@ -121,6 +123,13 @@ Json finding_json(const ImageView& view, const checks::Finding& finding) {
   return out;
 }
 
+Json rule_json(const ImageView& view, const resolve::ImageRule& rule) {
+  return {{"id", rule.id},
+          {"state", to_string(rule.state)},
+          {"text", message(view.knowledge, "report.image.rule." + rule.id, "en")},
+          {"findings", rule.findings}};
+}
+
 Json settings_json(const formats::ImageConfig& config) {
   Json variables = Json::object();
   for (const auto& [name, value] : config.variables)
@@ -133,6 +142,12 @@ Json settings_json(const formats::ImageConfig& config) {
 }
 
 }  // namespace
+
+std::string shown_step(const std::string& made_by) {
+  std::string words = made_by;
+  std::replace(words.begin(), words.end(), ' ', '\0');
+  return facts::shown_command(words);
+}
 
 std::string image_json(const ImageView& view) {
   const resolve::ImageAudit& audit = view.audit;
@@ -191,6 +206,12 @@ std::string image_json(const ImageView& view) {
   out["findings"] = Json::array();
   for (const checks::Finding& finding : audit.findings)
     out["findings"].push_back(finding_json(view, finding));
+  if (!audit.rules.empty()) {
+    out["rules_kept"] = audit.keeps_rules();
+    out["rules"] = Json::array();
+    for (const resolve::ImageRule& rule : audit.rules)
+      out["rules"].push_back(rule_json(view, rule));
+  }
   out["problems"] = view.image.problems;
   for (const std::string& problem : view.facts.problems) out["problems"].push_back(problem);
   return out.dump(2) + "\n";

@@ -40,6 +40,7 @@ class ImagePainter : private TerminalWriter {
     origin();
     torches();
     targets();
+    rules();
     libraries();
     driver();
     for (const resolve::ImageDefect& defect : audit_.defects) this->defect(defect);
@@ -69,11 +70,17 @@ class ImagePainter : private TerminalWriter {
                             : unread || partly ? LinkState::unknown
                                                : LinkState::ok;
     const std::string code = std::string("1;") + colour_of(state);
-    flow_at(words(defects  ? "head.defects"
-                  : !torch ? "head.no_torch"
-                  : unread ? "head.unread"
-                  : partly ? "head.partly"
-                           : "head.good"),
+    const bool rules =
+        std::any_of(audit_.rules.begin(), audit_.rules.end(), [](const resolve::ImageRule& rule) {
+          return rule.state == resolve::RuleState::broken && rule.severity != Severity::note;
+        });
+    flow_at(words(rules                  ? "head.rules"
+                  : defects              ? "head.defects"
+                  : !torch               ? "head.no_torch"
+                  : unread               ? "head.unread"
+                  : partly               ? "head.partly"
+                  : audit_.keeps_rules() ? "head.kept"
+                                         : "head.good"),
             coloured(std::string(mark(state)) + " ", code), 2, "  ", code.c_str());
   }
 
@@ -341,7 +348,7 @@ class ImagePainter : private TerminalWriter {
                                say("colon");
       out_ += "\n";
       flow_at(block.title, coloured(left, "1;" + code), columns(left), "  ", "1");
-      if (!block.subject.empty()) out_ += "  " + coloured("[" + block.subject + "]", "2") + "\n";
+      if (!block.subject.empty() && block.subject != "image") out_ += "  " + coloured("[" + block.subject + "]", "2") + "\n";
       if (!block.why.empty()) flow(block.why, "  ", "  ");
       for (size_t i = 0; i < block.evidence.size() && (style_.verbose || i < 4); ++i)
         flow(block.evidence[i], "  - ", "    ", "2");
@@ -369,6 +376,25 @@ class ImagePainter : private TerminalWriter {
     for (const std::string& line : lines) flow(line, "  ", "    ");
   }
 
+  void rules() {
+    if (audit_.rules.empty()) return;
+    heading(words("heading.rules"));
+    for (const resolve::ImageRule& rule : audit_.rules) {
+      const std::string text = words("rule." + rule.id);
+      LinkState state = LinkState::ok;
+      std::string line = text;
+      if (rule.state == resolve::RuleState::absent) continue;
+      if (rule.state == resolve::RuleState::unknown) {
+        state = LinkState::unknown;
+        line = words("rule_unknown", {{"rule", text}});
+      } else if (rule.state == resolve::RuleState::broken) {
+        state = rule.severity == Severity::error ? LinkState::broken : LinkState::limited;
+        line = words("rule_broken", {{"rule", text}});
+      }
+      flow_at(line, "  " + coloured(std::string(mark(state)) + " ", colour_of(state)), 4, "    ");
+    }
+  }
+
   void layers() {
     if (!style_.verbose) return;
     heading(words("heading.layers"));
@@ -381,7 +407,7 @@ class ImagePainter : private TerminalWriter {
                                          {"name", one_line(layer.name)}});
       flow(text, "  ", "    ");
       if (made_by.size() == view_.image.layers.size() && !made_by[i].empty())
-        flow(one_line(made_by[i]), "    ", "      ", "2");
+        flow(one_line(shown_step(made_by[i])), "    ", "      ", "2");
     }
     const auto& all = view_.image.layers;
     if (all.empty()) return;

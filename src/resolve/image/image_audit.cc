@@ -535,6 +535,19 @@ std::vector<size_t> ImageAudit::served_by(size_t target) const {
   return out;
 }
 
+bool ImageAudit::keeps_rules() const {
+  return !rules.empty() && std::all_of(rules.begin(), rules.end(), [](const ImageRule& rule) {
+    return rule.state == RuleState::kept || rule.state == RuleState::absent ||
+           (rule.state == RuleState::broken && rule.severity == Severity::note);
+  });
+}
+
+void add_rules(ImageRules rules, ImageAudit& audit) {
+  audit.rules = std::move(rules.rules);
+  // At the end: torches name findings by their place.
+  for (checks::Finding& finding : rules.findings) audit.findings.push_back(std::move(finding));
+}
+
 bool ImageAudit::serves(size_t target) const { return !served_by(target).empty(); }
 
 bool ImageAudit::has_defects() const {

@@ -11,6 +11,7 @@
 #include "checks/finding.h"
 #include "facts/facts.h"
 #include "facts/opened_image.h"
+#include "resolve/image/image_rules.h"
 #include "resolve/wheel/wheel_compatibility.h"
 
 namespace cufit::resolve {
@@ -64,8 +65,11 @@ struct ImageAudit {
   size_t files = 0;
   std::vector<ImageDefect> defects;       // most severe first
   std::vector<checks::Finding> findings;  // of the engine, about the environments
+  std::vector<ImageRule> rules;           // `--check` alone; their findings are among `findings`
   std::vector<Target> targets;
   bool has_defects() const;  // a warning or an error, or a target that no torch serves
+  // Each rule is kept, or broken by no more than a note; none was asked for: false.
+  bool keeps_rules() const;
   bool serves(size_t target) const;
   std::vector<size_t> served_by(size_t target) const;  // of torches
 };
@@ -73,6 +77,9 @@ struct ImageAudit {
 ImageAudit audit_image(const facts::OpenedImage& image, const facts::ImageTree& tree,
                        const facts::Facts& facts, std::vector<Target> targets,
                        const knowledge::Knowledge& knowledge);
+
+// Puts the rules and what breaks them into the audit.
+void add_rules(ImageRules rules, ImageAudit& audit);
 
 // A wheel as the installed files of an environment tell it.
 Wheel installed_wheel(const facts::Facts& facts, const facts::PythonEnv& env,

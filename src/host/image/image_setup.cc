@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/image/image_setup.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/format.h"
+#include "base/path.h"
+#include "base/sha256.h"
+
+namespace cufit::host {
+namespace {
+
+using formats::TarType;
+
+constexpr uint64_t k_most_setup_text = 1u << 20;
+constexpr size_t k_most_setup_files = 64;
+constexpr int k_most_includes = 8;
+constexpr const char* k_sshd_folder = "/etc/ssh/";
+constexpr const char* k_own_command = "ENTRYPOINT and CMD";
+
+bool is_jupyter_config(std::string_view name) {
+  for (const char* stem :
+       {"jupyter_server_config", "jupyter_notebook_config", "jupyter_lab_config", "jupyter_config"})
+    if (starts_with(name, stem)) {
+      const std::string_view end = name.substr(std::string_view(stem).size());
+      return end == ".py" || end == ".json";
+    }
+  return false;
+}
+
+// Copies that packages bring for their own tests and documents set nothing.
+bool is_of_package(const std::string& path) {
+  return contains(path, "/site-packages/") || contains(path, "/dist-packages/") ||
+         starts_with(path, "/usr/share/doc/");
+}
+
+bool is_script_name(const std::string& path) {
+  const std::string name(file_name(path));
+  if (std::count(path.begin(), path.end(), '/') > 5 || is_of_package(path)) return false;
+  return ends_with(name, ".sh") || contains(name, "entrypoint") || contains(name, "start") ||
+         name == "services" || name == "run" || name == "init";
+}
+
+// Private keys and logins that programs keep in a user's folder.
+bool is_credential(const std::string& path) {
+  if (is_of_package(path)) return false;
+  for (const char* end :
+       {"/.ssh/id_rsa", "/.ssh/id_dsa", "/.ssh/id_ecdsa", "/.ssh/id_ed25519", "/.netrc", "/.pypirc",
+        "/.git-credentials", "/.docker/config.json", "/.aws/credentials", "/.kaggle/kaggle.json",
+        "/.huggingface/token", "/.cache/huggingface/token",
+        "/.config/gcloud/application_default_credentials.json"})
+    if (ends_with(path, end)) return true;
+  return starts_with(path, "/run/secrets/");
+}
+
+bool is_host_key(const std::string& path) {
+  return starts_with(path, "/etc/ssh/ssh_host_") && ends_with(path, "_key");
+}
+
+bool is_authorized_keys(const std::string& path) {
+  const std::string_view name = file_name(path);
+  return !is_of_package(path) && (name == "authorized_keys" || name == "authorized_keys2");
+}
+
+// "*" and "?" of sshd's Include, within one part of a path.
+bool matches_pattern(std::string_view pattern, std::string_view text) {
+  size_t p = 0, t = 0, star = std::string_view::npos, tried = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && (pattern[p] == '?' || (pattern[p] == text[t] && pattern[p] != '*'))) {
+      ++p;
+      ++t;
+    } else if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      tried = t;
+    } else if (star != std::string_view::npos) {  // the last star takes one more
+      p = star + 1;
+      t = ++tried;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+class SetupReader {
+ public:
+  SetupReader(const facts::OpenedImage& image, const facts::ImageTree& tree)
+      : image_(image), tree_(tree) {}
+
+  facts::ImageSetup read() {
+    programs();
+    layers();
+    ssh();
+    accounts();
+    jupyter();
+    lock();
+    return std::move(out_);
+  }
+
+ private:
+  using Node = facts::ImageTree::Node;
+
+  const Node* find_file(std::string& path) const {
+    const Node* node = tree_.find(path);
+    return node != nullptr && node->type == TarType::file ? node : nullptr;
+  }
+
+  // Nothing where it is not there or cannot be read; the latter is told.
+  std::optional<std::string> text_of(std::string& path, facts::SetupFile& place) {
+    const Node* node = find_file(path);
+    if (node == nullptr) return std::nullopt;
+    place = {path, node->layer, false};
+    return content_of(node->file);
+  }
+
+  std::optional<std::string> content_of(const facts::LayerFile& file) {
+    if (file.size_bytes == 0) return std::string();
+    if (file.content != nullptr && file.size_bytes <= k_most_setup_text)
+      if (Result<std::string> text =
+              file.content->read_exact(0, file.size_bytes, k_most_setup_text))
+        return std::move(*text);
+    if (out_.unread.size() < k_most_setup_files) out_.unread.push_back(file.path);
+    return std::nullopt;
+  }
+
+  void programs() {
+    tree_.each_file([&](const std::string& path, const Node& node) {
+      const std::string_view name = file_name(path);
+      if (!out_.sshd && name == "sshd" && ends_with(path, "/sbin/sshd"))
+        out_.sshd = {path, node.layer, false};
+      if (!out_.jupyter && starts_with(name, "jupyter") && contains(path, "/bin/") &&
+          (name == "jupyter" || name == "jupyter-lab" || name == "jupyter-notebook" ||
+           name == "jupyter-server"))
+        out_.jupyter = {path, node.layer, false};
+      if (!out_.sbom &&
+          (ends_with(name, ".cdx.json") || ends_with(name, ".spdx.json") || name == "bom.json"))
+        if (!is_of_package(path)) out_.sbom = {path, node.layer, false};
+    });
+  }
+
+  // Files of all layers: what a later layer deletes can still be taken out of the image.
+  void layers() {
+    for (size_t layer = 0; layer < image_.layers.size(); ++layer)
+      for (const facts::LayerFile& file : image_.layers[layer].files) {
+        if (file.type != TarType::file || file.size_bytes == 0) continue;
+        std::string path = file.path;
+        const Node* seen = tree_.find(path, false);
+        const facts::SetupFile one{file.path, layer,
+                                   seen == nullptr || path != file.path || seen->layer != layer};
+        if (is_host_key(file.path)) add(out_.host_keys, one);
+        if (is_authorized_keys(file.path) && holds_a_key(file)) add(out_.authorized_keys, one);
+        if (is_credential(file.path)) add(out_.credentials, one);
+      }
+  }
+
+  static void add(std::vector<facts::SetupFile>& list, const facts::SetupFile& one) {
+    if (list.size() < k_most_setup_files) list.push_back(one);
+  }
+
+  // A file of comments lets nobody in.
+  bool holds_a_key(const facts::LayerFile& file) {
+    const std::optional<std::string> text = content_of(file);
+    if (!text) return true;
+    for (const std::string_view line : split(*text, '\n'))
+      if (!trim(line).empty() && trim(line)[0] != '#') return true;
+    return false;
+  }
+
+  void ssh() {
+    if (!out_.sshd) return;
+    read_sshd(std::string(k_sshd_folder) + "sshd_config", "", 0);
+  }
+
+  // `match`: of the block in which the Include stands.
+  void read_sshd(std::string path, const std::string& match, int depth) {
+    facts::SetupFile place;
+    const std::optional<std::string> text = text_of(path, place);
+    if (!text) return;
+    for (formats::SshdSetting& one : formats::parse_sshd_config(*text)) {
+      if (one.match.empty()) one.match = match;
+      if (one.keyword == "include" && depth < k_most_includes) {
+        for (const std::string_view word : split(one.value, ' '))
+          if (!word.empty()) include(std::string(word), one.match, depth);
+        continue;
+      }
+      if (out_.ssh.size() < 20000) out_.ssh.push_back({std::move(one), place.path, place.layer});
+    }
+  }
+
+  void include(std::string pattern, const std::string& match, int depth) {
+    if (!starts_with(pattern, "/")) pattern = k_sshd_folder + pattern;
+    const size_t slash = pattern.rfind('/');
+    std::string folder = slash == 0 ? "/" : pattern.substr(0, slash);
+    const std::string name = pattern.substr(slash + 1);
+    const Node* node = tree_.find(folder);
+    if (node == nullptr || node->type != TarType::directory || name.size() > 256) return;
+    size_t taken = 0;
+    for (const auto& [child, index] : node->children)  // a map: in the order of sshd's glob
+      if (tree_.node(index).exists && matches_pattern(name, child) && ++taken <= k_most_setup_files)
+        read_sshd(folder + "/" + child, match, depth + 1);
+  }
+
+  void accounts() {
+    facts::SetupFile place;
+    std::string path = "/etc/passwd";
+    if (const auto text = text_of(path, place)) {
+      out_.accounts = formats::parse_passwd(*text);
+      out_.passwd_file = place;
+    }
+    path = "/etc/shadow";
+    if (const auto text = text_of(path, place)) {
+      out_.passwords = formats::parse_shadow(*text);
+      out_.shadow_file = place;
+    }
+  }
+
+  void jupyter() {
+    std::vector<std::string> paths;
+    tree_.each_file([&](const std::string& path, const Node&) {
+      if (is_jupyter_config(file_name(path)) && !is_of_package(path) &&
+          paths.size() < k_most_setup_files)
+        paths.push_back(path);
+    });
+    for (std::string path : paths) {
+      facts::SetupFile place;
+      const std::optional<std::string> text = text_of(path, place);
+      if (!text) continue;
+      add_jupyter(ends_with(path, ".json") ? formats::parse_jupyter_json(*text)
+                                           : formats::parse_jupyter_python(*text),
+                  place, true);
+    }
+    std::vector<std::string> words = image_.config.entrypoint;
+    words.insert(words.end(), image_.config.command.begin(), image_.config.command.end());
+    start_text(join(words, " "), {k_own_command, 0, false}, false);
+    for (std::string word : words) {
+      if (!starts_with(word, "/") && !contains(word, "/") && !is_script_name(word)) continue;
+      if (!starts_with(word, "/")) word = image_.config.folder + "/" + word;
+      facts::SetupFile place;
+      const Node* node = find_file(word);
+      if (node == nullptr || node->file.size_bytes > (64u << 10) || !is_script(node->file))
+        continue;
+      if (const auto text = text_of(word, place)) start_text(*text, place, true);
+    }
+  }
+
+  // A program is no script; what was not kept of a compressed layer is told by who reads it.
+  static bool is_script(const facts::LayerFile& file) {
+    if (file.content == nullptr) return is_script_name(file.path);
+    const Result<std::string> head = file.content->read_exact(0, 2, 2);
+    return head && *head == "#!";
+  }
+
+  void start_text(const std::string& text, const facts::SetupFile& place, bool in_file) {
+    if (!contains(text, "jupyter")) return;
+    out_.starts_jupyter = true;
+    add_jupyter(formats::parse_jupyter_options(text), place, in_file);
+  }
+
+  void add_jupyter(std::vector<formats::JupyterSetting> settings, const facts::SetupFile& place,
+                   bool in_file) {
+    for (formats::JupyterSetting& one : settings)
+      if (out_.jupyter_settings.size() < 10000)
+        out_.jupyter_settings.push_back({std::move(one), place.path, place.layer, in_file});
+  }
+
+  void lock() {
+    std::string folder = "/opt/cufit";
+    for (const auto& [name, value] : image_.config.variables)
+      if (name == "CUFIT_LOCK" && starts_with(value, "/")) folder = value;
+    for (std::string path : {folder + "/cufit.lock", folder}) {
+      facts::SetupFile place;
+      const auto text = text_of(path, place);
+      if (!text) continue;
+      out_.lock = place;
+      out_.lock_sha256 = sha256(*text);
+      return;
+    }
+  }
+
+  const facts::OpenedImage& image_;
+  const facts::ImageTree& tree_;
+  facts::ImageSetup out_;
+};
+
+}  // namespace
+
+bool is_setup_text(const std::string& path) {
+  const std::string_view name = file_name(path);
+  return starts_with(path, "/etc/ssh/sshd_config") || path == "/etc/passwd" ||
+         path == "/etc/shadow" || name == "cufit.lock" || is_authorized_keys(path) ||
+         (is_jupyter_config(name) && !is_of_package(path)) || is_script_name(path);
+}
+
+facts::ImageSetup read_image_setup(const facts::OpenedImage& image, const facts::ImageTree& tree) {
+  return SetupReader(image, tree).read();
+}
+
+}  // namespace cufit::host
