@@ -33,8 +33,8 @@ constexpr Option k_top_options[] = {
 };
 
 constexpr uint64_t k_most_samples = 1000000;
-constexpr double k_first_answer_seconds = 60;  // 3 s a GPU without the persistence daemon
-constexpr double k_look_seconds =
+constexpr double k_top_first_answer_seconds = 60;  // 3 s a GPU without the persistence daemon
+constexpr double k_top_look_seconds =
     0.25;                            // at signals and at what is late, while nothing else happens
 constexpr double k_longest_gap = 5;  // of a recording that was paused
 
@@ -104,7 +104,7 @@ class TopRun {
     screen.draw(watcher_.now());
     while ((interrupted_ = signals.pause(0)) == 0) {
       bool changed = false;
-      if (!screen.take(terminal.wait(live.descriptor(), k_look_seconds), changed)) return {};
+      if (!screen.take(terminal.wait(live.descriptor(), k_top_look_seconds), changed)) return {};
       if (live.wait(0) && live.has_answered()) {
         if (record)
           if (Result<void> added = record->add(live.newest()); !added) return added.error();
@@ -135,7 +135,7 @@ class TopRun {
         screen.set_place(format("{}/{}", place + 1, samples.size()));
         screen.draw(watcher_.now());
       }
-      if (!screen.take(terminal.wait(-1, k_look_seconds), changed)) return {};
+      if (!screen.take(terminal.wait(-1, k_top_look_seconds), changed)) return {};
       size_t wanted = place;
       const bool more = place + 1 < samples.size();
       const double gap = more ? samples[place + 1].time - samples[place].time : 0;
@@ -187,7 +187,7 @@ class TopRun {
     while (taken < times.samples) {
       if ((interrupted_ = signals.pause(0)) != 0) break;
       const bool changed = live.wait(0.25);
-      if (!live.has_answered() && host::running_seconds() - begun > k_first_answer_seconds) {
+      if (!live.has_answered() && host::running_seconds() - begun > k_top_first_answer_seconds) {
         watcher_.add(live.newest());
         break;
       }
