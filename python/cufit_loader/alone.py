@@ -20,6 +20,8 @@ def recreated(torch, loader, workers):
     if workers > 0:
         words["prefetch_factor"] = loader.prefetch_factor or 2
         words["multiprocessing_context"] = loader.multiprocessing_context
+        # An epoch may be short; and it is what is recommended.
+        words["persistent_workers"] = True
     iterable = isinstance(loader.dataset, torch.utils.data.IterableDataset)
     if iterable or loader.batch_sampler is None:
         words["batch_size"] = loader.batch_size
@@ -31,26 +33,37 @@ def recreated(torch, loader, workers):
     return torch.utils.data.DataLoader(**words)
 
 
-# Seconds a batch when the workers run, and seconds to the first batch.
+# Seconds a batch when the workers run, and seconds to the first; over as many epochs as it takes.
 def time_alone(torch, iterate, loader, workers, seconds):
     out = {"workers": workers, "seconds": None, "first_seconds": None, "batches": 0, "error": None}
     begin = time.perf_counter()
     times = []
     try:
-        for _ in iterate(recreated(torch, loader, workers)):
-            times.append(time.perf_counter())
-            # Each worker has given one batch at least, and a few more came.
-            enough = len(times) > workers + 2 and times[-1] - begin > seconds
-            if enough or len(times) >= MOST_BATCHES or times[-1] - begin > 4 * seconds:
-                break
+        again = recreated(torch, loader, workers)
+        while not is_enough(times, begin, workers, seconds):
+            before = len(times)
+            for _ in iterate(again):
+                times.append(time.perf_counter())
+                if is_enough(times, begin, workers, seconds):
+                    break
+            if len(times) == before:
+                break  # an empty one
     except Exception as error:
         lines = str(error).strip().splitlines() or [""]
         out["error"] = ("%s: %s" % (type(error).__name__, lines[0]))[:300]
     out["batches"] = len(times)
     if times:
         out["first_seconds"] = times[0] - begin
-    # The first round of the workers comes at once.
-    skipped = min(max(workers, 1), len(times) // 2)
-    if len(times) - skipped >= 2:
-        out["seconds"] = (times[-1] - times[skipped]) / (len(times) - 1 - skipped)
+    # Batches come in rounds, one of each worker at about the same time: whole rounds are counted,
+    # and the first one, with which the workers begin, is not.
+    each = max(workers, 1)
+    rounds = len(times) // each
+    if rounds >= 2:
+        out["seconds"] = (times[rounds * each - 1] - times[each - 1]) / ((rounds - 1) * each)
     return out
+
+
+def is_enough(times, begin, workers, seconds):
+    passed = time.perf_counter() - begin
+    rounds = len(times) // max(workers, 1)
+    return (passed > seconds and rounds >= 3) or len(times) >= MOST_BATCHES or passed > 4 * seconds

@@ -36,7 +36,7 @@ Result<uint64_t> number_argument(const char* option, const std::string& text, ui
                                  uint64_t most) {
   const std::optional<uint64_t> value = parse_uint(text);
   if (value && *value >= least && *value <= most) return *value;
-  return fail(Code::usage, format("`{} {}`: a number from {} to {}", option, text, least, most));
+  return fail(Code::usage, format("`--{} {}`: a number from {} to {}", option, text, least, most));
 }
 
 Result<BenchWorkload> workload_argument(const std::string& word) {
@@ -72,9 +72,9 @@ Result<BenchPlan> bench_plan(const BenchRequest& request) {
     plan.batch = *batch;
   }
   CUFIT_TRY(rounds,
-            number_argument("--rounds", request.rounds, resolve::k_least_rounds, k_most_rounds));
+            number_argument("rounds", request.rounds, resolve::k_least_rounds, k_most_rounds));
   plan.rounds = rounds + rounds % 2;  // A B goes with B A
-  CUFIT_TRY(seconds, number_argument("--time", request.time, 1, k_most_bench_seconds));
+  CUFIT_TRY(seconds, number_argument("time", request.time, 1, k_most_bench_seconds));
   plan.seconds = static_cast<double>(seconds);
   return plan;
 }
@@ -91,7 +91,7 @@ Result<std::string> device_argument(const std::string& word) {
 Result<resolve::BenchMeasurement> measured(const Context& context, const BenchRequest& request) {
   CUFIT_TRY(plan, bench_plan(request));
   CUFIT_TRY(device, device_argument(request.device));
-  CUFIT_TRY(answer_seconds, number_argument("--timeout", request.timeout, 1, k_most_bench_seconds));
+  CUFIT_TRY(answer_seconds, number_argument("timeout", request.timeout, 1, k_most_bench_seconds));
   CUFIT_TRY(environments, bench_environments(context, request.env, device == "cpu"));
   host::Interrupts interrupts;
   CUFIT_TRY(folder, host::BenchChild::make_folder());

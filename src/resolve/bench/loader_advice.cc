@@ -14,9 +14,9 @@ using formats::LoaderAnswer;
 
 // A loader that is alone has all CPUs; beside a step it is slower by some.
 constexpr double k_head_room = 0.9;
-constexpr double k_waits = 0.1;       // part of the loop's time that counts as waiting
-constexpr double k_as_fast = 1.05;    // of more workers that no longer help
-constexpr uint64_t k_prefetch = 2;    // of torch, a worker
+constexpr double k_waits = 0.1;     // part of the loop's time that counts as waiting
+constexpr double k_as_fast = 1.05;  // of more workers that no longer help
+constexpr uint64_t k_prefetch = 2;  // of torch, a worker
 constexpr uint64_t k_most_workers = 64;
 
 const LoaderAlone* own_of(const LoaderAnswer& answer) {
@@ -25,18 +25,23 @@ const LoaderAlone* own_of(const LoaderAnswer& answer) {
   return nullptr;
 }
 
-// The fewest workers that are enough; else the fewest of those about as fast as the fastest.
-const LoaderAlone* best_of(const LoaderAnswer& answer, double enough) {
-  std::vector<const LoaderAlone*> sorted;
-  for (const LoaderAlone& one : answer.alone)
-    if (one.seconds && one.error.empty()) sorted.push_back(&one);
-  std::sort(sorted.begin(), sorted.end(),
-            [](const LoaderAlone* a, const LoaderAlone* b) { return a->workers < b->workers; });
+// Seconds of the loop a batch. Without workers a batch is made while the device waits; workers make it beside the step.
+double loop_seconds(const LoaderAlone& one, double step) {
+  return one.workers == 0 ? *one.seconds + step : std::max(*one.seconds / k_head_room, step);
+}
+
+// The fewest workers with which the loop is about as fast as it can be.
+const LoaderAlone* best_of(const LoaderAnswer& answer, double step) {
   double least = INFINITY;
-  for (const LoaderAlone* one : sorted) least = std::min(least, *one->seconds);
-  for (const LoaderAlone* one : sorted)
-    if (*one->seconds <= std::max(enough, least * k_as_fast)) return one;
-  return nullptr;
+  const LoaderAlone* best = nullptr;
+  for (const LoaderAlone& one : answer.alone)
+    if (one.seconds && one.error.empty()) least = std::min(least, loop_seconds(one, step));
+  for (const LoaderAlone& one : answer.alone) {
+    const bool good =
+        one.seconds && one.error.empty() && loop_seconds(one, step) <= least * k_as_fast;
+    if (good && (best == nullptr || one.workers < best->workers)) best = &one;
+  }
+  return best;
 }
 
 void add_arguments(const LoaderAnswer& answer, const LoaderHost& host, LoaderAdvice& out) {
@@ -63,27 +68,22 @@ LoaderAdvice advise(const LoaderAnswer& answer, const LoaderHost& host) {
   if (own == nullptr || !answer.step_seconds || *answer.step_seconds <= 0) return out;
   out.loader_seconds = out.best_seconds = *own->seconds;
   out.step_seconds = *answer.step_seconds;
-  // Without workers a batch is made while the device waits, however fast: then it is the watched time that tells.
-  const bool waits = out.waited > k_waits;
-  const double enough = out.step_seconds * k_head_room;
-  if (*own->seconds <= enough && !waits) {
-    out.verdict = Verdict::fed;
-    return out;
-  }
-  const LoaderAlone* best = best_of(answer, enough);
+  const LoaderAlone* const best = best_of(answer, out.step_seconds);
   if (best == nullptr) return out;
-  if (answer.num_workers == 0 && best->workers == 0) {
-    // In the program's own process a batch never comes beside a step.
-    for (const LoaderAlone& one : answer.alone)
-      if (one.workers > 0 && one.seconds && one.error.empty() &&
-          (best->workers == 0 || *one.seconds < *best->seconds) &&
-          (*one.seconds <= enough || *one.seconds < *own->seconds + out.step_seconds))
-        best = &one;
+  const bool better =
+      loop_seconds(*best, out.step_seconds) * k_as_fast < loop_seconds(*own, out.step_seconds);
+  if (better) {
+    out.workers = best->workers;
+    out.best_seconds = *best->seconds;
   }
-  out.best_seconds = *best->seconds;
-  const bool feeds = out.best_seconds <= enough;
-  if (best->workers != answer.num_workers) out.workers = best->workers;
-  out.verdict = !feeds ? Verdict::host_bound : out.workers ? Verdict::more : Verdict::unsteady;
+  const bool feeds = (better ? best : own)->workers == 0
+                         ? out.best_seconds <= (k_as_fast - 1) * out.step_seconds
+                         : out.best_seconds <= out.step_seconds;
+  out.verdict = !feeds                 ? Verdict::host_bound
+                : better               ? Verdict::more
+                : out.waited > k_waits ? Verdict::unsteady
+                                       : Verdict::fed;
+  if (out.verdict == Verdict::fed) return out;
   add_arguments(answer, host, out);
   return out;
 }
