@@ -35,7 +35,15 @@ int unknown_command(const std::string& typed, const Output& output) {
   return k_usage;
 }
 
-bool is_family(std::string_view word) {
+bool is_command(std::string_view name) {
+  for (const Command& command : table())
+    if (command.name == name) return true;
+  return false;
+}
+
+// Whether `second` belongs to the name. `bench` is a command and has `bench loader` beside it.
+bool takes_second_word(const std::string& word, const std::string& second) {
+  if (is_command(word)) return is_command(word + " " + second);
   for (const Command& command : table())
     if (!family_of(command).empty() && family_of(command) == word) return true;
   return false;
@@ -99,7 +107,7 @@ int run(const Surroundings& around, int argc, const char* const* argv) {
     // Before the command it means the same as after it.
     std::vector<const char*> turned = {argv[0], argv[3]};
     int next = 4;
-    if (is_family(argv[3]) && argc > 4) turned.push_back(argv[next++]);
+    if (argc > 4 && takes_second_word(argv[3], argv[4])) turned.push_back(argv[next++]);
     turned.insert(turned.end(), {argv[1], argv[2]});
     turned.insert(turned.end(), argv + next, argv + argc);
     return run(around, static_cast<int>(turned.size()), turned.data());
@@ -109,8 +117,8 @@ int run(const Surroundings& around, int argc, const char* const* argv) {
   if (asks_help(first)) return list_commands(output, around.knowledge);
   if (first == "--version" || first == "-V")
     return output.print(format("cufit {}\n", CUFIT_VERSION), k_ok);
-  if (is_family(first)) {
-    const std::string second = argc > 2 ? argv[2] : "";
+  const std::string second = argc > 2 ? argv[2] : "";
+  if (takes_second_word(first, second)) {
     if (second.empty() || second == "--lang" || asks_help(second))
       return list_commands(output, around.knowledge, first);
     first += " " + second;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every command, in the order in which help lists them. Summary texts: data/messages/help.toml.
+#include "commands/bench/bench.h"
+#include "commands/bench/bench_loader.h"
 #include "commands/doctor/collect_env.h"
 #include "commands/command.h"
 #include "commands/diff/diff.h"
@@ -51,6 +53,8 @@ std::span<const Command> table() {
       command<QuotaVerifyRequest, run_quota_verify>("quota verify", quota_verify_options()),
       command<QuotaSetRequest, run_quota_set>("quota set", quota_set_options()),
       command<QuotaClearRequest, run_quota_clear>("quota clear", quota_clear_options()),
+      command<BenchRequest, run_bench>("bench", bench_options()),
+      command<BenchLoaderRequest, run_bench_loader>("bench loader", bench_loader_options()),
       command<TopRequest, run_top>("top", top_options()),
       command<WatchRequest, run_watch>("watch", watch_options()),
       command<ExporterRequest, run_exporter>("exporter", exporter_options()),

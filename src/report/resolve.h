@@ -28,7 +28,15 @@ struct ResolveView {
   // them. Empty: it has none, or none was asked.
   std::string variants_torch = {}, variants_url = {};
   std::vector<resolve::VariantChoice> variants = {};
+  // A file of `cufit bench` that ranks nothing here, and the GPU it was made on; empty: there is none.
+  struct UnusedMeasured {
+    std::string file, gpu;
+  } unused_measured = {};
 };
+
+// How a choice that was measured faster is said; of the first measurement.
+std::string measured_text(const resolve::MeasuredFaster& one, std::string_view lang,
+                          const knowledge::Knowledge& knowledge);
 
 std::string resolve_text(const ResolveView& view, const Style& style);
 std::string resolve_json(const ResolveView& view);  // schema cufit.resolve/1, English texts

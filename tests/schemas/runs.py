@@ -267,6 +267,13 @@ sleep 20" >"$TMP/said" &
 for i in 1 2 3 4 5 6 7 8 9; do sleep 0.3; grep -q alloc "$TMP/said" && break; done
 "$CUFIT" quota status --json "$TMP/domain"; kill $!
 mkdir -p "$TMP/cufit"; echo junk >"$TMP/cufit/junk"; CUFIT_RUN_DIR="$TMP/cufit" "$CUFIT" quota status --json"""),
+    ("bench", ["cufit.bench/1", "cufit.bench.loader/1", "cufit.resolve/1"], """
+. tests/bench/stub.sh; stub_env "$TMP/slow"; stub_env "$TMP/fast"; mkdir "$TMP/none"
+bench() { "$CUFIT" bench --json --rounds 12 --time 1 --env "$TMP/fast" "$@"; }
+bench --device cpu --env "$TMP/slow" --env "$TMP/none" --workload "$TMP/naps.py"; bench
+bench --device cpu --precision fp16 --workload "$TMP/naps.py"
+"$CUFIT" bench loader --json --time 4 --workers 1,2 --env "$TMP/fast" -- python "$TMP/train.py" 2>"$TMP/err"
+"$CUFIT" resolve --json --for tests/machines/h200-recorded/facts.json --measured tests/bench/measured.json torch"""),
     ("quota verify", ["cufit.quota.verify/1"], CARD + """
 "$CUFIT" quota verify --json -- true; CUFIT_DOMAIN="$TMP/domain" "$CUFIT" quota verify --json
 LD_LIBRARY_PATH=/nowhere "$CUFIT" quota verify --json"""),

@@ -9,7 +9,9 @@
 #include "host/files/paths.h"
 #include "host/install/index_client.h"
 #include "host/install/installer.h"
+#include "formats/bench/bench_file.h"
 #include "report/resolve.h"
+#include "resolve/bench/measured_rank.h"
 #include "resolve/wheel/obstacle.h"
 
 namespace cufit::commands {
@@ -23,6 +25,7 @@ constexpr Option k_resolve_options[] = {
     option<&ResolveRequest::default_index_only>("--default-index-only"),
     option<&ResolveRequest::indexes>("--index", "URL"),
     option<&ResolveRequest::offline>("--offline"),
+    option<&ResolveRequest::measured>("--measured", "FILE"),
     option<&ResolveRequest::json>("--json"),
     option<&ResolveRequest::verbose>("-v,--verbose"),
 };
@@ -69,6 +72,16 @@ Result<resolve::Request> wheels_asked(const Context& context, const ResolveReque
   request.index = std::move(index);
   request.asked_indexes = asked.indexes;
   return request;
+}
+
+// What `cufit bench` measured; nothing where it is not asked for.
+Result<std::optional<formats::BenchFile>> read_measured(const Context& context,
+                                                        const ResolveRequest& request) {
+  std::optional<formats::BenchFile> out;
+  if (!request.measured) return out;
+  CUFIT_TRY(text, context.files.read_file(*request.measured, formats::k_most_bench_file));
+  CUFIT_TRY(file, formats::parse_bench_file(text, *request.measured));
+  return std::optional(std::move(file));
 }
 
 void name_ignored(report::ResolveView& view) {
@@ -122,18 +135,23 @@ int run_resolve(const Context& here, const ResolveRequest& request) {
                         here.now, here.output};
   const Result<std::vector<AskedTarget>> targets = read_targets(context, request.targets);
   if (!targets) return output.exit_code_for(targets.error());
+  const auto measured = read_measured(context, request);
+  if (!measured) return output.exit_code_for(measured.error());
   std::vector<resolve::Answer> answers;
+  bool used = false;
   bool all = true;
   for (const AskedTarget& asked : *targets) {
     resolve::Request own = *wheels;
     own.installed = resolve::installed_wheels(asked.facts, context.knowledge);
     answers.push_back(resolve::resolve(asked.target, own, context.knowledge));
     all = all && resolve::served(answers.back());
+    if (*measured) used = resolve::rank_by(**measured, *request.measured, answers.back()) || used;
   }
   report::ResolveView view{answers, *wheels, context.knowledge};
   const std::string lang = request.json ? "en" : context.language();
   for (const AskedTarget& asked : *targets)
     view.obstacles.push_back(obstacle_title(asked, context.knowledge, lang));
+  if (*measured && !used) view.unused_measured = {*request.measured, (*measured)->gpu};
   name_ignored(view);
   put_variants(variants, view);
   for (const AskedTarget& asked : *targets)

@@ -20,6 +20,7 @@ struct ResolveRequest {
   bool default_index_only = false;
   std::vector<std::string> indexes;  // URLs, or NAME=URL
   bool offline = false;
+  std::optional<std::string> measured;  // a file of `cufit bench`
   bool json = false;
   bool verbose = false;
 };

@@ -9,7 +9,7 @@
 namespace cufit::formats {
 namespace {
 
-constexpr uint32_t k_fatbin_magic = 0xBA55ED50, k_fatbin_old_magic = 0x1EE55A01;
+constexpr uint32_t k_fatbin_magic_number = 0xBA55ED50, k_fatbin_old_magic = 0x1EE55A01;
 constexpr size_t k_container_header = 16;
 constexpr size_t k_entry_header = 64;
 // Entries lie some 100 KB apart, so a read serves a container header and its first entry and not
@@ -21,7 +21,7 @@ constexpr uint64_t k_max_headers = 4u << 20;
 // Distinct (kind, architecture, ISA); about 20 in the largest libraries.
 constexpr size_t k_max_rows = 512;
 
-bool is_magic(uint32_t value) { return value == k_fatbin_magic || value == k_fatbin_old_magic; }
+bool is_magic(uint32_t value) { return value == k_fatbin_magic_number || value == k_fatbin_old_magic; }
 
 class Walk {
  public:

@@ -10,7 +10,7 @@
 namespace cufit::formats {
 namespace {
 
-constexpr size_t k_most_name_bytes = 200, k_most_path_bytes = 4096;
+constexpr size_t k_most_job_name_bytes = 200, k_most_path_bytes = 4096;
 constexpr size_t k_most_words = 1000, k_most_command_bytes = 64 << 10;
 
 class JobReader {
@@ -40,7 +40,7 @@ class JobReader {
 
  private:
   Result<void> take(const std::string& key, const TomlValue& value) {
-    if (key == "name") return take_text(key, value, k_most_name_bytes, out_.name);
+    if (key == "name") return take_text(key, value, k_most_job_name_bytes, out_.name);
     if (key == "prediction") return take_text(key, value, k_most_path_bytes, out_.prediction);
     if (key == "snapshot") return take_text(key, value, k_most_path_bytes, out_.snapshot);
     if (key == "size") return take_size(key, value, out_.size);

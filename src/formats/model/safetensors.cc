@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t k_most_header = 100'000'000;  // the format's own bound
 constexpr size_t k_most_tensors = 1'000'000, k_most_dimensions = 64, k_most_metadata = 1024;
-constexpr size_t k_longest_name = 1024, k_safetensors_longest_text = 4096;
+constexpr size_t k_longest_tensor_name = 1024, k_safetensors_longest_text = 4096;
 constexpr uint64_t k_safetensors_most_bytes = uint64_t{1} << 56;
 constexpr std::string_view k_lfs = "version https://git-lfs";
 
@@ -62,7 +62,7 @@ class Header : public JsonEvents {
   bool key(std::string& text) override {
     if (depth_ == 1) {
       in_metadata_ = text == "__metadata__";
-      if (text.size() > k_longest_name) return stop("a name of more than 1024 bytes");
+      if (text.size() > k_longest_tensor_name) return stop("a name of more than 1024 bytes");
       if (!in_metadata_ && out.tensors.size() >= k_most_tensors) return stop("too many tensors");
       now_ = {};
       now_.name = std::move(text);
@@ -77,7 +77,7 @@ class Header : public JsonEvents {
   bool text(std::string& value) override {
     if (depth_ == 2 && list_ == 0 && in_metadata_) {
       if (out.metadata.size() < k_most_metadata)
-        out.metadata.emplace_back(printable(key_, k_longest_name),
+        out.metadata.emplace_back(printable(key_, k_longest_tensor_name),
                                   printable(value, k_safetensors_longest_text));
       return true;
     }
@@ -125,7 +125,7 @@ class Header : public JsonEvents {
     if ((now_.elements * *bits + 7) / 8 != now_.bytes)
       return stop("a shape that its offsets contradict");
     last_ = std::max(last_, end_);
-    now_.name = printable(now_.name, k_longest_name);
+    now_.name = printable(now_.name, k_longest_tensor_name);
     out.tensors.push_back(std::move(now_));
     now_ = {};
     return true;
@@ -183,7 +183,7 @@ Result<std::vector<std::string>> parse_safetensors_index(std::string_view text,
   std::vector<std::string> files;
   for (const Json& file : *map) {
     const std::string value = file.is_string() ? file.text() : std::string();
-    if (value.empty() || value.size() > k_longest_name || value != printable(value) ||
+    if (value.empty() || value.size() > k_longest_tensor_name || value != printable(value) ||
         contains(value, "/") || value == "..")
       return fail(Code::malformed, format("{}: `weight_map` names no file of the folder", name));
     files.push_back(value);

@@ -56,6 +56,7 @@ int enter_program(const SpawnOptions& options, char* const* command, char* const
   }
   if (!options.folder.empty() && chdir(options.folder.c_str()) != 0) return errno;
   if (options.empty_input) read_nothing();
+  if (!redirect(options.in, STDIN_FILENO)) return errno;
   if (!redirect(options.out, STDOUT_FILENO) || !redirect(options.err, STDERR_FILENO)) return errno;
   if (options.default_signals)
     for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);

@@ -48,7 +48,8 @@ struct SpawnOptions {
   std::optional<std::vector<std::string>> environment;
   std::vector<std::pair<std::string, std::optional<std::string>>> variables;
   std::string folder;            // working directory; empty = cufit's
-  bool empty_input = false;      // stdin is /dev/null; else cufit's own
+  bool empty_input = false;      // stdin is /dev/null; else cufit's own, or `in`
+  int in = -1;                   // what becomes stdin; -1 = as `empty_input` says
   int out = -1, err = -1;        // what becomes stdout and stderr; -1 = cufit's own
   int signal_with_parent = 0;    // that it gets where cufit ends before it; 0 = none
   bool own_group = false;        // of processes: a signal to -pid reaches what it starts, too

@@ -69,6 +69,14 @@ Json answer_json(const resolve::Answer& answer, const resolve::Request& request,
   for (const Choice& choice : answer.usable) {
     Json one = choice_json(choice, knowledge);
     one["install"] = install_line(choice, answer.target, request, knowledge, machine);
+    for (const resolve::MeasuredFaster& other : choice.faster)
+      one["measured"].push_back({{"than", other.than},
+                                 {"workload", other.workload},
+                                 {"precision", or_null(other.precision)},
+                                 {"ratio", other.ratio},
+                                 {"low", other.low},
+                                 {"high", other.high},
+                                 {"file", other.file}});
     out["choices"].push_back(std::move(one));
   }
   out["rejected"] = Json::array();

@@ -42,6 +42,12 @@ class ResolvePainter : private TerminalWriter {
     if (!view_.ignored.empty() && !view_.answers.front().usable.empty())
       flow(say("resolve.open_torch", {{"torch", view_.answers.front().usable.front().wheel.torch}}),
            "", "  ");
+    if (!view_.unused_measured.file.empty())
+      flow(say("resolve.measured_unused",
+               {{"file", printable(view_.unused_measured.file)},
+                {"gpu", view_.unused_measured.gpu.empty() ? say("bench.cpu")
+                                                          : printable(view_.unused_measured.gpu)}}),
+           "! ", "  ", "33");
     const std::string step = next_step();
     if (view_.no_uv && contains(step, "`uv ")) flow(say("resolve.no_uv"), "", "  ");
     tables();
@@ -154,6 +160,8 @@ class ResolvePainter : private TerminalWriter {
         break;
       }
     }
+    for (const Choice& choice : answer.usable)
+      if (!choice.faster.empty()) put(choice, "resolve.next_best");
     for (const Choice& choice : answer.usable) {
       if (!style_.verbose && shown.size() >= k_resolve_text_shown) break;
       const bool same_torch = std::any_of(shown.begin(), shown.end(), [&](const Choice* other) {
@@ -179,6 +187,8 @@ class ResolvePainter : private TerminalWriter {
       flow(printable(reason_text(reason, style_.lang, knowledge_)), "      ", "      ");
     if (choice.verdict.reasons.empty() && in_full)
       flow(say(choice.wheel.is_cpu() ? "resolve.works_cpu" : "resolve.works"), "      ", "      ");
+    for (const resolve::MeasuredFaster& one : choice.faster)
+      flow(measured_text(one, style_.lang, knowledge_), "      ", "      ");
     if (in_full || style_.verbose) companions(choice);
     if (in_full) built(choice);
   }

@@ -9,6 +9,8 @@
 #include "formats/python/wheel_name.h"
 #include "report/resolve.h"
 #include "report/error_translation.h"
+#include "report/message.h"
+#include "report/terminal/width.h"
 
 namespace cufit::report {
 
@@ -23,6 +25,19 @@ std::string reason_text(const resolve::Reason& reason, std::string_view lang,
     if (!word.empty()) why->second = std::string(word);
   }
   return format_message(text, args, lang);
+}
+
+std::string measured_text(const resolve::MeasuredFaster& one, std::string_view lang,
+                          const knowledge::Knowledge& knowledge) {
+  const std::string how =
+      one.precision.empty() ? one.workload : one.workload + ", " + one.precision;
+  return label(knowledge, lang, "resolve.measured",
+               {{"than", one.than},
+                {"how", printable(how)},
+                {"percent", format("{:.1f}", (one.ratio - 1) * 100)},
+                {"low", format("{:.1f}", (one.low - 1) * 100)},
+                {"high", format("{:.1f}", (one.high - 1) * 100)},
+                {"file", printable(one.file)}});
 }
 
 std::vector<std::string> demand_texts(const std::vector<std::string>& demands,

@@ -53,13 +53,22 @@ struct Request {
   std::vector<std::string> asked_indexes;   // before the mirror: whose page `index` is
 };
 
+// What `cufit bench` found of two choices on this card.
+struct MeasuredFaster {
+  std::string than;  // "2.14.1+cu130"
+  std::string workload, precision;
+  double ratio = 0, low = 0, high = 0;  // of the rates
+  std::string file;
+};
+
 struct Choice {
   Wheel wheel;
   Verdict verdict;     // requirements and policy counted in
   std::string python;  // minor that the wheel, the request and the policy allow: 3.12, else the
                        // nearest below, else above
-  std::vector<Companion> companions;  // empty for a wheel that cannot run there
-  size_t age = 0;                     // 0: of the newest torch, counting releases
+  std::vector<Companion> companions;   // empty for a wheel that cannot run there
+  size_t age = 0;                      // 0: of the newest torch, counting releases
+  std::vector<MeasuredFaster> faster;  // of rank_by(), which has put it before these
 };
 
 struct Answer {

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "resolve/bench/loader_advice.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/format.h"
+
+namespace cufit::resolve {
+namespace {
+
+using formats::LoaderAlone;
+using formats::LoaderAnswer;
+
+// A loader that is alone has all CPUs; beside a step it is slower by some.
+constexpr double k_head_room = 0.9;
+constexpr double k_waits = 0.1;     // part of the loop's time that counts as waiting
+constexpr double k_as_fast = 1.05;  // of more workers that no longer help
+constexpr uint64_t k_prefetch = 2;  // of torch, a worker
+constexpr uint64_t k_most_workers = 64;
+
+const LoaderAlone* own_of(const LoaderAnswer& answer) {
+  for (const LoaderAlone& one : answer.alone)
+    if (one.workers == answer.num_workers && one.seconds) return &one;
+  return nullptr;
+}
+
+// Seconds of the loop a batch. Without workers a batch is made while the device waits; workers make it beside the step.
+double loop_seconds(const LoaderAlone& one, double step) {
+  return one.workers == 0 ? *one.seconds + step : std::max(*one.seconds / k_head_room, step);
+}
+
+// The fewest workers with which the loop is about as fast as it can be.
+const LoaderAlone* best_of(const LoaderAnswer& answer, double step) {
+  double least = INFINITY;
+  const LoaderAlone* best = nullptr;
+  for (const LoaderAlone& one : answer.alone)
+    if (one.seconds && one.error.empty()) least = std::min(least, loop_seconds(one, step));
+  for (const LoaderAlone& one : answer.alone) {
+    const bool good =
+        one.seconds && one.error.empty() && loop_seconds(one, step) <= least * k_as_fast;
+    if (good && (best == nullptr || one.workers < best->workers)) best = &one;
+  }
+  return best;
+}
+
+void add_arguments(const LoaderAnswer& answer, const LoaderHost& host, LoaderAdvice& out) {
+  const uint64_t workers = out.workers.value_or(answer.num_workers);
+  out.pin_memory = answer.cuda && !answer.pin_memory;
+  out.persistent_workers = workers > 0 && !answer.persistent_workers;
+  const uint64_t prefetch = std::max(answer.prefetch_factor.value_or(k_prefetch), k_prefetch);
+  out.prefetch = workers > 0 && answer.num_workers > 0 && answer.prefetch_factor == 1;
+  // What workers have made and the program has not taken lies in /dev/shm.
+  const double bytes = static_cast<double>(answer.batch_bytes) * static_cast<double>(workers) *
+                       static_cast<double>(prefetch);
+  out.shm_bytes = static_cast<uint64_t>(std::min(bytes, 1e18));
+  out.shm_is_small = host.shm_bytes && out.shm_bytes > *host.shm_bytes;
+}
+
+}  // namespace
+
+LoaderAdvice advise(const LoaderAnswer& answer, const LoaderHost& host) {
+  using Verdict = LoaderAdvice::Verdict;
+  LoaderAdvice out;
+  const double loop = answer.wait_seconds + answer.work_seconds;
+  if (loop > 0) out.waited = answer.wait_seconds / loop;
+  const LoaderAlone* const own = own_of(answer);
+  if (own == nullptr || !answer.step_seconds || *answer.step_seconds <= 0) return out;
+  out.loader_seconds = out.best_seconds = *own->seconds;
+  out.step_seconds = *answer.step_seconds;
+  const LoaderAlone* const best = best_of(answer, out.step_seconds);
+  if (best == nullptr) return out;
+  const bool better =
+      loop_seconds(*best, out.step_seconds) * k_as_fast < loop_seconds(*own, out.step_seconds);
+  if (better) {
+    out.workers = best->workers;
+    out.best_seconds = *best->seconds;
+  }
+  const bool feeds = (better ? best : own)->workers == 0
+                         ? out.best_seconds <= (k_as_fast - 1) * out.step_seconds
+                         : out.best_seconds <= out.step_seconds;
+  out.verdict = !feeds                 ? Verdict::host_bound
+                : better               ? Verdict::more
+                : out.waited > k_waits ? Verdict::unsteady
+                                       : Verdict::fed;
+  if (out.verdict == Verdict::fed) return out;
+  add_arguments(answer, host, out);
+  return out;
+}
+
+std::string loader_arguments(const LoaderAdvice& advice) {
+  std::vector<std::string> words;
+  if (advice.workers) words.push_back(format("num_workers={}", *advice.workers));
+  if (advice.pin_memory) words.emplace_back("pin_memory=True");
+  if (advice.persistent_workers) words.emplace_back("persistent_workers=True");
+  if (advice.prefetch) words.push_back(format("prefetch_factor={}", k_prefetch));
+  return join(words, ", ");
+}
+
+std::vector<uint64_t> worker_counts(const LoaderHost& host) {
+  uint64_t most = host.cpus.value_or(8);
+  if (host.cpu_limit)
+    most = std::min(most, static_cast<uint64_t>(std::max(std::ceil(*host.cpu_limit), 1.0)));
+  most = std::min(most, k_most_workers);
+  std::vector<uint64_t> out = {0};
+  for (uint64_t count = 1; count < most; count *= 2) out.push_back(count);
+  out.push_back(most);
+  return out;
+}
+
+}  // namespace cufit::resolve

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stands for a torch where only its being there matters: cases of tests/cli and tests/schemas."""
+import types
+
+__version__ = "2.8.0+cpu"
+version = types.SimpleNamespace(cuda=None)
+backends = types.SimpleNamespace(cudnn=types.SimpleNamespace(version=lambda: None, allow_tf32=False))
+cuda = types.SimpleNamespace(is_initialized=lambda: False)
+
+
+class Tensor:
+    pass
+
+
+class Optimizer:
+    @staticmethod
+    def profile_hook_step(function):
+        return function
+
+
+optim = types.SimpleNamespace(Optimizer=Optimizer)
+
+
+def device(kind):
+    return types.SimpleNamespace(type=kind)
+
+
+def get_num_threads():
+    return 1
+
+
+def set_float32_matmul_precision(name):
+    pass
+
+
+def manual_seed(seed):
+    pass
