@@ -182,6 +182,27 @@ TEST(Sampler, ARateOfTheDriverWhereCountersAreNarrow) {
 }
 
 // They are not asked in each sample of a second; what was missing stays so until then.
+// `cufit bench` divides energy by blocks of a second.
+TEST(Sampler, DearValuesEachTimeWhereAsked) {
+  const auto with = [](int joules) {
+    return test::k_system + test::h200(0, "energy_mj = " + std::to_string(1000 * joules) + "\n");
+  };
+  const LiveMachine machine(with(1));
+  const RealHost host = machine.host();
+  SamplerOptions all = options();
+  all.all_each_time = true;
+  GpuSampler sampler(host, all);
+  const auto begin = std::chrono::steady_clock::now();
+  for (int joules = 1; joules <= 4; ++joules) {
+    machine.becomes(with(joules));
+    ASSERT_TRUE(until(sampler, [&](const GpuSample& sample) {
+      return is_fresh(sample) && sample.gpus[0].energy_joules == joules;
+    })) << joules;
+  }
+  // Four values would take 13.5 s else.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(9));
+}
+
 TEST(Sampler, DearValuesGoOn) {
   const auto machine = [](int count) {
     return test::k_system + test::h200(0, "energy_mj = " + std::to_string(1000 * count) +

@@ -60,7 +60,8 @@ void BenchMeasure::watch_card() {
     if (process->pid() > 0) card_->own(static_cast<uint32_t>(process->pid()));
   sampler_ = std::make_unique<host::GpuSampler>(
       setting_.context.machine,
-      host::SamplerOptions{.library_dir = {}, .interval_seconds = k_sample_seconds});
+      host::SamplerOptions{
+          .library_dir = {}, .interval_seconds = k_sample_seconds, .all_each_time = true});
   for (int i = 0; i < 40 && !sampler_->has_answered() && !stopped(); ++i)
     look_at_card(k_first_sample_seconds / 40);
   if (!card_->found()) {

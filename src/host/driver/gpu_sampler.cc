@@ -58,7 +58,7 @@ class SharedNote {
 // In the child. A message: u32 size, a sample as JSON.
 void sample_for_ever(int pipe, CallNote* note, const SamplerOptions& options) {
   DriverCalls calls(pipe, note);
-  NvmlSample questions(calls, options.interval_seconds >= k_waits_from);
+  NvmlSample questions(calls, options.interval_seconds >= k_waits_from, options.all_each_time);
   const bool open = questions.open(options.library_dir);
   double next = DriverCalls::now();
   while (true) {

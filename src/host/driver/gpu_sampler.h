@@ -18,6 +18,7 @@ struct SamplerOptions {
   double limit_seconds = 5;     // beyond it, without an answer, the driver is stalled
   // The first answer: without the persistence daemon each GPU's firmware is brought up first, 3 s apiece.
   double start_seconds = 10;
+  bool all_each_time = false;  // also what costs the driver much: energy, replays, heat
 };
 
 class GpuSampler {

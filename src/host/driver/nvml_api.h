@@ -139,14 +139,10 @@ constexpr Named k_brands[] = {
 };
 
 // nvmlDeviceGpuRecoveryAction_t of nvidia-ml-py 13.615 and cuda.bindings' NVML.
-constexpr Named k_recovery_actions[] = {{0, "none"},
-                                        {1, "reset"},
-                                        {2, "reboot"},
-                                        {3, "drain_p2p"},
-                                        {4, "drain_and_reset"},
-                                        {5, "recover_imex_domain"},
-                                        {6, "bus_reset"},
-                                        {7, "reboot"}};
+constexpr Named k_recovery_actions[] = {
+    {0, "none"},      {1, "reset"},           {2, "reboot"},
+    {3, "drain_p2p"}, {4, "drain_and_reset"}, {5, "recover_imex_domain"},
+    {6, "bus_reset"}, {7, "reboot"}};
 
 constexpr Named k_fabric_states[] = {
     {0, "not_supported"}, {1, "not_started"}, {2, "in_progress"}, {3, "completed"}};

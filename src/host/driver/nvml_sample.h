@@ -15,9 +15,10 @@ namespace cufit::host {
 
 class NvmlSample {
  public:
-  // `waits`: also what takes 40 ms a GPU, in which nothing is computed.
-  explicit NvmlSample(DriverCalls& calls, bool waits = false)
-      : calls_(calls), nvml_(calls), waits_(waits) {}
+  // `waits`: also what takes 40 ms a GPU, in which nothing is computed. `all_each_time`: also what costs the driver
+  // much; else every 4.5 s.
+  explicit NvmlSample(DriverCalls& calls, bool waits = false, bool all_each_time = false)
+      : calls_(calls), nvml_(calls), waits_(waits), all_each_time_(all_each_time) {}
 
   // Opens the library and starts it. False: why is in `missing` of what take() gives.
   bool open(const std::string& library_dir);
@@ -68,7 +69,7 @@ class NvmlSample {
   std::map<uint32_t, std::string> uuid_of_;  // by index; of a lost GPU its last one
   std::map<nvml::Device, std::string> pci_of_;
   std::map<std::pair<std::string, uint32_t>, uint64_t> xids_;
-  bool waits_ = false;
+  bool waits_ = false, all_each_time_ = false;
   void* events_ = nullptr;
   bool started_ = false;
 };

@@ -36,7 +36,7 @@ std::optional<uint64_t> whole_number(const FieldValue& field) {
 // What these say, the notes of what is missing among them, stays until they are asked again.
 void NvmlSample::take_dear(Device device, facts::SampledGpu& gpu, Before& before) {
   const double now = DriverCalls::now();
-  if (before.dear_time == 0 || now - before.dear_time >= k_dear_seconds) {
+  if (all_each_time_ || before.dear_time == 0 || now - before.dear_time >= k_dear_seconds) {
     before.dear_time = now;
     before.dear = {};
     std::map<std::string, std::string> others;
