@@ -113,6 +113,16 @@ TEST_F(GuardCharges, AContextAsNvmlSays) {
   EXPECT_EQ(run(k_start + "info").out, k_started + "info: 0 free 974 total 1024\n");
 }
 
+// What another thread asks for is charged and not there yet: what NVML says lacks it.
+TEST_F(GuardCharges, NvmlIsNotAskedWhileACallIsUnderWay) {
+  describe("hang = cuMemAlloc_v2");
+  domain.nvml_own_process = true;
+  write_domain();
+  EXPECT_EQ(
+      run(k_start + "behind 400M\nsleep 0.3\nvmm a 0 10M\ninfo\nvmm b 0 400M").out,
+      k_started + "behind 400M: 0\nvmm a 0 10M: 0\ninfo: 0 free 314 total 1024\nvmm b 0 400M: 2\n");
+}
+
 TEST_F(GuardCharges, APoolIsWhatTheDriverSays) {
   describe("", "pool_step = 67108864");
   Ran ran =

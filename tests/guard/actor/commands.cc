@@ -127,6 +127,16 @@ int threads(Actor& a, const Words& w) {
   return wrong;
 }
 
+// Asked for by another thread, which nobody waits for.
+int behind(Actor& a, const Words& w) {
+  std::thread([&calls = a.calls, context = a.contexts.begin()->second, size = size_of(w[1])] {
+    uint64_t at = 0;
+    calls.cuCtxSetCurrent(context);
+    calls.cuMemAlloc(&at, size);
+  }).detach();
+  return 0;
+}
+
 int hold(Actor& a, const Words& w) {
   auto end =
       std::chrono::steady_clock::now() + std::chrono::duration<double>(std::atof(w[2].c_str()));
@@ -361,6 +371,7 @@ const std::map<std::string, Command>& commands() {
          return 0;
        }},
       {"threads", threads},
+      {"behind", behind},
       {"hold", hold},
       {"unlink", [](Actor&, const Words&) { return unlink(std::getenv("CUFIT_DOMAIN")); }},
       {"filesize",

@@ -274,8 +274,11 @@ STANDIN_EXPORT int cuMemGetInfo_v2(size_t* free_bytes, size_t* total) {
   return k_ok;
 }
 
+// One that hangs holds up its thread alone.
 STANDIN_EXPORT int cuMemAlloc_v2(uint64_t* out, size_t bytes) {
-  IN_CONTEXT("cuMemAlloc_v2");
+  if (int code = enter("cuMemAlloc_v2")) return code;
+  LOCKED;
+  if (!t_current) return k_invalid_context;
   return allocate(out, bytes);
 }
 STANDIN_EXPORT int cuMemAllocPitch_v2(uint64_t* out, size_t* pitch, size_t width, size_t height,
