@@ -190,8 +190,8 @@ done"""),
 "$CUFIT" image audit image.tar --json --for "RTX 4090,535" --for cpu --for "A100,550"
 "$CUFIT" image audit image.tar --json
 "$CUFIT" export --to dockerfile --check image.tar --json
-cd "$R" && TMP="$TMP/serving" && mkdir "$TMP" && . tests/cli/image/make_image.sh
-. "$R/tests/cli/image/serving_image.sh" && serving_image
+cd "$R" && TMP="$TMP/serving" && mkdir "$TMP"
+. tests/cli/image/serving_image.sh && serving_image
 "$CUFIT" image audit --check image.tar --json"""),
     ("fit of traces", ["cufit.fit/1"], """
 T=tests/fit

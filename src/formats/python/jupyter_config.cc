@@ -69,35 +69,20 @@ struct OptionAlias {
 constexpr OptionAlias k_option_aliases[] = {
     {"--ip", "ip", false}, {"--port", "port", false}, {"--allow-root", "allow_root", true}};
 
-// "'a b'" stays one word; a backslash at a line's end is none.
-std::vector<std::pair<std::string, uint32_t>> command_words(std::string_view text) {
-  std::vector<std::pair<std::string, uint32_t>> out;
-  std::string word;
-  char quote = 0;
-  uint32_t line = 1, begun = 1;
-  const auto end_word = [&] {
-    if (!word.empty() && word != "\\" && out.size() < 100000) out.emplace_back(word, begun);
-    word.clear();
-  };
-  for (const char c : text) {
-    if (word.empty()) begun = line;
-    if (c == '\n') ++line;
-    if (quote == 0 && (c == ' ' || c == '\t' || c == '\n' || c == ';' || c == '&' || c == ',' ||
-                       c == '[' || c == ']')) {
-      end_word();
-      continue;
-    }
-    if (quote == 0 && (c == '"' || c == '\''))
-      quote = c;
-    else if (c == quote)
-      quote = 0;
-    if (c == '\n') quote = 0;  // an apostrophe of a comment
-    if (c == '\n')
-      end_word();
-    else if (word.size() < 4096)
-      word += c;
+// Quotes join nothing here: what stands in `bash -c "jupyter lab --ip=..."` are words as well.
+std::vector<std::pair<std::string_view, uint32_t>> option_words(std::string_view text) {
+  std::vector<std::pair<std::string_view, uint32_t>> out;
+  uint32_t line = 1;
+  size_t begin = 0;
+  for (size_t i = 0; i <= text.size(); ++i) {
+    const bool ends = i == text.size() || contains(" \t\r\n;&,[]", std::string(1, text[i]));
+    if (!ends) continue;
+    const std::string_view word = text.substr(begin, i - begin);
+    if (!word.empty() && word != "\\" && word.size() <= 4096 && out.size() < 100000)
+      out.emplace_back(word, line);
+    if (i < text.size() && text[i] == '\n') ++line;
+    begin = i + 1;
   }
-  end_word();
   return out;
 }
 
@@ -154,7 +139,7 @@ std::vector<JupyterSetting> parse_jupyter_json(std::string_view text) {
 
 std::vector<JupyterSetting> parse_jupyter_options(std::string_view text) {
   std::vector<JupyterSetting> out;
-  const auto words = command_words(text);
+  const auto words = option_words(text);
   for (size_t i = 0; i < words.size() && out.size() < k_most_jupyter_settings; ++i) {
     std::string_view word = words[i].first;
     while (!word.empty() && (word[0] == '"' || word[0] == '\'')) word.remove_prefix(1);

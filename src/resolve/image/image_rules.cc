@@ -150,7 +150,7 @@ void secret_files(const facts::ImageSetup& setup, RuleFindings& out) {
 bool has_part(RuleNeeds needs, const facts::ImageSetup& setup) {
   if (needs == RuleNeeds::sshd) return setup.sshd.has_value();
   if (needs == RuleNeeds::jupyter)
-    return setup.jupyter.has_value() || !setup.jupyter_settings.empty();
+    return setup.jupyter.has_value() || !setup.jupyter_settings.empty() || setup.starts_jupyter;
   return needs == RuleNeeds::nothing || setup.lock.has_value();
 }
 

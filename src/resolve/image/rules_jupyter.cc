@@ -113,7 +113,7 @@ void jupyter_address_rule(const facts::OpenedImage& image, const facts::ImageSet
 
 void judge_image_jupyter(const facts::OpenedImage& image, const facts::ImageSetup& setup,
                          RuleFindings& out) {
-  if (!setup.jupyter && setup.jupyter_settings.empty()) return;
+  if (!setup.jupyter && setup.jupyter_settings.empty() && !setup.starts_jupyter) return;
   jupyter_token_rule(image, setup, out);
   jupyter_root_rule(setup, out);
   jupyter_address_rule(image, setup, out);

@@ -1,5 +1,6 @@
-# Sourced after make_image.sh. An image that serves by SSH and Jupyter, with nearly all that its rules
+# Sourced by cases. An image that serves by SSH and Jupyter, with nearly all that its rules
 # forbid: passwords, root, keys, no token, a wrong port, secrets.
+. tests/cli/image/make_image.sh
 serving_image() {
   mkdir -p img/usr/sbin img/etc/ssh/sshd_config.d img/root/.ssh img/root/.jupyter img/usr/bin up
   printf x >img/usr/sbin/sshd
