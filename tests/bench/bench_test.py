@@ -116,7 +116,7 @@ class BenchTest(unittest.TestCase):
         words = [word for path in environments for word in ("--env", path)]
         work = self.file("fails.py", FAILS)
         code, told = self.bench(
-            *words, "--workload", work, "--rounds", "12", "--time", "2", "--timeout", "60"
+            *words, "--workload", work, "--rounds", "12", "--time", "2", "--timeout", "150"
         )
         self.assertEqual(code, 1)
         kinds = dict(zip(names, (e["trouble"] and e["trouble"]["kind"] for e in told["environments"])))

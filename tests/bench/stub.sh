@@ -14,7 +14,7 @@ cat >"$TMP/train.py" <<'PY'
 import time, torch
 from torch.utils.data import DataLoader
 class SGD(torch.optim.Optimizer):
-    step = torch.optim.Optimizer.profile_hook_step(lambda self: time.sleep(0.002))
+    step = torch.optim.Optimizer.profile_hook_step(lambda self: time.sleep(0.02))
 sgd = SGD()
 for epoch in range(1000):
     for batch in DataLoader([1.0] * 50):

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "base/format.h"
-#include "host/process/owner_names.h"
 #include "host/process/process_owner.h"
+#include "host/process/signal_pause.h"
 
 namespace cufit::commands {
 namespace {
@@ -31,7 +31,7 @@ bool has_precision(const BenchWorkload& workload) { return workload.name != "cop
 
 BenchMeasure::BenchMeasure(BenchSetting& setting, const BenchPlan& plan,
                            std::vector<resolve::BenchEnvironment> environments)
-    : setting_(setting), plan_(plan) {
+    : setting_(setting), plan_(plan), owners_({host::running_seconds, {}}) {
   out_.device = setting.device;
   out_.environments = std::move(environments);
   out_.rounds = plan.rounds;
@@ -43,9 +43,8 @@ void BenchMeasure::look_at_card(double seconds) {
   if (!sampler_ || !sampler_->wait(seconds)) return;
   facts::GpuSample sample = sampler_->newest();
   if (out_.driver.empty()) out_.driver = sample.driver_version;
-  host::OwnerNames names;
   for (facts::SampledProcess& process : sample.processes)
-    process.owner = host::read_process_owner(setting_.context.machine, process.pid, names);
+    process.owner = host::read_process_owner(setting_.context.machine, process.pid, owners_);
   if (card_) card_->add(sample);
 }
 

@@ -10,6 +10,7 @@
 #include "commands/bench/bench_process.h"
 #include "commands/progress.h"
 #include "host/driver/gpu_sampler.h"
+#include "host/process/owner_names.h"
 #include "watch/card_record.h"
 
 namespace cufit::commands {
@@ -61,6 +62,7 @@ class BenchMeasure {
       processes_;  // one an environment, then of one more precisions
   std::unique_ptr<host::GpuSampler> sampler_;
   std::optional<watch::CardRecord> card_;
+  host::OwnerNames owners_;  // without the name service: a thread beside forks
 };
 
 }  // namespace cufit::commands

@@ -21,7 +21,9 @@ constexpr uint64_t k_max_headers = 4u << 20;
 // Distinct (kind, architecture, ISA); about 20 in the largest libraries.
 constexpr size_t k_max_rows = 512;
 
-bool is_magic(uint32_t value) { return value == k_fatbin_magic_number || value == k_fatbin_old_magic; }
+bool is_magic(uint32_t value) {
+  return value == k_fatbin_magic_number || value == k_fatbin_old_magic;
+}
 
 class Walk {
  public:

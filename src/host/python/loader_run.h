@@ -17,7 +17,7 @@ struct LoaderRunOptions {
   std::vector<std::string> command;
   std::vector<std::pair<std::string, std::optional<std::string>>> variables;  // of an environment
   std::vector<uint64_t> workers;                                              // counts to try
-  double seconds = 60;        // of measuring
+  double seconds = 60;                                                        // of measuring
   double start_seconds = 600;  // until the first batch, and for what outlasts `seconds`
 };
 

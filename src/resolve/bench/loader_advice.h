@@ -20,10 +20,10 @@ struct LoaderHost {
 
 struct LoaderAdvice {
   enum class Verdict {
-    not_told,   // a time is missing
-    fed,        // batches come sooner than they are used: it may stay as it is
-    unsteady,   // the loader alone is fast enough, yet the program waited for it: bursts, or workers that it starts anew
-    more,       // another number of workers feeds it
+    not_told,  // a time is missing
+    fed,       // batches come sooner than they are used: it may stay as it is
+    unsteady,  // the loader alone is fast enough, yet the program waited for it: bursts, or workers that it starts anew
+    more,      // another number of workers feeds it
     host_bound  // no number that was tried feeds it
   };
   Verdict verdict = Verdict::not_told;
@@ -32,8 +32,9 @@ struct LoaderAdvice {
   // To be set; without one the loader stays as it is.
   std::optional<uint64_t> workers;
   double best_seconds = 0;  // a batch with these, or with what it is now
-  bool pin_memory = false, persistent_workers = false, prefetch = false;  // arguments to set beside it
-  uint64_t shm_bytes = 0;    // that batches on their way may take, with these workers
+  bool pin_memory = false, persistent_workers = false,
+       prefetch = false;      // arguments to set beside it
+  uint64_t shm_bytes = 0;     // that batches on their way may take, with these workers
   bool shm_is_small = false;  // and /dev/shm is not larger
 };
 
