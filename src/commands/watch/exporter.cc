@@ -40,9 +40,9 @@ constexpr Option k_exporter_options[] = {
 constexpr const char* k_default_address = "127.0.0.1:9836";
 constexpr double k_default_interval = 5;
 constexpr uint64_t k_most_processes = 100000;
-constexpr double k_look_seconds = 0.5;  // at signals, while nothing else happens
+constexpr double k_exporter_look_seconds = 0.5;  // at signals, while nothing else happens
 constexpr double k_stalled_seconds = 1;
-constexpr double k_first_answer_seconds = 60;  // as `cufit top` waits
+constexpr double k_exporter_answer_seconds = 60;  // as `cufit top` waits
 
 struct ExporterSettings {
   host::HttpServerOptions server;
@@ -164,9 +164,9 @@ class ExporterRun {
     const host::SignalPause signals;
     LiveSamples live(context_, settings_.interval);
     const double begun = host::running_seconds();
-    while (host::running_seconds() - begun < k_first_answer_seconds) {
+    while (host::running_seconds() - begun < k_exporter_answer_seconds) {
       if (const int signal = signals.pause(0); signal != 0) return interrupted_exit(signal);
-      live.wait(k_look_seconds);
+      live.wait(k_exporter_look_seconds);
       if (live.has_answered()) break;
     }
     page_.add(live.newest(), state.read());
@@ -196,7 +196,7 @@ class ExporterRun {
         if (request_.textfile) host::remove_file(*request_.textfile);
         return signal == SIGTERM ? static_cast<int>(k_ok) : interrupted_exit(signal);
       }
-      const bool changed = live.wait(k_look_seconds);
+      const bool changed = live.wait(k_exporter_look_seconds);
       // While the driver does not answer its age is told anew, and the quotas are.
       const double running = host::running_seconds();
       if (!changed && (!live.newest().stalled_seconds || running - added < k_stalled_seconds))
