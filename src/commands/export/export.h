@@ -12,13 +12,15 @@
 namespace cufit::commands {
 
 struct ExportRequest {
-  std::string to;                    // of report::k_export_formats
-  std::optional<std::string> lock;   // a folder or the file
-  std::vector<std::string> classes;  // empty: all of the lock
-  std::string output;                // a file or folder; empty: stdout
-  std::optional<std::string> base;   // an image by digest
-  std::optional<std::string> gpus;   // a number
-  bool force = false;                // files that are there are replaced
+  std::string to;                                          // of report::k_export_formats
+  std::optional<std::string> lock;                         // a folder or the file
+  std::vector<std::string> classes;                        // empty: all of the lock
+  std::string output;                                      // a file or folder; empty: stdout
+  std::optional<std::string> base;                         // an image by digest
+  std::optional<std::string> gpus;                         // a number
+  std::optional<std::string> image, space, nodes, shared;  // of a cluster's files
+  std::vector<std::string> mig;                            // PROFILE=N
+  bool force = false;                                      // files that are there are replaced
   bool json = false;
 };
 
