@@ -63,7 +63,9 @@ std::vector<ExportFile> export_cluster(const ClusterView& view) {
   Scope scope;
   scope.values = {
       {"version", CUFIT_VERSION},
-      {"image", view.image.empty() ? std::string("cufit:") + CUFIT_VERSION : view.image},
+      {"image", !view.image.empty()      ? view.image
+                : view.to == "k8s-quota" ? std::string("train:1")
+                                         : std::string("cufit:") + CUFIT_VERSION},
       {"namespace", view.space},
       {"nodes", std::to_string(view.nodes)},
       {"resource", view.resources.empty() ? "nvidia.com/gpu" : view.resources[0].first}};

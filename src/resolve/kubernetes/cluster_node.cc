@@ -69,7 +69,8 @@ void add_gpu_labels(const Target& target, const facts::Facts& facts, ClusterNode
       ++node.resources["nvidia.com/mig-" + name];
     }
   }
-  if (facts.nvml.gpus.empty())
+  // Without a driver the device plug-in finds no GPU to offer.
+  if (facts.nvml.gpus.empty() && target.driver_state != Target::Driver::absent)
     for (const TargetGpu& gpu : target.gpus) whole += gpu.count;
   if (whole > 0) node.resources["nvidia.com/gpu"] = whole;
 }
@@ -150,14 +151,15 @@ std::vector<ClusterNode> merged_nodes(std::vector<ClusterNode> nodes) {
       out.push_back(std::move(node));
       continue;
     }
-    ClusterNode& object = node.target ? *same : node;
-    ClusterNode& recording = node.target ? node : *same;
+    const bool object_is_there = node.target.has_value();
+    ClusterNode& object = object_is_there ? *same : node;
+    ClusterNode& recording = object_is_there ? node : *same;
     object.target = std::move(recording.target);
     object.gpu_memory_bytes = recording.gpu_memory_bytes;
     object.is_divided = recording.is_divided;
     object.source = same->source + ", " + node.source;
     if (!object.all_resources) object.resources = recording.resources;
-    if (!node.target) *same = std::move(node);
+    if (!object_is_there) *same = std::move(node);
   }
   return out;
 }

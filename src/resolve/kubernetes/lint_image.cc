@@ -23,6 +23,14 @@ std::string full_image(std::string name) {
   return name;
 }
 
+// "train" of "registry/team/train:1": what stays when an image is pushed to another place.
+std::string last_name(const std::string& image) {
+  const std::string bare = image.substr(0, image.find('@'));
+  const size_t slash = bare.rfind('/');
+  const std::string last = slash == std::string::npos ? bare : bare.substr(slash + 1);
+  return last.substr(0, last.find(':'));
+}
+
 // As doctor names it.
 std::string finding_id(const Reason& reason, const ImageTorch& torch, const Target& target,
                        const knowledge::Knowledge& knowledge) {
@@ -117,7 +125,11 @@ bool ImageFits::is_of(const formats::ManifestContainer& container) const {
   const std::string asked = full_image(container.image);
   const bool tagged = std::any_of(tags.begin(), tags.end(),
                                   [&](const std::string& tag) { return full_image(tag) == asked; });
-  return tagged || container.image == only_image_;
+  const bool same_name =
+      tags.empty() || std::any_of(tags.begin(), tags.end(), [&](const auto& tag) {
+        return last_name(tag) == last_name(container.image);
+      });
+  return tagged || (same_name && container.image == only_image_);
 }
 
 bool ImageFits::is_used() const {

@@ -84,7 +84,8 @@ void lint_placement(const PodView& pod, const LintInput& input,
 class ImageFits {
  public:
   ImageFits(const LintInput& input, const knowledge::Knowledge& knowledge);
-  // The image is the container's: by its tags, or because all GPU containers name one image alone.
+  // The image is the container's: by its tags, or because all GPU containers name one image alone
+  // that is called the same wherever it lies.
   bool is_of(const formats::ManifestContainer& container) const;
   struct Fit {
     const ClusterNode* node = nullptr;

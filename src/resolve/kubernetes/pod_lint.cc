@@ -110,7 +110,7 @@ LintFinding& LintOut::add(const char* id, checks::Severity severity, size_t line
   out.finding.severity = severity;
   out.file = file_;
   out.line = line;
-  out.object = pod_->kind + "/" + pod_->name;
+  out.object = pod_->kind + (pod_->name.empty() ? "" : "/" + pod_->name);
   if (!pod_->role.empty()) out.object += " (" + pod_->role + ")";
   out.place = pod_->path;
   if (container != nullptr) {
