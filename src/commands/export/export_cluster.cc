@@ -52,9 +52,11 @@ Result<std::pair<std::string, uint32_t>> mig_count(const std::string& text,
   if (known.count(name) == 0) {
     const std::vector<std::string> near =
         nearest(name, std::vector<std::string>(known.begin(), known.end()), 3);
-    return fail(Code::usage,
-                format("`--mig {}`: no GPU is divided into `{}`{}", text, name,
-                       near.empty() ? "" : format("; did you mean `{}`?", join(near, "`, `"))));
+    return near.empty()
+               ? fail(Code::usage, format("`--mig {}`: no GPU is divided into `{}`", text, name))
+               : fail(Code::usage, format("`--mig {}`: no GPU is divided into `{}`; did you mean "
+                                          "`{}`?",
+                                          text, name, join(near, "`, `")));
   }
   CUFIT_TRY(count, counted("mig", text.substr(equals + 1)));
   return std::pair<std::string, uint32_t>("nvidia.com/mig-" + name, count);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "report/error_translation.h"
 #include "report/k8s.h"
 #include "report/terminal/state_symbols.h"
 #include "report/terminal/terminal_writer.h"
@@ -118,7 +119,8 @@ class LintPainter : private TerminalWriter {
   void problems() {
     if (view_.problems.empty()) return;
     heading(words("heading.problems"));
-    for (const std::string& one : view_.problems) flow(lint_line(one), "  - ", "    ");
+    for (const std::string& one : view_.problems)
+      flow(lint_line(translated_error(one, style_.lang, knowledge_)), "  - ", "    ");
   }
 
   const LintView& view_;
