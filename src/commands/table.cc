@@ -13,6 +13,7 @@
 #include "commands/image/image_audit.h"
 #include "commands/fleet/fleet_check.h"
 #include "commands/inspect/inspect.h"
+#include "commands/k8s/k8s_lint.h"
 #include "commands/run/run.h"
 #include "commands/lock/lock.h"
 #include "commands/mem/mem_compare.h"
@@ -69,6 +70,7 @@ std::span<const Command> table() {
       command<DiffRequest, run_diff>("diff", diff_options()),
       command<FleetCheckRequest, run_fleet_check>("fleet check", fleet_check_options()),
       command<ImageAuditRequest, run_image_audit>("image audit", image_audit_options()),
+      command<K8sLintRequest, run_k8s_lint>("k8s lint", k8s_lint_options()),
       command<PreflightRequest, run_preflight>("preflight", preflight_options()),
       command<CollectEnvRequest, run_collect_env>("collect-env", collect_env_options()),
       command<SelfRequest, run_self>("self", self_options()),

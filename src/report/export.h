@@ -39,13 +39,17 @@ struct ExportFile {
 };
 
 // "uv pip conda ...": what `--to` may be. The first ones are of a lock: ExportView::to. The last ones
-// need none (export_monitoring.h).
+// need none (export_monitoring.h, export_kubernetes.h).
 constexpr std::string_view k_export_formats =
     "uv pip conda pixi dockerfile compose devcontainer k8s apptainer slurm "
-    "prometheus-rules alertmanager grafana compose-monitoring slurm-health slurm-prolog";
+    "prometheus-rules alertmanager grafana compose-monitoring slurm-health slurm-prolog "
+    "npd nfd k8s-daemonset k8s-job k8s-quota";
 constexpr size_t k_monitoring_begin = k_export_formats.find("prometheus-rules");
 constexpr std::string_view k_lock_formats = k_export_formats.substr(0, k_monitoring_begin - 1);
-constexpr std::string_view k_monitoring_formats = k_export_formats.substr(k_monitoring_begin);
+constexpr size_t k_cluster_begin = k_export_formats.find("npd");
+constexpr std::string_view k_monitoring_formats =
+    k_export_formats.substr(k_monitoring_begin, k_cluster_begin - 1 - k_monitoring_begin);
+constexpr std::string_view k_cluster_formats = k_export_formats.substr(k_cluster_begin);
 
 // What an image of `--to dockerfile` can hold besides its environments: `--with`.
 constexpr std::string_view k_export_services = "jupyter ssh";

@@ -148,6 +148,11 @@ rm -r "$D"/.cufit/envs/cu128/lib/python3.11/site-packages/numpy-*
 echo '{' >"$D/.cufit/envs/cu117.json"; "$CUFIT" env list --json --lock "$D"
 "$CUFIT" env check --json --lock "$D"; "$CUFIT" env remove --json cu128 --lock "$D"
 "$CUFIT" env remove --json cu128 --lock "$D" """),
+    ("manifests", ["cufit.k8s.lint/1"], IMAGE + """
+cd "$R"; for file in tests/k8s/findings/*.yaml; do "$CUFIT" k8s lint --json $file; done
+"$CUFIT" k8s lint --json tests/k8s/healthy/*.yaml --nodes tests/k8s/nodes.yaml
+"$CUFIT" k8s lint --json tests/k8s/findings/*.yaml --nodes tests/machines --image "$TMP/image.tar"
+"$CUFIT" export --to k8s-quota --gpus 4 --mig 1g.10gb=2 --json | "$CUFIT" k8s lint --json -"""),
     ("preflight", ["cufit.preflight/1"], LAUNCH + """
 machine 535.183.01 2684; standin; cd "$P"
 sh "$R/tests/run/env.sh" "$M/e126" 2.14.1+cu126 12.6

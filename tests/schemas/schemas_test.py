@@ -78,7 +78,7 @@ def check_source(schemas):
     named = set()
     for path in (ROOT / "src").rglob("*"):
         if path.suffix in (".cc", ".h"):
-            named.update(re.findall(r'"(cufit\.[a-z_.-]+/[0-9]+)',
+            named.update(re.findall(r'"(cufit\.[a-z0-9_.-]+/[0-9]+)',
                                     path.read_text(encoding="utf-8")))
     for name in sorted(named - PRIVATE):
         if file_of(name) not in schemas.files:

@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "base/sha256.h"
 #include "base/shell_word.h"
+#include "commands/export/export_cluster.h"
 #include "commands/image/image_audit.h"
 #include "commands/run/run_choice.h"
 #include "host/files/atomic_write.h"
@@ -33,6 +34,11 @@ constexpr Option k_export_options[] = {
     option<&ExportRequest::base>("--base", "IMAGE"),
     option<&ExportRequest::gpus>("--gpus", "N"),
     option<&ExportRequest::check>("--check", "IMAGE"),
+    option<&ExportRequest::image>("--image", "IMAGE"),
+    option<&ExportRequest::space>("--namespace", "NAME"),
+    option<&ExportRequest::nodes>("--nodes", "N"),
+    option<&ExportRequest::shared>("--shared", "N"),
+    option<&ExportRequest::mig>("--mig", "PROFILE=N"),
     option<&ExportRequest::force>("--force"),
     option<&ExportRequest::json>("--json"),
 };
@@ -162,7 +168,12 @@ Result<void> check_options(const ExportRequest& request) {
       {"with", !request.with.empty(), {"dockerfile"}},
       {"check", !request.check.empty(), {"dockerfile"}},
       {"base", request.base.has_value(), {"dockerfile", "apptainer"}},
-      {"gpus", request.gpus.has_value(), {"compose", "devcontainer", "k8s", "slurm"}}};
+      {"gpus", request.gpus.has_value(), {"compose", "devcontainer", "k8s", "slurm", "k8s-quota"}},
+      {"image", request.image.has_value(), {"k8s-daemonset", "k8s-job", "k8s-quota"}},
+      {"namespace", request.space.has_value(), {"k8s-daemonset", "k8s-job", "k8s-quota"}},
+      {"nodes", request.nodes.has_value(), {"k8s-job"}},
+      {"shared", request.shared.has_value(), {"k8s-quota"}},
+      {"mig", !request.mig.empty(), {"k8s-quota"}}};
   for (const Place& place : places) {
     const bool fits =
         std::find(place.formats.begin(), place.formats.end(), request.to) != place.formats.end();
@@ -286,13 +297,12 @@ int export_lock(const Context& context, const ExportRequest& request) {
                       k_ok);
 }
 
-// Rules, boards and what starts them are the same for every machine.
-int export_without_lock(const Context& context, const ExportRequest& request) {
+// What needs no lock: one file to stdout, several into a folder.
+int put_files(const Context& context, const ExportRequest& request,
+              const std::vector<report::ExportFile>& files, const std::string& json) {
   const Output& output = context.output;
-  const report::MonitoringView view{request.to, context.language(), context.knowledge};
-  const std::vector<report::ExportFile> files = report::export_monitoring(view);
-  const std::string json = request.json ? report::monitoring_json(view, files) : std::string();
-  if (request.output.empty()) return output.print(request.json ? json : files.front().text, k_ok);
+  if (request.output.empty() && (request.json || files.size() == 1))
+    return output.print(request.json ? json : files.front().text, k_ok);
   const Result<std::vector<std::string>> paths = chosen_places(request, files);
   if (!paths) return output.exit_code_for(paths.error());
   if (Result<void> written = write_files(files, *paths, request.force); !written)
@@ -320,6 +330,22 @@ int check_image(const Context& context, const ExportRequest& request) {
   return run_image_audit(context, audit);
 }
 
+// Rules, boards and what starts them are the same for every machine.
+int export_rules(const Context& context, const ExportRequest& request) {
+  const report::MonitoringView view{request.to, context.language(), context.knowledge};
+  const std::vector<report::ExportFile> files = report::export_monitoring(view);
+  return put_files(context, request, files, report::monitoring_json(view, files));
+}
+
+int export_for_cluster(const Context& context, const ExportRequest& request) {
+  const Result<report::ClusterView> view = cluster_view(
+      context, request.to,
+      {request.image, request.space, request.nodes, request.gpus, request.shared, request.mig});
+  if (!view) return context.output.exit_code_for(view.error());
+  const std::vector<report::ExportFile> files = report::export_cluster(*view);
+  return put_files(context, request, files, report::cluster_json(*view, files));
+}
+
 }  // namespace
 
 std::span<const Option> export_options() { return k_export_options; }
@@ -328,7 +354,8 @@ int run_export(const Context& context, const ExportRequest& request) {
   if (Result<void> good = check_options(request); !good)
     return context.output.exit_code_for(good.error());
   if (!request.check.empty()) return check_image(context, request);
-  return report::is_monitoring_format(request.to) ? export_without_lock(context, request)
+  if (report::is_cluster_format(request.to)) return export_for_cluster(context, request);
+  return report::is_monitoring_format(request.to) ? export_rules(context, request)
                                                   : export_lock(context, request);
 }
 

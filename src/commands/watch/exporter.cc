@@ -43,7 +43,7 @@ constexpr Option k_exporter_options[] = {
 constexpr const char* k_default_address = "127.0.0.1:9836";
 constexpr double k_default_interval = 5;
 constexpr uint64_t k_most_processes = 100000;
-constexpr double k_look_seconds = 0.5;  // at signals, while nothing else happens
+constexpr double k_exporter_look_seconds = 0.5;  // at signals, while nothing else happens
 constexpr double k_stalled_seconds = 1;
 
 struct ExporterSettings {
@@ -158,7 +158,7 @@ class ExporterRun {
     FirstAnswer first(context_, live);
     while (first.is_awaited()) {
       if (const int signal = signals.pause(0); signal != 0) return interrupted_exit(signal);
-      live.wait(k_look_seconds);
+      live.wait(k_exporter_look_seconds);
     }
     page_.add(live.newest(), state.read());
     CUFIT_TRY(text, page_.text(now()));
@@ -189,7 +189,7 @@ class ExporterRun {
         if (request_.textfile) host::remove_file(*request_.textfile);
         return signal == SIGTERM ? static_cast<int>(k_ok) : interrupted_exit(signal);
       }
-      const bool changed = live.wait(k_look_seconds);
+      const bool changed = live.wait(k_exporter_look_seconds);
       if (server) server->attend();
       // While the driver does not answer its age is told anew, and the quotas are.
       const double running = host::running_seconds();

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/system/kubernetes_objects.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "base/format.h"
+#include "formats/system/kubernetes_pod.h"
+
+namespace cufit::formats {
+namespace {
+
+constexpr size_t k_most_pods = 20000;
+constexpr int k_most_list_depth = 4;  // a List of Lists is nothing that kubectl prints
+
+std::string object_text(const YamlNode& map, std::string_view key) {
+  const YamlNode& node = map.at(key);
+  return node.is_scalar() ? node.text : std::string();
+}
+
+class ObjectReader {
+ public:
+  ManifestObjects out;
+
+  void read(const YamlNode& object, int depth) {
+    if (!object.is_map()) return;
+    api_ = object_text(object, "apiVersion");
+    kind_ = object_text(object, "kind");
+    const YamlNode& items = object.at("items");
+    if (ends_with(kind_, "List") && items.is_sequence()) {
+      // Of `kubectl get --raw` the items have no kind of their own.
+      const std::string item_kind = kind_.substr(0, kind_.size() - 4), api = api_;
+      if (depth < k_most_list_depth)
+        for (const YamlNode& item : items.items) {
+          if (item.find("kind") == nullptr && !item_kind.empty())
+            read_typed(item, api, item_kind);
+          else
+            read(item, depth + 1);
+        }
+      return;
+    }
+    read_typed(object, api_, kind_);
+  }
+
+ private:
+  void read_typed(const YamlNode& object, const std::string& api, const std::string& kind) {
+    api_ = api;
+    kind_ = kind;
+    name_ = object_text(object.at("metadata"), "name");
+    if (name_.empty()) name_ = object_text(object.at("metadata"), "generateName");
+    space_ = object_text(object.at("metadata"), "namespace");
+    const size_t before = out.pods.size(), nodes = out.nodes.size();
+    pods_of(object);
+    out.objects.push_back({api_, kind_, name_, space_, object.line,
+                           out.pods.size() > before || out.nodes.size() > nodes});
+  }
+
+  ManifestPod* add_template(const YamlNode& of, const std::string& path, std::string role = {}) {
+    const YamlNode& spec = of.at("spec");
+    if (!spec.is_map()) return nullptr;
+    return add_spec(spec, of.at("metadata"), path + ".spec", std::move(role));
+  }
+
+  ManifestPod* add_spec(const YamlNode& spec, const YamlNode& metadata, const std::string& path,
+                        std::string role) {
+    if (!spec.is_map() || out.pods.size() >= k_most_pods) return nullptr;
+    ManifestPod pod;
+    pod.kind = kind_;
+    pod.name = name_;
+    pod.space = space_;
+    pod.role = std::move(role);
+    pod.line = spec.line;
+    pod.annotations = metadata.at("annotations").keys;
+    read_pod_spec(spec, path, pod);
+    out.pods.push_back(std::move(pod));
+    return &out.pods.back();
+  }
+
+  void pods_of(const YamlNode& object) {
+    const YamlNode& spec = object.at("spec");
+    if (kind_ == "Pod") {
+      add_spec(spec, object.at("metadata"), "spec", {});
+    } else if (kind_ == "PodTemplate") {
+      add_template(object.at("template"), "template");
+    } else if (kind_ == "CronJob") {
+      add_template(spec.at({"jobTemplate", "spec", "template"}), "spec.jobTemplate.spec.template");
+    } else if (kind_ == "Node") {
+      read_node(object);
+    } else if (kind_ == "JobSet") {
+      replicated_jobs(spec, "spec", false);
+    } else if (kind_ == "TrainingRuntime" || kind_ == "ClusterTrainingRuntime") {
+      replicated_jobs(spec.at({"template", "spec"}), "spec.template.spec", true);
+    } else if (kind_ == "TrainJob") {
+      train_job(spec);
+    } else if (starts_with(kind_, "Ray")) {
+      ray(spec);
+    } else if (kind_ == "LeaderWorkerSet") {
+      const YamlNode& both = spec.at("leaderWorkerTemplate");
+      const std::string path = "spec.leaderWorkerTemplate.";
+      add_template(both.at("leaderTemplate"), path + "leaderTemplate", "leader");
+      add_template(both.at("workerTemplate"), path + "workerTemplate", "worker");
+    } else if (is_kubeflow_job(spec)) {
+      return;
+    } else if (kind_ == "Job" && spec.at("tasks").is_sequence()) {  // Volcano's
+      const std::vector<YamlNode>& tasks = spec.at("tasks").items;
+      for (size_t i = 0; i < tasks.size(); ++i)
+        add_template(tasks[i].at("template"), format("spec.tasks[{}].template", i),
+                     object_text(tasks[i], "name"));
+    } else if (kind_ == "Deployment" || kind_ == "StatefulSet" || kind_ == "DaemonSet" ||
+               kind_ == "ReplicaSet" || kind_ == "ReplicationController" || kind_ == "Job") {
+      add_template(spec.at("template"), "spec.template");
+    }
+  }
+
+  void replicated_jobs(const YamlNode& spec, const std::string& path, bool partial) {
+    const YamlNode& jobs = spec.at("replicatedJobs");
+    if (!jobs.is_sequence()) return;
+    for (size_t i = 0; i < jobs.items.size(); ++i) {
+      ManifestPod* pod =
+          add_template(jobs.items[i].at({"template", "spec", "template"}),
+                       format("{}.replicatedJobs[{}].template.spec.template", path, i),
+                       object_text(jobs.items[i], "name"));
+      if (pod != nullptr) pod->partial = pod->kubeflow = partial;
+    }
+  }
+
+  // What the runtime that it names puts around this is in another object.
+  void train_job(const YamlNode& spec) {
+    const YamlNode& trainer = spec.at("trainer");
+    if (!trainer.is_map() || out.pods.size() >= k_most_pods) return;
+    ManifestPod pod;
+    pod.kind = kind_;
+    pod.name = name_;
+    pod.space = space_;
+    pod.path = "spec.trainer";
+    pod.line = trainer.line;
+    pod.partial = pod.kubeflow = true;
+    pod.processes = object_text(trainer, "numProcPerNode");
+    pod.processes_line = trainer.line_of("numProcPerNode");
+    ManifestContainer container = read_container(trainer, "spec.trainer");
+    container.name = "trainer";
+    read_resources(trainer.at("resourcesPerNode"), container);
+    container.resources_line = trainer.line_of("resourcesPerNode");
+    pod.containers.push_back(std::move(container));
+    out.pods.push_back(std::move(pod));
+  }
+
+  void ray(const YamlNode& spec) {
+    for (const char* key : {"", "rayClusterSpec", "rayClusterConfig"}) {
+      const YamlNode& cluster = *key == '\0' ? spec : spec.at(key);
+      const std::string path = *key == '\0' ? "spec" : std::string("spec.") + key;
+      note_ray(add_template(cluster.at({"headGroupSpec", "template"}),
+                            path + ".headGroupSpec.template", "head"));
+      const YamlNode& groups = cluster.at("workerGroupSpecs");
+      if (groups.is_sequence())
+        for (size_t i = 0; i < groups.items.size(); ++i)
+          note_ray(add_template(groups.items[i].at("template"),
+                                format("{}.workerGroupSpecs[{}].template", path, i),
+                                object_text(groups.items[i], "groupName")));
+    }
+    note_ray(
+        add_template(spec.at("submitterPodTemplate"), "spec.submitterPodTemplate", "submitter"));
+  }
+  static void note_ray(ManifestPod* pod) {
+    if (pod != nullptr) pod->ray = true;
+  }
+
+  // PyTorchJob, MPIJob, TFJob ...: spec.pytorchReplicaSpecs.Worker.template
+  bool is_kubeflow_job(const YamlNode& spec) {
+    bool found = false;
+    for (size_t i = 0; i < spec.keys.size(); ++i) {
+      const std::string& key = spec.keys[i];
+      if (!ends_with(key, "ReplicaSpecs") || !spec.items[i].is_map()) continue;
+      found = true;
+      const YamlNode& roles = spec.items[i];
+      for (size_t k = 0; k < roles.keys.size(); ++k) {
+        ManifestPod* pod =
+            add_template(roles.items[k].at("template"),
+                         format("spec.{}.{}.template", key, roles.keys[k]), roles.keys[k]);
+        if (pod == nullptr) continue;
+        pod->kubeflow = true;
+        pod->processes = object_text(spec, "nprocPerNode");
+        pod->processes_line = spec.line_of("nprocPerNode");
+        pod->restart_policy = object_text(roles.items[k], "restartPolicy");
+      }
+    }
+    return found;
+  }
+
+  void read_node(const YamlNode& object) {
+    ManifestNode node;
+    node.name = name_;
+    node.line = object.line;
+    const auto fill = [](const YamlNode& map, std::map<std::string, std::string>& into) {
+      for (size_t i = 0; i < map.keys.size(); ++i)
+        if (map.items[i].is_scalar()) into[map.keys[i]] = map.items[i].text;
+    };
+    fill(object.at({"metadata", "labels"}), node.labels);
+    fill(object.at({"status", "allocatable"}), node.allocatable);
+    const YamlNode& taints = object.at({"spec", "taints"});
+    if (taints.is_sequence())
+      for (const YamlNode& one : taints.items)
+        node.taints.push_back(
+            {object_text(one, "key"), object_text(one, "value"), object_text(one, "effect")});
+    out.nodes.push_back(std::move(node));
+  }
+
+  std::string api_, kind_, name_, space_;
+};
+
+}  // namespace
+
+ManifestObjects read_objects(const YamlText& text) {
+  ObjectReader reader;
+  for (const YamlNode& document : text.documents) reader.read(document, 0);
+  return std::move(reader.out);
+}
+
+// k8s.io/apimachinery/pkg/api/resource: digits, then n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or an
+// exponent.
+std::optional<double> parse_quantity(std::string_view text) {
+  std::string_view rest = trim(text);
+  if (!rest.empty() && rest[0] == '+') rest.remove_prefix(1);
+  const size_t digits = rest.find_first_not_of("-0123456789.");
+  const std::string number(rest.substr(0, digits));
+  std::string_view unit = digits == std::string_view::npos ? "" : rest.substr(digits);
+  if (number.empty() || number.size() > 30) return std::nullopt;
+  // strtod would read a comma in some languages' place of the point
+  double value = 0;
+  const size_t point = number.find('.');
+  int64_t whole = 0;
+  const std::string before = number.substr(0, point);
+  const auto read = std::from_chars(before.data(), before.data() + before.size(), whole);
+  if (before != "" && (read.ec != std::errc() || read.ptr != before.data() + before.size()))
+    return std::nullopt;
+  value = static_cast<double>(whole);
+  if (point != std::string::npos) {
+    double scale = 1;
+    for (const char c : number.substr(point + 1)) {
+      if (c < '0' || c > '9') return std::nullopt;
+      scale /= 10;
+      value += (number[0] == '-' ? -1 : 1) * scale * (c - '0');
+    }
+  }
+  static const std::pair<std::string_view, double> k_units[] = {
+      {"", 1},        {"n", 1e-9},    {"u", 1e-6},    {"m", 1e-3},   {"k", 1e3},     {"M", 1e6},
+      {"G", 1e9},     {"T", 1e12},    {"P", 1e15},    {"E", 1e18},   {"Ki", 1024.0}, {"Mi", 0x1p20},
+      {"Gi", 0x1p30}, {"Ti", 0x1p40}, {"Pi", 0x1p50}, {"Ei", 0x1p60}};
+  for (const auto& [name, factor] : k_units)
+    if (unit == name) return value * factor;
+  if (unit.size() > 1 && (unit[0] == 'e' || unit[0] == 'E')) {
+    int exponent = 0;
+    unit.remove_prefix(unit[1] == '+' ? 2 : 1);
+    const auto end = std::from_chars(unit.data(), unit.data() + unit.size(), exponent);
+    if (end.ec == std::errc() && end.ptr == unit.data() + unit.size() && exponent > -20 &&
+        exponent < 20)
+      return value * std::pow(10.0, exponent);
+  }
+  return std::nullopt;
+}
+
+}  // namespace cufit::formats

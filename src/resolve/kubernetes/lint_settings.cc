@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Variables and rights of a container that uses GPUs.
+#include <algorithm>
+
+#include "base/format.h"
+#include "base/number.h"
+#include "resolve/kubernetes/lint_rules.h"
+
+namespace cufit::resolve {
+namespace {
+
+using checks::Severity;
+
+constexpr const char* k_one_gpu = "resources:\n  limits:\n    nvidia.com/gpu: 1\n";
+
+std::string variable_seen(const formats::PodVariable& one) {
+  return one.name + "=" + one.value.value_or("");
+}
+
+const formats::PodVariable* find_variable(const formats::ManifestContainer& container,
+                                          std::string_view name) {
+  for (const formats::PodVariable& one : container.variables)
+    if (one.name == name && one.value) return &one;
+  return nullptr;
+}
+
+// A share of a GPU that a scheduler of its own gives out by annotation (KAI, Run:ai, HAMi).
+bool shares_by_annotation(const formats::ManifestPod& pod) {
+  return std::any_of(pod.annotations.begin(), pod.annotations.end(), [](const std::string& name) {
+    return contains(lower(name), "gpu") || contains(lower(name), "nvidia");
+  });
+}
+
+// NVIDIA's words for "no GPU": container-toolkit, NVIDIA_VISIBLE_DEVICES.
+bool is_none(const std::string& value) {
+  return value.empty() || value == "void" || value == "none";
+}
+
+void visible_by_hand(const ContainerView& view, LintOut& out) {
+  const formats::PodVariable* one = find_variable(view.container, "NVIDIA_VISIBLE_DEVICES");
+  if (one == nullptr || is_none(*one->value) || looks_after_gpus(view)) return;
+  if (view.container.privileged_line != 0 && !view.gpus.any()) return;
+  LintFinding& made = out.add("k8s_visible_devices_by_hand", Severity::warning, one->line,
+                              variable_seen(*one), &view.container);
+  made.finding.args["value"] = *one->value;
+  if (view.gpus.any()) {
+    made.finding.variant = "with_limit";
+  } else if (!view.pod.partial) {
+    made.yaml = k_one_gpu;
+  }
+}
+
+void needs_gpu(const ContainerView& view, LintOut& out) {
+  if (view.gpus.any() || view.start.needs_gpu.empty() || view.pod.partial) return;
+  if (looks_after_gpus(view) || view.container.privileged_line != 0) return;
+  if (shares_by_annotation(view.pod)) return;
+  if (find_variable(view.container, "NVIDIA_VISIBLE_DEVICES") != nullptr) return;
+  LintFinding& made = out.add("container_no_gpu_requested", Severity::warning,
+                              view.container.command_line, view.start.needs_gpu, &view.container);
+  made.finding.args = {{"words", view.start.needs_gpu}};
+  made.finding.variant = "manifest";
+  made.yaml = k_one_gpu;
+}
+
+// Numbers count the GPUs of the container, whatever they are called on the node.
+void cuda_visible(const ContainerView& view, LintOut& out) {
+  const formats::PodVariable* one = find_variable(view.container, "CUDA_VISIBLE_DEVICES");
+  const std::optional<uint64_t> gpus = view.gpus.visible();
+  if (one == nullptr || !gpus) return;
+  const std::string value(trim(*one->value));
+  std::string bad;
+  for (const std::string_view part : split(value, ',')) {
+    const std::optional<uint64_t> number = parse_uint(trim(part));
+    if (number && *number >= *gpus && bad.empty()) bad = std::string(trim(part));
+  }
+  const bool hides = value.empty() || value == "-1" || value == "none" || value == "NoDevFiles";
+  if (bad.empty() && !hides) return;
+  LintFinding& made = out.add("cuda_visible_devices", hides ? Severity::warning : Severity::error,
+                              one->line, variable_seen(*one), &view.container);
+  out.prove(made, view.gpus.first->line, view.gpus.first->name + ": " + view.gpus.first->quantity);
+  made.finding.variant = hides ? "manifest_hides" : "manifest";
+  made.finding.args = {{"value", value},
+                       {"bad", bad},
+                       {"count", std::to_string(*gpus)},
+                       {"last", std::to_string(*gpus - 1)}};
+}
+
+// Kubernetes replaces $(NAME) alone, and that of variables of the manifest, not of the image.
+void library_path(const ContainerView& view, const LintInput& input, LintOut& out) {
+  const formats::ManifestContainer& container = view.container;
+  const formats::PodVariable* one = find_variable(container, "LD_LIBRARY_PATH");
+  if (one == nullptr || (!view.gpus.any() && view.start.needs_gpu.empty())) return;
+  const std::string& value = *one->value;
+  for (const std::string_view folder : split(value, ':'))
+    if (ends_with(folder, "/stubs") || contains(folder, "/stubs/")) {
+      LintFinding& made =
+          out.add("libcuda_shadowed", Severity::error, one->line, variable_seen(*one), &container);
+      made.finding.variant = "manifest";
+      made.finding.args["path"] = std::string(folder);
+      return;
+    }
+  bool defined_before = container.variables_from;
+  for (const formats::PodVariable& other : container.variables) {
+    if (&other == one) break;
+    defined_before = defined_before || other.name == "LD_LIBRARY_PATH";
+  }
+  const bool shell = contains(value, "${LD_LIBRARY_PATH") || contains(value, "$LD_LIBRARY_PATH");
+  if (shell || (contains(value, "$(LD_LIBRARY_PATH)") && !defined_before)) {
+    LintFinding& made = out.add("k8s_ld_library_path", Severity::warning, one->line,
+                                variable_seen(*one), &container);
+    made.finding.args["value"] = value;
+    return;
+  }
+  if (input.image == nullptr) return;
+  for (const auto& [name, before] : input.image->image.config.variables) {
+    if (name != "LD_LIBRARY_PATH" || before.empty() || contains(value, before)) continue;
+    LintFinding& made =
+        out.add("k8s_ld_library_path", Severity::note, one->line, variable_seen(*one), &container);
+    made.finding.variant = "replaced";
+    made.finding.args = {{"value", value}, {"before", before}};
+  }
+}
+
+void rights(const PodView& pod, LintOut& out) {
+  const ContainerView* first = nullptr;
+  for (const ContainerView& one : pod.containers) {
+    if (!one.gpus.any() || looks_after_gpus(one)) continue;
+    if (first == nullptr) first = &one;
+    if (one.container.privileged_line != 0 && one.gpus.first != nullptr) {
+      LintFinding& made =
+          out.add("k8s_privileged_gpu", Severity::warning, one.container.privileged_line,
+                  "privileged: true", &one.container);
+      made.finding.args["count"] = one.gpus.first->quantity;
+      made.yaml = "securityContext:\n  privileged: false\n";
+    }
+  }
+  if (first == nullptr) return;
+  for (const auto& [line, word] : {std::pair<size_t, const char*>{pod.pod.host_pid_line, "hostPID"},
+                                   {pod.pod.host_ipc_line, "hostIPC"}}) {
+    if (line == 0) continue;
+    LintFinding& made =
+        out.add("k8s_host_namespace", Severity::note, line, std::string(word) + ": true");
+    made.finding.variant = line == pod.pod.host_ipc_line ? "ipc" : "pid";
+    made.finding.args["field"] = word;
+  }
+}
+
+// A pod by itself that ends is started again, also after it ended well; a training run from its
+// beginning, one that ran out of memory for ever.
+void restarts(const PodView& pod, LintOut& out) {
+  if (pod.pod.kind != "Pod") return;
+  if (!pod.pod.restart_policy.empty() && pod.pod.restart_policy != "Always") return;
+  for (const ContainerView& one : pod.containers) {
+    const Launcher launcher = one.start.launcher;
+    if (one.container.init || launcher == Launcher::none || launcher == Launcher::vllm ||
+        launcher == Launcher::tgi)
+      continue;
+    const size_t line =
+        pod.pod.restart_line != 0 ? pod.pod.restart_line : one.container.command_line;
+    LintFinding& made = out.add(
+        "k8s_restart_loop", Severity::warning, line,
+        pod.pod.restart_line != 0 ? "restartPolicy: Always" : to_string(launcher), &one.container);
+    made.finding.args["program"] = to_string(launcher);
+    made.place = pod.pod.path;
+    made.yaml = "restartPolicy: Never\n";
+    return;
+  }
+}
+
+}  // namespace
+
+void lint_settings(const PodView& pod, const LintInput& input, LintOut& out) {
+  for (const ContainerView& one : pod.containers) {
+    visible_by_hand(one, out);
+    needs_gpu(one, out);
+    cuda_visible(one, out);
+    library_path(one, input, out);
+  }
+  rights(pod, out);
+  restarts(pod, out);
+}
+
+}  // namespace cufit::resolve

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "resolve/kubernetes/start_command.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "base/format.h"
+#include "base/number.h"
+
+namespace cufit::resolve {
+namespace {
+
+constexpr size_t k_most_words = 20000;
+
+// Words of an argument vector; an argument that is a script (`sh -c "..."`) is taken apart at
+// blanks, its quotes taken off. Good enough for options and their values.
+std::vector<std::string> words_of(const formats::ManifestContainer& container) {
+  std::vector<std::string> out;
+  for (const std::vector<std::string>* list : {&container.command, &container.args})
+    for (const std::string& argument : *list) {
+      std::string word;
+      for (const char c : argument + " ") {
+        const bool blank = c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == ';';
+        if (!blank && c != '"' && c != '\'' && c != '\\') word += c;
+        if (!blank) continue;
+        if (!word.empty() && out.size() < k_most_words) out.push_back(word);
+        word.clear();
+      }
+    }
+  return out;
+}
+
+class Words {
+ public:
+  explicit Words(std::vector<std::string> words) : words_(std::move(words)) {}
+
+  const std::vector<std::string>& all() const { return words_; }
+
+  bool has(std::string_view word) const {
+    return std::find(words_.begin(), words_.end(), word) != words_.end();
+  }
+  // The program itself, whatever folder it lies in.
+  bool runs(std::string_view name) const {
+    return std::any_of(words_.begin(), words_.end(), [&](const std::string& word) {
+      return word == name || ends_with(word, "/" + std::string(name));
+    });
+  }
+  // The value of an option, "--name value" or "--name=value", and both as written. "-" and "_"
+  // are one, as argparse of torchrun takes them.
+  std::optional<std::string> value(std::initializer_list<std::string_view> names,
+                                   std::string* written = nullptr) const {
+    for (size_t i = 0; i < words_.size(); ++i)
+      for (const std::string_view name : names) {
+        const std::string word = dashed(words_[i].substr(0, words_[i].find('=')));
+        if (word != name) continue;
+        const size_t equals = words_[i].find('=');
+        if (equals != std::string::npos) {
+          if (written != nullptr) *written = words_[i];
+          return words_[i].substr(equals + 1);
+        }
+        if (i + 1 >= words_.size()) return std::nullopt;
+        if (written != nullptr) *written = words_[i] + " " + words_[i + 1];
+        return words_[i + 1];
+      }
+    return std::nullopt;
+  }
+  std::optional<uint32_t> number(std::initializer_list<std::string_view> names,
+                                 std::string* written = nullptr) const {
+    const std::optional<std::string> text = value(names, written);
+    const std::optional<uint64_t> read = text ? parse_uint(*text) : std::nullopt;
+    return read && *read <= 100000 ? std::optional<uint32_t>(static_cast<uint32_t>(*read))
+                                   : std::nullopt;
+  }
+
+ private:
+  static std::string dashed(std::string word) {
+    std::replace(word.begin(), word.end(), '_', '-');
+    return word;
+  }
+  std::vector<std::string> words_;
+};
+
+std::string set_variable(const formats::ManifestContainer& container, std::string_view name) {
+  for (const formats::PodVariable& one : container.variables)
+    if (one.name == name && one.value) return *one.value;
+  return {};
+}
+
+// The repository's own image, with or without a registry in front; not those of other devices.
+bool is_image(const std::string& image, std::string_view name) {
+  const std::string bare = image.substr(0, image.find('@'));
+  const size_t slash = bare.rfind('/');
+  const size_t colon = bare.find(':', slash == std::string::npos ? 0 : slash);
+  const std::string repository = bare.substr(0, colon);
+  const std::string tag = colon == std::string::npos ? "" : lower(bare.substr(colon));
+  for (const char* other : {"cpu", "rocm", "xpu", "tpu", "gaudi", "neuron", "intel"})
+    if (contains(tag, other)) return false;
+  return repository == name || ends_with(repository, "/" + std::string(name));
+}
+
+void read_torchrun(const Words& words, const formats::ManifestContainer& container,
+                   StartCommand& out) {
+  out.launcher = Launcher::torchrun;
+  const std::optional<std::string> asked = words.value({"--nproc-per-node"}, &out.processes_text);
+  if (asked) {
+    out.processes = words.number({"--nproc-per-node"});
+    out.one_per_gpu = *asked == "gpu" || *asked == "auto";
+    if (*asked == "gpu") out.needs_gpu = out.processes_text;
+    return;
+  }
+  const std::string set = set_variable(container, "PET_NPROC_PER_NODE");
+  if (!set.empty()) {
+    const std::optional<uint64_t> read = parse_uint(set);
+    if (read && *read <= 100000) out.processes = static_cast<uint32_t>(*read);
+    out.processes_text = "PET_NPROC_PER_NODE=" + set;
+    return;
+  }
+  if (container.variables_from) return;
+  for (const formats::PodVariable& one : container.variables)
+    if (one.name == "PET_NPROC_PER_NODE") return;
+  out.processes = 1;
+  out.processes_default = true;
+  out.processes_text = "torchrun";
+}
+
+void read_vllm(const Words& words, const formats::ManifestContainer& container, StartCommand& out) {
+  out.launcher = Launcher::vllm;
+  std::string written;
+  const std::optional<std::string> tensor =
+      words.value({"--tensor-parallel-size", "-tp"}, &written);
+  const std::optional<uint32_t> width = words.number({"--tensor-parallel-size", "-tp"});
+  if (width) {
+    out.processes = *width * words.number({"--pipeline-parallel-size", "-pp"}).value_or(1);
+    out.processes_text = written;
+  }
+  out.many_nodes = words.has("ray") || words.value({"--nnodes"}).has_value() ||
+                   words.value({"--distributed-executor-backend"}).value_or("") == "ray" ||
+                   words.value({"--pipeline-parallel-size", "-pp"}).has_value();
+  out.model = words.value({"--model"}).value_or("");
+  const auto serve = std::find(words.all().begin(), words.all().end(), "serve");
+  if (out.model.empty() && serve != words.all().end() && serve + 1 != words.all().end() &&
+      (serve + 1)->find('-') != 0)
+    out.model = *(serve + 1);
+  if (is_image(container.image, "vllm/vllm-openai") && !words.value({"--device"}))
+    out.needs_gpu = "vllm";
+}
+
+void read_launcher(const Words& words, const formats::ManifestContainer& container,
+                   StartCommand& out) {
+  const bool tgi_image = is_image(container.image, "huggingface/text-generation-inference");
+  const bool vllm_image = is_image(container.image, "vllm/vllm-openai");
+  if (words.runs("torchrun") || words.has("torch.distributed.run") ||
+      words.has("torch.distributed.launch")) {
+    read_torchrun(words, container, out);
+  } else if (words.runs("accelerate") && words.has("launch")) {
+    out.launcher = Launcher::accelerate;
+    out.processes = words.number({"--num-processes"}, &out.processes_text);
+    out.many_nodes = words.number({"--num-machines"}).value_or(1) != 1;
+  } else if (words.runs("deepspeed")) {
+    out.launcher = Launcher::deepspeed;
+    out.processes = words.number({"--num-gpus"}, &out.processes_text);
+  } else if ((words.runs("vllm") && words.has("serve")) ||
+             words.has("vllm.entrypoints.openai.api_server") ||
+             (vllm_image && container.command.empty() && !container.args.empty())) {
+    read_vllm(words, container, out);
+  } else if (words.runs("text-generation-launcher") ||
+             (tgi_image && container.command.empty() && !container.args.empty())) {
+    out.launcher = Launcher::tgi;
+    out.processes = words.number({"--num-shard"}, &out.processes_text);
+    out.model = words.value({"--model-id"}).value_or("");
+  } else if (!words.all().empty() &&
+             (words.all()[0] == "nvidia-smi" || ends_with(words.all()[0], "/nvidia-smi"))) {
+    out.launcher = Launcher::nvidia_smi;
+    out.needs_gpu = "nvidia-smi";
+  }
+}
+
+bool is_letter_or_digit(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+}  // namespace
+
+const char* to_string(Launcher launcher) {
+  static const char* const k_names[] = {"",          "torchrun", "accelerate launch",
+                                        "deepspeed", "vllm",     "text-generation-launcher",
+                                        "nvidia-smi"};
+  return k_names[static_cast<size_t>(launcher)];
+}
+
+uint64_t named_model_bytes(const std::string& name) {
+  const std::string low = lower(name);
+  for (const char* packed : {"awq", "gptq", "int4", "int8", "4bit", "8bit", "gguf", "fp8", "fp4",
+                             "bnb", "w4a16", "w8a8", "nf4", "exl2", "lora"})
+    if (contains(low, packed)) return 0;
+  uint64_t best = 0;
+  for (size_t i = 0; i < low.size(); ++i) {
+    if (low[i] < '0' || low[i] > '9' ||
+        (i > 0 && (is_letter_or_digit(low[i - 1]) || low[i - 1] == '.')))
+      continue;
+    size_t end = i;
+    double value = 0, scale = 0;
+    for (; end < low.size() && end - i < 8; ++end) {
+      if (low[end] == '.' && scale == 0) {
+        scale = 1;
+      } else if (low[end] >= '0' && low[end] <= '9') {
+        value =
+            scale == 0 ? value * 10 + (low[end] - '0') : value + (scale /= 10) * (low[end] - '0');
+      } else {
+        break;
+      }
+    }
+    if (end >= low.size() || low[end] != 'b') continue;
+    if (end + 1 < low.size() && is_letter_or_digit(low[end + 1])) continue;
+    if (value > 0 && value <= 5000)
+      best = std::max(best, static_cast<uint64_t>(value * 1000) * 2'000'000u);
+  }
+  return best;
+}
+
+StartCommand read_start(const formats::ManifestContainer& container) {
+  const Words words(words_of(container));
+  StartCommand out;
+  read_launcher(words, container, out);
+  out.only_looks =
+      words.runs("cufit") && (words.has("doctor") || words.has("exporter") || words.has("watch"));
+  out.workers = words
+                    .number({"--num-workers", "--dataloader-num-workers", "--data-workers"},
+                            &out.workers_text)
+                    .value_or(0);
+  std::string written;
+  if (out.needs_gpu.empty() && words.value({"--backend"}, &written).value_or("") == "nccl")
+    out.needs_gpu = written;
+  if (out.model.empty())
+    out.model = words.value({"--model", "--model-name-or-path", "--model-id"}).value_or("");
+  if (out.model.empty()) out.model = set_variable(container, "MODEL_ID");
+  out.model_bytes = named_model_bytes(out.model);
+  return out;
+}
+
+}  // namespace cufit::resolve

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cufit k8s lint` over a fixture for each finding and over manifests without one; the lines that a
+finding prints, put where it says, end it; the files of `cufit export` for a cluster, read by those
+who know them: kubernetes-validate where it is there (`pip install kubernetes-validate`), the fields
+of node-problem-detector, a shell that runs the script for node-feature-discovery.
+
+Usage: manifests_test.py CUFIT BUILD_FOLDER [TEST...]
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import yaml
+except ImportError:
+    yaml = None
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CUFIT, BUILD = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+# Fixtures that have nothing wrong in themselves: only beside the nodes.
+WITH_NODES = {"k8s_no_node_matches", "kubernetes_gpu_insufficient", "kubernetes_gpu_taint"}
+IDS = {"kubernetes_gpu_taint": "kubernetes_gpu_insufficient"}
+# The lines say all of the resources, or of the volume, not what is added to them.
+WHOLE = {"resources", "emptyDir"}
+
+
+def cufit(*words, text=None):
+    return subprocess.run([CUFIT, *words], capture_output=True, text=True, input=text, timeout=60,
+                          cwd=os.path.dirname(os.path.dirname(HERE)))
+
+
+def lint(*words, text=None):
+    ran = cufit("k8s", "lint", "--json", *words, text=text)
+    return json.loads(ran.stdout), ran.returncode
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def put(into, lines):
+    """What a user does with the lines: members go beside members, list entries by their name."""
+    for key, value in lines.items():
+        if key in WHOLE or key not in into or not isinstance(value, (dict, list)):
+            into[key] = value
+        elif isinstance(value, dict):
+            put(into[key], value)
+        else:
+            for item in value:
+                same = [one for one in into[key] if "name" in item and one.get("name") == item["name"]]
+                put(same[0], item) if same else into[key].append(item)
+
+
+def place_of(document, path):
+    for part in path.split("."):
+        name, _, index = part.partition("[")
+        document = document[name]
+        if index:
+            document = document[int(index[:-1])]
+    return document
+
+
+class Findings(unittest.TestCase):
+    def fixtures(self):
+        for name in sorted(os.listdir(HERE + "/findings")):
+            name = name.removesuffix(".yaml")
+            nodes = ["--nodes", HERE + "/nodes.yaml"] if name in WITH_NODES else []
+            yield name, IDS.get(name, name), HERE + "/findings/" + name + ".yaml", nodes
+
+    def test_each_fixture_has_its_finding_alone(self):
+        for name, expected, path, nodes in self.fixtures():
+            with self.subTest(name):
+                answer, code = lint(path, *nodes)
+                self.assertEqual([one["id"] for one in answer["findings"]], [expected])
+                severity = answer["findings"][0]["severity"]
+                self.assertEqual(code, 1 if severity == "error" else 0)
+                self.assertEqual(lint(path, *nodes, "--fail-on", severity)[1], 1)
+                self.assertGreater(answer["findings"][0]["line"], 0)
+
+    def test_a_fixture_for_the_nodes_is_well_without_them(self):
+        for name in WITH_NODES:
+            self.assertEqual(lint(HERE + "/findings/" + name + ".yaml")[0]["findings"], [])
+
+    def test_healthy_manifests_have_none(self):
+        paths = [HERE + "/healthy/" + name for name in sorted(os.listdir(HERE + "/healthy"))]
+        for nodes in ([], ["--nodes", HERE + "/nodes.yaml"]):
+            answer, code = lint(*paths, *nodes)
+            self.assertEqual([(one["id"], one["object"]) for one in answer["findings"]], [])
+            self.assertEqual((code, answer["pods"]), (0, 11))
+
+    @unittest.skipIf(yaml is None, "python3-yaml is not there")
+    def test_the_lines_end_the_finding(self):
+        seen = 0
+        for name, expected, path, nodes in self.fixtures():
+            finding = lint(path, *nodes)[0]["findings"][0]
+            if finding["yaml"] is None or finding["place"].endswith(".volumes"):
+                continue
+            seen += 1
+            with self.subTest(name):
+                document = yaml.safe_load(read(path))
+                put(place_of(document, finding["place"]), yaml.safe_load(finding["yaml"]))
+                if expected == "k8s_visible_devices_by_hand":  # its step says so
+                    del document["spec"]["containers"][0]["env"]
+                if expected == "k8s_mig_resource_missing":
+                    continue
+                answer, _ = lint("-", *nodes, text=yaml.safe_dump(document))
+                self.assertEqual([one["id"] for one in answer["findings"]], [])
+        self.assertGreaterEqual(seen, 10)
+
+    def test_recorded_nodes_have_the_labels_of_discovery(self):
+        pod = ("kind: Pod\nmetadata: {name: a}\nspec:\n  nodeSelector: {%s}\n  containers:\n"
+               "  - {name: a, resources: {limits: {nvidia.com/gpu: 1}}}\n")
+        for selector, ids in (
+                ("nvidia.com/gpu.product: NVIDIA-H200", []),
+                ('nvidia.com/gpu.compute.major: "9"', []),
+                ("nvidia.com/gpu.product: NVIDIA-GeForce-RTX-4090", ["k8s_no_node_matches"]),
+                ('nvidia.com/cuda.driver-version.major: "470"', ["k8s_no_node_matches"]),
+                ("team/of-its-own: yes", [])):
+            answer, _ = lint("-", "--nodes", "tests/machines/h200-recorded/facts.json",
+                             text=pod % selector)
+            self.assertEqual([one["id"] for one in answer["findings"]], ids, selector)
+
+    def test_damaged_documents_cost_themselves_alone(self):
+        good = read(HERE + "/findings/k8s_gpu_not_in_limits.yaml")
+        answer, code = lint("-", text=good + "---\na: [1\n---\n" + good)
+        self.assertEqual([one["id"] for one in answer["findings"]], ["k8s_gpu_not_in_limits"] * 2)
+        self.assertEqual((len(answer["problems"]), code), (1, 3))
+        self.assertIn("`stdin`, line ", answer["problems"][0])
+
+
+def export(to, *words):
+    ran = cufit("export", "--to", to, "--json", *words)
+    if ran.returncode != 0:
+        raise AssertionError(ran.stderr)
+    return {one["path"]: one["text"] for one in json.loads(ran.stdout)["files"]}
+
+
+class Exports(unittest.TestCase):
+    MANIFESTS = (("k8s-daemonset", "--image", "team/cufit@sha256:" + "0" * 64),
+                 ("k8s-job", "--nodes", "16", "--namespace", "lab"),
+                 ("k8s-quota", "--gpus", "8", "--shared", "4", "--mig", "1g.10gb=4"))
+
+    def test_cufit_itself_finds_nothing(self):
+        for words in self.MANIFESTS:
+            for path, text in export(*words).items():
+                answer, _ = lint("-", text=text)
+                self.assertEqual(answer["findings"], [], path)
+                self.assertEqual(answer["problems"], [], path)
+
+    def test_published_schemas(self):
+        tool = shutil.which("kubernetes-validate") or BUILD + "/k8s/bin/kubernetes-validate"
+        if not os.path.exists(tool):
+            self.skipTest("kubernetes-validate is not there (pip install kubernetes-validate)")
+        with tempfile.TemporaryDirectory() as folder:
+            for lang in ("en", "zh"):
+                for words in self.MANIFESTS:
+                    for path, text in export(*words, "--lang", lang).items():
+                        with open(folder + "/" + path, "w", encoding="utf-8") as file:
+                            file.write(text)
+                        ran = subprocess.run([tool, "--strict", folder + "/" + path],
+                                             capture_output=True, text=True, check=False)
+                        self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+
+    @unittest.skipIf(yaml is None, "python3-yaml is not there")
+    def test_quota_and_its_defaults(self):
+        quota, limits = yaml.safe_load_all(export(*self.MANIFESTS[2])["quota.yaml"])
+        self.assertEqual(quota["spec"]["hard"], {
+            "requests.nvidia.com/gpu": "8", "requests.nvidia.com/gpu.shared": "4",
+            "requests.nvidia.com/mig-1g.10gb": "4"})
+        one = limits["spec"]["limits"][0]
+        # Kubernetes makes a missing default of the maximum.
+        self.assertEqual(set(one["max"]), set(one["default"]))
+        self.assertEqual(set(one["default"].values()), {"0"})
+
+    def test_node_problem_detector(self):
+        config = json.loads(export("npd")["cufit-npd.json"])
+        self.assertEqual(config["plugin"], "custom")
+        self.assertLessEqual(set(config), {"plugin", "pluginConfig", "source", "metricsReporting",
+                                           "conditions", "rules"})
+        self.assertEqual(config["pluginConfig"]["max_output_length"], 80)
+        conditions = {one["type"] for one in config["conditions"]}
+        whole = int(config["pluginConfig"]["timeout"].rstrip("s"))
+        for rule in config["rules"]:
+            self.assertLessEqual(int(rule["timeout"].rstrip("s")), whole)
+            self.assertEqual(rule["args"], ["doctor", "--fast"])
+            if rule["type"] == "permanent":
+                self.assertIn(rule["condition"], conditions)
+        self.assertEqual({rule["type"] for rule in config["rules"]}, {"temporary", "permanent"})
+
+    def features(self, answer, code):
+        with tempfile.TemporaryDirectory() as folder:
+            script = folder + "/cufit-nfd.sh"
+            text = export("nfd")["cufit-nfd.sh"]
+            # The script's PATH is the system's; the stand-ins go before it.
+            text = text.replace("PATH=/usr/local/sbin", f"PATH={folder}/bin:/usr/local/sbin", 1)
+            os.mkdir(folder + "/bin")
+            for name, body in (("cufit", f"printf '%s' '{answer}'; exit {code}"),
+                               ("nvidia-smi", "echo '| Driver Version: 580.1  CUDA Version: 13.0 |'")):
+                with open(f"{folder}/bin/{name}", "w", encoding="utf-8") as file:
+                    file.write("#!/bin/sh\n" + body + "\n")
+                os.chmod(f"{folder}/bin/{name}", 0o755)
+            with open(script, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.mkdir(folder + "/features.d")
+            subprocess.run(["sh", script, folder + "/features.d"], check=True, timeout=60)
+            self.assertEqual(os.listdir(folder + "/features.d"), ["cufit.features"])
+            with open(folder + "/features.d/cufit.features", encoding="utf-8") as file:
+                return file.read().splitlines()
+
+    def test_features(self):
+        start = "cufit.feature.node.kubernetes.io/"
+        lines = self.features('{"action": "ok", "fingerprint": "ab-12"}', 0)
+        self.assertRegex(lines[0], r"^# \+expiry-time=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+        for line in ("health=usable", "action=ok", "fingerprint=ab-12", "cuda=13.0"):
+            self.assertIn(start + line, lines)
+        self.assertIn(start + "health=not-usable", self.features("{}", 1))
+        self.assertIn(start + "health=unknown", self.features("", 2))
+        self.assertIn(start + "health=unknown", self.features("garbage", 127))
+        # A value that is none of a label's is left out.
+        hostile = self.features('{"action": "o k; rm", "fingerprint": "-$(id)"}', 0)
+        self.assertFalse([one for one in hostile if "action" in one or "fingerprint" in one])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "resolve/kubernetes/start_command.h"
+
+#include <gtest/gtest.h>
+
+namespace cufit::resolve {
+namespace start_command_test {
+
+StartCommand start(std::vector<std::string> command, std::vector<std::string> args = {},
+                   const char* image = "team:1") {
+  formats::ManifestContainer container;
+  container.command = std::move(command);
+  container.args = std::move(args);
+  container.image = image;
+  return read_start(container);
+}
+
+TEST(StartCommand, TorchrunSaysHowMany) {
+  EXPECT_EQ(start({"torchrun", "--nproc_per_node=8", "t.py"}).processes, 8u);
+  EXPECT_EQ(start({"torchrun", "--nproc-per-node", "4", "t.py"}).processes, 4u);
+  EXPECT_EQ(start({"python", "-m", "torch.distributed.run", "--nproc_per_node=2"}).processes, 2u);
+  EXPECT_EQ(start({"sh", "-c", "pip list; exec torchrun --nproc_per_node 8 t.py"}).processes, 8u);
+  EXPECT_TRUE(start({"torchrun", "t.py"}).processes_default);
+  EXPECT_TRUE(start({"torchrun", "--nproc-per-node=gpu", "t.py"}).one_per_gpu);
+  // A shell fills it in: not known.
+  EXPECT_FALSE(start({"sh", "-c", "torchrun --nproc_per_node=$GPUS t.py"}).processes);
+  EXPECT_FALSE(start({"python", "train.py"}).processes);
+}
+
+TEST(StartCommand, Servers) {
+  const StartCommand vllm =
+      start({}, {"--model", "meta-llama/Llama-3.1-70B", "-tp", "4"}, "vllm/vllm-openai:v0.9.0");
+  EXPECT_EQ(vllm.launcher, Launcher::vllm);
+  EXPECT_EQ(vllm.processes, 4u);
+  EXPECT_EQ(vllm.needs_gpu, "vllm");
+  EXPECT_EQ(start({}, {"--model", "a"}, "vllm/vllm-openai-cpu:v0.9.0").needs_gpu, "");
+  EXPECT_EQ(start({}, {"--model", "a"}, "reg/vllm/vllm-openai:v0.9.0-rocm").needs_gpu, "");
+  EXPECT_TRUE(
+      start({"vllm", "serve", "m", "--tensor-parallel-size", "8", "--pipeline-parallel-size", "2"})
+          .many_nodes);
+  EXPECT_EQ(start({"text-generation-launcher", "--num-shard", "2"}).processes, 2u);
+}
+
+TEST(StartCommand, SizeByName) {
+  EXPECT_EQ(named_model_bytes("meta-llama/Llama-3.1-70B-Instruct"), 140'000'000'000u);
+  EXPECT_EQ(named_model_bytes("Qwen/Qwen2.5-0.5B"), 1'000'000'000u);
+  EXPECT_EQ(named_model_bytes("org/model-7b"), 14'000'000'000u);
+  for (const char* name : {"mistralai/Mixtral-8x7B", "org/Llama-70B-AWQ", "org/model-70B-FP8",
+                           "org/Qwen3-A22B", "gpt2", "bert-base", "b", "7", ""})
+    EXPECT_EQ(named_model_bytes(name), 0u) << name;
+}
+
+}  // namespace start_command_test
+}  // namespace cufit::resolve
