@@ -10,7 +10,7 @@
 namespace cufit::formats {
 namespace {
 
-constexpr size_t k_most_pods = 20000;
+constexpr size_t k_most_manifest_pods = 20000;
 constexpr int k_most_list_depth = 4;  // a List of Lists is nothing that kubectl prints
 
 std::string object_text(const YamlNode& map, std::string_view key) {
@@ -63,7 +63,7 @@ class ObjectReader {
 
   ManifestPod* add_spec(const YamlNode& spec, const YamlNode& metadata, const std::string& path,
                         std::string role) {
-    if (!spec.is_map() || out.pods.size() >= k_most_pods) return nullptr;
+    if (!spec.is_map() || out.pods.size() >= k_most_manifest_pods) return nullptr;
     ManifestPod pod;
     pod.kind = kind_;
     pod.name = name_;
@@ -127,7 +127,7 @@ class ObjectReader {
   // What the runtime that it names puts around this is in another object.
   void train_job(const YamlNode& spec) {
     const YamlNode& trainer = spec.at("trainer");
-    if (!trainer.is_map() || out.pods.size() >= k_most_pods) return;
+    if (!trainer.is_map() || out.pods.size() >= k_most_manifest_pods) return;
     ManifestPod pod;
     pod.kind = kind_;
     pod.name = name_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/health.h"
 #include "report/json/doctor_value.h"
+#include "resolve/fleet/fingerprint.h"
 
 namespace cufit::report {
 namespace {
@@ -44,6 +45,7 @@ std::string health_json(const HealthView& view) {
                                                                    : checks::LinkState::limited;
   Json out = doctor_value({view.facts, report, view.knowledge});
   out["action"] = view.report.action;
+  out["fingerprint"] = resolve::fingerprint_of(view.facts, "").id;
   out["health"] = health_value(view.report);
   return out.dump(2) + "\n";
 }

@@ -15,7 +15,7 @@ case $? in
 esac
 @note cluster.nfd_value
 member() {
-  printf '%s\n' "$answer" | sed -n 's/^.*"'"$1"'": *"\([A-Za-z0-9][A-Za-z0-9._-]*\)".*$/\1/p' |
+  printf '%s\n' "$answer" | sed -n 's/^  "'"$1"'": *"\([A-Za-z0-9][A-Za-z0-9._-]*\)".*$/\1/p' |
     head -n 1 | cut -c 1-63 | sed 's/[^A-Za-z0-9]*$//'
 }
 fingerprint=$(member fingerprint)
