@@ -10,6 +10,7 @@
 #include "commands/fit/fit.h"
 #include "commands/image/image_audit.h"
 #include "commands/fleet/fleet_check.h"
+#include "commands/fleet/fleet_plan.h"
 #include "commands/inspect/inspect.h"
 #include "commands/run/run.h"
 #include "commands/lock/lock.h"
@@ -64,6 +65,7 @@ std::span<const Command> table() {
       command<ExportRequest, run_export>("export", export_options()),
       command<DiffRequest, run_diff>("diff", diff_options()),
       command<FleetCheckRequest, run_fleet_check>("fleet check", fleet_check_options()),
+      command<FleetPlanRequest, run_fleet_plan>("fleet plan", fleet_plan_options()),
       command<ImageAuditRequest, run_image_audit>("image audit", image_audit_options()),
       command<PreflightRequest, run_preflight>("preflight", preflight_options()),
       command<CollectEnvRequest, run_collect_env>("collect-env", collect_env_options()),

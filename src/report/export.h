@@ -40,7 +40,7 @@ struct ExportFile {
 // need none (export_monitoring.h).
 constexpr std::string_view k_export_formats =
     "uv pip conda pixi dockerfile compose devcontainer k8s apptainer slurm "
-    "prometheus-rules alertmanager grafana compose-monitoring";
+    "prometheus-rules alertmanager grafana compose-monitoring slurm-submit";
 constexpr size_t k_monitoring_begin = k_export_formats.find("prometheus-rules");
 constexpr std::string_view k_lock_formats = k_export_formats.substr(0, k_monitoring_begin - 1);
 constexpr std::string_view k_monitoring_formats = k_export_formats.substr(k_monitoring_begin);

@@ -24,7 +24,8 @@ void put_export_files(const std::vector<ExportFile>& files, Json& out);
 std::string prometheus_rules(const MonitoringView& view);  // monitoring_rules.cc
 // `webhook`: where alerts are sent to.
 std::string alertmanager_config(const MonitoringView& view, std::string_view webhook);
-std::string grafana_board(const MonitoringView& view);       // monitoring_board.cc
-std::string compose_monitoring(const MonitoringView& view);  // monitoring_compose.cc
+std::string grafana_board(const MonitoringView& view);        // monitoring_board.cc
+std::string slurm_submit_filter(const MonitoringView& view);  // slurm_submit.cc
+std::string compose_monitoring(const MonitoringView& view);   // monitoring_compose.cc
 
 }  // namespace cufit::report
