@@ -11,6 +11,7 @@ enum Exit {
   k_findings = 1,
   k_usage = 2,
   k_failed = 3,
+  k_not_cached = 4,  // `cufit fit --cached`: no answer is kept
   k_refused = 1,
   k_timed_out = 75,    // `cufit run --wait --timeout`; EX_TEMPFAIL of sysexits.h: try again later
   k_interrupted = 130  // Ctrl-C; another signal: interrupted_exit()

@@ -12,6 +12,7 @@
 #include "commands/fit/fit.h"
 #include "commands/image/image_audit.h"
 #include "commands/fleet/fleet_check.h"
+#include "commands/fleet/fleet_plan.h"
 #include "commands/inspect/inspect.h"
 #include "commands/k8s/k8s_lint.h"
 #include "commands/run/run.h"
@@ -69,6 +70,7 @@ std::span<const Command> table() {
       command<ExportRequest, run_export>("export", export_options()),
       command<DiffRequest, run_diff>("diff", diff_options()),
       command<FleetCheckRequest, run_fleet_check>("fleet check", fleet_check_options()),
+      command<FleetPlanRequest, run_fleet_plan>("fleet plan", fleet_plan_options()),
       command<ImageAuditRequest, run_image_audit>("image audit", image_audit_options()),
       command<K8sLintRequest, run_k8s_lint>("k8s lint", k8s_lint_options()),
       command<PreflightRequest, run_preflight>("preflight", preflight_options()),

@@ -43,7 +43,7 @@ struct ExportFile {
 constexpr std::string_view k_export_formats =
     "uv pip conda pixi dockerfile compose devcontainer k8s apptainer slurm "
     "prometheus-rules alertmanager grafana compose-monitoring slurm-health slurm-prolog "
-    "npd nfd k8s-daemonset k8s-job k8s-quota";
+    "slurm-submit npd nfd k8s-daemonset k8s-job k8s-quota";
 constexpr size_t k_monitoring_begin = k_export_formats.find("prometheus-rules");
 constexpr std::string_view k_lock_formats = k_export_formats.substr(0, k_monitoring_begin - 1);
 constexpr size_t k_cluster_begin = k_export_formats.find("npd");

@@ -34,6 +34,8 @@ std::string mig_profiles_text(const MigView& view, const Style& style);
 
 // "20992MiB", "20GiB": for `cufit run --vram`.
 std::string vram_text(uint64_t bytes);
+// " python train.py", quoted for a POSIX shell; " " and `program` where the command is not known.
+std::string program_words(const pack::Job& job, const std::string& program);
 // The line that starts the job where it was placed; `program` stands where its command is not known.
 // Every word is quoted for a POSIX shell.
 std::string start_command(const PackView& view, size_t gpu, const pack::PlacedJob& job,

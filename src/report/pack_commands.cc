@@ -20,9 +20,7 @@ std::string uuid_of_instance(uint32_t index, const std::string& profile, uint32_
 }
 
 std::string words_of(const PackView& view, size_t job, const std::string& program) {
-  std::string out;
-  for (const std::string& word : view.question.jobs[job].command) out += " " + shell_argument(word);
-  return out.empty() ? " " + program : out;
+  return program_words(view.question.jobs[job], program);
 }
 
 // Of the GPU that comes nearest, while nothing else runs on it.
@@ -31,6 +29,12 @@ bool fits_when_empty(const PackView& view, const pack::Unplaced& job) {
 }
 
 }  // namespace
+
+std::string program_words(const pack::Job& job, const std::string& program) {
+  std::string out;
+  for (const std::string& word : job.command) out += " " + shell_argument(word);
+  return out.empty() ? " " + program : out;
+}
 
 std::string vram_text(uint64_t bytes) {
   const uint64_t mib = bytes >> 20;

@@ -243,6 +243,18 @@ printf '[[job]]\ntotal = "90G"\n[[job]]\nsize = "9G"\n' >>"$TMP/jobs.toml"
 "$CUFIT" pack --json "$TMP/jobs.toml" --gpu "2xH100 NVL" --mig
 "$CUFIT" pack --json "$TMP/jobs.toml" --gpu "2xH100 NVL" --goal headroom
 "$CUFIT" pack --json 20G --gpu tests/machines/a100-mig/facts.json"""),
+    ("fleet plan", ["cufit.fleet.plan/1"], """
+mkdir "$TMP/f"; for one in l40s-sm89-cu130 h200-torch211-cu130 no-gpu-at-all a100-mig; do
+  cp tests/machines/$one/facts.json "$TMP/f/$one.json"
+done
+printf garbage >"$TMP/f/silent.json"
+printf '[[job]]\nname = "a"\nsize = "20G"\ncommand = "python a.py"\ncount = 3\n' >"$TMP/jobs.toml"
+printf '[[job]]\ntotal = "190G"\n[[job]]\nsize = "9G"\ngpus = 2\n' >>"$TMP/jobs.toml"
+for engine in ssh slurm kubernetes; do
+  "$CUFIT" fleet plan --json --from "$TMP/f" --engine $engine "$TMP/jobs.toml"
+done
+"$CUFIT" fleet plan --json --from "$TMP/f" --goal headroom 20G 9G
+"$CUFIT" fleet plan --json --from "$TMP/f" --mig 20G 9G"""),
     ("mig plan", ["cufit.mig.plan/1"], """
 "$CUFIT" mig plan --json --gpu "H100 NVL" --job 20 --job 8 --job 200
 "$CUFIT" mig plan --json --gpu B200 --job 60; "$CUFIT" mig plan --json --gpu A30"""),

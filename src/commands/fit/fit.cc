@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "base/number.h"
+#include "commands/fit/fit_cached.h"
 #include "commands/fit/fit_gpus.h"
 #include "fit/answer/traced_answer.h"
 
@@ -37,6 +38,7 @@ constexpr Option k_fit_options[] = {
     fit_option<&FitRequest::events>("--events", "FILE"),
     fit_option<&FitRequest::from>("--from", "SNAPSHOT"),
     fit_option<&FitRequest::batch_was>("--batch-was", "N"),
+    fit_option<&FitRequest::cached>("--cached"),
     fit_option<&FitRequest::keep>("--keep", "DIR"),
     fit_option<&FitRequest::html>("--html", "FILE"),
     fit_option<&FitRequest::json>("--json"),
@@ -107,6 +109,7 @@ int run_fit(const Context& context, const FitRequest& request) {
   const Output& output = context.output;
   const Result<fit::Question> question = question_of(request, context.knowledge);
   if (!question) return output.exit_code_for(question.error());
+  if (request.cached) return print_cached(context, request, question->cards);
   for (const std::string& recording : request.from)
     if (const Result<void> other = not_the_input(request.html, recording); !other)
       return output.exit_code_for(other.error());
@@ -128,9 +131,14 @@ int run_fit(const Context& context, const FitRequest& request) {
   if (!traces && traces.error().code == Code::cancelled) return k_interrupted;
   if (!traces) return output.exit_code_for(traces.error());
   if (traces->failure) return print_failure(context, *traces->failure, request.json);
+  const bool keeps = !calibrates && request.events.empty();
+  const std::vector<std::string> files =
+      keeps ? program_files(context.files, request.command, traces->traces)
+            : std::vector<std::string>();
   const Result<fit::Answer> answer =
       answer_of(context, std::move(traces->traces), *question, recording);
   if (!answer) return output.exit_code_for(answer.error());
+  if (keeps) keep_answer(context, request, traces->program, *answer, files);
   return print_fit_answer(context, traces->program, *answer, request);
 }
 

@@ -19,6 +19,7 @@ struct FitRequest : FitProgramRequest, FitModelRequest, FitRecordingsRequest, Fi
   std::vector<std::string> gpus;        // names, sizes, "all"
   std::string batch = "auto";           // or a number
   std::optional<std::string> settings;  // of the allocator, in PyTorch's form
+  bool cached = false;                  // an answer that is kept, or none
 };
 
 std::span<const Option> fit_options();

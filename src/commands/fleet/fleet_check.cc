@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "base/parallel.h"
+#include "commands/fleet/fleet_jobs.h"
 #include "commands/fleet/node_answer.h"
 #include "host/files/atomic_write.h"
 #include "host/files/paths.h"
@@ -25,6 +25,7 @@ constexpr Option k_fleet_check_options[] = {
     option<&FleetCheckRequest::baseline>("--baseline", "FILE"),
     option<&FleetCheckRequest::policy>("--policy", "FILE"),
     option<&FleetCheckRequest::lock>("--lock", "DIR"),
+    option<&FleetCheckRequest::jobs>("--job", "JOB"),
     option<&FleetCheckRequest::json>("--json"),
     option<&FleetCheckRequest::html>("--html", "FILE"),
     inherited_option<FleetCheckRequest, &FleetCheckRequest::srun_options>("SRUN_OPTION"),
@@ -58,43 +59,7 @@ Result<std::optional<resolve::LockFile>> fleet_lock(const Context& context,
   return out;
 }
 
-struct Nodes {
-  std::vector<NodeAnswer> answers;
-  std::vector<resolve::UnreachableNode> unreachable;
-};
-
-Nodes read_nodes(std::vector<NodeText> texts, const NodeJudges& judges) {
-  std::vector<std::optional<NodeAnswer>> answers(texts.size());
-  std::vector<std::string> whys(texts.size());
-  in_parallel(texts.size(), 16, [&](size_t i) {
-    if (!texts[i].why.empty()) {
-      whys[i] = texts[i].why;
-      return;
-    }
-    Result<NodeAnswer> answer = read_node(texts[i].name, texts[i].text, judges);
-    texts[i].text = {};
-    if (!answer) {
-      whys[i] = answer.error().what;
-      return;
-    }
-    if (texts[i].shared && answer->facts.nvml.gpus.empty()) {
-      whys[i] = "it runs jobs, and the step was given no GPU: ask it by `-- --gres=gpu:1`";
-      return;
-    }
-    answer->facts = {};  // a thousand of them are much memory
-    answers[i] = std::move(*answer);
-  });
-  Nodes out;
-  for (size_t i = 0; i < texts.size(); ++i) {
-    if (answers[i])
-      out.answers.push_back(std::move(*answers[i]));
-    else
-      out.unreachable.push_back({texts[i].name, whys[i], texts[i].busy});
-  }
-  return out;
-}
-
-std::vector<report::FleetClass> classes_of(const Nodes& nodes,
+std::vector<report::FleetClass> classes_of(const NodeAnswers& nodes,
                                            const std::optional<resolve::LockFile>& lock) {
   std::vector<report::FleetClass> out;
   if (!lock) return out;
@@ -104,7 +69,7 @@ std::vector<report::FleetClass> classes_of(const Nodes& nodes,
   return out;
 }
 
-std::vector<resolve::UnreachableNode> without_class(const Nodes& nodes,
+std::vector<resolve::UnreachableNode> without_class(const NodeAnswers& nodes,
                                                     const std::optional<resolve::LockFile>& lock) {
   std::vector<resolve::UnreachableNode> out;
   if (!lock) return out;
@@ -136,17 +101,20 @@ Result<int> check(const Context& context, const FleetCheckRequest& request) {
     baseline = resolve::fingerprint_of(facts, "");
   }
   CUFIT_TRY(texts, ask_nodes(context, request));
-  Nodes nodes = read_nodes(std::move(texts), {context.knowledge, rules, lock});
+  NodeAnswers nodes =
+      read_nodes(std::move(texts), {context.knowledge, rules, lock, !request.jobs.empty()});
   std::vector<resolve::FleetNode> told;
   for (NodeAnswer& answer : nodes.answers) told.push_back(answer.node);
   const resolve::FleetComparison comparison = resolve::compare_nodes(told, baseline);
+  CUFIT_TRY(jobs, nodes_for_jobs(context, request.jobs, nodes));
   const report::FleetView view{told,
                                nodes.unreachable,
                                comparison,
                                classes_of(nodes, lock),
                                without_class(nodes, lock),
                                baseline.has_value(),
-                               context.knowledge};
+                               context.knowledge,
+                               std::move(jobs)};
   if (request.html) {
     const report::Style style = context.output.style();
     if (const Result<void> written =

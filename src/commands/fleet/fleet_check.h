@@ -17,6 +17,7 @@ struct FleetCheckRequest : FleetSource {
   std::optional<std::string> baseline;  // a recording; else, or "majority": what most nodes have
   std::optional<std::string> policy;    // a cufit.toml with [health]
   std::optional<std::string> lock;      // a folder with a cufit.lock
+  std::vector<std::string> jobs;        // files and sizes: which nodes can take each
   bool json = false;
   std::optional<std::string> html;
 };

@@ -12,6 +12,7 @@
 #include "base/shell_word.h"
 #include "commands/progress.h"
 #include "facts/facts_json.h"
+#include "host/files/paths.h"
 #include "host/fleet/fan_out.h"
 #include "host/process/this_process.h"
 
@@ -321,6 +322,21 @@ std::vector<NodeText> nodes_of_labelled(const std::string& labelled, const std::
     out.push_back({name, "", std::move(why)});
   }
   return out;
+}
+
+Result<std::string> slurm_node_lines(const Context& context, const FleetSource& source) {
+  if (source.from) {
+    const std::string path = *source.from + "/scontrol.txt";
+    if (!host::is_file(path)) return std::string();
+    return context.files.read_file(path, k_most_of_all_nodes);
+  }
+  constexpr double k_scontrol_seconds = 30;
+  CUFIT_TRY(told, run_all({{"scontrol", {"scontrol", "show", "node", "-d", "-o"}}},
+                          k_scontrol_seconds, k_most_of_all_nodes, "scontrol"));
+  if (told[0].code != 0 || !told[0].start_error.empty())
+    return fail(Code::not_found, format("`scontrol show node`: {}",
+                                        why_none(told[0], k_scontrol_seconds)));
+  return std::move(told[0].out);
 }
 
 Result<std::vector<NodeText>> ask_nodes(const Context& context, const FleetSource& source) {

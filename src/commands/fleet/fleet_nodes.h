@@ -32,6 +32,9 @@ struct NodeText {
 // kubectl, folder.
 Result<std::vector<NodeText>> ask_nodes(const Context& context, const FleetSource& source);
 
+// `scontrol show node -d -o`; of a folder its file scontrol.txt, empty where there is none.
+Result<std::string> slurm_node_lines(const Context& context, const FleetSource& source);
+
 // The answers in srun's labelled lines ("3: {"), each of which begins with "cufit-node NAME".
 // `asked`: the nodes that are to answer; empty = not known.
 std::vector<NodeText> nodes_of_labelled(const std::string& labelled, const std::string& errors,

@@ -2,7 +2,9 @@
 #include "commands/fleet/node_answer.h"
 
 #include "base/format.h"
+#include "base/parallel.h"
 #include "checks/health/health.h"
+#include "commands/pack/pack_gpus.h"
 #include "facts/facts_json.h"
 #include "facts/skim_json.h"
 #include "formats/prose/printable.h"
@@ -97,6 +99,38 @@ Result<NodeAnswer> read_node(const std::string& name, std::string_view text,
   if (judges.lock)
     classes = out.chosen == resolve::Routing::npos ? "none" : judges.lock->classes[out.chosen].name;
   out.node.fingerprint = resolve::fingerprint_of(out.facts, classes);
+  if (judges.gpus) out.gpus = gpus_of_machine(out.facts, judges.knowledge);
+  return out;
+}
+
+NodeAnswers read_nodes(std::vector<NodeText> texts, const NodeJudges& judges) {
+  std::vector<std::optional<NodeAnswer>> answers(texts.size());
+  std::vector<std::string> whys(texts.size());
+  in_parallel(texts.size(), 16, [&](size_t i) {
+    if (!texts[i].why.empty()) {
+      whys[i] = texts[i].why;
+      return;
+    }
+    Result<NodeAnswer> answer = read_node(texts[i].name, texts[i].text, judges);
+    texts[i].text = {};
+    if (!answer) {
+      whys[i] = answer.error().what;
+      return;
+    }
+    if (texts[i].shared && answer->facts.nvml.gpus.empty()) {
+      whys[i] = "it runs jobs, and the step was given no GPU: ask it by `-- --gres=gpu:1`";
+      return;
+    }
+    answer->facts = {};  // a thousand of them are much memory
+    answers[i] = std::move(*answer);
+  });
+  NodeAnswers out;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (answers[i])
+      out.answers.push_back(std::move(*answers[i]));
+    else
+      out.unreachable.push_back({texts[i].name, whys[i], texts[i].busy});
+  }
   return out;
 }
 

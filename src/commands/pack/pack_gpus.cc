@@ -195,6 +195,13 @@ bool is_recording(const std::string& text) {
 
 }  // namespace
 
+std::vector<pack::Gpu> gpus_of_machine(const facts::Facts& facts,
+                                       const knowledge::Knowledge& knowledge) {
+  std::vector<pack::Gpu> out;
+  for (const facts::NvmlGpu& nvml : facts.nvml.gpus) add_nvml_gpu(nvml, facts, knowledge, out);
+  return out;
+}
+
 Result<std::vector<pack::Gpu>> pack_gpus(const Context& context, std::vector<std::string> asked) {
   if (asked.empty()) asked = {"HERE"};
   std::vector<pack::Gpu> out;

@@ -43,8 +43,8 @@ std::vector<std::string> command_in(const std::string& program) {
 
 class PackInputs {
  public:
-  PackInputs(const Context& context, const std::vector<pack::Gpu>& gpus)
-      : context_(context), gpus_(gpus) {}
+  PackInputs(const Context& context, const std::vector<pack::Gpu>& gpus, size_t most)
+      : context_(context), gpus_(gpus), most_(most) {}
 
   Result<void> add(const std::string& input) {
     if (trim(input).empty())
@@ -69,8 +69,7 @@ class PackInputs {
 
  private:
   Result<void> keep(pack::Job job, uint32_t count) {
-    if (out_.size() + count > pack::k_most_jobs)
-      return fail(Code::usage, format("more than {} jobs", pack::k_most_jobs));
+    if (out_.size() + count > most_) return fail(Code::usage, format("more than {} jobs", most_));
     for (uint32_t i = 1; i <= count; ++i) {
       out_.push_back(job);
       if (count > 1) out_.back().name = format("{} {}", job.name, i);
@@ -80,9 +79,10 @@ class PackInputs {
 
   Result<void> add_file(const std::string& path) {
     CUFIT_TRY(text, context_.files.read_file(path, formats::k_pack_jobs_most_bytes));
-    CUFIT_TRY(entries, formats::parse_pack_jobs(text, path));
+    CUFIT_TRY(entries, formats::parse_pack_jobs(text, path, most_));
     for (formats::JobEntry& entry : entries) {
       CUFIT_TRY(job, job_of(entry, path));
+      job.gpus = entry.gpus;
       if (!entry.command.empty()) job.command = std::move(entry.command);
       if (!entry.name.empty()) job.name = std::move(entry.name);
       if (job.name.empty())
@@ -171,6 +171,7 @@ class PackInputs {
 
   const Context& context_;
   const std::vector<pack::Gpu>& gpus_;
+  const size_t most_;
   std::vector<pack::Job> out_;
 };
 
@@ -190,8 +191,8 @@ Result<pack::Job> job_of_size(const std::string& option, const std::string& text
 
 Result<std::vector<pack::Job>> pack_jobs(const Context& context,
                                          const std::vector<std::string>& inputs,
-                                         const std::vector<pack::Gpu>& gpus) {
-  PackInputs read(context, gpus);
+                                         const std::vector<pack::Gpu>& gpus, size_t most) {
+  PackInputs read(context, gpus, most);
   for (const std::string& input : inputs)
     if (Result<void> done = read.add(input); !done) return done.error();
   return std::move(read).take();

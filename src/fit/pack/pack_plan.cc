@@ -37,10 +37,8 @@ class Planner {
     for (const Job& job : question.jobs) add_job(job);
   }
 
-  Plan plan() {
-    const Assignment found = question_.goal == Goal::fewest
-                                 ? fewest_bins(problem_, k_pack_node_limit)
-                                 : most_headroom(problem_, k_pack_node_limit);
+  Plan plan(const AssignmentSearch& search) {
+    const Assignment found = search(problem_);
     Plan out;
     out.goal = question_.goal;
     out.used = found.used;
@@ -60,14 +58,14 @@ class Planner {
  private:
   // GPUs are of one kind where nothing tells them apart for the search.
   void add_gpu(const Gpu& gpu, const std::optional<MigCard>& card) {
-    const auto same = std::find_if(
-        question_.gpus.begin(), question_.gpus.begin() + number_, [&](const Gpu& other) {
-          return other.table == gpu.table &&
-                 other.usable >> k_mib_bits == gpu.usable >> k_mib_bits &&
-                 other.context == gpu.context && other.is_instance == gpu.is_instance;
-        });
-    if (const auto place = same - question_.gpus.begin(); place < number_) {
-      problem_.bins.push_back(problem_.bins[static_cast<size_t>(place)]);
+    const auto same = std::find_if(of_kind_.begin(), of_kind_.end(), [&](const Gpu* other) {
+      return other->table == gpu.table && other->usable >> k_mib_bits == gpu.usable >> k_mib_bits &&
+             other->context == gpu.context && other->is_instance == gpu.is_instance &&
+             other->whole == gpu.whole && other->grain == gpu.grain &&
+             (other->in_use >= k_given_away) == (gpu.in_use >= k_given_away);
+    });
+    if (same != of_kind_.end()) {
+      problem_.bins.push_back(static_cast<uint32_t>(same - of_kind_.begin()));
     } else {
       BinKind kind = card ? divided_kind(*card) : BinKind{};
       if (!card)
@@ -77,13 +75,12 @@ class Planner {
       problem_.kinds.push_back(std::move(kind));
       of_kind_.push_back(&gpu);
     }
-    ++number_;
   }
 
   void add_job(const Job& job) {
     Item item;
     for (const Gpu* gpu : of_kind_) {
-      const std::optional<uint64_t> bytes = bytes_on(job, *gpu);
+      const std::optional<uint64_t> bytes = taken_on(job, *gpu);
       item.mib.push_back(bytes ? static_cast<uint32_t>(*bytes >> k_mib_bits) : k_never);
     }
     problem_.items.push_back(std::move(item));
@@ -162,7 +159,6 @@ class Planner {
   std::vector<std::optional<MigCard>> cards_;
   Problem problem_;
   std::vector<const Gpu*> of_kind_;
-  std::ptrdiff_t number_ = 0;
 };
 
 }  // namespace
@@ -183,6 +179,18 @@ std::optional<uint64_t> bytes_on(const Job& job, const Gpu& gpu) {
   return mib_up(bytes) << k_mib_bits;
 }
 
+std::optional<uint64_t> taken_on(const Job& job, const Gpu& gpu) {
+  const std::optional<uint64_t> bytes = bytes_on(job, gpu);
+  const uint64_t room = gpu.usable >> k_mib_bits << k_mib_bits;
+  if (!bytes || *bytes > room) return std::nullopt;
+  if (gpu.whole || job.whole)
+    return gpu.in_use >= k_given_away ? std::nullopt : std::optional(room);
+  if (gpu.grain == 0) return bytes;
+  const uint64_t grain = std::max<uint64_t>(gpu.grain >> k_mib_bits, 1) << k_mib_bits;
+  const uint64_t parts = (*bytes + grain - 1) / grain * grain;
+  return parts > room ? std::nullopt : std::optional(parts);
+}
+
 Result<Plan> make_plan(const Question& question, const knowledge::Knowledge& knowledge) {
   if (question.jobs.size() > k_most_jobs)
     return fail(Code::usage, format("{} jobs: at most {} are planned at once", question.jobs.size(),
@@ -193,7 +201,20 @@ Result<Plan> make_plan(const Question& question, const knowledge::Knowledge& kno
   if (question.divide && question.goal == Goal::headroom)
     return fail(Code::usage,
                 "`--goal headroom` goes without `--mig`: the size of an instance is fixed");
-  return Planner(question, knowledge).plan();
+  for (const Job& job : question.jobs)
+    if (job.gpus > 1)
+      return fail(Code::usage, format("job `{}` asks for {} GPUs: `cufit pack` gives each job one; "
+                                      "`cufit fleet plan` plans for several",
+                                      job.name, job.gpus));
+  return plan_by(question, knowledge, [&](const Problem& problem) {
+    return question.goal == Goal::fewest ? fewest_bins(problem, k_pack_node_limit)
+                                         : most_headroom(problem, k_pack_node_limit);
+  });
+}
+
+Plan plan_by(const Question& question, const knowledge::Knowledge& knowledge,
+             const AssignmentSearch& search) {
+  return Planner(question, knowledge).plan(search);
 }
 
 }  // namespace cufit::pack

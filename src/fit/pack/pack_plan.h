@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,7 +32,9 @@ struct JobSize {
 struct Job {
   std::string name;
   std::vector<std::string> command;  // empty: not known
-  JobSize size;
+  JobSize size;                      // on each of its GPUs
+  uint32_t gpus = 1;                 // of one machine; more than one: fleet_plan.h alone
+  bool whole = false;                // nobody else gets a GPU of it
 };
 
 // A GPU to pack onto, or an instance of one that is divided already.
@@ -47,6 +50,8 @@ struct Gpu {
   bool is_instance = false;
   std::string profile;  // of an instance: "3g.40gb"
   uint32_t same = 0;    // how many instances of that name on the GPU come before it
+  bool whole = false;   // who asks for it gets all of it: one job alone
+  uint64_t grain = 0;   // it is given in parts of this size (Slurm's shards); 0: in any
 };
 
 enum class Goal { fewest, headroom };
@@ -90,10 +95,22 @@ struct Question {
   bool divide = false;  // --mig: a job has an instance of its own where the GPU can be divided
 };
 
-// Error{usage} for more jobs or GPUs than the search is made for.
+// Error{usage} for more jobs or GPUs than the search is made for, and for a job of several GPUs.
 Result<Plan> make_plan(const Question& question, const knowledge::Knowledge& knowledge);
+
+// By another search, of any number. No job may go where `search` finds no room.
+using AssignmentSearch = std::function<Assignment(const Problem&)>;
+Plan plan_by(const Question& question, const knowledge::Knowledge& knowledge,
+             const AssignmentSearch& search);
 
 // Bytes that the job takes on the GPU, rounded up to MiB; nullopt: more than any card has.
 std::optional<uint64_t> bytes_on(const Job& job, const Gpu& gpu);
+
+// What nobody else gets of the GPU then: the bytes, whole parts, or all of it. nullopt: it does not
+// fit alone.
+std::optional<uint64_t> taken_on(const Job& job, const Gpu& gpu);
+// From here on it is a job that uses a GPU, and no screen or service: whoever gives GPUs as a whole
+// gave it away.
+inline constexpr uint64_t k_given_away = uint64_t{1} << 30;
 
 }  // namespace cufit::pack

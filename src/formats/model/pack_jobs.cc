@@ -15,8 +15,8 @@ constexpr size_t k_most_words = 1000, k_most_command_bytes = 64 << 10;
 
 class JobReader {
  public:
-  JobReader(const TomlDocument& document, const TomlValue& table)
-      : document_(document), table_(table) {}
+  JobReader(const TomlDocument& document, const TomlValue& table, size_t most)
+      : document_(document), table_(table), most_(most) {}
 
   Result<JobEntry> read() {
     out_.line = table_.line;
@@ -52,14 +52,18 @@ class JobReader {
       out_.fit = value.integer != 0;
       return {};
     }
-    if (key == "count") {
-      if (value.kind != TomlValue::Kind::integer || value.integer < 1 ||
-          value.integer > static_cast<int64_t>(k_pack_jobs_most))
-        return document_.wrong(value, format("`count` is a number from 1 to {}", k_pack_jobs_most));
-      out_.count = static_cast<uint32_t>(value.integer);
-      return {};
-    }
+    if (key == "count") return take_number(key, value, most_, out_.count);
+    if (key == "gpus") return take_number(key, value, k_most_gpus_of_job, out_.gpus);
     return document_.wrong(value, format("a job has no `{}`", key));
+  }
+
+  Result<void> take_number(const std::string& key, const TomlValue& value, size_t most,
+                           uint32_t& out) {
+    if (value.kind != TomlValue::Kind::integer || value.integer < 1 ||
+        value.integer > static_cast<int64_t>(most))
+      return document_.wrong(value, format("`{}` is a number from 1 to {}", key, most));
+    out = static_cast<uint32_t>(value.integer);
+    return {};
   }
 
   Result<void> take_text(const std::string& key, const TomlValue& value, size_t most,
@@ -111,12 +115,14 @@ class JobReader {
 
   const TomlDocument& document_;
   const TomlValue& table_;
+  const size_t most_;
   JobEntry out_;
 };
 
 }  // namespace
 
-Result<std::vector<JobEntry>> parse_pack_jobs(std::string_view text, const std::string& file) {
+Result<std::vector<JobEntry>> parse_pack_jobs(std::string_view text, const std::string& file,
+                                              size_t most) {
   if (text.size() > k_pack_jobs_most_bytes)
     return fail(Code::malformed, format("{}: larger than 1 MiB", file));
   CUFIT_TRY(document, parse_toml(text, file));
@@ -133,10 +139,9 @@ Result<std::vector<JobEntry>> parse_pack_jobs(std::string_view text, const std::
   size_t all = 0;
   for (const TomlValue& table : jobs->items) {
     if (!table.is_table()) return document.wrong(table, "a job is a table: [[job]]");
-    CUFIT_TRY(job, JobReader(document, table).read());
+    CUFIT_TRY(job, JobReader(document, table, most).read());
     all += job.count;
-    if (all > k_pack_jobs_most)
-      return document.wrong(table, format("more than {} jobs", k_pack_jobs_most));
+    if (all > most) return document.wrong(table, format("more than {} jobs", most));
     out.push_back(std::move(job));
   }
   return out;

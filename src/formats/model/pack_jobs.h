@@ -11,6 +11,7 @@
 //   fit = true                    # or let `cufit fit` trace the command
 //   command = ["python", "a.py"]  # or one text: "python a.py"
 //   count = 4                     # so many alike
+//   gpus = 2                      # of one machine, each with that size (`cufit fleet plan`)
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,7 @@ namespace cufit::formats {
 
 inline constexpr size_t k_pack_jobs_most_bytes = size_t{1} << 20;
 inline constexpr size_t k_pack_jobs_most = 256;  // counted with `count`
+inline constexpr uint32_t k_most_gpus_of_job = 64;
 
 struct JobEntry {
   uint32_t line = 0;
@@ -33,12 +35,13 @@ struct JobEntry {
   std::string prediction, snapshot;     // paths as written
   bool fit = false;
   std::vector<std::string> command;  // words
-  uint32_t count = 1;
+  uint32_t count = 1, gpus = 1;
 };
 
 // Error{malformed} with file and line for an unknown key, a value that is none, a job without a size
-// or with several, more than k_pack_jobs_most jobs.
-Result<std::vector<JobEntry>> parse_pack_jobs(std::string_view text, const std::string& file);
+// or with several, more than `most` jobs.
+Result<std::vector<JobEntry>> parse_pack_jobs(std::string_view text, const std::string& file,
+                                              size_t most = k_pack_jobs_most);
 
 inline constexpr size_t k_fit_json_most_bytes = size_t{32} << 20;
 

@@ -24,8 +24,9 @@ void put_export_files(const std::vector<ExportFile>& files, Json& out);
 std::string prometheus_rules(const MonitoringView& view);  // monitoring_rules.cc
 // `webhook`: where alerts are sent to.
 std::string alertmanager_config(const MonitoringView& view, std::string_view webhook);
-std::string grafana_board(const MonitoringView& view);       // monitoring_board.cc
-std::string compose_monitoring(const MonitoringView& view);  // monitoring_compose.cc
+std::string grafana_board(const MonitoringView& view);        // monitoring_board.cc
+std::string slurm_submit_filter(const MonitoringView& view);  // slurm_submit.cc
+std::string compose_monitoring(const MonitoringView& view);   // monitoring_compose.cc
 
 // "slurm-health": the HealthCheckProgram; "slurm-prolog": prolog and epilog. slurm_files.cc
 std::vector<ExportFile> slurm_files(const MonitoringView& view);

@@ -56,6 +56,7 @@ std::vector<ExportFile> export_monitoring(const MonitoringView& view) {
   if (view.to == "alertmanager")
     return {{"alertmanager.yml", alertmanager_config(view, k_webhook)}};
   if (view.to == "grafana") return {{"cufit-board.json", grafana_board(view)}};
+  if (view.to == "slurm-submit") return {{"cli_filter.lua", slurm_submit_filter(view)}};
   if (starts_with(view.to, "slurm-")) return slurm_files(view);
   CUFIT_CHECK(view.to == "compose-monitoring", "a format that needs a lock");
   return {{"compose-monitoring.yaml", compose_monitoring(view)}};

@@ -60,6 +60,7 @@ std::string fleet_json(const FleetView& view) {
       out["classes"].push_back({{"class", one.name}, {"nodes", one.nodes}});
     out["without_class"] = to_json(view.without_class);
   }
+  if (!view.jobs.empty()) out["jobs"] = job_nodes_json(view.jobs, view.knowledge);
   return out.dump(2) + "\n";
 }
 

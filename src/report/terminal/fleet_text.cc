@@ -33,6 +33,7 @@ class FleetPainter : private TerminalWriter {
     nodes_not_well("limited");
     groups();
     classes();
+    jobs();
     unreachable();
     other_versions();
     return finish();
@@ -144,6 +145,24 @@ class FleetPainter : private TerminalWriter {
     for (const auto& [why, names] : whys)
       flow(word("without_class", {{"nodes", named(names)}, {"why", printable(why)}}), "  ! ",
            "    ");
+  }
+
+  void jobs() {
+    if (view_.jobs.empty()) return;
+    heading(word("jobs"));
+    // Those of one `count` have the same line.
+    std::vector<std::pair<std::string, std::string>> lines;
+    for (const pack::JobNodes& job : view_.jobs) {
+      std::string line = job.nodes.empty() ? word("no_node") : named(job.nodes);
+      for (const pack::JobCannot& cannot : job.cannot)
+        line += word("job_not_on", {{"nodes", named(cannot.nodes)},
+                                    {"why", cannot_text(cannot, style_.lang, knowledge_)}});
+      if (!lines.empty() && lines.back().second == line)
+        lines.back().first += say("list") + printable(job.name);
+      else
+        lines.emplace_back(printable(job.name), line);
+    }
+    for (const auto& [names, line] : lines) flow(line, "  " + names + say("colon"), "    ");
   }
 
   void unreachable() {
