@@ -182,6 +182,41 @@ fabric["kernel"]["nvswitch"] = True
 fabric["kernel"]["fabric_manager"] = known("stopped", "/run/nvidia-fabricmanager")
 add_machine("h100-fabric-manager-down", fabric, expect("broken", ["fabric_manager"], ["driver_lib_mismatch"], why="NVSwitch system, fabric manager stopped, cuInit answers 802"))
 
+# --- GPUs together -------------------------------------------------------------------------------------------------
+
+def asked_together(facts, bus, via, acs="off", iommu=None, links=0, topology="hostbridge", p2p="ok", sum_said="ok"):
+    """What `doctor --deep` adds on a machine with two GPUs."""
+    python = "/srv/venv/bin/python"
+    for i in range(2):
+        gpu, device, pci = facts["nvml"]["gpus"][i], facts["cuda"]["devices"][i], facts["pci"]["value"][i]
+        peer = {"index": 1 - i, "topology": nvml(topology, "nvmlDeviceGetTopologyCommonAncestor"), "p2p": nvml(p2p, "nvmlDeviceGetP2PStatus"),
+                "p2p_nvlink": nvml("ok" if links else "not_supported", "nvmlDeviceGetP2PStatus")}
+        gpu["peers"] = [{name: value for name, value in peer.items() if value != 0}]
+        other = {"ordinal": 1 - i, "access": cuda(p2p == "ok", "cuDeviceCanAccessPeer")}
+        device["peers"] = [{name: value for name, value in other.items() if value != 0}]
+        if links:
+            gpu.update(nvlinks_active=nvml(links, "nvmlDeviceGetNvLinkState"), nvlinks_total=nvml(links, "nvmlDeviceGetNvLinkState"),
+                       nvlink_version=nvml(6, "nvmlDeviceGetNvLinkVersion"), nvlink_mbps=nvml(26562, "nvmlDeviceGetFieldValues"),
+                       nvlink_remotes=nvml(["switch"] * links, "nvmlDeviceGetNvLinkRemotePciInfo"))
+        group = "/sys/bus/pci/devices/%s/iommu_group" % pci["address"]
+        pci["iommu"] = known(iommu, group + "/type") if iommu else missing("not_present", group)
+        pci["bridges"] = [{"address": "0000:00:01.0", "acs": known(acs, "/sys/bus/pci/devices/0000:00:01.0/config")}]
+    speed = bus * 1.1e9
+    facts["together"] = {
+        "sum": known(sum_said, python, "command"), "env": "/srv/venv", "torch": "2.11.0+cu130", "nccl": "2.28.9", "ranks": 2, "via": via,
+        "sum_bytes": known(1 << 30, python, "command"), "bus_bytes_per_second": known(bus * 1e9, python, "command"),
+        "small_seconds": known(1.6e-05, python, "command"), "copies": known("ok", python, "command"),
+        "copy_bytes": known(1 << 28, python, "command"),
+        "pairs": [{"to": 1, "bytes_per_second": speed}, {"from": 1, "bytes_per_second": speed}],
+    }
+    return facts
+
+add_machine("h100-pair-together", asked_together(machine(["H100 SXM5 80GB", "H100 SXM5 80GB"], "580.95.05", "open", envs=[env("2.11.0")]), 340, ["P2P/CUMEM"], links=18),
+            expect("works", [], ["gpu_exchange_slow", "gpu_exchange_wrong", "nccl_p2p_iommu_acs"], why="478 GB/s by 18 links of 26.562 GB/s, of which a sum gets 71 %"))
+add_machine("a100-pcie-pair-acs", asked_together(machine(["A100 PCIe 80GB", "A100 PCIe 80GB"], "580.95.05", "open", envs=[env("2.11.0")]), 6.2, ["P2P/IPC"],
+            acs="SrcValid ReqRedir CmpltRedir UpstreamFwd", iommu="DMA-FQ"),
+            expect("works", ["nccl_p2p_iommu_acs"], ["gpu_exchange_slow"], why="6.2 of 31.5 GB/s, and what both exchange goes up through a root port with ACS on"))
+
 # --- hardware ------------------------------------------------------------------------------------------------------
 
 ecc = machine("A100 SXM4 80GB", "550.127.05", "open", envs=[env("2.6.0")])

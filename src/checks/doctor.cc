@@ -35,7 +35,11 @@ LinkState judge(const Input& input, const Report& report) {
   std::vector<LinkState> states;
   for (const Chain& chain : report.chains)
     if (main == nullptr || chain.env == main->path) states.push_back(judge_chain(chain));
-  return together(states);
+  const LinkState each = together(states);
+  // Each GPU computes, and all of them together do not.
+  const bool apart = std::any_of(report.together.begin(), report.together.end(),
+                                 [](const Link& row) { return row.state == LinkState::broken; });
+  return each == LinkState::ok && apart ? LinkState::limited : each;
 }
 
 // Among findings of one severity the lower layer first: it has to be mended first.
@@ -78,6 +82,7 @@ Report examine_once(const facts::Facts& facts, const knowledge::Knowledge& knowl
   report.findings = merge_equal_gpus(std::move(report.findings), input);
   report.abilities = list_abilities(input);
   report.host_limits = list_host_limits(input);
+  report.together = list_together(input);
   report.verdict = judge(input, report);
   return report;
 }

@@ -85,6 +85,7 @@ struct Report {
   // Link.
   std::vector<Link> abilities;
   std::vector<Link> host_limits;  // what on the host would starve the GPUs
+  std::vector<Link> together;     // --deep: whether the GPUs work together
   // The verdict is unknown only because nobody named a driver (--gpu without --driver): from this
   // branch on it is `with_driver`. 0 = no such driver.
   uint32_t driver_branch = 0;

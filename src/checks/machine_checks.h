@@ -19,6 +19,7 @@ std::vector<Finding> check_device_nodes(const Input& input);        // device_no
 std::vector<Finding> check_extension_binaries(const Input& input);  // dependencies.cc
 std::vector<Finding> check_fabric(const Input& input);              // fabric.cc
 std::vector<Finding> check_gpu_state(const Input& input);           // gpu_state.cc
+std::vector<Finding> check_gpus_together(const Input& input);       // gpus_together.cc
 std::vector<Finding> check_half_removed(const Input& input);        // torch_install.cc
 std::vector<Finding> check_kernel_module(const Input& input);       // kernel_module.cc
 std::vector<Finding> check_local_modules(const Input& input);       // python_base.cc

@@ -23,5 +23,7 @@ LinkState judge_chain(
 std::vector<Link> list_abilities(const Input& input);
 // What on the host would starve the GPUs. host_limits.cc
 std::vector<Link> list_host_limits(const Input& input);
+// Whether the GPUs work together: one row per question of --deep. together_rows.cc
+std::vector<Link> list_together(const Input& input);
 
 }  // namespace cufit::checks

@@ -37,6 +37,11 @@ struct Rule {
 // (a macro because string literals concatenate and constants do not)
 
 const Rule k_rules[] = {
+    // What goes from one GPU to another one takes a detour, a full /dev/shm or links that are down.
+    {"nccl_p2p_iommu_acs", "gpu_exchange_wrong gpu_exchange_failed gpu_exchange_slow", Scope::any},
+    {"nccl_shm_attach", "gpu_exchange_failed", Scope::any},
+    {"nccl_network_config", "gpu_exchange_failed", Scope::any},
+    {"nvlink_degraded", "gpu_exchange_slow", Scope::any},
     // Nothing to drive: whatever driver and nodes say follows from it.
     {"no_nvidia_gpu",
      CUFIT_ABOVE_KERNEL

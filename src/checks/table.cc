@@ -27,6 +27,7 @@ const CheckRow k_table_rows[] = {
     {"fabric", check_fabric, true},
     {"gpu_code", check_gpu_code},
     {"gpu_state", check_gpu_state, true},
+    {"gpus_together", check_gpus_together, true},
     {"half_removed", check_half_removed},
     {"kernel_module", check_kernel_module, true},
     {"local_modules", check_local_modules},

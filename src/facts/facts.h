@@ -60,6 +60,14 @@ struct SystemFacts {
   Fact<std::string> default_index;
 };
 
+// A PCI bridge above a GPU, read with --deep.
+struct PciBridge {
+  std::string address;
+  // Access Control Services: "off", or what is on: "SrcValid ReqRedir CmpltRedir UpstreamFwd";
+  // not_supported = the bridge has none
+  Fact<std::string> acs;
+};
+
 // One NVIDIA function seen on the PCI bus, whether or not any driver works.
 struct PciGpu {
   std::string address;           // "0000:01:00.0"
@@ -72,6 +80,10 @@ struct PciGpu {
   Fact<uint32_t> link_width;
   Fact<uint32_t> link_width_max;
   Fact<uint64_t> bar1_bytes;  // size of the BAR that maps memory; 0 = firmware assigned none
+  // With --deep. How the IOMMU treats it: "identity" (addresses pass as they are), "DMA", "DMA-FQ"
+  // (they are translated); not_present = no IOMMU
+  Fact<std::string> iommu;
+  std::vector<PciBridge> bridges;  // the root port first
 };
 
 struct DeviceNode {
@@ -137,6 +149,17 @@ struct MigInstance {
   Fact<uint64_t> memory_bytes;
 };
 
+// With --deep: the way from one GPU to another one, as NVML says.
+struct NvmlPeer {
+  uint32_t index = 0;  // of the other one
+  // What both have in common: "internal" (the board), "single" (a PCIe switch), "multiple"
+  // (switches), "hostbridge", "node" (of NUMA), "system" (a link between CPUs)
+  Fact<std::string> topology;
+  // Direct reads, and whether they go by NVLink: "ok", "chipset_not_supported",
+  // "gpu_not_supported", "topology_not_supported", "disabled_by_regkey", "not_supported"
+  Fact<std::string> p2p, p2p_nvlink;
+};
+
 // What NVML says of one GPU. Fields that a board does not have are not_supported, never zero.
 struct NvmlGpu {
   uint32_t index = 0;
@@ -168,6 +191,11 @@ struct NvmlGpu {
   Fact<std::vector<std::string>> throttle;
   Fact<uint32_t> pcie_gen, pcie_gen_max, pcie_width, pcie_width_max;
   Fact<uint32_t> nvlinks_active, nvlinks_total;
+  // With --deep: nvmlNvlinkVersion_t, MB/s of one link in one direction, and of each active link
+  // what its other end is: "switch", or a GPU's "0000:01:00.0"
+  Fact<uint32_t> nvlink_version, nvlink_mbps;
+  Fact<std::vector<std::string>> nvlink_remotes;
+  std::vector<NvmlPeer> peers;  // with --deep
   Fact<std::string> compute_mode;  // "default", "exclusive_process", "prohibited"
   Fact<bool> persistence;
   Fact<bool> display_active;
@@ -196,6 +224,12 @@ struct NvmlFacts {
   std::vector<NvmlGpu> gpus;
 };
 
+// With --deep: whether a device may read another one's memory directly.
+struct CudaPeer {
+  uint32_t ordinal = 0;  // of the other one
+  Fact<bool> access;
+};
+
 // One device as the CUDA driver of this process shows it (after CUDA_VISIBLE_DEVICES, MIG,
 // cgroups).
 struct CudaDevice {
@@ -214,6 +248,7 @@ struct CudaDevice {
   Fact<int> compute_code;
   Fact<std::string> memory_test;  // --deep: "ok" or "mismatch at byte N"
   Fact<uint64_t> memory_tested_bytes;
+  std::vector<CudaPeer> peers;
 };
 
 struct CudaFacts {
@@ -375,6 +410,34 @@ struct CollectEnvFacts {
   Fact<std::vector<std::string>> cudnn;
 };
 
+// A copy from one GPU to another one, in torch.
+struct PeerCopy {
+  uint32_t from = 0, to = 0;    // as CUDA numbers them
+  double bytes_per_second = 0;  // the best of some
+  std::string wrong;            // "1 of 4096 values are wrong: ..."; empty = all are right
+};
+
+// --deep: what all GPUs of this host did together, in one environment's torch
+// (python/cufit_together).
+struct TogetherFacts {
+  // The sum over all GPUs (all-reduce): "ok", "wrong", "hung", "failed"; missing: why none was asked
+  Fact<std::string> sum;
+  std::string env;              // path of the environment
+  std::string torch, nccl;      // versions
+  uint32_t ranks = 0;           // one for each GPU
+  std::string said;             // which rank, in which step, and what: empty where the sum is "ok"
+  std::string warning;          // NCCL's last warning
+  std::vector<std::string> via;  // how NCCL's channels go: "P2P/CUMEM", "SHM/direct/direct"
+  Fact<uint64_t> sum_bytes;
+  Fact<double> bus_bytes_per_second;  // 2(n-1)/n of the bytes per second: what each link carries
+  Fact<double> small_seconds;         // of a sum of 8 bytes
+  Fact<std::string> copies;           // as `sum`, of the copies between pairs
+  std::string copies_said;
+  Fact<uint64_t> copy_bytes;
+  std::vector<PeerCopy> pairs;
+  std::vector<std::string> interfaces;  // of the network, where one is asked for
+};
+
 struct Facts {
   std::string schema = "cufit.facts/1";
   std::string cufit_version;
@@ -392,6 +455,7 @@ struct Facts {
   // Of the current folder what Python imports from there before any package: "torch.py", "torch/".
   std::vector<std::string> local_modules;
   CollectEnvFacts collect_env;
+  TogetherFacts together;
   std::vector<std::string> problems;  // cufit's own errors on the way, each names file and place
 };
 

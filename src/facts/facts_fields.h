@@ -49,12 +49,15 @@ CUFIT_FIELDS(SystemFacts) {
   v("pytorch_index", x.pytorch_index), v("default_index", x.default_index);
 }
 
+CUFIT_FIELDS(PciBridge) { v("address", x.address), v("acs", x.acs); }
+
 CUFIT_FIELDS(PciGpu) {
   v("address", x.address), v("device_id", x.device_id), v("subsystem_id", x.subsystem_id);
   v("class_code", x.class_code), v("driver", x.driver);
   v("link_speed", x.link_speed), v("link_speed_max", x.link_speed_max);
   v("link_width", x.link_width), v("link_width_max", x.link_width_max),
       v("bar1_bytes", x.bar1_bytes);
+  v("iommu", x.iommu), v("bridges", x.bridges);
 }
 
 CUFIT_FIELDS(DeviceNode) {
@@ -89,6 +92,11 @@ CUFIT_FIELDS(MigInstance) {
   v("name", x.name), v("uuid", x.uuid), v("memory_bytes", x.memory_bytes);
 }
 
+CUFIT_FIELDS(NvmlPeer) {
+  v("index", x.index), v("topology", x.topology), v("p2p", x.p2p);
+  v("p2p_nvlink", x.p2p_nvlink);
+}
+
 CUFIT_FIELDS(NvmlGpu) {
   v("index", x.index), v("minor", x.minor), v("state_code", x.state_code);
   v("name", x.name), v("uuid", x.uuid), v("serial", x.serial);
@@ -119,6 +127,8 @@ CUFIT_FIELDS(NvmlGpu) {
   v("clock_max_mhz", x.clock_max_mhz), v("clock_application_mhz", x.clock_application_mhz);
   v("clock_application_default_mhz", x.clock_application_default_mhz);
   v("power_watts", x.power_watts), v("power_limit_watts", x.power_limit_watts);
+  v("nvlink_version", x.nvlink_version), v("nvlink_mbps", x.nvlink_mbps);
+  v("nvlink_remotes", x.nvlink_remotes), v("peers", x.peers);
   v("processes", x.processes);
 }
 
@@ -127,6 +137,8 @@ CUFIT_FIELDS(NvmlFacts) {
   v("cuda_version", x.cuda_version), v("gpu_count", x.gpu_count), v("gpus", x.gpus);
 }
 
+CUFIT_FIELDS(CudaPeer) { v("ordinal", x.ordinal), v("access", x.access); }
+
 CUFIT_FIELDS(CudaDevice) {
   v("ordinal", x.ordinal), v("name", x.name), v("uuid", x.uuid), v("pci_address", x.pci_address);
   v("compute_capability", x.compute_capability);
@@ -134,6 +146,7 @@ CUFIT_FIELDS(CudaDevice) {
   v("integrated", x.integrated), v("compute_check", x.compute_check),
       v("compute_code", x.compute_code);
   v("memory_test", x.memory_test), v("memory_tested_bytes", x.memory_tested_bytes);
+  v("peers", x.peers);
 }
 
 CUFIT_FIELDS(CudaFacts) {
@@ -208,13 +221,26 @@ CUFIT_FIELDS(CollectEnvFacts) {
   v("cpu", x.cpu), v("gcc", x.gcc), v("clang", x.clang), v("cmake", x.cmake), v("cudnn", x.cudnn);
 }
 
+CUFIT_FIELDS(PeerCopy) {
+  v("from", x.from), v("to", x.to), v("bytes_per_second", x.bytes_per_second);
+  v("wrong", x.wrong);
+}
+
+CUFIT_FIELDS(TogetherFacts) {
+  v("sum", x.sum), v("env", x.env), v("torch", x.torch), v("nccl", x.nccl), v("ranks", x.ranks);
+  v("said", x.said), v("warning", x.warning), v("via", x.via), v("sum_bytes", x.sum_bytes);
+  v("bus_bytes_per_second", x.bus_bytes_per_second), v("small_seconds", x.small_seconds);
+  v("copies", x.copies), v("copies_said", x.copies_said), v("copy_bytes", x.copy_bytes);
+  v("pairs", x.pairs), v("interfaces", x.interfaces);
+}
+
 CUFIT_FIELDS(Facts) {
   v("schema", x.schema), v("cufit_version", x.cufit_version), v("origin", x.origin);
   v("system", x.system), v("pci", x.pci), v("kernel", x.kernel);
   v("driver_libraries", x.driver_libraries), v("nvml", x.nvml), v("cuda", x.cuda);
   v("toolkits", x.toolkits), v("variables", x.variables), v("engine", x.engine), v("envs", x.envs);
   v("local_modules", x.local_modules);
-  v("collect_env", x.collect_env), v("problems", x.problems);
+  v("collect_env", x.collect_env), v("together", x.together), v("problems", x.problems);
 }
 
 #undef CUFIT_FIELDS

@@ -29,6 +29,7 @@ facts::Facts collect(const Host& host, const ProbeOptions& options) {
   facts.cufit_version = CUFIT_VERSION;
   guarded("the system", facts, [&] { read_system(host, facts); });
   guarded("the PCI bus", facts, [&] { read_pci(host, facts); });
+  if (options.deep) guarded("the PCI bridges", facts, [&] { read_gpu_paths(host, facts); });
   guarded("the kernel driver", facts, [&] { read_kernel_driver(host, facts); });
   guarded("the driver libraries", facts, [&] { read_driver_libraries(host, facts); });
   guarded("the variables", facts, [&] { read_variables(host, facts); });
@@ -43,6 +44,7 @@ facts::Facts collect(const Host& host, const ProbeOptions& options) {
     if (driver) driver->finish(facts);
   });
   guarded("torch's own computation", facts, [&] { run_torch_checks(host, options, facts); });
+  guarded("the GPUs together", facts, [&] { run_together_check(host, options, facts); });
   return facts;
 }
 

@@ -63,6 +63,8 @@ class DriverQuestions {
 
 void read_system(const Host& host, facts::Facts& facts);            // system.cc
 void read_pci(const Host& host, facts::Facts& facts);               // pci.cc
+// --deep: PciGpu::iommu and bridges of each GPU.
+void read_gpu_paths(const Host& host, facts::Facts& facts);         // pci_paths.cc
 void read_kernel_driver(const Host& host, facts::Facts& facts);     // kernel_driver.cc
 void read_driver_libraries(const Host& host, facts::Facts& facts);  // driver_libraries.cc
 // Only the libcuda.so.1 that a new process would load: part of a millisecond.
@@ -76,9 +78,11 @@ void read_python_envs(const Host& host, const ProbeOptions& options,
                       facts::Facts& facts);  // python_envs.cc
 // Facts::collect_env, and of every environment and toolkit what only that report shows.
 void read_collect_env(const Host& host, facts::Facts& facts);  // collect_env.cc
-// --deep: PythonEnv::torch_run of every environment with torch and a known interpreter. The last
-// probe.
+// --deep: PythonEnv::torch_run of every environment with torch and a known interpreter.
 void run_torch_checks(const Host& host, const ProbeOptions& options,
                       facts::Facts& facts);  // torch_child.cc
+// --deep: what all GPUs do together, in the first environment whose torch runs.
+void run_together_check(const Host& host, const ProbeOptions& options,
+                        facts::Facts& facts);  // together_run.cc
 
 }  // namespace cufit::host

@@ -72,6 +72,14 @@ struct DriverWindow {                  // which branches drive which capability
 struct NvccArch {  // "120": from which toolkit on, and up to which, nvcc makes code for it
   std::string_view arch, first, last;  // "12.8"; empty = open end
 };
+struct NvlinkRate {  // nvmlNvlinkVersion_t -> "4", MB/s of one link in one direction
+  uint32_t nvml;
+  std::string_view name;
+  uint32_t mbps;
+};
+struct PcieRate {  // MB/s of one lane in one direction
+  uint32_t gen, mbps;
+};
 struct PtxIsaRow {
   std::string_view isa, cuda;
 };  // "8.8" -> "12.9"
@@ -434,6 +442,8 @@ struct Knowledge {
   std::span<const UnseenRequestsRow> unseen_requests;
   std::span<const MigCardRow> mig_cards = {};
   std::span<const MigProfileRow> mig_profiles = {};
+  std::span<const NvlinkRate> nvlink_rates = {};
+  std::span<const PcieRate> pcie_rates = {};
   std::span<const MigLimitRow> mig_limits = {};
   std::span<const QuotaSinceRow> quota_since_rows = {};
   std::span<const QuotaSizeRow> quota_sizes = {};

@@ -53,6 +53,8 @@ class Builder {
     page.abilities = abilities();
     for (const checks::Link& link : view_.report.host_limits)
       page.host_limits.push_back(row(link, "host."));
+    for (const checks::Link& link : view_.report.together)
+      page.together.push_back(row(link, "together."));
     for (const std::string& problem : view_.facts.problems)
       page.problems.push_back(printable(translated_error(problem, lang_, view_.knowledge)));
     if (with_facts) {

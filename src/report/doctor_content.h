@@ -66,6 +66,7 @@ struct Page {
   std::vector<FindingBlock> findings;
   std::vector<AbilityBlock> abilities;
   std::vector<Row> host_limits;
+  std::vector<Row> together;
   std::vector<std::string> problems;  // cufit's own
   std::vector<FactLine> facts;        // only when asked for
 };

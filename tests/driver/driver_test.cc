@@ -233,6 +233,37 @@ TEST(Driver, EightGpus) {
   }
 }
 
+TEST(Driver, WaysBetweenGpusAreAskedWithDeepAlone) {
+  const std::string more =
+      "nvlink_version = 6\nnvlink_remote = switch\ntopology = 50\np2p = 0\np2p_nvlink = 0\n";
+  const std::string text = k_system + h200(0, more) +
+                           h200(1,
+                                "peer_access = 0\ntopology = 30\np2p = 2\n"
+                                "nvlink_remote = 0000:00:00.0\n");
+  EXPECT_TRUE(ask(text).nvml.gpus.at(0).peers.empty());
+  EXPECT_TRUE(ask(text).cuda.devices.at(0).peers.empty());
+  Ask how;
+  how.deep = true;
+  const facts::Facts facts = ask(text, how);
+  ASSERT_EQ(facts.nvml.gpus.size(), 2u);
+  const facts::NvmlGpu &first = facts.nvml.gpus[0], &second = facts.nvml.gpus[1];
+  EXPECT_EQ(first.nvlink_version.value_or(0), 6u);
+  ASSERT_TRUE(first.nvlink_remotes);
+  EXPECT_EQ(*first.nvlink_remotes, std::vector<std::string>(17, "switch"));
+  ASSERT_EQ(first.peers.size(), 1u);
+  EXPECT_EQ(first.peers[0].index, 1u);
+  EXPECT_EQ(first.peers[0].topology.value_or(""), "system");
+  EXPECT_EQ(first.peers[0].p2p.value_or(""), "ok");
+  EXPECT_EQ(first.peers[0].p2p_nvlink.value_or(""), "ok");
+  EXPECT_EQ(second.nvlink_version.why, WhyNot::not_supported);
+  EXPECT_EQ(second.nvlink_remotes->front(), "0000:00:00.0");
+  EXPECT_EQ(second.peers.at(0).topology.value_or(""), "hostbridge");
+  EXPECT_EQ(second.peers.at(0).p2p.value_or(""), "gpu_not_supported");
+  ASSERT_EQ(facts.cuda.devices.size(), 2u);
+  EXPECT_TRUE(facts.cuda.devices[0].peers.at(0).access.value_or(false));
+  EXPECT_FALSE(facts.cuda.devices[1].peers.at(0).access.value_or(true));
+}
+
 TEST(Driver, OneGpuLostAmongFour) {
   Facts facts = ask(k_system + h200(0) + h200(1) +
                     h200(2,

@@ -185,6 +185,12 @@ static int uuid_of(const char* function, Uuid* out, Device device, bool mig) {
 STANDIN_EXPORT int cuDeviceGetUuid(Uuid* out, Device device) {
   return uuid_of("cuDeviceGetUuid", out, device, false);
 }
+// Key: peer_access, of all ways.
+STANDIN_EXPORT int cuDeviceCanAccessPeer(int* access, Device device, Device) {
+  if (int code = enter_device("cuDeviceCanAccessPeer", device)) return code;
+  *access = static_cast<int>(visible(device)->gpu->number("peer_access", 1));
+  return k_success;
+}
 STANDIN_EXPORT int cuDeviceGetPCIBusId(char* out, int size, Device device) {
   if (int code = enter_device("cuDeviceGetPCIBusId", device)) return code;
   std::string pci = visible(device)->gpu->text("pci", "0000:01:00.0");

@@ -214,6 +214,30 @@ STANDIN_EXPORT int nvmlDeviceGetNvLinkState(Device device, uint32_t link, uint32
   *active = link < section_of(device)->number("nvlinks.active", total) ? 1 : 0;
   return k_success;
 }
+// Keys: nvlink_version; nvlink_remote = "switch" or a PCI address, of all links; topology, p2p,
+// p2p_nvlink: of all ways.
+STANDIN_EXPORT int nvmlDeviceGetNvLinkVersion(Device device, uint32_t, uint32_t* out) {
+  return give_number("nvmlDeviceGetNvLinkVersion", device, "nvlink_version", out);
+}
+STANDIN_EXPORT int nvmlDeviceGetNvLinkRemoteDeviceType(Device device, uint32_t, uint32_t* out) {
+  if (int code = enter("nvmlDeviceGetNvLinkRemoteDeviceType", section_of(device))) return code;
+  if (!section_of(device)->has("nvlink_remote")) return k_not_supported;
+  *out = section_of(device)->text("nvlink_remote") == "switch" ? 2 : 0;
+  return k_success;
+}
+STANDIN_EXPORT int nvmlDeviceGetNvLinkRemotePciInfo_v2(Device device, uint32_t, PciInfo* out) {
+  if (int code = enter("nvmlDeviceGetNvLinkRemotePciInfo_v2", section_of(device))) return code;
+  const std::string bus = section_of(device)->text("nvlink_remote");
+  if (std::sscanf(bus.c_str(), "%x:%x:%x", &out->domain, &out->bus, &out->device) != 3)
+    return k_not_supported;
+  return k_success;
+}
+STANDIN_EXPORT int nvmlDeviceGetTopologyCommonAncestor(Device a, Device, uint32_t* out) {
+  return give_number("nvmlDeviceGetTopologyCommonAncestor", a, "topology", out);
+}
+STANDIN_EXPORT int nvmlDeviceGetP2PStatus(Device a, Device, uint32_t what, uint32_t* out) {
+  return give_number("nvmlDeviceGetP2PStatus", a, what == 2 ? "p2p_nvlink" : "p2p", out);
+}
 STANDIN_EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(Device device, uint64_t* out) {
   return give_number("nvmlDeviceGetCurrentClocksThrottleReasons", device, "throttle", out);
 }

@@ -36,6 +36,7 @@ using DeviceGetUuid = int(Uuid*, Device);
 using DeviceGetPciBusId = int(char*, int, Device);
 using DeviceTotalMem = int(size_t*, Device);
 using DeviceGetAttribute = int(int*, int, Device);
+using DeviceCanAccessPeer = int(int*, Device, Device);
 using PrimaryCtxRetain = int(Context*, Device);
 using PrimaryCtxRelease = int(Device);
 using CtxSetCurrent = int(Context);

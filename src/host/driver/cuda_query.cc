@@ -22,6 +22,7 @@ class CudaQuery {
   bool open();
   void ask_device(facts::CudaDevice& facts);
   void ask_identity(facts::CudaDevice& facts, Device device);
+  void ask_peers(facts::CudaDevice& facts);
   void ask_uuid(facts::CudaDevice& facts, Device device);
   Fact<int> attribute(int number, Device device);
 
@@ -128,6 +129,23 @@ void CudaQuery::ask_device(facts::CudaDevice& facts) {
   if (task_.depth == DriverDepth::compute) check_compute(calls_, device, task_.deep, facts);
 }
 
+// Needs no context.
+void CudaQuery::ask_peers(facts::CudaDevice& facts) {
+  current_ = &facts;
+  const char* name = "cuDeviceCanAccessPeer";
+  Device device = 0, other = 0;
+  if (calls_.call<DeviceGet>("cuDeviceGet", &device, static_cast<int>(facts.ordinal))) return;
+  for (const facts::CudaDevice& one : facts_.devices) {
+    if (one.ordinal == facts.ordinal ||
+        calls_.call<DeviceGet>("cuDeviceGet", &other, static_cast<int>(one.ordinal)))
+      continue;
+    int access = 0;
+    const int result = calls_.call<DeviceCanAccessPeer>(name, &access, device, other);
+    facts.peers.push_back({one.ordinal, answer(result, name, access != 0)});
+  }
+  calls_.flush();
+}
+
 void CudaQuery::run() {
   double begin = DriverCalls::now();
   calls_.set_pending([this](std::string& out) {
@@ -157,6 +175,8 @@ void CudaQuery::run() {
       }
       calls_.flush();
     }
+    if (task_.deep)
+      for (facts::CudaDevice& device : facts_.devices) ask_peers(device);
   }
   current_ = nullptr;
   facts_.driver_seconds = calls_.seconds();

@@ -79,6 +79,8 @@ constexpr uint32_t k_field_pcie_tx = 197, k_field_pcie_rx = 198;  // bytes, driv
 
 constexpr uint32_t k_field_recovery_action = 230;  // an unsigned int, k_recovery_actions
 
+constexpr uint32_t k_field_nvlink_speed = 90;  // MB/s of a link in one direction
+
 struct FabricInfo {  // nvmlGpuFabricInfo_t; what follows it in later versions is not asked for
   unsigned char cluster_uuid[16];
   int32_t status;
@@ -146,6 +148,20 @@ constexpr Named k_recovery_actions[] = {
 
 constexpr Named k_fabric_states[] = {
     {0, "not_supported"}, {1, "not_started"}, {2, "in_progress"}, {3, "completed"}};
+
+// nvmlGpuTopologyLevel_t, nvmlGpuP2PStatus_t, nvmlGpuP2PCapsIndex_t, nvmlIntNvLinkDeviceType_t of
+// nvidia-ml-py 13.615.
+constexpr Named k_topology_levels[] = {{0, "internal"},    {10, "single"}, {20, "multiple"},
+                                       {30, "hostbridge"}, {40, "node"},   {50, "system"}};
+constexpr Named k_p2p_states[] = {{0, "ok"},
+                                  {1, "chipset_not_supported"},
+                                  {2, "gpu_not_supported"},
+                                  {3, "topology_not_supported"},
+                                  {4, "disabled_by_regkey"},
+                                  {5, "not_supported"},
+                                  {6, "unknown"}};
+constexpr uint32_t k_p2p_read = 0, k_p2p_nvlink = 2;
+constexpr uint32_t k_remote_switch = 2;
 
 constexpr Named k_compute_modes[] = {
     {0, "default"}, {1, "exclusive_thread"}, {2, "prohibited"}, {3, "exclusive_process"}};

@@ -61,6 +61,8 @@ class NvmlCalls {
 
 // Fills every field of a GPU whose index is known. nvml_gpu.cc
 void ask_gpu(NvmlCalls& nvml, facts::NvmlGpu& gpu);
+// The ways from it to the others, and its NVLinks' ends. nvml_peers.cc
+void ask_peers(NvmlCalls& nvml, const std::vector<facts::NvmlGpu>& all, facts::NvmlGpu& gpu);
 // Its parts that nvml_room.cc asks often.
 void ask_identity(NvmlCalls& nvml, facts::NvmlGpu& gpu, nvml::Device device);
 void ask_memory(NvmlCalls& nvml, facts::NvmlGpu& gpu, nvml::Device device);

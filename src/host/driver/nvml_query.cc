@@ -84,6 +84,13 @@ void NvmlQuery::run() {
       ask_gpu(nvml_, gpu);
       calls_.flush();
     }
+    if (task_.deep && facts_.gpus.size() > 1) {
+      for (facts::NvmlGpu& gpu : facts_.gpus) {
+        current_ = &gpu;
+        ask_peers(nvml_, facts_.gpus, gpu);
+        calls_.flush();
+      }
+    }
     calls_.call<int()>("nvmlShutdown");
   }
   calls_.flush();

@@ -110,7 +110,8 @@ void check_env(const Host& host, facts::PythonEnv& env) {
 }  // namespace
 
 ProgramResult run_program(const std::vector<std::string>& arguments,
-                          const std::map<std::string, std::string>& variables, double seconds) {
+                          const std::map<std::string, std::string>& variables, double seconds,
+                          int with_parent) {
   ProgramResult result;
   Result<Pipe> out = open_pipe(), err = open_pipe();
   if (!out || !err) {
@@ -126,7 +127,7 @@ ProgramResult run_program(const std::vector<std::string>& arguments,
   start.empty_input = true;
   start.out = out->write_end.get();
   start.err = err->write_end.get();
-  start.signal_with_parent = SIGKILL;
+  start.signal_with_parent = with_parent;
   start.own_group = true;  // so that its own children end with it
   start.default_signals = true;
   Result<SpawnedProgram> child = spawn_program(start);

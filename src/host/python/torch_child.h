@@ -4,6 +4,7 @@
 // files.
 #pragma once
 
+#include <csignal>
 #include <map>
 #include <string>
 #include <vector>
@@ -19,9 +20,11 @@ struct ProgramResult {
 };
 
 // Runs `arguments[0]` without a shell, in "/", with exactly these variables and an empty stdin.
-// Kills it and every process of its group after `seconds`.
+// Kills it and every process of its group after `seconds`. `with_parent` is the signal that it gets
+// where cufit ends before it.
 ProgramResult run_program(const std::vector<std::string>& arguments,
-                          const std::map<std::string, std::string>& variables, double seconds);
+                          const std::map<std::string, std::string>& variables, double seconds,
+                          int with_parent = SIGKILL);
 
 // What the script of the torch check said: "ok", or what torch said (PythonEnv::torch_run).
 std::string torch_answer(const ProgramResult& result);

@@ -35,6 +35,12 @@ class HtmlWriter {
       links(page_.host_limits, "state.");
       out_ += "</div></section>\n";
     }
+    if (!page_.together.empty()) {
+      section("together");
+      out_ += "<div class=\"card\">";
+      links(page_.together, "state.");
+      out_ += "</div></section>\n";
+    }
     problems();
     facts();
     out_ += "<footer>" + escape_html(say_("page.made_by", {{"version", CUFIT_VERSION}})) +

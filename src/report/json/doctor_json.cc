@@ -81,6 +81,7 @@ Json doctor_value(const DoctorView& view) {
   }
   out["abilities"] = to_json(report.abilities, view.knowledge);
   out["host_limits"] = to_json(report.host_limits, view.knowledge);
+  if (!report.together.empty()) out["together"] = to_json(report.together, view.knowledge);
   out["facts"] = facts::facts_value(view.facts);
   return out;
 }

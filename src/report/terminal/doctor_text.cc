@@ -30,6 +30,7 @@ class Painter : private TerminalWriter {
     for (const FindingBlock& finding : page_.findings) this->finding(finding);
     abilities();
     host_limits();
+    together();
     problems();
     if (style_.verbose) facts(page_.facts);
     out_ += '\n';
@@ -171,6 +172,12 @@ class Painter : private TerminalWriter {
     if (page_.host_limits.empty()) return;
     heading(say("heading.host_limits"));
     rows(collapsed(page_.host_limits));
+  }
+
+  void together() {
+    if (page_.together.empty()) return;
+    heading(say("heading.together"));
+    rows(page_.together);
   }
 
   void problems() {

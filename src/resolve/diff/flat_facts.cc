@@ -199,6 +199,18 @@ class Lister {
               joined({one.url, one.is_explicit ? "explicit" : "", join(one.packages, " ")}), {});
   }
   void add(const std::string&, const std::vector<facts::PythonEnv>&) {}
+  // What --deep measures differs from run to run.
+  void add(const std::string&, const facts::TogetherFacts&) {}
+  void add(const std::string& field, const std::vector<facts::NvmlPeer>& peers) {
+    for (const facts::NvmlPeer& one : peers) nested(field, std::to_string(one.index), one);
+  }
+  void add(const std::string& field, const std::vector<facts::CudaPeer>& peers) {
+    for (const facts::CudaPeer& one : peers) nested(field, std::to_string(one.ordinal), one);
+  }
+  void add(const std::string& field, const std::vector<facts::PciBridge>& bridges) {
+    for (const facts::PciBridge& one : bridges)
+      element(field, one.address, one.acs.value_or(""), {one.address});
+  }
   void add(const std::string&, const std::vector<facts::CpuLine>&) {}
 
   template <class T>
