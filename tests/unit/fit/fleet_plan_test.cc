@@ -76,11 +76,11 @@ void expect_lawful(const FleetQuestion& question, const FleetPlan& plan) {
 }
 
 // All assignments, one after another.
-struct Best {
+struct BestFleet {
   size_t placed = 0, used = 0;
 };
 void try_all(const FleetQuestion& question, size_t job, std::vector<std::vector<uint64_t>>& left,
-             size_t placed, Best& best) {
+             size_t placed, BestFleet& best) {
   if (job == question.jobs.size()) {
     size_t used = 0;
     for (size_t m = 0; m < left.size(); ++m)
@@ -132,7 +132,7 @@ TEST(FleetPlan, SmallFleetsAreAsGoodAsAllAssignmentsTogether) {
       left.emplace_back();
       for (const Gpu& gpu : machine.gpus) left.back().push_back(gpu.usable);
     }
-    Best best;
+    BestFleet best;
     try_all(question, 0, left, 0, best);
     EXPECT_EQ(plan.placed.size(), best.placed) << round;
     EXPECT_EQ(plan.used, best.used) << round;

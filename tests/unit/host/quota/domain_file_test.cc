@@ -17,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include "base/abi/quota_domain.h"
+#include "base/format.h"
 #include "host/quota/quota_folder.h"
 #include "support/fake_root.h"
 
