@@ -60,7 +60,7 @@ void judge_here(const facts::Facts& facts, const NodeJudges& judges, resolve::Fl
   }
 }
 
-void choose_class(const NodeJudges& judges, NodeAnswer& answer) {
+void choose_node_class(const NodeJudges& judges, NodeAnswer& answer) {
   if (!judges.lock) return;
   const resolve::Target target =
       resolve::target_of(answer.facts, judges.knowledge, answer.node.name);
@@ -94,7 +94,7 @@ Result<NodeAnswer> read_node(const std::string& name, std::string_view text,
     judge_here(facts, judges, out.node);
   }
   out.facts = std::move(facts);
-  choose_class(judges, out);
+  choose_node_class(judges, out);
   std::string classes;
   if (judges.lock)
     classes = out.chosen == resolve::Routing::npos ? "none" : judges.lock->classes[out.chosen].name;

@@ -6,11 +6,11 @@
 namespace cufit::report {
 namespace {
 
-const char* to_string(checks::Usable usable) {
+const char* usable_word(checks::Usable usable) {
   return usable == checks::Usable::yes ? "yes" : usable == checks::Usable::no ? "no" : "unknown";
 }
 
-const char* to_string(checks::HealthLevel level) {
+const char* level_word(checks::HealthLevel level) {
   return level == checks::HealthLevel::error     ? "error"
          : level == checks::HealthLevel::warning ? "warning"
          : level == checks::HealthLevel::unknown ? "unknown"
@@ -19,13 +19,13 @@ const char* to_string(checks::HealthLevel level) {
 
 Json health_value(const checks::HealthReport& report) {
   Json out;
-  out["usable"] = to_string(report.usable);
+  out["usable"] = usable_word(report.usable);
   out["gpus"] = report.gpus;
   if (!report.unknown_because.empty()) out["unknown_because"] = report.unknown_because;
   out["rules"] = Json::array();
   for (const checks::HealthReport::Rule& rule : report.rules)
     out["rules"].push_back({{"rule", rule.id},
-                            {"level", to_string(rule.level)},
+                            {"level", level_word(rule.level)},
                             {"state", checks::to_string(rule.state)},
                             {"source", rule.source}});
   out["missing"] = Json::array();

@@ -18,7 +18,7 @@ using checks::Usable;
 constexpr int k_line_columns = 80;  // node-problem-detector's default cuts there
 
 // At most `room` columns; what is cut off is marked.
-std::string cut(const std::string& text, int room) {
+std::string cut_to(const std::string& text, int room) {
   if (columns(text) <= room) return text;
   std::string out;
   int used = 0;
@@ -157,7 +157,7 @@ std::string health_line(const HealthView& view, ExitStyle exit_style, const Styl
   // One line, whatever a driver puts into its messages.
   std::string text = printable(words.text());
   std::replace(text.begin(), text.end(), '\n', ' ');
-  return head + cut(text, k_line_columns - columns(head));
+  return head + cut_to(text, k_line_columns - columns(head));
 }
 
 std::string health_text(const HealthView& view, ExitStyle exit_style, const Style& style) {
