@@ -215,7 +215,7 @@ class Exports(unittest.TestCase):
 
     def test_features(self):
         start = "cufit.feature.node.kubernetes.io/"
-        lines = self.features('{"action": "ok", "fingerprint": "ab-12"}', 0)
+        lines = self.features('{\n  "findings": [\n    {\n      "action": "isolate"\n    }\n  ],\n  "action": "ok",\n  "fingerprint": "ab-12"\n}', 0)
         self.assertRegex(lines[0], r"^# \+expiry-time=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
         for line in ("health=usable", "action=ok", "fingerprint=ab-12", "cuda=13.0"):
             self.assertIn(start + line, lines)
@@ -223,7 +223,7 @@ class Exports(unittest.TestCase):
         self.assertIn(start + "health=unknown", self.features("", 2))
         self.assertIn(start + "health=unknown", self.features("garbage", 127))
         # A value that is none of a label's is left out.
-        hostile = self.features('{"action": "o k; rm", "fingerprint": "-$(id)"}', 0)
+        hostile = self.features('{\n  "action": "o k; rm",\n  "fingerprint": "-$(id)"\n}', 0)
         self.assertFalse([one for one in hostile if "action" in one or "fingerprint" in one])
 
 

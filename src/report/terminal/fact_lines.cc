@@ -50,7 +50,10 @@ struct Walker {
   void add(const std::string& path, int value) {
     if (value != 0) line(path, text(value));
   }
-  void add(const std::string& path, uint32_t value) { line(path, text(value)); }
+  // 0 of these is what nobody asked, as the JSON leaves it out.
+  void add(const std::string& path, uint32_t value) {
+    if (value != 0 || path != "together.ranks") line(path, text(value));
+  }
   void add(const std::string& path, uint64_t value) { line(path, measured(path, value)); }
   void add(const std::string& path, formats::CodeKind value) {
     line(path, formats::to_string(value));

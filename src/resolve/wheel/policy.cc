@@ -145,7 +145,9 @@ Result<Policy> parse_policy(std::string_view text, const std::string& file) {
   CUFIT_TRY(document, formats::parse_toml(text, file));
   const formats::TomlValue* table = document.find("policy");
   // A slip in the heading would forbid nothing, and nobody would see it.
-  if (table == nullptr && document.find("index") != nullptr) return Policy();  // it sets a mirror
+  // It sets a mirror, or says what a healthy node is.
+  if (table == nullptr && (document.find("index") != nullptr || document.find("health") != nullptr))
+    return Policy();
   if (table == nullptr)
     return fail(Code::malformed,
                 format("`{}` has no `[policy]` table: nothing in it would be obeyed", file));
