@@ -67,6 +67,11 @@ def free_port():
         return one.getsockname()[1]
 
 
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
 class Test:
     def __init__(self, work):  # no blanks in its path
         self.work = pathlib.Path(work).absolute()
@@ -187,14 +192,15 @@ class Test:
             "--only-binary", ":all:", "--platform", "manylinux2014_x86_64", "--platform", "manylinux1_x86_64",
             *CUDA, *COMMON)  # fmt: skip
         self.make_cpu_wheel()
-        handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=self.wheels)
-        handler.log_message = lambda *_: None
+        handler = functools.partial(Quiet, directory=self.wheels)
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.make_lock(self.work / "context", f"http://127.0.0.1:{server.server_address[1]}")
         root = self.make_root("root")
         base = run(*self.buildah, "from", "scratch").strip()
         run(*self.buildah, "add", "-q", base, root, "/")
+        # A network with a certificate of its own: uv has a list of its own, too.
+        run(*self.buildah, "config", "--env", "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt", base)
         run(*self.buildah, "commit", "-q", "--format", "docker", "--rm", base, "localhost/base:1")
         shutil.rmtree(root)
         context = self.work / "context"
