@@ -217,6 +217,17 @@ add_machine("a100-pcie-pair-acs", asked_together(machine(["A100 PCIe 80GB", "A10
             acs="SrcValid ReqRedir CmpltRedir UpstreamFwd", iommu="DMA-FQ"),
             expect("works", ["nccl_p2p_iommu_acs"], ["gpu_exchange_slow"], why="6.2 of 31.5 GB/s, and what both exchange goes up through a root port with ACS on"))
 
+apart = asked_together(machine(["GeForce RTX 4090", "GeForce RTX 4090"], "580.95.05", envs=[env("2.11.0")]), 0, [], topology="node", p2p="not_supported")
+for name in ("sum_bytes", "bus_bytes_per_second", "small_seconds"):
+    del apart["together"][name]
+apart["together"].update(sum=known("failed", "/srv/venv/bin/python", "command"), interfaces=["ens3", "lo"],
+                         said="rank 0, sum of 8 bytes: DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:3690, internal error",
+                         warning="NCCL WARN Bootstrap : no socket interface found", copies_said="from 1 to 0: 1 of 67108864 values are wrong: value 7 is 0 instead of 14")
+apart["together"]["copies"]["value"] = "wrong"
+apart["together"]["pairs"] = [{"to": 1, "bytes_per_second": 1.2e10}, {"from": 1, "bytes_per_second": 1.2e10, "wrong": "1 of 67108864 values are wrong: value 7 is 0 instead of 14"}]
+variables(apart, NCCL_SOCKET_IFNAME="eth7")
+add_machine("rtx4090-pair-apart", apart, expect("limited", ["nccl_network_config", "gpu_exchange_wrong"], ["gpu_exchange_failed"], why="NCCL names the interface; a copy arrives changed, and nothing that was read explains it"))
+
 # --- hardware ------------------------------------------------------------------------------------------------------
 
 ecc = machine("A100 SXM4 80GB", "550.127.05", "open", envs=[env("2.6.0")])

@@ -62,7 +62,7 @@ def compare(torch, data, ranks):
         wrong += bad.shape[0]
         if bad.shape[0] and not found:
             at = int(bad[0])
-            found = "value %d is %g, not %g" % (
+            found = "value %d is %g instead of %g" % (
                 first + at,
                 float(data[first + at]),
                 float(want[at]),

@@ -66,7 +66,7 @@ void add_detour(const Input& input, const Finding& effect, std::vector<Finding>&
   std::vector<std::string> list;
   if (!found.iommu.empty()) list.push_back("IOMMU: " + join(found.iommu, ", "));
   if (!found.acs.empty()) list.push_back("ACS: " + short_list(found.acs));
-  made.args["list"] = join(list, "; ");
+  made.args["list"] = join(list, " + ");
   made.evidence = found.evidence;
   for (const Evidence& proof : effect.evidence) made.evidence.push_back(proof);
   findings.push_back(std::move(made));
@@ -79,6 +79,7 @@ void wrong_data(const Input& input, std::vector<Finding>& findings) {
   Finding made = about(input, "gpu_exchange_wrong", Severity::error);
   made.variant = copies ? "copy" : p2p_is_off(input.facts) ? "p2p_off" : "";
   made.args["detail"] = copies ? ran.copies_said : ran.said;
+  if (copies) made.evidence = {seen(ran.copies)};
   made.evidence.push_back({"command", ran.sum.source.detail, made.args["detail"]});
   if (copies && sum) made.evidence.push_back({"command", ran.sum.source.detail, ran.said});
   add_detour(input, made, findings);

@@ -39,7 +39,9 @@ void add_access(const std::vector<GpuWay>& ways, std::vector<Link>& rows) {
     if (proof == nullptr) proof = way.cuda;
     if (*way.cuda->access) continue;
     if (without.empty()) proof = way.cuda, why = way.nvml;
-    without.push_back(pair_text(way));
+    const std::string back = format("{}-{}", way.to->cuda->ordinal, way.from->cuda->ordinal);
+    if (std::find(without.begin(), without.end(), back) == without.end())
+      without.push_back(pair_text(way));
   }
   if (proof == nullptr) return;
   Link link = row_of("access", without.empty() ? LinkState::ok : LinkState::limited,
@@ -157,7 +159,7 @@ void add_obstacles(const Input& input, std::vector<Link>& rows) {
                      : any                      ? "nvlink"
                      : found.unreadable.empty() ? "off"
                                                 : "unreadable");
-  link.args["list"] = join(list, "; ");
+  link.args["list"] = join(list, " + ");
   link.args["bridges"] = short_list(found.unreadable);
   link.evidence = found.evidence;
   rows.push_back(std::move(link));

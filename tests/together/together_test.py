@@ -109,14 +109,14 @@ class Together(unittest.TestCase):
         right = sum((middle % 1021) * (rank + 1) % 1021 for rank in range(2))
         self.assertEqual(
             run.sum["said"],
-            "rank 1: 1 of %d values are wrong: value %d is %d, not %d"
+            "rank 1: 1 of %d values are wrong: value %d is %d instead of %d"
             % (BYTES // 4, middle, right + 1, right),
         )
         self.assertEqual(run.sum["via"], ["P2P/CUMEM"])
         small = self.one("wrong_small").sum
         self.assertEqual(
             (small["outcome"], small["said"]),
-            ("wrong", "rank 1: 1 of 2 values are wrong: value 1 is 4, not 3"),
+            ("wrong", "rank 1: 1 of 2 values are wrong: value 1 is 4 instead of 3"),
         )
 
     def test_an_error_is_told_and_ends_the_others(self):
