@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fit/pack/fleet_plan.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <random>
 #include <set>

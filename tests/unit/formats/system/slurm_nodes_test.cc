@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/system/slurm_nodes.h"
 
+#include <gtest/gtest.h>
+
 namespace cufit::formats {
 namespace {
 

@@ -2,6 +2,7 @@
 // The program is tested under a real torch by tests/together; here what is around it, with a `torch`
 // of a few lines.
 #include "host/python/together_run.h"
+#include "base/format.h"
 
 #include <gtest/gtest.h>
 
