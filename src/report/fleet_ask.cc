@@ -61,6 +61,16 @@ FleetAsk ask_slurm(const FleetPlanView& view, const pack::FleetPlaced& placed,
   return out;
 }
 
+// Kubernetes puts variables in for $(NAME); $$(NAME) stays $(NAME).
+std::string without_variables(const std::string& word) {
+  std::string out;
+  for (size_t i = 0; i < word.size(); ++i) {
+    if (word[i] == '$') out += '$';
+    out += word[i];
+  }
+  return contains(word, "$(") || contains(word, "$$") ? out : word;
+}
+
 // YAML takes JSON for its values.
 FleetAsk ask_kubernetes(const FleetPlanView& view, const pack::FleetPlaced& placed,
                         const std::string& program) {
@@ -76,7 +86,7 @@ FleetAsk ask_kubernetes(const FleetPlanView& view, const pack::FleetPlaced& plac
     words.insert(words.end(), job.command.begin(), job.command.end());
   std::string command;
   for (const std::string& word : words)
-    command += (command.empty() ? "" : ", ") + Json(word).dump();
+    command += (command.empty() ? "" : ", ") + Json(without_variables(word)).dump();
   out.lines = {format("nodeSelector: {{kubernetes.io/hostname: {}}}",
                       Json(view.question.machines[placed.machine].name).dump()),
                format("resources: {{limits: {{{}: {}}}}}", out.limit, out.count),

@@ -170,8 +170,11 @@ void keep_answer(const Context& context, const FitRequest& request, const std::s
   kept["schema"] = k_kept_schema;
   kept["made"] = static_cast<int64_t>(context.now());
   kept["files"] = Json::array();
-  for (const std::string& path : files)
-    kept["files"].push_back({{"path", path}, {"mark", host::file_mark(path)}});
+  for (const std::string& path : files) {
+    const std::string mark = host::file_mark(path);
+    if (mark.empty()) return;
+    kept["files"].push_back({{"path", path}, {"mark", mark}});
+  }
   kept["answer"] = std::move(*said);
   (void)host::PredictionCache(context.files).save(key_of(context, request), kept.dump());
 }

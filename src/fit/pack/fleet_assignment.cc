@@ -31,7 +31,7 @@ std::vector<uint32_t> possible_jobs(const FleetProblem& fleet) {
     const bool again = job > 0 && are_alike(fleet, job - 1, job);
     possible = again && possible;
     for (uint32_t node = 0; !again && node < empty.nodes() && !possible; ++node)
-      possible = !choices_on(fleet, empty, job, node, false).empty();
+      possible = !choices_on(fleet, empty, job, node, Pick::then_smallest).empty();
     if (possible) out.push_back(job);
   }
   std::stable_sort(out.begin(), out.end(), [&](uint32_t a, uint32_t b) {
@@ -56,35 +56,49 @@ void bound(const FleetProblem& fleet, const std::vector<uint32_t>& possible, Fle
     if (!divided && mib > room) break;
     ++out.most_placed;
   }
-  const auto alone = [](const std::vector<uint32_t>& items) { return items.size() == 1; };
+  const bool single = std::all_of(fleet.items.begin(), fleet.items.end(),
+                                  [](const std::vector<uint32_t>& job) { return job.size() == 1; });
   std::vector<uint32_t> items;
   for (const uint32_t job : possible)
     items.insert(items.end(), fleet.items[job].begin(), fleet.items[job].end());
-  std::sort(items.begin(), items.end(),
-            [&](uint32_t a, uint32_t b) { return least_mib(problem, a) < least_mib(problem, b); });
-  if (std::all_of(fleet.items.begin(), fleet.items.end(), alone))
-    out.most_placed = std::min(out.most_placed, placed_bound(problem, items));
-  // Which jobs an assignment of fewer has is open: then little is known of it.
+  std::stable_sort(items.begin(), items.end(), [&](uint32_t a, uint32_t b) {
+    return least_mib(problem, a) < least_mib(problem, b);
+  });
+  // Of the shares that jobs ask for no more have a place, were each a job of its own.
+  std::vector<size_t> shares;
+  for (const uint32_t job : possible) shares.push_back(fleet.items[job].size());
+  std::sort(shares.begin(), shares.end());
+  uint32_t most = 0;
+  for (uint64_t left = placed_bound(problem, items); most < shares.size(); ++most) {
+    if (shares[most] > left) break;
+    left -= shares[most];
+  }
+  out.most_placed = std::min(out.most_placed, most);
   if (out.placed != possible.size()) {
-    uint32_t largest = 0;
-    for (const uint32_t kind : problem.bins) largest = std::max(largest, problem.kinds[kind].mib);
-    out.fewest_used = std::min<uint32_t>(out.placed, 1);
-    out.most_headroom =
-        items.empty() || out.placed == 0 ? 0 : largest - least_mib(problem, items[0]);
-    return;
+    // As many of the smallest take no more than those that were placed, where sizes have one order.
+    if (!single || !ordered_alike(problem, items)) {
+      uint32_t largest = 0;
+      for (const uint32_t kind : problem.bins) largest = std::max(largest, problem.kinds[kind].mib);
+      out.fewest_used = std::min<uint32_t>(out.placed, 1);
+      out.most_headroom =
+          items.empty() || out.placed == 0 ? 0 : largest - least_mib(problem, items[0]);
+      return;
+    }
+    items.resize(out.placed);
   }
   out.fewest_used = fewest_bound(problem, items);
-  for (const uint32_t job : possible)
-    out.fewest_used =
-        std::max<uint32_t>(out.fewest_used, static_cast<uint32_t>(fleet.items[job].size()));
+  if (!single)
+    for (const uint32_t job : possible)
+      out.fewest_used =
+          std::max<uint32_t>(out.fewest_used, static_cast<uint32_t>(fleet.items[job].size()));
   out.most_headroom = divided ? 0 : headroom_bound(problem, items);
 }
 
 // One job after another, each where it leaves least of GPUs in use (or most of the emptiest).
 class Greedy {
  public:
-  Greedy(const FleetProblem& fleet, bool spread) : fleet_(fleet), spread_(spread), filling_(fleet) {
-    out_.spread = spread;
+  Greedy(const FleetProblem& fleet, Pick pick) : fleet_(fleet), pick_(pick), filling_(fleet) {
+    out_.spread = pick == Pick::emptiest;
     out_.bin_of.assign(fleet.problem.items.size(), k_no_bin);
   }
 
@@ -105,8 +119,8 @@ class Greedy {
       rest += left;
       least = std::min(least, left);
     }
-    if (spread_) return {UINT64_MAX - least, rest};
-    return {opened, rest};
+    if (pick_ == Pick::emptiest) return {UINT64_MAX - least, rest};
+    return {opened, pick_ == Pick::then_largest && opened > 0 ? UINT64_MAX - rest : rest};
   }
 
   struct Place {
@@ -116,7 +130,7 @@ class Greedy {
 
   Place best_on(uint32_t job, uint32_t node) const {
     Place best;
-    for (std::vector<uint32_t>& bins : choices_on(fleet_, filling_, job, node, true, spread_)) {
+    for (std::vector<uint32_t>& bins : choices_on(fleet_, filling_, job, node, pick_)) {
       const auto here = worth(job, bins);
       if (!best.bins.empty() && here >= best.worth) continue;
       best.worth = here;
@@ -148,12 +162,47 @@ class Greedy {
   }
 
   const FleetProblem& fleet_;
-  const bool spread_;
+  const Pick pick_;
   FleetFilling filling_;
   std::vector<Place> places_;  // of the job before, on each machine
   uint32_t before_ = k_no_bin;
   FleetAssignment out_;
 };
+
+// GPUs whose jobs ask for one alone are exchanged for the smallest free ones that hold them: the large
+// stay free for what is large.
+void take_smaller_gpus(const FleetProblem& fleet, FleetAssignment& out) {
+  const Problem& problem = fleet.problem;
+  std::vector<std::vector<uint32_t>> on(problem.bins.size());
+  std::vector<char> fixed(problem.bins.size(), 0);
+  for (const std::vector<uint32_t>& job : fleet.items)
+    for (const uint32_t item : job) {
+      if (out.bin_of[item] == k_no_bin) continue;
+      on[out.bin_of[item]].push_back(item);
+      if (job.size() > 1) fixed[out.bin_of[item]] = 1;
+    }
+  const auto room = [&](uint32_t bin) { return problem.kinds[problem.bins[bin]].mib; };
+  std::vector<uint32_t> free;
+  for (uint32_t bin = 0; bin < on.size(); ++bin)
+    if (on[bin].empty() && !problem.kinds[problem.bins[bin]].divided()) free.push_back(bin);
+  std::stable_sort(free.begin(), free.end(),
+                   [&](uint32_t a, uint32_t b) { return room(a) < room(b); });
+  const auto holds = [&](uint32_t bin, const std::vector<uint32_t>& items) {
+    uint64_t sum = 0;
+    for (const uint32_t item : items) sum += problem.items[item].mib[problem.bins[bin]];
+    return sum <= room(bin);
+  };
+  for (uint32_t bin = 0; bin < on.size(); ++bin) {
+    if (on[bin].empty() || fixed[bin] != 0 || problem.kinds[problem.bins[bin]].divided()) continue;
+    for (uint32_t& other : free) {
+      if (room(other) >= room(bin)) break;
+      if (!holds(other, on[bin])) continue;
+      for (const uint32_t item : on[bin]) out.bin_of[item] = other;
+      free.erase(free.begin() + (&other - free.data()));
+      break;
+    }
+  }
+}
 
 FleetAssignment best_greedy(const FleetProblem& fleet, bool spread) {
   std::vector<uint32_t> jobs(fleet.items.size());
@@ -171,8 +220,11 @@ FleetAssignment best_greedy(const FleetProblem& fleet, bool spread) {
         return fleet.items[a].size() > fleet.items[b].size();
       return size(a) > size(b);
     });
-    FleetAssignment found = Greedy(fleet, spread).run(jobs);
-    if (best.bin_of.empty() || is_better(found, best)) best = std::move(found);
+    for (const Pick pick : spread ? std::vector<Pick>{Pick::emptiest}
+                                  : std::vector<Pick>{Pick::then_largest, Pick::then_smallest}) {
+      FleetAssignment found = Greedy(fleet, pick).run(jobs);
+      if (best.bin_of.empty() || is_better(found, best)) best = std::move(found);
+    }
     if (order == 1 && best.placed == fleet.items.size()) break;
   }
   return best;
@@ -207,6 +259,7 @@ FleetAssignment assign_fleet(const FleetProblem& fleet, bool spread, uint64_t no
   const std::vector<uint32_t> possible = possible_jobs(fleet);
   bound(fleet, possible, out);
   if (small && !out.optimal()) search_fleet(fleet, possible, node_limit, out);
+  if (!spread) take_smaller_gpus(fleet, out);
   return out;
 }
 

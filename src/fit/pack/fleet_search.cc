@@ -95,7 +95,7 @@ class FleetSearch {
         bool seen = false;
         for (uint32_t other = 0; other < node && !seen; ++other) seen = alike(other, node);
         if (seen) continue;
-        const auto choices = choices_on(fleet_, filling_, job, node, false);
+        const auto choices = choices_on(fleet_, filling_, job, node, Pick::all);
         cut_ = cut_ || choices.size() >= k_most_sets;
         for (const std::vector<uint32_t>& bins : choices) put(next, job, bins);
       }
@@ -130,7 +130,7 @@ class FleetSearch {
 
 std::vector<std::vector<uint32_t>> choices_on(const FleetProblem& fleet,
                                               const FleetFilling& filling, uint32_t job,
-                                              uint32_t node, bool quick, bool spread) {
+                                              uint32_t node, Pick pick) {
   const std::vector<uint32_t>& items = fleet.items[job];
   std::map<uint32_t, std::vector<uint32_t>> models;
   for (const uint32_t bin : filling.room_for(items[0], node))
@@ -138,12 +138,13 @@ std::vector<std::vector<uint32_t>> choices_on(const FleetProblem& fleet,
   std::vector<std::vector<uint32_t>> out;
   for (auto& [model, bins] : models) {
     if (bins.size() < items.size()) continue;
-    if (quick) {
+    if (pick != Pick::all) {
       std::stable_sort(bins.begin(), bins.end(), [&](uint32_t a, uint32_t b) {
         const uint64_t rest_a = filling.rest(items[0], a), rest_b = filling.rest(items[0], b);
-        if (spread) return rest_a > rest_b;
+        if (pick == Pick::emptiest) return rest_a > rest_b;
         if (filling.is_used(a) != filling.is_used(b)) return filling.is_used(a);
-        return rest_a < rest_b;
+        const bool largest = pick == Pick::then_largest && !filling.is_used(a);
+        return largest ? rest_a > rest_b : rest_a < rest_b;
       });
       bins.resize(items.size());
       out.push_back(std::move(bins));

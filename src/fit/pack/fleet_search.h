@@ -10,13 +10,15 @@
 
 namespace cufit::pack {
 
-// Sets of GPUs of `node` that the job could have now: of each number of GPUs in the same state one.
-// `quick`: one set for each model, the GPUs in use and the fullest first, or the emptiest with
-// `spread`; else all, at most k_most_sets of a model.
+// Which sets of GPUs are looked at: all, at most k_most_sets of a model, of GPUs in the same state one
+// number of each; or one set for each model: GPUs in use and the fullest first, then the smallest or
+// the largest; or the emptiest.
+enum class Pick { all, then_smallest, then_largest, emptiest };
 inline constexpr size_t k_most_sets = 4096;
+// Sets of GPUs of `node` that the job could have now.
 std::vector<std::vector<uint32_t>> choices_on(const FleetProblem& fleet,
                                               const FleetFilling& filling, uint32_t job,
-                                              uint32_t node, bool quick, bool spread = false);
+                                              uint32_t node, Pick pick);
 
 // Nothing tells the two jobs apart.
 bool are_alike(const FleetProblem& fleet, uint32_t a, uint32_t b);

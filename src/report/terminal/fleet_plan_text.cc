@@ -100,7 +100,9 @@ class FleetPlanPainter : private TerminalWriter {
     std::string how = word(placed.gpus.size() == 1 ? "on_gpu" : "on_gpus",
                            {{"gpus", join(numbers, say("list"))}, {"bytes", gib(placed.bytes)}});
     if (placed.on[0].context > 0)
-      how += say("list") + say("pack.with_context", {{"context", gib(placed.on[0].context)}});
+      how = word("with",
+                 {{"what", how},
+                  {"context", say("pack.with_context", {{"context", gib(placed.on[0].context)}})}});
     flow(how, "  " + name_of(placed.job) + say("colon"), "    ");
     for (const std::string& line : ask_for(view_, placed, say("pack.program")).lines)
       command_line(line);

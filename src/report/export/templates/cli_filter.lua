@@ -99,7 +99,7 @@ local function words_of(line)
       local rest = line:sub(i)
       rest = rest:gsub("^[012]?>>?%s*&?[%w%._/%%%-]+%s*", "")
       rest = rest:gsub("^[012]?>>?%s*&?[%w%._/%%%-]+%s*", "")
-      if rest ~= "" then
+      if rest ~= "" and not rest:find("^#") then
         return nil
       end
       break
