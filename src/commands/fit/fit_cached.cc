@@ -17,7 +17,7 @@ namespace cufit::commands {
 namespace {
 
 constexpr size_t k_most_program_files = 256, k_most_word_bytes = 4096;
-constexpr const char* k_kept_schema = "cufit.fit.kept/1";
+constexpr const char* k_kept_schema = "kept answer 1";
 
 // The options that change the answer, and where a command line has them.
 struct KeyOption {
