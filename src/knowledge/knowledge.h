@@ -385,6 +385,10 @@ struct AlertXid {  // which Xid raises which rule
 struct HealthRule {
   std::string_view id, level, action, meaning, zh, source;
 };
+struct HealthXid {  // what is special of an Xid
+  uint32_t number;
+  std::string_view action, past;
+};
 struct HealthFinding {  // what a finding of doctor's counts as; variant: empty = all
   std::string_view finding, variant, rule, action, as;
 };
@@ -459,6 +463,7 @@ struct Knowledge {
   std::span<const AlertXid> alert_xids = {};
   std::span<const HealthRule> health_rules = {};
   std::span<const HealthFinding> health_findings = {};
+  std::span<const HealthXid> health_xids = {};
   std::span<const BoardPanel> board_panels = {};
   std::span<const BoardQuery> board_queries = {};
   std::span<const BoardColumn> board_columns = {};

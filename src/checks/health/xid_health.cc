@@ -27,20 +27,22 @@ HealthLevel level_of_xid(const Input& input, const HealthRules& rules, uint32_t 
   return HealthLevel::off;
 }
 
-// Errors that the volatile ECC counters hold until the next reset.
-bool is_counted_memory_error(uint32_t number) {
-  return number == 48 || number == 94 || number == 95 || number == 140;
+const knowledge::HealthXid* special_row(const Input& input, uint32_t number) {
+  for (const knowledge::HealthXid& row : input.knowledge.health_xids)
+    if (row.number == number) return &row;
+  return nullptr;
 }
 
 // The GPU was reset since, as far as the driver shows it.
-bool is_past(const GpuView* gpu, uint32_t number) {
+bool is_past(const Input& input, const GpuView* gpu, uint32_t number) {
   if (gpu == nullptr || gpu->nvml == nullptr) return false;
   const facts::NvmlGpu& nvml = *gpu->nvml;
   if (nvml.state_code.value_or(0) != 0) return false;
   if (nvml.recovery_action) return *nvml.recovery_action == "none";
-  // A GPU that fell off the bus answers nothing until it is back.
-  if (number == 79) return bool(nvml.memory_used_bytes);
-  return is_counted_memory_error(number) && nvml.ecc_uncorrected_volatile &&
+  const knowledge::HealthXid* row = special_row(input, number);
+  if (row == nullptr) return false;
+  if (row->past == "answers") return bool(nvml.memory_used_bytes);
+  return row->past == "ecc" && nvml.ecc_uncorrected_volatile &&
          *nvml.ecc_uncorrected_volatile == 0;
 }
 
@@ -51,8 +53,9 @@ XidFinding told(const Input& input, const facts::XidEvent& event, const GpuView*
   out.finding = finding("xid_seen", past ? Severity::warning : Severity::error,
                         gpu != nullptr ? subject_of(*gpu) : "GPU " + event.pci);
   Finding& made = out.finding;
-  const bool needs_reboot = event.number == 79 || event.number == 119 || event.number == 120;
-  if (needs_reboot) made.variant = "reboot";
+  const knowledge::HealthXid* special = special_row(input, event.number);
+  out.action = special != nullptr && !special->action.empty() ? special->action : "drain";
+  if (out.action == "reboot") made.variant = "reboot";
   if (past) made.variant = "past";
   made.args["gpu"] = gpu != nullptr ? in_sentence(*gpu) : event.pci;
   made.args["index"] = gpu != nullptr ? std::to_string(gpu->index) : event.pci;
@@ -62,7 +65,6 @@ XidFinding told(const Input& input, const facts::XidEvent& event, const GpuView*
                     "Xid " + std::to_string(event.number) +
                         (event.count > 1 ? format(" ({}x)", event.count) : ""),
                     event.text}};
-  out.action = needs_reboot ? "reboot" : "drain";
   return out;
 }
 
@@ -74,7 +76,7 @@ std::vector<XidFinding> judge_xids(const Input& input, const HealthRules& rules)
     const HealthLevel level = level_of_xid(input, rules, event.number);
     if (level == HealthLevel::off) continue;
     const GpuView* gpu = gpu_at(input, event.pci);
-    const bool past = is_past(gpu, event.number);
+    const bool past = is_past(input, gpu, event.number);
     XidFinding made = told(input, event, gpu, past);
     if (level == HealthLevel::warning && made.finding.severity == Severity::error)
       made.finding.severity = Severity::warning;

@@ -86,13 +86,13 @@ TEST(Health, XidsByTheirNumbers) {
   xid(facts, 13);  // a program's fault
   EXPECT_EQ(told(judged(facts)), "yes ok");
   xid(facts, 119);
-  EXPECT_EQ(told(judged(facts)), "no reboot xid_seen@GPU 1");
+  EXPECT_EQ(told(judged(facts)), "no drain xid_seen@GPU 1");
   EXPECT_EQ(told(judged(facts, "[health]\nxid = [31]\n")), "yes ok");
   EXPECT_EQ(told(judged(facts, "[health]\nxid = [13]\n")), "no drain xid_seen@GPU 1");
   EXPECT_EQ(told(judged(facts, "[health]\nwarnings = [\"xid\"]\n")), "yes watch xid_seen@GPU 1");
   EXPECT_EQ(told(judged(facts, "[health]\noff = [\"xid\"]\n")), "yes ok");
   EXPECT_EQ(told(judged(facts, "", {0})), "yes ok");
-  EXPECT_EQ(told(judged(facts, "", {1})), "no reboot xid_seen@GPU 1");
+  EXPECT_EQ(told(judged(facts, "", {1})), "no drain xid_seen@GPU 1");
 }
 
 TEST(Health, AnXidThatAResetAnsweredIsPast) {
@@ -101,7 +101,7 @@ TEST(Health, AnXidThatAResetAnsweredIsPast) {
   facts.nvml.gpus[1].recovery_action = said<std::string>("none");
   EXPECT_EQ(told(judged(facts)), "yes watch xid_seen@GPU 1");
   facts.nvml.gpus[1].recovery_action = said<std::string>("reset");
-  EXPECT_EQ(told(judged(facts)), "no reboot gpu_recovery_asked@GPU 1 xid_seen@GPU 1");
+  EXPECT_EQ(told(judged(facts)), "no drain gpu_recovery_asked@GPU 1 xid_seen@GPU 1");
   // Drivers that do not say: the counters of memory errors are empty after a reset.
   facts = machine();
   xid(facts, 95);
@@ -116,6 +116,16 @@ TEST(Health, AnXidThatAResetAnsweredIsPast) {
   EXPECT_EQ(told(judged(facts)), "yes watch xid_seen@GPU 1");
   facts.nvml.gpus[1].state_code = said(15);
   EXPECT_EQ(judged(facts).action, "reboot");
+}
+
+// An Xid of a link explains a fabric manager that is down to doctor; a node is judged by both.
+TEST(Health, AnXidHidesNothingElse) {
+  facts::Facts facts = machine();
+  facts.kernel.nvswitch = true;
+  facts.kernel.fabric_manager = known<std::string>("stopped", SourceKind::file, "/run");
+  EXPECT_EQ(judged(facts).usable, Usable::no);
+  xid(facts, 74);
+  EXPECT_EQ(told(judged(facts)), "no drain fabric_manager@machine xid_seen@GPU 1");
 }
 
 TEST(Health, WhatTheDriverAsksForIsDone) {
