@@ -17,14 +17,15 @@ Error bad_part(std::string_view part) {
 }
 
 // "001-004,7" of the brackets, each as its digits.
-Result<std::vector<std::string>> expand_numbers(std::string_view text, size_t room) {
+Result<std::vector<std::string>> expand_numbers(std::string_view text) {
   std::vector<std::string> out;
   for (const std::string_view part : split(text, ',')) {
     const size_t dash = part.find('-');
     const std::string_view first = part.substr(0, dash);
     const std::string_view last = dash == std::string_view::npos ? first : part.substr(dash + 1);
     const std::optional<uint64_t> from = parse_uint(first), to = parse_uint(last);
-    if (!from || !to || *to < *from || *to - *from >= room || first.size() > 18)
+    if (!from || !to || *to < *from || *to - *from >= k_most_hosts - out.size() ||
+        first.size() > 18)
       return bad_part(part);
     for (uint64_t number = *from; number <= *to; ++number) {
       std::string digits = std::to_string(number);
@@ -35,21 +36,29 @@ Result<std::vector<std::string>> expand_numbers(std::string_view text, size_t ro
   return out;
 }
 
-// One name with at most one pair of brackets.
+// One name; each pair of brackets multiplies what stands before it.
 Result<void> expand_name(std::string_view name, std::vector<std::string>& out) {
-  const size_t open = name.find('['), close = name.find(']');
-  if (open == std::string_view::npos && close == std::string_view::npos) {
-    if (name.empty()) return bad_part(name);
-    out.emplace_back(name);
-    return {};
+  if (name.empty()) return bad_part(name);
+  std::vector<std::string> all = {""};
+  for (std::string_view rest = name; !rest.empty();) {
+    const size_t open = rest.find('['), close = rest.find(']');
+    if (open == std::string_view::npos && close == std::string_view::npos) {
+      for (std::string& one : all) one += rest;
+      break;
+    }
+    if (open == std::string_view::npos || close == std::string_view::npos || close < open)
+      return bad_part(name);
+    CUFIT_TRY(numbers, expand_numbers(rest.substr(open + 1, close - open - 1)));
+    if (all.size() * numbers.size() + out.size() > k_most_hosts) return bad_part(name);
+    std::vector<std::string> longer;
+    for (const std::string& one : all)
+      for (const std::string& number : numbers)
+        longer.push_back(one + std::string(rest.substr(0, open)) + number);
+    all = std::move(longer);
+    rest = rest.substr(close + 1);
   }
-  if (open == std::string_view::npos || close == std::string_view::npos || close < open ||
-      name.find('[', open + 1) != std::string_view::npos)
-    return bad_part(name);
-  CUFIT_TRY(numbers, expand_numbers(name.substr(open + 1, close - open - 1), k_most_hosts));
-  if (out.size() + numbers.size() > k_most_hosts) return bad_part(name);
-  for (const std::string& number : numbers)
-    out.push_back(std::string(name.substr(0, open)) + number + std::string(name.substr(close + 1)));
+  if (all.size() + out.size() > k_most_hosts) return bad_part(name);
+  out.insert(out.end(), all.begin(), all.end());
   return {};
 }
 

@@ -10,8 +10,8 @@
 
 namespace cufit {
 
-// At most 65,536 names, in the order of the text; nested brackets and ranges that run backwards are
-// Error{usage} that names the part.
+// At most 65,536 names, in the order of the text; "rack[1-2]n[01-16]" has 32. Nested brackets and
+// ranges that run backwards are Error{usage} that names the part.
 Result<std::vector<std::string>> expand_host_list(std::string_view text);
 
 // Runs of names that differ in one number of equal width: {"gpu001", "gpu002", "login"} ->

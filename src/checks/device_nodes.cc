@@ -45,7 +45,8 @@ std::vector<Finding> refused(const Input& input) {
   for (const facts::DeviceNode& node : facts.kernel.nodes) {
     const bool matters =
         is_gpu_node(node.path) || node.path == "/dev/nvidiactl" || node.path == "/dev/nvidia-uvm";
-    if (matters && node.mode && !node.usable) nodes.push_back(&node);
+    if (matters && node.mode && !node.usable && !is_kept_from_this_job(facts, node))
+      nodes.push_back(&node);
   }
   if (nodes.empty()) return {};
   const bool device_rules = in_container(facts) && open_to_all(*nodes.front());

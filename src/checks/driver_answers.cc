@@ -157,7 +157,8 @@ void judge_missing(const Input& input, std::vector<Finding>& found) {
     if (gpu.nvml != nullptr || gpu.cuda != nullptr || gpu.pci == nullptr) continue;
     // Containers see all PCI functions and only the GPUs that they were given; vfio takes one on
     // purpose.
-    if (in_container(input.facts) || (gpu.pci->driver && *gpu.pci->driver != "nvidia")) continue;
+    // Which driver has it must be known: a second card for the display may have none.
+    if (in_container(input.facts) || gpu.pci->driver.value_or("") != "nvidia") continue;
     Finding made = finding("gpu_missing_in_driver", Severity::warning, subject_of(gpu));
     made.args = {{"gpu", gpu.name}, {"address", gpu.pci->address}};
     made.evidence = {{"file", "/sys/bus/pci/devices/" + gpu.pci->address, gpu.name},

@@ -30,6 +30,15 @@ bool is_gpu_node(std::string_view path) {
                      [](char c) { return c >= '0' && c <= '9'; });
 }
 
+bool is_kept_from_this_job(const facts::Facts& facts, const facts::DeviceNode& node) {
+  if (!is_gpu_node(node.path) || !node.mode || node.usable || !ends_with(*node.mode, "rw-"))
+    return false;
+  if (facts.nvml.init_result.value_or(-1) != 0 || facts.nvml.gpus.empty()) return false;
+  return std::any_of(facts.kernel.nodes.begin(), facts.kernel.nodes.end(), [](const auto& other) {
+    return is_gpu_node(other.path) && other.mode && other.usable;
+  });
+}
+
 bool exists(const facts::DeviceNode* node) { return node != nullptr && node->mode; }
 
 std::string log_line(const facts::Facts& facts, std::initializer_list<std::string_view> texts) {

@@ -31,6 +31,9 @@ const GpuView* gpu_at(const Input& input, const std::string& pci);
 const facts::DeviceNode* find_node(const facts::Facts& facts, std::string_view path);
 // A node of a GPU itself: /dev/nvidia0, /dev/nvidia7.
 bool is_gpu_node(std::string_view path);
+// Open to everybody by its mode and refused all the same, while NVML lists other GPUs: the device
+// rules of a scheduler's step or a container gave this process a part of the GPUs. No fault.
+bool is_kept_from_this_job(const facts::Facts& facts, const facts::DeviceNode& node);
 bool exists(const facts::DeviceNode* node);
 // First kernel-log line that holds one of the (lower-case) texts; empty = none, or the log cannot
 // be read.

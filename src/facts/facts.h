@@ -285,7 +285,8 @@ struct ContainerEngine {
   Fact<std::string> default_runtime;
   Fact<bool> snap_docker;
   std::vector<std::string> cdi_specs;
-  // Version of the driver whose libcuda.so the last of cdi_specs names: "580.95.05"
+  // Version of the driver whose libcuda.so a spec of nvidia.com/gpu names: "580.95.05". Its source is
+  // that spec; of several it is the one that wins.
   Fact<std::string> cdi_driver;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/shell_word.h"
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
 #include "formats/python/requirement.h"
@@ -100,6 +101,8 @@ class Expectations {
     const Fact<std::string>& driver = input_.facts.kernel.version;
     if (!engine.cdi_driver || !driver || *engine.cdi_driver == *driver) return;
     Finding& made = add("cdi", finding("cdi_spec_stale", Severity::error, k_machine));
+    made.variant = "at";
+    made.args["path"] = shell_argument(engine.cdi_driver.source.detail);
     made.evidence = {seen(engine.cdi_driver), seen(driver)};
   }
 
@@ -143,9 +146,15 @@ class Expectations {
     if (nvml.mig_current.value_or(false)) return;
     const bool registered = state == "completed";
     if (registered && nvml.fabric_status.value_or(0) == 0) return;
+    if (state == "in_progress") {
+      add("fabric", cannot_tell("fabric_not_ready", subject_of(gpu),
+                                "the registration at the NVLink fabric is in progress"));
+      return;
+    }
     Finding& made = about_gpu("fabric", "fabric_not_ready", gpu);
     made.args["state"] = registered ? format("failed ({})", *nvml.fabric_status) : state;
-    if (!registered) made.variant = "waits";
+    // There the switches are in trays of their own, and so is the fabric manager.
+    if (contains(gpu.name, "GB200") || contains(gpu.name, "GB300")) made.variant = "rack";
     made.evidence = {seen(nvml.fabric_state), seen(nvml.fabric_status)};
   }
 
@@ -153,6 +162,7 @@ class Expectations {
     if (rules_.ecc && !unknown("ecc", "ecc_mode_differs", subject_of(gpu), nvml.ecc_current) &&
         *nvml.ecc_current != *rules_.ecc) {
       Finding& made = about_gpu("ecc", "ecc_mode_differs", gpu);
+      if (nvml.ecc_pending && *nvml.ecc_pending == *rules_.ecc) made.variant = "pending";
       made.args["have"] = *nvml.ecc_current ? "on" : "off";
       made.args["want"] = *rules_.ecc ? "on" : "off";
       made.args["number"] = *rules_.ecc ? "1" : "0";
@@ -175,10 +185,12 @@ class Expectations {
       return;
     std::vector<std::string> have;
     for (const facts::MigInstance& one : nvml.mig_instances) have.push_back(one.name);
+    std::vector<std::string> want = *rules_.mig;
     std::sort(have.begin(), have.end());
+    std::sort(want.begin(), want.end());
     const bool on = nvml.mig_current.value_or(false);
     const bool wanted_off = rules_.mig->empty();
-    if (wanted_off ? !on : on && have == *rules_.mig) return;
+    if (wanted_off ? !on : on && have == want) return;
     Finding& made = about_gpu("mig", "mig_layout_differs", gpu);
     if (wanted_off) made.variant = "off";
     made.args["have"] = !on ? "off" : have.empty() ? "no instance" : join(have, " ");

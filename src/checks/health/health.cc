@@ -81,7 +81,22 @@ class HealthJudge {
     return nullptr;
   }
 
+  // Of a machine that is to have no GPU nothing is asked that a driver answers.
+  bool wants_none() const { return rules_.gpus && *rules_.gpus == 0; }
+
+  // Under a device cgroup (a job's step) the bus has GPUs that this process may not open.
+  bool sees_part() const {
+    for (const facts::DeviceNode& node : input_.facts.kernel.nodes)
+      if (is_kept_from_this_job(input_.facts, node)) return true;
+    return false;
+  }
+
   void of_doctor(Finding finding) {
+    if (wants_none()) return;
+    if (finding.id == "gpu_missing_in_driver" && sees_part()) {
+      note_missing("GPUs of other jobs", "their device nodes may not be opened here");
+      return;
+    }
     if (const knowledge::HealthFinding* row = row_of(finding)) {
       if (row->as == "error" && finding.severity != Severity::unknown)
         finding.severity = Severity::error;
@@ -98,8 +113,9 @@ class HealthJudge {
 
   bool is_judged(const Finding& finding) const {
     if (gpus_.empty() || !starts_with(finding.subject, "GPU ")) return true;
+    // "GPU 0000:41:00" is none of those that were asked for.
     const std::optional<uint64_t> index = parse_uint(std::string_view(finding.subject).substr(4));
-    return !index || std::find(gpus_.begin(), gpus_.end(), *index) != gpus_.end();
+    return index && std::find(gpus_.begin(), gpus_.end(), *index) != gpus_.end();
   }
 
   void take(Finding finding, const std::string& rule, std::string action) {
@@ -190,8 +206,7 @@ class HealthJudge {
       if (one.finding.severity == Severity::unknown && report_.unknown_because.empty())
         report_.unknown_because = one.finding.unknown_because;
     }
-    const bool asked_for_none = rules_.gpus && *rules_.gpus == 0;
-    if (!error && !unknown && report_.gpus == 0 && !asked_for_none) {
+    if (!error && !unknown && report_.gpus == 0 && !wants_none()) {
       unknown = true;
       report_.unknown_because = why_no_gpu();
       report_.action = "watch";
@@ -222,11 +237,14 @@ class HealthJudge {
   }
 
   void put_findings() {
+    // The first one gives the report's action its reason.
+    std::stable_sort(judged_.begin(), judged_.end(), [](const auto& a, const auto& b) {
+      if (a.finding.severity != b.finding.severity)
+        return seriousness(a.finding.severity) > seriousness(b.finding.severity);
+      return rank_of(a.action) > rank_of(b.action);
+    });
     std::vector<Finding> all;
     for (JudgedHealth& one : judged_) all.push_back(std::move(one.finding));
-    std::stable_sort(all.begin(), all.end(), [](const Finding& a, const Finding& b) {
-      return seriousness(a.severity) > seriousness(b.severity);
-    });
     report_.findings = merge_equal_gpus(std::move(all), input_);
   }
 

@@ -2,6 +2,7 @@
 #include "checks/health/health_rules.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/format.h"
 #include "base/memory_size.h"
@@ -173,7 +174,13 @@ class HealthReader {
                              "[\"3g.40gb\", \"3g.40gb\"]");
     rules.mig.emplace();
     for (const TomlValue& item : value.items) rules.mig->push_back(item.text);
-    std::sort(rules.mig->begin(), rules.mig->end());
+    // As they are made: the largest first, or there is no place left for it. Then by name, so that
+    // two layouts are equal where they hold the same.
+    const auto slices = [](const std::string& name) { return std::atoi(name.c_str()); };
+    std::sort(rules.mig->begin(), rules.mig->end(),
+              [&](const std::string& a, const std::string& b) {
+                return slices(a) != slices(b) ? slices(a) > slices(b) : a < b;
+              });
     return {};
   }
 

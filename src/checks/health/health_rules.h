@@ -38,7 +38,7 @@ struct HealthRules {
   std::vector<std::string> driver;
   std::optional<std::vector<uint32_t>> xid, xid_warning;
   std::optional<bool> ecc, persistence, cdi;
-  std::optional<std::vector<std::string>> mig;  // sorted; empty = off
+  std::optional<std::vector<std::string>> mig;  // the largest first; empty = off
   std::optional<uint32_t> link_width, nvlinks, clock_mhz;
   std::optional<uint64_t> shm_free_bytes, memlock_bytes;  // memlock: UINT64_MAX = unlimited
   std::vector<std::string> errors, warnings, off;         // ids of rules

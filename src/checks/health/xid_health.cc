@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
+#include "checks/torch_env.h"
 
 namespace cufit::checks {
 namespace {
@@ -42,8 +43,7 @@ bool is_past(const Input& input, const GpuView* gpu, uint32_t number) {
   const knowledge::HealthXid* row = special_row(input, number);
   if (row == nullptr) return false;
   if (row->past == "answers") return bool(nvml.memory_used_bytes);
-  return row->past == "ecc" && nvml.ecc_uncorrected_volatile &&
-         *nvml.ecc_uncorrected_volatile == 0;
+  return row->past == "ecc" && nvml.ecc_uncorrected_volatile && *nvml.ecc_uncorrected_volatile == 0;
 }
 
 XidFinding told(const Input& input, const facts::XidEvent& event, const GpuView* gpu, bool past) {
@@ -68,6 +68,34 @@ XidFinding told(const Input& input, const facts::XidEvent& event, const GpuView*
   return out;
 }
 
+// Clearing the log clears the lines of all GPUs: one step resets all that wait for it, or restarts
+// the machine where one of them needs that. A driver that says itself what a GPU waits for makes
+// old lines past, and the log stays.
+void give_one_step(const Input& input, std::vector<XidFinding>& found) {
+  std::vector<std::string> indices;
+  bool reboot = false, driver_tells = false;
+  for (const XidFinding& one : found) {
+    if (one.finding.variant == "past") continue;
+    reboot = reboot || one.finding.variant == "reboot";
+    for (const GpuView& gpu : input.gpus) {
+      if (subject_of(gpu) != one.finding.subject) continue;
+      driver_tells = driver_tells || (gpu.nvml != nullptr && gpu.nvml->recovery_action);
+      const std::string index = std::to_string(gpu.index);
+      if (std::find(indices.begin(), indices.end(), index) == indices.end())
+        indices.push_back(index);
+    }
+  }
+  for (XidFinding& one : found) {
+    one.finding.args["all"] = join(indices, ",");
+    if (one.finding.variant == "past") continue;
+    // A GPU that no source lists cannot be reset.
+    if (reboot || indices.empty())
+      one.finding.variant = "reboot";
+    else if (driver_tells)
+      one.finding.variant = "reset";
+  }
+}
+
 }  // namespace
 
 std::vector<XidFinding> judge_xids(const Input& input, const HealthRules& rules) {
@@ -76,12 +104,15 @@ std::vector<XidFinding> judge_xids(const Input& input, const HealthRules& rules)
     const HealthLevel level = level_of_xid(input, rules, event.number);
     if (level == HealthLevel::off) continue;
     const GpuView* gpu = gpu_at(input, event.pci);
-    const bool past = is_past(input, gpu, event.number);
-    XidFinding made = told(input, event, gpu, past);
+    // The host's log tells of all GPUs; a container answers for its own.
+    const bool listed = gpu != nullptr && gpu->nvml != nullptr;
+    if (!listed && in_container(input.facts)) continue;
+    XidFinding made = told(input, event, gpu, is_past(input, gpu, event.number));
     if (level == HealthLevel::warning && made.finding.severity == Severity::error)
       made.finding.severity = Severity::warning;
     out.push_back(std::move(made));
   }
+  give_one_step(input, out);
   return out;
 }
 

@@ -133,7 +133,9 @@ std::span<const Option> fleet_check_options() { return k_fleet_check_options; }
 
 int run_fleet_check(const Context& context, const FleetCheckRequest& request) {
   const Result<int> code = check(context, request);
-  return code ? *code : context.output.exit_code_for(code.error());
+  if (code) return *code;
+  const int failed = context.output.exit_code_for(code.error());
+  return code.error().code == Code::cancelled ? k_interrupted : failed;
 }
 
 }  // namespace cufit::commands

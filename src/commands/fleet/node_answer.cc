@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/fleet/node_answer.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/format.h"
 #include "base/parallel.h"
+#include "checks/fact_view.h"
 #include "checks/health/health.h"
 #include "commands/pack/pack_gpus.h"
 #include "facts/facts_json.h"
@@ -42,6 +46,22 @@ std::vector<resolve::NodeFinding> told_findings(const Json& json) {
                    member_text(one, "command")});
   }
   return out;
+}
+
+// A word that is none of ours, or two that do not go together, is no answer.
+Result<void> take_word(const Json& json, resolve::FleetNode& node) {
+  constexpr std::string_view k_verdicts[] = {"works", "limited", "broken", "unknown"};
+  constexpr std::string_view k_actions[] = {"ok", "watch", "drain", "reboot", "replace"};
+  node.verdict = member_text(json, "verdict");
+  node.action = member_text(json, "action");
+  const bool known =
+      std::find(std::begin(k_verdicts), std::end(k_verdicts), node.verdict) !=
+          std::end(k_verdicts) &&
+      std::find(std::begin(k_actions), std::end(k_actions), node.action) != std::end(k_actions);
+  const bool takes_out = node.action != "ok" && node.action != "watch";
+  if (known && takes_out == (node.verdict == "broken")) return {};
+  return fail(Code::malformed, format("its answer has the verdict `{}` with the action `{}`",
+                                      node.verdict, node.action));
 }
 
 void judge_here(const facts::Facts& facts, const NodeJudges& judges, resolve::FleetNode& node) {
@@ -87,8 +107,7 @@ Result<NodeAnswer> read_node(const std::string& name, std::string_view text,
   const std::string action = member_text(json, "action");
   const bool judged = json.member("health") != nullptr && !action.empty();
   if (judged && !judges.rules) {
-    out.node.verdict = member_text(json, "verdict");
-    out.node.action = action;
+    if (const Result<void> told = take_word(json, out.node); !told) return told.error();
     out.node.findings = told_findings(json);
   } else {
     judge_here(facts, judges, out.node);
@@ -102,6 +121,18 @@ Result<NodeAnswer> read_node(const std::string& name, std::string_view text,
   if (judges.gpus) out.gpus = gpus_of_machine(out.facts, judges.knowledge);
   return out;
 }
+
+namespace {
+
+// A step beside other jobs is given none of the GPUs, or some.
+bool sees_part(const facts::Facts& facts) {
+  if (facts.nvml.init_result.value_or(-1) == 0 && facts.nvml.gpus.empty()) return true;
+  for (const facts::DeviceNode& node : facts.kernel.nodes)
+    if (checks::is_gpu_node(node.path) && node.mode && !node.usable) return true;
+  return false;
+}
+
+}  // namespace
 
 NodeAnswers read_nodes(std::vector<NodeText> texts, const NodeJudges& judges) {
   std::vector<std::optional<NodeAnswer>> answers(texts.size());
@@ -117,8 +148,8 @@ NodeAnswers read_nodes(std::vector<NodeText> texts, const NodeJudges& judges) {
       whys[i] = answer.error().what;
       return;
     }
-    if (texts[i].shared && answer->facts.nvml.gpus.empty()) {
-      whys[i] = "it runs jobs, and the step was given no GPU: ask it by `-- --gres=gpu:1`";
+    if (texts[i].shared && sees_part(answer->facts)) {
+      whys[i] = "it runs jobs, and a step beside them does not see all its GPUs";
       return;
     }
     answer->facts = {};  // a thousand of them are much memory

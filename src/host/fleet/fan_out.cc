@@ -18,6 +18,7 @@ namespace cufit::host {
 namespace {
 
 constexpr size_t k_fan_out_error_bytes = 4096;
+constexpr double k_fan_out_grace_seconds = 3;  // for a program that was asked to end
 
 double fan_out_now() {
   timespec time{};
@@ -38,7 +39,14 @@ class FanOut {
  public:
   FanOut(const std::vector<FanOutTask>& tasks, const FanOutOptions& options, Interrupts& interrupts)
       : tasks_(tasks), options_(options), interrupts_(interrupts), answers_(tasks.size()) {}
+  // What still runs is asked to end (srun gives its nodes back then), and made to.
   ~FanOut() {
+    for (const auto& one : running_) end(*one, SIGTERM);
+    const double last = fan_out_now() + k_fan_out_grace_seconds;
+    while (fan_out_now() < last && some_runs()) {
+      const timespec pause{0, 10'000'000};
+      nanosleep(&pause, nullptr);
+    }
     for (const auto& one : running_) end(*one, SIGKILL);
     for (const auto& one : running_)
       if (!one->ended) waitpid(one->program.pid, &one->status, 0);
@@ -64,6 +72,16 @@ class FanOut {
   }
 
  private:
+  bool some_runs() {
+    bool some = false;
+    for (const auto& one : running_) {
+      if (!one->ended && waitpid(one->program.pid, &one->status, WNOHANG) == one->program.pid)
+        one->ended = true;
+      some = some || !one->ended;
+    }
+    return some;
+  }
+
   void start(size_t index) {
     FanOutAnswer& answer = answers_[index];
     answer.name = tasks_[index].name;
@@ -113,8 +131,9 @@ class FanOut {
       end(one, SIGKILL);
     }
     if (!one.ended && fan_out_now() > one.deadline) {
+      end(one, answer.timed_out ? SIGKILL : SIGTERM);
       answer.timed_out = true;
-      end(one, SIGKILL);
+      one.deadline = fan_out_now() + k_fan_out_grace_seconds;
     }
     if (!one.ended && waitpid(one.program.pid, &one.status, WNOHANG) == one.program.pid)
       note_end(one);

@@ -56,7 +56,8 @@ void read_settings(const Host& host, facts::ContainerEngine& engine) {
 Fact<std::string> toolkit_version(const Host& host, const facts::ContainerEngine& engine) {
   const char* const k_dpkg = "/var/lib/dpkg/status";
   if (!engine.toolkit)
-    return missing<std::string>(WhyNot::not_present, SourceKind::file, engine.toolkit.source.detail);
+    return missing<std::string>(WhyNot::not_present, SourceKind::file,
+                                engine.toolkit.source.detail);
   const Result<std::string> status = host.read_file(k_dpkg, 64u << 20);
   if (!status) return missing_file<std::string>(status.error(), k_dpkg);
   constexpr std::string_view k_package = "Package: nvidia-container-toolkit\n";
@@ -88,7 +89,21 @@ Fact<std::string> cdi_driver(const Host& host, const std::string& path) {
   return missing<std::string>(WhyNot::not_present, SourceKind::file, path);
 }
 
-// Specs of the Container Device Interface that describe NVIDIA devices ("kind: nvidia.com/gpu").
+// "kind: nvidia.com/gpu"; the operator's "management.nvidia.com/gpu" is made by its own program.
+bool describes_gpus(std::string_view head) {
+  constexpr std::string_view k_kind = "nvidia.com/gpu";
+  for (size_t at = head.find(k_kind); at != std::string_view::npos;
+       at = head.find(k_kind, at + 1)) {
+    const size_t end = at + k_kind.size();
+    const bool starts = at == 0 || contains(" \"'", std::string_view(&head[at - 1], 1));
+    if (starts && (end == head.size() || contains("\"' \r\n", std::string_view(&head[end], 1))))
+      return true;
+  }
+  return false;
+}
+
+// Specs of the Container Device Interface that describe NVIDIA devices. The later folder wins where
+// two specs name the same device.
 void read_cdi(const Host& host, facts::ContainerEngine& engine) {
   for (const char* folder : {"/etc/cdi", "/var/run/cdi"}) {
     Result<std::vector<std::string>> names = host.list(folder);
@@ -100,7 +115,9 @@ void read_cdi(const Host& host, facts::ContainerEngine& engine) {
       Result<std::string> head = host.read_head(path, 4096);
       if (contains(name, "nvidia") || (head && contains(*head, "nvidia.com/"))) {
         engine.cdi_specs.push_back(formats::printable(path));
-        engine.cdi_driver = cdi_driver(host, path);
+        if (!head || !describes_gpus(*head)) continue;
+        if (Fact<std::string> driver = cdi_driver(host, path); driver || !engine.cdi_driver)
+          engine.cdi_driver = std::move(driver);
       }
     }
   }

@@ -21,8 +21,9 @@ TEST(HostList, Expands) {
 }
 
 TEST(HostList, RefusesWhatIsNone) {
-  for (const char* text : {"", "a,,b", "gpu[", "gpu]1[", "gpu[a-b]", "gpu[4-1]", "gpu[1-2][3-4]",
-                           "gpu[0-99999999]", "gpu[18446744073709551615-18446744073709551616]"})
+  for (const char* text :
+       {"", "a,,b", "gpu[", "gpu]1[", "gpu[a-b]", "gpu[4-1]", "gpu[1-2", "gpu[1-65535,1-65535]",
+        "a[1-300]b[1-300]", "gpu[0-99999999]", "gpu[18446744073709551615-18446744073709551616]"})
     EXPECT_FALSE(expand_host_list(text)) << text;
 }
 

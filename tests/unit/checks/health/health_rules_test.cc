@@ -49,7 +49,7 @@ off = ["throttle"]
   EXPECT_EQ(rules.gpus, 8u);
   EXPECT_EQ(rules.driver, std::vector<std::string>({">=580.65,<590"}));
   EXPECT_EQ(rules.xid, std::vector<uint32_t>({48, 79}));
-  EXPECT_EQ(rules.mig, std::vector<std::string>({"1g.10gb", "3g.40gb"}));
+  EXPECT_EQ(rules.mig, std::vector<std::string>({"3g.40gb", "1g.10gb"}));
   EXPECT_EQ(rules.persistence, false);
   EXPECT_EQ(rules.shm_free_bytes, uint64_t{8} << 30);
   EXPECT_EQ(rules.memlock_bytes, UINT64_MAX);

@@ -151,6 +151,13 @@ TEST(Health, Expectations) {
   EXPECT_EQ(told(judged(facts, "[health]\ndriver = [\"570.86.15\", \"575.57.08\"]\n")),
             "no drain driver_version_differs@machine");
   EXPECT_EQ(told(judged(facts, "[health]\ncdi = true\n")), "no drain cdi_spec_not_found@machine");
+  facts::Facts stale = machine();
+  stale.engine.cdi_specs = {"/etc/cdi/nvidia.yaml", "/var/run/cdi/a b.yaml"};
+  stale.engine.cdi_driver =
+      known<std::string>("570.86.15", SourceKind::file, "/var/run/cdi/a b.yaml");
+  const HealthReport old = judged(stale, "[health]\ncdi = true\n");
+  EXPECT_EQ(told(old), "no drain cdi_spec_stale@machine");
+  EXPECT_EQ(old.findings[0].args.at("path"), "'/var/run/cdi/a b.yaml'");
   // Two neighbours are no range.
   EXPECT_EQ(told(judged(facts, "[health]\nlink_width = 32\n")),
             "yes watch pcie_link_narrow@GPU 0,1");
@@ -195,6 +202,43 @@ TEST(Health, NoGpuIsNoUsableNodeUnlessNoneIsExpected) {
   facts.pci = known(std::vector<facts::PciGpu>(), SourceKind::file, "/sys/bus/pci/devices");
   facts.nvml.init_result = missing<int>(WhyNot::not_present, SourceKind::nvml, "libnvidia-ml.so.1");
   EXPECT_EQ(judged(facts).usable, Usable::no);
+  EXPECT_EQ(told(judged(facts, "[health]\ngpus = 0\n")), "yes ok");
+}
+
+// A step of a job sees its own GPU alone, and the bus has both.
+TEST(Health, GpusOfOtherJobsAreNotMissing) {
+  facts::Facts facts = machine();
+  facts.nvml.gpus.pop_back();
+  facts.nvml.gpu_count = said(uint32_t{1});
+  EXPECT_EQ(told(judged(facts)), "no drain gpu_missing_in_driver@GPU 1");
+  facts.kernel.nodes[1].usable = false;
+  EXPECT_EQ(told(judged(facts)), "yes ok");
+}
+
+TEST(Health, XidsOfGpusThatAreNotAskedFor) {
+  facts::Facts facts = machine();
+  xid(facts, 95, "0000:41:00");
+  EXPECT_EQ(judged(facts).usable, Usable::no);
+  EXPECT_EQ(told(judged(facts, "", {0})), "yes ok");
+  facts.system.container = known<std::string>("docker", SourceKind::file, "/.dockerenv");
+  for (const Finding& one : judged(facts).findings) EXPECT_NE(one.id, "xid_seen");
+  xid(facts, 95, "0000:02:00");
+  EXPECT_TRUE(contains(told(judged(facts)), "xid_seen@GPU 1"));
+}
+
+// The log is cleared once, after all that wait for it were reset.
+TEST(Health, OneStepForAllXids) {
+  facts::Facts facts = machine();
+  xid(facts, 62, "0000:01:00");
+  xid(facts, 109, "0000:02:00");
+  for (const Finding& one : judged(facts).findings) EXPECT_EQ(one.args.at("all"), "0,1");
+  xid(facts, 79, "0000:41:00");
+  for (const Finding& one : judged(facts).findings) EXPECT_EQ(one.variant, "reboot");
+  // The worst comes first: it is the reason of the action.
+  facts.nvml.gpu_count = said(uint32_t{1});
+  const HealthReport both = judged(facts, "[health]\ngpus = 3\n");
+  EXPECT_EQ(both.action, "reboot");
+  EXPECT_EQ(both.findings.front().id, "xid_seen");
 }
 
 TEST(GpuList, NumbersRangesAndUuids) {

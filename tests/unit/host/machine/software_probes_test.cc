@@ -121,6 +121,24 @@ TEST(ContainerEngine, ReadsARegisteredRuntime) {
             (std::vector<std::string>{"/etc/cdi/nvidia.yaml", "/var/run/cdi/gpu.json"}));
 }
 
+// The operator's own spec is none that nvidia-ctk renews; the later folder wins.
+TEST(ContainerEngine, TheDriverOfTheSpecThatWins) {
+  const auto spec = [](const std::string& kind, const std::string& version) {
+    return "cdiVersion: 0.5.0\nkind: " + kind + "\n- hostPath: /usr/lib/libcuda.so." + version +
+           "\n";
+  };
+  FakeRoot root;
+  root.file("/etc/cdi/nvidia.yaml", spec("nvidia.com/gpu", "570.86.15"));
+  EXPECT_EQ(engine(root).cdi_driver.value, "570.86.15");
+  root.file("/var/run/cdi/management.nvidia.com-gpu.yaml",
+            spec("management.nvidia.com/gpu", "550.54.15"));
+  root.file("/var/run/cdi/nvidia-gds.yaml", spec("nvidia.com/gds", "550.54.15"));
+  EXPECT_EQ(engine(root).cdi_driver.value, "570.86.15");
+  root.file("/var/run/cdi/gpu.json", spec("\"nvidia.com/gpu\"", "580.95.05"));
+  EXPECT_EQ(engine(root).cdi_driver.value, "580.95.05");
+  EXPECT_EQ(engine(root).cdi_driver.source.detail, "/var/run/cdi/gpu.json");
+}
+
 TEST(ContainerEngine, WithoutSettingsTheRuntimeIsNotRegistered) {
   FakeRoot root;
   root.file("/usr/bin/dockerd", "");

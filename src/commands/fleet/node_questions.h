@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engines behind fleet_nodes.h, and what they share.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "commands/fleet/fleet_nodes.h"
+#include "host/fleet/fan_out.h"
+
+namespace cufit::commands {
+
+inline constexpr size_t k_most_of_a_node = 8u << 20;
+inline constexpr size_t k_most_of_all_nodes = 512u << 20;  // where one program brings them
+
+// The shell's words that start cufit on a node: where it was said to be, in PATH, or in ~/.local.
+std::string remote_command(const FleetSource& source, const std::string& own);
+// Runs all of them, with a line of progress.
+Result<std::vector<host::FanOutAnswer>> run_all(const std::vector<host::FanOutTask>& tasks,
+                                                double seconds, size_t most_bytes,
+                                                const char* what);
+// Why a program brought no answer; in its own last words where it has any.
+std::string why_none(const host::FanOutAnswer& answer, double seconds);
+std::string last_line(std::string_view text);
+
+Result<std::vector<NodeText>> ask_by_slurm(const FleetSource& source, double seconds);
+Result<std::vector<NodeText>> ask_by_kubernetes(const FleetSource& source, double seconds);
+
+}  // namespace cufit::commands
