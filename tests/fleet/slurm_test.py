@@ -2,8 +2,9 @@
 """cufit's part of a Slurm cluster, with a real one on loopback: slurm_test.py CUFIT_ON_MACHINE BUILD.
 
 Needs root and Debian's slurm-wlm, slurm-wlm-basic-plugins and munge; without them it says that it
-was skipped. CUFIT_SLURM_NODES=128: so many slurmd (else 4). What it starts lives in a mount
-namespace of its own, so that programs of /usr/local/sbin can be put there.
+was skipped. CUFIT_SLURM_NODES=128: so many slurmd (else 4). CUFIT_SLURM_HEALTH=0: no health check,
+no prolog and no epilog, each of which asks every node, too (to time `fleet check` alone). What it
+starts lives in a mount namespace of its own, so that programs of /usr/local/sbin can be put there.
 """
 
 import json
@@ -134,7 +135,10 @@ class Slurm(unittest.TestCase):
         first = free_ports(NODES + 2)
         host = socket.gethostname()
         values = dict(host=host, folder=cls.folder, port=first, first_port=first + 1, last=NODES, last_port=first + NODES)
-        cls.write("slurm.conf", CONF.format(**values))
+        conf = CONF.format(**values)
+        if os.environ.get("CUFIT_SLURM_HEALTH") == "0":
+            conf = re.sub(r"^(HealthCheck\w+|Prolog|Epilog)=.*\n", "", conf, flags=re.MULTILINE)
+        cls.write("slurm.conf", conf)
         cls.write("gres.conf", GRES.format(**values))
         cls.write("cgroup.conf", "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")
         for minor in (0, 1):  # Slurm counts devices alone
