@@ -16,6 +16,7 @@ def settings():
         "CUDNN",
         "SEQ",
         "DEADLINE",
+        "IDLE",
         "PROGRESS",
         "DEVICE",
         "MOST_STEPS",

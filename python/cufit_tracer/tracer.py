@@ -73,7 +73,8 @@ class Tracer(Storages, Steps, BatchShapes, Facts):
     SHADOW_FLOATS = 1 << 16
     # Reads of one comparison in a step, after which it is answered the other way.
     MOST_COMPARED = 200
-    MOST_AGAIN, SECONDS_AGAIN = 20, 60  # steps of some optimizers while another has not stepped
+    # Steps of some optimizers while another has not stepped, and operators since the first began.
+    MOST_AGAIN, OPERATORS_AGAIN = 20, 400000
     # Uninitialised CPU tensors of this size and more hold nothing worth keeping.
     FAKE_EMPTY_ELEMENTS = 4096
 
@@ -87,7 +88,8 @@ class Tracer(Storages, Steps, BatchShapes, Facts):
         self.phase = SETUP
         self.steps = 0
         self.enough = wanted["STEPS"]  # an answer can rest on these
-        self.began = self.until = None  # the first step; when no more are added
+        self.operators = 0  # so far: the work by which the trace is bounded, on any machine alike
+        self.began = self.until = None  # operators at the first step; from which on none is added
         self.given = {}  # by module, place and dimensions: the largest shape of the step under way
         self.shapes = {}  # the same, those of all steps
         self.shown = 0  # how deep the module stands whose arguments were taken

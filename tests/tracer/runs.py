@@ -36,6 +36,10 @@ RUNS = {
     "older_names": ("older_names.py", [], {}),
     "lengths": ("lengths.py", [], {"SEQ": "48"}),
     "by_hand": ("by_hand.py", [], {}),
+    "any-length": ("of_any_length.py", [], {}),
+    "any-length-hurried": ("of_any_length.py", ["hurried"], {}),
+    "waiting": ("waiting.py", ["sleep"], {"IDLE": "15"}),
+    "waiting-busily": ("waiting.py", ["work"], {"IDLE": "15"}),
     "failing": ("failing.py", [], {}),
     "function": (None, [], {"FUNCTION": "steps:make_step", "BATCH": "8"}),
 }

@@ -12,6 +12,7 @@ import concurrent.futures
 import os
 import re
 import shutil
+import subprocess
 import sys
 import unittest
 
@@ -20,8 +21,9 @@ from runs import RUNS, Runner, ran
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXPECTED = os.path.join(HERE, "expected")
 VERSION = "2.11.0"  # of expected/
-# Whose notes hold names made at random.
-WITHOUT_GOLDEN = {"saving"}
+# Whose notes hold names made at random; whose traces are long, or end at another operator each
+# time.
+WITHOUT_GOLDEN = {"saving", "any-length", "any-length-hurried", "waiting", "waiting-busily"}
 
 
 class TracerTest(unittest.TestCase):
@@ -208,6 +210,32 @@ class Programs(TracerTest):
             sources = {s.site.source for s in ran[name].trace.storages}
             for source in sources - {""}:
                 self.assertRegex(source, r"^[a-z_]+\.py:\d+$", name)
+
+
+class Budgets(TracerTest):
+    """The work of a trace is bounded, and never its time."""
+
+    def test_a_busy_machine_gets_the_same_trace(self):
+        trace = self.trace("any-length")
+        self.assertTrue(any(kind == "sizes_vary" for kind, _, _ in trace.notes))
+        to_come = [site for site, _ in trace.calls if site.op == "batch_to_come"]
+        self.assertGreaterEqual(len(to_come), 100)
+        self.assertEqual(trace.lines, self.trace("any-length-hurried").lines)
+
+    def test_a_jump_is_as_many_draws(self):
+        done = subprocess.run(
+            [ran.runner.python, "-B", os.path.join(HERE, "jumps.py")],
+            env={"PYTHONPATH": os.path.join(HERE, "..", "..", "python", "cufit_tracer")},
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_what_waits_is_stopped_and_what_works_is_not(self):
+        waiting = self.trace("waiting", code=3)
+        self.assertIn(("timed_out", "", "waiting.py:13"), waiting.notes)
+        self.assertEqual(waiting.facts["stopped_by"], "idle")
+        self.assertEqual(self.trace("waiting-busily").end, "seen")
 
 
 class Goldens(TracerTest):

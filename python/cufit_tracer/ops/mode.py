@@ -27,6 +27,7 @@ def make_mode(tracer):
     class Mode(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             kwargs = kwargs or {}
+            tracer.operators += 1
             tensors, any_fake = operators.tensors_of(args, kwargs)
             device = kwargs.get("device")
             if not any_fake and not operators.is_cuda(device):

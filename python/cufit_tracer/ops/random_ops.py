@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random numbers that initialisers would have drawn."""
 
-import time
+from .generator_jump import jump
 
 
 # Weights on the CPU hold nothing (tracer.py), so that nothing is drawn for them. In which order
@@ -11,16 +11,13 @@ import time
 # fill a block of 16, and takes another way below 16 values. Other ways to draw (sparse_,
 # bernoulli_) are not reckoned.
 class Draws:
-    AT_ONCE, SECONDS = (
-        1 << 24,
-        6,
-    )  # the seconds are those of the whole program; beyond them the order is another
+    DRAWN = 1 << 24  # up to so many are drawn: more than that is a jump of the generator
     UNIFORM = frozenset(("uniform_", "xavier_uniform_", "kaiming_uniform_", "trunc_normal_"))
     NORMAL = frozenset(("normal_", "xavier_normal_", "kaiming_normal_", "orthogonal_"))
 
     def __init__(self, torch):
         self.torch = torch
-        self.left, self.seconds = 0, self.SECONDS
+        self.left = 0
         aten = torch.ops.aten
         self.uniform, self.normal = aten.uniform_.default, aten.normal_.default
         self.seeded = torch.Tag.nondeterministic_seeded
@@ -69,11 +66,11 @@ class Draws:
             self.draw()
 
     def draw(self):
-        while self.left and self.seconds > 0:
-            began = time.monotonic()
-            count = min(self.left, self.AT_ONCE)
-            with self.torch.utils._python_dispatch._disable_current_modes():
-                self.torch.empty(count, dtype=self.torch.uint8, device="cpu").random_()
-            self.left -= count
-            self.seconds -= time.monotonic() - began
-        self.left = 0
+        left, self.left = self.left, 0
+        if not left:
+            return
+        with self.torch.utils._python_dispatch._disable_current_modes():
+            if left > self.DRAWN:
+                jump(self.torch, left)
+            else:
+                self.torch.empty(left, dtype=self.torch.uint8, device="cpu").random_()

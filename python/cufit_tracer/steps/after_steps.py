@@ -2,7 +2,6 @@
 """What follows the traced steps: validation, and one training step behind it."""
 
 import sys
-import time
 import weakref
 
 from ..event_file import AFTER_STEPS, FORWARD, OTHER, SEEN, STEP_BEGINS, VALIDATION
@@ -23,6 +22,8 @@ from .later_batches import LaterBatches
 class AfterSteps(Iterators, Evaluations, FilesApart, Growth):
     BATCHES = 3
     MORE_STEPS = 3  # over batches that the program had fetched before
+    # And three times those of the steps; fewer where no DataLoader tells how long it goes on.
+    OPERATORS, OPERATORS_BY_HAND = 200000, 50000
 
     def __init__(self, tracer):
         self.tracer = tracer
@@ -136,10 +137,8 @@ class AfterSteps(Iterators, Evaluations, FilesApart, Growth):
         self.rest()
         self.later.safely(self.later.tell, list(self.live), self.per_step, self.fetch)
         self.began = True
-        now = time.monotonic()
-        self.until = now + (5 if self.by_hand else 20) + 3 * (now - tracer.began)
-        if tracer.wanted["DEADLINE"]:
-            self.until = min(self.until, float(tracer.wanted["DEADLINE"]) - 5)
+        self.until = 4 * tracer.operators - 3 * tracer.began
+        self.until += self.OPERATORS_BY_HAND if self.by_hand else self.OPERATORS
         self.most = tracer.file.storages + max(20000, 20 * tracer.file.storages)
         evaluate_soon()
         self.keep_files_apart()
@@ -157,7 +156,7 @@ class AfterSteps(Iterators, Evaluations, FilesApart, Growth):
         if tracer.capturing:
             return
         starts = trains and tracer.phase in (OTHER, VALIDATION)  # not a module of a step under way
-        late = time.monotonic() > self.until or tracer.file.storages > self.most
+        late = tracer.operators > self.until or tracer.file.storages > self.most
         if late and not self.again and not (starts and self.restarted):
             said = (
                 "what follows the traced steps was not seen to its end; what it takes later is not "
@@ -194,11 +193,6 @@ class AfterSteps(Iterators, Evaluations, FilesApart, Growth):
             self.tell_gone()
             tracer.file.mark(STEP_BEGINS)
             tracer.phase = FORWARD
-
-    # A thread that fetched batches has ended, and the program waits for it: it comes to no module
-    # any more.
-    def hangs(self):
-        return self.began and not self.left and time.monotonic() > self.until + 20
 
     def leave(self):
         if not self.left:

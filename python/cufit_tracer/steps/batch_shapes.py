@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sizes of the batches."""
 
-import time
-
 from ..tensors import elements, tensors_within
 
 
 class BatchShapes:
+    MORE_OPERATORS = 200000  # and three times those of the steps
+
     # A batch of a DataLoader with its sequences at the length that was asked for: rows of whole
     # numbers (tokens, masks, labels) of one common length, repeated or cut. Tells the length that
     # it had, and whether it varied.
@@ -67,20 +67,16 @@ class BatchShapes:
         self.given = {}
 
     # Where the steps were not of one size, so that more of them may show a larger one: up to a
-    # number and a time. Whether sizes differ decides, never how much, so that the program is as
-    # long at every batch size.
+    # number and a bound of their work. Whether sizes differ decides, never how much, so that the
+    # program is as long at every batch size.
     def goes_on(self):
         if self.steps >= self.wanted["MOST_STEPS"] or all(
             len(shapes) == 1 for shapes in self.shapes.values()
         ):
             return False
-        now = time.monotonic()
-        took = now - self.began
         if self.until is None:
-            self.until = now + 3 * took + 20
-            if self.wanted["DEADLINE"]:
-                self.until = min(self.until, float(self.wanted["DEADLINE"]) - 2 * took)
-        return now < self.until
+            self.until = 4 * self.operators - 3 * self.began + self.MORE_OPERATORS
+        return self.operators < self.until
 
     def tell_lengths(self):
         vary = [shapes for shapes in self.shapes.values() if len(shapes) > 1]

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sizes of the batches that no step is traced with."""
 
-import time
 import weakref
 
 from ..tensors import tensors_within
@@ -11,10 +10,11 @@ from ..tensors import tensors_within
 # larger one, over many more steps than are traced. So the batches that the DataLoader would give
 # next are fetched, and their sizes are told beside those of the traced ones
 # (src/fit/later_batches.cc): to the end of the epoch, and of the one behind validation, up to a
-# number and a time each. Not of data without a length, which may wait for the program, nor where
-# batches are made on the GPU, which fetching them would fill.
+# number of batches and of elements each: pictures take longer to read than words. Not of data
+# without a length, which may wait for the program, nor where batches are made on the GPU, which
+# fetching them would fill.
 class LaterBatches:
-    MOST, SECONDS, SIZES = 200, 10, 32
+    MOST, ELEMENTS, SIZES = 200, 1 << 29, 32
 
     def __init__(self, tracer):
         self.tracer = tracer
@@ -87,18 +87,16 @@ class LaterBatches:
         _, samples, batch = loader_of(iterator)
         if not samples or not isinstance(batch, int) or samples < batch:
             return
-        until = time.monotonic() + self.SECONDS
-        if self.tracer.wanted["DEADLINE"]:
-            until = min(until, float(self.tracer.wanted["DEADLINE"]) - 15)
         left = min(self.MOST, samples // batch - given % (samples // batch))
-        out = []
-        while len(out) < left and time.monotonic() < until:
+        out, read = [], 0
+        while len(out) < left and read < self.ELEMENTS:
             try:
                 batch = real_next(iterator)
             except Exception:
                 break
             if len(self.kept) < keep:
                 self.kept.append(batch)
+            read += sum(tensor.numel() for tensor in tensors_within(self.tracer.torch, batch))
             out.append(self.sizes(batch))
         self.write("batch_to_come", out)
 

@@ -3,7 +3,6 @@
 
 import os
 import sys
-import time
 
 from ..event_file import ENDED, FAILED, FORWARD, SEEN, SETUP, STEP_BEGINS, STEP_ENDS
 from .evaluation_lines import BlockEnds
@@ -12,7 +11,7 @@ from .evaluation_lines import BlockEnds
 class Steps:
     def step_begins(self):
         if self.began is None:
-            self.began = time.monotonic()
+            self.began = self.operators
         if self.phase == SETUP:
             self.file.mark(STEP_BEGINS)
             self.phase = FORWARD
@@ -37,7 +36,7 @@ class Steps:
             if (
                 self.one_never_stepped()
                 and self.again < self.MOST_AGAIN
-                and time.monotonic() < (self.began or 0) + self.SECONDS_AGAIN
+                and self.operators < (self.began or 0) + self.OPERATORS_AGAIN
             ):
                 return
             self.round = set(self.first_round)

@@ -204,6 +204,7 @@ class FitTracing {
     fit::TraceFailure& failure = *out_.failure;
     if (run.timed_out) {
       failure.kind = "timed_out";
+      failure.limit = options_.seconds > 0 ? "time" : "idle";
       failure.next = "timeout";
       failure.detail.clear();
       failure.source = run.progress.source;

@@ -8,7 +8,7 @@
 namespace cufit::commands {
 namespace {
 
-constexpr uint64_t k_seconds = 600, k_most_seconds = 7 * 86400;
+constexpr uint64_t k_idle_seconds = 600, k_most_seconds = 7 * 86400;
 constexpr uint64_t k_steps = 3, k_least_steps = 2, k_most_steps = 100;
 constexpr uint64_t k_most_tokens = 1u << 24;
 
@@ -39,13 +39,14 @@ Result<void> read_limits(const FitProgramRequest& program, host::TraceOptions& o
     out.steps = *steps;
     out.most_steps = *steps;
   }
-  out.seconds = k_seconds;
+  out.idle_seconds = k_idle_seconds;
   if (program.timeout) {
     const std::optional<uint64_t> seconds = parse_uint(*program.timeout);
     if (!seconds || *seconds > k_most_seconds)
       return fail(Code::usage, format("`--timeout {}`: seconds, up to {}; 0: no limit",
                                       *program.timeout, k_most_seconds));
     out.seconds = *seconds;
+    out.idle_seconds = 0;
   }
   return {};
 }

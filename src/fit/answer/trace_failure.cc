@@ -146,6 +146,9 @@ std::optional<TraceFailure> trace_failure(const TraceEvents* events, int exit_co
   const bool timed_out = has_note(*events, "timed_out");
   if (timed_out && failure.steps < k_enough_steps) {
     failure.kind = "timed_out";
+    failure.limit = "time";
+    for (const char* other : {"idle", "operators"})
+      if (events->fact("stopped_by") == other) failure.limit = other;
   } else if (ended && failure.storages == 0) {
     failure.kind = "no_storage";
   } else if (ended && failure.steps == 0) {

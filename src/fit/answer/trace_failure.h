@@ -16,6 +16,7 @@ namespace cufit::fit {
 struct TraceFailure {
   // "no_torch", "no_step", "failed", "cut_off", "no_storage", "timed_out"
   std::string kind;
+  std::string limit;   // of "timed_out": "time", "idle", "operators"
   std::string next;    // what to do instead
   std::string detail;  // what the program said last: an exception, or its last line
   std::string source;  // where; empty: not known

@@ -88,15 +88,18 @@ class Watch {
         outcome.timed_out = outcome.timed_out || interrupts_.caught() == 0;
         kill(child_, SIGKILL);
       }
-      if (!ended && options_.tick && now() - begin_ > ticks_ + 1) {
-        ticks_ = now() - begin_;
-        options_.tick(ticks_);
-      }
+      if (!ended && now() - begin_ > ticks_ + 1) look_in();
     }
     outcome.code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   }
 
  private:
+  void look_in() {
+    ticks_ = now() - begin_;
+    if (options_.tick) options_.tick(ticks_);
+    if (options_.gives_up && deadline_ == 0 && options_.gives_up(ticks_)) deadline_ = now();
+  }
+
   static bool take(FileHandle& end, std::string& text, bool pass_on = false) {
     char bytes[16384];
     const ssize_t count = read(end.get(), bytes, sizeof bytes);

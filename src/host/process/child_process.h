@@ -46,6 +46,8 @@ struct ChildOptions {
   bool leave_none = false;           // what it started and left running is ended after it
   double seconds = 0;                // time limit; 0 = none
   std::function<void(double)> tick;  // about every second, with the seconds since its start
+  // Asked as often: true ends it as the time limit does.
+  std::function<bool(double)> gives_up;
 };
 
 struct ChildOutcome {

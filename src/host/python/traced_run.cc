@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/python/traced_run.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <ctime>
@@ -33,6 +34,28 @@ std::optional<std::string> deadline(uint64_t seconds) {
 
 std::string progress_file(const ScriptFolder& folder) { return folder.path() + "/progress"; }
 
+// A program that holds Python's lock within a library keeps the tracer from looking at it. Each
+// look at which it had advanced writes a file anew (python/cufit_tracer/watch.py).
+class IdleTime {
+ public:
+  IdleTime(std::string beat, double most) : beat_(std::move(beat)), most_(most) {}
+
+  bool is_over(double seconds) {
+    struct stat now {};
+    if (stat(beat_.c_str(), &now) == 0 &&
+        (now.st_mtim.tv_sec != last_.tv_sec || now.st_mtim.tv_nsec != last_.tv_nsec)) {
+      last_ = now.st_mtim;
+      advanced_ = seconds;
+    }
+    return seconds - advanced_ > most_;
+  }
+
+ private:
+  std::string beat_;
+  double most_, advanced_ = 0;
+  timespec last_{};
+};
+
 // Two lines: steps, source.
 TraceProgress progress_of(const std::string& text) {
   TraceProgress progress;
@@ -55,6 +78,8 @@ std::vector<Variable> variables_of(const TraceOptions& options, const ScriptFold
       {"CUFIT_FIT_MOST_STEPS", number(options.most_steps)},
       {"CUFIT_FIT_GPU", options.gpu},
       {"CUFIT_FIT_DEADLINE", deadline(options.seconds)},
+      {"CUFIT_FIT_IDLE",
+       options.idle_seconds > 0 ? number(std::optional(options.idle_seconds)) : std::nullopt},
       {"CUFIT_FIT_PROGRESS", progress_file(folder)},
       {"CUFIT_FIT_CUDNN", options.cudnn.empty() ? std::nullopt : std::optional(options.cudnn)},
       {"CUFIT_FIT_DEVICE", options.device.empty() ? std::nullopt : std::optional(options.device)},
@@ -89,6 +114,10 @@ Result<TracedRun> traced_run(const TraceOptions& options, Interrupts& interrupts
   child.leave_none = true;
   if (options.seconds > 0)
     child.seconds = static_cast<double>(options.seconds) + k_traced_run_grace_seconds;
+  IdleTime idle(progress_file(folder) + ".beat",
+                static_cast<double>(options.idle_seconds) + k_traced_run_grace_seconds);
+  if (options.idle_seconds > 0)
+    child.gives_up = [&](double seconds) { return idle.is_over(seconds); };
   if (options.watch)
     child.tick = [&](double seconds) {
       options.watch(seconds, progress_of(read_small(progress_file(folder))));

@@ -41,8 +41,11 @@ struct TraceOptions {
   std::string cudnn;    // JSON: GPUs for which cuDNN is asked; empty: it is not
   std::string device;   // JSON of the same form: properties of `gpu`, among others
   std::string event_file;  // absolute path, replaced; empty: a file that goes with the answer
-  uint64_t seconds =
-      0;  // time limit: the tracer ends the program, which says at which line; 0: none
+  // Time limit: the tracer ends the program, which says at which line; 0: none.
+  uint64_t seconds = 0;
+  // The same, counted from its last operator of PyTorch; a number of operators is bounded with it,
+  // so that a busy machine ends no trace that an idle one would not. 0: neither is.
+  uint64_t idle_seconds = 0;
   // About every second.
   std::function<void(double seconds, const TraceProgress& progress)> watch;
 };

@@ -55,6 +55,7 @@ class FailurePainter : private TerminalWriter {
  private:
   std::map<std::string, std::string> arguments() const {
     return {{"program", printable(failure_.program)},
+            {"limit", failure_.limit.empty() ? "" : say("fit.limit." + failure_.limit)},
             {"code", std::to_string(failure_.exit_code)},
             {"batch", failure_.batch ? std::to_string(*failure_.batch) : ""}};
   }
