@@ -75,7 +75,27 @@ Numbered numbered(const std::string& name) {
   return {name.substr(0, first), name.substr(first, last + 1 - first), name.substr(last + 1)};
 }
 
-// Ascending numbers of one width.
+// Padded with zeros names have one width: gpu08, gpu09, gpu10. Others grow: gpu8, gpu9, gpu10, and
+// "gpu[8-10]" means these. Of a name that may be either (gpu10) the first of its run decides.
+bool is_padded(const Numbered& name) { return name.digits.size() > 1 && name.digits[0] == '0'; }
+
+bool go_together(const Numbered& first, const Numbered& next) {
+  if (first.digits.empty() || next.before != first.before || next.after != first.after)
+    return false;
+  if (next.digits.size() == first.digits.size()) return true;
+  return !is_padded(first) && !is_padded(next);
+}
+
+// By what stands before the number, the number itself, what stands behind.
+bool comes_before(const Numbered& a, const Numbered& b) {
+  if (a.before != b.before) return a.before < b.before;
+  if (a.after != b.after) return a.after < b.after;
+  if (is_padded(a) != is_padded(b)) return is_padded(a);
+  const uint64_t left = parse_uint(a.digits).value_or(0), right = parse_uint(b.digits).value_or(0);
+  return left != right ? left < right : a.digits < b.digits;
+}
+
+// Ascending numbers.
 std::string ranges(const std::vector<Numbered>& run) {
   std::string out;
   for (size_t i = 0; i < run.size();) {
@@ -111,19 +131,19 @@ Result<std::vector<std::string>> expand_host_list(std::string_view text) {
 std::string host_list(std::vector<std::string> names) {
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
+  std::vector<Numbered> all;
+  for (const std::string& name : names) all.push_back(numbered(name));
+  std::stable_sort(all.begin(), all.end(), comes_before);
   std::string out;
-  for (size_t i = 0; i < names.size();) {
-    std::vector<Numbered> run = {numbered(names[i])};
-    const Numbered first = run.front();
-    while (i + run.size() < names.size() && !first.digits.empty()) {
-      Numbered next = numbered(names[i + run.size()]);
-      if (next.before != first.before || next.after != first.after ||
-          next.digits.size() != first.digits.size())
-        break;
-      run.push_back(std::move(next));
-    }
+  for (size_t i = 0; i < all.size();) {
+    const Numbered& first = all[i];
+    std::vector<Numbered> run = {first};
+    while (i + run.size() < all.size() && go_together(run.back(), all[i + run.size()]))
+      run.push_back(all[i + run.size()]);
     out += out.empty() ? "" : ",";
-    out += run.size() == 1 ? names[i] : first.before + "[" + ranges(run) + "]" + first.after;
+    out += first.before;
+    out += run.size() == 1 ? first.digits : "[" + ranges(run) + "]";
+    out += first.after;
     i += run.size();
   }
   return out;

@@ -14,8 +14,8 @@ namespace cufit {
 // ranges that run backwards are Error{usage} that names the part.
 Result<std::vector<std::string>> expand_host_list(std::string_view text);
 
-// Runs of names that differ in one number of equal width: {"gpu001", "gpu002", "login"} ->
-// "gpu[001-002],login". Sorted and distinct.
+// Runs of names that differ in one number: {"gpu001", "gpu002", "login"} -> "gpu[001-002],login",
+// {"n9", "n10"} -> "n[9-10]". Ascending by their numbers and distinct.
 std::string host_list(std::vector<std::string> names);
 
 }  // namespace cufit

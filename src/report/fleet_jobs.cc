@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/format.h"
 #include "formats/prose/printable.h"
+#include "report/error_translation.h"
 #include "report/fleet.h"
 #include "report/message.h"
 #include "report/terminal/mem_words.h"
@@ -20,7 +21,8 @@ std::string cannot_text(const pack::JobCannot& cannot, std::string_view lang,
   using Why = pack::JobCannot::Why;
   if (cannot.why == Why::out)
     return label(knowledge, lang, "fleet.out." + cannot.out_as,
-                 {{"why", formats::printable(cannot.detail, 400)}});
+                 {{"why", formats::printable(
+                              translated_error(cannot.detail, lang, knowledge), 400)}});
   const char* key = cannot.why == Why::no_gpu       ? "fleet.cannot.no_gpu"
                     : cannot.why == Why::too_small  ? "fleet.cannot.too_small"
                     : cannot.why == Why::given_away ? "fleet.cannot.given_away"

@@ -71,7 +71,8 @@ class Expectations {
     Finding& made = add("gpu_count", finding("gpu_count_differs", Severity::error, k_machine));
     if (answer > *rules_.gpus) made.variant = "more";
     made.args = {{"have", std::to_string(answer)}, {"want", std::to_string(*rules_.gpus)}};
-    made.evidence = {seen(nvml.gpu_count), {"rule", source(), format("gpus = {}", *rules_.gpus)}};
+    made.evidence = {{"nvml", "nvmlDeviceGetCount", std::to_string(answer)},
+                     {"rule", source(), format("gpus = {}", *rules_.gpus)}};
   }
 
   void driver_version() {

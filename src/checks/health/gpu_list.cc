@@ -19,8 +19,14 @@ Error no_list(const std::string& list) {
 }
 
 Result<uint32_t> gpu_of_uuid(std::string_view word, const facts::Facts& facts) {
-  for (const facts::NvmlGpu& gpu : facts.nvml.gpus)
-    if (gpu.uuid && starts_with(*gpu.uuid, word)) return gpu.index;
+  std::optional<uint32_t> found;
+  for (const facts::NvmlGpu& gpu : facts.nvml.gpus) {
+    if (!gpu.uuid || !starts_with(*gpu.uuid, word)) continue;
+    if (found)
+      return fail(Code::usage, format("`--gpus`: the UUIDs of several GPUs begin with `{}`", word));
+    found = gpu.index;
+  }
+  if (found) return *found;
   return fail(Code::usage, format("`--gpus`: no GPU here has the UUID `{}`", word));
 }
 

@@ -11,6 +11,7 @@
 #include "checks/evidence.h"
 #include "checks/fact_view.h"
 #include "checks/health/expectations.h"
+#include "checks/health/looked_at.h"
 #include "checks/health/xid_health.h"
 #include "checks/report_sections.h"
 
@@ -97,6 +98,10 @@ class HealthJudge {
       note_missing("GPUs of other jobs", "their device nodes may not be opened here");
       return;
     }
+    // That CUDA has none follows from the driver's having none, and the Xid says why it has not.
+    if (finding.id == "no_cuda_device" && input_.facts.nvml.gpus.empty() &&
+        !input_.facts.kernel.xids.empty())
+      return;
     if (const knowledge::HealthFinding* row = row_of(finding)) {
       if (row->as == "error" && finding.severity != Severity::unknown)
         finding.severity = Severity::error;
@@ -163,15 +168,17 @@ class HealthJudge {
   // A GPU that was asked for and is not there passes no look.
   void asked_gpus() {
     const facts::NvmlFacts& nvml = input_.facts.nvml;
-    if (!nvml.gpu_count) return;
+    if (!nvml.gpu_count && nvml.gpus.empty()) return;
     for (const uint32_t index : gpus_) {
       const bool there = std::any_of(nvml.gpus.begin(), nvml.gpus.end(),
                                      [&](const facts::NvmlGpu& gpu) { return gpu.index == index; });
       if (there) continue;
       Finding made = finding("gpu_not_listed", Severity::error, k_machine);
-      made.args = {{"have", std::to_string(*nvml.gpu_count)},
+      const std::string have =
+          std::to_string(nvml.gpu_count ? *nvml.gpu_count : nvml.gpus.size());
+      made.args = {{"have", have},
                    {"gpu", index == k_no_such_gpu ? "a GPU" : "GPU " + std::to_string(index)}};
-      made.evidence = {seen(nvml.gpu_count)};
+      made.evidence = {{"nvml", "nvmlDeviceGetCount", have}};
       take(std::move(made), "gpu_count", "drain");
     }
   }
@@ -232,6 +239,8 @@ class HealthJudge {
       for (const JudgedHealth& one : judged_)
         if (one.rule == row.id && seriousness(one.finding.severity) > seriousness(rule.state))
           rule.state = one.finding.severity;
+      if (rule.state == Severity::ok && !was_looked_at(row.id, input_, gpus_))
+        rule.state = Severity::unknown;
       report_.rules.push_back(std::move(rule));
     }
   }

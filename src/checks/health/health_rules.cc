@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "base/memory_size.h"
 #include "base/nearest.h"
+#include "base/number.h"
 #include "formats/python/requirement.h"
 #include "formats/toml_text.h"
 
@@ -66,6 +67,28 @@ std::vector<std::string> key_names() {
   return out;
 }
 
+// "1g.10gb", "1g.10gb+me", "2g.24gb-me": a GPU has seven slices of compute at most.
+bool is_mig_instance(std::string_view name) {
+  const size_t end = std::min(name.find_first_of("+-"), name.size());
+  const std::string_view size = name.substr(0, end);
+  return size.size() > 5 && size[0] >= '1' && size[0] <= '7' && size.substr(1, 2) == "g." &&
+         ends_with(size, "gb") && parse_uint(size.substr(3, size.size() - 5)) &&
+         name.substr(end).find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.+-") ==
+             std::string_view::npos;
+}
+
+// As sizes of GPU memory are written, and KiB: locked memory is often limited to 64 of them.
+std::optional<uint64_t> size_of_host_memory(const std::string& text) {
+  const std::string unit = lower(text);
+  for (const char* kib : {"kib", "ki", "kb", "k"}) {
+    if (!ends_with(unit, kib)) continue;
+    const std::string number = text.substr(0, text.size() - std::string_view(kib).size());
+    const std::optional<uint64_t> bytes = parse_memory_size(number + "MiB");
+    return bytes ? std::optional(*bytes >> 10) : std::nullopt;
+  }
+  return parse_memory_size(text);
+}
+
 class HealthReader {
  public:
   HealthReader(const TomlDocument& document, const knowledge::Knowledge& knowledge)
@@ -113,6 +136,14 @@ class HealthReader {
     for (const TomlValue& item : value.items) {
       if (item.kind != Kind::integer || item.integer <= 0 || item.integer > k_most_number)
         return document_.wrong(item, format("`health.{}` must be a list of Xid numbers", key));
+      for (const XidKey& other : k_xids) {
+        const auto& list = rules.*other.member;
+        if (other.name != key && list &&
+            std::find(list->begin(), list->end(), item.integer) != list->end())
+          return document_.wrong(item, format("Xid {} stands in `xid` and in `xid_warning`: it "
+                                              "can count once",
+                                              item.integer));
+      }
       out->push_back(static_cast<uint32_t>(item.integer));
     }
     return {};
@@ -173,7 +204,12 @@ class HealthReader {
                              "`health.mig` must be \"off\" or a list of instances, as "
                              "[\"3g.40gb\", \"3g.40gb\"]");
     rules.mig.emplace();
-    for (const TomlValue& item : value.items) rules.mig->push_back(item.text);
+    for (const TomlValue& item : value.items) {
+      if (!is_mig_instance(item.text))
+        return document_.wrong(item,
+                               format("`{}` is no name of a MIG instance, as \"3g.40gb\"", item.text));
+      rules.mig->push_back(item.text);
+    }
     // As they are made: the largest first, or there is no place left for it. Then by name, so that
     // two layouts are equal where they hold the same.
     const auto slices = [](const std::string& name) { return std::atoi(name.c_str()); };
@@ -186,7 +222,7 @@ class HealthReader {
 
   Result<void> size(const std::string& key, const TomlValue& value, std::optional<uint64_t>& out) {
     const std::optional<uint64_t> bytes =
-        value.is_text() ? parse_memory_size(value.text) : std::nullopt;
+        value.is_text() ? size_of_host_memory(value.text) : std::nullopt;
     if (!bytes)
       return document_.wrong(value, format("`health.{}` must be a size, as \"8 GiB\"", key));
     out = bytes;

@@ -26,7 +26,9 @@ Json health_value(const checks::HealthReport& report) {
   for (const checks::HealthReport::Rule& rule : report.rules)
     out["rules"].push_back({{"rule", rule.id},
                             {"level", level_word(rule.level)},
-                            {"state", checks::to_string(rule.state)},
+                            {"state", rule.level == checks::HealthLevel::off
+                                          ? "not_asked"
+                                          : checks::to_string(rule.state)},
                             {"source", rule.source}});
   out["missing"] = Json::array();
   for (const checks::HealthReport::Missing& one : report.missing)

@@ -107,7 +107,9 @@ class FleetPainter : private TerminalWriter {
     const std::string title =
         texts != nullptr ? finding_text(known, "title", style_.lang, knowledge_) : finding.summary;
     const bool of_gpu = !several && starts_with(finding.subject, "GPU ");
-    flow(printable((of_gpu ? finding.subject + say("colon") : "") + title), "  ", "    ");
+    const std::string said =
+        finding.severity == "unknown" ? say("undecided.title", {{"title", title}}) : title;
+    flow(printable((of_gpu ? finding.subject + say("colon") : "") + said), "  ", "    ");
     if (!finding.command.empty()) out_ += "    " + printable(finding.command) + "\n";
   }
 
@@ -120,8 +122,8 @@ class FleetPainter : private TerminalWriter {
       for (const resolve::NodeDifference& one : group.differs)
         flow(word(view_.has_baseline ? "differs_baseline" : "differs",
                   {{"what", word("part." + one.what)},
-                   {"value", printable(one.value)},
-                   {"majority", printable(one.majority)}}),
+                   {"value", printable(value_word(one.value))},
+                   {"majority", printable(value_word(one.majority))}}),
              "      ", "        ");
     }
   }
@@ -130,7 +132,16 @@ class FleetPainter : private TerminalWriter {
     std::string driver;
     for (const resolve::FingerprintPart& part : group.fingerprint.parts)
       if (part.what == "driver") driver = part.value;
-    return printable(word("kind", {{"gpus", group.fingerprint.gpus}, {"driver", driver}}));
+    return printable(word("kind", {{"gpus", value_word(group.fingerprint.gpus)},
+                                   {"driver", value_word(driver)}}));
+  }
+
+  // Of resolve/fleet/fingerprint.cc; all others are names and versions.
+  std::string value_word(const std::string& value) const {
+    for (const char* one :
+         {"none", "not known", "not_installed", "running", "stopped", "on", "off"})
+      if (value == one) return word("value." + (value == "not known" ? "not_known" : value));
+    return value;
   }
 
   void classes() {

@@ -34,8 +34,14 @@ class Majority {
  public:
   Majority(const std::vector<const FleetNode*>& nodes, const std::optional<Fingerprint>& baseline)
       : baseline_(baseline) {
+    // A node that is not usable is no model for the others, as long as there is a better one.
+    const auto votes = [](const FleetNode* node) {
+      return node->verdict == "works" || node->verdict == "limited";
+    };
+    const bool any = std::any_of(nodes.begin(), nodes.end(), votes);
     for (const FleetNode* node : nodes)
       for (const FingerprintPart& part : node->fingerprint.parts) {
+        if (any && !votes(node)) continue;
         // A value that could not be read is no vote.
         if (part.value == "not known") continue;
         all_[part.what].add(part.value);

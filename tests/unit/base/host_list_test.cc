@@ -31,12 +31,27 @@ TEST(HostList, RefusesWhatIsNone) {
 TEST(HostList, IsItsOwnInverse) {
   const std::vector<std::string> all = {"gpu001", "gpu002", "gpu003", "gpu007", "gpu10",
                                         "gpu9",   "login",  "n1-ib",  "n2-ib"};
-  EXPECT_EQ(host_list(all), "gpu[001-003,007],gpu10,gpu9,login,n[1-2]-ib");
+  EXPECT_EQ(host_list(all), "gpu[001-003,007],gpu[9-10],login,n[1-2]-ib");
   std::vector<std::string> again = names(host_list(all));
   std::sort(again.begin(), again.end());
   EXPECT_EQ(again, all);
   EXPECT_EQ(host_list({"b", "a", "b"}), "a,b");
   EXPECT_EQ(host_list({}), "");
+}
+
+TEST(HostList, NumbersThatGrow) {
+  std::vector<std::string> all;
+  for (int i = 1; i <= 3000; ++i) all.push_back("n" + std::to_string(i));
+  EXPECT_EQ(host_list(all), "n[1-3000]");
+  EXPECT_EQ(names("n[1-3000]"), all);
+  EXPECT_EQ(host_list({"g08", "g9", "g10", "g09"}), "g[08-09],g[9-10]");
+  EXPECT_EQ(host_list({"g099", "g100", "g1000"}), "g[099-100,1000]");
+  for (const std::vector<std::string>& few :
+       {std::vector<std::string>{"g08", "g09", "g10", "g9"}, {"g099", "g100", "g1000", "g9"}}) {
+    std::vector<std::string> again = names(host_list(few));
+    std::sort(again.begin(), again.end());
+    EXPECT_EQ(again, few);
+  }
 }
 
 }  // namespace host_list_test

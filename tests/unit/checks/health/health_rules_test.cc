@@ -53,6 +53,7 @@ off = ["throttle"]
   EXPECT_EQ(rules.persistence, false);
   EXPECT_EQ(rules.shm_free_bytes, uint64_t{8} << 30);
   EXPECT_EQ(rules.memlock_bytes, UINT64_MAX);
+  EXPECT_EQ(rules_of("[health]\nmemlock = \"64 KiB\"\n").memlock_bytes, 65536u);
   EXPECT_EQ(level_of(rules, row("link_width")), HealthLevel::error);
   EXPECT_EQ(level_of(rules, row("cdi")), HealthLevel::warning);
   EXPECT_EQ(level_of(rules, row("throttle")), HealthLevel::off);
@@ -88,7 +89,8 @@ TEST(HealthRules, NamesFileLineAndWhatIsWrong) {
         "[health]\ndriver = \"abc\"", "[health]\ndriver = []", "[health]\nshm_free = 8",
         "[health]\nmemlock = \"much\"", "[health]\noff = [\"nothing\"]",
         "[health]\noff = [\"xid\"]\nerrors = [\"xid\"]", "[health]\nwarnings = \"xid\"",
-        "[health]\ndriver = [\"580.95.05\", \">=590\"]"})
+        "[health]\nxid = [48, 79]\nxid_warning = [79]", "[health]\nmig = [\"9z.40gb\"]",
+        "[health]\nmig = [\"8g.40gb\"]", "[health]\ndriver = [\"580.95.05\", \">=590\"]"})
     EXPECT_NE(refusal(text).find("line "), std::string::npos) << text << ": " << refusal(text);
 }
 

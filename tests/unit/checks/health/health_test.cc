@@ -241,8 +241,39 @@ TEST(Health, OneStepForAllXids) {
   EXPECT_EQ(both.findings.front().id, "xid_seen");
 }
 
+// Nobody looked: no "ok" stands for that.
+TEST(Health, RulesThatNobodyLookedAt) {
+  facts::Facts facts = machine();
+  const auto state = [&](const char* id) {
+    const HealthReport report = judged(facts);
+    for (const HealthReport::Rule& rule : report.rules)
+      if (rule.id == id) return std::string(to_string(rule.state));
+    return std::string("no rule");
+  };
+  EXPECT_EQ(state("xid"), "ok");
+  EXPECT_EQ(state("link_width"), "ok");
+  EXPECT_EQ(state("nvlink"), "unknown");
+  facts.kernel.log = missing<std::vector<std::string>>(WhyNot::no_permission, SourceKind::file, "");
+  EXPECT_EQ(state("xid"), "unknown");
+  for (facts::NvmlGpu& gpu : facts.nvml.gpus) {
+    gpu.recovery_action = said<std::string>("none");
+    gpu.nvlinks_active = missing<uint32_t>(WhyNot::not_supported, SourceKind::nvml, "");
+  }
+  EXPECT_EQ(state("xid"), "ok");  // the driver itself says so
+  EXPECT_EQ(state("nvlink"), "ok");
+}
+
+TEST(Health, AGpuThatWasAskedForAndIsNotThere) {
+  facts::Facts facts = machine();
+  EXPECT_EQ(judged(facts, "", {0, 5}).usable, Usable::no);
+  facts.nvml.gpu_count = {};  // of an older recording
+  EXPECT_EQ(judged(facts, "", {0, 5}).usable, Usable::no);
+  EXPECT_EQ(judged(facts, "", {0}).usable, Usable::yes);
+}
+
 TEST(GpuList, NumbersRangesAndUuids) {
   const facts::Facts facts = machine();
+  EXPECT_FALSE(gpus_of_list("GPU-", facts));  // two of them
   EXPECT_EQ(*gpus_of_list("3,0-1,1", facts), std::vector<uint32_t>({0, 1, 3}));
   EXPECT_EQ(*gpus_of_list("GPU-1111", facts), std::vector<uint32_t>({1}));
   for (const char* text : {"", "a", "1-", "2-1", "0,,1", "-1", "GPU-9", "99999"})

@@ -86,6 +86,21 @@ TEST(Fleet, ABaselineStandsInPlaceOfTheMost) {
             std::vector<std::string>({"a,b: driver 580.95.05 (590.44)"}));
 }
 
+// Ten nodes whose GPU is gone are no model for three that are well.
+TEST(Fleet, NodesThatAreNotUsableDoNotVote) {
+  std::vector<FleetNode> nodes;
+  for (int i = 0; i < 10; ++i) {
+    nodes.push_back(node("bad" + std::to_string(i), machine("NVIDIA H100", "535.183.01")));
+    nodes.back().verdict = "broken";
+  }
+  EXPECT_EQ(compare_nodes(nodes, {}).groups.front().differs.size(), 0u);
+  nodes.push_back(node("good", machine("NVIDIA H100", "580.95.05")));
+  nodes.back().verdict = "works";
+  const FleetComparison compared = compare_nodes(nodes, {});
+  EXPECT_EQ(compared.groups[0].differs.at(0).majority, "580.95.05");
+  EXPECT_TRUE(compared.groups[1].differs.empty());
+}
+
 TEST(Fleet, OrderOfTheNodesChangesNothing) {
   std::vector<FleetNode> nodes = {node("a", machine("NVIDIA H100", "580.95.05")),
                                   node("b", machine("NVIDIA H100", "570.86.15")),
