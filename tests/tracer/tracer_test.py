@@ -51,6 +51,9 @@ class Mlp(TracerTest):
         )  # of three steps and none behind
         self.assertEqual(trace.bytes_of("optimizer state"), 0)
 
+    def test_parameters_made_anew_by_their_class_are_told(self):
+        self.assertEqual(self.trace("made-anew").bytes_of("parameter"), self.parameters)
+
     def test_adamw_keeps_two_states_for_each_value(self):
         self.assertEqual(self.trace("mlp-adamw").bytes_of("optimizer state"), 2 * self.parameters)
         # The fused one keeps its steps on the GPU, one number for each of the four parameters.

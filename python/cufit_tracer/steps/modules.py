@@ -35,6 +35,23 @@ def patch_parameters(tracer):
         return real_new(cls, data, requires_grad)
 
     torch.nn.Parameter.__new__ = new
+    patch_class_of_parameters(tracer)
+
+
+# accelerate (`init_empty_weights`, and with it `from_pretrained` of diffusers and transformers)
+# makes a parameter anew by its class, `type(p)(p.to("meta"), **p.__dict__)`. The class is
+# FakeTensor here, which is made in another way.
+def patch_class_of_parameters(tracer):
+    torch, FakeTensor = tracer.torch, tracer.FakeTensor
+    real_new = FakeTensor.__new__
+
+    def new(cls, first, *args, **kwargs):
+        if not isinstance(first, torch.Tensor):
+            return real_new(cls, first, *args, **kwargs)
+        wants_gradients = args[0] if args else kwargs.get("requires_grad", True)
+        return torch.nn.Parameter(first, wants_gradients)
+
+    FakeTensor.__new__ = staticmethod(new)
 
 
 # As Module._apply does where it may set `data`, but for the device, which a fake tensor keeps
