@@ -153,7 +153,7 @@ void restarts(const PodView& pod, LintOut& out) {
   for (const ContainerView& one : pod.containers) {
     const Launcher launcher = one.start.launcher;
     if (one.container.init || launcher == Launcher::none || launcher == Launcher::vllm ||
-        launcher == Launcher::tgi)
+        launcher == Launcher::tgi || one.start.stays)
       continue;
     const size_t line =
         pod.pod.restart_line != 0 ? pod.pod.restart_line : one.container.command_line;
