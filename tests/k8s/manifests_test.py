@@ -9,6 +9,7 @@ Usage: manifests_test.py CUFIT BUILD_FOLDER [TEST...]
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -132,6 +133,66 @@ class Findings(unittest.TestCase):
         self.assertEqual([one["id"] for one in answer["findings"]], ["k8s_gpu_not_in_limits"] * 2)
         self.assertEqual((len(answer["problems"]), code), (1, 3))
         self.assertIn("`stdin`, line ", answer["problems"][0])
+
+
+class Placement(unittest.TestCase):
+    """Nodes that fit each in part."""
+
+    POD = ("kind: %s\nmetadata: {name: a}\nspec:\n  nodeSelector: {%s}\n  containers:\n"
+           "  - {name: a, resources: {limits: {nvidia.com/gpu: 3}}}\n")
+    NODE = ("kind: Node\nmetadata: {name: %s, labels: {%s}}\nspec: {taints: [%s]}\n"
+            "status: {allocatable: {nvidia.com/gpu: 4}}\n")
+
+    def judge(self, pod, *nodes, lang="en"):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(folder + "/nodes.yaml", "w", encoding="utf-8") as file:
+                file.write("---\n".join(self.NODE % one for one in nodes))
+            answer, _ = lint("-", "--nodes", folder + "/nodes.yaml", "--lang", lang, text=pod)
+        return answer["findings"]
+
+    def test_labels_that_no_node_has_together(self):
+        nodes = (("n1", "gpu: h100, zone: b", ""), ("n2", "gpu: a100, zone: a", ""))
+        (one,) = self.judge(self.POD % ("Pod", "gpu: h100, zone: a"), *nodes)
+        self.assertEqual(one["id"], "k8s_no_node_matches")
+        self.assertIn("`gpu: h100` (n2), `zone: a` (n1)", one["why"])
+        # The label that no node has is named, wherever it stands.
+        (one,) = self.judge(self.POD % ("Pod", "gpu: h100, disk: ssd"), *nodes)
+        self.assertIn("`disk: ssd`", one["why"])
+        self.assertNotIn("h100", one["why"])
+
+    def test_containers_of_one_pod_ask_together(self):
+        second = "  - {name: b, resources: {limits: {nvidia.com/gpu: 3}}}\n"
+        init = "  initContainers:\n  - {name: i, resources: {limits: {nvidia.com/gpu: 3}}}\n"
+        node = ("n1", "", "")
+        pod = self.POD % ("Pod", "")
+        (one,) = self.judge(pod + second, node)
+        self.assertEqual((one["id"], one["container"]), ("kubernetes_gpu_insufficient", None))
+        self.assertIn("6 of `nvidia.com/gpu`", one["why"])
+        self.assertEqual(self.judge(pod, node), [])
+        # Those of init are given back before the others start.
+        self.assertEqual(self.judge(pod + init, node), [])
+
+    def test_a_taint_of_the_nodes_state_is_not_to_be_tolerated(self):
+        cordoned = "{key: node.kubernetes.io/unschedulable, effect: NoSchedule}"
+        gpu = "{key: nvidia.com/gpu, effect: NoSchedule}"
+        for lang in ("en", "zh"):
+            (one,) = self.judge(self.POD % ("Pod", ""), ("n1", "", cordoned),
+                                ("n2", "", gpu + ", " + cordoned), lang=lang)
+            self.assertIsNone(one["yaml"])
+            self.assertIn("kubectl uncordon", one["next"])
+        (one,) = self.judge(self.POD % ("Pod", ""), ("n1", "", cordoned), ("n2", "", gpu))
+        self.assertIn("key: nvidia.com/gpu", one["yaml"])
+        daemon = self.POD % ("DaemonSet", "")
+        daemon = daemon.replace("spec:\n", "spec:\n  template:\n    spec:\n", 1)
+        daemon = re.sub(r"(?m)^  (nodeSel|contai|- )", r"      \1", daemon)
+        self.assertEqual(self.judge(daemon, ("n1", "", cordoned)), [])
+
+    def test_a_pod_that_names_its_node(self):
+        pod = self.POD % ("Pod", "gpu: h100") + "  nodeName: n2\n"
+        nodes = (("n1", "gpu: h100", ""), ("n2", "gpu: a100", ""))
+        self.assertEqual([one["id"] for one in self.judge(pod, *nodes)], ["k8s_no_node_matches"])
+        self.assertEqual(self.judge(pod.replace("n2", "n1"), *nodes), [])
+        self.assertEqual(self.judge(pod.replace("n2", "other"), *nodes), [])
 
 
 def export(to, *words):
