@@ -114,6 +114,38 @@ class Findings(unittest.TestCase):
                 self.assertEqual([one["id"] for one in answer["findings"]], [])
         self.assertGreaterEqual(seen, 10)
 
+    POD = ("kind: Pod\nmetadata: {name: a}\nspec:\n  restartPolicy: Never\n  containers:\n"
+           "  - name: main\n    image: team:1\n    command: [python, t.py%s]\n"
+           "    resources: {limits: {nvidia.com/gpu: %d%s}}\n    env: [%s]\n")
+
+    def test_a_number_behind_one_that_is_there(self):
+        def severities(gpus, *values):
+            text = ", ".join("{name: CUDA_VISIBLE_DEVICES, value: '%s'}" % one for one in values)
+            answer, _ = lint("-", text=self.POD % ("", gpus, "", text))
+            return [one["severity"] for one in answer["findings"]]
+        self.assertEqual(severities(1, "1"), ["error"])
+        self.assertEqual(severities(2, "0,2"), ["warning"])  # one GPU is seen
+        self.assertEqual(severities(2, "7", "0,1"), [])  # the last counts
+        self.assertEqual(severities(2, "0", "7"), ["error"])
+
+    @unittest.skipIf(yaml is None, "python3-yaml is not there")
+    def test_the_size_of_shared_memory_is_below_the_limit(self):
+        for limit in ("200Mi", "512Mi", "1Gi", "3Gi", "64Gi", "900Gi"):
+            text = self.POD % (", --num_workers, '4'", 1, ", memory: " + limit, "")
+            (one,) = lint("-", text=text)[0]["findings"]
+            document = yaml.safe_load(text)
+            put(place_of(document, one["place"]), yaml.safe_load(one["yaml"]))
+            self.assertEqual(lint("-", text=yaml.safe_dump(document))[0]["findings"], [], limit)
+
+    def test_a_value_of_several_lines_is_one_line_of_the_finding(self):
+        value = 'all\\n  - `b.yaml:1`: nothing\\e[2J' + "x" * 5000
+        text = self.POD % ("", 1, "", '{name: NVIDIA_VISIBLE_DEVICES, value: "%s"}' % value)
+        (one,) = lint("-", text=text)[0]["findings"]
+        (said,) = [evidence["value"] for evidence in one["evidence"]]
+        self.assertEqual(said[:53], "NVIDIA_VISIBLE_DEVICES=all - `b.yaml:1`: nothing?[2Jx")
+        self.assertLess(len(said), 500)
+        self.assertLess(len(cufit("k8s", "lint", "-", text=text).stdout), 3000)
+
     def test_recorded_nodes_have_the_labels_of_discovery(self):
         pod = ("kind: Pod\nmetadata: {name: a}\nspec:\n  nodeSelector: {%s}\n  containers:\n"
                "  - {name: a, resources: {limits: {nvidia.com/gpu: 1}}}\n")

@@ -17,11 +17,13 @@ std::string variable_seen(const formats::PodVariable& one) {
   return one.name + "=" + one.value.value_or("");
 }
 
+// Of a name that stands there twice the last counts.
 const formats::PodVariable* find_variable(const formats::ManifestContainer& container,
                                           std::string_view name) {
+  const formats::PodVariable* out = nullptr;
   for (const formats::PodVariable& one : container.variables)
-    if (one.name == name && one.value) return &one;
-  return nullptr;
+    if (one.name == name) out = &one;
+  return out != nullptr && out->value ? out : nullptr;
 }
 
 // A share of a GPU that a scheduler of its own gives out by annotation (KAI, Run:ai, HAMi).
@@ -69,14 +71,20 @@ void cuda_visible(const ContainerView& view, LintOut& out) {
   if (one == nullptr || !gpus) return;
   const std::string value(trim(*one->value));
   std::string bad;
+  bool first = true, some_seen = false;  // what stands before the bad number is seen
   for (const std::string_view part : split(value, ',')) {
     const std::optional<uint64_t> number = parse_uint(trim(part));
-    if (number && *number >= *gpus && bad.empty()) bad = std::string(trim(part));
+    if (number && *number >= *gpus && bad.empty()) {
+      bad = std::string(trim(part));
+      some_seen = !first;
+    }
+    first = false;
   }
   const bool hides = value.empty() || value == "-1" || value == "none" || value == "NoDevFiles";
   if (bad.empty() && !hides) return;
-  LintFinding& made = out.add("cuda_visible_devices", hides ? Severity::warning : Severity::error,
-                              one->line, variable_seen(*one), &view.container);
+  LintFinding& made =
+      out.add("cuda_visible_devices", hides || some_seen ? Severity::warning : Severity::error,
+              one->line, variable_seen(*one), &view.container);
   out.prove(made, view.gpus.first->line, view.gpus.first->name + ": " + view.gpus.first->quantity);
   made.finding.variant = hides ? "manifest_hides" : "manifest";
   made.finding.args = {{"value", value},
