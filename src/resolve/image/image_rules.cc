@@ -59,9 +59,17 @@ void account_rule(const facts::ImageSetup& setup, RuleFindings& out) {
   }
 }
 
-void user_rule(const facts::OpenedImage& image, RuleFindings& out) {
+// A name of /etc/passwd may be root's number by another name.
+bool is_root(const std::string& name, const facts::ImageSetup& setup) {
+  if (name.empty() || name == "root" || name.find_first_not_of('0') == std::string::npos)
+    return true;
+  return std::any_of(setup.accounts.begin(), setup.accounts.end(),
+                     [&](const auto& one) { return one.name == name && one.uid == 0; });
+}
+
+void user_rule(const facts::OpenedImage& image, const facts::ImageSetup& setup, RuleFindings& out) {
   const std::string name = image.config.user.substr(0, image.config.user.find(':'));
-  if (!name.empty() && name != "root" && name.find_first_not_of('0') != std::string::npos) return;
+  if (!is_root(name, setup)) return;
   checks::Finding finding = checks::finding("image_runs_as_root", Severity::warning, "image");
   finding.evidence.push_back({"file", "USER", name.empty() ? "not set" : name});
   out.emplace_back("user", std::move(finding));
@@ -76,9 +84,12 @@ std::string label_of(const facts::OpenedImage& image, std::string_view key) {
 void label_rule(const facts::OpenedImage& image, const facts::ImageSetup& setup,
                 RuleFindings& out) {
   constexpr const char* k_lock_label = "cufit.lock.sha256";
-  const bool any = std::any_of(
-      image.config.labels.begin(), image.config.labels.end(),
-      [](const auto& one) { return starts_with(one.first, "org.opencontainers.image."); });
+  // Every image from Ubuntu's has these two of its base's.
+  const bool any =
+      std::any_of(image.config.labels.begin(), image.config.labels.end(), [](const auto& one) {
+        return starts_with(one.first, "org.opencontainers.image.") &&
+               !ends_with(one.first, ".ref.name") && !ends_with(one.first, ".image.version");
+      });
   const std::string said = label_of(image, k_lock_label);
   std::vector<std::string> missing;
   if (!any) missing.push_back("org.opencontainers.image.*");
@@ -207,16 +218,16 @@ std::vector<uint32_t> exposed_ports(const facts::OpenedImage& image) {
   return out;
 }
 
-std::string port_list(const std::vector<uint32_t>& ports) {
+std::string port_list(const std::vector<uint32_t>& ports, const char* between) {
   std::vector<std::string> out;
   for (const uint32_t port : ports) out.push_back(std::to_string(port));
-  return join(out, ", ");
+  return join(out, between);
 }
 
 void judge_image_config(const facts::OpenedImage& image, const facts::ImageSetup& setup,
                         RuleFindings& out) {
   account_rule(setup, out);
-  user_rule(image, out);
+  user_rule(image, setup, out);
   if (!image.config.healthcheck)
     out.emplace_back("healthcheck",
                      checks::finding("image_no_healthcheck", Severity::note, "image"));

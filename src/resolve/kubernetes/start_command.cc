@@ -6,14 +6,14 @@
 
 #include "base/format.h"
 #include "base/number.h"
-#include "resolve/kubernetes/shell_commands.h"
+#include "formats/system/shell_commands.h"
 
 namespace cufit::resolve {
 namespace {
 
 class Words {
  public:
-  explicit Words(CommandWords words) : words_(std::move(words)) {}
+  explicit Words(std::vector<std::string> words) : words_(std::move(words)) {}
 
   const std::vector<std::string>& all() const { return words_; }
 
@@ -63,7 +63,7 @@ class Words {
     std::replace(word.begin(), word.end(), '_', '-');
     return word;
   }
-  CommandWords words_;
+  std::vector<std::string> words_;
 };
 
 std::string set_variable(const formats::ManifestContainer& container, std::string_view name) {
@@ -249,7 +249,10 @@ uint64_t named_model_bytes(const std::string& name) {
 
 StartCommand read_start(const formats::ManifestContainer& container) {
   std::vector<Words> commands;
-  for (CommandWords& words : commands_of(container)) commands.emplace_back(std::move(words));
+  std::vector<std::string> arguments = container.command;
+  arguments.insert(arguments.end(), container.args.begin(), container.args.end());
+  for (formats::ShellCommand& one : formats::read_commands(arguments))
+    if (!formats::starts_nothing(one.words)) commands.emplace_back(std::move(one.words));
   StartCommand out;
   read_commands(commands, container, out);
   for (const Words& words : commands) {
