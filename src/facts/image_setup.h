@@ -38,6 +38,7 @@ struct PlacedJupyter {
 struct ImageSetup {
   std::optional<SetupFile> sshd;  // the server's program
   std::vector<PlacedSshd> ssh;    // in the order in which sshd reads them, Include followed
+  bool sshd_unread = false;       // a file of settings could not be read: nothing is known
   bool starts_sshd = false;       // the image's own command, or a script of it
   std::vector<SetupFile> host_keys, authorized_keys;  // of any layer
   std::optional<SetupFile> passwd_file, shadow_file;

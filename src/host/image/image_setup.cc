@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "base/sha256.h"
 #include "host/image/image_start.h"
+#include "host/image/setup_names.h"
 
 namespace cufit::host {
 namespace {
@@ -17,59 +18,6 @@ using formats::TarType;
 constexpr uint64_t k_most_setup_text = 1u << 20;
 constexpr size_t k_most_setup_files = 64;
 constexpr int k_most_includes = 8;
-constexpr const char* k_sshd_folder = "/etc/ssh/";
-
-bool is_jupyter_config(std::string_view name) {
-  for (const char* stem :
-       {"jupyter_server_config", "jupyter_notebook_config", "jupyter_lab_config", "jupyter_config"})
-    if (starts_with(name, stem)) {
-      const std::string_view end = name.substr(std::string_view(stem).size());
-      return end == ".py" || end == ".json";
-    }
-  return false;
-}
-
-// Private keys and logins that programs keep in a user's folder.
-bool is_credential(const std::string& path) {
-  if (is_of_package(path)) return false;
-  for (const char* end :
-       {"/.ssh/id_rsa", "/.ssh/id_dsa", "/.ssh/id_ecdsa", "/.ssh/id_ed25519", "/.netrc", "/.pypirc",
-        "/.git-credentials", "/.docker/config.json", "/.aws/credentials", "/.kaggle/kaggle.json",
-        "/.huggingface/token", "/.cache/huggingface/token",
-        "/.config/gcloud/application_default_credentials.json"})
-    if (ends_with(path, end)) return true;
-  return starts_with(path, "/run/secrets/");
-}
-
-bool is_host_key(const std::string& path) {
-  return starts_with(path, "/etc/ssh/ssh_host_") && ends_with(path, "_key");
-}
-
-bool is_authorized_keys(const std::string& path) {
-  const std::string_view name = file_name(path);
-  return !is_of_package(path) && (name == "authorized_keys" || name == "authorized_keys2");
-}
-
-// "*" and "?" of sshd's Include, within one part of a path.
-bool matches_pattern(std::string_view pattern, std::string_view text) {
-  size_t p = 0, t = 0, star = std::string_view::npos, tried = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && (pattern[p] == '?' || (pattern[p] == text[t] && pattern[p] != '*'))) {
-      ++p;
-      ++t;
-    } else if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      tried = t;
-    } else if (star != std::string_view::npos) {  // the last star takes one more
-      p = star + 1;
-      t = ++tried;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
 
 class SetupReader {
  public:
@@ -140,7 +88,7 @@ class SetupReader {
                                    seen == nullptr || path != file.path || seen->layer != layer};
         if (is_host_key(file.path)) add(out_.host_keys, one);
         if (is_authorized_keys(file.path) && holds_a_key(file)) add(out_.authorized_keys, one);
-        if (is_credential(file.path)) add(out_.credentials, one);
+        if (is_credential(file.path) && holds_a_login(file)) add(out_.credentials, one);
       }
   }
 
@@ -155,6 +103,14 @@ class SetupReader {
     for (const std::string_view line : split(*text, '\n'))
       if (!trim(line).empty() && trim(line)[0] != '#') return true;
     return false;
+  }
+
+  // Docker's file may name a helper that keeps the logins.
+  bool holds_a_login(const facts::LayerFile& file) {
+    if (!ends_with(file.path, k_docker_logins) || file.content == nullptr) return true;
+    const std::optional<std::string> text = content_of(file);
+    return !text || contains(*text, "\"auth\"") || contains(*text, "\"identitytoken\"") ||
+           contains(*text, "\"registrytoken\"");
   }
 
   void ssh() {
@@ -176,7 +132,11 @@ class SetupReader {
   void read_sshd(std::string path, const std::string& match, int depth) {
     facts::SetupFile place;
     const std::optional<std::string> text = text_of(path, place);
-    if (!text) return;
+    if (!text) {
+      // One that is not there says nothing; one that cannot be read may say anything.
+      out_.sshd_unread = out_.sshd_unread || find_file(path) != nullptr;
+      return;
+    }
     for (formats::SshdSetting& one : formats::parse_sshd_config(*text)) {
       if (one.match.empty()) one.match = match;
       if (one.keyword == "include" && depth < k_most_includes) {
@@ -285,13 +245,6 @@ class SetupReader {
 };
 
 }  // namespace
-
-bool is_setup_text(const std::string& path) {
-  const std::string_view name = file_name(path);
-  return starts_with(path, "/etc/ssh/sshd_config") || path == "/etc/passwd" ||
-         path == "/etc/shadow" || name == "cufit.lock" || is_authorized_keys(path) ||
-         (is_jupyter_config(name) && !is_of_package(path)) || is_script_name(path);
-}
 
 facts::ImageSetup read_image_setup(const facts::OpenedImage& image, const facts::ImageTree& tree) {
   return SetupReader(image, tree).read();

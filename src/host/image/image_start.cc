@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "base/path.h"
+#include "host/image/setup_names.h"
 
 namespace cufit::host {
 namespace {
@@ -99,18 +99,6 @@ class StartReader {
 };
 
 }  // namespace
-
-bool is_of_package(const std::string& path) {
-  return contains(path, "/site-packages/") || contains(path, "/dist-packages/") ||
-         starts_with(path, "/usr/share/doc/");
-}
-
-bool is_script_name(const std::string& path) {
-  const std::string name(file_name(path));
-  if (std::count(path.begin(), path.end(), '/') > 5 || is_of_package(path)) return false;
-  return ends_with(name, ".sh") || contains(name, "entrypoint") || contains(name, "start") ||
-         name == "services" || name == "run" || name == "init";
-}
 
 std::vector<StartScript> start_scripts(const facts::OpenedImage& image,
                                        const facts::ImageTree& tree, const LayerText& text_of) {

@@ -30,9 +30,4 @@ using LayerText = std::function<std::optional<std::string>(const facts::LayerFil
 std::vector<StartScript> start_scripts(const facts::OpenedImage& image,
                                        const facts::ImageTree& tree, const LayerText& text_of);
 
-// By its name a script that starts something: what is kept of compressed layers.
-bool is_script_name(const std::string& path);
-// Copies that packages bring for their own tests and documents set nothing.
-bool is_of_package(const std::string& path);
-
 }  // namespace cufit::host

@@ -18,18 +18,19 @@ enum class RuleNeeds { nothing, sshd, jupyter, lock };
 struct RuleRow {
   const char* id;
   RuleNeeds needs;
-  const char* unread;  // a part of the paths that it cannot be judged without; empty = none
+  std::string_view unread;  // a part of the paths that it cannot be judged without; empty = none
 };
+constexpr std::string_view k_sshd_files = "/sshd_config";  // and what -f and Include name
 constexpr RuleRow k_rule_rows[] = {
-    {"ssh_keys_only", RuleNeeds::sshd, "/sshd_config"},
-    {"ssh_root", RuleNeeds::sshd, "/sshd_config"},
-    {"ssh_user", RuleNeeds::sshd, "/sshd_config"},
+    {"ssh_keys_only", RuleNeeds::sshd, k_sshd_files},
+    {"ssh_root", RuleNeeds::sshd, k_sshd_files},
+    {"ssh_user", RuleNeeds::sshd, k_sshd_files},
     {"ssh_host_keys", RuleNeeds::nothing, ""},
     {"ssh_authorized_keys", RuleNeeds::nothing, ""},
     {"accounts", RuleNeeds::nothing, "/etc/shadow"},
     {"jupyter_token", RuleNeeds::jupyter, "jupyter"},
     {"jupyter_user", RuleNeeds::jupyter, "jupyter"},
-    {"ports", RuleNeeds::nothing, "/sshd_config"},
+    {"ports", RuleNeeds::nothing, k_sshd_files},
     {"user", RuleNeeds::nothing, ""},
     {"healthcheck", RuleNeeds::nothing, ""},
     {"labels", RuleNeeds::nothing, ""},
@@ -109,11 +110,22 @@ void label_rule(const facts::OpenedImage& image, const facts::ImageSetup& setup,
   out.emplace_back("lock", std::move(finding));
 }
 
+// What is written where a secret is not asked for, and what switches something on.
+bool is_switch_or_placeholder(std::string_view value) {
+  const std::string low = lower(value);
+  for (const char* word : {"0", "1", "true", "false", "yes", "no", "on", "off", "none", "null",
+                           "empty", "dummy", "unset"})
+    if (low == word) return true;
+  return false;
+}
+
 // A value that is there, and is neither a place nor another variable.
 bool is_secret(const std::string& name, std::string_view value) {
   for (const char* end : {"_FILE", "_PATH", "_DIR", "_URL"})
     if (ends_with(name, end)) return false;
   while (!value.empty() && (value[0] == '"' || value[0] == '\'')) value.remove_prefix(1);
+  while (!value.empty() && (value.back() == '"' || value.back() == '\'')) value.remove_suffix(1);
+  if (is_switch_or_placeholder(value)) return false;
   return !value.empty() && value[0] != '$' && facts::is_secret_name(name);
 }
 
@@ -166,7 +178,8 @@ bool has_part(RuleNeeds needs, const facts::ImageSetup& setup) {
 }
 
 bool lacks_file(const RuleRow& row, const facts::ImageSetup& setup) {
-  if (*row.unread == '\0') return false;
+  if (row.unread.empty()) return false;
+  if (row.unread == k_sshd_files && setup.sshd_unread) return true;
   return std::any_of(setup.unread.begin(), setup.unread.end(),
                      [&](const std::string& path) { return contains(path, row.unread); });
 }

@@ -158,7 +158,7 @@ void judge_image_ssh(const facts::OpenedImage& image, const facts::ImageSetup& s
   baked_files("ssh_authorized_keys", "image_ssh_authorized_keys", Severity::warning,
               setup.authorized_keys, out);
   judge_image_ssh_port(image, setup, out);
-  if (!setup.sshd) return;
+  if (!setup.sshd || setup.sshd_unread) return;
   password_login(setup, out);
   root_login(setup, out);
   way_in(setup, out);

@@ -95,6 +95,7 @@ void judge_image_ssh_port(const facts::OpenedImage& image, const facts::ImageSet
     if (usual != 0) no_sshd_for_port(exposed, usual, out);
     return;
   }
+  if (setup.sshd_unread) return;
   // A program that nobody starts (MPI's images have one) listens nowhere.
   const bool configured = first_of(setup, "port") != nullptr;
   if (!setup.starts_sshd && !configured && usual == 0) return;

@@ -273,6 +273,8 @@ TEST(ImageRules, Secrets) {
   for (const auto& [name, value] : std::vector<std::pair<const char*, const char*>>{
            {"HF_TOKEN", ""},
            {"HF_TOKEN", "$OTHER"},
+           {"HF_HUB_DISABLE_IMPLICIT_TOKEN", "1"},
+           {"OPENAI_API_KEY", "EMPTY"},
            {"DB_PASSWORD_FILE", "/run/secrets/db"},
            {"GPG_KEY", "A035C8C19219BA821ECEA86B64E628F8D684696D"},  // of the python images
            {"PATH", "/bin"}})
@@ -296,8 +298,14 @@ TEST(ImageRules, StatesOfRules) {
   EXPECT_EQ(state("ssh_root"), "kept");
   made.setup.unread = {"/etc/ssh/sshd_config"};
   EXPECT_EQ(state("ssh_root"), "unknown");
+  // What cannot be read is not what sshd does by itself.
+  made.setup.unread.clear();
   made.setup.ssh.clear();
   EXPECT_EQ(state("ssh_root"), "broken");
+  made.setup.sshd_unread = true;
+  made.image.config.ports = {"2222/tcp"};
+  for (const char* id : {"ssh_keys_only", "ssh_root", "ssh_user", "ports"})
+    EXPECT_EQ(state(id), "unknown") << id;
 }
 
 }  // namespace image_rules_test
