@@ -25,7 +25,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CUFIT, BUILD = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 # Fixtures that have nothing wrong in themselves: only beside the nodes.
 WITH_NODES = {"k8s_no_node_matches", "kubernetes_gpu_insufficient", "kubernetes_gpu_taint"}
-IDS = {"kubernetes_gpu_taint": "kubernetes_gpu_insufficient"}
+IDS = {"kubernetes_gpu_taint": "kubernetes_gpu_insufficient",
+       "k8s_mig_count": "k8s_shared_gpu_count"}
 # The lines say all of the resources, or of the volume, not what is added to them.
 WHOLE = {"resources", "emptyDir"}
 
