@@ -272,6 +272,14 @@ class Exports(unittest.TestCase):
         self.assertEqual(set(one["max"]), set(one["default"]))
         self.assertEqual(set(one["default"].values()), {"0"})
 
+    @unittest.skipIf(yaml is None, "python3-yaml is not there")
+    def test_a_node_that_starts_nothing_does_not_end_the_job(self):
+        spec = yaml.safe_load(export("k8s-job", "--nodes", "3")["fleet-check-job.yaml"])["spec"]
+        self.assertEqual((spec["completionMode"], spec["completions"], spec["parallelism"]),
+                         ("Indexed", 3, 3))
+        # With a limit for the whole job the first failed pod ends all others.
+        self.assertEqual((spec.get("backoffLimit"), spec["backoffLimitPerIndex"]), (None, 0))
+
     def test_node_problem_detector(self):
         config = json.loads(export("npd")["cufit-npd.json"])
         self.assertEqual(config["plugin"], "custom")
