@@ -94,7 +94,8 @@ void cuda_visible(const ContainerView& view, LintOut& out) {
 }
 
 // Kubernetes replaces $(NAME) alone, and that of variables of the manifest, not of the image.
-void library_path(const ContainerView& view, const LintInput& input, LintOut& out) {
+void library_path(const ContainerView& view, const LintInput& input, const ImageFits& image,
+                  LintOut& out) {
   const formats::ManifestContainer& container = view.container;
   const formats::PodVariable* one = find_variable(container, "LD_LIBRARY_PATH");
   if (one == nullptr || (!view.gpus.any() && view.start.needs_gpu.empty())) return;
@@ -119,7 +120,7 @@ void library_path(const ContainerView& view, const LintInput& input, LintOut& ou
     made.finding.args["value"] = value;
     return;
   }
-  if (input.image == nullptr) return;
+  if (input.image == nullptr || !image.is_of(container)) return;
   for (const auto& [name, before] : input.image->image.config.variables) {
     if (name != "LD_LIBRARY_PATH" || before.empty() || contains(value, before)) continue;
     LintFinding& made =
@@ -177,12 +178,13 @@ void restarts(const PodView& pod, LintOut& out) {
 
 }  // namespace
 
-void lint_settings(const PodView& pod, const LintInput& input, LintOut& out) {
+void lint_settings(const PodView& pod, const LintInput& input, const ImageFits& image,
+                   LintOut& out) {
   for (const ContainerView& one : pod.containers) {
     visible_by_hand(one, out);
     needs_gpu(one, out);
     cuda_visible(one, out);
-    library_path(one, input, out);
+    library_path(one, input, image, out);
   }
   rights(pod, out);
   restarts(pod, out);

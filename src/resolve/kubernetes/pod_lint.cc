@@ -167,7 +167,7 @@ Lint lint_manifests(const LintInput& input, const knowledge::Knowledge& knowledg
       if (view.asks_gpu()) ++lint.gpu_pods;
       out.look_at(file, pod);
       lint_resources(view, out);
-      lint_settings(view, input, out);
+      lint_settings(view, input, image, out);
       lint_memory(view, out);
       lint_processes(view, out);
       lint_placement(view, input, knowledge, out);

@@ -141,7 +141,9 @@ void read_launcher(const Words& words, bool first, const formats::ManifestContai
   } else if (words.runs("accelerate") && words.has("launch")) {
     out.launcher = Launcher::accelerate;
     out.processes = words.number({"--num-processes"}, &out.processes_text);
-    out.many_nodes = words.number({"--num-machines"}).value_or(1) != 1;
+    // The number counts the processes of all machines.
+    out.many_nodes = words.value({"--num-machines"}).value_or("1") != "1" ||
+                     words.value({"--machine-rank"}) || words.value({"--main-process-ip"});
   } else if (words.runs("deepspeed")) {
     out.launcher = Launcher::deepspeed;
     out.processes = words.number({"--num-gpus"}, &out.processes_text);

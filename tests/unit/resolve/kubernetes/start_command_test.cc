@@ -91,6 +91,11 @@ TEST(StartCommand, Servers) {
       start({"vllm", "serve", "m", "--tensor-parallel-size", "8", "--pipeline-parallel-size", "2"})
           .many_nodes);
   EXPECT_EQ(start({"text-generation-launcher", "--num-shard", "2"}).processes, 2u);
+  EXPECT_FALSE(
+      start({"accelerate", "launch", "--num_processes", "8", "--num_machines=1"}).many_nodes);
+  for (const char* option : {"--num_machines=2", "--num_machines=$NODES", "--machine_rank=$RANK"})
+    EXPECT_TRUE(start({"accelerate", "launch", "--num_processes", "8", option}).many_nodes)
+        << option;
 }
 
 TEST(StartCommand, SizeByName) {
