@@ -129,6 +129,11 @@ class Findings(unittest.TestCase):
         self.assertEqual(severities(2, "7", "0,1"), [])  # the last counts
         self.assertEqual(severities(2, "0", "7"), ["error"])
 
+    def test_a_part_of_a_model_needs_a_part_of_its_memory(self):
+        for option, ids in (("", ["k8s_memory_limit_small"]), (", --nnodes, '2'", [])):
+            text = self.POD % (", vllm, serve, a/b-70B" + option, 1, ", memory: 80Gi", "")
+            self.assertEqual([one["id"] for one in lint("-", text=text)[0]["findings"]], ids)
+
     @unittest.skipIf(yaml is None, "python3-yaml is not there")
     def test_the_size_of_shared_memory_is_below_the_limit(self):
         for limit in ("200Mi", "512Mi", "1Gi", "3Gi", "64Gi", "900Gi"):

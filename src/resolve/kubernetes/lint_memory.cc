@@ -89,6 +89,8 @@ void model_over_limit(const ContainerView& view, LintOut& out) {
   const std::optional<uint64_t> limit = memory_limit(view.container);
   if (!limit || view.start.model_bytes == 0 || *limit >= view.start.model_bytes) return;
   if (!view.gpus.any()) return;
+  // Each pod loads a part.
+  if (view.start.many_nodes || view.pod.ray || view.pod.kind == "LeaderWorkerSet") return;
   size_t line = view.container.resources_line;
   std::string seen;
   for (const formats::PodResource& one : view.container.limits)

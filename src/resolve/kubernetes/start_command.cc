@@ -182,6 +182,16 @@ bool starts_elsewhere(const Words& words) {
   return words.runs("ray") && words.has("submit");
 }
 
+// The checkpoint itself is packed, whatever its name says; others are packed while they are read.
+bool is_packed(const std::vector<Words>& commands) {
+  for (const Words& words : commands) {
+    const std::string how = lower(words.value({"--quantization", "--quantize"}).value_or(""));
+    for (const char* packed : {"awq", "gptq", "gguf", "marlin", "compressed", "modelopt", "exl2"})
+      if (contains(how, packed)) return true;
+  }
+  return false;
+}
+
 // Of several launchers one that ends after the other: equal numbers are the number, others and
 // GPUs that a script divides itself are not known.
 void read_commands(const std::vector<Words>& commands, const formats::ManifestContainer& container,
@@ -275,7 +285,7 @@ StartCommand read_start(const formats::ManifestContainer& container) {
       out.model = words.value({"--model", "--model-name-or-path", "--model-id"}).value_or("");
   }
   if (out.model.empty()) out.model = set_variable(container, "MODEL_ID");
-  out.model_bytes = named_model_bytes(out.model);
+  if (!is_packed(commands)) out.model_bytes = named_model_bytes(out.model);
   return out;
 }
 

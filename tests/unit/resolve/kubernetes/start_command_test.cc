@@ -98,6 +98,14 @@ TEST(StartCommand, Servers) {
         << option;
 }
 
+TEST(StartCommand, APackedCheckpoint) {
+  const auto bytes = [](const char* how) {
+    return start({"vllm", "serve", "a/b-70B", "--quantization", how}).model_bytes;
+  };
+  EXPECT_EQ(bytes("awq_marlin"), 0u);
+  EXPECT_EQ(bytes("bitsandbytes"), 140'000'000'000u);  // packed while it is read
+}
+
 TEST(StartCommand, SizeByName) {
   EXPECT_EQ(named_model_bytes("meta-llama/Llama-3.1-70B-Instruct"), 140'000'000'000u);
   EXPECT_EQ(named_model_bytes("Qwen/Qwen2.5-0.5B"), 1'000'000'000u);
