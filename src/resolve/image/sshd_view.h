@@ -5,10 +5,12 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "checks/finding.h"
 #include "facts/image_setup.h"
+#include "facts/opened_image.h"
 
 namespace cufit::resolve {
 
