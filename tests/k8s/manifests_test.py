@@ -129,6 +129,16 @@ class Findings(unittest.TestCase):
         self.assertEqual(severities(2, "7", "0,1"), [])  # the last counts
         self.assertEqual(severities(2, "0", "7"), ["error"])
 
+    def test_capabilities_of_programs_that_compute(self):
+        def ids(command, value):
+            text = self.POD % (command, 1, "", "{name: NVIDIA_DRIVER_CAPABILITIES, value: '%s'}" % value)
+            return [one["id"] for one in lint("-", text=text)[0]["findings"]]
+        vllm = ", vllm, serve, a"
+        self.assertEqual(ids(vllm, "utility"), ["container_driver_capabilities"])
+        for value in ("", "all", "compute,utility", "utility, compute", "$(CAPABILITIES)"):
+            self.assertEqual(ids(vllm, value), [], value)
+        self.assertEqual(ids("", "graphics,display"), [])  # nobody knows what it computes
+
     def test_a_part_of_a_model_needs_a_part_of_its_memory(self):
         for option, ids in (("", ["k8s_memory_limit_small"]), (", --nnodes, '2'", [])):
             text = self.POD % (", vllm, serve, a/b-70B" + option, 1, ", memory: 80Gi", "")

@@ -93,6 +93,25 @@ void cuda_visible(const ContainerView& view, LintOut& out) {
                        {"last", std::to_string(*gpus - 1)}};
 }
 
+// Without "compute" the runtime does not mount libcuda; programs that show or encode pictures need
+// none.
+void driver_capabilities(const ContainerView& view, LintOut& out) {
+  const formats::PodVariable* one = find_variable(view.container, "NVIDIA_DRIVER_CAPABILITIES");
+  const Launcher launcher = view.start.launcher;
+  const bool computes = (launcher != Launcher::none && launcher != Launcher::nvidia_smi) ||
+                        view.start.needs_gpu == "vllm" || view.start.processes;
+  if (one == nullptr || !view.gpus.any() || !computes) return;
+  const std::string value(trim(*one->value));
+  if (value.empty() || contains(value, "$")) return;
+  for (const std::string_view part : split(value, ','))
+    if (trim(part) == "compute" || trim(part) == "all") return;
+  LintFinding& made = out.add("container_driver_capabilities", Severity::warning, one->line,
+                              variable_seen(*one), &view.container);
+  made.finding.variant = "manifest";
+  made.finding.args = {{"capabilities", value}, {"container", view.container.name}};
+  made.yaml = "env:\n- name: NVIDIA_DRIVER_CAPABILITIES\n  value: compute,utility\n";
+}
+
 // Kubernetes replaces $(NAME) alone, and that of variables of the manifest, not of the image.
 void library_path(const ContainerView& view, const LintInput& input, const ImageFits& image,
                   LintOut& out) {
@@ -162,7 +181,7 @@ void restarts(const PodView& pod, LintOut& out) {
   for (const ContainerView& one : pod.containers) {
     const Launcher launcher = one.start.launcher;
     if (one.container.init || launcher == Launcher::none || launcher == Launcher::vllm ||
-        launcher == Launcher::tgi || one.start.stays)
+        launcher == Launcher::tgi || launcher == Launcher::sglang || one.start.stays)
       continue;
     const size_t line =
         pod.pod.restart_line != 0 ? pod.pod.restart_line : one.container.command_line;
@@ -184,6 +203,7 @@ void lint_settings(const PodView& pod, const LintInput& input, const ImageFits& 
     visible_by_hand(one, out);
     needs_gpu(one, out);
     cuda_visible(one, out);
+    driver_capabilities(one, out);
     library_path(one, input, image, out);
   }
   rights(pod, out);

@@ -131,6 +131,15 @@ void read_vllm(const Words& words, const formats::ManifestContainer& container, 
     out.needs_gpu = "vllm";
 }
 
+// One process for each GPU of its tensor parallelism; restarts and images are anybody's.
+void read_sglang(const Words& words, StartCommand& out) {
+  out.launcher = Launcher::sglang;
+  out.processes =
+      words.number({"--tensor-parallel-size", "--tp-size", "--tp"}, &out.processes_text);
+  out.many_nodes = words.value({"--nnodes"}).value_or("1") != "1";
+  out.model = words.value({"--model-path", "--model"}).value_or("");
+}
+
 // One command of the container; the first may be the arguments of the image's own entry point.
 void read_launcher(const Words& words, bool first, const formats::ManifestContainer& container,
                    StartCommand& out) {
@@ -151,6 +160,8 @@ void read_launcher(const Words& words, bool first, const formats::ManifestContai
              words.has("vllm.entrypoints.openai.api_server") ||
              (alone && is_image(container.image, "vllm/vllm-openai"))) {
     read_vllm(words, container, out);
+  } else if (words.has("sglang.launch_server") || (words.runs("sglang") && words.has("serve"))) {
+    read_sglang(words, out);
   } else if (words.runs("text-generation-launcher") ||
              (alone && is_image(container.image, "huggingface/text-generation-inference"))) {
     out.launcher = Launcher::tgi;
@@ -214,49 +225,13 @@ void read_commands(const std::vector<Words>& commands, const formats::ManifestCo
   out.processes_default = out.one_per_gpu = false;
 }
 
-bool is_letter_or_digit(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 }  // namespace
 
 const char* to_string(Launcher launcher) {
-  static const char* const k_names[] = {"",          "torchrun", "accelerate launch",
-                                        "deepspeed", "vllm",     "text-generation-launcher",
-                                        "nvidia-smi"};
+  static const char* const k_names[] = {"",          "torchrun",  "accelerate launch",
+                                        "deepspeed", "vllm",      "text-generation-launcher",
+                                        "sglang",    "nvidia-smi"};
   return k_names[static_cast<size_t>(launcher)];
-}
-
-uint64_t named_model_bytes(const std::string& name) {
-  const std::string low = lower(name);
-  for (const char* packed : {"awq", "gptq", "int4", "int8", "4bit", "8bit", "gguf", "fp8", "fp4",
-                             "bnb", "w4a16", "w8a8", "nf4", "exl2", "lora",
-                             // Published in 4 or 8 bit under a name that does not say so.
-                             "gpt-oss", "kimi-k2"})
-    if (contains(low, packed)) return 0;
-  uint64_t best = 0;
-  for (size_t i = 0; i < low.size(); ++i) {
-    if (low[i] < '0' || low[i] > '9' ||
-        (i > 0 && (is_letter_or_digit(low[i - 1]) || low[i - 1] == '.')))
-      continue;
-    size_t end = i;
-    double value = 0, scale = 0;
-    for (; end < low.size() && end - i < 8; ++end) {
-      if (low[end] == '.' && scale == 0) {
-        scale = 1;
-      } else if (low[end] >= '0' && low[end] <= '9') {
-        value =
-            scale == 0 ? value * 10 + (low[end] - '0') : value + (scale /= 10) * (low[end] - '0');
-      } else {
-        break;
-      }
-    }
-    if (end >= low.size() || low[end] != 'b') continue;
-    if (end + 1 < low.size() && is_letter_or_digit(low[end + 1])) continue;
-    if (value > 0 && value <= 5000)
-      best = std::max(best, static_cast<uint64_t>(value * 1000) * 2'000'000u);
-  }
-  return best;
 }
 
 StartCommand read_start(const formats::ManifestContainer& container) {

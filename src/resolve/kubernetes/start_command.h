@@ -13,7 +13,7 @@
 
 namespace cufit::resolve {
 
-enum class Launcher { none, torchrun, accelerate, deepspeed, vllm, tgi, nvidia_smi };
+enum class Launcher { none, torchrun, accelerate, deepspeed, vllm, tgi, sglang, nvidia_smi };
 const char* to_string(Launcher launcher);  // "torchrun", "vllm": what a user calls it
 
 struct StartCommand {

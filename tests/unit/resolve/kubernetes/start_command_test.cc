@@ -91,6 +91,11 @@ TEST(StartCommand, Servers) {
       start({"vllm", "serve", "m", "--tensor-parallel-size", "8", "--pipeline-parallel-size", "2"})
           .many_nodes);
   EXPECT_EQ(start({"text-generation-launcher", "--num-shard", "2"}).processes, 2u);
+  const StartCommand sglang =
+      start({"python3", "-m", "sglang.launch_server", "--model-path", "a/b-7B", "--tp", "4"});
+  EXPECT_EQ(sglang.processes, 4u);
+  EXPECT_EQ(sglang.model_bytes, 14'000'000'000u);
+  EXPECT_TRUE(start({"sglang", "serve", "--tp-size=8", "--nnodes=2"}).many_nodes);
   EXPECT_FALSE(
       start({"accelerate", "launch", "--num_processes", "8", "--num_machines=1"}).many_nodes);
   for (const char* option : {"--num_machines=2", "--num_machines=$NODES", "--machine_rank=$RANK"})
