@@ -28,24 +28,24 @@ void name_matched(const PlacedSshd& matched, checks::Finding& finding) {
 }
 
 bool takes_passwords(const facts::ImageSetup& setup) {
-  return value_of(setup, "passwordauthentication") == "yes";
+  return sshd_value(setup, "passwordauthentication") == "yes";
 }
 
 // Keyboard-interactive asks PAM for the same password.
 bool takes_them_by_pam(const facts::ImageSetup& setup) {
-  return value_of(setup, "usepam") == "yes" &&
-         value_of(setup, "kbdinteractiveauthentication") == "yes";
+  return sshd_value(setup, "usepam") == "yes" &&
+         sshd_value(setup, "kbdinteractiveauthentication") == "yes";
 }
 
 void password_login(const facts::ImageSetup& setup, RuleFindings& out) {
-  const bool keys_only = asks_for_key(value_of(setup, "authenticationmethods"));
+  const bool keys_only = asks_for_key(sshd_value(setup, "authenticationmethods"));
   const PlacedSshd* matched = matched_with(setup, "passwordauthentication", "yes");
-  if (matched == nullptr && value_of(setup, "usepam") == "yes")
+  if (matched == nullptr && sshd_value(setup, "usepam") == "yes")
     matched = matched_with(setup, "kbdinteractiveauthentication", "yes");
   const bool passwords = takes_passwords(setup) && !keys_only;
   const bool by_pam = !passwords && takes_them_by_pam(setup) && !keys_only;
   if (!passwords && !by_pam && matched == nullptr) return;
-  const bool empty = value_of(setup, "permitemptypasswords") == "yes";
+  const bool empty = sshd_value(setup, "permitemptypasswords") == "yes";
   checks::Finding finding =
       checks::finding("image_ssh_password_login",
                       has_password(setup) || empty ? Severity::error : Severity::warning, "image");
@@ -75,7 +75,7 @@ bool root_is_kept_out(const facts::ImageSetup& setup) {
 }
 
 void root_login(const facts::ImageSetup& setup, RuleFindings& out) {
-  const std::string value = value_of(setup, "permitrootlogin");
+  const std::string value = sshd_value(setup, "permitrootlogin");
   const PlacedSshd* matched = nullptr;
   for (const PlacedSshd& one : setup.ssh)
     if (!one.setting.match.empty() && one.setting.keyword == "permitrootlogin" &&
@@ -109,7 +109,7 @@ void baked_files(const char* rule, const char* id, Severity severity,
 }
 
 void no_way_of_login(const facts::ImageSetup& setup, RuleFindings& out) {
-  if (value_of(setup, "pubkeyauthentication") == "yes" || takes_passwords(setup) ||
+  if (sshd_value(setup, "pubkeyauthentication") == "yes" || takes_passwords(setup) ||
       takes_them_by_pam(setup))
     return;
   checks::Finding finding = checks::finding("image_ssh_no_way_in", Severity::warning, "image");

@@ -63,7 +63,7 @@ const PlacedSshd* first_of(const facts::ImageSetup& setup, std::string_view keyw
   return nullptr;
 }
 
-std::string value_of(const facts::ImageSetup& setup, std::string_view keyword) {
+std::string sshd_value(const facts::ImageSetup& setup, std::string_view keyword) {
   if (const PlacedSshd* said = first_of(setup, keyword)) return lower_word(said->setting.value);
   for (const SshdDefault& one : k_sshd_defaults)
     if (keyword == one.keyword) return one.value;
@@ -78,7 +78,7 @@ const PlacedSshd* matched_with(const facts::ImageSetup& setup, std::string_view 
       continue;
     const PlacedSshd* methods = in_match(setup, one.setting.match, "authenticationmethods");
     if (!asks_for_key(methods != nullptr ? methods->setting.value
-                                         : value_of(setup, "authenticationmethods")))
+                                         : sshd_value(setup, "authenticationmethods")))
       return &one;
   }
   return nullptr;
@@ -94,7 +94,7 @@ checks::Evidence evidence_of(const PlacedSshd& one) {
 checks::Evidence evidence_of(const facts::ImageSetup& setup, std::string_view keyword) {
   if (const PlacedSshd* said = first_of(setup, keyword)) return evidence_of(*said);
   return checks::rule_says(
-      format("sshd_config(5): {} is {} where it is not set", keyword, value_of(setup, keyword)));
+      format("sshd_config(5): {} is {} where it is not set", keyword, sshd_value(setup, keyword)));
 }
 
 bool is_option(const facts::ImageSetup& setup, std::string_view keyword) {

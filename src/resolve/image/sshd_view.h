@@ -19,7 +19,7 @@ std::string lower_word(std::string_view text);
 // The one that counts for everybody; nullptr = nobody says it.
 const facts::PlacedSshd* first_of(const facts::ImageSetup& setup, std::string_view keyword);
 // In small letters; sshd's own where nobody says one.
-std::string value_of(const facts::ImageSetup& setup, std::string_view keyword);
+std::string sshd_value(const facts::ImageSetup& setup, std::string_view keyword);
 // Each list of AuthenticationMethods asks for a key; what else it asks for comes on top.
 bool asks_for_key(const std::string& methods);
 // Of a Match block that says this value, and does not ask for a key as well.
