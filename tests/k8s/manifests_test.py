@@ -129,6 +129,14 @@ class Findings(unittest.TestCase):
         self.assertEqual(severities(2, "7", "0,1"), [])  # the last counts
         self.assertEqual(severities(2, "0", "7"), ["error"])
 
+    def test_numbers_of_gpus(self):
+        for quantity, words in (("0.5", "whole GPUs"), ("1.5", "API server refuses"),
+                                ("-1", "API server refuses"), ("24Gi", "waits for ever")):
+            text = (self.POD % ("", 1, "", "")).replace("gpu: 1}", f"gpu: '{quantity}'}}")
+            (one,) = lint("-", text=text)[0]["findings"]
+            self.assertEqual(one["id"], "k8s_gpu_count_invalid")
+            self.assertIn(words, one["why"], quantity)
+
     def test_capabilities_of_programs_that_compute(self):
         def ids(command, value):
             text = self.POD % (command, 1, "", "{name: NVIDIA_DRIVER_CAPABILITIES, value: '%s'}" % value)

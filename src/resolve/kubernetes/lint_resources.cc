@@ -67,6 +67,7 @@ void no_whole_number(const formats::ManifestContainer& container, LintOut& out) 
       made.finding.args["quantity"] = one.quantity;
       const std::optional<double> value = formats::parse_quantity(one.quantity);
       if (value && *value > 0 && *value < 1) made.finding.variant = "fraction";
+      if (value && *value > 1e6) made.finding.variant = "many";  // "1Gi"
       if (is_plain_name(one.name)) made.yaml = limit_lines(one.name, "1");
     }
 }
