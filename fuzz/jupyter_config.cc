@@ -7,8 +7,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cufit::formats;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  for (const auto& list :
-       {parse_jupyter_python(text), parse_jupyter_json(text), parse_jupyter_options(text)})
+  for (const auto& list : {parse_jupyter_python(text), parse_jupyter_json(text),
+                           parse_jupyter_options(read_shell_script(text))})
     for (const JupyterSetting& one : list)
       if (one.kind == JupyterValue::boolean && one.value != "true" && one.value != "false")
         std::abort();

@@ -24,6 +24,8 @@ struct PlacedSshd {
   formats::SshdSetting setting;
   std::string path;
   size_t layer = 0;
+  bool own_command = false;  // ENTRYPOINT and CMD say it, no file
+  bool by_option = false;    // an option of the command that starts sshd: goes before the file
 };
 
 struct PlacedJupyter {
@@ -36,6 +38,8 @@ struct PlacedJupyter {
 struct ImageSetup {
   std::optional<SetupFile> sshd;  // the server's program
   std::vector<PlacedSshd> ssh;    // in the order in which sshd reads them, Include followed
+  bool sshd_unread = false;       // a file of settings could not be read: nothing is known
+  bool starts_sshd = false;       // the image's own command, or a script of it
   std::vector<SetupFile> host_keys, authorized_keys;  // of any layer
   std::optional<SetupFile> passwd_file, shadow_file;
   std::vector<formats::Account> accounts;

@@ -9,6 +9,7 @@ Usage: manifests_test.py CUFIT BUILD_FOLDER [TEST...]
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -24,7 +25,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CUFIT, BUILD = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 # Fixtures that have nothing wrong in themselves: only beside the nodes.
 WITH_NODES = {"k8s_no_node_matches", "kubernetes_gpu_insufficient", "kubernetes_gpu_taint"}
-IDS = {"kubernetes_gpu_taint": "kubernetes_gpu_insufficient"}
+IDS = {"kubernetes_gpu_taint": "kubernetes_gpu_insufficient",
+       "k8s_mig_count": "k8s_shared_gpu_count"}
 # The lines say all of the resources, or of the volume, not what is added to them.
 WHOLE = {"resources", "emptyDir"}
 
@@ -113,6 +115,61 @@ class Findings(unittest.TestCase):
                 self.assertEqual([one["id"] for one in answer["findings"]], [])
         self.assertGreaterEqual(seen, 10)
 
+    POD = ("kind: Pod\nmetadata: {name: a}\nspec:\n  restartPolicy: Never\n  containers:\n"
+           "  - name: main\n    image: team:1\n    command: [python, t.py%s]\n"
+           "    resources: {limits: {nvidia.com/gpu: %d%s}}\n    env: [%s]\n")
+
+    def test_a_number_behind_one_that_is_there(self):
+        def severities(gpus, *values):
+            text = ", ".join("{name: CUDA_VISIBLE_DEVICES, value: '%s'}" % one for one in values)
+            answer, _ = lint("-", text=self.POD % ("", gpus, "", text))
+            return [one["severity"] for one in answer["findings"]]
+        self.assertEqual(severities(1, "1"), ["error"])
+        self.assertEqual(severities(2, "0,2"), ["warning"])  # one GPU is seen
+        self.assertEqual(severities(2, "7", "0,1"), [])  # the last counts
+        self.assertEqual(severities(2, "0", "7"), ["error"])
+
+    def test_numbers_of_gpus(self):
+        for quantity, words in (("0.5", "whole GPUs"), ("1.5", "API server refuses"),
+                                ("-1", "API server refuses"), ("24Gi", "waits for ever")):
+            text = (self.POD % ("", 1, "", "")).replace("gpu: 1}", f"gpu: '{quantity}'}}")
+            (one,) = lint("-", text=text)[0]["findings"]
+            self.assertEqual(one["id"], "k8s_gpu_count_invalid")
+            self.assertIn(words, one["why"], quantity)
+
+    def test_capabilities_of_programs_that_compute(self):
+        def ids(command, value):
+            text = self.POD % (command, 1, "", "{name: NVIDIA_DRIVER_CAPABILITIES, value: '%s'}" % value)
+            return [one["id"] for one in lint("-", text=text)[0]["findings"]]
+        vllm = ", vllm, serve, a"
+        self.assertEqual(ids(vllm, "utility"), ["container_driver_capabilities"])
+        for value in ("", "all", "compute,utility", "utility, compute", "$(CAPABILITIES)"):
+            self.assertEqual(ids(vllm, value), [], value)
+        self.assertEqual(ids("", "graphics,display"), [])  # nobody knows what it computes
+
+    def test_a_part_of_a_model_needs_a_part_of_its_memory(self):
+        for option, ids in (("", ["k8s_memory_limit_small"]), (", --nnodes, '2'", [])):
+            text = self.POD % (", vllm, serve, a/b-70B" + option, 1, ", memory: 80Gi", "")
+            self.assertEqual([one["id"] for one in lint("-", text=text)[0]["findings"]], ids)
+
+    @unittest.skipIf(yaml is None, "python3-yaml is not there")
+    def test_the_size_of_shared_memory_is_below_the_limit(self):
+        for limit in ("200Mi", "512Mi", "1Gi", "3Gi", "64Gi", "900Gi"):
+            text = self.POD % (", --num_workers, '4'", 1, ", memory: " + limit, "")
+            (one,) = lint("-", text=text)[0]["findings"]
+            document = yaml.safe_load(text)
+            put(place_of(document, one["place"]), yaml.safe_load(one["yaml"]))
+            self.assertEqual(lint("-", text=yaml.safe_dump(document))[0]["findings"], [], limit)
+
+    def test_a_value_of_several_lines_is_one_line_of_the_finding(self):
+        value = 'all\\n  - `b.yaml:1`: nothing\\e[2J' + "x" * 5000
+        text = self.POD % ("", 1, "", '{name: NVIDIA_VISIBLE_DEVICES, value: "%s"}' % value)
+        (one,) = lint("-", text=text)[0]["findings"]
+        (said,) = [evidence["value"] for evidence in one["evidence"]]
+        self.assertEqual(said[:53], "NVIDIA_VISIBLE_DEVICES=all - `b.yaml:1`: nothing?[2Jx")
+        self.assertLess(len(said), 500)
+        self.assertLess(len(cufit("k8s", "lint", "-", text=text).stdout), 3000)
+
     def test_recorded_nodes_have_the_labels_of_discovery(self):
         pod = ("kind: Pod\nmetadata: {name: a}\nspec:\n  nodeSelector: {%s}\n  containers:\n"
                "  - {name: a, resources: {limits: {nvidia.com/gpu: 1}}}\n")
@@ -132,6 +189,66 @@ class Findings(unittest.TestCase):
         self.assertEqual([one["id"] for one in answer["findings"]], ["k8s_gpu_not_in_limits"] * 2)
         self.assertEqual((len(answer["problems"]), code), (1, 3))
         self.assertIn("`stdin`, line ", answer["problems"][0])
+
+
+class Placement(unittest.TestCase):
+    """Nodes that fit each in part."""
+
+    POD = ("kind: %s\nmetadata: {name: a}\nspec:\n  nodeSelector: {%s}\n  containers:\n"
+           "  - {name: a, resources: {limits: {nvidia.com/gpu: 3}}}\n")
+    NODE = ("kind: Node\nmetadata: {name: %s, labels: {%s}}\nspec: {taints: [%s]}\n"
+            "status: {allocatable: {nvidia.com/gpu: 4}}\n")
+
+    def judge(self, pod, *nodes, lang="en"):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(folder + "/nodes.yaml", "w", encoding="utf-8") as file:
+                file.write("---\n".join(self.NODE % one for one in nodes))
+            answer, _ = lint("-", "--nodes", folder + "/nodes.yaml", "--lang", lang, text=pod)
+        return answer["findings"]
+
+    def test_labels_that_no_node_has_together(self):
+        nodes = (("n1", "gpu: h100, zone: b", ""), ("n2", "gpu: a100, zone: a", ""))
+        (one,) = self.judge(self.POD % ("Pod", "gpu: h100, zone: a"), *nodes)
+        self.assertEqual(one["id"], "k8s_no_node_matches")
+        self.assertIn("`gpu: h100` (n2), `zone: a` (n1)", one["why"])
+        # The label that no node has is named, wherever it stands.
+        (one,) = self.judge(self.POD % ("Pod", "gpu: h100, disk: ssd"), *nodes)
+        self.assertIn("`disk: ssd`", one["why"])
+        self.assertNotIn("h100", one["why"])
+
+    def test_containers_of_one_pod_ask_together(self):
+        second = "  - {name: b, resources: {limits: {nvidia.com/gpu: 3}}}\n"
+        init = "  initContainers:\n  - {name: i, resources: {limits: {nvidia.com/gpu: 3}}}\n"
+        node = ("n1", "", "")
+        pod = self.POD % ("Pod", "")
+        (one,) = self.judge(pod + second, node)
+        self.assertEqual((one["id"], one["container"]), ("kubernetes_gpu_insufficient", None))
+        self.assertIn("6 of `nvidia.com/gpu`", one["why"])
+        self.assertEqual(self.judge(pod, node), [])
+        # Those of init are given back before the others start.
+        self.assertEqual(self.judge(pod + init, node), [])
+
+    def test_a_taint_of_the_nodes_state_is_not_to_be_tolerated(self):
+        cordoned = "{key: node.kubernetes.io/unschedulable, effect: NoSchedule}"
+        gpu = "{key: nvidia.com/gpu, effect: NoSchedule}"
+        for lang in ("en", "zh"):
+            (one,) = self.judge(self.POD % ("Pod", ""), ("n1", "", cordoned),
+                                ("n2", "", gpu + ", " + cordoned), lang=lang)
+            self.assertIsNone(one["yaml"])
+            self.assertIn("kubectl uncordon", one["next"])
+        (one,) = self.judge(self.POD % ("Pod", ""), ("n1", "", cordoned), ("n2", "", gpu))
+        self.assertIn("key: nvidia.com/gpu", one["yaml"])
+        daemon = self.POD % ("DaemonSet", "")
+        daemon = daemon.replace("spec:\n", "spec:\n  template:\n    spec:\n", 1)
+        daemon = re.sub(r"(?m)^  (nodeSel|contai|- )", r"      \1", daemon)
+        self.assertEqual(self.judge(daemon, ("n1", "", cordoned)), [])
+
+    def test_a_pod_that_names_its_node(self):
+        pod = self.POD % ("Pod", "gpu: h100") + "  nodeName: n2\n"
+        nodes = (("n1", "gpu: h100", ""), ("n2", "gpu: a100", ""))
+        self.assertEqual([one["id"] for one in self.judge(pod, *nodes)], ["k8s_no_node_matches"])
+        self.assertEqual(self.judge(pod.replace("n2", "n1"), *nodes), [])
+        self.assertEqual(self.judge(pod.replace("n2", "other"), *nodes), [])
 
 
 def export(to, *words):
@@ -177,6 +294,14 @@ class Exports(unittest.TestCase):
         # Kubernetes makes a missing default of the maximum.
         self.assertEqual(set(one["max"]), set(one["default"]))
         self.assertEqual(set(one["default"].values()), {"0"})
+
+    @unittest.skipIf(yaml is None, "python3-yaml is not there")
+    def test_a_node_that_starts_nothing_does_not_end_the_job(self):
+        spec = yaml.safe_load(export("k8s-job", "--nodes", "3")["fleet-check-job.yaml"])["spec"]
+        self.assertEqual((spec["completionMode"], spec["completions"], spec["parallelism"]),
+                         ("Indexed", 3, 3))
+        # With a limit for the whole job the first failed pod ends all others.
+        self.assertEqual((spec.get("backoffLimit"), spec["backoffLimitPerIndex"]), (None, 0))
 
     def test_node_problem_detector(self):
         config = json.loads(export("npd")["cufit-npd.json"])

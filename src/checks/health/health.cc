@@ -173,6 +173,13 @@ class HealthJudge {
       const bool there = std::any_of(nvml.gpus.begin(), nvml.gpus.end(),
                                      [&](const facts::NvmlGpu& gpu) { return gpu.index == index; });
       if (there) continue;
+      // Slurm numbers instances in a row, beyond the GPUs: what such a number is cannot be told.
+      if (has_instances()) {
+        take(cannot_tell("gpu_not_listed", k_machine,
+                         "a GPU is divided by MIG, and its instances have numbers of their own"),
+             "gpu_count", "drain");
+        continue;
+      }
       Finding made = finding("gpu_not_listed", Severity::error, k_machine);
       const std::string have =
           std::to_string(nvml.gpu_count ? *nvml.gpu_count : nvml.gpus.size());
@@ -181,6 +188,11 @@ class HealthJudge {
       made.evidence = {{"nvml", "nvmlDeviceGetCount", have}};
       take(std::move(made), "gpu_count", "drain");
     }
+  }
+
+  bool has_instances() const {
+    return std::any_of(input_.facts.nvml.gpus.begin(), input_.facts.nvml.gpus.end(),
+                       [](const facts::NvmlGpu& gpu) { return gpu.mig_current.value_or(false); });
   }
 
   bool is_gpu_judged(uint32_t index) const {

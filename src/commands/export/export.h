@@ -22,8 +22,8 @@ struct ExportRequest {
   std::optional<std::string> gpus;   // a number
   std::string check;                 // an image that is there: does it keep the rules?
   std::optional<std::string> image, space, nodes, shared;  // of a cluster's files
-  std::vector<std::string> mig;      // PROFILE=N
-  bool force = false;                // files that are there are replaced
+  std::vector<std::string> mig;                            // PROFILE=N
+  bool force = false;                                      // files that are there are replaced
   bool json = false;
 };
 

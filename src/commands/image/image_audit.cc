@@ -67,9 +67,13 @@ int run_image_audit(const Context& context, const ImageAuditRequest& request) {
       image->problems.push_back(format("`{}`: not read", path));
   }
   const report::ImageView view{*image, facts, audit, context.knowledge};
+  // A rule that could not be judged was not found kept.
+  const int code = audit.has_defects()                     ? k_findings
+                   : request.check && !audit.keeps_rules() ? k_failed
+                                                           : k_ok;
   return output.print(request.json ? report::image_json(view)
                                    : report::image_text(view, output.style(request.verbose)),
-                      audit.has_defects() ? k_findings : k_ok);
+                      code);
 }
 
 }  // namespace cufit::commands

@@ -69,21 +69,46 @@ struct OptionAlias {
 constexpr OptionAlias k_option_aliases[] = {
     {"--ip", "ip", false}, {"--port", "port", false}, {"--allow-root", "allow_root", true}};
 
-// Quotes join nothing here: what stands in `bash -c "jupyter lab --ip=..."` are words as well.
-std::vector<std::pair<std::string_view, uint32_t>> option_words(std::string_view text) {
-  std::vector<std::pair<std::string_view, uint32_t>> out;
-  uint32_t line = 1;
-  size_t begin = 0;
-  for (size_t i = 0; i <= text.size(); ++i) {
-    const bool ends = i == text.size() || contains(" \t\r\n;&,[]", std::string(1, text[i]));
-    if (!ends) continue;
-    const std::string_view word = text.substr(begin, i - begin);
-    if (!word.empty() && word != "\\" && word.size() <= 4096 && out.size() < 100000)
-      out.emplace_back(word, line);
-    if (i < text.size() && text[i] == '\n') ++line;
-    begin = i + 1;
+// `--ip=0.0.0.0` of `ARGS="--ip=0.0.0.0 --allow-root"`.
+std::string_view without_variable(std::string_view word) {
+  const size_t equals = word.find("=--");
+  return starts_with(word, "--") || equals == std::string_view::npos ? word
+                                                                     : word.substr(equals + 1);
+}
+
+// Nothing but options: of a variable or a list.
+bool is_options(const ShellCommand& command) {
+  const size_t at = program_at(command.words);
+  return at == command.words.size() || starts_with(command.words[at], "--");
+}
+
+// The option that word `i` is; no name = none.
+JupyterSetting option_at(const ShellCommand& command, size_t i) {
+  const std::string_view word = without_variable(command.words[i]);
+  JupyterSetting one{"ServerApp", "", JupyterValue::other, "", command.lines[i]};
+  if (!starts_with(word, "--")) return one;
+  const size_t equals = word.find('=');
+  const std::string option(word.substr(0, equals));
+  bool is_switch = false;
+  for (const OptionAlias& alias : k_option_aliases)
+    if (option == alias.option) {
+      one.name = alias.name;
+      is_switch = alias.is_switch;
+    }
+  const size_t dot = option.find('.');
+  if (one.name.empty() && dot != std::string::npos) {
+    one.object = option.substr(2, dot - 2);
+    one.name = option.substr(dot + 1);
   }
-  return out;
+  if (equals != std::string_view::npos) {
+    set_option_value(word.substr(equals + 1), one);
+  } else if (is_switch) {
+    one.kind = JupyterValue::boolean;
+    one.value = "true";
+  } else if (i + 1 < command.words.size() && !starts_with(command.words[i + 1], "-")) {
+    set_option_value(command.words[i + 1], one);
+  }
+  return one;
 }
 
 }  // namespace
@@ -137,38 +162,37 @@ std::vector<JupyterSetting> parse_jupyter_json(std::string_view text) {
   return out;
 }
 
-std::vector<JupyterSetting> parse_jupyter_options(std::string_view text) {
+bool starts_jupyter(const ShellCommand& command) {
+  const std::vector<std::string>& words = command.words;
+  if (starts_nothing(words)) return false;
+  const auto is_server = [](std::string_view word) {
+    for (const char* name : {"lab", "notebook", "server", "nbclassic", "labhub", "jupyterlab"})
+      if (word == name) return true;
+    return false;
+  };
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string_view name = program_name(words[i]);
+    if ((starts_with(name, "jupyter-") && is_server(name.substr(8))) ||
+        name == "jupyterhub-singleuser")
+      return true;
+    if (words[i] == "-m" && i + 1 < words.size() && is_server(words[i + 1])) return true;
+    if (name == "jupyter" &&
+        std::any_of(words.begin() + static_cast<ptrdiff_t>(i) + 1, words.end(), is_server))
+      return true;
+  }
+  return false;
+}
+
+std::vector<JupyterSetting> parse_jupyter_options(const std::vector<ShellCommand>& commands) {
   std::vector<JupyterSetting> out;
-  const auto words = option_words(text);
-  for (size_t i = 0; i < words.size() && out.size() < k_most_jupyter_settings; ++i) {
-    std::string_view word = words[i].first;
-    while (!word.empty() && (word[0] == '"' || word[0] == '\'')) word.remove_prefix(1);
-    if (!starts_with(word, "--")) continue;
-    const size_t equals = word.find('=');
-    std::string option(word.substr(0, equals));
-    while (!option.empty() && (option.back() == '"' || option.back() == '\'')) option.pop_back();
-    JupyterSetting one{"ServerApp", "", JupyterValue::other, "", words[i].second};
-    bool is_switch = false;
-    for (const OptionAlias& alias : k_option_aliases)
-      if (option == alias.option) {
-        one.name = alias.name;
-        is_switch = alias.is_switch;
-      }
-    const size_t dot = option.find('.');
-    if (one.name.empty() && dot != std::string::npos) {
-      one.object = option.substr(2, dot - 2);
-      one.name = option.substr(dot + 1);
+  for (const ShellCommand& command : commands) {
+    if (!starts_jupyter(command) && !is_options(command)) continue;
+    for (size_t i = 0; i < command.words.size(); ++i) {
+      JupyterSetting one = option_at(command, i);
+      if (!is_jupyter_name(one.object) || !is_jupyter_name(one.name)) continue;
+      if (out.size() >= k_most_jupyter_settings) return out;
+      out.push_back(std::move(one));
     }
-    if (!is_jupyter_name(one.object) || !is_jupyter_name(one.name)) continue;
-    if (equals != std::string_view::npos) {
-      set_option_value(word.substr(equals + 1), one);
-    } else if (is_switch) {
-      one.kind = JupyterValue::boolean;
-      one.value = "true";
-    } else if (i + 1 < words.size() && !starts_with(words[i + 1].first, "-")) {
-      set_option_value(words[i + 1].first, one);
-    }
-    out.push_back(std::move(one));
   }
   return out;
 }

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/system/shell_commands.h"
+
 namespace cufit::formats {
 
 enum class JupyterValue { text, boolean, other };  // other: a number, None, an expression
@@ -25,8 +27,10 @@ struct JupyterSetting {
 // At most 2 000 settings each.
 std::vector<JupyterSetting> parse_jupyter_python(std::string_view text);
 std::vector<JupyterSetting> parse_jupyter_json(std::string_view text);
-// Of a command line or a shell script, in their order; lines that do not name jupyter are read too,
-// as commands go over several lines.
-std::vector<JupyterSetting> parse_jupyter_options(std::string_view text);
+// Whether the command starts a server: `jupyter lab`, `python -m notebook`, `jupyter-server`.
+bool starts_jupyter(const ShellCommand& command);
+// Options of the commands that start a server, in their order, and of variables and lists that are
+// handed to one (`ARGS="--ip=0.0.0.0"`). Options of other programs are theirs.
+std::vector<JupyterSetting> parse_jupyter_options(const std::vector<ShellCommand>& commands);
 
 }  // namespace cufit::formats

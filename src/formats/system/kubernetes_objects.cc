@@ -106,6 +106,11 @@ class ObjectReader {
       for (size_t i = 0; i < tasks.size(); ++i)
         add_template(tasks[i].at("template"), format("spec.tasks[{}].template", i),
                      object_text(tasks[i], "name"));
+    } else if (kind_ == "InferenceService") {
+      inference(spec);
+    } else if (kind_ == "Service" ? starts_with(api_, "serving.knative.dev/")
+                                  : kind_ == "Notebook") {
+      add_template(spec.at("template"), "spec.template");
     } else if (kind_ == "Deployment" || kind_ == "StatefulSet" || kind_ == "DaemonSet" ||
                kind_ == "ReplicaSet" || kind_ == "ReplicationController" || kind_ == "Job") {
       add_template(spec.at("template"), "spec.template");
@@ -143,6 +148,19 @@ class ObjectReader {
     container.resources_line = trainer.line_of("resourcesPerNode");
     pod.containers.push_back(std::move(container));
     out.pods.push_back(std::move(pod));
+  }
+
+  // KServe's: each component is the spec of a pod; what serves a `model` is in a ServingRuntime.
+  void inference(const YamlNode& spec) {
+    for (const char* component : {"predictor", "transformer", "explainer"}) {
+      const YamlNode& one = spec.at(component);
+      const std::string path = std::string("spec.") + component;
+      ManifestPod* pod = add_spec(one, one.at("metadata"), path, component);
+      if (pod == nullptr || !one.at("model").is_map()) continue;
+      pod->partial = true;
+      pod->containers.push_back(read_container(one.at("model"), path + ".model"));
+      if (pod->containers.back().name.empty()) pod->containers.back().name = "kserve-container";
+    }
   }
 
   void ray(const YamlNode& spec) {

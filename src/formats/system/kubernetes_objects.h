@@ -78,7 +78,7 @@ struct ManifestPod {
   std::string restart_policy;          // empty = the kind's default
   size_t restart_line = 0, processes_line = 0;
   size_t host_pid_line = 0, host_ipc_line = 0;  // 0 = no
-  std::string runtime_class;
+  std::string runtime_class, node_name;
   std::vector<std::string> annotations;       // names
   std::vector<ManifestContainer> containers;  // those that run first (init) too
   std::vector<PodVolume> volumes;

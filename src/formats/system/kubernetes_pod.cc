@@ -144,6 +144,7 @@ void read_pod_spec(const YamlNode& spec, const std::string& path, ManifestPod& p
   pod.host_pid_line = line_if_true(spec, "hostPID");
   pod.host_ipc_line = line_if_true(spec, "hostIPC");
   pod.runtime_class = text_of(spec, "runtimeClassName");
+  pod.node_name = text_of(spec, "nodeName");
 }
 
 }  // namespace cufit::formats

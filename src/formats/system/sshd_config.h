@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/system/shell_commands.h"
+
 namespace cufit::formats {
 
 struct SshdSetting {
@@ -22,5 +24,14 @@ struct SshdSetting {
 
 // At most 10 000 settings; what is no setting is left out.
 std::vector<SshdSetting> parse_sshd_config(std::string_view text);
+
+// What a command that starts sshd says beside the file: -p, -o, -f (sshd(8)).
+struct SshdStart {
+  bool starts = false;
+  std::string file;  // of -f; empty = the usual one
+  // Of -o and -p; the number that a variable has as its default, "2222" of "${PORT:-2222}".
+  std::vector<SshdSetting> settings;
+};
+SshdStart parse_sshd_start(const ShellCommand& command);
 
 }  // namespace cufit::formats

@@ -12,8 +12,8 @@
 #include "formats/binary/elf_symbols.h"
 #include "formats/prose/printable.h"
 #include "formats/python/python_metadata.h"
-#include "host/image/image_setup.h"
 #include "host/image/image_sources.h"
+#include "host/image/setup_names.h"
 
 namespace cufit::host {
 namespace {

@@ -2,11 +2,13 @@
 #include "host/image/image_setup.h"
 
 #include <algorithm>
-#include <set>
+#include <tuple>
 
 #include "base/format.h"
 #include "base/path.h"
 #include "base/sha256.h"
+#include "host/image/image_start.h"
+#include "host/image/setup_names.h"
 
 namespace cufit::host {
 namespace {
@@ -16,73 +18,6 @@ using formats::TarType;
 constexpr uint64_t k_most_setup_text = 1u << 20;
 constexpr size_t k_most_setup_files = 64;
 constexpr int k_most_includes = 8;
-constexpr const char* k_sshd_folder = "/etc/ssh/";
-constexpr const char* k_own_command = "ENTRYPOINT and CMD";
-
-bool is_jupyter_config(std::string_view name) {
-  for (const char* stem :
-       {"jupyter_server_config", "jupyter_notebook_config", "jupyter_lab_config", "jupyter_config"})
-    if (starts_with(name, stem)) {
-      const std::string_view end = name.substr(std::string_view(stem).size());
-      return end == ".py" || end == ".json";
-    }
-  return false;
-}
-
-// Copies that packages bring for their own tests and documents set nothing.
-bool is_of_package(const std::string& path) {
-  return contains(path, "/site-packages/") || contains(path, "/dist-packages/") ||
-         starts_with(path, "/usr/share/doc/");
-}
-
-bool is_script_name(const std::string& path) {
-  const std::string name(file_name(path));
-  if (std::count(path.begin(), path.end(), '/') > 5 || is_of_package(path)) return false;
-  return ends_with(name, ".sh") || contains(name, "entrypoint") || contains(name, "start") ||
-         name == "services" || name == "run" || name == "init";
-}
-
-// Private keys and logins that programs keep in a user's folder.
-bool is_credential(const std::string& path) {
-  if (is_of_package(path)) return false;
-  for (const char* end :
-       {"/.ssh/id_rsa", "/.ssh/id_dsa", "/.ssh/id_ecdsa", "/.ssh/id_ed25519", "/.netrc", "/.pypirc",
-        "/.git-credentials", "/.docker/config.json", "/.aws/credentials", "/.kaggle/kaggle.json",
-        "/.huggingface/token", "/.cache/huggingface/token",
-        "/.config/gcloud/application_default_credentials.json"})
-    if (ends_with(path, end)) return true;
-  return starts_with(path, "/run/secrets/");
-}
-
-bool is_host_key(const std::string& path) {
-  return starts_with(path, "/etc/ssh/ssh_host_") && ends_with(path, "_key");
-}
-
-bool is_authorized_keys(const std::string& path) {
-  const std::string_view name = file_name(path);
-  return !is_of_package(path) && (name == "authorized_keys" || name == "authorized_keys2");
-}
-
-// "*" and "?" of sshd's Include, within one part of a path.
-bool matches_pattern(std::string_view pattern, std::string_view text) {
-  size_t p = 0, t = 0, star = std::string_view::npos, tried = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && (pattern[p] == '?' || (pattern[p] == text[t] && pattern[p] != '*'))) {
-      ++p;
-      ++t;
-    } else if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      tried = t;
-    } else if (star != std::string_view::npos) {  // the last star takes one more
-      p = star + 1;
-      t = ++tried;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
 
 class SetupReader {
  public:
@@ -92,6 +27,8 @@ class SetupReader {
   facts::ImageSetup read() {
     programs();
     layers();
+    scripts_ = start_scripts(image_, tree_,
+                             [this](const facts::LayerFile& file) { return content_of(file); });
     ssh();
     accounts();
     jupyter();
@@ -151,7 +88,7 @@ class SetupReader {
                                    seen == nullptr || path != file.path || seen->layer != layer};
         if (is_host_key(file.path)) add(out_.host_keys, one);
         if (is_authorized_keys(file.path) && holds_a_key(file)) add(out_.authorized_keys, one);
-        if (is_credential(file.path)) add(out_.credentials, one);
+        if (is_credential(file.path) && holds_a_login(file)) add(out_.credentials, one);
       }
   }
 
@@ -168,16 +105,38 @@ class SetupReader {
     return false;
   }
 
+  // Docker's file may name a helper that keeps the logins.
+  bool holds_a_login(const facts::LayerFile& file) {
+    if (!ends_with(file.path, k_docker_logins) || file.content == nullptr) return true;
+    const std::optional<std::string> text = content_of(file);
+    return !text || contains(*text, "\"auth\"") || contains(*text, "\"identitytoken\"") ||
+           contains(*text, "\"registrytoken\"");
+  }
+
   void ssh() {
     if (!out_.sshd) return;
-    read_sshd(std::string(k_sshd_folder) + "sshd_config", "", 0);
+    std::string file = std::string(k_sshd_folder) + "sshd_config";
+    for (const StartScript& script : scripts_)
+      for (const formats::ShellCommand& command : script.commands) {
+        const formats::SshdStart start = formats::parse_sshd_start(command);
+        out_.starts_sshd = out_.starts_sshd || start.starts;
+        if (!start.file.empty()) file = start.file;
+        // What the command says goes before the file.
+        for (const formats::SshdSetting& one : start.settings)
+          out_.ssh.push_back({one, script.place.path, script.place.layer, !script.in_file, true});
+      }
+    read_sshd(file, "", 0);
   }
 
   // `match`: of the block in which the Include stands.
   void read_sshd(std::string path, const std::string& match, int depth) {
     facts::SetupFile place;
     const std::optional<std::string> text = text_of(path, place);
-    if (!text) return;
+    if (!text) {
+      // One that is not there says nothing; one that cannot be read may say anything.
+      out_.sshd_unread = out_.sshd_unread || find_file(path) != nullptr;
+      return;
+    }
     for (formats::SshdSetting& one : formats::parse_sshd_config(*text)) {
       if (one.match.empty()) one.match = match;
       if (one.keyword == "include" && depth < k_most_includes) {
@@ -185,7 +144,8 @@ class SetupReader {
           if (!word.empty()) include(std::string(word), one.match, depth);
         continue;
       }
-      if (out_.ssh.size() < 20000) out_.ssh.push_back({std::move(one), place.path, place.layer});
+      if (out_.ssh.size() < 20000)
+        out_.ssh.push_back({std::move(one), place.path, place.layer, false, false});
     }
   }
 
@@ -216,12 +176,29 @@ class SetupReader {
     }
   }
 
+  // The order in which Jupyter lets one file go before another (jupyter_core, paths.py): the
+  // system's, the environment's, the user's; JSON goes before Python.
+  std::tuple<int, bool, std::string> jupyter_rank(const std::string& path) const {
+    const bool root = image_.config.user.empty() || starts_with(image_.config.user, "root") ||
+                      starts_with(image_.config.user, "0");
+    const bool user = contains(path, "/.jupyter/");
+    const int place = starts_with(path, "/etc/jupyter/")             ? 0
+                      : starts_with(path, "/usr/local/etc/jupyter/") ? 1
+                      : !user                                        ? 2
+                      : starts_with(path, "/root/") == root          ? 4
+                                                                     : 3;
+    return {place, ends_with(path, ".json"), path};
+  }
+
   void jupyter() {
     std::vector<std::string> paths;
     tree_.each_file([&](const std::string& path, const Node&) {
       if (is_jupyter_config(file_name(path)) && !is_of_package(path) &&
           paths.size() < k_most_setup_files)
         paths.push_back(path);
+    });
+    std::sort(paths.begin(), paths.end(), [&](const std::string& a, const std::string& b) {
+      return jupyter_rank(a) < jupyter_rank(b);
     });
     for (std::string path : paths) {
       facts::SetupFile place;
@@ -231,31 +208,13 @@ class SetupReader {
                                            : formats::parse_jupyter_python(*text),
                   place, true);
     }
-    std::vector<std::string> words = image_.config.entrypoint;
-    words.insert(words.end(), image_.config.command.begin(), image_.config.command.end());
-    start_text(join(words, " "), {k_own_command, 0, false}, false);
-    for (std::string word : words) {
-      if (!starts_with(word, "/") && !contains(word, "/") && !is_script_name(word)) continue;
-      if (!starts_with(word, "/")) word = image_.config.folder + "/" + word;
-      facts::SetupFile place;
-      const Node* node = find_file(word);
-      if (node == nullptr || node->file.size_bytes > (64u << 10) || !is_script(node->file))
-        continue;
-      if (const auto text = text_of(word, place)) start_text(*text, place, true);
+    for (const StartScript& script : scripts_) {
+      const bool starts =
+          std::any_of(script.commands.begin(), script.commands.end(), formats::starts_jupyter);
+      if (!starts) continue;
+      out_.starts_jupyter = true;
+      add_jupyter(formats::parse_jupyter_options(script.commands), script.place, script.in_file);
     }
-  }
-
-  // A program is no script; what was not kept of a compressed layer is told by who reads it.
-  static bool is_script(const facts::LayerFile& file) {
-    if (file.content == nullptr) return is_script_name(file.path);
-    const Result<std::string> head = file.content->read_exact(0, 2, 2);
-    return head && *head == "#!";
-  }
-
-  void start_text(const std::string& text, const facts::SetupFile& place, bool in_file) {
-    if (!contains(text, "jupyter")) return;
-    out_.starts_jupyter = true;
-    add_jupyter(formats::parse_jupyter_options(text), place, in_file);
   }
 
   void add_jupyter(std::vector<formats::JupyterSetting> settings, const facts::SetupFile& place,
@@ -281,17 +240,11 @@ class SetupReader {
 
   const facts::OpenedImage& image_;
   const facts::ImageTree& tree_;
+  std::vector<StartScript> scripts_;
   facts::ImageSetup out_;
 };
 
 }  // namespace
-
-bool is_setup_text(const std::string& path) {
-  const std::string_view name = file_name(path);
-  return starts_with(path, "/etc/ssh/sshd_config") || path == "/etc/passwd" ||
-         path == "/etc/shadow" || name == "cufit.lock" || is_authorized_keys(path) ||
-         (is_jupyter_config(name) && !is_of_package(path)) || is_script_name(path);
-}
 
 facts::ImageSetup read_image_setup(const facts::OpenedImage& image, const facts::ImageTree& tree) {
   return SetupReader(image, tree).read();

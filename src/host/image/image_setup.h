@@ -10,7 +10,4 @@ namespace cufit::host {
 // Bounds: 1 MiB of a file, 64 files of each kind, Include 8 deep.
 facts::ImageSetup read_image_setup(const facts::OpenedImage& image, const facts::ImageTree& tree);
 
-// Whether read_image_setup() reads this file: of a compressed layer only such are kept.
-bool is_setup_text(const std::string& path);
-
 }  // namespace cufit::host

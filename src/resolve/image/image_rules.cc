@@ -18,18 +18,19 @@ enum class RuleNeeds { nothing, sshd, jupyter, lock };
 struct RuleRow {
   const char* id;
   RuleNeeds needs;
-  const char* unread;  // a part of the paths that it cannot be judged without; empty = none
+  std::string_view unread;  // a part of the paths that it cannot be judged without; empty = none
 };
+constexpr std::string_view k_sshd_files = "/sshd_config";  // and what -f and Include name
 constexpr RuleRow k_rule_rows[] = {
-    {"ssh_keys_only", RuleNeeds::sshd, "/sshd_config"},
-    {"ssh_root", RuleNeeds::sshd, "/sshd_config"},
-    {"ssh_user", RuleNeeds::sshd, "/sshd_config"},
+    {"ssh_keys_only", RuleNeeds::sshd, k_sshd_files},
+    {"ssh_root", RuleNeeds::sshd, k_sshd_files},
+    {"ssh_user", RuleNeeds::sshd, k_sshd_files},
     {"ssh_host_keys", RuleNeeds::nothing, ""},
     {"ssh_authorized_keys", RuleNeeds::nothing, ""},
     {"accounts", RuleNeeds::nothing, "/etc/shadow"},
     {"jupyter_token", RuleNeeds::jupyter, "jupyter"},
     {"jupyter_user", RuleNeeds::jupyter, "jupyter"},
-    {"ports", RuleNeeds::nothing, "/sshd_config"},
+    {"ports", RuleNeeds::nothing, k_sshd_files},
     {"user", RuleNeeds::nothing, ""},
     {"healthcheck", RuleNeeds::nothing, ""},
     {"labels", RuleNeeds::nothing, ""},
@@ -59,9 +60,17 @@ void account_rule(const facts::ImageSetup& setup, RuleFindings& out) {
   }
 }
 
-void user_rule(const facts::OpenedImage& image, RuleFindings& out) {
+// A name of /etc/passwd may be root's number by another name.
+bool is_root(const std::string& name, const facts::ImageSetup& setup) {
+  if (name.empty() || name == "root" || name.find_first_not_of('0') == std::string::npos)
+    return true;
+  return std::any_of(setup.accounts.begin(), setup.accounts.end(),
+                     [&](const auto& one) { return one.name == name && one.uid == 0; });
+}
+
+void user_rule(const facts::OpenedImage& image, const facts::ImageSetup& setup, RuleFindings& out) {
   const std::string name = image.config.user.substr(0, image.config.user.find(':'));
-  if (!name.empty() && name != "root" && name.find_first_not_of('0') != std::string::npos) return;
+  if (!is_root(name, setup)) return;
   checks::Finding finding = checks::finding("image_runs_as_root", Severity::warning, "image");
   finding.evidence.push_back({"file", "USER", name.empty() ? "not set" : name});
   out.emplace_back("user", std::move(finding));
@@ -76,9 +85,12 @@ std::string label_of(const facts::OpenedImage& image, std::string_view key) {
 void label_rule(const facts::OpenedImage& image, const facts::ImageSetup& setup,
                 RuleFindings& out) {
   constexpr const char* k_lock_label = "cufit.lock.sha256";
-  const bool any = std::any_of(
-      image.config.labels.begin(), image.config.labels.end(),
-      [](const auto& one) { return starts_with(one.first, "org.opencontainers.image."); });
+  // Every image from Ubuntu's has these two of its base's.
+  const bool any =
+      std::any_of(image.config.labels.begin(), image.config.labels.end(), [](const auto& one) {
+        return starts_with(one.first, "org.opencontainers.image.") &&
+               !ends_with(one.first, ".ref.name") && !ends_with(one.first, ".image.version");
+      });
   const std::string said = label_of(image, k_lock_label);
   std::vector<std::string> missing;
   if (!any) missing.push_back("org.opencontainers.image.*");
@@ -98,11 +110,22 @@ void label_rule(const facts::OpenedImage& image, const facts::ImageSetup& setup,
   out.emplace_back("lock", std::move(finding));
 }
 
+// What is written where a secret is not asked for, and what switches something on.
+bool is_switch_or_placeholder(std::string_view value) {
+  const std::string low = lower(value);
+  for (const char* word : {"0", "1", "true", "false", "yes", "no", "on", "off", "none", "null",
+                           "empty", "dummy", "unset"})
+    if (low == word) return true;
+  return false;
+}
+
 // A value that is there, and is neither a place nor another variable.
 bool is_secret(const std::string& name, std::string_view value) {
   for (const char* end : {"_FILE", "_PATH", "_DIR", "_URL"})
     if (ends_with(name, end)) return false;
   while (!value.empty() && (value[0] == '"' || value[0] == '\'')) value.remove_prefix(1);
+  while (!value.empty() && (value.back() == '"' || value.back() == '\'')) value.remove_suffix(1);
+  if (is_switch_or_placeholder(value)) return false;
   return !value.empty() && value[0] != '$' && facts::is_secret_name(name);
 }
 
@@ -155,7 +178,8 @@ bool has_part(RuleNeeds needs, const facts::ImageSetup& setup) {
 }
 
 bool lacks_file(const RuleRow& row, const facts::ImageSetup& setup) {
-  if (*row.unread == '\0') return false;
+  if (row.unread.empty()) return false;
+  if (row.unread == k_sshd_files && setup.sshd_unread) return true;
   return std::any_of(setup.unread.begin(), setup.unread.end(),
                      [&](const std::string& path) { return contains(path, row.unread); });
 }
@@ -207,16 +231,16 @@ std::vector<uint32_t> exposed_ports(const facts::OpenedImage& image) {
   return out;
 }
 
-std::string port_list(const std::vector<uint32_t>& ports) {
+std::string port_list(const std::vector<uint32_t>& ports, const char* between) {
   std::vector<std::string> out;
   for (const uint32_t port : ports) out.push_back(std::to_string(port));
-  return join(out, ", ");
+  return join(out, between);
 }
 
 void judge_image_config(const facts::OpenedImage& image, const facts::ImageSetup& setup,
                         RuleFindings& out) {
   account_rule(setup, out);
-  user_rule(image, out);
+  user_rule(image, setup, out);
   if (!image.config.healthcheck)
     out.emplace_back("healthcheck",
                      checks::finding("image_no_healthcheck", Severity::note, "image"));

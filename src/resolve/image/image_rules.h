@@ -49,6 +49,6 @@ checks::Evidence in_layer(const facts::SetupFile& file, const std::string& said)
 std::vector<uint32_t> exposed_ports(const facts::OpenedImage& image);
 // A name of the image as a word of a command: plain letters, else the place to fill it in.
 std::string plain_name(const std::string& name, const char* otherwise);
-std::string port_list(const std::vector<uint32_t>& ports);
+std::string port_list(const std::vector<uint32_t>& ports, const char* between = ", ");
 
 }  // namespace cufit::resolve

@@ -81,6 +81,8 @@ void jupyter_address_rule(const facts::OpenedImage& image, const facts::ImageSet
   const std::vector<uint32_t> exposed = exposed_ports(image);
   if (exposed.empty()) return;
   const PlacedJupyter* port = last_of(setup, "port");
+  // A program that nobody starts or configures listens nowhere.
+  if (!setup.starts_jupyter && port == nullptr && last_of(setup, "ip") == nullptr) return;
   uint32_t number = k_jupyter_port;
   if (port != nullptr) {
     const std::string& text = port->setting.value;
@@ -97,8 +99,10 @@ void jupyter_address_rule(const facts::OpenedImage& image, const facts::ImageSet
   if (is_exposed && !own) return;
   checks::Finding finding = checks::finding("image_port_mismatch", Severity::warning, "image");
   if (is_exposed) finding.variant = "loopback";
-  finding.args = {
-      {"service", "Jupyter"}, {"port", std::to_string(number)}, {"exposed", port_list(exposed)}};
+  finding.args = {{"service", "Jupyter"},
+                  {"port", std::to_string(number)},
+                  {"expose", std::to_string(number)},
+                  {"exposed", port_list(exposed)}};
   const PlacedJupyter* proof = is_exposed ? ip : port;
   if (proof != nullptr)
     finding.evidence.push_back(jupyter_evidence(*proof));

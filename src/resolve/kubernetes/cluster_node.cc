@@ -191,10 +191,12 @@ const formats::NodeRequirement* unmet_requirement(const formats::ManifestPod& po
   return nearest;
 }
 
-const formats::Taint* untolerated(const formats::ManifestPod& pod, const ClusterNode& node) {
+const formats::Taint* untolerated(const formats::ManifestPod& pod, const ClusterNode& node,
+                                  bool (*which)(const formats::Taint&)) {
   if (!node.taints) return nullptr;
   for (const formats::Taint& taint : *node.taints) {
     if (taint.effect != "NoSchedule" && taint.effect != "NoExecute") continue;
+    if (!which(taint)) continue;
     const bool passes = std::any_of(pod.tolerations.begin(), pod.tolerations.end(),
                                     [&](const formats::Toleration& one) {
                                       if (!one.effect.empty() && one.effect != taint.effect)

@@ -45,7 +45,9 @@ LabelHolds holds(const formats::NodeRequirement& requirement, const ClusterNode&
 // one that comes nearest.
 const formats::NodeRequirement* unmet_requirement(const formats::ManifestPod& pod,
                                                   const ClusterNode& node);
-// The first taint that keeps the pod away; nullptr = none, or taints are not known.
-const formats::Taint* untolerated(const formats::ManifestPod& pod, const ClusterNode& node);
+// The first taint of that kind that keeps the pod away; nullptr = none, or taints are not known.
+const formats::Taint* untolerated(
+    const formats::ManifestPod& pod, const ClusterNode& node,
+    bool (*which)(const formats::Taint&) = [](const formats::Taint&) { return true; });
 
 }  // namespace cufit::resolve

@@ -23,12 +23,20 @@ std::string full_image(std::string name) {
   return name;
 }
 
-// "train" of "registry/team/train:1": what stays when an image is pushed to another place.
+// "train:1" of "registry/team/train:1": what stays when an image is pushed to another place.
 std::string last_name(const std::string& image) {
-  const std::string bare = image.substr(0, image.find('@'));
-  const size_t slash = bare.rfind('/');
-  const std::string last = slash == std::string::npos ? bare : bare.substr(slash + 1);
-  return last.substr(0, last.find(':'));
+  const std::string full = full_image(image);
+  const size_t slash = full.rfind('/', full.find('@'));
+  return slash == std::string::npos ? full : full.substr(slash + 1);
+}
+
+// Another tag is another image; a digest alone does not say which.
+bool same_last_name(const std::string& tag, const std::string& image) {
+  const std::string a = last_name(tag), b = last_name(image);
+  const size_t digest = b.find('@');
+  if (digest == std::string::npos) return a == b;
+  const std::string name = b.substr(0, digest);
+  return name == (contains(name, ":") ? a : a.substr(0, a.find(':')));
 }
 
 // As doctor names it.
@@ -49,7 +57,9 @@ std::string finding_id(const Reason& reason, const ImageTorch& torch, const Targ
 }
 
 // Lines that keep the pod on nodes whose GPUs are served, where discovery's product tells them apart.
-std::string product_lines(const std::vector<const ImageFits::Fit*>& good,
+// One more term beside those of an affinity would be one more way for the pod.
+std::string product_lines(const formats::ManifestPod& pod,
+                          const std::vector<const ImageFits::Fit*>& good,
                           const std::vector<const ImageFits::Fit*>& bad) {
   const auto products = [](const std::vector<const ImageFits::Fit*>& fits) {
     std::set<std::string> out;
@@ -62,7 +72,9 @@ std::string product_lines(const std::vector<const ImageFits::Fit*>& good,
   const std::set<std::string> served = products(good);
   for (const std::string& one : products(bad))
     if (served.count(one) > 0) return {};
-  if (served.empty()) return {};
+  if (served.empty() || (!pod.affinity.empty() && served.size() > 1)) return {};
+  if (!pod.affinity.empty())
+    return "nodeSelector:\n  nvidia.com/gpu.product: " + *served.begin() + "\n";
   std::string out =
       "affinity:\n  nodeAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution:\n"
       "      nodeSelectorTerms:\n      - matchExpressions:\n        - key: nvidia.com/gpu.product\n"
@@ -127,7 +139,7 @@ bool ImageFits::is_of(const formats::ManifestContainer& container) const {
                                   [&](const std::string& tag) { return full_image(tag) == asked; });
   const bool same_name =
       tags.empty() || std::any_of(tags.begin(), tags.end(), [&](const auto& tag) {
-        return last_name(tag) == last_name(container.image);
+        return same_last_name(tag, container.image);
       });
   return tagged || (same_name && container.image == only_image_);
 }
@@ -165,7 +177,7 @@ void lint_image(const PodView& pod, const LintInput& input, const ImageFits& ima
                          {"good", names_of(good)},
                          {"for", bad[0]->resolve}};
     made.place = pod.pod.path;
-    made.yaml = good.empty() ? std::string() : product_lines(good, bad);
+    made.yaml = good.empty() ? std::string() : product_lines(pod.pod, good, bad);
     made.finding.variant = !made.yaml.empty()        ? "manifest_some"
                            : bad[0]->resolve.empty() ? "manifest"
                                                      : "manifest_resolve";

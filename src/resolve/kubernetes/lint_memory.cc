@@ -32,11 +32,14 @@ bool is_plain(const std::string& name) {
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
 }
 
-// A quarter of the memory limit, between 1 and 16 GiB: a bound that is only reached when it is used.
+// A quarter of the memory limit, at most 16 GiB: a bound that is only reached when it is used. It
+// stays under the limit, however small that is.
 std::string shm_size(const formats::ManifestContainer& container) {
+  constexpr uint64_t k_default = uint64_t{64} << 20;  // of a container without a volume
   const uint64_t limit = memory_limit(container).value_or(uint64_t{64} << 30);
-  const uint64_t size = std::clamp<uint64_t>(limit / 4 >> 30, 1, 16);
-  return std::to_string(size) + "Gi";
+  const uint64_t size = std::max(limit / 4, std::min(k_default, limit / 2));
+  if (size >> 30 > 0) return std::to_string(std::min<uint64_t>(size >> 30, 16)) + "Gi";
+  return std::to_string(std::max<uint64_t>(size >> 20, 1)) + "Mi";
 }
 
 void shared_memory(const ContainerView& view, LintOut& out) {
@@ -86,6 +89,8 @@ void model_over_limit(const ContainerView& view, LintOut& out) {
   const std::optional<uint64_t> limit = memory_limit(view.container);
   if (!limit || view.start.model_bytes == 0 || *limit >= view.start.model_bytes) return;
   if (!view.gpus.any()) return;
+  // Each pod loads a part.
+  if (view.start.many_nodes || view.pod.ray || view.pod.kind == "LeaderWorkerSet") return;
   size_t line = view.container.resources_line;
   std::string seen;
   for (const formats::PodResource& one : view.container.limits)

@@ -67,6 +67,7 @@ void no_whole_number(const formats::ManifestContainer& container, LintOut& out) 
       made.finding.args["quantity"] = one.quantity;
       const std::optional<double> value = formats::parse_quantity(one.quantity);
       if (value && *value > 0 && *value < 1) made.finding.variant = "fraction";
+      if (value && *value > 1e6) made.finding.variant = "many";  // "1Gi"
       if (is_plain_name(one.name)) made.yaml = limit_lines(one.name, "1");
     }
 }
@@ -91,13 +92,16 @@ void wrong_name(const formats::ManifestContainer& container, LintOut& out) {
     }
 }
 
-void shared_count(const formats::ManifestContainer& container, LintOut& out) {
-  for (const formats::PodResource& one : container.limits) {
-    if (!starts_with(one.name, "nvidia.com/") || !ends_with(one.name, ".shared")) continue;
-    if (whole_quantity(one.quantity).value_or(0) < 2) continue;
-    LintFinding& made = out.add("k8s_shared_gpu_count", Severity::warning, one.line,
-                                resource_seen(one), &container);
+// Shares of one GPU, or instances of which a program sees the first alone.
+void more_than_one(const ContainerView& view, LintOut& out) {
+  for (const formats::PodResource& one : view.container.limits) {
+    const bool shared = starts_with(one.name, "nvidia.com/") && ends_with(one.name, ".shared");
+    const bool mig = !shared && is_mig_resource(one.name) && !looks_after_gpus(view);
+    if ((!shared && !mig) || whole_quantity(one.quantity).value_or(0) < 2) continue;
+    LintFinding& made = out.add("k8s_shared_gpu_count", mig ? Severity::note : Severity::warning,
+                                one.line, resource_seen(one), &view.container);
     made.finding.args["count"] = one.quantity;
+    if (mig) made.finding.variant = "mig";
     if (is_plain_name(one.name)) made.yaml = limit_lines(one.name, "1");
   }
 }
@@ -127,7 +131,7 @@ void lint_resources(const PodView& pod, LintOut& out) {
     requested_only(one.container, out);
     no_whole_number(one.container, out);
     wrong_name(one.container, out);
-    shared_count(one.container, out);
+    more_than_one(one, out);
   }
   if (!pod.pod.partial) init_container_holds(pod, out);
 }

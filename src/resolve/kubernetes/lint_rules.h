@@ -74,7 +74,6 @@ const formats::PodVolume* volume_at(const formats::ManifestPod& pod,
 std::optional<uint64_t> memory_limit(const formats::ManifestContainer& container);
 
 void lint_resources(const PodView& pod, LintOut& out);  // lint_resources.cc
-void lint_settings(const PodView& pod, const LintInput& input, LintOut& out);
 void lint_memory(const PodView& pod, LintOut& out);     // lint_memory.cc
 void lint_processes(const PodView& pod, LintOut& out);  // lint_processes.cc
 void lint_placement(const PodView& pod, const LintInput& input,
@@ -104,6 +103,8 @@ class ImageFits {
   bool has_torch_ = false;
   std::string only_image_;  // of all GPU containers; empty = there are several
 };
+void lint_settings(const PodView& pod, const LintInput& input, const ImageFits& image,
+                   LintOut& out);  // lint_settings.cc
 void lint_image(const PodView& pod, const LintInput& input, const ImageFits& image,
                 LintOut& out);  // lint_image.cc
 // Nodes that a pod may land on, as far as is known: labels, resources.

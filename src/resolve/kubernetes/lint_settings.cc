@@ -17,11 +17,13 @@ std::string variable_seen(const formats::PodVariable& one) {
   return one.name + "=" + one.value.value_or("");
 }
 
+// Of a name that stands there twice the last counts.
 const formats::PodVariable* find_variable(const formats::ManifestContainer& container,
                                           std::string_view name) {
+  const formats::PodVariable* out = nullptr;
   for (const formats::PodVariable& one : container.variables)
-    if (one.name == name && one.value) return &one;
-  return nullptr;
+    if (one.name == name) out = &one;
+  return out != nullptr && out->value ? out : nullptr;
 }
 
 // A share of a GPU that a scheduler of its own gives out by annotation (KAI, Run:ai, HAMi).
@@ -69,14 +71,20 @@ void cuda_visible(const ContainerView& view, LintOut& out) {
   if (one == nullptr || !gpus) return;
   const std::string value(trim(*one->value));
   std::string bad;
+  bool first = true, some_seen = false;  // what stands before the bad number is seen
   for (const std::string_view part : split(value, ',')) {
     const std::optional<uint64_t> number = parse_uint(trim(part));
-    if (number && *number >= *gpus && bad.empty()) bad = std::string(trim(part));
+    if (number && *number >= *gpus && bad.empty()) {
+      bad = std::string(trim(part));
+      some_seen = !first;
+    }
+    first = false;
   }
   const bool hides = value.empty() || value == "-1" || value == "none" || value == "NoDevFiles";
   if (bad.empty() && !hides) return;
-  LintFinding& made = out.add("cuda_visible_devices", hides ? Severity::warning : Severity::error,
-                              one->line, variable_seen(*one), &view.container);
+  LintFinding& made =
+      out.add("cuda_visible_devices", hides || some_seen ? Severity::warning : Severity::error,
+              one->line, variable_seen(*one), &view.container);
   out.prove(made, view.gpus.first->line, view.gpus.first->name + ": " + view.gpus.first->quantity);
   made.finding.variant = hides ? "manifest_hides" : "manifest";
   made.finding.args = {{"value", value},
@@ -85,8 +93,28 @@ void cuda_visible(const ContainerView& view, LintOut& out) {
                        {"last", std::to_string(*gpus - 1)}};
 }
 
+// Without "compute" the runtime does not mount libcuda; programs that show or encode pictures need
+// none.
+void driver_capabilities(const ContainerView& view, LintOut& out) {
+  const formats::PodVariable* one = find_variable(view.container, "NVIDIA_DRIVER_CAPABILITIES");
+  const Launcher launcher = view.start.launcher;
+  const bool computes = (launcher != Launcher::none && launcher != Launcher::nvidia_smi) ||
+                        view.start.needs_gpu == "vllm" || view.start.processes;
+  if (one == nullptr || !view.gpus.any() || !computes) return;
+  const std::string value(trim(*one->value));
+  if (value.empty() || contains(value, "$")) return;
+  for (const std::string_view part : split(value, ','))
+    if (trim(part) == "compute" || trim(part) == "all") return;
+  LintFinding& made = out.add("container_driver_capabilities", Severity::warning, one->line,
+                              variable_seen(*one), &view.container);
+  made.finding.variant = "manifest";
+  made.finding.args = {{"capabilities", value}, {"container", view.container.name}};
+  made.yaml = "env:\n- name: NVIDIA_DRIVER_CAPABILITIES\n  value: compute,utility\n";
+}
+
 // Kubernetes replaces $(NAME) alone, and that of variables of the manifest, not of the image.
-void library_path(const ContainerView& view, const LintInput& input, LintOut& out) {
+void library_path(const ContainerView& view, const LintInput& input, const ImageFits& image,
+                  LintOut& out) {
   const formats::ManifestContainer& container = view.container;
   const formats::PodVariable* one = find_variable(container, "LD_LIBRARY_PATH");
   if (one == nullptr || (!view.gpus.any() && view.start.needs_gpu.empty())) return;
@@ -111,7 +139,7 @@ void library_path(const ContainerView& view, const LintInput& input, LintOut& ou
     made.finding.args["value"] = value;
     return;
   }
-  if (input.image == nullptr) return;
+  if (input.image == nullptr || !image.is_of(container)) return;
   for (const auto& [name, before] : input.image->image.config.variables) {
     if (name != "LD_LIBRARY_PATH" || before.empty() || contains(value, before)) continue;
     LintFinding& made =
@@ -153,7 +181,7 @@ void restarts(const PodView& pod, LintOut& out) {
   for (const ContainerView& one : pod.containers) {
     const Launcher launcher = one.start.launcher;
     if (one.container.init || launcher == Launcher::none || launcher == Launcher::vllm ||
-        launcher == Launcher::tgi)
+        launcher == Launcher::tgi || launcher == Launcher::sglang || one.start.stays)
       continue;
     const size_t line =
         pod.pod.restart_line != 0 ? pod.pod.restart_line : one.container.command_line;
@@ -169,12 +197,14 @@ void restarts(const PodView& pod, LintOut& out) {
 
 }  // namespace
 
-void lint_settings(const PodView& pod, const LintInput& input, LintOut& out) {
+void lint_settings(const PodView& pod, const LintInput& input, const ImageFits& image,
+                   LintOut& out) {
   for (const ContainerView& one : pod.containers) {
     visible_by_hand(one, out);
     needs_gpu(one, out);
     cuda_visible(one, out);
-    library_path(one, input, out);
+    driver_capabilities(one, out);
+    library_path(one, input, image, out);
   }
   rights(pod, out);
   restarts(pod, out);

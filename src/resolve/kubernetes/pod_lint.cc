@@ -5,12 +5,14 @@
 
 #include "base/format.h"
 #include "base/number.h"
+#include "formats/prose/printable.h"
 #include "resolve/kubernetes/lint_rules.h"
 
 namespace cufit::resolve {
 namespace {
 
 constexpr std::string_view k_nvidia = "nvidia.com/";
+constexpr size_t k_most_said = 400;  // bytes of a value that a finding repeats
 
 // Extended resources that are no GPU, by what stands before and behind the slash.
 bool is_other_resource(const std::string& name) {
@@ -34,6 +36,24 @@ void count_resource(const formats::PodResource& one, GpuAsk& out) {
     out.unknown = true;
   else
     (is_mig_resource(one.name) ? out.instances : out.whole) += *count;
+}
+
+// A text of a manifest as one line of a finding: YAML's block texts have line breaks.
+std::string in_one_line(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    const bool blank = c == ' ' || c == '\n' || c == '\r' || c == '\t';
+    if (!blank || (!out.empty() && out.back() != ' ')) out += blank ? ' ' : c;
+  }
+  return formats::printable(trim(out), k_most_said);
+}
+
+void keep_lines_whole(Lint& lint) {
+  for (LintFinding& one : lint.findings) {
+    for (checks::Evidence& evidence : one.finding.evidence)
+      evidence.value = in_one_line(evidence.value);
+    for (auto& [name, value] : one.finding.args) value = in_one_line(value);
+  }
 }
 
 }  // namespace
@@ -147,7 +167,7 @@ Lint lint_manifests(const LintInput& input, const knowledge::Knowledge& knowledg
       if (view.asks_gpu()) ++lint.gpu_pods;
       out.look_at(file, pod);
       lint_resources(view, out);
-      lint_settings(view, input, out);
+      lint_settings(view, input, image, out);
       lint_memory(view, out);
       lint_processes(view, out);
       lint_placement(view, input, knowledge, out);
@@ -166,6 +186,7 @@ Lint lint_manifests(const LintInput& input, const knowledge::Knowledge& knowledg
       out.not_judged("image_nodes");
     }
   }
+  keep_lines_whole(lint);
   std::stable_sort(lint.findings.begin(), lint.findings.end(),
                    [](const LintFinding& a, const LintFinding& b) {
                      return std::pair(a.file, a.line) < std::pair(b.file, b.line);

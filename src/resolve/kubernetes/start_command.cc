@@ -6,29 +6,10 @@
 
 #include "base/format.h"
 #include "base/number.h"
+#include "formats/system/shell_commands.h"
 
 namespace cufit::resolve {
 namespace {
-
-constexpr size_t k_most_words = 20000;
-
-// Words of an argument vector; an argument that is a script (`sh -c "..."`) is taken apart at
-// blanks, its quotes taken off. Good enough for options and their values.
-std::vector<std::string> words_of(const formats::ManifestContainer& container) {
-  std::vector<std::string> out;
-  for (const std::vector<std::string>* list : {&container.command, &container.args})
-    for (const std::string& argument : *list) {
-      std::string word;
-      for (const char c : argument + " ") {
-        const bool blank = c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == ';';
-        if (!blank && c != '"' && c != '\'' && c != '\\') word += c;
-        if (!blank) continue;
-        if (!word.empty() && out.size() < k_most_words) out.push_back(word);
-        word.clear();
-      }
-    }
-  return out;
-}
 
 class Words {
  public:
@@ -38,6 +19,11 @@ class Words {
 
   bool has(std::string_view word) const {
     return std::find(words_.begin(), words_.end(), word) != words_.end();
+  }
+  bool assigns(std::string_view name) const {
+    return std::any_of(words_.begin(), words_.end(), [&](const std::string& word) {
+      return starts_with(word, std::string(name) + "=");
+    });
   }
   // The program itself, whatever folder it lies in.
   bool runs(std::string_view name) const {
@@ -145,96 +131,136 @@ void read_vllm(const Words& words, const formats::ManifestContainer& container, 
     out.needs_gpu = "vllm";
 }
 
-void read_launcher(const Words& words, const formats::ManifestContainer& container,
+// One process for each GPU of its tensor parallelism; restarts and images are anybody's.
+void read_sglang(const Words& words, StartCommand& out) {
+  out.launcher = Launcher::sglang;
+  out.processes =
+      words.number({"--tensor-parallel-size", "--tp-size", "--tp"}, &out.processes_text);
+  out.many_nodes = words.value({"--nnodes"}).value_or("1") != "1";
+  out.model = words.value({"--model-path", "--model"}).value_or("");
+}
+
+// One command of the container; the first may be the arguments of the image's own entry point.
+void read_launcher(const Words& words, bool first, const formats::ManifestContainer& container,
                    StartCommand& out) {
-  const bool tgi_image = is_image(container.image, "huggingface/text-generation-inference");
-  const bool vllm_image = is_image(container.image, "vllm/vllm-openai");
+  const bool alone = first && container.command.empty();
   if (words.runs("torchrun") || words.has("torch.distributed.run") ||
       words.has("torch.distributed.launch")) {
     read_torchrun(words, container, out);
   } else if (words.runs("accelerate") && words.has("launch")) {
     out.launcher = Launcher::accelerate;
     out.processes = words.number({"--num-processes"}, &out.processes_text);
-    out.many_nodes = words.number({"--num-machines"}).value_or(1) != 1;
+    // The number counts the processes of all machines.
+    out.many_nodes = words.value({"--num-machines"}).value_or("1") != "1" ||
+                     words.value({"--machine-rank"}) || words.value({"--main-process-ip"});
   } else if (words.runs("deepspeed")) {
     out.launcher = Launcher::deepspeed;
     out.processes = words.number({"--num-gpus"}, &out.processes_text);
   } else if ((words.runs("vllm") && words.has("serve")) ||
              words.has("vllm.entrypoints.openai.api_server") ||
-             (vllm_image && container.command.empty() && !container.args.empty())) {
+             (alone && is_image(container.image, "vllm/vllm-openai"))) {
     read_vllm(words, container, out);
+  } else if (words.has("sglang.launch_server") || (words.runs("sglang") && words.has("serve"))) {
+    read_sglang(words, out);
   } else if (words.runs("text-generation-launcher") ||
-             (tgi_image && container.command.empty() && !container.args.empty())) {
+             (alone && is_image(container.image, "huggingface/text-generation-inference"))) {
     out.launcher = Launcher::tgi;
     out.processes = words.number({"--num-shard"}, &out.processes_text);
     out.model = words.value({"--model-id"}).value_or("");
-  } else if (!words.all().empty() &&
+  } else if (first &&
              (words.all()[0] == "nvidia-smi" || ends_with(words.all()[0], "/nvidia-smi"))) {
+    // Behind another command it may look whether there is a GPU.
     out.launcher = Launcher::nvidia_smi;
     out.needs_gpu = "nvidia-smi";
+    out.stays = words.has("-l") || words.has("dmon") || words.has("pmon") ||
+                std::any_of(words.all().begin(), words.all().end(), [](const std::string& word) {
+                  return starts_with(word, "--loop") || starts_with(word, "-lms");
+                });
   }
 }
 
-bool is_letter_or_digit(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+// What waits for ever: the pod ends when somebody deletes it.
+bool waits(const Words& words) {
+  const std::string& program = words.all()[0];
+  if (words.runs("sleep")) return words.has("infinity") || words.has("inf");
+  return (program == "tail" && (words.has("-f") || words.has("-F"))) || words.runs("sshd");
+}
+
+// The command after it runs in other containers.
+bool starts_elsewhere(const Words& words) {
+  for (const char* program : {"mpirun", "mpiexec", "orterun", "horovodrun", "srun", "kubectl"})
+    if (words.runs(program)) return true;
+  return words.runs("ray") && words.has("submit");
+}
+
+// The checkpoint itself is packed, whatever its name says; others are packed while they are read.
+bool is_packed(const std::vector<Words>& commands) {
+  for (const Words& words : commands) {
+    const std::string how = lower(words.value({"--quantization", "--quantize"}).value_or(""));
+    for (const char* packed : {"awq", "gptq", "gguf", "marlin", "compressed", "modelopt", "exl2"})
+      if (contains(how, packed)) return true;
+  }
+  return false;
+}
+
+// Of several launchers one that ends after the other: equal numbers are the number, others and
+// GPUs that a script divides itself are not known.
+void read_commands(const std::vector<Words>& commands, const formats::ManifestContainer& container,
+                   StartCommand& out) {
+  bool divided = false;
+  for (const Words& words : commands) {
+    StartCommand one;
+    read_launcher(words, &words == &commands[0], container, one);
+    if (one.launcher == Launcher::none) continue;
+    divided = divided || words.assigns("CUDA_VISIBLE_DEVICES");
+    if (out.launcher == Launcher::none) {
+      out = one;
+      continue;
+    }
+    if (out.processes == one.processes && out.one_per_gpu == one.one_per_gpu) continue;
+    divided = true;
+  }
+  if (!divided) return;
+  out.processes.reset();
+  out.processes_default = out.one_per_gpu = false;
 }
 
 }  // namespace
 
 const char* to_string(Launcher launcher) {
-  static const char* const k_names[] = {"",          "torchrun", "accelerate launch",
-                                        "deepspeed", "vllm",     "text-generation-launcher",
-                                        "nvidia-smi"};
+  static const char* const k_names[] = {"",          "torchrun",  "accelerate launch",
+                                        "deepspeed", "vllm",      "text-generation-launcher",
+                                        "sglang",    "nvidia-smi"};
   return k_names[static_cast<size_t>(launcher)];
 }
 
-uint64_t named_model_bytes(const std::string& name) {
-  const std::string low = lower(name);
-  for (const char* packed : {"awq", "gptq", "int4", "int8", "4bit", "8bit", "gguf", "fp8", "fp4",
-                             "bnb", "w4a16", "w8a8", "nf4", "exl2", "lora"})
-    if (contains(low, packed)) return 0;
-  uint64_t best = 0;
-  for (size_t i = 0; i < low.size(); ++i) {
-    if (low[i] < '0' || low[i] > '9' ||
-        (i > 0 && (is_letter_or_digit(low[i - 1]) || low[i - 1] == '.')))
-      continue;
-    size_t end = i;
-    double value = 0, scale = 0;
-    for (; end < low.size() && end - i < 8; ++end) {
-      if (low[end] == '.' && scale == 0) {
-        scale = 1;
-      } else if (low[end] >= '0' && low[end] <= '9') {
-        value =
-            scale == 0 ? value * 10 + (low[end] - '0') : value + (scale /= 10) * (low[end] - '0');
-      } else {
-        break;
-      }
-    }
-    if (end >= low.size() || low[end] != 'b') continue;
-    if (end + 1 < low.size() && is_letter_or_digit(low[end + 1])) continue;
-    if (value > 0 && value <= 5000)
-      best = std::max(best, static_cast<uint64_t>(value * 1000) * 2'000'000u);
-  }
-  return best;
-}
-
 StartCommand read_start(const formats::ManifestContainer& container) {
-  const Words words(words_of(container));
+  std::vector<Words> commands;
+  std::vector<std::string> arguments = container.command;
+  arguments.insert(arguments.end(), container.args.begin(), container.args.end());
+  for (formats::ShellCommand& one : formats::read_commands(arguments))
+    if (!formats::starts_nothing(one.words)) commands.emplace_back(std::move(one.words));
   StartCommand out;
-  read_launcher(words, container, out);
-  out.only_looks =
-      words.runs("cufit") && (words.has("doctor") || words.has("exporter") || words.has("watch"));
-  out.workers = words
-                    .number({"--num-workers", "--dataloader-num-workers", "--data-workers"},
-                            &out.workers_text)
-                    .value_or(0);
-  std::string written;
-  if (out.needs_gpu.empty() && words.value({"--backend"}, &written).value_or("") == "nccl")
-    out.needs_gpu = written;
-  if (out.model.empty())
-    out.model = words.value({"--model", "--model-name-or-path", "--model-id"}).value_or("");
+  read_commands(commands, container, out);
+  for (const Words& words : commands) {
+    out.only_looks =
+        out.only_looks || (words.runs("cufit") &&
+                           (words.has("doctor") || words.has("exporter") || words.has("watch")));
+    out.stays = out.stays || waits(words);
+    if (out.workers == 0)
+      out.workers = words
+                        .number({"--num-workers", "--dataloader-num-workers", "--data-workers"},
+                                &out.workers_text)
+                        .value_or(0);
+    std::string written;
+    if (out.needs_gpu.empty() && !starts_elsewhere(words) &&
+        words.value({"--backend"}, &written).value_or("") == "nccl")
+      out.needs_gpu = written;
+    if (out.model.empty())
+      out.model = words.value({"--model", "--model-name-or-path", "--model-id"}).value_or("");
+  }
   if (out.model.empty()) out.model = set_variable(container, "MODEL_ID");
-  out.model_bytes = named_model_bytes(out.model);
+  if (!is_packed(commands)) out.model_bytes = named_model_bytes(out.model);
   return out;
 }
 

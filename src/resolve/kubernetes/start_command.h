@@ -13,7 +13,7 @@
 
 namespace cufit::resolve {
 
-enum class Launcher { none, torchrun, accelerate, deepspeed, vllm, tgi, nvidia_smi };
+enum class Launcher { none, torchrun, accelerate, deepspeed, vllm, tgi, sglang, nvidia_smi };
 const char* to_string(Launcher launcher);  // "torchrun", "vllm": what a user calls it
 
 struct StartCommand {
@@ -24,6 +24,7 @@ struct StartCommand {
   bool processes_default = false;  // torchrun without the option: 1
   bool one_per_gpu = false;        // "gpu", "auto"
   bool many_nodes = false;         // the number may count other pods as well
+  bool stays = false;              // waits for ever when its work is done: `sleep infinity`
   bool only_looks = false;         // cufit's own commands that look at GPUs and use none
   uint32_t workers = 0;            // of a DataLoader
   std::string workers_text;        // "--num_workers=8"

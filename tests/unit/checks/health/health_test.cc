@@ -215,6 +215,14 @@ TEST(Health, GpusOfOtherJobsAreNotMissing) {
   EXPECT_EQ(told(judged(facts)), "yes ok");
 }
 
+// A prolog asks for the numbers that Slurm gives instances.
+TEST(Health, NumbersOfInstancesAreNoMissingGpus) {
+  facts::Facts facts = machine();
+  EXPECT_EQ(told(judged(facts, "", {5})), "no drain gpu_not_listed@machine");
+  facts.nvml.gpus[0].mig_current = said(true);
+  EXPECT_EQ(judged(facts, "", {5}).usable, Usable::unknown);
+}
+
 TEST(Health, XidsOfGpusThatAreNotAskedFor) {
   facts::Facts facts = machine();
   xid(facts, 95, "0000:41:00");

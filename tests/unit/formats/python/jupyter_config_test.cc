@@ -37,13 +37,35 @@ TEST(JupyterConfig, Json) {
 }
 
 TEST(JupyterConfig, OptionsOfACommand) {
-  EXPECT_EQ(all(parse_jupyter_options("jupyter lab --ip=0.0.0.0 --port 8888 --allow-root "
-                                      "--NotebookApp.token='' --no-browser")),
+  const auto options = [](std::string_view text) {
+    return all(parse_jupyter_options(read_shell_script(text)));
+  };
+  EXPECT_EQ(options("jupyter lab --ip=0.0.0.0 --port 8888 --allow-root "
+                    "--NotebookApp.token='' --no-browser"),
             "1 ServerApp.ip='0.0.0.0'\n1 ServerApp.port='8888'\n1 ServerApp.allow_root=true\n"
             "1 NotebookApp.token=''\n");
-  EXPECT_EQ(all(parse_jupyter_options("# don't\nexec jupyter lab \\\n  --ServerApp.token=\"$T\" &\n"
-                                      "bash -c \"jupyter lab --LabApp.token=''\"\n")),
+  EXPECT_EQ(options("# don't\nexec jupyter lab \\\n  --ServerApp.token=\"$T\" &\n"
+                    "bash -c \"jupyter lab --LabApp.token=''\"\n"),
             "3 ServerApp.token other $T\n4 LabApp.token=''\n");
+  // Other programs have ports and tokens of their own, and what is a comment is none.
+  EXPECT_EQ(options("jupyter lab --ip=0.0.0.0 &\ntensorboard --port 6006\n"
+                    "# jupyter lab --ServerApp.token=''\necho jupyter lab --port=1\n"),
+            "1 ServerApp.ip='0.0.0.0'\n");
+  EXPECT_EQ(options("A=\"--port=9 --allow-root\"\nB=(--ip=*)\njupyter-lab $A --ServerApp.token ''"),
+            "1 ServerApp.port='9'\n1 ServerApp.allow_root=true\n2 ServerApp.ip='*'\n"
+            "3 ServerApp.token=''\n");
+}
+
+TEST(JupyterConfig, WhatStartsAServer) {
+  const auto starts = [](std::string_view text) {
+    return starts_jupyter(read_shell_script(text).at(0));
+  };
+  for (const char* text : {"jupyter lab", "exec /opt/bin/jupyter-lab", "python -m notebook",
+                           "tini -- jupyter --debug server", "su app -c 'jupyter notebook'"})
+    EXPECT_TRUE(starts(text)) << text;
+  for (const char* text : {"pip install jupyter notebook", "jupyter --version", "echo jupyter lab",
+                           "jupyter kernelspec list", "chown app /home/app/.jupyter"})
+    EXPECT_FALSE(starts(text)) << text;
 }
 
 }  // namespace jupyter_config_test

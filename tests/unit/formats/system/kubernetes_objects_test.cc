@@ -44,6 +44,9 @@ TEST(KubernetesObjects, PodsOfEveryKind) {
        "spec.rayClusterSpec.workerGroupSpecs[0].template.spec"},
       {"LeaderWorkerSet", "{leaderWorkerTemplate: {workerTemplate: {spec: %}}}",
        "spec.leaderWorkerTemplate.workerTemplate.spec"},
+      {"Notebook", "{template: {spec: %}}", "spec.template.spec"},
+      {"InferenceService", "{predictor: %}", "spec.predictor"},
+      {"InferenceService", "{predictor: {model: {args: [a]}}}", "spec.predictor"},
       {"TrainJob", "{trainer: {image: a}}", "spec.trainer"},
   };
   for (const Case& one : cases) {
@@ -59,7 +62,14 @@ TEST(KubernetesObjects, PodsOfEveryKind) {
       EXPECT_TRUE(objects.objects[0].has_pods);
     }
   }
-  EXPECT_FALSE(read("{kind: Service, spec: {}}").objects[0].has_pods);
+  const std::string serving = "kind: Service, spec: {template: {spec: {containers: [{name: a}]}}}}";
+  EXPECT_FALSE(read("{apiVersion: v1, " + serving).objects[0].has_pods);
+  EXPECT_TRUE(read("{apiVersion: serving.knative.dev/v1, " + serving).objects[0].has_pods);
+  const ManifestObjects model =
+      read("{kind: InferenceService, spec: {predictor: {model: {resources: {limits: {a: 1}}}}}}");
+  ASSERT_EQ(model.pods.size(), 1u);
+  EXPECT_TRUE(model.pods[0].partial);
+  EXPECT_EQ(model.pods[0].containers[0].path, "spec.predictor.model");
 }
 
 TEST(KubernetesObjects, FieldsOfAnotherTypeAreNotThere) {

@@ -36,7 +36,8 @@ struct Made {
   }
   void started(std::string_view text) {
     setup.starts_jupyter = true;
-    for (formats::JupyterSetting& one : formats::parse_jupyter_options(text))
+    for (formats::JupyterSetting& one :
+         formats::parse_jupyter_options(formats::read_shell_script(text)))
       setup.jupyter_settings.push_back({std::move(one), "ENTRYPOINT and CMD", 0, false});
   }
   // "image_x error, image_y.variant warning"
@@ -77,8 +78,46 @@ TEST(ImageRules, PasswordsOfSshd) {
   EXPECT_EQ(of_sshd("AuthenticationMethods publickey\nPermitRootLogin no\n"), "");
   EXPECT_EQ(of_sshd(std::string(k_good) + "Match User bob\nPasswordAuthentication yes\n"),
             "image_ssh_password_login.match warning");
-  EXPECT_EQ(of_sshd(std::string(k_good) + "PermitEmptyPasswords yes\n"),
+  // Empty ones are passwords: none is taken where none is asked for.
+  EXPECT_EQ(of_sshd(std::string(k_good) + "PermitEmptyPasswords yes\n"), "");
+  EXPECT_EQ(of_sshd("PermitRootLogin no\nPermitEmptyPasswords yes\n"),
             "image_ssh_password_login error");
+}
+
+TEST(ImageRules, AKeyAndMoreThanAKey) {
+  const std::string no_root = "PermitRootLogin no\nUsePAM yes\n";
+  for (const char* methods :
+       {"publickey,password", "publickey,keyboard-interactive:pam", "publickey,password publickey"})
+    EXPECT_EQ(of_sshd(no_root + "AuthenticationMethods " + methods + "\n"), "") << methods;
+  for (const char* methods : {"any", "publickey password", "password"})
+    EXPECT_EQ(of_sshd(no_root + "AuthenticationMethods " + methods + "\n"),
+              "image_ssh_password_login warning")
+        << methods;
+  // A block has methods of its own, or those of everybody.
+  const std::string bob = "Match User bob\nPasswordAuthentication yes\n";
+  const std::string keys = std::string(k_good) + "AuthenticationMethods publickey\n";
+  EXPECT_EQ(of_sshd(keys + bob), "");
+  EXPECT_EQ(of_sshd(keys + bob + "AuthenticationMethods any\n"),
+            "image_ssh_password_login.match warning");
+  EXPECT_EQ(of_sshd(std::string(k_good) + "UsePAM yes\nMatch User bob\n"
+                                          "ChallengeResponseAuthentication yes\n"),
+            "image_ssh_password_login.match warning");
+}
+
+// `sshd -o PasswordAuthentication=yes -p 2200`: no line of the file goes before it.
+TEST(ImageRules, OptionsOfTheCommand) {
+  Made made;
+  const formats::SshdStart start =
+      formats::parse_sshd_start({{"/usr/sbin/sshd", "-De", "-p", "2200",
+                                  "-oPasswordAuthentication=yes", "-o", "PermitRootLogin yes"},
+                                 std::vector<uint32_t>(7)});
+  for (const formats::SshdSetting& one : start.settings)
+    made.setup.ssh.push_back({one, "ENTRYPOINT and CMD", 0, true, true});
+  made.setup.starts_sshd = start.starts;
+  made.sshd(std::string(k_good) + "Port 22\n");
+  made.image.config.ports = {"2200/tcp"};
+  EXPECT_EQ(made.findings(),
+            "image_ssh_root_login.option error, image_ssh_password_login.option warning");
 }
 
 TEST(ImageRules, RootAndUsersOfSshd) {
@@ -92,6 +131,17 @@ TEST(ImageRules, RootAndUsersOfSshd) {
             "image_ssh_no_way_in.user warning");
   EXPECT_EQ(of_sshd(std::string(k_good) + "PubkeyAuthentication no\n"),
             "image_ssh_no_way_in warning");
+  // Lines add up, and one user is enough.
+  EXPECT_EQ(of_sshd(std::string(k_good) + "AllowUsers other more\nAllowUsers app\n"), "");
+  EXPECT_EQ(of_sshd(std::string(k_good) + "AllowUsers other team*\n"), "");
+  EXPECT_EQ(of_sshd(std::string(k_good) + "Match User x\nPermitRootLogin prohibit-password\n"),
+            "image_ssh_root_login.match warning");
+  // Root is not among those who are let in.
+  for (const char* users : {"AllowUsers app", "DenyUsers root"})
+    EXPECT_EQ(of_sshd(keys + "PermitRootLogin yes\n" + users + "\n"), "") << users;
+  for (const char* users : {"AllowUsers app root", "AllowUsers *", "DenyUsers bob"})
+    EXPECT_EQ(of_sshd(keys + "PermitRootLogin yes\n" + users + "\n"), "image_ssh_root_login error")
+        << users;
 }
 
 TEST(ImageRules, ANameThatWouldRunIsNoPartOfAStep) {
@@ -121,6 +171,32 @@ TEST(ImageRules, Ports) {
   EXPECT_EQ(jupyter.findings(), "");
   jupyter.started("jupyter lab --port=9999");
   EXPECT_EQ(jupyter.findings(), "image_port_mismatch warning");
+}
+
+TEST(ImageRules, PortsOfSshd) {
+  const auto of = [](std::string_view text, const char* exposed, bool starts = true) {
+    Made made;
+    made.sshd(std::string(k_good) + std::string(text));
+    made.setup.starts_sshd = starts;
+    made.image.config.ports = {exposed};
+    for (const checks::Finding& one : judge_image_rules(made.image, made.setup).findings)
+      return one.args.at("expose");
+    return std::string();
+  };
+  EXPECT_EQ(of("ListenAddress 0.0.0.0:2222\n", "2222/tcp"), "");
+  EXPECT_EQ(of("Port 22\nListenAddress [::]:2222\n", "22/tcp"), "2222");
+  EXPECT_EQ(of("Port 2222\nListenAddress ::\nListenAddress 1.2.3.4:23\n", "2222/tcp"), "");
+  // As EXPOSE takes them: with blanks.
+  EXPECT_EQ(of("Port 2222\nPort 2022\n", "22/tcp"), "2222 2022");
+  // Of an MPI image: nobody starts it.
+  EXPECT_EQ(of("", "8000/tcp", false), "");
+  EXPECT_EQ(of("", "8000/tcp", true), "22");
+  EXPECT_EQ(of("", "2222/tcp", false), "22");
+  EXPECT_EQ(of("Port $PORT\n", "2222/tcp"), "");
+  Made jupyter;  // in the image, and neither started nor configured
+  jupyter.setup.jupyter = facts::SetupFile{"/usr/bin/jupyter", 0, false};
+  jupyter.image.config.ports = {"8000/tcp"};
+  EXPECT_EQ(jupyter.findings(), "");
 }
 
 TEST(ImageRules, TokenOfJupyter) {
@@ -161,6 +237,17 @@ TEST(ImageRules, TheImageItself) {
     made.image.config.user = user;
     EXPECT_EQ(made.findings(), "image_runs_as_root warning") << user;
   }
+  Made named;
+  named.setup.accounts.push_back({"toor", "/bin/bash", 0, 3});
+  named.image.config.user = "toor";
+  EXPECT_EQ(named.findings(), "image_runs_as_root warning");
+  named.image.config.user = "app";
+  EXPECT_EQ(named.findings(), "");
+  Made based;  // what every image from Ubuntu's has
+  based.image.config.labels = {{"org.opencontainers.image.ref.name", "ubuntu"},
+                               {"org.opencontainers.image.version", "22.04"},
+                               {"cufit.lock.sha256", "ab"}};
+  EXPECT_EQ(based.findings(), "image_labels_missing note");
   Made bare;
   bare.image.config.healthcheck = false;
   bare.image.config.labels.clear();
@@ -186,6 +273,8 @@ TEST(ImageRules, Secrets) {
   for (const auto& [name, value] : std::vector<std::pair<const char*, const char*>>{
            {"HF_TOKEN", ""},
            {"HF_TOKEN", "$OTHER"},
+           {"HF_HUB_DISABLE_IMPLICIT_TOKEN", "1"},
+           {"OPENAI_API_KEY", "EMPTY"},
            {"DB_PASSWORD_FILE", "/run/secrets/db"},
            {"GPG_KEY", "A035C8C19219BA821ECEA86B64E628F8D684696D"},  // of the python images
            {"PATH", "/bin"}})
@@ -209,8 +298,14 @@ TEST(ImageRules, StatesOfRules) {
   EXPECT_EQ(state("ssh_root"), "kept");
   made.setup.unread = {"/etc/ssh/sshd_config"};
   EXPECT_EQ(state("ssh_root"), "unknown");
+  // What cannot be read is not what sshd does by itself.
+  made.setup.unread.clear();
   made.setup.ssh.clear();
   EXPECT_EQ(state("ssh_root"), "broken");
+  made.setup.sshd_unread = true;
+  made.image.config.ports = {"2222/tcp"};
+  for (const char* id : {"ssh_keys_only", "ssh_root", "ssh_user", "ports"})
+    EXPECT_EQ(state(id), "unknown") << id;
 }
 
 }  // namespace image_rules_test
