@@ -35,7 +35,7 @@ constexpr std::pair<std::string_view, std::string_view> k_first[] = {
     {"custom_op", "2.4"},
     {"register_fake", "2.4"}};
 
-std::string_view first_of(std::string_view name) {
+std::string_view first_alternative(std::string_view name) {
   for (const auto& [known, first] : k_first) {
     if (known == name) return first;
   }
@@ -77,7 +77,7 @@ void add_newer_torch(std::map<std::string, std::string>& args,
     std::string name;
     if (!contains(line.text, "has no attribute") || !RE2::PartialMatch(line.text, missing, &name))
       continue;
-    first = first_of(name);
+    first = first_alternative(name);
     if (first.empty()) continue;
     args["torch_name"] = name;
     args["first_torch"] = first;
