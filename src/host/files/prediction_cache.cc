@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 
 #include "base/format.h"
 #include "base/sha256.h"
@@ -135,6 +136,18 @@ std::string file_mark(const std::string& path) {
                   status.st_mtim.tv_nsec);
   const std::optional<std::string> bytes = file.read(k_most_hashed_bytes);
   return bytes ? "sha256:" + sha256(*bytes) : std::string();
+}
+
+int64_t time_of_files() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  return now.tv_sec;
+}
+
+bool is_changed_since(const std::string& path, int64_t seconds) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) != 0 || status.st_mtime >= seconds ||
+         status.st_ctime >= seconds;
 }
 
 }  // namespace cufit::host
