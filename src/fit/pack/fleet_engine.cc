@@ -33,6 +33,12 @@ void keep_free(const std::vector<size_t>& alike, uint64_t free, std::vector<char
     if (i < free) keep[alike[i]] = 1;
 }
 
+// Where types are named, an instance is asked for by one, and a whole GPU is none of the instances.
+bool may_have_no_type(const Machine& machine, bool is_instance) {
+  if (machine.types.empty()) return true;
+  return !is_instance && !std::all_of(machine.types.begin(), machine.types.end(), is_mig_type);
+}
+
 // Slurm gives no more of a type than it has and has not given to jobs; what has no type that is sure
 // shares what all types have.
 void take_given_away(const formats::SlurmNodeGres& gres, Machine& machine) {
@@ -42,7 +48,11 @@ void take_given_away(const formats::SlurmNodeGres& gres, Machine& machine) {
     return machine.gpus[a].in_use < machine.gpus[b].in_use;
   });
   std::map<std::string, std::vector<size_t>> of_type;
-  for (const size_t i : order) of_type[slurm_type(machine, machine.gpus[i])].push_back(i);
+  for (const size_t i : order) {
+    const std::string type = slurm_type(machine, machine.gpus[i]);
+    if (!type.empty() || may_have_no_type(machine, machine.gpus[i].is_instance))
+      of_type[type].push_back(i);
+  }
   std::vector<char> keep(machine.gpus.size(), 0);
   uint64_t free_of_all = 0;
   for (const formats::SlurmGpuType& type : gres.gpus) {
@@ -155,7 +165,7 @@ std::string slurm_type(const Machine& machine, const Gpu& gpu) {
       if (ends_with(type, gpu.profile)) return type;
     return {};
   }
-  if (machine.types.size() == 1) return machine.types[0];
+  if (machine.types.size() == 1 && !is_mig_type(machine.types[0])) return machine.types[0];
   std::string best;
   for (const std::string& type : machine.types)
     if (!is_mig_type(type) && contains(letters(gpu.name), letters(type)) &&

@@ -321,6 +321,23 @@ TEST(FleetEngine, SlurmGivesNoMoreOfATypeThanItHas) {
   EXPECT_EQ(question.machines[0].given_away, 3u);
 }
 
+// Slurm has whole GPUs there and the node instances, or the other way round: neither can be asked for.
+TEST(FleetEngine, AnInstanceIsAskedForByItsTypeAlone) {
+  const auto left = [](const std::string& gres, bool is_instance) {
+    FleetQuestion question;
+    question.machines = {machine_of("a", {40})};
+    question.machines[0].gpus[0].is_instance = is_instance;
+    question.machines[0].gpus[0].profile = is_instance ? "3g.40gb" : "";
+    offer_by(Engine::slurm, cluster_of("NodeName=a Gres=" + gres), question);
+    return question.machines[0].gpus.size();
+  };
+  EXPECT_EQ(left("gpu:a100:1", true), 0u);
+  EXPECT_EQ(left("gpu:a100_3g.40gb:1", true), 1u);
+  EXPECT_EQ(left("gpu:1", true), 1u);
+  EXPECT_EQ(left("gpu:a100_3g.40gb:1", false), 0u);
+  EXPECT_EQ(left("gpu:a100:1", false), 1u);
+}
+
 TEST(FleetEngine, ANodeWithoutGpusInSlurmGivesNone) {
   FleetQuestion question;
   question.machines = {machine_of("a", {80}), machine_of("b", {80})};
