@@ -12,6 +12,11 @@
 namespace cufit::pack {
 namespace {
 
+bool have_one_gpu_each(const FleetProblem& fleet) {
+  return std::all_of(fleet.items.begin(), fleet.items.end(),
+                     [](const std::vector<uint32_t>& job) { return job.size() == 1; });
+}
+
 uint64_t least_of_job(const FleetProblem& fleet, uint32_t job) {
   uint64_t sum = 0;
   for (const uint32_t item : fleet.items[job]) {
@@ -56,8 +61,7 @@ void bound(const FleetProblem& fleet, const std::vector<uint32_t>& possible, Fle
     if (!divided && mib > room) break;
     ++out.most_placed;
   }
-  const bool single = std::all_of(fleet.items.begin(), fleet.items.end(),
-                                  [](const std::vector<uint32_t>& job) { return job.size() == 1; });
+  const bool single = have_one_gpu_each(fleet);
   std::vector<uint32_t> items;
   for (const uint32_t job : possible)
     items.insert(items.end(), fleet.items[job].begin(), fleet.items[job].end());
@@ -246,8 +250,7 @@ FleetAssignment of_single(const Assignment& found, bool spread) {
 FleetAssignment assign_fleet(const FleetProblem& fleet, bool spread, uint64_t node_limit) {
   const bool small = fleet.problem.items.size() <= k_most_searched_items &&
                      fleet.problem.bins.size() <= k_most_searched_bins;
-  const bool single = std::all_of(fleet.items.begin(), fleet.items.end(),
-                                  [](const std::vector<uint32_t>& job) { return job.size() == 1; });
+  const bool single = have_one_gpu_each(fleet);
   const std::vector<uint32_t> possible = possible_jobs(fleet);
   FleetAssignment out;
   if (small && single) {
