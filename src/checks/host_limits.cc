@@ -14,11 +14,7 @@ namespace cufit::checks {
 namespace {
 
 Link row(const char* name, LinkState state, const std::string& key) {
-  Link link;
-  link.name = name;
-  link.state = state;
-  link.key = "host_limits." + std::string(name) + "." + key;
-  return link;
+  return section_row("host_limits", name, state, key);
 }
 
 // Cores that this process may use; a cgroup quota below the affinity mask counts.

@@ -21,6 +21,15 @@ LinkState judge_chain(
     const Chain& chain);  // the worst link that stops it; unknown where a needed link is
 // What each GPU can do with this torch, one row per GPU and data type. abilities.cc
 std::vector<Link> list_abilities(const Input& input);
+// A row "SECTION.NAME.KEY" of one of these lists.
+inline Link section_row(const char* section, const char* name, LinkState state,
+                        const std::string& key) {
+  Link link;
+  link.name = name;
+  link.state = state;
+  link.key = std::string(section) + "." + name + "." + key;
+  return link;
+}
 // What on the host would starve the GPUs. host_limits.cc
 std::vector<Link> list_host_limits(const Input& input);
 // Whether the GPUs work together: one row per question of --deep. together_rows.cc

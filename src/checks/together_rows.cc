@@ -19,11 +19,7 @@ constexpr double k_slow_share = 0.5;
 constexpr uint64_t k_judged_bytes = 64u << 20;
 
 Link row_of(const char* name, LinkState state, const std::string& key) {
-  Link link;
-  link.name = name;
-  link.state = state;
-  link.key = "together." + std::string(name) + "." + key;
-  return link;
+  return section_row("together", name, state, key);
 }
 
 std::string pair_text(const GpuWay& way) {

@@ -43,6 +43,9 @@ std::string fit_cached_text(const FitCachedView& view, const Style& style) {
                 {"usable", gib(card.usable)},
                 {"missing", gib(card.fits() ? 0 : card.needs - card.usable)}}) +
            "\n";
+  const Json* warnings = view.answer.member("warnings");
+  if (warnings != nullptr && warnings->is_array() && warnings->size() > 0)
+    out += "  " + say("fit.cached.rests", {{"count", std::to_string(warnings->size())}}) + "\n";
   return out;
 }
 

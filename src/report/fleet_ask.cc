@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs in the words of ssh, Slurm and Kubernetes.
+#include <algorithm>
+
 #include "base/format.h"
 #include "base/json.h"
 #include "base/shell_word.h"
@@ -46,16 +48,18 @@ FleetAsk ask_slurm(const FleetPlanView& view, const pack::FleetPlaced& placed,
   const pack::Machine& machine = view.question.machines[placed.machine];
   const pack::Gpu& gpu = machine.gpus[placed.gpus[0]];
   FleetAsk out;
-  const uint64_t shards =
-      placed.gpus.size() == 1 ? pack::shards_for(machine, gpu, placed.bytes) : 0;
+  const bool in_shards = placed.gpus.size() == 1 && !placed.on[0].instance;
+  const uint64_t shards = in_shards ? pack::shards_for(machine, gpu, placed.bytes) : 0;
   const std::string profile = profile_of(view, placed);
   const std::string type = placed.on[0].instance ? profile : pack::slurm_type(machine, gpu);
   out.count = shards > 0 ? shards : placed.gpus.size();
   out.gres = shards > 0     ? format("shard:{}", shards)
              : type.empty() ? format("gpu:{}", placed.gpus.size())
                             : format("gpu:{}:{}", type, placed.gpus.size());
-  out.lines = {format("sbatch --job-name={} --nodelist={} --gres={} --wrap={}",
-                      shell_argument(view.question.jobs[placed.job].name),
+  const std::string partition =
+      machine.partitions.empty() ? "" : " --partition=" + shell_argument(machine.partitions);
+  out.lines = {format("sbatch --job-name={}{} --nodelist={} --gres={} --wrap={}",
+                      shell_argument(view.question.jobs[placed.job].name), partition,
                       shell_argument(machine.name), shell_argument(out.gres),
                       shell_argument(shared_command(view, placed, program)))};
   return out;
@@ -71,13 +75,19 @@ std::string without_variables(const std::string& word) {
   return contains(word, "$(") || contains(word, "$$") ? out : word;
 }
 
+// The device plugin's: "1g.10gb+me" is 1g.10gb.me, as a plus sign may not stand in a resource's name.
+std::string resource_name(std::string profile) {
+  std::replace(profile.begin(), profile.end(), '+', '.');
+  return profile;
+}
+
 // YAML takes JSON for its values.
 FleetAsk ask_kubernetes(const FleetPlanView& view, const pack::FleetPlaced& placed,
                         const std::string& program) {
   const pack::Job& job = view.question.jobs[placed.job];
   FleetAsk out;
   const std::string profile = profile_of(view, placed);
-  out.limit = profile.empty() ? "nvidia.com/gpu" : "nvidia.com/mig-" + profile;
+  out.limit = profile.empty() ? "nvidia.com/gpu" : "nvidia.com/mig-" + resource_name(profile);
   out.count = placed.gpus.size();
   std::vector<std::string> words = {"cufit", "run", "--vram", vram_text(placed.bytes), "--"};
   if (job.command.empty())

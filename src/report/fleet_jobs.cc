@@ -26,6 +26,7 @@ std::string cannot_text(const pack::JobCannot& cannot, std::string_view lang,
   const char* key = cannot.why == Why::no_gpu       ? "fleet.cannot.no_gpu"
                     : cannot.why == Why::too_small  ? "fleet.cannot.too_small"
                     : cannot.why == Why::given_away ? "fleet.cannot.given_away"
+                    : cannot.why == Why::instances  ? "fleet.cannot.instances"
                                                     : "fleet.cannot.too_few";
   const uint32_t low = cannot.least_good, high = cannot.most_good;
   return label(knowledge, lang, key,

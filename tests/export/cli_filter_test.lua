@@ -126,6 +126,59 @@ check("a job without a GPU is not asked for", asked == "")
 verdict, asked = submit({ type = "srun", gres = "gpu:$(reboot):1", argv = { "python", "train.py" } })
 check("a type is a plain word", not asked:find("reboot", 1, true))
 
+verdict, asked = submit({ type = "sbatch", gpus = "h200", wrap = "python train.py" })
+check("a type without a number is a type", asked:find("[--gpu][h200]", 1, true))
+verdict, asked = submit({ type = "srun", gres = "gres:gpu:3090:1", argv = { "python", "train.py" } })
+check("a type may begin with a digit", asked:find("[--gpu][3090]", 1, true))
+check("and the partition has no say then", not asked:find("[a100]", 1, true))
+verdict, asked = submit({ type = "srun", gres = "gpu:24:1", argv = { "python", "train.py" } })
+check("a short number is no card", asked == "")
+verdict, asked = submit({ type = "srun", gres = "gpu:a100:0", argv = { "python", "train.py" } })
+check("none of a type is none", asked == "")
+verdict, asked = submit({ type = "sbatch", gres = "gpu:a100:1", chdir = "work", wrap = "python train.py" })
+check("a folder that is not whole is not guessed", asked == "")
+
+-- Texts inside a script, and programs that get the name of another as a word.
+for _, text in ipairs({
+  "cat <<EOF > readme\npython train.py\nEOF",
+  "cat <<-'EOF'\n\tpython train.py\n\tEOF",
+  "echo \"usage:\npython train.py\n\"",
+  "echo 'usage:\npython train.py'",
+  "exit 0\npython train.py",
+  "srun -n 1 bash run.sh train.py",
+  "srun --label -n 1 run.sh python train.py",
+  "cufit fit -- python train.py",
+  "cufit lint train.py",
+  "if true; then\ncd " .. folder .. "/work\nfi\npython train.py",
+}) do
+  verdict, asked = batch("#!/bin/sh\n" .. text .. "\n")
+  check("not asked: " .. text, asked == "" and #said == 0)
+end
+for _, text in ipairs({
+  "cat <<EOF\nhelp\nEOF\npython train.py",
+  "cat <<<word\npython train.py",
+  "echo \"a\nb\"\npython train.py",
+  "# it's a comment\npython train.py",
+  "echo it\\'s\npython train.py",
+  "env A=1 nohup python train.py",
+  "cufit run --vram 20GiB -- python train.py",
+  "srun --gres=gpu:1 -n 1 cufit run --vram shards -- python train.py",
+}) do
+  verdict, asked = batch("#!/bin/sh\n" .. text .. "\n")
+  check("asked: " .. text, asked:find("[--][python][train.py]", 1, true))
+end
+
+-- What can be read but once, or never ends, is no script.
+os.execute("mkfifo " .. folder .. "/pipe")
+verdict, asked = submit({ type = "sbatch", gres = "gpu:1", argv = { folder .. "/pipe" } })
+check("a pipe is not waited for", verdict == slurm.SUCCESS and asked == "")
+-- A line that the limit cuts in two is another program.
+local padding = ("# "):rep(99) .. "\n"
+local head = "#!/bin/sh\n" .. padding:rep(math.floor(262144 / #padding) - 1)
+head = head .. ("#"):rep(262144 - #head - #"\npython train.py --batch 1") .. "\n"
+verdict, asked = batch(head .. "python train.py --batch 16\n")
+check("half a line is not taken for a whole", asked == "")
+
 -- Whatever Slurm hands over, a fault stops no job.
 for _, options in ipairs({ {}, { type = 7, gres = {}, argv = 3 }, { type = "sbatch", gres = "gpu:1", argv = { {} } },
   { type = "srun", gres = ("gpu:a,"):rep(10000), argv = { ("x"):rep(100000) } } }) do
@@ -142,6 +195,11 @@ check("nothing kept: nothing said", verdict == slurm.SUCCESS and #said == 0 and 
 load_filter({ "local CUFIT_SECONDS = 2", "local CUFIT_SECONDS = 1" })
 local begun = os.time()
 verdict, asked = batch("#!/bin/sh\npython slow.py\n")
+local _, calls = asked:gsub("\n", "")
+check("nothing is asked after one that is slow", calls == 1)
+begun = os.time()
+verdict, asked = batch("#!/bin/sh\n" .. ("python slow.py\n"):rep(4), { gres = "gpu:a100:1,gpu:h200:1" })
+check("however many there are", os.time() - begun <= 5)
 check("a slow one is left", verdict == slurm.SUCCESS and #said == 0 and os.time() - begun < 20)
 load_filter({ 'local CUFIT_PROGRAM = "cufit"', 'local CUFIT_PROGRAM = "/nowhere/cufit"' })
 check("none is no fault", (batch("#!/bin/sh\npython train.py\n")) == slurm.SUCCESS and #said == 0)
@@ -151,6 +209,23 @@ load_filter({ 'local CUFIT_SUBMIT = "warn"', 'local CUFIT_SUBMIT = "refuse"' })
 check("refuse refuses", (batch("#!/bin/sh\npython train.py\n")) == slurm.ERROR)
 check("but not what is unknown", (batch("#!/bin/sh\npython unknown.py\n")) == slurm.SUCCESS)
 check("nor what fits", (batch("#!/bin/sh\npython train.py\n", { gres = "gpu:h200:1" })) == slurm.SUCCESS)
+-- Refused is what is sure: not a branch, nor a place that may be another.
+for text, expected in pairs({
+  ["if [ -f x ]; then\n  python train.py\nfi"] = slurm.SUCCESS,
+  ["if [ -f x ]; then\n  true\nelse\n  python train.py\nfi"] = slurm.SUCCESS,
+  ["main() {\n  python train.py\n}"] = slurm.SUCCESS,
+  ["if true; then\n  for i in 1; do\n    true\n  done\n  python train.py\nfi"] = slurm.SUCCESS,
+  ["if true; then\n  true\nfi\npython train.py"] = slurm.ERROR,
+  ["for i in 1 2; do echo $i; done\npython train.py"] = slurm.ERROR,
+}) do
+  verdict, asked = batch("#!/bin/sh\n" .. text .. "\n")
+  check("the verdict of: " .. text, verdict == expected and #said > 0)
+end
+for _, place in ipairs({ { nil, "a100|h200", true }, { nil, "[a100|volta]", true }, { nil, "a100&ib", false },
+  { "old", nil, false }, { "old,big", nil, true }, { "mixed", nil, true }, { nil, nil, true } }) do
+  verdict, asked = submit({ type = "srun", gres = "gpu:1", partition = place[1], constraint = place[2], argv = { "python", "train.py" } })
+  check("at " .. tostring(place[1]) .. " " .. tostring(place[2]), (verdict == slurm.SUCCESS) == place[3] and #said > 0)
+end
 load_filter({ "local CUFIT_GPUS = {", 'local CUFIT_GPUS = { a100 = "A100 SXM4 80GB",' })
 verdict, asked = batch("#!/bin/sh\npython train.py\n")
 check("a type has the card that the site says", asked:find("[--gpu][A100 SXM4 80GB]", 1, true))

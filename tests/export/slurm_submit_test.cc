@@ -53,6 +53,8 @@ constexpr const char* k_sinfo = R"sh(#!/bin/sh
 echo "gpu*|gpu:a100:4(S:0-1),shard:16"
 echo "gpu*|gpu:h200:8"
 echo "big|gpu:h200:8"
+echo "old|gpu:a100:4(S:0-1)"
+echo "mixed|gpu:a100:4(S:0-1),gpu:2"
 echo "cpu|(null)"
 )sh";
 

@@ -126,19 +126,18 @@ int run_fit(const Context& context, const FitRequest& request) {
     if (!one) return output.exit_code_for(one.error());
     recording = *one;
   }
+  const bool keeps = !calibrates && request.events.empty() && !request.command.empty();
+  const FilesBefore before = keeps ? files_before(context.files, request.command) : FilesBefore();
   Result<FitTraces> traces = fit_traces(context, request, request, question->batch,
                                         traced_gpu(*question, context.knowledge));
   if (!traces && traces.error().code == Code::cancelled) return k_interrupted;
   if (!traces) return output.exit_code_for(traces.error());
   if (traces->failure) return print_failure(context, *traces->failure, request.json);
-  const bool keeps = !calibrates && request.events.empty();
-  const std::vector<std::string> files =
-      keeps ? program_files(context.files, request.command, traces->traces)
-            : std::vector<std::string>();
+  const FileMarks files = keeps ? files_of_trace(before, traces->traces) : FileMarks();
   const Result<fit::Answer> answer =
       answer_of(context, std::move(traces->traces), *question, recording);
   if (!answer) return output.exit_code_for(answer.error());
-  if (keeps) keep_answer(context, request, traces->program, *answer, files);
+  if (keeps) keep_answer(context, request, traces->program, *answer, question->cards, files);
   return print_fit_answer(context, traces->program, *answer, request);
 }
 

@@ -16,7 +16,6 @@
 namespace cufit::commands {
 namespace {
 
-constexpr size_t k_most_program_files = 256, k_most_word_bytes = 4096;
 constexpr const char* k_kept_schema = "kept answer 1";
 
 // The options that change the answer, and where a command line has them.
@@ -40,9 +39,18 @@ std::vector<KeyOption> key_options(const FitRequest& request) {
           {"--lora-targets", request.lora_targets}};
 }
 
+// The card that the program was told it runs on, where one was asked for (fit::traced_card); else "".
+std::string card_of_trace(const std::vector<fit::Card>& cards) {
+  for (const fit::Card& card : cards)
+    if (card.asked && !card.cc.empty()) return card.name;
+  return {};
+}
+
 // All that decides the answer but for the files. Every word with its length: none runs into another.
-std::string key_of(const Context& context, const FitRequest& request) {
+// `card`: that of the trace; empty: whichever was traced last.
+std::string key_of(const Context& context, const FitRequest& request, const std::string& card) {
   std::vector<std::string> words = {CUFIT_VERSION, std::string(context.knowledge.date),
+                                    context.knowledge.updated ? "updated" : "built in", card,
                                     host::resolved_path(host::working_folder())};
   for (const KeyOption& option : key_options(request))
     words.push_back(option.value ? "=" + *option.value : "-");
@@ -86,8 +94,10 @@ struct Kept {
   size_t files = 0;
 };
 
-// nullopt: it is none, or what `changed` names is not what it was.
-std::optional<Kept> read_kept(const std::string& text, std::string& changed) {
+// nullopt: it is none, or what `changed` names is not what it was. `beside`: files that an import would
+// take: of one that came since nobody knows what it changes.
+std::optional<Kept> read_kept(const std::string& text, const std::vector<std::string>& beside,
+                              std::string& changed) {
   std::optional<Json> json = Json::parse(text);
   if (!json || json->text_at("schema") != k_kept_schema) return std::nullopt;
   const Json* files = json->member("files");
@@ -96,9 +106,16 @@ std::optional<Kept> read_kept(const std::string& text, std::string& changed) {
   if (files == nullptr || !files->is_array() || made == nullptr || !made->is_number_integer() ||
       answer == nullptr || !answer->is_object() || files->size() > k_most_program_files)
     return std::nullopt;
+  std::set<std::string> known;
   for (const Json& file : *files) {
+    known.insert(file.text_at("path"));
     if (host::file_mark(file.text_at("path")) == file.text_at("mark")) continue;
     changed = file.text_at("path");
+    return std::nullopt;
+  }
+  for (const std::string& path : beside) {
+    if (known.count(path) != 0) continue;
+    changed = path;
     return std::nullopt;
   }
   return Kept{*answer, made->integer(), files->size()};
@@ -125,44 +142,10 @@ int not_cached(const Context& context, const FitRequest& request, const std::str
 
 }  // namespace
 
-std::vector<std::string> program_files(const host::Host& machine,
-                                       const std::vector<std::string>& command,
-                                       const fit::Traces& traces) {
-  std::set<std::string> out;
-  const auto add = [&](const std::string& path) {
-    if (path.size() <= k_most_word_bytes && host::is_file(path)) out.insert(path);
-  };
-  for (size_t i = 0; i < command.size(); ++i) {
-    const std::string& word = command[i];
-    if (i == 0 && !ends_with(word, ".py")) continue;  // the Python itself
-    add(word);
-    if (const size_t equals = word.find('='); equals != std::string::npos)
-      add(word.substr(equals + 1));
-  }
-  std::vector<std::string> folders;
-  for (const std::string& word : command)
-    if (ends_with(word, ".py")) folders.push_back(parent_folder(word));
-  for (const std::string& folder : folders) {
-    const Result<std::vector<std::string>> names = machine.list(folder.empty() ? "." : folder);
-    if (!names) continue;
-    for (const std::string& name : *names)
-      if (ends_with(name, ".py")) add(folder.empty() ? name : path_in(folder, name));
-  }
-  // "models/net.py:12": lines of the user's own files.
-  for (const formats::TraceEvents& trace : traces.plain)
-    for (const formats::TraceSite& site : trace.sites) {
-      const std::string& source = trace.texts[site.source];
-      if (const size_t colon = source.rfind(':'); colon != std::string::npos)
-        add(source.substr(0, colon));
-    }
-  return {out.begin(), out.end()};
-}
-
 void keep_answer(const Context& context, const FitRequest& request, const std::string& program,
-                 const fit::Answer& answer, const std::vector<std::string>& files) {
-  if (request.command.empty() || files.empty() || files.size() > k_most_program_files ||
-      answer.unanswered || answer.recorded)
-    return;
+                 const fit::Answer& answer, const std::vector<fit::Card>& cards,
+                 const FileMarks& files) {
+  if (request.command.empty() || files.empty() || answer.unanswered || answer.recorded) return;
   const report::FitView view{program, answer, context.knowledge};
   std::optional<Json> said = Json::parse(report::fit_json(view));
   if (!said) return;
@@ -170,13 +153,12 @@ void keep_answer(const Context& context, const FitRequest& request, const std::s
   kept["schema"] = k_kept_schema;
   kept["made"] = static_cast<int64_t>(context.now());
   kept["files"] = Json::array();
-  for (const std::string& path : files) {
-    const std::string mark = host::file_mark(path);
-    if (mark.empty()) return;
-    kept["files"].push_back({{"path", path}, {"mark", mark}});
-  }
+  for (const auto& [path, mark] : files) kept["files"].push_back({{"path", path}, {"mark", mark}});
   kept["answer"] = std::move(*said);
-  (void)host::PredictionCache(context.files).save(key_of(context, request), kept.dump());
+  const std::string text = kept.dump(), card = card_of_trace(cards);
+  const host::PredictionCache cache(context.files);
+  (void)cache.save(key_of(context, request, ""), text);
+  if (!card.empty()) (void)cache.save(key_of(context, request, card), text);
 }
 
 int print_cached(const Context& context, const FitRequest& request,
@@ -184,10 +166,15 @@ int print_cached(const Context& context, const FitRequest& request,
   const Output& output = context.output;
   if (const Result<void> alone = stands_alone(request); !alone)
     return output.exit_code_for(alone.error());
-  const std::optional<std::string> text =
-      host::PredictionCache(context.files).load(key_of(context, request));
+  const host::PredictionCache cache(context.files);
+  const std::vector<std::string> beside = files_beside(context.files, request.command);
   std::string changed;
-  const std::optional<Kept> kept = text ? read_kept(*text, changed) : std::nullopt;
+  std::optional<Kept> kept;
+  // A program may do otherwise on another card: what was traced for this one comes first.
+  for (const std::string& card : {card_of_trace(cards), std::string()}) {
+    const std::optional<std::string> text = cache.load(key_of(context, request, card));
+    if (text && !kept) kept = read_kept(*text, beside, changed);
+  }
   if (!kept) return not_cached(context, request, changed);
   const Result<formats::FitAnswerFacts> facts =
       formats::parse_fit_answer(kept->answer.dump(), "answer");

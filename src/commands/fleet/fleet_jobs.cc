@@ -13,7 +13,7 @@ JobMachines job_machines(const NodeAnswers& nodes) {
   for (const NodeAnswer& answer : nodes.answers) {
     const resolve::FleetNode& node = answer.node;
     if (node.verdict == "works" || node.verdict == "limited") {
-      out.machines.push_back({node.name, answer.gpus, 0, {}, 0});
+      out.machines.push_back({node.name, answer.gpus, 0, {}, 0, {}});
       continue;
     }
     const std::string why =

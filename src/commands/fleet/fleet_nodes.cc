@@ -28,11 +28,7 @@ Result<std::vector<NodeText>> ask_by_ssh(const FleetSource& source, double secon
   }
   CUFIT_TRY(answers, run_all(tasks, seconds, k_most_of_a_node, "ssh"));
   std::vector<NodeText> out;
-  for (host::FanOutAnswer& answer : answers) {
-    const bool spoke = answer.out.find('{') != std::string::npos;
-    out.push_back(
-        {answer.name, spoke ? std::move(answer.out) : "", spoke ? "" : why_none(answer, seconds)});
-  }
+  for (host::FanOutAnswer& answer : answers) out.push_back(text_of(std::move(answer), seconds));
   return out;
 }
 
@@ -74,10 +70,11 @@ Result<std::vector<NodeText>> ask_nodes(const Context& context, const FleetSourc
       return fail(Code::usage, format("`--timeout {}`: seconds from 1 to 3600", *source.seconds));
     seconds = static_cast<double>(*given);
   }
-  if (source.ssh) return ask_by_ssh(source, seconds);
-  if (source.slurm) return ask_by_slurm(source, seconds);
-  if (source.kubernetes) return ask_by_kubernetes(source, seconds);
-  return read_folder(context, *source.from);
+  CUFIT_TRY(texts, source.ssh          ? ask_by_ssh(source, seconds)
+                   : source.slurm      ? ask_by_slurm(source, seconds)
+                   : source.kubernetes ? ask_by_kubernetes(source, seconds)
+                                       : read_folder(context, *source.from));
+  return one_of_each(std::move(texts));
 }
 
 }  // namespace cufit::commands

@@ -40,15 +40,17 @@ Result<int> plan(const Context& context, const FleetPlanRequest& request) {
                 "snapshots or sizes");
   const pack::Engine engine = engine_of(request);
   CUFIT_TRY(texts, ask_nodes(context, request));
-  std::vector<formats::SlurmNodeGres> slurm;
+  pack::SlurmCluster slurm;
   if (engine == pack::Engine::slurm && (request.slurm || request.from)) {
     CUFIT_TRY(lines, slurm_node_lines(context, request));
-    slurm = formats::parse_slurm_nodes(lines);
+    slurm = {formats::parse_slurm_nodes(lines), formats::parse_slurm_partitions(lines)};
   }
   const std::optional<checks::HealthRules> no_rules;
   const std::optional<resolve::LockFile> no_lock;
   JobMachines machines =
       job_machines(read_nodes(std::move(texts), {context.knowledge, no_rules, no_lock, true}));
+  for (pack::MachineOut& one : pack::take_out_by_slurm(slurm, machines.machines))
+    machines.out.push_back(std::move(one));
   CUFIT_TRY(jobs, fleet_jobs(context, request.jobs, machines.machines));
   pack::FleetQuestion question;
   question.jobs = std::move(jobs);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/fleet/node_questions.h"
 
+#include <map>
+
 #include "base/format.h"
 #include "base/shell_word.h"
 #include "commands/progress.h"
@@ -31,6 +33,31 @@ std::string why_none(const host::FanOutAnswer& answer, double seconds) {
   if (answer.too_long) return "it said more than 8 MiB";
   const std::string said = last_line(answer.err);
   return said.empty() ? format("it ended with code {} and said nothing", answer.code) : said;
+}
+
+NodeText text_of(host::FanOutAnswer answer, double seconds) {
+  NodeText out;
+  out.name = std::move(answer.name);
+  const std::string_view said = trim(answer.out);
+  const bool cut = answer.too_long || (answer.timed_out && !ends_with(said, "}"));
+  if (cut || !contains(said, "{"))
+    out.why = why_none(answer, seconds);
+  else
+    out.text = std::move(answer.out);
+  return out;
+}
+
+std::vector<NodeText> one_of_each(std::vector<NodeText> texts) {
+  std::vector<NodeText> out;
+  std::map<std::string, size_t> place;
+  for (NodeText& text : texts) {
+    const auto [known, fresh] = place.emplace(text.name, out.size());
+    if (fresh)
+      out.push_back(std::move(text));
+    else if (!out[known->second].why.empty() && text.why.empty())
+      out[known->second] = std::move(text);
+  }
+  return out;
 }
 
 Result<std::vector<host::FanOutAnswer>> run_all(const std::vector<host::FanOutTask>& tasks,

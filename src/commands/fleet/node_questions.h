@@ -22,7 +22,18 @@ Result<std::vector<host::FanOutAnswer>> run_all(const std::vector<host::FanOutTa
                                                 const char* what);
 // Why a program brought no answer; in its own last words where it has any.
 std::string why_none(const host::FanOutAnswer& answer, double seconds);
+// What it said, or why there is no answer: half of one is none.
+NodeText text_of(host::FanOutAnswer answer, double seconds);
 std::string last_line(std::string_view text);
+
+// Each node once: the first that said something. A GPU that is there twice would be given twice.
+std::vector<NodeText> one_of_each(std::vector<NodeText> texts);
+
+struct FleetPod {
+  std::string name, space, node, phase, made;
+};
+// Of `kubectl get pods -o json`, of each node the newest.
+Result<std::vector<FleetPod>> pods_of(const std::string& text);
 
 Result<std::vector<NodeText>> ask_by_slurm(const FleetSource& source, double seconds);
 Result<std::vector<NodeText>> ask_by_kubernetes(const FleetSource& source, double seconds);

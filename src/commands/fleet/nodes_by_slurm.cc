@@ -207,12 +207,14 @@ Result<std::string> slurm_node_lines(const Context& context, const FleetSource& 
     return context.files.read_file(path, k_most_of_all_nodes);
   }
   constexpr double k_scontrol_seconds = 30;
-  CUFIT_TRY(told, run_all({{"scontrol", {"scontrol", "show", "node", "-d", "-o"}}},
+  CUFIT_TRY(told, run_all({{"scontrol", {"scontrol", "show", "node", "-d", "-o"}},
+                           {"scontrol", {"scontrol", "show", "partition", "-o"}}},
                           k_scontrol_seconds, k_most_of_all_nodes, "scontrol"));
   if (told[0].code != 0 || !told[0].start_error.empty())
     return fail(Code::not_found,
                 format("`scontrol show node`: {}", why_none(told[0], k_scontrol_seconds)));
-  return std::move(told[0].out);
+  // Without the partitions a node's own names are what is known of them.
+  return std::move(told[0].out) + "\n" + (told[1].code == 0 ? told[1].out : "");
 }
 
 }  // namespace cufit::commands

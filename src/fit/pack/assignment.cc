@@ -53,9 +53,14 @@ Fits try_to_place(const Problem& problem, const std::vector<uint32_t>& items,
   return fits;
 }
 
+struct MostItems {
+  std::vector<uint32_t> items;
+  bool least = false;  // no other choice of as many takes less: what is proved of them is of all
+};
+
 // The most jobs: all, else as many of the smallest as fit. Where sizes are ordered alike on each
 // kind no other choice has more.
-std::vector<uint32_t> most_items(const Problem& problem, uint64_t node_limit, Assignment& out) {
+MostItems most_items(const Problem& problem, uint64_t node_limit, Assignment& out) {
   std::vector<uint32_t> items = possible_items(problem);
   const bool ordered = ordered_alike(problem, items);
   const std::vector<uint32_t> bins = all_bins(problem);
@@ -78,8 +83,14 @@ std::vector<uint32_t> most_items(const Problem& problem, uint64_t node_limit, As
     if (fits == Fits::no && ordered) out.most_placed = most;
     break;
   }
+  const bool least = ordered || most == items.size();
   items.resize(most);
-  return items;
+  return {std::move(items), least};
+}
+
+void bound_any_choice(const Problem& problem, const std::vector<uint32_t>& items, Assignment& out) {
+  out.fewest_used = std::min<uint32_t>(out.placed, 1);
+  out.most_headroom = headroom_of_any_choice(problem, items);
 }
 
 // One GPU can stand for another wherever that is used.
@@ -256,12 +267,14 @@ class Spread {
 
 Assignment fewest_bins(const Problem& problem, uint64_t node_limit) {
   Assignment out;
-  const std::vector<uint32_t> items = most_items(problem, node_limit / 2, out);
+  const auto [items, least] = most_items(problem, node_limit / 2, out);
   out.fewest_used = fewest_bound(problem, items);
+  const uint32_t first = out.fewest_used;
+  if (!least) bound_any_choice(problem, items, out);
   Counted counted{problem, items, Choices(problem), node_limit / 2};
-  bool proving = true;
+  bool proving = least;
   // Upwards: each number that is not enough is proved so, as long as the steps last.
-  for (uint32_t count = out.fewest_used; count < out.used; ++count) {
+  for (uint32_t count = first; count < out.used; ++count) {
     const Fits fits = enough(counted, count, true, node_limit / 8, out);
     if (fits == Fits::yes) break;
     proving = proving && fits == Fits::no;
@@ -277,7 +290,7 @@ Assignment fewest_bins(const Problem& problem, uint64_t node_limit) {
 
 Assignment most_headroom(const Problem& problem, uint64_t node_limit) {
   Assignment out;
-  const std::vector<uint32_t> items = most_items(problem, node_limit / 2, out);
+  const auto [items, least] = most_items(problem, node_limit / 2, out);
   out.most_headroom = headroom_bound(problem, items);
   if (items.empty()) return out;
   Spread spread(problem, items);
@@ -294,6 +307,7 @@ Assignment most_headroom(const Problem& problem, uint64_t node_limit) {
     const uint32_t top = fits == Fits::unknown ? tried : out.most_headroom;
     tried = out.headroom + (top - out.headroom + 1) / 2;
   }
+  if (!least) bound_any_choice(problem, items, out);
   return out;
 }
 

@@ -174,4 +174,9 @@ uint32_t headroom_bound(const Problem& problem, const std::vector<uint32_t>& ite
   return static_cast<uint32_t>(best);
 }
 
+uint32_t headroom_of_any_choice(const Problem& problem, const std::vector<uint32_t>& items) {
+  const std::vector<uint32_t> rooms = capacities(problem);
+  return rooms.empty() || items.empty() ? 0 : rooms[0] - least_mib(problem, items[0]);
+}
+
 }  // namespace cufit::pack

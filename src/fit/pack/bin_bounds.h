@@ -23,5 +23,7 @@ uint32_t fewest_bound(const Problem& problem, const std::vector<uint32_t>& items
 uint32_t placed_bound(const Problem& problem, const std::vector<uint32_t>& items);
 // The most that the fullest GPU can have left with all `items` placed.
 uint32_t headroom_bound(const Problem& problem, const std::vector<uint32_t>& items);
+// Some of `items`, the smallest of them first, are placed: what the largest GPU has left beside that.
+uint32_t headroom_of_any_choice(const Problem& problem, const std::vector<uint32_t>& items);
 
 }  // namespace cufit::pack

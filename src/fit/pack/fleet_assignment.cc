@@ -12,6 +12,11 @@
 namespace cufit::pack {
 namespace {
 
+bool have_one_gpu_each(const FleetProblem& fleet) {
+  return std::all_of(fleet.items.begin(), fleet.items.end(),
+                     [](const std::vector<uint32_t>& job) { return job.size() == 1; });
+}
+
 uint64_t least_of_job(const FleetProblem& fleet, uint32_t job) {
   uint64_t sum = 0;
   for (const uint32_t item : fleet.items[job]) {
@@ -56,8 +61,7 @@ void bound(const FleetProblem& fleet, const std::vector<uint32_t>& possible, Fle
     if (!divided && mib > room) break;
     ++out.most_placed;
   }
-  const bool single = std::all_of(fleet.items.begin(), fleet.items.end(),
-                                  [](const std::vector<uint32_t>& job) { return job.size() == 1; });
+  const bool single = have_one_gpu_each(fleet);
   std::vector<uint32_t> items;
   for (const uint32_t job : possible)
     items.insert(items.end(), fleet.items[job].begin(), fleet.items[job].end());
@@ -77,11 +81,8 @@ void bound(const FleetProblem& fleet, const std::vector<uint32_t>& possible, Fle
   if (out.placed != possible.size()) {
     // As many of the smallest take no more than those that were placed, where sizes have one order.
     if (!single || !ordered_alike(problem, items)) {
-      uint32_t largest = 0;
-      for (const uint32_t kind : problem.bins) largest = std::max(largest, problem.kinds[kind].mib);
       out.fewest_used = std::min<uint32_t>(out.placed, 1);
-      out.most_headroom =
-          items.empty() || out.placed == 0 ? 0 : largest - least_mib(problem, items[0]);
+      out.most_headroom = out.placed == 0 ? 0 : headroom_of_any_choice(problem, items);
       return;
     }
     items.resize(out.placed);
@@ -249,15 +250,18 @@ FleetAssignment of_single(const Assignment& found, bool spread) {
 FleetAssignment assign_fleet(const FleetProblem& fleet, bool spread, uint64_t node_limit) {
   const bool small = fleet.problem.items.size() <= k_most_searched_items &&
                      fleet.problem.bins.size() <= k_most_searched_bins;
-  const bool single = std::all_of(fleet.items.begin(), fleet.items.end(),
-                                  [](const std::vector<uint32_t>& job) { return job.size() == 1; });
-  if (small && single)
-    return of_single(
+  const bool single = have_one_gpu_each(fleet);
+  const std::vector<uint32_t> possible = possible_jobs(fleet);
+  FleetAssignment out;
+  if (small && single) {
+    out = of_single(
         spread ? most_headroom(fleet.problem, node_limit) : fewest_bins(fleet.problem, node_limit),
         spread);
-  FleetAssignment out = best_greedy(fleet, spread);
-  const std::vector<uint32_t> possible = possible_jobs(fleet);
-  bound(fleet, possible, out);
+  } else {
+    out = best_greedy(fleet, spread);
+    bound(fleet, possible, out);
+  }
+  // Which jobs are left out where not all have a place, and sizes have no one order, is for this one.
   if (small && !out.optimal()) search_fleet(fleet, possible, node_limit, out);
   if (!spread) take_smaller_gpus(fleet, out);
   return out;

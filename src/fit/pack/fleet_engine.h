@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "fit/pack/fleet_jobs.h"
 #include "fit/pack/fleet_plan.h"
 #include "formats/system/slurm_nodes.h"
 
@@ -13,10 +14,19 @@ namespace cufit::pack {
 
 enum class Engine { ssh, slurm, kubernetes };
 
-// Marks GPUs that are given as a whole or in shards, and takes away as many as Slurm has given to
-// jobs, those with most memory in use first. A job of several GPUs gets whole ones in Slurm.
-void offer_by(Engine engine, const std::vector<formats::SlurmNodeGres>& slurm,
-              FleetQuestion& question);
+struct SlurmCluster {
+  std::vector<formats::SlurmNodeGres> nodes;
+  std::vector<formats::SlurmPartition> partitions;  // empty: they are not known
+};
+
+// Marks GPUs that are given as a whole or in shards, and takes away what Slurm does not have of them
+// or has given to jobs: of each type so many, those with most memory in use first. A job of several
+// GPUs gets whole ones in Slurm.
+void offer_by(Engine engine, const SlurmCluster& slurm, FleetQuestion& question);
+
+// Machines to which Slurm gives no job, drained ones and the like, as `why` says.
+std::vector<MachineOut> take_out_by_slurm(const SlurmCluster& slurm,
+                                          std::vector<Machine>& machines);
 
 // Slurm's name of the GPU's model: the only one of the machine, or that which the GPU's name or its
 // MIG profile holds; empty: none is sure.

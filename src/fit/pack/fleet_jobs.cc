@@ -10,12 +10,6 @@
 namespace cufit::pack {
 namespace {
 
-// "NVIDIA H200" of "GPU 3, NVIDIA H200".
-std::string model_name(const Gpu& gpu) {
-  const size_t comma = starts_with(gpu.name, "GPU ") ? gpu.name.find(", ") : std::string::npos;
-  return gpu.name.substr(comma == std::string::npos ? 0 : comma + 2);
-}
-
 JobCannot what_is_missing(const Job& job, const Machine& machine, const MachineFit& fit) {
   JobCannot out;
   out.gpus = job.gpus;
@@ -28,8 +22,11 @@ JobCannot what_is_missing(const Job& job, const Machine& machine, const MachineF
   out.least = out.most = fit.has;
   out.least_good = out.most_good = fit.good_gpus;
   const bool small = fit.needs > fit.has;
+  const bool divided = job.gpus > 1 && std::any_of(machine.gpus.begin(), machine.gpus.end(),
+                                                   [](const Gpu& gpu) { return gpu.is_instance; });
   out.why = small                                            ? JobCannot::Why::too_small
             : job.gpus > 1 && fit.good_gpus > 0              ? JobCannot::Why::too_few
+            : divided                                        ? JobCannot::Why::instances
             : job.gpus > 1 && job.gpus > machine.gpus.size() ? JobCannot::Why::too_few
                                                              : JobCannot::Why::given_away;
   return out;

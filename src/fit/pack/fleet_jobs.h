@@ -11,7 +11,7 @@
 namespace cufit::pack {
 
 struct JobCannot {
-  enum class Why { out, no_gpu, too_small, too_few, given_away };
+  enum class Why { out, no_gpu, too_small, too_few, given_away, instances };
   std::vector<std::string> nodes;
   Why why = Why::out;
   std::string out_as, detail;              // out: as of MachineOut

@@ -13,12 +13,9 @@ namespace {
 // A search of some 0.2 s, as that of pack_plan.cc.
 constexpr uint64_t k_fleet_node_limit = 300'000;
 
-// Without the number that tells it from its neighbours: "GPU 0, NVIDIA H200".
 std::string model_of(const Gpu& gpu) {
-  const size_t comma = starts_with(gpu.name, "GPU ") ? gpu.name.find(", ") : std::string::npos;
-  return (gpu.table.empty() ? gpu.name.substr(comma == std::string::npos ? 0 : comma + 2)
-                            : gpu.table) +
-         "|" + gpu.profile + format("|{}", gpu.context);
+  return (gpu.table.empty() ? model_name(gpu) : gpu.table) + "|" + gpu.profile +
+         format("|{}", gpu.context);
 }
 
 class FleetPlanner {
@@ -32,6 +29,7 @@ class FleetPlanner {
         job_of_.push_back(items_.size() - 1);
         out_.parts.jobs.push_back(job);
         out_.parts.jobs.back().gpus = 1;
+        out_.parts.jobs.back().part = job.gpus > 1;
       }
     }
     for (size_t i = 0; i < question.machines.size(); ++i) {

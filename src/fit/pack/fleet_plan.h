@@ -20,6 +20,7 @@ struct Machine {
   uint64_t shards = 0;             // Slurm's, of each GPU; 0: it has none
   std::vector<std::string> types;  // Slurm's names of its GPUs
   uint64_t given_away = 0;         // GPUs that the scheduler gave to jobs: not among `gpus`
+  std::string partitions;          // Slurm's, "a,b"; empty: the default one has the machine
 };
 
 struct FleetQuestion {

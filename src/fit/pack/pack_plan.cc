@@ -30,8 +30,10 @@ class Planner {
  public:
   Planner(const Question& question, const knowledge::Knowledge& knowledge) : question_(question) {
     for (const Gpu& gpu : question.gpus) {
-      cards_.push_back(question.divide && !gpu.is_instance ? mig_card(gpu.table, knowledge)
-                                                           : std::nullopt);
+      // What others run there would stop, and MIG mode does not change under them.
+      const bool divides =
+          question.divide && !gpu.is_instance && !gpu.in_parts && gpu.in_use < k_given_away;
+      cards_.push_back(divides ? mig_card(gpu.table, knowledge) : std::nullopt);
       add_gpu(gpu, cards_.back());
     }
     for (const Job& job : question.jobs) add_job(job);
@@ -61,7 +63,10 @@ class Planner {
     const auto same = std::find_if(of_kind_.begin(), of_kind_.end(), [&](const Gpu* other) {
       return other->table == gpu.table && other->usable >> k_mib_bits == gpu.usable >> k_mib_bits &&
              other->context == gpu.context && other->is_instance == gpu.is_instance &&
+             other->profile == gpu.profile &&
+             (!gpu.table.empty() || model_name(*other) == model_name(gpu)) &&
              other->whole == gpu.whole && other->grain == gpu.grain &&
+             other->in_parts == gpu.in_parts &&
              (other->in_use >= k_given_away) == (gpu.in_use >= k_given_away);
     });
     if (same != of_kind_.end()) {
@@ -79,11 +84,26 @@ class Planner {
 
   void add_job(const Job& job) {
     Item item;
-    for (const Gpu* gpu : of_kind_) {
-      const std::optional<uint64_t> bytes = taken_on(job, *gpu);
+    for (size_t kind = 0; kind < of_kind_.size(); ++kind) {
+      const BinKind& bin = problem_.kinds[kind];
+      const std::optional<uint64_t> bytes = bin.divided()
+                                                ? taken_of_divided(job, *of_kind_[kind], bin)
+                                                : taken_on(job, *of_kind_[kind]);
       item.mib.push_back(bytes ? static_cast<uint32_t>(*bytes >> k_mib_bits) : k_never);
     }
     problem_.items.push_back(std::move(item));
+  }
+
+  // An instance of its own holds it, however the GPU would be given as a whole. A job of several GPUs
+  // has the GPU as it is, which takes as much room as the instance of all units.
+  static std::optional<uint64_t> taken_of_divided(const Job& job, const Gpu& gpu,
+                                                  const BinKind& kind) {
+    const std::optional<uint64_t> bytes = bytes_on(job, gpu);
+    if (!bytes || *bytes > gpu.usable) return std::nullopt;
+    if (!is_of_several(job)) return bytes;
+    const SlotType& largest = kind.slots.back();
+    if (largest.units != kind.units) return std::nullopt;
+    return uint64_t{largest.mib} << k_mib_bits;
   }
 
   PackedGpu packed(size_t gpu, const Assignment& found) const {
@@ -96,6 +116,11 @@ class Planner {
       if (found.bin_of[job] != gpu) continue;
       PlacedJob placed;
       placed.job = job;
+      if (out.divided && is_of_several(question_.jobs[job])) {
+        out.divided.reset();
+        out.usable = question_.gpus[gpu].usable >> k_mib_bits << k_mib_bits;
+        out.left = out.usable;
+      }
       placed.bytes = bytes_on(question_.jobs[job], question_.gpus[gpu]).value_or(0);
       placed.context = context_on(question_.jobs[job], question_.gpus[gpu]);
       out.left -= placed.bytes;
@@ -163,6 +188,11 @@ class Planner {
 
 }  // namespace
 
+std::string model_name(const Gpu& gpu) {
+  const size_t comma = starts_with(gpu.name, "GPU ") ? gpu.name.find(", ") : std::string::npos;
+  return gpu.name.substr(comma == std::string::npos ? 0 : comma + 2);
+}
+
 std::optional<uint64_t> bytes_on(const Job& job, const Gpu& gpu) {
   uint64_t bytes = 0;
   if (const JobSize::OnCard* one = predicted_on(job, gpu)) {
@@ -182,9 +212,9 @@ std::optional<uint64_t> bytes_on(const Job& job, const Gpu& gpu) {
 std::optional<uint64_t> taken_on(const Job& job, const Gpu& gpu) {
   const std::optional<uint64_t> bytes = bytes_on(job, gpu);
   const uint64_t room = gpu.usable >> k_mib_bits << k_mib_bits;
-  if (!bytes || *bytes > room) return std::nullopt;
+  if (!bytes || *bytes > room || (is_of_several(job) && gpu.is_instance)) return std::nullopt;
   if (gpu.whole || job.whole)
-    return gpu.in_use >= k_given_away ? std::nullopt : std::optional(room);
+    return gpu.in_use >= k_given_away || gpu.in_parts ? std::nullopt : std::optional(room);
   if (gpu.grain == 0) return bytes;
   const uint64_t grain = std::max<uint64_t>(gpu.grain >> k_mib_bits, 1) << k_mib_bits;
   const uint64_t parts = (*bytes + grain - 1) / grain * grain;

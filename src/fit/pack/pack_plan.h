@@ -35,7 +35,10 @@ struct Job {
   JobSize size;                      // on each of its GPUs
   uint32_t gpus = 1;                 // of one machine; more than one: fleet_plan.h alone
   bool whole = false;                // nobody else gets a GPU of it
+  bool part = false;                 // this is one GPU of a job of several
 };
+// Such a job gets no MIG instances: a process sees one of them.
+inline bool is_of_several(const Job& job) { return job.part || job.gpus > 1; }
 
 // A GPU to pack onto, or an instance of one that is divided already.
 struct Gpu {
@@ -48,11 +51,14 @@ struct Gpu {
   uint64_t context = 0;  // of one process
   uint32_t index = 0;    // nvidia-smi's
   bool is_instance = false;
-  std::string profile;  // of an instance: "3g.40gb"
-  uint32_t same = 0;    // how many instances of that name on the GPU come before it
-  bool whole = false;   // who asks for it gets all of it: one job alone
-  uint64_t grain = 0;   // it is given in parts of this size (Slurm's shards); 0: in any
+  std::string profile;    // of an instance: "3g.40gb"
+  uint32_t same = 0;      // how many instances of that name on the GPU come before it
+  bool whole = false;     // who asks for it gets all of it: one job alone
+  uint64_t grain = 0;     // it is given in parts of this size (Slurm's shards); 0: in any
+  bool in_parts = false;  // others have shards of it: nobody gets it as a whole
 };
+// "NVIDIA H200" of "GPU 3, NVIDIA H200".
+std::string model_name(const Gpu& gpu);
 
 enum class Goal { fewest, headroom };
 

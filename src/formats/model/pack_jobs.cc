@@ -40,7 +40,7 @@ class JobReader {
 
  private:
   Result<void> take(const std::string& key, const TomlValue& value) {
-    if (key == "name") return take_text(key, value, k_most_job_name_bytes, out_.name);
+    if (key == "name") return take_name(value);
     if (key == "prediction") return take_text(key, value, k_most_path_bytes, out_.prediction);
     if (key == "snapshot") return take_text(key, value, k_most_path_bytes, out_.snapshot);
     if (key == "size") return take_size(key, value, out_.size);
@@ -55,6 +55,16 @@ class JobReader {
     if (key == "count") return take_number(key, value, most_, out_.count);
     if (key == "gpus") return take_number(key, value, k_most_gpus_of_job, out_.gpus);
     return document_.wrong(value, format("a job has no `{}`", key));
+  }
+
+  // One line: behind a second one would stand what looks like a command of the plan.
+  Result<void> take_name(const TomlValue& value) {
+    if (Result<void> done = take_text("name", value, k_most_job_name_bytes, out_.name); !done)
+      return done;
+    std::replace_if(
+        out_.name.begin(), out_.name.end(),
+        [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, ' ');
+    return {};
   }
 
   Result<void> take_number(const std::string& key, const TomlValue& value, size_t most,

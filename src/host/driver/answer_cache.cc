@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/driver/answer_cache.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -16,6 +12,7 @@
 #include "base/number.h"
 #include "formats/prose/printable.h"
 #include "host/files/atomic_write.h"
+#include "host/files/own_cache.h"
 
 namespace cufit::host {
 namespace {
@@ -104,36 +101,6 @@ bool may_be_kept(const facts::CudaFacts& cuda) {
   return is_good(cuda) || (cuda.init_result && *cuda.init_result == k_no_device);
 }
 
-// Only a regular file of this user that nobody else may read or write.
-std::string read_own_file(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (file < 0) return {};
-  struct stat status {};
-  std::string out;
-  if (::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
-      (status.st_mode & 077) == 0 &&
-      static_cast<uint64_t>(status.st_size) <= k_answer_cache_most_bytes) {
-    out.resize(k_answer_cache_most_bytes + 1);
-    const ssize_t got = ::read(file, out.data(), out.size());
-    out.resize(got > 0 ? static_cast<size_t>(got) : 0);
-  }
-  ::close(file);
-  return out;
-}
-
-bool make_folder(const std::string& path) {
-  for (size_t at = 1; at != std::string::npos; at = path.find('/', at + 1)) {
-    const size_t end = path.find('/', at + 1);
-    const std::string part = path.substr(0, end);
-    if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
-      return false;
-    if (end == std::string::npos) break;
-  }
-  struct stat status {};
-  return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
-         status.st_uid == ::geteuid();
-}
-
 // Of file_of(): somebody else's files in the folder stay.
 bool is_entry_name(std::string_view name) {
   return name.size() == 16 && name.find_first_not_of("0123456789abcdef") == name.npos;
@@ -141,14 +108,9 @@ bool is_entry_name(std::string_view name) {
 
 // Entries of machines that were started anew are never used again.
 void thin_out(const std::string& folder) {
-  DIR* listing = ::opendir(folder.c_str());
-  if (listing == nullptr) return;
-  std::vector<std::string> names;
-  while (const dirent* entry = ::readdir(listing))
-    if (is_entry_name(entry->d_name)) names.emplace_back(entry->d_name);
-  ::closedir(listing);
-  if (names.size() < k_most_files) return;
-  for (const std::string& name : names) ::unlink((folder + "/" + name).c_str());
+  const auto files = own_cache_files(folder, is_entry_name);
+  if (files.size() < k_most_files) return;
+  for (const auto& [changed, path] : files) ::unlink(path.c_str());
 }
 
 }  // namespace
@@ -159,16 +121,7 @@ uint64_t boot_seconds() {
   return static_cast<uint64_t>(now.tv_sec);
 }
 
-AnswerCache::AnswerCache(const Host& host) {
-  const std::optional<std::string> cache = host.variable("XDG_CACHE_HOME");
-  const std::optional<std::string> home = host.variable("HOME");
-  // The specification says that a relative path is to be ignored.
-  if (cache && starts_with(*cache, "/")) {
-    folder_ = *cache + "/cufit/gpus";
-  } else if (home && starts_with(*home, "/")) {
-    folder_ = *home + "/.cache/cufit/gpus";
-  }
-}
+AnswerCache::AnswerCache(const Host& host) : folder_(own_cache_folder(host, "gpus")) {}
 
 std::string AnswerCache::file_of(const std::string& key) const {
   return format("{}/{:016x}", folder_, checksum(key));
@@ -223,15 +176,16 @@ bool read_entry(const std::string& text, const std::string& key, uint64_t second
 }
 
 bool AnswerCache::load(const std::string& key, uint64_t seconds, facts::Facts& facts) const {
-  return !folder_.empty() && !key.empty() &&
-         read_entry(read_own_file(file_of(key)), key, seconds, facts);
+  if (folder_.empty() || key.empty()) return false;
+  const std::optional<std::string> text = read_own_file(file_of(key), k_answer_cache_most_bytes);
+  return text && read_entry(*text, key, seconds, facts);
 }
 
 Result<void> AnswerCache::save(const std::string& key, uint64_t seconds,
                                const facts::Facts& facts) const {
   if (folder_.empty() || key.empty() || !may_be_kept(facts.cuda)) return {};
   const std::string text = entry_text(key, seconds, facts);
-  if (text.size() > k_answer_cache_most_bytes || !make_folder(folder_))
+  if (text.size() > k_answer_cache_most_bytes || !make_own_folder(folder_))
     return fail(Code::io, format("`{}` cannot be used", folder_));
   thin_out(folder_);
   const std::string path = file_of(key);

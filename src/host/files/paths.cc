@@ -68,6 +68,11 @@ bool is_folder(const std::string& path) {
   return fs::is_directory(path, ignored);
 }
 
+bool is_link(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_symlink(path, ignored);
+}
+
 bool is_file(const std::string& path) {
   std::error_code ignored;
   return fs::is_regular_file(path, ignored);

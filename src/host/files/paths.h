@@ -23,6 +23,7 @@ std::string resolved_path(const std::string& path);
 bool path_exists(const std::string& path);   // links followed
 bool entry_exists(const std::string& path);  // also a link that leads nowhere
 bool is_folder(const std::string& path);
+bool is_link(const std::string& path);
 bool is_file(const std::string& path);                        // a regular one
 bool same_entry(const std::string& a, const std::string& b);  // of two paths that exist
 

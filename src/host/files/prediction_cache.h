@@ -41,4 +41,9 @@ class PredictionCache {
 // MiB its size and time of change; empty: it cannot be read.
 std::string file_mark(const std::string& path);
 
+// Of the clock that marks files: seconds since 1970, rounded down.
+int64_t time_of_files();
+// Its bytes or its place changed at that second or later, or it is not there.
+bool is_changed_since(const std::string& path, int64_t seconds);
+
 }  // namespace cufit::host

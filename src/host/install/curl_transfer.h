@@ -45,6 +45,21 @@ class CurlEasy {
   curl_slist* headers_ = nullptr;
 };
 
+using CurlProgress = int (*)(void*, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
+
+// What every transfer is told: http and https alone, no signals, its time, where words and bytes go.
+// `said`: CURL_ERROR_SIZE bytes. `progress` is asked with `place` and ends the transfer by another
+// answer than 0.
+struct CurlBasics {
+  const std::string& url;
+  double seconds = 0;
+  const std::string& certificates;
+  char* said = nullptr;
+  CurlProgress progress = nullptr;
+  const void* place = nullptr;
+};
+void set_basics(CurlEasy& easy, const CurlBasics& basics, CurlTransfer& transfer);
+
 // CURLOPT_CAINFO: a distribution's libcurl knows its own place and is told another only where the user names one. Empty:
 // that one, or none where it is part of the program.
 std::string curl_certificates();

@@ -32,22 +32,16 @@ int on_progress(void* place, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return static_cast<CurlTransfer*>(place)->interrupts->caught() != 0 ? 1 : 0;
 }
 
-void set_options(CurlEasy& easy, const HttpRequest& request, const std::string& certificates,
-                 CurlTransfer& transfer, char* said) {
-  // The older options of this kind, which every libcurl 7.61 to 8 knows.
+void set_get_options(CurlEasy& easy, const HttpRequest& request, CurlTransfer& transfer) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
   const bool secure = starts_with(request.url, "https://");
-  easy.set(CURLOPT_PROTOCOLS, long{CURLPROTO_HTTP | CURLPROTO_HTTPS});
   easy.set(CURLOPT_REDIR_PROTOCOLS,
            secure ? long{CURLPROTO_HTTPS} : long{CURLPROTO_HTTP | CURLPROTO_HTTPS});
 #pragma GCC diagnostic pop
-  easy.set(CURLOPT_URL, request.url.c_str());
   for (const std::string& line : request.headers) easy.add_header(line);
-  easy.set(CURLOPT_USERAGENT, "cufit/" CUFIT_VERSION);
   easy.set(CURLOPT_FOLLOWLOCATION, 1L);
   easy.set(CURLOPT_MAXREDIRS, 10L);
-  easy.set(CURLOPT_NOSIGNAL, 1L);
   easy.set(CURLOPT_NETRC, long{CURL_NETRC_OPTIONAL});
   if (request.range.empty())
     easy.set(CURLOPT_ACCEPT_ENCODING, "");  // whatever this libcurl can unpack
@@ -57,16 +51,8 @@ void set_options(CurlEasy& easy, const HttpRequest& request, const std::string& 
   easy.set(CURLOPT_LOW_SPEED_LIMIT, 100L);  // bytes a second: a trickle is a stall, too
   easy.set(CURLOPT_LOW_SPEED_TIME,
            request.stall_seconds < 1 ? 1L : static_cast<long>(request.stall_seconds));
-  easy.set(CURLOPT_TIMEOUT_MS, static_cast<long>(request.seconds * 1000));
-  if (!certificates.empty()) easy.set(CURLOPT_CAINFO, certificates.c_str());
-  easy.set(CURLOPT_ERRORBUFFER, said);
-  easy.set(CURLOPT_WRITEFUNCTION, keep_body);
-  easy.set(CURLOPT_WRITEDATA, &transfer);
   easy.set(CURLOPT_HEADERFUNCTION, on_header);
   easy.set(CURLOPT_HEADERDATA, &transfer);
-  easy.set(CURLOPT_XFERINFOFUNCTION, on_progress);
-  easy.set(CURLOPT_XFERINFODATA, &transfer);
-  easy.set(CURLOPT_NOPROGRESS, 0L);
 }
 
 }  // namespace
@@ -88,7 +74,9 @@ Result<HttpAnswer> http_get(const HttpRequest& request, Interrupts& interrupts) 
                 format("`{}`: this system has no certificates (Debian: ca-certificates), and "
                        "SSL_CERT_FILE names none",
                        shown));
-  set_options(easy, request, certificates, transfer, said);
+  set_basics(easy, {request.url, request.seconds, certificates, said, on_progress, &transfer},
+             transfer);
+  set_get_options(easy, request, transfer);
   const CURLcode code = curl().easy_perform(easy.get());
   if (transfer.too_large)
     return fail(Code::malformed,

@@ -24,29 +24,13 @@ std::string why_no_answer(const std::string& url, const char* said, CURLcode cod
   return formats::printable(quotes || words.empty() ? curl().easy_strerror(code) : said);
 }
 
-void set_post_options(CurlEasy& easy, const HttpPost& post, const std::string& certificates,
-                      CurlTransfer& transfer, char* said) {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-  easy.set(CURLOPT_PROTOCOLS, long{CURLPROTO_HTTP | CURLPROTO_HTTPS});
-#pragma GCC diagnostic pop
-  easy.set(CURLOPT_URL, post.url.c_str());
+void set_post_options(CurlEasy& easy, const HttpPost& post) {
   easy.add_header("Content-Type: application/json; charset=utf-8");
   easy.add_header("Expect:");  // a small body needs no question beforehand
-  easy.set(CURLOPT_USERAGENT, "cufit/" CUFIT_VERSION);
   easy.set(CURLOPT_FOLLOWLOCATION, 0L);
-  easy.set(CURLOPT_NOSIGNAL, 1L);
   easy.set(CURLOPT_POST, 1L);
   easy.set(CURLOPT_POSTFIELDS, post.body.data());
   easy.set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(post.body.size()));
-  easy.set(CURLOPT_TIMEOUT_MS, static_cast<long>(post.seconds * 1000));
-  if (!certificates.empty()) easy.set(CURLOPT_CAINFO, certificates.c_str());
-  easy.set(CURLOPT_ERRORBUFFER, said);
-  easy.set(CURLOPT_WRITEFUNCTION, keep_body);
-  easy.set(CURLOPT_WRITEDATA, &transfer);
-  easy.set(CURLOPT_XFERINFOFUNCTION, on_post_progress);
-  easy.set(CURLOPT_XFERINFODATA, &post);
-  easy.set(CURLOPT_NOPROGRESS, 0L);
 }
 
 }  // namespace
@@ -68,7 +52,8 @@ Result<HttpAnswer> http_post(const HttpPost& post) {
     return fail(Code::unsupported,
                 "this system has no certificates (Debian: ca-certificates), and SSL_CERT_FILE "
                 "names none");
-  set_post_options(easy, post, certificates, transfer, said);
+  set_basics(easy, {post.url, post.seconds, certificates, said, on_post_progress, &post}, transfer);
+  set_post_options(easy, post);
   const CURLcode code = curl().easy_perform(easy.get());
   // A long answer is one as well: its first bytes say what it is.
   if (code != CURLE_OK && !transfer.too_large) {

@@ -163,6 +163,7 @@ class FleetPlanPainter : private TerminalWriter {
     }
     if (divided) flow(say("pack.root"), "", "  ");
     if (unknown) flow(say("pack.program_unknown", {{"program", say("pack.program")}}), "", "  ");
+    if (divided && view_.engine == pack::Engine::slurm) flow(word("how_slurm_mig"), "", "  ");
     if (!plan_.placed.empty())
       flow(word(view_.engine == pack::Engine::ssh     ? "how_ssh"
                 : view_.engine == pack::Engine::slurm ? "how_slurm"

@@ -238,6 +238,37 @@ TEST_P(Shapes, HeadroomAgreesWithEveryAssignment) {
   }
 }
 
+// Sizes with no one order (each card predicted for itself), and no room for all: which jobs are left
+// out decides, and what is called the best is.
+TEST(BinSearch, WhatIsProvedHoldsForEveryChoiceOfJobs) {
+  std::mt19937 random(1092);
+  const auto from_to = [&](uint32_t a, uint32_t b) {
+    return a + static_cast<uint32_t>(random() % (b - a + 1));
+  };
+  for (int round = 0; round < 6000; ++round) {
+    const uint32_t bins = from_to(2, 3), items = from_to(3, 5);
+    Problem problem;
+    for (uint32_t k = 0; k < 3; ++k) problem.kinds.push_back(BinKind{from_to(20, 60), 0, {}});
+    for (uint32_t bin = 0; bin < bins; ++bin) problem.bins.push_back(bin);
+    for (uint32_t i = 0; i < items; ++i) {
+      problem.items.push_back({});
+      for (const BinKind& kind : problem.kinds) {
+        const uint32_t mib = from_to(1, 60);
+        problem.items.back().mib.push_back(mib > kind.mib ? k_never : mib);
+      }
+    }
+    const Best best = brute_force(problem);
+    const Assignment spread = most_headroom(problem, k_plenty);
+    if (spread.placed == best.placed) {
+      EXPECT_GE(spread.most_headroom, best.headroom) << round;
+    }
+    const Assignment fewest = fewest_bins(problem, k_plenty);
+    if (fewest.placed == best.placed) {
+      EXPECT_LE(fewest.fewest_used, best.used) << round;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Random, Shapes,
                          testing::Values(Shape{1, 3, 7, false, false}, Shape{2, 3, 7, false, false},
                                          Shape{3, 3, 6, false, true}, Shape{1, 2, 6, true, false},

@@ -108,6 +108,10 @@ void try_all_fleets(const FleetQuestion& question, size_t job,
     }
 }
 
+SlurmCluster cluster_of(const std::string& text) {
+  return {formats::parse_slurm_nodes(text), formats::parse_slurm_partitions(text)};
+}
+
 FleetQuestion random_fleet(std::mt19937& random, size_t machines, size_t gpus, size_t jobs) {
   FleetQuestion out;
   const auto up_to = [&](uint64_t most) { return random() % most + 1; };
@@ -277,9 +281,7 @@ TEST(FleetEngine, ShardsAreWhole) {
   FleetQuestion question;
   question.machines = {machine_of("a", {80})};
   for (int i = 0; i < 5; ++i) question.jobs.push_back(fleet_job(11));
-  const std::vector<formats::SlurmNodeGres> slurm =
-      formats::parse_slurm_nodes("NodeName=a Gres=gpu:h200:1,shard:8");
-  offer_by(Engine::slurm, slurm, question);
+  offer_by(Engine::slurm, cluster_of("NodeName=a Gres=gpu:h200:1,shard:8"), question);
   const FleetPlan plan = fleet_plan_of(question);
   expect_lawful(question, plan);
   EXPECT_EQ(plan.placed.size(), 4u);
@@ -294,13 +296,180 @@ TEST(FleetEngine, WhatSlurmGaveAwayIsNotPlannedWith) {
   question.machines = {machine_of("a", {80, 80})};
   question.machines[0].gpus[0].in_use = k_gib;
   question.jobs = {fleet_job(11)};
-  offer_by(Engine::slurm,
-           formats::parse_slurm_nodes("NodeName=a Gres=gpu:h200:2 GresUsed=gpu:h200:1(IDX:0)"),
+  offer_by(Engine::slurm, cluster_of("NodeName=a Gres=gpu:h200:2 GresUsed=gpu:h200:1(IDX:0)"),
            question);
   ASSERT_EQ(question.machines[0].gpus.size(), 1u);
   EXPECT_EQ(question.machines[0].gpus[0].index, 1u);
   EXPECT_EQ(question.machines[0].given_away, 1u);
   EXPECT_EQ(slurm_type(question.machines[0], question.machines[0].gpus[0]), "h200");
+}
+
+// What a type has, not what the node has: two GPUs of a node with four of two types.
+TEST(FleetEngine, SlurmGivesNoMoreOfATypeThanItHas) {
+  FleetQuestion question;
+  Machine node;
+  node.name = "a";
+  node.gpus = {fleet_gpu(80, 0, "A100 SXM4 80GB"), fleet_gpu(80, 1, "A100 SXM4 80GB"),
+               fleet_gpu(48, 2, "L40S"), fleet_gpu(48, 3, "L40S")};
+  question.machines = {node};
+  offer_by(Engine::slurm,
+           cluster_of("NodeName=a Gres=gpu:a100:2,gpu:l40s:1 "
+                      "GresUsed=gpu:a100:2(IDX:0-1),gpu:l40s:0(IDX:N/A)"),
+           question);
+  ASSERT_EQ(question.machines[0].gpus.size(), 1u);
+  EXPECT_EQ(question.machines[0].gpus[0].table, "L40S");
+  EXPECT_EQ(question.machines[0].given_away, 3u);
+}
+
+// Slurm has whole GPUs there and the node instances, or the other way round: neither can be asked for.
+TEST(FleetEngine, AnInstanceIsAskedForByItsTypeAlone) {
+  const auto left = [](const std::string& gres, bool is_instance) {
+    FleetQuestion question;
+    question.machines = {machine_of("a", {40})};
+    question.machines[0].gpus[0].is_instance = is_instance;
+    question.machines[0].gpus[0].profile = is_instance ? "3g.40gb" : "";
+    offer_by(Engine::slurm, cluster_of("NodeName=a Gres=" + gres), question);
+    return question.machines[0].gpus.size();
+  };
+  EXPECT_EQ(left("gpu:a100:1", true), 0u);
+  EXPECT_EQ(left("gpu:a100_3g.40gb:1", true), 1u);
+  EXPECT_EQ(left("gpu:1", true), 1u);
+  EXPECT_EQ(left("gpu:a100_3g.40gb:1", false), 0u);
+  EXPECT_EQ(left("gpu:a100:1", false), 1u);
+}
+
+TEST(FleetEngine, ANodeWithoutGpusInSlurmGivesNone) {
+  FleetQuestion question;
+  question.machines = {machine_of("a", {80}), machine_of("b", {80})};
+  offer_by(Engine::slurm, cluster_of("NodeName=a Gres=(null)\n"), question);
+  EXPECT_TRUE(question.machines[0].gpus.empty());
+  EXPECT_EQ(question.machines[1].gpus.size(), 1u);  // nobody said anything of it
+}
+
+// 5 of the first GPU's 8 shards are taken; of the third nobody says how many are.
+TEST(FleetEngine, ShardsOfOthersAreNotPlannedWith) {
+  FleetQuestion question;
+  question.machines = {machine_of("a", {80, 80})};
+  for (int i = 0; i < 16; ++i) question.jobs.push_back(fleet_job(9));
+  const std::string gres = "NodeName=a Gres=gpu:h200:2,shard:h200:16 GresUsed=gpu:h200:0(IDX:N/A),";
+  offer_by(Engine::slurm, cluster_of(gres + "shard:h200:5(5/8,0/8)"), question);
+  const FleetPlan plan = fleet_plan_of(question);
+  expect_lawful(question, plan);
+  EXPECT_EQ(plan.placed.size(), 3u + 8u);
+  question.jobs = {fleet_job(9, 2)};
+  question.jobs[0].whole = true;
+  EXPECT_EQ(fleet_plan_of(question).placed.size(), 0u);
+
+  question.machines = {machine_of("a", {80, 80})};
+  offer_by(Engine::slurm, cluster_of(gres + "shard:h200:1(IDX:1)"), question);
+  ASSERT_EQ(question.machines[0].gpus.size(), 1u);
+  EXPECT_EQ(question.machines[0].gpus[0].index, 0u);
+  EXPECT_EQ(question.machines[0].given_away, 1u);
+}
+
+TEST(FleetEngine, APartitionIsNamedWhereTheDefaultOneHasNoSuchNode) {
+  const std::string partitions =
+      "PartitionName=all Default=YES State=UP\nPartitionName=big Default=NO State=UP\n"
+      "PartitionName=old Default=NO State=INACTIVE\nPartitionName=low Default=NO State=UP\n";
+  const auto named = [&](const std::string& of_node, const std::string& known) {
+    FleetQuestion question;
+    question.machines = {machine_of("a", {80})};
+    offer_by(Engine::slurm,
+             cluster_of("NodeName=a Gres=gpu:1 Partitions=" + of_node + " \n" + known), question);
+    return question.machines[0].partitions;
+  };
+  EXPECT_EQ(named("all,big", partitions), "");
+  EXPECT_EQ(named("old,big,low", partitions), "big,low");
+  EXPECT_EQ(named("big", ""), "big");
+  EXPECT_EQ(named("$(reboot)", ""), "");
+}
+
+TEST(FleetEngine, ANodeThatSlurmDrainsTakesNoJob) {
+  std::vector<Machine> machines = {machine_of("a", {80}), machine_of("b", {80}),
+                                   machine_of("c", {80})};
+  const std::vector<MachineOut> out = take_out_by_slurm(
+      cluster_of("NodeName=a Gres=gpu:1 State=IDLE+DRAIN Reason=x State=IDLE\n"
+                 "NodeName=b Gres=gpu:1 State=IDLE+POWERED_DOWN\nNodeName=c State=DOWN*\n"),
+      machines);
+  ASSERT_EQ(out.size(), 2u);
+  EXPECT_EQ(out[0].why, "Slurm says IDLE+DRAIN");
+  ASSERT_EQ(machines.size(), 1u);
+  EXPECT_EQ(machines[0].name, "b");
+}
+
+Machine h200_node(const std::string& name, size_t gpus) {
+  Machine out;
+  out.name = name;
+  for (uint32_t i = 0; i < gpus; ++i) out.gpus.push_back(fleet_gpu(139, i, "H200 SXM"));
+  return out;
+}
+
+// --mig: seven instances of a GPU, however the engine gives what is not divided.
+TEST(FleetEngine, AGpuThatIsGivenAsAWholeIsDividedAll) {
+  ASSERT_TRUE(mig_card("H200 SXM", knowledge::Knowledge::builtin()));
+  for (const Engine engine : {Engine::kubernetes, Engine::slurm}) {
+    FleetQuestion question;
+    question.divide = true;
+    question.machines = {h200_node("a", 1)};
+    for (int i = 0; i < 7; ++i) question.jobs.push_back(fleet_job(10));
+    offer_by(engine, {}, question);
+    const FleetPlan plan = fleet_plan_of(question);
+    EXPECT_EQ(plan.placed.size(), 7u);
+    for (const FleetPlaced& placed : plan.placed) EXPECT_TRUE(placed.on[0].instance);
+  }
+}
+
+TEST(FleetEngine, AJobOfSeveralGpusGetsNoInstances) {
+  FleetQuestion question;
+  question.machines = {h200_node("a", 2)};
+  for (Gpu& gpu : question.machines[0].gpus) {
+    gpu.is_instance = true;
+    gpu.profile = "3g.71gb";
+  }
+  question.jobs = {fleet_job(20, 2)};
+  EXPECT_EQ(fleet_plan_of(question).placed.size(), 0u);
+  const JobNodes told = nodes_for_job(question.jobs[0], question.machines, {});
+  ASSERT_EQ(told.cannot.size(), 1u);
+  EXPECT_EQ(told.cannot[0].why, JobCannot::Why::instances);
+
+  // Of GPUs that could be divided it has two as they are, and others divide the third.
+  question.machines = {h200_node("a", 3)};
+  question.divide = true;
+  question.jobs = {fleet_job(20, 2), fleet_job(10), fleet_job(10)};
+  const FleetPlan plan = fleet_plan_of(question);
+  ASSERT_EQ(plan.placed.size(), 3u);
+  EXPECT_EQ(plan.used, 3u);
+  for (const FleetPlaced& placed : plan.placed)
+    for (const PlacedJob& on : placed.on)
+      EXPECT_EQ(on.instance.has_value(), question.jobs[placed.job].gpus == 1);
+  size_t divided = 0;
+  for (const PackedGpu& gpu : plan.plan.gpus) divided += gpu.divided ? 1 : 0;
+  EXPECT_EQ(divided, 1u);
+}
+
+// What runs on a GPU would stop, and its MIG mode does not change meanwhile.
+TEST(FleetEngine, AGpuInUseIsNotDivided) {
+  FleetQuestion question;
+  question.machines = {h200_node("a", 1)};
+  question.machines[0].gpus[0].in_use = 10 * k_gib;
+  question.machines[0].gpus[0].usable = 120 * k_gib;
+  question.divide = true;
+  question.jobs = {fleet_job(10)};
+  const FleetPlan plan = fleet_plan_of(question);
+  ASSERT_EQ(plan.placed.size(), 1u);
+  EXPECT_FALSE(plan.placed[0].on[0].instance);
+}
+
+// Equal in all but the profile, and no table has the card: still two models.
+TEST(FleetPlan, EqualSizesAreNotOneModel) {
+  FleetQuestion question;
+  question.machines = {machine_of("a", {40, 40})};
+  question.machines[0].gpus[0].name = "GPU 0, some card";
+  question.machines[0].gpus[1].name = "GPU 1, another card";
+  question.jobs = {fleet_job(20, 2)};
+  EXPECT_EQ(fleet_plan_of(question).placed.size(), 0u);
+  question.machines[0].gpus[1].name = "GPU 1, some card";
+  EXPECT_EQ(fleet_plan_of(question).placed.size(), 1u);
 }
 
 TEST(FleetEngine, ATypeIsFoundByTheGpusName) {

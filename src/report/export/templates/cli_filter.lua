@@ -29,13 +29,18 @@ local function is_plain(word)
   return #word <= 4096 and not word:find("%c")
 end
 
+@note submit.late
+local late = nil
+
 @note submit.run
 local function run(words, folder)
-  local command = "exec 2>/dev/null </dev/null; "
-  if folder then
-    command = command .. "cd -- " .. quoted(folder) .. " && "
+  if late and os.time() > late then
+    return nil, nil
   end
-  command = command .. "timeout -k 1 " .. CUFIT_SECONDS
+  local command = "exec 2>/dev/null </dev/null; timeout -k 1 " .. CUFIT_SECONDS
+  if folder then
+    command = command .. " sh -c 'cd -- \"$1\" && shift && exec \"$@\"' sh " .. quoted(folder)
+  end
   for _, word in ipairs(words) do
     command = command .. " " .. quoted(word)
   end
@@ -46,75 +51,94 @@ local function run(words, folder)
   local said = pipe:read(MOST_SAID_BYTES) or ""
   pipe:close()
   local text, code = said:match("^(.*)cufit%-exit (%d+)\n$")
+  if code == "124" or code == "137" then
+    late = 0
+  end
   return text, tonumber(code)
+end
+
+local function double_quoted(line, i)
+  local text = {}
+  while line:sub(i, i) ~= '"' do
+    local d = line:sub(i, i)
+    if d == "" or d == "$" or d == "`" then
+      return nil
+    end
+    if d == "\\" and line:sub(i + 1, i + 1):find('["\\$`]') then
+      i = i + 1
+      d = line:sub(i, i)
+    end
+    text[#text + 1] = d
+    i = i + 1
+  end
+  return table.concat(text), i
+end
+
+@note submit.piece
+local function piece_at(line, i)
+  local c = line:sub(i, i)
+  if c == "'" then
+    local close = line:find("'", i + 1, true)
+    return close and line:sub(i + 1, close - 1), close
+  elseif c == '"' then
+    return double_quoted(line, i + 1)
+  elseif c == "\\" then
+    return i < #line and line:sub(i + 1, i + 1) or nil, i + 1
+  elseif c:find("[|&;<()$`*?%[%]{}!~%c]") then
+    return nil
+  end
+  local last = (line:find("[|&;<>()$`*?%[%]{}!~%c'\"\\ ]", i + 1) or #line + 1) - 1
+  return line:sub(i, last), last
+end
+
+@note submit.output
+local function is_output(rest)
+  for _ = 1, 2 do
+    rest = rest:gsub("^[012]?>>?%s*&?[%w%._/%%%-]+%s*", "")
+  end
+  return rest == "" or rest:find("^#") ~= nil
 end
 
 @note submit.words
 local function words_of(line)
-  local words, word, inside = {}, "", false
+  local words, word = {}, nil
   local i = 1
   while i <= #line do
     local c = line:sub(i, i)
-    if c == "'" then
-      local close = line:find("'", i + 1, true)
-      if not close then
-        return nil
-      end
-      word, inside = word .. line:sub(i + 1, close - 1), true
-      i = close
-    elseif c == '"' then
-      inside = true
-      i = i + 1
-      while line:sub(i, i) ~= '"' do
-        local d = line:sub(i, i)
-        if d == "" or d == "$" or d == "`" then
-          return nil
-        end
-        if d == "\\" and line:sub(i + 1, i + 1):find('["\\$`]') then
-          i = i + 1
-          d = line:sub(i, i)
-        end
-        word = word .. d
-        i = i + 1
-      end
-    elseif c == "\\" then
-      if i == #line then
-        return nil
-      end
-      i = i + 1
-      word, inside = word .. line:sub(i, i), true
-    elseif c == " " or c == "\t" then
-      if inside then
+    if c == " " or c == "\t" or c == ">" or (c == "#" and not word) then
+      if word and not (c == ">" and word:find("^[012]$")) then
         words[#words + 1] = word
       end
-      word, inside = "", false
-    elseif c == "#" and not inside then
-      break
-    elseif c == ">" then
-      @note submit.output
-      if inside and not word:find("^[012]$") then
-        words[#words + 1] = word
-      end
-      word, inside = "", false
-      local rest = line:sub(i)
-      rest = rest:gsub("^[012]?>>?%s*&?[%w%._/%%%-]+%s*", "")
-      rest = rest:gsub("^[012]?>>?%s*&?[%w%._/%%%-]+%s*", "")
-      if rest ~= "" and not rest:find("^#") then
+      word = nil
+      if c == ">" and not is_output(line:sub(i)) then
         return nil
+      elseif c == ">" or c == "#" then
+        break
       end
-      break
-    elseif c:find("[|&;<()$`*?%[%]{}!~%c]") then
-      return nil
     else
-      word, inside = word .. c, true
+      local text, last = piece_at(line, i)
+      if not text then
+        return nil
+      end
+      word, i = (word or "") .. text, last
     end
     i = i + 1
   end
-  if inside then
+  if word then
     words[#words + 1] = word
   end
   return words
 end
+
+local function set_of(names)
+  local set = {}
+  for name in names:gmatch("%S+") do
+    set[name] = true
+  end
+  return set
+end
+
+local BEFORE = set_of("exec time env nohup")
 
 local function is_launcher(word)
   local name = word:match("[^/]*$")
@@ -125,21 +149,46 @@ local function is_launcher(word)
     or name:find("%.py$") ~= nil
 end
 
+@note submit.behind
+local function behind_srun(words, first)
+  local value = false
+  for i = first, #words do
+    local word = words[i]
+    if word == "cufit" or is_launcher(word) then
+      return i
+    elseif word:find("^%-") then
+      value = not word:find("=", 1, true)
+    elseif value then
+      value = false
+    else
+      return nil
+    end
+  end
+  return nil
+end
+
+local function behind_cufit(words, first)
+  for i = first, #words do
+    if words[first] == "run" and words[i] == "--" then
+      return i + 1
+    end
+  end
+  return nil
+end
+
 @note submit.prefix
 local function program_in(words)
   local first = 1
-  while words[first] and words[first]:find("^[%a_][%w_]*=") do
+  while words[first] and (BEFORE[words[first]] or words[first]:find("^[%a_][%w_]*=")) do
     first = first + 1
   end
-  while words[first] == "exec" or words[first] == "time" or words[first] == "env" do
-    first = first + 1
+  if words[first] == "srun" then
+    first = behind_srun(words, first + 1)
   end
-  if words[first] == "srun" or words[first] == "cufit" then
-    while words[first] and not is_launcher(words[first]) do
-      first = first + 1
-    end
+  if first and words[first] == "cufit" then
+    first = behind_cufit(words, first + 1)
   end
-  if not words[first] or not is_launcher(words[first]) then
+  if not first or not words[first] or not is_launcher(words[first]) then
     return nil
   end
   local program = {}
@@ -152,42 +201,111 @@ local function program_in(words)
   return program
 end
 
-@note submit.script
-local function programs_in(text, folder)
-  local found = {}
-  text = text:gsub("\r\n", "\n"):gsub("\\\n", " ")
-  for line in text:gmatch("[^\n]+") do
-    if #found >= MOST_PROGRAMS then
-      break
-    end
-    local words = #line <= 65536 and words_of(line) or nil
-    if line:find("^%s*cd%s") or line:find("^%s*pushd%s") or line:find("^%s*popd") then
-      if not words or #words ~= 2 or words[1] ~= "cd" or not is_plain(words[2]) then
-        break
-      end
-      folder = words[2]:find("^/") and words[2] or (folder or ".") .. "/" .. words[2]
-    elseif words then
-      local program = program_in(words)
-      if program then
-        found[#found + 1] = { words = program, folder = folder }
-      end
-    end
+local OPENS = set_of("if for while until case select function")
+local CLOSES = set_of("fi done esac")
+
+@note submit.blocks
+local function depth_after(line, depth)
+  if line:find("^%s*#") then
+    return depth
   end
-  return found
+  local first, last = line:match("^%s*(%S*)"), line:match("(%S+)%s*$") or ""
+  if CLOSES[first:match("^%a*")] or first:find("^[})]") then
+    return math.max(depth - 1, 0)
+  end
+  local opens = first == "{" or first == "(" or line:find("^%s*[%w_%-]+%s*%(%s*%)") ~= nil
+  for word in line:gmatch("%a+") do
+    opens = opens or OPENS[word]
+  end
+  if opens and not CLOSES[last] and last ~= "}" and last ~= ")" then
+    return depth + 1
+  end
+  return depth
 end
 
+@note submit.open
+local function quote_after(line, quote)
+  local i = 1
+  while true do
+    local at = line:find(quote == "'" and "'" or quote and '["\\]' or "['\"\\#]", i)
+    if not at then
+      return quote
+    end
+    local c = line:sub(at, at)
+    if c == "\\" then
+      at = at + 1
+    elseif c == "#" then
+      if at == 1 or line:find("^%s", at - 1) then
+        return nil
+      end
+    else
+      quote = not quote and c or nil
+    end
+    i = at + 1
+  end
+end
+
+local function here_text_end(line)
+  local last = nil
+  for word in line:gsub("<<<", ""):gmatch("<<%-?%s*['\"\\]?([%a_][%w_]*)") do
+    last = word
+  end
+  return last
+end
+
+@note submit.line
+local function read_line(line, state)
+  local words = words_of(line)
+  local program = words and program_in(words)
+  if program then
+    local sure = state.depth == 0
+    state.found[#state.found + 1] = { words = program, folder = state.folder, sure = sure }
+  elseif line:find("^%s*cd%s") or line:find("^%s*pushd%s") or line:find("^%s*popd") then
+    local to = words and #words == 2 and words[1] == "cd" and words[2] or nil
+    if not to or not is_plain(to) or state.depth > 0 then
+      return false
+    end
+    state.folder = to:find("^/") and to or (state.folder or ".") .. "/" .. to
+  elseif line:find("^%s*exit%f[%W]") and state.depth == 0 then
+    return false
+  else
+    state.quote = quote_after(line, nil)
+    state.ends = here_text_end(line)
+    state.depth = depth_after(line, state.depth)
+  end
+  return #state.found < MOST_PROGRAMS
+end
+
+@note submit.script
+local function programs_in(text, folder)
+  local state = { found = {}, folder = folder, depth = 0 }
+  text = text:gsub("\r\n", "\n"):gsub("\\\n", " ")
+  for line in text:gmatch("[^\n]+") do
+    if state.ends then
+      if line:match("^%s*(.-)%s*$") == state.ends then
+        state.ends = nil
+      end
+    elseif state.quote or #line > 65536 then
+      state.quote = quote_after(line, state.quote)
+    elseif not read_line(line, state) then
+      break
+    end
+  end
+  return state.found
+end
+
+@note submit.file
 local function script_text(path)
   if not is_plain(path) then
     return nil
   end
-  local file = io.open(path, "r")
-  if not file then
-    return nil
-  end
-  local text = file:read(MOST_SCRIPT_BYTES)
-  file:close()
+  local read = '[ -f "$1" ] && exec head -c "$2" -- "$1"'
+  local text = run({ "sh", "-c", read, "sh", path, tostring(MOST_SCRIPT_BYTES) })
   if not text or not text:find("^#!") or text:find("%z") then
     return nil
+  end
+  if #text == MOST_SCRIPT_BYTES then
+    text = text:match("^(.*)\n") or ""
   end
   return text
 end
@@ -195,7 +313,7 @@ end
 local function programs_of(options)
   local folder = options["chdir"]
   if folder ~= nil and (type(folder) ~= "string" or not folder:find("^/") or not is_plain(folder)) then
-    folder = nil
+    return {}
   end
   local argv = options["argv"] or {}
   if options["type"] == "sbatch" then
@@ -207,72 +325,96 @@ local function programs_of(options)
     return text and programs_in(text, folder) or {}
   end
   local program = program_in(argv)
-  return program and { { words = program, folder = folder } } or {}
+  return program and { { words = program, folder = folder, sure = true } } or {}
+end
+
+local function new_types()
+  local types = { whole = true }
+  function types.add(name)
+    for _, known in ipairs(types) do
+      if known == name then
+        return
+      end
+    end
+    local plain = name:find("^[%w%._%-]+$") and #name <= 64 and not name:find("^%d%d?%d?$")
+    if plain and #types < MOST_TYPES then
+      types[#types + 1] = name
+    else
+      types.whole = false
+    end
+  end
+  return types
 end
 
 @note submit.types
 local function asked_types(options)
-  local types, asks = {}, false
-  local function add(type_name)
-    for _, known in ipairs(types) do
-      if known == type_name then
-        return
-      end
+  local types, asks, named = new_types(), false, false
+  local function take(words)
+    local count = words[#words]
+    local name = #words > 1 and words[1] or (not count:find("^%d+$") and count) or nil
+    if count == "0" then
+      return
     end
-    if #types < MOST_TYPES and type_name:find("^[%w%._%-]+$") and #type_name <= 64 then
-      types[#types + 1] = type_name
+    asks = true
+    if name then
+      named = true
+      types.add(name)
     end
   end
-  for _, name in ipairs({ "gres", "tres-per-task", "tres-per-job" }) do
-    local text = options[name]
+  local function read(key, behind_gpu)
+    local text = options[key]
     for part in (type(text) == "string" and text or ""):gmatch("[^,]+") do
-      part = part:gsub("^gres[:/]", "")
-      if part:find("^gpu$") or part:find("^gpu[:=]") then
-        asks = true
-        local type_name = part:match("^gpu[:=](%a[%w%._%-]*)")
-        if type_name then
-          add(type_name)
-        end
+      local words = {}
+      for word in part:gsub("^gres[:/]", ""):gmatch("[^:=]+") do
+        words[#words + 1] = word
+      end
+      if behind_gpu and words[1] == "gpu" then
+        table.remove(words, 1)
+        take(#words > 0 and words or { "1" })
+      elseif not behind_gpu and #words > 0 then
+        take(words)
       end
     end
   end
-  for _, name in ipairs({ "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket" }) do
-    local text = options[name]
-    for part in (type(text) == "string" and text or ""):gmatch("[^,]+") do
-      local type_name = part:match("^(%a[%w%._%-]*):%d+$")
-      if type_name or part:find("^%d+$") then
-        asks = asks or part ~= "0"
-        if type_name then
-          add(type_name)
-        end
-      end
-    end
+  for _, key in ipairs({ "gres", "tres-per-task", "tres-per-job" }) do
+    read(key, true)
   end
-  local constraint = options["constraint"]
-  if asks and #types == 0 and type(constraint) == "string" then
-    for word in constraint:gmatch("[%w_%.%-]+") do
-      if CUFIT_GPUS[word] or word:find("^%a+%d+%a*$") then
-        add(word)
-      end
-    end
+  for _, key in ipairs({ "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket" }) do
+    read(key, false)
   end
-  return asks, types, add
+  return asks, named, types
 end
 
-local function partition_types(options, add)
-  local text = run({ "sinfo", "-h", "-o", "%P|%G" })
+@note submit.places
+local function types_of_places(options)
+  local types, constraint = new_types(), options["constraint"]
+  for word in (type(constraint) == "string" and constraint or ""):gmatch("[%w_%.%-]+") do
+    if CUFIT_GPUS[word] or word:find("^%a+%d+%a*$") then
+      types.add(word)
+    end
+  end
+  if #types > 0 then
+    types.whole = not constraint:find("|", 1, true)
+    return types
+  end
   local wanted = options["partition"]
-  for line in (text or ""):gmatch("[^\n]+") do
+  wanted = type(wanted) == "string" and "," .. wanted .. "," or nil
+  for line in (run({ "sinfo", "-h", "-o", "%P|%G" }) or ""):gmatch("[^\n]+") do
     local partition, gres = line:match("^([^|]*)|(.*)$")
-    local is_default = partition and partition:find("%*$") ~= nil
     local name = partition and partition:gsub("%*$", "") or ""
-    local asked = type(wanted) == "string" and ("," .. wanted .. ","):find("," .. name .. ",", 1, true)
-    if partition and ((type(wanted) == "string" and asked) or (type(wanted) ~= "string" and is_default)) then
-      for type_name in gres:gmatch("gpu:(%a[%w%._%-]*):%d") do
-        add(type_name)
+    local here = wanted and wanted:find("," .. name .. ",", 1, true)
+    if partition and (here or (not wanted and partition ~= name)) then
+      for kind, rest in gres:gmatch("%f[%w](gpu):?([^,(]*)") do
+        local type_name = rest:match("^([^:]+):%d+$")
+        if type_name then
+          types.add(type_name)
+        elseif kind then
+          types.whole = false
+        end
       end
     end
   end
+  return types
 end
 
 @note submit.answer
@@ -320,9 +462,41 @@ local function say(text)
   end
 end
 
+local function largest_of(cards)
+  local largest = nil
+  for _, card in ipairs(cards) do
+    if not largest or card.usable - card.needs > largest.usable - largest.needs then
+      largest = card
+    end
+  end
+  return largest
+end
+
 @note submit.verdict
+local function types_too_small(program, types)
+  local count = 0
+  for _, type_name in ipairs(types) do
+    local largest = largest_of(cards_of(program, CUFIT_GPUS[type_name] or type_name))
+    if largest and largest.needs > largest.usable then
+      count = count + 1
+      local program_text = typed(program.words)
+      say(filled(TOO_SMALL, {
+        program = program_text,
+        needs = gib(largest.needs),
+        usable = gib(largest.usable),
+        type = type_name,
+        card = largest.name,
+      }))
+      say(filled(MORE, { program = program_text }))
+    end
+  end
+  return count
+end
+
+@note submit.sure
 local function check(options)
-  local asks, types, add = asked_types(options)
+  late = os.time() + CUFIT_SECONDS
+  local asks, named, types = asked_types(options)
   if not asks then
     return false
   end
@@ -330,32 +504,14 @@ local function check(options)
   if #programs == 0 then
     return false
   end
-  if #types == 0 then
-    partition_types(options, add)
+  if not named then
+    types = types_of_places(options)
   end
   local too_small = false
   for _, program in ipairs(programs) do
-    for _, type_name in ipairs(types) do
-      local cards = cards_of(program, CUFIT_GPUS[type_name] or type_name)
-      local largest = nil
-      for _, card in ipairs(cards) do
-        if not largest or card.usable - card.needs > largest.usable - largest.needs then
-          largest = card
-        end
-      end
-      if largest and largest.needs > largest.usable then
-        too_small = true
-        local program_text = typed(program.words)
-        say(filled(TOO_SMALL, {
-          program = program_text,
-          needs = gib(largest.needs),
-          usable = gib(largest.usable),
-          type = type_name,
-          card = largest.name,
-        }))
-        say(filled(MORE, { program = program_text }))
-      end
-    end
+    local count = types_too_small(program, types)
+    local all = count == #types and types.whole
+    too_small = too_small or (program.sure and count > 0 and (named or all))
   end
   return too_small
 end

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/fleet/fleet_nodes.h"
+#include "commands/fleet/node_questions.h"
 
 #include <gtest/gtest.h>
 
@@ -33,6 +34,48 @@ TEST(FleetNodes, LabelledLinesOfSrun) {
 TEST(FleetNodes, ATaskWithoutANameKeepsItsNumber) {
   EXPECT_EQ(told(nodes_of_labelled("7: {}\n", "", {})), std::vector<std::string>({"task 7|{}\n|"}));
   EXPECT_EQ(told(nodes_of_labelled("", "", {})), std::vector<std::string>());
+}
+
+host::FanOutAnswer answer_of(const std::string& out) {
+  host::FanOutAnswer answer;
+  answer.name = "a";
+  answer.out = out;
+  return answer;
+}
+
+TEST(FleetNodes, HalfAnAnswerIsNone) {
+  EXPECT_EQ(text_of(answer_of("{}\n"), 2).text, "{}\n");
+  host::FanOutAnswer late = answer_of("{\"a\":");
+  late.timed_out = true;
+  EXPECT_EQ(text_of(late, 2).why, "no answer within 2 s");
+  EXPECT_EQ(text_of(late, 2).text, "");
+  late.out += " 1}\n";  // all of it, and then the shell hung
+  EXPECT_EQ(text_of(late, 2).why, "");
+  host::FanOutAnswer longer = answer_of("{}");
+  longer.too_long = true;
+  EXPECT_EQ(text_of(longer, 2).why, "it said more than 8 MiB");
+}
+
+// Two tasks of srun on one node, a host that was named twice.
+TEST(FleetNodes, ANodeIsThereOnce) {
+  EXPECT_EQ(
+      told(one_of_each({{"a", "", "silent"}, {"b", "{}", ""}, {"a", "{1}", ""}, {"a", "{2}", ""}})),
+      std::vector<std::string>({"a|{1}|", "b|{}|"}));
+}
+
+TEST(FleetNodes, OfANodesPodsTheNewestCounts) {
+  const auto pod = [](const std::string& name, const std::string& node, const std::string& made) {
+    return "{\"metadata\": {\"name\": \"" + name + "\", \"creationTimestamp\": \"" + made +
+           "\"}, \"spec\": {\"nodeName\": \"" + node + "\"}}";
+  };
+  const Result<std::vector<FleetPod>> pods = pods_of(
+      "{\"items\": [" + pod("old", "a", "2026-11-01T10:00:00Z") + "," +
+      pod("new", "a", "2026-11-29T09:00:00Z") + "," + pod("mid", "a", "2026-11-02T10:00:00Z") +
+      "," + pod("x", "", "") + "," + pod("y", "", "") + "]}");
+  ASSERT_TRUE(pods);
+  std::vector<std::string> names;
+  for (const FleetPod& one : *pods) names.push_back(one.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"new", "x", "y"}));
 }
 
 }  // namespace fleet_nodes_test

@@ -31,6 +31,13 @@ TEST(PackJobs, EachWayToSayASize) {
   EXPECT_EQ(jobs[5].command, (std::vector<std::string>{"python", "t.py"}));
 }
 
+TEST(PackJobs, ANameIsOneLine) {
+  const std::vector<JobEntry> jobs =
+      read("[[job]]\nname = \"a\\n      sbatch b\\t\\u001bc\"\nsize = 1\n");
+  ASSERT_EQ(jobs.size(), 1u);
+  EXPECT_EQ(jobs[0].name, "a       sbatch b  c");
+}
+
 TEST(PackJobs, WhatIsWrongNamesFileAndLine) {
   EXPECT_EQ(wrong("[[job]]\nname = \"a\"\n"),
             "jobs.toml, line 1: the job has no size: `size`, `total`, `prediction`, `snapshot`, or "

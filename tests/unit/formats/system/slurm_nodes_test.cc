@@ -25,6 +25,28 @@ TEST(SlurmNodes, GresOfEachNode) {
   EXPECT_EQ(nodes[2].gpu_count(), 0u);
 }
 
+// As Slurm 22.05.8 prints what jobs have of untyped GPUs and of shards.
+TEST(SlurmNodes, WhatJobsHaveOfEachTypeAndGpu) {
+  const std::vector<SlurmNodeGres> nodes = parse_slurm_nodes(
+      "NodeName=a Gres=gpu:a100:1,gpu:l40s:1 GresUsed=gpu:a100:1(IDX:0),gpu:l40s:0(IDX:N/A)\n"
+      "NodeName=b Gres=gpu:2,shard:8 GresUsed=gpu:0,shard:(null):2(IDX:0-1,3)\n"
+      "NodeName=c GresUsed=gpu:h200:1,shard:h200:3(0/8,3/8) Gres=gpu:h200:1(S:0),gpu:h200:1(S:1)\n"
+      "NodeName=d Gres=gpu:2,shard:8 GresUsed=gpu:(null):1(IDX:0),shard:(null):0(0/4,0/4)\n");
+  ASSERT_EQ(nodes.size(), 4u);
+  EXPECT_EQ(nodes[0].gpus[0].taken, 1u);
+  EXPECT_EQ(nodes[0].gpus[1].taken, 0u);
+  EXPECT_EQ(nodes[1].gpus_taken, 0u);
+  ASSERT_EQ(nodes[1].shards_of.size(), 3u);
+  EXPECT_EQ(nodes[1].shards_of.at(3).there, 0u);
+  ASSERT_EQ(nodes[2].gpus.size(), 1u);
+  EXPECT_EQ(nodes[2].gpus[0].count, 2u);
+  EXPECT_EQ(nodes[2].gpus[0].taken, 1u);
+  ASSERT_EQ(nodes[2].shards_of.size(), 1u);
+  EXPECT_EQ(nodes[2].shards_of.at(1).taken, 3u);
+  EXPECT_EQ(nodes[3].gpus[0].taken, 1u);
+  EXPECT_TRUE(nodes[3].shards_of.empty());
+}
+
 TEST(SlurmNodes, GpusWithoutAType) {
   const std::vector<SlurmNodeGres> nodes =
       parse_slurm_nodes("NodeName=a Gres=gpu:4\nNodeName=b Gres=gpu\nNodeName=a Gres=gpu:9\n");

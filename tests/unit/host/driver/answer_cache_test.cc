@@ -113,6 +113,17 @@ TEST(AnswerCache, FilesOfThisUserAlone) {
   EXPECT_FALSE(std::filesystem::exists(cache.file_of(k_key + "2")));
 }
 
+// `sudo -E`: a folder of root below a user's HOME would keep that user from keeping anything.
+TEST(AnswerCache, RootMakesNothingInAUsersHome) {
+  if (::geteuid() != 0) GTEST_SKIP() << "not root";
+  test::FakeRoot root;
+  const std::string home = root.at("/home");
+  std::filesystem::create_directories(home);
+  ASSERT_EQ(::chown(home.c_str(), 65534, 65534), 0);
+  EXPECT_FALSE(AnswerCache(root.host({{"HOME", home}})).save(k_key, 1, answer(0, 1)));
+  EXPECT_FALSE(std::filesystem::exists(home + "/.cache"));
+}
+
 TEST(AnswerCache, DoesNotGrowForEver) {
   test::FakeRoot root;
   const AnswerCache cache(root.host({{"XDG_CACHE_HOME", root.at("/c")}}));

@@ -86,5 +86,16 @@ TEST(PredictionCache, AMarkFollowsTheBytes) {
   EXPECT_EQ(file_mark(root.at("/")), "");
 }
 
+TEST(PredictionCache, WhatChangedSinceIsKnownByItsTime) {
+  test::FakeRoot root;
+  std::filesystem::create_directories(root.at("/"));
+  const std::string path = root.at("/train.py");
+  const int64_t before = time_of_files();
+  std::ofstream(path) << "a";
+  EXPECT_TRUE(is_changed_since(path, before));
+  EXPECT_FALSE(is_changed_since(path, before + 60));
+  EXPECT_TRUE(is_changed_since(path + ".none", before));
+}
+
 }  // namespace prediction_cache_test
 }  // namespace cufit::host
