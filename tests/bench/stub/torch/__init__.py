@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stands for a torch where only its being there matters: cases of tests/cli and tests/schemas."""
+import os
 import types
 
 __version__ = "2.8.0+cpu"
@@ -13,9 +14,19 @@ class Tensor:
 
 
 class Optimizer:
+    def __init__(self):
+        kind = type(self)
+        if hasattr(kind, "profile_hook_step") and not getattr(kind.step, "hooked", False):
+            kind.step = kind.profile_hook_step(kind.step)
+            kind.step.hooked = True
+
     @staticmethod
     def profile_hook_step(function):
-        return function
+        return lambda *args: function(*args)
+
+
+if os.environ.get("STUB_TORCH") == "1.13":
+    del Optimizer.profile_hook_step
 
 
 optim = types.SimpleNamespace(Optimizer=Optimizer)
@@ -35,3 +46,8 @@ def set_float32_matmul_precision(name):
 
 def manual_seed(seed):
     pass
+
+
+def save(model, path):
+    with open(path, "w") as file:
+        file.write(str(model))
