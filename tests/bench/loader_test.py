@@ -40,13 +40,13 @@ class LoaderTest(unittest.TestCase):
         self.folder = tempfile.mkdtemp(dir=self.scratch.name)
 
     # (exit code, answer or None, stderr)
-    def run_cufit(self, program, *words, **variables):
+    def run_cufit(self, program, *words, env=None, **variables):
         with open(os.path.join(self.folder, "train.py"), "w") as file:
             file.write(HEAD + program)
         environment = {"PATH": os.environ["PATH"], "LANG": "C", "HOME": self.folder, **variables}
         words = ("--time", "4", "--workers", "0,2", *words)
         done = subprocess.run(
-            [CUFIT, "bench", "loader", "--json", *words, "--env", self.env, "--", "python", "train.py"],
+            [CUFIT, "bench", "loader", "--json", *words, "--env", env or self.env, "--", "python", "train.py"],
             capture_output=True, text=True, env=environment, cwd=self.folder, timeout=120,
         )  # fmt: skip
         return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
@@ -119,8 +119,41 @@ class LoaderTest(unittest.TestCase):
     # which waits for it as a job does, is not to wait for that.
     def test_other_processes_of_a_job_load_nothing_beside_the_step(self):
         code, told, err = self.run_job()
-        self.assertEqual(told["phase"], "done", err)
+        self.assertEqual((told["phase"], told["processes"]), ("done", 2), err)
         self.assert_step(told, 0.01)
+        self.assertIsNone(told["end"])
+
+    # What it wrote says why; a longer --time does not help.
+    def test_a_program_that_fails_in_its_loop_is_said_to_have_failed(self):
+        code, told, err = self.run_cufit(
+            "for i, batch in enumerate(DataLoader([1.0] * 4000)):\n"
+            "  if i > 40: sys.exit('no luck')\n  train(batch)\n"
+        )
+        self.assertEqual((code, told["phase"]), (3, "step"), err)
+        self.assertEqual(told["end"], {"code": 1, "timed_out": False, "workers": None})
+        self.assertEqual(told["advice"]["verdict"], "not_told")
+        self.assertIn("no luck", err)
+
+    # As where the host's memory ends.
+    def test_a_program_that_dies_with_more_workers_names_them(self):
+        code, told, err = self.run_cufit(
+            "class Data(list):\n"
+            "  loops = 0\n"
+            "  def __iter__(self):\n"
+            "    self.loops += 1\n"
+            "    if self.loops == 3: os.kill(os.getpid(), 9)\n"
+            "    return super().__iter__()\n"
+            "for batch in DataLoader(Data([1.0] * 4000)): train(batch)\n"
+        )
+        self.assertEqual(told["phase"], "loader", err)
+        self.assertEqual(told["end"], {"code": 137, "timed_out": False, "workers": 2})
+        self.assertEqual([one["workers"] for one in told["alone"]], [0])
+
+    def test_an_environment_without_python_is_not_replaced_by_another(self):
+        os.mkdir(os.path.join(self.folder, "bare"))
+        code, told, err = self.run_cufit("", env="bare")
+        self.assertEqual((code, told), (2, None))
+        self.assertIn("no Python was found there", err)
 
     def run_job(self):
         return self.run_cufit(
@@ -136,7 +169,8 @@ class LoaderTest(unittest.TestCase):
             "for batch in DataLoader([1.0] * 4000, num_workers=2 if rank == '0' else 0):\n"
             "  train(batch)\n"
             "  if rank == '0':\n    os.read(read, 1)\n"
-            "  else:\n    os.write(int(os.environ['TO']), b'.')\n"
+            "  else:\n    os.write(int(os.environ['TO']), b'.')\n",
+            LOCAL_WORLD_SIZE="2",
         )
 
 
