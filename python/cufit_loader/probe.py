@@ -104,8 +104,8 @@ class Probe:
                 one.fresh = False
                 one.watch.steps += 1
 
-    # Once training has begun nothing is saved: a checkpoint of a few steps, or of one batch again and
-    # again, would take the place of the one that the user has.
+    # Once training has begun nothing is saved: a checkpoint of a few steps, or of one batch again
+    # and again, would take the place of the one that the user has.
     def guard_save(self, torch):
         save, probe = getattr(torch, "save", None), self
         if save is None:

@@ -115,7 +115,7 @@ int run_bench_loader(const Context& context, const BenchLoaderRequest& request) 
   report::BenchLoaderView view{*answer, advice, host, context.knowledge};
   if (answer->phase != "done") view.end = report::LoaderEnd{run->exit_code, run->timed_out};
   using Verdict = resolve::LoaderAdvice::Verdict;
-  const int code = advice.verdict == Verdict::fed                   ? k_ok
+  const int code = advice.verdict == Verdict::fed                    ? k_ok
                    : advice.verdict == Verdict::not_told && view.end ? k_failed
                                                                      : k_findings;
   return output.print(request.json ? report::bench_loader_json(view)

@@ -182,8 +182,8 @@ void BenchMeasure::one_case(const BenchWorkload& workload, const std::vector<Sid
   for (const Side& side : sides)
     if (plan_.largest_batch) side.process->free();
   load_all(workload, sides, batch, one);
-  const double block_seconds =
-      std::max(plan_.seconds / static_cast<double>(plan_.rounds * sides.size()), k_shortest_block);
+  const double block_seconds = std::max(
+      plan_.seconds / static_cast<double>(rounds_of(sides) * sides.size()), k_shortest_block);
   warm_up(sides, block_seconds, one);
   measure(sides, one);
   add_card(sides, one);

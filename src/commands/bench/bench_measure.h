@@ -49,6 +49,7 @@ class BenchMeasure {
                 std::optional<uint64_t> batch, resolve::BenchCase& one);
   std::optional<uint64_t> largest_batch(const BenchWorkload& workload,
                                         const std::vector<Side>& sides, resolve::BenchCase& one);
+  size_t rounds_of(const std::vector<Side>& sides) const;
   void warm_up(const std::vector<Side>& sides, double block_seconds, resolve::BenchCase& one);
   void measure(const std::vector<Side>& sides, resolve::BenchCase& one);
   bool ask_block(const Side& side, resolve::BenchRun& run, formats::BenchBlock& out);

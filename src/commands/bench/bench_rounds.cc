@@ -36,6 +36,11 @@ bool BenchMeasure::ask_block(const Side& side, BenchRun& run, formats::BenchBloc
   return run.trouble.kind.empty();
 }
 
+// Of many sides the fewest that were allowed would tell nothing.
+size_t BenchMeasure::rounds_of(const std::vector<Side>& sides) const {
+  return std::max(plan_.rounds, resolve::rounds_for(sides.size()));
+}
+
 // Blocks alternate here as well, so that the card gets as warm as it will be.
 void BenchMeasure::warm_up(const std::vector<Side>& sides, double block_seconds, BenchCase& one) {
   Progress progress(one.workload + ": warm-up");
@@ -61,13 +66,14 @@ void BenchMeasure::warm_up(const std::vector<Side>& sides, double block_seconds,
 
 void BenchMeasure::measure(const std::vector<Side>& sides, BenchCase& one) {
   Progress progress(one.workload);
-  for (size_t round = 0; round < plan_.rounds && !stopped(); ++round) {
+  const size_t rounds = rounds_of(sides);
+  for (size_t round = 0; round < rounds && !stopped(); ++round) {
     for (const size_t i : order_of(round, sides.size())) {
       formats::BenchBlock block;
       if (one.runs[i].trouble.kind.empty() && ask_block(sides[i], one.runs[i], block))
         one.runs[i].blocks.push_back(block);
     }
-    progress.show_count(round + 1, plan_.rounds);
+    progress.show_count(round + 1, rounds);
   }
 }
 

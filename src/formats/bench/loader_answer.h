@@ -22,11 +22,11 @@ struct LoaderAlone {
 };
 
 struct LoaderAnswer {
-  std::string phase;             // "step", "loader", "done": how far it came
-  std::string torch;             // "2.8.0+cu128"
-  bool cuda = false;             // the program used a GPU
-  uint64_t optimizer_steps = 0;  // seen in the loop; 0: perhaps it trains nothing
-  uint64_t processes = 1;        // of the job on this host, each with a loader
+  std::string phase;                       // "step", "loader", "done": how far it came
+  std::string torch;                       // "2.8.0+cu128"
+  bool cuda = false;                       // the program used a GPU
+  uint64_t optimizer_steps = 0;            // seen in the loop; 0: perhaps it trains nothing
+  uint64_t processes = 1;                  // of the job on this host, each with a loader
   std::vector<std::string> other_loaders;  // places of those that feed the same step
   // The loader as the program made it.
   std::string place;    // "/home/u/train.py:57"; empty: not known

@@ -14,8 +14,8 @@ using formats::LoaderAnswer;
 
 // A loader that is alone has all CPUs; beside a step it is slower by some.
 constexpr double k_head_room = 0.9;
-constexpr double k_waits = 0.1;     // part of the loop's time that counts as waiting
-constexpr double k_as_fast = 1.05;  // of more workers that no longer help
+constexpr double k_waits = 0.1;         // part of the loop's time that counts as waiting
+constexpr double k_as_fast = 1.05;      // of more workers that no longer help
 constexpr double k_watched_enough = 6;  // batches that tell how long the loop takes
 constexpr uint64_t k_prefetch = 2;      // of torch, a worker
 constexpr uint64_t k_most_workers = 64;
@@ -53,7 +53,8 @@ uint64_t prefetch_of(const LoaderAnswer& answer) {
 // first batches come of what workers had made before, and say nothing.
 bool keeps_up(const LoaderAnswer& answer, double step) {
   const double count = static_cast<double>(answer.watched_batches);
-  const double ahead = static_cast<double>(answer.num_workers) * static_cast<double>(prefetch_of(answer));
+  const double ahead =
+      static_cast<double>(answer.num_workers) * static_cast<double>(prefetch_of(answer));
   if (count < std::max(k_watched_enough, 2 * ahead)) return false;
   return answer.wait_seconds + answer.work_seconds <= k_as_fast * step * count;
 }
@@ -97,8 +98,7 @@ LoaderAdvice::Verdict verdict_of(const LoaderAnswer& answer, const LoaderAlone& 
                                  const LoaderAlone& best, const LoaderAdvice& so_far) {
   using Verdict = LoaderAdvice::Verdict;
   const double step = so_far.step_seconds;
-  const bool fed =
-      keeps_up(answer, step) || (feeds(own, step) && so_far.waited <= k_waits);
+  const bool fed = keeps_up(answer, step) || (feeds(own, step) && so_far.waited <= k_waits);
   if (fed) return start_share(answer, own, step) > k_waits ? Verdict::restarts : Verdict::fed;
   const bool better = loop_seconds(best, step) * k_as_fast < loop_seconds(own, step);
   if (!feeds(better ? best : own, step)) return Verdict::host_bound;

@@ -20,11 +20,11 @@ struct LoaderHost {
 
 struct LoaderAdvice {
   enum class Verdict {
-    not_told,  // a time is missing
-    fed,       // batches come sooner than they are used: it may stay as it is
-    unsteady,  // the loader alone is fast enough, yet the program waited for it: bursts
-    restarts,  // within an epoch it is fed, but each epoch begins with workers that start
-    more,      // another number of workers feeds it
+    not_told,   // a time is missing
+    fed,        // batches come sooner than they are used: it may stay as it is
+    unsteady,   // the loader alone is fast enough, yet the program waited for it: bursts
+    restarts,   // within an epoch it is fed, but each epoch begins with workers that start
+    more,       // another number of workers feeds it
     host_bound  // no number that was tried feeds it
   };
   Verdict verdict = Verdict::not_told;
