@@ -35,6 +35,7 @@ class Probe:
 
     def wait(self):
         on_import("torch", self.imported)
+        on_import("safetensors.torch", lambda module: self.guard(module, "save_file"))
 
     # A torch that is not as expected is left alone: the program has to run.
     def imported(self, torch):
@@ -57,12 +58,12 @@ class Probe:
         def __iter__(itself):
             if probe.is_off():
                 return probe.iterate(itself)
-            probe.end_of_steps()
+            probe.pause()
             return Watched(probe, probe.watch_of(itself), probe.iterate(itself))
 
         loader.__init__, loader.__iter__ = __init__, __iter__
         self.count_steps(torch.optim.Optimizer)
-        self.guard_save(torch)
+        self.guard(torch, "save")
 
     # From torch 2.0 on the step of each class passes through profile_hook_step once, before its
     # first optimizer; before that each class is met when one is made.
@@ -94,6 +95,12 @@ class Probe:
 
         optimizer.__init__ = __init__
 
+    # Whether its batches are trained on. One that was only asked between two steps now and then, as
+    # of a validation, has a batch at hand by chance.
+    def feeds(self, watch):
+        most = max(one.steps for one in self.watches)
+        return watch.steps > 0 and 2 * watch.steps >= most
+
     # Each loader whose batch this step may have used.
     def step_done(self):
         if self.is_off():
@@ -104,10 +111,11 @@ class Probe:
                 one.fresh = False
                 one.watch.steps += 1
 
-    # Once training has begun nothing is saved: a checkpoint of a few steps, or of one batch again
-    # and again, would take the place of the one that the user has.
-    def guard_save(self, torch):
-        save, probe = getattr(torch, "save", None), self
+    # Once training has begun no file is written: a checkpoint of a few steps, or of one batch again
+    # and again, would take the place of the one that the user has. What goes into an open file is
+    # written: its old content is gone by then.
+    def guard(self, module, name):
+        save, probe = getattr(module, name, None), self
         if save is None:
             return
 
@@ -115,13 +123,12 @@ class Probe:
         def guarded(*args, **kwargs):
             if probe.is_off() or not (probe.stepped or probe.repeats()):
                 return save(*args, **kwargs)
-            for one in list(probe.live):
-                if one.watch is probe.primary:
-                    one.end()
-            probe.end_of_steps()
-            return None
+            to = args[1] if len(args) > 1 else kwargs.get("f", kwargs.get("filename"))
+            out = None if isinstance(to, (str, os.PathLike)) else save(*args, **kwargs)
+            probe.leave_steps()
+            return out
 
-        torch.save = guarded
+        setattr(module, name, guarded)
 
     # One whose place and kind are those of a loader that is gone goes on with its watch: many
     # programs make it anew each epoch.
@@ -150,13 +157,22 @@ class Probe:
         if not (self.leads and self.answer.claim()):
             self.leads, self.primary = False, self
             return
-        feeding = [watch] + [one.watch for one in self.live if one.watch.steps > 0]
+        feeding = [watch] + [one.watch for one in self.live if self.feeds(one.watch)]
         self.primary = max(feeding, key=lambda one: one.waited)
         others = {one.place() for one in feeding if one is not self.primary}
         self.answer.put("step", **self.primary.told(self, sorted(one or "?" for one in others)))
 
-    # The loop was left while its steps were timed: some were, and nothing that follows is to run.
-    def end_of_steps(self):
+    # Another loop begins, perhaps within one that goes on later: its time is nobody's work.
+    def pause(self):
+        for one in list(self.live):
+            one.keep_work()
+        self.leave_steps()
+
+    # The loop is left while its steps are timed: some were, and nothing that follows is to run.
+    def leave_steps(self):
+        for one in list(self.live):
+            if one.watch is self.primary:
+                one.end()
         watch = self.primary
         if self.leads and watch is not None and watch.alone_steps > 0:
             self.finish(watch)

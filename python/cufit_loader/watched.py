@@ -42,7 +42,7 @@ class Watch:
                 return False
             return self.batches >= STEPLESS_BATCHES and seconds > probe.seconds * 2 * WATCH_PART
         enough = self.batches >= LEAST_BATCHES and seconds > probe.seconds * WATCH_PART
-        return (enough or self.batches >= MOST_BATCHES) and self.steps > 1
+        return (enough or self.batches >= MOST_BATCHES) and self.steps > 1 and probe.feeds(self)
 
     def step(self):
         return {"steps": self.alone_steps, "seconds": self.alone_seconds / self.alone_steps}
@@ -115,7 +115,7 @@ class Watched:
             return self.next_batch()
         if watch is probe.primary:
             self.time_step()
-        elif watch.steps == 0 or watch.batch is None:
+        elif not probe.feeds(watch) or watch.batch is None:
             return self.next_batch()  # feeds no training, as one of a validation in between
         self.fresh = True
         return renewed(watch.batch)
@@ -154,10 +154,10 @@ class Watched:
     # False where another loader feeds the same step: then this one is begun anew, and it goes on.
     def is_last_of_training(self):
         watch = self.watch
-        if self.probe.repeats() or watch.steps == 0 or watch.batch is None:
+        probe = self.probe
+        if probe.repeats() or not probe.feeds(watch) or watch.batch is None:
             return False
-        others = [one for one in self.probe.live if one is not self and one.watch.steps > 0]
-        return not others
+        return not [one for one in probe.live if one is not self and probe.feeds(one.watch)]
 
     # Called before each repeated batch.
     def time_step(self):

@@ -107,6 +107,37 @@ class LoaderTest(unittest.TestCase):
         self.assertEqual((code, told["phase"]), (1, "done"), err)
         self.assertEqual(told["loader"]["batches"], 12)
 
+    # A framework keeps its iterators, asks the validation's once before, and goes from one loop into the
+    # other without an end.
+    def test_a_validation_within_the_loop_is_nobodys_work(self):
+        code, told, err = self.run_cufit(
+            "data, other = DataLoader([1.0] * 4000), DataLoader([1.0] * 4000)\n"
+            "check = iter(other)\nnext(check)\n"
+            "for epoch in range(100):\n"
+            "  kept = it = iter(data)\n"
+            "  for i in range(10): train(next(it))\n"
+            "  val = iter(other)\n"
+            "  for i in range(25): next(val)\n"
+        )
+        self.assertEqual((code, told["phase"]), (1, "done"), err)
+        self.assertEqual(told["other_loaders"], [])
+        self.assertGreater(told["optimizer_steps"], 5)
+        self.assert_step(told, 0.01)
+        self.assertGreater(told["advice"]["waited"], 0.7)  # 40 of 50 ms
+
+    # What goes into an open file is written: an empty one would take the place of the old one.
+    def test_a_checkpoint_in_an_open_file_is_whole(self):
+        code, told, err = self.run_cufit(
+            "class Kept:\n  def save(self, thing):\n    with open('kept', 'w') as file: torch.save(thing, file)\n"
+            "for epoch in range(200):\n"
+            "  for i, batch in enumerate(DataLoader([1.0] * 400)):\n"
+            "    train(batch)\n    if i == 8: break\n"
+            "  Kept().save('whole')\n"
+        )
+        self.assertEqual(told["phase"], "done", err)
+        with open(os.path.join(self.folder, "kept")) as file:
+            self.assertEqual(file.read(), "whole")
+
     # Before 2.0 torch has no profile_hook_step.
     def test_an_older_torch_runs_and_its_steps_are_seen(self):
         code, told, err = self.run_cufit(

@@ -48,6 +48,9 @@ def manual_seed(seed):
     pass
 
 
-def save(model, path):
-    with open(path, "w") as file:
+def save(model, file):
+    if hasattr(file, "write"):
         file.write(str(model))
+    else:
+        with open(file, "w") as made:
+            made.write(str(model))
