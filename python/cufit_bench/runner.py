@@ -65,7 +65,10 @@ class Runner:
         torch = self.torch
         self.check(precision)
         tf32 = precision == "tf32"
-        torch.set_float32_matmul_precision("high" if tf32 else "highest")
+        if hasattr(torch, "set_float32_matmul_precision"):  # from 1.12 on
+            torch.set_float32_matmul_precision("high" if tf32 else "highest")
+        else:
+            torch.backends.cuda.matmul.allow_tf32 = tf32
         torch.backends.cudnn.allow_tf32 = tf32
         torch.manual_seed(0)
         built = build(torch, self.device, workload, file, batch, precision)

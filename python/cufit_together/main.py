@@ -62,7 +62,8 @@ def ask_copies(job, deadline):
     group, told = run_group([("copies", lambda say: copy_pairs(job, say))], deadline)
     one = group.all[0]
     told["bytes"], told["pairs"] = one.said.get("bytes", 0), one.pairs
-    wrong = ["from %d to %d: %s" % (p["from"], p["to"], p["wrong"]) for p in one.pairs if p["wrong"]]
+    bad = [pair for pair in one.pairs if pair["wrong"]]
+    wrong = ["from %d to %d: %s" % (pair["from"], pair["to"], pair["wrong"]) for pair in bad]
     if wrong:  # the worst of all, also where a later copy hangs
         told["said"] = "; ".join(wrong[:1] + ([told["said"]] if told["said"] else []))
         told["outcome"] = "wrong"

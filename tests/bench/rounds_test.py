@@ -28,14 +28,14 @@ class RoundsTest(unittest.TestCase):
             shutil.copytree(os.path.join(HERE, "stub", "torch"), site)
 
     # `work`: the text of a workload file.
-    def bench(self, names, work, *words):
+    def bench(self, names, work, *words, **variables):
         with open(os.path.join(self.scratch.name, "work.py"), "w") as file:
             file.write(work)
         words = [*words, *(word for name in names for word in ("--env", name))]
         done = subprocess.run(
             [CUFIT, "bench", "--device", "cpu", "--json", "--workload", "work.py", *words],
             capture_output=True, text=True, cwd=self.scratch.name, timeout=300,
-            env={"PATH": os.environ["PATH"], "LANG": "C", "HOME": self.scratch.name},
+            env={"PATH": os.environ["PATH"], "LANG": "C", "HOME": self.scratch.name, **variables},
         )  # fmt: skip
         self.assertIn(done.returncode, (0, 1), done.stderr)
         return json.loads(done.stdout)["cases"][0]
@@ -87,6 +87,18 @@ class RoundsTest(unittest.TestCase):
         self.assertEqual(kinds, ["oom", None, None])
         self.assertEqual(len(case["comparisons"]), 1)
         self.assertEqual(case["batch"], 32)
+
+    # Before 1.12 a switch of its own forbids TF32.
+    def test_an_older_torch_runs_a_workload(self):
+        case = self.bench(
+            ("one",),
+            "import time, torch\n"
+            "def make(batch, precision):\n"
+            "    assert torch.backends.cuda.matmul.allow_tf32 is False\n"
+            "    return lambda: time.sleep(0.002), 1\n",
+            "--rounds", "12", "--time", "1", STUB_TORCH="1.11",
+        )  # fmt: skip
+        self.assertIsNone(case["runs"][0]["trouble"])
 
     # A block that is meant to be longer than --timeout is no process that hangs.
     def test_a_long_block_does_not_hang(self):

@@ -144,11 +144,21 @@ class BenchLoaderPainter : private TerminalWriter {
                         {{"place", place}})},
             {true, words}});
     else if (verdict == Verdict::not_told)
-      next({{false, say(view_.end ? "loader.run_it" : "loader.longer")}});
+      next({{false, say(view_.end ? "loader.run_it" : why_not_timed())}});
     else if (verdict == Verdict::fed)
       next({{false, say("loader.keep")}});
     else
       next({{false, say(verdict == Verdict::unsteady ? "loader.bursts" : "loader.cheaper")}});
+  }
+
+  // More time helps only where too few batches came.
+  const char* why_not_timed() const {
+    for (const formats::LoaderAlone& one : view_.answer.alone) {
+      if (one.workers != view_.answer.num_workers || one.seconds) continue;
+      if (!one.error.empty()) return "loader.alone_failed";
+      if (one.batches == 0) return "loader.once";
+    }
+    return "loader.longer";
   }
 
   const BenchLoaderView& view_;

@@ -5,7 +5,10 @@ import types
 
 __version__ = "2.8.0+cpu"
 version = types.SimpleNamespace(cuda=None)
-backends = types.SimpleNamespace(cudnn=types.SimpleNamespace(version=lambda: None, allow_tf32=False))
+backends = types.SimpleNamespace(
+    cudnn=types.SimpleNamespace(version=lambda: None, allow_tf32=False),
+    cuda=types.SimpleNamespace(matmul=types.SimpleNamespace(allow_tf32=True)),
+)
 cuda = types.SimpleNamespace(is_initialized=lambda: False)
 
 
@@ -42,6 +45,10 @@ def get_num_threads():
 
 def set_float32_matmul_precision(name):
     pass
+
+
+if os.environ.get("STUB_TORCH") == "1.11":
+    del set_float32_matmul_precision
 
 
 def manual_seed(seed):
