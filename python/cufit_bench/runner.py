@@ -65,7 +65,10 @@ class Runner:
         torch = self.torch
         self.check(precision)
         tf32 = precision == "tf32"
-        torch.set_float32_matmul_precision("high" if tf32 else "highest")
+        if hasattr(torch, "set_float32_matmul_precision"):  # from 1.12 on
+            torch.set_float32_matmul_precision("high" if tf32 else "highest")
+        else:
+            torch.backends.cuda.matmul.allow_tf32 = tf32
         torch.backends.cudnn.allow_tf32 = tf32
         torch.manual_seed(0)
         built = build(torch, self.device, workload, file, batch, precision)
@@ -95,10 +98,12 @@ class Runner:
 
     def block(self, calls):
         cuda = self.device.type == "cuda"
+        step = self.step
+        if calls > 1:
+            step()  # the process before this one left caches and clocks of its own
+        self.wait()
         if cuda:
             self.torch.cuda.reset_peak_memory_stats(self.device)
-        step = self.step
-        self.wait()
         begun = time.time()
         begin = time.perf_counter()
         for _ in range(calls):

@@ -17,6 +17,9 @@ class Answer:
             return False
         return True
 
+    def is_claimed(self):
+        return os.path.exists(self.path + ".claim")
+
     def put(self, phase, **members):
         self.content.update(members, phase=phase)
         part = "%s.%d" % (self.path, os.getpid())

@@ -17,10 +17,10 @@ def begin():
     out = os.environ.get("CUFIT_LOADER_OUT")
     if out:
         leave_path()
-        # Of a job of several processes the first is looked at.
-        if os.environ.get("RANK", "0") == "0":
-            seconds = float(os.environ.get("CUFIT_LOADER_SECONDS", "60"))
-            words = os.environ.get("CUFIT_LOADER_WORKERS", "")
-            counts = [int(word) for word in words.split(",") if word]
-            Probe(Answer(out), seconds, counts).wait()
+        seconds = float(os.environ.get("CUFIT_LOADER_SECONDS", "60"))
+        words = os.environ.get("CUFIT_LOADER_WORKERS", "")
+        counts = [int(word) for word in words.split(",") if word]
+        cpus = int(os.environ.get("CUFIT_LOADER_CPUS") or 0)
+        leads = os.environ.get("RANK", "0") == "0"
+        Probe(Answer(out), seconds, counts, cpus, leads).wait()
     run_hidden()

@@ -62,11 +62,11 @@ def ask_copies(job, deadline):
     group, told = run_group([("copies", lambda say: copy_pairs(job, say))], deadline)
     one = group.all[0]
     told["bytes"], told["pairs"] = one.said.get("bytes", 0), one.pairs
-    if told["outcome"] == "ok" and any(pair["wrong"] for pair in one.pairs):
+    bad = [pair for pair in one.pairs if pair["wrong"]]
+    wrong = ["from %d to %d: %s" % (pair["from"], pair["to"], pair["wrong"]) for pair in bad]
+    if wrong:  # the worst of all, also where a later copy hangs
+        told["said"] = "; ".join(wrong[:1] + ([told["said"]] if told["said"] else []))
         told["outcome"] = "wrong"
-    for pair in one.pairs:
-        if pair["wrong"] and told["outcome"] == "wrong" and not told["said"]:
-            told["said"] = "from %d to %d: %s" % (pair["from"], pair["to"], pair["wrong"])
     return told
 
 

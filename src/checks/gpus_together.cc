@@ -119,9 +119,13 @@ bool told_by_nccl(const Input& input, const Finding& effect, std::vector<Finding
 void failed_sum(const Input& input, std::vector<Finding>& findings) {
   const facts::TogetherFacts& ran = input.facts.together;
   const std::string outcome = ran.sum.value_or("");
-  const bool copies_hung = !ran.sum ? false : ran.copies.value_or("") == "hung" && outcome == "ok";
-  if (outcome != "hung" && outcome != "failed" && !copies_hung) return;
-  const std::string& said = copies_hung ? ran.copies_said : ran.said;
+  const std::string copies = ran.copies.value_or("");
+  // One that had no memory to copy is no broken way, and NCCL has found its own.
+  const bool copies_end =
+      outcome == "ok" &&
+      (copies == "hung" || (copies == "failed" && !ended_before_start(ran.copies_said)));
+  if (outcome != "hung" && outcome != "failed" && !copies_end) return;
+  const std::string& said = copies_end ? ran.copies_said : ran.said;
   if (ended_before_start(said)) {
     findings.push_back(cannot_tell("gpu_exchange_failed", k_machine, said));
     return;
@@ -136,7 +140,7 @@ void failed_sum(const Input& input, std::vector<Finding>& findings) {
     findings.push_back(std::move(made));
     return;
   }
-  if (copies_hung) {
+  if (copies_end) {
     made.variant = "copy";
   } else if (about_shared_memory(ran.warning)) {
     made.variant = in_container(input.facts) ? "shm_container" : "shm";

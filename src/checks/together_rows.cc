@@ -84,7 +84,7 @@ void add_copies(const facts::TogetherFacts& ran, std::vector<Link>& rows) {
     if (least == 0 || one.bytes_per_second < least) least = one.bytes_per_second;
     most = std::max(most, one.bytes_per_second);
   }
-  if (outcome == "failed") link.state = LinkState::unknown;
+  if (outcome == "failed" && ended_before_start(ran.copies_said)) link.state = LinkState::unknown;
   link.args["least"] = speed_text(least), link.args["most"] = speed_text(most);
   link.args["size"] = format_bytes(ran.copy_bytes.value_or(0));
   link.args["detail"] = ran.copies_said;

@@ -2,6 +2,7 @@
 // What `cufit bench loader` shows.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "report/report.h"
@@ -9,11 +10,18 @@
 
 namespace cufit::report {
 
+// The program ended, or was ended, before all was measured.
+struct LoaderEnd {
+  int code = 0;
+  bool timed_out = false;
+};
+
 struct BenchLoaderView {
   const formats::LoaderAnswer& answer;
   const resolve::LoaderAdvice& advice;
   const resolve::LoaderHost& host;
   const knowledge::Knowledge& knowledge;
+  std::optional<LoaderEnd> end = std::nullopt;
 };
 
 std::string bench_loader_text(const BenchLoaderView& view, const Style& style);

@@ -32,6 +32,8 @@ struct ResolveView {
   struct UnusedMeasured {
     std::string file, gpu;
   } unused_measured = {};
+  std::string doubtful_measured =
+      {};  // one that ranks, and whose figures are to be taken with care
 };
 
 // How a choice that was measured faster is said; of the first measurement.

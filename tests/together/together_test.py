@@ -14,7 +14,9 @@ import signal
 import subprocess
 import sys
 import time
+import types
 import unittest
+import unittest.mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 HELD = "nccl-cufit%d" % os.getpid()  # a file of the hanging rank in /dev/shm
@@ -101,6 +103,20 @@ class Together(unittest.TestCase):
         for one in copies["pairs"]:
             self.assertEqual((one["wrong"], one["access"]), ("", None))
             self.assertGreater(one["bytes_per_second"], 0)
+
+    def test_a_wrong_copy_is_told_where_a_later_one_hangs(self):
+        sys.path.insert(0, os.path.join(HERE, "..", "..", "python"))
+        from cufit_together import main
+
+        pairs = [{"from": 0, "to": 1, "wrong": "3 of 4 values"}, {"from": 1, "to": 0, "wrong": ""}]
+        one = types.SimpleNamespace(said={"bytes": 16}, pairs=pairs)
+        told = {"outcome": "hung", "said": "copies: copy from 0 to 2"}
+        with unittest.mock.patch.object(
+            main, "run_group", lambda works, deadline: (types.SimpleNamespace(all=[one]), told)
+        ):
+            asked = main.ask_copies(None, 0)
+        self.assertEqual(asked["outcome"], "wrong")
+        self.assertEqual(asked["said"], "from 0 to 1: 3 of 4 values; copies: copy from 0 to 2")
 
     def test_one_wrong_value_is_named(self):
         run = self.one("wrong")

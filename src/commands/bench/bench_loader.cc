@@ -57,6 +57,9 @@ Result<std::vector<std::pair<std::string, std::optional<std::string>>>> environm
   std::vector<std::pair<std::string, std::optional<std::string>>> out;
   if (!request.env) return out;
   CUFIT_TRY(env, bench_environment(context, *request.env));
+  // Another Python would be measured in its place.
+  if (env.trouble.kind == "no_python")
+    return fail(Code::usage, format("`--env {}`: no Python was found there", *request.env));
   if (env.trouble.kind == "not_created")
     return fail(Code::usage, format("`--env {}`: its environment is not there yet: {}",
                                     *request.env, env.trouble.why));
@@ -92,6 +95,7 @@ int run_bench_loader(const Context& context, const BenchLoaderRequest& request) 
   const Result<std::vector<uint64_t>> workers = workers_asked(request, host);
   if (!workers) return output.exit_code_for(workers.error());
   options.workers = *workers;
+  if (!request.workers) options.cpus = options.workers.back();
   const std::optional<uint64_t> seconds = parse_uint(request.time);
   if (!seconds || *seconds < k_least_loader_seconds || *seconds > k_most_loader_run_seconds)
     return output.exit_code_for(
@@ -108,11 +112,15 @@ int run_bench_loader(const Context& context, const BenchLoaderRequest& request) 
   const Result<formats::LoaderAnswer> answer = formats::parse_loader_answer(run->answer);
   if (!answer) return output.exit_code_for(answer.error());
   const resolve::LoaderAdvice advice = resolve::advise(*answer, host);
-  const report::BenchLoaderView view{*answer, advice, host, context.knowledge};
-  const bool fed = advice.verdict == resolve::LoaderAdvice::Verdict::fed;
+  report::BenchLoaderView view{*answer, advice, host, context.knowledge};
+  if (answer->phase != "done") view.end = report::LoaderEnd{run->exit_code, run->timed_out};
+  using Verdict = resolve::LoaderAdvice::Verdict;
+  const int code = advice.verdict == Verdict::fed                    ? k_ok
+                   : advice.verdict == Verdict::not_told && view.end ? k_failed
+                                                                     : k_findings;
   return output.print(request.json ? report::bench_loader_json(view)
                                    : report::bench_loader_text(view, output.style()),
-                      fed ? k_ok : k_findings);
+                      code);
 }
 
 }  // namespace cufit::commands

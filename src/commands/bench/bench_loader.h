@@ -20,7 +20,8 @@ struct BenchLoaderRequest {
 };
 
 std::span<const Option> bench_loader_options();
-// k_ok: the device is fed. k_findings: it is not. k_failed: the program never came to a training loop.
+// k_ok: the device is fed. k_findings: it is not. k_failed: the program never came to a training loop, or ended in it before
+// its step and its loader were timed.
 int run_bench_loader(const Context& context, const BenchLoaderRequest& request);
 
 }  // namespace cufit::commands

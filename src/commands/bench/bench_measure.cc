@@ -17,7 +17,6 @@ using resolve::BenchRun;
 constexpr double k_sample_seconds = 0.2;
 constexpr double k_first_sample_seconds =
     10;  // without the persistence daemon the firmware is brought up first
-constexpr double k_shortest_block = 0.01;
 constexpr uint64_t k_largest_batch = 65536;  // of `auto`
 // A call that takes longer than this is not asked for at twice the batch: it is memory that is looked for.
 constexpr double k_longest_call = 5;
@@ -39,7 +38,14 @@ BenchMeasure::BenchMeasure(BenchSetting& setting, const BenchPlan& plan,
   setting.idle = [this] { look_at_card(0); };
 }
 
+// One that ends of its workload was this measurement's all the same.
+void BenchMeasure::own_processes() {
+  for (const auto& process : processes_)
+    if (card_ && process->pid() > 0) card_->own(static_cast<uint32_t>(process->pid()));
+}
+
 void BenchMeasure::look_at_card(double seconds) {
+  own_processes();
   if (!sampler_ || !sampler_->wait(seconds)) return;
   facts::GpuSample sample = sampler_->newest();
   if (out_.driver.empty()) out_.driver = sample.driver_version;
@@ -55,8 +61,7 @@ void BenchMeasure::watch_card() {
     if (env.hello.gpu && uuid.empty()) uuid = env.hello.gpu->uuid;
   if (setting_.device == "cpu" || uuid.empty()) return;
   card_.emplace(uuid);
-  for (const auto& process : processes_)
-    if (process->pid() > 0) card_->own(static_cast<uint32_t>(process->pid()));
+  own_processes();
   sampler_ = std::make_unique<host::GpuSampler>(
       setting_.context.machine,
       host::SamplerOptions{
@@ -138,30 +143,30 @@ void BenchMeasure::load_all(const BenchWorkload& workload, const std::vector<Sid
     BenchRun& run = one.runs[i];
     if (!run.trouble.kind.empty()) continue;
     auto loaded = sides[i].process->load(workload, sides[i].precision, batch);
-    if (card_ && sides[i].process->pid() > 0)
-      card_->own(static_cast<uint32_t>(sides[i].process->pid()));
+    own_processes();
     run.loaded = std::move(loaded.value);
     run.trouble = std::move(loaded.refusal);
   }
 }
 
-// The largest power of two with which all run, as long as one runs at all.
+// The largest power of two with which all run that run with a batch of 1; those that do not are left out.
 std::optional<uint64_t> BenchMeasure::largest_batch(const BenchWorkload& workload,
                                                     const std::vector<Side>& sides,
                                                     BenchCase& one) {
   std::optional<uint64_t> good;
   for (uint64_t batch = 1; batch <= k_largest_batch && !stopped(); batch *= 2) {
+    std::vector<BenchRun*> asked;
+    for (BenchRun& run : one.runs)
+      if (run.trouble.kind.empty()) asked.push_back(&run);
     load_all(workload, sides, batch, one);
-    bool full = false;
+    bool any = false, full = false;
     double slowest = 0;
-    for (BenchRun& run : one.runs) {
-      full = full || is_out_of_memory(run.trouble);
-      slowest = std::max(slowest, run.loaded.seconds);
+    for (BenchRun* run : asked) {
+      any = any || run->trouble.kind.empty();
+      if (good && is_out_of_memory(run->trouble)) full = true, run->trouble = {};
+      slowest = std::max(slowest, run->loaded.seconds);
     }
-    if (full && good)
-      for (BenchRun& run : one.runs)
-        if (is_out_of_memory(run.trouble)) run.trouble = {};
-    if (full) break;
+    if (!any || full) break;
     good = batch;
     if (slowest > k_longest_call) break;
   }
@@ -182,9 +187,7 @@ void BenchMeasure::one_case(const BenchWorkload& workload, const std::vector<Sid
   for (const Side& side : sides)
     if (plan_.largest_batch) side.process->free();
   load_all(workload, sides, batch, one);
-  const double block_seconds =
-      std::max(plan_.seconds / static_cast<double>(plan_.rounds * sides.size()), k_shortest_block);
-  warm_up(sides, block_seconds, one);
+  warm_up(sides, one);
   measure(sides, one);
   add_card(sides, one);
   for (const Side& side : sides) side.process->free();

@@ -41,6 +41,7 @@ class BenchMeasure {
 
   void meet_all();
   void watch_card();
+  void own_processes();
   void look_at_card(double seconds);
   std::vector<std::string> precisions() const;
   void one_workload(const BenchWorkload& workload);
@@ -49,9 +50,12 @@ class BenchMeasure {
                 std::optional<uint64_t> batch, resolve::BenchCase& one);
   std::optional<uint64_t> largest_batch(const BenchWorkload& workload,
                                         const std::vector<Side>& sides, resolve::BenchCase& one);
-  void warm_up(const std::vector<Side>& sides, double block_seconds, resolve::BenchCase& one);
+  size_t rounds_of(const std::vector<Side>& sides) const;
+  void warm_up(const std::vector<Side>& sides, resolve::BenchCase& one);
   void measure(const std::vector<Side>& sides, resolve::BenchCase& one);
-  bool ask_block(const Side& side, resolve::BenchRun& run, formats::BenchBlock& out);
+  double block_seconds(const std::vector<Side>& sides) const;
+  bool ask_block(const Side& side, double seconds, resolve::BenchRun& run,
+                 formats::BenchBlock& out);
   void add_card(const std::vector<Side>& sides, resolve::BenchCase& one);
   bool stopped() const { return setting_.interrupts.caught() != 0; }
 

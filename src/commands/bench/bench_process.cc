@@ -9,6 +9,9 @@ namespace {
 
 using formats::BenchRefusal;
 
+constexpr double k_slower =
+    3;  // a block than it was meant to be, and the process is not yet taken to hang
+
 // As if the environment were active, and nothing is left behind in it.
 std::vector<std::string> bench_variables(const Context& context,
                                          const resolve::BenchEnvironment& env) {
@@ -23,10 +26,11 @@ std::vector<std::string> bench_variables(const Context& context,
 
 }  // namespace
 
-BenchRefusal BenchProcess::ask(const Json& request, std::string& line) {
+BenchRefusal BenchProcess::ask(const Json& request, std::string& line, double more_seconds) {
   using How = host::BenchReply::How;
-  host::BenchReply reply = child_->ask(request.dump(-1, true), setting_.answer_seconds,
-                                       setting_.interrupts, setting_.idle);
+  const double limit = setting_.answer_seconds + more_seconds;
+  host::BenchReply reply =
+      child_->ask(request.dump(-1, true), limit, setting_.interrupts, setting_.idle);
   switch (reply.how) {
     case How::answered:
       line = std::move(reply.line);
@@ -34,7 +38,7 @@ BenchRefusal BenchProcess::ask(const Json& request, std::string& line) {
     case How::ended:
       return {"died", reply.line};
     case How::late:
-      return {"hung", format("{:g}", setting_.answer_seconds)};
+      return {"hung", format("{:g}", limit)};
     case How::garbage:
       return {"garbage", reply.line};
     case How::cancelled:
@@ -75,10 +79,10 @@ formats::BenchAnswer<formats::BenchLoaded> BenchProcess::load(const BenchWorkloa
   return out.refusal.kind.empty() ? formats::parse_bench_loaded(line) : out;
 }
 
-formats::BenchAnswer<formats::BenchBlock> BenchProcess::block(uint64_t calls) {
+formats::BenchAnswer<formats::BenchBlock> BenchProcess::block(uint64_t calls, double seconds) {
   formats::BenchAnswer<formats::BenchBlock> out;
   std::string line;
-  out.refusal = ask({{"do", "block"}, {"calls", calls}}, line);
+  out.refusal = ask({{"do", "block"}, {"calls", calls}}, line, k_slower * seconds);
   return out.refusal.kind.empty() ? formats::parse_bench_block(line) : out;
 }
 

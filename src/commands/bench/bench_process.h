@@ -39,13 +39,14 @@ class BenchProcess {
   formats::BenchAnswer<formats::BenchLoaded> load(const BenchWorkload& workload,
                                                   const std::string& precision,
                                                   std::optional<uint64_t> batch);
-  formats::BenchAnswer<formats::BenchBlock> block(uint64_t calls);
+  // `seconds`: what it is meant to take; an answer has that much more time.
+  formats::BenchAnswer<formats::BenchBlock> block(uint64_t calls, double seconds);
   void free();  // of memory on the device
   pid_t pid() const { return child_ ? child_->pid() : -1; }
 
  private:
   // The line, or a refusal of kind died, hung, garbage or interrupted.
-  formats::BenchRefusal ask(const Json& request, std::string& line);
+  formats::BenchRefusal ask(const Json& request, std::string& line, double more_seconds = 0);
 
   const BenchSetting& setting_;
   const resolve::BenchEnvironment& env_;

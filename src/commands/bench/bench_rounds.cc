@@ -12,6 +12,7 @@ using resolve::BenchCase;
 using resolve::BenchRun;
 
 constexpr uint64_t k_most_calls = 1'000'000;
+constexpr double k_shortest_block = 0.01;
 constexpr size_t k_most_warm_up = 30;  // blocks of each side
 constexpr double k_after_seconds = 2;  // for the sample behind the last block
 
@@ -29,27 +30,39 @@ uint64_t calls_for(double block_seconds, double call_seconds) {
 
 }  // namespace
 
-bool BenchMeasure::ask_block(const Side& side, BenchRun& run, formats::BenchBlock& out) {
-  auto said = side.process->block(run.calls);
+bool BenchMeasure::ask_block(const Side& side, double seconds, BenchRun& run,
+                             formats::BenchBlock& out) {
+  auto said = side.process->block(run.calls, seconds);
   run.trouble = std::move(said.refusal);
   out = said.value;
   return run.trouble.kind.empty();
 }
 
+// Of many sides the fewest that were allowed would tell nothing.
+size_t BenchMeasure::rounds_of(const std::vector<Side>& sides) const {
+  return std::max(plan_.rounds, resolve::rounds_for(sides.size()));
+}
+
+double BenchMeasure::block_seconds(const std::vector<Side>& sides) const {
+  const size_t blocks = rounds_of(sides) * sides.size();
+  return std::max(plan_.seconds / static_cast<double>(blocks), k_shortest_block);
+}
+
 // Blocks alternate here as well, so that the card gets as warm as it will be.
-void BenchMeasure::warm_up(const std::vector<Side>& sides, double block_seconds, BenchCase& one) {
+void BenchMeasure::warm_up(const std::vector<Side>& sides, BenchCase& one) {
+  const double seconds = block_seconds(sides);
   Progress progress(one.workload + ": warm-up");
   std::vector<std::vector<double>> times(sides.size());
-  for (BenchRun& run : one.runs) run.calls = calls_for(block_seconds, run.loaded.seconds);
+  for (BenchRun& run : one.runs) run.calls = calls_for(seconds, run.loaded.seconds);
   for (size_t round = 0; round < k_most_warm_up && !stopped(); ++round) {
     bool all_steady = true;
     for (const size_t i : order_of(round, sides.size())) {
       BenchRun& run = one.runs[i];
       formats::BenchBlock block;
-      if (!run.trouble.kind.empty() || !ask_block(sides[i], run, block)) continue;
+      if (!run.trouble.kind.empty() || !ask_block(sides[i], seconds, run, block)) continue;
       const double call = block.seconds / static_cast<double>(block.calls);
       times[i].push_back(call);
-      run.calls = calls_for(block_seconds, call);
+      run.calls = calls_for(seconds, call);
       ++run.warm_up_blocks;
       run.steady = resolve::is_steady(times[i]);
       all_steady = all_steady && run.steady;
@@ -61,13 +74,15 @@ void BenchMeasure::warm_up(const std::vector<Side>& sides, double block_seconds,
 
 void BenchMeasure::measure(const std::vector<Side>& sides, BenchCase& one) {
   Progress progress(one.workload);
-  for (size_t round = 0; round < plan_.rounds && !stopped(); ++round) {
+  const size_t rounds = rounds_of(sides);
+  const double seconds = block_seconds(sides);
+  for (size_t round = 0; round < rounds && !stopped(); ++round) {
     for (const size_t i : order_of(round, sides.size())) {
       formats::BenchBlock block;
-      if (one.runs[i].trouble.kind.empty() && ask_block(sides[i], one.runs[i], block))
+      if (one.runs[i].trouble.kind.empty() && ask_block(sides[i], seconds, one.runs[i], block))
         one.runs[i].blocks.push_back(block);
     }
-    progress.show_count(round + 1, plan_.rounds);
+    progress.show_count(round + 1, rounds);
   }
 }
 

@@ -152,6 +152,7 @@ int run_resolve(const Context& here, const ResolveRequest& request) {
   for (const AskedTarget& asked : *targets)
     view.obstacles.push_back(obstacle_title(asked, context.knowledge, lang));
   if (*measured && !used) view.unused_measured = {*request.measured, (*measured)->gpu};
+  if (*measured && used && (*measured)->doubtful) view.doubtful_measured = *request.measured;
   name_ignored(view);
   put_variants(variants, view);
   for (const AskedTarget& asked : *targets)

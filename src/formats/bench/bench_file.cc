@@ -31,6 +31,8 @@ class BenchFileReader {
                         : bench_torch(torch, printable(env.text_at("cuda"), k_bench_file_text)));
     }
     if (out_.torches.size() > k_most_torches) wrong("environments");
+    const Json* const others = json.member("neighbours");
+    out_.doubtful = others != nullptr && others->is_array() && !others->empty();
     for (const Json& one : list(json, "cases")) read_case(one);
     if (!wrong_.empty())
       return fail(Code::malformed, format("`{}`: `{}` is missing or no such value", file_, wrong_));
@@ -63,6 +65,11 @@ class BenchFileReader {
     return out;
   }
 
+  static bool is_unsteady(const Json& run) {
+    const Json* const steady = run.member("steady");
+    return steady != nullptr && steady->is_boolean() && !steady->boolean();
+  }
+
   void read_case(const Json& one) {
     const Json& runs = list(one, "runs");
     for (const Json& two : list(one, "comparisons")) {
@@ -80,7 +87,9 @@ class BenchFileReader {
       pair.workload = printable(one.text_at("workload"), k_bench_file_text);
       pair.precision = printable(runs[other].text_at("precision"), k_bench_file_text);
       const bool alike = runs[base].text_at("precision") == runs[other].text_at("precision");
-      if (wrong_.empty() && alike && pair.base != pair.other) out_.pairs.push_back(std::move(pair));
+      if (!wrong_.empty() || !alike || pair.base == pair.other) continue;
+      out_.doubtful = out_.doubtful || is_unsteady(runs[base]) || is_unsteady(runs[other]);
+      out_.pairs.push_back(std::move(pair));
     }
   }
 

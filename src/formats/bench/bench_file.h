@@ -24,6 +24,8 @@ struct BenchFile {
   std::string gpu;  // "NVIDIA H200"; empty: the CPU
   std::vector<BenchTorch> torches;
   std::vector<BenchPair> pairs;  // of different environments in one precision
+  // Somebody else was on the card, or one of `pairs` was still changing when it was measured.
+  bool doubtful = false;
 };
 
 constexpr size_t k_most_bench_file = 16u << 20;

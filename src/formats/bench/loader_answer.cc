@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/bench/loader_answer.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 #include "base/json.h"
 #include "formats/prose/printable.h"
@@ -8,7 +10,7 @@
 namespace cufit::formats {
 namespace {
 
-constexpr size_t k_loader_text = 300, k_most_counts = 64;
+constexpr size_t k_loader_text = 300, k_most_counts = 64, k_most_other_loaders = 8;
 constexpr double k_most_loader_seconds = 1e9;
 constexpr uint64_t k_most_loader_number = uint64_t{1} << 62;
 
@@ -80,6 +82,12 @@ void read_loader(AnswerReader& reader, const Json& json, LoaderAnswer& out) {
   out.num_workers = reader.natural(loader, "num_workers");
   out.pin_memory = reader.truth(loader, "pin_memory");
   out.persistent_workers = reader.truth(loader, "persistent_workers");
+  out.iterable = reader.truth(loader, "iterable");
+  out.batch_on_device = reader.truth(loader, "batch_on_device");
+  if (const Json* others = json.member("other_loaders"); others != nullptr && others->is_array())
+    for (const Json& one : *others)
+      if (one.is_string() && out.other_loaders.size() < k_most_other_loaders)
+        out.other_loaders.push_back(printable(one.text(), k_loader_text));
 }
 
 void read_alone(AnswerReader& reader, const Json& json, LoaderAnswer& out) {
@@ -109,6 +117,8 @@ Result<LoaderAnswer> parse_loader_answer(std::string_view text) {
   out.torch = reader.text(*json, "torch");
   out.cuda = reader.truth(*json, "cuda");
   out.optimizer_steps = reader.natural(*json, "optimizer_steps");
+  out.processes = std::max<uint64_t>(reader.natural(*json, "processes"), 1);
+  out.trying = reader.maybe(*json, "trying");
   read_loader(reader, *json, out);
   const Json& watched = reader.object(*json, "watched");
   out.watched_batches = reader.natural(watched, "batches");

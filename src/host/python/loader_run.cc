@@ -19,6 +19,7 @@ Result<LoaderRun> loader_run(const LoaderRunOptions& options, Interrupts& interr
   child.variables.emplace_back("CUFIT_LOADER_OUT", answer);
   child.variables.emplace_back("CUFIT_LOADER_SECONDS", format("{:g}", options.seconds));
   child.variables.emplace_back("CUFIT_LOADER_WORKERS", join(counts, ","));
+  child.variables.emplace_back("CUFIT_LOADER_CPUS", std::to_string(options.cpus));
   child.pass_on = true;
   child.leave_none = true;
   child.seconds = options.seconds + options.start_seconds;

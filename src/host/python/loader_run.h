@@ -17,7 +17,9 @@ struct LoaderRunOptions {
   std::vector<std::string> command;
   std::vector<std::pair<std::string, std::optional<std::string>>> variables;  // of an environment
   std::vector<uint64_t> workers;                                              // counts to try
-  double seconds = 60;                                                        // of measuring
+  uint64_t cpus =
+      0;  // that all processes of a job share: counts that do not fit are left out; 0: all are tried
+  double seconds = 60;         // of measuring
   double start_seconds = 600;  // until the first batch, and for what outlasts `seconds`
 };
 

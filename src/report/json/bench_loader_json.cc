@@ -14,6 +14,7 @@ Json loader_json(const formats::LoaderAnswer& answer) {
   Json out;
   out["place"] = or_null(answer.place);
   out["dataset"] = answer.dataset;
+  out["iterable"] = answer.iterable;
   out["batches"] = or_null(answer.batches);
   out["batch_size"] = or_null(answer.batch_size);
   out["batch_bytes"] = answer.batch_bytes;
@@ -33,13 +34,15 @@ Json alone_json(const formats::LoaderAlone& one) {
 }
 
 Json advice_json(const resolve::LoaderAdvice& advice) {
-  static constexpr const char* k_verdicts[] = {"not_told", "fed", "unsteady", "more", "host_bound"};
+  static constexpr const char* k_verdicts[] = {"not_told", "fed",  "unsteady",
+                                               "restarts", "more", "host_bound"};
   Json out;
   out["verdict"] = k_verdicts[static_cast<int>(advice.verdict)];
   out["waited"] = advice.waited;
   out["num_workers"] = or_null(advice.workers);
   out["seconds"] = advice.best_seconds;
   out["arguments"] = or_null(resolve::loader_arguments(advice));
+  out["may_repeat_samples"] = advice.may_repeat_samples;
   out["shm_bytes"] = advice.shm_bytes;
   out["shm_is_small"] = advice.shm_is_small;
   return out;
@@ -56,6 +59,8 @@ std::string bench_loader_json(const BenchLoaderView& view) {
   out["torch"] = answer.torch;
   out["cuda"] = answer.cuda;
   out["optimizer_steps"] = answer.optimizer_steps;
+  out["processes"] = answer.processes;
+  out["other_loaders"] = answer.other_loaders;
   out["loader"] = loader_json(answer);
   out["watched"] = {{"batches", answer.watched_batches},
                     {"wait_seconds", answer.wait_seconds},
@@ -69,6 +74,10 @@ std::string bench_loader_json(const BenchLoaderView& view) {
                  {"cpu_limit", real_or_null(view.host.cpu_limit)},
                  {"shm_bytes", or_null(view.host.shm_bytes)}};
   out["advice"] = advice_json(view.advice);
+  out["end"] = view.end ? Json{{"code", view.end->code},
+                               {"timed_out", view.end->timed_out},
+                               {"workers", or_null(answer.trying)}}
+                        : Json(nullptr);
   return out.dump(2) + "\n";
 }
 

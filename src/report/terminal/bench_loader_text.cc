@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `cufit bench loader` found, on a terminal: the verdict, both times, each number of workers, what the host has, a step.
 #include <cmath>
+#include <map>
 
 #include "base/format.h"
 #include "report/bench_loader.h"
@@ -29,6 +30,7 @@ class BenchLoaderPainter : private TerminalWriter {
     verdict();
     as_it_is();
     counts();
+    end();
     host();
     out_ += "\n";
     step();
@@ -37,13 +39,16 @@ class BenchLoaderPainter : private TerminalWriter {
 
  private:
   void verdict() {
-    static constexpr const char* k_keys[] = {"not_told", "fed", "unsteady", "more", "host_bound"};
+    static constexpr const char* k_keys[] = {"not_told", "fed",  "unsteady",
+                                             "restarts", "more", "host_bound"};
     const resolve::LoaderAdvice& advice = view_.advice;
     const bool fed = advice.verdict == Verdict::fed;
     flow(say(format("loader.verdict.{}", k_keys[static_cast<int>(advice.verdict)]),
              {{"loader", milliseconds(advice.loader_seconds)},
               {"step", milliseconds(advice.step_seconds)},
               {"best", milliseconds(advice.best_seconds)},
+              {"start", milliseconds(advice.start_seconds)},
+              {"batches", thousands(view_.answer.batches.value_or(0))},
               {"waited", format("{:.0f}", advice.waited * 100)},
               {"workers", std::to_string(advice.workers.value_or(view_.answer.num_workers))}}),
          "", "  ", fed ? "1;32" : "1;33");
@@ -73,7 +78,23 @@ class BenchLoaderPainter : private TerminalWriter {
       flow(say("loader.step",
                {{"step", milliseconds(*answer.step_seconds)}, {"steps", thousands(answer.steps)}}),
            "  ", "    ");
-    if (answer.optimizer_steps == 0) flow(say("loader.no_optimizer"), "  ! ", "    ", "33");
+    if (answer.optimizer_steps == 0) mark("loader.no_optimizer");
+    if (!answer.other_loaders.empty())
+      mark("loader.others", {{"places", printable(join(answer.other_loaders, ", "))}});
+  }
+
+  void mark(const std::string& key, const std::map<std::string, std::string>& args = {}) {
+    flow(say(key, args), "  ! ", "    ", "33");
+  }
+
+  // Why some of the lines above are missing.
+  void end() {
+    if (!view_.end) return;
+    const std::optional<uint64_t>& trying = view_.answer.trying;
+    mark(std::string("loader.") + (view_.end->timed_out ? "timed_out" : "ended") +
+             (trying ? "_trying" : ""),
+         {{"code", std::to_string(view_.end->code)},
+          {"workers", std::to_string(trying.value_or(0))}});
   }
 
   void counts() {
@@ -103,27 +124,41 @@ class BenchLoaderPainter : private TerminalWriter {
               {"limit", format("{:g}", host.cpu_limit.value_or(0))},
               {"shm", host.shm_bytes ? gib(*host.shm_bytes) : "?"}}),
          "  ", "    ");
+    if (view_.answer.processes > 1)
+      mark("loader.processes", {{"count", std::to_string(view_.answer.processes)}});
+    if (view_.advice.may_repeat_samples) mark("loader.iterable");
     if (view_.advice.shm_is_small)
-      flow(say("loader.small_shm",
-               {{"need", gib(view_.advice.shm_bytes)}, {"shm", gib(host.shm_bytes.value_or(0))}}),
-           "  ! ", "    ", "33");
+      mark("loader.small_shm",
+           {{"need", gib(view_.advice.shm_bytes)}, {"shm", gib(host.shm_bytes.value_or(0))}});
   }
 
   void step() {
     const std::string words = resolve::loader_arguments(view_.advice);
     const std::string place =
         view_.answer.place.empty() ? say("loader.no_place") : printable(view_.answer.place);
+    const Verdict verdict = view_.advice.verdict;
     if (!words.empty())
-      next({{false, say(view_.advice.verdict == Verdict::host_bound ? "loader.set_host_bound"
-                                                                    : "loader.set",
+      next({{false, say(verdict == Verdict::host_bound ? "loader.set_host_bound"
+                        : verdict == Verdict::restarts ? "loader.set_restarts"
+                                                       : "loader.set",
                         {{"place", place}})},
             {true, words}});
-    else if (view_.advice.verdict == Verdict::not_told)
-      next({{false, say("loader.longer")}});
-    else if (view_.advice.verdict == Verdict::fed)
+    else if (verdict == Verdict::not_told)
+      next({{false, say(view_.end ? "loader.run_it" : why_not_timed())}});
+    else if (verdict == Verdict::fed)
       next({{false, say("loader.keep")}});
     else
-      next({{false, say("loader.cheaper")}});
+      next({{false, say(verdict == Verdict::unsteady ? "loader.bursts" : "loader.cheaper")}});
+  }
+
+  // More time helps only where too few batches came.
+  const char* why_not_timed() const {
+    for (const formats::LoaderAlone& one : view_.answer.alone) {
+      if (one.workers != view_.answer.num_workers || one.seconds) continue;
+      if (!one.error.empty()) return "loader.alone_failed";
+      if (one.batches == 0) return "loader.once";
+    }
+    return "loader.longer";
   }
 
   const BenchLoaderView& view_;

@@ -8,6 +8,7 @@
 #include "report/terminal/mem_words.h"
 #include "report/terminal/terminal_writer.h"
 #include "report/terminal/width.h"
+#include "resolve/bench/bench_step.h"
 
 namespace cufit::report {
 namespace {
@@ -141,46 +142,40 @@ class BenchPainter : private TerminalWriter {
     }
   }
 
-  // The environment that alone is fastest in every case; null: there is none.
-  const resolve::BenchEnvironment* winner() const {
-    const resolve::BenchEnvironment* out = nullptr;
-    for (const BenchCase& one : view_.result.cases) {
-      const std::vector<size_t> fastest = resolve::fastest_of(one);
-      if (fastest.size() != 1 || one.comparisons.empty()) return nullptr;
-      const auto* env = &view_.result.environments[one.runs[fastest[0]].environment];
-      if (out != nullptr && out != env) return nullptr;
-      out = env;
-    }
-    return out;
-  }
-
-  bool any_rate() const {
-    return std::any_of(view_.result.cases.begin(), view_.result.cases.end(),
-                       [](const BenchCase& one) { return first(one) != nullptr; });
-  }
-
   void step() {
-    size_t living = 0;
-    for (const resolve::BenchEnvironment& env : view_.result.environments)
-      living += env.trouble.kind.empty() ? 1 : 0;
-    for (const resolve::BenchEnvironment& env : view_.result.environments) {
-      if (env.trouble.kind == "not_created") return next({{true, env.trouble.why}});
-      if (!env.trouble.kind.empty())
+    using Kind = resolve::BenchStep::Kind;
+    const resolve::BenchStep step = resolve::next_step(view_.result, !view_.file.empty());
+    const resolve::BenchEnvironment& env = view_.result.environments[step.environment];
+    switch (step.kind) {
+      case Kind::create:
+        return next({{true, env.trouble.why}});
+      case Kind::doctor:
         return next({{true, "cufit doctor --env " + shell_word(env.folder)}});
+      case Kind::mend_file:
+        return next({{false, say("bench.mend_file", {{"file", printable(step.workload)}})}});
+      case Kind::smaller_batch:
+        return next({{false, say("bench.smaller_batch", {{"name", printable(env.name)}})}});
+      case Kind::neighbours:
+        return next({{true, "cufit top"}});
+      case Kind::rank:
+        return next({{true, "cufit resolve --measured " + shell_word(view_.file) + " torch"}});
+      case Kind::use:
+        return next(
+            {{false, say("bench.use", {{"name", printable(env.name)}})},
+             {true, env.is_class ? "cufit run --env " + shell_word(env.name) + " -- python train.py"
+                                 : shell_word(env.interpreter) + " train.py"}});
+      case Kind::use_precision:
+        return next({{false, say("bench.use_precision", {{"precision", step.precision}})}});
+      case Kind::other:
+        return next({{false, say("bench.other")}, {true, "cufit resolve torch"}});
+      case Kind::depends:
+        return next({{false, say("bench.depends")}});
+      case Kind::longer:
+        return next(
+            {{false, say("bench.longer", {{"percent", format("{:.0f}", step.hidden * 100)}})}});
+      case Kind::none:
+        return next({{false, say("bench.no_choice")}});
     }
-    if (!any_rate())
-      return next(
-          {{true, "cufit doctor --env " + shell_word(view_.result.environments[0].folder)}});
-    if (!view_.result.neighbours.empty()) return next({{true, "cufit top"}});
-    if (living > 1 && !view_.file.empty())
-      return next({{true, "cufit resolve --measured " + shell_word(view_.file) + " torch"}});
-    if (const resolve::BenchEnvironment* best = winner(); best != nullptr && living > 1)
-      return next({{false, say("bench.use", {{"name", printable(best->name)}})},
-                   {true, best->is_class
-                              ? "cufit run --env " + shell_word(best->name) + " -- python train.py"
-                              : shell_word(best->interpreter) + " train.py"}});
-    if (living == 1) return next({{false, say("bench.other")}, {true, "cufit resolve torch"}});
-    next({{false, say("bench.no_choice")}});
   }
 
   const BenchView& view_;

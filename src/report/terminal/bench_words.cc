@@ -95,6 +95,7 @@ std::string bench_trouble(const formats::BenchRefusal& trouble, const BenchView&
 
 std::string bench_verdict(const BenchCase& one, const BenchView& view, const std::string& lang) {
   const std::vector<size_t> fastest = resolve::fastest_of(one);
+  if (fastest.empty()) return {};
   const auto measured = std::count_if(one.runs.begin(), one.runs.end(),
                                       [](const BenchRun& run) { return run.rate.has_value(); });
   if (measured < 2) return {};
@@ -114,11 +115,13 @@ std::string bench_verdict(const BenchCase& one, const BenchView& view, const std
     }
     return label(view.knowledge, lang, "bench.fast_together", args);
   }
-  // The nearest of the others.
+  // The nearest of those that it beats; of others it is not known by how much.
   std::optional<resolve::BenchComparison> nearest;
   for (size_t i = 0; i < one.runs.size(); ++i) {
     const auto two = resolve::comparison_of(one, i, fastest[0]);
-    if (two && (!nearest || two->ratio.middle < nearest->ratio.middle)) nearest = two;
+    if (two && two->difference == Difference::faster &&
+        (!nearest || two->ratio.middle < nearest->ratio.middle))
+      nearest = two;
   }
   if (!nearest) return {};
   args.merge(percents(nearest->ratio));

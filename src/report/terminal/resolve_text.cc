@@ -48,6 +48,9 @@ class ResolvePainter : private TerminalWriter {
                 {"gpu", view_.unused_measured.gpu.empty() ? say("bench.cpu")
                                                           : printable(view_.unused_measured.gpu)}}),
            "! ", "  ", "33");
+    if (!view_.doubtful_measured.empty())
+      flow(say("resolve.measured_doubtful", {{"file", printable(view_.doubtful_measured)}}), "! ",
+           "  ", "33");
     const std::string step = next_step();
     if (view_.no_uv && contains(step, "`uv ")) flow(say("resolve.no_uv"), "", "  ");
     tables();

@@ -74,7 +74,8 @@ std::optional<uint64_t> reserved_bytes(const BenchRun& run);
 // Fills rates and comparisons. What has trouble has none.
 void judge(BenchCase& one);
 
-// Places of the runs that no other one beats beyond the noise, the fastest first; empty where none was measured.
+// Places of the runs that no other one beats beyond the noise, the fastest first; those of a circle beat each other, so none
+// of them is beaten. Empty where none was measured.
 std::vector<size_t> fastest_of(const BenchCase& one);
 
 // The comparison of two runs as that of `other` to `base`; nullopt: one of them was not measured.

@@ -160,6 +160,17 @@ TEST(GpusTogether, AHangBeforeTheStartAccusesNobody) {
   EXPECT_EQ(found(world), Texts{"gpu_exchange_failed/unknown"});
 }
 
+// NCCL may go another way, a program that copies itself does not.
+TEST(GpusTogether, ACopyThatFailsIsSaidBesideASumThatDoesNot) {
+  World world = two_h100();
+  world.facts.together.copies = ran<std::string>("failed");
+  world.facts.together.copies_said =
+      "copies, copy from 0 to 1: RuntimeError: CUDA error: mapping of buffer object failed";
+  EXPECT_EQ(found(world), Texts{"gpu_exchange_failed/error/copy"});
+  world.facts.together.copies_said = "copies, memory for the copies: RuntimeError: no free memory";
+  EXPECT_EQ(found(world), Texts{});
+}
+
 TEST(GpusTogether, WhatNcclSaysDecides) {
   World world = two_h100();
   facts::TogetherFacts& together = world.facts.together;

@@ -34,6 +34,19 @@ TEST(BenchFile, WhichTorchAndWhichPair) {
   EXPECT_EQ(read->pairs[0].high, 1.03);
 }
 
+TEST(BenchFile, WhatWasNotAloneOrNotSteadyIsDoubtful) {
+  const std::string pair = R"({"base":0,"other":1,"ratio":{"median":1,"low":1,"high":1}}]})";
+  std::string text = file(std::string(k_runs) + pair);
+  EXPECT_FALSE(parse_bench_file(text, "m.json")->doubtful);
+  const std::string alone = text;
+  text.insert(1, R"("neighbours":[{"pid":7}],)");
+  EXPECT_TRUE(parse_bench_file(text, "m.json")->doubtful);
+  text = alone;
+  const std::string run = R"({"environment":1,"precision":"bf16")";
+  text.insert(text.find(run) + run.size(), R"(,"steady":false)");
+  EXPECT_TRUE(parse_bench_file(text, "m.json")->doubtful);
+}
+
 TEST(BenchFile, WhatIsNoneIsNamed) {
   EXPECT_EQ(parse_bench_file("{", "m.json").error().code, Code::malformed);
   EXPECT_EQ(parse_bench_file(R"({"schema":"cufit.doctor/1"})", "m.json").error().code,

@@ -29,6 +29,8 @@ TEST(LoaderAnswer, IsReadAsFarAsItCame) {
   ASSERT_TRUE(read) << read.error().text();
   EXPECT_EQ(read->place, "train.py:4");
   EXPECT_EQ(read->batches, 10u);
+  EXPECT_EQ(read->other_loaders, std::vector<std::string>{"a.py:3"});
+  EXPECT_FALSE(read->trying);
   EXPECT_EQ(read->step_seconds, 0.1);
   ASSERT_EQ(read->alone.size(), 1u);
   EXPECT_EQ(read->alone[0].seconds, 0.1);
@@ -42,6 +44,7 @@ TEST(LoaderAnswer, WhatIsNoneIsNamed) {
   for (const auto& [from, to] : {std::pair("\"num_workers\":2", "\"num_workers\":-2"),
                                  std::pair("\"cuda\":true", "\"cuda\":1"),
                                  std::pair("\"wait_seconds\":0.5", "\"wait_seconds\":1e300"),
+                                 std::pair("\"iterable\":false", "\"iterable\":0"),
                                  std::pair("\"loader\":{", "\"loader_\":{")}) {
     const auto read = parse_loader_answer(with(from, to));
     ASSERT_FALSE(read) << to;

@@ -70,6 +70,89 @@ TEST(LoaderAdvice, WaitingBesideAFastLoaderIsSaid) {
   EXPECT_EQ(advice.workers, std::nullopt);
 }
 
+// Batches as the program got them, that many at these seconds, of which a part was waiting.
+formats::LoaderAnswer watched(formats::LoaderAnswer out, uint64_t count, double seconds,
+                              double waited) {
+  out.watched_batches = count;
+  out.wait_seconds = static_cast<double>(count) * seconds * waited;
+  out.work_seconds = static_cast<double>(count) * seconds * (1 - waited);
+  return out;
+}
+
+// The host waits for a batch while the device still works on the one before: nothing is lost.
+TEST(LoaderAdvice, ALoopThatTakesNoLongerThanTheStepIsFed) {
+  const formats::LoaderAnswer without = answer(0, 0.1, {{0, 0.04}, {2, 0.03}});
+  EXPECT_EQ(advise(watched(without, 20, 0.101, 0.4), {}).verdict, Verdict::fed);
+  EXPECT_EQ(advise(watched(without, 20, 0.14, 0.3), {}).verdict, Verdict::more);
+  const formats::LoaderAnswer some = answer(4, 0.1, {{4, 0.2}, {8, 0.05}});
+  EXPECT_EQ(advise(watched(some, 16, 0.1, 0), {}).verdict, Verdict::fed);
+  // So few may all have been made ahead.
+  EXPECT_EQ(advise(watched(some, 15, 0.1, 0), {}).verdict, Verdict::more);
+  EXPECT_EQ(advise(watched(without, 5, 0.1, 0.4), {}).verdict, Verdict::more);
+}
+
+// Within the noise of the step more workers may look better by a little.
+TEST(LoaderAdvice, ALoaderThatJustFeedsAndWasNotWaitedForStays) {
+  const formats::LoaderAnswer one = answer(4, 0.1, {{4, 0.097}, {8, 0.05}}, 0.02);
+  EXPECT_EQ(advise(one, {}).verdict, Verdict::fed);
+  EXPECT_EQ(advise(answer(4, 0.1, {{4, 0.097}, {8, 0.05}}, 0.3), {}).verdict, Verdict::more);
+}
+
+TEST(LoaderAdvice, WorkersThatStartEachEpochAreSaid) {
+  formats::LoaderAnswer one = answer(4, 0.1, {{4, 0.05}, {8, 0.03}});
+  one.persistent_workers = false;
+  one.batches = 20;
+  one.alone[0].first_seconds = 3;
+  LoaderAdvice advice = advise(one, {});
+  EXPECT_EQ(advice.verdict, Verdict::restarts);
+  EXPECT_EQ(advice.start_seconds, 3);
+  EXPECT_EQ(loader_arguments(advice), "persistent_workers=True");
+  one.batches = 2000;
+  EXPECT_EQ(advise(one, {}).verdict, Verdict::fed);
+  one.batches = 20;
+  one.persistent_workers = true;
+  EXPECT_EQ(advise(one, {}).verdict, Verdict::fed);
+}
+
+TEST(LoaderAdvice, BurstsTakeMoreBatchesAhead) {
+  formats::LoaderAnswer one = answer(4, 0.1, {{4, 0.02}}, 0.4);
+  one.persistent_workers = false;
+  EXPECT_EQ(loader_arguments(advise(one, {})), "prefetch_factor=4");
+  one.prefetch_factor = 6;
+  const LoaderAdvice advice = advise(one, {});
+  EXPECT_EQ(loader_arguments(advice), "prefetch_factor=12");
+  EXPECT_EQ(advice.shm_bytes, uint64_t{48} << 20);
+}
+
+// Memory of the device cannot be pinned: the program would end.
+TEST(LoaderAdvice, WhatLiesOnTheDeviceIsNotPinned) {
+  formats::LoaderAnswer one = answer(1, 0.1, {{1, 0.4}, {4, 0.05}});
+  one.cuda = true;
+  EXPECT_EQ(loader_arguments(advise(one, {})), "num_workers=4, pin_memory=True");
+  one.batch_on_device = true;
+  EXPECT_EQ(loader_arguments(advise(one, {})), "num_workers=4");
+  one.batch_on_device = false;
+  one.batch_bytes = 0;  // no tensors
+  EXPECT_EQ(loader_arguments(advise(one, {})), "num_workers=4");
+}
+
+TEST(LoaderAdvice, AnIterableDatasetMayRepeatItsSamples) {
+  formats::LoaderAnswer one = answer(0, 0.1, {{0, 0.4}, {4, 0.05}});
+  EXPECT_FALSE(advise(one, {}).may_repeat_samples);
+  one.iterable = true;
+  EXPECT_TRUE(advise(one, {}).may_repeat_samples);
+  one = answer(2, 0.1, {{2, 0.4}, {4, 0.05}});  // it has several already
+  one.iterable = true;
+  EXPECT_FALSE(advise(one, {}).may_repeat_samples);
+}
+
+// Each process of a job has batches on their way.
+TEST(LoaderAdvice, ProcessesShareTheSharedMemory) {
+  formats::LoaderAnswer one = answer(1, 0.1, {{1, 0.4}, {4, 0.05}});
+  one.processes = 8;
+  EXPECT_EQ(advise(one, {}).shm_bytes, uint64_t{64} << 20);
+}
+
 TEST(LoaderAdvice, ACountThatFailedIsNotNamed) {
   formats::LoaderAnswer one = answer(1, 0.1, {{1, 0.4}, {2, 0.2}, {8, 0.01}});
   one.alone[2].error = "RuntimeError: DataLoader worker is killed by signal: Bus error";

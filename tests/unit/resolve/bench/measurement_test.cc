@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "resolve/bench/measurement.h"
 
+#include <random>
+
 #include <gtest/gtest.h>
 
 namespace cufit::resolve {
@@ -10,7 +12,7 @@ namespace measurement_test {
 BenchRun run_of(const std::vector<double>& seconds) {
   BenchRun run;
   run.loaded.items = 8;
-  for (size_t i = 0; i < 12; ++i) {
+  for (size_t i = 0; i < 24; ++i) {
     formats::BenchBlock block;
     block.calls = 10;
     block.seconds = seconds[i % seconds.size()];
@@ -26,7 +28,7 @@ TEST(Measurement, RatesAreItemsASecond) {
   judge(one);
   ASSERT_TRUE(one.runs[0].rate);
   EXPECT_EQ(one.runs[0].rate->middle, 40);
-  EXPECT_EQ(reserved_bytes(one.runs[0]), 111u);
+  EXPECT_EQ(reserved_bytes(one.runs[0]), 123u);
   EXPECT_TRUE(one.comparisons.empty());
   EXPECT_EQ(fastest_of(one), std::vector<size_t>{0});
 }
@@ -49,6 +51,51 @@ TEST(Measurement, WhatCannotBeToldApartIsFastTogether) {
   one.runs = {run_of({1.0, 1.1, 1.2, 1.05}), run_of({1.1, 1.0, 1.05, 1.2}), run_of({3})};
   judge(one);
   EXPECT_EQ(fastest_of(one).size(), 2u);
+}
+
+// Comparisons as they may come out of noise: each {faster, slower}.
+BenchCase of_comparisons(size_t runs, const std::vector<std::pair<size_t, size_t>>& beats) {
+  BenchCase one;
+  for (size_t i = 0; i < runs; ++i) {
+    one.runs.push_back(run_of({1}));
+    one.runs[i].rate = Interval{100 - static_cast<double>(i), 90, 110};
+  }
+  for (const auto& [fast, slow] : beats)
+    one.comparisons.push_back({slow, fast, {1.02, 1.01, 1.03}, Difference::faster});
+  return one;
+}
+
+TEST(Measurement, OfACircleNoneIsBeaten) {
+  EXPECT_EQ(fastest_of(of_comparisons(3, {{0, 1}, {1, 2}, {2, 0}})),
+            (std::vector<size_t>{0, 1, 2}));
+  EXPECT_EQ(fastest_of(of_comparisons(4, {{0, 1}, {1, 2}, {2, 0}, {1, 3}})),
+            (std::vector<size_t>{0, 1, 2}));
+}
+
+// 0 and 2 could not be told apart, yet 1 is between them.
+TEST(Measurement, WhatIsSlowerThanASlowerOneIsSlower) {
+  EXPECT_EQ(fastest_of(of_comparisons(3, {{0, 1}, {1, 2}})), std::vector<size_t>{0});
+}
+
+// Ten comparisons of five equal environments: each alone at 95 % would be wrong once in three measurements.
+TEST(Measurement, OfManyEqualOnesNoneIsTheFastest) {
+  std::mt19937_64 chance(3);
+  std::lognormal_distribution<double> late(0, 0.8);
+  size_t claimed = 0;
+  constexpr size_t k_times = 600;
+  for (size_t i = 0; i < k_times; ++i) {
+    BenchCase one;
+    for (size_t side = 0; side < 5; ++side) {
+      BenchRun run = run_of({1});
+      run.blocks.resize(24, run.blocks[0]);
+      for (formats::BenchBlock& block : run.blocks) block.seconds = 1 + 0.02 * late(chance);
+      one.runs.push_back(run);
+    }
+    judge(one);
+    ASSERT_EQ(one.comparisons.size(), 10u);
+    claimed += fastest_of(one).size() < 5 ? 1 : 0;
+  }
+  EXPECT_LT(claimed, k_times / 20 + 12);  // 5 %, and two standard errors
 }
 
 TEST(Measurement, WhatFailedIsNotCompared) {

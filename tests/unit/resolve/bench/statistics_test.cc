@@ -59,6 +59,22 @@ TEST(Statistics, IntervalIsThatOfTheSignTest) {
   EXPECT_TRUE(median_interval(std::vector<double>(1000, 2)));
 }
 
+// 0.025 for one; the smallest part of 2^-n, and k, by hand.
+TEST(Statistics, IntervalsThatHoldTogetherAreWider) {
+  std::vector<double> values(12);
+  std::iota(values.begin(), values.end(), 1);
+  EXPECT_EQ(median_interval(values, 1)->low, 3);
+  EXPECT_EQ(median_interval(values, 3)->low, 2);   // 0.0032 and 0.0193 around 0.0083
+  EXPECT_EQ(median_interval(values, 45)->low, 1);  // 0.00024 and 0.0032 around 0.00056
+  EXPECT_FALSE(median_interval(values, 120));      // 0.00024 above 0.00021
+  EXPECT_EQ(comparisons_of(1), 1u);
+  EXPECT_EQ(comparisons_of(5), 10u);
+  EXPECT_EQ(rounds_for(1), 12u);
+  EXPECT_EQ(rounds_for(2), 12u);
+  EXPECT_EQ(rounds_for(3), 14u);
+  EXPECT_EQ(rounds_for(16), 26u);
+}
+
 TEST(Statistics, EqualTimesAreNoDifference) {
   const std::vector<double> same(24, 17.5);
   const std::optional<Interval> ratio = ratio_interval(same, same);
