@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/fleet/fleet_nodes.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 #include "base/host_list.h"
 #include "base/number.h"
@@ -32,6 +34,13 @@ Result<std::vector<NodeText>> ask_by_ssh(const FleetSource& source, double secon
   return out;
 }
 
+// Names stand in lists and in commands for ssh and Slurm: one line, and no part of one missing.
+bool may_be_node(const std::string& name) {
+  return !name.empty() && name[0] != '-' &&
+         std::none_of(name.begin(), name.end(),
+                      [](unsigned char c) { return c < ' ' || c == 0x7f || c == ','; });
+}
+
 Result<std::vector<NodeText>> read_folder(const Context& context, const std::string& folder) {
   CUFIT_TRY(names, context.files.list(folder));
   std::vector<NodeText> out;
@@ -40,9 +49,12 @@ Result<std::vector<NodeText>> read_folder(const Context& context, const std::str
     if (out.size() >= k_most_node_files)
       return fail(Code::unsupported, format("`{}`: more than {} files", folder, k_most_node_files));
     NodeText node;
-    node.name = name.substr(0, name.size() - 5);
+    const std::string stem = name.substr(0, name.size() - 5);
+    node.name = stem.empty() ? name : stem;
     Result<std::string> text = context.files.read_file(folder + "/" + name, k_most_of_a_node);
-    if (text)
+    if (!may_be_node(stem))
+      node.why = "its file name is no name of a node";
+    else if (text)
       node.text = std::move(*text);
     else
       node.why = text.error().what;

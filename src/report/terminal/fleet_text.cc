@@ -18,8 +18,13 @@ namespace {
 using resolve::FleetNode;
 using resolve::NodeGroup;
 
-// "gpu[001-003]" safe to print.
-std::string named(const std::vector<std::string>& nodes) { return printable(host_list(nodes)); }
+// "gpu[001-003]" safe to print, and on one line.
+std::string named(std::vector<std::string> nodes) {
+  for (std::string& name : nodes)
+    for (size_t at = 0; (at = name.find('\n', at)) != std::string::npos; at += 2)
+      name.replace(at, 1, "\\n");
+  return printable(host_list(std::move(nodes)));
+}
 
 class FleetPainter : private TerminalWriter {
  public:
