@@ -27,6 +27,7 @@ RUNS = {
     "loader": ("loader.py", [], {"BATCH": "24"}),
     "distributed": ("distributed.py", [], {}),
     "saving": ("saving.py", [], {}),
+    "devices": ("devices.py", [], {}),
     "made-anew": ("made_anew.py", [], {}),
     "subclass": ("subclass.py", [], {}),
     "recurrent": ("recurrent.py", [], {}),

@@ -204,6 +204,9 @@ class Programs(TracerTest):
         read = [place for kind, _, place in trace.notes if kind == "data_dependent"]
         self.assertEqual(read, ["failing.py:7", "failing.py:9"])
 
+    def test_devices_have_contexts_and_generators(self):
+        self.assertEqual(self.trace("devices").end, "seen")
+
     def test_torch_compile_without_triton_is_named(self):
         trace = self.trace("compiled")
         self.assertTrue(any("torch.compile is not followed" in said for _, said, _ in trace.notes))

@@ -201,6 +201,8 @@ def patch_driver(torch):
     torch._C._cuda_setDevice = nothing
     torch._C._cuda_exchangeDevice = lambda *a: 0
     torch._C._cuda_maybeExchangeDevice = lambda *a: 0
+    # Bound when torch was imported: `with torch.cuda.device(0):`.
+    torch.cuda._exchange_device = torch.cuda._maybe_exchange_device = lambda *a: 0
 
 
 def patch_tensors(tracer):

@@ -48,6 +48,7 @@ def patch_generators(tracer):
             return self if isinstance(state, tracer.FakeTensor) else super().set_state(state)
 
     torch.Generator = Generator
+    torch.cuda.default_generators = (Generator("cuda"),)
 
 
 # What lies in files goes to the CPU first.
