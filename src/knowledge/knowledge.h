@@ -159,6 +159,11 @@ struct GpuContextRow {
   int64_t mib;  // of one process outside PyTorch's allocator, the most seen
   int64_t reports;
 };
+struct NcclMemoryRow {  // data/gpu_memory.toml, of one process
+  std::string_view nccl;
+  int64_t ranks;  // with so many it was measured
+  int64_t world_mib, group_mib, between_mib;
+};
 // What libraries ask for through PyTorch's allocator (data/workspaces.toml).
 struct CublasWorkspaceRow {
   std::string_view cc_first, cc_last;  // both included
@@ -435,6 +440,7 @@ struct Knowledge {
   std::span<const ExitCodeRow> exit_codes;
   std::span<const GpuMemoryRow> gpu_memory;
   std::span<const GpuContextRow> gpu_context;
+  std::span<const NcclMemoryRow> nccl_memory;
   std::span<const CublasWorkspaceRow> cublas_workspaces;
   std::span<const CublasltWorkspaceRow> cublaslt_workspaces;
   std::span<const ConvWorkspaceRow> conv_workspaces;

@@ -4,7 +4,6 @@
 import os
 import sys
 import tempfile
-import time
 import types
 
 from stand_ins import FakeTensor
@@ -21,7 +20,7 @@ def check_after_steps(folder):
     calls, marks, ends, there = [], [], [], {}
     file = types.SimpleNamespace(storages=0, mark=marks.append, site=lambda op, *rest: op, call=lambda site, numbers: calls.append((site, numbers)),
                                  note=lambda *args: None)
-    tracer = types.SimpleNamespace(file=file, allocated=0, steps=3, by_function=False, variant=None, began=time.monotonic(), phase=FORWARD, torch=types.SimpleNamespace(Tensor=FakeTensor),
+    tracer = types.SimpleNamespace(file=file, allocated=0, steps=3, by_function=False, variant=None, began=0, operators=0, phase=FORWARD, torch=types.SimpleNamespace(Tensor=FakeTensor),
                                    compiling=False, capturing=False, evaluates=lambda: False, trained_with=4, source=lambda: "here:1", finish=ends.append, drop=there.pop,
                                    there=lambda first, end: {number: size for number, size in there.items() if first <= number < end},
                                    wanted={"BATCH": None, "DEADLINE": None, "SCRATCH": folder})
@@ -166,7 +165,7 @@ def check_loop(folder):
     def go(accumulate):
         log, notes = [], []
         file = types.SimpleNamespace(storages=0, mark=lambda mark: log.append("<%d>" % mark), note=lambda kind, what, line: notes.append((what, line)))
-        tracer = types.SimpleNamespace(file=file, allocated=0, steps=0, by_function=False, variant=None, began=time.monotonic(), phase=OTHER, torch=types.SimpleNamespace(Tensor=FakeTensor),
+        tracer = types.SimpleNamespace(file=file, allocated=0, steps=0, by_function=False, variant=None, began=0, operators=0, phase=OTHER, torch=types.SimpleNamespace(Tensor=FakeTensor),
                                        compiling=False, capturing=False, evaluates=lambda: False, trained_with=8, source=lambda: "here:1", modules=[], outermost=set(),
                                        wanted={"BATCH": None, "DEADLINE": None, "SCRATCH": ""})
 
@@ -249,7 +248,7 @@ def check_loop(folder):
 def check_samples(folder):
     file = types.SimpleNamespace(storages=0, mark=lambda *args: None, site=lambda *args: 0, call=lambda *args: None, note=lambda *args: None)
     evaluates = [True]
-    tracer = types.SimpleNamespace(file=file, allocated=0, steps=3, by_function=False, variant=None, began=time.monotonic(), phase=FORWARD, torch=types.SimpleNamespace(Tensor=FakeTensor),
+    tracer = types.SimpleNamespace(file=file, allocated=0, steps=3, by_function=False, variant=None, began=0, operators=0, phase=FORWARD, torch=types.SimpleNamespace(Tensor=FakeTensor),
                                    compiling=False, capturing=False, evaluates=lambda: evaluates[0], trained_with=4, source=lambda: "here:1", finish=lambda *args: None,
                                    drop=None, there=lambda *args: {}, wanted={"BATCH": None, "DEADLINE": None, "SCRATCH": ""})
     after = tracer.after = AfterSteps(tracer)

@@ -280,7 +280,7 @@ def check_refusals():
             answers.saw(0, "float16", [16, batch, *numbers[2:]])
         ask = lambda device, benchmark, way, kind, x, *rest: None if refuses(x[0]) else (x[0] * 100, 0, 5, 0, 0, 1)
         cudnn = types.SimpleNamespace(device=lambda properties: None, ask=ask)
-        return [(len(row), row[:1]) for _, _, _, row in answers.rows(cudnn, float("inf"))]
+        return [(len(row), row[:1]) for _, _, _, row in answers.rows(cudnn)]
 
     assert rows([8], lambda batch: False)[0][0] > 3
     assert rows([8], lambda batch: batch == 8) == [(0, [])]  # whatever it says of others

@@ -4,11 +4,11 @@
 # Run by tests/unit/host/python/fit_tracer_test.cc from the top folder; says what is wrong and ends with 1.
 import os
 import tempfile
-import time
 import types
 
 from stand_ins import Dataset, WorkerInfo, DataLoader, BatchSampler, FakeTensor, tracer_on
 
+from cufit_tracer.ops import random_ops
 from cufit_tracer.ops.random_ops import Draws
 from cufit_tracer.program.arrays import keep_arrays
 from cufit_tracer.program.saving import patch_safetensors
@@ -118,15 +118,19 @@ def check_draws():
     assert not drawn, "only before a number that counts"
     draws.real(uniform)
     assert drawn == [7] and draws.left == 0
-    draws.left = draws.AT_ONCE + 3
+    draws.left = draws.DRAWN
     draws.skipped("normal_", weight(9))
-    assert drawn[1:] == [draws.AT_ONCE, 3, "9 normal"], "in the order of the program"
+    assert drawn[1:] == [draws.DRAWN, "9 normal"], "in the order of the program"
+    jumps, random_ops.jump = [], lambda torch, count: jumps.append(count)
+    draws.left = draws.DRAWN + 1
+    draws.real(uniform)
+    assert jumps == [draws.DRAWN + 1] and len(drawn) == 3, "more than that is a jump"
     draws.left = 5
     torch.manual_seed(1)
-    assert draws.left == 0 and len(drawn) == 4, "a seed begins anew"
-    draws.left, draws.seconds = 5, 0
+    assert draws.left == 0 and len(drawn) == 3, "a seed begins anew"
+    draws.left = 5
     random.get_rng_state()
-    assert draws.left == 0 and len(drawn) == 4, "there is an end to it"
+    assert drawn[3:] == [5], "a state that is read is the one behind what was drawn"
 
 
 # Which batches are fetched and told of.
@@ -178,7 +182,8 @@ def check_rounds():
         def __init__(self, optimizers):
             self.made, self.optimizers = optimizers, len(optimizers)
             self.first_round, self.round, self.stepped, self.again = [], None, set(), 0
-            self.after, self.by_function, self.by_hand, self.began = types.SimpleNamespace(running=False), False, None, time.monotonic()
+            self.after, self.by_function, self.by_hand, self.began = types.SimpleNamespace(running=False), False, None, 0
+            self.operators = 0
             self.ended = 0
 
         def step_ends(self):

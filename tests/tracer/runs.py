@@ -26,6 +26,7 @@ RUNS = {
     "pinned": ("pinned.py", [], {}),
     "loader": ("loader.py", [], {"BATCH": "24"}),
     "distributed": ("distributed.py", [], {}),
+    "two-ranks": ("two_ranks.py", [], {}),
     "saving": ("saving.py", [], {}),
     "devices": ("devices.py", [], {}),
     "made-anew": ("made_anew.py", [], {}),

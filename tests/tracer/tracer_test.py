@@ -54,6 +54,12 @@ class Mlp(TracerTest):
     def test_parameters_made_anew_by_their_class_are_told(self):
         self.assertEqual(self.trace("made-anew").bytes_of("parameter"), self.parameters)
 
+    def test_gradients_are_parts_of_their_buckets(self):
+        trace = self.trace("two-ranks")
+        self.assertEqual((trace.facts["world"], trace.facts["nccl_groups"]), ("2", "1"))
+        alive = [s for mark, alive in trace.marks[-2:] for s in alive if s.category == "gradient"]
+        self.assertEqual([s.size for s in alive], 2 * [self.parameters])
+
     def test_adamw_keeps_two_states_for_each_value(self):
         self.assertEqual(self.trace("mlp-adamw").bytes_of("optimizer state"), 2 * self.parameters)
         # The fused one keeps its steps on the GPU, one number for each of the four parameters.

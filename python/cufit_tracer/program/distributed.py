@@ -58,7 +58,12 @@ def patch_distributed(tracer):
         kind, said = "assumed", "torch.distributed was traced as one process without NCCL"
         if world_size > 1:
             kind = "several_processes"
-            said = "process %d of %d; what NCCL takes is not counted" % (rank, world_size)
+            said = "process %d of %d; NCCL is counted as measured with two GPUs" % (
+                rank,
+                world_size,
+            )
+            tracer.file.fact("world", world_size)
+            count_groups(tracer, c10d)
         tracer.file.note(kind, said, tracer.source())
         real_init(backend="fake", store=FakeStore(), rank=rank, world_size=world_size)
 
@@ -86,6 +91,31 @@ def patch_distributed(tracer):
         refuse_sharding(sys.modules["torch.distributed.fsdp"])
     else:
         on_import("torch.distributed.fsdp", refuse_sharding)
+
+
+# Each further group that this process is in has memory of NCCL's own, and so have sends between two
+# ranks (data/gpu_memory.toml).
+def count_groups(tracer, c10d):
+    real_group, counted = c10d.new_group, []
+
+    def new_group(ranks=None, *args, **kwargs):
+        inside = ranks is None or c10d.get_rank() in ranks and len(ranks) > 1
+        if inside and kwargs.get("backend") != "gloo":
+            counted.append(1)
+            tracer.file.fact("nccl_groups", len(counted))
+        return real_group(ranks, *args, **kwargs)
+
+    def telling(real):
+        def run(*args, **kwargs):
+            tracer.file.fact("nccl_between", 1)
+            return real(*args, **kwargs)
+
+        return run
+
+    between = {name: telling(getattr(c10d, name)) for name in ("send", "recv", "isend", "irecv")}
+    for module in (c10d, tracer.torch.distributed):
+        for name, function in {"new_group": new_group, **between}.items():
+            setattr(module, name, function)
 
 
 # Its tensors are spread over GPUs, and what each holds is not seen here: better no answer than one

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """DistributedDataParallel's reducer measures itself with the driver's events. In its place stand
 the buckets that it keeps: at first one of all gradients, after the first backward (in the order of
-the parameters, from the last) as bucket_cap_mb says."""
+the parameters, from the last) as bucket_cap_mb says. With gradient_as_bucket_view=True a gradient
+that is ready is copied into its bucket and is a part of it from then on."""
 
 import sys
 
@@ -24,21 +25,46 @@ def reducer_class(tracer):
         def __init__(self, owner, parameters, sparse):
             self.owner, self.parameters, self.sparse = owner, parameters, sparse
             self.passes = 0
+            self.views = {}  # by the place of a parameter
+            self.as_views = bool(getattr(owner, "gradient_as_bucket_view", False))
+            if self.as_views:
+                for place, parameter in enumerate(self.parameters):
+                    parameter.register_post_accumulate_grad_hook(self.ready(place))
             self.buckets = self.rebuilt([sys.maxsize])
 
+        def ready(self, place):
+            def hook(parameter):
+                view, gradient = self.views.get(place), parameter.grad
+                if view is None or gradient is None or gradient is view:
+                    return
+                with torch.no_grad():
+                    view.copy_(gradient)
+                parameter.grad = view
+
+            return hook
+
         def rebuilt(self, limits):
-            self.buckets = None
+            self.buckets, self.views = None, {}
             tensors = self.parameters[::-1]
-            if getattr(self.owner, "gradient_as_bucket_view", False):
-                return None
             groups = torch.distributed._compute_bucket_assignment_by_size(
                 tensors, limits, self.sparse[::-1]
             )
             groups = groups[0] if isinstance(groups, tuple) else groups
             buckets = [self.bucket([tensors[i] for i in group]) for group in groups]
-            for bucket in buckets:
+            for bucket, group in zip(buckets, groups):
                 tracer.categorise(bucket, GRADIENT)
+                if self.as_views:
+                    self.view(bucket, group)
             return buckets
+
+        def view(self, bucket, group):
+            at = 0
+            for place in group:
+                place = len(self.parameters) - 1 - place
+                parameter = self.parameters[place]
+                part = bucket[at : at + parameter.numel()]
+                self.views[place] = part.view(parameter.shape)
+                at += parameter.numel()
 
         def bucket(self, tensors):
             size = sum(t.numel() for t in tensors)

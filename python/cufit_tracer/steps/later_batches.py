@@ -3,7 +3,7 @@
 
 import weakref
 
-from ..tensors import tensors_within
+from ..tensors import elements, tensors_within
 
 
 # Where the batches of training are not of one size, what the allocator holds grows with every
@@ -96,7 +96,9 @@ class LaterBatches:
                 break
             if len(self.kept) < keep:
                 self.kept.append(batch)
-            read += sum(tensor.numel() for tensor in tensors_within(self.tracer.torch, batch))
+            read += sum(
+                elements(tensor.shape) for tensor in tensors_within(self.tracer.torch, batch)
+            )
             out.append(self.sizes(batch))
         self.write("batch_to_come", out)
 

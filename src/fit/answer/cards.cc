@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/number.h"
 #include "base/parallel.h"
 #include "memory/allocator/card_capacity.h"
 
@@ -16,6 +17,7 @@ constexpr std::string_view k_largest_context_card = "H200 SXM";
 // torch 2.x wheels of CUDA 12 have no kernels for older ones.
 constexpr ComputeCapability k_oldest_capability{5, 0};
 constexpr size_t k_most_capabilities = 4;  // each costs cuDNN a second or more
+constexpr uint64_t k_most_groups = 64;     // of NCCL, that are believed
 
 }  // namespace
 
@@ -74,6 +76,20 @@ Card traced_card(const std::vector<Card>& cards, const knowledge::Knowledge& kno
   const knowledge::Gpu* gpu = knowledge.find_gpu(k_largest_context_card);
   CUFIT_CHECK(gpu != nullptr, "the default card is in data/gpus.toml");
   return card_of(*gpu, knowledge);
+}
+
+uint64_t nccl_bytes(const formats::TraceEvents& events, const knowledge::Knowledge& knowledge) {
+  if (parse_uint(events.fact("world")).value_or(1) < 2 || knowledge.nccl_memory.empty()) return 0;
+  const knowledge::NcclMemoryRow& row = knowledge.nccl_memory.back();
+  const uint64_t groups =
+      std::min(parse_uint(events.fact("nccl_groups")).value_or(0), k_most_groups);
+  const int64_t between = events.fact("nccl_between") == "1" ? row.between_mib : 0;
+  return (static_cast<uint64_t>(row.world_mib + between) + groups * uint64_t(row.group_mib)) << 20;
+}
+
+void take_outside(Card& card, uint64_t bytes) {
+  card.outside_allocator = std::min(card.outside_allocator + bytes, card.total);
+  card.usable = card.total - card.outside_allocator;
 }
 
 Setup setup_on(Setup setup, const Card& card) {

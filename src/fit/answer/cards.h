@@ -49,6 +49,10 @@ std::vector<Card> each_once(std::vector<Card> cards);
 // the first that was asked for by name, else the one whose libraries take most.
 Card traced_card(const std::vector<Card>& cards, const knowledge::Knowledge& knowledge);
 
+// What NCCL takes beside the allocator in the traced process; 0: it is the only one.
+uint64_t nccl_bytes(const formats::TraceEvents& events, const knowledge::Knowledge& knowledge);
+void take_outside(Card& card, uint64_t bytes);
+
 // With what is this card's: its libraries, its size. No bound.
 Setup setup_on(Setup setup, const Card& card);
 

@@ -72,7 +72,8 @@ TEST(TracingPlan, HasTheUsualLimits) {
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->run.steps, 3u);
   EXPECT_FALSE(plan->run.most_steps);
-  EXPECT_EQ(plan->run.seconds, 600u);
+  EXPECT_EQ(plan->run.seconds, 0u);
+  EXPECT_EQ(plan->run.idle_seconds, 600u);
   EXPECT_EQ(plan->run.gpu, "NVIDIA X,8.6,8");
   EXPECT_EQ(plan->run.variant, "");
   EXPECT_EQ(plan->program, "python 'my train.py' --name '--title=a b'");

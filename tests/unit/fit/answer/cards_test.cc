@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "base/format.h"
+#include "formats/model/trace_facts.h"
 
 namespace cufit::fit {
 namespace cards_test {
@@ -56,6 +57,27 @@ TEST(Cards, TheTracedOneIsTheFirstThatWasAskedForByName) {
   EXPECT_EQ(traced_card({size, named("RTX 4090", false), named("RTX 3090")}, tables()).name,
             named("RTX 3090").name);
   EXPECT_EQ(traced_card({size}, tables()).name, traced_card({}, tables()).name);
+}
+
+TEST(Cards, NcclTakesMemoryBesideTheAllocator) {
+  formats::TraceEvents events;
+  EXPECT_EQ(nccl_bytes(events, tables()), 0u);
+  formats::add_fact(events, "world", "1");
+  EXPECT_EQ(nccl_bytes(events, tables()), 0u);
+  formats::add_fact(events, "world", "2");
+  const uint64_t world = nccl_bytes(events, tables());
+  EXPECT_EQ(world, uint64_t{938} << 20);
+  formats::add_fact(events, "nccl_groups", "1");
+  EXPECT_EQ(nccl_bytes(events, tables()), world + (uint64_t{382} << 20));
+  formats::add_fact(events, "nccl_groups", "18446744073709551615");
+  EXPECT_LT(nccl_bytes(events, tables()), uint64_t{1} << 40);
+  Card card = named("H100 SXM5 80GB");
+  const Card alone = card;
+  take_outside(card, world);
+  EXPECT_EQ(card.usable, alone.usable - world);
+  EXPECT_EQ(card.outside_allocator, alone.outside_allocator + world);
+  take_outside(card, UINT64_MAX / 2);
+  EXPECT_EQ(card.usable, 0u);
 }
 
 TEST(Cards, SetupHasWhatIsTheCards) {
