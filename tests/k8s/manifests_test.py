@@ -313,10 +313,58 @@ class Exports(unittest.TestCase):
         whole = int(config["pluginConfig"]["timeout"].rstrip("s"))
         for rule in config["rules"]:
             self.assertLessEqual(int(rule["timeout"].rstrip("s")), whole)
-            self.assertEqual(rule["args"], ["doctor", "--fast"])
+            self.assertEqual((rule["path"], rule["args"][0]), ("/bin/sh", "-c"))
             if rule["type"] == "permanent":
                 self.assertIn(rule["condition"], conditions)
         self.assertEqual({rule["type"] for rule in config["rules"]}, {"temporary", "permanent"})
+
+    def test_the_message_of_node_problem_detector_is_one_line(self):
+        script = json.loads(export("npd")["cufit-npd.json"])["rules"][0]["args"][1]
+        self.assertIn("/usr/local/bin/cufit doctor --fast --lang en", script)
+        with tempfile.TemporaryDirectory() as folder:
+            for code, text in ((1, "not usable (drain): a\\n\\nx error: a\\n"), (0, "usable"), (2, "")):
+                with open(folder + "/cufit", "w", encoding="utf-8") as file:
+                    file.write(f"#!/bin/sh\nprintf '{text}'; exit {code}\n")
+                os.chmod(folder + "/cufit", 0o755)
+                ran = subprocess.run(
+                    ["/bin/sh", "-c", script.replace("/usr/local/bin/cufit", folder + "/cufit")],
+                    capture_output=True, text=True, timeout=60, check=False)
+                self.assertEqual((ran.returncode, ran.stdout.strip()), (code, text.split("\\n")[0]))
+
+    @unittest.skipIf(yaml is None, "python3-yaml is not there")
+    def test_the_look_at_a_node_gets_what_a_program_needs(self):
+        text = export("k8s-job", "--nodes", "3", "--namespace", "lab")["fleet-check-job.yaml"]
+        (check,) = yaml.safe_load(text)["spec"]["template"]["spec"]["containers"]
+        # Without compute doctor misses libcuda, on every healthy node.
+        self.assertIn({"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "compute,utility"},
+                      check["env"])
+        self.assertIn("# cufit fleet check --kubernetes --namespace lab\n", text)
+
+    def test_words_of_a_reason_are_no_fields(self):
+        """The health check of Slurm, with stand-ins for scontrol and cufit."""
+        record = "NodeName=n1 CPUs=8 Gres=gpu:2 State={} Reason={}"
+        for state, reason, said, expected in (
+                ("IDLE+DRAIN", "cufit: (drain): foo State=IDLE Gres=gpu:9 [root@now]", "1:not usable", ""),
+                ("IDLE+DRAIN", "cufit: (drain): foo State=IDLE Gres=gpu:9 Reason=b", "0:usable", "RESUME"),
+                ("IDLE+DRAIN", "disk Reason=cufit: no", "0:usable", ""),
+                ("IDLE", "cufit: State=DRAIN", "1:not usable (drain): c", "DRAIN")):
+            with tempfile.TemporaryDirectory() as folder:
+                code, line = said.split(":", 1)
+                for name, body in (
+                        ("cufit", f"echo \"$@\" >>{folder}/asked; echo '{line}'; exit {code}"),
+                        ("logger", ":"),
+                        ("scontrol", f"case $1 in update) echo \"$@\" >>{folder}/done ;; "
+                                     f"*) echo '{record.format(state, reason)}' ;; esac")):
+                    with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
+                        file.write("#!/bin/sh\n" + body + "\n")
+                    os.chmod(f"{folder}/{name}", 0o755)
+                text = export("slurm-health")["cufit-healthcheck"]
+                text = text.replace("PATH=/usr/local/sbin", f"PATH={folder}:/usr/local/sbin", 1)
+                subprocess.run(["bash", "-c", text], check=True, timeout=60,
+                               env={"SLURMD_NODENAME": "n1"})
+                self.assertIn("--expect-gpus 2\n", read(folder + "/asked"))
+                done = read(folder + "/done") if os.path.exists(folder + "/done") else ""
+                self.assertEqual("State=" + expected in done if expected else not done, True, done)
 
     def features(self, answer, code):
         with tempfile.TemporaryDirectory() as folder:
@@ -332,7 +380,6 @@ class Exports(unittest.TestCase):
                 os.chmod(f"{folder}/bin/{name}", 0o755)
             with open(script, "w", encoding="utf-8") as file:
                 file.write(text)
-            os.mkdir(folder + "/features.d")
             subprocess.run(["sh", script, folder + "/features.d"], check=True, timeout=60)
             self.assertEqual(os.listdir(folder + "/features.d"), ["cufit.features"])
             with open(folder + "/features.d/cufit.features", encoding="utf-8") as file:
