@@ -91,6 +91,7 @@ class ImageFits {
     bool serves = true;
     Reason reason;        // where it does not
     std::string finding;  // its id
+    bool files_serve = false;  // torch's own files would run: the image's settings are in the way
     std::string resolve;  // words for `cufit resolve --for`; empty = they do not say it all
   };
   const std::vector<Fit>& fits() const { return fits_; }  // of the nodes that are recorded
