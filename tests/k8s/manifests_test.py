@@ -147,6 +147,23 @@ class Findings(unittest.TestCase):
             self.assertEqual(ids(vllm, value), [], value)
         self.assertEqual(ids("", "graphics,display"), [])  # nobody knows what it computes
 
+    @unittest.skipIf(yaml is None, "python3-yaml is not there")
+    def test_the_library_path_is_the_pods_own(self):
+        text = self.POD % (", 'it\\'s \"$0\"'".replace("\\'", "''"), 1, "",
+                           "{name: LD_LIBRARY_PATH, value: '/foo/bar:$LD_LIBRARY_PATH'}")
+        (one,) = lint("-", text=text)[0]["findings"]
+        self.assertEqual(one["place"], "spec.containers[0]")
+        command = yaml.safe_load(one["yaml"])["command"]
+        self.assertEqual(command[3:], ["python", "t.py", 'it\'s "$0"'])
+        command[3:] = ["sh", "-c", 'echo "$LD_LIBRARY_PATH $0 $1"', "a b", "c"]
+        ran = subprocess.run(command, env={**os.environ, "LD_LIBRARY_PATH": "/of the/image"},
+                             capture_output=True, text=True, timeout=60, check=True)
+        self.assertEqual(ran.stdout, "/foo/bar:/of the/image a b c\n")
+        # What the image starts is not known; what is no list of folders goes into no script.
+        for change in (("command", "args"), ("/foo/bar", "/a;id"), ("/foo/bar", "$(OTHER)")):
+            (one,) = lint("-", text=text.replace(*change))[0]["findings"]
+            self.assertIsNone(one["yaml"])
+
     def test_a_part_of_a_model_needs_a_part_of_its_memory(self):
         for option, ids in (("", ["k8s_memory_limit_small"]), (", --nnodes, '2'", [])):
             text = self.POD % (", vllm, serve, a/b-70B" + option, 1, ", memory: 80Gi", "")

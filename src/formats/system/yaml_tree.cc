@@ -169,6 +169,8 @@ class TreeBuilder : public YAML::EventHandler {
   std::map<YAML::anchor_t, YamlNode> anchors_;
 };
 
+constexpr const char* k_text_behind = "text behind the end of a document";
+
 struct Piece {
   size_t first_line = 1;
   std::string text;
@@ -220,6 +222,10 @@ void read_piece(const Piece& piece, size_t& nodes, YamlText& out) {
     parser.HandleNextDocument(builder);
     if (builder.has_root && builder.root.kind != YamlNode::Kind::null)
       out.documents.push_back(std::move(builder.root));
+    // "{{ .Values.x }}" is a document of its own to the parser, which stops behind it.
+    TreeBuilder rest(piece.first_line, nodes);
+    if (parser.HandleNextDocument(rest))
+      throw TooMuch{rest.has_root ? rest.root.line : piece.first_line, k_text_behind};
   } catch (const TooMuch& error) {
     out.damage.push_back({error.line, error.what});
   } catch (const YAML::Exception& error) {

@@ -71,6 +71,10 @@ bool looks_after_gpus(const ContainerView& view);
 const formats::PodVolume* volume_at(const formats::ManifestPod& pod,
                                     const formats::ManifestContainer& container,
                                     std::string_view path);
+// Of a name that stands there twice the last counts; nullptr: not there, or a value from elsewhere.
+const formats::PodVariable* find_variable(const formats::ManifestContainer& container,
+                                          std::string_view name);
+std::string variable_seen(const formats::PodVariable& one);  // "NAME=value"
 std::optional<uint64_t> memory_limit(const formats::ManifestContainer& container);
 
 void lint_resources(const PodView& pod, LintOut& out);  // lint_resources.cc
@@ -89,10 +93,10 @@ class ImageFits {
   struct Fit {
     const ClusterNode* node = nullptr;
     bool serves = true;
-    Reason reason;        // where it does not
-    std::string finding;  // its id
+    Reason reason;             // where it does not
+    std::string finding;       // its id
     bool files_serve = false;  // torch's own files would run: the image's settings are in the way
-    std::string resolve;  // words for `cufit resolve --for`; empty = they do not say it all
+    std::string resolve;       // words for `cufit resolve --for`; empty = they do not say it all
   };
   const std::vector<Fit>& fits() const { return fits_; }  // of the nodes that are recorded
   bool has_torch() const { return has_torch_; }
@@ -104,6 +108,8 @@ class ImageFits {
   bool has_torch_ = false;
   std::string only_image_;  // of all GPU containers; empty = there are several
 };
+void lint_library_path(const ContainerView& view, const LintInput& input, const ImageFits& image,
+                       LintOut& out);  // lint_library_path.cc
 void lint_settings(const PodView& pod, const LintInput& input, const ImageFits& image,
                    LintOut& out);  // lint_settings.cc
 void lint_image(const PodView& pod, const LintInput& input, const ImageFits& image,

@@ -13,19 +13,6 @@ using checks::Severity;
 
 constexpr const char* k_one_gpu = "resources:\n  limits:\n    nvidia.com/gpu: 1\n";
 
-std::string variable_seen(const formats::PodVariable& one) {
-  return one.name + "=" + one.value.value_or("");
-}
-
-// Of a name that stands there twice the last counts.
-const formats::PodVariable* find_variable(const formats::ManifestContainer& container,
-                                          std::string_view name) {
-  const formats::PodVariable* out = nullptr;
-  for (const formats::PodVariable& one : container.variables)
-    if (one.name == name) out = &one;
-  return out != nullptr && out->value ? out : nullptr;
-}
-
 // A share of a GPU that a scheduler of its own gives out by annotation (KAI, Run:ai, HAMi).
 bool shares_by_annotation(const formats::ManifestPod& pod) {
   return std::any_of(pod.annotations.begin(), pod.annotations.end(), [](const std::string& name) {
@@ -112,43 +99,6 @@ void driver_capabilities(const ContainerView& view, LintOut& out) {
   made.yaml = "env:\n- name: NVIDIA_DRIVER_CAPABILITIES\n  value: compute,utility\n";
 }
 
-// Kubernetes replaces $(NAME) alone, and that of variables of the manifest, not of the image.
-void library_path(const ContainerView& view, const LintInput& input, const ImageFits& image,
-                  LintOut& out) {
-  const formats::ManifestContainer& container = view.container;
-  const formats::PodVariable* one = find_variable(container, "LD_LIBRARY_PATH");
-  if (one == nullptr || (!view.gpus.any() && view.start.needs_gpu.empty())) return;
-  const std::string& value = *one->value;
-  for (const std::string_view folder : split(value, ':'))
-    if (ends_with(folder, "/stubs") || contains(folder, "/stubs/")) {
-      LintFinding& made =
-          out.add("libcuda_shadowed", Severity::error, one->line, variable_seen(*one), &container);
-      made.finding.variant = "manifest";
-      made.finding.args["path"] = std::string(folder);
-      return;
-    }
-  bool defined_before = container.variables_from;
-  for (const formats::PodVariable& other : container.variables) {
-    if (&other == one) break;
-    defined_before = defined_before || other.name == "LD_LIBRARY_PATH";
-  }
-  const bool shell = contains(value, "${LD_LIBRARY_PATH") || contains(value, "$LD_LIBRARY_PATH");
-  if (shell || (contains(value, "$(LD_LIBRARY_PATH)") && !defined_before)) {
-    LintFinding& made = out.add("k8s_ld_library_path", Severity::warning, one->line,
-                                variable_seen(*one), &container);
-    made.finding.args["value"] = value;
-    return;
-  }
-  if (input.image == nullptr || !image.is_of(container)) return;
-  for (const auto& [name, before] : input.image->image.config.variables) {
-    if (name != "LD_LIBRARY_PATH" || before.empty() || contains(value, before)) continue;
-    LintFinding& made =
-        out.add("k8s_ld_library_path", Severity::note, one->line, variable_seen(*one), &container);
-    made.finding.variant = "replaced";
-    made.finding.args = {{"value", value}, {"before", before}};
-  }
-}
-
 void rights(const PodView& pod, LintOut& out) {
   const ContainerView* first = nullptr;
   for (const ContainerView& one : pod.containers) {
@@ -197,6 +147,18 @@ void restarts(const PodView& pod, LintOut& out) {
 
 }  // namespace
 
+std::string variable_seen(const formats::PodVariable& one) {
+  return one.name + "=" + one.value.value_or("");
+}
+
+const formats::PodVariable* find_variable(const formats::ManifestContainer& container,
+                                          std::string_view name) {
+  const formats::PodVariable* out = nullptr;
+  for (const formats::PodVariable& one : container.variables)
+    if (one.name == name) out = &one;
+  return out != nullptr && out->value ? out : nullptr;
+}
+
 void lint_settings(const PodView& pod, const LintInput& input, const ImageFits& image,
                    LintOut& out) {
   for (const ContainerView& one : pod.containers) {
@@ -204,7 +166,7 @@ void lint_settings(const PodView& pod, const LintInput& input, const ImageFits& 
     needs_gpu(one, out);
     cuda_visible(one, out);
     driver_capabilities(one, out);
-    library_path(one, input, image, out);
+    lint_library_path(one, input, image, out);
   }
   rights(pod, out);
   restarts(pod, out);
