@@ -129,6 +129,62 @@ class Findings(unittest.TestCase):
         self.assertEqual(severities(2, "7", "0,1"), [])  # the last counts
         self.assertEqual(severities(2, "0", "7"), ["error"])
 
+    def ids_of(self, command, gpus=1, more=""):
+        """Findings of a pod with this command and no memory for /dev/shm to miss."""
+        limits = "nvidia.com/gpu: %d" % gpus if gpus else "cpu: 1"
+        text = ("kind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: main\n"
+                "    image: team:1\n    command: %s\n    resources: {limits: {%s}}\n%s"
+                % (json.dumps(command), limits, more))
+        return [one["id"] for one in lint("-", text=text)[0]["findings"]]
+
+    def test_numbers_that_a_script_chooses(self):
+        never = "  restartPolicy: Never\n"
+        script = ["sh", "-c", "CUDA_VISIBLE_DEVICES=4,5 python train.py"]
+        self.assertEqual(self.ids_of(script, 2, never), ["cuda_visible_devices"])
+        self.assertEqual(self.ids_of(script, 6, never), [])
+        # One command of several may do without.
+        script[2] = "CUDA_VISIBLE_DEVICES= python a.py; CUDA_VISIBLE_DEVICES=$I python b.py"
+        self.assertEqual(self.ids_of(script, 2, never), [])
+
+    def test_a_program_that_needs_a_gpu_and_asks_for_none(self):
+        never = "  restartPolicy: Never\n"
+        for command in (["vllm", "serve", "x"], ["deepspeed", "--num_gpus=2", "t.py"],
+                        ["python", "t.py", "--device", "cuda"], ["text-generation-launcher"],
+                        ["sh", "-c", "nvidia-smi && python t.py"]):
+            self.assertEqual(self.ids_of(command, 0, never), ["container_no_gpu_requested"], command)
+            self.assertNotIn("container_no_gpu_requested", self.ids_of(command, 2, never))
+        for command in (["python", "train.py"], ["torchrun", "--nproc_per_node=4", "t.py"],
+                        ["sh", "-c", "nvidia-smi; python t.py"], ["vllm", "bench", "serve"]):
+            self.assertEqual(self.ids_of(command, 0, never), [], command)
+
+    def test_a_training_run_that_begins_again(self):
+        self.assertEqual(self.ids_of(["python", "train.py"]), ["k8s_restart_loop"])
+        self.assertEqual(self.ids_of(["python", "train.py"], 1, "  restartPolicy: OnFailure\n"), [])
+        for command in (["python", "serve.py"], ["sh", "-c", "python train.py; sleep infinity"]):
+            self.assertEqual(self.ids_of(command), [], command)
+
+    def test_no_gpu_by_hand_beside_one_that_is_asked_for(self):
+        for value in ("none", "void", ""):
+            text = self.POD % ("", 1, "", "{name: NVIDIA_VISIBLE_DEVICES, value: '%s'}" % value)
+            (one,) = lint("-", text=text)[0]["findings"]
+            self.assertEqual(one["id"], "k8s_visible_devices_by_hand")
+            self.assertIn("hides the GPU", one["summary"])
+
+    @unittest.skipIf(yaml is None, "python3-yaml is not there")
+    def test_shared_memory_that_is_no_more_than_without_a_volume(self):
+        volume = ("    volumeMounts: [{name: shm, mountPath: /dev/shm}]\n"
+                  "  volumes: [{name: shm, emptyDir: {medium: Memory, sizeLimit: %s}}]\n")
+        for size, memory, ids in (("64Mi", "", ["host_shm"]), ("1Mi", "", ["host_shm"]),
+                                  ("65Mi", "", []), ("''", "", []), ("64Mi", ", memory: 100Mi", [])):
+            text = self.POD % (", --num_workers, '8'", 1, memory, "") + volume % size
+            answer, _ = lint("-", text=text)
+            self.assertEqual([one["id"] for one in answer["findings"]], ids, size)
+            for one in answer["findings"]:
+                self.assertIn("`sizeLimit` of " + size, one["why"])
+                document = yaml.safe_load(text)
+                document["spec"]["volumes"][0].update(yaml.safe_load(one["yaml"]))
+                self.assertEqual(lint("-", text=yaml.safe_dump(document))[0]["findings"], [])
+
     def test_numbers_of_gpus(self):
         for quantity, words in (("0.5", "whole GPUs"), ("1.5", "API server refuses"),
                                 ("-1", "API server refuses"), ("24Gi", "waits for ever")):
@@ -143,6 +199,8 @@ class Findings(unittest.TestCase):
             return [one["id"] for one in lint("-", text=text)[0]["findings"]]
         vllm = ", vllm, serve, a"
         self.assertEqual(ids(vllm, "utility"), ["container_driver_capabilities"])
+        self.assertEqual(ids(", --device, cuda", "utility"), ["container_driver_capabilities"])
+        self.assertEqual(ids("", "utility"), [])  # it may only look
         for value in ("", "all", "compute,utility", "utility, compute", "$(CAPABILITIES)"):
             self.assertEqual(ids(vllm, value), [], value)
         self.assertEqual(ids("", "graphics,display"), [])  # nobody knows what it computes

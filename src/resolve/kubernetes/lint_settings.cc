@@ -27,13 +27,14 @@ bool is_none(const std::string& value) {
 
 void visible_by_hand(const ContainerView& view, LintOut& out) {
   const formats::PodVariable* one = find_variable(view.container, "NVIDIA_VISIBLE_DEVICES");
-  if (one == nullptr || is_none(*one->value) || looks_after_gpus(view)) return;
-  if (view.container.privileged_line != 0 && !view.gpus.any()) return;
+  if (one == nullptr || looks_after_gpus(view)) return;
+  const bool hides = is_none(*one->value);
+  if (!view.gpus.any() && (hides || view.container.privileged_line != 0)) return;
   LintFinding& made = out.add("k8s_visible_devices_by_hand", Severity::warning, one->line,
                               variable_seen(*one), &view.container);
   made.finding.args["value"] = *one->value;
   if (view.gpus.any()) {
-    made.finding.variant = "with_limit";
+    made.finding.variant = hides ? "hides" : "with_limit";
   } else if (!view.pod.partial) {
     made.yaml = k_one_gpu;
   }
@@ -43,6 +44,10 @@ void needs_gpu(const ContainerView& view, LintOut& out) {
   if (view.gpus.any() || view.start.needs_gpu.empty() || view.pod.partial) return;
   if (looks_after_gpus(view) || view.container.privileged_line != 0) return;
   if (shares_by_annotation(view.pod)) return;
+  // Its command runs in the workers, or a cluster of pods has the GPUs.
+  if (lower(view.pod.role) == "launcher") return;
+  const bool serves = view.start.needs_gpu == to_string(view.start.launcher);
+  if (serves && (view.pod.ray || view.pod.kind == "LeaderWorkerSet")) return;
   if (find_variable(view.container, "NVIDIA_VISIBLE_DEVICES") != nullptr) return;
   LintFinding& made = out.add("container_no_gpu_requested", Severity::warning,
                               view.container.command_line, view.start.needs_gpu, &view.container);
@@ -51,12 +56,12 @@ void needs_gpu(const ContainerView& view, LintOut& out) {
   made.yaml = k_one_gpu;
 }
 
-// Numbers count the GPUs of the container, whatever they are called on the node.
-void cuda_visible(const ContainerView& view, LintOut& out) {
-  const formats::PodVariable* one = find_variable(view.container, "CUDA_VISIBLE_DEVICES");
+// Numbers count the GPUs of the container, whatever they are called on the node. A script may hide
+// all GPUs from one of its commands.
+void chosen_gpus(const ContainerView& view, const std::string& value, size_t line,
+                 const std::string& seen, bool in_script, LintOut& out) {
   const std::optional<uint64_t> gpus = view.gpus.visible();
-  if (one == nullptr || !gpus) return;
-  const std::string value(trim(*one->value));
+  if (!gpus) return;
   std::string bad;
   bool first = true, some_seen = false;  // what stands before the bad number is seen
   for (const std::string_view part : split(value, ',')) {
@@ -67,11 +72,12 @@ void cuda_visible(const ContainerView& view, LintOut& out) {
     }
     first = false;
   }
-  const bool hides = value.empty() || value == "-1" || value == "none" || value == "NoDevFiles";
+  const bool hides =
+      !in_script && (value.empty() || value == "-1" || value == "none" || value == "NoDevFiles");
   if (bad.empty() && !hides) return;
   LintFinding& made =
       out.add("cuda_visible_devices", hides || some_seen ? Severity::warning : Severity::error,
-              one->line, variable_seen(*one), &view.container);
+              line, seen, &view.container);
   out.prove(made, view.gpus.first->line, view.gpus.first->name + ": " + view.gpus.first->quantity);
   made.finding.variant = hides ? "manifest_hides" : "manifest";
   made.finding.args = {{"value", value},
@@ -80,14 +86,20 @@ void cuda_visible(const ContainerView& view, LintOut& out) {
                        {"last", std::to_string(*gpus - 1)}};
 }
 
+void cuda_visible(const ContainerView& view, LintOut& out) {
+  if (const formats::PodVariable* one = find_variable(view.container, "CUDA_VISIBLE_DEVICES"))
+    chosen_gpus(view, std::string(trim(*one->value)), one->line, variable_seen(*one), false, out);
+  constexpr size_t k_most_said = 4;
+  for (size_t i = 0; i < view.start.devices.size() && i < k_most_said; ++i)
+    chosen_gpus(view, view.start.devices[i], view.container.command_line,
+                "CUDA_VISIBLE_DEVICES=" + view.start.devices[i], true, out);
+}
+
 // Without "compute" the runtime does not mount libcuda; programs that show or encode pictures need
 // none.
 void driver_capabilities(const ContainerView& view, LintOut& out) {
   const formats::PodVariable* one = find_variable(view.container, "NVIDIA_DRIVER_CAPABILITIES");
-  const Launcher launcher = view.start.launcher;
-  const bool computes = (launcher != Launcher::none && launcher != Launcher::nvidia_smi) ||
-                        view.start.needs_gpu == "vllm" || view.start.processes;
-  if (one == nullptr || !view.gpus.any() || !computes) return;
+  if (one == nullptr || !view.gpus.any() || !view.start.computes) return;
   const std::string value(trim(*one->value));
   if (value.empty() || contains(value, "$")) return;
   for (const std::string_view part : split(value, ','))
@@ -130,15 +142,18 @@ void restarts(const PodView& pod, LintOut& out) {
   if (!pod.pod.restart_policy.empty() && pod.pod.restart_policy != "Always") return;
   for (const ContainerView& one : pod.containers) {
     const Launcher launcher = one.start.launcher;
-    if (one.container.init || launcher == Launcher::none || launcher == Launcher::vllm ||
-        launcher == Launcher::tgi || launcher == Launcher::sglang || one.start.stays)
+    if (one.container.init || launcher == Launcher::vllm || launcher == Launcher::tgi ||
+        launcher == Launcher::sglang || one.start.stays)
       continue;
+    const bool trains = launcher == Launcher::none && !one.start.trains.empty() && one.gpus.any();
+    if (launcher == Launcher::none && !trains) continue;
+    const std::string program = trains ? one.start.trains : to_string(launcher);
     const size_t line =
         pod.pod.restart_line != 0 ? pod.pod.restart_line : one.container.command_line;
-    LintFinding& made = out.add(
-        "k8s_restart_loop", Severity::warning, line,
-        pod.pod.restart_line != 0 ? "restartPolicy: Always" : to_string(launcher), &one.container);
-    made.finding.args["program"] = to_string(launcher);
+    LintFinding& made =
+        out.add("k8s_restart_loop", Severity::warning, line,
+                pod.pod.restart_line != 0 ? "restartPolicy: Always" : program, &one.container);
+    made.finding.args["program"] = program;
     made.place = pod.pod.path;
     made.yaml = "restartPolicy: Never\n";
     return;
