@@ -24,7 +24,8 @@ except ImportError:
 HERE = os.path.dirname(os.path.abspath(__file__))
 CUFIT, BUILD = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 # Fixtures that have nothing wrong in themselves: only beside the nodes.
-WITH_NODES = {"k8s_no_node_matches", "kubernetes_gpu_insufficient", "kubernetes_gpu_taint"}
+WITH_NODES = {"k8s_no_node_matches", "k8s_node_too_small", "kubernetes_gpu_insufficient",
+              "kubernetes_gpu_taint"}
 IDS = {"kubernetes_gpu_taint": "kubernetes_gpu_insufficient",
        "k8s_mig_count": "k8s_shared_gpu_count"}
 # The lines say all of the resources, or of the volume, not what is added to them.
@@ -317,6 +318,72 @@ class Placement(unittest.TestCase):
         daemon = daemon.replace("spec:\n", "spec:\n  template:\n    spec:\n", 1)
         daemon = re.sub(r"(?m)^  (nodeSel|contai|- )", r"      \1", daemon)
         self.assertEqual(self.judge(daemon, ("n1", "", cordoned)), [])
+
+    def test_a_label_with_another_value_is_there(self):
+        node = ("n1", "nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB-SHARED", "")
+        (one,) = self.judge(self.POD % ("Pod", "nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB"), node)
+        self.assertIn("They have NVIDIA-A100-SXM4-80GB-SHARED", one["why"])
+
+    def test_shares_that_go_by_the_name_of_gpus(self):
+        shared = ("n1", "nvidia.com/gpu.replicas: '4', nvidia.com/gpu.count: '1'", "")
+        pod = self.POD % ("Pod", "")
+        (one,) = self.judge(pod, shared)
+        self.assertEqual(one["id"], "k8s_shared_gpu_count")
+        self.assertIn("offered 4 times", one["why"])
+        self.assertEqual(self.judge(pod.replace("gpu: 3", "gpu: 1"), shared), [])
+        # Another node has GPUs of its own.
+        self.assertEqual(self.judge(pod, shared, ("n2", "nvidia.com/gpu.replicas: '1'", "")), [])
+        self.assertEqual(self.judge(pod, shared, ("n2", "", "")), [])
+
+    def test_a_name_that_no_node_offers(self):
+        (one,) = self.judge((self.POD % ("Pod", "")).replace("gpu: 3", "gpu.shared: 1"), ("n1", "", ""))
+        self.assertIn("None of the 1 node(s) that could take the pod offers", one["why"])
+        self.assertIn("a name that the nodes offer", one["next"])
+        # Node objects were given, and no recording.
+        (one,) = self.judge((self.POD % ("Pod", "")).replace("gpu: 3", "gpu: 5"), ("n1", "", ""))
+        self.assertNotIn("recording", one["why"])
+
+    def test_a_node_that_takes_no_pods(self):
+        for old, new in (("spec: {", "spec: {unschedulable: true, "),
+                         ("status: {", "status: {conditions: [{type: Ready, status: 'False'}], ")):
+            text = (self.NODE % ("n1", "", "")).replace(old, new)
+            with tempfile.TemporaryDirectory() as folder:
+                with open(folder + "/n.yaml", "w", encoding="utf-8") as file:
+                    file.write(text)
+                answer, _ = lint("-", "--nodes", folder + "/n.yaml", text=self.POD % ("Pod", ""))
+                (one,) = answer["findings"]
+                self.assertIn("kubectl uncordon", one["next"])
+                with open(folder + "/n.yaml", "a", encoding="utf-8") as file:
+                    file.write("---\n" + self.NODE % ("n2", "", ""))
+                answer, _ = lint("-", "--nodes", folder + "/n.yaml", text=self.POD % ("Pod", ""))
+                self.assertEqual(answer["findings"], [])
+
+    def test_processors_and_memory_of_a_node(self):
+        pod = self.POD % ("Pod", "")
+        node = ("n1", "", "")
+        second = "  - {name: b, resources: {limits: {cpu: 40}}}\n"
+
+        def ids(more, tail=""):
+            text = self.NODE % node
+            with tempfile.TemporaryDirectory() as folder:
+                with open(folder + "/n.yaml", "w", encoding="utf-8") as file:
+                    file.write(text.replace("{nvidia", "{cpu: '64', memory: 256Gi, nvidia"))
+                answer, _ = lint("-", "--nodes", folder + "/n.yaml",
+                                 text=pod.replace("gpu: 3}", "gpu: 3" + more + "}") + tail)
+            return [(one["id"], one["evidence"][0]["value"]) for one in answer["findings"]]
+        self.assertEqual(ids(", cpu: 128"), [("k8s_node_too_small", "cpu: 128")])
+        self.assertEqual(ids(", memory: 900Gi"), [("k8s_node_too_small", "memory: 900Gi")])
+        self.assertEqual(ids(", cpu: 40", second), [("k8s_node_too_small", "cpu: 40")])
+        self.assertEqual(ids(", cpu: 64, memory: 256Gi"), [])
+        # The request counts, where there is one.
+        self.assertEqual(ids(", cpu: 128}, requests: {cpu: 8"), [])
+        init = "  initContainers:\n  - {name: i, resources: {limits: {cpu: 40}}}\n"
+        self.assertEqual(ids(", cpu: 40", init), [])
+
+    def test_a_gpu_that_fell_off_the_bus_is_not_offered(self):
+        answer, _ = lint("-", "--nodes", "tests/machines/gpu-fallen-off-bus/facts.json",
+                         text=self.POD % ("Pod", ""))
+        self.assertEqual(answer["nodes"][0]["resources"], {})
 
     def test_a_pod_that_names_its_node(self):
         pod = self.POD % ("Pod", "gpu: h100") + "  nodeName: n2\n"

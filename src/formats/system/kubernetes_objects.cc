@@ -215,6 +215,14 @@ class ObjectReader {
     };
     fill(object.at({"metadata", "labels"}), node.labels);
     fill(object.at({"status", "allocatable"}), node.allocatable);
+    node.unschedulable = object_text(object.at("spec"), "unschedulable") == "true";
+    const YamlNode& conditions = object.at({"status", "conditions"});
+    if (conditions.is_sequence())
+      for (const YamlNode& one : conditions.items) {
+        const std::string status = object_text(one, "status");
+        if (object_text(one, "type") == "Ready" && (status == "False" || status == "Unknown"))
+          node.not_ready = true;
+      }
     const YamlNode& taints = object.at({"spec", "taints"});
     if (taints.is_sequence())
       for (const YamlNode& one : taints.items)

@@ -97,6 +97,8 @@ struct ManifestNode {
   std::map<std::string, std::string> labels;
   std::vector<Taint> taints;
   std::map<std::string, std::string> allocatable;
+  bool unschedulable = false;  // `kubectl cordon`
+  bool not_ready = false;      // its condition Ready is False or Unknown
 };
 
 struct ManifestObject {

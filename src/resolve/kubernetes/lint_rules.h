@@ -82,6 +82,9 @@ void lint_memory(const PodView& pod, LintOut& out);     // lint_memory.cc
 void lint_processes(const PodView& pod, LintOut& out);  // lint_processes.cc
 void lint_placement(const PodView& pod, const LintInput& input,
                     const knowledge::Knowledge& knowledge, LintOut& out);  // lint_placement.cc
+// Of nodes that give the GPUs: do they give processors and memory, and whole GPUs?
+void lint_capacity(const PodView& pod, const std::vector<const ClusterNode*>& nodes,
+                   LintOut& out);  // lint_capacity.cc
 
 // What `image audit` says of the image of `--image` on each given node, asked once.
 class ImageFits {
