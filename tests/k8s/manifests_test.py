@@ -138,6 +138,40 @@ class Findings(unittest.TestCase):
                 % (json.dumps(command), limits, more))
         return [one["id"] for one in lint("-", text=text)[0]["findings"]]
 
+    def test_numbers_that_ray_and_mpi_are_told_of(self):
+        group = "{rayStartParams: {num-gpus: '%d'}, template: {spec: {containers: [%s]}}}"
+        gpus = "{name: a, resources: {limits: {nvidia.com/gpu: 4}}}"
+        ray = "kind: RayCluster\nmetadata: {name: r}\nspec:\n  headGroupSpec: %s\n  workerGroupSpecs: [%s]\n"
+        idle = group % (0, gpus)  # keeps tasks off
+        for number, ids in ((8, ["k8s_process_count"]), (4, []), (2, [])):
+            answer, _ = lint("-", text=ray % (idle, group % (number, gpus)))
+            self.assertEqual([one["id"] for one in answer["findings"]], ids, number)
+            for one in answer["findings"]:
+                self.assertEqual((one["severity"], one["evidence"][0]["value"]), ("error", "num-gpus: 8"))
+        # Without a GPU the number is a name for something else.
+        self.assertEqual(lint("-", text=ray % (group % (8, "{name: a}"), idle))[0]["findings"], [])
+        mpi = ("kind: MPIJob\nmetadata: {name: m}\nspec:\n  slotsPerWorker: %d\n  mpiReplicaSpecs:\n"
+               "    Launcher: {template: {spec: {containers: [{name: l, command: %s}]}}}\n"
+               "    Worker: {template: {spec: {containers: [" + gpus + "]}}}\n")
+        python = ["mpirun", "-np", "16", "python", "train.py"]
+        for slots, command, count in (
+                (8, python, 1), (4, python, 0), (8, ["mpirun", "gmx_mpi", "mdrun"], 0),
+                (8, ["mpirun", "-np", "4", "python", "t.py"], 0),
+                (8, ["mpirun", "--map-by", "ppr:4:node", "python", "t.py"], 0)):
+            answer, _ = lint("-", text=mpi % (slots, json.dumps(command)))
+            self.assertEqual([one["severity"] for one in answer["findings"]], ["warning"] * count)
+
+    def test_processes_on_instances_of_mig(self):
+        volume = ("    volumeMounts: [{name: shm, mountPath: /dev/shm}]\n"
+                  "  volumes: [{name: shm, emptyDir: {medium: Memory}}]\n")
+        text = (self.POD % ("", 2, "", "")).replace("nvidia.com/gpu:", "nvidia.com/mig-3g.40gb:") + volume
+        for command, ids in (("[torchrun, --nproc_per_node=2, t.py]", ["k8s_process_count"]),
+                             ("[torchrun, t.py]", ["k8s_shared_gpu_count"]),
+                             ("[sh, -c, 'CUDA_VISIBLE_DEVICES=MIG-a torchrun --nproc_per_node=2 t.py']",
+                              ["k8s_shared_gpu_count"])):
+            answer, _ = lint("-", text=text.replace("[python, t.py]", command))
+            self.assertEqual([one["id"] for one in answer["findings"]], ids, command)
+
     def test_numbers_that_a_script_chooses(self):
         never = "  restartPolicy: Never\n"
         script = ["sh", "-c", "CUDA_VISIBLE_DEVICES=4,5 python train.py"]

@@ -168,19 +168,25 @@ class ObjectReader {
       const YamlNode& cluster = *key == '\0' ? spec : spec.at(key);
       const std::string path = *key == '\0' ? "spec" : std::string("spec.") + key;
       note_ray(add_template(cluster.at({"headGroupSpec", "template"}),
-                            path + ".headGroupSpec.template", "head"));
+                            path + ".headGroupSpec.template", "head"),
+               cluster.at("headGroupSpec"));
       const YamlNode& groups = cluster.at("workerGroupSpecs");
       if (groups.is_sequence())
         for (size_t i = 0; i < groups.items.size(); ++i)
           note_ray(add_template(groups.items[i].at("template"),
                                 format("{}.workerGroupSpecs[{}].template", path, i),
-                                object_text(groups.items[i], "groupName")));
+                                object_text(groups.items[i], "groupName")),
+                   groups.items[i]);
     }
     note_ray(
-        add_template(spec.at("submitterPodTemplate"), "spec.submitterPodTemplate", "submitter"));
+        add_template(spec.at("submitterPodTemplate"), "spec.submitterPodTemplate", "submitter"),
+        YamlNode());
   }
-  static void note_ray(ManifestPod* pod) {
-    if (pod != nullptr) pod->ray = true;
+  static void note_ray(ManifestPod* pod, const YamlNode& group) {
+    if (pod == nullptr) return;
+    pod->ray = true;
+    pod->ray_gpus = object_text(group.at("rayStartParams"), "num-gpus");
+    pod->ray_gpus_line = group.at("rayStartParams").line_of("num-gpus");
   }
 
   // PyTorchJob, MPIJob, TFJob ...: spec.pytorchReplicaSpecs.Worker.template
@@ -200,9 +206,20 @@ class ObjectReader {
         pod->processes = object_text(spec, "nprocPerNode");
         pod->processes_line = spec.line_of("nprocPerNode");
         pod->restart_policy = object_text(roles.items[k], "restartPolicy");
+        if (key == "mpiReplicaSpecs" && roles.keys[k] == "Worker") note_mpi(spec, roles, *pod);
       }
     }
     return found;
+  }
+
+  static void note_mpi(const YamlNode& spec, const YamlNode& roles, ManifestPod& pod) {
+    pod.mpi_slots = object_text(spec, "slotsPerWorker");
+    pod.mpi_slots_line = spec.line_of("slotsPerWorker");
+    const YamlNode& containers = roles.at({"Launcher", "template", "spec", "containers"});
+    if (!containers.is_sequence() || containers.items.empty()) return;
+    for (const char* key : {"command", "args"})
+      for (std::string& word : yaml_words(containers.items[0].at(key)))
+        pod.mpi_command.push_back(std::move(word));
   }
 
   void read_node(const YamlNode& object) {

@@ -75,8 +75,11 @@ struct ManifestPod {
   bool partial = false;
   bool kubeflow = false, ray = false;  // their controllers add variables, /dev/shm
   std::string processes;               // nprocPerNode of a PyTorchJob, numProcPerNode of a TrainJob
-  std::string restart_policy;          // empty = the kind's default
-  size_t restart_line = 0, processes_line = 0;
+  std::string ray_gpus;                // num-gpus of rayStartParams
+  std::string mpi_slots;               // of an MPIJob's worker: slotsPerWorker,
+  std::vector<std::string> mpi_command;  // and what the launcher starts in it
+  std::string restart_policy;            // empty = the kind's default
+  size_t restart_line = 0, processes_line = 0, ray_gpus_line = 0, mpi_slots_line = 0;
   size_t host_pid_line = 0, host_ipc_line = 0;  // 0 = no
   std::string runtime_class, node_name;
   std::vector<std::string> annotations;       // names

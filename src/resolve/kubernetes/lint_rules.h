@@ -77,9 +77,10 @@ const formats::PodVariable* find_variable(const formats::ManifestContainer& cont
 std::string variable_seen(const formats::PodVariable& one);  // "NAME=value"
 std::optional<uint64_t> memory_limit(const formats::ManifestContainer& container);
 
-void lint_resources(const PodView& pod, LintOut& out);  // lint_resources.cc
-void lint_memory(const PodView& pod, LintOut& out);     // lint_memory.cc
-void lint_processes(const PodView& pod, LintOut& out);  // lint_processes.cc
+void lint_resources(const PodView& pod, LintOut& out);              // lint_resources.cc
+void lint_memory(const PodView& pod, LintOut& out);                 // lint_memory.cc
+void lint_processes(const PodView& pod, LintOut& out);              // lint_processes.cc
+bool has_more_processes_than_instances(const ContainerView& view);  // of MIG
 void lint_placement(const PodView& pod, const LintInput& input,
                     const knowledge::Knowledge& knowledge, LintOut& out);  // lint_placement.cc
 // Of nodes that give the GPUs: do they give processors and memory, and whole GPUs?

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/number.h"
 
 namespace cufit::resolve {
 namespace {
@@ -105,6 +106,26 @@ std::vector<std::string> chosen_devices(const ShellCommands& commands) {
       if (starts_with(one.words[i], k_name)) out.push_back(one.words[i].substr(k_name.size()));
   }
   return out;
+}
+
+bool fills_slots_with_python(const ShellCommands& commands, uint64_t gpus) {
+  bool python = false;
+  for (const formats::ShellCommand& one : commands)
+    for (size_t i = 0; i < one.words.size(); ++i) {
+      const std::string& word = one.words[i];
+      const std::string_view name = formats::program_name(word);
+      python = python || starts_with(name, "python") || name == "horovodrun";
+      // The words themselves say how many go where.
+      for (const char* option : {"-N", "-npernode", "--npernode", "-ppn", "-perhost", "--map-by",
+                                 "-map-by", "--rankfile", "-rf"})
+        if (word == option) return false;
+      const bool counts = word == "-np" || word == "-n" || word == "--np";
+      if (counts && i + 1 < one.words.size()) {
+        const std::optional<uint64_t> number = parse_uint(one.words[i + 1]);
+        if (number && *number <= gpus) return false;
+      }
+    }
+  return python;
 }
 
 bool is_for_other_device(const std::string& image) {

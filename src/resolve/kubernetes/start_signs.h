@@ -3,6 +3,7 @@
 // without, the GPUs that a script chooses. A sign that has a harmless reading is none.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ std::string asks_for_cuda(const std::vector<std::string>& words);
 bool begins_with_smi(const ShellCommands& commands);
 // What CUDA_VISIBLE_DEVICES is set to before a command or for those after it.
 std::vector<std::string> chosen_devices(const ShellCommands& commands);
+// MPI starts Python in the workers, as many processes as they have slots.
+bool fills_slots_with_python(const ShellCommands& commands, uint64_t gpus);
 // The image is of another device, as far as its name says: a processor, another vendor's card.
 bool is_for_other_device(const std::string& image);
 
