@@ -77,6 +77,7 @@ const formats::PodVariable* find_variable(const formats::ManifestContainer& cont
 std::string variable_seen(const formats::PodVariable& one);  // "NAME=value"
 std::optional<uint64_t> memory_limit(const formats::ManifestContainer& container);
 
+void lint_shape(const PodView& pod, LintOut& out);                  // lint_shape.cc
 void lint_resources(const PodView& pod, LintOut& out);              // lint_resources.cc
 void lint_memory(const PodView& pod, LintOut& out);                 // lint_memory.cc
 void lint_processes(const PodView& pod, LintOut& out);              // lint_processes.cc

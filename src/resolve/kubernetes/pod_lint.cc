@@ -166,6 +166,7 @@ Lint lint_manifests(const LintInput& input, const knowledge::Knowledge& knowledg
       ++lint.pods;
       if (view.asks_gpu()) ++lint.gpu_pods;
       out.look_at(file, pod);
+      lint_shape(view, out);
       lint_resources(view, out);
       lint_settings(view, input, image, out);
       lint_memory(view, out);
