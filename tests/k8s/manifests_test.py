@@ -258,6 +258,12 @@ class Findings(unittest.TestCase):
                 document["spec"]["volumes"][0].update(yaml.safe_load(one["yaml"]))
                 self.assertEqual(lint("-", text=yaml.safe_dump(document))[0]["findings"], [])
 
+    def test_errors_stand_before_warnings(self):
+        text = (self.POD % ("", 1, "", "{name: NVIDIA_VISIBLE_DEVICES, value: all}")
+                + "  - {name: b, resources: {limits: {nvidia.com/gpus: 1}}}\n")
+        self.assertEqual([one["severity"] for one in lint("-", text=text)[0]["findings"]],
+                         ["error", "warning"])
+
     def test_numbers_of_gpus(self):
         for quantity, words in (("0.5", "whole GPUs"), ("1.5", "API server refuses"),
                                 ("-1", "API server refuses"), ("24Gi", "waits for ever")):

@@ -2,6 +2,7 @@
 #include "resolve/kubernetes/pod_lint.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/format.h"
 #include "base/number.h"
@@ -190,7 +191,10 @@ Lint lint_manifests(const LintInput& input, const knowledge::Knowledge& knowledg
   keep_lines_whole(lint);
   std::stable_sort(lint.findings.begin(), lint.findings.end(),
                    [](const LintFinding& a, const LintFinding& b) {
-                     return std::pair(a.file, a.line) < std::pair(b.file, b.line);
+                     const auto key = [](const LintFinding& one) {
+                       return std::tuple(-seriousness(one.finding.severity), one.file, one.line);
+                     };
+                     return key(a) < key(b);
                    });
   return lint;
 }
