@@ -272,6 +272,10 @@ class Findings(unittest.TestCase):
             self.assertEqual(one["id"], "k8s_gpu_count_invalid")
             self.assertIn(words, one["why"], quantity)
 
+    def test_a_number_that_another_tool_fills_in(self):
+        text = (self.POD % ("", 1, "", "")).replace("gpu: 1}", "gpu: '${GPUS}'}")
+        self.assertEqual(lint("-", text=text)[0]["findings"], [])
+
     def test_capabilities_of_programs_that_compute(self):
         def ids(command, value):
             text = self.POD % (command, 1, "", "{name: NVIDIA_DRIVER_CAPABILITIES, value: '%s'}" % value)

@@ -59,6 +59,7 @@ void no_whole_number(const formats::ManifestContainer& container, LintOut& out) 
   for (const std::vector<formats::PodResource>* list : {&container.limits, &container.requests})
     for (const formats::PodResource& one : *list) {
       if (!is_gpu_resource(one.name) || whole_quantity(one.quantity)) continue;
+      if (contains(one.quantity, "$")) continue;  // envsubst fills it in
       // Said of the limit is said of the request.
       if (list == &container.requests && find_resource(container.limits, one.name) != nullptr)
         continue;
