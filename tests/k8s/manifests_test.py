@@ -120,7 +120,7 @@ class Findings(unittest.TestCase):
                      pod + "  - name: a\n    env: [{name: N, value: 1.2.3}, {name: M, value: 08}, {name: O, value: yes}]\n",
                      "kind: ConfigMap\ndata: {a: b, a: c}\n---\n" + pod + "  - name: a\n",
                      job % ("batch/v1", "Job", template % "restartPolicy: OnFailure, "),
-                     job % ("batch.volcano.sh/v1alpha1", "Job", "  tasks: [{template: {spec: {containers: [{name: a}]}}}]\n"),
+                     job % ("batch.volcano.sh/v1alpha1", "Job", "  tasks: [{template: {spec: {containers: [{name: a, image: b}]}}}]\n"),
                      job % ("batch/v1", "Job", (template % "").replace(", image: b", "")),  # a patch
                      job % ("apps/v1", "Deployment", template % "")):
             self.assertEqual(said(text), [], text)
