@@ -72,6 +72,11 @@ class Programs(unittest.TestCase):
                         ["sh", "-c", "nvidia-smi; python t.py"], ["vllm", "bench", "serve"]):
             self.assertEqual(self.ids_of(command, 0, never), [], command)
 
+    def test_a_server_may_be_built_for_another_device(self):
+        text = "kind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: m, command: [vllm, serve, x]}]}\n"
+        (one,) = lint("-", text=text)[0]["findings"]
+        self.assertIn("unless the image has a build for another device", one["why"])
+
     def test_a_training_run_that_begins_again(self):
         self.assertEqual(self.ids_of(["python", "train.py"]), ["k8s_restart_loop"])
         self.assertEqual(self.ids_of(["python", "train.py"], 1, "  restartPolicy: OnFailure\n"), [])

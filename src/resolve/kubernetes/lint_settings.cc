@@ -46,13 +46,14 @@ void needs_gpu(const ContainerView& view, LintOut& out) {
   if (shares_by_annotation(view.pod)) return;
   // Its command runs in the workers, or a cluster of pods has the GPUs.
   if (lower(view.pod.role) == "launcher") return;
-  const bool serves = view.start.needs_gpu == to_string(view.start.launcher);
+  const bool serves = view.start.needs_gpu == to_string(view.start.launcher) &&
+                      view.start.launcher != Launcher::nvidia_smi;
   if (serves && (view.pod.ray || view.pod.kind == "LeaderWorkerSet")) return;
   if (find_variable(view.container, "NVIDIA_VISIBLE_DEVICES") != nullptr) return;
   LintFinding& made = out.add("container_no_gpu_requested", Severity::warning,
                               view.container.command_line, view.start.needs_gpu, &view.container);
   made.finding.args = {{"words", view.start.needs_gpu}};
-  made.finding.variant = "manifest";
+  made.finding.variant = serves ? "manifest_serves" : "manifest";
   made.yaml = k_one_gpu;
 }
 
