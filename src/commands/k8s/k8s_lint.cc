@@ -62,8 +62,9 @@ int run_k8s_lint(const Context& context, const K8sLintRequest& request) {
   resolve::LintInput input;
   Result<std::vector<resolve::LintFile>> files = read_manifests(request.files, problems);
   if (!files) return output.exit_code_for(files.error());
-  const bool all_read = problems.empty();
-  Result<std::vector<resolve::ClusterNode>> nodes = read_nodes(context, request.nodes, problems);
+  bool all_read = problems.empty();
+  Result<std::vector<resolve::ClusterNode>> nodes =
+      read_nodes(context, request.nodes, problems, all_read);
   if (!nodes) return output.exit_code_for(nodes.error());
   input.files = std::move(*files);
   input.nodes = std::move(*nodes);

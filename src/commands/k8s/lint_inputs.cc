@@ -46,26 +46,29 @@ std::string node_name(const std::string& path) {
 }
 
 Result<void> read_node_file(const Context& context, const std::string& path,
-                            std::vector<std::string>& problems,
+                            std::vector<std::string>& problems, bool& all_read,
                             std::vector<resolve::ClusterNode>& out) {
   CUFIT_TRY(text, context.files.read_file(path, formats::k_most_yaml_bytes));
   const bool recording = contains(text, "cufit.facts/1") || contains(text, "cufit.doctor/1");
+  bool damaged = false;
   if (!recording) {
     std::vector<std::string> damage;
     const Result<formats::YamlText> yaml = read_yaml(text, path, damage);
+    damaged = !yaml || !damage.empty();
     if (yaml) {
       const formats::ManifestObjects objects = formats::read_objects(*yaml);
       for (const formats::ManifestNode& node : objects.nodes)
         out.push_back(resolve::node_of_object(node, path));
       if (!objects.nodes.empty()) {
         problems.insert(problems.end(), damage.begin(), damage.end());
+        all_read = all_read && damage.empty();
         return {};
       }
     }
   }
   Result<facts::Facts> facts = host::load_facts(context.files, path);
   if (!facts && !recording)
-    return fail(Code::malformed,
+    return fail(damaged ? Code::malformed : Code::unsupported,
                 format("`{}` holds neither a recording (`cufit doctor --record`) nor nodes as "
                        "`kubectl get nodes -o yaml` prints them",
                        path));
@@ -94,30 +97,39 @@ std::vector<std::string> files_of(const host::Host& files, const std::string& fo
 Result<std::vector<resolve::LintFile>> read_manifests(const std::vector<std::string>& paths,
                                                       std::vector<std::string>& problems) {
   std::vector<resolve::LintFile> out;
+  bool read_any = false;
   for (const std::string& path : paths) {
     CUFIT_TRY(text, manifest_text(path));
     const std::string name = path == "-" ? "stdin" : path;
     CUFIT_TRY(yaml, read_yaml(text, name, problems));
+    read_any = read_any || !yaml.documents.empty() || !yaml.damage.empty();
     out.push_back({name, formats::read_objects(yaml)});
   }
+  // A chart that renders nothing and a command that failed look alike: neither was found good.
+  if (!read_any && !out.empty())
+    problems.push_back(format(
+        "`{}`: nothing is in it; a command in front of a pipe may have failed", out.back().path));
   return out;
 }
 
 Result<std::vector<resolve::ClusterNode>> read_nodes(const Context& context,
                                                      const std::vector<std::string>& paths,
-                                                     std::vector<std::string>& problems) {
+                                                     std::vector<std::string>& problems,
+                                                     bool& all_read) {
   std::vector<resolve::ClusterNode> out;
   for (const std::string& path : paths) {
     if (!host::is_folder(path)) {
-      if (Result<void> read = read_node_file(context, path, problems, out); !read)
+      if (Result<void> read = read_node_file(context, path, problems, all_read, out); !read)
         return read.error();
       continue;
     }
     const size_t before = out.size();
     // Of a folder one file that is something else costs itself alone.
     for (const std::string& file : files_of(context.files, path))
-      if (Result<void> read = read_node_file(context, file, problems, out); !read)
+      if (Result<void> read = read_node_file(context, file, problems, all_read, out); !read) {
+        all_read = all_read && read.error().code == Code::unsupported;
         problems.push_back(read.error().text());
+      }
     if (out.size() == before)
       return fail(Code::usage,
                   format("`--nodes {}`: no recording and no nodes in this folder", path));

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/system/kubernetes_objects.h"
 
-#include <charconv>
-#include <cmath>
-
 #include "base/format.h"
+#include "formats/system/kubernetes_faults.h"
 #include "formats/system/kubernetes_pod.h"
 
 namespace cufit::formats {
@@ -21,6 +19,18 @@ std::string object_text(const YamlNode& map, std::string_view key) {
 class ObjectReader {
  public:
   ManifestObjects out;
+
+  // To the object that stands before the line, where it has a pod.
+  void note_repeats(const std::vector<YamlRepeat>& repeats) {
+    for (const YamlRepeat& one : repeats) {
+      size_t at = out.objects.size();
+      while (at > 0 && out.objects[at - 1].line > one.line) --at;
+      if (at == 0 || !out.objects[at - 1].has_pods) continue;
+      const size_t first = first_pods_[at - 1];
+      if (first < out.pods.size())
+        out.pods[first].faults.push_back({ManifestFault::Kind::repeated, one.key, "", one.line});
+    }
+  }
 
   void read(const YamlNode& object, int depth) {
     if (!object.is_map()) return;
@@ -51,8 +61,48 @@ class ObjectReader {
     space_ = object_text(object.at("metadata"), "namespace");
     const size_t before = out.pods.size(), nodes = out.nodes.size();
     pods_of(object);
+    if (out.pods.size() == before && is_core() && out.pods.size() < k_most_manifest_pods)
+      note_spec(object);
+    if (is_job())
+      for (size_t i = before; i < out.pods.size(); ++i) note_restart(out.pods[i]);
+    first_pods_.push_back(before);
     out.objects.push_back({api_, kind_, name_, space_, object.line,
                            out.pods.size() > before || out.nodes.size() > nodes});
+  }
+
+  bool is_core() const {
+    for (const char* kind :
+         {"Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob"})
+      if (kind_ == kind) return true;
+    return false;
+  }
+  // Not Volcano's, nor those that JobSet makes and fills.
+  bool is_job() const {
+    return (kind_ == "Job" || kind_ == "CronJob") && (api_.empty() || starts_with(api_, "batch/"));
+  }
+  // A part of a Job that others complete (a patch of Kustomize) has no image.
+  static void note_restart(ManifestPod& pod) {
+    if (pod.restart_policy == "Never" || pod.restart_policy == "OnFailure") return;
+    for (const ManifestContainer& one : pod.containers)
+      if (!one.image.empty()) {
+        pod.faults.push_back({ManifestFault::Kind::job_restart, "restartPolicy", pod.path,
+                              pod.restart_line != 0 ? pod.restart_line : pod.line});
+        return;
+      }
+  }
+  // A pod of which nothing can be read.
+  void note_spec(const YamlNode& object) {
+    const YamlNode& spec = object.at("spec");
+    if (!spec.is_scalar() && !spec.is_sequence()) return;
+    ManifestPod pod;
+    pod.kind = kind_;
+    pod.name = name_;
+    pod.space = space_;
+    pod.path = "spec";
+    pod.line = object.line_of("spec");
+    pod.partial = true;
+    pod.faults.push_back({ManifestFault::Kind::no_map, "spec", "", pod.line});
+    out.pods.push_back(std::move(pod));
   }
 
   ManifestPod* add_template(const YamlNode& of, const std::string& path, std::string role = {}) {
@@ -72,6 +122,7 @@ class ObjectReader {
     pod.line = spec.line;
     pod.annotations = metadata.at("annotations").keys;
     read_pod_spec(spec, path, pod);
+    note_faults(spec, path, pod);
     out.pods.push_back(std::move(pod));
     return &out.pods.back();
   }
@@ -85,7 +136,7 @@ class ObjectReader {
     } else if (kind_ == "CronJob") {
       add_template(spec.at({"jobTemplate", "spec", "template"}), "spec.jobTemplate.spec.template");
     } else if (kind_ == "Node") {
-      read_node(object);
+      out.nodes.push_back(read_node(object, name_));
     } else if (kind_ == "JobSet") {
       replicated_jobs(spec, "spec", false);
     } else if (kind_ == "TrainingRuntime" || kind_ == "ClusterTrainingRuntime") {
@@ -168,19 +219,25 @@ class ObjectReader {
       const YamlNode& cluster = *key == '\0' ? spec : spec.at(key);
       const std::string path = *key == '\0' ? "spec" : std::string("spec.") + key;
       note_ray(add_template(cluster.at({"headGroupSpec", "template"}),
-                            path + ".headGroupSpec.template", "head"));
+                            path + ".headGroupSpec.template", "head"),
+               cluster.at("headGroupSpec"));
       const YamlNode& groups = cluster.at("workerGroupSpecs");
       if (groups.is_sequence())
         for (size_t i = 0; i < groups.items.size(); ++i)
           note_ray(add_template(groups.items[i].at("template"),
                                 format("{}.workerGroupSpecs[{}].template", path, i),
-                                object_text(groups.items[i], "groupName")));
+                                object_text(groups.items[i], "groupName")),
+                   groups.items[i]);
     }
     note_ray(
-        add_template(spec.at("submitterPodTemplate"), "spec.submitterPodTemplate", "submitter"));
+        add_template(spec.at("submitterPodTemplate"), "spec.submitterPodTemplate", "submitter"),
+        YamlNode());
   }
-  static void note_ray(ManifestPod* pod) {
-    if (pod != nullptr) pod->ray = true;
+  static void note_ray(ManifestPod* pod, const YamlNode& group) {
+    if (pod == nullptr) return;
+    pod->ray = true;
+    pod->ray_gpus = object_text(group.at("rayStartParams"), "num-gpus");
+    pod->ray_gpus_line = group.at("rayStartParams").line_of("num-gpus");
   }
 
   // PyTorchJob, MPIJob, TFJob ...: spec.pytorchReplicaSpecs.Worker.template
@@ -200,30 +257,24 @@ class ObjectReader {
         pod->processes = object_text(spec, "nprocPerNode");
         pod->processes_line = spec.line_of("nprocPerNode");
         pod->restart_policy = object_text(roles.items[k], "restartPolicy");
+        if (key == "mpiReplicaSpecs" && roles.keys[k] == "Worker") note_mpi(spec, roles, *pod);
       }
     }
     return found;
   }
 
-  void read_node(const YamlNode& object) {
-    ManifestNode node;
-    node.name = name_;
-    node.line = object.line;
-    const auto fill = [](const YamlNode& map, std::map<std::string, std::string>& into) {
-      for (size_t i = 0; i < map.keys.size(); ++i)
-        if (map.items[i].is_scalar()) into[map.keys[i]] = map.items[i].text;
-    };
-    fill(object.at({"metadata", "labels"}), node.labels);
-    fill(object.at({"status", "allocatable"}), node.allocatable);
-    const YamlNode& taints = object.at({"spec", "taints"});
-    if (taints.is_sequence())
-      for (const YamlNode& one : taints.items)
-        node.taints.push_back(
-            {object_text(one, "key"), object_text(one, "value"), object_text(one, "effect")});
-    out.nodes.push_back(std::move(node));
+  static void note_mpi(const YamlNode& spec, const YamlNode& roles, ManifestPod& pod) {
+    pod.mpi_slots = object_text(spec, "slotsPerWorker");
+    pod.mpi_slots_line = spec.line_of("slotsPerWorker");
+    const YamlNode& containers = roles.at({"Launcher", "template", "spec", "containers"});
+    if (!containers.is_sequence() || containers.items.empty()) return;
+    for (const char* key : {"command", "args"})
+      for (std::string& word : yaml_words(containers.items[0].at(key)))
+        pod.mpi_command.push_back(std::move(word));
   }
 
   std::string api_, kind_, name_, space_;
+  std::vector<size_t> first_pods_;  // of out.objects
 };
 
 }  // namespace
@@ -231,50 +282,8 @@ class ObjectReader {
 ManifestObjects read_objects(const YamlText& text) {
   ObjectReader reader;
   for (const YamlNode& document : text.documents) reader.read(document, 0);
+  reader.note_repeats(text.repeats);
   return std::move(reader.out);
-}
-
-// k8s.io/apimachinery/pkg/api/resource: digits, then n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or an
-// exponent.
-std::optional<double> parse_quantity(std::string_view text) {
-  std::string_view rest = trim(text);
-  if (!rest.empty() && rest[0] == '+') rest.remove_prefix(1);
-  const size_t digits = rest.find_first_not_of("-0123456789.");
-  const std::string number(rest.substr(0, digits));
-  std::string_view unit = digits == std::string_view::npos ? "" : rest.substr(digits);
-  if (number.empty() || number.size() > 30) return std::nullopt;
-  // strtod would read a comma in some languages' place of the point
-  double value = 0;
-  const size_t point = number.find('.');
-  int64_t whole = 0;
-  const std::string before = number.substr(0, point);
-  const auto read = std::from_chars(before.data(), before.data() + before.size(), whole);
-  if (before != "" && (read.ec != std::errc() || read.ptr != before.data() + before.size()))
-    return std::nullopt;
-  value = static_cast<double>(whole);
-  if (point != std::string::npos) {
-    double scale = 1;
-    for (const char c : number.substr(point + 1)) {
-      if (c < '0' || c > '9') return std::nullopt;
-      scale /= 10;
-      value += (number[0] == '-' ? -1 : 1) * scale * (c - '0');
-    }
-  }
-  static const std::pair<std::string_view, double> k_units[] = {
-      {"", 1},        {"n", 1e-9},    {"u", 1e-6},    {"m", 1e-3},   {"k", 1e3},     {"M", 1e6},
-      {"G", 1e9},     {"T", 1e12},    {"P", 1e15},    {"E", 1e18},   {"Ki", 1024.0}, {"Mi", 0x1p20},
-      {"Gi", 0x1p30}, {"Ti", 0x1p40}, {"Pi", 0x1p50}, {"Ei", 0x1p60}};
-  for (const auto& [name, factor] : k_units)
-    if (unit == name) return value * factor;
-  if (unit.size() > 1 && (unit[0] == 'e' || unit[0] == 'E')) {
-    int exponent = 0;
-    unit.remove_prefix(unit[1] == '+' ? 2 : 1);
-    const auto end = std::from_chars(unit.data(), unit.data() + unit.size(), exponent);
-    if (end.ec == std::errc() && end.ptr == unit.data() + unit.size() && exponent > -20 &&
-        exponent < 20)
-      return value * std::pow(10.0, exponent);
-  }
-  return std::nullopt;
 }
 
 }  // namespace cufit::formats

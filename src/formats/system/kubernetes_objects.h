@@ -65,6 +65,14 @@ struct Toleration {
   std::string key, op, value, effect;
 };
 
+// What the API's types do not take, whatever the values are.
+struct ManifestFault {
+  enum class Kind { repeated, no_list, no_map, outside_resources, no_text, job_restart };
+  Kind kind = Kind::repeated;
+  std::string key, path;  // "limits"; where it stands: "spec.containers[0]", empty = not told
+  size_t line = 0;
+};
+
 struct ManifestPod {
   std::string kind, name, space;  // of the object: "Job", "train"; space: its namespace
   std::string role;               // "Worker" of a PyTorchJob, a worker group of Ray; else empty
@@ -75,10 +83,14 @@ struct ManifestPod {
   bool partial = false;
   bool kubeflow = false, ray = false;  // their controllers add variables, /dev/shm
   std::string processes;               // nprocPerNode of a PyTorchJob, numProcPerNode of a TrainJob
-  std::string restart_policy;          // empty = the kind's default
-  size_t restart_line = 0, processes_line = 0;
+  std::string ray_gpus;                // num-gpus of rayStartParams
+  std::string mpi_slots;               // of an MPIJob's worker: slotsPerWorker,
+  std::vector<std::string> mpi_command;  // and what the launcher starts in it
+  std::string restart_policy;            // empty = the kind's default
+  size_t restart_line = 0, processes_line = 0, ray_gpus_line = 0, mpi_slots_line = 0;
   size_t host_pid_line = 0, host_ipc_line = 0;  // 0 = no
   std::string runtime_class, node_name;
+  std::vector<ManifestFault> faults;          // at most 100
   std::vector<std::string> annotations;       // names
   std::vector<ManifestContainer> containers;  // those that run first (init) too
   std::vector<PodVolume> volumes;
@@ -97,6 +109,8 @@ struct ManifestNode {
   std::map<std::string, std::string> labels;
   std::vector<Taint> taints;
   std::map<std::string, std::string> allocatable;
+  bool unschedulable = false;  // `kubectl cordon`
+  bool not_ready = false;      // its condition Ready is False or Unknown
 };
 
 struct ManifestObject {
@@ -111,8 +125,8 @@ struct ManifestObjects {
   std::vector<ManifestNode> nodes;
 };
 
-// A field of another type than the API's is left out, as if it were not there: the API server says
-// that better. At most 20,000 pods.
+// A field of another type than the API's is left out, as if it were not there, and is a fault of the
+// pod where it is one of those that people get wrong. At most 20,000 pods.
 ManifestObjects read_objects(const YamlText& text);
 
 // "16Gi", "500m", "1e3": a quantity of Kubernetes as a number; nullopt where it is none.

@@ -147,4 +147,29 @@ void read_pod_spec(const YamlNode& spec, const std::string& path, ManifestPod& p
   pod.node_name = text_of(spec, "nodeName");
 }
 
+ManifestNode read_node(const YamlNode& object, const std::string& name) {
+  ManifestNode node;
+  node.name = name;
+  node.line = object.line;
+  const auto fill = [](const YamlNode& map, std::map<std::string, std::string>& into) {
+    for (size_t i = 0; i < map.keys.size(); ++i)
+      if (map.items[i].is_scalar()) into[map.keys[i]] = map.items[i].text;
+  };
+  fill(object.at({"metadata", "labels"}), node.labels);
+  fill(object.at({"status", "allocatable"}), node.allocatable);
+  node.unschedulable = text_of(object.at("spec"), "unschedulable") == "true";
+  const YamlNode& conditions = object.at({"status", "conditions"});
+  if (conditions.is_sequence())
+    for (const YamlNode& one : conditions.items) {
+      const std::string status = text_of(one, "status");
+      if (text_of(one, "type") == "Ready" && (status == "False" || status == "Unknown"))
+        node.not_ready = true;
+    }
+  const YamlNode& taints = object.at({"spec", "taints"});
+  if (taints.is_sequence())
+    for (const YamlNode& one : taints.items)
+      node.taints.push_back({text_of(one, "key"), text_of(one, "value"), text_of(one, "effect")});
+  return node;
+}
+
 }  // namespace cufit::formats

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of one pod's spec, for kubernetes_objects.cc.
+// The fields of one pod's spec, and of a node, for kubernetes_objects.cc.
 #pragma once
 
 #include <string>
@@ -14,6 +14,7 @@ std::vector<std::string> yaml_words(const YamlNode& node);
 void read_pod_spec(const YamlNode& spec, const std::string& path, ManifestPod& pod);
 // One container, which lies at `path`.
 ManifestContainer read_container(const YamlNode& node, const std::string& path);
+ManifestNode read_node(const YamlNode& object, const std::string& name);
 // limits and requests, without the parts of a container around them.
 void read_resources(const YamlNode& resources, ManifestContainer& out);
 

@@ -44,11 +44,11 @@ class ScriptReader {
       } else if (c == '<' && next == '<') {
         note_document(script);
       } else if (c == '\n') {
-        end_command();
+        end_command(";");
         ++line_;
         skip_document(script);
       } else if (is_joint(script, c, next)) {
-        end_command();
+        end_command(std::string((c == '&' || c == '|') && next == c ? 2 : 1, c));
       } else if (is_blank(c)) {
         end_word();
       } else if (c == '"' || c == '\'') {
@@ -78,8 +78,9 @@ class ScriptReader {
     quoted_ = false;
   }
 
-  void end_command() {
+  void end_command(const std::string& joint = {}) {
     end_word();
+    command_.joint = joint;
     if (!command_.words.empty()) out.push_back(std::move(command_));
     command_ = {};
   }
@@ -202,6 +203,7 @@ std::vector<ShellCommand> read_commands(const std::vector<std::string>& argument
       if (!read.empty()) {
         out.back().words.insert(out.back().words.end(), read[0].words.begin(), read[0].words.end());
         out.back().lines.insert(out.back().lines.end(), read[0].lines.begin(), read[0].lines.end());
+        out.back().joint = read[0].joint;
         out.insert(out.end(), read.begin() + 1, read.end());
       }
     } else {

@@ -15,6 +15,7 @@ namespace cufit::formats {
 struct ShellCommand {
   std::vector<std::string> words;
   std::vector<uint32_t> lines;  // where each word ends, in its script; 0 = an argument
+  std::string joint;            // what ends it in a script: "&&", "||", ";", "|", "&"; else empty
 };
 
 // At most 20 000 words.

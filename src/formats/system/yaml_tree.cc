@@ -8,6 +8,7 @@
 #include <exception>
 #include <istream>
 #include <map>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -17,7 +18,7 @@
 namespace cufit::formats {
 namespace {
 
-constexpr size_t k_most_depth = 100, k_most_nodes = 1'000'000;
+constexpr size_t k_most_depth = 100, k_most_nodes = 1'000'000, k_most_repeats = 100;
 
 size_t count_nodes(const YamlNode& node) {
   size_t count = 1;
@@ -43,6 +44,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   YamlNode root;
   bool has_root = false;
+  std::vector<YamlRepeat> repeats;
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
@@ -53,7 +55,7 @@ class TreeBuilder : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     YamlNode node = made(mark, YamlNode::Kind::scalar);
-    node.quoted = tag == "!";
+    node.quoted = tag != "?";  // "!!str 1" too
     node.text = value;
     put(std::move(node), anchor);
   }
@@ -83,6 +85,7 @@ class TreeBuilder : public YAML::EventHandler {
     YAML::anchor_t anchor = 0;
     bool has_key = false;
     bool key_is_text = true;
+    std::set<std::string> own_keys;  // without merged ones
   };
 
   size_t line_of(const YAML::Mark& mark) const {
@@ -104,7 +107,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void open(const YAML::Mark& mark, YamlNode::Kind kind, YAML::anchor_t anchor) {
     if (open_.size() >= k_most_depth) throw TooMuch{line_of(mark), "nested too deeply"};
-    open_.push_back({made(mark, kind), anchor});
+    open_.push_back({made(mark, kind), anchor, false, true, {}});
   }
 
   void close() {
@@ -144,6 +147,9 @@ class TreeBuilder : public YAML::EventHandler {
     if (into.node.is_map() && !into.has_key) {
       into.has_key = true;
       into.key_is_text = node.is_scalar();
+      if (node.is_scalar() && !into.own_keys.insert(node.text).second &&
+          repeats.size() < k_most_repeats)
+        repeats.push_back({node.line, node.text});
       into.node.keys.push_back(node.is_scalar() ? std::move(node.text) : std::string());
       into.node.key_lines.push_back(node.line);
       return;
@@ -168,6 +174,8 @@ class TreeBuilder : public YAML::EventHandler {
   std::vector<Open> open_;
   std::map<YAML::anchor_t, YamlNode> anchors_;
 };
+
+constexpr const char* k_text_behind = "text behind the end of a document";
 
 struct Piece {
   size_t first_line = 1;
@@ -220,6 +228,12 @@ void read_piece(const Piece& piece, size_t& nodes, YamlText& out) {
     parser.HandleNextDocument(builder);
     if (builder.has_root && builder.root.kind != YamlNode::Kind::null)
       out.documents.push_back(std::move(builder.root));
+    for (YamlRepeat& one : builder.repeats)
+      if (out.repeats.size() < k_most_repeats) out.repeats.push_back(std::move(one));
+    // "{{ .Values.x }}" is a document of its own to the parser, which stops behind it.
+    TreeBuilder rest(piece.first_line, nodes);
+    if (parser.HandleNextDocument(rest))
+      throw TooMuch{rest.has_root ? rest.root.line : piece.first_line, k_text_behind};
   } catch (const TooMuch& error) {
     out.damage.push_back({error.line, error.what});
   } catch (const YAML::Exception& error) {

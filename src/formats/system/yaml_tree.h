@@ -42,9 +42,16 @@ struct YamlDamage {
   std::string what;
 };
 
+// A key that a map itself has twice; one that a merged map has as well is none.
+struct YamlRepeat {
+  size_t line = 0;
+  std::string key;
+};
+
 struct YamlText {
   std::vector<YamlNode> documents;  // without empty ones
   std::vector<YamlDamage> damage;   // documents that could not be read
+  std::vector<YamlRepeat> repeats;  // of `documents`, at most 100
 };
 
 constexpr size_t k_most_yaml_bytes = size_t{16} << 20;

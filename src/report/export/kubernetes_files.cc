@@ -10,18 +10,22 @@ namespace cufit::report {
 namespace {
 
 // As a custom plug-in's file is read (pkg/custompluginmonitor/types/config.go of
-// node-problem-detector): exit 0 is well, 1 a problem, 2 not known; a message is what is printed,
-// cut after 80 characters, and doctor's first line is not longer. A rule's timeout is not longer
-// than the plug-in's. The condition stays on the node, the event tells when it began.
+// node-problem-detector): exit 0 is well, 1 a problem, 2 not known; a message is all that is
+// printed, cut after 80 bytes: of doctor the first line alone. A rule's timeout is not longer than
+// the plug-in's. The condition stays on the node, the event tells when it began.
+constexpr const char* k_first_line =
+    "out=$(/usr/local/bin/cufit doctor --fast --lang en); code=$?; "
+    "printf '%s\\n' \"$out\" | head -n 1; exit $code";
+
 std::string problem_detector(const ClusterView&) {
   const auto rule = [](const char* type) {
     Json out;
     out["type"] = type;
     if (std::string_view(type) == "permanent") out["condition"] = "CufitGPUProblem";
     out["reason"] = "CufitGPUNotUsable";
-    out["path"] = "/usr/local/bin/cufit";
+    out["path"] = "/bin/sh";
     out["args"] = Json::array();
-    for (const char* word : {"doctor", "--fast"}) out["args"].push_back(word);
+    for (const char* word : {"-c", k_first_line}) out["args"].push_back(word);
     out["timeout"] = "20s";
     return out;
   };

@@ -109,11 +109,23 @@ class LintPainter : private TerminalWriter {
     }
   }
 
+  // What no manifest alone tells is one line: it stands behind nearly each report.
   void unjudged() {
-    if (view_.lint.unjudged.empty()) return;
-    heading(words("heading.unjudged"));
-    for (const resolve::Unjudged& one : view_.lint.unjudged)
-      flow(printable(words("unjudged." + one.id, one.args)), "  - ", "    ", "2");
+    std::vector<std::string> usual, special;
+    for (const resolve::Unjudged& one : view_.lint.unjudged) {
+      const bool short_one =
+          !style_.verbose && (one.id == "runtime_class" || one.id == "nodes" || one.id == "image");
+      if (short_one)
+        usual.push_back(words("unjudged_short." + one.id));
+      else
+        special.push_back(words("unjudged." + one.id, one.args));
+    }
+    if (!special.empty()) heading(words("heading.unjudged"));
+    for (const std::string& text : special) flow(printable(text), "  - ", "    ", "2");
+    if (usual.empty()) return;
+    out_ += "\n";
+    flow(printable(words("unjudged_short.all", {{"parts", join(usual, say("comma"))}})), "", "  ",
+         "2");
   }
 
   void problems() {

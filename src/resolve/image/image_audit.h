@@ -38,6 +38,7 @@ struct ImageTorch {
   Wheel wheel;        // as its files say
   bool code_known = false;
   std::vector<Verdict> verdicts;  // one for each target
+  std::vector<Fit> files_alone;   // for each: what torch's files would do, whatever is in the way
   // Fit::needs_compat, and the image holds a cuda-compat for that driver.
   std::vector<bool> by_own_compat;
   // Of ImageAudit::findings, the first that says that this environment cannot work; npos = none.

@@ -52,6 +52,7 @@ class Torches {
         if (only_idle) verdict = {Fit::works, {}};
         torch.by_own_compat.push_back(verdict.fit == Fit::needs_compat &&
                                       has_compat(torch.wheel, target));
+        torch.files_alone.push_back(verdict.fit);
         torch.verdicts.push_back(std::move(verdict));
         block(env, target, torch);
       }

@@ -69,8 +69,9 @@ void add_gpu_labels(const Target& target, const facts::Facts& facts, ClusterNode
       ++node.resources["nvidia.com/mig-" + name];
     }
   }
-  // Without a driver the device plug-in finds no GPU to offer.
-  if (facts.nvml.gpus.empty() && target.driver_state != Target::Driver::absent)
+  // Without a driver the device plug-in finds no GPU to offer, nor where NVML counts none.
+  const bool asked = facts.nvml.init_result && *facts.nvml.init_result == 0;
+  if (facts.nvml.gpus.empty() && !asked && target.driver_state != Target::Driver::absent)
     for (const TargetGpu& gpu : target.gpus) whole += gpu.count;
   if (whole > 0) node.resources["nvidia.com/gpu"] = whole;
 }
@@ -132,6 +133,19 @@ ClusterNode node_of_object(const formats::ManifestNode& object, const std::strin
   for (const auto& [key, value] : object.labels) node.labels[key] = {value};
   node.all_labels = true;
   node.taints = object.taints;
+  // The taints that Kubernetes sets for these, of a file that lacks them.
+  const auto state = [&](bool holds, const char* key) {
+    const bool there =
+        std::any_of(object.taints.begin(), object.taints.end(),
+                    [&](const auto& one) { return starts_with(one.key, "node.kubernetes.io/"); });
+    if (holds && !there) node.taints->push_back({key, "", "NoSchedule"});
+  };
+  state(object.unschedulable, "node.kubernetes.io/unschedulable");
+  state(object.not_ready, "node.kubernetes.io/not-ready");
+  for (const char* name : {"cpu", "memory"})
+    if (const auto found = object.allocatable.find(name); found != object.allocatable.end())
+      if (const std::optional<double> value = formats::parse_quantity(found->second))
+        node.capacity[name] = *value;
   for (const auto& [key, quantity] : object.allocatable)
     if (starts_with(key, "nvidia.com/"))
       if (const std::optional<double> count = formats::parse_quantity(quantity);

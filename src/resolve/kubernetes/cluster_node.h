@@ -24,9 +24,10 @@ struct ClusterNode {
   std::optional<std::vector<formats::Taint>> taints;
   // "nvidia.com/gpu": how many; of a recording those that its GPUs give without sharing.
   std::map<std::string, uint64_t> resources;
-  bool all_resources = false;     // of a Node object: nothing else is offered
-  bool is_divided = false;        // a GPU of a recording is divided by MIG
-  uint64_t gpu_memory_bytes = 0;  // the largest GPU's; 0 = not known
+  bool all_resources = false;              // of a Node object: nothing else is offered
+  bool is_divided = false;                 // a GPU of a recording is divided by MIG
+  std::map<std::string, double> capacity;  // "cpu", "memory" of a Node object
+  uint64_t gpu_memory_bytes = 0;           // the largest GPU's; 0 = not known
 };
 
 ClusterNode node_of_recording(const facts::Facts& facts, const std::string& name,

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "base/shell_word.h"
 #include "resolve/image/image_audit.h"
 #include "resolve/kubernetes/lint_rules.h"
 
@@ -83,6 +84,42 @@ std::string product_lines(const formats::ManifestPod& pod,
   return out;
 }
 
+// A variable of the manifest goes before the image's; what envFrom brings is not known.
+bool is_set_otherwise(const std::string& reason, const formats::ManifestContainer& container) {
+  const bool capabilities = reason == "image_capabilities";
+  if (!capabilities && reason != "image_require_cuda") return false;
+  return container.variables_from ||
+         std::any_of(container.variables.begin(), container.variables.end(),
+                     [&](const formats::PodVariable& one) {
+                       if (capabilities) return one.name == "NVIDIA_DRIVER_CAPABILITIES";
+                       return one.name == "NVIDIA_DISABLE_REQUIRE" ||
+                              starts_with(one.name, "NVIDIA_REQUIRE_");
+                     });
+}
+
+// The step, and the lines with it. Another torch mends nothing that a setting of the image forbids.
+void add_step(const formats::ManifestPod& pod, const ImageFits::Fit& first,
+              const std::vector<const ImageFits::Fit*>& good,
+              const std::vector<const ImageFits::Fit*>& bad, LintFinding& made) {
+  const std::string& reason = first.reason.id;
+  if (reason == "image_capabilities") {
+    made.finding.variant = "manifest_capabilities";
+    made.yaml = "env:\n- name: NVIDIA_DRIVER_CAPABILITIES\n  value: compute,utility\n";
+  } else if (reason == "image_no_python") {
+    made.finding.variant = "manifest_image";
+  } else if (std::string lines = good.empty() ? "" : product_lines(pod, good, bad);
+             !lines.empty()) {
+    made.finding.variant = "manifest_some";
+    made.place = pod.path;
+    made.yaml = std::move(lines);
+  } else if (reason == "image_require_cuda") {
+    made.finding.variant = first.files_serve ? "manifest_require" : "manifest";
+    if (first.files_serve) made.yaml = "env:\n- name: NVIDIA_DISABLE_REQUIRE\n  value: \"1\"\n";
+  } else {
+    made.finding.variant = first.resolve.empty() ? "manifest" : "manifest_resolve";
+  }
+}
+
 std::string names_of(const std::vector<const ImageFits::Fit*>& fits) {
   std::string out;
   for (size_t i = 0; i < fits.size() && i < 6; ++i)
@@ -123,6 +160,7 @@ ImageFits::ImageFits(const LintInput& input, const knowledge::Knowledge& knowled
       } else {
         fit.reason = verdict.reasons[0];
         fit.finding = finding_id(fit.reason, torch, *node.target, knowledge);
+        fit.files_serve = usable(torch.files_alone[target]);
         fit.resolve = description_of(*node.target, knowledge);
       }
     }
@@ -160,7 +198,7 @@ void lint_image(const PodView& pod, const LintInput& input, const ImageFits& ima
     std::vector<const ImageFits::Fit*> good, bad;
     for (const ImageFits::Fit& fit : image.fits())
       if (std::find(possible.begin(), possible.end(), fit.node) != possible.end())
-        (fit.serves ? good : bad).push_back(&fit);
+        (fit.serves || is_set_otherwise(fit.reason.id, one.container) ? good : bad).push_back(&fit);
     if (bad.empty()) continue;
     LintFinding& made =
         out.add(bad[0]->finding.c_str(), good.empty() ? Severity::error : Severity::warning,
@@ -175,12 +213,9 @@ void lint_image(const PodView& pod, const LintInput& input, const ImageFits& ima
     made.finding.args = {{"image", one.container.image},
                          {"nodes", names_of(bad)},
                          {"good", names_of(good)},
-                         {"for", bad[0]->resolve}};
-    made.place = pod.pod.path;
-    made.yaml = good.empty() ? std::string() : product_lines(pod.pod, good, bad);
-    made.finding.variant = !made.yaml.empty()        ? "manifest_some"
-                           : bad[0]->resolve.empty() ? "manifest"
-                                                     : "manifest_resolve";
+                         {"for", bad[0]->resolve},
+                         {"archive", shell_word(input.image->image.path)}};
+    add_step(pod.pod, *bad[0], good, bad, made);
   }
 }
 

@@ -11,6 +11,7 @@ namespace {
 using checks::Severity;
 using Kind = formats::PodVolume::Kind;
 
+constexpr uint64_t k_default_shm = uint64_t{64} << 20;  // of a container without a volume
 constexpr const char* k_shm_lines =
     "containers:\n- name: {name}\n  volumeMounts:\n  - name: shm\n    mountPath: /dev/shm\n"
     "volumes:\n- name: shm\n  emptyDir:\n    medium: Memory\n    sizeLimit: {size}\n";
@@ -27,6 +28,12 @@ std::string shm_reason(const ContainerView& view) {
   return {};
 }
 
+// No more than a container gets without a volume.
+bool is_small(const formats::PodVolume& volume) {
+  const std::optional<double> size = formats::parse_quantity(volume.size_limit);
+  return !volume.size_limit.empty() && size && *size <= static_cast<double>(k_default_shm);
+}
+
 bool is_plain(const std::string& name) {
   return !name.empty() &&
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
@@ -35,9 +42,8 @@ bool is_plain(const std::string& name) {
 // A quarter of the memory limit, at most 16 GiB: a bound that is only reached when it is used. It
 // stays under the limit, however small that is.
 std::string shm_size(const formats::ManifestContainer& container) {
-  constexpr uint64_t k_default = uint64_t{64} << 20;  // of a container without a volume
   const uint64_t limit = memory_limit(container).value_or(uint64_t{64} << 30);
-  const uint64_t size = std::max(limit / 4, std::min(k_default, limit / 2));
+  const uint64_t size = std::max(limit / 4, std::min(k_default_shm * 2, limit / 2));
   if (size >> 30 > 0) return std::to_string(std::min<uint64_t>(size >> 30, 16)) + "Gi";
   return std::to_string(std::max<uint64_t>(size >> 20, 1)) + "Mi";
 }
@@ -49,12 +55,20 @@ void shared_memory(const ContainerView& view, LintOut& out) {
     return;
   const std::string reason = shm_reason(view);
   const formats::PodVolume* volume = volume_at(pod, container, "/dev/shm");
-  if (reason.empty() || (volume != nullptr && volume->kind != Kind::disk)) return;
+  const bool small = volume != nullptr && volume->kind == Kind::memory && is_small(*volume) &&
+                     memory_limit(container).value_or(UINT64_MAX) > 2 * k_default_shm;
+  if (reason.empty() || (volume != nullptr && volume->kind != Kind::disk && !small)) return;
   const size_t line = volume != nullptr ? volume->line : container.command_line;
   LintFinding& made = out.add("host_shm", Severity::warning, line,
-                              volume != nullptr ? "emptyDir" : reason, &container);
+                              small               ? "sizeLimit: " + volume->size_limit
+                              : volume != nullptr ? "emptyDir"
+                                                  : reason,
+                              &container);
   made.finding.args["words"] = reason;
-  made.finding.variant = volume != nullptr ? "manifest_disk" : "manifest";
+  made.finding.variant = small               ? "manifest_small"
+                         : volume != nullptr ? "manifest_disk"
+                                             : "manifest";
+  if (small) made.finding.args["size"] = volume->size_limit;
   if (volume != nullptr) {
     made.place = pod.path + ".volumes";
     made.yaml = "emptyDir:\n  medium: Memory\n  sizeLimit: " + shm_size(container) + "\n";

@@ -35,7 +35,8 @@ std::string had(const std::string& key, const Nodes& nodes) {
   for (const ClusterNode* node : nodes)
     if (const auto found = node->labels.find(key); found != node->labels.end())
       for (const std::string& value : found->second)
-        if (!ends_with(value, "-SHARED")) values.insert(value);
+        // Of a recording what the label would be if the cluster shared GPUs.
+        if (found->second.size() == 1 || !ends_with(value, "-SHARED")) values.insert(value);
   return listed(values);
 }
 
@@ -179,8 +180,13 @@ void say_lacking(const Demand& asked, const Nodes& nodes, bool objects, LintOut&
                        {"count", std::to_string(asked.count)},
                        {"have", have},
                        {"nodes", std::to_string(nodes.size())}};
-  made.finding.variant =
-      std::string(mig ? "" : "manifest") + (have.empty() ? (mig ? "nothing" : "_nothing") : "");
+  const bool named = std::any_of(nodes.begin(), nodes.end(), [&](const ClusterNode* node) {
+    return node->resources.count(asked.name) > 0;
+  });
+  if (have.empty())
+    made.finding.variant = mig ? "nothing" : "manifest_nothing";
+  else if (!mig)
+    made.finding.variant = !named ? "manifest_name" : objects ? "manifest" : "manifest_recorded";
 }
 
 // Removes the nodes that do not give the resource; says so where none is left.
@@ -262,7 +268,9 @@ void lint_placement(const PodView& pod, const LintInput& input,
   if (input.nodes.empty() || !pod.asks_gpu()) return;
   Nodes nodes = matching(pod, input, out);
   for (const Demand& one : demands_of(pod)) offering(one, nodes, out);
-  if (!nodes.empty()) taints(pod, nodes, out);
+  if (nodes.empty()) return;
+  lint_capacity(pod, nodes, out);
+  taints(pod, nodes, out);
 }
 
 }  // namespace cufit::resolve

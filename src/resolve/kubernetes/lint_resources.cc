@@ -59,6 +59,7 @@ void no_whole_number(const formats::ManifestContainer& container, LintOut& out) 
   for (const std::vector<formats::PodResource>* list : {&container.limits, &container.requests})
     for (const formats::PodResource& one : *list) {
       if (!is_gpu_resource(one.name) || whole_quantity(one.quantity)) continue;
+      if (contains(one.quantity, "$")) continue;  // envsubst fills it in
       // Said of the limit is said of the request.
       if (list == &container.requests && find_resource(container.limits, one.name) != nullptr)
         continue;
@@ -97,6 +98,7 @@ void more_than_one(const ContainerView& view, LintOut& out) {
   for (const formats::PodResource& one : view.container.limits) {
     const bool shared = starts_with(one.name, "nvidia.com/") && ends_with(one.name, ".shared");
     const bool mig = !shared && is_mig_resource(one.name) && !looks_after_gpus(view);
+    if (mig && has_more_processes_than_instances(view)) continue;  // said of the processes
     if ((!shared && !mig) || whole_quantity(one.quantity).value_or(0) < 2) continue;
     LintFinding& made = out.add("k8s_shared_gpu_count", mig ? Severity::note : Severity::warning,
                                 one.line, resource_seen(one), &view.container);

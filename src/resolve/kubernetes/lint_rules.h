@@ -71,13 +71,22 @@ bool looks_after_gpus(const ContainerView& view);
 const formats::PodVolume* volume_at(const formats::ManifestPod& pod,
                                     const formats::ManifestContainer& container,
                                     std::string_view path);
+// Of a name that stands there twice the last counts; nullptr: not there, or a value from elsewhere.
+const formats::PodVariable* find_variable(const formats::ManifestContainer& container,
+                                          std::string_view name);
+std::string variable_seen(const formats::PodVariable& one);  // "NAME=value"
 std::optional<uint64_t> memory_limit(const formats::ManifestContainer& container);
 
-void lint_resources(const PodView& pod, LintOut& out);  // lint_resources.cc
-void lint_memory(const PodView& pod, LintOut& out);     // lint_memory.cc
-void lint_processes(const PodView& pod, LintOut& out);  // lint_processes.cc
+void lint_shape(const PodView& pod, LintOut& out);                  // lint_shape.cc
+void lint_resources(const PodView& pod, LintOut& out);              // lint_resources.cc
+void lint_memory(const PodView& pod, LintOut& out);                 // lint_memory.cc
+void lint_processes(const PodView& pod, LintOut& out);              // lint_processes.cc
+bool has_more_processes_than_instances(const ContainerView& view);  // of MIG
 void lint_placement(const PodView& pod, const LintInput& input,
                     const knowledge::Knowledge& knowledge, LintOut& out);  // lint_placement.cc
+// Of nodes that give the GPUs: do they give processors and memory, and whole GPUs?
+void lint_capacity(const PodView& pod, const std::vector<const ClusterNode*>& nodes,
+                   LintOut& out);  // lint_capacity.cc
 
 // What `image audit` says of the image of `--image` on each given node, asked once.
 class ImageFits {
@@ -89,9 +98,10 @@ class ImageFits {
   struct Fit {
     const ClusterNode* node = nullptr;
     bool serves = true;
-    Reason reason;        // where it does not
-    std::string finding;  // its id
-    std::string resolve;  // words for `cufit resolve --for`; empty = they do not say it all
+    Reason reason;             // where it does not
+    std::string finding;       // its id
+    bool files_serve = false;  // torch's own files would run: the image's settings are in the way
+    std::string resolve;       // words for `cufit resolve --for`; empty = they do not say it all
   };
   const std::vector<Fit>& fits() const { return fits_; }  // of the nodes that are recorded
   bool has_torch() const { return has_torch_; }
@@ -103,6 +113,8 @@ class ImageFits {
   bool has_torch_ = false;
   std::string only_image_;  // of all GPU containers; empty = there are several
 };
+void lint_library_path(const ContainerView& view, const LintInput& input, const ImageFits& image,
+                       LintOut& out);  // lint_library_path.cc
 void lint_settings(const PodView& pod, const LintInput& input, const ImageFits& image,
                    LintOut& out);  // lint_settings.cc
 void lint_image(const PodView& pod, const LintInput& input, const ImageFits& image,

@@ -13,19 +13,6 @@ using checks::Severity;
 
 constexpr const char* k_one_gpu = "resources:\n  limits:\n    nvidia.com/gpu: 1\n";
 
-std::string variable_seen(const formats::PodVariable& one) {
-  return one.name + "=" + one.value.value_or("");
-}
-
-// Of a name that stands there twice the last counts.
-const formats::PodVariable* find_variable(const formats::ManifestContainer& container,
-                                          std::string_view name) {
-  const formats::PodVariable* out = nullptr;
-  for (const formats::PodVariable& one : container.variables)
-    if (one.name == name) out = &one;
-  return out != nullptr && out->value ? out : nullptr;
-}
-
 // A share of a GPU that a scheduler of its own gives out by annotation (KAI, Run:ai, HAMi).
 bool shares_by_annotation(const formats::ManifestPod& pod) {
   return std::any_of(pod.annotations.begin(), pod.annotations.end(), [](const std::string& name) {
@@ -40,13 +27,14 @@ bool is_none(const std::string& value) {
 
 void visible_by_hand(const ContainerView& view, LintOut& out) {
   const formats::PodVariable* one = find_variable(view.container, "NVIDIA_VISIBLE_DEVICES");
-  if (one == nullptr || is_none(*one->value) || looks_after_gpus(view)) return;
-  if (view.container.privileged_line != 0 && !view.gpus.any()) return;
+  if (one == nullptr || looks_after_gpus(view)) return;
+  const bool hides = is_none(*one->value);
+  if (!view.gpus.any() && (hides || view.container.privileged_line != 0)) return;
   LintFinding& made = out.add("k8s_visible_devices_by_hand", Severity::warning, one->line,
                               variable_seen(*one), &view.container);
   made.finding.args["value"] = *one->value;
   if (view.gpus.any()) {
-    made.finding.variant = "with_limit";
+    made.finding.variant = hides ? "hides" : "with_limit";
   } else if (!view.pod.partial) {
     made.yaml = k_one_gpu;
   }
@@ -56,20 +44,25 @@ void needs_gpu(const ContainerView& view, LintOut& out) {
   if (view.gpus.any() || view.start.needs_gpu.empty() || view.pod.partial) return;
   if (looks_after_gpus(view) || view.container.privileged_line != 0) return;
   if (shares_by_annotation(view.pod)) return;
+  // Its command runs in the workers, or a cluster of pods has the GPUs.
+  if (lower(view.pod.role) == "launcher") return;
+  const bool serves = view.start.needs_gpu == to_string(view.start.launcher) &&
+                      view.start.launcher != Launcher::nvidia_smi;
+  if (serves && (view.pod.ray || view.pod.kind == "LeaderWorkerSet")) return;
   if (find_variable(view.container, "NVIDIA_VISIBLE_DEVICES") != nullptr) return;
   LintFinding& made = out.add("container_no_gpu_requested", Severity::warning,
                               view.container.command_line, view.start.needs_gpu, &view.container);
   made.finding.args = {{"words", view.start.needs_gpu}};
-  made.finding.variant = "manifest";
+  made.finding.variant = serves ? "manifest_serves" : "manifest";
   made.yaml = k_one_gpu;
 }
 
-// Numbers count the GPUs of the container, whatever they are called on the node.
-void cuda_visible(const ContainerView& view, LintOut& out) {
-  const formats::PodVariable* one = find_variable(view.container, "CUDA_VISIBLE_DEVICES");
+// Numbers count the GPUs of the container, whatever they are called on the node. A script may hide
+// all GPUs from one of its commands.
+void chosen_gpus(const ContainerView& view, const std::string& value, size_t line,
+                 const std::string& seen, bool in_script, LintOut& out) {
   const std::optional<uint64_t> gpus = view.gpus.visible();
-  if (one == nullptr || !gpus) return;
-  const std::string value(trim(*one->value));
+  if (!gpus) return;
   std::string bad;
   bool first = true, some_seen = false;  // what stands before the bad number is seen
   for (const std::string_view part : split(value, ',')) {
@@ -80,11 +73,12 @@ void cuda_visible(const ContainerView& view, LintOut& out) {
     }
     first = false;
   }
-  const bool hides = value.empty() || value == "-1" || value == "none" || value == "NoDevFiles";
+  const bool hides =
+      !in_script && (value.empty() || value == "-1" || value == "none" || value == "NoDevFiles");
   if (bad.empty() && !hides) return;
   LintFinding& made =
       out.add("cuda_visible_devices", hides || some_seen ? Severity::warning : Severity::error,
-              one->line, variable_seen(*one), &view.container);
+              line, seen, &view.container);
   out.prove(made, view.gpus.first->line, view.gpus.first->name + ": " + view.gpus.first->quantity);
   made.finding.variant = hides ? "manifest_hides" : "manifest";
   made.finding.args = {{"value", value},
@@ -93,14 +87,20 @@ void cuda_visible(const ContainerView& view, LintOut& out) {
                        {"last", std::to_string(*gpus - 1)}};
 }
 
+void cuda_visible(const ContainerView& view, LintOut& out) {
+  if (const formats::PodVariable* one = find_variable(view.container, "CUDA_VISIBLE_DEVICES"))
+    chosen_gpus(view, std::string(trim(*one->value)), one->line, variable_seen(*one), false, out);
+  constexpr size_t k_most_said = 4;
+  for (size_t i = 0; i < view.start.devices.size() && i < k_most_said; ++i)
+    chosen_gpus(view, view.start.devices[i], view.container.command_line,
+                "CUDA_VISIBLE_DEVICES=" + view.start.devices[i], true, out);
+}
+
 // Without "compute" the runtime does not mount libcuda; programs that show or encode pictures need
 // none.
 void driver_capabilities(const ContainerView& view, LintOut& out) {
   const formats::PodVariable* one = find_variable(view.container, "NVIDIA_DRIVER_CAPABILITIES");
-  const Launcher launcher = view.start.launcher;
-  const bool computes = (launcher != Launcher::none && launcher != Launcher::nvidia_smi) ||
-                        view.start.needs_gpu == "vllm" || view.start.processes;
-  if (one == nullptr || !view.gpus.any() || !computes) return;
+  if (one == nullptr || !view.gpus.any() || !view.start.computes) return;
   const std::string value(trim(*one->value));
   if (value.empty() || contains(value, "$")) return;
   for (const std::string_view part : split(value, ','))
@@ -110,43 +110,6 @@ void driver_capabilities(const ContainerView& view, LintOut& out) {
   made.finding.variant = "manifest";
   made.finding.args = {{"capabilities", value}, {"container", view.container.name}};
   made.yaml = "env:\n- name: NVIDIA_DRIVER_CAPABILITIES\n  value: compute,utility\n";
-}
-
-// Kubernetes replaces $(NAME) alone, and that of variables of the manifest, not of the image.
-void library_path(const ContainerView& view, const LintInput& input, const ImageFits& image,
-                  LintOut& out) {
-  const formats::ManifestContainer& container = view.container;
-  const formats::PodVariable* one = find_variable(container, "LD_LIBRARY_PATH");
-  if (one == nullptr || (!view.gpus.any() && view.start.needs_gpu.empty())) return;
-  const std::string& value = *one->value;
-  for (const std::string_view folder : split(value, ':'))
-    if (ends_with(folder, "/stubs") || contains(folder, "/stubs/")) {
-      LintFinding& made =
-          out.add("libcuda_shadowed", Severity::error, one->line, variable_seen(*one), &container);
-      made.finding.variant = "manifest";
-      made.finding.args["path"] = std::string(folder);
-      return;
-    }
-  bool defined_before = container.variables_from;
-  for (const formats::PodVariable& other : container.variables) {
-    if (&other == one) break;
-    defined_before = defined_before || other.name == "LD_LIBRARY_PATH";
-  }
-  const bool shell = contains(value, "${LD_LIBRARY_PATH") || contains(value, "$LD_LIBRARY_PATH");
-  if (shell || (contains(value, "$(LD_LIBRARY_PATH)") && !defined_before)) {
-    LintFinding& made = out.add("k8s_ld_library_path", Severity::warning, one->line,
-                                variable_seen(*one), &container);
-    made.finding.args["value"] = value;
-    return;
-  }
-  if (input.image == nullptr || !image.is_of(container)) return;
-  for (const auto& [name, before] : input.image->image.config.variables) {
-    if (name != "LD_LIBRARY_PATH" || before.empty() || contains(value, before)) continue;
-    LintFinding& made =
-        out.add("k8s_ld_library_path", Severity::note, one->line, variable_seen(*one), &container);
-    made.finding.variant = "replaced";
-    made.finding.args = {{"value", value}, {"before", before}};
-  }
 }
 
 void rights(const PodView& pod, LintOut& out) {
@@ -180,15 +143,18 @@ void restarts(const PodView& pod, LintOut& out) {
   if (!pod.pod.restart_policy.empty() && pod.pod.restart_policy != "Always") return;
   for (const ContainerView& one : pod.containers) {
     const Launcher launcher = one.start.launcher;
-    if (one.container.init || launcher == Launcher::none || launcher == Launcher::vllm ||
-        launcher == Launcher::tgi || launcher == Launcher::sglang || one.start.stays)
+    if (one.container.init || launcher == Launcher::vllm || launcher == Launcher::tgi ||
+        launcher == Launcher::sglang || one.start.stays)
       continue;
+    const bool trains = launcher == Launcher::none && !one.start.trains.empty() && one.gpus.any();
+    if (launcher == Launcher::none && !trains) continue;
+    const std::string program = trains ? one.start.trains : to_string(launcher);
     const size_t line =
         pod.pod.restart_line != 0 ? pod.pod.restart_line : one.container.command_line;
-    LintFinding& made = out.add(
-        "k8s_restart_loop", Severity::warning, line,
-        pod.pod.restart_line != 0 ? "restartPolicy: Always" : to_string(launcher), &one.container);
-    made.finding.args["program"] = to_string(launcher);
+    LintFinding& made =
+        out.add("k8s_restart_loop", Severity::warning, line,
+                pod.pod.restart_line != 0 ? "restartPolicy: Always" : program, &one.container);
+    made.finding.args["program"] = program;
     made.place = pod.pod.path;
     made.yaml = "restartPolicy: Never\n";
     return;
@@ -197,6 +163,18 @@ void restarts(const PodView& pod, LintOut& out) {
 
 }  // namespace
 
+std::string variable_seen(const formats::PodVariable& one) {
+  return one.name + "=" + one.value.value_or("");
+}
+
+const formats::PodVariable* find_variable(const formats::ManifestContainer& container,
+                                          std::string_view name) {
+  const formats::PodVariable* out = nullptr;
+  for (const formats::PodVariable& one : container.variables)
+    if (one.name == name) out = &one;
+  return out != nullptr && out->value ? out : nullptr;
+}
+
 void lint_settings(const PodView& pod, const LintInput& input, const ImageFits& image,
                    LintOut& out) {
   for (const ContainerView& one : pod.containers) {
@@ -204,7 +182,7 @@ void lint_settings(const PodView& pod, const LintInput& input, const ImageFits& 
     needs_gpu(one, out);
     cuda_visible(one, out);
     driver_capabilities(one, out);
-    library_path(one, input, image, out);
+    lint_library_path(one, input, image, out);
   }
   rights(pod, out);
   restarts(pod, out);

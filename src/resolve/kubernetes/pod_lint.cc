@@ -2,6 +2,7 @@
 #include "resolve/kubernetes/pod_lint.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/format.h"
 #include "base/number.h"
@@ -166,6 +167,7 @@ Lint lint_manifests(const LintInput& input, const knowledge::Knowledge& knowledg
       ++lint.pods;
       if (view.asks_gpu()) ++lint.gpu_pods;
       out.look_at(file, pod);
+      lint_shape(view, out);
       lint_resources(view, out);
       lint_settings(view, input, image, out);
       lint_memory(view, out);
@@ -189,7 +191,10 @@ Lint lint_manifests(const LintInput& input, const knowledge::Knowledge& knowledg
   keep_lines_whole(lint);
   std::stable_sort(lint.findings.begin(), lint.findings.end(),
                    [](const LintFinding& a, const LintFinding& b) {
-                     return std::pair(a.file, a.line) < std::pair(b.file, b.line);
+                     const auto key = [](const LintFinding& one) {
+                       return std::tuple(-seriousness(one.finding.severity), one.file, one.line);
+                     };
+                     return key(a) < key(b);
                    });
   return lint;
 }

@@ -53,7 +53,7 @@ struct Unjudged {
 };
 
 struct Lint {
-  std::vector<LintFinding> findings;  // by file, line
+  std::vector<LintFinding> findings;  // most severe first, then by file, line
   std::vector<Unjudged> unjudged;
   size_t pods = 0, gpu_pods = 0;
 };

@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "base/number.h"
 #include "formats/system/shell_commands.h"
+#include "resolve/kubernetes/start_signs.h"
 
 namespace cufit::resolve {
 namespace {
@@ -131,6 +132,23 @@ void read_vllm(const Words& words, const formats::ManifestContainer& container, 
     out.needs_gpu = "vllm";
 }
 
+// `vllm serve` where nothing says that another device, or another pod, computes.
+bool serves_on_gpu(const Words& words, const formats::ManifestContainer& container) {
+  const auto vllm = std::find_if(words.all().begin(), words.all().end(), [](const auto& word) {
+    return word == "vllm" || ends_with(word, "/vllm");
+  });
+  const bool serves =
+      vllm != words.all().end() && vllm + 1 != words.all().end() && *(vllm + 1) == "serve";
+  if (!serves && !words.runs("text-generation-launcher")) return false;
+  for (const char* name : {"--device", "--data-parallel-size-local", "--data-parallel-address"})
+    if (words.value({name})) return false;
+  for (const char* option : {"--help", "-h", "--disable-custom-kernels", "--headless"})
+    if (words.has(option)) return false;
+  for (const formats::PodVariable& one : container.variables)
+    if (starts_with(one.name, "VLLM_CPU") || one.name == "VLLM_TARGET_DEVICE") return false;
+  return !is_for_other_device(container.image);
+}
+
 // One process for each GPU of its tensor parallelism; restarts and images are anybody's.
 void read_sglang(const Words& words, StartCommand& out) {
   out.launcher = Launcher::sglang;
@@ -156,6 +174,8 @@ void read_launcher(const Words& words, bool first, const formats::ManifestContai
   } else if (words.runs("deepspeed")) {
     out.launcher = Launcher::deepspeed;
     out.processes = words.number({"--num-gpus"}, &out.processes_text);
+    if (out.processes.value_or(0) > 0 && !words.value({"--hostfile", "-H"}))
+      out.needs_gpu = out.processes_text;
   } else if ((words.runs("vllm") && words.has("serve")) ||
              words.has("vllm.entrypoints.openai.api_server") ||
              (alone && is_image(container.image, "vllm/vllm-openai"))) {
@@ -238,10 +258,20 @@ StartCommand read_start(const formats::ManifestContainer& container) {
   std::vector<Words> commands;
   std::vector<std::string> arguments = container.command;
   arguments.insert(arguments.end(), container.args.begin(), container.args.end());
-  for (formats::ShellCommand& one : formats::read_commands(arguments))
-    if (!formats::starts_nothing(one.words)) commands.emplace_back(std::move(one.words));
+  ShellCommands all = formats::read_commands(arguments);
   StartCommand out;
+  const bool smi = begins_with_smi(all);
+  const std::string trains = trained_program(all);
+  const bool elsewhere = std::any_of(
+      all.begin(), all.end(), [](const auto& one) { return starts_elsewhere(Words(one.words)); });
+  std::vector<std::string> devices = elsewhere ? std::vector<std::string>() : chosen_devices(all);
+  for (formats::ShellCommand& one : all)
+    if (!formats::starts_nothing(one.words)) commands.emplace_back(std::move(one.words));
   read_commands(commands, container, out);
+  out.computes = out.launcher != Launcher::none && out.launcher != Launcher::nvidia_smi;
+  out.devices = std::move(devices);
+  if (!elsewhere) out.trains = trains;
+  if (smi && out.needs_gpu.empty()) out.needs_gpu = "nvidia-smi";
   for (const Words& words : commands) {
     out.only_looks =
         out.only_looks || (words.runs("cufit") &&
@@ -256,9 +286,14 @@ StartCommand read_start(const formats::ManifestContainer& container) {
     if (out.needs_gpu.empty() && !starts_elsewhere(words) &&
         words.value({"--backend"}, &written).value_or("") == "nccl")
       out.needs_gpu = written;
+    if (out.needs_gpu.empty() && !elsewhere) out.needs_gpu = asks_for_cuda(words.all());
+    if (out.needs_gpu.empty() && !out.many_nodes && serves_on_gpu(words, container))
+      out.needs_gpu = to_string(out.launcher);
     if (out.model.empty())
       out.model = words.value({"--model", "--model-name-or-path", "--model-id"}).value_or("");
   }
+  out.computes = out.computes || !out.trains.empty() ||
+                 (!out.needs_gpu.empty() && out.needs_gpu != "nvidia-smi");
   if (out.model.empty()) out.model = set_variable(container, "MODEL_ID");
   if (!is_packed(commands)) out.model_bytes = named_model_bytes(out.model);
   return out;

@@ -29,8 +29,11 @@ struct StartCommand {
   uint32_t workers = 0;            // of a DataLoader
   std::string workers_text;        // "--num_workers=8"
   std::string needs_gpu;           // words that work with a GPU alone: "--backend nccl"
-  std::string model;               // "meta-llama/Llama-3.1-70B"
-  uint64_t model_bytes = 0;        // of its weights in 16 bit; 0 = not said
+  bool computes = false;  // on a GPU: a launcher, a training run, a word that asks for CUDA
+  std::string trains;     // "train.py": a program that ends when it has trained
+  std::vector<std::string> devices;  // what a script sets CUDA_VISIBLE_DEVICES to
+  std::string model;                 // "meta-llama/Llama-3.1-70B"
+  uint64_t model_bytes = 0;          // of its weights in 16 bit; 0 = not said
 };
 
 StartCommand read_start(const formats::ManifestContainer& container);

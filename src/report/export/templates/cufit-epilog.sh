@@ -20,7 +20,7 @@ if [ "$bad" = yes ]; then
   echo "$line"
   node=${SLURMD_NODENAME:-$(hostname -s)}
   record=$(timeout -k 1 5 scontrol -o show node "$node" 2>/dev/null)
-  case $record in
+  case ${record%%[[:space:]]Reason=*} in
     *State=*DRAIN*) ;;
     *) timeout -k 1 5 scontrol update NodeName="$node" State=DRAIN \
       Reason="cufit: ${line#not usable }" ;;

@@ -13,8 +13,10 @@ resume=yes
 node=${SLURMD_NODENAME:-$(hostname -s)}
 
 record=$(timeout -k 1 5 scontrol -o show node "$node" 2>/dev/null)
-field() { printf '%s\n' "$record" | sed -n "s/.*[[:space:]]$1=\\([^[:space:]]*\\).*/\\1/p"; }
-reason=$(printf '%s\n' "$record" | sed -n 's/.*[[:space:]]Reason=//p')
+@note slurm_health.fields
+field() { printf '%s\n' "${record%%[[:space:]]Reason=*}" | sed -n "s/.*[[:space:]]$1=\\([^[:space:]]*\\).*/\\1/p"; }
+reason=
+case $record in *[[:space:]]Reason=*) reason=${record#*[[:space:]]Reason=} ;; esac
 state=$(field State)
 
 @note slurm_health.gres

@@ -27,6 +27,7 @@ cuda=$(timeout 20 nvidia-smi 2>/dev/null |
 
 @note cluster.nfd_expiry
 until=$(date -u -d '+1 hour' +%Y-%m-%dT%H:%M:%SZ) || exit 1
+mkdir -p "$folder" || exit 1
 new=$folder/.cufit.$$
 trap 'rm -f "$new"' EXIT
 {

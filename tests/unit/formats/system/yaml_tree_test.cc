@@ -44,6 +44,25 @@ TEST(YamlTree, ADamagedDocumentCostsItselfAlone) {
   EXPECT_LE(text.damage[0].line, 4u);
 }
 
+TEST(YamlTree, KeysThatStandTwice) {
+  const auto yaml = parse_yaml(
+      "a: 1\nb: {c: 1, c: 2}\na: 2\n---\nx: &x {a: 1}\ny: {<<: *x, a: 2}\n"
+      "z: {a: 2, <<: *x}\n",
+      "f");
+  ASSERT_TRUE(yaml);
+  ASSERT_EQ(yaml->repeats.size(), 2u);
+  EXPECT_EQ(yaml->repeats[0].key, "c");
+  EXPECT_EQ(yaml->repeats[1].line, 3u);
+}
+
+TEST(YamlTree, TextBehindADocumentIsNotLost) {
+  const auto yaml = parse_yaml("a: 1\n---\n{{ .Values.x }}\nkind: Pod\n", "f");
+  ASSERT_TRUE(yaml);
+  ASSERT_EQ(yaml->damage.size(), 1u);
+  EXPECT_EQ(yaml->damage[0].line, 4u);
+  EXPECT_TRUE(parse_yaml("--- {a: 1}\n...\n# end\n", "f")->damage.empty());
+}
+
 TEST(YamlTree, DepthSizeAndAliasesAreBounded) {
   std::string deep;
   for (int i = 0; i < 200000; ++i) deep += '[';

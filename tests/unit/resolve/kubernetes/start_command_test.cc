@@ -79,6 +79,65 @@ TEST(StartCommand, WhatStaysAndWhatRunsElsewhere) {
   EXPECT_EQ(start({"sh", "-c", "nvidia-smi || true"}).needs_gpu, "");
 }
 
+TEST(StartCommand, WhatNeedsAGpu) {
+  const auto needs = [](std::vector<std::string> command, const char* image = "team:1") {
+    return start(std::move(command), {}, image).needs_gpu;
+  };
+  EXPECT_EQ(needs({"python", "train.py", "--device", "cuda"}), "--device cuda");
+  EXPECT_EQ(needs({"sh", "-c", "cd /a && exec python t.py --device=cuda:1"}), "--device=cuda:1");
+  EXPECT_EQ(needs({"python", "train.py", "--device", "cpu"}), "");
+  EXPECT_EQ(needs({"mpirun", "-np", "2", "python", "t.py", "--device", "cuda"}), "");
+  EXPECT_EQ(needs({"vllm", "serve", "a/b"}), "vllm");
+  EXPECT_EQ(needs({"vllm", "serve", "a/b"}, "team/vllm-cpu:1"), "");
+  EXPECT_EQ(needs({"vllm", "serve", "a/b"}, "rocm/vllm:1"), "");
+  EXPECT_EQ(needs({"vllm", "serve", "a/b", "--device", "cpu"}), "");
+  EXPECT_EQ(needs({"vllm", "serve", "a/b", "--distributed-executor-backend", "ray"}), "");
+  EXPECT_EQ(needs({"vllm", "bench", "serve", "--model", "a/b"}), "");
+  EXPECT_EQ(needs({"text-generation-launcher", "--model-id", "a/b"}), "text-generation-launcher");
+  EXPECT_EQ(needs({"deepspeed", "--num_gpus=2", "t.py"}), "--num_gpus=2");
+  EXPECT_EQ(needs({"deepspeed", "--hostfile", "/h", "--num_gpus=2", "t.py"}), "");
+  // Processes may compute on a processor.
+  EXPECT_EQ(needs({"torchrun", "--nproc_per_node=4", "t.py"}), "");
+}
+
+// Whether there is a GPU may be asked without need of one.
+TEST(StartCommand, NvidiaSmiBeforeTheProgram) {
+  const auto needs = [](const char* script) {
+    return start({"sh", "-c", script}).needs_gpu == "nvidia-smi";
+  };
+  EXPECT_TRUE(needs("nvidia-smi && python train.py"));
+  EXPECT_TRUE(needs("set -e\nnvidia-smi -L >/dev/null && cd /a && exec python train.py\n"));
+  EXPECT_TRUE(needs("nvidia-smi"));
+  for (const char* script :
+       {"nvidia-smi; python train.py", "nvidia-smi && python a.py || python b.py",
+        "nvidia-smi && echo found; python a.py", "nvidia-smi || true", "echo a; nvidia-smi",
+        "if nvidia-smi && true; then a; fi", "false || nvidia-smi && a", "nvidia-smi | tee log"})
+    EXPECT_FALSE(needs(script)) << script;
+}
+
+TEST(StartCommand, ATrainingRunByItsName) {
+  const auto trains = [](std::vector<std::string> command) { return start(command).trains; };
+  EXPECT_EQ(trains({"python", "train.py"}), "train.py");
+  EXPECT_EQ(trains({"/usr/bin/python3", "-u", "/a/finetune_llama.py", "--x"}), "finetune_llama.py");
+  EXPECT_EQ(trains({"sh", "-c", "cd /a; A=1 exec python -m pkg.train"}), "pkg.train");
+  for (const char* program :
+       {"serve.py", "train_server.py", "trained.py", "constrained.py", "t.py"})
+    EXPECT_EQ(trains({"python", program}), "") << program;
+  EXPECT_EQ(trains({"sh", "-c", "while true; do python train.py; done"}), "");
+  EXPECT_EQ(trains({"python", "-c", "train.py"}), "");
+  EXPECT_EQ(trains({"mpirun", "python", "train.py"}), "");
+  EXPECT_TRUE(start({"python", "train.py"}).computes);
+  EXPECT_FALSE(start({"python", "t.py"}).computes);
+}
+
+TEST(StartCommand, GpusThatAScriptChooses) {
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(start({"sh", "-c", "CUDA_VISIBLE_DEVICES=4,5 python t.py"}).devices, Texts{"4,5"});
+  EXPECT_EQ(start({"sh", "-c", "export CUDA_VISIBLE_DEVICES=1; python t.py"}).devices, Texts{"1"});
+  EXPECT_EQ(start({"sh", "-c", "echo CUDA_VISIBLE_DEVICES=1"}).devices, Texts{});
+  EXPECT_EQ(start({"mpirun", "env", "CUDA_VISIBLE_DEVICES=1", "a"}).devices, Texts{});
+}
+
 TEST(StartCommand, Servers) {
   const StartCommand vllm =
       start({}, {"--model", "meta-llama/Llama-3.1-70B", "-tp", "4"}, "vllm/vllm-openai:v0.9.0");
