@@ -57,6 +57,7 @@ class Mlp(TracerTest):
     def test_gradients_are_parts_of_their_buckets(self):
         trace = self.trace("two-ranks")
         self.assertEqual((trace.facts["world"], trace.facts["nccl_groups"]), ("2", "1"))
+        self.assertEqual(trace.facts["ddp_buckets"], str(self.parameters))
         alive = [s for mark, alive in trace.marks[-2:] for s in alive if s.category == "gradient"]
         self.assertEqual([s.size for s in alive], 2 * [self.parameters])
 

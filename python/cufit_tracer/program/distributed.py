@@ -84,9 +84,15 @@ def patch_distributed(tracer):
         ("barrier", lambda *a, **k: None),
         ("get_backend", lambda *a, **k: asked[-1].split(":")[-1] if asked else "nccl"),
     ):
-        for module in (c10d, dist):
-            setattr(module, name, function)
+        for module in (c10d, dist, *meshes()):
+            if module in (c10d, dist) or hasattr(module, name):
+                setattr(module, name, function)
     patch_parallel(tracer)
+    for name in ("torch.distributed.tensor.parallel", "torch.distributed.tensor"):
+        if name in sys.modules:
+            refuse_parts(sys.modules[name])
+        else:
+            on_import(name, refuse_parts)
     if "torch.distributed.fsdp" in sys.modules:
         refuse_sharding(sys.modules["torch.distributed.fsdp"])
     else:
@@ -113,9 +119,33 @@ def count_groups(tracer, c10d):
         return run
 
     between = {name: telling(getattr(c10d, name)) for name in ("send", "recv", "isend", "irecv")}
-    for module in (c10d, tracer.torch.distributed):
+    for module in (c10d, tracer.torch.distributed, *meshes()):
         for name, function in {"new_group": new_group, **between}.items():
-            setattr(module, name, function)
+            if hasattr(module, name):
+                setattr(module, name, function)
+
+
+# A mesh of devices makes groups by names that it bound when it was imported.
+def meshes():
+    module = sys.modules.get("torch.distributed.device_mesh")
+    return (module,) if module else ()
+
+
+# What each rank holds of a tensor that is dealt out is not seen here.
+def refuse_parts(module):
+    for name in ("parallelize_module", "distribute_tensor", "distribute_module"):
+        real = getattr(module, name, None)
+        if real is None:
+            continue
+
+        def refused(*args, _real=real, **kwargs):
+            from torch.distributed import distributed_c10d as c10d
+
+            if c10d.is_initialized() and c10d.get_world_size() > 1:
+                raise RuntimeError("tensor parallelism is not traced")
+            return _real(*args, **kwargs)
+
+        setattr(module, name, refused)
 
 
 # Its tensors are spread over GPUs, and what each holds is not seen here: better no answer than one

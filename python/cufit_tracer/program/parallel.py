@@ -51,6 +51,9 @@ def reducer_class(tracer):
             )
             groups = groups[0] if isinstance(groups, tuple) else groups
             buckets = [self.bucket([tensors[i] for i in group]) for group in groups]
+            if torch.distributed.get_world_size() > 1:
+                held = sum(bucket.numel() * bucket.element_size() for bucket in buckets)
+                tracer.file.fact("ddp_buckets", held)
             for bucket, group in zip(buckets, groups):
                 tracer.categorise(bucket, GRADIENT)
                 if self.as_views:

@@ -84,6 +84,7 @@ TEST(TraceFailure, NextStepFollowsTheException) {
       {"DynamicOutputShapeException: aten.nonzero", "values"},
       {"RuntimeError: Creating a new Tensor subclass X", "own_tensor"},
       {"RuntimeError: FSDP is not traced", "sharded"},
+      {"RuntimeError: tensor parallelism is not traced", "sharded"},
       {"RuntimeError: Found no NVIDIA driver on your system", "past_tracer"},
       {"RuntimeError: Cannot access data pointer of Tensor", "custom_op"},
       {"ValueError: x", "function"}};

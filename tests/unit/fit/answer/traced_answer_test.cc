@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "formats/model/trace_facts.h"
 #include "unit/fit/fit_fixture.h"
 
 namespace cufit::fit {
@@ -65,6 +66,27 @@ TEST(TracedAnswer, TakesTheProgramsOwnBatchSizeWhereNoneIsAsked) {
   Question other = question();
   other.batch = 32;
   EXPECT_EQ(answered(traces({8, 16}), other).prediction.batch, 32u);
+}
+
+// NCCL stands beside the allocator, and another rank may hold the buckets twice.
+TEST(TracedAnswer, OfOneRankOfTwo) {
+  const Answer alone = answered(traces({8, 16}), question());
+  Traces two = traces({8, 16});
+  for (formats::TraceEvents& events : two.plain) {
+    formats::add_fact(events, "world", "2");
+    formats::add_fact(events, "ddp_buckets", std::to_string(96 * k_mib));
+  }
+  const Answer got = answered(std::move(two), question());
+  EXPECT_EQ(got.prediction.peak_reserved, alone.prediction.peak_reserved);
+  EXPECT_EQ(got.prediction.peak_reserved_upper,
+            alone.prediction.peak_reserved_upper + 96 * k_mib);
+  EXPECT_EQ(got.prediction.peak_allocated_upper,
+            alone.prediction.peak_allocated_upper + 96 * k_mib);
+  EXPECT_EQ(got.prediction.outside_allocator, alone.prediction.outside_allocator + 938 * k_mib);
+  Traces card = traces({8, 16});
+  for (formats::TraceEvents& events : card.plain) formats::add_fact(events, "world", "2");
+  const Answer on_card = answered(std::move(card), question({sized(4096 * k_mib)}));
+  EXPECT_EQ(on_card.cards.at(0).usable, (4096 - 938) * k_mib);
 }
 
 TEST(TracedAnswer, SaysWhichBatchSizeItCouldNotAnswer) {
