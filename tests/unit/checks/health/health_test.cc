@@ -213,6 +213,10 @@ TEST(Health, GpusOfOtherJobsAreNotMissing) {
   EXPECT_EQ(told(judged(facts)), "no drain gpu_missing_in_driver@GPU 1");
   facts.kernel.nodes[1].usable = false;
   EXPECT_EQ(told(judged(facts)), "yes ok");
+  // What the site asks for cannot be counted from there, unless even they are too few.
+  EXPECT_EQ(told(judged(facts, "[health]\ngpus = 2\n")),
+            "unknown watch gpu_count_differs@machine");
+  EXPECT_EQ(told(judged(facts, "[health]\ngpus = 3\n")), "no drain gpu_count_differs@machine");
 }
 
 // A prolog asks for the numbers that Slurm gives instances.
