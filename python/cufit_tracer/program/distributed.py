@@ -57,13 +57,12 @@ def patch_distributed(tracer):
         asked.append(str(backend or "nccl"))
         kind, said = "assumed", "torch.distributed was traced as one process without NCCL"
         if world_size > 1:
-            kind = "several_processes"
-            said = "process %d of %d; NCCL is counted as measured with two GPUs" % (
-                rank,
-                world_size,
-            )
-            tracer.file.fact("world", world_size)
-            count_groups(tracer, c10d)
+            kind, said = "several_processes", "process %d of %d; " % (rank, world_size)
+            if takes_nccl(backend):
+                said += "NCCL is counted as measured with two GPUs"
+                tracer.file.fact("world", world_size)
+            else:
+                said += "its group is not of NCCL"
         tracer.file.note(kind, said, tracer.source())
         real_init(backend="fake", store=FakeStore(), rank=rank, world_size=world_size)
 
@@ -87,6 +86,7 @@ def patch_distributed(tracer):
         for module in (c10d, dist, *meshes()):
             if module in (c10d, dist) or hasattr(module, name):
                 setattr(module, name, function)
+    patch_groups(tracer, c10d, lambda backend: takes_nccl(backend or (asked and asked[-1])))
     patch_parallel(tracer)
     for name in ("torch.distributed.tensor.parallel", "torch.distributed.tensor"):
         if name in sys.modules:
@@ -99,17 +99,24 @@ def patch_distributed(tracer):
         on_import("torch.distributed.fsdp", refuse_sharding)
 
 
+# "nccl", "cpu:gloo,cuda:nccl"; without a name PyTorch takes NCCL on GPUs.
+def takes_nccl(backend):
+    return not backend or "nccl" in str(backend).lower()
+
+
 # Each further group that this process is in has memory of NCCL's own, and so have sends between two
-# ranks (data/gpu_memory.toml).
-def count_groups(tracer, c10d):
+# ranks (data/gpu_memory.toml). The functions are replaced once and before the program takes them by
+# name: `P2POp` compares what it is given with `isend`.
+def patch_groups(tracer, c10d, is_nccl):
     real_group, counted = c10d.new_group, []
 
-    def new_group(ranks=None, *args, **kwargs):
-        inside = ranks is None or c10d.get_rank() in ranks and len(ranks) > 1
-        if inside and kwargs.get("backend") != "gloo":
+    def new_group(ranks=None, timeout=None, backend=None, pg_options=None, *args, **kwargs):
+        several = c10d.get_world_size() if ranks is None else len(ranks)
+        inside = several > 1 and (ranks is None or c10d.get_rank() in ranks)
+        if inside and is_nccl(backend):
             counted.append(1)
             tracer.file.fact("nccl_groups", len(counted))
-        return real_group(ranks, *args, **kwargs)
+        return real_group(ranks, timeout, None, None, *args, **kwargs)
 
     def telling(real):
         def run(*args, **kwargs):

@@ -25,6 +25,7 @@ def reducer_class(tracer):
         def __init__(self, owner, parameters, sparse):
             self.owner, self.parameters, self.sparse = owner, parameters, sparse
             self.passes = 0
+            self.awaited = set()  # places of parameters whose gradients this backward brings
             self.views = {}  # by the place of a parameter
             self.as_views = bool(getattr(owner, "gradient_as_bucket_view", False))
             if self.as_views:
@@ -34,6 +35,9 @@ def reducer_class(tracer):
 
         def ready(self, place):
             def hook(parameter):
+                if place not in self.awaited:
+                    return
+                self.awaited.discard(place)
                 view, gradient = self.views.get(place), parameter.grad
                 if view is None or gradient is None or gradient is view:
                     return
@@ -43,13 +47,17 @@ def reducer_class(tracer):
 
             return hook
 
+        # Of a forward pass under no_sync() nothing is told: the gradients behind it stay apart.
+        def prepare_for_backward(self, *args):
+            self.awaited = set(range(len(self.parameters)))
+
         def rebuilt(self, limits):
             self.buckets, self.views = None, {}
-            tensors = self.parameters[::-1]
-            groups = torch.distributed._compute_bucket_assignment_by_size(
-                tensors, limits, self.sparse[::-1]
-            )
+            tensors, sparse = self.parameters[::-1], self.sparse[::-1]
+            groups = torch.distributed._compute_bucket_assignment_by_size(tensors, limits, sparse)
             groups = groups[0] if isinstance(groups, tuple) else groups
+            # Sparse gradients, each alone in its group, have no bucket.
+            groups = [group for group in groups if not any(sparse[i] for i in group)]
             buckets = [self.bucket([tensors[i] for i in group]) for group in groups]
             if torch.distributed.get_world_size() > 1:
                 held = sum(bucket.numel() * bucket.element_size() for bucket in buckets)
@@ -101,6 +109,14 @@ def patch_parallel(tracer):
         self.logger = Nothing()
         self.require_backward_grad_sync = True
 
+    # A hook makes a compressed copy of one bucket for a moment: the upper value has room for all of
+    # them (fact "ddp_buckets").
+    def hooked(*args):
+        said = "what its communication hook makes is not counted"
+        tracer.file.note("assumed", "DistributedDataParallel: " + said, tracer.source())
+
+    for name in ("_register_comm_hook", "_register_builtin_comm_hook"):
+        setattr(tracer.torch.distributed, name, hooked)
     parallel._verify_param_shape_across_processes = lambda *args, **kwargs: None
     parallel._sync_module_states = lambda *args, **kwargs: None
     parallel.DistributedDataParallel._ddp_init_helper = helper

@@ -45,11 +45,12 @@ def patch_class_of_parameters(tracer):
     torch, FakeTensor = tracer.torch, tracer.FakeTensor
     real_new = FakeTensor.__new__
 
-    def new(cls, first, *args, **kwargs):
-        if not isinstance(first, torch.Tensor):
-            return real_new(cls, first, *args, **kwargs)
-        wants_gradients = args[0] if args else kwargs.get("requires_grad", True)
-        return torch.nn.Parameter(first, wants_gradients)
+    def new(cls, *args, **kwargs):
+        data = args[0] if args else kwargs.get("data")
+        if not isinstance(data, torch.Tensor):
+            return real_new(cls, *args, **kwargs)
+        wants_gradients = args[1] if len(args) > 1 else kwargs.get("requires_grad", True)
+        return torch.nn.Parameter(data, wants_gradients)
 
     FakeTensor.__new__ = staticmethod(new)
 

@@ -68,11 +68,24 @@ class Expectations {
       return;
     }
     if (answer == *rules_.gpus) return;
+    if (answer < *rules_.gpus && answer + of_other_jobs() >= *rules_.gpus) {
+      add("gpu_count", cannot_tell("gpu_count_differs", k_machine,
+                                   "device nodes of GPUs may not be opened here"));
+      return;
+    }
     Finding& made = add("gpu_count", finding("gpu_count_differs", Severity::error, k_machine));
     if (answer > *rules_.gpus) made.variant = "more";
     made.args = {{"have", std::to_string(answer)}, {"want", std::to_string(*rules_.gpus)}};
     made.evidence = {{"nvml", "nvmlDeviceGetCount", std::to_string(answer)},
                      {"rule", source(), format("gpus = {}", *rules_.gpus)}};
+  }
+
+  // A job's step sees its own GPUs alone.
+  uint32_t of_other_jobs() const {
+    uint32_t out = 0;
+    for (const facts::DeviceNode& node : input_.facts.kernel.nodes)
+      out += is_kept_from_this_job(input_.facts, node) ? 1 : 0;
+    return out;
   }
 
   void driver_version() {

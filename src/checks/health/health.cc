@@ -49,7 +49,7 @@ class HealthJudge {
       std::string action = one.action.empty() ? action_of(one.rule) : one.action;
       take(std::move(one.finding), one.rule, std::move(action));
     }
-    for (XidFinding& one : judge_xids(input_, rules_))
+    for (XidFinding& one : judge_xids(input_, rules_, gpus_))
       take(std::move(one.finding), "xid", std::move(one.action));
     asked_gpus();
     missing_facts();

@@ -68,37 +68,47 @@ XidFinding told(const Input& input, const facts::XidEvent& event, const GpuView*
   return out;
 }
 
-// Clearing the log clears the lines of all GPUs: one step resets all that wait for it, or restarts
-// the machine where one of them needs that. A driver that says itself what a GPU waits for makes
-// old lines past, and the log stays.
-void give_one_step(const Input& input, std::vector<XidFinding>& found) {
+const GpuView* listed_gpu(const Input& input, const Finding& finding) {
+  for (const GpuView& gpu : input.gpus)
+    if (gpu.nvml != nullptr && subject_of(gpu) == finding.subject) return &gpu;
+  return nullptr;
+}
+
+// Each GPU that waits for something says so itself once it was reset: old lines are past then.
+bool driver_tells_all(const Input& input, const std::vector<XidFinding>& found) {
+  return std::all_of(found.begin(), found.end(), [&](const XidFinding& one) {
+    const GpuView* gpu = listed_gpu(input, one.finding);
+    return one.finding.variant == "past" || gpu == nullptr || gpu->nvml->recovery_action;
+  });
+}
+
+// One step resets all that wait for it, or restarts the machine where one of them needs that: a GPU
+// that NVML does not list cannot be reset.
+void give_one_step(const Input& input, bool log_is_cleared, std::vector<XidFinding>& found) {
   std::vector<std::string> indices;
-  bool reboot = false, driver_tells = false;
+  bool reboot = false;
   for (const XidFinding& one : found) {
     if (one.finding.variant == "past") continue;
-    reboot = reboot || one.finding.variant == "reboot";
-    for (const GpuView& gpu : input.gpus) {
-      if (subject_of(gpu) != one.finding.subject) continue;
-      driver_tells = driver_tells || (gpu.nvml != nullptr && gpu.nvml->recovery_action);
-      const std::string index = std::to_string(gpu.index);
-      if (std::find(indices.begin(), indices.end(), index) == indices.end())
-        indices.push_back(index);
-    }
+    const GpuView* gpu = listed_gpu(input, one.finding);
+    reboot = reboot || gpu == nullptr || one.finding.variant == "reboot";
+    const std::string index = gpu != nullptr ? std::to_string(gpu->index) : "";
+    if (gpu != nullptr && std::find(indices.begin(), indices.end(), index) == indices.end())
+      indices.push_back(index);
   }
   for (XidFinding& one : found) {
     one.finding.args["all"] = join(indices, ",");
     if (one.finding.variant == "past") continue;
-    // A GPU that no source lists cannot be reset.
-    if (reboot || indices.empty())
+    if (reboot)
       one.finding.variant = "reboot";
-    else if (driver_tells)
+    else if (!log_is_cleared)
       one.finding.variant = "reset";
   }
 }
 
 }  // namespace
 
-std::vector<XidFinding> judge_xids(const Input& input, const HealthRules& rules) {
+std::vector<XidFinding> judge_xids(const Input& input, const HealthRules& rules,
+                                   const std::vector<uint32_t>& gpus) {
   std::vector<XidFinding> out;
   for (const facts::XidEvent& event : input.facts.kernel.xids) {
     const HealthLevel level = level_of_xid(input, rules, event.number);
@@ -112,7 +122,15 @@ std::vector<XidFinding> judge_xids(const Input& input, const HealthRules& rules)
       made.finding.severity = Severity::warning;
     out.push_back(std::move(made));
   }
-  give_one_step(input, out);
+  // Clearing the log clears the lines of all GPUs. Where it stays, a step is for those that were
+  // asked for alone: others may be at work.
+  const bool clears = !driver_tells_all(input, out);
+  if (!clears && !gpus.empty())
+    std::erase_if(out, [&](const XidFinding& one) {
+      const GpuView* gpu = listed_gpu(input, one.finding);
+      return gpu == nullptr || std::find(gpus.begin(), gpus.end(), gpu->index) == gpus.end();
+    });
+  give_one_step(input, clears, out);
   return out;
 }
 

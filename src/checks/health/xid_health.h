@@ -15,6 +15,8 @@ struct XidFinding {
   Finding finding;     // error, or warning where it is past or only told
   std::string action;  // of an error
 };
-std::vector<XidFinding> judge_xids(const Input& input, const HealthRules& rules);
+// `gpus`: those that are judged; empty = all.
+std::vector<XidFinding> judge_xids(const Input& input, const HealthRules& rules,
+                                   const std::vector<uint32_t>& gpus);
 
 }  // namespace cufit::checks

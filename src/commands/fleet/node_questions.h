@@ -25,6 +25,9 @@ std::string why_none(const host::FanOutAnswer& answer, double seconds);
 // What it said, or why there is no answer: half of one is none.
 NodeText text_of(host::FanOutAnswer answer, double seconds);
 std::string last_line(std::string_view text);
+// The nodes of one srun, which may have been ended while some were still answering.
+std::vector<NodeText> nodes_of_srun(const host::FanOutAnswer& answer,
+                                    const std::vector<std::string>& asked, double seconds);
 
 // Each node once: the first that said something. A GPU that is there twice would be given twice.
 std::vector<NodeText> one_of_each(std::vector<NodeText> texts);

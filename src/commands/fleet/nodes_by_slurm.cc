@@ -120,7 +120,7 @@ Result<std::vector<NodeText>> ask_idle_nodes(const FleetSource& source, double s
   }
   CUFIT_TRY(answers, run_all(tasks, seconds + k_srun_margin_seconds, k_most_of_all_nodes, "srun"));
   for (size_t i = 0; i < steps.size(); ++i) {
-    std::vector<NodeText> told = nodes_of_labelled(answers[i].out, answers[i].err, steps[i].nodes);
+    std::vector<NodeText> told = nodes_of_srun(answers[i], steps[i].nodes, seconds);
     for (NodeText& node : told) {
       node.shared = steps[i].shared;
       // What srun itself says of a step that did not start.
@@ -151,10 +151,22 @@ Result<std::vector<NodeText>> ask_by_slurm(const FleetSource& source, double sec
   if (source.srun_options.empty()) return ask_idle_nodes(source, seconds);
   CUFIT_TRY(answers, run_all({{"srun", srun_command(source, source.srun_options)}}, seconds,
                              k_most_of_all_nodes, "srun"));
-  std::vector<NodeText> told = nodes_of_labelled(answers[0].out, answers[0].err, {});
+  std::vector<NodeText> told = nodes_of_srun(answers[0], {}, seconds);
   if (told.empty())
     return fail(Code::not_found, format("`srun`: {}", why_none(answers[0], seconds)));
   return told;
+}
+
+std::vector<NodeText> nodes_of_srun(const host::FanOutAnswer& answer,
+                                    const std::vector<std::string>& asked, double seconds) {
+  std::vector<NodeText> out = nodes_of_labelled(answer.out, answer.err, asked);
+  if (!answer.timed_out) return out;
+  for (NodeText& node : out) {
+    if (!node.why.empty() || ends_with(trim(node.text), "}")) continue;
+    node.text.clear();
+    node.why = why_none(answer, seconds);
+  }
+  return out;
 }
 
 std::vector<NodeText> nodes_of_labelled(const std::string& labelled, const std::string& errors,

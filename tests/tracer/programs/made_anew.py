@@ -23,7 +23,7 @@ assert all(p.device.type == "meta" and p.requires_grad for p in model.parameters
 values = {name: torch.zeros(p.shape) for name, p in model.state_dict().items()}
 model[0].load_state_dict({"weight": values["0.weight"], "bias": values["0.bias"]}, assign=True)
 for name, p in list(model[2].named_parameters()):
-    model[2]._parameters[name] = type(p)(values["2." + name], requires_grad=p.requires_grad)
+    model[2]._parameters[name] = type(p)(data=values["2." + name], requires_grad=p.requires_grad)
 model = model.cuda()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for _ in range(5):

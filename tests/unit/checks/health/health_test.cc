@@ -213,6 +213,10 @@ TEST(Health, GpusOfOtherJobsAreNotMissing) {
   EXPECT_EQ(told(judged(facts)), "no drain gpu_missing_in_driver@GPU 1");
   facts.kernel.nodes[1].usable = false;
   EXPECT_EQ(told(judged(facts)), "yes ok");
+  // What the site asks for cannot be counted from there, unless even they are too few.
+  EXPECT_EQ(told(judged(facts, "[health]\ngpus = 2\n")),
+            "unknown watch gpu_count_differs@machine");
+  EXPECT_EQ(told(judged(facts, "[health]\ngpus = 3\n")), "no drain gpu_count_differs@machine");
 }
 
 // A prolog asks for the numbers that Slurm gives instances.
@@ -247,6 +251,43 @@ TEST(Health, OneStepForAllXids) {
   const HealthReport both = judged(facts, "[health]\ngpus = 3\n");
   EXPECT_EQ(both.action, "reboot");
   EXPECT_EQ(both.findings.front().id, "xid_seen");
+}
+
+// A driver that tells what waits lets the log stay: GPUs that were not asked for are left alone.
+TEST(Health, AStepForTheGpusThatWereAskedFor) {
+  facts::Facts facts = machine();
+  xid(facts, 62, "0000:01:00");
+  xid(facts, 109, "0000:02:00");
+  facts.nvml.gpus[0].recovery_action = said<std::string>("gpu_reset");
+  const auto step = [&](const std::vector<uint32_t>& gpus) {
+    for (const Finding& one : judged(facts, "", gpus).findings)
+      if (one.id == "xid_seen" && one.subject == "GPU 0")
+        return one.variant + " " + one.args.at("all");
+    return std::string("none");
+  };
+  EXPECT_EQ(step({0}), " 0,1");  // the lines of GPU 1 would go, too
+  facts.nvml.gpus[1].recovery_action = said<std::string>("gpu_reset");
+  EXPECT_EQ(step({0}), "reset 0");
+  EXPECT_EQ(step({}), "reset 0,1");
+  xid(facts, 79, "0000:41:00");
+  EXPECT_EQ(step({0}), "reset 0");
+}
+
+// The number of a GPU that only the bus shows is none that nvidia-smi knows.
+TEST(Health, AGpuThatNvmlDoesNotListIsNotReset) {
+  facts::Facts facts = machine();
+  facts.nvml.gpus.pop_back();
+  facts.nvml.gpu_count = said(uint32_t{1});
+  xid(facts, 119, "0000:02:00");
+  const auto steps = [&] {
+    std::string out;
+    for (const Finding& one : judged(facts).findings)
+      if (one.id == "xid_seen") out += one.subject + " " + one.variant + ";";
+    return out;
+  };
+  EXPECT_EQ(steps(), "GPU 1 reboot;");
+  xid(facts, 119, "0000:01:00");
+  EXPECT_EQ(steps(), "GPU 1,0 reboot;");
 }
 
 // Nobody looked: no "ok" stands for that.

@@ -56,6 +56,17 @@ TEST(FleetNodes, HalfAnAnswerIsNone) {
   EXPECT_EQ(text_of(longer, 2).why, "it said more than 8 MiB");
 }
 
+TEST(FleetNodes, HalfAnAnswerOfSrunIsNone) {
+  host::FanOutAnswer late = answer_of(
+      "0: cufit-node a\n0: {\n0: }\n1: cufit-node b\n1: {\n1: \"x\":\n"
+      "2: cufit-node c\n2: sh: no\n");
+  EXPECT_TRUE(contains(nodes_of_srun(late, {}, 2)[1].text, "x"));  // it ended by itself
+  late.timed_out = true;
+  EXPECT_EQ(told(nodes_of_srun(late, {"d"}, 2)),
+            std::vector<std::string>({"a|{\n}\n|", "b||no answer within 2 s", "c||sh: no",
+                                      "d||it did not answer"}));
+}
+
 // Two tasks of srun on one node, a host that was named twice.
 TEST(FleetNodes, ANodeIsThereOnce) {
   EXPECT_EQ(
