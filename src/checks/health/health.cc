@@ -99,9 +99,7 @@ class HealthJudge {
       return;
     }
     // That CUDA has none follows from the driver's having none, and the Xid says why it has not.
-    if (finding.id == "no_cuda_device" && input_.facts.nvml.gpus.empty() &&
-        !input_.facts.kernel.xids.empty())
-      return;
+    if (finding.id == "no_cuda_device" && input_.facts.nvml.gpus.empty() && xid_counts()) return;
     if (const knowledge::HealthFinding* row = row_of(finding)) {
       if (row->as == "error" && finding.severity != Severity::unknown)
         finding.severity = Severity::error;
@@ -114,6 +112,13 @@ class HealthJudge {
     // What doctor cannot tell without CUDA, which is not asked here, keeps nobody from telling.
     if (finding.severity == Severity::error && texts != nullptr && below_programs(texts->category))
       take(std::move(finding), "driver", "drain");
+  }
+
+  bool xid_counts() const {
+    const std::vector<XidFinding> xids = judge_xids(input_, rules_, gpus_);
+    return std::any_of(xids.begin(), xids.end(), [](const XidFinding& one) {
+      return one.finding.severity == Severity::error;
+    });
   }
 
   bool is_judged(const Finding& finding) const {

@@ -312,6 +312,22 @@ TEST(Health, RulesThatNobodyLookedAt) {
   EXPECT_EQ(state("nvlink"), "ok");
 }
 
+// A program's own fault in the log (13) is no reason why the driver has no GPU.
+TEST(Health, NoDeviceIsToldUnlessAnXidSaysWhy) {
+  facts::Facts facts = machine();
+  facts.nvml.gpus.clear();
+  facts.nvml.gpu_count = said(uint32_t{0});
+  facts.cuda.init_result = known(100, SourceKind::cuda, "cuInit");
+  for (const char* path : {"/dev/nvidiactl", "/dev/nvidia-uvm"})
+    facts.kernel.nodes.push_back(
+        {path, known<std::string>("crw-rw-rw-", SourceKind::file, "/dev"), true, "root"});
+  const auto told_of = [&] { return contains(told(judged(facts)), "no_cuda_device"); };
+  xid(facts, 13, "0000:01:00");
+  EXPECT_TRUE(told_of()) << told(judged(facts));
+  xid(facts, 79, "0000:01:00");
+  EXPECT_FALSE(told_of()) << told(judged(facts));
+}
+
 TEST(Health, AGpuThatWasAskedForAndIsNotThere) {
   facts::Facts facts = machine();
   EXPECT_EQ(judged(facts, "", {0, 5}).usable, Usable::no);
