@@ -15,7 +15,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string address = format("{}/a{}{}", text.substr(0, 60), k_secret, text);
   for (const std::string_view one : {std::string_view(address), text})
     if (const Result<report::Receiver> receiver = report::parse_receiver(one)) {
-      if (!ends_with(receiver->shown, "/...") || !starts_with(receiver->url, "http")) std::abort();
+      // "https://host/... (slack)"
+      if (!contains(receiver->shown, "/... (") || !ends_with(receiver->shown, ")")) std::abort();
+      if (!starts_with(receiver->url, "http")) std::abort();
       if (contains(receiver->shown, k_secret)) std::abort();
       (void)report::dingtalk_url(*receiver, 1);
     } else if (contains(receiver.error().what, k_secret)) {

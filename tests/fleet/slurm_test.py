@@ -271,8 +271,10 @@ class Slurm(unittest.TestCase):
         self.describe(name, recovery=1)
         job = self.tell("sbatch", "--parsable", "--nodelist=" + name, "--gres=gpu:2", "-o", "/dev/null", "--wrap", "true").stdout.strip()
         self.until(lambda: self.drained(name), 30, "drained")
-        state = self.tell("scontrol", "-o", "show", "job", job).stdout
-        self.assertRegex(state, r"JobState=PENDING|JobState=REQUEUE|JobState=FAILED")
+        state = lambda: self.tell("scontrol", "-o", "show", "job", job).stdout
+        self.until(lambda: "JobState=COMPLETING" not in state(), 30, "the epilog has ended")
+        self.assertRegex(state(), r"JobState=PENDING|JobState=REQUEUE|JobState=FAILED")
+        self.assertNotIn("JobState=COMPLETED", state())
         self.tell("scancel", job)
         self.resume(name)
 
