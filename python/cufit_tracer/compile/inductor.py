@@ -86,7 +86,6 @@ def pretend_device(tracer):
                         ),
                     )
 
-    torch.cuda._exchange_device = torch.cuda._maybe_exchange_device = lambda *args: 0
     interface = device_interface.CudaInterface
     for name in dir(interface):
         value = getattr(torch.cuda, name, None)

@@ -19,7 +19,7 @@ LOWER = bytes(spread & 255 for spread in SPREAD)
 UPPER = bytes(spread >> 8 for spread in SPREAD)
 # at::CPUGeneratorImplStateLegacy: seed, left (32 bits), seeded (32 bits), next, then the words, 64
 # bits each.
-LEFT, NEXT, WORDS = 8, 16, 24
+LEFT, NEXT, WORDS, STATE_BYTES = 8, 16, 24, 5056
 
 
 def times(a, b):
@@ -98,6 +98,10 @@ def later_words(words, count):
 def jump(torch, count):
     """As `count` draws of 32 bits, at least 2 N of them."""
     generator = torch.default_generator
+    if len(generator.get_state()) != STATE_BYTES:  # of a torch that keeps it in another way
+        for at in range(0, count, 1 << 24):
+            torch.empty(min(count - at, 1 << 24), dtype=torch.uint8, device="cpu").random_()
+        return
     # The words of a seed alone do not follow the recurrence.
     torch.empty(N, dtype=torch.uint8, device="cpu").random_()
     count -= N

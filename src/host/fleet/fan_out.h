@@ -31,8 +31,8 @@ struct FanOutOptions {
   std::function<void(size_t done)> progress;
 };
 
-// In the order of the tasks. A program that is over its time is asked to end, and made to 3 s later. Error{cancelled} where a signal asked cufit to end: what runs is asked
-// to end, too.
+// In the order of the tasks. A program that is over its time is asked to end, and made to 3 s later.
+// Error{cancelled} where a signal asked cufit to end: what runs is ended in the same way.
 Result<std::vector<FanOutAnswer>> fan_out(const std::vector<FanOutTask>& tasks,
                                           const FanOutOptions& options, Interrupts& interrupts);
 

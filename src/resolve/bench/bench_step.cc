@@ -5,6 +5,8 @@
 #include <optional>
 #include <set>
 
+#include "base/format.h"
+
 namespace cufit::resolve {
 namespace {
 
@@ -55,8 +57,7 @@ std::optional<BenchStep> of_runs(const BenchMeasurement& result) {
     for (const BenchRun& run : one.runs) {
       const std::string& kind = run.trouble.kind;
       if (kind.empty() || kind == "precision" || kind == "interrupted") continue;
-      const bool file =
-          one.workload.size() > 3 && one.workload.substr(one.workload.size() - 3) == ".py";
+      const bool file = ends_with(one.workload, ".py");
       if (kind == "workload" || (file && raised_everywhere(one)))
         return BenchStep{Kind::mend_file, run.environment, {}, one.workload, 0};
       if (kind != "oom") return BenchStep{Kind::doctor, run.environment, {}, {}, 0};
