@@ -21,6 +21,7 @@ def settings():
         "DEVICE",
         "MOST_STEPS",
         "BATCH_WAS",
+        "SENT",
     )
     value = {key: os.environ.get("CUFIT_FIT_" + key) for key in keys}
     value["BATCH"] = int(value["BATCH"]) if value["BATCH"] else None

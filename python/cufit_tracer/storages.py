@@ -31,11 +31,30 @@ class Storages:
             os._exit(
                 0
             )  # another process of this program is traced; its launcher waits for that one
-        number = self.file.alloc(size, site)
-        self.storages[storage] = number
+        held = self.held[storage] = [0, 0, 0]
+        weakref.finalize(storage, self.released, held).atexit = False
+        self.take(storage, held, size, site)
+
+    def take(self, storage, held, size, site):
+        held[:] = self.file.alloc(size, site), size, self.file.stream
+        self.storages[storage] = held[0]
+        if self.kind:
+            self.file.category(held[0], self.kind)
         self.allocated += size
         self.peak = max(self.peak, self.allocated)
-        weakref.finalize(storage, self.released, number, size).atexit = False
+
+    # The same storage with other memory behind it, or with none: as FSDP frees what it gathered.
+    def resized(self, storage, size):
+        held = self.held.get(storage)
+        if held is None or size == held[1]:
+            return
+        if held[1]:
+            self.released(held)
+            del self.storages[storage]
+        if size:
+            module = self.modules[-1] if self.modules else ""
+            site = self.file.site("resize_", module, self.source(), self.phase)
+            self.take(storage, held, size, site)
 
     # Bytes of the storages that are there, by their numbers from `first` up to `end`.
     def there(self, first, end):
@@ -50,12 +69,17 @@ class Storages:
         self.dropped.add(number)
         self.file.free(number)
 
-    def released(self, number, size):
+    def released(self, held):
+        number, size, _ = held
+        held[1] = 0
         self.allocated -= size
-        if number not in self.dropped:
-            self.file.free(number)
+        if size and number not in self.dropped:
+            self.waits.free(number)
 
+    # A tensor, or the part of it that this rank holds.
     def categorise(self, tensor, category):
+        if type(tensor) in self.composed:
+            tensor = getattr(tensor, "_local_tensor", tensor)
         if isinstance(tensor, self.FakeTensor) and tensor.layout is self.torch.sparse_coo:
             self.categorise(tensor._values(), category)
         elif isinstance(tensor, self.FakeTensor) and tensor.fake_device.type == "cuda":

@@ -9,6 +9,7 @@ from .cuda.device import pretend_cuda
 from .cuda.graphs import patch_graphs
 from .cuda.guard import pretend_guard
 from .cuda.older_names import patch_older_names
+from .cuda.streams import Waits
 from .cuda.triton_kernels import patch_triton
 from .event_file import EventFile, SETUP
 from .facts import Facts
@@ -27,6 +28,7 @@ from .program.checks import patch_distributions, patch_inference_mode
 from .program.distributed import patch_distributed
 from .program.lazy_modules import patch_lazy
 from .program.saving import patch_saving
+from .program.sharding import patch_sharding
 from .program.subclasses import patch_subclasses
 from .program.threads import patch_threads
 from .steps.after_steps import AfterSteps, patch_after_steps
@@ -59,6 +61,7 @@ PATCHES = (
     patch_compile,
     patch_saving,
     patch_distributed,
+    patch_sharding,
     patch_older_names,
     patch_graphs,
     patch_subclasses,
@@ -85,6 +88,7 @@ class Tracer(Storages, Steps, BatchShapes, Facts):
         self.gpu_name, self.capability, self.total = wanted["GPU"]
         self.file = EventFile(wanted["OUT"])
         self.draws = Draws(torch)
+        self.waits = Waits(self)
         self.phase = SETUP
         self.steps = 0
         self.enough = wanted["STEPS"]  # an answer can rest on these
@@ -97,6 +101,7 @@ class Tracer(Storages, Steps, BatchShapes, Facts):
         self.outermost = weakref.WeakSet()  # modules that no other calls
         self.told = weakref.WeakSet()  # whether to train
         self.names = weakref.WeakKeyDictionary()  # of modules whose parameters were told
+        self.kind = None  # category of what is allocated now, where that is known
         self.inputs = set()  # numbers of the storages that hold batches
         self.weights = set()  # the same of parameters
         self.allocated = self.peak = 0
@@ -121,6 +126,8 @@ class Tracer(Storages, Steps, BatchShapes, Facts):
         self.valid = False  # within a check that raises where a value is not what it has to be
         self.dropout_state = None
         self.adds_bias = False  # inside a linear layer
+        self.composed = set()  # classes of tensors that are made of others
+        self.own_kernels = {}  # by operator, in place of its fake kernel
         self.sources = {}
         self.cudnn = None
         self.sequences = None  # shortest and longest of the batches
@@ -181,5 +188,6 @@ class Tracer(Storages, Steps, BatchShapes, Facts):
         self.DataDependent = fake_tensor.DataDependentOutputException
         self.DynamicShape = fake_tensor.DynamicOutputShapeException
         self.Unsupported = fake_tensor.UnsupportedOperatorException
-        self.storages = WeakIdKeyDictionary()
+        self.storages = WeakIdKeyDictionary()  # numbers of those that have memory
+        self.held = WeakIdKeyDictionary()  # number and bytes, of all that were told of
         self.shadows = WeakIdKeyDictionary()

@@ -44,6 +44,10 @@ uint64_t& place_of(const StepProgram& program, const Storage& storage, Breakdown
       return to.optimizer_state;
     case StorageCategory::input:
       return to.inputs;
+    case StorageCategory::gathered:
+      return to.gathered;
+    case StorageCategory::communication:
+      return to.communication;
     case StorageCategory::unknown:
       break;
   }

@@ -44,6 +44,8 @@ struct Breakdown {
   uint64_t gradients = 0;
   uint64_t optimizer_state = 0;
   uint64_t inputs = 0;
+  uint64_t gathered = 0;       // parameters that are dealt out over ranks, gathered for use
+  uint64_t communication = 0;  // buckets of gradients, buffers of collectives
   uint64_t activations = 0;  // made in forward and still there in backward
   uint64_t temporaries = 0;
   uint64_t workspaces = 0;

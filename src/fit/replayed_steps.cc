@@ -59,10 +59,10 @@ class Run {
       case StepEventKind::alloc:
         return make(event, number);
       case StepEventKind::free:
-        if (blocks_[event.index]) allocator_.free(blocks_[event.index]);
+        free(event.index);
         return true;
       case StepEventKind::call:
-        called(program_.text(program_.sites[program_.calls[event.index].site].op));
+        called(program_.calls[event.index]);
         return true;
       case StepEventKind::mark:
         return true;
@@ -70,13 +70,40 @@ class Run {
     return true;
   }
 
-  void called(std::string_view op) {
+  void free(uint32_t storage) {
+    const BlockHandle block = blocks_[storage];
+    if (block && storage == waits_)
+      allocator_.free_requested(block);
+    else if (block)
+      allocator_.free(block);
+    waits_ = k_none;
+  }
+
+  // The storage that a number of a call names; k_none: it names none.
+  uint32_t storage_of(uint32_t number) const {
+    const uint64_t distance = requests_.sizes[number].point;
+    return distance < made_ ? static_cast<uint32_t>(made_ - 1 - distance) : k_none;
+  }
+
+  void events_done(const StepCall& call) {
+    for (uint32_t i = 0; i < call.count; ++i) {
+      const uint32_t storage = storage_of(program_.call_numbers[call.first + i]);
+      if (storage != k_none && blocks_[storage]) allocator_.free_completed(blocks_[storage]);
+    }
+  }
+
+  void called(const StepCall& call) {
+    const std::string_view op = program_.text(program_.sites[call.site].op);
+    if (op == k_waits_for_event && call.count == 1)
+      waits_ = storage_of(program_.call_numbers[call.first]);
+    if (op == k_events_done) events_done(call);
     // Behind a validation, where what it collected is gone (steps/growth.py of the tracer).
     if (op == "collected_gone") drop_collected();
     if (op == k_empty_cache) allocator_.empty_cache();
   }
 
   bool make(const StepEvent& event, uint32_t number) {
+    ++made_;
     const SizeAt& size = requests_.sizes[event.size];
     const uint64_t bytes = value(size.point, size.upper);
     if (bytes == 0) return true;  // PyTorch asks for nothing
@@ -169,6 +196,9 @@ class Run {
   CachingAllocator allocator_;
   const memory::StreamIndex stream_;
   std::vector<BlockHandle> blocks_;  // by storage
+  static constexpr uint32_t k_none = UINT32_MAX;
+  uint32_t made_ = 0;        // storages so far
+  uint32_t waits_ = k_none;  // the storage whose free comes next and waits
   std::vector<Workspace>::const_iterator next_;
   BlockHandle held_;  // of a library, while it makes what it keeps
   uint64_t held_bytes_ = 0;

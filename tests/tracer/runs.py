@@ -10,6 +10,7 @@ from events import Trace
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(HERE, "programs")
+SHARDED = ("fsdp1", "fsdp2", "kept", "meta", "hybrid", "offloaded", "tensor")
 H200 = "NVIDIA H200,9.0,150110011392"
 # Each: program, arguments, settings.
 RUNS = {
@@ -46,6 +47,14 @@ RUNS = {
     "failing": ("failing.py", [], {}),
     "function": (None, [], {"FUNCTION": "steps:make_step", "BATCH": "8"}),
 }
+# Of sharding_test.py.
+RUNS_OF_RANKS = {
+    "worlds": ("worlds.py", [], {"STEPS": "1000"}),
+    "stage-0": ("stage.py", ["0"], {}),
+    "stage-1": ("stage.py", ["1"], {}),
+    **{how: ("sharded.py", [how, "3", "4"], {}) for how in SHARDED},
+    "tensor": ("sharded.py", ["tensor", "1", "2"], {}),  # even parts alone
+}
 
 
 class Ran:
@@ -58,6 +67,8 @@ class Runner:
     def __init__(self, build):
         self.python = os.path.join(build, "torch", "bin", "python")
         self.folder = tempfile.mkdtemp(prefix="cufit-fit-")
+        self.sent = os.path.join(self.folder, "sent")
+        os.mkdir(self.sent)
         generated = os.path.join(build, "generated")
         shutil.copy(
             os.path.join(generated, "cufit_tracer.py"),
@@ -78,7 +89,7 @@ class Runner:
         )
 
     def run(self, name):
-        program, arguments, settings = RUNS[name]
+        program, arguments, settings = RUNS.get(name) or RUNS_OF_RANKS[name]
         program = program or os.path.join(self.folder, "sitecustomize.py")
         events = os.path.join(self.folder, name + ".events")
         scratch = os.path.join(self.folder, name + ".scratch")
@@ -90,6 +101,7 @@ class Runner:
             PYTHONPATH=self.folder,
             CUFIT_FIT_OUT=events,
             CUFIT_FIT_SCRATCH=scratch,
+            CUFIT_FIT_SENT=self.sent,
             CUFIT_FIT_STEPS="3",
             CUFIT_FIT_GPU=H200,
             OMP_NUM_THREADS="1",

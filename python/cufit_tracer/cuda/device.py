@@ -104,7 +104,7 @@ def patch_accelerator(tracer, streams):
         "set_device_idx": nothing,
         "current_stream": streams.current_stream,
         "set_stream": streams.set_stream,
-        "synchronize": nothing,
+        "synchronize": lambda *a, **k: tracer.waits.done(),
         "empty_cache": emptying(tracer),
         "memory_allocated": lambda *a, **k: tracer.allocated,
         "max_memory_allocated": lambda *a, **k: tracer.peak,
@@ -137,7 +137,7 @@ def of_device(tracer):
         "_lazy_init": nothing,
         "init": nothing,
         "set_device": nothing,
-        "synchronize": nothing,
+        "synchronize": lambda *a, **k: tracer.waits.done(),
         "ipc_collect": nothing,
         "get_device_name": lambda *a, **k: tracer.gpu_name,
         "get_device_capability": lambda *a, **k: tracer.capability,
@@ -195,6 +195,8 @@ def of_generators(torch):
 def patch_driver(torch):
     torch.cuda.is_current_stream_capturing = lambda: False
     torch.cuda.graphs.is_current_stream_capturing = torch.cuda.is_current_stream_capturing
+    if hasattr(torch._C, "_get_accelerator"):
+        torch._C._get_accelerator = lambda *a: torch.device("cuda")
     torch._C._cuda_getDeviceCount = lambda: 1
     torch._C._cuda_isInBadFork = lambda: False
     torch._C._cuda_getDevice = lambda: 0
@@ -220,7 +222,7 @@ def patch_tensors(tracer):
 
     Tensor.pin_memory = lambda self, *a, **k: self
     Tensor.share_memory_, Tensor.__format__ = share_memory_, format_of
-    Tensor.record_stream = nothing
+    Tensor.record_stream = lambda self, stream: tracer.waits.record(self, stream)
     try:
         import torch.cuda.amp.common as common
 

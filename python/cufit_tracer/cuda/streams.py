@@ -6,6 +6,43 @@ the stream's on which backward was called."""
 import itertools
 
 
+class Waits:
+    """Memory that `record_stream` told of another stream: what is freed is taken again once the work
+    of that stream is done (CachingAllocator::free_requested, free_completed)."""
+
+    MOST = 200  # of one record
+
+    def __init__(self, tracer):
+        self.tracer, self.file = tracer, tracer.file
+        self.recorded = set()  # storages, by number
+        self.waiting = []  # when they were freed, counted in operators, and numbers
+
+    def record(self, tensor, stream):
+        held = self.tracer.held.get(tensor.untyped_storage())
+        if held is not None and held[1] and held[2] != getattr(stream, "stream_id", held[2]):
+            self.recorded.add(held[0])
+
+    def free(self, number):
+        if number in self.recorded:
+            self.recorded.discard(number)
+            self.call("waits_for_event", [number])
+            self.waiting.append((self.tracer.operators, number))
+        self.file.free(number)
+
+    # What was freed until then, in operators.
+    def done(self, until=None):
+        numbers = [number for when, number in self.waiting if until is None or when <= until]
+        if not numbers:
+            return
+        self.waiting = [] if until is None else [w for w in self.waiting if w[0] > until]
+        for at in range(0, len(numbers), self.MOST):
+            self.call("events_done", numbers[at : at + self.MOST])
+
+    def call(self, op, numbers):
+        site = self.file.site(op, "", "", self.tracer.phase)
+        self.file.call(site, [self.file.storages - 1 - number for number in numbers])
+
+
 class Streams:
     """The classes, and the functions of torch.cuda about them."""
 
@@ -46,7 +83,12 @@ def patch_streams(tracer):
             return lambda *args, **kwargs: True if name == "query" else None
 
         def record_event(self, event=None):
-            return event or Event()
+            event = event or Event()
+            event.record(self)
+            return event
+
+        def synchronize(self):
+            tracer.waits.done()
 
         def __enter__(self):
             current.append(self)
@@ -59,7 +101,13 @@ def patch_streams(tracer):
 
     class Event(Stream):
         def __init__(self, *args, **kwargs):
-            pass
+            self.recorded = 0
+
+        def record(self, *args):
+            self.recorded = tracer.operators
+
+        def synchronize(self):
+            tracer.waits.done(self.recorded)
 
         def elapsed_time(self, other):
             return 1.0

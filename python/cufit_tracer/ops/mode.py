@@ -27,6 +27,9 @@ def make_mode(tracer):
     class Mode(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             kwargs = kwargs or {}
+            # A tensor of other tensors (DTensor) takes itself apart, and its part comes here.
+            if any(kind in tracer.composed for kind in types):
+                return NotImplemented
             tracer.operators += 1
             tensors, any_fake = operators.tensors_of(args, kwargs)
             device = kwargs.get("device")
@@ -57,7 +60,8 @@ class Operators:
             aten.new_full.default,
             aten.new_zeros.default,
         }
-        self.own = kernels_by_operator(tracer)
+        self.own = tracer.own_kernels
+        self.own.update(kernels_by_operator(tracer))
         self.when = self.when_the_fake_kernel_does_not_do()
         self.temporaries = Temporaries(tracer)
         self.layouts = Layouts(tracer, tracer.fake)
@@ -103,6 +107,7 @@ class Operators:
     def run(self, mode, func, args, kwargs, tensors, device, any_fake):
         aten, tracer = self.aten, self.tracer
         if func is aten._local_scalar_dense.default:
+            tracer.waits.done()
             return self.shadows.value_of(func, args[0])
         if tensors and tracer.draws.seeded in func.tags:
             tracer.draws.skipped(func, tensors[0], generator=kwargs.get("generator"))

@@ -4,8 +4,8 @@
 import os
 import sys
 
-from cufit_import_hook import on_import
 from .parallel import patch_parallel
+from .sent_objects import patch_objects
 
 
 # Of those that torchrun starts the first is traced in every run: two runs of different ones would
@@ -86,17 +86,9 @@ def patch_distributed(tracer):
         for module in (c10d, dist, *meshes()):
             if module in (c10d, dist) or hasattr(module, name):
                 setattr(module, name, function)
+    patch_objects(tracer, (c10d, dist))
     patch_groups(tracer, c10d, lambda backend: takes_nccl(backend or (asked and asked[-1])))
     patch_parallel(tracer)
-    for name in ("torch.distributed.tensor.parallel", "torch.distributed.tensor"):
-        if name in sys.modules:
-            refuse_parts(sys.modules[name])
-        else:
-            on_import(name, refuse_parts)
-    if "torch.distributed.fsdp" in sys.modules:
-        refuse_sharding(sys.modules["torch.distributed.fsdp"])
-    else:
-        on_import("torch.distributed.fsdp", refuse_sharding)
 
 
 # "nccl", "cpu:gloo,cuda:nccl"; without a name PyTorch takes NCCL on GPUs.
@@ -136,31 +128,3 @@ def patch_groups(tracer, c10d, is_nccl):
 def meshes():
     module = sys.modules.get("torch.distributed.device_mesh")
     return (module,) if module else ()
-
-
-# What each rank holds of a tensor that is dealt out is not seen here.
-def refuse_parts(module):
-    for name in ("parallelize_module", "distribute_tensor", "distribute_module"):
-        real = getattr(module, name, None)
-        if real is None:
-            continue
-
-        def refused(*args, _real=real, **kwargs):
-            from torch.distributed import distributed_c10d as c10d
-
-            if c10d.is_initialized() and c10d.get_world_size() > 1:
-                raise RuntimeError("tensor parallelism is not traced")
-            return _real(*args, **kwargs)
-
-        setattr(module, name, refused)
-
-
-# Its tensors are spread over GPUs, and what each holds is not seen here: better no answer than one
-# without them.
-def refuse_sharding(module):
-    def refused(*args, **kwargs):
-        raise RuntimeError("FSDP is not traced")
-
-    module.FullyShardedDataParallel.__init__ = refused  # libraries ask what is an instance of it
-    if hasattr(module, "fully_shard"):
-        module.fully_shard = refused

@@ -6,7 +6,7 @@ that is ready is copied into its bucket and is a part of it from then on."""
 
 import sys
 
-from ..event_file import GRADIENT
+from ..event_file import COMMUNICATION
 
 
 class Nothing:
@@ -63,7 +63,7 @@ def reducer_class(tracer):
                 held = sum(bucket.numel() * bucket.element_size() for bucket in buckets)
                 tracer.file.fact("ddp_buckets", held)
             for bucket, group in zip(buckets, groups):
-                tracer.categorise(bucket, GRADIENT)
+                tracer.categorise(bucket, COMMUNICATION)
                 if self.as_views:
                     self.view(bucket, group)
             return buckets

@@ -7,6 +7,7 @@ from ..program.lazy_modules import place_lazy
 
 def patch_modules(tracer):
     patch_parameters(tracer)
+    patch_data(tracer)
     patch_apply(tracer)
     patch_train(tracer)
     patch_flattening(tracer)
@@ -55,8 +56,21 @@ def patch_class_of_parameters(tracer):
     FakeTensor.__new__ = staticmethod(new)
 
 
-# As Module._apply does where it may set `data`, but for the device, which a fake tensor keeps
-# beside.
+# A fake tensor keeps its device beside what it holds: `p.data = p.to("cuda")` sets both.
+def patch_data(tracer):
+    torch, FakeTensor = tracer.torch, tracer.FakeTensor
+    real = torch._C.TensorBase.data if hasattr(torch._C, "TensorBase") else torch.Tensor.data
+
+    def assign(self, value):
+        if not isinstance(value, FakeTensor):
+            value = tracer.fake.from_tensor(value)
+        real.__set__(self, value)
+        self.fake_device = value.fake_device
+
+    FakeTensor.data = property(real.__get__, assign)
+
+
+# As Module._apply does where it may set `data`.
 def patch_apply(tracer):
     torch = tracer.torch
     from torch.nn.parameter import is_lazy
@@ -71,7 +85,6 @@ def patch_apply(tracer):
             return
         if isinstance(holder, tracer.FakeTensor):
             holder.data = value
-            holder.fake_device = value.fake_device
         elif holder is parameter:
             module._parameters[key] = torch.nn.Parameter(value, parameter.requires_grad)
 

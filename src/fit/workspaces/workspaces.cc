@@ -47,7 +47,7 @@ uint32_t event_of(const StepProgram& program, size_t call) {
   const auto of_library = [&](size_t i) {
     const StepEvent& event = program.events[i];
     return event.kind == StepEventKind::call &&
-           program.text(program.sites[program.calls[event.index].site].op) != k_empty_cache;
+           is_operator(program.text(program.sites[program.calls[event.index].site].op));
   };
   size_t first = call, last = call;
   while (first > 0 && of_library(first - 1)) --first;

@@ -19,6 +19,14 @@ namespace cufit::fit {
 
 // The operator of a call by which the program gives back what no block holds.
 inline constexpr std::string_view k_empty_cache = "empty_cache";
+// Not operators either: the storage that is freed next is used on another stream and is taken again only once that is done.
+// Numbers: storages so far - 1 - that of each storage.
+inline constexpr std::string_view k_waits_for_event = "waits_for_event";
+inline constexpr std::string_view k_events_done = "events_done";
+
+inline bool is_operator(std::string_view op) {
+  return op != k_empty_cache && op != k_waits_for_event && op != k_events_done;
+}
 
 struct LibrarySetup {
   ComputeCapability cc{9, 0};

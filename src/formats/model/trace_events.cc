@@ -343,7 +343,7 @@ class TraceEventsReader {
   bool read_category() {
     uint32_t number = 0;
     uint8_t category = 0;
-    if (!storage(number) || !byte_below(category, 1, 6, "category")) return false;
+    if (!storage(number) || !byte_below(category, 1, 8, "category")) return false;
     out_.categories[number] = static_cast<StorageCategory>(category);
     return true;
   }

@@ -50,7 +50,9 @@ enum class StorageCategory : uint8_t {
   buffer,
   gradient,
   optimizer_state,
-  input
+  input,
+  gathered,      // parameters that are dealt out, all of them for a moment
+  communication  // buckets and buffers of collectives
 };
 enum class TraceEnd : uint8_t { steps_seen, script_ended, script_failed, cut_off = 255 };
 enum class TraceEventKind : uint8_t { alloc = 3, free = 4, mark = 5, call = 6 };

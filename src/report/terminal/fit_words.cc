@@ -108,6 +108,8 @@ std::vector<std::pair<std::string, uint64_t>> parts_of(const fit::Prediction& pr
   return {{"weights", parts.weights},
           {"gradients", parts.gradients},
           {"optimizer_state", parts.optimizer_state},
+          {"gathered", parts.gathered},
+          {"communication", parts.communication},
           {"activations", parts.activations},
           {"temporaries", parts.temporaries},
           {"workspaces", parts.workspaces},

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs whose tensors are dealt out over ranks, under the tracer of `cufit fit`: one rank of each
+runs, and what it holds is compared with what follows from the sizes.
+
+sharding_test.py BUILD [TEST...], as tracer_test.py."""
+
+import concurrent.futures
+import os
+import shutil
+import sys
+import unittest
+
+from runs import SHARDED, Runner, ran
+
+# Of programs/sharded.py: the last of four ranks. Rows are dealt out in equal parts, rounded up.
+WIDE, NARROW, ROWS, FLOAT = 270, 130, 16, 4
+SHAPES = 2 * [(WIDE, NARROW), (WIDE,), (NARROW, WIDE), (NARROW,)]
+
+
+def elements(shape):
+    return shape[0] * (shape[1] if len(shape) > 1 else 1)
+
+
+def padded(shape, world=4):
+    return -(-shape[0] // world) * elements(shape) // shape[0]
+
+
+WHOLE = FLOAT * sum(map(elements, SHAPES))
+SHARD = FLOAT * sum(map(padded, SHAPES))
+
+
+class ShardingTest(unittest.TestCase):
+    def trace(self, name):
+        one = ran[name]
+        self.assertEqual(one.code, 0, one.err)
+        self.assertEqual(one.trace.end, "seen")
+        self.assertFalse([note for note in one.trace.notes if note[0] == "error"])
+        return one.trace
+
+    # Of a category, at the end of the last step; "" where it has none.
+    def held(self, name, category):
+        alive = self.trace(name).alive_at("step ends")[-1]
+        return sum(s.size for s in alive if s.category == category)
+
+
+class Fsdp2(ShardingTest):
+    def test_a_rank_holds_its_shard(self):
+        self.assertEqual(self.held("fsdp2", "parameter"), SHARD)
+        self.assertEqual(self.held("meta", "parameter"), SHARD)
+        self.assertEqual(self.held("kept", "parameter"), SHARD)
+
+    def test_what_was_gathered_is_given_back(self):
+        self.assertEqual(self.held("fsdp2", "gathered"), 0)
+        gathered = [s for s in self.trace("fsdp2").storages if s.category == "gathered"]
+        sizes = {FLOAT * 4 * padded(shape) for shape in SHAPES}
+        self.assertEqual({s.size for s in gathered}, sizes)
+        # In each of three steps forward and backward.
+        self.assertEqual(len(gathered), 3 * 2 * len(SHAPES))
+
+    def test_without_resharding_it_is_gathered_once_a_step(self):
+        gathered = [s for s in self.trace("kept").storages if s.category == "gathered"]
+        self.assertEqual(len(gathered), 3 * len(SHAPES))
+
+    def test_a_group_takes_half_of_the_ranks_in_hybrid_sharding(self):
+        self.assertEqual(
+            self.held("hybrid", "parameter"), FLOAT * sum(padded(shape, 2) for shape in SHAPES)
+        )
+
+    def test_what_is_offloaded_is_not_on_the_device(self):
+        for category in ("parameter", "gradient", "optimizer state"):
+            self.assertEqual(self.held("offloaded", category), 0)
+        self.assertTrue([s for s in self.trace("offloaded").storages if s.category == "gathered"])
+
+    def test_buffers_of_collectives_have_streams_of_their_own(self):
+        trace = self.trace("fsdp2")
+        streams = {s.site.stream for s in trace.storages if s.category == "communication"}
+        self.assertGreaterEqual(len(streams - {0}), 1)
+
+    def test_every_number_of_ranks(self):
+        self.assertIn("worlds: done", ran["worlds"].out, ran["worlds"].err)
+
+
+class Fsdp1(ShardingTest):
+    def test_a_rank_holds_its_shard(self):
+        # Of each layer all parameters as one row, each padded to 16 bytes, and that to the ranks.
+        layer = sum(-(-elements(shape) // 4) * 4 for shape in SHAPES[:4])
+        self.assertEqual(self.held("fsdp1", "parameter"), FLOAT * 2 * -(-layer // 4))
+
+    # Memory that another stream uses is taken again once that is done.
+    def test_what_is_recorded_on_a_stream_waits(self):
+        trace = self.trace("fsdp1")
+        waits, done = trace.calls_of("waits_for_event"), trace.calls_of("events_done")
+        self.assertTrue(waits)
+        self.assertTrue(done)
+        self.assertLessEqual(sum(map(len, done)), len(waits))
+
+
+class Parts(ShardingTest):
+    def test_tensor_parallel_weights_are_dealt_out(self):
+        # Of the first product rows, of the second columns; its bias is whole.
+        first = WIDE // 2 * NARROW + WIDE // 2
+        second = NARROW * WIDE // 2 + NARROW
+        self.assertEqual(self.held("tensor", "parameter"), 2 * FLOAT * (first + second))
+
+    def test_a_collective_returns_what_it_made(self):
+        trace = self.trace("tensor")
+        self.assertEqual(trace.sizes("wait_tensor") + trace.sizes("_wrap_tensor_autograd"), [])
+
+    def test_a_stage_learns_what_it_receives(self):
+        first, second = self.trace("stage-0"), self.trace("stage-1")
+        self.assertEqual(first.facts["ranks_differ"], "stages of a pipeline")
+        weights = [s.size for s in second.storages if s.category == "parameter"]
+        self.assertEqual(sorted(weights), [32 * FLOAT, 192 * 32 * FLOAT])
+        # Four micro-batches of eight rows, as wide as the first stage's result.
+        self.assertEqual(second.sizes("empty").count(8 * 192 * FLOAT), 4)
+
+
+def main():
+    build = os.path.abspath(sys.argv[1])
+    runner = ran.runner = Runner(build)
+    if not os.access(runner.python, os.X_OK):
+        print("skipped: no %s (tools/fetch-torch)" % runner.python)
+        sys.exit(77)
+    # A stage reads what the one before wrote.
+    names = ["worlds", "stage-0", *SHARDED]
+    try:
+        if not sys.argv[2:]:
+            with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
+                for name, one in zip(names, pool.map(runner.run, names)):
+                    ran[name] = one
+        ran["stage-0"], ran["stage-1"]
+        unittest.main(argv=[sys.argv[0]] + sys.argv[2:])
+    finally:
+        shutil.rmtree(runner.folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
