@@ -26,7 +26,7 @@ def make_mode(tracer):
 
     class Mode(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            kwargs = kwargs or {}
+            kwargs = tracer.device.of_own(kwargs or {})
             tracer.operators += 1
             tensors, any_fake = operators.tensors_of(args, kwargs)
             device = kwargs.get("device")
