@@ -5,8 +5,8 @@ import os
 import sys
 
 from cufit_import_hook import on_import
-from .launchers import joined
 from .parallel import patch_parallel
+from .ranks import answer_between, counted_nccl, joined
 
 
 # What PyTorch itself has for tests: a group whose collectives return at once. Of a program that
@@ -41,7 +41,7 @@ def patch_distributed(tracer):
         if world_size > 1:
             kind, said = "several_processes", "process %d of %d; " % (rank, world_size)
             if takes_nccl(backend):
-                said += "NCCL is counted as measured with two GPUs"
+                said += counted_nccl(world_size)
                 tracer.file.fact("world", world_size)
             else:
                 said += "its group is not of NCCL"
@@ -100,14 +100,7 @@ def patch_groups(tracer, c10d, is_nccl):
             tracer.file.fact("nccl_groups", len(counted))
         return real_group(ranks, timeout, None, None, *args, **kwargs)
 
-    def telling(real):
-        def run(*args, **kwargs):
-            tracer.file.fact("nccl_between", 1)
-            return real(*args, **kwargs)
-
-        return run
-
-    between = {name: telling(getattr(c10d, name)) for name in ("send", "recv", "isend", "irecv")}
+    between = answer_between(tracer, c10d)
     for module in (c10d, tracer.torch.distributed, *meshes()):
         for name, function in {"new_group": new_group, **between}.items():
             if hasattr(module, name):

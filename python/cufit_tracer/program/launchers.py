@@ -85,7 +85,7 @@ def enter(values):
 # In each Python of the command, before torch is there: without a launcher `--world N` means what
 # `torchrun --nproc_per_node N` does. A launcher below it sets all of these anew.
 def place_alone():
-    world = asked_world()
+    world = 1 if os.environ.get("CUFIT_FIT_WORLD") == "auto" else asked_world()
     if world is not None and PLACED not in os.environ and "RANK" not in os.environ:
         enter(variables(asked_rank(world), of_a_node(world, NODE), world))
 
@@ -99,8 +99,8 @@ def follows():
 
 # The GPUs that this process sees: those of its node, where it is a rank.
 def devices():
-    environ = os.environ
-    return number(environ.get(SEEN)) or number(environ.get(PLACED)) or max(accelerated(), 1)
+    seen = number(os.environ.get(SEEN)) or number(os.environ.get(PLACED)) or 1
+    return max(seen, accelerated())
 
 
 # `accelerate launch` starts several processes only where it sees several GPUs.
@@ -241,20 +241,3 @@ def answer_launchers():
             answer(sys.modules[name])
         else:
             on_import(name, answer)
-
-
-# Of processes that the program starts itself (multiprocessing.Process) one is traced, and the
-# others end where they join the group.
-def joined(tracer, rank, world):
-    import multiprocessing
-
-    alone = multiprocessing.parent_process() is None
-    if not alone and rank != asked_rank(world) and not tracer.file.on_disk:
-        os._exit(0)
-    local = number(os.environ.get(PLACED)) or world
-    for key, value in (("rank", rank), ("world_size", world), ("node_size", min(local, world))):
-        tracer.file.fact(key, value)
-    asked = asked_world()
-    if asked is not None and asked != world:
-        said = "the program makes a group of %d itself: --world %d did not reach it"
-        tracer.file.note("assumed", said % (world, asked), tracer.source())

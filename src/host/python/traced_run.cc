@@ -84,7 +84,8 @@ std::vector<Variable> variables_of(const TraceOptions& options, const ScriptFold
       {"CUFIT_FIT_CUDNN", options.cudnn.empty() ? std::nullopt : std::optional(options.cudnn)},
       {"CUFIT_FIT_DEVICE", options.device.empty() ? std::nullopt : std::optional(options.device)},
       {"CUFIT_FIT_SCRATCH", folder.path() + "/scratch"},
-      {"CUFIT_FIT_WORLD", number(options.world)},
+      {"CUFIT_FIT_WORLD", options.world == 0 ? std::optional<std::string>("auto")
+                                             : number(options.world)},
       {"CUFIT_FIT_RANK", options.rank.last ? "last" : std::to_string(options.rank.number)},
       {"CUFIT_FIT_PLACED", std::nullopt},
       {"CUFIT_FIT_DEVICES", std::nullopt},

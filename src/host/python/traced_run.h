@@ -41,7 +41,8 @@ struct TraceOptions {
   uint64_t steps = 0;
   // Where the steps are not of one size the tracer goes on up to these; nullopt: as it sees fit.
   std::optional<uint64_t> most_steps;
-  // Ranks of a distributed program; nullopt: as its launcher says. Which of them is traced.
+  // Ranks of a distributed program; nullopt: as its launcher says, 0: that, and one where it has
+  // none. Which of them is traced.
   std::optional<uint64_t> world;
   TracedRank rank;
   std::string variant;  // "plan,bf16": what plans are told of and what is switched on; empty: none
