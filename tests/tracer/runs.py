@@ -11,6 +11,7 @@ from events import Trace
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(HERE, "programs")
 H200 = "NVIDIA H200,9.0,150110011392"
+TORCHRUN = ["torch.distributed.run"]
 # Each: program, arguments, settings.
 RUNS = {
     "mlp-sgd": ("mlp.py", ["sgd"], {}),
@@ -27,6 +28,16 @@ RUNS = {
     "loader": ("loader.py", [], {"BATCH": "24"}),
     "distributed": ("distributed.py", [], {}),
     "two-ranks": ("two_ranks.py", [], {}),
+    "torchrun-2": ("-m", [*TORCHRUN, "--nproc_per_node", "2", "ranks.py"], {}),
+    "torchrun-64": (
+        "-m",
+        [*TORCHRUN, "--nnodes", "8", "--nproc_per_node", "8", "--node_rank", "3", "ranks.py"],
+        {"RANK": "last"},
+    ),
+    "launch-8": ("-m", ["torch.distributed.launch", "--nproc_per_node", "8", "ranks.py"], {}),
+    "spawn-8": ("ranks.py", ["spawn"], {"WORLD": "8", "RANK": "last"}),
+    "processes-2": ("ranks.py", ["processes"], {"WORLD": "2", "RANK": "last"}),
+    "asked-64": ("ranks.py", [], {"WORLD": "64"}),
     "saving": ("saving.py", [], {}),
     "devices": ("devices.py", [], {}),
     "made-anew": ("made_anew.py", [], {}),

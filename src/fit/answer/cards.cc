@@ -99,7 +99,7 @@ uint64_t nccl_bytes(const formats::TraceEvents& events, const Card& card,
   const int64_t nvls = node < 3 || capability < k_first_with_nvls ? 0
                        : capability < k_later_nvls                ? row.nvls_mib
                                                                   : row.nvls_later_mib;
-  const int64_t group = fact("rank", world) == 0 ? row.group_first_mib : row.group_mib;
+  const int64_t group = events.fact("rank") == "0" ? row.group_first_mib : row.group_mib;
   const uint64_t mib = uint64_t(row.world_mib) +
                        fact("nccl_groups", k_most_groups) * uint64_t(group) +
                        fact("nccl_between", k_most_node) * uint64_t(row.between_mib) +

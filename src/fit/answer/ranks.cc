@@ -122,11 +122,11 @@ std::optional<uint64_t> least_world(const Card& card, std::span<const WorldAnswe
 
 Result<std::vector<WorldAnswer>> search_worlds(const std::vector<uint64_t>& worlds, bool search,
                                                const std::vector<Card>& cards,
-                                               const AskWorld& ask) {
+                                               const AskWorld& answer_for) {
   std::map<uint64_t, std::optional<WorldAnswer>> asked;
   const auto at = [&](uint64_t world) -> Result<void> {
     if (asked.count(world) != 0) return {};
-    CUFIT_TRY(answer, ask(world));
+    CUFIT_TRY(answer, answer_for(world));
     asked[world] = answer;
     return {};
   };
