@@ -186,6 +186,9 @@ class FitPainter : private TerminalWriter {
     for (const fit::CardAnswer& gpu : view_.answer.cards)
       if (gpu.asked && !gpu.fits && (tight == nullptr || gpu.usable < tight->usable)) tight = &gpu;
     if (tight != nullptr) {
+      if (tight->least_world && *tight->least_world != view_.answer.distributed.world)
+        return say("fit.next.ranks",
+                   {{"world", thousands(*tight->least_world)}, {"card", tight->name}});
       if (const size_t number = number_of_plan(view_, tight->name); number != 0)
         return say("fit.next.plan", {{"number", std::to_string(number)}, {"card", tight->name}});
       if (const std::string each = batch_for_each(); !each.empty())
